@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xac.h -- libxac: transactions on memory-mapped files.
+ *
+ * A program maps a file and gets a pointer.  Its plain loads and stores between
+ * xbegin() and xend() are one serializable transaction, across processes, durable
+ * if asked for, and recovered after a crash.
+ *
+ *     #include <xac.h>
+ *
+ *     xInit("db", DURABLE);
+ *     int *x = xMmap("input.db", 10 * 4096);
+ *     do { xbegin(); x[0]++; } while (xend() != COMMITTED);
+ *     xMunmap("input.db");
+ *     xShutdown();
+ *
+ * The interface is that of J. Sukha, "Memory-Mapped Transactions", MIT 2005
+ * ("Thesis" below), chapter 2; what it leaves open is settled here.
+ *
+ * CALLING RULES
+ *   (1) xInit() comes before every other call, xShutdown() ends the use.  A process
+ *       uses one environment at a time.
+ *   (2) A process runs one transaction at a time, which belongs to the thread that
+ *       began it.
+ *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
+ *       xbeginQuery()/xendQuery().  An access outside stops the program (SIGABRT)
+ *       with a message that names file, offset and process; so does a store inside
+ *       a query.
+ *   (4) Every begin is paired with its end; control must not leave a transaction by
+ *       any other way.
+ *   (5) No function here may be called from a signal handler, and a signal handler
+ *       must not touch a segment.
+ *   (6) System calls do not fault pages in: read(fd, segment, n) fails with EFAULT on
+ *       a page that the transaction has not touched.  Touch it first, or call
+ *       setPageAccess().
+ *   (7) A mapped file must not be changed, truncated or replaced behind the library's
+ *       back while it is mapped, nor renamed between a crash and the recovery.
+ *   (8) fork() is allowed at any time.  The child is a new participant with the same
+ *       segments; a transaction that was open belongs to the parent only, and the
+ *       child's xend() for it returns XAC_EFORKED.
+ *
+ * MEMORY MODEL (Thesis 2.2)
+ *   Committed transactions are serializable.  Every transaction, one that is going
+ *   to abort included, sees one consistent snapshot.  A transaction aborts only at
+ *   its xend().  On an abort the segments are as if it had never run; local variables
+ *   keep what it stored in them.
+ *
+ * RETURN VALUES
+ *   Functions return 0 or a nonzero error code: a positive errno value or a negative
+ *   XAC_E... code.  xStrerror() explains a code, xLastError() adds the particulars
+ *   (file, offset, reason) of this thread's latest failure.  A call that fails has
+ *   changed nothing unless its comment says otherwise.
+ *
+ * NAMES
+ *   Each function exists as xac_name() and under its Thesis name xName().  Define
+ *   XAC_NO_SHORT_NAMES before the include to leave out the Thesis names and the
+ *   constants without prefix (READ, PENDING, ...), which other headers also use.
+ */
+#ifndef XAC_H
+#define XAC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h> /* MAP_FAILED */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+# define XAC_API __attribute__((visibility("default")))
+#else
+# define XAC_API
+#endif
+
+#define XAC_VERSION_MAJOR 0
+#define XAC_VERSION_MINOR 1
+#define XAC_VERSION_PATCH 0
+
+/* ---- Constants ------------------------------------------------------------------ */
+
+/* Flags of xInit().  The participants of one environment must agree. */
+#define XAC_NONDURABLE 0 /* nothing is promised after a crash                       */
+#define XAC_DURABLE    1 /* a committed transaction survives a crash or power cut   */
+
+/* Outcomes of xend() and xValidate().  They overlap with no error code. */
+#define XAC_COMMITTED 0     /* the outermost transaction took effect                */
+#define XAC_ABORTED   10001 /* the outermost transaction left no trace; try again   */
+#define XAC_PENDING   10002 /* nested or running: no conflict found so far          */
+#define XAC_FAILED    10003 /* nested or running: the outermost xend() will abort   */
+
+/* Kinds of access for setPageAccess(). */
+#define XAC_READ       1
+#define XAC_READ_WRITE 3
+
+/*
+ * Error codes of our own.  Positive codes are errno values.
+ */
+enum xac_error {
+    XAC_ENOINIT = -31001,    /* no xInit() before, or after xShutdown()              */
+    XAC_EALREADY = -31002,   /* a second xInit() in the process                      */
+    XAC_ENOTXN = -31003,     /* xend() without xbegin(), and the like                */
+    XAC_EINTXN = -31004,     /* not allowed inside a transaction                     */
+    XAC_EINQUERY = -31005,   /* a transaction nested in a query                      */
+    XAC_ENOTMAPPED = -31006, /* no such segment, or address outside every segment    */
+    XAC_EMAPPED = -31007,    /* the file is already mapped in this process           */
+    XAC_EFORKED = -31008,    /* the transaction belongs to the parent process        */
+    XAC_EVERSION = -31009,   /* written by another format version of the library     */
+    XAC_EFOREIGN = -31010,   /* a log or control file of another environment         */
+    XAC_EDAMAGED = -31011,   /* bytes that had been synced are no longer right       */
+    XAC_EPAGESIZE = -31012,  /* written on a machine with another page size          */
+    XAC_EPOISONED = -31013,  /* a write or sync failed; all must detach and recover  */
+    XAC_EMODE = -31014,      /* participants disagree on DURABLE or NONDURABLE       */
+    XAC_ELIVE = -31015,      /* the environment is in use by live processes          */
+    XAC_EREPLACED = -31016,  /* the file is not the one that the log speaks of       */
+    XAC_ENOTSHARED = -31017, /* live participants, but their shared memory is out of
+                                reach (another container or mount namespace)         */
+    XAC_ENOTENV = -31018     /* the directory holds no environment                   */
+};
+
+/* ---- The Thesis' interface (Thesis tables 2.1 and sections 2.1 to 2.3) ------------ */
+
+/*
+ * Open the environment in directory `path`, creating it if missing (the last path
+ * component only).  Recovers first if the last users did not shut down and nobody
+ * live is attached; joins them if somebody is.
+ *
+ * in   path   directory for the log and control files; copied.
+ * in   flags  XAC_NONDURABLE or XAC_DURABLE.
+ * ret  0, or
+ *        EINVAL          path NULL or empty, unknown flag
+ *        EACCES, EROFS   directory not writable
+ *        ENOTDIR         path is not a directory
+ *        ENOSPC          no room for the control region or the first log segment
+ *        XAC_EALREADY    the process has an environment open
+ *        XAC_EMODE       live participants use the other durability mode
+ *        XAC_EVERSION    control file or log of another format version
+ *        XAC_EFOREIGN    a log of another environment lies in the directory
+ *        XAC_EPAGESIZE   environment of a machine with another page size
+ *        XAC_EDAMAGED    the log is damaged where it had been synced: see xrecover(1)
+ *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
+ */
+XAC_API int xac_init(const char *path, int flags);
+
+/*
+ * Close the environment: unmap all segments, detach; the last participant out
+ * checkpoints, so that the mapped files hold everything that was committed.
+ *
+ * ret  0; XAC_ENOINIT; XAC_EINTXN inside a transaction; XAC_EPOISONED or an errno
+ *      value if the checkpoint failed (the process is detached all the same, and the
+ *      next xInit() recovers).
+ */
+XAC_API int xac_shutdown(void);
+
+/*
+ * Map the first `length` bytes of file `name` as a transactional segment.
+ *
+ * The file is created if missing and extended with zero bytes if shorter.  Several
+ * files may be mapped; one transaction may touch all of them.  The segment is shared
+ * by all processes that map the file in this environment.
+ *
+ * in   name    path, relative to the current directory or absolute; copied.
+ * in   length  bytes; a positive multiple of the system page size.
+ * ret  page-aligned base address of `length` bytes, owned by the library until
+ *      xMunmap(); or MAP_FAILED, and errno is
+ *        EINVAL   name NULL or empty, length 0 or not a multiple of the page size
+ *        EPERM    no xInit() yet, or inside a transaction
+ *        EEXIST   already mapped in this process
+ *        ESTALE   the file is not the one that others have mapped (replaced)
+ *        EIO      the environment is poisoned
+ *        others   from open(2), ftruncate(2), mmap(2)
+ *      xLastError() has the words.
+ */
+XAC_API void *xac_mmap(const char *name, size_t length);
+
+/*
+ * Unmap the segment of file `name`.  Committed data stay committed.
+ *
+ * ret  0; EINVAL (NULL or empty name); XAC_ENOINIT; XAC_EINTXN inside a transaction;
+ *      XAC_ENOTMAPPED.
+ */
+XAC_API int xac_munmap(const char *name);
+
+/*
+ * Begin a transaction, or a nested one, which is subsumed: it is a part of the
+ * outermost transaction and takes effect or not with it.
+ *
+ * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
+ *      thread of the process has a transaction open; ENOMEM, ENOSPC.
+ */
+XAC_API int xac_begin(void);
+
+/*
+ * End the innermost transaction.
+ *
+ * ret  outermost: XAC_COMMITTED, or XAC_ABORTED (xConflict() says why; a retry keeps
+ *      its age, so that it cannot starve); nested: XAC_PENDING or XAC_FAILED.
+ *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 8), XAC_EINQUERY (the
+ *      innermost is a query), XAC_EPOISONED (the commit may or may not have reached
+ *      the disk: xrecover decides).
+ *      In a durable environment XAC_COMMITTED is returned only after everything that
+ *      the transaction wrote and read is on disk.
+ */
+XAC_API int xac_end(void);
+
+/*
+ * Ask whether the running transaction has failed already (Thesis 2.3).  The error is
+ * one-sided: XAC_PENDING may turn out wrong, XAC_FAILED does not.
+ *
+ * ret  XAC_PENDING, XAC_FAILED; XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED.
+ */
+XAC_API int xac_validate(void);
+
+/*
+ * Begin a query, a read-only transaction on the snapshot of this moment.  It never
+ * conflicts and never aborts.  Inside a transaction it is a part of that.
+ *
+ * ret  as xac_begin(); a query in a query is legal.
+ */
+XAC_API int xac_begin_query(void);
+
+/*
+ * End the innermost query.
+ *
+ * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED;
+ *      XAC_EPOISONED (durable environments: what it read did not reach the disk).
+ */
+XAC_API int xac_end_query(void);
+
+/*
+ * Announce an access to the page at `addr`, which saves the trap (Thesis 2.3).  Only a
+ * hint: a wrong one costs concurrency at most.  Afterwards the page may also be handed
+ * to system calls.  Outside a transaction it does nothing.
+ *
+ * in   addr    any address inside a segment.
+ * in   access  XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
+ * ret  0; EINVAL; XAC_ENOINIT; XAC_ENOTMAPPED; XAC_EINQUERY.
+ */
+XAC_API int xac_set_page_access(void *addr, int access);
+
+/*
+ * Recover the environment in directory `path`: verify the log, bring every file that
+ * was mapped to the state after the last committed transaction, and leave an empty
+ * log.  May be killed at any point and run again.  xInit() does this by itself.
+ *
+ * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
+ *      XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE, XAC_EREPLACED; errno
+ *      values of the file system.  On an error that concerns the log nothing has
+ *      been written.
+ */
+XAC_API int xac_recover(const char *path);
+
+/*
+ * Copy what was committed from the log to the mapped files, as far as running
+ * transactions allow, and sync them; shortens recovery and lets log files go.  Runs
+ * by itself when the log has grown by XAC_OPT_CHECKPOINT_BYTES.
+ *
+ * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOSPC and other errno values (all
+ *      commits are still safe in the log).
+ */
+XAC_API int xac_checkpoint(void);
+
+/*
+ * Name the log files that recovery no longer needs.
+ *
+ * out  names  array of *count path names, one block to free(3); NULL if none.
+ * out  count  number of names.
+ * ret  0; EINVAL (NULL argument); XAC_ENOINIT; ENOMEM and other errno values.
+ */
+XAC_API int xac_archive(char ***names, size_t *count);
+
+/* ---- Our additions ---------------------------------------------------------------- */
+
+/* Text for an error code or an outcome; never NULL, static storage. */
+XAC_API const char *xac_strerror(int code);
+
+/*
+ * Particulars of the latest failure of a libxac call in this thread, for example
+ * "xac-log.00000003: damaged at offset 81920: checksum".  Empty if there was none.
+ * Storage of the thread, valid until its next failing call.
+ */
+XAC_API const char *xac_last_error(void);
+
+/*
+ * Roll back: the outermost xend() will return XAC_ABORTED.  The transaction goes on
+ * until then and sees what it saw.
+ *
+ * ret  0; XAC_ENOINIT; XAC_ENOTXN; XAC_EINQUERY (a query has nothing to roll back).
+ */
+XAC_API int xac_abort(void);
+
+/* Why a transaction aborted. */
+enum xac_conflict_kind {
+    XAC_CONFLICT_NONE = 0,        /* it did not                                      */
+    XAC_CONFLICT_READ_WRITE = 1,  /* we read the page, the other wrote it            */
+    XAC_CONFLICT_WRITE_READ = 2,  /* we wrote the page, the other read it            */
+    XAC_CONFLICT_WRITE_WRITE = 3, /* both wrote it                                   */
+    XAC_CONFLICT_REVOKED = 4,     /* another process joined and could not know what
+                                     this transaction had read                       */
+    XAC_CONFLICT_USER = 5,        /* xAbort()                                        */
+    XAC_CONFLICT_RESOURCE = 6     /* no room on disk or in memory; `error` says which*/
+};
+
+struct xac_conflict {
+    int kind;             /* enum xac_conflict_kind                                  */
+    int error;            /* XAC_CONFLICT_RESOURCE: the errno value                  */
+    int other_pid;        /* process of the other participant, 0 if none             */
+    int found_by_us;      /* 1 if this transaction ran into it, 0 if the other did   */
+    char file[256];       /* the file, its tail if longer; "" if unknown             */
+    uint64_t file_offset; /* bytes, of the page within the file                      */
+    void *address;        /* of the page in this process, NULL if not mapped here    */
+};
+
+/*
+ * Why the last transaction of this process aborted.
+ *
+ * out  out  filled in; kind XAC_CONFLICT_NONE if the last one committed.
+ * ret  0; EINVAL; XAC_ENOINIT.
+ */
+XAC_API int xac_get_conflict(struct xac_conflict *out);
+
+/* Counters of the environment (all participants, since the region was created). */
+struct xac_stats {
+    uint64_t commits;           /* transactions that wrote and committed             */
+    uint64_t commits_read_only; /* committed without having changed anything         */
+    uint64_t queries;           /* queries ended                                     */
+    uint64_t aborts_conflict;   /* aborted for a conflict                            */
+    uint64_t aborts_user;       /* aborted by xAbort()                               */
+    uint64_t aborts_other;      /* aborted for want of room, or revoked              */
+    uint64_t traps_read;        /* faults handled, first access a read               */
+    uint64_t traps_write;       /* faults handled, first access a write              */
+    uint64_t hints;             /* setPageAccess() calls that did the work of a trap */
+    uint64_t pages_written;     /* page versions published                           */
+    uint64_t log_bytes;         /* appended to the log                               */
+    uint64_t log_writes;        /* write calls on the log                            */
+    uint64_t log_syncs;         /* fdatasync calls on the log                        */
+    uint64_t checkpoints;       /* completed                                         */
+    uint64_t pages_checkpointed;/* page versions copied to their files               */
+    uint64_t dead_cleaned;      /* participants that died and were cleaned up after  */
+    uint64_t versions_live;     /* page versions in the version store now            */
+    uint64_t frames;            /* frames that the version store has now             */
+    uint64_t participants;      /* attached now                                      */
+    uint64_t commit_number;     /* number of the last published commit               */
+    uint64_t log_tail;          /* LSN, bytes: end of the log                        */
+    uint64_t log_durable;       /* LSN, bytes: synced up to here                     */
+};
+
+/* out out; ret 0; EINVAL; XAC_ENOINIT. */
+XAC_API int xac_get_stats(struct xac_stats *out);
+
+/* Options.  Unless it says otherwise, set them before xInit(). */
+enum xac_option {
+    /* enum xac_checksum; for blocks written from now on, any time. */
+    XAC_OPT_CHECKSUM = 1,
+    /* Bytes of log after which a checkpoint starts by itself; 0 never.  Any time.
+       Default 64 MiB. */
+    XAC_OPT_CHECKPOINT_BYTES = 2,
+    /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
+       the environment is made or has been recovered.  Default 16 MiB. */
+    XAC_OPT_LOG_SEGMENT_BYTES = 3,
+    /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
+       Takes effect for the first participant.  Default 4 MiB. */
+    XAC_OPT_LOG_BUFFER_BYTES = 4
+};
+
+/* Checksums of log blocks. */
+enum xac_checksum {
+    XAC_CHECKSUM_XXH3 = 0, /* 64 bits, fast: the default                             */
+    XAC_CHECKSUM_MD5 = 1,  /* the Thesis' proposal                                   */
+    XAC_CHECKSUM_SHA1 = 2
+};
+
+/* ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it). */
+XAC_API int xac_set_option(int option, uint64_t value);
+
+/* ---- Thesis names ----------------------------------------------------------------- */
+
+#ifndef XAC_NO_SHORT_NAMES
+# define NONDURABLE XAC_NONDURABLE
+# define DURABLE    XAC_DURABLE
+# define COMMITTED  XAC_COMMITTED
+# define ABORTED    XAC_ABORTED
+# define PENDING    XAC_PENDING
+# define FAILED     XAC_FAILED
+# define READ       XAC_READ
+# define READ_WRITE XAC_READ_WRITE
+
+XAC_API int xInit(const char *path, int flags);
+XAC_API int xShutdown(void);
+XAC_API void *xMmap(const char *name, size_t length);
+XAC_API int xMunmap(const char *name);
+XAC_API int xbegin(void);
+XAC_API int xend(void);
+XAC_API int xValidate(void);
+XAC_API int xbeginQuery(void);
+XAC_API int xendQuery(void);
+XAC_API int setPageAccess(void *addr, int access);
+XAC_API int xRecover(const char *path);
+XAC_API int xCheckpoint(void);
+XAC_API int xArchive(char ***names, size_t *count);
+XAC_API const char *xStrerror(int code);
+XAC_API const char *xLastError(void);
+XAC_API int xAbort(void);
+XAC_API int xConflict(struct xac_conflict *out);
+XAC_API int xStats(struct xac_stats *out);
+XAC_API int xSetOption(int option, uint64_t value);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XAC_H */

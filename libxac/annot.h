@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * annot.h -- annotations and checks that a reader, a script or the compiler uses.
+ */
+#ifndef XAC_ANNOT_H
+#define XAC_ANNOT_H
+
+/*
+ * Field touched by other threads or processes without a lock; only through
+ * <stdatomic.h> with a named memory order and a "pairs with" comment.
+ */
+#define xac_shared
+
+/*
+ * May run inside the fault handler: calls only other XAC_SIGSAFE functions, atomics,
+ * memcpy and the system calls listed in libxac/README.md.
+ */
+#define XAC_SIGSAFE
+
+/* Field that may be read and written only while the named lock is held. */
+#define XAC_GUARDED_BY(lock)
+
+/* Expected outcome, for the few branches on a transaction's fast path. */
+#define xac_likely(c)   __builtin_expect(!!(c), 1)
+#define xac_unlikely(c) __builtin_expect(!!(c), 0)
+
+/*
+ * Three kinds of check.
+ *   xac_assert(c)       programmer error; on unless NDEBUG.
+ *   xac_assert_slow(c)  walks a structure; on only with --enable-debug.
+ *   xac_require(c)      shared or on-disk state is wrong; always on, aborts.
+ * A disabled check still compiles its operand, inside sizeof, and never evaluates it.
+ */
+#define xac_require(c) ((c) ? (void)0 : xac_die(__FILE__, __LINE__, __func__, #c))
+#ifdef NDEBUG
+# define xac_assert(c) ((void)sizeof((c) ? 1 : 0))
+#else
+# define xac_assert(c) xac_require(c)
+#endif
+#ifdef XAC_DEBUG
+# define xac_assert_slow(c) xac_require(c)
+#else
+# define xac_assert_slow(c) ((void)sizeof((c) ? 1 : 0))
+#endif
+
+/* Print the failed condition to stderr, async-signal-safely, and abort(). */
+_Noreturn void xac_die(const char *file, int line, const char *func, const char *cond);
+
+#endif /* XAC_ANNOT_H */

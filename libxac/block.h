@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * block.h -- building and checking log blocks (log_format.h) in memory.
+ *
+ * A block is built in three steps: records are put one after the other; xac_block_close
+ * computes what does not depend on the place in the log, outside every lock;
+ * xac_block_seal fills in place and commit number under the publish lock, in constant
+ * time.
+ */
+#ifndef XAC_BLOCK_H
+#define XAC_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log_format.h"
+
+/* A block under construction, in a buffer of the caller's. */
+struct xac_builder {
+    uint8_t *buf;     /* 8-aligned; the block starts here                             */
+    size_t size;      /* of buf, bytes                                                */
+    size_t used;      /* bytes so far, header included                                */
+    uint32_t records; /* put so far                                                   */
+};
+
+/* What identifies a log; every block of it carries this. */
+struct xac_log_id {
+    uint64_t identity;
+    uint32_t generation;
+};
+
+void xac_builder_init(struct xac_builder *b, void *buf, size_t size);
+
+/*
+ * Put a record.  ret true, or false if the buffer is too small (nothing put).
+ */
+bool xac_put_txn(struct xac_builder *b, enum xac_record_type type, uint64_t txn);
+bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
+bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *rec);
+bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
+                         const struct xac_open_page *open, uint32_t n_open);
+
+/*
+ * xac_put_page -- put an XDATA record with the differences between two pages.
+ *
+ * in   from       previous version of the page, or NULL for a full image
+ * in   to         new version
+ * in   page_size  bytes of both, at most 65536
+ * ret  as above; a page without differences puts a record without ranges.
+ */
+bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page, const uint8_t *from,
+                  const uint8_t *to, size_t page_size);
+
+/* xac_page_record_max -- most bytes that xac_put_page can take for one page. */
+size_t xac_page_record_max(size_t page_size);
+
+/*
+ * xac_block_close -- pad, checksum the records.
+ *
+ * in   kind  enum xac_checksum
+ * ret  0; ENOSPC if the digest does not fit; ENOTSUP (xac_digest).
+ * out  the block's final length is in its header and in b->used.
+ */
+int xac_block_close(struct xac_builder *b, struct xac_log_id id, int kind);
+
+/* xac_block_seal -- give a closed block its place. */
+void xac_block_seal(struct xac_block *blk, uint64_t lsn, uint64_t durable,
+                    uint64_t commit);
+
+/*
+ * xac_block_head_ok -- true if the 64 bytes are the header of a block of this log at lsn.
+ */
+bool xac_block_head_ok(const struct xac_block *blk, struct xac_log_id id, uint64_t lsn);
+
+/*
+ * xac_block_body_ok -- true if records_check, digest, padding and the chain of records
+ * are right.  The header must have passed xac_block_head_ok, and blk->length bytes must
+ * be present.
+ */
+bool xac_block_body_ok(const struct xac_block *blk);
+
+/*
+ * xac_record_next -- iterate over the records of a checked block.
+ *
+ * in   rec  NULL for the first
+ * ret  the record after rec, or NULL.
+ */
+const struct xac_record *xac_record_next(const struct xac_block *blk,
+                                         const struct xac_record *rec);
+
+/*
+ * xac_apply_page -- apply an XDATA record to a page.
+ *
+ * A full image clears the page first.
+ * ret  true; false if a range leaves the page or the record (page then unspecified).
+ */
+bool xac_apply_page(const struct xac_xdata *rec, uint8_t *page, size_t page_size);
+
+#endif /* XAC_BLOCK_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * err.c -- see err.h.
+ */
+#include <config.h>
+
+#include "err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+static _Thread_local char err_text[512];
+
+int
+xac_err(int code, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    xac_assert(code != 0);
+    va_start(ap, fmt);
+    n = vsnprintf(err_text, sizeof err_text, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof err_text)
+        (void)snprintf(err_text + n, sizeof err_text - (size_t)n, ": %s",
+                       xac_strerror(code));
+    return code;
+}
+
+const char *
+xac_err_text(void)
+{
+    return err_text;
+}
+
+void
+xac_err_clear(void)
+{
+    err_text[0] = '\0';
+}
+
+/* Texts of the codes that are our own; errno values are strerror's. */
+static const struct {
+    int code;
+    const char *text;
+} own_texts[] = {
+    {XAC_COMMITTED, "success"},
+    {XAC_ABORTED, "transaction aborted"},
+    {XAC_PENDING, "transaction pending"},
+    {XAC_FAILED, "transaction failed, it will abort"},
+    {XAC_ENOINIT, "no environment is open (xInit)"},
+    {XAC_EALREADY, "the process has an environment open already"},
+    {XAC_ENOTXN, "no transaction is open"},
+    {XAC_EINTXN, "not allowed inside a transaction"},
+    {XAC_EINQUERY, "not allowed inside a query"},
+    {XAC_ENOTMAPPED, "not mapped"},
+    {XAC_EMAPPED, "mapped already in this process"},
+    {XAC_EFORKED, "the transaction belongs to the parent process"},
+    {XAC_EVERSION, "other format version"},
+    {XAC_EFOREIGN, "belongs to another environment"},
+    {XAC_EDAMAGED, "damaged where it had been synced"},
+    {XAC_EPAGESIZE, "made with another page size"},
+    {XAC_EPOISONED, "environment poisoned by a failed write or sync; detach all, "
+                    "then recover"},
+    {XAC_EMODE, "environment is open in the other durability mode"},
+    {XAC_ELIVE, "environment is in use by live processes"},
+    {XAC_EREPLACED, "file was replaced since the log was written"},
+    {XAC_ENOTSHARED, "shared memory of the live participants cannot be reached from here"},
+    {XAC_ENOTENV, "no environment in this directory"},
+};
+
+const char *
+xac_strerror(int code)
+{
+    for (size_t i = 0; i < sizeof own_texts / sizeof own_texts[0]; i++) {
+        if (own_texts[i].code == code)
+            return own_texts[i].text;
+    }
+    if (code > 0 && code < 4096)
+        return strerrordesc_np(code) != NULL ? strerrordesc_np(code) : "unknown errno";
+    return "unknown code";
+}
+
+/* put -- write a string to stderr; a failure to complain is not worth a complaint. */
+static void
+put(const char *s)
+{
+    ssize_t n = write(STDERR_FILENO, s, strlen(s));
+
+    (void)n;
+}
+
+void
+xac_die(const char *file, int line, const char *func, const char *cond)
+{
+    char digits[12];
+    char *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    for (unsigned v = (unsigned)line; v != 0; v /= 10)
+        *--p = (char)('0' + v % 10);
+    put("libxac: ");
+    put(file);
+    put(":");
+    put(p);
+    put(": ");
+    put(func);
+    put(": violated: ");
+    put(cond);
+    put("\n");
+    abort();
+}

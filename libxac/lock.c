@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c -- see lock.h.
+ */
+#include <config.h>
+
+#include "lock.h"
+
+#include <errno.h>
+
+/* Ranks held by this thread, as a stack: acquired in rank order, released in any. */
+#define HELD_MAX 8
+static _Thread_local int held[HELD_MAX];
+static _Thread_local int n_held;
+
+static void
+held_push(int rank)
+{
+    xac_assert(n_held < HELD_MAX);
+    held[n_held++] = rank;
+}
+
+static void
+held_remove(int rank)
+{
+    int i = n_held - 1;
+
+    while (i >= 0 && held[i] != rank)
+        i--;
+    xac_assert(i >= 0);
+    for (; i < n_held - 1; i++)
+        held[i] = held[i + 1];
+    n_held--;
+}
+
+static bool
+rank_allowed(int rank)
+{
+    for (int i = 0; i < n_held; i++) {
+        if (held[i] >= rank)
+            return false;
+    }
+    return true;
+}
+
+int
+xac_lock_init(struct xac_lock *lk, enum xac_lock_rank rank)
+{
+    pthread_mutexattr_t attr;
+    int rc = pthread_mutexattr_init(&attr);
+
+    if (rc != 0)
+        return rc;
+    rc = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    if (rc == 0)
+        rc = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    if (rc == 0)
+        rc = pthread_mutex_init(&lk->mutex, &attr);
+    lk->rank = (int)rank;
+    (void)pthread_mutexattr_destroy(&attr);
+    return rc;
+}
+
+static enum xac_lock_result
+acquired(struct xac_lock *lk, int rc)
+{
+    if (rc == EBUSY)
+        return XAC_LOCK_BUSY;
+    xac_require(rc == 0 || rc == EOWNERDEAD);
+    held_push(lk->rank);
+    return rc == EOWNERDEAD ? XAC_LOCK_OWNER_DIED : XAC_LOCK_OK;
+}
+
+enum xac_lock_result
+xac_lock_acquire(struct xac_lock *lk)
+{
+    xac_assert(rank_allowed(lk->rank));
+    return acquired(lk, pthread_mutex_lock(&lk->mutex));
+}
+
+enum xac_lock_result
+xac_lock_try(struct xac_lock *lk)
+{
+    /* No rank check: a try that never waits cannot take part in a deadlock. */
+    return acquired(lk, pthread_mutex_trylock(&lk->mutex));
+}
+
+void
+xac_lock_repaired(struct xac_lock *lk)
+{
+    int rc = pthread_mutex_consistent(&lk->mutex);
+
+    xac_require(rc == 0);
+}
+
+void
+xac_lock_release(struct xac_lock *lk)
+{
+    int rc = pthread_mutex_unlock(&lk->mutex);
+
+    xac_require(rc == 0);
+    held_remove(lk->rank);
+}
+
+bool
+xac_lock_none_held(void)
+{
+    return n_held == 0;
+}
+
+void
+xac_lock_forget(void)
+{
+    n_held = 0;
+}
+
+void
+xac_signals_block(sigset_t *old)
+{
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)sigdelset(&all, SIGBUS);
+    (void)sigdelset(&all, SIGFPE);
+    (void)sigdelset(&all, SIGILL);
+    (void)sigdelset(&all, SIGABRT);
+    (void)sigdelset(&all, SIGTRAP);
+    (void)pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+void
+xac_signals_restore(const sigset_t *old)
+{
+    (void)pthread_sigmask(SIG_SETMASK, old, NULL);
+}

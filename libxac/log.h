@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h -- the log while the environment runs: ring buffer in shared memory, segments
+ * on disk, group commit.  The bytes are in log_format.h, building blocks in block.h.
+ *
+ * WHAT      Holds appended blocks until they are synced; one sync serves all who wait.
+ * NOT HERE  Deciding what commits (ctree), replay (recover).
+ * OWNER     struct xac_log_shared in the control region; struct xac_log per process.
+ * LOCK      flush (rank FLUSH): writing and syncing; prepare (rank PREPARE): making
+ *           segments.  `tail` moves under the publish lock of the caller.
+ * THREADS   any thread; no function here is safe in the fault handler.
+ *
+ * INVARIANTS (checked by xac_log_assert)
+ *   (1) start_lsn <= durable <= tail <= durable + ring_bytes.
+ *   (2) durable and tail only grow while the region lives.
+ *   (3) Bytes of the ring between durable and tail never change (a dead flusher's
+ *       successor writes the same bytes again, from durable).
+ *   (4) tail <= prepared: segments exist, zero-filled and synced, directory included,
+ *       for every LSN below prepared; a commit never grows a file.
+ *   (5) Once poisoned, durable never moves again.
+ */
+#ifndef XAC_LOG_H
+#define XAC_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "annot.h"
+#include "block.h"
+#include "lock.h"
+
+struct xac_log_shared {
+    /* Fixed by xac_log_create(). */
+    uint8_t identity[16];
+    uint32_t generation;
+    uint32_t page_size;
+    uint64_t segment_bytes; /* S of log_format.h, a power of two                      */
+    uint64_t ring_bytes;    /* a power of two                                         */
+    uint64_t start_lsn;     /* of this generation                                     */
+
+    struct xac_lock flush;   /* rank XAC_RANK_FLUSH                                   */
+    struct xac_lock prepare; /* rank XAC_RANK_PREPARE                                 */
+
+    /* Stored under the caller's publish lock (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t tail; /* first LSN not appended                       */
+    /* Stored under flush (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
+    /* Stored under prepare (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t prepared; /* first LSN without a segment              */
+    /* Count of wake-ups; a futex word.  Bumped after flush is unlocked. */
+    xac_shared _Atomic uint32_t wakes;
+    /* 0, or the errno of the write or sync that failed.  Set once, before flush is
+       unlocked; read by everybody before anything is acknowledged. */
+    xac_shared _Atomic int poisoned;
+
+    /* Counters, relaxed. */
+    xac_shared _Atomic uint64_t n_writes;
+    xac_shared _Atomic uint64_t n_syncs;
+};
+
+/* One process's access to the log. */
+struct xac_log {
+    struct xac_log_shared *sh;
+    uint8_t *ring;   /* ring_bytes, in shared memory                                  */
+    int dirfd;       /* environment directory; not owned                              */
+    int seg_fd[2];   /* descriptors of the segments used last, -1 if none             */
+    uint64_t seg_no[2];
+};
+
+/* What a log is made from; all fixed from then on. */
+struct xac_log_config {
+    uint8_t identity[16];
+    uint32_t generation;
+    uint32_t page_size;
+    uint64_t segment_bytes;
+    uint64_t ring_bytes;
+    uint64_t start_lsn; /* multiple of XAC_BLOCK_ALIGN; the log is empty here          */
+};
+
+/*
+ * xac_log_create -- fill in *sh for an empty log and prepare its first segment.
+ *
+ * Segments that exist already are kept (their header is verified), missing ones made.
+ * in   ring   ring_bytes of shared memory
+ * ret  0; ENOSPC and other errno values; XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE if a
+ *      segment of another environment is in the way.
+ */
+int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd,
+                   const struct xac_log_config *config);
+
+/* xac_log_attach -- join a log that another process has created. */
+void xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
+                    int dirfd);
+
+/* xac_log_detach -- close this process's descriptors. */
+void xac_log_detach(struct xac_log *log);
+
+/*
+ * xac_log_make_room -- see to it that `bytes` more can be appended.
+ *
+ * Before the publish lock is taken: flushes if the ring is full, makes segments.
+ * in   bytes  at most ring_bytes / 4
+ * ret  0; the poison as XAC_EPOISONED; ENOSPC or another errno value if a segment could
+ *      not be made (nothing is poisoned by that).
+ */
+int xac_log_make_room(struct xac_log *log, uint64_t bytes);
+
+/* xac_log_has_room -- true if `bytes` fit now; publish lock held. */
+bool xac_log_has_room(const struct xac_log *log, uint64_t bytes);
+
+/*
+ * xac_log_append -- copy a sealed block to its place and move the tail behind it.
+ *
+ * Publish lock held, room present, blk->lsn == tail.  If tail has passed the block
+ * already (a survivor redoing the append), nothing happens.
+ */
+void xac_log_append(struct xac_log *log, const struct xac_block *blk);
+
+/*
+ * xac_log_wait_durable -- return when everything below lsn is on disk.
+ *
+ * Group commit: whoever finds the flush lock free writes and syncs for all.
+ * ret  0; XAC_EPOISONED.  A position already durable is 0 even when poisoned.
+ */
+int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
+
+/* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
+void xac_log_poison(struct xac_log *log, int error);
+
+/* xac_log_assert -- check invariants (1), (4); publish and flush state may move. */
+void xac_log_assert(const struct xac_log *log);
+
+/* Names: buf of XAC_LOG_NAME_MAX bytes. */
+#define XAC_LOG_NAME_MAX 48
+void xac_log_segment_name(char *buf, uint64_t number);
+void xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial);
+
+/* xac_log_segment_of -- number of the segment that holds an LSN, from 1. */
+static inline uint64_t
+xac_log_segment_of(uint64_t lsn, uint64_t segment_bytes)
+{
+    return lsn / segment_bytes + 1;
+}
+
+/*
+ * xac_log_segment_check -- verify the header of a segment.
+ *
+ * in   head           as read from offset 0
+ * ret  0; XAC_EDAMAGED, XAC_EVERSION, XAC_EFOREIGN, XAC_EPAGESIZE (words noted).
+ */
+int xac_log_segment_check(const struct xac_segment_header *head, const char *name,
+                          const uint8_t identity[16], uint64_t number,
+                          uint64_t segment_bytes, uint32_t page_size);
+
+#endif /* XAC_LOG_H */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_format.h -- bytes on disk: master record, log segments, log blocks; nothing else.
+ *
+ * Every multi-byte field is little-endian.  Sizes are bytes.  The layout is frozen per
+ * XAC_FORMAT_VERSION; a change adds a row to the history at the end of this comment.
+ *
+ * FILES of an environment directory
+ *   xac.lock           byte-range locks (lockfile.h), and the path of the control region
+ *   xac.master         the master record, two slots
+ *   xac-log.%08llu     log segments, numbered from 1 in decimal
+ *   xac-data.%08x.%08llx   data file of one large transaction: generation (hex), serial
+ *                      (hex)
+ *
+ * The log is one stream of bytes; a position in it is an LSN.  Segment k holds the LSNs
+ * [(k-1)*S, k*S) behind its header of XAC_SEGMENT_HEADER bytes, S = segment_bytes of the
+ * master record.  A block may continue in the next segment.  LSN 0 is never used: the
+ * first block of a new environment stands at XAC_LSN_FIRST.
+ *
+ * MASTER SLOT, 512 bytes, at offsets 0 and 4096 of xac.master
+ *   OFFSET SIZE FIELD          MEANING
+ *      0     8  magic          XAC_MASTER_MAGIC
+ *      8     4  version        XAC_FORMAT_VERSION
+ *     12     4  page_size      of the machine that made the environment
+ *     16    16  identity       random, made with the environment
+ *     32     8  sequence       the newest valid slot is the one with the larger number
+ *     40     8  segment_bytes  S, a power of two
+ *     48     4  generation     of the log: + 1 whenever a recovery has emptied it
+ *     52     4  flags          XAC_MASTER_CLEAN: the last participant shut down; nothing
+ *                              to redo, for end_lsn describes the end of the log
+ *     56     8  start_lsn      where this generation begins
+ *     64     8  redo_lsn       recovery reads from here: the smallest LSN needed
+ *     72     8  begin_lsn      of the XCHECKPT_BEGIN block, 0 if no checkpoint yet
+ *     80     8  end_lsn        of the XCHECKPT_END block, 0 if no checkpoint yet
+ *     88     8  end_lsn_after  first LSN behind that block; everything below had been
+ *                              synced when this slot was written (start_lsn if none)
+ *     96     8  time_ns        wall clock when written, nanoseconds since 1970
+ *    104   400  reserved       zero
+ *    504     8  checksum       XXH3-64 of bytes 0..503
+ *   A slot is VALID if and only if magic and version match, reserved is zero, and the
+ *   checksum is right.
+ *
+ * SEGMENT HEADER, 512 bytes used of XAC_SEGMENT_HEADER, at offset 0 of a segment
+ *      0     8  magic          XAC_SEGMENT_MAGIC
+ *      8     4  version        XAC_FORMAT_VERSION
+ *     12     4  page_size
+ *     16    16  identity       of the environment
+ *     32     8  number         k
+ *     40     8  segment_bytes  S
+ *     48   456  reserved       zero
+ *    504     8  checksum       XXH3-64 of bytes 0..503
+ *
+ * BLOCK HEADER, 64 bytes, at an LSN that is a multiple of XAC_BLOCK_ALIGN
+ *      0     4  magic          XAC_BLOCK_MAGIC
+ *      4     4  length         of the block: header, records, digest, padding; a
+ *                              multiple of XAC_BLOCK_ALIGN
+ *      8     8  lsn            position of the block
+ *     16     8  identity       first 8 bytes of the environment's identity
+ *     24     4  generation
+ *     28     1  checksum_kind  enum xac_checksum
+ *     29     1  reserved       zero
+ *     30     2  n_records      records in the block, at least 1
+ *     32     8  durable        the log was synced up to here when the block was built
+ *     40     8  commit         commit number of XCOMMIT and checkpoint blocks, else 0
+ *     48     4  records_len    bytes of all records, multiple of 8
+ *     52     4  header_check   low 32 bits of XXH3-64 of bytes 0..63 with this field zero
+ *     56     8  records_check  checksum of the records (see below)
+ *   Then records_len bytes of records, then a digest of 0, 16 or 24 bytes: the MD5 (16)
+ *   or SHA-1 (20 and 4 zero) of the records.  records_check is the XXH3-64 of the
+ *   records, or the first 8 bytes of the digest.  Then zero padding to `length`.
+ *   A block is VALID at a position if and only if magic, identity, generation and lsn
+ *   (its own position) match, length and records_len are sane, header_check,
+ *   records_check and the digest are right, and the records fill records_len exactly.
+ *
+ * RECORDS, each padded with zeros to a multiple of 8; every record begins with
+ *      0     1  type           enum xac_record_type
+ *      1     1  flags
+ *      2     2  reserved       zero
+ *      4     4  length         of the record with this header and padding
+ *   XBEGIN    8  8  txn            number of the transaction (age), unique per region
+ *   XDATA     8  4  file           id of the file (XFILE)
+ *            12  4  n_ranges
+ *            16  8  page           page number within the file
+ *            24     n_ranges times { 2 offset, 2 length-1 } then the bytes of all ranges
+ *                  in order.  Ranges ascend and do not overlap.  With flag
+ *                  XAC_XDATA_FULL the ranges apply to a page of zeros (a full page
+ *                  image), otherwise to the page's previous version.
+ *   XCOMMIT   8  8  txn
+ *   XABORT    8  8  txn            informative: nothing of the transaction was logged
+ *   XFILE     8  4  file           id, unique within a generation, from 1
+ *            12  4  path_len       bytes of path, without NUL
+ *            16  8  length         bytes mapped so far; recovery extends the file to it
+ *            24  8  device         st_dev and
+ *            32  8  inode          st_ino of the file when it was mapped
+ *            40     path           absolute, or relative to the environment directory
+ *   XDATAFILE 8  8  serial         of the data file, see FILES
+ *            16  8  length         bytes of it: XDATA records, nothing else
+ *            24  8  n_records
+ *            32  4  checksum_kind
+ *            36  4  reserved       zero
+ *            40 24  digest         XXH3-64 (8), MD5 (16) or SHA-1 (20), zero-padded
+ *   XCHECKPT_BEGIN  8  8  durable_commit  reserved, zero
+ *   XCHECKPT_END    8  8  begin_lsn
+ *            16  8  redo_lsn
+ *            24  4  n_open         open pages: those whose newest version at BEGIN is not
+ *                                  yet in their file
+ *            28  4  reserved       zero
+ *            32     n_open times { 4 file, 4 zero, 8 page, 8 full_lsn }
+ *
+ * BLOCKS
+ *   transaction       XBEGIN, XDATA... or XDATAFILE, XCOMMIT
+ *   file              XFILE (one)
+ *   checkpoint begin  XCHECKPT_BEGIN
+ *   checkpoint end    XFILE... (every file known), XCHECKPT_END
+ *
+ * HISTORY   1  first format.
+ */
+#ifndef XAC_LOG_FORMAT_H
+#define XAC_LOG_FORMAT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define XAC_FORMAT_VERSION 1u
+
+#define XAC_MASTER_NAME "xac.master"
+#define XAC_LOCK_NAME   "xac.lock"
+#define XAC_LOG_PREFIX  "xac-log."
+#define XAC_DATA_PREFIX "xac-data."
+
+#define XAC_MASTER_MAGIC UINT64_C(0x315453414d434158)  /* "XACMAST1" */
+#define XAC_SEGMENT_MAGIC UINT64_C(0x314745534c434158) /* "XACLSEG1" */
+#define XAC_BLOCK_MAGIC  UINT32_C(0x4b4c4258)          /* "XBLK" */
+
+#define XAC_MASTER_SLOT_STRIDE 4096u
+#define XAC_MASTER_CLEAN       1u
+#define XAC_SEGMENT_HEADER     4096u
+#define XAC_BLOCK_ALIGN        8u
+#define XAC_LSN_FIRST          4096u
+/* A new generation starts at a multiple of this, so that no valid sector is rewritten. */
+#define XAC_LSN_GENERATION_ALIGN 4096u
+
+struct xac_master_slot {
+    uint64_t magic;         /* 000 */
+    uint32_t version;       /* 008 */
+    uint32_t page_size;     /* 012 */
+    uint8_t identity[16];   /* 016 */
+    uint64_t sequence;      /* 032 */
+    uint64_t segment_bytes; /* 040 */
+    uint32_t generation;    /* 048 */
+    uint32_t flags;         /* 052 */
+    uint64_t start_lsn;     /* 056 */
+    uint64_t redo_lsn;      /* 064 */
+    uint64_t begin_lsn;     /* 072 */
+    uint64_t end_lsn;       /* 080 */
+    uint64_t end_lsn_after; /* 088 */
+    uint64_t time_ns;       /* 096 */
+    uint8_t reserved[400];  /* 104 */
+    uint64_t checksum;      /* 504 */
+};
+
+struct xac_segment_header {
+    uint64_t magic;         /* 000 */
+    uint32_t version;       /* 008 */
+    uint32_t page_size;     /* 012 */
+    uint8_t identity[16];   /* 016 */
+    uint64_t number;        /* 032 */
+    uint64_t segment_bytes; /* 040 */
+    uint8_t reserved[456];  /* 048 */
+    uint64_t checksum;      /* 504 */
+};
+
+struct xac_block {
+    uint32_t magic;         /* 00 */
+    uint32_t length;        /* 04 */
+    uint64_t lsn;           /* 08 */
+    uint64_t identity;      /* 16 */
+    uint32_t generation;    /* 24 */
+    uint8_t checksum_kind;  /* 28 */
+    uint8_t reserved;       /* 29 */
+    uint16_t n_records;     /* 30; 65535 stands for "at least that many" */
+    uint64_t durable;       /* 32 */
+    uint64_t commit;        /* 40 */
+    uint32_t records_len;   /* 48 */
+    uint32_t header_check;  /* 52 */
+    uint64_t records_check; /* 56 */
+};
+
+enum xac_record_type {
+    XAC_XBEGIN = 1,
+    XAC_XDATA = 2,
+    XAC_XCOMMIT = 3,
+    XAC_XABORT = 4,
+    XAC_XCHECKPT_BEGIN = 5,
+    XAC_XCHECKPT_END = 6,
+    XAC_XFILE = 7,
+    XAC_XDATAFILE = 8,
+};
+
+#define XAC_XDATA_FULL 1u /* flag of XDATA: a full page image */
+
+struct xac_record {
+    uint8_t type;      /* 0 enum xac_record_type */
+    uint8_t flags;     /* 1 */
+    uint16_t reserved; /* 2 */
+    uint32_t length;   /* 4 */
+};
+
+struct xac_xtxn { /* XBEGIN, XCOMMIT, XABORT, XCHECKPT_BEGIN (txn = 0) */
+    struct xac_record r; /* 00 */
+    uint64_t txn;        /* 08 */
+};
+
+struct xac_range {
+    uint16_t offset;        /* 0 within the page                                      */
+    uint16_t length_less_1; /* 2 so that 65536 bytes fit                              */
+};
+
+struct xac_xdata {
+    struct xac_record r; /* 00 */
+    uint32_t file;       /* 08 */
+    uint32_t n_ranges;   /* 12 */
+    uint64_t page;       /* 16 */
+    /* 24 ranges, then bytes */
+};
+
+struct xac_xfile {
+    struct xac_record r; /* 00 */
+    uint32_t file;       /* 08 */
+    uint32_t path_len;   /* 12 */
+    uint64_t length;     /* 16 */
+    uint64_t device;     /* 24 */
+    uint64_t inode;      /* 32 */
+    /* 40 path */
+};
+
+struct xac_xdatafile {
+    struct xac_record r;    /* 00 */
+    uint64_t serial;        /* 08 */
+    uint64_t length;        /* 16 */
+    uint64_t n_records;     /* 24 */
+    uint32_t checksum_kind; /* 32 */
+    uint32_t reserved;      /* 36 */
+    uint8_t digest[24];     /* 40 */
+};
+
+struct xac_open_page {
+    uint32_t file;     /* 00 */
+    uint32_t reserved; /* 04 */
+    uint64_t page;     /* 08 */
+    uint64_t full_lsn; /* 16 */
+};
+
+struct xac_xcheckpt_end {
+    struct xac_record r; /* 00 */
+    uint64_t begin_lsn;  /* 08 */
+    uint64_t redo_lsn;   /* 16 */
+    uint32_t n_open;     /* 24 */
+    uint32_t reserved;   /* 28 */
+    /* 32 n_open open pages */
+};
+
+static_assert(sizeof(struct xac_master_slot) == 512, "master slot");
+static_assert(offsetof(struct xac_master_slot, time_ns) == 96, "master time");
+static_assert(offsetof(struct xac_master_slot, checksum) == 504, "master checksum");
+static_assert(sizeof(struct xac_segment_header) == 512, "segment header");
+static_assert(offsetof(struct xac_segment_header, checksum) == 504, "segment checksum");
+static_assert(sizeof(struct xac_block) == 64, "block header");
+static_assert(offsetof(struct xac_block, header_check) == 52, "block header check");
+static_assert(sizeof(struct xac_record) == 8, "record header");
+static_assert(sizeof(struct xac_xtxn) == 16, "XBEGIN, XCOMMIT, XABORT");
+static_assert(sizeof(struct xac_range) == 4, "range");
+static_assert(sizeof(struct xac_xdata) == 24, "XDATA");
+static_assert(sizeof(struct xac_xfile) == 40, "XFILE");
+static_assert(sizeof(struct xac_xdatafile) == 64, "XDATAFILE");
+static_assert(sizeof(struct xac_open_page) == 24, "open page");
+static_assert(sizeof(struct xac_xcheckpt_end) == 32, "XCHECKPT_END");
+
+#endif /* XAC_LOG_FORMAT_H */

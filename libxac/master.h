@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * master.h -- the master record of an environment (log_format.h): which environment this
+ * is, and where recovery starts.
+ *
+ * Two slots; an update goes to the one that is not the newest, after a sync that makes
+ * sure that the newest is on disk, not only in the page cache.
+ * LOCK      written by the holder of the checkpoint lock, or with the gate held.
+ */
+#ifndef XAC_MASTER_H
+#define XAC_MASTER_H
+
+#include <stdint.h>
+
+#include "log_format.h"
+
+/*
+ * xac_master_read -- the newest valid slot.
+ *
+ * ret  0; ENOENT if there is no master file (no environment); XAC_EVERSION; XAC_EPAGESIZE;
+ *      XAC_EDAMAGED if no slot is valid; errno values.
+ */
+int xac_master_read(int dirfd, struct xac_master_slot *out);
+
+/*
+ * xac_master_write -- make *slot the newest: sync, write the older slot, sync.
+ *
+ * in   slot  magic, version, sequence, time and checksum are filled in here
+ * ret  0 or errno (the older record still stands).
+ */
+int xac_master_write(int dirfd, struct xac_master_slot *slot);
+
+/*
+ * xac_master_create -- a new environment: random identity, generation 1, empty log.
+ *
+ * Written to a temporary name, synced, renamed, directory synced.
+ * in   page_size, segment_bytes
+ * ret  0 or errno.
+ */
+int xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
+                      struct xac_master_slot *out);
+
+#endif /* XAC_MASTER_H */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recover.h -- after a crash: read the log, bring the files up to date, start a new
+ * generation of the log.
+ *
+ * WHAT      The steps of ARCHITECTURE.md, "The life of a recovery".
+ * NOT HERE  Taking the gate (env); the command line (recovery/xrecover.c).
+ * LOCK      The caller holds the gate exclusively: nobody is attached.
+ *
+ * INVARIANTS
+ *   (1) Nothing valid in the log is rewritten; until the new master record is on disk a
+ *       recovery may be killed anywhere and started again.
+ *   (2) A file is written only after log, data files and master have been synced.
+ *   (3) The first thing redone to any page is a full image.
+ *   (4) Damage before the last position known to have been synced is reported and nothing
+ *       is written, unless `cut` is set.
+ */
+#ifndef XAC_RECOVER_H
+#define XAC_RECOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log_format.h"
+
+struct xac_recover_options {
+    bool dry_run;         /* look and report, write nothing                           */
+    bool cut;             /* cut a damaged log at the damage instead of refusing      */
+    bool accept_replaced; /* redo into a file whose device or inode has changed       */
+    /* Called now and then with bytes done and in all; may be NULL. */
+    void (*progress)(void *arg, uint64_t done, uint64_t total);
+    void *progress_arg;
+    uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
+};
+
+struct xac_recover_report {
+    bool was_clean;              /* the last participant had shut down                */
+    uint32_t generation;         /* of the log that was read                          */
+    uint64_t redo_lsn;           /* where reading started                             */
+    uint64_t end_lsn;            /* where the log ended                               */
+    uint64_t synced_lsn;         /* known to have been synced at least up to here     */
+    uint64_t blocks;             /* valid blocks read                                 */
+    uint64_t transactions;       /* committed transactions in them                    */
+    uint64_t transactions_redone;/* of which at least one page was redone             */
+    uint64_t pages_redone;       /* XDATA records applied                             */
+    uint64_t pages_skipped;      /* XDATA records that the checkpoint had made needless */
+    uint64_t files;              /* files touched                                     */
+    uint64_t discarded_bytes;    /* behind the end: torn tail                         */
+    uint64_t discarded_blocks;   /* valid blocks found behind the end                 */
+    uint64_t datafiles;          /* data files of large transactions read             */
+    uint64_t orphans_removed;    /* data files that no commit names                   */
+    uint64_t last_commit;        /* number of the last commit redone, 0 if none       */
+    bool damaged;                /* damage was found (and cut, if asked for)          */
+    char damage_file[64];        /* name of the log file                              */
+    uint64_t damage_offset;      /* bytes, within it                                  */
+    char end_reason[128];        /* why the log ends where it does                    */
+};
+
+/*
+ * xac_recover_dir -- recover the environment in a directory.
+ *
+ * out  report  filled in as far as it got, also on failure; may be NULL
+ * out  master  the new master record (without dry_run); may be NULL
+ * ret  0; XAC_ENOTENV; XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
+ *      XAC_EREPLACED; errno values.  Words are noted (err.h).
+ */
+int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
+                    struct xac_recover_report *report, struct xac_master_slot *master);
+
+#endif /* XAC_RECOVER_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h -- the outside world, replaceable.
+ *
+ * WHAT      Every system call of the library that touches files or mappings goes
+ *           through the table xac_sys, so that tests can make the n-th call fail or
+ *           simulate a disk.  Errors are errno, as in libc.
+ * THREADS   the table is changed by tests only, before threads start.
+ */
+#ifndef XAC_SYS_H
+#define XAC_SYS_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "annot.h"
+
+struct xac_sys {
+    int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
+    int (*close)(int fd);
+    ssize_t (*pread)(int fd, void *buf, size_t n, off_t offset);
+    ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t offset);
+    int (*fdatasync)(int fd);
+    int (*fsync)(int fd);
+    int (*ftruncate)(int fd, off_t length);
+    int (*fallocate)(int fd, int mode, off_t offset, off_t length);
+    int (*fstat)(int fd, struct stat *st);
+    int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);
+    int (*unlinkat)(int dirfd, const char *path, int flags);
+    int (*mkdir)(const char *path, mode_t mode);
+    int (*lock)(int fd, int cmd, struct flock *lk); /* fcntl F_OFD_... */
+    void *(*mmap)(void *addr, size_t n, int prot, int flags, int fd, off_t offset);
+    int (*munmap)(void *addr, size_t n);
+    int (*mprotect)(void *addr, size_t n, int prot);
+    int (*madvise)(void *addr, size_t n, int advice);
+};
+
+extern struct xac_sys xac_sys;
+
+/*
+ * xac_read_full -- pread until n bytes or the end of the file.
+ *
+ * out  gotp  bytes read; the rest of buf is zeroed
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE int xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size_t *gotp);
+
+/*
+ * xac_write_full -- pwrite all n bytes.
+ *
+ * ret  0 or errno; a write that makes no progress is EIO.
+ */
+int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
+
+/* xac_sync_dir -- fsync the directory; ret 0 or errno. */
+int xac_sync_dir(int dirfd);
+
+/*
+ * xac_open_read_uncached -- open for reading past the page cache.
+ *
+ * Tries O_DIRECT; where the file system has none, an ordinary descriptor.
+ *
+ * out  directp  true if reads must be aligned (4096 bytes) in buffer, size and offset
+ * ret  descriptor, or -1 with errno.
+ */
+int xac_open_read_uncached(int dirfd, const char *path, bool *directp);
+
+#endif /* XAC_SYS_H */
