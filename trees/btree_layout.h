@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * btree_layout.h -- bytes of a B+-tree in its segment, and how to find them.
+ *
+ * WHAT      Structures, block and cell addresses, key order, search in a node.
+ * NOT HERE  Changing anything (btree.c), verifying (btree_check.c).
+ *
+ * The segment is an array of blocks.  Integers are in the machine's byte order; a
+ * reference is a block number, 0 means none.  Blocks [0, root) hold the header page and
+ * one page per arena, block `root` is the root node for ever, the others are nodes, free
+ * or unused.
+ *
+ * HEADER, page 0 of the segment
+ *
+ *   OFFSET  SIZE  FIELD       MEANING
+ *      0      8   magic       BTREE_MAGIC
+ *      8      4   version     BTREE_VERSION
+ *     12      4   key_size    bytes
+ *     16      4   value_size  bytes
+ *     20      4   block_size  bytes
+ *     24      4   n_blocks    blocks of the segment
+ *     28      4   n_arenas    block pools
+ *     32      4   root        block number of the root
+ *     36     28   reserved    zero
+ *     64      4   high_water  first block that no arena has got so far
+ *
+ * ARENA a, page 1 + a of the segment: blocks to allocate from
+ *
+ *      0      4   free_head   first of its free blocks, linked through `link`
+ *      4      4   free_count  their number
+ *      8      4   chunk_next  [chunk_next, chunk_end) are unused blocks
+ *     12      4   chunk_end
+ *
+ * NODE, at the start of its block
+ *
+ *      0      2   level       0 leaf; 1 and up inner; BTREE_LEVEL_FREE
+ *      2      2   zero
+ *      4      4   link        leaf: next leaf; inner: leftmost child; free: next free
+ *      8      4   self        its own block number
+ *     12      2   zero2
+ *     14      2   n           entries
+ *     16    2*cap slots       a permutation of 0 .. cap-1: the first n are the cells in
+ *                             use, in key order; the others are the free cells
+ *   then, 8-byte aligned: cap keys; then cap values (leaf) or cap child block numbers of
+ *   4 bytes (inner), child i being the one right of key i: its keys are >= key i
+ *
+ * HISTORY   1  first format.
+ */
+#ifndef TREES_BTREE_LAYOUT_H
+#define TREES_BTREE_LAYOUT_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "btree.h"
+#include "tree_txn.h"
+
+#define BTREE_MAGIC      UINT64_C(0x3165657274427878) /* "xxBtree1" */
+#define BTREE_VERSION    1u
+#define BTREE_PAGE       4096u
+#define BTREE_ARENAS     8u
+#define BTREE_CHUNK      16u /* blocks that an arena takes at a time */
+#define BTREE_DEPTH_MAX  40  /* levels: more than 2^32 blocks can make */
+#define BTREE_LEVEL_FREE 0xffffu
+
+struct btree_header {
+    uint64_t magic;      /* 00-07 */
+    uint32_t version;    /* 08-11 */
+    uint32_t key_size;   /* 12-15 */
+    uint32_t value_size; /* 16-19 */
+    uint32_t block_size; /* 20-23 */
+    uint32_t n_blocks;   /* 24-27 */
+    uint32_t n_arenas;   /* 28-31 */
+    uint32_t root;       /* 32-35 */
+    uint32_t reserved[7];
+    uint32_t high_water; /* 64-67 */
+};
+
+struct btree_arena {
+    uint32_t free_head;
+    uint32_t free_count;
+    uint32_t chunk_next;
+    uint32_t chunk_end;
+};
+
+struct btree_node {
+    uint16_t level;
+    uint16_t zero;
+    uint32_t link;
+    uint32_t self;
+    uint16_t zero2;
+    uint16_t n;
+    uint16_t slots[];
+};
+
+static_assert(offsetof(struct btree_header, high_water) == 64, "header fields");
+static_assert(offsetof(struct btree_node, slots) == 16, "node header is 16 bytes");
+
+/* btree_layout_set -- compute a handle's geometry.  ret 0 or EINVAL; *t is then unusable. */
+#ifdef TREE_SERIAL
+# define btree_layout_set btree_serial_layout_set
+#endif
+int btree_layout_set(struct btree *t, const struct btree_config *config);
+
+static inline struct btree_header *
+header_of(const struct btree *t)
+{
+    return (struct btree_header *)(void *)t->base;
+}
+
+static inline struct btree_arena *
+arena_of(const struct btree *t, uint32_t a)
+{
+    return (struct btree_arena *)(void *)(t->base + (size_t)(1 + a) * BTREE_PAGE);
+}
+
+static inline struct btree_node *
+node_of(const struct btree *t, uint32_t block)
+{
+    return (struct btree_node *)(void *)(t->base + (size_t)block * t->block_size);
+}
+
+/* Offset of the keys, and number of cells, of a node of this level. */
+static inline uint32_t
+keys_offset(const struct btree *t, unsigned level)
+{
+    return level == 0 ? t->leaf_keys : t->inner_keys;
+}
+
+static inline uint32_t
+cap_of(const struct btree *t, unsigned level)
+{
+    return level == 0 ? t->leaf_cap : t->inner_cap;
+}
+
+/* Fewest entries of a node that is neither the root nor on the right edge. */
+static inline uint32_t
+min_of(const struct btree *t, unsigned level)
+{
+    uint32_t quarter = cap_of(t, level) / 4;
+
+    return quarter > 0 ? quarter : 1;
+}
+
+/* Address of the key, value or child in a cell. */
+static inline unsigned char *
+cell_key(const struct btree *t, const struct btree_node *node, unsigned cell)
+{
+    return (unsigned char *)(uintptr_t)node + keys_offset(t, node->level)
+           + (size_t)cell * t->key_size;
+}
+
+static inline unsigned char *
+cell_value(const struct btree *t, const struct btree_node *leaf, unsigned cell)
+{
+    return (unsigned char *)(uintptr_t)leaf + t->leaf_values
+           + (size_t)cell * t->value_size;
+}
+
+static inline uint32_t *
+cell_child(const struct btree *t, const struct btree_node *inner, unsigned cell)
+{
+    return (uint32_t *)(void *)((unsigned char *)(uintptr_t)inner + t->inner_children)
+           + cell;
+}
+
+/* The same by rank: the i-th entry in key order. */
+static inline unsigned char *
+key_at(const struct btree *t, const struct btree_node *node, unsigned i)
+{
+    return cell_key(t, node, node->slots[i]);
+}
+
+/* Child i of an inner node, 0 .. n. */
+static inline uint32_t
+child_at(const struct btree *t, const struct btree_node *inner, unsigned i)
+{
+    return i == 0 ? inner->link : *cell_child(t, inner, inner->slots[i - 1]);
+}
+
+/* First 8 bytes of a key as an integer of the same order. */
+static inline uint64_t
+key_word(const unsigned char *key)
+{
+    uint64_t w;
+
+    memcpy(&w, key, sizeof w);
+    return be64toh(w);
+}
+
+/* Order of two keys: negative, 0, positive. */
+static inline int
+key_compare(const struct btree *t, const unsigned char *a, const unsigned char *b)
+{
+    if (t->key_size >= 8) {
+        uint64_t wa = key_word(a), wb = key_word(b);
+
+        if (wa != wb)
+            return wa < wb ? -1 : 1;
+        if (t->key_size == 8)
+            return 0;
+        return memcmp(a + 8, b + 8, t->key_size - 8);
+    }
+    return memcmp(a, b, t->key_size);
+}
+
+/* node_rank for 8-byte keys, without branches that depend on the keys. */
+static inline unsigned
+node_rank_word(const struct btree_node *node, const unsigned char *keys, uint64_t key,
+               unsigned or_equal)
+{
+    unsigned base = 0, len = node->n;
+
+    if (len == 0)
+        return 0;
+    while (len > 1) {
+        unsigned half = len / 2;
+        uint64_t w = key_word(keys + (size_t)node->slots[base + half - 1] * 8);
+
+        base += ((w < key) | ((w == key) & or_equal)) ? half : 0;
+        len -= half;
+    }
+    {
+        uint64_t w = key_word(keys + (size_t)node->slots[base] * 8);
+
+        return base + ((w < key) | ((w == key) & or_equal));
+    }
+}
+
+/*
+ * node_rank -- how many keys of a node are less than `key`.
+ *
+ * in   or_equal  1: less or equal, which is the child to follow; 0: less
+ */
+static inline unsigned
+node_rank(const struct btree *t, const struct btree_node *node, const unsigned char *key,
+          unsigned or_equal)
+{
+    const unsigned char *keys = (const unsigned char *)node + keys_offset(t, node->level);
+    unsigned lo = 0, hi = node->n;
+
+    if (t->key_size == 8)
+        return node_rank_word(node, keys, key_word(key), or_equal);
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+        const unsigned char *k = keys + (size_t)node->slots[mid] * t->key_size;
+
+        if (key_compare(t, k, key) < (int)or_equal)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+#endif /* TREES_BTREE_LAYOUT_H */
