@@ -4,15 +4,17 @@
 # run_test.sh -- run one test program, for `make check`.
 #
 # Output goes to stdout, that is to the test's .log file; a Check program's summary line
-# also to descriptor 9, the terminal.  Exit code: the program's.
+# also to descriptor 9, the terminal.  Exit code: the program's, 124 after
+# XAC_TEST_TIMEOUT seconds (default 600), when its whole process group is killed.
 summary='^[0-9]*%: Checks: [0-9]*, Failures: [0-9]*, Errors: [0-9]*'
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 
+shell=
 case $1 in
-*.sh) sh "$@" >"$out" 2>&1 ;;
-*) "$@" >"$out" 2>&1 ;;
+*.sh) [ -x "$1" ] || shell=sh ;;
 esac
+timeout -k 5 "${XAC_TEST_TIMEOUT:-600}" $shell "$@" >"$out" 2>&1
 rc=$?
 cat "$out"
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""check_lib -- what the style checks have in common: the source files and their lines."""
+import os
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+C_DIRS = ["include", "libxac", "recovery", "trees", "bench", "examples", "tests"]
+
+
+def c_files(dirs=None, suffixes=(".c", ".h")):
+    """Sorted paths of the C files below the given folders."""
+    paths = []
+    for folder in dirs or C_DIRS:
+        for where, _, names in os.walk(ROOT / folder):
+            paths += [pathlib.Path(where) / n for n in names]
+    return sorted(p for p in paths if p.suffix in suffixes)
+
+
+def name_of(path):
+    """Path as shown in messages."""
+    return str(path.relative_to(ROOT))
+
+
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def code_only(text):
+    """The text with comments and the insides of literals blanked, line for line."""
+
+    def blank(match):
+        token = match.group(0)
+        if token[0] in "\"'":
+            return token[0] * 2
+        return "\n" * token.count("\n")
+
+    return TOKEN.sub(blank, text)
+
+
+def functions(lines):
+    """(first, last) of each function, 0-based line numbers.
+
+    The form that clang-format leaves is relied on: the return type, then the name in
+    column 0, and the braces of the body alone in column 0.
+    """
+    for opening, line in enumerate(lines):
+        if line != "{":
+            continue
+        first = opening
+        while first > 0 and not re.match(r"^[A-Za-z_]\w*\(", lines[first]):
+            if lines[first - 1].strip() == "":
+                break
+            first -= 1
+        last = opening
+        while last < len(lines) - 1 and lines[last] != "}":
+            last += 1
+        yield first, last
+
+
+def finish(tool, problems, checked):
+    """Print the problems and leave with the right exit code."""
+    for problem in problems:
+        print(problem)
+    print(f"{tool}: {checked}, {len(problems)} problems")
+    sys.exit(1 if problems else 0)

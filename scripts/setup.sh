@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# setup.sh -- install the Debian packages that libxac is built and tested with.
+#
+# Does nothing, quickly, if all are there.  Needs root or sudo only to install.
+set -eu
+
+# To build the library.
+packages="autoconf automake libtool make gcc g++ pkg-config
+    libsigsegv-dev libssl-dev libxxhash-dev"
+# To test it, to check its style, and to compare it with Berkeley DB.
+packages="$packages check clang-format python3 libdb5.3-dev"
+
+# Which of the packages is not installed.  The format of one line is
+# "package:status", and a name that dpkg does not know at all gives no line.
+missing_packages()
+{
+    have=$(dpkg-query -W -f '${Package}:${db:Status-Status}\n' $packages 2>/dev/null) ||
+        true
+    for package in $packages; do
+        printf '%s\n' "$have" | grep -qxF "$package:installed" || printf '%s ' "$package"
+    done
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "setup.sh: needs Debian's apt-get and dpkg-query; elsewhere install by hand:" >&2
+    echo $packages >&2
+    exit 1
+fi
+
+missing=$(missing_packages)
+if [ -z "$missing" ]; then
+    echo "setup: all packages are installed"
+    exit 0
+fi
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "setup.sh: run it as root, or install sudo; missing: $missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+echo "setup: installing $missing"
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+$as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends $missing
+
+missing=$(missing_packages)
+if [ -n "$missing" ]; then
+    echo "setup.sh: apt-get left uninstalled: $missing" >&2
+    exit 1
+fi
+echo "setup: done"

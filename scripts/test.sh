@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# test.sh -- build libxac and test everything.
+#
+# Stages: all tests in an ordinary build; unit and API tests under the address and
+# undefined behaviour sanitizers; programs compiled against the installed library; style
+# checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
+# Exit code 0 if none failed.
+#
+# XAC_BUILD  directory to build in, default build/ in the source tree.
+set -eu
+
+cd "$(dirname "$0")/.."
+mkdir -p "${XAC_BUILD:-build}"
+base=$(cd "${XAC_BUILD:-build}" && pwd)
+normal=$base/test
+sanitized=$base/asan
+others=$base/results # logs and results of what is not run by make check
+failed=0
+
+stage()
+{
+    printf '== %s (at %s s)\n' "$1" "$(($(date +%s) - start))"
+}
+
+# run_one NAME COMMAND... -- one test that is not part of make check; leaves a .log and a
+# .trs file like those of automake's test driver.
+run_one()
+{
+    name=$1
+    shift
+    rc=0
+    "$@" >"$others/$name.log" 2>&1 || rc=$?
+    case $rc in
+    0) result=PASS ;;
+    77) result=SKIP ;;
+    *)
+        result=FAIL
+        failed=1
+        cat "$others/$name.log"
+        ;;
+    esac
+    echo ":test-result: $result" >"$others/$name.trs"
+    echo "$result: $name"
+}
+
+# make_check DIR TARGET -- run the tests of a build, one after the other: several use
+# all processors themselves.
+make_check()
+{
+    find "$1" -name '*.trs' -delete
+    if ! make -C "$1" -s -j2 check TESTS= >"$1/check-build.log" 2>&1; then
+        tail -n 40 "$1/check-build.log"
+        echo "test.sh: the test programs do not build, see $1/check-build.log" >&2
+        exit 1
+    fi
+    make -C "$1" -s --no-print-directory "$2" VERBOSE=1 || failed=1
+}
+
+# A child of a test may die of a sanitizer's report without anybody looking at its exit
+# code; hence reports go to files, and any file is a failure.  Segmentation faults are the
+# library's business and stay out of it.
+sanitizer_check()
+{
+    rm -f "$sanitized"/report.*
+    CK_TIMEOUT_MULTIPLIER=4
+    ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$sanitized/report"
+    UBSAN_OPTIONS="print_stacktrace=1:log_path=$sanitized/report"
+    export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
+    make_check "$sanitized" check-quick
+    unset CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
+    run_one sanitizer-reports no_reports
+}
+
+no_reports()
+{
+    for report in "$sanitized"/report.*; do
+        [ -e "$report" ] || return 0
+        cat "$report"
+    done
+    return 1
+}
+
+start=$(date +%s)
+stage "packages"
+scripts/setup.sh
+stage "build"
+scripts/build.sh "$normal" --enable-werror
+rm -rf "$others"
+mkdir "$others"
+stage "all tests"
+make_check "$normal" check
+stage "build with address and undefined behaviour sanitizers"
+scripts/build.sh "$sanitized" --enable-debug --disable-shared \
+    --enable-sanitize=address,undefined
+stage "unit and API tests under the sanitizers"
+sanitizer_check
+stage "programs with the installed library"
+run_one install tests/install/check_install.sh "$normal"
+stage "style"
+for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
+    run_one "$(basename "$script")" "$script" "$normal"
+done
+
+stage "done"
+scripts/count_tests "$normal" "$sanitized" "$others" || failed=1
+exit "$failed"
