@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check_install.sh BUILD-DIR -- what a user gets from `make install`.
+#
+# GOAL    the program in README.md compiles with nothing but pkg-config --cflags --libs
+#         libxac, in C and in C++, with the shared and the static library, and runs; and
+#         `make uninstall` takes away all that `make install` brought.
+# METHOD  install under a temporary DESTDIR, seen through PKG_CONFIG_SYSROOT_DIR.
+set -eu
+
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(cd "$1" && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cc=${CC:-gcc}
+cxx=${CXX:-g++}
+
+fail()
+{
+    echo "check_install: $*"
+    exit 1
+}
+
+# expect PROGRAM LINE -- run it in the same directory as the programs before.
+expect()
+{
+    printed=$(cd "$tmp/run" && "$1") || fail "$1: exit code $?"
+    [ "$printed" = "$2" ] || fail "$1: printed '$printed', not '$2'"
+    echo "$(basename "$1"): $printed"
+}
+
+installed_files()
+{
+    (cd "$tmp/dest" && find . ! -type d | LC_ALL=C sort)
+}
+
+make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
+    { cat "$tmp/log"; fail "make install"; }
+pc=$(cd "$tmp/dest" && find "$PWD" -name libxac.pc)
+[ -n "$pc" ] || fail "libxac.pc was not installed"
+[ "$(installed_files | grep -c '\.h$')" = 1 ] || fail "more than one header was installed"
+
+PKG_CONFIG_SYSROOT_DIR=$tmp/dest
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
+libdir=$(dirname "$(dirname "$pc")")
+[ "$(pkg-config --modversion libxac)" = \
+    "$(sed -n 's/^AC_INIT(\[libxac\], \[\(.*\)\], .*, .*/\1/p' "$source_dir/configure.ac")" ] ||
+    fail "version of libxac.pc"
+
+# The program is the first C block of the README.
+sed -n '/^```c$/,/^```$/p' "$source_dir/README.md" | sed '1d;/^```$/,$d' >"$tmp/count.c"
+grep -q xbegin "$tmp/count.c" || fail "no program found in README.md"
+cp "$tmp/count.c" "$tmp/count.cc"
+mkdir "$tmp/run"
+
+$cc -Wall -Wextra -Werror "$tmp/count.c" $(pkg-config --cflags --libs libxac) \
+    -o "$tmp/c-program" || fail "C program does not compile"
+$cxx -Wall -Wextra -Werror "$tmp/count.cc" $(pkg-config --cflags --libs libxac) \
+    -o "$tmp/c++-program" || fail "C++ program does not compile"
+LD_LIBRARY_PATH=$libdir
+export LD_LIBRARY_PATH
+expect "$tmp/c-program" "x[0] is 1"
+expect "$tmp/c++-program" "x[0] is 2"
+unset LD_LIBRARY_PATH
+
+# With no shared library beside it, -lxac is the static one.
+mkdir "$tmp/shared"
+mv "$libdir"/libxac.so* "$tmp/shared"
+$cc -Wall -Wextra -Werror "$tmp/count.c" $(pkg-config --cflags --libs --static libxac) \
+    -o "$tmp/static-program" || fail "C program does not compile with the static library"
+expect "$tmp/static-program" "x[0] is 3"
+mv "$tmp/shared"/* "$libdir"
+
+make -C "$build" -s --no-print-directory uninstall DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
+    { cat "$tmp/log"; fail "make uninstall"; }
+[ -z "$(installed_files)" ] || fail "make uninstall left: $(installed_files)"
+echo "check_install: 3 programs, 0 problems"
