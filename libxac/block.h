@@ -36,8 +36,10 @@ void xac_builder_init(struct xac_builder *b, void *buf, size_t size);
  * Put a record.  ret true, or false if the buffer is too small (nothing put).
  */
 bool xac_put_txn(struct xac_builder *b, enum xac_record_type type, uint64_t txn);
+/* head: file, length, device, inode; path_len is that of the string. */
 bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
-bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *rec);
+/* head: all but the record header. */
+bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head);
 bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
                          const struct xac_open_page *open, uint32_t n_open);
 
@@ -46,13 +48,13 @@ bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t red
  *
  * in   from       previous version of the page, or NULL for a full image
  * in   to         new version
- * in   page_size  bytes of both, at most 65536
+ * in   page_size  bytes of both, a multiple of 64, at most 65536
  * ret  as above; a page without differences puts a record without ranges.
  */
-bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page, const uint8_t *from,
-                  const uint8_t *to, size_t page_size);
+bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page,
+                  const uint8_t *from, const uint8_t *to, size_t page_size);
 
-/* xac_page_record_max -- most bytes that xac_put_page can take for one page. */
+/* xac_page_record_max -- most bytes that xac_put_page takes for one page. */
 size_t xac_page_record_max(size_t page_size);
 
 /*
@@ -79,6 +81,16 @@ bool xac_block_head_ok(const struct xac_block *blk, struct xac_log_id id, uint64
  * be present.
  */
 bool xac_block_body_ok(const struct xac_block *blk);
+
+/*
+ * xac_record_ok -- true if a record is sound: type, length, flags, tables, padding.
+ *
+ * What xac_block_body_ok does for each record; for records outside of blocks (data
+ * files).
+ * in   rec   8-aligned
+ * in   room  bytes present from rec on
+ */
+bool xac_record_ok(const struct xac_record *rec, uint64_t room);
 
 /*
  * xac_record_next -- iterate over the records of a checked block.
