@@ -17,7 +17,8 @@
  *       successor writes the same bytes again, from durable).
  *   (4) tail <= prepared: segments exist, zero-filled and synced, directory included,
  *       for every LSN below prepared; a commit never grows a file.
- *   (5) Once poisoned, durable never moves again.
+ *   (5) Once poisoned, durable never moves again (a flush that has looked at poisoned for
+ *       the last time may still store what it has synced).
  */
 #ifndef XAC_LOG_H
 #define XAC_LOG_H
@@ -62,10 +63,14 @@ struct xac_log_shared {
 /* One process's access to the log. */
 struct xac_log {
     struct xac_log_shared *sh;
-    uint8_t *ring;   /* ring_bytes, in shared memory                                  */
-    int dirfd;       /* environment directory; not owned                              */
-    int seg_fd[2];   /* descriptors of the segments used last, -1 if none             */
+    uint8_t *ring; /* ring_bytes, in shared memory */
+    int dirfd;     /* environment directory; not owned */
+    /* Descriptors of the segments used last, -1 if none; flush lock held. */
+    int seg_fd[2];
     uint64_t seg_no[2];
+    /* The value of `prepared` at which making a segment failed last: that it is not
+       tried ahead of time again and again on a full disk. */
+    _Atomic uint64_t ahead_failed;
 };
 
 /* What a log is made from; all fixed from then on. */
@@ -86,8 +91,8 @@ struct xac_log_config {
  * ret  0; ENOSPC and other errno values; XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE if a
  *      segment of another environment is in the way.
  */
-int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd,
-                   const struct xac_log_config *config);
+int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
+                   int dirfd, const struct xac_log_config *config);
 
 /* xac_log_attach -- join a log that another process has created. */
 void xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,

@@ -9,6 +9,7 @@
  *   xac.lock           byte-range locks (lockfile.h), and the path of the control region
  *   xac.master         the master record, two slots
  *   xac-log.%08llu     log segments, numbered from 1 in decimal
+ *   xac-log-new        a segment in the making; worth nothing after a crash
  *   xac-data.%08x.%08llx   data file of one large transaction: generation (hex), serial
  *                      (hex)
  *

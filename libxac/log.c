@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.c -- see log.h: the ring, and group commit.
+ *
+ * A process may die at any instruction.
+ *   append   moves tail by its last store; a survivor redoes it from the descriptor.
+ *   flush    moves durable by its last store; the next holder of the flush lock writes
+ *            again from durable.  It must not go by what the dead one wrote: had that
+ *            one's sync failed, the kernel would have marked its pages clean, and only
+ *            writing them again makes the next sync mean anything.
+ *   prepare  see log_segment.c.
+ * Callers have blocked the signals (xac_signals_block); thread cancellation is held off
+ * here while a lock is held.
+ */
+#include <config.h>
+
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "err.h"
+#include "futex.h"
+#include "log_segment.h"
+#include "sys.h"
+
+/* How long a waiter sleeps before it looks whether the holder of the flush lock lives. */
+#define RETRY_MS 50
+
+/* No segment has this LSN: nothing has failed. */
+#define NEVER_FAILED UINT64_MAX
+
+static uint64_t
+min64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool
+is_power_of_2(uint64_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* ---- Descriptors of segments; flush lock held, or nobody else here yet ------------ */
+
+/*
+ * segment_fd -- descriptor of a segment, for writing.
+ *
+ * The descriptor that gives way is closed first, so that a process that has run out of
+ * descriptors can still flush.
+ * ret  descriptor, or -1 with errno.
+ */
+static int
+segment_fd(struct xac_log *log, uint64_t number)
+{
+    int i = (int)(number % 2);
+    int old = log->seg_fd[i];
+    char name[XAC_LOG_NAME_MAX];
+
+    if (old >= 0 && log->seg_no[i] == number)
+        return old;
+    log->seg_fd[i] = -1;
+    if (old >= 0)
+        (void)xac_sys.close(old);
+    xac_log_segment_name(name, number);
+    log->seg_no[i] = number;
+    log->seg_fd[i] = xac_sys.openat(log->dirfd, name, O_WRONLY | O_CLOEXEC, 0);
+    return log->seg_fd[i];
+}
+
+/*
+ * reserve_fds -- fill both places with descriptors, the second with one that only keeps
+ * the place (no segment has number 0): later ones are opened in their stead.  A failure
+ * shows when a segment is opened.
+ */
+static void
+reserve_fds(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: which segment is a guess. */
+    uint64_t lsn = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+    uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
+    int i = (int)((number + 1) % 2);
+
+    (void)segment_fd(log, number);
+    log->seg_no[i] = 0;
+    log->seg_fd[i] =
+        xac_sys.openat(log->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+/* access_init -- this process's part, without descriptors. */
+static void
+access_init(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
+{
+    *log = (struct xac_log){.sh = sh, .ring = ring, .dirfd = dirfd, .seg_fd = {-1, -1}};
+    atomic_init(&log->ahead_failed, NEVER_FAILED);
+}
+
+int
+xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd,
+               const struct xac_log_config *config)
+{
+    uint64_t start = config->start_lsn;
+    uint64_t prepared = start & ~(config->segment_bytes - 1);
+    int rc;
+
+    xac_assert(is_power_of_2(config->segment_bytes) && is_power_of_2(config->ring_bytes));
+    xac_assert(start >= XAC_LSN_FIRST && start % XAC_BLOCK_ALIGN == 0);
+    memset(sh, 0, sizeof *sh);
+    memcpy(sh->identity, config->identity, sizeof sh->identity);
+    sh->generation = config->generation;
+    sh->page_size = config->page_size;
+    sh->segment_bytes = config->segment_bytes;
+    sh->ring_bytes = config->ring_bytes;
+    sh->start_lsn = start;
+    rc = xac_lock_init(&sh->flush, XAC_RANK_FLUSH);
+    if (rc == 0)
+        rc = xac_lock_init(&sh->prepare, XAC_RANK_PREPARE);
+    if (rc != 0)
+        return xac_err(rc, "log: locks");
+    /* relaxed: nobody else knows of the log yet. */
+    atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
+    atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
+    atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
+    access_init(log, sh, ring, dirfd);
+    rc = xac_log_segment_prepare(log, prepared + 1);
+    if (rc == 0)
+        reserve_fds(log);
+    return rc;
+}
+
+void
+xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
+{
+    access_init(log, sh, ring, dirfd);
+    reserve_fds(log);
+}
+
+void
+xac_log_detach(struct xac_log *log)
+{
+    for (int i = 0; i < 2; i++) {
+        if (log->seg_fd[i] >= 0)
+            (void)xac_sys.close(log->seg_fd[i]);
+        log->seg_fd[i] = -1;
+    }
+}
+
+/* ---- Appending -------------------------------------------------------------------- */
+
+bool
+xac_log_has_room(const struct xac_log *log, uint64_t bytes)
+{
+    const struct xac_log_shared *sh = log->sh;
+    /* relaxed: stored under the publish lock, which the caller holds; elsewhere a hint. */
+    uint64_t end = atomic_load_explicit(&sh->tail, memory_order_relaxed) + bytes;
+
+    /* acquire: pairs with the release in flush_held, after which the bytes of the ring
+       have been read; and with that in prepare_held, after which the segment exists. */
+    uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_acquire);
+    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_acquire);
+
+    return end <= durable + sh->ring_bytes && end <= prepared;
+}
+
+void
+xac_log_append(struct xac_log *log, const struct xac_block *blk)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: stored under the publish lock, which the caller holds. */
+    uint64_t tail = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint64_t at = blk->lsn & (sh->ring_bytes - 1);
+    uint64_t n = min64(blk->length, sh->ring_bytes - at);
+
+    if (tail >= blk->lsn + blk->length)
+        return;
+    xac_assert(blk->lsn == tail && xac_log_has_room(log, blk->length));
+    memcpy(log->ring + at, blk, n);
+    memcpy(log->ring, (const uint8_t *)blk + n, blk->length - n);
+    /* release: pairs with the acquire in flush_held. */
+    atomic_store_explicit(&sh->tail, tail + blk->length, memory_order_release);
+}
+
+/* ---- Flushing --------------------------------------------------------------------- */
+
+/* set_poison -- the first error stays. */
+static void
+set_poison(struct xac_log_shared *sh, int error)
+{
+    int none = 0;
+
+    xac_assert(error != 0);
+    /* release: pairs with the acquire loads of poisoned. */
+    (void)atomic_compare_exchange_strong_explicit(&sh->poisoned, &none, error,
+                                                  memory_order_release,
+                                                  memory_order_relaxed);
+}
+
+/* wake_all -- after a change that sleepers look for, and after flush is unlocked. */
+static void
+wake_all(struct xac_log_shared *sh)
+{
+    /* release: pairs with the acquire in xac_log_wait_durable; who reads the new count
+       finds the lock free, or held by somebody who will come here. */
+    (void)atomic_fetch_add_explicit(&sh->wakes, 1, memory_order_release);
+    xac_futex_wake_all(&sh->wakes);
+}
+
+void
+xac_log_poison(struct xac_log *log, int error)
+{
+    set_poison(log->sh, error);
+    wake_all(log->sh);
+}
+
+static int
+poisoned_error(int error)
+{
+    return xac_err(XAC_EPOISONED, "log: an earlier write or sync failed (%s)",
+                   xac_strerror(error));
+}
+
+/* flush_failed -- poison; which step failed where goes to the one who saw it. */
+static int
+flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn)
+{
+    char name[XAC_LOG_NAME_MAX];
+    uint64_t segment_bytes = log->sh->segment_bytes;
+
+    set_poison(log->sh, error);
+    xac_log_segment_name(name, xac_log_segment_of(lsn, segment_bytes));
+    return xac_err(XAC_EPOISONED, "%s: %s at offset %llu: %s", name, step,
+                   (unsigned long long)(XAC_SEGMENT_HEADER + lsn % segment_bytes),
+                   xac_strerror(error));
+}
+
+/*
+ * flush_segment -- write and sync the LSNs [from, to), all of one segment.
+ *
+ * ret  0, or XAC_EPOISONED with the log poisoned.
+ */
+static int
+flush_segment(struct xac_log *log, uint64_t from, uint64_t to)
+{
+    struct xac_log_shared *sh = log->sh;
+    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+
+    if (fd < 0)
+        return flush_failed(log, errno, "open", from);
+    for (uint64_t lsn = from, n; lsn < to; lsn += n) {
+        uint64_t at = lsn & (sh->ring_bytes - 1);
+        int rc;
+
+        n = min64(to - lsn, sh->ring_bytes - at);
+        rc = xac_write_full(fd, log->ring + at, n,
+                            XAC_SEGMENT_HEADER + lsn % sh->segment_bytes);
+        if (rc != 0)
+            return flush_failed(log, rc, "write", lsn);
+        (void)atomic_fetch_add_explicit(&sh->n_writes, 1, memory_order_relaxed);
+    }
+    if (xac_sys.fdatasync(fd) != 0)
+        return flush_failed(log, errno, "sync", from);
+    (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
+    return 0;
+}
+
+/* flush_held -- make everything appended durable; the flush lock is held. */
+static int
+flush_held(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: stored under the flush lock.  acquire: pairs with xac_log_append. */
+    uint64_t from = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+    uint64_t to = atomic_load_explicit(&sh->tail, memory_order_acquire);
+    int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+    int rc;
+
+    if (error != 0)
+        return poisoned_error(error);
+    while (from < to) {
+        uint64_t border = (from & ~(sh->segment_bytes - 1)) + sh->segment_bytes;
+        uint64_t end = min64(border, to);
+
+        rc = flush_segment(log, from, end);
+        if (rc != 0)
+            return rc;
+        from = end;
+    }
+    /* acquire: pairs with set_poison, by xac_log_poison in the meantime. */
+    error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+    if (error != 0)
+        return poisoned_error(error);
+    /* release: pairs with every acquire load of durable. */
+    atomic_store_explicit(&sh->durable, to, memory_order_release);
+    return 0;
+}
+
+/*
+ * try_flush -- flush for all who wait, if nobody else is at it.
+ *
+ * Waking comes after the unlock: a waiter that was woken before could find the lock
+ * still taken and sleep on, with nobody left to wake it.
+ * ret  true if the lock was free.
+ */
+static bool
+try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
+{
+    struct xac_log_shared *sh = log->sh;
+    enum xac_lock_result got = xac_lock_try(&sh->flush);
+
+    if (got == XAC_LOCK_BUSY)
+        return false;
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&sh->flush);
+    /* relaxed: stored under the flush lock. */
+    if (atomic_load_explicit(&sh->durable, memory_order_relaxed) < lsn)
+        *rcp = flush_held(log);
+    xac_lock_release(&sh->flush);
+    wake_all(sh);
+    if (*rcp == 0)
+        xac_log_segment_prepare_ahead(log);
+    return true;
+}
+
+/* wait_durable -- xac_log_wait_durable, cancellation disabled. */
+static int
+wait_durable(struct xac_log *log, uint64_t lsn)
+{
+    struct xac_log_shared *sh = log->sh;
+    int rc = 0;
+
+    while (rc == 0) {
+        /* acquire: pairs with wake_all; read before everything else, so that a change
+           after the looks below ends the sleep. */
+        uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
+        /* acquire: pairs with set_poison; read before durable, which stands still once
+           poisoned is set, so that a position already durable is found to be. */
+        int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+
+        /* acquire: pairs with flush_held. */
+        if (atomic_load_explicit(&sh->durable, memory_order_acquire) >= lsn)
+            return 0;
+        if (error != 0)
+            return poisoned_error(error);
+        if (!try_flush(log, lsn, &rc))
+            xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+    }
+    return rc;
+}
+
+int
+xac_log_wait_durable(struct xac_log *log, uint64_t lsn)
+{
+    int cancel;
+    int rc;
+
+    /* acquire: pairs with flush_held. */
+    if (atomic_load_explicit(&log->sh->durable, memory_order_acquire) >= lsn)
+        return 0;
+    /* acquire: the caller knows of lsn, so tail is at least that. */
+    xac_assert(atomic_load_explicit(&log->sh->tail, memory_order_acquire) >= lsn);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    rc = wait_durable(log, lsn);
+    (void)pthread_setcancelstate(cancel, NULL);
+    return rc;
+}
+
+/* make_room -- xac_log_make_room, cancellation disabled. */
+static int
+make_room(struct xac_log *log, uint64_t bytes)
+{
+    struct xac_log_shared *sh = log->sh;
+
+    for (;;) {
+        /* acquire: pairs with set_poison. */
+        int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+        /* acquire: pairs with xac_log_append; others move it, so this is a guess. */
+        uint64_t end = atomic_load_explicit(&sh->tail, memory_order_acquire) + bytes;
+        int rc = 0;
+
+        if (error != 0)
+            return poisoned_error(error);
+        if (xac_log_has_room(log, bytes))
+            return 0;
+        if (end > atomic_load_explicit(&sh->prepared, memory_order_acquire))
+            rc = xac_log_segment_prepare(log, end);
+        if (rc == 0 && end > sh->start_lsn + sh->ring_bytes)
+            rc = wait_durable(log, end - sh->ring_bytes);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+int
+xac_log_make_room(struct xac_log *log, uint64_t bytes)
+{
+    int cancel;
+    int rc;
+
+    xac_assert(bytes <= log->sh->ring_bytes / 4);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    rc = make_room(log, bytes);
+    (void)pthread_setcancelstate(cancel, NULL);
+    return rc;
+}
+
+void
+xac_log_assert(const struct xac_log *log)
+{
+    const struct xac_log_shared *sh = log->sh;
+    /* acquire, in this order: each grows, so what is read later may only be larger than
+       it was, and the comparisons below allow for that. */
+    uint64_t before = atomic_load_explicit(&sh->durable, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&sh->tail, memory_order_acquire);
+    uint64_t after = atomic_load_explicit(&sh->durable, memory_order_acquire);
+
+    xac_require(sh->start_lsn <= before && before <= tail);
+    xac_require(tail <= after + sh->ring_bytes);
+    xac_require(tail <= atomic_load_explicit(&sh->prepared, memory_order_acquire));
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_segment.c -- see log_segment.h; names and headers of segments, see log.h.
+ */
+#include <config.h>
+
+#include "log_segment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "digest.h"
+#include "err.h"
+#include "sys.h"
+
+/* Written over and over; not const, so that it takes no room in the program's file. */
+static uint8_t zeros[128 * 1024];
+
+void
+xac_log_segment_name(char *buf, uint64_t number)
+{
+    (void)snprintf(buf, XAC_LOG_NAME_MAX, XAC_LOG_PREFIX "%08llu",
+                   (unsigned long long)number);
+}
+
+void
+xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial)
+{
+    (void)snprintf(buf, XAC_LOG_NAME_MAX, XAC_DATA_PREFIX "%08x.%08llx",
+                   (unsigned)generation, (unsigned long long)serial);
+}
+
+static uint64_t
+head_checksum(const struct xac_segment_header *head)
+{
+    return xac_xxh64(head, offsetof(struct xac_segment_header, checksum));
+}
+
+int
+xac_log_segment_check(const struct xac_segment_header *head, const char *name,
+                      const uint8_t identity[16], uint64_t number, uint64_t segment_bytes,
+                      uint32_t page_size)
+{
+    if (head->magic != XAC_SEGMENT_MAGIC)
+        return xac_err(XAC_EDAMAGED, "%s: segment header: magic", name);
+    if (head->version != XAC_FORMAT_VERSION)
+        return xac_err(XAC_EVERSION, "%s: format version %u instead of %u", name,
+                       head->version, XAC_FORMAT_VERSION);
+    if (head->checksum != head_checksum(head))
+        return xac_err(XAC_EDAMAGED, "%s: segment header: checksum", name);
+    if (memcmp(head->identity, identity, sizeof head->identity) != 0)
+        return xac_err(XAC_EFOREIGN, "%s", name);
+    if (head->page_size != page_size)
+        return xac_err(XAC_EPAGESIZE, "%s: page size %u instead of %u", name,
+                       head->page_size, page_size);
+    if (head->number != number)
+        return xac_err(XAC_EDAMAGED, "%s: holds segment %llu", name,
+                       (unsigned long long)head->number);
+    if (head->segment_bytes != segment_bytes)
+        return xac_err(XAC_EDAMAGED, "%s: segment size %llu instead of %llu", name,
+                       (unsigned long long)head->segment_bytes,
+                       (unsigned long long)segment_bytes);
+    for (size_t i = 0; i < sizeof head->reserved; i++) {
+        if (head->reserved[i] != 0)
+            return xac_err(XAC_EDAMAGED, "%s: segment header: reserved bytes", name);
+    }
+    return 0;
+}
+
+/* segment_keep -- verify a segment that exists already; fd is open for reading. */
+static int
+segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t number)
+{
+    struct xac_segment_header head;
+    struct stat st;
+    size_t got;
+    int rc;
+
+    if (xac_sys.fstat(fd, &st) != 0)
+        return xac_err(errno, "%s: stat", name);
+    if ((uint64_t)st.st_size < XAC_SEGMENT_HEADER + sh->segment_bytes)
+        return xac_err(XAC_EDAMAGED, "%s: only %lld bytes long", name,
+                       (long long)st.st_size);
+    rc = xac_read_full(fd, &head, sizeof head, 0, &got);
+    if (rc != 0)
+        return xac_err(rc, "%s: read", name);
+    return xac_log_segment_check(&head, name, sh->identity, number, sh->segment_bytes,
+                                 sh->page_size);
+}
+
+/* segment_fill -- room first, so that a full disk is found at once; then zeros, the
+   header, and a sync. */
+static int
+segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
+{
+    struct xac_segment_header head = {
+        .magic = XAC_SEGMENT_MAGIC,
+        .version = XAC_FORMAT_VERSION,
+        .page_size = sh->page_size,
+        .number = number,
+        .segment_bytes = sh->segment_bytes,
+    };
+    uint64_t size = XAC_SEGMENT_HEADER + sh->segment_bytes;
+    int rc;
+
+    do
+        rc = xac_sys.fallocate(fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
+    while (rc == EINTR);
+    if (rc == EOPNOTSUPP || rc == ENOSYS)
+        rc = 0;
+    for (uint64_t at = 0; rc == 0 && at < size; at += sizeof zeros)
+        rc = xac_write_full(fd, zeros,
+                            size - at < sizeof zeros ? size - at : sizeof zeros, at);
+    if (rc != 0)
+        return rc;
+    memcpy(head.identity, sh->identity, sizeof head.identity);
+    head.checksum = head_checksum(&head);
+    rc = xac_write_full(fd, &head, sizeof head, 0);
+    if (rc == 0 && xac_sys.fsync(fd) != 0)
+        rc = errno;
+    return rc;
+}
+
+/*
+ * segment_create -- make a segment that does not exist.
+ *
+ * What a dead maker left under the temporary name is unlinked and not written over.  If
+ * the directory cannot be synced the new name is taken back: a segment that another
+ * attempt found there would count as one that has always been.
+ */
+static int
+segment_create(const struct xac_log_shared *sh, int dirfd, const char *name,
+               uint64_t number)
+{
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const char *made = XAC_LOG_NEW_NAME;
+    int fd;
+    int rc;
+
+    if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
+        return xac_err(errno, "%s: remove", made);
+    fd = xac_sys.openat(dirfd, made, flags, 0666);
+    if (fd < 0)
+        return xac_err(errno, "%s: create", made);
+    rc = segment_fill(sh, fd, number);
+    if (xac_sys.close(fd) != 0 && rc == 0)
+        rc = errno;
+    if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
+        rc = errno;
+    if (rc == 0) {
+        made = name;
+        rc = xac_sync_dir(dirfd);
+    }
+    if (rc != 0) {
+        (void)xac_sys.unlinkat(dirfd, made, 0);
+        return xac_err(rc, "%s: make a log segment", name);
+    }
+    return 0;
+}
+
+/* segment_ensure -- see to it that a segment exists, is sound, and stays after a crash. */
+static int
+segment_ensure(const struct xac_log *log, uint64_t number)
+{
+    char name[XAC_LOG_NAME_MAX];
+    int fd;
+    int rc;
+
+    xac_log_segment_name(name, number);
+    fd = xac_sys.openat(log->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0 && errno == ENOENT)
+        return segment_create(log->sh, log->dirfd, name, number);
+    if (fd < 0)
+        return xac_err(errno, "%s: open", name);
+    rc = segment_keep(log->sh, fd, name, number);
+    (void)xac_sys.close(fd);
+    if (rc != 0)
+        return rc;
+    /* Its maker may have died between the rename and the sync of the directory. */
+    rc = xac_sync_dir(log->dirfd);
+    return rc == 0 ? 0 : xac_err(rc, "%s: sync the directory", name);
+}
+
+/* prepare_held -- make segments; the prepare lock is held. */
+static int
+prepare_held(struct xac_log *log, uint64_t upto)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: only the holder of the prepare lock stores it. */
+    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
+
+    while (prepared < upto) {
+        int rc = segment_ensure(log, xac_log_segment_of(prepared, sh->segment_bytes));
+
+        if (rc != 0) {
+            atomic_store_explicit(&log->ahead_failed, prepared, memory_order_relaxed);
+            return rc;
+        }
+        prepared += sh->segment_bytes;
+        /* release: pairs with the acquire of xac_log_has_room. */
+        atomic_store_explicit(&sh->prepared, prepared, memory_order_release);
+    }
+    return 0;
+}
+
+/*
+ * A dead holder leaves nothing to repair: what it made without counting it is found, or
+ * unlinked, by the next one.
+ */
+int
+xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
+{
+    int rc;
+
+    if (xac_lock_acquire(&log->sh->prepare) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&log->sh->prepare);
+    rc = prepare_held(log, upto);
+    xac_lock_release(&log->sh->prepare);
+    return rc;
+}
+
+void
+xac_log_segment_prepare_ahead(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: a hint; looked at again under the lock by prepare_held. */
+    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
+    uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+    enum xac_lock_result got;
+
+    if (durable + sh->segment_bytes / 2 <= prepared)
+        return;
+    /* relaxed: read by the thread that stored it, or a little later by another. */
+    if (atomic_load_explicit(&log->ahead_failed, memory_order_relaxed) == prepared)
+        return;
+    got = xac_lock_try(&sh->prepare);
+    if (got == XAC_LOCK_BUSY)
+        return;
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&sh->prepare);
+    (void)prepare_held(log, prepared + 1);
+    xac_lock_release(&sh->prepare);
+}

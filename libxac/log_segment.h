@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_segment.h -- making the files of the log, for log.c.
+ *
+ * A segment is made under XAC_LOG_NEW_NAME, filled with zeros by real writes, given its
+ * header and synced before it gets its name: whatever has a segment's name is complete.
+ */
+#ifndef XAC_LOG_SEGMENT_H
+#define XAC_LOG_SEGMENT_H
+
+#include <stdint.h>
+
+#include "log.h"
+
+/* The segment in the making.  Not the prefix of a segment's name. */
+#define XAC_LOG_NEW_NAME "xac-log-new"
+
+/*
+ * xac_log_segment_prepare -- make segments until `prepared` is at least `upto`.
+ *
+ * ret  0; errno values, XAC_EFOREIGN and so on (words noted); nothing is poisoned.
+ */
+int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
+
+/*
+ * xac_log_segment_prepare_ahead -- make the next segment if more than half of the last
+ * one is full and nobody else is at it.
+ *
+ * A failure is forgotten until xac_log_segment_prepare succeeds.
+ */
+void xac_log_segment_prepare_ahead(struct xac_log *log);
+
+#endif /* XAC_LOG_SEGMENT_H */
