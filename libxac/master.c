@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * master.c -- see master.h.
+ */
+#include <config.h>
+
+#include "master.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "annot.h"
+#include "digest.h"
+#include "err.h"
+#include "rawfile.h"
+#include "sys.h"
+
+#define MASTER_BYTES (2 * XAC_MASTER_SLOT_STRIDE)
+#define MASTER_NEW   XAC_MASTER_NAME ".new"
+
+enum slot_state {
+    SLOT_INVALID = 0,
+    SLOT_VALID = 1,
+    SLOT_OTHER_VERSION = 2, /* looks like a master record, of another format version */
+};
+
+/* Both slots as they are on disk. */
+struct slots {
+    struct xac_master_slot slot[2];
+    enum slot_state state[2];
+};
+
+static uint64_t
+slot_checksum(const struct xac_master_slot *s)
+{
+    return xac_xxh64(s, offsetof(struct xac_master_slot, checksum));
+}
+
+static bool
+is_zero(const uint8_t *p, size_t n)
+{
+    while (n > 0 && *p == 0) {
+        p++;
+        n--;
+    }
+    return n == 0;
+}
+
+/* slot_state -- valid if and only if what log_format.h says. */
+static enum slot_state
+slot_state(const struct xac_master_slot *s)
+{
+    if (s->magic != XAC_MASTER_MAGIC)
+        return SLOT_INVALID;
+    if (s->version != XAC_FORMAT_VERSION)
+        return SLOT_OTHER_VERSION;
+    if (s->checksum != slot_checksum(s) || !is_zero(s->reserved, sizeof s->reserved))
+        return SLOT_INVALID;
+    return SLOT_VALID;
+}
+
+/* slots_read -- from the disk and not from the page cache: a slot whose sync failed is
+   still there, marked clean, and must not count as the newest. */
+static int
+slots_read(int dirfd, struct slots *out)
+{
+    struct xac_rawfile f;
+    uint8_t *buf = NULL;
+    size_t got;
+    int rc = xac_rawfile_open(&f, dirfd, XAC_MASTER_NAME);
+
+    if (rc != 0)
+        return xac_err(rc, "%s: open", XAC_MASTER_NAME);
+    buf = xac_rawfile_buffer(MASTER_BYTES);
+    if (buf == NULL) {
+        rc = xac_err(ENOMEM, "%s", XAC_MASTER_NAME);
+        goto out;
+    }
+    rc = xac_rawfile_read(&f, buf, MASTER_BYTES, 0, &got);
+    if (rc != 0) {
+        (void)xac_err(rc, "%s: read", XAC_MASTER_NAME);
+        goto out;
+    }
+    for (int i = 0; i < 2; i++) {
+        memcpy(&out->slot[i], buf + (size_t)i * XAC_MASTER_SLOT_STRIDE,
+               sizeof out->slot[i]);
+        out->state[i] = slot_state(&out->slot[i]);
+    }
+out:
+    free(buf);
+    xac_rawfile_close(&f);
+    return rc;
+}
+
+/* slots_newest -- index of the newest valid slot, or -1. */
+static int
+slots_newest(const struct slots *s)
+{
+    bool valid0 = s->state[0] == SLOT_VALID;
+    bool valid1 = s->state[1] == SLOT_VALID;
+
+    if (valid0 && valid1)
+        return s->slot[1].sequence > s->slot[0].sequence ? 1 : 0;
+    if (valid1)
+        return 1;
+    return valid0 ? 0 : -1;
+}
+
+/* slots_other_version -- true if a later version of the library has been here.  Its slot
+   counts if its checksum is where ours is, or if there is no other. */
+static bool
+slots_other_version(const struct slots *s)
+{
+    int newest = slots_newest(s);
+
+    for (int i = 0; i < 2; i++) {
+        if (s->state[i] == SLOT_OTHER_VERSION
+            && (newest < 0 || s->slot[i].checksum == slot_checksum(&s->slot[i])))
+            return true;
+    }
+    return false;
+}
+
+/* values_sane -- a right checksum over fields that cannot be. */
+static bool
+values_sane(const struct xac_master_slot *s)
+{
+    uint64_t size = s->segment_bytes;
+
+    return size >= XAC_SEGMENT_HEADER && (size & (size - 1)) == 0
+           && s->redo_lsn % XAC_BLOCK_ALIGN == 0 && s->start_lsn != 0
+           && s->redo_lsn >= s->start_lsn;
+}
+
+int
+xac_master_read(int dirfd, struct xac_master_slot *out)
+{
+    struct slots s;
+    int newest;
+    int rc = slots_read(dirfd, &s);
+
+    if (rc != 0)
+        return rc;
+    if (slots_other_version(&s))
+        return xac_err(XAC_EVERSION, "%s", XAC_MASTER_NAME);
+    newest = slots_newest(&s);
+    if (newest < 0)
+        return xac_err(XAC_EDAMAGED, "%s: offsets 0 and %u: no valid master record",
+                       XAC_MASTER_NAME, XAC_MASTER_SLOT_STRIDE);
+    *out = s.slot[newest];
+    if (out->page_size != (uint32_t)getpagesize())
+        return xac_err(XAC_EPAGESIZE, "%s: pages of %u bytes, here they have %d",
+                       XAC_MASTER_NAME, out->page_size, getpagesize());
+    if (!values_sane(out))
+        return xac_err(XAC_EDAMAGED, "%s: offset %u: values out of range",
+                       XAC_MASTER_NAME, (unsigned)newest * XAC_MASTER_SLOT_STRIDE);
+    return 0;
+}
+
+/* slot_finish -- fill in what every slot has in common. */
+static void
+slot_finish(struct xac_master_slot *s, uint64_t sequence)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    s->magic = XAC_MASTER_MAGIC;
+    s->version = XAC_FORMAT_VERSION;
+    s->sequence = sequence;
+    s->time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    memset(s->reserved, 0, sizeof s->reserved);
+    s->checksum = slot_checksum(s);
+}
+
+int
+xac_master_write(int dirfd, struct xac_master_slot *slot)
+{
+    struct slots s;
+    int newest;
+    int rc;
+    int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC, 0);
+
+    if (fd < 0)
+        return xac_err(errno, "%s: open", XAC_MASTER_NAME);
+    /* Else the slot that looks newest may be one that a power cut takes away, and the
+       one about to be overwritten the only good one. */
+    if (xac_sys.fdatasync(fd) != 0) {
+        rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
+        goto out;
+    }
+    rc = slots_read(dirfd, &s);
+    if (rc != 0)
+        goto out;
+    newest = slots_newest(&s);
+    if (newest < 0) {
+        rc = xac_err(XAC_EDAMAGED, "%s: no valid master record", XAC_MASTER_NAME);
+        goto out;
+    }
+    slot_finish(slot, s.slot[newest].sequence + 1);
+    rc = xac_write_full(fd, slot, sizeof *slot, newest == 0 ? XAC_MASTER_SLOT_STRIDE : 0);
+    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
+        rc = errno;
+    if (rc != 0)
+        (void)xac_err(rc, "%s: write", XAC_MASTER_NAME);
+out:
+    (void)xac_sys.close(fd);
+    return rc;
+}
+
+/* write_new -- a whole master file under its temporary name, synced. */
+static int
+write_new(int dirfd, const struct xac_master_slot *slot)
+{
+    uint8_t buf[MASTER_BYTES] = {0};
+    int rc;
+    int fd =
+        xac_sys.openat(dirfd, MASTER_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        return errno;
+    memcpy(buf, slot, sizeof *slot);
+    rc = xac_write_full(fd, buf, sizeof buf, 0);
+    if (rc == 0 && xac_sys.fsync(fd) != 0)
+        rc = errno;
+    if (xac_sys.close(fd) != 0 && rc == 0)
+        rc = errno;
+    return rc;
+}
+
+int
+xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
+                  struct xac_master_slot *out)
+{
+    struct xac_master_slot s = {.page_size = page_size, .segment_bytes = segment_bytes};
+    int rc;
+
+    if (getrandom(s.identity, sizeof s.identity, 0) != (ssize_t)sizeof s.identity)
+        return xac_err(errno != 0 ? errno : EIO, "random numbers");
+    s.generation = 1;
+    s.flags = XAC_MASTER_CLEAN;
+    s.start_lsn = s.redo_lsn = s.end_lsn_after = XAC_LSN_FIRST;
+    slot_finish(&s, 1);
+    rc = write_new(dirfd, &s);
+    if (rc == 0 && xac_sys.renameat(dirfd, MASTER_NEW, dirfd, XAC_MASTER_NAME) != 0)
+        rc = errno;
+    if (rc == 0)
+        rc = xac_sync_dir(dirfd);
+    if (rc != 0)
+        return xac_err(rc, "%s: create", XAC_MASTER_NAME);
+    *out = s;
+    return 0;
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recover.c -- see recover.h: the order of the steps.
+ *
+ *   (1) sync master, log and data files, so that nothing is redone that a power cut could
+ *       still take from the log; then read past the page cache
+ *   (2) read and check the log to its end; decide whether that is a torn tail or damage
+ *   (3) check the files
+ *   (4) redo, sync the files
+ *   (5) new master record: new generation, empty log
+ *   (6) remove data files
+ * Steps 1 to 3 write nothing.
+ */
+#include <config.h>
+
+#include "recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "annot.h"
+#include "block.h"
+#include "err.h"
+#include "log.h"
+#include "master.h"
+#include "recover_data.h"
+#include "recover_redo.h"
+#include "recover_scan.h"
+#include "sys.h"
+
+/* One recovery. */
+struct recovery {
+    int dirfd;
+    const struct xac_recover_options *opt;
+    struct xac_recover_report rep;
+    struct xac_master_slot master; /* as found */
+    struct xac_scan scan;
+    struct xac_redo redo;
+    bool applying; /* second pass: redo, and count nothing */
+
+    uint64_t end;                /* the log ends here                                   */
+    struct xac_place end_place;  /* and why                                             */
+    bool content_wrong;          /* a valid block there names or holds what is not right*/
+    struct xac_scan_found found; /* behind the end                                     */
+
+    uint64_t lsn;          /* of the block being looked at                             */
+    bool touched;          /* something of its transaction is redone                   */
+    struct xac_place *bad; /* filled in if something about it is not right             */
+    bool is_bad;
+
+    uint64_t *serial; /* data files named by the log, in the order of the log          */
+    size_t n_serials;
+    uint64_t bytes_done; /* progress                                                   */
+    uint64_t bytes_total;
+};
+
+static void
+progress(void *arg, uint64_t bytes)
+{
+    struct recovery *r = (struct recovery *)arg;
+
+    r->bytes_done += bytes;
+    if (r->bytes_done > r->bytes_total)
+        r->bytes_total = r->bytes_done;
+    if (r->opt->progress != NULL)
+        r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
+}
+
+/* ---- Records ---------------------------------------------------------------------- */
+
+/* content_bad -- a valid block whose contents cannot be: note why, where the block is. */
+static int
+content_bad(struct recovery *r, const char *why)
+{
+    (void)snprintf(r->bad->why, sizeof r->bad->why, "%s", why);
+    r->is_bad = true;
+    return 0;
+}
+
+/* check_record -- first pass. */
+static int
+check_record(struct recovery *r, const struct xac_xdata *rec)
+{
+    enum xac_redo_verdict verdict;
+    int rc = xac_redo_check(&r->redo, r->lsn, rec, &verdict);
+
+    if (rc != 0)
+        return rc;
+    switch (verdict) {
+    case XAC_REDO_APPLY:
+        r->touched = true;
+        r->rep.pages_redone++;
+        return 0;
+    case XAC_REDO_SKIP:
+        r->rep.pages_skipped++;
+        return 0;
+    case XAC_REDO_NO_FULL:
+        return content_bad(r, "no full image of a page before its first difference");
+    case XAC_REDO_NO_FILE:
+        return content_bad(r, "page of a file that the log does not name");
+    case XAC_REDO_MALFORMED:
+        return content_bad(r, "ranges leave the page or the record");
+    }
+    return 0;
+}
+
+static int
+visit_record(void *arg, const struct xac_xdata *rec)
+{
+    struct recovery *r = (struct recovery *)arg;
+
+    if (r->applying)
+        return xac_redo_apply(&r->redo, r->lsn, rec);
+    return r->is_bad ? 0 : check_record(r, rec);
+}
+
+static int
+note_serial(struct recovery *r, uint64_t serial)
+{
+    uint64_t *grown = (uint64_t *)realloc(r->serial, (r->n_serials + 1) * sizeof *grown);
+
+    if (grown == NULL)
+        return xac_err(ENOMEM, "list of data files");
+    r->serial = grown;
+    r->serial[r->n_serials++] = serial;
+    return 0;
+}
+
+/* visit_datafile -- the records of a large transaction. */
+static int
+visit_datafile(struct recovery *r, const struct xac_xdatafile *rec)
+{
+    uint32_t generation = r->master.generation;
+    struct xac_place place = {.offset = 0};
+    bool ok = true;
+    int rc = 0;
+
+    if (!r->applying) {
+        r->rep.datafiles++;
+        rc = note_serial(r, rec->serial);
+        if (rc == 0)
+            rc = xac_datafile_verify(r->dirfd, generation, rec, &ok, &place);
+    }
+    if (rc == 0 && ok)
+        rc = xac_datafile_read(r->dirfd, generation, rec, visit_record, r, &ok, &place);
+    if (rc != 0 || ok)
+        return rc;
+    if (r->applying)
+        return xac_err(EIO, "%s: changed while it was read", place.file);
+    *r->bad = place;
+    r->is_bad = true;
+    return 0;
+}
+
+/* note_file -- an XFILE record. */
+static int
+note_file(struct recovery *r, uint64_t lsn, const struct xac_record *rec)
+{
+    int rc = xac_redo_note_file(&r->redo, lsn, (const struct xac_xfile *)rec);
+
+    return rc == XAC_EDAMAGED ? content_bad(r, "malformed XFILE record") : rc;
+}
+
+static bool
+is_committed(const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XCOMMIT)
+            return true;
+    }
+    return false;
+}
+
+/* visit_transaction -- a block with a committed transaction. */
+static int
+visit_transaction(struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    r->touched = false;
+    while (rc == 0 && !r->is_bad && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XDATA)
+            rc = visit_record(r, (const struct xac_xdata *)rec);
+        else if (rec->type == XAC_XDATAFILE)
+            rc = visit_datafile(r, (const struct xac_xdatafile *)rec);
+    }
+    if (rc != 0 || r->is_bad || r->applying)
+        return rc;
+    r->rep.transactions++;
+    r->rep.transactions_redone += r->touched;
+    r->rep.last_commit = blk->commit;
+    return 0;
+}
+
+static int
+visit_block(struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    if (is_committed(blk)) {
+        rc = visit_transaction(r, blk);
+    } else if (!r->applying) {
+        while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+            if (rec->type == XAC_XFILE)
+                rc = note_file(r, blk->lsn, rec);
+        }
+    }
+    if (!r->applying && !r->is_bad)
+        r->rep.blocks++;
+    return rc;
+}
+
+/* damage -- note it; ret 0 if it is to be cut. */
+static int
+damage(struct recovery *r, const struct xac_place *place, bool can_cut)
+{
+    r->rep.damaged = true;
+    (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
+    r->rep.damage_offset = place->offset;
+    if (r->opt->cut && can_cut)
+        return 0;
+    return xac_err(XAC_EDAMAGED, "%s: offset %" PRIu64 ": %s", place->file, place->offset,
+                   place->why);
+}
+
+/* ---- Passes ----------------------------------------------------------------------- */
+
+/*
+ * pass -- go through the log from the redo position to `limit` or to its end.
+ *
+ * out  r->end, r->end_place, r->content_wrong  where and why it ends
+ */
+static int
+pass(struct recovery *r, uint64_t limit)
+{
+    const struct xac_block *blk;
+    struct xac_place place;
+    uint64_t lsn = r->master.redo_lsn;
+    int rc;
+
+    r->is_bad = false;
+    r->bad = &place;
+    xac_redo_restart(&r->redo);
+    while (lsn < limit) {
+        rc = xac_scan_block(&r->scan, lsn, &blk, &place);
+        if (rc != 0)
+            return rc;
+        if (blk == NULL)
+            break;
+        r->lsn = lsn;
+        rc = visit_block(r, blk);
+        if (rc != 0)
+            return rc;
+        if (r->is_bad)
+            break;
+        lsn += blk->length;
+    }
+    if (lsn >= limit)
+        return 0;
+    if (r->applying)
+        return xac_err(EIO, "%s: offset %" PRIu64 ": changed while it was read",
+                       place.file, place.offset);
+    r->end = lsn;
+    r->end_place = place;
+    r->content_wrong = r->is_bad;
+    return 0;
+}
+
+/* counters_clear -- before the log is read once more. */
+static void
+counters_clear(struct recovery *r)
+{
+    struct xac_recover_report *rep = &r->rep;
+
+    rep->blocks = rep->transactions = rep->transactions_redone = 0;
+    rep->pages_redone = rep->pages_skipped = rep->datafiles = rep->last_commit = 0;
+    r->n_serials = 0;
+}
+
+/* note_checkpoint -- what the XCHECKPT_END block says: files and open pages. */
+static int
+note_checkpoint(struct recovery *r, const struct xac_block *blk, bool *okp)
+{
+    const struct xac_record *rec = NULL;
+    const struct xac_xcheckpt_end *end = NULL;
+    const struct xac_open_page *open;
+    int rc = 0;
+
+    r->is_bad = false;
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XFILE)
+            rc = note_file(r, blk->lsn, rec);
+        else if (rec->type == XAC_XCHECKPT_END)
+            end = (const struct xac_xcheckpt_end *)rec;
+    }
+    *okp = false;
+    if (rc != 0 || r->is_bad || end == NULL || end->begin_lsn != r->master.begin_lsn
+        || end->redo_lsn != r->master.redo_lsn
+        || (end->r.length - sizeof *end) / sizeof *open < end->n_open)
+        return rc;
+    open = (const struct xac_open_page *)(end + 1);
+    for (uint32_t i = 0; rc == 0 && i < end->n_open; i++)
+        rc = xac_redo_note_open(&r->redo, &open[i]);
+    *okp = rc == 0;
+    return rc;
+}
+
+/* load_checkpoint -- the end of the last complete checkpoint.  If it cannot be read, the
+   scan will come by and find the same damage. */
+static int
+load_checkpoint(struct recovery *r)
+{
+    const struct xac_block *blk;
+    struct xac_place place;
+    bool ok = false;
+    int rc;
+
+    r->bad = &place;
+    r->redo.begin_lsn = r->master.begin_lsn;
+    r->redo.open_known = r->master.begin_lsn == 0;
+    if (r->redo.open_known)
+        return 0;
+    rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
+    if (rc == 0 && blk != NULL)
+        rc = note_checkpoint(r, blk, &ok);
+    if (rc == 0 && blk != NULL && !ok) {
+        (void)snprintf(place.why, sizeof place.why, "not the checkpoint that %s names",
+                       XAC_MASTER_NAME);
+        rc = damage(r, &place, true);
+    }
+    r->redo.open_known = ok;
+    return rc;
+}
+
+/* ---- Torn tail or damage ---------------------------------------------------------- */
+
+/* judge -- is the end of the log one that a crash can have left? */
+static int
+judge(struct recovery *r)
+{
+    struct xac_place master = {.file = XAC_MASTER_NAME};
+    int rc = xac_scan_search(&r->scan, r->end, &r->found);
+
+    if (rc != 0)
+        return rc;
+    r->rep.end_lsn = r->end;
+    r->rep.discarded_bytes = r->found.end_lsn - r->end;
+    r->rep.discarded_blocks = r->found.blocks;
+    r->rep.synced_lsn = r->master.end_lsn_after;
+    if (r->found.durable > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->found.durable;
+    (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
+    if (r->found.newer != 0) {
+        (void)snprintf(master.why, sizeof master.why,
+                       "the log has blocks of generation %" PRIu32
+                       ", the newest valid record is of %" PRIu32,
+                       r->found.newer, r->master.generation);
+        /* Redoing an older log onto newer files would destroy what they have. */
+        return damage(r, &master, false);
+    }
+    if (r->content_wrong || r->end < r->rep.synced_lsn)
+        return damage(r, &r->end_place, true);
+    return 0;
+}
+
+/* read_log -- step 2. */
+static int
+read_log(struct recovery *r)
+{
+    int rc = load_checkpoint(r);
+
+    if (rc == 0)
+        rc = pass(r, UINT64_MAX);
+    if (rc == 0)
+        rc = judge(r);
+    /* What was noted of the block that is cut off must be forgotten. */
+    if (rc == 0 && r->content_wrong) {
+        uint64_t end = r->end;
+
+        counters_clear(r);
+        rc = pass(r, end);
+    }
+    r->rep.files = xac_redo_files_needed(&r->redo);
+    r->rep.was_clean = (r->master.flags & XAC_MASTER_CLEAN) != 0
+                       && r->end == r->master.end_lsn_after && r->rep.discarded_bytes == 0
+                       && !r->rep.damaged;
+    return rc;
+}
+
+/* ---- Writing ---------------------------------------------------------------------- */
+
+/* redo_all -- step 4. */
+static int
+redo_all(struct recovery *r)
+{
+    int rc;
+
+    if (r->rep.files == 0)
+        return 0;
+    rc = xac_redo_prepare(&r->redo);
+    if (rc != 0)
+        return rc;
+    r->applying = true;
+    r->bytes_total = r->bytes_done + (r->end - r->master.redo_lsn);
+    rc = pass(r, r->end);
+    return rc == 0 ? xac_redo_finish(&r->redo) : rc;
+}
+
+static uint64_t
+round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/*
+ * next_start -- where the next generation of the log begins.
+ *
+ * Behind the old one, in a sector of its own.  Behind all segments there are if these
+ * cannot be used: made for another size, or damaged.
+ */
+static uint64_t
+next_start(const struct recovery *r, uint64_t segment_bytes)
+{
+    uint64_t start = round_up(r->end, XAC_LSN_GENERATION_ALIGN);
+    bool is_other_size = segment_bytes != r->master.segment_bytes;
+
+    if (is_other_size || r->found.any_bad) {
+        if (xac_log_segment_of(start, segment_bytes) <= r->scan.max_number)
+            start = r->scan.max_number * segment_bytes;
+    }
+    return start;
+}
+
+/* write_master -- step 5. */
+static int
+write_master(struct recovery *r, struct xac_master_slot *out)
+{
+    struct xac_master_slot m = r->master;
+
+    if (r->opt->new_segment_bytes != 0)
+        m.segment_bytes = r->opt->new_segment_bytes;
+    m.generation++;
+    m.flags = XAC_MASTER_CLEAN;
+    m.start_lsn = m.redo_lsn = m.end_lsn_after = next_start(r, m.segment_bytes);
+    m.begin_lsn = m.end_lsn = 0;
+    *out = m;
+    return xac_master_write(r->dirfd, out);
+}
+
+/* is_named -- true if the log that was read names the data file. */
+static bool
+is_named(const struct recovery *r, uint32_t generation, uint64_t serial)
+{
+    for (size_t i = 0; i < r->n_serials; i++) {
+        if (generation == r->master.generation && serial == r->serial[i])
+            return true;
+    }
+    return false;
+}
+
+/* remove_datafile -- nothing in the new, empty log names it.  Failing to remove it is no
+   harm: the next recovery will try again. */
+static int
+remove_datafile(void *arg, const char *name)
+{
+    struct recovery *r = (struct recovery *)arg;
+    char canonical[XAC_LOG_NAME_MAX];
+    unsigned long long serial;
+    unsigned generation;
+
+    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2)
+        return 0;
+    xac_log_datafile_name(canonical, generation, serial);
+    if (strcmp(name, canonical) != 0 || generation > r->master.generation)
+        return 0;
+    if (xac_sys.unlinkat(r->dirfd, name, 0) == 0 && !is_named(r, generation, serial))
+        r->rep.orphans_removed++;
+    return 0;
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
+/* read_master -- step 1 for the master record, then read it. */
+static int
+read_master(struct recovery *r)
+{
+    int rc = 0;
+    int fd = xac_sys.openat(r->dirfd, XAC_MASTER_NAME, O_RDONLY | O_CLOEXEC, 0);
+
+    if (fd < 0 && errno == ENOENT)
+        return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+    if (fd < 0)
+        return xac_err(errno, "%s: open", XAC_MASTER_NAME);
+    if (!r->opt->dry_run && xac_sys.fdatasync(fd) != 0)
+        rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
+    (void)xac_sys.close(fd);
+    if (rc == 0)
+        rc = xac_master_read(r->dirfd, &r->master);
+    r->rep.generation = r->master.generation;
+    r->rep.redo_lsn = r->rep.end_lsn = r->rep.synced_lsn = r->master.redo_lsn;
+    return rc;
+}
+
+/* open_all -- step 1 for the log, and the parts that work on it. */
+static int
+open_all(struct recovery *r)
+{
+    uint64_t limit;
+    int rc = xac_scan_open(&r->scan, r->dirfd, &r->master);
+
+    if (rc == 0)
+        rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size);
+    if (rc == 0 && !r->opt->dry_run)
+        rc = xac_scan_sync(&r->scan);
+    limit = xac_scan_limit(&r->scan);
+    if (limit > r->master.redo_lsn)
+        r->bytes_total = limit - r->master.redo_lsn;
+    r->scan.progress = progress;
+    r->scan.progress_arg = r;
+    return rc;
+}
+
+/* run -- all steps; the parts have been made empty. */
+static int
+run(struct recovery *r, struct xac_master_slot *master)
+{
+    int rc = read_master(r);
+
+    if (rc == 0)
+        rc = open_all(r);
+    if (rc == 0)
+        rc = read_log(r);
+    if (rc == 0)
+        rc = xac_redo_check_files(&r->redo, r->opt->accept_replaced, !r->opt->dry_run);
+    if (rc != 0 || r->opt->dry_run)
+        return rc;
+    rc = redo_all(r);
+    if (rc == 0)
+        rc = write_master(r, master);
+    if (rc == 0)
+        (void)xac_scan_names(r->dirfd, XAC_DATA_PREFIX, remove_datafile, r);
+    return rc;
+}
+
+int
+xac_recover_dir(int dirfd, const struct xac_recover_options *options,
+                struct xac_recover_report *report, struct xac_master_slot *master)
+{
+    static const struct xac_recover_options none;
+    struct recovery r = {.dirfd = dirfd, .opt = options != NULL ? options : &none};
+    struct xac_master_slot made;
+    int rc;
+
+    r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
+    rc = run(&r, &made);
+    if (rc == 0 && master != NULL && !r.opt->dry_run)
+        *master = made;
+    if (report != NULL)
+        *report = r.rep;
+    free(r.serial);
+    xac_redo_free(&r.redo);
+    xac_scan_close(&r.scan);
+    return rc;
+}
