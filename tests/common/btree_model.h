@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * btree_model.h -- a B+-tree beside a sorted array that must always agree with it.
+ *
+ * Included by the tests of both builds: the btree_*() names are those of the build that
+ * the including source chose (see trees/btree.h).
+ */
+#ifndef XAC_TEST_BTREE_MODEL_H
+#define XAC_TEST_BTREE_MODEL_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "btree.h"
+#include "env.h"
+
+/* Entries, key then value, sorted. */
+struct model {
+    size_t key_size, value_size, entry_size;
+    size_t n, room;
+    unsigned char *entries;
+};
+
+static inline void
+model_init(struct model *m, const struct btree_config *config)
+{
+    *m = (struct model){.key_size = config->key_size, .value_size = config->value_size};
+    m->entry_size = m->key_size + m->value_size;
+}
+
+static inline void
+model_fini(struct model *m)
+{
+    free(m->entries);
+}
+
+static inline unsigned char *
+model_at(const struct model *m, size_t i)
+{
+    return m->entries + i * m->entry_size;
+}
+
+/* Rank of the first entry that is not less than `key`. */
+static inline size_t
+model_rank(const struct model *m, const unsigned char *key)
+{
+    size_t lo = 0, hi = m->n;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (memcmp(model_at(m, mid), key, m->key_size) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static inline bool
+model_has(const struct model *m, const unsigned char *key, size_t *rankp)
+{
+    *rankp = model_rank(m, key);
+    return *rankp < m->n && memcmp(model_at(m, *rankp), key, m->key_size) == 0;
+}
+
+static inline void
+model_put(struct model *m, const unsigned char *key, const unsigned char *value)
+{
+    size_t i;
+
+    if (!model_has(m, key, &i)) {
+        if (m->n == m->room) {
+            m->room = m->room > 0 ? 2 * m->room : 64;
+            m->entries = realloc(m->entries, m->room * m->entry_size);
+            must(m->entries != NULL);
+        }
+        memmove(model_at(m, i + 1), model_at(m, i), (m->n - i) * m->entry_size);
+        m->n++;
+    }
+    memcpy(model_at(m, i), key, m->key_size);
+    if (m->value_size > 0)
+        memcpy(model_at(m, i) + m->key_size, value, m->value_size);
+}
+
+static inline void
+model_remove(struct model *m, size_t i)
+{
+    m->n--;
+    memmove(model_at(m, i), model_at(m, i + 1), (m->n - i) * m->entry_size);
+}
+
+/* Where a scan stands in the model. */
+struct model_cursor {
+    const struct model *m;
+    size_t next; /* rank expected next                                                */
+    size_t stop; /* rank at which the visit ends the scan                             */
+};
+
+static inline int
+model_visit(void *arg, const void *key, const void *value)
+{
+    struct model_cursor *c = arg;
+    const unsigned char *entry;
+
+    if (c->next == c->stop)
+        return -7;
+    must(c->next < c->m->n);
+    entry = model_at(c->m, c->next++);
+    must(memcmp(key, entry, c->m->key_size) == 0);
+    must(memcmp(value, entry + c->m->key_size, c->m->value_size) == 0);
+    return 0;
+}
+
+/* The tree holds exactly the model, and is sound. */
+static inline void
+model_compare(const struct model *m, struct btree *t)
+{
+    struct model_cursor c = {.m = m, .stop = SIZE_MAX};
+    struct btree_report report;
+    int rc = btree_check(t, &report);
+
+    if (rc != 0)
+        env_fail(__FILE__, __LINE__, "btree_check: %d %s", rc, report.text);
+    must_eq(report.entries, m->n);
+    must_ok(btree_scan(t, NULL, NULL, model_visit, &c));
+    must_eq(c.next, m->n);
+}
+
+/* Key number `id`; the numbers are in key order.  One-byte keys: id < 256. */
+static inline void
+model_key(const struct model *m, uint64_t id, unsigned char *key)
+{
+    memset(key, 0, m->key_size);
+    if (m->key_size < 8) {
+        for (size_t i = m->key_size; i-- > 0; id >>= 8)
+            key[i] = (unsigned char)id;
+        return;
+    }
+    /* Longer keys share their first 8 bytes by fives. */
+    btree_key_u64(m->key_size == 8 ? id << 20 : id / 5, key);
+    if (m->key_size > 8)
+        key[m->key_size - 1] = (unsigned char)(id % 5);
+}
+
+static inline void
+model_value(const struct model *m, uint64_t *rng, unsigned char *value)
+{
+    for (size_t i = 0; i < m->value_size; i++)
+        value[i] = (unsigned char)rnd_next(rng);
+}
+
+/* Insert, in both modes. */
+static inline void
+model_step_insert(struct model *m, struct btree *t, const unsigned char *key,
+                  uint64_t *rng)
+{
+    unsigned char value[4096];
+    size_t i;
+    bool had = model_has(m, key, &i), existed = !had;
+    int mode = rnd_below(rng, 2) ? BTREE_PUT : BTREE_ADD;
+
+    model_value(m, rng, value);
+    must_rc(btree_insert(t, key, m->value_size > 0 ? value : NULL, mode, &existed),
+            had && mode == BTREE_ADD ? EEXIST : 0);
+    must_eq(existed, had);
+    if (!had || mode == BTREE_PUT)
+        model_put(m, key, value);
+}
+
+static inline void
+model_step_delete(struct model *m, struct btree *t, const unsigned char *key)
+{
+    size_t i;
+    bool had = model_has(m, key, &i);
+
+    must_rc(btree_delete(t, key), had ? 0 : ENOENT);
+    if (had)
+        model_remove(m, i);
+}
+
+/* Search, seek, first and last. */
+static inline void
+model_step_read(const struct model *m, struct btree *t, const unsigned char *key)
+{
+    unsigned char k[BTREE_KEY_MAX], v[4096];
+    size_t i;
+    bool had = model_has(m, key, &i);
+
+    must_rc(btree_search(t, key, v), had ? 0 : ENOENT);
+    if (had)
+        must(memcmp(v, model_at(m, i) + m->key_size, m->value_size) == 0);
+    must_rc(btree_seek(t, key, k, v), i < m->n ? 0 : ENOENT);
+    if (i < m->n) {
+        must(memcmp(k, model_at(m, i), m->key_size) == 0);
+        must(memcmp(v, model_at(m, i) + m->key_size, m->value_size) == 0);
+    }
+    must_rc(btree_first(t, k, NULL), m->n > 0 ? 0 : ENOENT);
+    if (m->n > 0)
+        must(memcmp(k, model_at(m, 0), m->key_size) == 0);
+    must_rc(btree_last(t, k, v), m->n > 0 ? 0 : ENOENT);
+    if (m->n > 0)
+        must(memcmp(k, model_at(m, m->n - 1), m->key_size) == 0);
+}
+
+/* A range [from, to), sometimes stopped half-way. */
+static inline void
+model_step_scan(const struct model *m, struct btree *t, const unsigned char *from,
+                const unsigned char *to, uint64_t *rng)
+{
+    struct model_cursor c = {.m = m, .next = model_rank(m, from), .stop = SIZE_MAX};
+    size_t end = model_rank(m, to);
+
+    if (end < c.next)
+        end = c.next;
+    if (end > c.next && rnd_below(rng, 4) == 0) {
+        c.stop = c.next + rnd_below(rng, end - c.next);
+        must_rc(btree_scan(t, from, to, model_visit, &c), -7);
+        must_eq(c.next, c.stop);
+        return;
+    }
+    must_ok(btree_scan(t, from, to, model_visit, &c));
+    must_eq(c.next, end);
+}
+
+/*
+ * Random operations on a tree that starts as the model does.
+ *
+ * in   n_ops   operations
+ * in   n_keys  key numbers are below this
+ * in   lean    of 100 changes how many are inserts
+ */
+static inline void
+model_run(struct model *m, struct btree *t, uint64_t *rng, size_t n_ops, uint64_t n_keys,
+          unsigned lean)
+{
+    unsigned char key[BTREE_KEY_MAX], to[BTREE_KEY_MAX];
+
+    for (size_t i = 0; i < n_ops; i++) {
+        uint64_t dice = rnd_below(rng, 100);
+
+        model_key(m, rnd_below(rng, n_keys), key);
+        if (dice < 10) {
+            model_step_read(m, t, key);
+        } else if (dice < 12) {
+            model_key(m, rnd_below(rng, n_keys), to);
+            model_step_scan(m, t, key, to, rng);
+        } else if (rnd_below(rng, 100) < lean) {
+            model_step_insert(m, t, key, rng);
+        } else {
+            model_step_delete(m, t, key);
+        }
+        if (i % 499 == 0)
+            model_compare(m, t);
+    }
+    model_compare(m, t);
+}
+
+/* Delete everything, in random order. */
+static inline void
+model_run_empty(struct model *m, struct btree *t, uint64_t *rng)
+{
+    unsigned char key[BTREE_KEY_MAX];
+
+    while (m->n > 0) {
+        memcpy(key, model_at(m, rnd_below(rng, m->n)), m->key_size);
+        model_step_delete(m, t, key);
+        if (m->n % 97 == 0)
+            model_compare(m, t);
+    }
+    model_compare(m, t);
+}
+
+#endif /* XAC_TEST_BTREE_MODEL_H */

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * env.c -- see env.h.
+ */
+#include <config.h>
+
+#include "env.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static char base_dir[4096]; /* of this program; tests have directories below */
+static uint64_t run_seed = 20050101;
+
+size_t
+env_page(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+env_seed(void)
+{
+    return run_seed;
+}
+
+uint64_t
+env_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' ? strtoull(text, NULL, 0) : otherwise;
+}
+
+double
+env_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+/*
+ * A test that was killed leaves its control region behind; the lock file names it.
+ */
+static void
+remove_region(const char *lock_file)
+{
+    char line[4096];
+    FILE *f = fopen(lock_file, "r");
+
+    if (f == NULL)
+        return;
+    if (fgets(line, sizeof line, f) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "/dev/shm/", 9) == 0)
+            (void)unlink(line);
+    }
+    fclose(f);
+}
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    if (strcmp(path + ftw->base, "xac.lock") == 0)
+        remove_region(path);
+    (void)remove(path);
+    return 0;
+}
+
+void
+env_open(void)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    run_seed = env_number("XAC_SEED", run_seed);
+    printf("seed %" PRIu64 " (XAC_SEED)\n", run_seed);
+    snprintf(base_dir, sizeof base_dir, "%s/xac-test-XXXXXX", tmp ? tmp : "/tmp");
+    if (mkdtemp(base_dir) == NULL || chmod(base_dir, 0755) != 0 || chdir(base_dir) != 0) {
+        perror(base_dir);
+        exit(EXIT_FAILURE);
+    }
+}
+
+void
+env_close(void)
+{
+    if (chdir("/") == 0)
+        nftw(base_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int
+env_main(Suite *s)
+{
+    int failed;
+    SRunner *sr = srunner_create(s);
+
+    env_open();
+    srunner_run_all(sr, CK_ENV);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    env_close();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void
+env_setup(void)
+{
+    char dir[sizeof base_dir + 16];
+
+    snprintf(dir, sizeof dir, "%s/t-XXXXXX", base_dir);
+    must(mkdtemp(dir) != NULL);
+    must(chmod(dir, 0755) == 0);
+    must(chdir(dir) == 0);
+}
+
+TCase *
+env_tcase(Suite *s, const char *name, double timeout_s)
+{
+    TCase *tc = tcase_create(name);
+
+    tcase_add_checked_fixture(tc, env_setup, NULL);
+    tcase_set_timeout(tc, timeout_s);
+    suite_add_tcase(s, tc);
+    return tc;
+}
+
+void
+env_must_rc(const char *file, int line, const char *call, int got, int want)
+{
+    if (got != want) {
+        env_fail(file, line, "%s is %d (%s), not %d (%s); last error: %s", call, got,
+                 xac_strerror(got), want, xac_strerror(want), xac_last_error());
+    }
+}
+
+/*
+ * Make the latest failure one that no test looks for, so that must_refuse() can tell
+ * whether the call under test has left words of its own.
+ */
+#define STALE_OPTION (-12345)
+static char stale_message[512];
+
+void
+env_stale_message(void)
+{
+    int rc = xac_set_option(STALE_OPTION, 0);
+
+    if (rc != EINVAL)
+        env_fail(__FILE__, __LINE__, "xSetOption of an unknown option: %d", rc);
+    snprintf(stale_message, sizeof stale_message, "%s", xac_last_error());
+}
+
+void
+env_must_refuse(const char *file, int line, const char *call, int got, int want)
+{
+    env_must_rc(file, line, call, got, want);
+    if (*xac_last_error() == '\0')
+        env_fail(file, line, "%s: no words in xLastError()", call);
+    if (strcmp(xac_last_error(), stale_message) == 0)
+        env_fail(file, line, "%s: xLastError() speaks of an older failure: %s", call,
+                 stale_message);
+    if (*xac_strerror(got) == '\0')
+        env_fail(file, line, "%s: no text for %d", call, got);
+}
+
+/* ---- the library, in short ------------------------------------------------------- */
+
+void *
+env_attach(int flags, size_t n_pages)
+{
+    void *base;
+
+    must_ok(xac_init(ENV_DIR, flags));
+    base = xac_mmap(ENV_FILE, n_pages * env_page());
+    if (base == MAP_FAILED)
+        env_fail(__FILE__, __LINE__, "xMmap: %s", xac_last_error());
+    return base;
+}
+
+void
+env_detach(void)
+{
+    must_ok(xac_shutdown());
+}
+
+void
+env_put(uint64_t *cell, uint64_t value)
+{
+    int rc;
+
+    do {
+        must_ok(xac_begin());
+        *(volatile uint64_t *)cell = value;
+        rc = xac_end();
+    } while (rc == XAC_ABORTED);
+    must_rc(rc, XAC_COMMITTED);
+}
+
+uint64_t
+env_get(const uint64_t *cell)
+{
+    uint64_t value;
+
+    must_ok(xac_begin_query());
+    value = *(const volatile uint64_t *)cell;
+    must_ok(xac_end_query());
+    return value;
+}
+
+/* ---- files ---------------------------------------------------------------------- */
+
+static int
+open_or_fail(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        env_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
+    return fd;
+}
+
+void
+file_write(const char *path, uint64_t offset, const void *data, size_t n)
+{
+    int fd = open_or_fail(path, O_WRONLY | O_CREAT);
+
+    must(pwrite(fd, data, n, (off_t)offset) == (ssize_t)n);
+    close(fd);
+}
+
+void
+file_read(const char *path, uint64_t offset, void *data, size_t n)
+{
+    int fd = open_or_fail(path, O_RDONLY);
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)data + done, n - done, (off_t)(offset + done));
+
+        if (got <= 0)
+            env_fail(__FILE__, __LINE__, "%s: short at %zu", path, done);
+        done += (size_t)got;
+    }
+    close(fd);
+}
+
+uint64_t
+file_u64(const char *path, uint64_t offset)
+{
+    uint64_t value;
+
+    file_read(path, offset, &value, sizeof value);
+    return value;
+}
+
+uint64_t
+file_size(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        env_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
+    return (uint64_t)st.st_size;
+}
+
+bool
+file_exists(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+struct image_file {
+    char name[256];
+    bool is_dir;
+    size_t size;
+    unsigned char *bytes;
+};
+
+struct image {
+    size_t count;
+    struct image_file *files;
+};
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct image_file *)a)->name,
+                  ((const struct image_file *)b)->name);
+}
+
+static void
+image_add(struct image *im, const char *dir, const char *name)
+{
+    char path[4096];
+    struct stat st;
+    struct image_file *f;
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    must(lstat(path, &st) == 0);
+    im->files = realloc(im->files, (im->count + 1) * sizeof *im->files);
+    must(im->files != NULL);
+    f = &im->files[im->count++];
+    memset(f, 0, sizeof *f);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    f->is_dir = S_ISDIR(st.st_mode);
+    if (f->is_dir)
+        return;
+    f->size = (size_t)st.st_size;
+    f->bytes = malloc(f->size + 1);
+    must(f->bytes != NULL);
+    file_read(path, 0, f->bytes, f->size);
+}
+
+struct image *
+image_take(const char *dir)
+{
+    struct image *im = calloc(1, sizeof *im);
+    DIR *d = opendir(dir);
+    struct dirent *e;
+
+    must(im != NULL);
+    if (d == NULL)
+        env_fail(__FILE__, __LINE__, "%s: %s", dir, strerror(errno));
+    while ((e = readdir(d)) != NULL) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            image_add(im, dir, e->d_name);
+    }
+    closedir(d);
+    if (im->count != 0)
+        qsort(im->files, im->count, sizeof *im->files, by_name);
+    return im;
+}
+
+void
+image_free(struct image *im)
+{
+    for (size_t i = 0; i < im->count; i++)
+        free(im->files[i].bytes);
+    free(im->files);
+    free(im);
+}
+
+/* The next file that counts: the lock file does not. */
+static const struct image_file *
+image_next(const struct image *im, size_t *i)
+{
+    while (*i < im->count && strcmp(im->files[*i].name, "xac.lock") == 0)
+        (*i)++;
+    return *i < im->count ? &im->files[(*i)++] : NULL;
+}
+
+const char *
+image_difference(const struct image *a, const struct image *b)
+{
+    static char text[512];
+    const struct image_file *fa, *fb;
+    size_t i = 0, j = 0;
+
+    for (;;) {
+        fa = image_next(a, &i);
+        fb = image_next(b, &j);
+        if (fa == NULL && fb == NULL)
+            return NULL;
+        if (fb == NULL || (fa != NULL && strcmp(fa->name, fb->name) < 0)) {
+            snprintf(text, sizeof text, "%s is gone", fa->name);
+            return text;
+        }
+        if (fa == NULL || strcmp(fa->name, fb->name) > 0) {
+            snprintf(text, sizeof text, "%s is new", fb->name);
+            return text;
+        }
+        if (fa->size != fb->size) {
+            snprintf(text, sizeof text, "%s: size was %zu, is %zu", fa->name, fa->size,
+                     fb->size);
+            return text;
+        }
+        for (size_t k = 0; k < fa->size; k++) {
+            if (fa->bytes[k] != fb->bytes[k]) {
+                snprintf(text, sizeof text, "%s: byte %zu changed", fa->name, k);
+                return text;
+            }
+        }
+    }
+}
+
+void
+image_restore(const struct image *im, const char *dir)
+{
+    char path[4096];
+    struct image *now = image_take(dir);
+
+    for (size_t i = 0; i < now->count; i++) {
+        if (bsearch(&now->files[i], im->files, im->count, sizeof *im->files, by_name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, now->files[i].name);
+        must(unlink(path) == 0);
+    }
+    image_free(now);
+    for (size_t i = 0; i < im->count; i++) {
+        if (im->files[i].is_dir)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, im->files[i].name);
+        file_write(path, 0, im->files[i].bytes, im->files[i].size);
+        must(truncate(path, (off_t)im->files[i].size) == 0);
+    }
+}
+
+void
+env_must_unchanged(const char *file, int line, const struct image *im, const char *dir)
+{
+    struct image *now = image_take(dir);
+    const char *difference = image_difference(im, now);
+
+    if (difference != NULL)
+        env_fail(file, line, "%s was changed: %s", dir, difference);
+    image_free(now);
+}
+
+/* ---- random numbers -------------------------------------------------------------- */
+
+uint64_t
+rnd_next(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t
+rnd_below(uint64_t *state, uint64_t n)
+{
+    return rnd_next(state) % n;
+}

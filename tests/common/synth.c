@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * synth.c -- see synth.h.
+ */
+#include <config.h>
+
+#include "synth.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "digest.h"
+#include "log.h"
+#include "master.h"
+
+#define BUFFER (UINT64_C(4) << 20)
+
+#define must(c) ((c) ? (void)0 : die(__LINE__, #c))
+
+static void
+die(int line, const char *what)
+{
+    perror(what);
+    fprintf(stderr, "synth.c:%d: %s\n", line, what);
+    abort();
+}
+
+static void *
+zeros(size_t n)
+{
+    void *p = calloc(n, 1);
+
+    must(p != NULL);
+    return p;
+}
+
+uint64_t
+synth_seed(void)
+{
+    const char *e = getenv("XAC_SEED");
+
+    return e != NULL ? strtoull(e, NULL, 0) : 20051117;
+}
+
+uint64_t
+synth_random(struct synth *s, uint64_t below)
+{
+    s->random += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = s->random;
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % below;
+}
+
+void
+synth_open(struct synth *s, uint32_t page_size, uint64_t segment_bytes)
+{
+    const char *base = getenv("XAC_TEST_DIR");
+
+    if (base == NULL)
+        base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    *s = (struct synth){.page_size = page_size, .random = synth_seed()};
+    (void)snprintf(s->dir, sizeof s->dir, "%s/xac-synth-XXXXXX", base);
+    must(mkdtemp(s->dir) != NULL);
+    s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    must(s->dirfd >= 0);
+    must(xac_master_create(s->dirfd, page_size, segment_bytes, &s->master) == 0);
+    s->tail = s->durable = s->master.start_lsn;
+    s->b.size = BUFFER;
+    s->b.buf = (uint8_t *)zeros(BUFFER);
+    xac_builder_init(&s->b, s->b.buf, BUFFER);
+}
+
+static void
+remove_all(const struct synth *s)
+{
+    int fd = openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY);
+    DIR *d = fdopendir(fd);
+    struct dirent *e;
+
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL) {
+        if (e->d_name[0] != '.')
+            (void)unlinkat(s->dirfd, e->d_name, 0);
+    }
+    closedir(d);
+}
+
+void
+synth_close(struct synth *s)
+{
+    remove_all(s);
+    close(s->dirfd);
+    (void)rmdir(s->dir);
+    free(s->b.buf);
+    for (size_t i = 0; i < s->n_files; i++) {
+        free(s->file[i].model);
+        free(s->file[i].full_lsn);
+        free(s->file[i].is_fresh);
+    }
+}
+
+/* ---- Log bytes ---- */
+
+static int
+segment_open(struct synth *s, uint64_t number)
+{
+    char name[XAC_LOG_NAME_MAX];
+    struct xac_segment_header h = {.magic = XAC_SEGMENT_MAGIC,
+                                   .version = XAC_FORMAT_VERSION,
+                                   .page_size = s->page_size,
+                                   .number = number,
+                                   .segment_bytes = s->master.segment_bytes};
+    int fd;
+
+    xac_log_segment_name(name, number);
+    fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    memcpy(h.identity, s->master.identity, sizeof h.identity);
+    h.checksum = xac_xxh64(&h, offsetof(struct xac_segment_header, checksum));
+    fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC | O_CREAT, 0666);
+    must(fd >= 0);
+    must(pwrite(fd, &h, sizeof h, 0) == (ssize_t)sizeof h);
+    must(ftruncate(fd, (off_t)(XAC_SEGMENT_HEADER + s->master.segment_bytes)) == 0);
+    return fd;
+}
+
+static void
+transfer(struct synth *s, uint64_t lsn, uint8_t *p, size_t n, bool is_write)
+{
+    uint64_t bytes = s->master.segment_bytes;
+
+    while (n > 0) {
+        uint64_t at = lsn % bytes;
+        size_t here = n < bytes - at ? n : (size_t)(bytes - at);
+        int fd = segment_open(s, lsn / bytes + 1);
+        off_t off = (off_t)(XAC_SEGMENT_HEADER + at);
+
+        if (is_write)
+            must(pwrite(fd, p, here, off) == (ssize_t)here);
+        else
+            must(pread(fd, p, here, off) == (ssize_t)here);
+        close(fd);
+        p += here;
+        lsn += here;
+        n -= here;
+    }
+}
+
+void
+synth_write(struct synth *s, uint64_t lsn, const void *p, size_t n)
+{
+    uint8_t *copy = (uint8_t *)zeros(n + 1);
+
+    memcpy(copy, p, n);
+    transfer(s, lsn, copy, n, true);
+    free(copy);
+}
+
+void
+synth_read(struct synth *s, uint64_t lsn, void *p, size_t n)
+{
+    transfer(s, lsn, (uint8_t *)p, n, false);
+}
+
+uint64_t
+synth_append(struct synth *s, bool is_commit)
+{
+    struct xac_log_id id = {.generation = s->master.generation};
+    uint64_t lsn = s->tail;
+
+    memcpy(&id.identity, s->master.identity, sizeof id.identity);
+    must(xac_block_close(&s->b, id, s->checksum) == 0);
+    xac_block_seal((struct xac_block *)(void *)s->b.buf, lsn, s->durable,
+                   is_commit ? ++s->commit : 0);
+    synth_write(s, lsn, s->b.buf, s->b.used);
+    must(s->n_blocks < SYNTH_BLOCKS);
+    s->block_lsn[s->n_blocks++] = lsn;
+    s->tail += s->b.used;
+    xac_builder_init(&s->b, s->b.buf, BUFFER);
+    s->b_records = 0;
+    return lsn;
+}
+
+void
+synth_sync(struct synth *s)
+{
+    s->durable = s->tail;
+}
+
+void
+synth_master(struct synth *s)
+{
+    must(xac_master_write(s->dirfd, &s->master) == 0);
+}
+
+/* ---- Files and transactions ---- */
+
+static void
+file_head(const struct synth *s, const struct synth_file *f, struct xac_xfile *head)
+{
+    struct stat st;
+
+    must(fstatat(s->dirfd, f->path, &st, 0) == 0);
+    *head = (struct xac_xfile){.file = f->id,
+                               .length = f->pages * s->page_size,
+                               .device = st.st_dev,
+                               .inode = st.st_ino};
+}
+
+size_t
+synth_file(struct synth *s, const char *path, uint64_t pages)
+{
+    struct synth_file *f = &s->file[s->n_files];
+    struct xac_xfile head;
+    int fd = openat(s->dirfd, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+    must(fd >= 0 && s->n_files < SYNTH_FILES);
+    must(ftruncate(fd, (off_t)(pages * s->page_size)) == 0);
+    close(fd);
+    (void)snprintf(f->path, sizeof f->path, "%s", path);
+    f->id = (uint32_t)s->n_files + 1;
+    f->pages = pages;
+    f->model = (uint8_t *)zeros(pages * s->page_size);
+    f->full_lsn = (uint64_t *)zeros(pages * sizeof *f->full_lsn);
+    f->is_fresh = (bool *)zeros(pages * sizeof *f->is_fresh);
+    file_head(s, f, &head);
+    must(xac_put_file(&s->b, &head, path));
+    (void)synth_append(s, false);
+    return s->n_files++;
+}
+
+void
+synth_begin(struct synth *s)
+{
+    must(xac_put_txn(&s->b, XAC_XBEGIN, s->commit + 1));
+}
+
+void
+synth_change(struct synth *s, size_t file, uint64_t page)
+{
+    struct synth_file *f = &s->file[file];
+    uint8_t *now = f->model + page * s->page_size;
+    uint8_t *before = (uint8_t *)zeros(s->page_size);
+
+    memcpy(before, now, s->page_size);
+    for (uint64_t n = 1 + synth_random(s, 4); n > 0; n--) {
+        uint64_t at = synth_random(s, s->page_size);
+        uint64_t len = 1 + synth_random(s, 24);
+
+        for (uint64_t i = at; i < at + len && i < s->page_size; i++)
+            now[i] = (uint8_t)synth_random(s, 256);
+    }
+    must(xac_put_page(&s->b, f->id, page, f->is_fresh[page] ? before : NULL, now,
+                      s->page_size));
+    if (!f->is_fresh[page])
+        f->full_lsn[page] = s->tail;
+    f->is_fresh[page] = true;
+    s->b_records++;
+    free(before);
+}
+
+void
+synth_commit(struct synth *s)
+{
+    must(xac_put_txn(&s->b, XAC_XCOMMIT, s->commit + 1));
+    (void)synth_append(s, true);
+}
+
+uint64_t
+synth_commit_large(struct synth *s)
+{
+    struct xac_xdatafile head = {.serial = ++s->serial,
+                                 .checksum_kind = (uint32_t)s->checksum};
+    char name[XAC_LOG_NAME_MAX];
+    size_t skip = sizeof(struct xac_block) + sizeof(struct xac_xtxn);
+    uint8_t *data = s->b.buf + skip;
+
+    head.length = s->b.used - skip;
+    head.n_records = s->b_records;
+    must(xac_digest(s->checksum, data, head.length, head.digest) == 0);
+    xac_log_datafile_name(name, s->master.generation, head.serial);
+    synth_put(s, name, data, head.length);
+    xac_builder_init(&s->b, s->b.buf, BUFFER);
+    synth_begin(s);
+    must(xac_put_datafile(&s->b, &head));
+    synth_commit(s);
+    return head.serial;
+}
+
+void
+synth_transactions(struct synth *s, size_t n)
+{
+    for (; n > 0; n--) {
+        uint64_t changes = 1 + synth_random(s, 3);
+        size_t file = (size_t)synth_random(s, s->n_files);
+        uint64_t page = synth_random(s, s->file[file].pages);
+
+        synth_begin(s);
+        for (uint64_t i = 0; i < changes && i < s->file[file].pages; i++)
+            synth_change(s, file, (page + i) % s->file[file].pages);
+        synth_commit(s);
+        if (synth_random(s, 3) == 0)
+            synth_sync(s);
+    }
+}
+
+/* write_closed -- bring the files to the state of the models, but for open pages. */
+static void
+write_closed(struct synth *s, bool (*is_open)(size_t, uint64_t),
+             struct xac_open_page *open, uint32_t *n_openp)
+{
+    for (size_t i = 0; i < s->n_files; i++) {
+        struct synth_file *f = &s->file[i];
+        int fd = openat(s->dirfd, f->path, O_RDWR | O_CLOEXEC);
+
+        for (uint64_t p = 0; p < f->pages; p++) {
+            bool stays = is_open != NULL && is_open(i, p) && f->full_lsn[p] != 0;
+
+            if (stays)
+                open[(*n_openp)++] = (struct xac_open_page){.file = f->id,
+                                                            .page = p,
+                                                            .full_lsn = f->full_lsn[p]};
+            else
+                must(pwrite(fd, f->model + p * s->page_size, s->page_size,
+                            (off_t)(p * s->page_size))
+                     == (ssize_t)s->page_size);
+            f->is_fresh[p] = false;
+        }
+        close(fd);
+    }
+}
+
+void
+synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
+                 size_t between)
+{
+    struct xac_open_page *open = (struct xac_open_page *)zeros(65536 * sizeof *open);
+    uint32_t n_open = 0;
+    uint64_t begin;
+    uint64_t redo;
+
+    must(xac_put_txn(&s->b, XAC_XCHECKPT_BEGIN, 0));
+    begin = redo = synth_append(s, false);
+    write_closed(s, is_open, open, &n_open);
+    for (uint32_t i = 0; i < n_open; i++) {
+        if (open[i].full_lsn < redo)
+            redo = open[i].full_lsn;
+    }
+    synth_transactions(s, between);
+    for (size_t i = 0; i < s->n_files; i++) {
+        struct xac_xfile head;
+
+        file_head(s, &s->file[i], &head);
+        must(xac_put_file(&s->b, &head, s->file[i].path));
+    }
+    must(xac_put_checkpt_end(&s->b, begin, redo, open, n_open));
+    s->master.end_lsn = synth_append(s, false);
+    s->master.begin_lsn = begin;
+    s->master.redo_lsn = redo;
+    s->master.end_lsn_after = s->tail;
+    s->master.flags = 0;
+    synth_sync(s);
+    synth_master(s);
+    free(open);
+}
+
+/* ---- Comparing ---- */
+
+void
+synth_put(const struct synth *s, const char *name, const void *p, size_t n)
+{
+    int fd = openat(s->dirfd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    must(fd >= 0 && write(fd, p, n) == (ssize_t)n);
+    close(fd);
+}
+
+uint8_t *
+synth_get(const struct synth *s, const char *name, size_t *np)
+{
+    int fd = openat(s->dirfd, name, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    uint8_t *p;
+
+    must(fd >= 0 && fstat(fd, &st) == 0);
+    p = (uint8_t *)zeros((size_t)st.st_size + 1);
+    must(read(fd, p, (size_t)st.st_size) == st.st_size);
+    close(fd);
+    *np = (size_t)st.st_size;
+    return p;
+}
+
+void
+synth_flip(const struct synth *s, const char *name, uint64_t offset, uint8_t mask)
+{
+    int fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
+    uint8_t byte;
+
+    must(fd >= 0 && pread(fd, &byte, 1, (off_t)offset) == 1);
+    byte ^= mask;
+    must(pwrite(fd, &byte, 1, (off_t)offset) == 1);
+    close(fd);
+}
+
+static bool
+same_bytes(const struct synth *s, size_t file, const uint8_t *want)
+{
+    const struct synth_file *f = &s->file[file];
+    size_t n;
+    uint8_t *got = synth_get(s, f->path, &n);
+    bool same = n == f->pages * s->page_size && memcmp(got, want, n) == 0;
+
+    free(got);
+    return same;
+}
+
+bool
+synth_same(const struct synth *s, size_t file)
+{
+    return same_bytes(s, file, s->file[file].model);
+}
+
+void
+synth_model_save(const struct synth *s, uint8_t *copy[SYNTH_FILES])
+{
+    for (size_t i = 0; i < SYNTH_FILES; i++) {
+        copy[i] = NULL;
+        if (i < s->n_files) {
+            size_t n = s->file[i].pages * s->page_size;
+
+            copy[i] = (uint8_t *)zeros(n);
+            memcpy(copy[i], s->file[i].model, n);
+        }
+    }
+}
+
+bool
+synth_same_as(const struct synth *s, uint8_t *const copy[SYNTH_FILES])
+{
+    bool same = true;
+
+    for (size_t i = 0; i < s->n_files; i++)
+        same = same && same_bytes(s, i, copy[i]);
+    return same;
+}
+
+void
+synth_model_free(uint8_t *copy[SYNTH_FILES])
+{
+    for (size_t i = 0; i < SYNTH_FILES; i++)
+        free(copy[i]);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+
+void
+synth_picture_take(const struct synth *s, struct synth_picture *p)
+{
+    DIR *d = fdopendir(openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY));
+    struct dirent *e;
+
+    *p = (struct synth_picture){.n = 0};
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL) {
+        if (e->d_name[0] == '.')
+            continue;
+        p->name = (char(*)[64])realloc(p->name, (p->n + 1) * sizeof p->name[0]);
+        must(p->name != NULL);
+        (void)snprintf(p->name[p->n++], sizeof p->name[0], "%.63s", e->d_name);
+    }
+    closedir(d);
+    qsort(p->name, p->n, sizeof p->name[0], by_name);
+    p->bytes = (uint8_t **)zeros((p->n + 1) * sizeof *p->bytes);
+    p->length = (size_t *)zeros((p->n + 1) * sizeof *p->length);
+    for (size_t i = 0; i < p->n; i++)
+        p->bytes[i] = synth_get(s, p->name[i], &p->length[i]);
+}
+
+bool
+synth_picture_same(const struct synth *s, const struct synth_picture *p)
+{
+    struct synth_picture now;
+    bool same;
+
+    synth_picture_take(s, &now);
+    same = now.n == p->n;
+    for (size_t i = 0; same && i < p->n; i++)
+        same = strcmp(now.name[i], p->name[i]) == 0 && now.length[i] == p->length[i]
+               && memcmp(now.bytes[i], p->bytes[i], p->length[i]) == 0;
+    synth_picture_free(&now);
+    return same;
+}
+
+void
+synth_picture_restore(const struct synth *s, const struct synth_picture *p)
+{
+    struct synth_picture now;
+
+    synth_picture_take(s, &now);
+    for (size_t i = 0; i < now.n; i++) {
+        if (p->n == 0
+            || bsearch(now.name[i], p->name, p->n, sizeof p->name[0], by_name) == NULL)
+            (void)unlinkat(s->dirfd, now.name[i], 0);
+    }
+    for (size_t i = 0; i < p->n; i++)
+        synth_put(s, p->name[i], p->bytes[i], p->length[i]);
+    synth_picture_free(&now);
+}
+
+void
+synth_picture_free(struct synth_picture *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->bytes[i]);
+    free(p->bytes);
+    free(p->length);
+    free(p->name);
+}
