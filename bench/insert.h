@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * insert.h -- the experiment `insert`: options and results, shared by its parts.
+ *
+ * insert_options.c reads the command line, insert.c runs, insert_report.c prints what came out.
+ */
+#ifndef XBENCH_INSERT_H
+#define XBENCH_INSERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "system.h"
+
+#define BENCH_LIST_MAX  16u /* systems, or numbers of processes, in one command */
+#define BENCH_ENTRY_MAX (2 * BENCH_LIST_MAX)
+
+/* What the command line asks for. */
+struct bench_insert_options {
+    bool durable;
+    bool nondurable;
+    bool hints_on;
+    bool hints_off;
+    bool json;
+    bool quiet;
+    bool help;
+    unsigned n_procs;
+    unsigned procs[BENCH_LIST_MAX];
+    unsigned n_systems;
+    const struct bench_system *systems[BENCH_LIST_MAX];
+    uint64_t count;
+    uint64_t slices;
+    uint64_t seed;
+    uint64_t cache_bytes; /* 0: large enough for everything */
+    uint64_t block_bytes;
+    uint64_t checkpoint_bytes;
+    uint64_t sync_bytes;
+    const char *dir;
+    char command[1024]; /* the command line, for the record */
+};
+
+/* Result of one system in one run.  A negative number does not apply. */
+struct bench_insert_result {
+    const struct bench_system *system;
+    unsigned procs;
+    bool durable;
+    bool hints;
+    double *slice_us; /* us per insert, one per slice                            */
+    double us_median;
+    double us_min;
+    double us_max;
+    double p50_us; /* of single inserts                                       */
+    double p99_us;
+    double log_bytes; /* per insert                                              */
+    double syncs;     /* per insert                                              */
+    double traps;     /* per insert                                              */
+    uint64_t retries; /* all inserts together                                    */
+    double ratio;     /* Berkeley DB's time over this system's: median of slices */
+    double ratio_min;
+    double ratio_max;
+};
+
+/*
+ * bench_insert_parse -- the command line, checked; defaults filled in.
+ *
+ * ret  0, or 1 after a message.
+ */
+int bench_insert_parse(int argc, char **argv, struct bench_insert_options *o);
+
+/* bench_insert_print_head -- command, machine and settings, and the column heads. */
+void bench_insert_print_head(const struct bench_insert_options *o);
+
+/* bench_insert_print_row -- one line of the table, or one JSON object. */
+void bench_insert_print_row(const struct bench_insert_options *o,
+                            const struct bench_insert_result *r);
+
+/* bench_insert_usage -- the manual. */
+void bench_insert_usage(void);
+
+#endif /* XBENCH_INSERT_H */

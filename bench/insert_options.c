@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * insert_options.c -- command line of the experiment `insert`.
+ */
+#include <config.h>
+
+#include "insert.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util.h"
+#include "worker.h"
+
+/* Without --cache: room for this many bytes a record, and no less than the minimum. */
+#define CACHE_PER_RECORD 2048u
+#define CACHE_MIN        (UINT64_C(64) << 20)
+
+#define COUNT_MAX  UINT64_C(1000000000)
+#define SLICES_MAX 10000u
+
+enum option_code {
+    OPT_DURABLE = 1,
+    OPT_NONDURABLE,
+    OPT_BOTH,
+    OPT_PROCS,
+    OPT_COUNT,
+    OPT_SLICES,
+    OPT_SYSTEMS,
+    OPT_HINTS,
+    OPT_CACHE,
+    OPT_BLOCK,
+    OPT_CHECKPOINT,
+    OPT_SYNC_BYTES,
+    OPT_SEED,
+    OPT_DIR,
+    OPT_JSON,
+    OPT_QUIET,
+    OPT_HELP
+};
+
+static const struct option long_options[] = {
+    {"durable", no_argument, NULL, OPT_DURABLE},
+    {"nondurable", no_argument, NULL, OPT_NONDURABLE},
+    {"both", no_argument, NULL, OPT_BOTH},
+    {"procs", required_argument, NULL, OPT_PROCS},
+    {"count", required_argument, NULL, OPT_COUNT},
+    {"slices", required_argument, NULL, OPT_SLICES},
+    {"systems", required_argument, NULL, OPT_SYSTEMS},
+    {"hints", required_argument, NULL, OPT_HINTS},
+    {"cache", required_argument, NULL, OPT_CACHE},
+    {"block", required_argument, NULL, OPT_BLOCK},
+    {"checkpoint", required_argument, NULL, OPT_CHECKPOINT},
+    {"sync-bytes", required_argument, NULL, OPT_SYNC_BYTES},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"dir", required_argument, NULL, OPT_DIR},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"quiet", no_argument, NULL, OPT_QUIET},
+    {"help", no_argument, NULL, OPT_HELP},
+    {0},
+};
+
+/* parse_number -- of option `name`, between low and high; ret 0, or 1 after a message. */
+static int
+parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
+             uint64_t *outp)
+{
+    uint64_t v;
+
+    if (!bench_parse_u64(text, &v) || v < low || v > high)
+        return bench_fail("--%s %s: a number from %llu to %llu is wanted", name, text,
+                          (unsigned long long)low, (unsigned long long)high);
+    *outp = v;
+    return 0;
+}
+
+/* parse_procs -- "1,2,4". */
+static int
+parse_procs(struct bench_insert_options *o, char *list)
+{
+    char *save = NULL;
+
+    o->n_procs = 0;
+    for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        uint64_t v = 0;
+
+        if (o->n_procs == BENCH_LIST_MAX)
+            return bench_fail("--procs: more than %u numbers", BENCH_LIST_MAX);
+        if (parse_number("procs", p, 1, BENCH_PROCS_MAX, &v) != 0)
+            return 1;
+        o->procs[o->n_procs++] = (unsigned)v;
+    }
+    return o->n_procs > 0 ? 0 : bench_fail("--procs: the list is empty");
+}
+
+/* find_system -- by name, NULL if it is not in this build. */
+static const struct bench_system *
+find_system(const char *name)
+{
+    for (size_t i = 0; bench_systems[i] != NULL; i++)
+        if (strcmp(bench_systems[i]->name, name) == 0)
+            return bench_systems[i];
+    return NULL;
+}
+
+/* parse_systems -- "btree,bdb"; each at most once. */
+static int
+parse_systems(struct bench_insert_options *o, char *list)
+{
+    char *save = NULL;
+
+    o->n_systems = 0;
+    for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        const struct bench_system *system = find_system(p);
+
+        if (system == NULL)
+            return bench_fail(
+                "--systems: no system \"%s\" in this build; see xbench list", p);
+        for (unsigned i = 0; i < o->n_systems; i++)
+            if (o->systems[i] == system)
+                return bench_fail("--systems: %s is there twice", p);
+        if (o->n_systems == BENCH_LIST_MAX)
+            return bench_fail("--systems: more than %u", BENCH_LIST_MAX);
+        o->systems[o->n_systems++] = system;
+    }
+    return o->n_systems > 0 ? 0 : bench_fail("--systems: the list is empty");
+}
+
+/* parse_hints -- on, off, both. */
+static int
+parse_hints(struct bench_insert_options *o, const char *text)
+{
+    bool both = strcmp(text, "both") == 0;
+
+    o->hints_on = both || strcmp(text, "on") == 0;
+    o->hints_off = both || strcmp(text, "off") == 0;
+    return o->hints_on || o->hints_off
+               ? 0
+               : bench_fail("--hints %s: on, off or both is wanted", text);
+}
+
+/* parse_option -- one option; only dispatches.  ret 0, or 1 after a message. */
+static int
+parse_option(struct bench_insert_options *o, int code, char *arg)
+{
+    uint64_t giga = UINT64_C(1) << 30;
+
+    switch (code) {
+    case OPT_DURABLE:
+    case OPT_NONDURABLE:
+    case OPT_BOTH:
+        o->durable = code != OPT_NONDURABLE;
+        o->nondurable = code != OPT_DURABLE;
+        return 0;
+    case OPT_PROCS:
+        return parse_procs(o, arg);
+    case OPT_COUNT:
+        return parse_number("count", arg, 1, COUNT_MAX, &o->count);
+    case OPT_SLICES:
+        return parse_number("slices", arg, 1, SLICES_MAX, &o->slices);
+    case OPT_SYSTEMS:
+        return parse_systems(o, arg);
+    case OPT_HINTS:
+        return parse_hints(o, arg);
+    case OPT_CACHE:
+        return parse_number("cache", arg, 1 << 20, 1024 * giga, &o->cache_bytes);
+    case OPT_BLOCK:
+        return parse_number("block", arg, 2048, 65536, &o->block_bytes);
+    case OPT_CHECKPOINT:
+        return parse_number("checkpoint", arg, 0, 1024 * giga, &o->checkpoint_bytes);
+    case OPT_SYNC_BYTES:
+        return parse_number("sync-bytes", arg, BENCH_KEY_BYTES, 1 << 20, &o->sync_bytes);
+    case OPT_SEED:
+        return parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
+    case OPT_DIR:
+        o->dir = arg;
+        return 0;
+    case OPT_JSON:
+        o->json = true;
+        return 0;
+    case OPT_QUIET:
+        o->quiet = true;
+        return 0;
+    default: /* getopt has said what is wrong */
+        return 1;
+    }
+}
+
+/* default_systems -- those of the usual table that are in this build. */
+static void
+default_systems(struct bench_insert_options *o)
+{
+    static const char *const names[] = {"btree", "bdb", "bdb-zero", "mmap", "sync"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct bench_system *system = find_system(names[i]);
+
+        if (system != NULL)
+            o->systems[o->n_systems++] = system;
+        else
+            fprintf(stderr, "xbench: %s is not in this build and is left out\n",
+                    names[i]);
+    }
+}
+
+/* join_command -- argv as it was typed, for the record. */
+static void
+join_command(struct bench_insert_options *o, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(o->command, sizeof o->command, "xbench");
+
+    for (int i = 0; i < argc && used < sizeof o->command; i++)
+        used +=
+            (size_t)snprintf(o->command + used, sizeof o->command - used, " %s", argv[i]);
+}
+
+/* check_options -- what concerns several options; ret 0, or 1 after a message. */
+static int
+check_options(struct bench_insert_options *o)
+{
+    struct stat st;
+
+    if (o->count < o->slices)
+        return bench_fail("fewer records (%llu) than slices (%llu)",
+                          (unsigned long long)o->count, (unsigned long long)o->slices);
+    if ((o->block_bytes & (o->block_bytes - 1)) != 0)
+        return bench_fail("--block %llu: a power of two is wanted",
+                          (unsigned long long)o->block_bytes);
+    if (stat(o->dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return bench_fail("--dir %s: no such directory", o->dir);
+    if (strlen(o->dir) > 300)
+        return bench_fail("--dir: the name is too long");
+    if (o->durable && strcmp(bench_fs_name(o->dir), "tmpfs") == 0)
+        fprintf(stderr,
+                "xbench: %s is in memory (tmpfs): syncs cost nothing there and "
+                "say nothing about durability; use --dir\n",
+                o->dir);
+    if (o->cache_bytes == 0) {
+        o->cache_bytes = o->count * CACHE_PER_RECORD;
+        o->cache_bytes = o->cache_bytes < CACHE_MIN ? CACHE_MIN : o->cache_bytes;
+    }
+    return 0;
+}
+
+int
+bench_insert_parse(int argc, char **argv, struct bench_insert_options *o)
+{
+    int code;
+
+    *o = (struct bench_insert_options){
+        .durable = true,
+        .hints_on = true,
+        .n_procs = 1,
+        .procs = {1},
+        .count = 20000,
+        .slices = 9,
+        .seed = 1,
+        .block_bytes = 4096,
+        .checkpoint_bytes = UINT64_C(64) << 20,
+        .sync_bytes = 700,
+        .dir = ".",
+    };
+    join_command(o, argc, argv);
+    while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        if (code == OPT_HELP || code == 'h') {
+            o->help = true;
+            return 0;
+        }
+        if (parse_option(o, code, optarg) != 0)
+            return 1;
+    }
+    if (optind < argc)
+        return bench_fail("insert: unexpected argument \"%s\"", argv[optind]);
+    if (o->n_systems == 0)
+        default_systems(o);
+    return check_options(o);
+}

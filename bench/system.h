@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * system.h -- what a benchmark needs from a storage system.
+ *
+ * WHAT      One struct bench_system per rival.  A rival does its work in worker
+ *           processes: the process that runs the benchmark never opens one, so that
+ *           environments that allow one per process can run side by side.
+ * LIFE      worker 0 calls open(first = true) and waits; the other workers call
+ *           open(first = false); all insert; worker 0 closes last.  A process forked
+ *           later opens again (first = false, alone) and checks what is there.
+ * ERRORS    int results: 0, a positive errno, or any other code of the system;
+ *           explain() turns it into words.
+ */
+#ifndef XBENCH_SYSTEM_H
+#define XBENCH_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Settings of one measurement, the same for all systems. */
+struct bench_config {
+    const char *dir;           /* directory for the files; exists, empty at first    */
+    bool durable;              /* each insert is on disk when it returns             */
+    bool hints;                /* BENCH_HINTS: announce accesses to pages            */
+    uint64_t count;            /* records that the whole run inserts                 */
+    uint64_t cache_bytes;      /* page cache, of systems that have one               */
+    uint64_t block_bytes;      /* page or block of the tree                          */
+    uint64_t checkpoint_bytes; /* log bytes from one checkpoint to the next          */
+    uint64_t log_file_bytes;   /* size of one log file                               */
+    uint64_t sync_bytes;       /* sync: bytes per write                              */
+};
+
+#define BENCH_NONE UINT64_MAX /* of a counter: the system has no such thing */
+
+/* Totals of all processes since the environment was made, or BENCH_NONE. */
+struct bench_counters {
+    uint64_t log_bytes; /* bytes appended to the log                                 */
+    uint64_t syncs;     /* fsync, fdatasync, msync calls of the inserts              */
+    uint64_t traps;     /* page faults handled by the system                         */
+    uint64_t retries;   /* of transactions, besides those that insert() reports      */
+};
+
+/* Abilities of a system. */
+#define BENCH_MULTI        1u  /* several processes                                   */
+#define BENCH_NONDURABLE   2u  /* can run without durability                          */
+#define BENCH_HINTS        4u  /* has hints that can be switched                      */
+#define BENCH_KEEPS        8u  /* keeps what is inserted: find() and scan() exist     */
+#define BENCH_LOCAL_COUNTS 16u /* counters() speaks of the calling process only      */
+
+/*
+ * bench_visit -- called by scan() for each record in the order of keys.
+ *
+ * ret  0 to go on; else scan() stops and returns it.
+ */
+typedef int bench_visit(void *arg, const void *key, const void *value);
+
+struct bench_system {
+    const char *name;
+    const char *what;    /* one line: setting by setting                           */
+    const char *durably; /* how an insert becomes durable                          */
+    unsigned abilities;  /* BENCH_...                                              */
+
+    /* Make (first) or join; *handlep belongs to the process until close(). */
+    int (*open)(const struct bench_config *config, bool first, void **handlep);
+
+    /* One record, one transaction; retried until it commits, *retriesp += retries. */
+    int (*insert)(void *handle, const void *key, const void *value, uint64_t *retriesp);
+
+    /* value[BENCH_VALUE_BYTES]; ENOENT if the key is not there. */
+    int (*find)(void *handle, const void *key, void *value);
+
+    int (*scan)(void *handle, bench_visit *visit, void *arg);
+
+    int (*counters)(void *handle, struct bench_counters *out);
+
+    /* Release the handle, also if it fails. */
+    int (*close)(void *handle);
+
+    /* Words for a code, valid until the next call. */
+    const char *(*explain)(int code);
+};
+
+/* All systems in this build, ended by NULL. */
+extern const struct bench_system *const bench_systems[];
+
+extern const struct bench_system bench_btree;
+extern const struct bench_system bench_bdb;
+extern const struct bench_system bench_bdb_zero;
+extern const struct bench_system bench_mmap;
+extern const struct bench_system bench_sync;
+
+#endif /* XBENCH_SYSTEM_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * util.h -- small things that every benchmark needs.
+ *
+ * WHAT      Clock, order statistics, key and value generator, size parser, progress
+ *           bar, temporary directories, JSON fields.
+ * THREADS   none; one process each.
+ */
+#ifndef XBENCH_UTIL_H
+#define XBENCH_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define BENCH_KEY_BYTES   8u
+#define BENCH_VALUE_BYTES 512u
+
+/* bench_now_ns -- CLOCK_MONOTONIC, the same for all processes of the machine. */
+uint64_t bench_now_ns(void);
+
+/* bench_median -- median of n > 0 values; the array is not changed; ENOMEM aborts. */
+double bench_median(const double *v, size_t n);
+
+/* bench_sort_u32 -- sort ascending, in place. */
+void bench_sort_u32(uint32_t *v, size_t n);
+
+/*
+ * bench_percentile -- nearest-rank percentile.
+ *
+ * in   sorted   ascending, n > 0 values
+ * in   percent  0 < percent <= 100
+ */
+uint32_t bench_percentile(const uint32_t *sorted, size_t n, double percent);
+
+/*
+ * bench_key -- key number i of a run: splitmix64 of seed and i.
+ *
+ * For one seed different i give different keys (the mixing is a bijection), so that
+ * every insert adds a record and none replaces another.
+ */
+uint64_t bench_key(uint64_t seed, uint64_t i);
+
+/* bench_key_encode -- big-endian bytes, so that memcmp() orders keys as integers. */
+void bench_key_encode(uint64_t key, unsigned char out[BENCH_KEY_BYTES]);
+
+/* bench_key_decode -- inverse of bench_key_encode(). */
+uint64_t bench_key_decode(const unsigned char in[BENCH_KEY_BYTES]);
+
+/* bench_value_fill -- the value that belongs to a key; depends on all its bits. */
+void bench_value_fill(uint64_t key, unsigned char out[BENCH_VALUE_BYTES]);
+
+/*
+ * bench_parse_u64 -- decimal number with an optional K, M or G (powers of 1024).
+ *
+ * ret  true and *outp, or false and nothing if the text is not a number or too big.
+ */
+bool bench_parse_u64(const char *text, uint64_t *outp);
+
+/* bench_fail -- print "xbench: ..." on stderr; ret 1, for `return bench_fail(...)`. */
+int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * bench_progress -- redraw the bar on stderr; nothing unless enabled.
+ *
+ * bench_progress_enable() turns it on if stderr is a terminal and quiet is false.
+ * bench_progress_clear() wipes it, before other output.
+ */
+void bench_progress_enable(bool quiet);
+void bench_progress(const char *label, uint64_t done, uint64_t total);
+void bench_progress_clear(void);
+
+/* bench_remove_tree -- rm -rf; ret 0 or errno of the first failure. */
+int bench_remove_tree(const char *path);
+
+/* bench_fs_name -- kind of file system that holds path, for the record; static. */
+const char *bench_fs_name(const char *path);
+
+/*
+ * bench_zero_file -- make a file of `bytes` zero bytes that are written, not merely
+ * allocated, and synced: overwriting them later changes no metadata.
+ *
+ * ret  descriptor open for reading and writing, or -1 with errno.
+ */
+int bench_zero_file(const char *path, uint64_t bytes);
+
+/*
+ * bench_tree_bytes -- size of a segment that holds `count` records of one of our trees
+ * after random inserts, with room to spare; a multiple of block_bytes and of the page.
+ */
+size_t bench_tree_bytes(uint64_t count, uint64_t block_bytes);
+
+/* JSON: one object per line.  begin, fields, end. */
+void bench_json_begin(FILE *f);
+void bench_json_str(FILE *f, const char *key, const char *value);
+void bench_json_u64(FILE *f, const char *key, uint64_t value);
+void bench_json_bool(FILE *f, const char *key, bool value);
+/* A negative or non-finite number means "does not apply" and is printed as null. */
+void bench_json_num(FILE *f, const char *key, double value);
+void bench_json_nums(FILE *f, const char *key, const double *v, size_t n);
+void bench_json_end(FILE *f);
+
+#endif /* XBENCH_UTIL_H */

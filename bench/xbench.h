@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xbench.h -- experiments: one function each, listed in the table of xbench.c.
+ */
+#ifndef XBENCH_XBENCH_H
+#define XBENCH_XBENCH_H
+
+/*
+ * bench_insert_main -- the experiment `insert`.
+ *
+ * in   argc, argv  from the name of the experiment on, as main() gets them
+ * ret  exit status: 0 all measured and verified, 1 a failure, 2 a wrong argument
+ */
+int bench_insert_main(int argc, char **argv);
+
+#endif /* XBENCH_XBENCH_H */
