@@ -206,7 +206,7 @@ check_all(const struct demo *d)
     struct btree_report report;
     struct btree t;
     size_t found;
-    int rc;
+    int rc, rc2;
 
     if (attach(d, &t, false) != 0 || count_found(d, &t, &found) != 0)
         return 1;
@@ -215,12 +215,20 @@ check_all(const struct demo *d)
         return fail("btree_check", rc);
     if (rc == 0)
         rc = btree_scan(&t, NULL, NULL, count_record, &census);
-    printf("tree: %s; %llu records, %llu of them not acknowledged yet, %llu wrong\n",
-           rc == 0 ? "intact" : report.text, (unsigned long long)census.n,
-           (unsigned long long)(census.n - found), (unsigned long long)census.strange);
+    if (rc != 0 && rc != EUCLEAN)
+        return fail("btree_scan", rc);
+    if (rc == 0)
+        printf(
+            "tree: intact; %llu records, %llu of them not acknowledged yet, %llu wrong\n",
+            (unsigned long long)census.n, (unsigned long long)(census.n - found),
+            (unsigned long long)census.strange);
+    else
+        printf("tree: damaged: %s\n", report.text);
     printf("acknowledged %zu, found %zu, lost %zu\n", d->n_acked, found,
            d->n_acked - found);
-    (void)xShutdown();
+    rc2 = xShutdown();
+    if (rc2 != 0)
+        return fail("xShutdown", rc2);
     if (rc == 0 && census.n > found + d->n_procs) {
         fprintf(stderr,
                 "crashdemo: each writer can have one record committed and not yet "
