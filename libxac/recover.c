@@ -219,13 +219,15 @@ visit_block(struct recovery *r, const struct xac_block *blk)
     return rc;
 }
 
-/* damage -- note it; ret 0 if it is to be cut. */
+/* damage -- note it, unless other damage has been found; ret 0 if it is to be cut. */
 static int
 damage(struct recovery *r, const struct xac_place *place, bool can_cut)
 {
+    if (!r->rep.damaged) {
+        (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
+        r->rep.damage_offset = place->offset;
+    }
     r->rep.damaged = true;
-    (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
-    r->rep.damage_offset = place->offset;
     if (r->opt->cut && can_cut)
         return 0;
     return xac_err(XAC_EDAMAGED, "%s: offset %" PRIu64 ": %s", place->file, place->offset,
@@ -314,8 +316,8 @@ note_checkpoint(struct recovery *r, const struct xac_block *blk, bool *okp)
     return rc;
 }
 
-/* load_checkpoint -- the end of the last complete checkpoint.  If it cannot be read, the
-   scan will come by and find the same damage. */
+/* load_checkpoint -- the end of the last complete checkpoint.  It had been synced before
+   the master record named it, so anything wrong there is damage. */
 static int
 load_checkpoint(struct recovery *r)
 {
@@ -332,9 +334,11 @@ load_checkpoint(struct recovery *r)
     rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
     if (rc == 0 && blk != NULL)
         rc = note_checkpoint(r, blk, &ok);
-    if (rc == 0 && blk != NULL && !ok) {
+    if (rc == 0 && blk != NULL && !ok)
         (void)snprintf(place.why, sizeof place.why, "not the checkpoint that %s names",
                        XAC_MASTER_NAME);
+    if (rc == 0 && !ok) {
+        (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", place.why);
         rc = damage(r, &place, true);
     }
     r->redo.open_known = ok;

@@ -512,14 +512,17 @@ int
 xac_redo_apply(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec)
 {
     enum xac_redo_verdict verdict;
+    struct xac_redo_file *f;
     uint8_t *bytes;
     int rc = decide(r, lsn, rec, &verdict);
 
     if (rc != 0 || verdict == XAC_REDO_SKIP)
         return rc;
+    f = file_find(r, rec->file);
     /* The first pass has seen the same records and found them right. */
-    if (verdict != XAC_REDO_APPLY || file_find(r, rec->file) == NULL)
+    if (verdict != XAC_REDO_APPLY || f == NULL)
         return xac_err(EIO, "the log has changed while it was read");
+    f->needed = true;
     rc = frame_get(r, rec, &bytes);
     if (rc == 0 && !xac_apply_page(rec, bytes, r->page_size))
         rc = xac_err(EIO, "the log has changed while it was read");

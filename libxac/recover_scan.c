@@ -253,7 +253,7 @@ bytes_at(struct xac_scan *s, uint64_t lsn, const uint8_t **pp, size_t *np)
         rc = segment_use(s, segment_of(s, lsn), &seg);
         if (rc != 0)
             return rc;
-        if (seg != NULL && seg->state == XAC_SEGMENT_GOOD) {
+        if (seg != NULL && (seg->state == XAC_SEGMENT_GOOD || s->trusts_bad)) {
             rc = xac_rawfile_read(&s->file, s->window, s->window_bytes,
                                   file_offset(s, from), &s->window_got);
             if (rc != 0)
@@ -489,6 +489,8 @@ xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out)
     int rc = 0;
 
     *out = (struct xac_scan_found){.end_lsn = lsn};
+    s->trusts_bad = true;
+    s->window_lsn = UINT64_MAX;
     for (size_t i = 0; rc == 0 && i < s->n_segments; i++) {
         uint64_t begin = (s->segment[i].number - 1) * bytes;
         struct xac_scan_segment *seg;
@@ -504,5 +506,7 @@ xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out)
             out->any_bad = true;
         rc = search_range(s, &lsn, begin + bytes, out);
     }
+    s->trusts_bad = false;
+    s->window_lsn = UINT64_MAX;
     return rc;
 }

@@ -49,6 +49,7 @@ struct xac_scan {
     size_t window_bytes;     /* size of the window, a power of two                    */
     uint64_t window_lsn;     /* UINT64_MAX if nothing has been read                   */
     size_t window_got;       /* bytes that there are                                  */
+    bool trusts_bad;         /* segments with a wrong header are read, too            */
     uint8_t *block;          /* the block read last                                   */
     size_t block_size;
     void (*progress)(void *arg, uint64_t bytes); /* called for bytes read; may be NULL */
@@ -90,7 +91,8 @@ int xac_scan_block(struct xac_scan *s, uint64_t lsn, const struct xac_block **bl
  * xac_scan_search -- look for blocks from lsn to the end of all segments.
  *
  * A header whose check is right counts for `durable` even if its block is not whole: the
- * number was true when the header was built.
+ * number was true when the header was built.  Segments whose own header is wrong are
+ * searched like others, for blocks prove themselves.
  * ret  as xac_scan_block.
  */
 int xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out);
