@@ -41,5 +41,6 @@ b == z: yes
 b is 41 or 42 for each attempt: yes
 x[0] is 42 again: yes'
 
-echo "examples: Checks: $checks, Failures: $failures"
+# The summary line of a Check program, for scripts/run_test.sh.
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ "$failures" -eq 0 ]
