@@ -70,7 +70,8 @@ static const struct {
     {XAC_EMODE, "environment is open in the other durability mode"},
     {XAC_ELIVE, "environment is in use by live processes"},
     {XAC_EREPLACED, "file was replaced since the log was written"},
-    {XAC_ENOTSHARED, "shared memory of the live participants cannot be reached from here"},
+    {XAC_ENOTSHARED,
+     "shared memory of the live participants cannot be reached from here"},
     {XAC_ENOTENV, "no environment in this directory"},
 };
 

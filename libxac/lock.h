@@ -30,6 +30,7 @@ enum xac_lock_rank {
     XAC_RANK_FLUSH = 25,      /* writing and syncing the log                          */
     XAC_RANK_PREPARE = 27,    /* making log segments ahead                            */
     XAC_RANK_COLLAPSE = 30,   /* the bound, taking versions out of lists              */
+    XAC_RANK_GROW = 35,       /* adding frames to the version store                   */
     XAC_RANK_PUBLISH = 40     /* the commit chain: number, log tail, list heads       */
 };
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buffers.c -- the files behind the version store (version.h): the first beside the
+ * control region, the second, made when the first one's file system is full, in the
+ * environment directory.
+ */
+#include <config.h>
+
+#include "version.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "env.h"
+#include "err.h"
+#include "sys.h"
+
+#define RESERVE_WANTED ((size_t)1 << 40)
+#define RESERVE_LEAST  ((size_t)1 << 28)
+
+/* buffer_path -- path of buffer file i of a region, to free(3); NULL: no memory. */
+static char *
+buffer_path(int i, const char *region_path)
+{
+    const char *slash = strrchr(region_path, '/');
+    char *path = NULL;
+    int n;
+
+    if (i == 0)
+        n = asprintf(&path, "%s.frames", region_path);
+    else
+        n = asprintf(&path, "%s.frames2", slash != NULL ? slash + 1 : region_path);
+    return n < 0 ? NULL : path;
+}
+
+/* open_buffer -- open or create buffer file i and map it. */
+XAC_SIGSAFE static int
+open_buffer(struct xac_env *env, int i, int flags)
+{
+    struct xac_buffers *b = &env->buffers;
+    size_t reserve = RESERVE_WANTED;
+    void *p;
+    int fd = xac_sys.openat(env->dirfd, b->path[i], O_RDWR | O_CLOEXEC | flags, 0666);
+
+    if (fd < 0)
+        return errno;
+    p = xac_shm_map(fd, &reserve, RESERVE_LEAST);
+    if (p == MAP_FAILED) {
+        int rc = errno;
+
+        (void)xac_sys.close(fd);
+        return rc;
+    }
+    b->fd[i] = fd;
+    b->reserve[i] = reserve;
+    /* Last: the fault handler of this thread may look. */
+    b->base[i] = (uint8_t *)p;
+    return 0;
+}
+
+static int
+start(struct xac_env *env, const char *region_path, int flags)
+{
+    struct xac_buffers *b = &env->buffers;
+    int rc;
+
+    memset(b, 0, sizeof *b);
+    b->fd[0] = b->fd[1] = -1;
+    b->path[0] = buffer_path(0, region_path);
+    b->path[1] = buffer_path(1, region_path);
+    if (b->path[0] == NULL || b->path[1] == NULL)
+        return ENOMEM;
+    rc = open_buffer(env, 0, flags);
+    return rc == 0 ? 0 : xac_err(rc, "buffer file %s", b->path[0]);
+}
+
+int
+xac_buffers_create(struct xac_env *env, const char *region_path)
+{
+    return start(env, region_path, O_CREAT | O_EXCL);
+}
+
+int
+xac_buffers_attach(struct xac_env *env, const char *region_path)
+{
+    return start(env, region_path, 0);
+}
+
+void
+xac_buffers_detach(struct xac_env *env)
+{
+    struct xac_buffers *b = &env->buffers;
+
+    for (int i = 0; i < 2; i++) {
+        free(b->path[i]);
+        b->path[i] = NULL;
+        if (b->base[i] == NULL)
+            continue;
+        (void)xac_sys.munmap(b->base[i], b->reserve[i]);
+        (void)xac_sys.close(b->fd[i]);
+        b->base[i] = NULL;
+        b->fd[i] = -1;
+    }
+}
+
+void
+xac_buffers_remove(int dirfd, const char *region_path)
+{
+    for (int i = 0; i < 2; i++) {
+        char *path = buffer_path(i, region_path);
+
+        if (path != NULL)
+            (void)xac_sys.unlinkat(dirfd, path, 0);
+        free(path);
+    }
+}
+
+/* place_of -- which buffer file holds a frame, and where. */
+XAC_SIGSAFE static int
+place_of(const struct xac_env *env, uint64_t frame_no, uint64_t *offsetp)
+{
+    /* Acquire: pairs with the release in xac_buffers_extend. */
+    uint64_t spill =
+        atomic_load_explicit(&env->ctl->versions.spill, memory_order_acquire);
+    bool is_second = spill != 0 && frame_no >= spill;
+
+    *offsetp = (frame_no - (is_second ? spill : 1)) << env->page_shift;
+    return is_second ? 1 : 0;
+}
+
+XAC_SIGSAFE uint8_t *
+xac_version_bytes(struct xac_env *env, uint64_t frame_no)
+{
+    uint64_t offset;
+    int i = place_of(env, frame_no, &offset);
+
+    if (xac_unlikely(env->buffers.base[i] == NULL)) {
+        int rc = open_buffer(env, i, 0);
+
+        if (rc != 0) {
+            errno = rc;
+            return NULL;
+        }
+    }
+    if (offset + env->page_size > env->buffers.reserve[i]) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return env->buffers.base[i] + offset;
+}
+
+/* extend_file -- back the frames [have, want) of one buffer file with disk space. */
+static int
+extend_file(struct xac_env *env, int fd, uint64_t have, uint64_t want)
+{
+    if (xac_sys.fallocate(fd, 0, (off_t)(have << env->page_shift),
+                          (off_t)((want - have) << env->page_shift))
+        != 0)
+        return errno;
+    return 0;
+}
+
+int
+xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
+{
+    struct xac_versions *v = &env->ctl->versions;
+    uint64_t spill = atomic_load_explicit(&v->spill, memory_order_relaxed);
+    int rc = 0;
+
+    if (spill == 0) {
+        rc = extend_file(env, env->buffers.fd[0], have, want);
+        if (rc != ENOSPC)
+            return rc == 0 ? 0 : xac_err(rc, "growing the version store");
+        spill = have + 1;
+    }
+    if (env->buffers.base[1] == NULL)
+        rc = open_buffer(env, 1, O_CREAT);
+    else
+        rc = 0;
+    if (rc == 0)
+        rc = extend_file(env, env->buffers.fd[1], have + 1 - spill, want + 1 - spill);
+    if (rc != 0)
+        return xac_err(rc, "growing the version store in %s", env->buffers.path[1]);
+    /* Release: pairs with the acquire in place_of; before the frames can be taken. */
+    atomic_store_explicit(&v->spill, spill, memory_order_release);
+    return 0;
+}

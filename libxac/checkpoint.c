@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * checkpoint.c -- see checkpoint.h.  The steps:
+ *   l  the master record is synced and read
+ *   m  XCHECKPT_BEGIN is appended at LSN b; Cb := C; from here on the first change of
+ *      every page is logged as a full image
+ *   n  a bound is worked out below which nobody live looks, and a query is opened at it,
+ *      so that it stays that way
+ *   o  the newest version at or below the bound of every page goes to its file
+ *   p  the files are synced
+ *   q  XCHECKPT_END is appended and synced: b, the open pages, the redo position
+ *   r  the master record names it
+ *   s  those versions are unlinked, a few pages at a time, each time as a move
+ *   t  their frames are freed when the transactions that began before have ended
+ */
+#include <config.h>
+
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block.h"
+#include "clean.h"
+#include "env.h"
+#include "err.h"
+#include "master.h"
+#include "sys.h"
+
+/* In an environment that is not durable a checkpoint is due when this many frames are in
+   use: 64 MiB of 4 KiB pages. */
+#define FRAMES_DUE 16384
+
+/* One checkpoint under way. */
+struct run {
+    struct xac_env *env;
+    bool is_final;
+    struct xac_master_slot master;
+    uint64_t begin_lsn;    /* b                                                   */
+    uint64_t begin_commit; /* Cb                                                  */
+    uint64_t bound;
+    uint64_t query;         /* slot of the query that holds the bound, or MAX      */
+    struct xac_page **page; /* pages copied to their files                         */
+    size_t n_pages, pages_size;
+    struct xac_open_page *open; /* pages not up to date in their files                 */
+    uint32_t n_open, open_size;
+    bool *is_touched; /* by file id: written in this run                     */
+    uint32_t n_files;
+};
+
+static struct xac_log_id
+log_id(const struct xac_env *env)
+{
+    struct xac_log_id id = {.generation = env->ctl->generation};
+
+    memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
+    return id;
+}
+
+/*
+ * append -- append a closed block.
+ *
+ * in   ckpt_begins  the block is XCHECKPT_BEGIN: full images from here on
+ * out  lsnp, endp   where it stands and where it ends
+ * ret  0 or an error.
+ */
+static int
+append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *lsnp,
+       uint64_t *endp)
+{
+    struct xac_chain *c = &env->ctl->chain;
+    bool is_done = false;
+
+    while (!is_done) {
+        int rc = xac_log_make_room(&env->log, blk->length);
+
+        if (rc != 0)
+            return rc;
+        xac_chain_lock(env);
+        is_done = xac_log_has_room(&env->log, blk->length);
+        if (is_done) {
+            /* Publish is held: nobody else moves the tail. */
+            *lsnp = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+            *endp = *lsnp + blk->length;
+            if (ckpt_begins) {
+                /* Count last: pairs with the acquire of builders.  Both before the tail
+                   moves: a block that is built for the place behind BEGIN, if we die
+                   right here, has its full images. */
+                atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);
+                (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
+            }
+            xac_block_seal(blk, *lsnp,
+                           atomic_load_explicit(&env->log.sh->durable,
+                                                memory_order_relaxed),
+                           xac_chain_commit(env));
+            xac_log_append(&env->log, blk);
+        }
+        xac_chain_unlock(env);
+    }
+    return 0;
+}
+
+/* ---- Blocks that concern files ------------------------------------------------------ */
+
+/* put_file -- XFILE record of a registered file. */
+static bool
+put_file(struct xac_env *env, struct xac_builder *b, uint32_t id, uint64_t length)
+{
+    const struct xac_file *f = xac_file_at(env, id);
+    struct xac_xfile rec = {
+        .file = id,
+        .path_len = f->path_len,
+        .length = length,
+        .device = f->device,
+        .inode = f->inode,
+    };
+
+    return xac_put_file(b, &rec, (const char *)xac_shm_at(&env->shm, f->path));
+}
+
+static int
+checksum_kind(const struct xac_env *env)
+{
+    return (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
+}
+
+int
+xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
+{
+    uint64_t buf[1024];
+    struct xac_builder b;
+    uint64_t lsn, end;
+    int rc;
+
+    if (!xac_env_is_durable(env))
+        return 0;
+    xac_builder_init(&b, buf, sizeof buf);
+    if (!put_file(env, &b, file, length))
+        return xac_err(ENAMETOOLONG, "registering a file");
+    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    if (rc == 0)
+        rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &end);
+    return rc == 0 ? xac_log_wait_durable(&env->log, end) : rc;
+}
+
+int
+xac_checkpoint_file_fd(struct xac_env *env, uint32_t file)
+{
+    const struct xac_file *f = xac_file_at(env, file);
+    struct stat st;
+    int fd;
+
+    if (file >= env->n_file_fd) {
+        uint32_t want = file + 16;
+        int *more = (int *)realloc(env->file_fd, want * sizeof more[0]);
+
+        if (more == NULL) {
+            errno = ENOMEM;
+            return -1;
+        }
+        for (uint32_t i = env->n_file_fd; i < want; i++)
+            more[i] = -1;
+        env->file_fd = more;
+        env->n_file_fd = want;
+    }
+    if (env->file_fd[file] >= 0)
+        return env->file_fd[file];
+    /* Relative paths are relative to the environment directory. */
+    fd = xac_sys.openat(env->dirfd, (const char *)xac_shm_at(&env->shm, f->path),
+                        O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (xac_sys.fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->device
+        || (uint64_t)st.st_ino != f->inode) {
+        (void)xac_sys.close(fd);
+        errno = ESTALE;
+        return -1;
+    }
+    env->file_fd[file] = fd;
+    return fd;
+}
+
+/* ---- Steps m to r ------------------------------------------------------------------- */
+
+/* begin -- step m: the log up to here is made durable, so all versions up to Cb are. */
+static int
+begin(struct run *r)
+{
+    struct xac_env *env = r->env;
+    uint64_t buf[64];
+    struct xac_builder b;
+    uint64_t end;
+    int rc;
+
+    if (!xac_env_is_durable(env)) {
+        r->begin_commit = xac_chain_commit(env);
+        return 0;
+    }
+    xac_builder_init(&b, buf, sizeof buf);
+    (void)xac_put_txn(&b, XAC_XCHECKPT_BEGIN, 0);
+    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    if (rc == 0)
+        rc = append(env, (struct xac_block *)(void *)buf, true, &r->begin_lsn, &end);
+    if (rc != 0)
+        return rc;
+    r->begin_commit = ((const struct xac_block *)(const void *)buf)->commit;
+    return xac_log_wait_durable(&env->log, end);
+}
+
+/* pin -- step n: a query that holds the bound. */
+static int
+pin(struct run *r)
+{
+    struct xac_env *env = r->env;
+    struct xac_txn *t;
+    uint64_t word;
+
+    r->query = xac_txn_claim(env, env->self);
+    if (r->query == UINT64_MAX)
+        return xac_err(ENOMEM, "no transaction slot for the checkpoint");
+    t = xac_txn_at(env, r->query);
+    word = atomic_load_explicit(&t->word, memory_order_relaxed);
+    xac_collapse_lock(env);
+    r->bound = xac_collapse_bound(env, NULL);
+    if (r->bound > r->begin_commit)
+        r->bound = r->begin_commit; /* later versions need not be durable yet */
+    atomic_store_explicit(&t->parent, r->bound, memory_order_relaxed);
+    atomic_store_explicit(&t->start, r->bound, memory_order_relaxed);
+    /* Release: pairs with the acquire of who scans the slots. */
+    atomic_store_explicit(&t->word,
+                          xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),
+                          memory_order_release);
+    xac_collapse_unlock(env);
+    return 0;
+}
+
+static void
+unpin(struct run *r)
+{
+    if (r->query != UINT64_MAX)
+        xac_txn_drop(r->env, r->query, XAC_TXN_FREE);
+    r->query = UINT64_MAX;
+}
+
+/* note_copied, note_open -- remember a page; ret 0 or ENOMEM. */
+static int
+note_copied(struct run *r, struct xac_page *page)
+{
+    if (r->n_pages == r->pages_size) {
+        size_t want = r->pages_size == 0 ? 1024 : r->pages_size * 2;
+        struct xac_page **more =
+            (struct xac_page **)realloc(r->page, want * sizeof more[0]);
+
+        if (more == NULL)
+            return xac_err(ENOMEM, "checkpoint");
+        r->page = more;
+        r->pages_size = want;
+    }
+    r->page[r->n_pages++] = page;
+    return 0;
+}
+
+static int
+note_open(struct run *r, const struct xac_page *page)
+{
+    uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+
+    if (r->n_open == r->open_size) {
+        uint32_t want = r->open_size == 0 ? 256 : r->open_size * 2;
+        struct xac_open_page *more =
+            (struct xac_open_page *)realloc(r->open, want * sizeof more[0]);
+
+        if (more == NULL)
+            return xac_err(ENOMEM, "checkpoint");
+        r->open = more;
+        r->open_size = want;
+    }
+    r->open[r->n_open++] = (struct xac_open_page){
+        .file = xac_page_file(id),
+        .page = xac_page_no(id),
+        .full_lsn = atomic_load_explicit(&page->full_lsn, memory_order_relaxed),
+    };
+    return 0;
+}
+
+/* copy_page -- step o for one page: its version in that frame goes to the file. */
+static int
+copy_page(struct run *r, struct xac_page *page, uint64_t frame)
+{
+    struct xac_env *env = r->env;
+    uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+    uint32_t file = xac_page_file(id);
+    const uint8_t *bytes = xac_version_bytes(env, frame);
+    int fd = xac_checkpoint_file_fd(env, file);
+    int rc;
+
+    if (fd < 0 || bytes == NULL)
+        return xac_err(errno, "checkpoint: file %s",
+                       (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
+    rc = xac_write_full(fd, bytes, env->page_size, xac_page_no(id) << env->page_shift);
+    if (rc != 0)
+        return xac_err(rc, "checkpoint: writing %s",
+                       (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
+    r->is_touched[file] = true;
+    return note_copied(r, page);
+}
+
+/* newest_by -- commit of the newest version numbered at or below c; 0 none. */
+static uint64_t
+newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
+{
+    uint64_t commit;
+
+    (void)xac_version_find(env, page, c, &commit);
+    return commit;
+}
+
+/* copy_all -- step o; and the list of open pages for step q. */
+static int
+copy_all(struct run *r)
+{
+    struct xac_env *env = r->env;
+    /* Acquire: pairs with the release of the store's growth. */
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+    int rc = 0;
+
+    for (uint64_t f = 1; f <= n && rc == 0; f++) {
+        struct xac_frame *frame = xac_frame_at(env, f);
+        struct xac_page *page;
+        uint64_t commit, newest;
+
+        /* Acquire: pairs with the release that made it a version. */
+        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
+            != XAC_FRAME_VERSION)
+            continue;
+        commit = atomic_load_explicit(&frame->commit, memory_order_relaxed);
+        page = (struct xac_page *)xac_shm_at(&env->shm,
+                                             atomic_load_explicit(&frame->page,
+                                                                  memory_order_relaxed));
+        if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
+            rc = copy_page(r, page, f);
+        /* Open: its newest version up to Cb is not the one that the file holds now. */
+        else if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
+            rc = note_open(r, page);
+    }
+    return rc;
+}
+
+/* sync_files -- step p; a failed sync poisons, for a second one would lie. */
+static int
+sync_files(struct run *r)
+{
+    struct xac_env *env = r->env;
+
+    for (uint32_t id = 1; id < r->n_files; id++) {
+        if (!r->is_touched[id] || !xac_env_is_durable(env))
+            continue;
+        if (xac_sys.fdatasync(env->file_fd[id]) != 0) {
+            int rc = errno;
+
+            xac_log_poison(&env->log, rc);
+            return xac_err(rc, "checkpoint: syncing file %u", id);
+        }
+    }
+    return 0;
+}
+
+/* end_block -- step q: build XCHECKPT_END with all files and open pages. */
+static int
+end_block(struct run *r, uint64_t redo, uint8_t **bufp)
+{
+    struct xac_env *env = r->env;
+    size_t size = 4096 + r->n_open * sizeof r->open[0];
+    struct xac_builder b;
+    bool is_put = true;
+    int rc;
+
+    for (uint32_t id = 1; id < r->n_files; id++)
+        size += sizeof(struct xac_xfile) + xac_file_at(env, id)->path_len + 8;
+    *bufp = (uint8_t *)malloc(size);
+    if (*bufp == NULL)
+        return xac_err(ENOMEM, "checkpoint");
+    xac_builder_init(&b, *bufp, size);
+    for (uint32_t id = 1; id < r->n_files; id++)
+        is_put = is_put
+                 && put_file(env, &b, id,
+                             atomic_load_explicit(&xac_file_at(env, id)->length,
+                                                  memory_order_relaxed));
+    is_put = is_put && xac_put_checkpt_end(&b, r->begin_lsn, redo, r->open, r->n_open);
+    xac_require(is_put); /* the size was worked out above */
+    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    if (rc == 0 && b.used > env->ctl->log.ring_bytes / 4)
+        rc = xac_err(EFBIG, "checkpoint: too many open pages for the log buffer");
+    return rc;
+}
+
+/* end -- steps q and r. */
+static int
+end(struct run *r)
+{
+    struct xac_env *env = r->env;
+    uint64_t redo = r->begin_lsn;
+    uint64_t lsn = 0, after = 0;
+    uint8_t *buf = NULL;
+    int rc;
+
+    if (!xac_env_is_durable(env))
+        return 0;
+    for (uint32_t i = 0; i < r->n_open; i++)
+        redo = r->open[i].full_lsn < redo ? r->open[i].full_lsn : redo;
+    rc = end_block(r, redo, &buf);
+    if (rc == 0)
+        rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &after);
+    if (rc == 0)
+        rc = xac_log_wait_durable(&env->log, after);
+    free(buf);
+    if (rc != 0)
+        return rc;
+    r->master.redo_lsn = redo;
+    r->master.begin_lsn = r->begin_lsn;
+    r->master.end_lsn = lsn;
+    r->master.end_lsn_after = after;
+    r->master.flags = r->is_final ? XAC_MASTER_CLEAN : 0;
+    rc = xac_master_write(env->dirfd, &r->master);
+    if (rc != 0)
+        xac_log_poison(&env->log, rc);
+    return rc;
+}
+
+/* ---- Step s ------------------------------------------------------------------------- */
+
+/* unlink_all -- take the versions out that their files now hold. */
+static void
+unlink_all(struct run *r)
+{
+    struct xac_env *env = r->env;
+
+    for (size_t i = 0; i < r->n_pages; i += XAC_MOVE_PAGES) {
+        size_t n = r->n_pages - i < XAC_MOVE_PAGES ? r->n_pages - i : XAC_MOVE_PAGES;
+
+        xac_collapse_lock(env);
+        xac_chain_lock(env);
+        xac_chain_move(env, r->page + i, (uint32_t)n, r->bound);
+        xac_chain_unlock(env);
+        xac_collapse_unlock(env);
+    }
+    unpin(r);
+    xac_collapse_lock(env);
+    xac_collapse_settle(env);
+    xac_collapse_unlock(env);
+    xac_count(&env->ctl->counters.checkpoints, 1);
+    xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
+}
+
+/* ---- The whole ---------------------------------------------------------------------- */
+
+/* count_files -- after step n: later files have no versions that this run looks at. */
+static int
+count_files(struct run *r)
+{
+    /* Acquire: pairs with the release in xac_registry_file. */
+    r->n_files =
+        (uint32_t)atomic_load_explicit(&r->env->ctl->files.count, memory_order_acquire)
+        + 1;
+    r->is_touched = (bool *)calloc(r->n_files, sizeof r->is_touched[0]);
+    return r->is_touched != NULL ? 0 : xac_err(ENOMEM, "checkpoint");
+}
+
+/* run_held -- one checkpoint; the lock is held. */
+static int
+run_held(struct run *r)
+{
+    int rc = xac_env_poisoned(r->env);
+
+    if (rc == 0 && xac_env_is_durable(r->env))
+        rc = xac_master_read(r->env->dirfd, &r->master); /* step l */
+    if (rc == 0)
+        rc = begin(r);
+    if (rc == 0)
+        rc = pin(r);
+    if (rc == 0)
+        rc = count_files(r);
+    if (rc == 0)
+        rc = copy_all(r);
+    if (rc == 0)
+        rc = sync_files(r);
+    if (rc == 0)
+        rc = end(r);
+    if (rc == 0)
+        unlink_all(r);
+    unpin(r);
+    free(r->page);
+    free(r->open);
+    free(r->is_touched);
+    return rc;
+}
+
+int
+xac_checkpoint_run(struct xac_env *env, bool is_final)
+{
+    struct run r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
+    sigset_t signals;
+    int rc;
+
+    xac_signals_block(&signals);
+    xac_clean_dead(env);
+    if (xac_lock_acquire(&env->ctl->checkpoint) == XAC_LOCK_OWNER_DIED)
+        /* What a dead checkpointer copied was right; the next one begins anew. */
+        xac_lock_repaired(&env->ctl->checkpoint);
+    rc = run_held(&r);
+    xac_lock_release(&env->ctl->checkpoint);
+    xac_signals_restore(&signals);
+    return rc;
+}
+
+void
+xac_checkpoint_if_due(struct xac_env *env)
+{
+    struct run r = {.env = env, .query = UINT64_MAX};
+    uint64_t limit =
+        atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
+    enum xac_lock_result got;
+    bool is_due;
+
+    if (xac_env_is_durable(env)) {
+        uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+        uint64_t begin =
+            atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
+
+        is_due = limit != 0 && tail - begin >= limit;
+    } else {
+        uint64_t used =
+            atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+
+        is_due = limit != 0 && used >= env->frames_due;
+    }
+    if (!is_due)
+        return;
+    got = xac_lock_try(&env->ctl->checkpoint);
+    if (got == XAC_LOCK_BUSY)
+        return;
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->checkpoint);
+    (void)run_held(&r); /* a failure shows in the next commit, or does not matter */
+    xac_lock_release(&env->ctl->checkpoint);
+    /* What readers held back is not worth another run at once. */
+    env->frames_due =
+        FRAMES_DUE
+        + 2 * atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+}

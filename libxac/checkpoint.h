@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * checkpoint.h -- bringing committed versions to their files, so that the log and the
+ * version store need not keep them (Thesis 3.2, 2.1).
+ *
+ * WHAT      xCheckpoint, xArchive; log blocks that concern files.
+ * LOCK      checkpoint (one at a time), then collapse and publish in short steps.
+ *
+ * INVARIANTS
+ *   (1) A file is overwritten only with the newest version at or below a bound below
+ *       which nobody live looks, and only when that version is durable.
+ *   (2) The master record names a checkpoint only after the files have been synced.
+ *   (3) Versions are unlinked only after that, as a move.
+ */
+#ifndef XAC_CHECKPOINT_H
+#define XAC_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "annot.h"
+
+struct xac_env;
+
+/*
+ * xac_checkpoint_run -- one checkpoint.
+ *
+ * in   is_final  the last participant is leaving: mark the environment clean
+ * ret  0; XAC_EPOISONED; errno values (nothing is lost).
+ */
+int xac_checkpoint_run(struct xac_env *env, bool is_final);
+
+/* xac_checkpoint_if_due -- run one if enough has been logged and nobody else does. */
+void xac_checkpoint_if_due(struct xac_env *env);
+
+/*
+ * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; nothing
+ * in an environment that is not.  ret 0 or an error.
+ */
+int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
+
+/* xac_checkpoint_file_fd -- descriptor for a registered file; -1 with errno. */
+int xac_checkpoint_file_fd(struct xac_env *env, uint32_t file);
+
+/* xac_archive_names -- see xac_archive() in xac.h. */
+int xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp);
+
+#endif /* XAC_CHECKPOINT_H */

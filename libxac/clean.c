@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clean.c -- see clean.h.
+ */
+#include <config.h>
+
+#include "clean.h"
+
+#include "env.h"
+#include "lock.h"
+
+void
+xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+
+    for (;;) {
+        enum xac_publish_result r = xac_chain_publish(env, slot, serial);
+        struct xac_block *blk;
+
+        if (r == XAC_PUBLISH_DONE || r == XAC_PUBLISH_GONE)
+            return;
+        if (r == XAC_PUBLISH_REBUILD) {
+            if (xac_commit_rebuild(env, slot) != 0)
+                return;
+            continue;
+        }
+        blk = (struct xac_block *)xac_shm_at(&env->shm, txn->record);
+        if (xac_log_make_room(&env->log, blk->length) != 0)
+            return; /* stays COMMITTING; the next one who meets it tries again */
+    }
+}
+
+/* clean_slot -- finish or take back one transaction of a dead participant. */
+static void
+clean_slot(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    /* Acquire: pairs with the exchanges on the word. */
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+
+    if (xac_txn_state(word) == XAC_TXN_COMMITTING) {
+        xac_clean_finish(env, slot, xac_txn_serial(word));
+        word = atomic_load_explicit(&txn->word, memory_order_acquire); /* as above */
+        if (xac_txn_state(word) == XAC_TXN_COMMITTING)
+            return;
+    }
+    xac_version_release(env, slot); /* frames taken but not yet in an entry, too */
+    for (uint64_t i = 0, at = txn->first_block; at != 0 && i < txn->n_entries; i++) {
+        struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
+
+        b->entry[i % XAC_SET_BLOCK_ENTRIES].frame = 0; /* freed just now, or published */
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = b->next;
+    }
+    txn->is_retry = 0;
+    xac_txn_drop(env, slot, XAC_TXN_FREE);
+}
+
+/* clean_participant -- all slots of a dead participant, then its entry. */
+static void
+clean_participant(struct xac_env *env, uint32_t index)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    bool is_clean = true;
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        struct xac_txn *txn = xac_txn_at(env, slot);
+        uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+
+        if (xac_txn_state(word) == XAC_TXN_FREE || xac_txn_participant(word) != index)
+            continue;
+        clean_slot(env, slot);
+        word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+        is_clean = is_clean && xac_txn_state(word) == XAC_TXN_FREE;
+    }
+    if (!is_clean)
+        return;
+    xac_count(&env->ctl->counters.dead_cleaned, 1);
+    /* Release: pairs with the acquire in xac_registry_alive. */
+    atomic_store_explicit(&xac_participant_at(env, index)->state, XAC_PART_FREE,
+                          memory_order_release);
+}
+
+void
+xac_clean_dead(struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+
+    if (xac_lock_acquire(&env->ctl->clean) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->clean); /* every step can be repeated */
+    for (uint32_t i = 0; i < n; i++) {
+        if (atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
+                == XAC_PART_ATTACHED
+            && !xac_registry_alive(env, i))
+            clean_participant(env, i);
+    }
+    xac_lock_release(&env->ctl->clean);
+}

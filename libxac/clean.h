@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clean.h -- finishing what the dead have begun.
+ *
+ * LOCK      clean (rank CLEAN): one cleaner at a time.  Every step can be repeated, so a
+ *           cleaner that dies is followed by the next.
+ */
+#ifndef XAC_CLEAN_H
+#define XAC_CLEAN_H
+
+#include <stdint.h>
+
+#include "annot.h"
+
+struct xac_env;
+
+/*
+ * xac_clean_dead -- clean up after every participant that is dead: publish what was
+ * COMMITTING, take back the rest, free slots and entry.  Signals blocked.
+ */
+void xac_clean_dead(struct xac_env *env);
+
+/* xac_clean_finish -- publish a COMMITTING transaction of another, alive or dead. */
+void xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial);
+
+#endif /* XAC_CLEAN_H */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conflict.c -- see conflict.h.
+ */
+#include <config.h>
+
+#include "conflict.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "env.h"
+
+/* Access word: slot + 1 of the lock's owner above, offset / 64 of the first entry below. */
+#define HEAD_BITS 40
+#define HEAD_MASK ((UINT64_C(1) << HEAD_BITS) - 1)
+
+#define SPINS_BEFORE_YIELD  100
+#define YIELDS_BEFORE_CHECK 200
+
+/* A process found alive is taken to be so for this long. */
+#define ALIVE_TRUST_NS 1000000
+
+/* How long to wait for another's publish, which does no I/O: then the owner is stopped,
+   and failing is better than waiting for it. */
+#define COMMITTING_WAIT_NS 5000000
+
+/* pause_a_while -- the n-th round of waiting. */
+XAC_SIGSAFE static void
+pause_a_while(unsigned n)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    if (n % SPINS_BEFORE_YIELD != 0) {
+        __builtin_ia32_pause();
+        return;
+    }
+#else
+    (void)n;
+#endif
+    (void)sched_yield();
+}
+
+/* page_lock -- lock a page for slot `self`; ret the list's head. */
+XAC_SIGSAFE static uint64_t
+page_lock(struct xac_env *env, struct xac_page *page, uint64_t self)
+{
+    uint64_t word = atomic_load_explicit(&page->access, memory_order_relaxed);
+
+    for (unsigned n = 1;; n++) {
+        uint64_t owner = word >> HEAD_BITS;
+        uint64_t head = word & HEAD_MASK;
+        bool may_take = owner == 0;
+
+        if (!may_take && n % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_CHECK) == 0) {
+            /* The list is whole whatever its owner was doing. */
+            uint64_t w = atomic_load_explicit(&xac_txn_at(env, owner - 1)->word,
+                                              memory_order_relaxed);
+
+            may_take = !xac_registry_alive(env, xac_txn_participant(w));
+        }
+        /* Acquire: pairs with the release in page_unlock. */
+        if (may_take
+            && atomic_compare_exchange_weak_explicit(&page->access, &word,
+                                                     (self + 1) << HEAD_BITS | head,
+                                                     memory_order_acquire,
+                                                     memory_order_relaxed))
+            return head;
+        if (!may_take) {
+            pause_a_while(n);
+            word = atomic_load_explicit(&page->access, memory_order_relaxed);
+        }
+    }
+}
+
+XAC_SIGSAFE static void
+page_unlock(struct xac_page *page, uint64_t head)
+{
+    /* Release: pairs with the acquire in page_lock. */
+    atomic_store_explicit(&page->access, head, memory_order_release);
+}
+
+XAC_SIGSAFE static struct xac_entry *
+entry_at(const struct xac_env *env, uint64_t unit)
+{
+    return (struct xac_entry *)xac_shm_at(&env->shm, unit * 64);
+}
+
+XAC_SIGSAFE static struct xac_page *
+page_of(const struct xac_env *env, const struct xac_entry *e)
+{
+    return (struct xac_page *)xac_shm_at(&env->shm, e->page);
+}
+
+XAC_SIGSAFE static uint64_t
+now_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* is_alive -- xac_registry_alive, asked at most once in a while about the same one. */
+XAC_SIGSAFE static bool
+is_alive(struct xac_env *env, uint32_t participant)
+{
+    uint64_t now = now_ns();
+
+    if (env->alive_last == participant && now < env->alive_until)
+        return true;
+    if (!xac_registry_alive(env, participant))
+        return false;
+    env->alive_last = participant;
+    env->alive_until = now + ALIVE_TRUST_NS;
+    return true;
+}
+
+/* What one pass over a page's list found. */
+struct others {
+    bool has_committing;
+    uint64_t committing_slot;
+    uint64_t committing_word;
+    bool self_loses;
+    uint32_t winner; /* participant that we lose to                             */
+    int kind;        /* conflict kind as we see it                              */
+};
+
+/* kind_of -- conflict kind from the side of `mine`. */
+XAC_SIGSAFE static int
+kind_of(uint32_t mine, uint32_t theirs)
+{
+    if ((mine & theirs & XAC_SET_WRITE) != 0)
+        return XAC_CONFLICT_WRITE_WRITE;
+    return (mine & XAC_SET_WRITE) != 0 ? XAC_CONFLICT_WRITE_READ
+                                       : XAC_CONFLICT_READ_WRITE;
+}
+
+/*
+ * look -- pass over all others: would we have to fail, is one of them committing?
+ * Fails nobody: all are looked at before any is failed.
+ */
+XAC_SIGSAFE static struct others
+look(struct xac_env *env, const struct xac_ctx *ctx, uint64_t head, uint32_t mode)
+{
+    struct others o = {.has_committing = false};
+
+    while (head != 0) {
+        struct xac_entry *e = entry_at(env, head);
+        struct xac_txn *t = xac_txn_at(env, e->slot);
+        uint32_t theirs = atomic_load_explicit(&e->mode, memory_order_relaxed);
+        /* Acquire: pairs with the exchanges on the word. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+
+        head = atomic_load_explicit(&e->next, memory_order_relaxed);
+        if (e->slot == ctx->slot || ((theirs | mode) & XAC_SET_WRITE) == 0)
+            continue;
+        if (xac_txn_state(word) == XAC_TXN_COMMITTING) {
+            o.has_committing = true;
+            o.committing_slot = e->slot;
+            o.committing_word = word;
+        } else if (xac_txn_state(word) == XAC_TXN_PENDING) {
+            if (env->policy->decide(ctx->txn, t) == XAC_FAIL_OTHER
+                || !is_alive(env, xac_txn_participant(word)))
+                continue;
+            o.self_loses = true;
+            o.winner = xac_txn_participant(word);
+            o.kind = kind_of(mode, theirs);
+        }
+    }
+    return o;
+}
+
+/* fail_others -- fail every conflicting transaction; false if one got away committing. */
+XAC_SIGSAFE static bool
+fail_others(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_page *page,
+            uint64_t head, uint32_t mode)
+{
+    uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+    bool all = true;
+
+    while (head != 0) {
+        struct xac_entry *e = entry_at(env, head);
+        struct xac_txn *t = xac_txn_at(env, e->slot);
+        uint32_t theirs = atomic_load_explicit(&e->mode, memory_order_relaxed);
+        /* Acquire: pairs with the exchanges on the word. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+
+        head = atomic_load_explicit(&e->next, memory_order_relaxed);
+        if (e->slot == ctx->slot || ((theirs | mode) & XAC_SET_WRITE) == 0)
+            continue;
+        if (!xac_txn_fail(t, word, kind_of(theirs, mode), env->pid, id))
+            all = false;
+    }
+    return all;
+}
+
+/* fail_self -- the running transaction loses to another participant. */
+XAC_SIGSAFE static void
+fail_self(struct xac_env *env, struct xac_ctx *ctx, const struct xac_page *page,
+          uint32_t winner, int kind)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+    ctx->conflict.found_by_us = 1;
+    (void)xac_txn_fail(ctx->txn, word, kind, xac_participant_at(env, winner)->pid,
+                       atomic_load_explicit(&page->id, memory_order_relaxed));
+}
+
+/* await_publish -- wait for a commit under way; false if it takes too long. */
+XAC_SIGSAFE static bool
+await_publish(struct xac_env *env, const struct others *o)
+{
+    const struct xac_txn *t = xac_txn_at(env, o->committing_slot);
+    uint64_t until = now_ns() + COMMITTING_WAIT_NS;
+
+    for (unsigned n = 1;; n++) {
+        /* Acquire: pairs with the release of the publish step. */
+        if (atomic_load_explicit(&t->word, memory_order_acquire) != o->committing_word)
+            return true;
+        if (n % SPINS_BEFORE_YIELD == 0 && now_ns() > until)
+            return false;
+        pause_a_while(n);
+    }
+}
+
+XAC_SIGSAFE static bool
+is_pending(const struct xac_ctx *ctx)
+{
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+
+    return xac_txn_state(word) == XAC_TXN_PENDING;
+}
+
+XAC_SIGSAFE bool
+xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *entry,
+                   uint32_t mode)
+{
+    struct xac_page *page = page_of(env, entry);
+
+    while (is_pending(ctx)) {
+        uint64_t head = page_lock(env, page, ctx->slot);
+        struct others o = look(env, ctx, head, mode);
+        uint32_t old = atomic_load_explicit(&entry->mode, memory_order_relaxed);
+
+        if (o.has_committing) {
+            page_unlock(page, head);
+            if (await_publish(env, &o))
+                continue;
+            ctx->saw_dead = true; /* or stopped; the end of the transaction finds out */
+            fail_self(env, ctx, page, xac_txn_participant(o.committing_word),
+                      kind_of(mode, XAC_SET_WRITE));
+            return false;
+        }
+        if (o.self_loses) {
+            page_unlock(page, head);
+            fail_self(env, ctx, page, o.winner, o.kind);
+            return false;
+        }
+        if (!fail_others(env, ctx, page, head, mode)) {
+            page_unlock(page, head);
+            continue; /* one has begun to commit: wait for it */
+        }
+        atomic_store_explicit(&entry->mode, old | mode | XAC_SET_LINKED,
+                              memory_order_relaxed);
+        if ((old & XAC_SET_LINKED) == 0) {
+            atomic_store_explicit(&entry->next, head, memory_order_relaxed);
+            head = xac_shm_offset(&env->shm, entry) / 64;
+        }
+        page_unlock(page, head); /* links and unlocks in one store */
+        return true;
+    }
+    return false;
+}
+
+void
+xac_conflict_leave(struct xac_env *env, struct xac_entry *entry)
+{
+    struct xac_page *page = page_of(env, entry);
+    uint64_t self = xac_shm_offset(&env->shm, entry) / 64;
+    uint64_t head = page_lock(env, page, env->ctx.slot);
+    uint64_t next = atomic_load_explicit(&entry->next, memory_order_relaxed);
+
+    if (head == self) {
+        head = next;
+    } else {
+        uint64_t at = head;
+
+        while (at != 0) {
+            struct xac_entry *e = entry_at(env, at);
+
+            at = atomic_load_explicit(&e->next, memory_order_relaxed);
+            if (at == self) {
+                atomic_store_explicit(&e->next, next, memory_order_relaxed);
+                break;
+            }
+        }
+    }
+    page_unlock(page, head);
+    atomic_store_explicit(&entry->mode,
+                          atomic_load_explicit(&entry->mode, memory_order_relaxed)
+                              & ~(uint32_t)XAC_SET_LINKED,
+                          memory_order_relaxed);
+}

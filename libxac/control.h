@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control.h -- layout of the control region: the head that everything hangs on.
+ *
+ * Made by the first participant, complete before it gets its name, deleted by the last
+ * one out.  Contents are worth nothing without a live participant: after a crash of all
+ * the region is deleted and the log decides.
+ */
+#ifndef XAC_CONTROL_H
+#define XAC_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "annot.h"
+#include "ctree.h"
+#include "lock.h"
+#include "log.h"
+#include "registry.h"
+#include "shm.h"
+#include "txn.h"
+#include "version.h"
+
+#define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
+#define XAC_CONTROL_VERSION 1u
+
+/* Counters of struct xac_stats that live in the region; relaxed. */
+struct xac_counters {
+    xac_shared _Atomic uint64_t commits, commits_read_only, queries;
+    xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
+    xac_shared _Atomic uint64_t traps_read, traps_write, hints;
+    xac_shared _Atomic uint64_t pages_written, checkpoints, pages_checkpointed;
+    xac_shared _Atomic uint64_t dead_cleaned;
+};
+
+struct xac_control {
+    struct xac_shm_head shm;
+
+    /* Fixed when made. */
+    uint64_t magic;
+    uint32_t version; /* XAC_CONTROL_VERSION                                     */
+    uint32_t bytes;   /* sizeof(struct xac_control): another build is refused    */
+    uint32_t page_size;
+    uint32_t flags;       /* XAC_DURABLE or XAC_NONDURABLE                           */
+    uint8_t identity[16]; /* of the environment                                      */
+    uint32_t generation;  /* of the log                                              */
+    uint32_t reserved;
+    uint64_t log_ring; /* offset of the log buffer, 0 if not durable              */
+
+    /* Options that concern all; relaxed. */
+    xac_shared _Atomic uint64_t checkpoint_bytes;
+    xac_shared _Atomic uint32_t checksum;
+
+    struct xac_lock clean;      /* rank XAC_RANK_CLEAN                                */
+    struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
+    struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
+
+    struct xac_array participants; /* struct xac_participant                          */
+    struct xac_array files;        /* struct xac_file; count: ids given out           */
+    struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
+
+    xac_shared _Atomic uint64_t next_age;      /* next transaction's age              */
+    xac_shared _Atomic uint64_t next_datafile; /* next data file's serial             */
+    /* Participant + 1 that is alone and need not record its reads; 0: nobody.  See
+       solo.h. */
+    xac_shared _Atomic uint32_t solo;
+    /* 1 once the last participant has closed the region: come again. */
+    xac_shared _Atomic uint32_t closed;
+
+    struct xac_versions versions;
+    struct xac_counters counters;
+    struct xac_log_shared log; /* unused if not durable                                */
+    struct xac_chain chain;
+};
+
+/* Count an event; relaxed, for statistics only. */
+static inline void
+xac_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    (void)atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+#endif /* XAC_CONTROL_H */

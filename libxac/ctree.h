@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctree.h -- the consistency tree (Thesis 3.3), kept as a chain of commit numbers.
+ *
+ * WHAT      Number C of the last published commit; publishing; the ring of recent
+ *           commits; collapse (garbage collection of versions).
+ *
+ * INVARIANTS (Thesis 3.3; in words of this representation)
+ *   (1) A page in a transaction's read set is read from the closest ancestor that owns
+ *       it: the newest version whose commit number is not above the transaction's
+ *       parent.  (xac_version_find; asserted where pages are shown.)
+ *   (2) Only committed transactions have children, and at most one of these is committed:
+ *       parents are commit numbers that have been published, and numbers are given out
+ *       one by one under the publish lock.
+ *   (3) If no transaction touched another page, all pending ones could commit: see
+ *       conflict.h.
+ *   (4) C, the mark and a page's list heads change by publishing only, which is finished
+ *       by a survivor if its process dies.
+ *   (5) mark <= C, and no live transaction that was given its parent after the mark was
+ *       stored has a parent below it.
+ *
+ * LOCK      publish, collapse.
+ */
+#ifndef XAC_CTREE_H
+#define XAC_CTREE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "annot.h"
+#include "lock.h"
+#include "txn.h"
+
+#define XAC_RING_ENTRIES 1024 /* recent commits                                       */
+#define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
+#define XAC_RING_ALL     UINT32_MAX
+#define XAC_MOVE_PAGES   256 /* pages that one step of a checkpoint takes out        */
+
+struct xac_ring_entry {
+    xac_shared _Atomic uint64_t number;  /* cleared first, set last                     */
+    uint64_t end_lsn;                    /* where the commit's log block ends           */
+    uint32_t is_move;                    /* pages went to their files; nothing changed  */
+    xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
+    uint64_t reserved[2];
+    xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
+};
+
+/* Descriptor of a move: versions at or below `bound` of these pages are unlinked. */
+struct xac_move {
+    uint64_t number;
+    uint64_t bound;
+    uint32_t n_pages;
+    uint32_t reserved;
+    uint64_t page[XAC_MOVE_PAGES];
+};
+
+/* Value of `publishing` while a move is under way; otherwise slot + 1, or 0. */
+#define XAC_PUBLISHING_MOVE UINT64_MAX
+
+struct xac_chain {
+    struct xac_lock publish;  /* rank XAC_RANK_PUBLISH                                */
+    struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                               */
+
+    /* Stored under publish (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t commit;     /* C                                       */
+    xac_shared _Atomic uint64_t publishing; /* what a survivor has to finish           */
+    /* Stored under collapse, read at begin. */
+    xac_shared _Atomic uint64_t mark; /* no new parent below this                */
+
+    uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
+    uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
+    /* Stored under publish, count last (release); read by builders of blocks, count
+       first (acquire). */
+    xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun                       */
+    xac_shared _Atomic uint64_t begin_lsn;  /* of the last XCHECKPT_BEGIN, or the start
+                                               of the log                              */
+    struct xac_move move XAC_GUARDED_BY(publish);
+    struct xac_ring_entry ring[XAC_RING_ENTRIES];
+};
+
+/* xac_chain_init -- in a new region; ret 0 or errno. */
+int xac_chain_init(struct xac_env *env);
+
+/* xac_chain_commit -- C (acquire). */
+XAC_SIGSAFE uint64_t xac_chain_commit(const struct xac_env *env);
+
+/* xac_chain_enter -- give a live slot its parent and start: C of now, above the mark. */
+void xac_chain_enter(struct xac_env *env, struct xac_txn *txn);
+
+enum xac_publish_result {
+    XAC_PUBLISH_DONE,    /* the transaction is PUBLISHED                               */
+    XAC_PUBLISH_REBUILD, /* a checkpoint began since the block was built: build again  */
+    XAC_PUBLISH_ROOM,    /* the log has no room left: make room, try again             */
+    XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
+};
+
+/*
+ * xac_chain_publish -- steps d to h: publish a COMMITTING transaction, by its owner or
+ * by another.  Takes publish; signals blocked by the caller.
+ *
+ * in   serial  of the slot's word
+ */
+enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
+                                          uint64_t serial);
+
+/* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
+void xac_chain_lock(struct xac_env *env);
+void xac_chain_unlock(struct xac_env *env);
+
+/* xac_chain_move -- take versions out, as a move; publish and collapse held. */
+void xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+                    uint64_t bound);
+
+/* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
+uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
+
+/* xac_collapse -- free what nobody can see, if the lock is free.  Signals blocked. */
+void xac_collapse(struct xac_env *env);
+
+/* xac_collapse_lock -- take collapse, repairing by a sweep; and release. */
+void xac_collapse_lock(struct xac_env *env);
+void xac_collapse_unlock(struct xac_env *env);
+
+/*
+ * xac_collapse_bound -- raise the mark to the floor; the smallest parent that may be in
+ * use.  Collapse held.  ret bound; *startp, if not NULL, the smallest start.
+ */
+uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
+
+/* xac_collapse_settle -- free frames in limbo whose readers are gone.  Collapse held. */
+void xac_collapse_settle(struct xac_env *env);
+
+#endif /* XAC_CTREE_H */

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * env.c -- opening, joining, leaving an environment: see env.h.
+ *
+ * Attaching, detaching and recovery hold the gate.  If another participant's byte is held,
+ * the control region named in the lock file is joined; if none is, whatever region is
+ * left over is deleted, the log is recovered, and a new region is made, complete before
+ * its name is written.
+ */
+#include <config.h>
+
+#include "env.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+#include "clean.h"
+#include "conflict.h"
+#include "err.h"
+#include "fault.h"
+#include "lockfile.h"
+#include "master.h"
+#include "recover.h"
+#include "solo.h"
+#include "sys.h"
+#include "view.h"
+
+#define REGION_RESERVE ((size_t)64 << 30)
+#define SHM_DIR        "/dev/shm"
+#define REGION_SUFFIX  ".control"
+
+int
+xac_env_poisoned(struct xac_env *env)
+{
+    /* Acquire: pairs with the release of who poisons. */
+    int error = atomic_load_explicit(&env->ctl->log.poisoned, memory_order_acquire);
+
+    if (error == 0)
+        return 0;
+    return xac_err(XAC_EPOISONED, "%s (first failure: %s)", env->dir, strerror(error));
+}
+
+/* ---- The name of the region in the lock file ----------------------------------------- */
+
+/* region_path_read -- first line of the lock file; to be freed; NULL if there is none. */
+static char *
+region_path_read(const struct xac_env *env)
+{
+    char text[PATH_MAX + 1];
+    size_t got;
+    char *end;
+
+    if (xac_read_full(env->lockfd, text, sizeof text - 1, 0, &got) != 0)
+        return NULL;
+    text[got] = '\0';
+    end = strchr(text, '\n');
+    if (end == NULL || end == text)
+        return NULL;
+    *end = '\0';
+    return strdup(text);
+}
+
+/* region_path_write -- name the region that is complete now. */
+static int
+region_path_write(const struct xac_env *env, const char *path)
+{
+    char text[PATH_MAX + 2];
+    int n = snprintf(text, sizeof text, "%s\n", path);
+
+    if (n < 0 || (size_t)n >= sizeof text)
+        return ENAMETOOLONG;
+    if (xac_sys.ftruncate(env->lockfd, 0) != 0)
+        return errno;
+    return xac_write_full(env->lockfd, text, (size_t)n, 0);
+}
+
+/* region_path_new -- a fresh name: in memory if there is a file system for that. */
+static char *
+region_path_new(const struct xac_env *env)
+{
+    const char *wanted = getenv("XAC_SHM_DIR");
+    struct statfs fs;
+    uint64_t r;
+    char *path = NULL;
+    bool is_memory;
+
+    if (wanted == NULL || *wanted == '\0')
+        wanted = SHM_DIR;
+    is_memory = statfs(wanted, &fs) == 0 && access(wanted, W_OK | X_OK) == 0;
+    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+        return NULL;
+    if (asprintf(&path, "%s/xac-%016llx" REGION_SUFFIX, is_memory ? wanted : env->dir,
+                 (unsigned long long)r)
+        < 0)
+        return NULL;
+    return path;
+}
+
+/* looks_like_region -- before anything is deleted by a name found in a file. */
+static bool
+looks_like_region(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = strlen(path);
+
+    return path[0] == '/' && slash != NULL && strncmp(slash + 1, "xac-", 4) == 0
+           && n > strlen(REGION_SUFFIX)
+           && strcmp(path + n - strlen(REGION_SUFFIX), REGION_SUFFIX) == 0;
+}
+
+/* region_remove -- delete a region's files. */
+static void
+region_remove(const struct xac_env *env, const char *path)
+{
+    if (!looks_like_region(path))
+        return;
+    xac_buffers_remove(env->dirfd, path);
+    (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
+}
+
+/* ---- Making a region ------------------------------------------------------------------ */
+
+/* control_init -- fill in the head of a new region. */
+static int
+control_init(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_control *ctl = env->ctl;
+    int rc;
+
+    ctl->magic = XAC_CONTROL_MAGIC;
+    ctl->version = XAC_CONTROL_VERSION;
+    ctl->bytes = (uint32_t)sizeof *ctl;
+    ctl->page_size = (uint32_t)env->page_size;
+    ctl->flags = (uint32_t)env->flags;
+    memcpy(ctl->identity, master->identity, sizeof ctl->identity);
+    ctl->generation = master->generation;
+    atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
+    atomic_init(&ctl->checksum, env->options.checksum);
+    atomic_init(&ctl->next_age, 1);
+    atomic_init(&ctl->next_datafile, 1);
+    xac_array_init(&ctl->participants, sizeof(struct xac_participant), 64);
+    xac_array_init(&ctl->files, sizeof(struct xac_file), 64);
+    xac_array_init(&ctl->txns, sizeof(struct xac_txn), 64);
+    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), 256);
+    rc = xac_lock_init(&ctl->clean, XAC_RANK_CLEAN);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->files_lock, XAC_RANK_FILES);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->checkpoint, XAC_RANK_CHECKPOINT);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->versions.grow, XAC_RANK_GROW);
+    return rc == 0 ? xac_chain_init(env) : rc;
+}
+
+/* log_init -- the log of a new region. */
+static int
+log_init(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_log_config config = {
+        .generation = master->generation,
+        .page_size = (uint32_t)env->page_size,
+        .segment_bytes = master->segment_bytes,
+        .ring_bytes = env->options.ring_bytes,
+        .start_lsn = master->start_lsn,
+    };
+
+    memcpy(config.identity, master->identity, sizeof config.identity);
+    env->ctl->log_ring = xac_shm_alloc(&env->shm, config.ring_bytes);
+    if (env->ctl->log_ring == 0)
+        return xac_err(ENOSPC, "log buffer");
+    atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
+    return xac_log_create(&env->log, &env->ctl->log,
+                          (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
+                          env->dirfd, &config);
+}
+
+/* region_create -- a new region; gate held, nobody attached. */
+static int
+region_create(struct xac_env *env, const struct xac_master_slot *master)
+{
+    int rc, fd;
+
+    env->region = region_path_new(env);
+    if (env->region == NULL)
+        return xac_err(errno, "naming the control region");
+    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                        0666);
+    if (fd < 0)
+        return xac_err(errno, "control region %s", env->region);
+    rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
+    if (rc != 0) {
+        (void)xac_sys.close(fd);
+        rc = xac_err(rc, "control region %s", env->region);
+    } else {
+        env->ctl = (struct xac_control *)(void *)env->shm.base;
+        rc = control_init(env, master);
+    }
+    if (rc == 0)
+        rc = xac_buffers_create(env, env->region);
+    if (rc == 0 && xac_env_is_durable(env))
+        rc = log_init(env, master);
+    if (rc == 0)
+        rc = region_path_write(env, env->region);
+    if (rc != 0)
+        region_remove(env, env->region);
+    return rc;
+}
+
+/* ---- Joining a region ------------------------------------------------------------------ */
+
+/* control_check -- is the region of our build, and of this environment? */
+static int
+control_check(const struct xac_env *env, const struct xac_master_slot *master)
+{
+    const struct xac_control *ctl = env->ctl;
+
+    if (ctl->magic != XAC_CONTROL_MAGIC || ctl->version != XAC_CONTROL_VERSION
+        || ctl->bytes != sizeof *ctl)
+        return xac_err(XAC_EVERSION, "control region %s", env->region);
+    if (memcmp(ctl->identity, master->identity, sizeof ctl->identity) != 0)
+        return xac_err(XAC_EFOREIGN, "control region %s", env->region);
+    if (ctl->page_size != env->page_size)
+        return xac_err(XAC_EPAGESIZE, "control region %s", env->region);
+    if (ctl->flags != (uint32_t)env->flags)
+        return xac_err(XAC_EMODE, "%s", env->dir);
+    return xac_env_poisoned((struct xac_env *)(uintptr_t)env);
+}
+
+/* region_attach -- map the region that the live participants use; gate held. */
+static int
+region_attach(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct stat st;
+    int rc, fd;
+
+    env->region = region_path_read(env);
+    if (env->region == NULL || !looks_like_region(env->region))
+        return xac_err(XAC_ENOTSHARED, "%s", env->dir);
+    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
+                               : xac_err(errno, "control region %s", env->region);
+    if (xac_sys.fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(struct xac_control)) {
+        (void)xac_sys.close(fd);
+        return xac_err(XAC_EVERSION, "control region %s", env->region);
+    }
+    rc = xac_shm_attach(&env->shm, fd, REGION_RESERVE);
+    if (rc != 0) {
+        (void)xac_sys.close(fd);
+        return xac_err(rc, "control region %s", env->region);
+    }
+    env->ctl = (struct xac_control *)(void *)env->shm.base;
+    rc = control_check(env, master);
+    if (rc == 0)
+        rc = xac_buffers_attach(env, env->region);
+    if (rc == 0 && xac_env_is_durable(env))
+        xac_log_attach(&env->log, &env->ctl->log,
+                       (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring), env->dirfd);
+    return rc;
+}
+
+/* ---- In and out ------------------------------------------------------------------------ */
+
+/* master_get -- the environment's master record, made if there is none. */
+static int
+master_get(struct xac_env *env, struct xac_master_slot *master)
+{
+    int rc = xac_master_read(env->dirfd, master);
+
+    if (rc != ENOENT)
+        return rc;
+    return xac_master_create(env->dirfd, (uint32_t)env->page_size,
+                             env->options.segment_bytes, master);
+}
+
+/* make -- nobody is attached: clear away, recover, make a region. */
+static int
+make(struct xac_env *env)
+{
+    struct xac_recover_options options = {.new_segment_bytes =
+                                              env->options.segment_bytes};
+    struct xac_master_slot master;
+    char *stale = region_path_read(env);
+    int rc;
+
+    if (stale != NULL)
+        region_remove(env, stale);
+    free(stale);
+    rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
+    return rc == 0 ? region_create(env, &master) : rc;
+}
+
+/* become -- participant, slot; the others learn that they are not alone. */
+static int
+become(struct xac_env *env)
+{
+    sigset_t signals;
+    int rc = xac_registry_join(env);
+
+    if (rc != 0)
+        return xac_err(rc, "joining %s", env->dir);
+    rc = xac_ctx_open(env, &env->ctx);
+    if (rc != 0) {
+        xac_registry_leave(env);
+        return rc;
+    }
+    xac_signals_block(&signals);
+    xac_clean_dead(env);
+    xac_solo_revoke(env);
+    xac_solo_offer(env, false);
+    xac_signals_restore(&signals);
+    env->frames_due = 16384;
+    return 0;
+}
+
+/* unmap -- let go of region, buffers and log. */
+static void
+unmap(struct xac_env *env)
+{
+    if (env->log.sh != NULL)
+        xac_log_detach(&env->log);
+    memset(&env->log, 0, sizeof env->log);
+    xac_buffers_detach(env);
+    xac_shm_detach(&env->shm);
+    env->ctl = NULL;
+    for (uint32_t i = 0; i < env->n_file_fd; i++) {
+        if (env->file_fd[i] >= 0)
+            (void)xac_sys.close(env->file_fd[i]);
+    }
+    free(env->file_fd);
+    env->file_fd = NULL;
+    env->n_file_fd = 0;
+    free(env->region);
+    env->region = NULL;
+}
+
+/* enter -- through the gate: join or make. */
+static int
+enter(struct xac_env *env)
+{
+    struct xac_master_slot master;
+    int rc = xac_gate_enter(env->lockfd);
+
+    if (rc != 0)
+        return xac_err(rc, "gate of %s", env->dir);
+    rc = master_get(env, &master);
+    if (rc == 0)
+        rc = xac_alive_any(env->lockfd) ? region_attach(env, &master) : make(env);
+    if (rc == 0)
+        rc = become(env);
+    if (rc != 0)
+        unmap(env);
+    xac_gate_leave(env->lockfd);
+    return rc;
+}
+
+/* open_dir -- the directory, made if missing; ret 0 or an error. */
+static int
+open_dir(struct xac_env *env, const char *path)
+{
+    if (xac_sys.mkdir(path, 0777) != 0 && errno != EEXIST)
+        return xac_err(errno, "%s", path);
+    env->dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (env->dirfd < 0)
+        return xac_err(errno, "%s", path);
+    env->dir = realpath(path, NULL);
+    if (env->dir == NULL)
+        return xac_err(errno, "%s", path);
+    env->lockfd = xac_lockfile_open(env->dirfd);
+    return env->lockfd >= 0 ? 0 : xac_err(errno, "%s/%s", path, XAC_LOCK_NAME);
+}
+
+static void
+env_free(struct xac_env *env)
+{
+    if (env->lockfd >= 0)
+        (void)xac_sys.close(env->lockfd);
+    if (env->dirfd >= 0)
+        (void)xac_sys.close(env->dirfd);
+    free(env->dir);
+    free(env);
+}
+
+int
+xac_env_open(const char *path, int flags, const struct xac_env_options *options,
+             struct xac_env **envp)
+{
+    struct xac_env *env = (struct xac_env *)calloc(1, sizeof *env);
+    long page_size = sysconf(_SC_PAGESIZE);
+    int rc;
+
+    if (env == NULL)
+        return xac_err(ENOMEM, "%s", path);
+    env->dirfd = env->lockfd = -1;
+    env->flags = flags;
+    env->page_size = (size_t)page_size;
+    env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
+    env->options = *options;
+    env->policy = &xac_policy_oldest_wins;
+    rc = open_dir(env, path);
+    if (rc == 0)
+        rc = enter(env);
+    if (rc == 0) {
+        rc = xac_engine_sigsegv.start();
+        if (rc != 0) {
+            (void)xac_env_close(env);
+            return xac_err(rc, "installing the fault handler");
+        }
+    }
+    if (rc != 0)
+        env_free(env);
+    else
+        *envp = env;
+    return rc;
+}
+
+/* is_last -- nobody else alive is attached; gate held, the dead are cleaned up. */
+static bool
+is_last(const struct xac_env *env)
+{
+    return xac_registry_attached(env) <= 1;
+}
+
+int
+xac_env_close(struct xac_env *env)
+{
+    sigset_t signals;
+    bool last;
+    int rc = 0;
+
+    (void)xac_gate_enter(env->lockfd);
+    xac_signals_block(&signals);
+    xac_clean_dead(env);
+    last = is_last(env);
+    if (last)
+        rc = xac_checkpoint_run(env, true);
+    else
+        xac_solo_offer(env, true);
+    xac_ctx_close(env, &env->ctx);
+    xac_registry_leave(env);
+    if (last) {
+        atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
+        region_remove(env, env->region);
+    }
+    unmap(env);
+    xac_signals_restore(&signals);
+    xac_gate_leave(env->lockfd);
+    xac_engine_sigsegv.stop();
+    env_free(env);
+    return rc;
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+void
+xac_env_forked(struct xac_env *env)
+{
+    struct xac_ctx *ctx = &env->ctx;
+
+    for (struct xac_view *v = env->views; v != NULL; v = v->next)
+        xac_view_forked(v);
+    /* The description is the parent's: as long as we hold it, it seems alive. */
+    (void)xac_sys.close(env->lockfd);
+    env->lockfd = -1;
+    xac_engine_sigsegv.forked();
+    xac_lock_forget();
+    ctx->orphan_depth += ctx->depth;
+    ctx->depth = 0;
+    ctx->query_depth = 0;
+    ctx->txn = NULL;
+    ctx->n_entries = 0;
+    ctx->saw_dead = false;
+    env->is_forked = true;
+}
+
+int
+xac_env_rejoin(struct xac_env *env)
+{
+    int rc = 0;
+
+    if (!env->is_forked)
+        return 0;
+    if (env->ctl != NULL)
+        unmap(env);
+    if (env->lockfd < 0)
+        env->lockfd = xac_lockfile_open(env->dirfd);
+    if (env->lockfd < 0)
+        return xac_err(errno, "%s/%s", env->dir, XAC_LOCK_NAME);
+    rc = enter(env);
+    if (rc != 0)
+        return rc;
+    env->is_forked = false;
+    for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next)
+        rc = xac_view_rejoin(env, v);
+    return rc;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * env.h -- an environment as one process has it open: directory, control region, log,
+ * views, the context of its transactions.
+ *
+ * OWNER     The process; one at a time.  The public interface (api.c) holds it.
+ * THREADS   Opened, closed and mapped into by one thread at a time (api.c sees to it).
+ */
+#ifndef XAC_ENV_H
+#define XAC_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "log.h"
+#include "shm.h"
+#include "txn.h"
+#include "version.h"
+
+struct xac_view;
+
+/* Options that are set before an environment is opened. */
+struct xac_env_options {
+    uint64_t checkpoint_bytes;
+    uint64_t segment_bytes;
+    uint64_t ring_bytes;
+    uint32_t checksum;
+};
+
+struct xac_env {
+    int dirfd;    /* the environment's directory                                     */
+    int lockfd;   /* xac.lock, this process's own description                        */
+    int flags;    /* as given to xInit                                               */
+    char *dir;    /* absolute path of the directory                                  */
+    char *region; /* path of the control region                                      */
+    size_t page_size;
+    unsigned page_shift;
+    struct xac_env_options options;
+
+    struct xac_shm shm;
+    struct xac_control *ctl; /* = shm.base; NULL if not attached                       */
+    struct xac_log log;
+    struct xac_buffers buffers;
+    uint32_t self; /* index of this participant                              */
+    uint32_t pid;
+    uint64_t pid_namespace;
+    const struct xac_policy *policy;
+
+    struct xac_ctx ctx;
+    struct xac_view *views; /* list                                                   */
+    int *file_fd;           /* descriptors by file id, for checkpoints; -1 if none    */
+    uint32_t n_file_fd;
+    uint64_t frames_due;  /* frames in use at which a checkpoint is due             */
+    uint32_t alive_last;  /* participant found alive last ...                       */
+    uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic      */
+    bool is_forked;       /* child that has not joined yet                          */
+};
+
+/*
+ * xac_env_open -- open or create the environment in a directory, recovering it if
+ * nobody live is attached, and join.
+ *
+ * out  envp  to be closed by xac_env_close
+ * ret  0 or an error as in xac_init().
+ */
+int xac_env_open(const char *path, int flags, const struct xac_env_options *options,
+                 struct xac_env **envp);
+
+/*
+ * xac_env_close -- leave; the last one out checkpoints and deletes the region.
+ * Views are unmapped already.  ret 0 or the checkpoint's error; env is freed.
+ */
+int xac_env_close(struct xac_env *env);
+
+/*
+ * xac_env_forked -- in a child, from the fork handler: give up what is the parent's.
+ * xac_env_rejoin -- become a participant of one's own; ret 0 or an error.
+ */
+void xac_env_forked(struct xac_env *env);
+int xac_env_rejoin(struct xac_env *env);
+
+static inline bool
+xac_env_is_durable(const struct xac_env *env)
+{
+    return (env->flags & XAC_DURABLE) != 0;
+}
+
+/* xac_env_poisoned -- XAC_EPOISONED if a write or sync has failed, else 0. */
+int xac_env_poisoned(struct xac_env *env);
+
+#endif /* XAC_ENV_H */

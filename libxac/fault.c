@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.c -- see fault.h: is the access allowed, and what to say if not.
+ */
+#include <config.h>
+
+#include "fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "lock.h"
+#include "view.h"
+
+/* A message put together without stdio. */
+struct message {
+    char text[1024];
+    size_t used;
+};
+
+XAC_SIGSAFE static void
+say(struct message *m, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n > sizeof m->text - m->used)
+        n = sizeof m->text - m->used;
+    memcpy(m->text + m->used, s, n);
+    m->used += n;
+}
+
+XAC_SIGSAFE static void
+say_number(struct message *m, uint64_t v)
+{
+    char digits[24];
+    char *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    do
+        *--p = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    say(m, p);
+}
+
+/* stop_program -- say what happened where, and what to do about it. */
+XAC_SIGSAFE _Noreturn static void
+stop_program(const struct xac_view *view, const void *addr, bool is_write,
+             const char *what, const char *hint)
+{
+    struct message m = {.used = 0};
+    ssize_t n;
+
+    say(&m, "libxac: process ");
+    say_number(&m, (uint64_t)getpid());
+    say(&m, is_write ? ": store to " : ": load from ");
+    say(&m, view->path);
+    say(&m, " at offset ");
+    say_number(&m, (uint64_t)((const uint8_t *)addr - view->base));
+    say(&m, " ");
+    say(&m, what);
+    say(&m, "\nlibxac: hint: ");
+    say(&m, hint);
+    say(&m, "\n");
+    n = write(STDERR_FILENO, m.text, m.used);
+    (void)n;
+    abort();
+}
+
+XAC_SIGSAFE void
+xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
+{
+    struct xac_env *env = view->env;
+    struct xac_ctx *ctx = &env->ctx;
+    uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
+    uint32_t state = view->page[page_no].state;
+
+    /* Relaxed: that it is us can only have been stored by us. */
+    bool is_owner = pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
+                                  pthread_self());
+
+    xac_require(xac_lock_none_held());
+    if (ctx->depth == 0)
+        stop_program(view, addr, is_write, "outside a transaction",
+                     "put the access between xbegin() and xend(); is a begin whose "
+                     "error was not looked at missing?");
+    if (!is_owner)
+        stop_program(view, addr, is_write, "by a thread that has no transaction",
+                     "only the thread that called xbegin() may touch the segment");
+    if (is_write && (ctx->is_query || ctx->query_depth > 0))
+        stop_program(view, addr, is_write, "inside a query",
+                     "xbeginQuery() promises not to write; use xbegin()");
+    if (state == XAC_PAGE_DIRTY || (state == XAC_PAGE_READABLE && !is_write))
+        stop_program(view, addr, is_write, "faults although access was given",
+                     "is the file shorter than its mapping?");
+    xac_count(is_write ? &env->ctl->counters.traps_write : &env->ctl->counters.traps_read,
+              1);
+    if (xac_view_access(env, ctx, view, page_no, is_write) != 0)
+        stop_program(view, addr, is_write, "cannot be served: out of memory mappings",
+                     "raise vm.max_map_count, or touch fewer pages in one transaction");
+}

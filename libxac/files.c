@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * files.c -- the table of mapped files: see registry.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "checkpoint.h"
+#include "env.h"
+#include "err.h"
+#include "registry.h"
+
+XAC_SIGSAFE struct xac_file *
+xac_file_at(const struct xac_env *env, uint32_t id)
+{
+    xac_assert(id >= 1);
+    return (struct xac_file *)xac_array_at(&env->shm, &env->ctl->files, id - 1);
+}
+
+static const char *
+path_of(const struct xac_env *env, const struct xac_file *f)
+{
+    return (const char *)xac_shm_at(&env->shm, f->path);
+}
+
+/* fill_in -- describe a new file in the entry behind the last one. */
+static int
+fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct stat *st)
+{
+    size_t n = strlen(path);
+    uint64_t at = xac_shm_alloc(&env->shm, n + 1);
+
+    if (at == 0)
+        return xac_err(ENOMEM, "registering %s", path);
+    memcpy(xac_shm_at(&env->shm, at), path, n + 1);
+    f->device = (uint64_t)st->st_dev;
+    f->inode = (uint64_t)st->st_ino;
+    f->path = at;
+    f->path_len = (uint32_t)n;
+    return 0;
+}
+
+/* find -- id of the file with that path or inode; 0 if there is none yet. */
+static int
+find(const struct xac_env *env, const char *path, const struct stat *st, uint32_t *idp)
+{
+    uint64_t n = atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed);
+
+    *idp = 0;
+    for (uint32_t id = 1; id <= n; id++) {
+        const struct xac_file *f = xac_file_at(env, id);
+        bool is_inode =
+            f->device == (uint64_t)st->st_dev && f->inode == (uint64_t)st->st_ino;
+
+        if (is_inode)
+            *idp = id;
+        else if (strcmp(path_of(env, f), path) == 0)
+            return xac_err(XAC_EREPLACED, "%s", path);
+    }
+    return 0;
+}
+
+int
+xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
+                  uint64_t length, uint32_t *idp)
+{
+    struct xac_control *ctl = env->ctl;
+    struct xac_file *f;
+    uint32_t id;
+    bool is_new;
+    int rc;
+
+    if (xac_lock_acquire(&ctl->files_lock) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&ctl->files_lock); /* an entry counts when `count` says so */
+    rc = find(env, path, st, &id);
+    if (rc != 0)
+        goto out;
+    is_new = id == 0;
+    if (is_new) {
+        id = (uint32_t)atomic_load_explicit(&ctl->files.count, memory_order_relaxed) + 1;
+        rc = xac_array_reserve(&env->shm, &ctl->files, id - 1);
+        if (rc == 0)
+            rc = fill_in(env, xac_file_at(env, id), path, st);
+        if (rc != 0)
+            goto out;
+    }
+    f = xac_file_at(env, id);
+    if (is_new || atomic_load_explicit(&f->length, memory_order_relaxed) < length) {
+        /* In the log first: what refers to the file comes after it. */
+        rc = xac_checkpoint_log_file(env, id, length);
+        if (rc != 0)
+            goto out;
+        atomic_store_explicit(&f->length, length, memory_order_relaxed);
+    }
+    if (is_new)
+        /* Release: pairs with the acquire in checkpoints. */
+        atomic_store_explicit(&ctl->files.count, id, memory_order_release);
+    *idp = id;
+out:
+    xac_lock_release(&ctl->files_lock);
+    return rc;
+}
+
+int
+xac_registry_check(struct xac_env *env, const char *path, const struct stat *st)
+{
+    uint32_t id;
+    int rc;
+
+    if (xac_lock_acquire(&env->ctl->files_lock) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->files_lock);
+    rc = find(env, path, st, &id);
+    xac_lock_release(&env->ctl->files_lock);
+    return rc;
+}

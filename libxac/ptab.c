@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ptab.c -- see ptab.h.  Three levels of 1,024 links above leaves of 64 entries.
+ */
+#include <config.h>
+
+#include "ptab.h"
+
+#define LEAF_BITS 6
+#define NODE_BITS 10
+#define LEVELS    3
+
+#define LEAF_BYTES (sizeof(struct xac_page) << LEAF_BITS)
+#define NODE_BYTES (sizeof(uint64_t) << NODE_BITS)
+
+_Static_assert(LEAF_BITS + LEVELS * NODE_BITS == XAC_PAGE_NO_BITS, "levels fit");
+_Static_assert(sizeof(struct xac_page) == 32, "two entries share a cache line");
+
+/* child -- follow a link, making the node below it if there is none; 0: no room. */
+XAC_SIGSAFE static uint64_t
+child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes)
+{
+    /* Acquire: pairs with the exchange below; a node is zeroed before it is seen. */
+    uint64_t at = atomic_load_explicit(link, memory_order_acquire);
+    uint64_t made;
+
+    if (xac_likely(at != 0))
+        return at;
+    made = xac_shm_alloc(shm, bytes);
+    if (made == 0)
+        return 0;
+    /* Release: pairs with the acquire above. */
+    if (atomic_compare_exchange_strong_explicit(link, &at, made, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return made;
+    xac_shm_free(shm, made, bytes);
+    return at;
+}
+
+XAC_SIGSAFE struct xac_page *
+xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
+              uint64_t page_no)
+{
+    uint64_t at = child(shm, rootp, NODE_BYTES);
+    struct xac_page *page;
+
+    xac_assert(page_no <= XAC_PAGE_NO_MAX);
+    for (int level = LEVELS - 1; level >= 0 && at != 0; level--) {
+        _Atomic uint64_t *node = (_Atomic uint64_t *)xac_shm_at(shm, at);
+        unsigned shift = (unsigned)(LEAF_BITS + level * NODE_BITS);
+
+        at = child(shm, &node[page_no >> shift & ((1u << NODE_BITS) - 1)],
+                   level > 0 ? NODE_BYTES : LEAF_BYTES);
+    }
+    if (at == 0)
+        return NULL;
+    page = (struct xac_page *)xac_shm_at(shm, at) + (page_no & ((1u << LEAF_BITS) - 1));
+    /* The same value whoever stores it. */
+    if (atomic_load_explicit(&page->id, memory_order_relaxed) == 0)
+        atomic_store_explicit(&page->id, xac_page_id(file, page_no),
+                              memory_order_relaxed);
+    return page;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ptab.h -- the page table: what all participants know of each page of a mapped file.
+ *
+ * WHAT      A radix tree per file in the control region, found by page number, grown by
+ *           whoever touches a page first.  A page's entry never moves and stays as long
+ *           as the region lives.
+ * NOT HERE  What the fields mean to conflicts (conflict.h) and versions (version.h).
+ * THREADS   any thread and process, in the fault handler too.
+ */
+#ifndef XAC_PTAB_H
+#define XAC_PTAB_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "annot.h"
+#include "shm.h"
+
+struct xac_page {
+    /* Who reads and writes the page now: lock and list head, see conflict.h. */
+    xac_shared _Atomic uint64_t access;
+    /* Frame of the newest version, 0 if that is the file.  Stored under publish
+       (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t head;
+    /* LSN of the block with the page's last full image, 0 if none.  Stored under
+       publish, read by anyone as a hint. */
+    xac_shared _Atomic uint64_t full_lsn;
+    /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
+    xac_shared _Atomic uint64_t id;
+};
+
+#define XAC_PAGE_NO_BITS 36
+#define XAC_PAGE_NO_MAX  ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
+
+static inline uint64_t
+xac_page_id(uint32_t file, uint64_t page_no)
+{
+    return (uint64_t)file << XAC_PAGE_NO_BITS | page_no;
+}
+
+static inline uint32_t
+xac_page_file(uint64_t id)
+{
+    return (uint32_t)(id >> XAC_PAGE_NO_BITS);
+}
+
+static inline uint64_t
+xac_page_no(uint64_t id)
+{
+    return id & XAC_PAGE_NO_MAX;
+}
+
+/*
+ * xac_ptab_page -- entry of a page, made if missing.
+ *
+ * in   rootp    the file's root word
+ * ret  the entry, or NULL if the region has no room.
+ */
+XAC_SIGSAFE struct xac_page *xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp,
+                                           uint32_t file, uint64_t page_no);
+
+#endif /* XAC_PTAB_H */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.c -- participants: see registry.h.  Files are in files.c.
+ */
+#include <config.h>
+
+#include "registry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "lockfile.h"
+#include "sys.h"
+
+XAC_SIGSAFE struct xac_participant *
+xac_participant_at(const struct xac_env *env, uint32_t index)
+{
+    return (struct xac_participant *)xac_array_at(&env->shm, &env->ctl->participants,
+                                                  index);
+}
+
+/* What /proc/PID/stat says of a process. */
+struct proc_stat {
+    bool is_known;
+    bool is_zombie;
+    uint64_t start_time;
+};
+
+/* stat_path -- "/proc/PID/stat" without stdio. */
+XAC_SIGSAFE static void
+stat_path(char *buf, uint32_t pid)
+{
+    char digits[12];
+    char *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    do
+        *--p = (char)('0' + pid % 10);
+    while ((pid /= 10) != 0);
+    memcpy(buf, "/proc/", 6);
+    memcpy(buf + 6, p, strlen(p));
+    memcpy(buf + 6 + strlen(p), "/stat", 6);
+}
+
+/* proc_stat_read -- state and start time (fields 3 and 22) of a process. */
+XAC_SIGSAFE static struct proc_stat
+proc_stat_read(uint32_t pid)
+{
+    struct proc_stat st = {.is_known = false};
+    char path[32], text[1024];
+    const char *p;
+    size_t got;
+    int fd;
+
+    stat_path(path, pid);
+    fd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return st;
+    if (xac_read_full(fd, text, sizeof text - 1, 0, &got) != 0)
+        got = 0;
+    (void)xac_sys.close(fd);
+    text[got] = '\0';
+    p = strrchr(text, ')'); /* the name may hold anything, parentheses included */
+    if (p == NULL || p[1] != ' ')
+        return st;
+    p += 2;
+    st.is_zombie = *p == 'Z' || *p == 'X';
+    for (int field = 3; field < 22 && p != NULL; field++)
+        p = strchr(p + 1, ' ');
+    if (p == NULL)
+        return st;
+    for (p++; *p >= '0' && *p <= '9'; p++)
+        st.start_time = st.start_time * 10 + (uint64_t)(*p - '0');
+    st.is_known = true;
+    return st;
+}
+
+static uint64_t
+own_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+int
+xac_registry_join(struct xac_env *env)
+{
+    struct xac_array *all = &env->ctl->participants;
+    struct xac_participant *p;
+    uint32_t i = 0;
+    int rc;
+
+    for (;; i++) {
+        rc = xac_array_reserve(&env->shm, all, i);
+        if (rc != 0)
+            return rc;
+        p = xac_participant_at(env, i);
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) != XAC_PART_FREE)
+            continue;
+        rc = xac_alive_take(env->lockfd, i);
+        if (rc == 0)
+            break;
+        if (rc != EAGAIN && rc != EACCES)
+            return rc;
+    }
+    env->self = i;
+    env->pid = (uint32_t)getpid();
+    env->pid_namespace = own_pid_namespace();
+    p->pid = env->pid;
+    p->pid_namespace = env->pid_namespace;
+    p->start_time = proc_stat_read(env->pid).start_time;
+    if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
+        atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
+    /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */
+    atomic_store_explicit(&p->state, XAC_PART_ATTACHED, memory_order_release);
+    return 0;
+}
+
+void
+xac_registry_leave(struct xac_env *env)
+{
+    /* Release: pairs with the acquire in xac_registry_alive. */
+    atomic_store_explicit(&xac_participant_at(env, env->self)->state, XAC_PART_FREE,
+                          memory_order_release);
+    xac_alive_drop(env->lockfd, env->self);
+}
+
+XAC_SIGSAFE bool
+xac_registry_alive(const struct xac_env *env, uint32_t index)
+{
+    const struct xac_participant *p = xac_participant_at(env, index);
+    struct proc_stat st;
+
+    if (index == env->self)
+        return true;
+    /* Acquire: pairs with the release in xac_registry_join. */
+    if (atomic_load_explicit(&p->state, memory_order_acquire) == XAC_PART_FREE)
+        return false;
+    if (p->pid_namespace == env->pid_namespace && p->start_time != 0) {
+        if (kill((pid_t)p->pid, 0) != 0 && errno == ESRCH)
+            return false;
+        st = proc_stat_read(p->pid);
+        if (st.is_known && !st.is_zombie)
+            return st.start_time == p->start_time;
+    }
+    /* Another namespace, no /proc, or a leader that ended before its threads. */
+    return xac_alive_test(env->lockfd, index);
+}
+
+uint32_t
+xac_registry_attached(const struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint32_t attached = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        attached +=
+            atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
+            == XAC_PART_ATTACHED;
+    }
+    return attached;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.h -- who takes part, who is alive, which files are mapped.
+ *
+ * WHAT      Participants (one per process) and files (one per mapped file), both in
+ *           growable arrays of the control region.
+ * NOT HERE  Cleaning up after the dead (clean.h).
+ * LOCK      Participants come and go with the gate held (lockfile.h).  Files are only
+ *           ever added, under `files` (rank FILES).
+ */
+#ifndef XAC_REGISTRY_H
+#define XAC_REGISTRY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "annot.h"
+#include "shm.h"
+
+struct xac_env;
+
+enum xac_participant_state {
+    XAC_PART_FREE = 0,
+    XAC_PART_ATTACHED = 1
+};
+
+struct xac_participant {
+    xac_shared _Atomic uint32_t state; /* changed with the gate or the clean lock held */
+    uint32_t pid;                      /* in its own PID namespace                     */
+    uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
+    uint64_t start_time;               /* field 22 of /proc/PID/stat, 0 unknown        */
+    uint64_t reserved[5];
+};
+
+struct xac_file {
+    xac_shared _Atomic uint64_t root;   /* page table (ptab.h)                         */
+    xac_shared _Atomic uint64_t length; /* bytes: the longest mapping so far           */
+    uint64_t device, inode;             /* fixed                                       */
+    uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
+    uint32_t path_len;                  /* fixed                                       */
+    uint32_t reserved;
+};
+
+/* xac_participant_at -- participant with that index, which exists. */
+XAC_SIGSAFE struct xac_participant *xac_participant_at(const struct xac_env *env,
+                                                       uint32_t index);
+
+/*
+ * xac_registry_join -- become a participant: take a byte of the lock file, fill in an
+ * entry.  Gate held.  ret 0, ENOMEM, errno.
+ */
+int xac_registry_join(struct xac_env *env);
+
+/* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
+void xac_registry_leave(struct xac_env *env);
+
+/* xac_registry_alive -- is that participant's process alive?  Always true for our own. */
+XAC_SIGSAFE bool xac_registry_alive(const struct xac_env *env, uint32_t index);
+
+/* xac_registry_attached -- number of participants attached, dead ones included. */
+uint32_t xac_registry_attached(const struct xac_env *env);
+
+/* xac_file_at -- file with that id (from 1), which exists. */
+XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
+
+/*
+ * xac_registry_file -- id of a file, registered if new; its length grows to `length`.
+ *
+ * In a durable environment a new or longer file is in the log before this returns.
+ * in   path  as stored: absolute, or relative to the environment directory
+ * in   st    of the file
+ * ret  0; XAC_EREPLACED if that path is registered with another inode; ENOMEM; what
+ *      appending to the log may return.
+ */
+int xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
+                      uint64_t length, uint32_t *idp);
+
+/* xac_registry_check -- XAC_EREPLACED as above, registering nothing. */
+int xac_registry_check(struct xac_env *env, const char *path, const struct stat *st);
+
+#endif /* XAC_REGISTRY_H */

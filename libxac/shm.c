@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm.c -- see shm.h.
+ */
+#include <config.h>
+
+#include "shm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sys.h"
+
+#define BLOCK_MIN   64u
+#define RESERVE_MIN ((size_t)1 << 30)
+#define GROW_MIN    ((uint64_t)1 << 20)
+#define OFFSET_BITS 44
+#define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
+
+static struct xac_shm_head *
+head_of(const struct xac_shm *shm)
+{
+    return (struct xac_shm_head *)(void *)shm->base;
+}
+
+void *
+xac_shm_map(int fd, size_t *reservep, size_t least)
+{
+    void *p = MAP_FAILED;
+
+    while (*reservep >= least) {
+        p = xac_sys.mmap(NULL, *reservep, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (p != MAP_FAILED || errno != ENOMEM)
+            break;
+        *reservep /= 2;
+    }
+    return p;
+}
+
+static int
+map_region(struct xac_shm *shm, int fd, size_t reserve)
+{
+    void *p = xac_shm_map(fd, &reserve, RESERVE_MIN);
+
+    if (p == MAP_FAILED)
+        return errno;
+    shm->base = (uint8_t *)p;
+    shm->reserve = reserve;
+    shm->fd = fd;
+    return 0;
+}
+
+int
+xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
+{
+    uint64_t size = (head + GROW_MIN - 1) / GROW_MIN * GROW_MIN;
+    int rc;
+
+    xac_assert(head >= sizeof(struct xac_shm_head));
+    if (xac_sys.fallocate(fd, 0, 0, (off_t)size) != 0)
+        return errno;
+    rc = map_region(shm, fd, reserve);
+    if (rc != 0)
+        return rc;
+    /* Nobody else can see the region yet. */
+    atomic_init(&head_of(shm)->brk, (head + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN);
+    atomic_init(&head_of(shm)->size, size);
+    return 0;
+}
+
+int
+xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve)
+{
+    return map_region(shm, fd, reserve);
+}
+
+void
+xac_shm_detach(struct xac_shm *shm)
+{
+    if (shm->base == NULL)
+        return;
+    (void)xac_sys.munmap(shm->base, shm->reserve);
+    (void)xac_sys.close(shm->fd);
+    shm->base = NULL;
+    shm->fd = -1;
+}
+
+/* class_of -- smallest class that holds n bytes. */
+XAC_SIGSAFE static unsigned
+class_of(size_t n_bytes)
+{
+    unsigned k = 0;
+
+    while (((size_t)BLOCK_MIN << k) < n_bytes)
+        k++;
+    xac_require(k < XAC_SHM_CLASSES);
+    return k;
+}
+
+/* link_of -- a free block's first word names the next one. */
+XAC_SIGSAFE static _Atomic uint64_t *
+link_of(const struct xac_shm *shm, uint64_t unit)
+{
+    return (_Atomic uint64_t *)xac_shm_at(shm, unit * BLOCK_MIN);
+}
+
+XAC_SIGSAFE static uint64_t
+pop(struct xac_shm *shm, unsigned k)
+{
+    _Atomic uint64_t *list = &head_of(shm)->free[k];
+    /* Acquire: pairs with the release in xac_shm_free, for the link. */
+    uint64_t old = atomic_load_explicit(list, memory_order_acquire);
+
+    while ((old & OFFSET_MASK) != 0) {
+        uint64_t next =
+            atomic_load_explicit(link_of(shm, old & OFFSET_MASK), memory_order_relaxed);
+        uint64_t tag = (old >> OFFSET_BITS) + 1;
+
+        /* A stale link is harmless: the tag has moved on and the exchange fails. */
+        if (atomic_compare_exchange_weak_explicit(
+                list, &old, (next & OFFSET_MASK) | tag << OFFSET_BITS,
+                memory_order_acquire, /* pairs with the release in xac_shm_free */
+                memory_order_acquire))
+            return (old & OFFSET_MASK) * BLOCK_MIN;
+    }
+    return 0;
+}
+
+/* back_up_to -- have the file hold everything below end. */
+XAC_SIGSAFE static int
+back_up_to(struct xac_shm *shm, uint64_t end)
+{
+    struct xac_shm_head *head = head_of(shm);
+    /* Acquire: pairs with the release below; the bytes are there before we use them. */
+    uint64_t size = atomic_load_explicit(&head->size, memory_order_acquire);
+
+    while (size < end) {
+        uint64_t step = size / 4 < GROW_MIN ? GROW_MIN : size / 4 / GROW_MIN * GROW_MIN;
+        uint64_t want = size + step;
+
+        while (want < end)
+            want += step;
+        if (want > shm->reserve)
+            return ENOMEM;
+        if (xac_sys.fallocate(shm->fd, 0, (off_t)size, (off_t)(want - size)) != 0)
+            return errno;
+        /* Release: pairs with the acquire above. */
+        if (atomic_compare_exchange_strong_explicit(&head->size, &size, want,
+                                                    memory_order_acq_rel,
+                                                    memory_order_acquire))
+            size = want;
+    }
+    return 0;
+}
+
+XAC_SIGSAFE uint64_t
+xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
+{
+    unsigned k = class_of(n_bytes);
+    uint64_t bytes = (uint64_t)BLOCK_MIN << k;
+    uint64_t at = pop(shm, k);
+
+    if (at != 0) {
+        memset(xac_shm_at(shm, at), 0, bytes);
+        return at;
+    }
+    at = atomic_fetch_add_explicit(&head_of(shm)->brk, bytes, memory_order_relaxed);
+    if (at + bytes > shm->reserve || back_up_to(shm, at + bytes) != 0)
+        return 0;
+    return at;
+}
+
+XAC_SIGSAFE void
+xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes)
+{
+    _Atomic uint64_t *list = &head_of(shm)->free[class_of(n_bytes)];
+    uint64_t unit = offset / BLOCK_MIN;
+    uint64_t old = atomic_load_explicit(list, memory_order_relaxed);
+
+    xac_assert(offset != 0 && offset % BLOCK_MIN == 0);
+    do {
+        atomic_store_explicit(link_of(shm, unit), old & OFFSET_MASK,
+                              memory_order_relaxed);
+        /* Release: pairs with the acquire in pop. */
+    } while (!atomic_compare_exchange_weak_explicit(
+        list, &old, unit | ((old >> OFFSET_BITS) + 1) << OFFSET_BITS,
+        memory_order_release, /* pairs with the acquire in pop */
+        memory_order_relaxed));
+}
+
+void
+xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base)
+{
+    xac_assert(elem_bytes > 0 && base > 0 && (base & (base - 1)) == 0);
+    memset(a, 0, sizeof *a);
+    a->elem_bytes = elem_bytes;
+    a->base = base;
+}
+
+/*
+ * locate -- chunk and place of element i; chunk 0 and 1 have `base` elements each, every
+ * later one twice its predecessor's.
+ */
+XAC_SIGSAFE static unsigned
+locate(const struct xac_array *a, uint64_t i, uint64_t *placep, uint64_t *elemsp)
+{
+    unsigned k = 0;
+
+    if (i < a->base) {
+        *placep = i;
+        *elemsp = a->base;
+        return 0;
+    }
+    k = 64u - (unsigned)__builtin_clzll(i / a->base);
+    *elemsp = (uint64_t)a->base << (k - 1);
+    *placep = i - *elemsp;
+    xac_require(k < XAC_ARRAY_CHUNKS);
+    return k;
+}
+
+XAC_SIGSAFE int
+xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
+{
+    uint64_t place, elems, at;
+    uint64_t none = 0;
+    unsigned k = locate(a, i, &place, &elems);
+
+    /* Acquire: pairs with the exchange below; a chunk is zeroed before it is seen. */
+    if (atomic_load_explicit(&a->chunk[k], memory_order_acquire) != 0)
+        return 0;
+    at = xac_shm_alloc(shm, elems * a->elem_bytes);
+    if (at == 0)
+        return ENOMEM;
+    /* Release: pairs with the acquire above and in xac_array_at. */
+    if (!atomic_compare_exchange_strong_explicit(&a->chunk[k], &none, at,
+                                                 memory_order_acq_rel,
+                                                 memory_order_acquire))
+        xac_shm_free(shm, at, elems * a->elem_bytes);
+    return 0;
+}
+
+XAC_SIGSAFE void *
+xac_array_at(const struct xac_shm *shm, const struct xac_array *a, uint64_t i)
+{
+    uint64_t place, elems;
+    unsigned k = locate(a, i, &place, &elems);
+    /* Acquire: pairs with the exchange in xac_array_reserve. */
+    uint64_t at = atomic_load_explicit(&a->chunk[k], memory_order_acquire);
+
+    return (uint8_t *)xac_shm_at(shm, at) + place * a->elem_bytes;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm.h -- the control region: memory that all participants share, and its allocator.
+ *
+ * WHAT      One file, mapped whole by every participant at an address of its own, and
+ *           grown in place: the mapping reserves more addresses than the file has bytes,
+ *           so growing needs no remapping.  Everything in it is named by its offset.
+ *           Blocks come from lock-free free lists by size class, else from the end.
+ * NOT HERE  What lies in the region (control.h), page versions (version.h).
+ * THREADS   any thread and process, in the fault handler too.
+ *
+ * INVARIANTS
+ *   (1) Offset 0 is the head and is never allocated, so 0 means "none".
+ *   (2) Everything below `size` is backed by the file (fallocate), so that a store
+ *       cannot run into a full disk.
+ *   (3) brk and size only grow.  A process that dies while allocating loses at most
+ *       the one block.
+ */
+#ifndef XAC_SHM_H
+#define XAC_SHM_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "annot.h"
+
+#define XAC_SHM_CLASSES 32 /* block sizes 64 << k */
+
+/* First bytes of the region. */
+struct xac_shm_head {
+    xac_shared _Atomic uint64_t brk;  /* first byte never allocated                    */
+    xac_shared _Atomic uint64_t size; /* bytes backed by the file                      */
+    /* Free blocks: offset / 64 in the low 44 bits, above them a tag against reuse. */
+    xac_shared _Atomic uint64_t free[XAC_SHM_CLASSES];
+};
+
+/* One process's mapping. */
+struct xac_shm {
+    uint8_t *base;
+    size_t reserve; /* bytes of address space                                         */
+    int fd;
+};
+
+/*
+ * xac_shm_create -- make the region in a new file; xac_shm_attach -- map an existing one.
+ *
+ * in   fd       owned by shm on success
+ * in   head     bytes that the caller uses at the start, head included; zeroed
+ * in   reserve  bytes of address space
+ * ret  0 or errno.
+ */
+int xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve);
+int xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve);
+void xac_shm_detach(struct xac_shm *shm);
+
+/*
+ * xac_shm_map -- map a file shared, with room to grow: *reservep bytes, or as many halves
+ * of it as the address space limit allows, not under `least`.
+ * ret  address or MAP_FAILED with errno; *reservep what was taken.
+ */
+void *xac_shm_map(int fd, size_t *reservep, size_t least);
+
+/*
+ * xac_shm_alloc -- a zeroed block; its offset, a multiple of 64, or 0 (no room).
+ * xac_shm_free -- give it back; same n_bytes.
+ */
+XAC_SIGSAFE uint64_t xac_shm_alloc(struct xac_shm *shm, size_t n_bytes);
+XAC_SIGSAFE void xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes);
+
+/* xac_shm_at -- address of an offset in this process. */
+static inline void *
+xac_shm_at(const struct xac_shm *shm, uint64_t offset)
+{
+    xac_assert(offset != 0 && offset < shm->reserve);
+    return shm->base + offset;
+}
+
+/* xac_shm_offset -- and back. */
+static inline uint64_t
+xac_shm_offset(const struct xac_shm *shm, const void *p)
+{
+    return (uint64_t)((const uint8_t *)p - shm->base);
+}
+
+/*
+ * A growable array: chunks of base, base, 2*base, 4*base ... elements; elements never
+ * move.  Not a lock anywhere; who loses the race to add a chunk gives its own back.
+ */
+#define XAC_ARRAY_CHUNKS 40
+struct xac_array {
+    uint32_t elem_bytes; /* fixed */
+    uint32_t base;       /* elements of the first chunk, a power of two; fixed         */
+    xac_shared _Atomic uint64_t count; /* high-water mark, moved by the array's user   */
+    xac_shared _Atomic uint64_t chunk[XAC_ARRAY_CHUNKS]; /* offsets                    */
+};
+
+void xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base);
+
+/* xac_array_reserve -- make element i exist; ret 0 or ENOMEM. */
+XAC_SIGSAFE int xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i);
+
+/* xac_array_at -- element i, which exists. */
+XAC_SIGSAFE void *xac_array_at(const struct xac_shm *shm, const struct xac_array *a,
+                               uint64_t i);
+
+#endif /* XAC_SHM_H */

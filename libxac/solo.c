@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * solo.c -- see solo.h.
+ */
+#include <config.h>
+
+#include "solo.h"
+
+#include "clean.h"
+#include "env.h"
+
+bool
+xac_solo_is_mine(const struct xac_env *env)
+{
+    /* Relaxed: the fences of xac_chain_enter and xac_solo_revoke order it. */
+    return atomic_load_explicit(&env->ctl->solo, memory_order_relaxed) == env->self + 1;
+}
+
+/* revoke_slot -- one transaction that may have read anything. */
+static void
+revoke_slot(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *t = xac_txn_at(env, slot);
+    /* Acquire: pairs with the release in xac_txn_begin; reads_unknown is there. */
+    uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+
+    if (slot == env->ctx.slot || !xac_txn_is_live(word)
+        || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
+        return;
+    if (!xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))
+        xac_clean_finish(env, slot, xac_txn_serial(word));
+}
+
+void
+xac_solo_revoke(struct xac_env *env)
+{
+    uint64_t n;
+
+    atomic_store_explicit(&env->ctl->solo, 0, memory_order_relaxed);
+    /* Pairs with the fence in xac_chain_enter; see solo.h. */
+    atomic_thread_fence(memory_order_seq_cst);
+    n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire); /* pairs with
+                                                                   xac_txn_claim */
+    for (uint64_t slot = 0; slot < n; slot++)
+        revoke_slot(env, slot);
+}
+
+void
+xac_solo_offer(struct xac_env *env, bool we_leave)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint32_t found = 0, who = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
+                != XAC_PART_ATTACHED
+            || (we_leave && i == env->self))
+            continue;
+        found++;
+        who = i;
+    }
+    if (found == 1)
+        /* Relaxed: who reads it owns nothing that others could touch. */
+        atomic_store_explicit(&env->ctl->solo, who + 1, memory_order_relaxed);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * solo.h -- a participant that is alone need not trap and record its reads.
+ *
+ * While `solo` names a participant, its transactions run with reads unknown, and its
+ * views stay readable from one transaction to the next.  A newcomer revokes that before
+ * its first transaction: it clears `solo`, then looks at every slot; a PENDING
+ * transaction whose reads are unknown is failed (it might have read anything), one that
+ * is COMMITTING is published.  Both sides store first, then fence, then look: the
+ * transaction that its reads are unknown, the newcomer that `solo` is gone.  So at least
+ * one of them sees the other.
+ */
+#ifndef XAC_SOLO_H
+#define XAC_SOLO_H
+
+#include <stdbool.h>
+
+#include "annot.h"
+
+struct xac_env;
+
+/* xac_solo_is_mine -- is this process alone? */
+bool xac_solo_is_mine(const struct xac_env *env);
+
+/* xac_solo_revoke -- nobody is alone any more.  Gate held, we have joined. */
+void xac_solo_revoke(struct xac_env *env);
+
+/*
+ * xac_solo_offer -- if exactly one participant but us is attached, it is alone from now
+ * on (we leave); if we are the only one, we are.  Gate held.
+ */
+void xac_solo_offer(struct xac_env *env, bool we_leave);
+
+#endif /* XAC_SOLO_H */

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * txn.c -- slots, sets, begin, end, abort: see txn.h.  Committing is in txn_commit.c.
+ */
+#include <config.h>
+
+#include "txn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint.h"
+#include "clean.h"
+#include "conflict.h"
+#include "env.h"
+#include "err.h"
+#include "solo.h"
+#include "sys.h"
+#include "view.h"
+
+_Static_assert(sizeof(struct xac_entry) == 64, "entries are named by offset / 64");
+_Static_assert(sizeof(struct xac_set_block) == 4096, "a set block is a page");
+_Static_assert(sizeof(struct xac_txn) % 64 == 0, "slots do not share cache lines");
+
+/* Blocks that a slot keeps for its next transaction. */
+#define BLOCKS_KEPT 4
+
+XAC_SIGSAFE struct xac_txn *
+xac_txn_at(const struct xac_env *env, uint64_t slot)
+{
+    return (struct xac_txn *)xac_array_at(&env->shm, &env->ctl->txns, slot);
+}
+
+uint64_t
+xac_txn_claim(struct xac_env *env, uint32_t participant)
+{
+    struct xac_array *all = &env->ctl->txns;
+
+    for (uint64_t i = 0;; i++) {
+        uint64_t count = atomic_load_explicit(&all->count, memory_order_relaxed);
+        struct xac_txn *t;
+        uint64_t word;
+
+        if (xac_array_reserve(&env->shm, all, i) != 0)
+            return UINT64_MAX;
+        t = xac_txn_at(env, i);
+        word = atomic_load_explicit(&t->word, memory_order_relaxed);
+        if (xac_txn_state(word) != XAC_TXN_FREE
+            /* Acquire: pairs with the release that freed the slot. */
+            || !atomic_compare_exchange_strong_explicit(
+                &t->word, &word,
+                xac_txn_word(xac_txn_serial(word) + 1, participant, XAC_TXN_IDLE),
+                memory_order_acq_rel, memory_order_relaxed))
+            continue;
+        /* Release: pairs with the acquire in scans of all slots. */
+        while (count <= i
+               && !atomic_compare_exchange_weak_explicit(&all->count, &count, i + 1,
+                                                         memory_order_acq_rel,
+                                                         memory_order_relaxed))
+            ;
+        return i;
+    }
+}
+
+int
+xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
+{
+    if (ctx->scratch == NULL)
+        ctx->scratch = (uint8_t *)malloc(env->page_size);
+    if (ctx->scratch == NULL)
+        return ENOMEM;
+    ctx->slot = xac_txn_claim(env, env->self);
+    if (ctx->slot == UINT64_MAX)
+        return xac_err(ENOMEM, "no room for a transaction in the control region");
+    ctx->txn = xac_txn_at(env, ctx->slot);
+    ctx->txn->is_retry = 0;
+    ctx->n_blocks = 0;
+    ctx->n_entries = 0;
+    return 0;
+}
+
+void
+xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
+{
+    if (ctx->txn != NULL)
+        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+    ctx->txn = NULL;
+    if (ctx->blocks != NULL)
+        (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
+    free(ctx->scratch);
+    memset(ctx, 0, sizeof *ctx);
+}
+
+/* ---- The set ---------------------------------------------------------------------- */
+
+/*
+ * block_address_room -- room for the address of one more block; in the fault handler, so
+ * mapped, not allocated.
+ */
+XAC_SIGSAFE static bool
+block_address_room(struct xac_ctx *ctx)
+{
+    size_t want = ctx->blocks_size == 0 ? 4096 : ctx->blocks_size * 2;
+    struct xac_set_block **more;
+    void *p;
+
+    if (ctx->n_blocks < ctx->blocks_size)
+        return true;
+    p = xac_sys.mmap(NULL, want * sizeof ctx->blocks[0], PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    more = (struct xac_set_block **)p;
+    if (ctx->n_blocks > 0) {
+        memcpy(more, ctx->blocks, ctx->n_blocks * sizeof more[0]);
+        (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
+    }
+    ctx->blocks = more;
+    ctx->blocks_size = want;
+    return true;
+}
+
+/* block_add -- a further block at the end of the set, perhaps one kept from before. */
+XAC_SIGSAFE static bool
+block_add(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t *link = ctx->n_blocks == 0 ? &ctx->txn->first_block
+                                        : &ctx->blocks[ctx->n_blocks - 1]->next;
+
+    if (!block_address_room(ctx))
+        return false;
+    if (*link == 0)
+        *link = xac_shm_alloc(&env->shm, sizeof(struct xac_set_block));
+    if (*link == 0)
+        return false;
+    ctx->blocks[ctx->n_blocks++] = (struct xac_set_block *)xac_shm_at(&env->shm, *link);
+    return true;
+}
+
+XAC_SIGSAFE struct xac_entry *
+xac_set_entry(const struct xac_ctx *ctx, uint64_t index)
+{
+    xac_assert(index < ctx->n_entries);
+    return &ctx->blocks[index / XAC_SET_BLOCK_ENTRIES]
+                ->entry[index % XAC_SET_BLOCK_ENTRIES];
+}
+
+XAC_SIGSAFE struct xac_entry *
+xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
+            uint32_t mode, uint64_t *indexp)
+{
+    struct xac_entry *e;
+
+    if (ctx->n_entries == ctx->n_blocks * XAC_SET_BLOCK_ENTRIES && !block_add(env, ctx))
+        return NULL;
+    *indexp = ctx->n_entries++;
+    e = xac_set_entry(ctx, *indexp);
+    e->page = xac_shm_offset(&env->shm, page);
+    e->slot = ctx->slot;
+    e->frame = 0;
+    e->is_full = 0;
+    atomic_store_explicit(&e->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
+    /* Release: pairs with the acquire of a cleaner; before the entry can be linked. */
+    atomic_store_explicit(&ctx->txn->n_entries, ctx->n_entries, memory_order_release);
+    return e;
+}
+
+/* trim -- free the blocks that a large transaction needed. */
+static void
+trim(struct xac_env *env, struct xac_txn *txn)
+{
+    uint64_t *link = &txn->first_block;
+    uint64_t at;
+
+    for (int kept = 0; kept < BLOCKS_KEPT && *link != 0; kept++)
+        link = &((struct xac_set_block *)xac_shm_at(&env->shm, *link))->next;
+    at = *link;
+    *link = 0;
+    while (at != 0) {
+        uint64_t next = ((struct xac_set_block *)xac_shm_at(&env->shm, at))->next;
+
+        xac_shm_free(&env->shm, at, sizeof(struct xac_set_block));
+        at = next;
+    }
+}
+
+/* ---- Life cycle ------------------------------------------------------------------- */
+
+XAC_SIGSAFE bool
+xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid, uint64_t page)
+{
+    uint64_t why = (xac_txn_serial(word) & 0xffffff) << 40 | (uint64_t)kind << 32 | pid;
+
+    for (;;) {
+        switch (xac_txn_state(word)) {
+        case XAC_TXN_COMMITTING:
+            return false;
+        case XAC_TXN_PENDING:
+            break;
+        default:
+            return true;
+        }
+        /* Reasons first, so that who sees FAILED sees them.  A reason stored for a
+           transaction that has ended carries the wrong serial and is ignored. */
+        atomic_store_explicit(&txn->why_page, page, memory_order_relaxed);
+        atomic_store_explicit(&txn->why, why, memory_order_relaxed);
+        if (atomic_compare_exchange_strong_explicit(
+                &txn->word, &word,
+                xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
+                             XAC_TXN_FAILED),
+                memory_order_acq_rel, /* pairs with the acquire loads of the word */
+                memory_order_acquire))
+            return true;
+        if ((xac_txn_serial(word) & 0xffffff) != why >> 40)
+            return true; /* another transaction by now */
+    }
+}
+
+void
+xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    /* Acquire: pairs with the release in xac_set_add. */
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_acquire);
+    bool was_published = xac_txn_state(word) == XAC_TXN_PUBLISHED;
+    uint64_t at = txn->first_block;
+
+    xac_assert(xac_txn_state(word) != XAC_TXN_COMMITTING);
+    for (uint64_t i = 0; i < n; i++) {
+        struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
+        struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
+
+        if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_LINKED) != 0)
+            xac_conflict_leave(env, e);
+        if (e->frame != 0 && !was_published)
+            xac_version_give_back(env, e->frame);
+        e->frame = 0;
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = b->next;
+    }
+    atomic_store_explicit(&txn->n_entries, 0, memory_order_relaxed);
+    if (n > BLOCKS_KEPT * XAC_SET_BLOCK_ENTRIES)
+        trim(env, txn);
+    if (txn->datafile != 0 && !was_published)
+        xac_commit_remove_datafile(env, txn->datafile);
+    txn->datafile = 0;
+    txn->n_written = 0;
+    atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
+    /* Release: pairs with the acquire of who claims the slot or scans it. */
+    atomic_store_explicit(&txn->word,
+                          xac_txn_word(xac_txn_serial(word) + 1,
+                                       xac_txn_participant(word), leave_as),
+                          memory_order_release);
+}
+
+int
+xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t serial;
+    int rc;
+
+    xac_assert(ctx->n_entries == 0);
+    ctx->is_query = is_query;
+    ctx->error = 0;
+    ctx->conflict.found_by_us = 0;
+    ctx->n_blocks = 0;
+    if (!is_query && !txn->is_retry)
+        atomic_store_explicit(&txn->age,
+                              atomic_fetch_add_explicit(&env->ctl->next_age, 1,
+                                                        memory_order_relaxed),
+                              memory_order_relaxed);
+    atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
+    ctx->is_solo = xac_solo_is_mine(env);
+    atomic_store_explicit(&txn->reads_unknown, ctx->is_solo && !is_query,
+                          memory_order_relaxed);
+    serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
+    /* Release: pairs with the acquire of who scans the slots. */
+    atomic_store_explicit(&txn->word,
+                          xac_txn_word(serial, env->self,
+                                       is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),
+                          memory_order_release);
+    xac_chain_enter(env, txn);
+    /* The fence in xac_chain_enter lies between storing reads_unknown and looking
+       again; it pairs with the one in xac_solo_revoke. */
+    if (ctx->is_solo && !xac_solo_is_mine(env)) {
+        ctx->is_solo = false;
+        atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
+    }
+    rc = xac_view_begin_all(env, ctx);
+    if (rc != 0)
+        xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
+    return rc;
+}
+
+void
+xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    xac_view_end_all(env, ctx, is_committed);
+    xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
+    ctx->n_entries = 0;
+    if (ctx->saw_dead) {
+        ctx->saw_dead = false;
+        xac_clean_dead(env);
+    }
+}
+
+/* note_conflict -- translate the slot's reasons for xConflict(). */
+static void
+note_conflict(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_conflict *c = &ctx->conflict;
+    uint64_t why = atomic_load_explicit(&ctx->txn->why, memory_order_relaxed);
+    uint64_t page = atomic_load_explicit(&ctx->txn->why_page, memory_order_relaxed);
+    int found_by_us = c->found_by_us;
+
+    memset(c, 0, sizeof *c);
+    c->found_by_us = found_by_us;
+    if (ctx->error != 0) {
+        c->kind = XAC_CONFLICT_RESOURCE;
+        c->error = ctx->error;
+        return;
+    }
+    c->kind = (int)(why >> 32 & 0xff);
+    c->other_pid = (int)(why & 0xffffffff);
+    if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
+        xac_view_describe(env, page, c);
+}
+
+/* count_abort -- one of the three counters. */
+static void
+count_abort(struct xac_env *env, int kind)
+{
+    struct xac_counters *n = &env->ctl->counters;
+
+    if (kind == XAC_CONFLICT_USER)
+        xac_count(&n->aborts_user, 1);
+    else if (kind == XAC_CONFLICT_RESOURCE || kind == XAC_CONFLICT_REVOKED)
+        xac_count(&n->aborts_other, 1);
+    else
+        xac_count(&n->aborts_conflict, 1);
+}
+
+/* end_query -- a query has nothing to publish, but what it read must be durable. */
+static int
+end_query(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    uint64_t lsn = xac_chain_lsn(env, parent);
+
+    xac_txn_finish(env, ctx, true);
+    xac_count(&env->ctl->counters.queries, 1);
+    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, lsn) : 0;
+}
+
+int
+xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
+{
+    sigset_t signals;
+    int rc;
+
+    xac_signals_block(&signals);
+    if (ctx->is_query) {
+        rc = end_query(env, ctx);
+        goto out;
+    }
+    rc = xac_commit(env, ctx);
+    if (rc == XAC_ABORTED) {
+        note_conflict(env, ctx);
+        count_abort(env, ctx->conflict.kind);
+        xac_txn_finish(env, ctx, false);
+        ctx->txn->is_retry = 1;
+        if (xac_env_poisoned(env) != 0)
+            rc = XAC_EPOISONED;
+    } else {
+        memset(&ctx->conflict, 0, sizeof ctx->conflict);
+        ctx->txn->is_retry = 0;
+    }
+    xac_checkpoint_if_due(env);
+out:
+    xac_signals_restore(&signals);
+    return rc;
+}

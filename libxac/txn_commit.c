@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * txn_commit.c -- the life of a commit: find what changed, build the log block, publish,
+ * wait until it is durable.  The steps are those of doc/ARCHITECTURE.md.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block.h"
+#include "digest.h"
+#include "env.h"
+#include "err.h"
+#include "sys.h"
+#include "txn.h"
+#include "view.h"
+
+/* First size of a slot's block. */
+#define RECORD_FIRST 8192
+
+/* Room behind the records for XCOMMIT, digest and padding. */
+#define RECORD_TAIL 64
+
+static struct xac_page *
+page_of(const struct xac_env *env, const struct xac_entry *e)
+{
+    return (struct xac_page *)xac_shm_at(&env->shm, e->page);
+}
+
+static uint64_t
+page_id_of(const struct xac_env *env, const struct xac_entry *e)
+{
+    return atomic_load_explicit(&page_of(env, e)->id, memory_order_relaxed);
+}
+
+static struct xac_log_id
+log_id(const struct xac_env *env)
+{
+    struct xac_log_id id = {.generation = env->ctl->generation};
+
+    memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
+    return id;
+}
+
+/* ---- The block -------------------------------------------------------------------- */
+
+/* A block being built for a slot, in shared memory. */
+struct making {
+    struct xac_builder b;
+    uint64_t at;   /* offset of the buffer                                            */
+    uint64_t size; /* of it                                                           */
+    bool is_large; /* does not fit a quarter of the log buffer: goes to a data file   */
+};
+
+/* making_grow -- a larger buffer with the same contents; ret 0 or ENOMEM. */
+static int
+making_grow(struct xac_env *env, struct making *m)
+{
+    uint64_t size = m->size == 0 ? RECORD_FIRST : m->size * 2;
+    uint64_t at = xac_shm_alloc(&env->shm, size);
+
+    if (at == 0)
+        return ENOMEM;
+    if (m->at != 0) {
+        memcpy(xac_shm_at(&env->shm, at), m->b.buf, m->b.used);
+        xac_shm_free(&env->shm, m->at, m->size);
+        m->b.buf = (uint8_t *)xac_shm_at(&env->shm, at);
+        m->b.size = size;
+    } else {
+        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size);
+    }
+    m->at = at;
+    m->size = size;
+    return 0;
+}
+
+/* making_begin -- start a block in a buffer of `size` bytes at `at`, or a new one. */
+static int
+making_begin(struct xac_env *env, struct making *m, uint64_t at, uint64_t size,
+             uint64_t age)
+{
+    int rc = 0;
+
+    memset(m, 0, sizeof *m);
+    m->at = at;
+    m->size = size;
+    if (at == 0)
+        rc = making_grow(env, m);
+    else
+        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size);
+    if (rc == 0)
+        (void)xac_put_txn(&m->b, XAC_XBEGIN, age);
+    return rc;
+}
+
+/* making_page -- add one page; from == NULL: a full image.  ret 0 or ENOMEM. */
+static int
+making_page(struct xac_env *env, struct making *m, uint64_t id, const uint8_t *from,
+            const uint8_t *to)
+{
+    while (!m->is_large
+           && !xac_put_page(&m->b, xac_page_file(id), xac_page_no(id), from, to,
+                            env->page_size)) {
+        int rc;
+
+        if (m->size * 2 > env->ctl->log.ring_bytes / 4) {
+            m->is_large = true;
+            break;
+        }
+        rc = making_grow(env, m);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* making_end -- XCOMMIT, checksum. */
+static int
+making_end(struct xac_env *env, struct making *m, uint64_t age)
+{
+    int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
+
+    if (m->b.size - m->b.used < RECORD_TAIL) {
+        int rc = making_grow(env, m);
+
+        if (rc != 0)
+            return rc;
+    }
+    (void)xac_put_txn(&m->b, XAC_XCOMMIT, age);
+    return xac_block_close(&m->b, log_id(env), kind);
+}
+
+/* ---- Data files of large transactions --------------------------------------------- */
+
+void
+xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
+{
+    char name[XAC_LOG_NAME_MAX];
+
+    xac_log_datafile_name(name, env->ctl->generation, serial);
+    (void)xac_sys.unlinkat(env->dirfd, name, 0);
+}
+
+/* datafile_write -- make the file durable, name included; ret 0 or errno. */
+static int
+datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_t n)
+{
+    char name[XAC_LOG_NAME_MAX];
+    int fd, rc;
+
+    xac_log_datafile_name(name, env->ctl->generation, serial);
+    fd = xac_sys.openat(env->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return xac_err(errno, "data file %s", name);
+    rc = xac_write_full(fd, bytes, n, 0);
+    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
+        rc = errno;
+    (void)xac_sys.close(fd);
+    if (rc == 0)
+        rc = xac_sync_dir(env->dirfd);
+    return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
+}
+
+/*
+ * datafile_fill -- all written pages of a slot as full images, one after the other.
+ *
+ * in   b  builder whose header part is not used: records only count
+ */
+static int
+datafile_fill(struct xac_env *env, const struct xac_txn *txn, struct xac_builder *b)
+{
+    uint64_t at = txn->first_block;
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
+
+    for (uint64_t i = 0; i < n; i++) {
+        struct xac_set_block *blk = (struct xac_set_block *)xac_shm_at(&env->shm, at);
+        const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
+
+        if (e->frame != 0) {
+            uint64_t id = page_id_of(env, e);
+            const uint8_t *bytes = xac_version_bytes(env, e->frame);
+
+            if (bytes == NULL)
+                return errno;
+            if (!xac_put_page(b, xac_page_file(id), xac_page_no(id), NULL, bytes,
+                              env->page_size))
+                return ENOSPC;
+        }
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = blk->next;
+    }
+    return 0;
+}
+
+/*
+ * datafile_block -- write a slot's pages to a data file and build the small block that
+ * names it.
+ */
+static int
+datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
+               struct making *m)
+{
+    uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
+    int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
+    struct xac_xdatafile rec = {.serial = serial, .checksum_kind = (uint32_t)kind};
+    size_t size =
+        sizeof(struct xac_block) + txn->n_written * xac_page_record_max(env->page_size);
+    uint8_t *buf = (uint8_t *)malloc(size);
+    struct xac_builder b;
+    int rc;
+
+    if (buf == NULL)
+        return xac_err(ENOMEM, "logging a transaction of %u pages", txn->n_written);
+    xac_builder_init(&b, buf, size);
+    rc = datafile_fill(env, txn, &b);
+    if (rc != 0)
+        goto out;
+    rec.length = b.used - sizeof(struct xac_block);
+    rec.n_records = b.records;
+    rc = xac_digest(kind, buf + sizeof(struct xac_block), rec.length, rec.digest);
+    if (rc == 0)
+        rc = datafile_write(env, serial, buf + sizeof(struct xac_block), rec.length);
+    if (rc == 0)
+        rc = making_begin(env, m, m->at, m->size, age);
+    if (rc == 0 && !xac_put_datafile(&m->b, &rec))
+        rc = ENOMEM;
+    if (rc == 0)
+        rc = making_end(env, m, age);
+out:
+    free(buf);
+    return rc;
+}
+
+static uint64_t
+new_datafile(struct xac_env *env)
+{
+    return atomic_fetch_add_explicit(&env->ctl->next_datafile, 1, memory_order_relaxed);
+}
+
+/* ---- Steps a and b: what changed --------------------------------------------------- */
+
+/*
+ * old_version -- the page as the transaction saw it first.
+ *
+ * ret  pointer into the version store, or to scratch with the file's bytes; NULL with
+ *      errno.
+ */
+static const uint8_t *
+old_version(struct xac_env *env, struct xac_ctx *ctx, const struct xac_entry *e)
+{
+    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    uint64_t commit;
+    uint64_t frame = xac_version_find(env, page_of(env, e), parent, &commit);
+    int rc;
+
+    if (frame != 0)
+        return xac_version_bytes(env, frame);
+    rc = xac_view_read_base(env, page_id_of(env, e), ctx->scratch);
+    if (rc != 0) {
+        errno = rc;
+        return NULL;
+    }
+    return ctx->scratch;
+}
+
+/* needs_full -- has no full image of the page been logged since the last checkpoint? */
+static bool
+needs_full(const struct xac_env *env, const struct xac_page *page)
+{
+    return atomic_load_explicit(&page->full_lsn, memory_order_relaxed)
+           < atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
+}
+
+/* collect_page -- one entry of the write set; ret 0 or an error. */
+static int
+collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
+             struct making *m)
+{
+    const uint8_t *now = xac_view_working_copy(env, page_id_of(env, e));
+    const uint8_t *was = old_version(env, ctx, e);
+    uint8_t *keep;
+    int rc;
+
+    if (was == NULL)
+        return xac_err(errno, "reading the previous version of a page");
+    if (memcmp(now, was, env->page_size) == 0)
+        return 0; /* stays in the read set: the value it stored must still be right */
+    rc = xac_version_take(env, ctx->slot, &e->frame);
+    if (rc != 0)
+        return rc;
+    ctx->txn->n_written++;
+    keep = xac_version_bytes(env, e->frame);
+    if (keep == NULL)
+        return errno;
+    memcpy(keep, now, env->page_size);
+    if (!xac_env_is_durable(env))
+        return 0;
+    e->is_full = needs_full(env, page_of(env, e));
+    return making_page(env, m, page_id_of(env, e), e->is_full ? NULL : was, keep);
+}
+
+/* collect -- steps a and b for the whole write set; ret 0 or an error. */
+static int
+collect(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
+    bool is_durable = xac_env_is_durable(env);
+    struct making m = {.at = txn->record, .size = txn->record_size};
+    int rc = 0;
+
+    txn->all_full = 0;
+    /* Acquire: pairs with the release in the checkpoint; the count before begin_lsn. */
+    txn->ckpt_count =
+        atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
+    if (is_durable)
+        rc = making_begin(env, &m, txn->record, txn->record_size, age);
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        struct xac_entry *e = xac_set_entry(ctx, i);
+
+        if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_WRITE) != 0)
+            rc = collect_page(env, ctx, e, &m);
+    }
+    if (rc == 0 && is_durable && txn->n_written > 0) {
+        if (m.is_large) {
+            txn->all_full = 1;
+            txn->datafile = new_datafile(env);
+            rc = datafile_block(env, txn, txn->datafile, &m);
+        } else {
+            rc = making_end(env, &m, age);
+        }
+    }
+    txn->record = m.at;
+    txn->record_size = m.size;
+    return rc;
+}
+
+int
+xac_commit_rebuild(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    /* Acquire: pairs with the release in the checkpoint. */
+    uint64_t count =
+        atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    uint64_t serial = new_datafile(env);
+    struct making m;
+    bool is_used = false;
+    int rc;
+
+    memset(&m, 0, sizeof m);
+    /* Always by way of a data file: rare, and right for every size. */
+    rc = datafile_block(env, txn, serial, &m);
+    if (rc == 0) {
+        uint64_t at = txn->record, size = txn->record_size;
+
+        xac_chain_lock(env);
+        is_used = atomic_load_explicit(&txn->word, memory_order_relaxed) == word
+                  && txn->ckpt_count != count && txn->all_full == 0;
+        if (is_used) {
+            txn->record = m.at;
+            txn->record_size = m.size;
+            txn->ckpt_count = count;
+            txn->all_full = 1;
+            txn->datafile = serial;
+            m.at = at;
+            m.size = size;
+        }
+        xac_chain_unlock(env);
+    }
+    if (m.at != 0)
+        xac_shm_free(&env->shm, m.at, m.size);
+    if (!is_used)
+        xac_commit_remove_datafile(env, serial);
+    return rc;
+}
+
+/* ---- Steps c to j ------------------------------------------------------------------ */
+
+/* change_state -- PENDING to another state; false if somebody has failed us. */
+static bool
+change_state(struct xac_env *env, struct xac_txn *txn, enum xac_txn_state to)
+{
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+
+    if (xac_txn_state(word) != XAC_TXN_PENDING)
+        return false;
+    /* Release: pairs with the acquire of who finishes us; the descriptor is complete.
+       Acquire: pairs with the exchange in xac_txn_fail. */
+    return atomic_compare_exchange_strong_explicit(
+        &txn->word, &word, xac_txn_word(xac_txn_serial(word), env->self, to),
+        memory_order_acq_rel, memory_order_acquire);
+}
+
+/* give_up -- the transaction aborts for want of something; ret XAC_ABORTED. */
+static int
+give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+    ctx->error = error;
+    (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
+    return XAC_ABORTED;
+}
+
+/* make_room -- for the slot's block, outside all locks. */
+static int
+make_room(struct xac_env *env, const struct xac_txn *txn)
+{
+    const struct xac_block *blk =
+        (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+
+    return xac_log_make_room(&env->log, blk->length);
+}
+
+/* publish -- steps d to h, again and again until the transaction is published. */
+static int
+publish(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    int rc = 0;
+
+    while (rc == 0) {
+        switch (xac_chain_publish(env, ctx->slot, xac_txn_serial(word))) {
+        case XAC_PUBLISH_DONE:
+            return 0;
+        case XAC_PUBLISH_ROOM:
+            rc = make_room(env, ctx->txn);
+            break;
+        case XAC_PUBLISH_REBUILD:
+            rc = xac_commit_rebuild(env, ctx->slot);
+            break;
+        case XAC_PUBLISH_GONE:
+            xac_require(!"a COMMITTING transaction is its owner's or published");
+        }
+    }
+    return rc;
+}
+
+/*
+ * take_back -- a COMMITTING transaction that cannot be logged (disk full, poisoned):
+ * failed under the publish lock, unless somebody has published it meanwhile.
+ */
+static bool
+take_back(struct xac_env *env, struct xac_txn *txn)
+{
+    uint64_t word;
+    bool is_taken;
+
+    xac_chain_lock(env);
+    word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    is_taken = xac_txn_state(word) == XAC_TXN_COMMITTING;
+    if (is_taken)
+        /* Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(xac_txn_serial(word), env->self,
+                                           XAC_TXN_FAILED),
+                              memory_order_release);
+    xac_chain_unlock(env);
+    return is_taken;
+}
+
+/* commit_changes -- a transaction that wrote something. */
+static int
+commit_changes(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t n_written = txn->n_written;
+    uint64_t end;
+    int rc = 0;
+
+    if (xac_env_is_durable(env))
+        rc = make_room(env, txn);
+    if (rc != 0)
+        return give_up(env, ctx, rc);
+    if (!change_state(env, txn, XAC_TXN_COMMITTING))
+        return XAC_ABORTED;
+    rc = publish(env, ctx);
+    if (rc != 0 && take_back(env, txn)) {
+        ctx->error = rc;
+        return XAC_ABORTED;
+    }
+    end = txn->end;
+    xac_txn_finish(env, ctx, true);
+    xac_count(&env->ctl->counters.commits, 1);
+    xac_count(&env->ctl->counters.pages_written, n_written);
+    xac_collapse(env);
+    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, end) : 0;
+}
+
+/* commit_reads -- a transaction that changed nothing commits at its parent. */
+static int
+commit_reads(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    uint64_t lsn = xac_chain_lsn(env, parent);
+
+    if (!change_state(env, ctx->txn, XAC_TXN_PUBLISHED))
+        return XAC_ABORTED;
+    xac_txn_finish(env, ctx, true);
+    xac_count(&env->ctl->counters.commits_read_only, 1);
+    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, lsn) : 0;
+}
+
+int
+xac_commit(struct xac_env *env, struct xac_ctx *ctx)
+{
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+    int rc;
+
+    if (ctx->error != 0)
+        return give_up(env, ctx, ctx->error);
+    if (xac_txn_state(word) == XAC_TXN_FAILED)
+        return XAC_ABORTED;
+    rc = collect(env, ctx);
+    if (rc != 0)
+        return give_up(env, ctx, rc);
+    return ctx->txn->n_written > 0 ? commit_changes(env, ctx) : commit_reads(env, ctx);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * version.c -- see version.h: frames, and the lists of a page's versions.
+ */
+#include <config.h>
+
+#include "version.h"
+
+#include <errno.h>
+
+#include "env.h"
+
+#define FRAMES_FIRST 256u /* frames of a new store; it doubles from there */
+
+static uint64_t
+frames_there(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in grow_store. */
+    return atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+}
+
+XAC_SIGSAFE struct xac_frame *
+xac_frame_at(const struct xac_env *env, uint64_t frame_no)
+{
+    xac_assert(frame_no != 0 && frame_no <= frames_there(env));
+    return (struct xac_frame *)xac_array_at(&env->shm, &env->ctl->versions.frames,
+                                            frame_no - 1);
+}
+
+/*
+ * grow_store -- double the number of frames.
+ *
+ * ret  0 or errno.  Takes grow.  Restartable: count moves last.
+ */
+static int
+grow_store(struct xac_env *env, uint64_t seen)
+{
+    struct xac_versions *v = &env->ctl->versions;
+    uint64_t have, want;
+    int rc = 0;
+
+    if (xac_lock_acquire(&v->grow) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&v->grow);
+    have = frames_there(env);
+    if (have > seen)
+        goto out;
+    want = have == 0 ? FRAMES_FIRST : have * 2;
+    rc = xac_array_reserve(&env->shm, &v->frames, want - 1);
+    if (rc == 0)
+        rc = xac_buffers_extend(env, have, want);
+    if (rc == 0)
+        /* Release: pairs with the acquire in frames_there. */
+        atomic_store_explicit(&v->frames.count, want, memory_order_release);
+out:
+    xac_lock_release(&v->grow);
+    return rc;
+}
+
+/* try_take -- look once around the store for a free frame; 0 if there is none. */
+static uint64_t
+try_take(struct xac_env *env, uint64_t slot, uint64_t have)
+{
+    for (uint64_t i = 0; i < have; i++) {
+        uint64_t frame_no = env->buffers.cursor % have + 1;
+        struct xac_frame *f = xac_frame_at(env, frame_no);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
+
+        env->buffers.cursor = frame_no;
+        if (xac_frame_state(word) != XAC_FRAME_FREE)
+            continue;
+        /* Acquire: pairs with the release in give_back; the last user is done. */
+        if (atomic_compare_exchange_strong_explicit(&f->word, &word,
+                                                    xac_frame_word(XAC_FRAME_TAKEN, slot),
+                                                    memory_order_acquire,
+                                                    memory_order_relaxed))
+            return frame_no;
+    }
+    return 0;
+}
+
+int
+xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
+{
+    struct xac_versions *v = &env->ctl->versions;
+
+    for (;;) {
+        uint64_t have = frames_there(env);
+        uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
+        bool is_tight = used >= have - have / 4;
+        int rc = is_tight ? grow_store(env, have) : 0;
+
+        /* When the store cannot grow, what is left of it will do. */
+        *frame_nop = try_take(env, slot, frames_there(env));
+        if (*frame_nop != 0) {
+            xac_count(&v->used, 1);
+            return 0;
+        }
+        if (!is_tight)
+            rc = grow_store(env, have);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+void
+xac_version_give_back(struct xac_env *env, uint64_t frame_no)
+{
+    struct xac_frame *f = xac_frame_at(env, frame_no);
+
+    (void)atomic_fetch_sub_explicit(&env->ctl->versions.used, 1, memory_order_relaxed);
+    /* Release: pairs with the acquire in try_take. */
+    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_FREE, 0),
+                          memory_order_release);
+}
+
+void
+xac_version_release(struct xac_env *env, uint64_t slot)
+{
+    uint64_t have = frames_there(env);
+
+    for (uint64_t n = 1; n <= have; n++) {
+        /* Relaxed: the owner is dead, nobody stores it. */
+        if (atomic_load_explicit(&xac_frame_at(env, n)->word, memory_order_relaxed)
+            == xac_frame_word(XAC_FRAME_TAKEN, slot))
+            xac_version_give_back(env, n);
+    }
+}
+
+XAC_SIGSAFE uint64_t
+xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_t parent,
+                 uint64_t *commitp)
+{
+    /* Acquire: pairs with the release in the publish step; frame and number are there. */
+    uint64_t frame_no = atomic_load_explicit(&page->head, memory_order_acquire);
+
+    *commitp = 0;
+    while (frame_no != 0) {
+        const struct xac_frame *f = xac_frame_at(env, frame_no);
+        uint64_t commit = atomic_load_explicit(&f->commit, memory_order_relaxed);
+
+        if (commit <= parent) {
+            *commitp = commit;
+            return frame_no;
+        }
+        /* Acquire: pairs with the release stores of the link. */
+        frame_no = atomic_load_explicit(&f->next, memory_order_acquire);
+    }
+    return 0;
+}
+
+void
+xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
+{
+    uint64_t commit;
+    uint64_t keep = xac_version_find(env, page, bound, &commit);
+    uint64_t old;
+
+    if (keep == 0)
+        return;
+    /* Nobody looks behind a version at or below the bound: every parent is above it.
+       Release: pairs with the acquire in xac_version_find. */
+    old =
+        atomic_exchange_explicit(&xac_frame_at(env, keep)->next, 0, memory_order_acq_rel);
+    while (old != 0) {
+        uint64_t next =
+            atomic_load_explicit(&xac_frame_at(env, old)->next, memory_order_relaxed);
+
+        xac_assert(
+            atomic_load_explicit(&xac_frame_at(env, old)->commit, memory_order_relaxed)
+            < commit);
+        xac_version_give_back(env, old);
+        old = next;
+    }
+}
+
+void
+xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
+                   uint64_t move)
+{
+    _Atomic uint64_t *link = &page->head;
+    uint64_t at = atomic_load_explicit(link, memory_order_relaxed);
+
+    while (at != 0
+           && atomic_load_explicit(&xac_frame_at(env, at)->commit, memory_order_relaxed)
+                  > bound) {
+        link = &xac_frame_at(env, at)->next;
+        at = atomic_load_explicit(link, memory_order_relaxed);
+    }
+    /* Release: pairs with the acquire in xac_version_find; the file holds the page. */
+    atomic_store_explicit(link, 0, memory_order_release);
+    while (at != 0) {
+        struct xac_frame *f = xac_frame_at(env, at);
+        uint64_t next = atomic_load_explicit(&f->next, memory_order_relaxed);
+
+        /* A reader may stand on this frame: it keeps its number and its link, and is
+           freed when no transaction is left that started before the move. */
+        atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_LIMBO, move),
+                              memory_order_relaxed);
+        xac_count(&env->ctl->versions.limbo, 1);
+        at = next;
+    }
+}
+
+/* is_listed -- does the page's list reach the frame? */
+static bool
+is_listed(const struct xac_env *env, uint64_t frame_no)
+{
+    struct xac_frame *f = xac_frame_at(env, frame_no);
+    uint64_t at = atomic_load_explicit(&f->page, memory_order_relaxed);
+    const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
+    uint64_t commit;
+
+    return xac_version_find(env, page,
+                            atomic_load_explicit(&f->commit, memory_order_relaxed),
+                            &commit)
+           == frame_no;
+}
+
+/* sweep_taken -- free a frame whose taker is gone. */
+static bool
+sweep_taken(struct xac_env *env, uint64_t word)
+{
+    uint64_t slot = word & XAC_FRAME_LOW;
+    uint64_t txn = atomic_load_explicit(&xac_txn_at(env, slot)->word,
+                                        memory_order_acquire); /* pairs with its ends */
+
+    return xac_txn_state(txn) == XAC_TXN_FREE;
+}
+
+void
+xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
+{
+    struct xac_versions *v = &env->ctl->versions;
+    uint64_t have = frames_there(env);
+    uint64_t used = 0, limbo = 0;
+
+    for (uint64_t n = 1; n <= have; n++) {
+        struct xac_frame *f = xac_frame_at(env, n);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
+                                                        with the stores of the word */
+        bool is_free = false;
+
+        switch (xac_frame_state(word)) {
+        case XAC_FRAME_FREE:
+            continue;
+        case XAC_FRAME_TAKEN:
+            is_free = sweep_taken(env, word);
+            break;
+        case XAC_FRAME_VERSION:
+            xac_version_cut(env,
+                            (struct xac_page *)xac_shm_at(
+                                &env->shm,
+                                atomic_load_explicit(&f->page, memory_order_relaxed)),
+                            bound);
+            word = atomic_load_explicit(&f->word, memory_order_relaxed);
+            if (xac_frame_state(word) != XAC_FRAME_VERSION)
+                continue; /* was cut just now */
+            is_free = atomic_load_explicit(&f->commit, memory_order_relaxed) <= bound
+                      && !is_listed(env, n);
+            break;
+        case XAC_FRAME_LIMBO:
+            is_free = (word & XAC_FRAME_LOW) <= settled;
+            limbo += !is_free;
+            break;
+        }
+        if (is_free)
+            xac_version_give_back(env, n);
+        else
+            used++;
+    }
+    atomic_store_explicit(&v->used, used, memory_order_relaxed);
+    atomic_store_explicit(&v->limbo, limbo, memory_order_relaxed);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * version.h -- the version store: committed page contents that are not yet in their
+ * files, in frames of the buffer files (Thesis 3.2).
+ *
+ * WHAT      Takes and frees frames, finds the version of a page that belongs to a commit
+ *           number, cuts old versions off.
+ * NOT HERE  Deciding what is old (ctree.h), copying to the files (checkpoint.h).
+ * LOCK      `grow` (rank GROW) for adding frames.  List heads change under publish, the
+ *           links behind a kept version under collapse; readers take nothing.
+ *
+ * INVARIANTS
+ *   (1) A page's list is sorted: each version's commit number is smaller than its
+ *       predecessor's.
+ *   (2) A frame's word says what it is: FREE; TAKEN with the slot that took it;
+ *       VERSION; LIMBO, unlinked but perhaps still being read.  The word is set by the
+ *       exchange that takes the frame, so that a sweep finds what the dead left.
+ *   (3) The bytes of a VERSION frame never change.
+ */
+#ifndef XAC_VERSION_H
+#define XAC_VERSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "annot.h"
+#include "lock.h"
+#include "ptab.h"
+#include "shm.h"
+
+struct xac_env;
+
+enum xac_frame_state {
+    XAC_FRAME_FREE = 0,
+    XAC_FRAME_TAKEN = 1, /* low bits: transaction slot                              */
+    XAC_FRAME_VERSION = 2,
+    XAC_FRAME_LIMBO = 3, /* low bits: number of the move that unlinked it           */
+};
+
+/* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
+struct xac_frame {
+    xac_shared _Atomic uint64_t word;   /* state << 56 | slot or move                  */
+    xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
+    xac_shared _Atomic uint64_t commit; /* number that published it                    */
+    xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
+};
+
+/* Shared state of the store, in the control region. */
+struct xac_versions {
+    struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
+    struct xac_array frames;           /* struct xac_frame; count: frames there are  */
+    xac_shared _Atomic uint64_t used;  /* frames not FREE; may drift when one dies,
+                                            corrected by each sweep                    */
+    xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
+    /* First frame that lies in the second buffer file (environment directory) because
+       the first one's file system was full; 0 while all lie in the first. */
+    xac_shared _Atomic uint64_t spill;
+};
+
+/* One process's access to the buffer files. */
+struct xac_buffers {
+    int fd[2];         /* -1 if not open                                              */
+    uint8_t *base[2];  /* mapped whole; NULL if not                                   */
+    size_t reserve[2]; /* bytes of address space                                      */
+    char *path[2];     /* the second one relative to the environment directory        */
+    uint64_t cursor;   /* where this process looks for a free frame next              */
+};
+
+/* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
+XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t frame_no);
+
+#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot or move in a frame's word */
+
+static inline uint64_t
+xac_frame_word(enum xac_frame_state state, uint64_t slot)
+{
+    return (uint64_t)state << 56 | slot;
+}
+
+static inline enum xac_frame_state
+xac_frame_state(uint64_t word)
+{
+    return (enum xac_frame_state)(word >> 56);
+}
+
+/* xac_frame_at -- description of a frame that exists. */
+XAC_SIGSAFE struct xac_frame *xac_frame_at(const struct xac_env *env, uint64_t frame_no);
+
+/*
+ * xac_version_take -- a free frame for transaction slot `slot`.
+ *
+ * ret  0; ENOSPC, ENOMEM and other errno values.
+ * Takes grow if there are too few; no other lock.
+ */
+int xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop);
+
+/* xac_version_release -- free every frame TAKEN by a slot whose owner is dead. */
+void xac_version_release(struct xac_env *env, uint64_t slot);
+
+/* xac_version_give_back -- free a frame. */
+void xac_version_give_back(struct xac_env *env, uint64_t frame_no);
+
+/* xac_version_find -- newest version of a page not younger than `parent`; 0: the file. */
+XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
+                                      const struct xac_page *page, uint64_t parent,
+                                      uint64_t *commitp);
+
+/*
+ * xac_version_cut -- free what is older than the newest version at or below bound.
+ * Collapse lock held.
+ */
+void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound);
+
+/*
+ * xac_version_unlink -- take all versions at or below bound off the page's list, into
+ * limbo under the move's number.  Publish and collapse held; may be repeated.
+ */
+void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
+                        uint64_t move);
+
+/*
+ * xac_version_sweep -- walk all frames: cut every page at bound, free TAKEN frames of
+ * slots that are not live, free VERSION frames that no list reaches, free LIMBO frames
+ * of moves up to `settled`.  Collapse lock held; corrects `used`.
+ */
+void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
+
+/* Buffer files: create or open; ret 0 or errno.  path is the control region's. */
+int xac_buffers_create(struct xac_env *env, const char *region_path);
+int xac_buffers_attach(struct xac_env *env, const char *region_path);
+void xac_buffers_detach(struct xac_env *env);
+/*
+ * xac_buffers_extend -- back frames have + 1 .. want with disk space, in the second file
+ * if the first one's file system is full.  Grow held.  ret 0 or errno.
+ */
+int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
+/* xac_buffers_remove -- delete the files of a region; missing ones are fine. */
+void xac_buffers_remove(int dirfd, const char *region_path);
+
+#endif /* XAC_VERSION_H */

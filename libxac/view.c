@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.c -- what pages of a view show: see view.h.  Opening and closing views is in
+ * view_open.c.
+ */
+#include <config.h>
+
+#include "view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "checkpoint.h"
+#include "conflict.h"
+#include "env.h"
+#include "fault.h"
+#include "solo.h"
+#include "sys.h"
+
+/* Private copies that a view may keep between transactions. */
+#define COPIES_MAX 65536
+
+/* Versions that a view entering solo hides one by one; more, and it waits. */
+#define SOLO_HIDDEN_MAX 8192
+
+/* Commits between two attempts to enter solo. */
+#define SOLO_RETRY 1024
+
+XAC_SIGSAFE struct xac_view *
+xac_view_at(const struct xac_env *env, const void *addr)
+{
+    for (struct xac_view *v = env->views; v != NULL; v = v->next) {
+        if ((const uint8_t *)addr >= v->base
+            && (const uint8_t *)addr < v->base + v->length)
+            return v;
+    }
+    return NULL;
+}
+
+/* view_of_file -- the view of a registered file in this process, or NULL. */
+static struct xac_view *
+view_of_file(const struct xac_env *env, uint32_t file)
+{
+    struct xac_view *v = env->views;
+
+    while (v != NULL && v->file != file)
+        v = v->next;
+    return v;
+}
+
+/* ---- One page ---------------------------------------------------------------------- */
+
+/* is_readable -- may the page be read now, with what it shows being right? */
+XAC_SIGSAFE static bool
+is_readable(const struct xac_view *v, const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_READABLE || (v->is_solo && p->state == XAC_PAGE_ABSENT);
+}
+
+/*
+ * fill -- have an absent page hold the newest version at or below the parent; leaves it
+ * with the protection wanted.
+ *
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE static int
+fill(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page *page,
+     uint64_t parent, enum xac_protection prot)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    uint64_t commit;
+    uint64_t frame = xac_version_find(env, page, parent, &commit);
+    const uint8_t *bytes;
+    int rc = 0;
+
+    xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
+    if (frame == 0) {
+        if (p->copy != XAC_COPY_NONE)
+            rc = v->ops->discard(v, page_no, 1);
+        p->copy = XAC_COPY_NONE;
+        return rc == 0 ? v->ops->protect(v, page_no, 1, prot) : rc;
+    }
+    if (p->copy == XAC_COPY_OF(commit))
+        return v->ops->protect(v, page_no, 1, prot);
+    bytes = xac_version_bytes(env, frame);
+    if (bytes == NULL)
+        return errno;
+    rc = v->ops->protect(v, page_no, 1, XAC_PROT_WRITE);
+    if (rc != 0)
+        return rc;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    memcpy(v->base + page_no * v->page_size, bytes, v->page_size);
+    p->copy = XAC_COPY_OF(commit);
+    return prot == XAC_PROT_WRITE ? 0 : v->ops->protect(v, page_no, 1, prot);
+}
+
+/*
+ * show -- step 5 of a trap: give the page the access that is wanted.
+ */
+XAC_SIGSAFE static int
+show(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page *page,
+     uint64_t parent, bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    enum xac_protection prot = is_write ? XAC_PROT_WRITE : XAC_PROT_READ;
+    int rc;
+
+    if (is_readable(v, p))
+        rc = is_write ? v->ops->protect(v, page_no, 1, prot) : 0;
+    else
+        rc = fill(env, v, page_no, page, parent, prot);
+    if (rc != 0)
+        return rc;
+    if (is_write) {
+        v->n_copies += p->copy == XAC_COPY_NONE;
+        p->copy = XAC_COPY_UNKNOWN;
+        p->state = XAC_PAGE_DIRTY;
+    } else if (p->state != XAC_PAGE_DIRTY) {
+        p->state = v->is_solo ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
+    }
+    if (page_no < v->low)
+        v->low = page_no;
+    if (page_no >= v->high)
+        v->high = page_no + 1;
+    return 0;
+}
+
+/* entry_for -- the page's entry in the set, made if missing; NULL: no room. */
+XAC_SIGSAFE static struct xac_entry *
+entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view_page *p,
+          struct xac_page *page, uint32_t mode)
+{
+    struct xac_entry *e;
+    uint64_t index;
+
+    if (p->entry != 0)
+        return xac_set_entry(ctx, p->entry - 1);
+    e = xac_set_add(env, ctx, page, mode, &index);
+    if (e != NULL)
+        p->entry = (uint32_t)index + 1;
+    return e;
+}
+
+/* advance_parent -- steps 3 and 4: a pending transaction is brought up to date. */
+XAC_SIGSAFE static uint64_t
+advance_parent(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t commit = xac_chain_commit(env);
+    /* Acquire: pairs with the exchange in xac_txn_fail.  After C: who failed us did so
+       before publishing, so if we saw the new C, we see that we have failed. */
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+
+    if (xac_txn_state(word) == XAC_TXN_PENDING)
+        atomic_store_explicit(&txn->parent, commit, memory_order_relaxed);
+    return atomic_load_explicit(&txn->parent, memory_order_relaxed);
+}
+
+XAC_SIGSAFE int
+xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+                uint64_t page_no, bool is_write)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    struct xac_page *page = xac_ptab_page(&env->shm, &file->root, v->file, page_no);
+    uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
+    struct xac_view_page *p = &v->page[page_no];
+    uint64_t parent;
+
+    if (page == NULL)
+        return ENOMEM;
+    if (is_write || !v->is_solo) {
+        struct xac_entry *e = entry_for(env, ctx, p, page, mode);
+
+        if (e == NULL)
+            return ENOMEM;
+        if (ctx->is_query || v->is_solo)
+            atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
+        else if (!xac_conflict_enter(env, ctx, e, mode))
+            /* Failed: the entry only remembers that the page was touched. */
+            atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
+    }
+    parent = ctx->is_query ? atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed)
+                           : advance_parent(env, ctx);
+    return show(env, v, page_no, page, parent, is_write);
+}
+
+/* ---- Being alone ------------------------------------------------------------------- */
+
+/* forget_all -- nothing is mapped, nothing is known; ret 0 or errno. */
+static int
+forget_all(struct xac_view *v, enum xac_protection prot)
+{
+    int rc = v->ops->discard(v, 0, v->n_pages);
+
+    if (rc == 0
+        && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        rc = errno;
+    v->n_copies = 0;
+    return rc == 0 ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
+}
+
+/* hide -- while alone: this page must trap, for the view does not hold its version. */
+static int
+hide(struct xac_view *v, uint64_t page_no)
+{
+    v->page[page_no].state = XAC_PAGE_HIDDEN;
+    return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
+}
+
+/* hide_versions -- hide every page that has a version in the store. */
+static int
+hide_versions(struct xac_env *env, struct xac_view *v)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_relaxed);
+    int rc = 0;
+
+    for (uint64_t f = 1; f <= n && rc == 0; f++) {
+        const struct xac_frame *frame = xac_frame_at(env, f);
+        const struct xac_page *page;
+        uint64_t id;
+
+        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_relaxed))
+            != XAC_FRAME_VERSION)
+            continue;
+        page = (const struct xac_page *)xac_shm_at(
+            &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
+        id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        if (xac_page_file(id) == v->file && xac_page_no(id) < v->n_pages)
+            rc = hide(v, xac_page_no(id));
+    }
+    return rc;
+}
+
+/* enter_solo -- make the whole view readable, if few versions stand against it. */
+static int
+enter_solo(struct xac_env *env, struct xac_view *v)
+{
+    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    uint64_t commit = xac_chain_commit(env);
+    int rc;
+
+    if (commit < v->solo_retry || used > SOLO_HIDDEN_MAX) {
+        if (commit >= v->solo_retry)
+            v->solo_retry = commit + SOLO_RETRY;
+        return 0;
+    }
+    rc = forget_all(v, XAC_PROT_READ);
+    if (rc == 0)
+        rc = hide_versions(env, v);
+    v->is_solo = rc == 0;
+    return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
+}
+
+/* leave_solo -- another participant has come. */
+static int
+leave_solo(struct xac_view *v)
+{
+    v->is_solo = false;
+    v->solo_retry = 0;
+    return forget_all(v, XAC_PROT_NONE);
+}
+
+/* ---- Before and after a transaction ------------------------------------------------ */
+
+int
+xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next) {
+        v->low = UINT64_MAX;
+        v->high = 0;
+        if (v->is_solo && !ctx->is_solo)
+            rc = leave_solo(v);
+        else if (!v->is_solo && ctx->is_solo)
+            rc = enter_solo(env, v);
+        else if (v->is_solo && v->n_copies > COPIES_MAX
+                 && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed)
+                        == 0)
+            rc = forget_all(v, XAC_PROT_READ);
+    }
+    return rc;
+}
+
+/* end_page -- one page of the set: what does the view know of it from now on? */
+static int
+end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
+         uint64_t published)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    bool was_dirty = p->state == XAC_PAGE_DIRTY;
+
+    p->entry = 0;
+    if (!v->is_solo) {
+        p->state = XAC_PAGE_ABSENT; /* protected again with all others */
+        if (was_dirty && published != 0 && e->frame != 0)
+            p->copy = XAC_COPY_OF(published);
+        return 0;
+    }
+    if (!was_dirty)
+        return 0;
+    if (published == 0 || e->frame == 0)
+        return hide(v, page_no);
+    p->copy = XAC_COPY_OF(published);
+    p->state = XAC_PAGE_ABSENT;
+    return v->ops->protect(v, page_no, 1, XAC_PROT_READ);
+}
+
+/* take_back -- everything the transaction touched in a view is absent again. */
+static int
+take_back(struct xac_view *v)
+{
+    if (v->is_solo || v->low >= v->high)
+        return 0;
+    if (v->n_copies > COPIES_MAX)
+        return forget_all(v, XAC_PROT_NONE);
+    return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
+}
+
+void
+xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    uint64_t published = is_committed && ctx->txn->n_written > 0 ? ctx->txn->number : 0;
+    struct xac_view *v = NULL;
+    int rc = 0;
+
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+        const struct xac_page *page =
+            (const struct xac_page *)xac_shm_at(&env->shm, e->page);
+        uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+
+        if (v == NULL || v->file != xac_page_file(id))
+            v = view_of_file(env, xac_page_file(id));
+        xac_assert(v != NULL);
+        rc = end_page(v, xac_page_no(id), e, published);
+    }
+    for (v = env->views; v != NULL && rc == 0; v = v->next)
+        rc = take_back(v);
+    /* Pages that stay accessible would break isolation; there is no way to go on. */
+    xac_require(rc == 0);
+}
+
+uint8_t *
+xac_view_working_copy(const struct xac_env *env, uint64_t page_id)
+{
+    struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+
+    xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
+    return v->base + xac_page_no(page_id) * v->page_size;
+}
+
+int
+xac_view_read_base(struct xac_env *env, uint64_t page_id, uint8_t *out)
+{
+    struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+    size_t got;
+
+    xac_assert(v != NULL);
+    return xac_read_full(v->fd, out, env->page_size,
+                         xac_page_no(page_id) << env->page_shift, &got);
+}
+
+void
+xac_view_describe(const struct xac_env *env, uint64_t page_id, struct xac_conflict *out)
+{
+    const struct xac_file *f = xac_file_at(env, xac_page_file(page_id));
+    const struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+    const char *path = (const char *)xac_shm_at(&env->shm, f->path);
+    size_t n = f->path_len;
+
+    if (n >= sizeof out->file)
+        path += n - (sizeof out->file - 1);
+    (void)memcpy(out->file, path, strlen(path) + 1);
+    out->file_offset = xac_page_no(page_id) << env->page_shift;
+    if (v != NULL && xac_page_no(page_id) < v->n_pages)
+        out->address = v->base + out->file_offset;
+}
+
+void
+xac_view_forked(struct xac_view *v)
+{
+    /* First of all: pages of the parent's transaction must not be seen. */
+    (void)v->ops->protect(v, 0, v->n_pages, XAC_PROT_NONE);
+    (void)forget_all(v, XAC_PROT_NONE);
+    v->is_solo = false;
+    v->solo_retry = 0;
+}

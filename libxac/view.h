@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h -- one process's mapping of a file: what each page of it shows.
+ *
+ * WHAT      A private mapping of the file, without access at first.  Pages that have no
+ *           version in the store are shown straight from the file; versions are copied
+ *           into the private page; a written page is a private copy until the commit.
+ *           The engine (fault_sigsegv.c) sets protections and catches faults.
+ * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
+ * OWNER     The process.  Touched by the thread that runs the transaction, in the fault
+ *           handler too, and by xMmap/xMunmap outside transactions.
+ *
+ * A page is
+ *   absent     no access; the next access traps
+ *   readable   shows the version that belongs to the transaction
+ *   dirty      may be written; private to the transaction
+ * While the process is alone (solo.h) the whole view is readable between transactions,
+ * but for pages that are hidden one by one.
+ *
+ * INVARIANTS
+ *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
+ *       everything is absent.
+ *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
+ *       version published as a certain number.
+ *   (3) A readable page shows the newest version at or below the transaction's parent.
+ */
+#ifndef XAC_VIEW_H
+#define XAC_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <xac.h>
+
+#include "annot.h"
+#include "txn.h"
+
+struct xac_engine;
+struct xac_env;
+
+/* States of a page in a view. */
+enum {
+    XAC_PAGE_ABSENT = 0, /* no access; in a view that is_solo: readable and right    */
+    XAC_PAGE_READABLE = 1,
+    XAC_PAGE_DIRTY = 2,
+    XAC_PAGE_HIDDEN = 3, /* in a view that is_solo: no access                        */
+};
+
+/* What a private copy holds. */
+#define XAC_COPY_NONE       0
+#define XAC_COPY_UNKNOWN    1
+#define XAC_COPY_OF(commit) ((commit) + 2)
+
+/* Per page; lies in a private mapping, so that only touched parts take memory. */
+struct xac_view_page {
+    uint64_t copy;  /* XAC_COPY_...                                                 */
+    uint32_t entry; /* number of its set entry + 1 in the running transaction, or 0 */
+    uint32_t state; /* XAC_PAGE_...                                                 */
+};
+
+struct xac_view {
+    struct xac_view *next;
+    struct xac_env *env;
+    const struct xac_engine *ops;
+    size_t page_size;
+    uint8_t *base; /* where the segment starts                            */
+    size_t length; /* bytes                                               */
+    uint64_t n_pages;
+    uint32_t file;              /* id (registry.h)                                     */
+    int fd;                     /* of the file, read and write                         */
+    char *name;                 /* as given to xMmap                                   */
+    char *path;                 /* as registered                                       */
+    struct xac_view_page *page; /* n_pages of them                                     */
+    bool is_solo;               /* readable as a whole, see above                      */
+    uint64_t solo_retry;        /* commit number at which to try that again            */
+    uint64_t n_copies;          /* pages with a private copy, about                    */
+    uint64_t low, high;         /* pages touched by the running transaction lie in
+                                   [low, high)                                         */
+    void *engine;               /* the engine's ticket for this view                   */
+};
+
+/* xac_view_open -- map a file; see xac_mmap() in xac.h.  ret 0 or an error. */
+int xac_view_open(struct xac_env *env, const char *name, size_t length,
+                  struct xac_view **viewp);
+
+/* xac_view_close -- unmap and free; out of the list already. */
+void xac_view_close(struct xac_env *env, struct xac_view *view);
+
+/* xac_view_named -- the view of a file, by the name it was mapped as or its path. */
+struct xac_view *xac_view_named(const struct xac_env *env, const char *name);
+
+/* xac_view_at -- the view that an address lies in, or NULL. */
+XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_env *env, const void *addr);
+
+/* Before and after each transaction. */
+int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
+void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
+
+/*
+ * xac_view_access -- steps 1 to 5 of a trap or a hint: register the access, show the
+ * page.
+ *
+ * ret  0; ENOMEM, ENOSPC and other errno values if memory or mappings ran out.
+ */
+XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
+                                struct xac_view *view, uint64_t page_no, bool is_write);
+
+/* xac_view_working_copy -- where the running transaction's copy of a page lies. */
+uint8_t *xac_view_working_copy(const struct xac_env *env, uint64_t page_id);
+
+/* xac_view_describe -- file, offset and address of a page for xConflict(). */
+void xac_view_describe(const struct xac_env *env, uint64_t page_id,
+                       struct xac_conflict *out);
+
+/* xac_view_read_base -- contents of a page in its file; ret 0 or errno. */
+int xac_view_read_base(struct xac_env *env, uint64_t page_id, uint8_t *out);
+
+/* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
+void xac_view_forked(struct xac_view *view);
+
+/* xac_view_rejoin -- register the file anew after xac_view_forked; ret 0 or an error. */
+int xac_view_rejoin(struct xac_env *env, struct xac_view *view);
+
+#endif /* XAC_VIEW_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_open.c -- mapping and unmapping files: see view.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "checkpoint.h"
+#include "env.h"
+#include "err.h"
+#include "fault.h"
+#include "registry.h"
+#include "sys.h"
+#include "view.h"
+
+/*
+ * stored_path -- a file's path as the environment remembers it: relative to the
+ * environment directory if the file lies below it, so that the directory can be moved,
+ * else absolute.  To be freed; NULL with errno.
+ */
+static char *
+stored_path(const struct xac_env *env, const char *name)
+{
+    char *path = realpath(name, NULL);
+    size_t n = strlen(env->dir);
+    char *tail;
+
+    if (path == NULL || strncmp(path, env->dir, n) != 0 || path[n] != '/')
+        return path;
+    tail = strdup(path + n + 1);
+    free(path);
+    return tail;
+}
+
+/* open_file -- open or create the file to be mapped; ret 0 or an error. */
+static int
+open_file(const char *name, int *fdp, struct stat *st, bool *is_newp)
+{
+    int rc = 0;
+    int fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0);
+
+    *is_newp = fd < 0 && errno == ENOENT;
+    if (*is_newp)
+        fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+    if (fd < 0)
+        return xac_err(errno, "%s", name);
+    if (xac_sys.fstat(fd, st) != 0)
+        rc = xac_err(errno, "%s", name);
+    else if (!S_ISREG(st->st_mode))
+        rc = xac_err(EINVAL, "%s is not a regular file", name);
+    if (rc != 0)
+        (void)xac_sys.close(fd);
+    else
+        *fdp = fd;
+    return rc;
+}
+
+/* sync_parent -- make a new file's name durable. */
+static int
+sync_parent(const char *name)
+{
+    char *copy = strdup(name);
+    char *slash;
+    int fd, rc = 0;
+
+    if (copy == NULL)
+        return ENOMEM;
+    slash = strrchr(copy, '/');
+    if (slash == copy)
+        slash++;
+    if (slash != NULL)
+        *slash = '\0';
+    fd = xac_sys.openat(AT_FDCWD, slash != NULL ? copy : ".",
+                        O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        rc = errno;
+    } else {
+        rc = xac_sync_dir(fd);
+        (void)xac_sys.close(fd);
+    }
+    free(copy);
+    return rc;
+}
+
+/* grow_file -- extend a file with zeros; synced before anything refers to it. */
+static int
+grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
+          bool is_new)
+{
+    int rc = 0;
+
+    if ((uint64_t)st->st_size < v->length) {
+        if (xac_sys.ftruncate(v->fd, (off_t)v->length) != 0)
+            return xac_err(errno, "growing %s to %zu bytes", v->name, v->length);
+        if (xac_env_is_durable(env) && xac_sys.fsync(v->fd) != 0)
+            return xac_err(errno, "syncing %s", v->name);
+    }
+    if (is_new && xac_env_is_durable(env))
+        rc = sync_parent(v->name);
+    return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", v->name);
+}
+
+/* map_view -- addresses for the segment and for what is known of its pages. */
+static int
+map_view(struct xac_view *v)
+{
+    void *p =
+        xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd, 0);
+
+    if (p == MAP_FAILED)
+        return xac_err(errno, "mapping %s", v->name);
+    v->base = (uint8_t *)p;
+    p = xac_sys.mmap(NULL, v->n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return xac_err(errno, "mapping the page states of %s", v->name);
+    v->page = (struct xac_view_page *)p;
+    return 0;
+}
+
+/* is_mapped_here -- does this process have the file mapped already? */
+static bool
+is_mapped_here(const struct xac_env *env, const struct stat *st)
+{
+    for (const struct xac_view *v = env->views; v != NULL; v = v->next) {
+        const struct xac_file *f = xac_file_at(env, v->file);
+
+        if (f->device == (uint64_t)st->st_dev && f->inode == (uint64_t)st->st_ino)
+            return true;
+    }
+    return false;
+}
+
+int
+xac_view_open(struct xac_env *env, const char *name, size_t length,
+              struct xac_view **viewp)
+{
+    struct xac_view *v = (struct xac_view *)calloc(1, sizeof *v);
+    struct stat st;
+    bool is_new = false;
+    int rc;
+
+    if (v == NULL)
+        return xac_err(ENOMEM, "%s", name);
+    v->fd = -1;
+    v->env = env;
+    v->ops = &xac_engine_sigsegv;
+    v->page_size = env->page_size;
+    v->length = length;
+    v->n_pages = length >> env->page_shift;
+    v->name = strdup(name);
+    rc = v->name == NULL ? xac_err(ENOMEM, "%s", name)
+                         : open_file(name, &v->fd, &st, &is_new);
+    if (rc != 0)
+        goto out;
+    if (is_mapped_here(env, &st)) {
+        rc = xac_err(XAC_EMAPPED, "%s", name);
+        goto out;
+    }
+    v->path = stored_path(env, name);
+    rc = v->path == NULL ? xac_err(errno, "%s", name)
+                         : xac_registry_check(env, v->path, &st);
+    if (rc == 0)
+        rc = grow_file(env, v, &st, is_new);
+    if (rc == 0)
+        rc = xac_registry_file(env, v->path, &st, length, &v->file);
+    if (rc == 0)
+        rc = map_view(v);
+    if (rc == 0)
+        rc = v->ops->attach(v);
+out:
+    if (rc != 0)
+        xac_view_close(env, v);
+    else
+        *viewp = v;
+    return rc;
+}
+
+void
+xac_view_close(struct xac_env *env, struct xac_view *v)
+{
+    (void)env;
+    if (v->engine != NULL)
+        v->ops->detach(v);
+    if (v->page != NULL)
+        (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
+    if (v->base != NULL)
+        (void)xac_sys.munmap(v->base, v->length);
+    if (v->fd >= 0)
+        (void)xac_sys.close(v->fd);
+    free(v->path);
+    free(v->name);
+    free(v);
+}
+
+struct xac_view *
+xac_view_named(const struct xac_env *env, const char *name)
+{
+    struct xac_view *v = env->views;
+    char *path;
+
+    while (v != NULL && strcmp(v->name, name) != 0)
+        v = v->next;
+    if (v != NULL)
+        return v;
+    path = stored_path(env, name);
+    for (v = path != NULL ? env->views : NULL; v != NULL; v = v->next) {
+        if (strcmp(v->path, path) == 0)
+            break;
+    }
+    free(path);
+    return v;
+}
+
+int
+xac_view_rejoin(struct xac_env *env, struct xac_view *v)
+{
+    struct stat st;
+
+    if (xac_sys.fstat(v->fd, &st) != 0)
+        return xac_err(errno, "%s", v->name);
+    return xac_registry_file(env, v->path, &st, v->length, &v->file);
+}
