@@ -73,13 +73,13 @@ commit_plan(void *arg)
         must_ok(xbegin());
         apply(x, i, plan->bytes);
         must_rc(xend(), COMMITTED);
-        atomic_store_explicit(&plan->committed, i, memory_order_release);
+        word_store(&plan->committed, i);
         if (plan->checkpoint_every != 0 && i % plan->checkpoint_every == 0)
             must_ok(xCheckpoint());
     }
     must_ok(xStats(&s));
-    atomic_store(&plan->log_bytes, s.log_bytes);
-    atomic_store(&plan->checkpoints, s.checkpoints);
+    word_store(&plan->log_bytes, s.log_bytes);
+    word_store(&plan->checkpoints, s.checkpoints);
 }
 
 static struct plan *
@@ -184,7 +184,7 @@ START_TEST(killed_at_a_random_moment)
         proc_await(&plan->committed, next, 20);
         proc_sleep_us(rnd_below(&rnd, 60000));
         proc_kill(child);
-        acknowledged = atomic_load(&plan->committed);
+        acknowledged = word_load(&plan->committed);
         must_ok(xRecover(ENV_DIR));
         found = file_u64(ENV_FILE, 0);
         must(found == acknowledged || found == acknowledged + 1);
@@ -237,9 +237,9 @@ START_TEST(all_shapes_survive)
 
     proc_run(commit_plan, plan);
     printf("%s: %" PRIu64 " log bytes, %" PRIu64 " checkpoints\n", shapes[_i].what,
-           atomic_load(&plan->log_bytes), atomic_load(&plan->checkpoints));
+           word_load(&plan->log_bytes), word_load(&plan->checkpoints));
     if (plan->checkpoint_bytes != 0 || plan->checkpoint_every != 0)
-        must(atomic_load(&plan->checkpoints) >= 2);
+        must(word_load(&plan->checkpoints) >= 2);
     must_ok(xRecover(ENV_DIR));
     file_must_be(plan->last, plan->bytes);
     reopen(plan->last);
@@ -278,8 +278,8 @@ START_TEST(small_changes_make_a_small_log)
 
     proc_run(commit_plan, plan);
     printf("16 bytes per transaction: %" PRIu64 " log bytes per transaction\n",
-           atomic_load(&plan->log_bytes) / 1000);
-    must(atomic_load(&plan->log_bytes) < 1000 * 256 + N_PAGES * (env_page() + 256));
+           word_load(&plan->log_bytes) / 1000);
+    must(word_load(&plan->log_bytes) < 1000 * 256 + N_PAGES * (env_page() + 256));
     must_ok(xRecover(ENV_DIR));
     file_must_be(1001, 16);
 }
@@ -381,7 +381,7 @@ commit_and_archive(void *arg)
                 must(unlink(names[n]) == 0);
             }
             if (part == 2)
-                atomic_store(n_names, count);
+                word_store(n_names, count);
             free(names);
         }
     }
@@ -393,7 +393,7 @@ START_TEST(archived_logs_are_not_needed)
 
     proc_run(commit_and_archive, n_names);
     printf("archived_logs_are_not_needed: %" PRIu64 " named and deleted, %zu left\n",
-           atomic_load(n_names), count_logs());
+           word_load(n_names), count_logs());
     must_ok(xRecover(ENV_DIR));
     file_must_be(241, 4000);
     reopen(241);
@@ -437,8 +437,8 @@ START_TEST(needed_logs_do_not_pile_up)
 
     proc_run(count_needed_logs, n_logs);
     printf("needed_logs_do_not_pile_up: %" PRIu64 " of 64 KiB after 6 MB of log\n",
-           atomic_load(n_logs));
-    must(atomic_load(n_logs) < 20);
+           word_load(n_logs));
+    must(word_load(n_logs) < 20);
     must_ok(xRecover(ENV_DIR));
     file_must_be(1501, 4000);
 }

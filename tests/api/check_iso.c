@@ -56,7 +56,7 @@ static uint64_t n_committed, n_aborted, n_games;
 static void
 wait_for_turn(const _Atomic uint64_t *word, uint64_t value)
 {
-    for (unsigned i = 0; atomic_load_explicit(word, memory_order_acquire) != value; i++) {
+    for (unsigned i = 0; word_load(word) != value; i++) {
         if (i > 200)
             proc_sleep_us(20);
         else
@@ -120,7 +120,7 @@ actor(void *arg)
     int self = *(const int *)arg;
     uint64_t *cells = env_attach(mode, CELLS);
 
-    atomic_fetch_add_explicit(&game->n_ready, 1, memory_order_release);
+    word_add(&game->n_ready, 1);
     for (uint64_t number = 1;; number++) {
         wait_for_turn(&game->number, number);
         if (game->n_steps == 0)
@@ -130,13 +130,13 @@ actor(void *arg)
                 continue;
             wait_for_turn(&game->turn, i);
             do_step(cells, i, self);
-            atomic_store_explicit(&game->turn, i + 1, memory_order_release);
+            word_store(&game->turn, i + 1);
         }
         if (self == 0) {
             wait_for_turn(&game->turn, game->n_steps);
             look(cells, game->after);
         }
-        atomic_fetch_add_explicit(&game->n_ready, 1, memory_order_release);
+        word_add(&game->n_ready, 1);
     }
     env_detach();
 }
@@ -336,11 +336,11 @@ start_actors(int wanted_mode)
 static void
 play_steps(void)
 {
-    uint64_t number = atomic_load_explicit(&game->number, memory_order_relaxed);
+    uint64_t number = word_load(&game->number);
 
-    atomic_store_explicit(&game->turn, 0, memory_order_relaxed);
-    atomic_store_explicit(&game->n_ready, 0, memory_order_relaxed);
-    atomic_store_explicit(&game->number, number + 1, memory_order_release);
+    word_store(&game->turn, 0);
+    word_store(&game->n_ready, 0);
+    word_store(&game->number, number + 1);
 }
 
 static void
@@ -373,14 +373,14 @@ play(const char *const *program, const int *order, uint64_t n_steps)
     for (double end = env_now() + 20;;) {
         int status;
 
-        if (atomic_load_explicit(&game->n_ready, memory_order_acquire) == ACTORS)
+        if (word_load(&game->n_ready) == ACTORS)
             break;
         sched_yield();
         if (env_now() < end)
             continue;
         for (int i = 0; i < ACTORS; i++)
             proc_kill(actors[i]);
-        status = (int)atomic_load_explicit(&game->turn, memory_order_relaxed);
+        status = (int)word_load(&game->turn);
         env_fail(__FILE__, __LINE__, "stuck at step %d ('%c' of actor %d)", status,
                  game->op[status], game->actor[status]);
     }

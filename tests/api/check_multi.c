@@ -32,28 +32,10 @@ struct board {
 
 static struct board *board;
 
-static uint64_t
-get(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_acquire);
-}
-
-static void
-set(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_release);
-}
-
-static void
-add(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_fetch_add_explicit(word, value, memory_order_acq_rel);
-}
-
 static void
 start_together(uint64_t n)
 {
-    add(&board->ready, 1);
+    word_add(&board->ready, 1);
     proc_await(&board->ready, n, 30);
 }
 
@@ -93,7 +75,7 @@ increment(void *arg)
             aborts++;
         }
     }
-    set(&board->aborts[me->number], aborts);
+    word_store(&board->aborts[me->number], aborts);
     env_detach();
 }
 
@@ -111,7 +93,8 @@ two_incrementers(const char *what, int mode, uint64_t n, size_t cell_a, size_t c
     proc_join(pid_a);
     proc_join(pid_b);
     printf("%s: 2 x %" PRIu64 " increments, %" PRIu64 " and %" PRIu64 " aborts, %.1f s\n",
-           what, n, get(&board->aborts[0]), get(&board->aborts[1]), env_now() - start);
+           what, n, word_load(&board->aborts[0]), word_load(&board->aborts[1]),
+           env_now() - start);
     if (cell_a == cell_b) {
         must_eq(file_u64(ENV_FILE, 8 * cell_a), 2 * n);
     } else {
@@ -236,7 +219,7 @@ bank_process(void *arg)
 
     open_bank(&bank, me->mode);
     start_together(4);
-    for (; get(&board->stop) == 0; done++) {
+    for (; word_load(&board->stop) == 0; done++) {
         if (me->role == QUERIER) {
             must_ok(xbeginQuery());
             must_balance(&bank, rnd_below(&rnd, 2 * ACCOUNTS), "a query");
@@ -249,8 +232,8 @@ bank_process(void *arg)
         if (me->number == 0 && done % 200 == 199)
             must_ok(xCheckpoint());
     }
-    set(&board->done[me->number], done);
-    set(&board->aborts[me->number], aborts);
+    word_store(&board->done[me->number], done);
+    word_store(&board->aborts[me->number], aborts);
     env_detach();
 }
 
@@ -283,13 +266,13 @@ START_TEST(totals_are_constant_inside_any_transaction)
         pid[i] = proc_spawn(bank_process, &banker[i]);
     }
     proc_sleep_us((uint64_t)(seconds * 1e6));
-    set(&board->stop, 1);
+    word_store(&board->stop, 1);
     for (int i = 0; i < 4; i++)
         proc_join(pid[i]);
     for (int i = 0; i < 4; i++) {
         printf("%s %s: %" PRIu64 " done, %" PRIu64 " aborts\n", _i == 0 ? "" : "durable",
-               roles[i], get(&board->done[i]), get(&board->aborts[i]));
-        must(get(&board->done[i]) > 0);
+               roles[i], word_load(&board->done[i]), word_load(&board->aborts[i]));
+        must(word_load(&board->done[i]) > 0);
     }
     for (uint64_t i = 0; i < ACCOUNTS; i++)
         total +=
@@ -308,7 +291,7 @@ overwrite_all(void *arg)
 {
     uint64_t *x = env_attach(*(const int *)arg, SNAPSHOT_PAGES);
 
-    for (uint64_t state = 1; get(&board->stop) == 0; state++) {
+    for (uint64_t state = 1; word_load(&board->stop) == 0; state++) {
         int rc;
 
         do {
@@ -318,7 +301,7 @@ overwrite_all(void *arg)
             rc = xend();
         } while (rc == ABORTED);
         must_rc(rc, COMMITTED);
-        set(&board->done[0], state);
+        word_store(&board->done[0], state);
         if (state % 50 == 0)
             must_ok(xCheckpoint());
     }
@@ -338,25 +321,25 @@ START_TEST(query_snapshot_holds_while_others_commit)
     for (uint64_t round = 0; round < 3; round++) {
         uint64_t state, began;
 
-        proc_await(&board->done[0], get(&board->done[0]) + 5, 20);
-        began = get(&board->done[0]);
+        proc_await(&board->done[0], word_load(&board->done[0]) + 5, 20);
+        began = word_load(&board->done[0]);
         must_ok(xbeginQuery());
         state = *(volatile uint64_t *)&x[0];
         must(state >= began);
         for (size_t p = 1; p < SNAPSHOT_PAGES; p++) {
             if (p % 8 == 0)
-                proc_await(&board->done[0], get(&board->done[0]) + 30, 20);
+                proc_await(&board->done[0], word_load(&board->done[0]) + 30, 20);
             must_eq(*(volatile uint64_t *)&x[p * words_per_page()], state);
         }
         must_eq(*(volatile uint64_t *)&x[0], state);
         must_ok(xendQuery());
         must(env_get(x) > state);
     }
-    set(&board->stop, 1);
+    word_store(&board->stop, 1);
     proc_join(writer);
-    must_eq(env_get(x), get(&board->done[0]));
+    must_eq(env_get(x), word_load(&board->done[0]));
     env_detach();
-    must_eq(file_u64(ENV_FILE, 0), get(&board->done[0]));
+    must_eq(file_u64(ENV_FILE, 0), word_load(&board->done[0]));
 }
 END_TEST
 
@@ -384,7 +367,7 @@ START_TEST(failed_transaction_keeps_its_snapshot)
                 proc_sleep_us(1000);
             if (p % 10 == 0 && (failed || xValidate() == FAILED)) {
                 failed = true;
-                proc_await(&board->done[0], get(&board->done[0]) + 10, 20);
+                proc_await(&board->done[0], word_load(&board->done[0]) + 10, 20);
             }
             must_eq(*(volatile uint64_t *)&x[p * words_per_page()], state);
         }
@@ -400,7 +383,7 @@ START_TEST(failed_transaction_keeps_its_snapshot)
     }
     printf("failed_transaction_keeps_its_snapshot: %" PRIu64 " of 30 had failed\n",
            n_failed);
-    set(&board->stop, 1);
+    word_store(&board->stop, 1);
     proc_join(writer);
     env_detach();
 }
@@ -415,8 +398,8 @@ pester(void *arg)
     uint64_t *x = env_attach(NONDURABLE, SNAPSHOT_PAGES);
     size_t p = (size_t)(arg != NULL);
 
-    add(&board->ready, 1);
-    while (get(&board->stop) == 0) {
+    word_add(&board->ready, 1);
+    while (word_load(&board->stop) == 0) {
         must_ok(xbegin());
         x[p * words_per_page()]++;
         (void)xend();
@@ -453,7 +436,7 @@ START_TEST(long_transaction_does_not_starve)
     }
     printf("long_transaction_does_not_starve: 20 commits in %" PRIu64 " attempts\n",
            attempts);
-    set(&board->stop, 1);
+    word_store(&board->stop, 1);
     proc_join(a);
     proc_join(b);
     env_detach();
@@ -515,12 +498,12 @@ young_one(void *arg)
     struct xac_conflict why;
     uint64_t *x = env_attach(NONDURABLE, 4);
 
-    add(&board->ready, 1);
+    word_add(&board->ready, 1);
     proc_await(&board->step, 1, 20);
     must_ok(xbegin());
     x[0]++;
     touch(x, young_stores(a->meeting));
-    set(&board->step, 2);
+    word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);
     must_rc(xValidate(), FAILED);
     must_rc(xend(), ABORTED);
@@ -551,7 +534,7 @@ START_TEST(conflicts_are_explained)
     x[words_per_page()] = 1;
     if (young_meets)
         touch(x, old_stores(arg.meeting));
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 20);
     if (!young_meets)
         touch(x, old_stores(arg.meeting));
@@ -559,7 +542,7 @@ START_TEST(conflicts_are_explained)
     must_rc(xend(), COMMITTED);
     must_ok(xConflict(&why));
     must_eq(why.kind, XAC_CONFLICT_NONE);
-    set(&board->step, 3);
+    word_store(&board->step, 3);
     proc_join(child);
     must_eq(env_get(&x[0]), 0);
     must_eq(env_get(&x[words_per_page()]), 1);
@@ -580,7 +563,7 @@ use_four_pages(void *arg)
     must_eq(env_get(&x[0]), 1);
     env_put(&x[1], 2);
     env_put(&x[3 * words_per_page()], 3);
-    set(&board->step, 2);
+    word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);
     must_eq(env_get(&x[2]), 4);
     env_put(&x[2 * words_per_page()], 5);
@@ -596,11 +579,11 @@ START_TEST(lengths_may_differ_between_processes)
     child = proc_spawn(use_four_pages, NULL);
     x = env_attach(NONDURABLE, 1);
     env_put(&x[0], 1);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 20);
     must_eq(env_get(&x[1]), 2);
     env_put(&x[2], 4);
-    set(&board->step, 3);
+    word_store(&board->step, 3);
     proc_join(child);
     must_ok(xMunmap(ENV_FILE));
     x = xMmap(ENV_FILE, 5 * env_page());
@@ -636,7 +619,7 @@ START_TEST(participants_must_agree_on_the_mode)
     child = proc_spawn(join_in_both_modes, &mode);
     x = env_attach(mode, 1);
     env_put(x, 1);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_join(child);
     env_put(x, 2);
     env_detach();

@@ -33,18 +33,6 @@ struct board {
 static struct board *board;
 static int mode; /* of the test that runs */
 
-static uint64_t
-get(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_acquire);
-}
-
-static void
-set(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_release);
-}
-
 static uint64_t *
 cell(uint64_t *x, size_t page)
 {
@@ -77,7 +65,7 @@ hold_page_0(void *arg)
     must_ok(xbegin());
     *cell(x, 0) = 666;
     (void)*(volatile uint64_t *)cell(x, 1);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 60);
     must_rc(xend(), COMMITTED);
     env_detach();
@@ -106,7 +94,7 @@ START_TEST(stopped_process_does_not_stop_others)
     must_rc(xend(), COMMITTED);
     must_ok(xCheckpoint());
     must_eq(env_get(cell(x, 4)), 500);
-    set(&board->step, 2);
+    word_store(&board->step, 2);
     must(kill(child, SIGCONT) == 0);
     proc_join(child);
     must_eq(env_get(cell(x, 0)), 666);
@@ -155,7 +143,7 @@ hold_a_query(void *arg)
     (void)arg;
     must_ok(xbeginQuery());
     must_eq(*(volatile uint64_t *)cell(x, 0), 0);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 60);
 }
 
@@ -188,7 +176,7 @@ commit_until_killed(void *arg)
     size_t self = (size_t) * (const int *)arg;
     uint64_t *x = env_attach(mode, N_PAGES);
 
-    for (uint64_t i = 1; get(&board->stop) == 0; i++) {
+    for (uint64_t i = 1; word_load(&board->stop) == 0; i++) {
         int rc;
 
         must_ok(xbegin());
@@ -197,7 +185,7 @@ commit_until_killed(void *arg)
         rc = xend();
         must(rc == COMMITTED || rc == ABORTED);
         if (rc == COMMITTED)
-            set(&board->commits[self], i);
+            word_store(&board->commits[self], i);
     }
     env_detach();
 }
@@ -215,14 +203,14 @@ START_TEST(survivor_goes_on_after_each_kill)
     survivor = proc_spawn(commit_until_killed, &numbers[0]);
     proc_await(&board->commits[0], 1, 20);
     for (int round = 0; round < 40; round++) {
-        set(&board->commits[1], 0);
+        word_store(&board->commits[1], 0);
         victim = proc_spawn(commit_until_killed, &numbers[1]);
         proc_await(&board->commits[1], 1, 20);
         proc_sleep_us(rnd_below(&rnd, 3000));
         proc_kill(victim);
-        proc_await(&board->commits[0], get(&board->commits[0]) + 5, 2);
+        proc_await(&board->commits[0], word_load(&board->commits[0]) + 5, 2);
     }
-    set(&board->stop, 1);
+    word_store(&board->stop, 1);
     proc_join(survivor);
     x = env_attach(mode, N_PAGES);
     must_ok(xbeginQuery());
@@ -287,7 +275,7 @@ child_of_open_transaction(void *arg)
     must_refuse(xend(), XAC_ENOTXN);
     must_eq(env_get(cell(a->x, 0)), 5);
     env_put(cell(a->x, 1), 11);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     env_detach();
 }
 
@@ -402,7 +390,7 @@ outlive_the_parent(void *arg)
     uint64_t *x = arg;
 
     env_put(cell(x, 1), 1);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 20);
     env_put(cell(x, 1), 2);
     env_detach();
@@ -418,7 +406,7 @@ START_TEST(child_outlives_the_parent)
     child = proc_spawn(outlive_the_parent, x);
     proc_await(&board->step, 1, 20);
     env_detach();
-    set(&board->step, 2);
+    word_store(&board->step, 2);
     proc_join(child);
     must_eq(file_u64(ENV_FILE, 0), 1);
 }
@@ -439,7 +427,7 @@ exec_and_vanish(void *arg)
         _exit(127);
     }
     proc_sleep_us(200000);
-    set(&board->step, (uint64_t)child);
+    word_store(&board->step, (uint64_t)child);
 }
 
 START_TEST(executed_program_keeps_nobody_alive)
@@ -447,7 +435,7 @@ START_TEST(executed_program_keeps_nobody_alive)
     proc_run(exec_and_vanish, NULL);
     must_ok(xRecover(ENV_DIR));
     must_eq(file_u64(ENV_FILE, 0), 7);
-    must(kill((pid_t)get(&board->step), SIGKILL) == 0);
+    must(kill((pid_t)word_load(&board->step), SIGKILL) == 0);
 }
 END_TEST
 
@@ -475,7 +463,7 @@ START_TEST(exit_without_shutdown_is_a_death)
     child = proc_spawn(leave_without_shutdown, NULL);
     x = env_attach(mode, N_PAGES);
     env_put(cell(x, 2), 1);
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_join(child);
     must_ok(xbegin());
     must_eq(*(volatile uint64_t *)cell(x, 0), 3);
@@ -507,7 +495,7 @@ come_and_go(void *arg)
                 rc = xend();
             } while (rc == ABORTED);
             must_rc(rc, COMMITTED);
-            atomic_fetch_add(&board->commits[0], 1);
+            word_add(&board->commits[0], 1);
         }
         if (rnd_below(&rnd, 4) == 0)
             must_ok(xMunmap(ENV_FILE));
@@ -531,7 +519,7 @@ START_TEST(forty_processes_come_and_go)
         proc_join(pid[i]);
     for (size_t p = 0; p < 4; p++)
         sum += file_u64(ENV_FILE, p * env_page());
-    must_eq(sum, get(&board->commits[0]));
+    must_eq(sum, word_load(&board->commits[0]));
     must_eq(file_u64(ENV_FILE, 8 * env_page()), sum);
 }
 END_TEST
@@ -562,7 +550,7 @@ START_TEST(some_of_them_die)
         sum += *cell(x, p);
     must_eq(*cell(x, 8), sum);
     must_ok(xendQuery());
-    must(sum >= get(&board->commits[0]));
+    must(sum >= word_load(&board->commits[0]));
     env_detach();
 }
 END_TEST
@@ -575,7 +563,7 @@ commit_and_detach(void *arg)
     uint64_t self = (uint64_t) * (const int *)arg;
 
     env_put(cell(x, self), 100 + self);
-    atomic_fetch_add(&board->step, 1);
+    word_add(&board->step, 1);
     proc_await(&board->step, 3, 20);
     env_detach();
 }
@@ -604,8 +592,8 @@ START_TEST(nondurable_environment_opens_after_all_died)
 
     mode = NONDURABLE;
     for (int round = 0; round < 5; round++) {
-        set(&board->commits[0], 0);
-        set(&board->commits[1], 0);
+        word_store(&board->commits[0], 0);
+        word_store(&board->commits[1], 0);
         a = proc_spawn(commit_until_killed, &numbers[0]);
         b = proc_spawn(commit_until_killed, &numbers[1]);
         proc_await(&board->commits[0], 10, 20);
@@ -633,11 +621,11 @@ close_everything(void *arg)
         close(fd);
     must_ok(xbegin());
     *cell(x, 0) = 1;
-    set(&board->step, 1);
+    word_store(&board->step, 1);
     proc_await(&board->step, 2, 20);
     *cell(x, 1) = 1;
     must_rc(xend(), COMMITTED);
-    set(&board->step, 3);
+    word_store(&board->step, 3);
     proc_await(&board->step, 4, 20);
 }
 
@@ -655,12 +643,12 @@ START_TEST(closing_descriptors_is_not_death)
     *cell(x, 0) = 2;
     rc = xend();
     must_rc(rc, ABORTED);
-    set(&board->step, 2);
+    word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);
     must_eq(env_get(cell(x, 0)), 1);
     must_ok(xStats(&s));
     must_eq(s.dead_cleaned, 0);
-    set(&board->step, 4);
+    word_store(&board->step, 4);
     proc_join(child);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 1);

@@ -131,6 +131,25 @@ void proc_await(const _Atomic uint64_t *word, uint64_t value, double limit_s);
 
 void proc_sleep_us(uint64_t us);
 
+/* Words in proc_shared() memory: what was stored before word_store() is seen after. */
+static inline uint64_t
+word_load(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static inline void
+word_store(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+
+static inline void
+word_add(_Atomic uint64_t *word, uint64_t n)
+{
+    atomic_fetch_add_explicit(word, n, memory_order_acq_rel);
+}
+
 /* ---- files ---------------------------------------------------------------------- */
 
 void file_write(const char *path, uint64_t offset, const void *data, size_t n);

@@ -167,13 +167,11 @@ proc_await(const _Atomic uint64_t *word, uint64_t value, double limit_s)
 {
     double end = env_now() + limit_s;
 
-    while (atomic_load_explicit(word, memory_order_acquire) < value) {
+    while (word_load(word) < value) {
         if (env_now() > end) {
             env_fail(__FILE__, __LINE__,
                      "waited %.1f s for %llu, got no further than %llu", limit_s,
-                     (unsigned long long)value,
-                     (unsigned long long)atomic_load_explicit(word,
-                                                              memory_order_relaxed));
+                     (unsigned long long)value, (unsigned long long)word_load(word));
         }
         proc_sleep_us(200);
     }

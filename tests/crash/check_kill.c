@@ -134,7 +134,7 @@ write_until_killed(void *arg)
 
     set_options();
     file = env_attach(DURABLE, N_PAGES);
-    while (atomic_load_explicit(&board->stop, memory_order_acquire) == 0) {
+    while (word_load(&board->stop) == 0) {
         uint64_t number;
         int rc;
 
@@ -143,11 +143,11 @@ write_until_killed(void *arg)
         write_all(file, writer, number);
         rc = xend();
         if (rc == ABORTED) {
-            atomic_fetch_add(&board->aborts[writer], 1);
+            word_add(&board->aborts[writer], 1);
             continue;
         }
         must_rc(rc, COMMITTED);
-        atomic_store_explicit(&board->acknowledged[writer], number, memory_order_release);
+        word_store(&board->acknowledged[writer], number);
         if (number % 400 == 399)
             must_ok(xCheckpoint());
     }
@@ -227,7 +227,7 @@ run_verification(const char *what)
     struct verification v = {.what = what};
 
     for (int w = 0; w < N_WRITERS; w++)
-        v.acknowledged[w] = atomic_load(&board->acknowledged[w]);
+        v.acknowledged[w] = word_load(&board->acknowledged[w]);
     proc_run(verify, &v);
 }
 
@@ -260,8 +260,7 @@ survivors_must_go_on(const bool *alive, struct totals *totals)
     for (int w = 0; w < N_WRITERS; w++) {
         if (!alive[w])
             continue;
-        proc_await(&board->acknowledged[w], atomic_load(&board->acknowledged[w]) + 3,
-                   2.0);
+        proc_await(&board->acknowledged[w], word_load(&board->acknowledged[w]) + 3, 2.0);
         totals->survivals++;
     }
     took = env_now() - start;
@@ -278,9 +277,9 @@ play_round(uint64_t round, uint64_t *rnd, struct totals *totals)
     uint64_t was[N_WRITERS];
     pid_t pid[N_WRITERS];
 
-    atomic_store(&board->stop, 0);
+    word_store(&board->stop, 0);
     for (int w = 0; w < N_WRITERS; w++) {
-        was[w] = atomic_load(&board->acknowledged[w]);
+        was[w] = word_load(&board->acknowledged[w]);
         pid[w] = proc_spawn(write_until_killed, &writers[w]);
     }
     for (int w = 0; w < N_WRITERS; w++)
@@ -305,7 +304,7 @@ play_round(uint64_t round, uint64_t *rnd, struct totals *totals)
         run_verification("* beside survivors");
     }
     /* Every other time those who are left die as well, else they shut down. */
-    atomic_store(&board->stop, round % 2 == 0 ? 0 : 1);
+    word_store(&board->stop, round % 2 == 0 ? 0 : 1);
     for (int w = 0; w < N_WRITERS; w++) {
         if (!alive[w])
             continue;
@@ -321,7 +320,7 @@ play_round(uint64_t round, uint64_t *rnd, struct totals *totals)
                                             : "after the round");
     verify_plain_file();
     for (int w = 0; w < N_WRITERS; w++)
-        atomic_store(&board->acknowledged[w], board->found[w]);
+        word_store(&board->acknowledged[w], board->found[w]);
 }
 
 START_TEST(lose_nothing_that_was_acknowledged)
@@ -338,7 +337,7 @@ START_TEST(lose_nothing_that_was_acknowledged)
         play_round(round, &rnd, &totals);
     for (int w = 0; w < N_WRITERS; w++) {
         n_commits += board->found[w];
-        n_aborts += atomic_load(&board->aborts[w]);
+        n_aborts += word_load(&board->aborts[w]);
     }
     printf("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " recoveries, %" PRIu64
            " commits, %" PRIu64 " aborts, %.1f s\n"

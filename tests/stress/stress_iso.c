@@ -171,8 +171,8 @@ work(void *arg)
     w->rnd = env_seed() + w->number * 1000;
     w->next_value = (uint64_t)(w->number + 1) << 40;
     attach(w);
-    while (atomic_load_explicit(stop, memory_order_acquire) == 0
-           && h->n_txns < h->txns_max && h->n_accesses + OPS_MAX <= h->accesses_max) {
+    while (word_load(stop) == 0 && h->n_txns < h->txns_max
+           && h->n_accesses + OPS_MAX <= h->accesses_max) {
         struct history_txn *txn = &h->txns[h->n_txns];
         uint64_t what = rnd_below(&w->rnd, 500);
 
@@ -340,7 +340,7 @@ START_TEST(histories_are_serializable)
         pid[i] = proc_spawn(work, &workers[i]);
     }
     proc_sleep_us(env_number("XAC_SECONDS", 6) * 1000000);
-    atomic_store_explicit(stop, 1, memory_order_release);
+    word_store(stop, 1);
     for (uint32_t i = 0; i < n; i++)
         proc_join(pid[i]);
     read_last_values(last);
