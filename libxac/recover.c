@@ -214,8 +214,11 @@ visit_block(struct recovery *r, const struct xac_block *blk)
                 rc = note_file(r, blk->lsn, rec);
         }
     }
-    if (!r->applying && !r->is_bad)
+    if (!r->applying && !r->is_bad) {
         r->rep.blocks++;
+        if (blk->durable > r->rep.synced_lsn)
+            r->rep.synced_lsn = blk->durable;
+    }
     return rc;
 }
 
@@ -359,7 +362,8 @@ judge(struct recovery *r)
     r->rep.end_lsn = r->end;
     r->rep.discarded_bytes = r->found.end_lsn - r->end;
     r->rep.discarded_blocks = r->found.blocks;
-    r->rep.synced_lsn = r->master.end_lsn_after;
+    if (r->master.end_lsn_after > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->master.end_lsn_after;
     if (r->found.durable > r->rep.synced_lsn)
         r->rep.synced_lsn = r->found.durable;
     (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);

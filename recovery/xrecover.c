@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xrecover.c -- the tool xrecover(1): recover an environment and say what was done.
+ *
+ * Arguments, gate and words; the work is xac_recover_dir()'s.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "err.h"
+#include "lockfile.h"
+#include "log_format.h"
+#include "recover.h"
+#include "sys.h"
+
+/* Exit codes; documented in xrecover.1. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_ERROR = 1,
+    EXIT_USAGE = 2,
+    EXIT_DAMAGED = 3,
+    EXIT_LIVE = 4,
+    EXIT_NOTENV = 5,
+};
+
+#define PROGRESS_AFTER_NS UINT64_C(2000000000)
+#define PROGRESS_EVERY_NS UINT64_C(100000000)
+
+struct progress {
+    uint64_t started_ns;
+    uint64_t shown_ns; /* 0 if never */
+};
+
+struct arguments {
+    struct xac_recover_options recover;
+    bool json;
+    bool quiet;
+    bool verbose;
+    const char *dir;
+};
+
+static const struct option long_options[] = {
+    {"accept-replaced", no_argument, NULL, 'a'},
+    {"cut", no_argument, NULL, 'c'},
+    {"dry-run", no_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static void
+usage(FILE *to)
+{
+    fputs("usage: xrecover [options] DIR\n"
+          "Recover the libxac environment in directory DIR.\n"
+          "\n"
+          "  -n, --dry-run          look and report, write nothing\n"
+          "  -j, --json             print one JSON object\n"
+          "  -c, --cut              cut a damaged log at the damage; what was committed\n"
+          "                         behind it is lost\n"
+          "  -a, --accept-replaced  redo into files that are missing or were replaced\n"
+          "  -q, --quiet            say nothing unless something is wrong\n"
+          "  -v, --verbose          say more\n"
+          "  -h, --help             this text\n"
+          "  -V, --version          version of libxac\n"
+          "\n"
+          "exit: 0 done, or nothing to do   3 damaged log, refused\n"
+          "      1 error                    4 in use by live processes\n"
+          "      2 wrong usage              5 no environment\n",
+          to);
+}
+
+/* arguments_read -- ret -1 to go on, or the exit code. */
+static int
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+    int c;
+
+    while ((c = getopt_long(argc, argv, "acnhjqvV", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'a':
+            a->recover.accept_replaced = true;
+            break;
+        case 'c':
+            a->recover.cut = true;
+            break;
+        case 'n':
+            a->recover.dry_run = true;
+            break;
+        case 'j':
+            a->json = true;
+            break;
+        case 'q':
+            a->quiet = true;
+            break;
+        case 'v':
+            a->verbose = true;
+            break;
+        case 'h':
+            usage(stdout);
+            return EXIT_DONE;
+        case 'V':
+            printf("xrecover (libxac) %d.%d.%d\n", XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
+                   XAC_VERSION_PATCH);
+            return EXIT_DONE;
+        default:
+            usage(stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc || argv[optind][0] == '\0') {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    a->dir = argv[optind];
+    return -1;
+}
+
+/* ---- Progress --------------------------------------------------------------------- */
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* show_progress -- a line that is written over, once it takes long. */
+static void
+show_progress(void *arg, uint64_t done, uint64_t total)
+{
+    struct progress *p = (struct progress *)arg;
+    uint64_t now = now_ns();
+
+    if (now - p->started_ns < PROGRESS_AFTER_NS || now - p->shown_ns < PROGRESS_EVERY_NS)
+        return;
+    p->shown_ns = now;
+    fprintf(stderr, "\rxrecover: %" PRIu64 " of %" PRIu64 " MiB of log read (%d%%) ",
+            done >> 20, total >> 20, total == 0 ? 100 : (int)(done * 100 / total));
+    fflush(stderr);
+}
+
+static void
+end_progress(const struct progress *p)
+{
+    if (p->shown_ns != 0)
+        fputs("\r\033[K", stderr);
+}
+
+/* ---- The gate --------------------------------------------------------------------- */
+
+/*
+ * gate_open -- a descriptor of the lock file, behind the gate.
+ *
+ * A dry run makes no file, and on a read-only file system goes without the gate.
+ * ret  descriptor, or -1 if there is no lock file to take; *rcp gets 0 or the error.
+ */
+static int
+gate_open(int dirfd, bool dry_run, int *rcp)
+{
+    int fd;
+
+    *rcp = 0;
+    if (!dry_run)
+        fd = xac_lockfile_open(dirfd);
+    else
+        fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0 && dry_run && (errno == EACCES || errno == EROFS))
+        return xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0 && dry_run && errno == ENOENT)
+        return -1;
+    if (fd < 0)
+        *rcp = xac_err(errno, "%s: open", XAC_LOCK_NAME);
+    else if ((*rcp = xac_gate_enter(fd)) != 0)
+        (void)xac_err(*rcp, "%s: lock", XAC_LOCK_NAME);
+    return fd;
+}
+
+/* recover_gated -- recover if nobody is attached. */
+static int
+recover_gated(int dirfd, const struct arguments *a, struct xac_recover_report *rep,
+              struct xac_master_slot *master)
+{
+    struct stat st;
+    int fd;
+    int rc;
+
+    /* Before a lock file is made in some directory that is no environment. */
+    if (fstatat(dirfd, XAC_MASTER_NAME, &st, 0) != 0 && errno == ENOENT)
+        return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+    fd = gate_open(dirfd, a->recover.dry_run, &rc);
+    if (rc == 0 && fd >= 0 && xac_alive_any(fd))
+        rc = xac_err(XAC_ELIVE, "%s", XAC_LOCK_NAME);
+    if (rc == 0)
+        rc = xac_recover_dir(dirfd, &a->recover, rep, master);
+    if (fd >= 0)
+        (void)xac_sys.close(fd); /* leaves the gate */
+    return rc;
+}
+
+static int
+recover_path(const struct arguments *a, struct xac_recover_report *rep,
+             struct xac_master_slot *master)
+{
+    int rc;
+    int fd = xac_sys.openat(AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+    if (fd < 0)
+        return xac_err(errno, "open");
+    rc = recover_gated(fd, a, rep, master);
+    (void)xac_sys.close(fd);
+    return rc;
+}
+
+/* ---- Words ------------------------------------------------------------------------ */
+
+/* plural -- "1 file", "2 files". */
+static const char *
+plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void
+say_found(const struct arguments *a, const struct xac_recover_report *r)
+{
+    if (r->was_clean)
+        printf("%s: was shut down cleanly, nothing to redo\n", a->dir);
+    else
+        printf("%s: found %" PRIu64 " block%s with %" PRIu64 " committed transaction%s, "
+               "%" PRIu64 " bytes of log\n",
+               a->dir, r->blocks, plural(r->blocks), r->transactions,
+               plural(r->transactions), r->end_lsn - r->redo_lsn);
+    if (a->verbose)
+        printf("log: generation %" PRIu32 ", read from LSN %" PRIu64 " to %" PRIu64
+               ", known synced up to %" PRIu64 ", data files %" PRIu64 "\n",
+               r->generation, r->redo_lsn, r->end_lsn, r->synced_lsn, r->datafiles);
+    if (a->verbose || r->discarded_bytes != 0)
+        printf("log ends at LSN %" PRIu64 ": %s\n", r->end_lsn, r->end_reason);
+}
+
+static void
+say_done(const struct arguments *a, const struct xac_recover_report *r)
+{
+    const char *would = a->recover.dry_run ? "would redo" : "redone";
+
+    if (!r->was_clean) {
+        printf("%s: %" PRIu64 " transaction%s, %" PRIu64 " page change%s in %" PRIu64
+               " file%s",
+               would, r->transactions_redone, plural(r->transactions_redone),
+               r->pages_redone, plural(r->pages_redone), r->files, plural(r->files));
+        if (r->last_commit != 0)
+            printf(", last commit %" PRIu64, r->last_commit);
+        putchar('\n');
+    }
+    if (a->verbose && r->pages_skipped != 0)
+        printf("skipped: %" PRIu64 " page changes that the checkpoint had written\n",
+               r->pages_skipped);
+    if (r->discarded_bytes != 0)
+        printf("%s: %" PRIu64 " bytes behind the end of the log, %" PRIu64
+               " whole block%s in them (%s)\n",
+               a->recover.dry_run ? "would discard" : "discarded", r->discarded_bytes,
+               r->discarded_blocks, plural(r->discarded_blocks),
+               r->damaged ? "the log was damaged before them"
+                          : "their sync had not been completed, so nobody was told that "
+                            "they were committed");
+    if (r->damaged)
+        printf("damage: %s, offset %" PRIu64 ": %s; the log %s there\n", r->damage_file,
+               r->damage_offset, r->end_reason,
+               a->recover.dry_run ? "would be cut" : "was cut");
+    if (r->orphans_removed != 0)
+        printf("removed: %" PRIu64 " data file%s of transactions that never committed\n",
+               r->orphans_removed, plural(r->orphans_removed));
+}
+
+static void
+say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc)
+{
+    const char *words = xac_err_text();
+
+    fprintf(stderr, "xrecover: %s: %s\n", a->dir,
+            words[0] != '\0' ? words : xac_strerror(rc));
+    if (rc == XAC_EDAMAGED && r->damaged && strcmp(r->damage_file, XAC_MASTER_NAME) != 0)
+        fprintf(stderr,
+                "xrecover: nothing was written.  %" PRIu64 " transactions lie before the "
+                "damage; %" PRIu64 " whole blocks behind it.\n"
+                "xrecover: copy the directory, then --cut keeps what lies before.\n",
+                r->transactions, r->discarded_blocks);
+    if (rc == XAC_EREPLACED)
+        fputs("xrecover: nothing was written.  --accept-replaced redoes into it all the "
+              "same.\n",
+              stderr);
+}
+
+/* ---- JSON ------------------------------------------------------------------------- */
+
+static void
+json_string(const char *key, const char *value, bool is_last)
+{
+    printf("  \"%s\": \"", key);
+    for (const unsigned char *p = (const unsigned char *)value; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\')
+            printf("\\%c", *p);
+        else if (*p < 0x20)
+            printf("\\u%04x", *p);
+        else
+            putchar(*p);
+    }
+    puts(is_last ? "\"" : "\",");
+}
+
+static void
+json_number(const char *key, uint64_t value)
+{
+    printf("  \"%s\": %" PRIu64 ",\n", key, value);
+}
+
+static void
+json_bool(const char *key, bool value)
+{
+    printf("  \"%s\": %s,\n", key, value ? "true" : "false");
+}
+
+static void
+json_report(const struct arguments *a, const struct xac_recover_report *r, int rc,
+            uint64_t time_ns)
+{
+    puts("{");
+    json_string("directory", a->dir, false);
+    printf("  \"code\": %d,\n", rc);
+    json_string("error", rc == 0 ? "" : xac_err_text(), false);
+    json_bool("dry_run", a->recover.dry_run);
+    json_bool("was_clean", r->was_clean);
+    json_number("generation", r->generation);
+    json_number("redo_lsn_bytes", r->redo_lsn);
+    json_number("end_lsn_bytes", r->end_lsn);
+    json_number("synced_lsn_bytes", r->synced_lsn);
+    json_number("blocks", r->blocks);
+    json_number("transactions", r->transactions);
+    json_number("transactions_redone", r->transactions_redone);
+    json_number("page_changes_redone", r->pages_redone);
+    json_number("page_changes_skipped", r->pages_skipped);
+    json_number("files", r->files);
+    json_number("data_files", r->datafiles);
+    json_number("orphans_removed", r->orphans_removed);
+    json_number("last_commit", r->last_commit);
+    json_number("discarded_bytes", r->discarded_bytes);
+    json_number("discarded_blocks", r->discarded_blocks);
+    json_bool("damaged", r->damaged);
+    json_string("damage_file", r->damage_file, false);
+    json_number("damage_offset_bytes", r->damage_offset);
+    json_number("time_ns", time_ns);
+    json_string("end_reason", r->end_reason, true);
+    puts("}");
+}
+
+static int
+exit_code(int rc)
+{
+    switch (rc) {
+    case 0:
+        return EXIT_DONE;
+    case XAC_EDAMAGED:
+        return EXIT_DAMAGED;
+    case XAC_ELIVE:
+        return EXIT_LIVE;
+    case XAC_ENOTENV:
+        return EXIT_NOTENV;
+    default:
+        return EXIT_ERROR;
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments a = {.json = false};
+    struct xac_recover_report rep = {.was_clean = false};
+    struct xac_master_slot master = {.magic = 0};
+    struct progress progress = {.started_ns = now_ns()};
+    int rc = arguments_read(&a, argc, argv);
+
+    if (rc >= 0)
+        return rc;
+    if (isatty(STDERR_FILENO) && !a.quiet) {
+        a.recover.progress = show_progress;
+        a.recover.progress_arg = &progress;
+    }
+    rc = recover_path(&a, &rep, &master);
+    end_progress(&progress);
+    if (a.json) {
+        json_report(&a, &rep, rc, now_ns() - progress.started_ns);
+    } else if (rc == 0 && !a.quiet) {
+        say_found(&a, &rep);
+        say_done(&a, &rep);
+        if (a.verbose && !a.recover.dry_run)
+            printf("log: generation %" PRIu32 " begins at LSN %" PRIu64 "\n",
+                   master.generation, master.start_lsn);
+    }
+    if (rc != 0)
+        say_failed(&a, &rep, rc);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "xrecover: writing the report failed\n");
+        return EXIT_ERROR;
+    }
+    return exit_code(rc);
+}
