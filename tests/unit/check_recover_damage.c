@@ -468,6 +468,30 @@ START_TEST(page_of_an_unknown_file_is_refused)
 }
 END_TEST
 
+START_TEST(block_that_is_cut_off_needs_no_file)
+{
+    synth_open(&s, 4096, 65536);
+    (void)synth_file(&s, "a", 9);
+    (void)synth_file(&s, "b", 9);
+    (void)synth_file(&s, "c", 9);
+    synth_begin(&s);
+    synth_change(&s, 0, 1);
+    synth_commit(&s);
+    s.file[2].id = 77;
+    synth_begin(&s);
+    synth_change(&s, 1, 1);
+    synth_change(&s, 2, 1);
+    synth_commit(&s);
+    ck_refused(name_of(s.block_lsn[4]), offset_of(s.block_lsn[4]));
+    ck_assert_int_eq(unlinkat(s.dirfd, "b", 0), 0);
+    ck_ok(recover_cutting());
+    ck_assert(synth_same(&s, 0));
+    ck_assert_uint_eq(rep.files, 1);
+    ck_assert_uint_eq(rep.transactions, 1);
+    ck_assert_uint_eq(rep.pages_redone, 1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -498,5 +522,6 @@ main(void)
     tcase_add_test(tc, missing_data_file_is_refused_or_cut);
     tcase_add_test(tc, difference_without_full_image_is_refused);
     tcase_add_test(tc, page_of_an_unknown_file_is_refused);
+    tcase_add_test(tc, block_that_is_cut_off_needs_no_file);
     return recover_main(suite);
 }
