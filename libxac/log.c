@@ -386,7 +386,8 @@ make_room(struct xac_log *log, uint64_t bytes)
             return poisoned_error(error);
         if (xac_log_has_room(log, bytes))
             return 0;
-        if (end > atomic_load_explicit(&sh->prepared, memory_order_acquire))
+        /* relaxed: a guess too. */
+        if (end > atomic_load_explicit(&sh->prepared, memory_order_relaxed))
             rc = xac_log_segment_prepare(log, end);
         if (rc == 0 && end > sh->start_lsn + sh->ring_bytes)
             rc = wait_durable(log, end - sh->ring_bytes);
@@ -412,13 +413,15 @@ void
 xac_log_assert(const struct xac_log *log)
 {
     const struct xac_log_shared *sh = log->sh;
-    /* acquire, in this order: each grows, so what is read later may only be larger than
-       it was, and the comparisons below allow for that. */
+    /* acquire: pairs with flush_held.  In this order: each grows, so what is read later
+       may only be larger than it was, and the comparisons below allow for that. */
     uint64_t before = atomic_load_explicit(&sh->durable, memory_order_acquire);
+    /* acquire: pairs with xac_log_append. */
     uint64_t tail = atomic_load_explicit(&sh->tail, memory_order_acquire);
     uint64_t after = atomic_load_explicit(&sh->durable, memory_order_acquire);
+    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_acquire);
 
     xac_require(sh->start_lsn <= before && before <= tail);
     xac_require(tail <= after + sh->ring_bytes);
-    xac_require(tail <= atomic_load_explicit(&sh->prepared, memory_order_acquire));
+    xac_require(tail <= prepared);
 }

@@ -130,9 +130,9 @@
 #define XAC_LOG_PREFIX  "xac-log."
 #define XAC_DATA_PREFIX "xac-data."
 
-#define XAC_MASTER_MAGIC UINT64_C(0x315453414d434158)  /* "XACMAST1" */
+#define XAC_MASTER_MAGIC  UINT64_C(0x315453414d434158) /* "XACMAST1" */
 #define XAC_SEGMENT_MAGIC UINT64_C(0x314745534c434158) /* "XACLSEG1" */
-#define XAC_BLOCK_MAGIC  UINT32_C(0x4b4c4258)          /* "XBLK" */
+#define XAC_BLOCK_MAGIC   UINT32_C(0x4b4c4258)         /* "XBLK" */
 
 #define XAC_MASTER_SLOT_STRIDE 4096u
 #define XAC_MASTER_CLEAN       1u
@@ -208,7 +208,7 @@ struct xac_record {
     uint32_t length;   /* 4 */
 };
 
-struct xac_xtxn { /* XBEGIN, XCOMMIT, XABORT, XCHECKPT_BEGIN (txn = 0) */
+struct xac_xtxn {        /* XBEGIN, XCOMMIT, XABORT, XCHECKPT_BEGIN (txn = 0) */
     struct xac_record r; /* 00 */
     uint64_t txn;        /* 08 */
 };
