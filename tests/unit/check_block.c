@@ -519,6 +519,28 @@ START_TEST(check_refuses_data_that_leave_the_record)
 }
 END_TEST
 
+/* A record that is longer than its contents by a word of zeros, else in order. */
+START_TEST(check_refuses_needless_padding)
+{
+    struct xac_builder b;
+    struct xac_xfile *rec;
+
+    for (size_t cut = 0; cut < 16; cut++) {
+        const struct xac_xfile file = {.file = 3};
+
+        memset(block_buf, 0xff, sizeof block_buf);
+        xac_builder_init(&b, block_buf, sizeof block_buf);
+        ck_assert(xac_put_file(&b, &file, "0123456789abcdef"));
+        rec = (struct xac_xfile *)(blk + 1);
+        memset((char *)(rec + 1) + 16 - cut, 0, cut);
+        rec->path_len = (uint32_t)(16 - cut);
+        ck_assert_int_eq(xac_block_close(&b, id, XAC_CHECKSUM_XXH3), 0);
+        xac_block_seal(blk, LSN, 0, 0);
+        ck_assert_int_eq(valid(), cut < 8);
+    }
+}
+END_TEST
+
 START_TEST(check_refuses_tables_that_leave_the_record)
 {
     ck_assert(!poke(XAC_XFILE, 8, 4, 0));  /* file */
@@ -686,6 +708,7 @@ block_suite(void)
     tcase_add_loop_test(tc, check_allows_padding_of_zeros_only, 0, 3);
     tcase_add_test(tc, check_refuses_senseless_records);
     tcase_add_test(tc, check_refuses_data_that_leave_the_record);
+    tcase_add_test(tc, check_refuses_needless_padding);
     tcase_add_test(tc, check_refuses_tables_that_leave_the_record);
     tcase_add_test(tc, check_survives_random_records);
     tcase_add_loop_test(tc, close_needs_room_for_the_digest, 0, 3);
