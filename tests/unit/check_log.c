@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_log.c -- unit tests of libxac/log.c and log_segment.c: one process, and failures.
+ *
+ * GOAL    what was acknowledged is on disk, in log order; after a failed write or sync
+ *         nothing is acknowledged; a full disk only waits.
+ * METHOD  log_world.h; the files of the log are read back.  check_log_many.c has the
+ *         tests with several processes.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "digest.h"
+#include "log_segment.h"
+#include "log_world.h"
+
+/* ---- tests: one process ----------------------------------------------------------- */
+
+START_TEST(append_and_flush_come_back)
+{
+    uint64_t rng = world_seed;
+    uint64_t start = _i == 0 ? XAC_LSN_FIRST : 5 * SEGMENT_BYTES + 4096 * (uint64_t)_i;
+
+    plan.short_writes = _i == 2;
+    plan.interrupts = _i == 2;
+    must(world_create(SEGMENT_BYTES >> _i, start) == 0);
+    for (uint64_t i = 1; i <= 2000; i++)
+        must(world_commit(&the_log, (int)world_rnd(&rng, 8), i, &rng) == 0);
+    must(world_expect() == 2000);
+    must(world_get(w->log.tail) > start + 10 * SEGMENT_BYTES);
+    must(world_count_files(XAC_LOG_NEW_NAME) == 0);
+    xac_log_detach(&the_log);
+}
+END_TEST
+
+/* Nobody waits: rings of blocks go to disk because they are full; larger than a segment,
+   so that one flush touches several. */
+START_TEST(make_room_flushes_a_full_ring)
+{
+    uint64_t rng = world_seed;
+    uint64_t syncs;
+
+    must(world_create(4 * SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    for (uint64_t i = 1; i <= 3000; i++) {
+        struct xac_block *blk = (struct xac_block *)(void *)w->desc[0].block;
+
+        world_block(blk, 0, i, &rng, RECORD_MAX);
+        must(xac_log_make_room(&the_log, blk->length) == 0);
+        must(world_publish(&the_log, 0) != 0);
+        xac_log_assert(&the_log);
+    }
+    must(xac_log_wait_durable(&the_log, world_get(w->log.tail)) == 0);
+    must(world_expect() == 3000);
+    syncs = world_get(w->log.n_syncs);
+    must(syncs < 3000 / 5);
+    must(plan.n[CALL_FDATASYNC] == syncs);
+}
+END_TEST
+
+START_TEST(append_twice_is_append_once)
+{
+    struct xac_block *blk = (struct xac_block *)(void *)w->desc[0].block;
+    uint64_t rng = world_seed;
+    uint64_t end;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    world_block(blk, 0, 1, &rng, 2000);
+    end = world_publish(&the_log, 0);
+    must(end != 0);
+    must(world_commit(&the_log, 1, 1, &rng) == 0);
+    blk->records_check++;
+    xac_log_append(&the_log, blk);
+    must(world_get(w->log.tail) > end);
+    must(world_commit(&the_log, 1, 2, &rng) == 0);
+    must(world_expect() == 3);
+}
+END_TEST
+
+START_TEST(create_continues_in_existing_segments)
+{
+    uint64_t rng = world_seed;
+    uint64_t start;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    for (uint64_t i = 1; i <= 300; i++)
+        must(world_commit(&the_log, 0, i, &rng) == 0);
+    start = (world_get(w->log.tail) + 4095) & ~UINT64_C(4095);
+    xac_log_detach(&the_log);
+    plan.n[CALL_RENAME] = 0;
+    must(world_create(SEGMENT_BYTES, start) == 0);
+    must(plan.n[CALL_RENAME] == 0);
+    w->commit = 0;
+    for (uint64_t i = 1; i <= 300; i++)
+        must(world_commit(&the_log, 0, i, &rng) == 0);
+    must(world_expect() == 300);
+}
+END_TEST
+
+START_TEST(create_refuses_what_is_in_the_way)
+{
+    static const struct {
+        size_t offset;
+        uint8_t value;
+        bool reseal;
+        int error;
+    } cases[] = {{0, 'Y', true, XAC_EDAMAGED},  {8, 2, true, XAC_EVERSION},
+                 {12, 1, true, XAC_EPAGESIZE},  {16, 'X', true, XAC_EFOREIGN},
+                 {31, 'X', true, XAC_EFOREIGN}, {32, 2, true, XAC_EDAMAGED},
+                 {42, 2, true, XAC_EDAMAGED},   {48, 1, true, XAC_EDAMAGED},
+                 {503, 1, true, XAC_EDAMAGED},  {100, 1, false, XAC_EDAMAGED},
+                 {504, 1, false, XAC_EDAMAGED}};
+    char name[XAC_LOG_NAME_MAX];
+    struct xac_segment_header good;
+    int fd;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    xac_log_segment_name(name, 1);
+    must(strcmp(name, "xac-log.00000001") == 0);
+    fd = openat(dir_fd, name, O_RDWR);
+    must(pread(fd, &good, sizeof good, 0) == sizeof good);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct xac_segment_header head = good;
+
+        ((uint8_t *)&head)[cases[i].offset] = cases[i].value;
+        if (cases[i].reseal)
+            head.checksum =
+                xac_xxh64(&head, offsetof(struct xac_segment_header, checksum));
+        must(pwrite(fd, &head, sizeof head, 0) == sizeof head);
+        ck_assert_int_eq(world_create(SEGMENT_BYTES, XAC_LSN_FIRST), cases[i].error);
+    }
+    must(pwrite(fd, &good, sizeof good, 0) == sizeof good);
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    must(ftruncate(fd, (off_t)(XAC_SEGMENT_HEADER + SEGMENT_BYTES - 1)) == 0);
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == XAC_EDAMAGED);
+    (void)close(fd);
+}
+END_TEST
+
+START_TEST(segment_is_zero_filled_and_allocated)
+{
+    uint8_t *bytes;
+    struct stat st;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    bytes = world_read(XAC_LSN_FIRST);
+    for (uint64_t i = 0; i < SEGMENT_BYTES; i++)
+        must(bytes[i] == 0);
+    free(bytes);
+    must(fstatat(dir_fd, "xac-log.00000001", &st, 0) == 0);
+    must((uint64_t)st.st_size == XAC_SEGMENT_HEADER + SEGMENT_BYTES);
+    must((uint64_t)st.st_blocks * 512 >= (uint64_t)st.st_size);
+}
+END_TEST
+
+START_TEST(flusher_prepares_segments_ahead)
+{
+    uint64_t rng = world_seed;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        uint64_t durable;
+        uint64_t prepared;
+
+        must(world_commit(&the_log, 0, i, &rng) == 0);
+        durable = world_get(w->log.durable);
+        prepared = world_get(w->log.prepared);
+        must(prepared >= durable + SEGMENT_BYTES / 2);
+        must(prepared < durable + 3 * SEGMENT_BYTES);
+    }
+}
+END_TEST
+
+/* ---- tests: failures -------------------------------------------------------------- */
+
+/* The i-th write or sync of the log fails once, for a moment. */
+START_TEST(failed_flush_poisons_for_ever)
+{
+    uint64_t rng = world_seed;
+    uint64_t after = (uint64_t)_i / 2 * 7;
+    uint64_t durable;
+    uint64_t acked;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    world_plan_failure(_i % 2 == 0 ? CALL_PWRITE : CALL_FDATASYNC, XAC_LOG_PREFIX, after,
+                       1, _i % 3 == 0 ? ENOSPC : EIO);
+    for (uint64_t i = 1; world_get(w->refused) == 0; i++)
+        (void)world_commit(&the_log, 0, i, &rng);
+    durable = world_get(w->log.durable);
+    acked = world_get(w->acked);
+    /* A flush may take several writes, at the end of ring and segment. */
+    must(acked <= after && (acked > 0 || after == 0));
+    must(world_get(w->log.poisoned) == plan.error);
+    must(xac_log_wait_durable(&the_log, durable) == 0);
+    must(xac_log_wait_durable(&the_log, durable + 8) == XAC_EPOISONED);
+    must(xac_log_make_room(&the_log, 8) == XAC_EPOISONED);
+    for (uint64_t i = 1; i < 10; i++)
+        must(world_commit(&the_log, 1, i, &rng) == XAC_EPOISONED);
+    must(world_get(w->log.durable) == durable);
+    must(world_get(plan.n[plan.fail]) == plan.after + 1);
+    must(world_expect() == acked);
+}
+END_TEST
+
+/* Every call in making a segment fails in turn: no segment, no remains, no poison; once
+   it does not fail any more, there is a segment. */
+START_TEST(failed_prepare_is_reported_and_passes)
+{
+    static const enum call calls[] = {CALL_OPEN,  CALL_FALLOCATE, CALL_PWRITE,
+                                      CALL_FSYNC, CALL_RENAME,    CALL_CLOSE,
+                                      CALL_UNLINK};
+    uint64_t rng = world_seed;
+    uint64_t n = 0;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+        world_plan_failure(calls[c], XAC_LOG_NEW_NAME, 0, UINT64_MAX, ENOSPC);
+        do
+            n++;
+        while (world_commit(&the_log, 0, n, &rng) == 0);
+        must(world_get(w->log.poisoned) == 0);
+        must(world_get(w->refused) == 0);
+        for (int i = 0; i < 5; i++)
+            must(xac_log_make_room(&the_log, SEGMENT_BYTES / 4) == ENOSPC);
+        if (calls[c] != CALL_UNLINK)
+            must(world_count_files(XAC_LOG_NEW_NAME) == 0);
+        plan.fail = CALL_NONE;
+        must(xac_log_make_room(&the_log, SEGMENT_BYTES / 4) == 0);
+        must(world_count_files(XAC_LOG_NEW_NAME) == 0);
+    }
+    world_plan_failure(CALL_FSYNC, ".", 0, UINT64_MAX, ENOSPC);
+    do
+        n++;
+    while (world_commit(&the_log, 0, n, &rng) == 0);
+    must((uint64_t)world_count_files(XAC_LOG_PREFIX)
+         == world_get(w->log.prepared) / SEGMENT_BYTES);
+    plan.fail = CALL_NONE;
+    for (int i = 0; i < 100; i++)
+        must(world_commit(&the_log, 0, ++n, &rng) == 0);
+    must(world_expect() == world_get(w->acked));
+}
+END_TEST
+
+/* On a full disk the flusher tries once to make a segment ahead, not at each commit. */
+START_TEST(failed_prepare_ahead_is_not_repeated)
+{
+    uint64_t rng = world_seed;
+    uint64_t n = 0;
+    uint64_t tries = 0;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    world_plan_failure(CALL_OPEN, XAC_LOG_NEW_NAME, 0, UINT64_MAX, ENOSPC);
+    while (world_commit(&the_log, 0, ++n, &rng) == 0)
+        tries = world_get(plan.n[CALL_OPEN]) - plan.after;
+    must(n > 20);
+    must(tries == 1);
+}
+END_TEST
+
+/* Descriptors that are used are all below the limit, and there is no gap. */
+START_TEST(flush_does_without_a_free_descriptor)
+{
+    struct rlimit saved;
+    struct rlimit none;
+    uint64_t rng = world_seed;
+    uint64_t n = 0;
+    int fd;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    must(xac_log_segment_prepare(&the_log, 20 * SEGMENT_BYTES) == 0);
+    fd = dup(dir_fd);
+    must(fd >= 0);
+    (void)close(fd);
+    must(getrlimit(RLIMIT_NOFILE, &saved) == 0);
+    none = saved;
+    none.rlim_cur = (rlim_t)fd;
+    must(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    must(dup(dir_fd) < 0);
+    while (world_get(w->log.tail) < 10 * SEGMENT_BYTES)
+        must(world_commit(&the_log, 0, ++n, &rng) == 0);
+    must(setrlimit(RLIMIT_NOFILE, &saved) == 0);
+    must(world_expect() == n);
+}
+END_TEST
+
+static Suite *
+log_suite(void)
+{
+    Suite *s = suite_create("log");
+    TCase *one = tcase_create("one process");
+    TCase *fail = tcase_create("failures");
+
+    tcase_add_checked_fixture(one, world_setup, world_teardown);
+    tcase_set_timeout(one, 60);
+    tcase_add_loop_test(one, append_and_flush_come_back, 0, 3);
+    tcase_add_test(one, make_room_flushes_a_full_ring);
+    tcase_add_test(one, append_twice_is_append_once);
+    tcase_add_test(one, create_continues_in_existing_segments);
+    tcase_add_test(one, create_refuses_what_is_in_the_way);
+    tcase_add_test(one, segment_is_zero_filled_and_allocated);
+    tcase_add_test(one, flusher_prepares_segments_ahead);
+    suite_add_tcase(s, one);
+
+    tcase_add_checked_fixture(fail, world_setup, world_teardown);
+    tcase_set_timeout(fail, 60);
+    tcase_add_loop_test(fail, failed_flush_poisons_for_ever, 0, 12);
+    tcase_add_test(fail, failed_prepare_is_reported_and_passes);
+    tcase_add_test(fail, failed_prepare_ahead_is_not_repeated);
+    tcase_add_test(fail, flush_does_without_a_free_descriptor);
+    suite_add_tcase(s, fail);
+
+    return s;
+}
+
+int
+main(void)
+{
+    return world_main(log_suite());
+}
