@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include <openssl/evp.h>
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <xac.h>
