@@ -167,7 +167,7 @@ parse_option(struct bench_insert_options *o, int code, char *arg)
     case OPT_CACHE:
         return parse_number("cache", arg, 1 << 20, 1024 * giga, &o->cache_bytes);
     case OPT_BLOCK:
-        return parse_number("block", arg, 2048, 65536, &o->block_bytes);
+        return parse_number("block", arg, 4096, 65536, &o->block_bytes);
     case OPT_CHECKPOINT:
         return parse_number("checkpoint", arg, 0, 1024 * giga, &o->checkpoint_bytes);
     case OPT_SYNC_BYTES:

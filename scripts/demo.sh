@@ -55,7 +55,7 @@ say "packages"
 
 say "build in $build"
 "$source_dir/scripts/build.sh" "$build"
-PATH=$build/bench:$build/examples:$build/recovery:$PATH
+PATH=$build:$build/bench:$build/examples:$PATH
 work=$(mktemp -d "$build/run.XXXXXX")
 cd "$work"
 
