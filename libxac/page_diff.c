@@ -111,7 +111,7 @@ xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page, const uint8_t 
              const uint8_t *to, size_t page_size)
 {
     struct xac_xdata *rec = (struct xac_xdata *)(b->buf + b->used);
-    const struct xac_range *range = (const struct xac_range *)(rec + 1);
+    struct xac_range *range = (struct xac_range *)(rec + 1);
     size_t room = (b->size - b->used) & ~(size_t)7;
     size_t size;
     uint8_t *at;

@@ -23,7 +23,8 @@
 
 #include "digest.h"
 #include "log_segment.h"
-#include "log_world.h"
+
+#include "../common/log_world.h"
 
 /* ---- tests: one process ----------------------------------------------------------- */
 

@@ -23,7 +23,8 @@
 #include <xac.h>
 
 #include "log_segment.h"
-#include "log_world.h"
+
+#include "../common/log_world.h"
 
 /* work -- commit until `rounds` are done, an error, or told to stop; 0 rounds: no end. */
 static int
