@@ -360,7 +360,14 @@ enum xac_option {
     XAC_OPT_LOG_SEGMENT_BYTES = 3,
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */
-    XAC_OPT_LOG_BUFFER_BYTES = 4
+    XAC_OPT_LOG_BUFFER_BYTES = 4,
+    /* 1: while this process is the environment's only participant, its segments stay
+       readable from one transaction to the next, which saves the trap of every first
+       read.  The price: a load outside a transaction is not noticed then (a store still
+       stops the program), and a transaction that is running when another process joins
+       aborts once (XAC_CONFLICT_REVOKED).  0: every load outside a transaction stops
+       the program.  Any time outside a transaction; concerns this process.  Default 0. */
+    XAC_OPT_STAY_MAPPED = 5
 };
 
 /* Checksums of log blocks. */
@@ -370,7 +377,7 @@ enum xac_checksum {
     XAC_CHECKSUM_SHA1 = 2
 };
 
-/* ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it). */
+/* ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it); XAC_EINTXN.  */
 XAC_API int xac_set_option(int option, uint64_t value);
 
 /* ---- Thesis names ----------------------------------------------------------------- */

@@ -592,10 +592,16 @@ is_power_of_two_within(uint64_t v, uint64_t least, uint64_t most)
 }
 
 /* set_now -- an option that may change while the environment is open. */
-static void
+static int
 set_now(int option, uint64_t value)
 {
-    if (option == XAC_OPT_CHECKSUM) {
+    if (option == XAC_OPT_STAY_MAPPED) {
+        if (env != NULL && is_mine())
+            return xac_err(XAC_EINTXN, "xSetOption: option %d", option);
+        options.stay_mapped = (uint32_t)value;
+        if (env != NULL)
+            env->options.stay_mapped = (uint32_t)value;
+    } else if (option == XAC_OPT_CHECKSUM) {
         options.checksum = (uint32_t)value;
         if (env != NULL && env->ctl != NULL)
             atomic_store_explicit(&env->ctl->checksum, (uint32_t)value,
@@ -606,6 +612,7 @@ set_now(int option, uint64_t value)
             atomic_store_explicit(&env->ctl->checkpoint_bytes, value,
                                   memory_order_relaxed);
     }
+    return 0;
 }
 
 int
@@ -620,6 +627,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_CHECKPOINT_BYTES:
         is_valid = true;
         break;
+    case XAC_OPT_STAY_MAPPED:
+        is_valid = value <= 1;
+        break;
     case XAC_OPT_LOG_SEGMENT_BYTES:
     case XAC_OPT_LOG_BUFFER_BYTES:
         is_valid = is_power_of_two_within(value, MIB / 16, 1024 * MIB);
@@ -630,10 +640,8 @@ xac_set_option(int option, uint64_t value)
     if (!is_valid)
         return xac_err(EINVAL, "xSetOption: option %d, value %llu", option,
                        (unsigned long long)value);
-    if (option == XAC_OPT_CHECKSUM || option == XAC_OPT_CHECKPOINT_BYTES) {
-        set_now(option, value);
-        return 0;
-    }
+    if (option != XAC_OPT_LOG_SEGMENT_BYTES && option != XAC_OPT_LOG_BUFFER_BYTES)
+        return set_now(option, value);
     if (env != NULL)
         return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
     if (option == XAC_OPT_LOG_SEGMENT_BYTES)

@@ -140,7 +140,7 @@ kind_of(uint32_t mine, uint32_t theirs)
  * Fails nobody: all are looked at before any is failed.
  */
 XAC_SIGSAFE static struct others
-look(struct xac_env *env, const struct xac_ctx *ctx, uint64_t head, uint32_t mode)
+look(struct xac_env *env, struct xac_ctx *ctx, uint64_t head, uint32_t mode)
 {
     struct others o = {.has_committing = false};
 
@@ -159,9 +159,12 @@ look(struct xac_env *env, const struct xac_ctx *ctx, uint64_t head, uint32_t mod
             o.committing_slot = e->slot;
             o.committing_word = word;
         } else if (xac_txn_state(word) == XAC_TXN_PENDING) {
-            if (env->policy->decide(ctx->txn, t) == XAC_FAIL_OTHER
-                || !is_alive(env, xac_txn_participant(word)))
+            if (env->policy->decide(ctx->txn, t) == XAC_FAIL_OTHER)
                 continue;
+            if (!is_alive(env, xac_txn_participant(word))) {
+                ctx->saw_dead = true; /* to be cleaned up after when we end */
+                continue;
+            }
             o.self_loses = true;
             o.winner = xac_txn_participant(word);
             o.kind = kind_of(mode, theirs);

@@ -61,9 +61,8 @@ struct xac_control {
 
     xac_shared _Atomic uint64_t next_age;      /* next transaction's age              */
     xac_shared _Atomic uint64_t next_datafile; /* next data file's serial             */
-    /* Participant + 1 that is alone and need not record its reads; 0: nobody.  See
-       solo.h. */
-    xac_shared _Atomic uint32_t solo;
+    /* Who is alone and need not record its reads, see solo.h. */
+    xac_shared _Atomic uint64_t solo;
     /* 1 once the last participant has closed the region: come again. */
     xac_shared _Atomic uint32_t closed;
 

@@ -26,6 +26,7 @@ struct xac_env_options {
     uint64_t segment_bytes;
     uint64_t ring_bytes;
     uint32_t checksum;
+    uint32_t stay_mapped;
 };
 
 struct xac_env {

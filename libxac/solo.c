@@ -9,11 +9,28 @@
 #include "clean.h"
 #include "env.h"
 
-bool
-xac_solo_is_mine(const struct xac_env *env)
+/* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
+#define WHO_BITS 32
+#define WHO_MASK ((UINT64_C(1) << WHO_BITS) - 1)
+
+uint64_t
+xac_solo_epoch(const struct xac_env *env)
 {
     /* Relaxed: the fences of xac_chain_enter and xac_solo_revoke order it. */
-    return atomic_load_explicit(&env->ctl->solo, memory_order_relaxed) == env->self + 1;
+    uint64_t solo = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+
+    return (solo & WHO_MASK) == env->self + 1 ? (solo >> WHO_BITS) + 1 : 0;
+}
+
+/* set_solo -- somebody, or nobody (0), is alone; gate held. */
+static void
+set_solo(struct xac_env *env, uint64_t who)
+{
+    uint64_t old = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+
+    /* Relaxed: see xac_solo_epoch. */
+    atomic_store_explicit(&env->ctl->solo, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
+                          memory_order_relaxed);
 }
 
 /* revoke_slot -- one transaction that may have read anything. */
@@ -36,7 +53,7 @@ xac_solo_revoke(struct xac_env *env)
 {
     uint64_t n;
 
-    atomic_store_explicit(&env->ctl->solo, 0, memory_order_relaxed);
+    set_solo(env, 0);
     /* Pairs with the fence in xac_chain_enter; see solo.h. */
     atomic_thread_fence(memory_order_seq_cst);
     n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire); /* pairs with
@@ -61,6 +78,5 @@ xac_solo_offer(struct xac_env *env, bool we_leave)
         who = i;
     }
     if (found == 1)
-        /* Relaxed: who reads it owns nothing that others could touch. */
-        atomic_store_explicit(&env->ctl->solo, who + 1, memory_order_relaxed);
+        set_solo(env, who + 1);
 }

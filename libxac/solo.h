@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * solo.h -- a participant that is alone need not trap and record its reads.
+ * solo.h -- a participant that is alone need not trap and record its reads, if the
+ * program has asked for that (XAC_OPT_STAY_MAPPED).
  *
  * While `solo` names a participant, its transactions run with reads unknown, and its
  * views stay readable from one transaction to the next.  A newcomer revokes that before
@@ -14,13 +15,17 @@
 #define XAC_SOLO_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "annot.h"
 
 struct xac_env;
 
-/* xac_solo_is_mine -- is this process alone? */
-bool xac_solo_is_mine(const struct xac_env *env);
+/*
+ * xac_solo_epoch -- nonzero if this process is alone; another number each time it has
+ * become so, for what it knew before somebody came and went is out of date.
+ */
+uint64_t xac_solo_epoch(const struct xac_env *env);
 
 /* xac_solo_revoke -- nobody is alone any more.  Gate held, we have joined. */
 void xac_solo_revoke(struct xac_env *env);

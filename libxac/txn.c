@@ -7,7 +7,6 @@
 #include "txn.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint.h"
@@ -66,10 +65,6 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 {
-    if (ctx->scratch == NULL)
-        ctx->scratch = (uint8_t *)malloc(env->page_size);
-    if (ctx->scratch == NULL)
-        return ENOMEM;
     ctx->slot = xac_txn_claim(env, env->self);
     if (ctx->slot == UINT64_MAX)
         return xac_err(ENOMEM, "no room for a transaction in the control region");
@@ -88,7 +83,6 @@ xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
     ctx->txn = NULL;
     if (ctx->blocks != NULL)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
-    free(ctx->scratch);
     memset(ctx, 0, sizeof *ctx);
 }
 
@@ -274,8 +268,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->is_solo = xac_solo_is_mine(env);
-    atomic_store_explicit(&txn->reads_unknown, ctx->is_solo && !is_query,
+    ctx->solo_epoch = env->options.stay_mapped != 0 ? xac_solo_epoch(env) : 0;
+    atomic_store_explicit(&txn->reads_unknown, ctx->solo_epoch != 0 && !is_query,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
     /* Release: pairs with the acquire of who scans the slots. */
@@ -286,8 +280,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_chain_enter(env, txn);
     /* The fence in xac_chain_enter lies between storing reads_unknown and looking
        again; it pairs with the one in xac_solo_revoke. */
-    if (ctx->is_solo && !xac_solo_is_mine(env)) {
-        ctx->is_solo = false;
+    if (ctx->solo_epoch != 0 && xac_solo_epoch(env) != ctx->solo_epoch) {
+        ctx->solo_epoch = 0;
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }
     rc = xac_view_begin_all(env, ctx);
@@ -372,7 +366,8 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         note_conflict(env, ctx);
         count_abort(env, ctx->conflict.kind);
         xac_txn_finish(env, ctx, false);
-        ctx->txn->is_retry = 1;
+        /* Who gives up by himself has not lost, and need not grow older. */
+        ctx->txn->is_retry = ctx->conflict.kind != XAC_CONFLICT_USER;
         if (xac_env_poisoned(env) != 0)
             rc = XAC_EPOISONED;
     } else {

@@ -151,17 +151,17 @@ struct xac_ctx {
     /* Thread of the open transaction, or of whoever keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
-    int depth;          /* nesting of transactions and queries                     */
-    int query_depth;    /* nesting of the queries among them, innermost            */
-    int orphan_depth;   /* ends still owed for a transaction left in the parent    */
-    bool is_query;      /* the outermost is a query                                */
-    bool is_solo;       /* reads are not recorded                                  */
-    int error;          /* why it must abort: errno value, 0 none                  */
-    bool saw_dead;      /* met a dead participant: clean up at the end             */
-    uint64_t n_entries; /* mirror of txn->n_entries                                */
+    int depth;           /* nesting of transactions and queries                     */
+    int query_depth;     /* nesting of the queries among them, innermost            */
+    int orphan_depth;    /* ends still owed for a transaction left in the parent    */
+    bool is_query;       /* the outermost is a query                                */
+    uint64_t solo_epoch; /* reads are not recorded: see solo.h; 0 they are          */
+    int error;           /* why it must abort: errno value, 0 none                  */
+    bool saw_dead;       /* met a dead participant: clean up at the end             */
+    uint64_t n_entries;  /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
-    uint8_t *scratch; /* one page                                                */
+
     struct xac_conflict conflict; /* of the transaction that ended last                */
 };
 

@@ -242,27 +242,18 @@ new_datafile(struct xac_env *env)
 /* ---- Steps a and b: what changed --------------------------------------------------- */
 
 /*
- * old_version -- the page as the transaction saw it first.
- *
- * ret  pointer into the version store, or to scratch with the file's bytes; NULL with
- *      errno.
+ * old_version -- the page as the transaction saw it first, in the version store or in
+ * its file; NULL with errno.
  */
 static const uint8_t *
-old_version(struct xac_env *env, struct xac_ctx *ctx, const struct xac_entry *e)
+old_version(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_entry *e)
 {
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     uint64_t commit;
     uint64_t frame = xac_version_find(env, page_of(env, e), parent, &commit);
-    int rc;
 
-    if (frame != 0)
-        return xac_version_bytes(env, frame);
-    rc = xac_view_read_base(env, page_id_of(env, e), ctx->scratch);
-    if (rc != 0) {
-        errno = rc;
-        return NULL;
-    }
-    return ctx->scratch;
+    return frame != 0 ? xac_version_bytes(env, frame)
+                      : xac_view_file_bytes(env, page_id_of(env, e));
 }
 
 /* needs_full -- has no full image of the page been logged since the last checkpoint? */

@@ -235,7 +235,7 @@ hide_versions(struct xac_env *env, struct xac_view *v)
 
 /* enter_solo -- make the whole view readable, if few versions stand against it. */
 static int
-enter_solo(struct xac_env *env, struct xac_view *v)
+enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
 {
     uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
     uint64_t commit = xac_chain_commit(env);
@@ -250,6 +250,7 @@ enter_solo(struct xac_env *env, struct xac_view *v)
     if (rc == 0)
         rc = hide_versions(env, v);
     v->is_solo = rc == 0;
+    v->solo_epoch = epoch;
     return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
 }
 
@@ -272,10 +273,10 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
-        if (v->is_solo && !ctx->is_solo)
+        if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
             rc = leave_solo(v);
-        else if (!v->is_solo && ctx->is_solo)
-            rc = enter_solo(env, v);
+        else if (!v->is_solo && ctx->solo_epoch != 0)
+            rc = enter_solo(env, v, ctx->solo_epoch);
         else if (v->is_solo && v->n_copies > COPIES_MAX
                  && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed)
                         == 0)
@@ -352,15 +353,13 @@ xac_view_working_copy(const struct xac_env *env, uint64_t page_id)
     return v->base + xac_page_no(page_id) * v->page_size;
 }
 
-int
-xac_view_read_base(struct xac_env *env, uint64_t page_id, uint8_t *out)
+const uint8_t *
+xac_view_file_bytes(const struct xac_env *env, uint64_t page_id)
 {
-    struct xac_view *v = view_of_file(env, xac_page_file(page_id));
-    size_t got;
+    const struct xac_view *v = view_of_file(env, xac_page_file(page_id));
 
-    xac_assert(v != NULL);
-    return xac_read_full(v->fd, out, env->page_size,
-                         xac_page_no(page_id) << env->page_shift, &got);
+    xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
+    return v->file_bytes + (xac_page_no(page_id) << env->page_shift);
 }
 
 void

@@ -64,15 +64,17 @@ struct xac_view {
     struct xac_env *env;
     const struct xac_engine *ops;
     size_t page_size;
-    uint8_t *base; /* where the segment starts                            */
-    size_t length; /* bytes                                               */
+    uint8_t *base;             /* where the segment starts                            */
+    const uint8_t *file_bytes; /* the file itself, mapped shared, for reading         */
+    size_t length;             /* bytes                                               */
     uint64_t n_pages;
     uint32_t file;              /* id (registry.h)                                     */
     int fd;                     /* of the file, read and write                         */
     char *name;                 /* as given to xMmap                                   */
     char *path;                 /* as registered                                       */
     struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_solo;               /* readable as a whole, see above                      */
+    bool is_solo;               /* readable as a whole, see above ...                  */
+    uint64_t solo_epoch;        /* ... since the process became alone for that time    */
     uint64_t solo_retry;        /* commit number at which to try that again            */
     uint64_t n_copies;          /* pages with a private copy, about                    */
     uint64_t low, high;         /* pages touched by the running transaction lie in
@@ -113,8 +115,8 @@ uint8_t *xac_view_working_copy(const struct xac_env *env, uint64_t page_id);
 void xac_view_describe(const struct xac_env *env, uint64_t page_id,
                        struct xac_conflict *out);
 
-/* xac_view_read_base -- contents of a page in its file; ret 0 or errno. */
-int xac_view_read_base(struct xac_env *env, uint64_t page_id, uint8_t *out);
+/* xac_view_file_bytes -- contents of a page in its file. */
+const uint8_t *xac_view_file_bytes(const struct xac_env *env, uint64_t page_id);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);

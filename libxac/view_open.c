@@ -43,11 +43,16 @@ static int
 open_file(const char *name, int *fdp, struct stat *st, bool *is_newp)
 {
     int rc = 0;
-    int fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0);
+    int fd;
 
-    *is_newp = fd < 0 && errno == ENOENT;
-    if (*is_newp)
+    do { /* somebody may create or remove it between the two */
+        *is_newp = false;
+        fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0);
+        if (fd >= 0 || errno != ENOENT)
+            break;
+        *is_newp = true;
         fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+    } while (fd < 0 && errno == EEXIST);
     if (fd < 0)
         return xac_err(errno, "%s", name);
     if (xac_sys.fstat(fd, st) != 0)
@@ -116,6 +121,10 @@ map_view(struct xac_view *v)
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->base = (uint8_t *)p;
+    p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd, 0);
+    if (p == MAP_FAILED)
+        return xac_err(errno, "mapping %s", v->name);
+    v->file_bytes = (const uint8_t *)p;
     p = xac_sys.mmap(NULL, v->n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
@@ -167,14 +176,18 @@ xac_view_open(struct xac_env *env, const char *name, size_t length,
     rc = v->path == NULL ? xac_err(errno, "%s", name)
                          : xac_registry_check(env, v->path, &st);
     if (rc == 0)
-        rc = grow_file(env, v, &st, is_new);
-    if (rc == 0)
-        rc = xac_registry_file(env, v->path, &st, length, &v->file);
-    if (rc == 0)
         rc = map_view(v);
     if (rc == 0)
+        rc = grow_file(env, v, &st, is_new);
+    if (rc == 0)
         rc = v->ops->attach(v);
+    if (rc == 0)
+        rc = xac_registry_file(env, v->path, &st, length, &v->file);
+    if (rc != 0 && (uint64_t)st.st_size < length)
+        (void)xac_sys.ftruncate(v->fd, st.st_size);
 out:
+    if (rc != 0 && is_new)
+        (void)xac_sys.unlinkat(AT_FDCWD, name, 0);
     if (rc != 0)
         xac_view_close(env, v);
     else
@@ -190,6 +203,8 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
         v->ops->detach(v);
     if (v->page != NULL)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
+    if (v->file_bytes != NULL)
+        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
     if (v->base != NULL)
         (void)xac_sys.munmap(v->base, v->length);
     if (v->fd >= 0)
