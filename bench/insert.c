@@ -123,6 +123,7 @@ run_slice(struct run *run, uint64_t slice)
         if (bench_crew_insert(&e->crew, first, n, &outcome) != 0)
             return 1;
         e->result.slice_us[slice] = (double)outcome.ns / 1e3 / (double)n;
+        e->result.us_mean += (double)outcome.ns / 1e3 / (double)o->count;
         e->result.retries += outcome.retries;
     }
     return 0;

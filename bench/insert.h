@@ -47,6 +47,7 @@ struct bench_insert_result {
     bool hints;
     double *slice_us; /* us per insert, one per slice                            */
     double us_median;
+    double us_mean; /* of the whole run                                        */
     double us_min;
     double us_max;
     double p50_us; /* of single inserts                                       */

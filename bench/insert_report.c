@@ -130,6 +130,7 @@ print_json(const struct bench_insert_options *o, const struct bench_insert_resul
     else
         bench_json_num(f, "hints", -1);
     bench_json_num(f, "us_per_insert_median", r->us_median);
+    bench_json_num(f, "us_per_insert_mean", r->us_mean);
     bench_json_num(f, "us_per_insert_min", r->us_min);
     bench_json_num(f, "us_per_insert_max", r->us_max);
     bench_json_nums(f, "us_per_insert_slices", r->slice_us, o->slices);
