@@ -423,7 +423,7 @@ end(struct run *r)
     r->master.begin_lsn = r->begin_lsn;
     r->master.end_lsn = lsn;
     r->master.end_lsn_after = after;
-    r->master.flags = r->is_final ? XAC_MASTER_CLEAN : 0;
+    r->master.flags = XAC_MASTER_LOGGED | (r->is_final ? XAC_MASTER_CLEAN : 0);
     rc = xac_master_write(env->dirfd, &r->master);
     if (rc != 0)
         xac_log_poison(&env->log, rc);

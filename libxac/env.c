@@ -160,6 +160,18 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     return rc == 0 ? xac_chain_init(env) : rc;
 }
 
+/* log_announce -- from now on a missing log is damage, not a fresh start. */
+static int
+log_announce(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_master_slot m = *master;
+
+    if ((m.flags & XAC_MASTER_LOGGED) != 0)
+        return 0;
+    m.flags |= XAC_MASTER_LOGGED;
+    return xac_master_write(env->dirfd, &m);
+}
+
 /* log_init -- the log of a new region. */
 static int
 log_init(struct xac_env *env, const struct xac_master_slot *master)
@@ -207,6 +219,8 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_buffers_create(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_init(env, master);
+    if (rc == 0 && xac_env_is_durable(env))
+        rc = log_announce(env, master);
     if (rc == 0)
         rc = region_path_write(env, env->region);
     if (rc != 0)

@@ -28,7 +28,9 @@
  *     40     8  segment_bytes  S, a power of two
  *     48     4  generation     of the log: + 1 whenever a recovery has emptied it
  *     52     4  flags          XAC_MASTER_CLEAN: the last participant shut down; nothing
- *                              to redo, for end_lsn describes the end of the log
+ *                              to redo, for end_lsn describes the end of the log.
+ *                              XAC_MASTER_LOGGED: the segment of start_lsn had been
+ *                              made; if it is gone, the log has been lost
  *     56     8  start_lsn      where this generation begins
  *     64     8  redo_lsn       recovery reads from here: the smallest LSN needed
  *     72     8  begin_lsn      of the XCHECKPT_BEGIN block, 0 if no checkpoint yet
@@ -136,6 +138,7 @@
 
 #define XAC_MASTER_SLOT_STRIDE 4096u
 #define XAC_MASTER_CLEAN       1u
+#define XAC_MASTER_LOGGED      2u
 #define XAC_SEGMENT_HEADER     4096u
 #define XAC_BLOCK_ALIGN        8u
 #define XAC_LSN_FIRST          4096u

@@ -350,6 +350,14 @@ load_checkpoint(struct recovery *r)
 
 /* ---- Torn tail or damage ---------------------------------------------------------- */
 
+/* is_log_lost -- the master record knows of a segment, and there is none. */
+static bool
+is_log_lost(const struct recovery *r)
+{
+    return (r->master.flags & XAC_MASTER_LOGGED) != 0
+           && xac_scan_limit(&r->scan) <= r->master.redo_lsn;
+}
+
 /* judge -- is the end of the log one that a crash can have left? */
 static int
 judge(struct recovery *r)
@@ -375,7 +383,7 @@ judge(struct recovery *r)
         /* Redoing an older log onto newer files would destroy what they have. */
         return damage(r, &master, false);
     }
-    if (r->content_wrong || r->end < r->rep.synced_lsn)
+    if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r))
         return damage(r, &r->end_place, true);
     return 0;
 }
@@ -460,6 +468,9 @@ write_master(struct recovery *r, struct xac_master_slot *out)
     m.flags = XAC_MASTER_CLEAN;
     m.start_lsn = m.redo_lsn = m.end_lsn_after = next_start(r, m.segment_bytes);
     m.begin_lsn = m.end_lsn = 0;
+    if (m.segment_bytes == r->master.segment_bytes
+        && xac_scan_limit(&r->scan) > m.start_lsn)
+        m.flags |= XAC_MASTER_LOGGED;
     *out = m;
     return xac_master_write(r->dirfd, out);
 }

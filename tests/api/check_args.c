@@ -502,7 +502,8 @@ START_TEST(options_have_ranges)
     must_rc(xSetOption(XAC_OPT_CHECKSUM, 3), EINVAL);
     must_rc(xSetOption(XAC_OPT_CHECKSUM, UINT64_MAX), EINVAL);
     must_rc(xSetOption(0, 0), EINVAL);
-    must_rc(xSetOption(5, 0), EINVAL);
+    must_rc(xSetOption(1000, 0), EINVAL);
+    must_rc(xSetOption(XAC_OPT_STAY_MAPPED, 2), EINVAL);
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 0));
     (void)env_attach(DURABLE, 1);
     must_rc(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 20), EBUSY);
