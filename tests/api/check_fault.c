@@ -41,6 +41,7 @@ store(void *at, uint64_t value)
 
 struct access {
     bool is_store;
+    bool alone; /* no other participant */
     enum {
         BEFORE,
         AFTER_COMMIT,
@@ -57,8 +58,11 @@ static void
 wrong_access(void *arg)
 {
     const struct access *a = arg;
-    char *x = env_attach(NONDURABLE, 4);
+    char *x;
 
+    if (!a->alone)
+        (void)env_companion(NONDURABLE, 4);
+    x = env_attach(NONDURABLE, 4);
     *a->pid = (uint64_t)getpid();
     if (a->when == AFTER_COMMIT)
         env_put((uint64_t *)(void *)(x + (a->offset & ~UINT64_C(7))), 1);
@@ -119,25 +123,28 @@ must_stop(struct access a)
                  a.when == IN_QUERY || a.when == NESTED_QUERY ? "uery" : "xbegin");
 }
 
+/* _i: bit 0 a store, bit 1 alone, then when. */
 START_TEST(access_outside_a_transaction_stops)
 {
-    static const int when[] = {BEFORE, AFTER_COMMIT, AFTER_ABORT, AFTER_QUERY};
-    uint64_t offset = (uint64_t)(_i % 2 == 0 ? 2 : 3) * env_page();
-
-    for (size_t i = 0; i < sizeof when / sizeof *when; i++)
-        must_stop((struct access){.is_store = _i >= 2,
-                                  .when = (unsigned)when[i],
-                                  .offset = offset});
+    must_stop((struct access){.is_store = (_i & 1) != 0,
+                              .alone = (_i & 2) != 0,
+                              .when = (unsigned)_i / 4,
+                              .offset = 2 * env_page()});
 }
 END_TEST
 
 START_TEST(store_in_a_query_stops)
 {
-    must_stop((struct access){.is_store = true, .when = IN_QUERY, .offset = 0});
-    must_stop(
-        (struct access){.is_store = true, .when = IN_QUERY, .offset = 2 * env_page()});
-    must_stop(
-        (struct access){.is_store = true, .when = NESTED_QUERY, .offset = env_page()});
+    for (uint64_t page = 0; page < 3; page++) {
+        must_stop((struct access){.is_store = true,
+                                  .alone = _i == 1,
+                                  .when = IN_QUERY,
+                                  .offset = page * env_page()});
+        must_stop((struct access){.is_store = true,
+                                  .alone = _i == 1,
+                                  .when = NESTED_QUERY,
+                                  .offset = page * env_page()});
+    }
 }
 END_TEST
 
@@ -445,8 +452,8 @@ fault_suite(void)
     Suite *s = suite_create("fault");
     TCase *tc = env_tcase(s, "mistakes", 20);
 
-    tcase_add_loop_test(tc, access_outside_a_transaction_stops, 0, 4);
-    tcase_add_test(tc, store_in_a_query_stops);
+    tcase_add_loop_test(tc, access_outside_a_transaction_stops, 0, 16);
+    tcase_add_loop_test(tc, store_in_a_query_stops, 0, 2);
     tcase_add_test(tc, stopped_program_has_lost_nothing);
     tcase_add_test(tc, access_after_unmap_stops);
 

@@ -282,7 +282,7 @@ judge(const char *const *program)
 {
     struct judgement j = {.program = {NULL}};
     int order[ACTORS], n = 0, n_willing = 0, n_unwilling = 0;
-    bool alone_lost = false;
+    bool lost[ACTORS] = {false}, alone_lost = false;
 
     for (int who = 0; who < ACTORS; who++) {
         bool is_txn = program[who] != NULL && program[who][0] == '(';
@@ -302,11 +302,13 @@ judge(const char *const *program)
         n_unwilling += is_txn && !willing;
         if (j.commits[who])
             order[n++] = who;
-        else if (willing && ran_alone(&j, who))
-            alone_lost = true;
+        else
+            lost[who] = willing;
         n_committed += j.commits[who];
         n_aborted += is_txn && !j.commits[who];
     }
+    for (int who = 0; who < ACTORS; who++)
+        alone_lost = alone_lost || (lost[who] && ran_alone(&j, who));
     n_games++;
     if (!any_order_fits(&j, order, n, 0)) {
         print_game(&j);

@@ -532,6 +532,7 @@ END_TEST
 
 START_TEST(first_write_is_one_trap)
 {
+    pid_t companion = env_companion(MODE(_i), 8);
     uint64_t *x = env_attach(MODE(_i), 8);
     size_t page = env_page() / 8;
     struct xac_stats before, after;
@@ -546,12 +547,14 @@ START_TEST(first_write_is_one_trap)
     must_rc(xend(), COMMITTED);
     must_eq(after.traps_write, before.traps_write + 8);
     must_eq(after.traps_read, before.traps_read);
+    proc_kill(companion);
     env_detach();
 }
 END_TEST
 
 START_TEST(read_then_write_is_two_traps)
 {
+    pid_t companion = env_companion(MODE(_i), 2);
     uint64_t *x = env_attach(MODE(_i), 2);
     struct xac_stats before, middle, after;
     uint64_t sum;
@@ -570,12 +573,14 @@ START_TEST(read_then_write_is_two_traps)
     must_eq(middle.traps_read, before.traps_read + 1);
     must_eq(after.traps_read + after.traps_write,
             before.traps_read + before.traps_write + 2);
+    proc_kill(companion);
     env_detach();
 }
 END_TEST
 
 START_TEST(right_hints_save_traps)
 {
+    pid_t companion = env_companion(MODE(_i), 4);
     uint64_t *x = env_attach(MODE(_i), 4);
     size_t page = env_page() / 8;
     struct xac_stats before, after;
@@ -600,6 +605,7 @@ START_TEST(right_hints_save_traps)
     must_eq(after.traps_read, before.traps_read);
     must_ok(xendQuery());
     must_eq(env_get(&x[5]), 5);
+    proc_kill(companion);
     env_detach();
 }
 END_TEST
@@ -643,6 +649,7 @@ END_TEST
 /* Rule (6): a system call does not fault a page in, a hint does. */
 START_TEST(system_calls_need_a_touched_page)
 {
+    pid_t companion = env_companion(MODE(_i), 3);
     size_t page = env_page();
     char *x = env_attach(MODE(_i), 3);
     int fd;
@@ -664,6 +671,7 @@ START_TEST(system_calls_need_a_touched_page)
     must_eq(pwrite(fd, x, 4, 4), 4);
     must_rc(xend(), COMMITTED);
     close(fd);
+    proc_kill(companion);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 0x6867666564636261);
     must_eq(file_u64("plain", 0), 0x6463626164630000);
@@ -676,7 +684,7 @@ START_TEST(versions_do_not_pile_up)
     uint64_t *x = env_attach(MODE(_i), 8);
     size_t page = env_page() / 8;
     struct xac_stats middle;
-    int n = _i == 0 ? 20000 : 1500;
+    int n = _i == 0 ? 20000 : 1600;
 
     for (int i = 0; i < n / 2; i++)
         env_put(&x[(size_t)(i % 8) * page], (uint64_t)i + 1);

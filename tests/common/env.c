@@ -192,6 +192,36 @@ env_attach(int flags, size_t n_pages)
     return base;
 }
 
+struct companion {
+    int flags;
+    size_t n_pages;
+    _Atomic uint64_t *ready;
+};
+
+static void
+keep_company(void *arg)
+{
+    const struct companion *c = arg;
+    const uint64_t *x = env_attach(c->flags, c->n_pages);
+
+    (void)env_get(x);
+    word_store(c->ready, 1);
+    for (;;)
+        proc_sleep_us(1000000);
+}
+
+pid_t
+env_companion(int flags, size_t n_pages)
+{
+    struct companion c = {.flags = flags, .n_pages = n_pages};
+    pid_t pid;
+
+    c.ready = proc_shared(sizeof *c.ready);
+    pid = proc_spawn(keep_company, &c);
+    proc_await(c.ready, 1, 20);
+    return pid;
+}
+
 void
 env_detach(void)
 {

@@ -86,6 +86,13 @@ void env_must_refuse(const char *file, int line, const char *call, int got, int 
 /* xInit() on ENV_DIR and xMmap() of ENV_FILE; ret its base. */
 void *env_attach(int flags, size_t n_pages);
 
+/*
+ * A second participant that maps ENV_FILE too and then sleeps until killed with
+ * proc_kill(); call before env_attach().  Processes that are alone may be treated more
+ * gently (fewer traps); with it nobody is.
+ */
+pid_t env_companion(int flags, size_t n_pages);
+
 /* xShutdown(), which must succeed. */
 void env_detach(void);
 
@@ -120,13 +127,16 @@ void proc_run(void (*fn)(void *), void *arg);
  */
 int proc_capture(void (*fn)(void *), void *arg, char *text, size_t size);
 
+/* Whether a child that was not waited for yet has exited because something did not hold. */
+bool proc_any_failed(void);
+
 /* Kill with SIGKILL and wait. */
 void proc_kill(pid_t pid);
 
 /* Zero-filled memory shared with child processes to come. */
 void *proc_shared(size_t size);
 
-/* Sleep until *word >= value; fails after `limit_s` seconds. */
+/* Sleep until *word >= value; fails after `limit_s` seconds, or if a child has failed. */
 void proc_await(const _Atomic uint64_t *word, uint64_t value, double limit_s);
 
 void proc_sleep_us(uint64_t us);

@@ -162,12 +162,23 @@ proc_sleep_us(uint64_t us)
     }
 }
 
+bool
+proc_any_failed(void)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0
+           && info.si_code == CLD_EXITED && info.si_status == CHILD_FAILED;
+}
+
 void
 proc_await(const _Atomic uint64_t *word, uint64_t value, double limit_s)
 {
     double end = env_now() + limit_s;
 
-    while (word_load(word) < value) {
+    for (unsigned i = 0; word_load(word) < value; i++) {
+        if (i % 100 == 99 && proc_any_failed())
+            env_fail(__FILE__, __LINE__, "a child failed: see its message above");
         if (env_now() > end) {
             env_fail(__FILE__, __LINE__,
                      "waited %.1f s for %llu, got no further than %llu", limit_s,

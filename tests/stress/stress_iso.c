@@ -159,7 +159,8 @@ attach(struct worker *w)
     must_ok(xInit(ENV_DIR, w->mode));
     w->cells[0] = xMmap("even.db", N_PAGES * env_page());
     w->cells[1] = xMmap("odd.db", N_PAGES * env_page());
-    must(w->cells[0] != MAP_FAILED && w->cells[1] != MAP_FAILED);
+    if (w->cells[0] == MAP_FAILED || w->cells[1] == MAP_FAILED)
+        env_fail(__FILE__, __LINE__, "xMmap: %s", xLastError());
 }
 
 static void
