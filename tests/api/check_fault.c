@@ -60,6 +60,8 @@ wrong_access(void *arg)
     const struct access *a = arg;
     char *x;
 
+    /* The price of staying mapped: a load goes unnoticed.  A store never does. */
+    env_stay_mapped = a->is_store;
     if (!a->alone)
         (void)env_companion(NONDURABLE, 4);
     x = env_attach(NONDURABLE, 4);

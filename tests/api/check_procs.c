@@ -21,7 +21,8 @@
 
 #include "env.h"
 
-/* Bit 0 of a loop variable: the mode; bit 1: a third process is attached, idle. */
+/* Bit 0 of a loop variable: the mode; bit 1: a third process is
+   attached, idle; bit 2: XAC_OPT_STAY_MAPPED. */
 #define MODE(i) (((i)&1) == 0 ? NONDURABLE : DURABLE)
 #define N_PAGES 16
 
@@ -246,10 +247,11 @@ START_TEST(survivor_goes_on_after_each_kill)
 }
 END_TEST
 
-/* A third process, if the loop variable says so. */
+/* A third process, and staying mapped, if the loop variable says so. */
 static pid_t
 company(int i)
 {
+    env_stay_mapped = (i & 4) != 0;
     return (i & 2) != 0 ? env_companion(MODE(i), N_PAGES) : 0;
 }
 
@@ -751,12 +753,12 @@ procs_suite(void)
     tcase_add_loop_test(tc, survivor_goes_on_after_each_kill, 0, 2);
 
     tc = procs_tcase(s, "fork", 30);
-    tcase_add_loop_test(tc, forked_child_is_a_participant, 0, 4);
-    tcase_add_loop_test(tc, open_transaction_belongs_to_the_parent, 0, 4);
-    tcase_add_loop_test(tc, open_query_belongs_to_the_parent, 0, 4);
-    tcase_add_loop_test(tc, child_that_does_nothing_does_no_harm, 0, 4);
-    tcase_add_loop_test(tc, descendants_increment_together, 0, 4);
-    tcase_add_loop_test(tc, child_outlives_the_parent, 0, 4);
+    tcase_add_loop_test(tc, forked_child_is_a_participant, 0, 8);
+    tcase_add_loop_test(tc, open_transaction_belongs_to_the_parent, 0, 8);
+    tcase_add_loop_test(tc, open_query_belongs_to_the_parent, 0, 8);
+    tcase_add_loop_test(tc, child_that_does_nothing_does_no_harm, 0, 8);
+    tcase_add_loop_test(tc, descendants_increment_together, 0, 8);
+    tcase_add_loop_test(tc, child_outlives_the_parent, 0, 8);
     tcase_add_test(tc, executed_program_keeps_nobody_alive);
 
     tc = procs_tcase(s, "come and go", 60);

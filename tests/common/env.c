@@ -88,6 +88,7 @@ env_open(void)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     run_seed = env_number("XAC_SEED", run_seed);
+    env_stay_mapped = env_number("XAC_STAY_MAPPED", 0) != 0;
     printf("seed %" PRIu64 " (XAC_SEED)\n", run_seed);
     snprintf(base_dir, sizeof base_dir, "%s/xac-test-XXXXXX", tmp ? tmp : "/tmp");
     if (mkdtemp(base_dir) == NULL || chmod(base_dir, 0755) != 0 || chdir(base_dir) != 0) {
@@ -180,12 +181,21 @@ env_must_refuse(const char *file, int line, const char *call, int got, int want)
 
 /* ---- the library, in short ------------------------------------------------------- */
 
+bool env_stay_mapped;
+
+void
+env_init(int flags)
+{
+    must_ok(xac_set_option(XAC_OPT_STAY_MAPPED, env_stay_mapped));
+    must_ok(xac_init(ENV_DIR, flags));
+}
+
 void *
 env_attach(int flags, size_t n_pages)
 {
     void *base;
 
-    must_ok(xac_init(ENV_DIR, flags));
+    env_init(flags);
     base = xac_mmap(ENV_FILE, n_pages * env_page());
     if (base == MAP_FAILED)
         env_fail(__FILE__, __LINE__, "xMmap: %s", xac_last_error());

@@ -83,7 +83,15 @@ void env_must_refuse(const char *file, int line, const char *call, int got, int 
 #define ENV_DIR  "db"
 #define ENV_FILE "input.db"
 
-/* xInit() on ENV_DIR and xMmap() of ENV_FILE; ret its base. */
+/*
+ * Whether participants ask for XAC_OPT_STAY_MAPPED; XAC_STAY_MAPPED=1 at first.
+ */
+extern bool env_stay_mapped;
+
+/* xInit() on ENV_DIR, which must succeed. */
+void env_init(int flags);
+
+/* env_init() and xMmap() of ENV_FILE; ret its base. */
 void *env_attach(int flags, size_t n_pages);
 
 /*

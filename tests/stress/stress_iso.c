@@ -156,7 +156,7 @@ run_transaction(struct worker *w, struct history_txn *txn)
 static void
 attach(struct worker *w)
 {
-    must_ok(xInit(ENV_DIR, w->mode));
+    env_init(w->mode);
     w->cells[0] = xMmap("even.db", N_PAGES * env_page());
     w->cells[1] = xMmap("odd.db", N_PAGES * env_page());
     if (w->cells[0] == MAP_FAILED || w->cells[1] == MAP_FAILED)
