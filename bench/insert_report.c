@@ -96,7 +96,7 @@ bench_insert_print_head(const struct bench_insert_options *o)
            (unsigned long long)o->seed, (unsigned long long)o->slices,
            (unsigned long long)o->block_bytes,
            (unsigned long long)(o->cache_bytes >> 20));
-    printf("%-9s %5s %-8s %-5s %10s %9s %9s %8s %8s %7s %9s\n", "system", "procs",
+    printf("%-10s %5s %-8s %-5s %10s %9s %9s %8s %8s %7s %9s\n", "system", "procs",
            "durable", "hints", "us/insert", "p99 us", "log bytes", "fsyncs", "retries",
            "traps", "bdb/this");
     fflush(stdout);
@@ -179,7 +179,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
     }
     if (r->system->abilities & BENCH_HINTS)
         hints = r->hints ? "on" : "off";
-    printf("%-9s %5u %-8s %-5s", r->system->name, r->procs, r->durable ? "yes" : "no",
+    printf("%-10s %5u %-8s %-5s", r->system->name, r->procs, r->durable ? "yes" : "no",
            hints);
     cell(10, 2, r->us_median);
     cell(9, 1, r->p99_us);

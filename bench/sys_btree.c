@@ -176,6 +176,29 @@ btree_system_explain(int code)
     return text;
 }
 
+/* btree_stay_open -- the same, the segment readable between transactions. */
+static int
+btree_stay_open(const struct bench_config *config, bool first, void **handlep)
+{
+    int rc = xac_set_option(XAC_OPT_STAY_MAPPED, 1);
+
+    return rc != 0 ? rc : btree_system_open(config, first, handlep);
+}
+
+const struct bench_system bench_btree_stay = {
+    .name = "btree-stay",
+    .what = "btree with XAC_OPT_STAY_MAPPED: no traps for reads while alone",
+    .durably = "as btree",
+    .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
+    .open = btree_stay_open,
+    .insert = btree_system_insert,
+    .find = btree_system_find,
+    .scan = btree_system_scan,
+    .counters = btree_system_counters,
+    .close = btree_system_close,
+    .explain = btree_system_explain,
+};
+
 const struct bench_system bench_btree = {
     .name = "btree",
     .what = "libxac: B+-tree of trees/btree.c, one transaction per insert",

@@ -13,11 +13,11 @@
 #include "util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree,
+    &bench_btree, &bench_btree_stay,
 #ifdef HAVE_BDB
     &bench_bdb,   &bench_bdb_zero,
 #endif
-    &bench_mmap,  &bench_sync,     NULL,
+    &bench_mmap,  &bench_sync,       NULL,
 };
 
 struct subcommand {
