@@ -321,28 +321,28 @@ XAC_API int xac_get_conflict(struct xac_conflict *out);
 
 /* Counters of the environment (all participants, since the region was created). */
 struct xac_stats {
-    uint64_t commits;           /* transactions that wrote and committed             */
-    uint64_t commits_read_only; /* committed without having changed anything         */
-    uint64_t queries;           /* queries ended                                     */
-    uint64_t aborts_conflict;   /* aborted for a conflict                            */
-    uint64_t aborts_user;       /* aborted by xAbort()                               */
-    uint64_t aborts_other;      /* aborted for want of room, or revoked              */
-    uint64_t traps_read;        /* faults handled, first access a read               */
-    uint64_t traps_write;       /* faults handled, first access a write              */
-    uint64_t hints;             /* setPageAccess() calls that did the work of a trap */
-    uint64_t pages_written;     /* page versions published                           */
-    uint64_t log_bytes;         /* appended to the log                               */
-    uint64_t log_writes;        /* write calls on the log                            */
-    uint64_t log_syncs;         /* fdatasync calls on the log                        */
-    uint64_t checkpoints;       /* completed                                         */
-    uint64_t pages_checkpointed;/* page versions copied to their files               */
-    uint64_t dead_cleaned;      /* participants that died and were cleaned up after  */
-    uint64_t versions_live;     /* page versions in the version store now            */
-    uint64_t frames;            /* frames that the version store has now             */
-    uint64_t participants;      /* attached now                                      */
-    uint64_t commit_number;     /* number of the last published commit               */
-    uint64_t log_tail;          /* LSN, bytes: end of the log                        */
-    uint64_t log_durable;       /* LSN, bytes: synced up to here                     */
+    uint64_t commits;            /* transactions that wrote and committed             */
+    uint64_t commits_read_only;  /* committed without having changed anything         */
+    uint64_t queries;            /* queries ended                                     */
+    uint64_t aborts_conflict;    /* aborted for a conflict                            */
+    uint64_t aborts_user;        /* aborted by xAbort()                               */
+    uint64_t aborts_other;       /* aborted for want of room, or revoked              */
+    uint64_t traps_read;         /* faults handled, first access a read               */
+    uint64_t traps_write;        /* faults handled, first access a write              */
+    uint64_t hints;              /* setPageAccess() calls that did the work of a trap */
+    uint64_t pages_written;      /* page versions published                           */
+    uint64_t log_bytes;          /* appended to the log                               */
+    uint64_t log_writes;         /* write calls on the log                            */
+    uint64_t log_syncs;          /* fdatasync calls on the log                        */
+    uint64_t checkpoints;        /* completed                                         */
+    uint64_t pages_checkpointed; /* page versions copied to their files               */
+    uint64_t dead_cleaned;       /* participants that died and were cleaned up after  */
+    uint64_t versions_live;      /* page versions in the version store now            */
+    uint64_t frames;             /* frames that the version store has now             */
+    uint64_t participants;       /* attached now                                      */
+    uint64_t commit_number;      /* number of the last published commit               */
+    uint64_t log_tail;           /* LSN, bytes: end of the log                        */
+    uint64_t log_durable;        /* LSN, bytes: synced up to here                     */
 };
 
 /* out out; ret 0; EINVAL; XAC_ENOINIT. */

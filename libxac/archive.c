@@ -83,8 +83,11 @@ pack(const struct list *l)
         return NULL;
     to = (char *)(block + l->n);
     for (size_t i = 0; i < l->n; i++) {
+        size_t n = strlen(l->name[i]) + 1;
+
         block[i] = to;
-        to = stpcpy(to, l->name[i]) + 1;
+        memcpy(to, l->name[i], n);
+        to += n;
     }
     return block;
 }

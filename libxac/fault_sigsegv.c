@@ -100,6 +100,7 @@ XAC_SIGSAFE static bool
 search(void *addr)
 {
     for (;;) {
+        /* Pairs with swap_roles. */
         int t = atomic_load_explicit(&active, memory_order_seq_cst);
         bool found;
 

@@ -140,6 +140,11 @@ START_TEST(several_files_in_one_transaction)
 }
 END_TEST
 
+/* A word that may lie anywhere, so that the compiler makes one unaligned access of it. */
+struct anywhere {
+    uint64_t word;
+} __attribute__((packed));
+
 START_TEST(unaligned_stores_cross_pages)
 {
     size_t page = env_page();
@@ -147,16 +152,16 @@ START_TEST(unaligned_stores_cross_pages)
     uint64_t value = UINT64_C(0x1122334455667788), back;
 
     for (size_t k = 1; k < 8; k++) {
-        volatile uint64_t *cross;
+        volatile struct anywhere *cross;
 
         must_ok(xbegin());
-        cross = (volatile uint64_t *)(void *)(x + k * page - k);
-        *cross = value + k;
+        cross = (volatile struct anywhere *)(void *)(x + k * page - k);
+        cross->word = value + k;
         must_rc(xend(), COMMITTED);
     }
     must_ok(xbeginQuery());
     for (size_t k = 1; k < 8; k++) {
-        back = *(volatile uint64_t *)(void *)(x + k * page - k);
+        back = ((volatile struct anywhere *)(void *)(x + k * page - k))->word;
         must_eq(back, value + k);
     }
     must_ok(xendQuery());
