@@ -5,6 +5,8 @@
 #ifndef XAC_ANNOT_H
 #define XAC_ANNOT_H
 
+#include <stddef.h>
+
 /*
  * Field touched by other threads or processes without a lock; only through
  * <stdatomic.h> with a named memory order and a "pairs with" comment.
@@ -41,6 +43,18 @@
 # define xac_assert_slow(c) xac_require(c)
 #else
 # define xac_assert_slow(c) ((void)sizeof((c) ? 1 : 0))
+#endif
+
+/*
+ * A place at which a test may have the process die, or look around (debug builds only).
+ * The names are the steps of doc/ARCHITECTURE.md: a to k of a commit, l to t of a
+ * checkpoint.
+ */
+#ifdef XAC_DEBUG
+extern void (*xac_kill_hook)(const char *name);
+# define xac_kill_point(name) (xac_kill_hook != NULL ? xac_kill_hook(name) : (void)0)
+#else
+# define xac_kill_point(name) ((void)0)
 #endif
 
 /* Print the failed condition to stderr, async-signal-safely, and abort(). */

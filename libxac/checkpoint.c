@@ -89,8 +89,10 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
                    moves: a block that is built for the place behind BEGIN, if we die
                    right here, has its full images. */
                 atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);
+                xac_kill_point("m position");
                 (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
             }
+            xac_kill_point("m count");
             xac_block_seal(blk, *lsnp,
                            atomic_load_explicit(&env->log.sh->durable,
                                                 memory_order_relaxed),
@@ -222,6 +224,7 @@ pin(struct run *r)
         return xac_err(ENOMEM, "no transaction slot for the checkpoint");
     t = xac_txn_at(env, r->query);
     word = atomic_load_explicit(&t->word, memory_order_relaxed);
+    xac_kill_point("n slot");
     xac_collapse_lock(env);
     r->bound = xac_collapse_bound(env, NULL);
     if (r->bound > r->begin_commit)
@@ -303,6 +306,7 @@ copy_page(struct run *r, struct xac_page *page, uint64_t frame)
     if (rc != 0)
         return xac_err(rc, "checkpoint: writing %s",
                        (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
+    xac_kill_point("o page");
     r->is_touched[file] = true;
     return note_copied(r, page);
 }
@@ -414,8 +418,10 @@ end(struct run *r)
     rc = end_block(r, redo, &buf);
     if (rc == 0)
         rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &after);
+    xac_kill_point("q appended");
     if (rc == 0)
         rc = xac_log_wait_durable(&env->log, after);
+    xac_kill_point("q");
     free(buf);
     if (rc != 0)
         return rc;
@@ -443,13 +449,16 @@ unlink_all(struct run *r)
 
         xac_collapse_lock(env);
         xac_chain_lock(env);
+        xac_kill_point("s locked");
         xac_chain_move(env, r->page + i, (uint32_t)n, r->bound);
         xac_chain_unlock(env);
         xac_collapse_unlock(env);
     }
     unpin(r);
+    xac_kill_point("t before");
     xac_collapse_lock(env);
     xac_collapse_settle(env);
+    xac_kill_point("t");
     xac_collapse_unlock(env);
     xac_count(&env->ctl->counters.checkpoints, 1);
     xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
@@ -477,18 +486,24 @@ run_held(struct run *r)
 
     if (rc == 0 && xac_env_is_durable(r->env))
         rc = xac_master_read(r->env->dirfd, &r->master); /* step l */
+    xac_kill_point("l");
     if (rc == 0)
         rc = begin(r);
+    xac_kill_point("m");
     if (rc == 0)
         rc = pin(r);
+    xac_kill_point("n");
     if (rc == 0)
         rc = count_files(r);
     if (rc == 0)
         rc = copy_all(r);
+    xac_kill_point("o");
     if (rc == 0)
         rc = sync_files(r);
+    xac_kill_point("p");
     if (rc == 0)
         rc = end(r);
+    xac_kill_point("r");
     if (rc == 0)
         unlink_all(r);
     unpin(r);

@@ -45,6 +45,7 @@ clean_slot(struct xac_env *env, uint64_t slot)
         if (xac_txn_state(word) == XAC_TXN_COMMITTING)
             return;
     }
+    xac_kill_point("clean finished");
     xac_version_release(env, slot); /* frames taken but not yet in an entry, too */
     for (uint64_t i = 0, at = txn->first_block; at != 0 && i < txn->n_entries; i++) {
         struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
@@ -54,7 +55,9 @@ clean_slot(struct xac_env *env, uint64_t slot)
             at = b->next;
     }
     txn->is_retry = 0;
+    xac_kill_point("clean slot");
     xac_txn_drop(env, slot, XAC_TXN_FREE);
+    xac_kill_point("clean dropped");
 }
 
 /* clean_participant -- all slots of a dead participant, then its entry. */

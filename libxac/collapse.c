@@ -62,6 +62,7 @@ xac_collapse_bound(struct xac_env *env, uint64_t *startp)
        that another collapser has overlooked. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < first)
         atomic_store_explicit(&c->mark, first, memory_order_relaxed);
+    xac_kill_point("collapse mark");
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
     second = floor_of(env, commit, &start2);
@@ -145,6 +146,7 @@ collapse_held(struct xac_env *env)
         is_told = cut_commit(env, n, bound);
     if (!is_told)
         xac_version_sweep(env, bound, c->settled);
+    xac_kill_point("collapse");
     if (bound > c->collapsed)
         c->collapsed = bound;
     xac_collapse_settle(env);

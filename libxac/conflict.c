@@ -243,6 +243,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
 
     while (is_pending(ctx)) {
         uint64_t head = page_lock(env, page, ctx->slot);
+        xac_kill_point("page locked");
         struct others o = look(env, ctx, head, mode);
         uint32_t old = atomic_load_explicit(&entry->mode, memory_order_relaxed);
 
@@ -270,7 +271,9 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
             atomic_store_explicit(&entry->next, head, memory_order_relaxed);
             head = xac_shm_offset(&env->shm, entry) / 64;
         }
+        xac_kill_point("page entered");
         page_unlock(page, head); /* links and unlocks in one store */
+        xac_kill_point("page linked");
         return true;
     }
     return false;
@@ -299,7 +302,9 @@ xac_conflict_leave(struct xac_env *env, struct xac_entry *entry)
             }
         }
     }
+    xac_kill_point("page leaving");
     page_unlock(page, head);
+    xac_kill_point("page left");
     atomic_store_explicit(&entry->mode,
                           atomic_load_explicit(&entry->mode, memory_order_relaxed)
                               & ~(uint32_t)XAC_SET_LINKED,

@@ -128,8 +128,10 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     /* Release: pairs with the acquire in sweeps. */
     atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, 0),
                           memory_order_release);
+    xac_kill_point("f version");
     /* Release: pairs with the acquire in xac_version_find. */
     atomic_store_explicit(&page->head, e->frame, memory_order_release);
+    xac_kill_point("f page");
 }
 
 /* link_all -- step f: every written page, and the ring entry. */
@@ -152,6 +154,7 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
         if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
             at = b->next;
     }
+    xac_kill_point("f ring");
     ring_end(r, txn->number);
 }
 
@@ -190,18 +193,24 @@ redo_commit(struct xac_env *env, struct xac_txn *txn)
                            atomic_load_explicit(&env->log.sh->durable,
                                                 memory_order_relaxed),
                            txn->number);
+            xac_kill_point("e sealed");
             xac_log_append(&env->log, blk);
         }
     }
+    xac_kill_point("e tail");
     link_all(env, txn);
+    xac_kill_point("f");
     advance(env, txn->number);
+    xac_kill_point("g number");
     if (xac_txn_state(word) == XAC_TXN_COMMITTING)
         /* Release: pairs with the acquire loads of the word. */
         atomic_store_explicit(&txn->word,
                               xac_txn_word(xac_txn_serial(word),
                                            xac_txn_participant(word), XAC_TXN_PUBLISHED),
                               memory_order_release);
+    xac_kill_point("g state");
     set_publishing(env, 0);
+    xac_kill_point("g");
 }
 
 /* redo_move -- unlink the versions that the move's descriptor names. */
@@ -219,9 +228,12 @@ redo_move(struct xac_env *env)
 
         xac_version_unlink(env, page, m->bound, m->number);
         ring_add(r, m->page[i]);
+        xac_kill_point("s page");
     }
+    xac_kill_point("s ring");
     ring_end(r, m->number);
     advance(env, m->number);
+    xac_kill_point("s number");
     set_publishing(env, 0);
 }
 
@@ -239,6 +251,7 @@ xac_chain_lock(struct xac_env *env)
         redo_move(env);
     else if (what != 0)
         redo_commit(env, xac_txn_at(env, what - 1));
+    xac_kill_point("redone");
     xac_lock_repaired(&c->publish);
 }
 
@@ -272,6 +285,7 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
     uint64_t word;
 
     xac_chain_lock(env);
+    xac_kill_point("d");
     /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
     if (xac_txn_serial(word) != serial)
@@ -292,7 +306,9 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
         txn->position = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
         txn->end = txn->position + blk->length;
     }
+    xac_kill_point("e number");
     set_publishing(env, slot + 1);
+    xac_kill_point("e");
     redo_commit(env, txn);
 out:
     xac_chain_unlock(env);
@@ -312,6 +328,7 @@ xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         c->move.page[i] = xac_shm_offset(&env->shm, pages[i]);
     set_publishing(env, XAC_PUBLISHING_MOVE);
+    xac_kill_point("s");
     redo_move(env);
 }
 

@@ -16,6 +16,10 @@
 
 static _Thread_local char err_text[512];
 
+#ifdef XAC_DEBUG
+void (*xac_kill_hook)(const char *name);
+#endif
+
 int
 xac_err(int code, const char *fmt, ...)
 {

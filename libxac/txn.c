@@ -156,6 +156,7 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     e->is_full = 0;
     atomic_store_explicit(&e->next, 0, memory_order_relaxed);
     atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
+    xac_kill_point("entry");
     /* Release: pairs with the acquire of a cleaner; before the entry can be linked. */
     atomic_store_explicit(&ctx->txn->n_entries, ctx->n_entries, memory_order_release);
     return e;
@@ -231,6 +232,7 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
             xac_conflict_leave(env, e);
         if (e->frame != 0 && !was_published)
             xac_version_give_back(env, e->frame);
+        xac_kill_point("i entry");
         e->frame = 0;
         if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
             at = b->next;
@@ -240,6 +242,7 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
         trim(env, txn);
     if (txn->datafile != 0 && !was_published)
         xac_commit_remove_datafile(env, txn->datafile);
+    xac_kill_point("i dropped");
     txn->datafile = 0;
     txn->n_written = 0;
     atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
@@ -277,6 +280,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                           xac_txn_word(serial, env->self,
                                        is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),
                           memory_order_release);
+    xac_kill_point("begin");
     xac_chain_enter(env, txn);
     /* The fence in xac_chain_enter lies between storing reads_unknown and looking
        again; it pairs with the one in xac_solo_revoke. */

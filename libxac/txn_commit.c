@@ -158,6 +158,7 @@ datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_
     if (rc == 0 && xac_sys.fdatasync(fd) != 0)
         rc = errno;
     (void)xac_sys.close(fd);
+    xac_kill_point("b data file");
     if (rc == 0)
         rc = xac_sync_dir(env->dirfd);
     return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
@@ -281,6 +282,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
     rc = xac_version_take(env, ctx->slot, &e->frame);
     if (rc != 0)
         return rc;
+    xac_kill_point("b frame");
     ctx->txn->n_written++;
     keep = xac_version_bytes(env, e->frame);
     if (keep == NULL)
@@ -348,6 +350,7 @@ xac_commit_rebuild(struct xac_env *env, uint64_t slot)
         uint64_t at = txn->record, size = txn->record_size;
 
         xac_chain_lock(env);
+        xac_kill_point("d rebuild");
         is_used = atomic_load_explicit(&txn->word, memory_order_relaxed) == word
                   && txn->ckpt_count != count && txn->all_full == 0;
         if (is_used) {
@@ -468,16 +471,20 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         return give_up(env, ctx, rc);
     if (!change_state(env, txn, XAC_TXN_COMMITTING))
         return XAC_ABORTED;
+    xac_kill_point("c");
     rc = publish(env, ctx);
+    xac_kill_point("h");
     if (rc != 0 && take_back(env, txn)) {
         ctx->error = rc;
         return XAC_ABORTED;
     }
     end = txn->end;
     xac_txn_finish(env, ctx, true);
+    xac_kill_point("i");
     xac_count(&env->ctl->counters.commits, 1);
     xac_count(&env->ctl->counters.pages_written, n_written);
     xac_collapse(env);
+    xac_kill_point("j");
     return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, end) : 0;
 }
 
@@ -506,8 +513,10 @@ xac_commit(struct xac_env *env, struct xac_ctx *ctx)
         return give_up(env, ctx, ctx->error);
     if (xac_txn_state(word) == XAC_TXN_FAILED)
         return XAC_ABORTED;
+    xac_kill_point("a");
     rc = collect(env, ctx);
     if (rc != 0)
         return give_up(env, ctx, rc);
+    xac_kill_point("b");
     return ctx->txn->n_written > 0 ? commit_changes(env, ctx) : commit_reads(env, ctx);
 }

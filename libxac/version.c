@@ -48,6 +48,7 @@ grow_store(struct xac_env *env, uint64_t seen)
     rc = xac_array_reserve(&env->shm, &v->frames, want - 1);
     if (rc == 0)
         rc = xac_buffers_extend(env, have, want);
+    xac_kill_point("grow");
     if (rc == 0)
         /* Release: pairs with the acquire in frames_there. */
         atomic_store_explicit(&v->frames.count, want, memory_order_release);
@@ -92,6 +93,7 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
         /* When the store cannot grow, what is left of it will do. */
         *frame_nop = try_take(env, slot, frames_there(env));
         if (*frame_nop != 0) {
+            xac_kill_point("b taken");
             xac_count(&v->used, 1);
             return 0;
         }
@@ -168,6 +170,7 @@ xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
         xac_assert(
             atomic_load_explicit(&xac_frame_at(env, old)->commit, memory_order_relaxed)
             < commit);
+        xac_kill_point("cut");
         xac_version_give_back(env, old);
         old = next;
     }
@@ -188,6 +191,7 @@ xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
     }
     /* Release: pairs with the acquire in xac_version_find; the file holds the page. */
     atomic_store_explicit(link, 0, memory_order_release);
+    xac_kill_point("s unlinked");
     while (at != 0) {
         struct xac_frame *f = xac_frame_at(env, at);
         uint64_t next = atomic_load_explicit(&f->next, memory_order_relaxed);
@@ -268,6 +272,7 @@ xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
         else
             used++;
     }
+    xac_kill_point("sweep");
     atomic_store_explicit(&v->used, used, memory_order_relaxed);
     atomic_store_explicit(&v->limbo, limbo, memory_order_relaxed);
 }
