@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sysfault.c -- see sysfault.h.
+ */
+#include <config.h>
+
+#include "sysfault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sys.h"
+
+static struct {
+    enum sysfault_what what;
+    unsigned kinds;
+    uint64_t n;
+    int error;
+    _Atomic uint64_t count;
+    const char *hit;
+} plan;
+
+static struct xac_sys real;
+
+/* fails -- count a call; true if it has to fail, errno is set then. */
+static bool
+fails(unsigned kind, const char *name)
+{
+    uint64_t n;
+
+    if ((plan.kinds & kind) == 0)
+        return false;
+    n = atomic_fetch_add_explicit(&plan.count, 1, memory_order_relaxed) + 1;
+    if (plan.what == SYSFAULT_COUNT || n < plan.n
+        || (n > plan.n && plan.what != SYSFAULT_FAIL_ALL))
+        return false;
+    if (plan.what == SYSFAULT_DIE)
+        (void)kill(getpid(), SIGKILL);
+    if (plan.hit == NULL)
+        plan.hit = name;
+    errno = plan.error;
+    return true;
+}
+
+static int
+fault_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+    return fails(SYSFAULT_FILES, "openat") ? -1 : real.openat(dirfd, path, flags, mode);
+}
+
+static int
+fault_close(int fd)
+{
+    bool is_bad = fails(SYSFAULT_CLOSE, "close");
+    int error = errno;
+    int rc = real.close(fd);
+
+    if (is_bad)
+        errno = error;
+    return is_bad ? -1 : rc;
+}
+
+static ssize_t
+fault_pread(int fd, void *buf, size_t n, off_t offset)
+{
+    return fails(SYSFAULT_FILES, "pread") ? -1 : real.pread(fd, buf, n, offset);
+}
+
+static ssize_t
+fault_pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    uint64_t next = atomic_load_explicit(&plan.count, memory_order_relaxed) + 1;
+
+    if (plan.what == SYSFAULT_DIE && (plan.kinds & SYSFAULT_FILES) != 0 && next == plan.n)
+        (void)real.pwrite(fd, buf, n / 2, offset);
+    return fails(SYSFAULT_FILES, "pwrite") ? -1 : real.pwrite(fd, buf, n, offset);
+}
+
+static int
+fault_fdatasync(int fd)
+{
+    return fails(SYSFAULT_FILES, "fdatasync") ? -1 : real.fdatasync(fd);
+}
+
+static int
+fault_fsync(int fd)
+{
+    return fails(SYSFAULT_FILES, "fsync") ? -1 : real.fsync(fd);
+}
+
+static int
+fault_ftruncate(int fd, off_t length)
+{
+    return fails(SYSFAULT_FILES, "ftruncate") ? -1 : real.ftruncate(fd, length);
+}
+
+static int
+fault_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    return fails(SYSFAULT_GROW, "fallocate") ? -1
+                                             : real.fallocate(fd, mode, offset, length);
+}
+
+static int
+fault_fstat(int fd, struct stat *st)
+{
+    return fails(SYSFAULT_FILES, "fstat") ? -1 : real.fstat(fd, st);
+}
+
+static int
+fault_renameat(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    return fails(SYSFAULT_FILES, "renameat") ? -1
+                                             : real.renameat(dirfd, from, dirfd2, to);
+}
+
+static int
+fault_unlinkat(int dirfd, const char *path, int flags)
+{
+    return fails(SYSFAULT_FILES, "unlinkat") ? -1 : real.unlinkat(dirfd, path, flags);
+}
+
+static int
+fault_mkdir(const char *path, mode_t mode)
+{
+    return fails(SYSFAULT_FILES, "mkdir") ? -1 : real.mkdir(path, mode);
+}
+
+static int
+fault_lock(int fd, int cmd, struct flock *lk)
+{
+    if (lk->l_type != F_UNLCK && fails(SYSFAULT_LOCK, "lock"))
+        return -1;
+    return real.lock(fd, cmd, lk);
+}
+
+static void *
+fault_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t offset)
+{
+    return fails(SYSFAULT_MEMORY, "mmap") ? MAP_FAILED
+                                          : real.mmap(addr, n, prot, flags, fd, offset);
+}
+
+static int
+fault_munmap(void *addr, size_t n)
+{
+    bool is_bad = fails(SYSFAULT_CLOSE, "munmap");
+    int error = errno;
+    int rc = real.munmap(addr, n);
+
+    if (is_bad)
+        errno = error;
+    return is_bad ? -1 : rc;
+}
+
+static int
+fault_mprotect(void *addr, size_t n, int prot)
+{
+    return fails(SYSFAULT_MEMORY, "mprotect") ? -1 : real.mprotect(addr, n, prot);
+}
+
+static int
+fault_madvise(void *addr, size_t n, int advice)
+{
+    return fails(SYSFAULT_MEMORY, "madvise") ? -1 : real.madvise(addr, n, advice);
+}
+
+void
+sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
+{
+    if (real.openat == NULL)
+        real = xac_sys;
+    plan.what = what;
+    plan.kinds = kinds;
+    plan.n = n;
+    plan.error = error;
+    plan.hit = NULL;
+    atomic_store_explicit(&plan.count, 0, memory_order_relaxed);
+    xac_sys = (struct xac_sys){
+        .openat = fault_openat,
+        .close = fault_close,
+        .pread = fault_pread,
+        .pwrite = fault_pwrite,
+        .fdatasync = fault_fdatasync,
+        .fsync = fault_fsync,
+        .ftruncate = fault_ftruncate,
+        .fallocate = fault_fallocate,
+        .fstat = fault_fstat,
+        .renameat = fault_renameat,
+        .unlinkat = fault_unlinkat,
+        .mkdir = fault_mkdir,
+        .lock = fault_lock,
+        .mmap = fault_mmap,
+        .munmap = fault_munmap,
+        .mprotect = fault_mprotect,
+        .madvise = fault_madvise,
+    };
+}
+
+void
+sysfault_disarm(void)
+{
+    if (real.openat != NULL)
+        xac_sys = real;
+}
+
+uint64_t
+sysfault_count(void)
+{
+    return atomic_load_explicit(&plan.count, memory_order_relaxed);
+}
+
+const char *
+sysfault_hit(void)
+{
+    return plan.hit;
+}

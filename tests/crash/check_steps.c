@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_steps.c -- a process dies exactly at each named step of a commit, a checkpoint
+ * and a collapse (xac_kill_point, debug builds), and in each of its system calls in turn;
+ * or its system calls fail.  Others must go on, and nothing acknowledged may be lost,
+ * nothing half done be seen, by them or after recovery.
+ *
+ * The file: page 0 has a count per writer and their sum, which every transaction adds to.
+ * Then each writer has a row of pages of its own; its transaction n writes n to the first
+ * 2, 7 or all of them, so that the row of a writer at n is known.
+ *
+ * XAC_STEPS_LONG=1: every system call, every variant (minutes instead of seconds).
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/env.h"
+#include "../common/sysfault.h"
+#include "annot.h"
+
+enum {
+    SURVIVOR,
+    VICTIM,
+    FORERUNNER, /* dies before the victim, which has to clean up after it              */
+    N_WRITERS
+};
+
+#define ROW_PAGES 30u
+#define N_PAGES   (1 + N_WRITERS * ROW_PAGES)
+
+/* A survivor must have committed again within this time, seconds. */
+#define GO_ON_S 2.0
+
+/* Commits of one whole script. */
+#define TXNS_OF_SCRIPT 24u
+
+/* No round takes longer, unless something hangs. */
+#define HANG_S 20.0
+
+struct counts {
+    uint64_t sum;
+    uint64_t of[N_WRITERS];
+};
+
+/* What the processes of a round tell the test. */
+struct board {
+    _Atomic uint64_t acknowledged[N_WRITERS];
+    _Atomic uint64_t doubtful[N_WRITERS]; /* ended with XAC_EPOISONED: did or did not  */
+    _Atomic uint64_t stop;                /* survivors shut down                       */
+    _Atomic uint64_t pause, paused;       /* the survivor does nothing for a while     */
+    _Atomic uint64_t calls;               /* system calls counted in the victim        */
+    _Atomic uint64_t fired;               /* the plan of the victim was carried out    */
+    char call[32];                        /* name of the system call that failed       */
+};
+
+static struct board *board;
+
+/* ---- contents ------------------------------------------------------------------------- */
+
+static volatile uint64_t *
+row_page(unsigned char *file, unsigned w, unsigned j)
+{
+    return (volatile uint64_t *)(void *)(file + (1 + w * ROW_PAGES + j) * env_page());
+}
+
+static unsigned
+pages_of_txn(uint64_t n)
+{
+    return n % 10 == 9 ? ROW_PAGES : n % 5 == 4 ? 7 : 2;
+}
+
+/* last_write -- number of the transaction, at or before n, that wrote page j of a row. */
+static uint64_t
+last_write(uint64_t n, unsigned j)
+{
+    while (n > 0 && pages_of_txn(n) <= j)
+        n--;
+    return n;
+}
+
+static size_t
+words_of_page(void)
+{
+    return env_page() / sizeof(uint64_t);
+}
+
+/* word_of -- word i of a page that transaction n wrote; pages do not compress. */
+static uint64_t
+word_of(uint64_t n, unsigned w, size_t i)
+{
+    return n == 0 ? 0 : i == 0 ? n : n * 0x9e3779b97f4a7c15 + (i << 8 | w);
+}
+
+/* write_row -- the stores of transaction n of a writer. */
+static void
+write_row(unsigned char *file, unsigned w, uint64_t n)
+{
+    for (unsigned j = 0; j < pages_of_txn(n); j++) {
+        volatile uint64_t *page = row_page(file, w, j);
+
+        for (size_t i = 0; i < words_of_page(); i++)
+            page[i] = word_of(n, w, i);
+    }
+}
+
+/* must_be_row -- the row of a writer is as after its transaction n. */
+static void
+must_be_row(unsigned char *file, unsigned w, uint64_t n, unsigned pages, const char *what)
+{
+    for (unsigned j = 0; j < pages; j++) {
+        volatile uint64_t *page = row_page(file, w, j);
+        uint64_t last = last_write(n, j);
+
+        for (size_t i = 0; i < words_of_page(); i++) {
+            if (page[i] != word_of(last, w, i))
+                env_fail(__FILE__, __LINE__,
+                         "%s: half a transaction: writer %u at %" PRIu64
+                         ", word %zu of page %u is not of %" PRIu64 " but of %" PRIu64,
+                         what, w, n, i, j, last, page[0]);
+        }
+    }
+}
+
+/* must_be_whole -- one snapshot: sum, counts and rows fit each other. */
+static void
+must_be_whole(unsigned char *file, unsigned pages, const char *what)
+{
+    volatile struct counts *c = (volatile struct counts *)(void *)file;
+    uint64_t sum = 0;
+
+    for (unsigned w = 0; w < N_WRITERS; w++) {
+        sum += c->of[w];
+        must_be_row(file, w, c->of[w], pages, what);
+    }
+    if (sum != c->sum)
+        env_fail(__FILE__, __LINE__, "%s: sum %" PRIu64 ", counts %" PRIu64, what, c->sum,
+                 sum);
+}
+
+/* must_have_all -- nothing acknowledged is missing, nothing else is there. */
+static void
+must_have_all(unsigned char *file, const char *what)
+{
+    const struct counts *c = (const struct counts *)(const void *)file;
+
+    for (unsigned w = 0; w < N_WRITERS; w++) {
+        uint64_t least = word_load(&board->acknowledged[w]);
+        uint64_t most = least + 1 + word_load(&board->doubtful[w]);
+
+        if (c->of[w] < least)
+            env_fail(__FILE__, __LINE__,
+                     "%s: writer %u: acknowledged %" PRIu64 ", found %" PRIu64, what, w,
+                     least, c->of[w]);
+        if (c->of[w] > most)
+            env_fail(__FILE__, __LINE__,
+                     "%s: writer %u: found %" PRIu64 ", at most %" PRIu64, what, w,
+                     c->of[w], most);
+    }
+}
+
+/* ---- processes ------------------------------------------------------------------------- */
+
+static void
+set_options(void)
+{
+    must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 300000));
+}
+
+/* note -- remember how a transaction ended; ret false: no use going on. */
+static bool
+note(unsigned w, uint64_t n, int rc)
+{
+    if (rc == XAC_COMMITTED)
+        word_store(&board->acknowledged[w], n);
+    else if (rc != XAC_ABORTED)
+        word_add(&board->doubtful[w], 1);
+    return rc == XAC_COMMITTED || rc == XAC_ABORTED;
+}
+
+/*
+ * one_txn -- one attempt at the writer's next transaction.
+ *
+ * ret  XAC_COMMITTED, XAC_ABORTED, or an error; *np its number.
+ */
+static int
+one_txn(unsigned char *file, unsigned w, uint64_t *np)
+{
+    volatile struct counts *c = (volatile struct counts *)(void *)file;
+    int rc = xac_begin();
+
+    if (rc != 0)
+        return rc;
+    must_be_whole(file, 3, "in a transaction");
+    *np = c->of[w] + 1;
+    c->of[w] = *np;
+    c->sum++;
+    write_row(file, w, *np);
+    return xac_end();
+}
+
+/* commit -- the writer's next transaction, as often as it takes. */
+static bool
+commit(unsigned char *file, unsigned w)
+{
+    double end = env_now() + HANG_S / 2;
+    struct xac_conflict why;
+    unsigned starved = 0;
+    uint64_t n;
+    int rc;
+
+    do {
+        rc = one_txn(file, w, &n);
+        if (!note(w, n, rc))
+            return false;
+        must_ok(xac_get_conflict(&why));
+        /* Where everything fails for ever, aborting is all that is left. */
+        if (why.kind == XAC_CONFLICT_RESOURCE && ++starved > 20)
+            return false;
+        if (env_now() > end)
+            env_fail(__FILE__, __LINE__, "writer %u aborts for ever", w);
+    } while (rc != XAC_COMMITTED);
+    return true;
+}
+
+/* A participant that may be struck. */
+struct plan {
+    int flags;
+    unsigned writer;
+    const char *point; /* kill point, or NULL                                          */
+    uint64_t n;        /* occurrence of the point or of system calls                   */
+    enum sysfault_what what;
+    unsigned kinds; /* of system calls; 0 none                                         */
+    int error;
+};
+
+static const struct plan *struck;
+static uint64_t times_met;
+
+#ifdef XAC_DEBUG
+static void
+meet(const char *name)
+{
+    if (strcmp(name, struck->point) != 0 || ++times_met != struck->n)
+        return;
+    word_store(&board->fired, 1);
+    (void)kill(getpid(), SIGKILL);
+}
+#endif
+
+/* play -- the script; every error ends it early. */
+static void
+play(unsigned char *file, unsigned w)
+{
+    for (int i = 0; i < 12; i++) {
+        if (!commit(file, w))
+            return;
+    }
+    if (xac_checkpoint() == XAC_EPOISONED)
+        return;
+    for (int i = 0; i < 11; i++) {
+        if (!commit(file, w))
+            return;
+    }
+    if (xac_begin() != 0)
+        return;
+    write_row(file, w, 999);
+    must_ok(xac_abort());
+    if (xac_end() != XAC_ABORTED)
+        return;
+    if (xac_begin_query() != 0)
+        return;
+    must_be_whole(file, ROW_PAGES, "in a query");
+    if (xac_end_query() != 0)
+        return;
+    (void)xac_checkpoint();
+    (void)commit(file, w);
+}
+
+/* run_victim -- the script under its plan. */
+static void
+run_victim(void *arg)
+{
+    const struct plan *p = arg;
+    void *file;
+
+    struck = p;
+    set_options();
+    sysfault_arm(p->kinds == 0 ? SYSFAULT_COUNT : p->what,
+                 p->kinds == 0 ? SYSFAULT_EVERY : p->kinds, p->n, p->error);
+#ifdef XAC_DEBUG
+    if (p->point != NULL)
+        xac_kill_hook = meet;
+#endif
+    if (xac_init(ENV_DIR, p->flags) == 0) {
+        file = xac_mmap(ENV_FILE, N_PAGES * env_page());
+        if (file != MAP_FAILED)
+            play(file, p->writer);
+        (void)xac_shutdown();
+    }
+    word_store(&board->calls, sysfault_count());
+    if (sysfault_hit() != NULL) {
+        snprintf(board->call, sizeof board->call, "%s", sysfault_hit());
+        word_store(&board->fired, 1);
+    }
+}
+
+/* run_survivor -- transactions until told to stop. */
+static void
+run_survivor(void *arg)
+{
+    const struct plan *p = arg;
+    unsigned char *file;
+
+    set_options();
+    file = env_attach(p->flags, N_PAGES);
+    while (word_load(&board->stop) == 0) {
+        word_store(&board->paused, word_load(&board->pause));
+        if (word_load(&board->pause) != 0) {
+            proc_sleep_us(200);
+            continue;
+        }
+        if (!commit(file, p->writer))
+            env_fail(__FILE__, __LINE__, "a survivor fails: %s", xac_last_error());
+    }
+    must_ok(xac_shutdown());
+}
+
+/* ---- judging ---------------------------------------------------------------------------- */
+
+struct judge {
+    int flags;
+    bool is_lost; /* not durable, and everybody died: only openable                    */
+    const char *what;
+};
+
+/* verify -- in a fresh process: all there, by the library and then in the plain file. */
+static void
+verify(void *arg)
+{
+    const struct judge *j = arg;
+    size_t size = N_PAGES * env_page();
+    unsigned char *file, *copy;
+
+    set_options();
+    file = env_attach(j->flags, N_PAGES);
+    must_ok(xac_begin_query());
+    if (!j->is_lost) {
+        must_be_whole(file, ROW_PAGES, j->what);
+        must_have_all(file, j->what);
+    }
+    must_ok(xac_end_query());
+    if (!j->is_lost)
+        must(commit(file, FORERUNNER));
+    must_ok(xac_shutdown());
+    if (j->is_lost)
+        return;
+    copy = malloc(size);
+    must(copy != NULL);
+    file_read(ENV_FILE, 0, copy, size);
+    must_be_whole(copy, ROW_PAGES, j->what);
+    must_have_all(copy, j->what);
+    free(copy);
+}
+
+/* wait_limited -- wait for a child, which must not hang; ret its status. */
+static int
+wait_limited(pid_t pid, const char *what)
+{
+    double end = env_now() + HANG_S;
+    int status;
+    pid_t got;
+
+    while ((got = waitpid(pid, &status, WNOHANG)) == 0) {
+        if (env_now() > end)
+            env_fail(__FILE__, __LINE__, "%s: process %ld hangs", what, (long)pid);
+        proc_sleep_us(500);
+    }
+    must(got == pid);
+    return status;
+}
+
+enum ending {
+    ALONE,        /* the victim is all there is; then recovery                         */
+    GO_ON,        /* a survivor goes on and shuts down                                 */
+    GO_ON_DIE,    /* a survivor goes on and is killed later; then recovery             */
+    DIE_TOGETHER, /* a survivor is killed at the same moment; then recovery            */
+    N_ENDINGS
+};
+
+static const char *const ending_name[] = {"alone", "go on", "go on, die", "die together"};
+
+static int round_no;
+
+/* enter_fresh -- a directory of its own for a round, and a clean board. */
+static void
+enter_fresh(void)
+{
+    char name[32];
+
+    memset((void *)board, 0, sizeof *board);
+    snprintf(name, sizeof name, "r%d", round_no++);
+    must(mkdir(name, 0777) == 0 && chdir(name) == 0);
+}
+
+static void
+leave_fresh(void)
+{
+    must(chdir("..") == 0);
+}
+
+/* must_go_on -- the survivor commits again, in time. */
+static void
+must_go_on(const char *what)
+{
+    uint64_t want = word_load(&board->acknowledged[SURVIVOR]) + 3;
+    double start = env_now();
+
+    while (word_load(&board->acknowledged[SURVIVOR]) < want) {
+        if (proc_any_failed())
+            env_fail(__FILE__, __LINE__, "%s: the survivor failed, see above", what);
+        if (env_now() - start > GO_ON_S)
+            env_fail(__FILE__, __LINE__, "%s: the survivor does not go on", what);
+        proc_sleep_us(200);
+    }
+}
+
+/* newcomer_must_play -- one more joins, perhaps in the place of the dead one. */
+static void
+newcomer_must_play(int flags, const char *what)
+{
+    struct plan p = {.flags = flags, .writer = VICTIM};
+    uint64_t was = word_load(&board->acknowledged[VICTIM]);
+
+    if (wait_limited(proc_spawn(run_victim, &p), what) != 0)
+        env_fail(__FILE__, __LINE__, "%s: the newcomer failed, see above", what);
+    if (word_load(&board->acknowledged[VICTIM]) != was + TXNS_OF_SCRIPT
+        && word_load(&board->acknowledged[VICTIM]) != was + TXNS_OF_SCRIPT + 1)
+        env_fail(__FILE__, __LINE__, "%s: the newcomer ended early", what);
+}
+
+/* end_round -- what becomes of the survivor, and what is found afterwards. */
+static void
+end_round(const struct plan *p, enum ending ending, pid_t survivor, const char *what)
+{
+    struct judge j = {.flags = p->flags, .what = what};
+
+    if (ending == GO_ON) {
+        word_store(&board->stop, 1);
+        if (wait_limited(survivor, what) != 0)
+            env_fail(__FILE__, __LINE__, "%s: the survivor failed, see above", what);
+    } else if (ending != ALONE) {
+        proc_kill(survivor);
+    }
+    j.is_lost = p->flags == XAC_NONDURABLE && ending != GO_ON;
+    if (wait_limited(proc_spawn(verify, &j), what) != 0)
+        env_fail(__FILE__, __LINE__, "%s: verification failed, see above", what);
+    leave_fresh();
+}
+
+/*
+ * play_round -- one victim, one ending.
+ *
+ * in   before  kill point at which a forerunner dies first, or NULL
+ * ret  true if the plan was carried out.
+ */
+static bool
+play_round(struct plan p, enum ending ending, const char *before)
+{
+    static struct plan survivor_plan;
+    struct plan forerunner = {.flags = p.flags,
+                              .writer = FORERUNNER,
+                              .point = before,
+                              .n = 1};
+    char what[128];
+    pid_t survivor = 0;
+    bool is_done;
+    int status;
+
+    snprintf(what, sizeof what, "%s, %s %" PRIu64 ", %s",
+             p.flags ? "durable" : "nondurable",
+             p.point != NULL ? p.point : "system call", p.n, ending_name[ending]);
+    enter_fresh();
+    survivor_plan = (struct plan){.flags = p.flags, .writer = SURVIVOR};
+    if (ending != ALONE) {
+        survivor = proc_spawn(run_survivor, &survivor_plan);
+        proc_await(&board->acknowledged[SURVIVOR], 2, GO_ON_S * 2);
+    }
+    if (before != NULL) {
+        word_store(&board->pause, 1);
+        proc_await(&board->paused, 1, GO_ON_S);
+        (void)wait_limited(proc_spawn(run_victim, &forerunner), what);
+        must(word_load(&board->fired) != 0);
+    }
+    word_store(&board->fired, 0);
+    p.writer = VICTIM;
+    status = wait_limited(proc_spawn(run_victim, &p), what);
+    word_store(&board->pause, 0);
+    is_done = word_load(&board->fired) != 0 || WIFSIGNALED(status);
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+        env_fail(__FILE__, __LINE__, "%s (%s): the victim failed, see above", what,
+                 board->call);
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+        env_fail(__FILE__, __LINE__, "%s: the victim died of signal %d", what,
+                 WTERMSIG(status));
+    if (ending == GO_ON || ending == GO_ON_DIE)
+        must_go_on(what);
+    if (ending == GO_ON && p.what != SYSFAULT_COUNT)
+        newcomer_must_play(p.flags, what);
+    end_round(&p, ending, survivor, what);
+    return is_done;
+}
+
+static bool
+is_long(void)
+{
+    return env_number("XAC_STEPS_LONG", 0) != 0;
+}
+
+/* ---- named steps -------------------------------------------------------------------------- */
+
+#ifdef XAC_DEBUG
+
+/* A kill point: where it can be met, and behind whose death. */
+struct step {
+    const char *name;
+    const char *before; /* kill point of the forerunner, or NULL                        */
+    bool is_durable_only;
+    bool needs_company; /* met only beside a survivor                                  */
+};
+
+static const struct step steps[] = {
+    {"begin", NULL, false, false},
+    {"entry", NULL, false, false},
+    {"page locked", NULL, false, false},
+    {"page entered", NULL, false, false},
+    {"page linked", NULL, false, false},
+    {"a", NULL, false, false},
+    {"b taken", NULL, false, false},
+    {"b frame", NULL, false, false},
+    {"b data file", NULL, true, false},
+    {"b", NULL, false, false},
+    {"grow", NULL, true, false}, /* met by who is alone: the first one grows it */
+    {"c", NULL, false, false},
+    {"d", NULL, false, false},
+    {"e number", NULL, false, false},
+    {"e", NULL, false, false},
+    {"e sealed", NULL, true, false},
+    {"e tail", NULL, false, false},
+    {"f version", NULL, false, false},
+    {"f page", NULL, false, false},
+    {"f ring", NULL, false, false},
+    {"f", NULL, false, false},
+    {"g number", NULL, false, false},
+    {"g state", NULL, false, false},
+    {"g", NULL, false, false},
+    {"h", NULL, false, false},
+    {"page leaving", NULL, false, false},
+    {"page left", NULL, false, false},
+    {"i entry", NULL, false, false},
+    {"i dropped", NULL, false, false},
+    {"i", NULL, false, false},
+    {"j", NULL, false, false},
+    {"collapse mark", NULL, false, false},
+    {"cut", NULL, false, false},
+    {"collapse", NULL, false, false},
+    {"sweep", NULL, false, false},
+    {"l", NULL, false, false},
+    {"m position", NULL, true, false},
+    {"m count", NULL, true, false},
+    {"m", NULL, false, false},
+    {"n slot", NULL, false, false},
+    {"n", NULL, false, false},
+    {"o page", NULL, false, false},
+    {"o", NULL, false, false},
+    {"p", NULL, false, false},
+    {"q appended", NULL, true, false},
+    {"q", NULL, true, false},
+    {"r", NULL, false, false},
+    {"s locked", NULL, false, false},
+    {"s", NULL, false, false},
+    {"s unlinked", NULL, false, false},
+    {"s page", NULL, false, false},
+    {"s ring", NULL, false, false},
+    {"s number", NULL, false, false},
+    {"t before", NULL, false, false},
+    {"t", NULL, false, false},
+    {"clean finished", "c", false, true},
+    {"clean slot", "c", false, true},
+    {"clean dropped", "b", false, true},
+    {"clean finished", "page locked", false, true},
+    {"redone", "e", false, true},
+    {"redone", "f page", false, true},
+    {"redone", "g number", false, true},
+    {"redone", "s unlinked", false, true},
+};
+
+# define N_STEPS (sizeof steps / sizeof steps[0])
+
+/* play_step -- a step in every ending; ret how often the victim died there. */
+static unsigned
+play_step(const struct step *s, int flags)
+{
+    static const uint64_t occurrences[] = {1, 3, 2, 5, 20, 100};
+    unsigned met = 0;
+
+    for (unsigned k = 0; k < (is_long() ? 6 : 2); k++) {
+        struct plan p = {.flags = flags,
+                         .what = SYSFAULT_DIE,
+                         .point = s->name,
+                         .n = occurrences[k]};
+
+        for (int e = s->needs_company ? GO_ON : ALONE; e < N_ENDINGS; e++) {
+            if (flags == XAC_NONDURABLE && e != GO_ON)
+                continue;
+            met += play_round(p, (enum ending)e, s->before);
+        }
+    }
+    return met;
+}
+
+static void
+play_all_steps(int flags)
+{
+    unsigned died = 0;
+
+    for (size_t i = 0; i < N_STEPS; i++) {
+        unsigned met;
+
+        if (steps[i].is_durable_only && flags != XAC_DURABLE)
+            continue;
+        met = play_step(&steps[i], flags);
+        if (met == 0)
+            env_fail(__FILE__, __LINE__, "step \"%s\" was never met", steps[i].name);
+        died += met;
+    }
+    printf("%u deaths at %zu steps\n", died, N_STEPS);
+}
+
+START_TEST(die_at_each_step_durable)
+{
+    play_all_steps(XAC_DURABLE);
+}
+END_TEST
+
+START_TEST(die_at_each_step_nondurable)
+{
+    play_all_steps(XAC_NONDURABLE);
+}
+END_TEST
+
+#endif /* XAC_DEBUG */
+
+/* ---- system calls ------------------------------------------------------------------------- */
+
+/* calls_of_script -- how many system calls of these kinds the script makes. */
+static uint64_t
+calls_of_script(int flags, unsigned kinds, enum ending ending)
+{
+    struct plan p = {.flags = flags, .what = SYSFAULT_COUNT, .kinds = kinds};
+
+    (void)play_round(p, ending, NULL);
+    return word_load(&board->calls);
+}
+
+/*
+ * strike_calls -- strike at call 1, 2, 3 ... of the script; in the short form at about
+ * `rounds` of them.
+ */
+static void
+strike_calls(struct plan p, enum ending ending, uint64_t rounds)
+{
+    uint64_t n = calls_of_script(p.flags, p.kinds, ending);
+    uint64_t step = is_long() || n < rounds ? 1 : n / rounds;
+    uint64_t seed = env_seed() + (uint64_t)p.what + p.kinds;
+    unsigned done = 0;
+
+    for (uint64_t i = 1; i <= n; i += step) {
+        p.n = i + rnd_below(&seed, step);
+        done += play_round(p, ending, NULL);
+    }
+    printf("%s, %s, errno %d: %" PRIu64 " calls, %u rounds\n",
+           p.flags ? "durable" : "nondurable", ending_name[ending], p.error, n, done);
+    must(done > 0);
+}
+
+START_TEST(die_in_each_system_call)
+{
+    struct plan p = {.flags = _i, .what = SYSFAULT_DIE, .kinds = SYSFAULT_EVERY};
+
+    if (_i == XAC_DURABLE) {
+        strike_calls(p, ALONE, 70);
+        strike_calls(p, GO_ON_DIE, 30);
+    }
+    strike_calls(p, GO_ON, 30);
+}
+END_TEST
+
+START_TEST(fail_in_each_system_call)
+{
+    static const int errors[] = {EIO, ENOSPC};
+    struct plan p = {.flags = _i,
+                     .kinds = SYSFAULT_FILES | SYSFAULT_GROW | SYSFAULT_LOCK};
+
+    for (size_t e = 0; e < 2; e++) {
+        p.error = errors[e];
+        p.what = SYSFAULT_FAIL;
+        strike_calls(p, ALONE, 60);
+        p.what = SYSFAULT_FAIL_ALL;
+        strike_calls(p, ALONE, 20);
+    }
+}
+END_TEST
+
+static Suite *
+steps_suite(void)
+{
+    Suite *s = suite_create("steps");
+    TCase *tc = env_tcase(s, "calls", 3000);
+
+    tcase_add_loop_test(tc, die_in_each_system_call, 0, 2);
+    tcase_add_loop_test(tc, fail_in_each_system_call, 0, 2);
+#ifdef XAC_DEBUG
+    tc = env_tcase(s, "points", 3000);
+    tcase_add_test(tc, die_at_each_step_durable);
+    tcase_add_test(tc, die_at_each_step_nondurable);
+#endif
+    return s;
+}
+
+static void
+setup_board(void)
+{
+    board = proc_shared(sizeof *board);
+}
+
+int
+main(void)
+{
+    struct stat st;
+
+    /* Nobody pulls the plug here: memory will do, and is faster. */
+    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
+        (void)setenv("TMPDIR", "/dev/shm", 0);
+    setup_board();
+    return env_main(steps_suite());
+}
