@@ -21,5 +21,6 @@ cat "$out"
 if ! line=$(grep "$summary" "$out"); then
     line="exit code $rc"
 fi
-{ printf '%s: %s\n' "${1#./}" "$line" >&9; } 2>/dev/null
+name=${1#./}
+{ printf '%s: %s\n' "${name#"${srcdir:-.}/"}" "$line" >&9; } 2>/dev/null
 exit "$rc"
