@@ -245,9 +245,10 @@ struct plan {
 };
 
 static const struct plan *struck;
-static uint64_t times_met;
 
 #ifdef XAC_DEBUG
+static uint64_t times_met;
+
 static void
 meet(const char *name)
 {
