@@ -45,15 +45,35 @@ run_one()
     echo "$result: $name"
 }
 
+# build DIR OPTION... -- build the library and its programs.
+build()
+{
+    scripts/build.sh "$@" || give_up "$(basename "$1")-build"
+}
+
+# give_up NAME -- what failed is needed by all that follows: count it, and stop.
+give_up()
+{
+    echo ":test-result: FAIL" >"$others/$1.trs"
+    finish 1
+}
+
+# finish CODE -- print the totals.
+finish()
+{
+    stage "done"
+    scripts/count_tests "$normal" "$sanitized" "$others" || exit 1
+    exit "$1"
+}
+
 # make_check DIR TARGET -- run the tests of a build, one after the other: several use
 # all processors themselves.
 make_check()
 {
-    find "$1" -name '*.trs' -delete
     if ! make -C "$1" -s -j2 check TESTS= >"$1/check-build.log" 2>&1; then
         tail -n 40 "$1/check-build.log"
-        echo "test.sh: the test programs do not build, see $1/check-build.log" >&2
-        exit 1
+        echo "test.sh: the test programs do not build, see $1/check-build.log"
+        give_up "$(basename "$1")-check-build"
     fi
     make -C "$1" -s --no-print-directory "$2" VERBOSE=1 || failed=1
 }
@@ -90,14 +110,15 @@ no_reports()
 start=$(date +%s)
 stage "packages"
 scripts/setup.sh
-stage "build"
-scripts/build.sh "$normal" --enable-werror
 rm -rf "$others"
-mkdir "$others"
+mkdir -p "$normal" "$sanitized" "$others"
+find "$normal" "$sanitized" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
+stage "build"
+build "$normal" --enable-werror
 stage "all tests"
 make_check "$normal" check
 stage "build with address and undefined behaviour sanitizers"
-scripts/build.sh "$sanitized" --enable-debug --disable-shared \
+build "$sanitized" --enable-debug --disable-shared \
     --enable-sanitize=address,undefined
 stage "unit and API tests under the sanitizers"
 sanitizer_check
@@ -108,6 +129,4 @@ for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); 
     run_one "$(basename "$script")" "$script" "$normal"
 done
 
-stage "done"
-scripts/count_tests "$normal" "$sanitized" "$others" || failed=1
-exit "$failed"
+finish "$failed"
