@@ -421,17 +421,31 @@ START_TEST(long_transaction_does_not_starve)
     x = env_attach(NONDURABLE, SNAPSHOT_PAGES);
     proc_await(&board->ready, 2, 20);
     for (int round = 0; round < 20; round++) {
+        struct xac_conflict why;
         uint64_t tries = 0;
 
-        do {
+        for (;;) {
+            int rc;
+
             tries++;
-            must(tries < 20);
             must_ok(xbegin());
             for (size_t p = 0; p < SNAPSHOT_PAGES; p++) {
                 x[p * words_per_page()]++;
                 proc_sleep_us(50);
             }
-        } while (xend() != COMMITTED);
+            rc = xend();
+            if (rc == COMMITTED)
+                break;
+            must_rc(rc, ABORTED);
+            must_ok(xConflict(&why));
+            if (tries >= 20)
+                env_fail(__FILE__, __LINE__,
+                         "attempt %" PRIu64
+                         " of round %d lost: kind %d, error %d, process "
+                         "%d, found by us %d",
+                         tries, round, why.kind, why.error, why.other_pid,
+                         why.found_by_us);
+        }
         attempts += tries;
     }
     printf("long_transaction_does_not_starve: 20 commits in %" PRIu64 " attempts\n",
@@ -596,6 +610,45 @@ START_TEST(lengths_may_differ_between_processes)
 }
 END_TEST
 
+/* Both make the file, and both make it long enough: it must not be cut. */
+static void
+map_pages_together(void *arg)
+{
+    size_t n_pages = *(const size_t *)arg;
+    uint64_t *x;
+
+    env_init(NONDURABLE);
+    start_together(2);
+    x = xMmap(ENV_FILE, n_pages * env_page());
+    if (x == MAP_FAILED)
+        env_fail(__FILE__, __LINE__, "xMmap: %s", xLastError());
+    for (size_t p = 0; p < n_pages; p++) {
+        must_ok(xbeginQuery());
+        must_eq(*(volatile uint64_t *)&x[p * words_per_page()], 0);
+        must_ok(xendQuery());
+    }
+    must(file_size(ENV_FILE) >= n_pages * env_page());
+    env_detach();
+}
+
+START_TEST(concurrent_maps_never_cut_the_file)
+{
+    size_t few = 3, many = 50;
+
+    for (int round = 0; round < 150; round++) {
+        pid_t a, b;
+
+        board = proc_shared(sizeof *board);
+        a = proc_spawn(map_pages_together, &few);
+        b = proc_spawn(map_pages_together, &many);
+        proc_join(a);
+        proc_join(b);
+        must_eq(file_size(ENV_FILE), many * env_page());
+        must(unlink(ENV_FILE) == 0);
+    }
+}
+END_TEST
+
 /* ---- modes ------------------------------------------------------------------------------------------------ */
 
 static void
@@ -649,6 +702,7 @@ multi_suite(void)
 
     tc = env_tcase(s, "sharing", 20);
     tcase_add_test(tc, lengths_may_differ_between_processes);
+    tcase_add_test(tc, concurrent_maps_never_cut_the_file);
     tcase_add_loop_test(tc, participants_must_agree_on_the_mode, 0, 2);
     return s;
 }
