@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_btree_txn.c -- the B+-tree on transactional segments.
+ *
+ * GOAL    it agrees with a sorted array as the serial build does; operations of a caller's
+ *         transaction take effect together or not at all; processes that insert and delete
+ *         at once leave what their operations said.
+ * METHOD  the model of check_btree_serial.c; several processes on disjoint and on the same
+ *         keys; a reader that must always find a sum unchanged.
+ */
+#include <config.h>
+
+#include "btree_model.h"
+
+#include <unistd.h>
+
+#define SEGMENT    ((size_t)16 << 20)
+#define MOST_PROCS 4
+
+static const struct btree_config geometries[] = {
+    {8, 512, 4096}, {8, 8, 4096},    {128, 64, 4096},  {1, 0, 4096},
+    {8, 64, 16384}, {1024, 0, 4096}, {16, 700, 65536},
+};
+#define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
+
+static const struct btree_config plain = {8, 64, 4096};
+
+/* Map a file and make or open the tree in it. */
+static void
+tree_attach(struct btree *t, const char *name, const struct btree_config *config)
+{
+    void *base = xMmap(name, SEGMENT);
+    int rc;
+
+    must(base != MAP_FAILED);
+    rc = btree_create(t, base, SEGMENT, config);
+    if (rc == EEXIST)
+        rc = btree_open(t, base, SEGMENT);
+    must_ok(rc);
+}
+
+static void
+tree_begin_env(struct btree *t, int flags, const struct btree_config *config)
+{
+    must_ok(xInit(ENV_DIR, flags));
+    tree_attach(t, ENV_FILE, config);
+}
+
+/* ---- one process ------------------------------------------------------------------- */
+
+START_TEST(operations_agree_with_model)
+{
+    const struct btree_config *config = &geometries[_i / 2];
+    uint64_t rng = env_seed() + (uint64_t)_i;
+    uint64_t n_keys = config->key_size == 1 ? 256 : 1000;
+    struct btree t;
+    struct model m;
+
+    tree_begin_env(&t, NONDURABLE, config);
+    t.hints = _i % 2 != 0;
+    model_init(&m, config);
+    model_run(&m, &t, &rng, 1500, n_keys, 80);
+    model_run(&m, &t, &rng, 1000, n_keys, 20);
+    model_run_empty(&m, &t, &rng);
+    model_fini(&m);
+    env_detach();
+}
+END_TEST
+
+START_TEST(durable_tree_is_there_again)
+{
+    uint64_t rng = env_seed();
+    struct btree t;
+    struct model m;
+
+    tree_begin_env(&t, DURABLE, &plain);
+    model_init(&m, &plain);
+    model_run(&m, &t, &rng, 400, 1000, 90);
+    env_detach();
+    tree_begin_env(&t, DURABLE, &plain);
+    model_compare(&m, &t);
+    model_run(&m, &t, &rng, 200, 1000, 50);
+    env_detach();
+    tree_begin_env(&t, NONDURABLE, &plain);
+    model_compare(&m, &t);
+    model_fini(&m);
+    env_detach();
+}
+END_TEST
+
+static void
+put(struct btree *t, uint64_t id, uint64_t number, int want)
+{
+    unsigned char key[8], value[64] = {0};
+
+    btree_key_u64(id, key);
+    memcpy(value, &number, sizeof number);
+    must_rc(btree_insert(t, key, value, BTREE_PUT, NULL), want);
+}
+
+/* ret the number of an entry, UINT64_MAX if there is none. */
+static uint64_t
+get(struct btree *t, uint64_t id)
+{
+    unsigned char key[8], value[64];
+    uint64_t number = UINT64_MAX;
+    int rc;
+
+    btree_key_u64(id, key);
+    rc = btree_search(t, key, value);
+    must(rc == 0 || rc == ENOENT);
+    if (rc == 0)
+        memcpy(&number, value, sizeof number);
+    return number;
+}
+
+START_TEST(group_takes_effect_together)
+{
+    struct btree t;
+    unsigned char key[8];
+
+    tree_begin_env(&t, NONDURABLE, &plain);
+    put(&t, 1, 11, 0);
+
+    must_ok(xbegin()); /* committed: all of it */
+    put(&t, 2, 22, 0);
+    put(&t, 1, 12, 0);
+    must_eq(get(&t, 2), 22); /* a transaction sees its own operations */
+    must_eq(xend(), COMMITTED);
+    must_eq(get(&t, 1), 12);
+    must_eq(get(&t, 2), 22);
+
+    must_ok(xbegin()); /* rolled back: nothing of it */
+    for (uint64_t i = 100; i < 1000; i++)
+        put(&t, i, i, 0);
+    btree_key_u64(1, key);
+    must_ok(btree_delete(&t, key));
+    must_ok(xAbort());
+    put(&t, 3, 33, XAC_FAILED);
+    must_eq(xend(), ABORTED);
+    must_eq(get(&t, 1), 12);
+    must_eq(get(&t, 3), UINT64_MAX);
+    must_eq(get(&t, 500), UINT64_MAX);
+    {
+        struct btree_report report;
+
+        must_ok(btree_check(&t, &report));
+        must_eq(report.entries, 2);
+        must_eq(report.height, 0);
+        must_eq(report.free, 0);
+    }
+    env_detach();
+}
+END_TEST
+
+START_TEST(calls_out_of_place_are_refused)
+{
+    struct btree t;
+
+    tree_begin_env(&t, NONDURABLE, &plain);
+    put(&t, 1, 11, 0);
+    must_ok(xbeginQuery());
+    put(&t, 2, 22, XAC_EINQUERY);
+    must_eq(get(&t, 1), 11);
+    must_ok(xendQuery());
+    env_detach();
+    must_rc(btree_search(&t, "12345678", NULL), XAC_ENOINIT);
+    put(&t, 3, 33, XAC_ENOINIT);
+}
+END_TEST
+
+/* A tree that fills its segment says so, and its transaction can go on. */
+START_TEST(full_segment_ends_in_enospc)
+{
+    static const struct btree_config big = {8, 1000, 4096};
+    size_t size = 24 * (size_t)4096;
+    unsigned char key[8], value[1000] = {0};
+    struct btree_report report;
+    struct btree t;
+    uint64_t n = 0, rng = env_seed();
+    void *base;
+    int rc;
+
+    must_ok(xInit(ENV_DIR, NONDURABLE));
+    base = xMmap(ENV_FILE, size);
+    must(base != MAP_FAILED);
+    must_ok(btree_create(&t, base, size, &big));
+    do {
+        btree_key_u64(rnd_next(&rng), key);
+        must_ok(xbegin());
+        rc = btree_insert(&t, key, value, BTREE_ADD, NULL);
+        must_eq(xend(), COMMITTED);
+        n += rc == 0;
+    } while (rc == 0);
+    must_eq(rc, ENOSPC);
+    must(n > 15);
+    must_ok(btree_check(&t, &report));
+    must_eq(report.entries, n);
+    env_detach();
+}
+END_TEST
+
+/* ---- several processes ------------------------------------------------------------- */
+
+/* What the processes of a test share. */
+struct shared {
+    _Atomic uint64_t ready; /* processes that have attached                */
+    uint64_t n_procs;       /* processes                                   */
+    uint64_t count;         /* keys, or operations                         */
+    bool hints;             /* as in struct btree                          */
+    _Atomic uint64_t added; /* inserts that did not find the key           */
+    _Atomic uint64_t stop;  /* the reader may end                          */
+    _Atomic uint64_t sums;  /* sums that the reader has taken              */
+    unsigned char present[MOST_PROCS][2000]; /* mixed: which of its keys a process left */
+};
+
+struct worker {
+    struct shared *shared;
+    unsigned me;
+};
+
+/* Attach and wait for the others. */
+static void
+worker_begin(const struct worker *w, struct btree *t)
+{
+    struct shared *s = w->shared;
+
+    tree_begin_env(t, NONDURABLE, &plain);
+    t->hints = s->hints;
+    t->arena = w->me % t->n_arenas;
+    atomic_fetch_add(&s->ready, 1);
+    proc_await(&s->ready, s->n_procs, 60);
+}
+
+/* Keys me, me + n_procs, ...: close neighbours belong to different processes. */
+static void
+insert_disjoint(void *arg)
+{
+    const struct worker *w = arg;
+    struct btree t;
+
+    worker_begin(w, &t);
+    for (uint64_t i = 0; i < w->shared->count; i++) {
+        uint64_t id = i * 7919 % w->shared->count;
+
+        put(&t, id * w->shared->n_procs + w->me, id, 0);
+        if (i % 10 == 0)
+            must_eq(get(&t, id * w->shared->n_procs + w->me), id);
+    }
+    env_detach();
+}
+
+/* All processes add all keys: each key is added once. */
+static void
+insert_overlapping(void *arg)
+{
+    const struct worker *w = arg;
+    uint64_t rng = env_seed() + w->me, n = w->shared->count;
+    uint64_t start = rnd_below(&rng, n);
+    struct btree t;
+
+    worker_begin(w, &t);
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned char key[8], value[64] = {0};
+        bool existed;
+        int rc;
+
+        btree_key_u64((start + i * 7919) % n, key);
+        value[0] = (unsigned char)(w->me + 1);
+        rc = btree_insert(&t, key, value, BTREE_ADD, &existed);
+        must(rc == 0 || rc == EEXIST);
+        must_eq(existed, rc == EEXIST);
+        if (rc == 0)
+            atomic_fetch_add(&w->shared->added, 1);
+    }
+    env_detach();
+}
+
+/* Random inserts and deletes of one's own keys, which lie between those of others. */
+static void
+mix_disjoint(void *arg)
+{
+    const struct worker *w = arg;
+    unsigned char *present = w->shared->present[w->me];
+    uint64_t rng = env_seed() + 31 * w->me;
+    struct btree t;
+
+    worker_begin(w, &t);
+    for (uint64_t i = 0; i < w->shared->count; i++) {
+        uint64_t id = rnd_below(&rng, sizeof w->shared->present[0]);
+        uint64_t number = id * w->shared->n_procs + w->me;
+        unsigned char key[8];
+        bool add = rnd_below(&rng, 100) < (i < w->shared->count / 2 ? 70 : 20);
+
+        btree_key_u64(number, key);
+        if (add)
+            put(&t, number, id, 0);
+        else
+            must_rc(btree_delete(&t, key), present[id] ? 0 : ENOENT);
+        present[id] = add;
+    }
+    env_detach();
+}
+
+/* Run the processes to their end, the environment empty before and after. */
+static struct shared *
+run_workers(void (*fn)(void *), uint64_t n_procs, uint64_t count, bool hints)
+{
+    struct shared *s = proc_shared(sizeof *s);
+    struct worker w[MOST_PROCS];
+    pid_t pid[MOST_PROCS];
+    struct btree t;
+
+    s->n_procs = n_procs;
+    s->count = count;
+    s->hints = hints;
+    tree_begin_env(&t, NONDURABLE, &plain);
+    env_detach();
+    for (unsigned i = 0; i < n_procs; i++) {
+        w[i] = (struct worker){.shared = s, .me = i};
+        pid[i] = proc_spawn(fn, &w[i]);
+    }
+    for (unsigned i = 0; i < n_procs; i++)
+        proc_join(pid[i]);
+    return s;
+}
+
+/* The tree as the processes left it: sound, and with so many entries. */
+static void
+expect_entries(struct btree *t, uint64_t n)
+{
+    struct btree_report report;
+    int rc;
+
+    tree_begin_env(t, NONDURABLE, &plain);
+    rc = btree_check(t, &report);
+    if (rc != 0)
+        env_fail(__FILE__, __LINE__, "btree_check: %d %s", rc, report.text);
+    must_eq(report.entries, n);
+}
+
+static const struct {
+    uint64_t n_procs;
+    bool hints;
+} crowds[] = {{2, false}, {2, true}, {4, false}};
+#define N_CROWDS 3
+
+START_TEST(disjoint_inserts_are_all_there)
+{
+    uint64_t n = crowds[_i].n_procs, count = 2000;
+    struct btree t;
+
+    run_workers(insert_disjoint, n, count, crowds[_i].hints);
+    expect_entries(&t, n * count);
+    for (uint64_t id = 0; id < n * count; id++)
+        must_eq(get(&t, id), id / n);
+    env_detach();
+}
+END_TEST
+
+START_TEST(overlapping_inserts_add_each_once)
+{
+    uint64_t n = crowds[_i].n_procs, count = 2003;
+    struct shared *s = run_workers(insert_overlapping, n, count, crowds[_i].hints);
+    struct btree t;
+
+    must_eq(s->added, count);
+    expect_entries(&t, count);
+    for (uint64_t id = 0; id < count; id++) {
+        uint64_t who = get(&t, id);
+
+        must(who >= 1 && who <= n);
+    }
+    env_detach();
+}
+END_TEST
+
+START_TEST(mixed_changes_leave_what_was_said)
+{
+    uint64_t n = crowds[_i].n_procs, total = 0;
+    struct shared *s = run_workers(mix_disjoint, n, 4000, crowds[_i].hints);
+    struct btree t;
+
+    for (uint64_t p = 0; p < n; p++)
+        for (size_t id = 0; id < sizeof s->present[0]; id++)
+            total += s->present[p][id];
+    expect_entries(&t, total);
+    for (uint64_t p = 0; p < n; p++)
+        for (size_t id = 0; id < sizeof s->present[0]; id++)
+            must_eq(get(&t, id * n + p), s->present[p][id] ? id : UINT64_MAX);
+    env_detach();
+}
+END_TEST
+
+/* ---- a transaction over two trees ---------------------------------------------------- */
+
+#define ACCOUNTS 300u
+#define TOTAL    (ACCOUNTS * UINT64_C(1000))
+
+/* Move amounts from accounts in one tree to accounts in the other. */
+static void
+move_amounts(void *arg)
+{
+    const struct worker *w = arg;
+    uint64_t rng = env_seed() + w->me;
+    struct btree a, b;
+
+    worker_begin(w, &a);
+    tree_attach(&b, "other.db", &plain);
+    for (uint64_t i = 0; i < w->shared->count; i++) {
+        uint64_t from = rnd_below(&rng, ACCOUNTS), to = rnd_below(&rng, ACCOUNTS);
+        uint64_t amount = 1 + rnd_below(&rng, 5), rc;
+
+        do {
+            uint64_t had, gets;
+
+            must_ok(xbegin());
+            had = get(&a, from);
+            gets = get(&b, to);
+            if (had >= amount) {
+                unsigned char key[8], value[64] = {0};
+
+                had -= amount;
+                gets = gets == UINT64_MAX ? amount : gets + amount;
+                btree_key_u64(from, key);
+                memcpy(value, &had, sizeof had);
+                (void)btree_insert(&a, key, value, BTREE_PUT, NULL);
+                btree_key_u64(to, key);
+                memcpy(value, &gets, sizeof gets);
+                (void)btree_insert(&b, key, value, BTREE_PUT, NULL);
+            }
+            rc = (uint64_t)xend();
+        } while (rc == ABORTED);
+        must_eq(rc, COMMITTED);
+    }
+    env_detach();
+}
+
+static int
+add_up(void *arg, const void *key, const void *value)
+{
+    uint64_t number;
+
+    (void)key;
+    memcpy(&number, value, sizeof number);
+    *(uint64_t *)arg += number;
+    return 0;
+}
+
+static uint64_t
+sum_of(struct btree *a, struct btree *b)
+{
+    uint64_t sum = 0;
+
+    must_ok(xbeginQuery());
+    must_ok(btree_scan(a, NULL, NULL, add_up, &sum));
+    must_ok(btree_scan(b, NULL, NULL, add_up, &sum));
+    must_ok(xendQuery());
+    return sum;
+}
+
+/* Every snapshot has the whole sum. */
+static void
+watch_sum(void *arg)
+{
+    const struct worker *w = arg;
+    struct btree a, b;
+
+    worker_begin(w, &a);
+    tree_attach(&b, "other.db", &plain);
+    while (w->shared->stop == 0 || w->shared->sums == 0) {
+        must_eq(sum_of(&a, &b), TOTAL);
+        atomic_fetch_add(&w->shared->sums, 1);
+    }
+    env_detach();
+}
+
+START_TEST(transfers_keep_the_sum)
+{
+    struct shared *s = proc_shared(sizeof *s);
+    struct worker w[3];
+    pid_t pid[3];
+    struct btree a, b;
+
+    s->n_procs = 3;
+    s->count = 600;
+    tree_begin_env(&a, NONDURABLE, &plain);
+    tree_attach(&b, "other.db", &plain);
+    for (uint64_t i = 0; i < ACCOUNTS; i++)
+        put(&a, i, 1000, 0);
+    env_detach();
+    for (unsigned i = 0; i < 3; i++) {
+        w[i] = (struct worker){.shared = s, .me = i};
+        pid[i] = proc_spawn(i < 2 ? move_amounts : watch_sum, &w[i]);
+    }
+    proc_join(pid[0]);
+    proc_join(pid[1]);
+    s->stop = 1;
+    proc_join(pid[2]);
+    tree_begin_env(&a, NONDURABLE, &plain);
+    tree_attach(&b, "other.db", &plain);
+    must_eq(sum_of(&a, &b), TOTAL);
+    env_detach();
+}
+END_TEST
+
+/* A handle that fork() copied goes on working in both processes. */
+static void
+insert_in_child(void *arg)
+{
+    struct btree *t = arg;
+
+    for (uint64_t i = 1; i < 400; i += 2)
+        put(t, i, i, 0);
+    env_detach();
+}
+
+START_TEST(handle_survives_fork)
+{
+    struct btree t;
+    pid_t pid;
+
+    tree_begin_env(&t, NONDURABLE, &plain);
+    put(&t, 1000, 1, 0);
+    pid = proc_spawn(insert_in_child, &t);
+    for (uint64_t i = 0; i < 400; i += 2)
+        put(&t, i, i, 0);
+    proc_join(pid);
+    for (uint64_t i = 0; i < 400; i++)
+        must_eq(get(&t, i), i);
+    env_detach();
+    expect_entries(&t, 401);
+    env_detach();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("btree_txn");
+    TCase *one = env_tcase(s, "one process", 120);
+    TCase *many = env_tcase(s, "several processes", 120);
+
+    tcase_add_loop_test(one, operations_agree_with_model, 0, 2 * N_GEOMETRIES);
+    tcase_add_test(one, durable_tree_is_there_again);
+    tcase_add_test(one, group_takes_effect_together);
+    tcase_add_test(one, calls_out_of_place_are_refused);
+    tcase_add_test(one, full_segment_ends_in_enospc);
+    tcase_add_loop_test(many, disjoint_inserts_are_all_there, 0, N_CROWDS);
+    tcase_add_loop_test(many, overlapping_inserts_add_each_once, 0, N_CROWDS);
+    tcase_add_loop_test(many, mixed_changes_leave_what_was_said, 0, N_CROWDS);
+    tcase_add_test(many, transfers_keep_the_sum);
+    tcase_add_test(many, handle_survives_fork);
+    return env_main(s);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_btree_serial.c -- the B+-tree on plain memory.
+ *
+ * GOAL    the tree agrees with a sorted array whatever is done to it, in many geometries;
+ *         a full segment changes nothing; btree_check() finds damage and survives it.
+ * METHOD  random operations beside the model; the segment is compared byte by byte where
+ *         nothing may change; damage made by hand and at random, between guard pages.
+ */
+#include <config.h>
+
+#define TREE_SERIAL 1
+#include "btree_model.h"
+
+#include <sys/mman.h>
+
+#include "btree_layout.h"
+
+#define PAGE ((size_t)BTREE_PAGE)
+
+static const struct btree_config geometries[] = {
+    {1, 0, 4096},      {1, 8, 4096},     {1, 512, 4096},   {8, 0, 4096},
+    {8, 8, 4096},      {8, 512, 4096},   {16, 0, 4096},    {16, 8, 4096},
+    {16, 512, 4096},   {128, 0, 4096},   {128, 8, 4096},   {128, 512, 4096},
+    {8, 512, 8192},    {128, 512, 8192}, {1, 0, 65536},    {8, 8, 65536},
+    {8, 512, 65536},   {16, 8, 65536},   {128, 0, 65536},  {128, 512, 65536},
+    {1024, 300, 4096}, {8, 1300, 4096},  {900, 100, 4096}, {1000, 0, 4096},
+    {7, 3, 4096},      {9, 1, 8192},     {8, 3000, 16384}, {13, 512, 524288},
+};
+#define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
+
+/* A zero-filled segment between two pages without access. */
+static unsigned char *
+segment_new(size_t size)
+{
+    unsigned char *p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    must(p != MAP_FAILED);
+    must(mprotect(p + PAGE, size, PROT_READ | PROT_WRITE) == 0);
+    return p + PAGE;
+}
+
+static void
+segment_free(unsigned char *segment, size_t size)
+{
+    must(munmap(segment - PAGE, size + 2 * PAGE) == 0);
+}
+
+static unsigned char *
+tree_new(struct btree *t, const struct btree_config *config, size_t size)
+{
+    unsigned char *segment = segment_new(size);
+
+    must_ok(btree_create(t, segment, size, config));
+    return segment;
+}
+
+/* Key numbers that the geometry has, at most `most`. */
+static uint64_t
+keys_of(const struct btree_config *config, uint64_t most)
+{
+    return config->key_size == 1 ? 256 : most;
+}
+
+/* ---- the model -------------------------------------------------------------------- */
+
+START_TEST(operations_agree_with_model)
+{
+    const struct btree_config *config = &geometries[_i];
+    size_t size = (size_t)64 << 20;
+    uint64_t rng = env_seed() + (uint64_t)_i;
+    uint64_t n_keys = keys_of(config, 3000);
+    struct btree t;
+    struct model m;
+    unsigned char *segment = tree_new(&t, config, size);
+
+    model_init(&m, config);
+    model_run(&m, &t, &rng, 4000, n_keys, 80);
+    model_run(&m, &t, &rng, 3000, n_keys, 50);
+    model_run(&m, &t, &rng, 3000, n_keys, 15);
+    must_ok(btree_open(&t, segment, size)); /* a handle is nothing but what it reads */
+    model_run(&m, &t, &rng, 1000, n_keys, 80);
+    model_run_empty(&m, &t, &rng);
+    model_fini(&m);
+    segment_free(segment, size);
+}
+END_TEST
+
+enum order {
+    ASCENDING,
+    DESCENDING,
+    SHUFFLED,
+    N_ORDERS
+};
+
+static uint64_t
+order_id(int order, uint64_t i, uint64_t n)
+{
+    if (order == ASCENDING)
+        return i;
+    if (order == DESCENDING)
+        return n - 1 - i;
+    return i * 7919 % n; /* n is no multiple of the prime 7919 */
+}
+
+START_TEST(orders_agree_with_model)
+{
+    const struct btree_config config = {8, 64, 4096};
+    size_t size = (size_t)16 << 20;
+    uint64_t n = 20000, rng = env_seed();
+    unsigned char key[8], value[64];
+    struct btree_report report;
+    struct btree t;
+    struct model m;
+    unsigned char *segment = tree_new(&t, &config, size);
+
+    model_init(&m, &config);
+    for (uint64_t i = 0; i < n; i++) {
+        model_key(&m, order_id(_i, i, n), key);
+        model_value(&m, &rng, value);
+        must_ok(btree_insert(&t, key, value, BTREE_ADD, NULL));
+        model_put(&m, key, value);
+    }
+    model_compare(&m, &t);
+    must_ok(btree_check(&t, &report));
+    if (_i == ASCENDING) /* leaves are left full */
+        must_eq(report.leaves, (n + report.leaf_cap - 1) / report.leaf_cap);
+    for (uint64_t i = 0; i < n; i++) {
+        model_key(&m, order_id(_i, i, n), key);
+        model_step_delete(&m, &t, key);
+        if (i % 1009 == 0)
+            model_compare(&m, &t);
+    }
+    must_ok(btree_check(&t, &report));
+    must_eq(report.height, 0);
+    must_eq(report.free + report.unused, report.n_blocks - t.root - 1);
+    model_fini(&m);
+    segment_free(segment, size);
+}
+END_TEST
+
+/* ---- limits ------------------------------------------------------------------------ */
+
+/* Fill the segment to the last block.  The insert that fails changes no byte. */
+START_TEST(insert_leaves_full_segment_alone)
+{
+    const struct btree_config *config = &geometries[_i];
+    struct btree probe = {0};
+    struct btree t;
+    struct btree_report report;
+    struct model m;
+    unsigned char *segment, *before, key[BTREE_KEY_MAX];
+    uint64_t rng = env_seed() + (uint64_t)_i;
+    size_t size, failed = 0;
+
+    if (config->key_size < 8)
+        return;
+    must_ok(btree_layout_set(&probe, config));
+    size = (size_t)(probe.root + (config->block_size < 65536 ? 40u : 12u))
+           * config->block_size;
+    segment = tree_new(&t, config, size);
+    before = malloc(size);
+    must(before != NULL);
+    model_init(&m, config);
+    while (failed < 20) {
+        unsigned char value[4096];
+        int rc;
+
+        model_key(&m, rnd_below(&rng, (uint64_t)1 << 40), key);
+        model_value(&m, &rng, value);
+        t.arena = (uint32_t)rnd_below(&rng, t.n_arenas);
+        if (failed > 0)
+            memcpy(before, segment, size);
+        rc = btree_insert(&t, key, value, BTREE_ADD, NULL);
+        if (rc == 0) {
+            model_put(&m, key, value);
+            continue;
+        }
+        must_eq(rc, ENOSPC);
+        if (failed++ == 0)
+            continue; /* from here on there is a picture of the moment before */
+        must(memcmp(before, segment, size) == 0);
+    }
+    model_compare(&m, &t);
+    must_ok(btree_check(&t, &report));
+    must(report.unused + report.free <= report.height + 1);
+    for (int i = 0; i < 10; i++) { /* room comes back */
+        t.arena = (uint32_t)rnd_below(&rng, t.n_arenas);
+        while (m.n > (size_t)t.leaf_cap * 2) {
+            memcpy(key, model_at(&m, rnd_below(&rng, m.n)), m.key_size);
+            model_step_delete(&m, &t, key);
+        }
+        model_run(&m, &t, &rng, (size_t)t.leaf_cap * 2, (uint64_t)1 << 40, 100);
+    }
+    model_run_empty(&m, &t, &rng);
+    must_ok(btree_check(&t, &report));
+    must_eq(report.free + report.unused, report.n_blocks - t.root - 1);
+    model_fini(&m);
+    free(before);
+    segment_free(segment, size);
+}
+END_TEST
+
+START_TEST(create_refuses_bad_sizes)
+{
+    static const struct btree_config bad[] = {
+        {0, 8, 4096},       {1025, 8, 4096}, {8, 1400, 4096},       {8, 8, 2048},
+        {8, 8, 4097},       {8, 8, 12288},   {8, 8, 1 << 20},       {8, 8, 0},
+        {1024, 1024, 4096}, {8, 8, 1},       {8, UINT32_MAX, 4096}, {UINT32_MAX, 8, 4096},
+    };
+    size_t size = 64 * PAGE;
+    unsigned char *segment = segment_new(size);
+    struct btree t = {.key_size = 77};
+    struct btree_config good = {8, 8, 4096};
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        must_eq(btree_create(&t, segment, size, &bad[i]), EINVAL);
+    must_eq(btree_create(&t, segment, 9 * PAGE, &good), ENOSPC);
+    must_eq(btree_open(&t, segment, size), ENOENT);
+    must_eq(btree_open(&t, segment, 0), ENOENT);
+    for (size_t i = 0; i < size; i++)
+        must_eq(segment[i], 0);
+    must_eq(t.key_size, 77);
+
+    must_ok(btree_create(&t, segment, 10 * PAGE, &good));
+    must_eq(btree_create(&t, segment, size, &good), EEXIST);
+    must_eq(btree_open(&t, segment, 9 * PAGE), ENOSPC);
+    must_ok(btree_open(&t, segment, size));
+    must_eq(t.n_blocks, 10);
+    header_of(&t)->version++;
+    must_eq(btree_open(&t, segment, size), ENOTSUP);
+    header_of(&t)->version--;
+    header_of(&t)->key_size = 4096;
+    must_eq(btree_open(&t, segment, size), EUCLEAN);
+    segment_free(segment, size);
+}
+END_TEST
+
+START_TEST(keys_order_integers)
+{
+    static const uint64_t v[] = {0, 1, 255, 256, 1u << 31, UINT64_MAX / 2, UINT64_MAX};
+    unsigned char a[8], b[8];
+
+    for (size_t i = 0; i < 7; i++) {
+        btree_key_u64(v[i], a);
+        must(btree_u64_key(a) == v[i]);
+        if (i > 0)
+            must(memcmp(b, a, 8) < 0);
+        memcpy(b, a, 8);
+    }
+}
+END_TEST
+
+/* ---- damage ------------------------------------------------------------------------ */
+
+/* A tree of three levels with free blocks, to be damaged. */
+static unsigned char *
+tree_sample(struct btree *t, size_t size)
+{
+    const struct btree_config config = {128, 512, 4096};
+    uint64_t rng = 1;
+    struct model m;
+    unsigned char *segment = tree_new(t, &config, size), key[128], value[512] = {0};
+
+    model_init(&m, &config);
+    for (uint64_t i = 0; i < 4000; i++) {
+        model_key(&m, i, key);
+        must_ok(btree_insert(t, key, value, BTREE_ADD, NULL));
+    }
+    for (uint64_t i = 1000; i < 1200; i++) {
+        model_key(&m, i, key);
+        must_ok(btree_delete(t, key));
+    }
+    for (int i = 0; i < 1000; i++) {
+        model_key(&m, rnd_below(&rng, 4000), key);
+        (void)btree_delete(t, key);
+    }
+    return segment;
+}
+
+enum damage {
+    SWAP_SLOTS,
+    SLOT_TWICE,
+    SLOT_RANGE,
+    COUNT_HIGH,
+    COUNT_LOW,
+    KEY_HIGH,
+    KEY_LOW,
+    LEVEL,
+    SELF,
+    LEAF_LINK,
+    LEAF_LAST,
+    CHILD_RANGE,
+    CHILD_TWICE,
+    FREE_CYCLE,
+    FREE_COUNT,
+    FREE_LOST,
+    FREE_LEVEL,
+    CHUNK,
+    HIGH_WATER,
+    HEADER,
+    N_DAMAGES
+};
+
+static struct btree_node *
+first_leaf(const struct btree *t)
+{
+    struct btree_node *node = node_of(t, t->root);
+
+    while (node->level > 0)
+        node = node_of(t, node->link);
+    return node;
+}
+
+static void
+swap_slots(struct btree_node *node)
+{
+    uint16_t s = node->slots[0];
+
+    node->slots[0] = node->slots[1];
+    node->slots[1] = s;
+}
+
+static void
+make_damage(const struct btree *t, int kind)
+{
+    struct btree_node *root = node_of(t, t->root), *leaf = first_leaf(t);
+    struct btree_node *second = node_of(t, leaf->link);
+    struct btree_arena *arena = arena_of(t, t->arena);
+
+    switch (kind) {
+    case SWAP_SLOTS:
+        swap_slots(second);
+        break;
+    case SLOT_TWICE:
+        leaf->slots[t->leaf_cap - 1] = leaf->slots[0];
+        break;
+    case SLOT_RANGE:
+        leaf->slots[0] = 60000;
+        break;
+    case COUNT_HIGH:
+        leaf->n = 60000;
+        break;
+    case COUNT_LOW:
+        leaf->n = 0;
+        break;
+    case KEY_HIGH:
+        memset(key_at(t, leaf, leaf->n - 1u), 0xff, t->key_size);
+        break;
+    case KEY_LOW:
+        memset(key_at(t, second, 0), 0, t->key_size);
+        break;
+    case LEVEL:
+        second->level = 7;
+        break;
+    case SELF:
+        second->self++;
+        break;
+    case LEAF_LINK:
+        leaf->link = second->link;
+        break;
+    case LEAF_LAST: {
+        uint32_t b = root->link;
+
+        while (root->level > 0) {
+            b = child_at(t, root, root->n);
+            root = node_of(t, b);
+        }
+        root->link = b;
+        break;
+    }
+    case CHILD_RANGE:
+        *cell_child(t, root, root->slots[0]) = t->n_blocks;
+        break;
+    case CHILD_TWICE:
+        *cell_child(t, root, root->slots[0]) = root->link;
+        break;
+    case FREE_CYCLE:
+        node_of(t, arena->free_head)->link = arena->free_head;
+        break;
+    case FREE_COUNT:
+        arena->free_count++;
+        break;
+    case FREE_LOST:
+        arena->free_head = node_of(t, arena->free_head)->link;
+        arena->free_count--;
+        break;
+    case FREE_LEVEL:
+        node_of(t, arena->free_head)->level = 0;
+        break;
+    case CHUNK:
+        arena->chunk_end++;
+        break;
+    case HIGH_WATER:
+        header_of(t)->high_water--;
+        break;
+    default:
+        header_of(t)->value_size++;
+        break;
+    }
+}
+
+START_TEST(check_reports_damage)
+{
+    size_t size = 1200 * PAGE;
+    struct btree_report report;
+    struct btree t;
+    unsigned char *segment = tree_sample(&t, size);
+
+    must_ok(btree_check(&t, &report));
+    must(report.height >= 2 && report.free > 2);
+    must(report.text[0] == '\0');
+    make_damage(&t, _i);
+    must_eq(btree_check(&t, &report), EUCLEAN);
+    must(report.text[0] != '\0');
+    printf("damage %d: %s\n", _i, report.text);
+    segment_free(segment, size);
+}
+END_TEST
+
+/* Random bytes in the control fields: an answer, no crash, no endless loop. */
+START_TEST(check_survives_random_damage)
+{
+    size_t size = 1200 * PAGE;
+    uint64_t rng = env_seed();
+    struct btree_report report;
+    struct btree t;
+    unsigned char *segment = tree_sample(&t, size), *good = malloc(size);
+    unsigned found = 0;
+
+    must(good != NULL);
+    memcpy(good, segment, size);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t blocks = t.n_blocks / 2;
+
+        for (uint64_t n = 1 + rnd_below(&rng, 3); n > 0; n--)
+            segment[rnd_below(&rng, blocks) * PAGE + rnd_below(&rng, 48)] =
+                (unsigned char)rnd_next(&rng);
+        found += btree_check(&t, &report) == EUCLEAN;
+        memcpy(segment, good, blocks * PAGE);
+    }
+    must_ok(btree_check(&t, &report));
+    printf("%u of 3000 found\n", found);
+    must(found > 1000);
+    free(good);
+    segment_free(segment, size);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("btree_serial");
+    TCase *model = env_tcase(s, "model", 120);
+    TCase *limits = env_tcase(s, "limits", 120);
+    TCase *damage = env_tcase(s, "damage", 120);
+
+    tcase_add_loop_test(model, operations_agree_with_model, 0, N_GEOMETRIES);
+    tcase_add_loop_test(model, orders_agree_with_model, 0, N_ORDERS);
+    tcase_add_loop_test(limits, insert_leaves_full_segment_alone, 0, N_GEOMETRIES);
+    tcase_add_test(limits, create_refuses_bad_sizes);
+    tcase_add_test(limits, keys_order_integers);
+    tcase_add_loop_test(damage, check_reports_damage, 0, N_DAMAGES);
+    tcase_add_test(damage, check_survives_random_damage);
+    return env_main(s);
+}
