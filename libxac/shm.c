@@ -59,8 +59,10 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
     int rc;
 
     xac_assert(head >= sizeof(struct xac_shm_head));
-    if (xac_sys.fallocate(fd, 0, 0, (off_t)size) != 0)
-        return errno;
+    while (xac_sys.fallocate(fd, 0, 0, (off_t)size) != 0) {
+        if (errno != EINTR)
+            return errno;
+    }
     rc = map_region(shm, fd, reserve);
     if (rc != 0)
         return rc;
@@ -144,8 +146,11 @@ back_up_to(struct xac_shm *shm, uint64_t end)
             want += step;
         if (want > shm->reserve)
             return ENOMEM;
-        if (xac_sys.fallocate(shm->fd, 0, (off_t)size, (off_t)(want - size)) != 0)
+        if (xac_sys.fallocate(shm->fd, 0, (off_t)size, (off_t)(want - size)) != 0) {
+            if (errno == EINTR)
+                continue;
             return errno;
+        }
         /* Release: pairs with the acquire above. */
         if (atomic_compare_exchange_strong_explicit(&head->size, &size, want,
                                                     memory_order_acq_rel,
@@ -158,6 +163,7 @@ back_up_to(struct xac_shm *shm, uint64_t end)
 XAC_SIGSAFE uint64_t
 xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
 {
+    struct xac_shm_head *head = head_of(shm);
     unsigned k = class_of(n_bytes);
     uint64_t bytes = (uint64_t)BLOCK_MIN << k;
     uint64_t at = pop(shm, k);
@@ -166,9 +172,14 @@ xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
         memset(xac_shm_at(shm, at), 0, bytes);
         return at;
     }
-    at = atomic_fetch_add_explicit(&head_of(shm)->brk, bytes, memory_order_relaxed);
-    if (at + bytes > shm->reserve || back_up_to(shm, at + bytes) != 0)
-        return 0;
+    /* Backed first, then taken: a block that there is no room for must not cost room. */
+    at = atomic_load_explicit(&head->brk, memory_order_relaxed);
+    do {
+        if (at + bytes > shm->reserve || back_up_to(shm, at + bytes) != 0)
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&head->brk, &at, at + bytes,
+                                                    memory_order_relaxed,
+                                                    memory_order_relaxed));
     return at;
 }
 
