@@ -104,12 +104,28 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
     }
 }
 
+/*
+ * count_down -- one frame less is in use.  Not below 0: a sweep does not see what others
+ * take meanwhile, and a store that seemed overfull would grow and grow.
+ */
+static void
+count_down(struct xac_versions *v)
+{
+    uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
+
+    while (used > 0
+           && !atomic_compare_exchange_weak_explicit(&v->used, &used, used - 1,
+                                                     memory_order_relaxed,
+                                                     memory_order_relaxed))
+        ;
+}
+
 void
 xac_version_give_back(struct xac_env *env, uint64_t frame_no)
 {
     struct xac_frame *f = xac_frame_at(env, frame_no);
 
-    (void)atomic_fetch_sub_explicit(&env->ctl->versions.used, 1, memory_order_relaxed);
+    count_down(&env->ctl->versions);
     /* Release: pairs with the acquire in try_take. */
     atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_FREE, 0),
                           memory_order_release);
@@ -189,20 +205,24 @@ xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
         link = &xac_frame_at(env, at)->next;
         at = atomic_load_explicit(link, memory_order_relaxed);
     }
-    /* Release: pairs with the acquire in xac_version_find; the file holds the page. */
-    atomic_store_explicit(link, 0, memory_order_release);
-    xac_kill_point("s unlinked");
-    while (at != 0) {
-        struct xac_frame *f = xac_frame_at(env, at);
-        uint64_t next = atomic_load_explicit(&f->next, memory_order_relaxed);
+    /* In limbo before it is off the list: a sweep, should we die, may not free it at once.
+       A reader may stand on this frame: it keeps its number and its link, and is freed
+       when no transaction is left that started before the move. */
+    for (uint64_t old = at; old != 0;) {
+        struct xac_frame *f = xac_frame_at(env, old);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
-        /* A reader may stand on this frame: it keeps its number and its link, and is
-           freed when no transaction is left that started before the move. */
+        if (xac_frame_state(word) != XAC_FRAME_LIMBO)
+            xac_count(&env->ctl->versions.limbo, 1);
         atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_LIMBO, move),
                               memory_order_relaxed);
-        xac_count(&env->ctl->versions.limbo, 1);
-        at = next;
+        old = atomic_load_explicit(&f->next, memory_order_relaxed);
     }
+    xac_kill_point("s limbo");
+    /* Release: pairs with the acquire in xac_version_find; the file holds the page, and a
+       sweep that does not find the frame listed finds it in limbo. */
+    atomic_store_explicit(link, 0, memory_order_release);
+    xac_kill_point("s unlinked");
 }
 
 /* is_listed -- does the page's list reach the frame? */
