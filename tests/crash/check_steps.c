@@ -590,6 +590,7 @@ static const struct step steps[] = {
     {"r", NULL, false, false},
     {"s locked", NULL, false, false},
     {"s", NULL, false, false},
+    {"s limbo", NULL, false, false},
     {"s unlinked", NULL, false, false},
     {"s page", NULL, false, false},
     {"s ring", NULL, false, false},
