@@ -11,9 +11,18 @@
 
 #include "env.h"
 
-/* Access word: slot + 1 of the lock's owner above, offset / 64 of the first entry below. */
-#define HEAD_BITS 40
-#define HEAD_MASK ((UINT64_C(1) << HEAD_BITS) - 1)
+/*
+ * Access word: offset / 64 of the first entry; above it the lock, 0 if it is free: slot + 1
+ * of the owner and the low bits of the slot's serial.  An owner that died is cleaned up
+ * after, and its slot used by another process, which does not know of the lock: the serial
+ * tells them apart.  (If it happens to be the same, it will not be after one more
+ * transaction.)
+ */
+#define HEAD_BITS   30 /* of 64-byte units: 64 GiB                                     */
+#define OWNER_BITS  22 /* of a slot: as many as there can be processes                 */
+#define HEAD_MASK   ((UINT64_C(1) << HEAD_BITS) - 1)
+#define OWNER_MASK  ((UINT64_C(1) << OWNER_BITS) - 1)
+#define SERIAL_MASK ((UINT64_C(1) << (64 - HEAD_BITS - OWNER_BITS)) - 1)
 
 #define SPINS_BEFORE_YIELD  100
 #define YIELDS_BEFORE_CHECK 200
@@ -40,28 +49,50 @@ pause_a_while(unsigned n)
     (void)sched_yield();
 }
 
+/* lock_of -- the upper part of the access word when slot `self` has the lock. */
+XAC_SIGSAFE static uint64_t
+lock_of(const struct xac_env *env, uint64_t self)
+{
+    /* Relaxed: our own; the serial stands still while we hold a page lock. */
+    uint64_t word =
+        atomic_load_explicit(&xac_txn_at(env, self)->word, memory_order_relaxed);
+
+    xac_assert(self + 1 <= OWNER_MASK);
+    return (xac_txn_serial(word) & SERIAL_MASK) << OWNER_BITS | (self + 1);
+}
+
+/* is_abandoned -- is the lock's owner dead, or has its slot another user by now? */
+XAC_SIGSAFE static bool
+is_abandoned(const struct xac_env *env, uint64_t lock)
+{
+    uint64_t slot = (lock & OWNER_MASK) - 1;
+    /* Relaxed: an old value only delays us. */
+    uint64_t word =
+        atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
+
+    return (xac_txn_serial(word) & SERIAL_MASK) != lock >> OWNER_BITS
+           || !xac_registry_alive(env, xac_txn_participant(word));
+}
+
 /* page_lock -- lock a page for slot `self`; ret the list's head. */
 XAC_SIGSAFE static uint64_t
 page_lock(struct xac_env *env, struct xac_page *page, uint64_t self)
 {
     uint64_t word = atomic_load_explicit(&page->access, memory_order_relaxed);
+    uint64_t mine = lock_of(env, self);
 
     for (unsigned n = 1;; n++) {
-        uint64_t owner = word >> HEAD_BITS;
+        uint64_t lock = word >> HEAD_BITS;
         uint64_t head = word & HEAD_MASK;
-        bool may_take = owner == 0;
+        bool may_take = lock == 0;
 
-        if (!may_take && n % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_CHECK) == 0) {
+        if (!may_take && n % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_CHECK) == 0)
             /* The list is whole whatever its owner was doing. */
-            uint64_t w = atomic_load_explicit(&xac_txn_at(env, owner - 1)->word,
-                                              memory_order_relaxed);
-
-            may_take = !xac_registry_alive(env, xac_txn_participant(w));
-        }
+            may_take = is_abandoned(env, lock);
         /* Acquire: pairs with the release in page_unlock. */
         if (may_take
             && atomic_compare_exchange_weak_explicit(&page->access, &word,
-                                                     (self + 1) << HEAD_BITS | head,
+                                                     mine << HEAD_BITS | head,
                                                      memory_order_acquire,
                                                      memory_order_relaxed))
             return head;
@@ -270,6 +301,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
         if ((old & XAC_SET_LINKED) == 0) {
             atomic_store_explicit(&entry->next, head, memory_order_relaxed);
             head = xac_shm_offset(&env->shm, entry) / 64;
+            xac_assert(head <= HEAD_MASK);
         }
         xac_kill_point("page entered");
         page_unlock(page, head); /* links and unlocks in one store */
