@@ -109,7 +109,7 @@ START_TEST(orders_agree_with_model)
     const struct btree_config config = {8, 64, 4096};
     size_t size = (size_t)16 << 20;
     uint64_t n = 20000, rng = env_seed();
-    unsigned char key[8], value[64];
+    unsigned char key[BTREE_KEY_MAX], value[64];
     struct btree_report report;
     struct btree t;
     struct model m;
