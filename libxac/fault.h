@@ -38,6 +38,8 @@ struct xac_engine {
                    enum xac_protection prot);
     /* Drop the private copies of n pages, so that they show the file.  XAC_SIGSAFE. */
     int (*discard)(struct xac_view *view, uint64_t first, uint64_t n);
+    /* Has the kernel made a private copy of the page?  True if that is not known. */
+    bool (*is_private)(const struct xac_view *view, uint64_t page_no);
     /* Install the handler for the process; put the old one back. */
     int (*start)(void);
     void (*stop)(void);

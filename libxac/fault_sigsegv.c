@@ -270,12 +270,30 @@ discard(struct xac_view *view, uint64_t first, uint64_t n)
                : errno;
 }
 
+/* is_private -- /proc/self/pagemap: present or swapped, and not a page of the file. */
+static bool
+is_private(const struct xac_view *view, uint64_t page_no)
+{
+    uint64_t at = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size);
+    uint64_t bits;
+    size_t got;
+
+    if (view->pagemap < 0
+        || xac_read_full(view->pagemap, &bits, sizeof bits, at / view->page_size * 8,
+                         &got)
+               != 0
+        || got != sizeof bits)
+        return true;
+    return (bits >> 62) != 0 && (bits >> 61 & 1) == 0;
+}
+
 const struct xac_engine xac_engine_sigsegv = {
     .name = "sigsegv",
     .attach = attach,
     .detach = detach,
     .protect = protect,
     .discard = discard,
+    .is_private = is_private,
     .start = start,
     .stop = stop,
     .forked = forked,

@@ -42,9 +42,9 @@ fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct 
     return 0;
 }
 
-/* find -- id of the file with that path or inode; 0 if there is none yet. */
-static int
-find(const struct xac_env *env, const char *path, const struct stat *st, uint32_t *idp)
+int
+xac_registry_find(const struct xac_env *env, const char *path, const struct stat *st,
+                  uint32_t *idp)
 {
     uint64_t n = atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed);
 
@@ -62,56 +62,67 @@ find(const struct xac_env *env, const char *path, const struct stat *st, uint32_
     return 0;
 }
 
-int
-xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
-                  uint64_t length, uint32_t *idp)
+void
+xac_registry_enter(struct xac_env *env)
 {
-    struct xac_control *ctl = env->ctl;
-    struct xac_file *f;
-    uint32_t id;
-    bool is_new;
+    if (xac_lock_acquire(&env->ctl->files_lock) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(
+            &env->ctl->files_lock); /* an entry counts when `count` says so */
+}
+
+void
+xac_registry_exit(struct xac_env *env)
+{
+    xac_lock_release(&env->ctl->files_lock);
+}
+
+/* add -- an entry for a new file, which does not count yet. */
+static int
+add(struct xac_env *env, const char *path, const struct stat *st, uint32_t *idp)
+{
+    struct xac_array *files = &env->ctl->files;
     int rc;
 
-    if (xac_lock_acquire(&ctl->files_lock) == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&ctl->files_lock); /* an entry counts when `count` says so */
-    rc = find(env, path, st, &id);
+    *idp = (uint32_t)atomic_load_explicit(&files->count, memory_order_relaxed) + 1;
+    rc = xac_array_reserve(&env->shm, files, *idp - 1);
+    return rc != 0 ? rc : fill_in(env, xac_file_at(env, *idp), path, st);
+}
+
+int
+xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,
+                 uint64_t length, uint32_t *idp)
+{
+    struct xac_file *f;
+    bool is_new;
+    int rc = xac_registry_find(env, path, st, idp);
+
+    is_new = rc == 0 && *idp == 0;
+    if (is_new)
+        rc = add(env, path, st, idp);
     if (rc != 0)
-        goto out;
-    is_new = id == 0;
-    if (is_new) {
-        id = (uint32_t)atomic_load_explicit(&ctl->files.count, memory_order_relaxed) + 1;
-        rc = xac_array_reserve(&env->shm, &ctl->files, id - 1);
-        if (rc == 0)
-            rc = fill_in(env, xac_file_at(env, id), path, st);
-        if (rc != 0)
-            goto out;
-    }
-    f = xac_file_at(env, id);
+        return rc;
+    f = xac_file_at(env, *idp);
     if (is_new || atomic_load_explicit(&f->length, memory_order_relaxed) < length) {
         /* In the log first: what refers to the file comes after it. */
-        rc = xac_checkpoint_log_file(env, id, length);
+        rc = xac_checkpoint_log_file(env, *idp, length);
         if (rc != 0)
-            goto out;
+            return rc;
         atomic_store_explicit(&f->length, length, memory_order_relaxed);
     }
     if (is_new)
         /* Release: pairs with the acquire in checkpoints. */
-        atomic_store_explicit(&ctl->files.count, id, memory_order_release);
-    *idp = id;
-out:
-    xac_lock_release(&ctl->files_lock);
-    return rc;
+        atomic_store_explicit(&env->ctl->files.count, *idp, memory_order_release);
+    return 0;
 }
 
 int
-xac_registry_check(struct xac_env *env, const char *path, const struct stat *st)
+xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
+                  uint64_t length, uint32_t *idp)
 {
-    uint32_t id;
     int rc;
 
-    if (xac_lock_acquire(&env->ctl->files_lock) == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&env->ctl->files_lock);
-    rc = find(env, path, st, &id);
-    xac_lock_release(&env->ctl->files_lock);
+    xac_registry_enter(env);
+    rc = xac_registry_add(env, path, st, length, idp);
+    xac_registry_exit(env);
     return rc;
 }

@@ -65,19 +65,32 @@ uint32_t xac_registry_attached(const struct xac_env *env);
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
 
+/* xac_registry_enter, exit -- take and leave the lock of the files. */
+void xac_registry_enter(struct xac_env *env);
+void xac_registry_exit(struct xac_env *env);
+
 /*
- * xac_registry_file -- id of a file, registered if new; its length grows to `length`.
+ * xac_registry_find -- id of a file, 0 if it is not registered.  Files lock held.
+ *
+ * ret  0; XAC_EREPLACED if that path is registered with another inode.
+ */
+int xac_registry_find(const struct xac_env *env, const char *path, const struct stat *st,
+                      uint32_t *idp);
+
+/*
+ * xac_registry_add -- id of a file, registered if new; its length grows to `length`.
+ * Files lock held.
  *
  * In a durable environment a new or longer file is in the log before this returns.
  * in   path  as stored: absolute, or relative to the environment directory
  * in   st    of the file
- * ret  0; XAC_EREPLACED if that path is registered with another inode; ENOMEM; what
- *      appending to the log may return.
+ * ret  0; XAC_EREPLACED; ENOMEM; what appending to the log may return.
  */
+int xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,
+                     uint64_t length, uint32_t *idp);
+
+/* xac_registry_file -- the same with the lock taken and left. */
 int xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
                       uint64_t length, uint32_t *idp);
-
-/* xac_registry_check -- XAC_EREPLACED as above, registering nothing. */
-int xac_registry_check(struct xac_env *env, const char *path, const struct stat *st);
 
 #endif /* XAC_REGISTRY_H */

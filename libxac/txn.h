@@ -158,6 +158,8 @@ struct xac_ctx {
     uint64_t solo_epoch; /* reads are not recorded: see solo.h; 0 they are          */
     int error;           /* why it must abort: errno value, 0 none                  */
     bool saw_dead;       /* met a dead participant: clean up at the end             */
+    unsigned unit_shift; /* accesses are given to 1 << unit_shift pages at once     */
+    uint64_t n_islands;  /* accesses, or units, that may each need a mapping        */
     uint64_t n_entries;  /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;

@@ -271,10 +271,14 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
              struct making *m)
 {
     const uint8_t *now = xac_view_working_copy(env, page_id_of(env, e));
-    const uint8_t *was = old_version(env, ctx, e);
+    const uint8_t *was;
     uint8_t *keep;
     int rc;
 
+    /* In units most pages are not written at all; reading them would cost more. */
+    if (ctx->unit_shift > 0 && xac_view_is_untouched(env, page_id_of(env, e)))
+        return 0;
+    was = old_version(env, ctx, e);
     if (was == NULL)
         return xac_err(errno, "reading the previous version of a page");
     if (memcmp(now, was, env->page_size) == 0)

@@ -37,9 +37,8 @@ xac_view_at(const struct xac_env *env, const void *addr)
     return NULL;
 }
 
-/* view_of_file -- the view of a registered file in this process, or NULL. */
-static struct xac_view *
-view_of_file(const struct xac_env *env, uint32_t file)
+XAC_SIGSAFE struct xac_view *
+xac_view_of_file(const struct xac_env *env, uint32_t file)
 {
     struct xac_view *v = env->views;
 
@@ -50,22 +49,9 @@ view_of_file(const struct xac_env *env, uint32_t file)
 
 /* ---- One page ---------------------------------------------------------------------- */
 
-/* is_readable -- may the page be read now, with what it shows being right? */
-XAC_SIGSAFE static bool
-is_readable(const struct xac_view *v, const struct xac_view_page *p)
-{
-    return p->state == XAC_PAGE_READABLE || (v->is_solo && p->state == XAC_PAGE_ABSENT);
-}
-
-/*
- * fill -- have an absent page hold the newest version at or below the parent; leaves it
- * with the protection wanted.
- *
- * ret  0 or errno.
- */
-XAC_SIGSAFE static int
-fill(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page *page,
-     uint64_t parent, enum xac_protection prot)
+XAC_SIGSAFE int
+xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool *is_writablep)
 {
     struct xac_view_page *p = &v->page[page_no];
     uint64_t commit;
@@ -78,43 +64,33 @@ fill(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page 
         if (p->copy != XAC_COPY_NONE)
             rc = v->ops->discard(v, page_no, 1);
         p->copy = XAC_COPY_NONE;
-        return rc == 0 ? v->ops->protect(v, page_no, 1, prot) : rc;
+        return rc;
     }
     if (p->copy == XAC_COPY_OF(commit))
-        return v->ops->protect(v, page_no, 1, prot);
+        return 0;
     bytes = xac_version_bytes(env, frame);
     if (bytes == NULL)
         return errno;
-    rc = v->ops->protect(v, page_no, 1, XAC_PROT_WRITE);
+    if (!*is_writablep)
+        rc = v->ops->protect(v, page_no, 1, XAC_PROT_WRITE);
     if (rc != 0)
         return rc;
+    *is_writablep = true;
     v->n_copies += p->copy == XAC_COPY_NONE;
     p->copy = XAC_COPY_UNKNOWN;
     memcpy(v->base + page_no * v->page_size, bytes, v->page_size);
     p->copy = XAC_COPY_OF(commit);
-    return prot == XAC_PROT_WRITE ? 0 : v->ops->protect(v, page_no, 1, prot);
+    return 0;
 }
 
-/*
- * show -- step 5 of a trap: give the page the access that is wanted.
- */
-XAC_SIGSAFE static int
-show(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page *page,
-     uint64_t parent, bool is_write)
+XAC_SIGSAFE void
+xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
 {
     struct xac_view_page *p = &v->page[page_no];
-    enum xac_protection prot = is_write ? XAC_PROT_WRITE : XAC_PROT_READ;
-    int rc;
 
-    if (is_readable(v, p))
-        rc = is_write ? v->ops->protect(v, page_no, 1, prot) : 0;
-    else
-        rc = fill(env, v, page_no, page, parent, prot);
-    if (rc != 0)
-        return rc;
-    if (is_write) {
+    if (is_write && p->state != XAC_PAGE_DIRTY) {
         v->n_copies += p->copy == XAC_COPY_NONE;
-        p->copy = XAC_COPY_UNKNOWN;
+        p->copy = p->copy == XAC_COPY_NONE ? XAC_COPY_PERHAPS : XAC_COPY_UNKNOWN;
         p->state = XAC_PAGE_DIRTY;
     } else if (p->state != XAC_PAGE_DIRTY) {
         p->state = v->is_solo ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
@@ -123,7 +99,24 @@ show(struct xac_env *env, struct xac_view *v, uint64_t page_no, struct xac_page 
         v->low = page_no;
     if (page_no >= v->high)
         v->high = page_no + 1;
-    return 0;
+}
+
+/* show -- step 5 of a trap: give the page the access that is wanted. */
+XAC_SIGSAFE static int
+show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+     const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    bool was_readable = xac_view_is_readable(v, &v->page[page_no]);
+    bool is_writable = false;
+    int rc = 0;
+
+    if (!was_readable)
+        rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
+    if (rc == 0 && (is_write ? !is_writable : !was_readable))
+        rc = v->ops->protect(v, page_no, 1, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (rc == 0)
+        xac_view_note(v, page_no, is_write);
+    return rc;
 }
 
 /* entry_for -- the page's entry in the set, made if missing; NULL: no room. */
@@ -142,9 +135,30 @@ entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view_page *p,
     return e;
 }
 
-/* advance_parent -- steps 3 and 4: a pending transaction is brought up to date. */
-XAC_SIGSAFE static uint64_t
-advance_parent(struct xac_env *env, struct xac_ctx *ctx)
+XAC_SIGSAFE struct xac_page *
+xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+                  uint64_t page_no, bool is_write)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    struct xac_page *page = xac_ptab_page(&env->shm, &file->root, v->file, page_no);
+    uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
+    struct xac_entry *e;
+
+    if (page == NULL || (!is_write && v->is_solo))
+        return page;
+    e = entry_for(env, ctx, &v->page[page_no], page, mode);
+    if (e == NULL)
+        return NULL;
+    if (ctx->is_query || v->is_solo)
+        atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
+    else if (!xac_conflict_enter(env, ctx, e, mode))
+        /* Failed: the entry only remembers that the page was touched. */
+        atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
+    return page;
+}
+
+XAC_SIGSAFE uint64_t
+xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t commit = xac_chain_commit(env);
@@ -161,28 +175,14 @@ XAC_SIGSAFE int
 xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
                 uint64_t page_no, bool is_write)
 {
-    struct xac_file *file = xac_file_at(env, v->file);
-    struct xac_page *page = xac_ptab_page(&env->shm, &file->root, v->file, page_no);
-    uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
-    struct xac_view_page *p = &v->page[page_no];
-    uint64_t parent;
+    struct xac_page *page;
 
+    if (xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > XAC_ISLANDS_MAX))
+        return xac_unit_access(env, ctx, v, page_no, is_write);
+    page = xac_view_register(env, ctx, v, page_no, is_write);
     if (page == NULL)
         return ENOMEM;
-    if (is_write || !v->is_solo) {
-        struct xac_entry *e = entry_for(env, ctx, p, page, mode);
-
-        if (e == NULL)
-            return ENOMEM;
-        if (ctx->is_query || v->is_solo)
-            atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
-        else if (!xac_conflict_enter(env, ctx, e, mode))
-            /* Failed: the entry only remembers that the page was touched. */
-            atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
-    }
-    parent = ctx->is_query ? atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed)
-                           : advance_parent(env, ctx);
-    return show(env, v, page_no, page, parent, is_write);
+    return show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
 }
 
 /* ---- Being alone ------------------------------------------------------------------- */
@@ -270,6 +270,8 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 {
     int rc = 0;
 
+    ctx->unit_shift = 0;
+    ctx->n_islands = 0;
     for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
@@ -334,7 +336,7 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
 
         if (v == NULL || v->file != xac_page_file(id))
-            v = view_of_file(env, xac_page_file(id));
+            v = xac_view_of_file(env, xac_page_file(id));
         xac_assert(v != NULL);
         rc = end_page(v, xac_page_no(id), e, published);
     }
@@ -344,10 +346,19 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_require(rc == 0);
 }
 
+bool
+xac_view_is_untouched(const struct xac_env *env, uint64_t page_id)
+{
+    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
+    uint64_t page_no = xac_page_no(page_id);
+
+    return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
+}
+
 uint8_t *
 xac_view_working_copy(const struct xac_env *env, uint64_t page_id)
 {
-    struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+    struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
 
     xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
     return v->base + xac_page_no(page_id) * v->page_size;
@@ -356,7 +367,7 @@ xac_view_working_copy(const struct xac_env *env, uint64_t page_id)
 const uint8_t *
 xac_view_file_bytes(const struct xac_env *env, uint64_t page_id)
 {
-    const struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
 
     xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
     return v->file_bytes + (xac_page_no(page_id) << env->page_shift);
@@ -366,7 +377,7 @@ void
 xac_view_describe(const struct xac_env *env, uint64_t page_id, struct xac_conflict *out)
 {
     const struct xac_file *f = xac_file_at(env, xac_page_file(page_id));
-    const struct xac_view *v = view_of_file(env, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
     const char *path = (const char *)xac_shm_at(&env->shm, f->path);
     size_t n = f->path_len;
 
@@ -386,4 +397,7 @@ xac_view_forked(struct xac_view *v)
     (void)forget_all(v, XAC_PROT_NONE);
     v->is_solo = false;
     v->solo_retry = 0;
+    if (v->pagemap >= 0) /* of the parent */
+        (void)xac_sys.close(v->pagemap);
+    v->pagemap = -1;
 }

@@ -50,7 +50,8 @@ enum {
 /* What a private copy holds. */
 #define XAC_COPY_NONE       0
 #define XAC_COPY_UNKNOWN    1
-#define XAC_COPY_OF(commit) ((commit) + 2)
+#define XAC_COPY_PERHAPS    2 /* none, unless the transaction has written the page      */
+#define XAC_COPY_OF(commit) ((commit) + 3)
 
 /* Per page; lies in a private mapping, so that only touched parts take memory. */
 struct xac_view_page {
@@ -70,6 +71,7 @@ struct xac_view {
     uint64_t n_pages;
     uint32_t file;              /* id (registry.h)                                     */
     int fd;                     /* of the file, read and write                         */
+    int pagemap;                /* of this process's page table, -1 if there is none   */
     char *name;                 /* as given to xMmap                                   */
     char *path;                 /* as registered                                       */
     struct xac_view_page *page; /* n_pages of them                                     */
@@ -107,6 +109,64 @@ void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committe
  */
 XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
                                 struct xac_view *view, uint64_t page_no, bool is_write);
+
+/* xac_view_of_file -- the view of a registered file in this process, or NULL. */
+XAC_SIGSAFE struct xac_view *xac_view_of_file(const struct xac_env *env, uint32_t file);
+
+/* The parts of an access, for view.c and view_unit.c. */
+
+/* xac_view_is_readable -- may the page be read now, what it shows being right? */
+static inline bool
+xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_READABLE || (v->is_solo && p->state == XAC_PAGE_ABSENT);
+}
+
+/*
+ * xac_view_register -- steps 1 and 2: an entry in the set, and in the page's access list.
+ * ret  the page; NULL if the region has no room.
+ */
+XAC_SIGSAFE struct xac_page *xac_view_register(struct xac_env *env, struct xac_ctx *ctx,
+                                               struct xac_view *view, uint64_t page_no,
+                                               bool is_write);
+
+/*
+ * xac_view_parent -- steps 3 and 4: the number whose state is to be shown; a pending
+ * transaction is brought up to date first, a query or a failed one keeps its parent.
+ */
+XAC_SIGSAFE uint64_t xac_view_parent(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
+ * xac_view_load -- step 5: have the private page hold the newest version at or below the
+ * parent, or nothing, so that the file shows.
+ *
+ * out  is_writablep  in: the page is writable; out: it has become so
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE int xac_view_load(struct xac_env *env, struct xac_view *view,
+                              uint64_t page_no, const struct xac_page *page,
+                              uint64_t parent, bool *is_writablep);
+
+/* xac_view_note -- the page has been given the access. */
+XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_write);
+
+/*
+ * A transaction that touches very many scattered pages would need more mappings than the
+ * kernel gives a process (2^16): beyond so many islands of accessible pages it works in
+ * larger units, which grow until the islands are few again (view_unit.c).  The price is
+ * false conflicts.
+ */
+#define XAC_ISLANDS_MAX 8192
+
+/* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
+XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
+                                struct xac_view *view, uint64_t page_no, bool is_write);
+
+/*
+ * xac_view_is_untouched -- true if a page that was made writable has certainly not been
+ * written: it showed the file, and the kernel has made no private copy of it.
+ */
+bool xac_view_is_untouched(const struct xac_env *env, uint64_t page_id);
 
 /* xac_view_working_copy -- where the running transaction's copy of a page lies. */
 uint8_t *xac_view_working_copy(const struct xac_env *env, uint64_t page_id);

@@ -111,6 +111,48 @@ grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
     return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", v->name);
 }
 
+/*
+ * enroll -- grow the file and register it, or leave it as it was.
+ *
+ * All under the lock of the files: its size must not change between being looked at and
+ * being changed, for somebody else may be mapping it longer than we do.
+ */
+static int
+enroll(struct xac_env *env, struct xac_view *v, bool is_new)
+{
+    struct stat st;
+    uint32_t id = 0;
+    int rc;
+
+    xac_registry_enter(env);
+    rc = xac_sys.fstat(v->fd, &st) != 0 ? xac_err(errno, "%s", v->name)
+                                        : xac_registry_find(env, v->path, &st, &id);
+    if (rc == 0) {
+        rc = grow_file(env, v, &st, is_new);
+        if (rc == 0)
+            rc = xac_registry_add(env, v->path, &st, v->length, &v->file);
+        if (rc != 0 && id == 0 && (uint64_t)st.st_size < v->length)
+            (void)xac_sys.ftruncate(v->fd, st.st_size);
+    }
+    xac_registry_exit(env);
+    return rc;
+}
+
+/* withdraw -- remove a file that was made for a mapping that failed, if nobody else has
+   mapped it meanwhile. */
+static void
+withdraw(struct xac_env *env, const struct xac_view *v)
+{
+    struct stat st;
+    uint32_t id;
+
+    xac_registry_enter(env);
+    if (xac_sys.fstat(v->fd, &st) == 0 && xac_registry_find(env, v->path, &st, &id) == 0
+        && id == 0)
+        (void)xac_sys.unlinkat(AT_FDCWD, v->name, 0);
+    xac_registry_exit(env);
+}
+
 /* map_view -- addresses for the segment and for what is known of its pages. */
 static int
 map_view(struct xac_view *v)
@@ -158,6 +200,7 @@ xac_view_open(struct xac_env *env, const char *name, size_t length,
     if (v == NULL)
         return xac_err(ENOMEM, "%s", name);
     v->fd = -1;
+    v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     v->env = env;
     v->ops = &xac_engine_sigsegv;
     v->page_size = env->page_size;
@@ -173,21 +216,14 @@ xac_view_open(struct xac_env *env, const char *name, size_t length,
         goto out;
     }
     v->path = stored_path(env, name);
-    rc = v->path == NULL ? xac_err(errno, "%s", name)
-                         : xac_registry_check(env, v->path, &st);
-    if (rc == 0)
-        rc = map_view(v);
-    if (rc == 0)
-        rc = grow_file(env, v, &st, is_new);
+    rc = v->path == NULL ? xac_err(errno, "%s", name) : map_view(v);
     if (rc == 0)
         rc = v->ops->attach(v);
     if (rc == 0)
-        rc = xac_registry_file(env, v->path, &st, length, &v->file);
-    if (rc != 0 && (uint64_t)st.st_size < length)
-        (void)xac_sys.ftruncate(v->fd, st.st_size);
+        rc = enroll(env, v, is_new);
+    if (rc != 0 && is_new && v->path != NULL)
+        withdraw(env, v);
 out:
-    if (rc != 0 && is_new)
-        (void)xac_sys.unlinkat(AT_FDCWD, name, 0);
     if (rc != 0)
         xac_view_close(env, v);
     else
@@ -207,6 +243,8 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
         (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
     if (v->base != NULL)
         (void)xac_sys.munmap(v->base, v->length);
+    if (v->pagemap >= 0)
+        (void)xac_sys.close(v->pagemap);
     if (v->fd >= 0)
         (void)xac_sys.close(v->fd);
     free(v->path);
@@ -240,5 +278,6 @@ xac_view_rejoin(struct xac_env *env, struct xac_view *v)
 
     if (xac_sys.fstat(v->fd, &st) != 0)
         return xac_err(errno, "%s", v->name);
+    v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     return xac_registry_file(env, v->path, &st, v->length, &v->file);
 }

@@ -57,15 +57,17 @@ env_now(void)
 static void
 remove_region(const char *lock_file)
 {
-    char line[4096];
+    char line[4096 + sizeof ".frames"];
     FILE *f = fopen(lock_file, "r");
 
     if (f == NULL)
         return;
-    if (fgets(line, sizeof line, f) != NULL) {
+    if (fgets(line, 4096, f) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "/dev/shm/", 9) == 0)
+        if (strncmp(line, "/dev/shm/", 9) == 0) {
             (void)unlink(line);
+            (void)unlink(strcat(line, ".frames"));
+        }
     }
     fclose(f);
 }
