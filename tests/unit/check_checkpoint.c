@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_checkpoint.c -- what a checkpoint may write while somebody reads, what its END
+ * lists, that it does not stop others, and that it can be left half done.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/core_world.h"
+#include "../common/env.h"
+#include "../common/sysfault.h"
+#include "block.h"
+#include "checkpoint.h"
+#include "clean.h"
+#include "ctree.h"
+#include "err.h"
+#include "master.h"
+
+/* ---- not durable, by hand ------------------------------------------------------------------ */
+
+static uint64_t
+in_file(uint64_t page_no)
+{
+    return file_u64(ENV_FILE, page_no * env_page());
+}
+
+START_TEST(copy_what_nobody_looks_below)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+    struct xac_env *reader = world_open(XAC_NONDURABLE);
+
+    must(world_put(env, 1, 11) && world_put(env, 2, 21));
+    world_query(reader); /* sees 2 */
+    must(world_put(env, 1, 12) && world_put(env, 3, 31));
+    must_eq(xac_checkpoint_run(env, false), 0);
+    must_eq(in_file(1), 11); /* not 12: the reader's bound */
+    must_eq(in_file(2), 21);
+    must_eq(in_file(3), 0);
+    must_eq(world_value(reader, 1, xac_chain_commit(env)), 12);
+    must_eq(world_value(reader, 2, xac_chain_commit(env)), 0); /* in the file now */
+    must(world_frames(env, XAC_FRAME_LIMBO) > 0);              /* the reader may look */
+    world_finish(reader);
+    must_eq(xac_checkpoint_run(env, false), 0);
+    must_eq(in_file(1), 12);
+    must_eq(in_file(3), 31);
+    must_eq(world_frames(env, XAC_FRAME_LIMBO), 0);
+    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    must_eq(world_frames(env, XAC_FRAME_TAKEN), 0);
+    must_eq(xac_env_close(reader), 0);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
+START_TEST(take_out_many_pages_by_several_moves)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+    uint64_t n = 2 * XAC_MOVE_PAGES + 17, before;
+
+    world_begin(env);
+    for (uint64_t p = 0; p < n; p++) {
+        must(world_write(env, p));
+        world_store(env, p, p + 1);
+    }
+    before = world_commit(env);
+    must_eq(xac_checkpoint_run(env, false), 0);
+    must_eq(xac_chain_commit(env), before + 3);
+    for (uint64_t p = 0; p < n; p++)
+        must_eq(in_file(p), p + 1);
+    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
+START_TEST(stay_intact_when_it_fails)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+    uint64_t calls;
+
+    must(world_put(env, 1, 11) && world_put(env, 2, 21));
+    for (uint64_t n = 1;; n++) {
+        int rc;
+
+        sysfault_arm(SYSFAULT_FAIL, SYSFAULT_FILES, n, ENOSPC);
+        rc = xac_checkpoint_run(env, false);
+        calls = sysfault_count();
+        sysfault_disarm();
+        if (calls < n)
+            break;
+        must(rc != 0);
+        must_eq(world_value(env, 1, xac_chain_commit(env)), 11);
+        must_eq(world_value(env, 2, xac_chain_commit(env)), 21);
+        world_query(env); /* nothing holds the floor, all slots are back */
+        world_finish(env);
+        must_eq(xac_txn_state(atomic_load_explicit(&xac_txn_at(env, 1)->word,
+                                                   memory_order_relaxed)),
+                XAC_TXN_FREE);
+    }
+    must(calls >= 2);
+    must_eq(in_file(1), 11);
+    must_eq(in_file(2), 21);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
+START_TEST(refuse_a_file_that_was_replaced)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    must(world_put(env, 1, 11) != 0);
+    must(rename(ENV_FILE, "other") == 0);
+    file_write(ENV_FILE, 0, "x", 1);
+    must_eq(xac_checkpoint_run(env, false), ESTALE);
+    must_eq(file_size(ENV_FILE), 1);
+    must_eq(world_value(env, 1, xac_chain_commit(env)), 11);
+    must(rename("other", ENV_FILE) == 0);
+    must_eq(xac_checkpoint_run(env, false), 0);
+    must_eq(in_file(1), 11);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
+/* ---- durable, by the public interface --------------------------------------------------------- */
+
+#define PAGES 60u
+
+static void
+set_options(void)
+{
+    must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 0));
+}
+
+/* put -- one transaction that stores v at the start of pages [from, to). */
+static void
+put(unsigned char *file, uint64_t from, uint64_t to, uint64_t v)
+{
+    int rc;
+
+    do {
+        must_ok(xac_begin());
+        for (uint64_t p = from; p < to; p++)
+            *(volatile uint64_t *)(void *)(file + p * env_page()) = v + p;
+        rc = xac_end();
+    } while (rc == XAC_ABORTED);
+    must_rc(rc, XAC_COMMITTED);
+}
+
+/* 1: begin; 2: all pages were read; 3: read them again. */
+struct reader {
+    _Atomic uint64_t step;
+};
+
+/* read_on -- a query that stays open until told; sees the same at the end. */
+static void
+read_on(void *arg)
+{
+    struct reader *r = arg;
+    const unsigned char *file;
+    uint64_t sum[2] = {0};
+
+    set_options();
+    proc_await(&r->step, 1, 20);
+    file = env_attach(XAC_DURABLE, PAGES);
+    must_ok(xac_begin_query());
+    for (int i = 0; i < 2; i++) {
+        for (uint64_t p = 0; p < PAGES; p++)
+            sum[i] += *(const volatile uint64_t *)(const void *)(file + p * env_page());
+        if (i == 0)
+            word_store(&r->step, 2);
+        proc_await(&r->step, 3, 20);
+    }
+    must_eq(sum[0], sum[1]);
+    must_ok(xac_end_query());
+    must_ok(xac_shutdown());
+}
+
+/* The last END in the log, as the master record names it. */
+struct end {
+    struct xac_master_slot master;
+    struct xac_xcheckpt_end rec;
+    struct xac_open_page open[PAGES];
+};
+
+static void
+read_end(struct end *e)
+{
+    static uint64_t buf[8192];
+    const struct xac_block *blk = (const struct xac_block *)(const void *)buf;
+    const struct xac_record *r = NULL;
+    char name[XAC_LOG_NAME_MAX + 8] = ENV_DIR "/";
+    int dirfd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must(dirfd >= 0);
+    must_eq(xac_master_read(dirfd, &e->master), 0);
+    must(close(dirfd) == 0);
+    must(e->master.end_lsn_after - e->master.end_lsn <= sizeof buf);
+    xac_log_segment_name(name + strlen(name),
+                         xac_log_segment_of(e->master.end_lsn, e->master.segment_bytes));
+    file_read(name, XAC_SEGMENT_HEADER + e->master.end_lsn % e->master.segment_bytes, buf,
+              e->master.end_lsn_after - e->master.end_lsn);
+    must_eq(blk->lsn, e->master.end_lsn);
+    must(xac_block_body_ok(blk));
+    while ((r = xac_record_next(blk, r)) != NULL && r->type != XAC_XCHECKPT_END)
+        ;
+    must(r != NULL);
+    memcpy(&e->rec, r, sizeof e->rec);
+    must(e->rec.n_open <= PAGES);
+    memcpy(e->open, (const char *)r + sizeof e->rec, e->rec.n_open * sizeof e->open[0]);
+}
+
+static void
+verify_recovered(void *arg)
+{
+    const unsigned char *file;
+
+    (void)arg;
+    set_options();
+    file = env_attach(XAC_DURABLE, PAGES);
+    must_ok(xac_begin_query());
+    for (uint64_t p = 0; p < PAGES; p++) {
+        uint64_t want = p < 10 ? 100 + p : p < 30 ? 200 + p : 300 + p;
+
+        must_eq(*(const volatile uint64_t *)(const void *)(file + p * env_page()), want);
+    }
+    must_ok(xac_end_query());
+    must_ok(xac_shutdown());
+}
+
+struct play {
+    bool dies; /* with pages open */
+};
+
+/*
+ * play_open_pages -- pages 0 to 59 are 100; a reader holds that; then 10 to 59 become
+ * 200, 30 to 59 then 300.  What the reader holds back is open.
+ */
+static void
+play_open_pages(void *arg)
+{
+    const struct play *play = arg;
+    struct reader *r = proc_shared(2 * sizeof *r);
+    pid_t pid[2] = {proc_spawn(read_on, &r[0]), proc_spawn(read_on, &r[1])};
+    static struct end e;
+    unsigned char *file;
+
+    set_options();
+    file = env_attach(XAC_DURABLE, PAGES);
+    word_store(&r[0].step, 1);
+    proc_await(&r[0].step, 2, 10); /* reads all zero, from here on */
+    put(file, 0, 30, 100);
+    put(file, 30, PAGES, 100);
+    must_ok(xac_checkpoint());
+    read_end(&e);
+    must_eq(e.rec.n_open, PAGES); /* all held back by the reader at 0 */
+    word_store(&r[0].step, 3);
+    proc_join(pid[0]);
+
+    word_store(&r[1].step, 1);
+    proc_await(&r[1].step, 2, 10); /* sees 100 everywhere */
+    put(file, 10, 30, 200);
+    put(file, 30, PAGES, 200);
+    put(file, 30, PAGES, 300);
+    must_ok(xac_checkpoint());
+    read_end(&e);
+    must_eq(e.rec.begin_lsn, e.master.begin_lsn);
+    must_eq(e.rec.redo_lsn, e.master.redo_lsn);
+    must_eq(e.rec.n_open, PAGES - 10);
+    must(e.rec.redo_lsn < e.rec.begin_lsn);
+    for (uint64_t p = 0; p < PAGES; p++)
+        must_eq(in_file(p), 100 + p); /* what the reader sees */
+    for (uint32_t i = 0; i < e.rec.n_open; i++) {
+        uint32_t times = 0;
+
+        must(e.open[i].page >= 10 && e.open[i].page < PAGES && e.open[i].file == 1);
+        must(e.open[i].full_lsn >= e.rec.redo_lsn
+             && e.open[i].full_lsn < e.rec.begin_lsn);
+        for (uint32_t j = 0; j < e.rec.n_open; j++)
+            times += e.open[j].page == e.open[i].page;
+        must_eq(times, 1);
+    }
+    if (play->dies) {
+        kill(pid[1], SIGKILL);
+        kill(getpid(), SIGKILL);
+    }
+    word_store(&r[1].step, 3); /* the same as before the checkpoint */
+    proc_join(pid[1]);
+    must_ok(xac_checkpoint());
+    read_end(&e);
+    must_eq(e.rec.n_open, 0);
+    must_eq(e.rec.redo_lsn, e.rec.begin_lsn);
+    must_eq(in_file(0), 100);
+    must_eq(in_file(10), 210);
+    must_eq(in_file(59), 359);
+    kill(getpid(), SIGKILL);
+}
+
+START_TEST(list_open_pages)
+{
+    struct play play = {.dies = _i != 0};
+    int status = proc_wait(proc_spawn(play_open_pages, &play));
+
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    proc_run(verify_recovered, NULL);
+    must_eq(in_file(59), 359);
+}
+END_TEST
+
+/* ---- not in the way of others ------------------------------------------------------------------ */
+
+static _Atomic uint64_t *counter, *stop;
+
+static void
+checkpoint_all_the_time(void *arg)
+{
+    (void)arg;
+    set_options();
+    (void)env_attach(XAC_DURABLE, PAGES);
+    while (word_load(stop) == 0) {
+        must_ok(xac_checkpoint());
+        word_add(counter, 1);
+    }
+    must_ok(xac_shutdown());
+}
+
+START_TEST(commit_beside_checkpoints)
+{
+    unsigned char *file;
+    pid_t pid[2];
+
+    counter = proc_shared(sizeof *counter);
+    stop = proc_shared(sizeof *stop);
+    set_options();
+    for (int i = 0; i < 2; i++)
+        pid[i] = proc_spawn(checkpoint_all_the_time, NULL);
+    file = env_attach(XAC_DURABLE, PAGES);
+    for (uint64_t i = 0; i < 200 || word_load(counter) < 20; i++) {
+        uint64_t n = 1 + i % 7;
+
+        put(file, i % 50, i % 50 + n, i * 1000);
+        must_ok(xac_begin_query());
+        for (uint64_t p = i % 50; p < i % 50 + n; p++)
+            must_eq(*(volatile uint64_t *)(void *)(file + p * env_page()), i * 1000 + p);
+        must_ok(xac_end_query());
+    }
+    word_store(stop, 1);
+    for (int i = 0; i < 2; i++)
+        proc_join(pid[i]);
+    must_ok(xac_shutdown());
+}
+END_TEST
+
+/* A data file's name must be new, also after a clean shutdown. */
+START_TEST(write_large_transactions_after_reopening)
+{
+    set_options();
+    for (int i = 0; i < 3; i++) {
+        unsigned char *file = env_attach(XAC_DURABLE, PAGES);
+
+        must_ok(xac_begin());
+        for (uint64_t p = 0; p < PAGES; p++)
+            memset(file + p * env_page(), i + (int)p + 1, env_page());
+        must_ok(xac_set_page_access(file, XAC_READ));
+        for (uint64_t p = 0, x = 1; p < PAGES * env_page() / 8; p++)
+            ((uint64_t *)(void *)file)[p] = x = x * 6364136223846793005 + (uint64_t)i + 1;
+        must_rc(xac_end(), XAC_COMMITTED);
+        must_ok(xac_shutdown());
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("checkpoint");
+    TCase *tc = env_tcase(s, "checkpoint", 60);
+
+    tcase_add_test(tc, copy_what_nobody_looks_below);
+    tcase_add_test(tc, take_out_many_pages_by_several_moves);
+    tcase_add_test(tc, stay_intact_when_it_fails);
+    tcase_add_test(tc, refuse_a_file_that_was_replaced);
+    tcase_add_loop_test(tc, list_open_pages, 0, 2);
+    tcase_add_test(tc, commit_beside_checkpoints);
+    tcase_add_test(tc, write_large_transactions_after_reopening);
+    return env_main(s);
+}
