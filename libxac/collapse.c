@@ -15,6 +15,9 @@
 /* Commits that may pile up before somebody collapses. */
 #define COLLAPSE_EVERY 8
 
+/* Versions that queries have held back, at the least, before a sweep looks for them. */
+#define HELD_WORTH 64
+
 /* Collapses without progress after which the dead are looked for. */
 #define STUCK_COLLAPSES 4096
 
@@ -71,21 +74,88 @@ xac_collapse_bound(struct xac_env *env, uint64_t *startp)
     return first < second ? first : second;
 }
 
+/* needs_add -- a query below upper; one too many counts as a transaction. */
+static void
+needs_add(struct xac_needs *needs, uint64_t point)
+{
+    uint32_t i = 0;
+
+    while (i < needs->n_points && needs->point[i] > point)
+        i++;
+    if (i < needs->n_points && needs->point[i] == point)
+        return;
+    if (needs->n_points == XAC_NEEDS_POINTS) {
+        needs->upper = point < needs->upper ? point : needs->upper;
+        return;
+    }
+    for (uint32_t k = needs->n_points++; k > i; k--)
+        needs->point[k] = needs->point[k - 1];
+    needs->point[i] = point;
+}
+
+/* needs_look -- one pass over the slots. */
+static void
+needs_look(const struct xac_env *env, struct xac_needs *needs)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_txn *t = xac_txn_at(env, slot);
+        /* Acquire: pairs with the release in xac_txn_begin. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+        uint64_t parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+
+        if (!xac_txn_is_live(word))
+            continue;
+        if (xac_txn_state(word) == XAC_TXN_QUERY)
+            needs_add(needs, parent);
+        else if (parent < needs->upper)
+            needs->upper = parent;
+    }
+}
+
+void
+xac_collapse_needs(struct xac_env *env, struct xac_needs *out)
+{
+    struct xac_chain *c = chain_of(env);
+
+    out->upper = xac_chain_commit(env);
+    out->n_points = 0;
+    needs_look(env, out);
+    /* As in xac_collapse_bound; a beginner whose parent is below the mark, and whom the
+       second look does not see, takes another one. */
+    if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
+        atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);
+    /* Pairs with the fence in xac_chain_enter. */
+    atomic_thread_fence(memory_order_seq_cst);
+    needs_look(env, out);
+}
+
+/* sweep -- a sweep over all frames by what must be kept now. */
+static void
+sweep(struct xac_env *env)
+{
+    struct xac_needs needs;
+
+    xac_collapse_needs(env, &needs);
+    xac_version_sweep_for(env, &needs, chain_of(env)->settled);
+    chain_of(env)->held = 0;
+}
+
 void
 xac_collapse_settle(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
     uint64_t start;
-    uint64_t bound;
 
     if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
         return;
-    bound = xac_collapse_bound(env, &start);
+    (void)xac_collapse_bound(env, &start);
     if (start <= c->settled)
         return;
     c->settled = start;
-    xac_version_sweep(env, bound, start);
-    c->collapsed = bound > c->collapsed ? bound : c->collapsed;
+    sweep(env);
 }
 
 void
@@ -96,7 +166,7 @@ xac_collapse_lock(struct xac_env *env)
     if (xac_lock_acquire(&c->collapse) == XAC_LOCK_OK)
         return;
     /* The dead holder may have cut a list and not freed what it cut. */
-    xac_version_sweep(env, xac_collapse_bound(env, NULL), c->settled);
+    sweep(env);
     xac_lock_repaired(&c->collapse);
 }
 
@@ -106,9 +176,9 @@ xac_collapse_unlock(struct xac_env *env)
     xac_lock_release(&chain_of(env)->collapse);
 }
 
-/* cut_commit -- the pages of one commit; false if the ring does not tell them. */
+/* thin_commit -- the pages of one commit; false if the ring does not tell them. */
 static bool
-cut_commit(struct xac_env *env, uint64_t number, uint64_t bound)
+thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
 {
     struct xac_ring_entry *r = &chain_of(env)->ring[number % XAC_RING_ENTRIES];
     uint64_t pages[XAC_RING_PAGES];
@@ -129,8 +199,27 @@ cut_commit(struct xac_env *env, uint64_t number, uint64_t bound)
     if (atomic_load_explicit(&r->number, memory_order_relaxed) != number)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        xac_version_cut(env, (struct xac_page *)xac_shm_at(&env->shm, pages[i]), bound);
+        chain_of(env)->held +=
+            xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, pages[i]),
+                             needs);
     return true;
+}
+
+/*
+ * is_release_due -- have queries ended that held versions back, enough of them to be worth
+ * a sweep?
+ */
+static bool
+is_release_due(struct xac_env *env, const struct xac_needs *needs)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    uint64_t oldest =
+        needs->n_points > 0 ? needs->point[needs->n_points - 1] : needs->upper;
+    bool has_ended = oldest > c->held_point;
+
+    c->held_point = oldest;
+    return has_ended && c->held > HELD_WORTH + used / 8;
 }
 
 /* collapse_held -- one collapse; the lock is held. */
@@ -138,17 +227,18 @@ static void
 collapse_held(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
-    uint64_t bound = xac_collapse_bound(env, NULL);
+    struct xac_needs needs;
     bool is_told = true;
 
-    xac_assert(bound <= xac_chain_commit(env));
-    for (uint64_t n = c->collapsed + 1; n <= bound && is_told; n++)
-        is_told = cut_commit(env, n, bound);
-    if (!is_told)
-        xac_version_sweep(env, bound, c->settled);
+    xac_collapse_needs(env, &needs);
+    xac_assert(needs.upper <= xac_chain_commit(env));
+    for (uint64_t n = c->collapsed + 1; n <= needs.upper && is_told; n++)
+        is_told = thin_commit(env, n, &needs);
+    if (!is_told || is_release_due(env, &needs))
+        sweep(env);
     xac_kill_point("collapse");
-    if (bound > c->collapsed)
-        c->collapsed = bound;
+    if (needs.upper > c->collapsed)
+        c->collapsed = needs.upper;
     xac_collapse_settle(env);
 }
 
@@ -166,7 +256,7 @@ xac_collapse(struct xac_env *env)
     if (r == XAC_LOCK_BUSY)
         return;
     if (r == XAC_LOCK_OWNER_DIED) {
-        xac_version_sweep(env, xac_collapse_bound(env, NULL), c->settled);
+        sweep(env);
         xac_lock_repaired(&c->collapse);
     }
     collapse_held(env);

@@ -120,13 +120,15 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
         head == 0
         || atomic_load_explicit(&xac_frame_at(env, head)->commit, memory_order_relaxed)
                < txn->number);
+    /* Pairs with the fence of readers that still stand on the frame's last user. */
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&f->next, head, memory_order_relaxed);
     atomic_store_explicit(&f->commit, txn->number, memory_order_relaxed);
     atomic_store_explicit(&f->page, e->page, memory_order_relaxed);
     if (e->is_full || txn->all_full)
         atomic_store_explicit(&page->full_lsn, txn->position, memory_order_relaxed);
     /* Release: pairs with the acquire in sweeps. */
-    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, 0),
+    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, txn->number),
                           memory_order_release);
     xac_kill_point("f version");
     /* Release: pairs with the acquire in xac_version_find. */

@@ -31,6 +31,7 @@
 #include "annot.h"
 #include "lock.h"
 #include "txn.h"
+#include "version.h"
 
 #define XAC_RING_ENTRIES 1024 /* recent commits                                       */
 #define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
@@ -70,6 +71,9 @@ struct xac_chain {
 
     uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
     uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
+    uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
+    uint64_t held_point
+        XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun                       */
@@ -127,6 +131,13 @@ void xac_collapse_unlock(struct xac_env *env);
  * use.  Collapse held.  ret bound; *startp, if not NULL, the smallest start.
  */
 uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
+
+/*
+ * xac_collapse_needs -- what must be kept.  Eager transactions need everything from their
+ * parent on, for it moves; a query needs what its parent shows and nothing else, so one
+ * that runs for long holds back one version of each page.  Collapse held.
+ */
+void xac_collapse_needs(struct xac_env *env, struct xac_needs *out);
 
 /* xac_collapse_settle -- free frames in limbo whose readers are gone.  Collapse held. */
 void xac_collapse_settle(struct xac_env *env);

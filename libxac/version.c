@@ -144,52 +144,115 @@ xac_version_release(struct xac_env *env, uint64_t slot)
     }
 }
 
+/* What a reader sees of a frame, all from one moment. */
+struct glimpse {
+    uint64_t commit, next;
+};
+
+/*
+ * look_at -- read a frame that a list has led to.
+ *
+ * ret  false if it is not, or no longer, a version of that page.
+ */
+XAC_SIGSAFE static bool
+look_at(const struct xac_env *env, uint64_t frame_no, uint64_t page, struct glimpse *out)
+{
+    const struct xac_frame *f = xac_frame_at(env, frame_no);
+    /* Acquire: pairs with the release that made it a version. */
+    uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
+    enum xac_frame_state state = xac_frame_state(word);
+    bool is_right = (state == XAC_FRAME_VERSION || state == XAC_FRAME_LIMBO)
+                    && atomic_load_explicit(&f->page, memory_order_relaxed) == page;
+
+    out->commit = atomic_load_explicit(&f->commit, memory_order_relaxed);
+    out->next = atomic_load_explicit(&f->next, memory_order_relaxed);
+    /* Pairs with the fence in the publish step: if what we read was stored by the frame's
+       next user, its word has changed, too. */
+    atomic_thread_fence(memory_order_acquire);
+    if (!is_right)
+        return false;
+    if (atomic_load_explicit(&f->word, memory_order_relaxed) == word)
+        return true;
+    /* Into limbo meanwhile: it keeps its number and its link. */
+    return state == XAC_FRAME_VERSION
+           && xac_frame_state(atomic_load_explicit(&f->word, memory_order_relaxed))
+                  == XAC_FRAME_LIMBO;
+}
+
 XAC_SIGSAFE uint64_t
 xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_t parent,
                  uint64_t *commitp)
 {
+    uint64_t at = xac_shm_offset(&env->shm, page);
     /* Acquire: pairs with the release in the publish step; frame and number are there. */
     uint64_t frame_no = atomic_load_explicit(&page->head, memory_order_acquire);
 
-    *commitp = 0;
     while (frame_no != 0) {
-        const struct xac_frame *f = xac_frame_at(env, frame_no);
-        uint64_t commit = atomic_load_explicit(&f->commit, memory_order_relaxed);
+        struct glimpse seen;
 
-        if (commit <= parent) {
-            *commitp = commit;
+        if (!look_at(env, frame_no, at, &seen)) {
+            frame_no = atomic_load_explicit(&page->head, memory_order_acquire); /* as
+                                                                            above */
+            continue;
+        }
+        if (seen.commit <= parent) {
+            *commitp = seen.commit;
             return frame_no;
         }
-        /* Acquire: pairs with the release stores of the link. */
-        frame_no = atomic_load_explicit(&f->next, memory_order_acquire);
+        frame_no = seen.next;
     }
+    *commitp = 0;
     return 0;
+}
+
+static uint64_t
+commit_of(const struct xac_env *env, uint64_t frame_no)
+{
+    return atomic_load_explicit(&xac_frame_at(env, frame_no)->commit,
+                                memory_order_relaxed);
+}
+
+uint64_t
+xac_version_thin(struct xac_env *env, struct xac_page *page,
+                 const struct xac_needs *needs)
+{
+    uint64_t commit, at;
+    uint64_t kept = xac_version_find(env, page, needs->upper, &commit);
+    uint64_t n_held = 0;
+    uint32_t i = 0;
+
+    if (kept == 0)
+        return 0;
+    at = atomic_load_explicit(&xac_frame_at(env, kept)->next, memory_order_relaxed);
+    while (at != 0) {
+        uint64_t next =
+            atomic_load_explicit(&xac_frame_at(env, at)->next, memory_order_relaxed);
+
+        xac_assert(commit_of(env, at) < commit);
+        while (i < needs->n_points && needs->point[i] >= commit)
+            i++; /* sees the version that was kept last, or a later one */
+        if (i < needs->n_points && needs->point[i] >= commit_of(env, at)) {
+            kept = at;
+            commit = commit_of(env, at);
+            n_held++;
+        } else {
+            /* Release: pairs with the readers' loads; see invariant (4). */
+            atomic_store_explicit(&xac_frame_at(env, kept)->next, next,
+                                  memory_order_release);
+            xac_kill_point("cut");
+            xac_version_give_back(env, at);
+        }
+        at = next;
+    }
+    return n_held;
 }
 
 void
 xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
 {
-    uint64_t commit;
-    uint64_t keep = xac_version_find(env, page, bound, &commit);
-    uint64_t old;
+    struct xac_needs needs = {.upper = bound, .n_points = 0};
 
-    if (keep == 0)
-        return;
-    /* Nobody looks behind a version at or below the bound: every parent is above it.
-       Release: pairs with the acquire in xac_version_find. */
-    old =
-        atomic_exchange_explicit(&xac_frame_at(env, keep)->next, 0, memory_order_acq_rel);
-    while (old != 0) {
-        uint64_t next =
-            atomic_load_explicit(&xac_frame_at(env, old)->next, memory_order_relaxed);
-
-        xac_assert(
-            atomic_load_explicit(&xac_frame_at(env, old)->commit, memory_order_relaxed)
-            < commit);
-        xac_kill_point("cut");
-        xac_version_give_back(env, old);
-        old = next;
-    }
+    (void)xac_version_thin(env, page, &needs);
 }
 
 void
@@ -252,7 +315,8 @@ sweep_taken(struct xac_env *env, uint64_t word)
 }
 
 void
-xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
+xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
+                      uint64_t settled)
 {
     struct xac_versions *v = &env->ctl->versions;
     uint64_t have = frames_there(env);
@@ -271,16 +335,16 @@ xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
             is_free = sweep_taken(env, word);
             break;
         case XAC_FRAME_VERSION:
-            xac_version_cut(env,
-                            (struct xac_page *)xac_shm_at(
-                                &env->shm,
-                                atomic_load_explicit(&f->page, memory_order_relaxed)),
-                            bound);
+            (void)xac_version_thin(
+                env,
+                (struct xac_page *)xac_shm_at(&env->shm,
+                                              atomic_load_explicit(&f->page,
+                                                                   memory_order_relaxed)),
+                needs);
             word = atomic_load_explicit(&f->word, memory_order_relaxed);
             if (xac_frame_state(word) != XAC_FRAME_VERSION)
                 continue; /* was cut just now */
-            is_free = atomic_load_explicit(&f->commit, memory_order_relaxed) <= bound
-                      && !is_listed(env, n);
+            is_free = (word & XAC_FRAME_LOW) <= needs->upper && !is_listed(env, n);
             break;
         case XAC_FRAME_LIMBO:
             is_free = (word & XAC_FRAME_LOW) <= settled;
@@ -295,4 +359,12 @@ xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
     xac_kill_point("sweep");
     atomic_store_explicit(&v->used, used, memory_order_relaxed);
     atomic_store_explicit(&v->limbo, limbo, memory_order_relaxed);
+}
+
+void
+xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled)
+{
+    struct xac_needs needs = {.upper = bound, .n_points = 0};
+
+    xac_version_sweep_for(env, &needs, settled);
 }

@@ -16,6 +16,9 @@
  *       VERSION; LIMBO, unlinked but perhaps still being read.  The word is set by the
  *       exchange that takes the frame, so that a sweep finds what the dead left.
  *   (3) The bytes of a VERSION frame never change.
+ *   (4) A reader may come upon a frame that has just been freed.  The word of a version
+ *       holds its commit number, so that it is never the same again: a reader looks at
+ *       the word before and after and starts over if it has changed.
  */
 #ifndef XAC_VERSION_H
 #define XAC_VERSION_H
@@ -33,14 +36,14 @@ struct xac_env;
 
 enum xac_frame_state {
     XAC_FRAME_FREE = 0,
-    XAC_FRAME_TAKEN = 1, /* low bits: transaction slot                              */
-    XAC_FRAME_VERSION = 2,
-    XAC_FRAME_LIMBO = 3, /* low bits: number of the move that unlinked it           */
+    XAC_FRAME_TAKEN = 1,   /* low bits: transaction slot                              */
+    XAC_FRAME_VERSION = 2, /* low bits: its commit number                             */
+    XAC_FRAME_LIMBO = 3,   /* low bits: number of the move that unlinked it           */
 };
 
 /* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
 struct xac_frame {
-    xac_shared _Atomic uint64_t word;   /* state << 56 | slot or move                  */
+    xac_shared _Atomic uint64_t word;   /* state << 56 | slot, commit or move          */
     xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
     xac_shared _Atomic uint64_t commit; /* number that published it                    */
     xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
@@ -70,7 +73,7 @@ struct xac_buffers {
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
 XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t frame_no);
 
-#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot or move in a frame's word */
+#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or move in a word */
 
 static inline uint64_t
 xac_frame_word(enum xac_frame_state state, uint64_t slot)
@@ -107,9 +110,25 @@ XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
                                       uint64_t *commitp);
 
 /*
- * xac_version_cut -- free what is older than the newest version at or below bound.
- * Collapse lock held.
+ * What must be kept: every version above `upper`, the newest at or below it, and for each
+ * query below that the newest at or below its parent.
  */
+#define XAC_NEEDS_POINTS 64
+struct xac_needs {
+    uint64_t upper;
+    uint32_t n_points;
+    uint64_t point[XAC_NEEDS_POINTS]; /* parents of queries below upper, falling       */
+};
+
+/*
+ * xac_version_thin -- free the versions of a page that nobody needs.  Collapse lock held.
+ *
+ * ret  how many below `upper` had to be kept for queries.
+ */
+uint64_t xac_version_thin(struct xac_env *env, struct xac_page *page,
+                          const struct xac_needs *needs);
+
+/* xac_version_cut -- the same when there are no queries below bound. */
 void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound);
 
 /*
@@ -120,10 +139,14 @@ void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bou
                         uint64_t move);
 
 /*
- * xac_version_sweep -- walk all frames: cut every page at bound, free TAKEN frames of
+ * xac_version_sweep_for -- walk all frames: thin every page, free TAKEN frames of
  * slots that are not live, free VERSION frames that no list reaches, free LIMBO frames
  * of moves up to `settled`.  Collapse lock held; corrects `used`.
  */
+void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
+                           uint64_t settled);
+
+/* xac_version_sweep -- the same when there are no queries below bound. */
 void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 
 /* Buffer files: create or open; ret 0 or errno.  path is the control region's. */
