@@ -380,6 +380,84 @@ enum xac_checksum {
 /* ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it); XAC_EINTXN.  */
 XAC_API int xac_set_option(int option, uint64_t value);
 
+/* ---- Allocator --------------------------------------------------------------------- */
+
+/*
+ * A heap inside a mapped segment, for data structures that come and go.  It lies in the
+ * segment itself and changes with the running transaction: an abort undoes allocations,
+ * a commit makes them as durable as the data.  A segment used as a heap belongs to the
+ * allocator as a whole; the program touches what it has allocated, and the root area.
+ *
+ * A segment that is all zero bytes becomes a heap with the first xMalloc() or xRoot(); one
+ * that holds anything else is never taken.  When the file is mapped longer than before,
+ * the heap uses the new space as soon as it needs it, if that is zero bytes; others that
+ * still map less go on with what they see.
+ *
+ * Processes and threads that allocate at the same time normally get memory from different
+ * pages and do not conflict, and neither do releases; allocations of one page conflict
+ * like any data.  Up to the page size divided by 8, an allocation or its release changes
+ * one page, the one the memory is in.
+ *
+ * Addresses differ between processes and runs: what is stored inside the segment should be
+ * distances from its base.
+ */
+
+#define XAC_ROOT_SIZE 256 /* bytes of the root area */
+
+/*
+ * Allocate memory in a segment, inside a transaction.
+ *
+ * in   base  start of a mapped segment.
+ * in   size  bytes; 0 counts as 1.
+ * ret  16-byte aligned memory, its contents undefined, the caller's until xFree(); or
+ *      NULL, and errno is
+ *        ENOMEM  no room in the segment
+ *        EINVAL  base is not the start of a segment; the segment is no heap and not blank,
+ *                or has less than 4 pages
+ *        EPERM   not inside a transaction, or inside a query, or no xInit() yet
+ *        EIO     the heap is damaged, or of another version or page size
+ *      xLastError() has the words.
+ */
+XAC_API void *xac_malloc(void *base, size_t size);
+
+/*
+ * Free memory that came from xMalloc() on the same segment, inside a transaction.
+ *
+ * in   p  the address, or NULL: nothing happens.
+ * ret  0; EINVAL (no allocation begins there, as far as that can be told, or it is free
+ *      already); XAC_ENOINIT, XAC_ENOTXN, XAC_EINQUERY, XAC_ENOTMAPPED, XAC_EFORKED;
+ *      XAC_EDAMAGED, XAC_EVERSION, XAC_EPAGESIZE.
+ */
+XAC_API int xac_free(void *base, void *p);
+
+/*
+ * Where a program finds its data again: XAC_ROOT_SIZE bytes of its own in the heap, zero
+ * at first.  Inside a transaction or a query; in a query a blank segment stays blank.
+ *
+ * ret  64-byte aligned address; or NULL and errno as for xMalloc().
+ */
+XAC_API void *xac_root(void *base);
+
+/* What xHeapCheck() found; bytes == bytes_used + bytes_free + bytes_own. */
+struct xac_heap_totals {
+    uint64_t bytes;        /* of the heap, which may be shorter than the segment         */
+    uint64_t bytes_used;   /* in allocations, sizes rounded up as they are               */
+    uint64_t bytes_free;   /* available, be it for allocations of certain sizes          */
+    uint64_t bytes_own;    /* headers, directory, odds and ends                          */
+    uint64_t allocations;  /* number                                                     */
+    uint64_t largest_free; /* bytes: the largest allocation that fits in one piece       */
+};
+
+/*
+ * Prove a heap sound: every page accounted for once, no overlaps, all counts and bits as
+ * they should be, free space merged.  Inside a transaction or, better, a query; reads all
+ * of the heap's own data.
+ *
+ * out  out  filled in if the heap is sound (all 0 for a blank segment); may be NULL.
+ * ret  0; XAC_EDAMAGED, and xLastError() tells the first violation; errors as xFree().
+ */
+XAC_API int xac_heap_check(void *base, struct xac_heap_totals *out);
+
 /* ---- Thesis names ----------------------------------------------------------------- */
 
 #ifndef XAC_NO_SHORT_NAMES
@@ -411,6 +489,10 @@ XAC_API int xAbort(void);
 XAC_API int xConflict(struct xac_conflict *out);
 XAC_API int xStats(struct xac_stats *out);
 XAC_API int xSetOption(int option, uint64_t value);
+XAC_API void *xMalloc(void *base, size_t size);
+XAC_API int xFree(void *base, void *p);
+XAC_API void *xRoot(void *base);
+XAC_API int xHeapCheck(void *base, struct xac_heap_totals *out);
 #endif
 
 #ifdef __cplusplus

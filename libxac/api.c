@@ -13,6 +13,7 @@
 
 #include <xac.h>
 
+#include "alloc.h"
 #include "checkpoint.h"
 #include "env.h"
 #include "err.h"
@@ -651,6 +652,81 @@ xac_set_option(int option, uint64_t value)
     return 0;
 }
 
+/* ---- Allocator -------------------------------------------------------------------------- */
+
+/* heap_view -- the view of a segment by its start, for a caller inside a transaction. */
+static int
+heap_view(const char *what, const void *base, bool is_change, struct xac_view **viewp)
+{
+    int rc = in_txn(what);
+
+    if (rc != 0)
+        return rc;
+    if (is_change && env->ctx.query_depth > 0)
+        return xac_err(XAC_EINQUERY, "%s", what);
+    *viewp = xac_view_at(env, base);
+    if (*viewp == NULL || (*viewp)->base != base)
+        return xac_err(XAC_ENOTMAPPED, "%s: no segment starts at %p", what, base);
+    return 0;
+}
+
+/* heap_address -- what xMalloc and xRoot return. */
+static void *
+heap_address(int rc, void *address)
+{
+    if (rc == 0)
+        return address;
+    if (rc == XAC_ENOTMAPPED)
+        errno = EINVAL;
+    else if (rc == XAC_ENOTXN || rc == XAC_EINQUERY || rc == XAC_EFORKED)
+        errno = EPERM;
+    else
+        errno = errno_of(rc);
+    return NULL;
+}
+
+void *
+xac_malloc(void *base, size_t size)
+{
+    struct xac_view *v;
+    void *address = NULL;
+    int rc = heap_view("xMalloc", base, true, &v);
+
+    if (rc == 0)
+        rc = xac_alloc_take(env, v, size, &address);
+    return heap_address(rc, address);
+}
+
+int
+xac_free(void *base, void *p)
+{
+    struct xac_view *v;
+    int rc = heap_view("xFree", base, true, &v);
+
+    return rc != 0 || p == NULL ? rc : xac_alloc_give(env, v, p);
+}
+
+void *
+xac_root(void *base)
+{
+    struct xac_view *v;
+    void *address = NULL;
+    int rc = heap_view("xRoot", base, false, &v);
+
+    if (rc == 0)
+        rc = xac_alloc_root(env, v, &address);
+    return heap_address(rc, address);
+}
+
+int
+xac_heap_check(void *base, struct xac_heap_totals *out)
+{
+    struct xac_view *v;
+    int rc = heap_view("xHeapCheck", base, false, &v);
+
+    return rc != 0 ? rc : xac_alloc_check(env, v, out);
+}
+
 /* ---- Thesis names ------------------------------------------------------------------------ */
 
 #define ALIAS_OF(name) __attribute__((alias(#name)))
@@ -673,6 +749,10 @@ int xAbort(void) ALIAS_OF(xac_abort);
 int xConflict(struct xac_conflict *out) ALIAS_OF(xac_get_conflict);
 int xStats(struct xac_stats *out) ALIAS_OF(xac_get_stats);
 int xSetOption(int option, uint64_t value) ALIAS_OF(xac_set_option);
+void *xMalloc(void *base, size_t size) ALIAS_OF(xac_malloc);
+int xFree(void *base, void *p) ALIAS_OF(xac_free);
+void *xRoot(void *base) ALIAS_OF(xac_root);
+int xHeapCheck(void *base, struct xac_heap_totals *out) ALIAS_OF(xac_heap_check);
 
 const char *
 xStrerror(int code)
