@@ -522,6 +522,30 @@ START_TEST(many_open_at_once_after_a_crash)
 }
 END_TEST
 
+/*
+ * The dead processes' shared memory is of no use to anybody: recovery gives it back.  Its
+ * name is in the lock file (doc/formats.md).
+ */
+START_TEST(recovery_gives_shared_memory_back)
+{
+    char region[256] = "";
+    FILE *f;
+
+    proc_run(commit_plan, make_plan((struct plan){.first = 1, .last = 51, .bytes = 300}));
+    f = fopen(ENV_DIR "/xac.lock", "r");
+    must(f != NULL && fgets(region, sizeof region, f) != NULL);
+    fclose(f);
+    region[strcspn(region, "\n")] = '\0';
+    must(file_exists(region));
+    if (_i == 0)
+        must_ok(xRecover(ENV_DIR));
+    else
+        reopen(51);
+    must(!file_exists(region));
+    file_must_be(51, 300);
+}
+END_TEST
+
 /* Recovery itself is killed, over and over, then completes. */
 static void
 recover_once(void *arg)
@@ -562,6 +586,7 @@ durable_suite(void)
     tcase_add_test(tc, nondurable_run_recovers_too);
     tcase_add_test(tc, many_open_at_once_after_a_crash);
     tcase_add_test(tc, recovery_may_be_killed_and_run_again);
+    tcase_add_loop_test(tc, recovery_gives_shared_memory_back, 0, 2);
 
     tc = env_tcase(s, "shapes", 60);
     tcase_add_loop_test(tc, all_shapes_survive, 0, sizeof shapes / sizeof *shapes);

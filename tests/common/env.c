@@ -52,24 +52,31 @@ env_now(void)
 }
 
 /*
- * A test that was killed leaves its control region behind; the lock file names it.
+ * A test that was killed leaves its control region behind, several files with one name in
+ * front; the lock file names it.
  */
 static void
 remove_region(const char *lock_file)
 {
-    char line[4096 + sizeof ".frames"];
+    char line[4096], *name;
     FILE *f = fopen(lock_file, "r");
+    struct dirent *e;
+    DIR *d;
 
     if (f == NULL)
         return;
-    if (fgets(line, 4096, f) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "/dev/shm/", 9) == 0) {
-            (void)unlink(line);
-            (void)unlink(strcat(line, ".frames"));
-        }
-    }
+    if (fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
     fclose(f);
+    line[strcspn(line, "\n")] = '\0';
+    name = line + strlen("/dev/shm/");
+    if (strncmp(line, "/dev/shm/xac-", 13) != 0 || (d = opendir("/dev/shm")) == NULL)
+        return;
+    while ((e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, name, strlen(name)) == 0)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    }
+    closedir(d);
 }
 
 static int
