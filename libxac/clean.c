@@ -68,6 +68,10 @@ clean_participant(struct xac_env *env, uint32_t index)
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
     bool is_clean = true;
 
+    /* What it was publishing names a slot, perhaps one that is PUBLISHED already: that is
+       finished before anybody can use the slot again. */
+    xac_chain_lock(env);
+    xac_chain_unlock(env);
     for (uint64_t slot = 0; slot < n; slot++) {
         struct xac_txn *txn = xac_txn_at(env, slot);
         uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
