@@ -392,14 +392,16 @@ wait_limited(pid_t pid, const char *what)
 }
 
 enum ending {
-    ALONE,        /* the victim is all there is; then recovery                         */
-    GO_ON,        /* a survivor goes on and shuts down                                 */
-    GO_ON_DIE,    /* a survivor goes on and is killed later; then recovery             */
+    ALONE,     /* the victim is all there is; then recovery                         */
+    GO_ON,     /* a survivor goes on and shuts down                                 */
+    HEIR,      /* the same, but a newcomer in the dead one's place is the first to act */
+    GO_ON_DIE, /* a survivor goes on and is killed later; then recovery             */
     DIE_TOGETHER, /* a survivor is killed at the same moment; then recovery            */
     N_ENDINGS
 };
 
-static const char *const ending_name[] = {"alone", "go on", "go on, die", "die together"};
+static const char *const ending_name[] = {"alone", "go on", "heir", "go on, die",
+                                          "die together"};
 
 static int round_no;
 
@@ -436,6 +438,17 @@ must_go_on(const char *what)
     }
 }
 
+/* run_cleaner -- joins and leaves: that cleans up after the dead, and no more. */
+static void
+run_cleaner(void *arg)
+{
+    const struct plan *p = arg;
+
+    set_options();
+    must_ok(xac_init(ENV_DIR, p->flags));
+    must_ok(xac_shutdown());
+}
+
 /* newcomer_must_play -- one more joins, perhaps in the place of the dead one. */
 static void
 newcomer_must_play(int flags, const char *what)
@@ -456,14 +469,14 @@ end_round(const struct plan *p, enum ending ending, pid_t survivor, const char *
 {
     struct judge j = {.flags = p->flags, .what = what};
 
-    if (ending == GO_ON) {
+    if (ending == GO_ON || ending == HEIR) {
         word_store(&board->stop, 1);
         if (wait_limited(survivor, what) != 0)
             env_fail(__FILE__, __LINE__, "%s: the survivor failed, see above", what);
     } else if (ending != ALONE) {
         proc_kill(survivor);
     }
-    j.is_lost = p->flags == XAC_NONDURABLE && ending != GO_ON;
+    j.is_lost = p->flags == XAC_NONDURABLE && ending != GO_ON && ending != HEIR;
     if (wait_limited(proc_spawn(verify, &j), what) != 0)
         env_fail(__FILE__, __LINE__, "%s: verification failed, see above", what);
     leave_fresh();
@@ -497,15 +510,22 @@ play_round(struct plan p, enum ending ending, const char *before)
         survivor = proc_spawn(run_survivor, &survivor_plan);
         proc_await(&board->acknowledged[SURVIVOR], 2, GO_ON_S * 2);
     }
-    if (before != NULL) {
+    if (before != NULL || ending == HEIR) {
         word_store(&board->pause, 1);
         proc_await(&board->paused, 1, GO_ON_S);
+    }
+    if (before != NULL) {
         (void)wait_limited(proc_spawn(run_victim, &forerunner), what);
         must(word_load(&board->fired) != 0);
     }
     word_store(&board->fired, 0);
     p.writer = VICTIM;
     status = wait_limited(proc_spawn(run_victim, &p), what);
+    if (ending == HEIR) {
+        if (wait_limited(proc_spawn(run_cleaner, &p), what) != 0)
+            env_fail(__FILE__, __LINE__, "%s: cleaning up failed, see above", what);
+        newcomer_must_play(p.flags, what);
+    }
     word_store(&board->pause, 0);
     is_done = word_load(&board->fired) != 0 || WIFSIGNALED(status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
@@ -514,7 +534,7 @@ play_round(struct plan p, enum ending ending, const char *before)
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
         env_fail(__FILE__, __LINE__, "%s: the victim died of signal %d", what,
                  WTERMSIG(status));
-    if (ending == GO_ON || ending == GO_ON_DIE)
+    if (ending == GO_ON || ending == HEIR || ending == GO_ON_DIE)
         must_go_on(what);
     if (ending == GO_ON && p.what != SYSFAULT_COUNT)
         newcomer_must_play(p.flags, what);
@@ -623,7 +643,9 @@ play_step(const struct step *s, int flags)
                          .n = occurrences[k]};
 
         for (int e = s->needs_company ? GO_ON : ALONE; e < N_ENDINGS; e++) {
-            if (flags == XAC_NONDURABLE && e != GO_ON)
+            if (flags == XAC_NONDURABLE && e != GO_ON && e != HEIR)
+                continue;
+            if (!is_long() && k > 0 && e != ALONE && e != HEIR)
                 continue;
             met += play_round(p, (enum ending)e, s->before);
         }

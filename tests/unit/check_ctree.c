@@ -311,6 +311,11 @@ START_TEST(keep_exactly_what_is_seen)
         }
     }
     must(exact > 300);
+    for (int r = 0; r < READERS; r++) {
+        if (world_state(reader[r]) == XAC_TXN_QUERY)
+            world_finish(reader[r]);
+        must_eq(xac_env_close(reader[r]), 0);
+    }
 }
 END_TEST
 
@@ -395,6 +400,51 @@ START_TEST(free_what_a_dead_collapser_cut)
 }
 END_TEST
 
+#ifdef XAC_DEBUG
+
+static void
+die_published(const char *name)
+{
+    if (strcmp(name, "g state") == 0)
+        kill(getpid(), SIGKILL);
+}
+
+static void
+die_publishing(void *arg)
+{
+    struct xac_env *mine = world_open(XAC_NONDURABLE);
+
+    *(uint64_t *)arg = mine->ctx.slot;
+    xac_kill_hook = die_published;
+    (void)world_put(mine, 1, 11);
+}
+
+/* `publishing` still names the slot of the dead when it is cleaned up and used again. */
+START_TEST(redo_nothing_in_a_slot_that_was_reused)
+{
+    uint64_t *slot = proc_shared(sizeof *slot);
+    struct xac_env *heir;
+
+    (void)proc_wait(proc_spawn(die_publishing, slot));
+    xac_clean_dead(env);
+    heir = world_open(XAC_NONDURABLE);
+    must_eq(heir->ctx.slot, *slot);
+    world_begin(heir);
+    must(world_write(heir, 7));
+    world_store(heir, 7, 77);
+    must_eq(world_put(env, 2, 22), 2);
+    must_eq(world_value(env, 1, 2), 11);
+    must_eq(world_value(env, 2, 2), 22);
+    must_eq(world_value(env, 7, 2), 0); /* nobody has committed that */
+    must_eq(world_state(heir), XAC_TXN_PENDING);
+    must_eq(world_commit(heir), 3);
+    must_eq(world_value(env, 7, 3), 77);
+    must_eq(xac_env_close(heir), 0);
+}
+END_TEST
+
+#endif
+
 int
 main(void)
 {
@@ -412,5 +462,8 @@ main(void)
     tcase_add_test(tc, collapse_when_the_ring_is_overrun);
     tcase_add_test(tc, publish_for_the_dead);
     tcase_add_test(tc, free_what_a_dead_collapser_cut);
+#ifdef XAC_DEBUG
+    tcase_add_test(tc, redo_nothing_in_a_slot_that_was_reused);
+#endif
     return env_main(s);
 }

@@ -54,6 +54,7 @@ START_TEST(give_each_time_alone_a_number)
     other = world_open(XAC_NONDURABLE);
     must_eq(xac_env_close(env), 0);
     must(xac_solo_epoch(other) != 0);
+    must_eq(xac_env_close(other), 0);
 }
 END_TEST
 
