@@ -278,6 +278,8 @@ from_hints(struct xac_heap *h, const struct xac_want *want)
             address = xac_run_take(h, run);
             if (address != NULL)
                 return address;
+        } else {
+            x->run[want->class] = 0;
         }
     }
     c = xac_chunk_hinted(h, x->chunk);

@@ -176,12 +176,12 @@ check_slabs(struct check *k, const struct xac_chunk *c, unsigned own)
                 rc = wrong(k, c->number, p, "in use, but behind the heap's end");
         } else if (is_used != (c->slab[p].kind != XAC_SLAB_FREE)) {
             rc = wrong(k, c->number, p, "bit and descriptor disagree on its being free");
-        } else if (!is_used) {
-            k->totals.bytes_free += k->h.page_size;
         } else if (p < own && c->slab[p].kind != XAC_SLAB_META) {
             rc = wrong(k, c->number, p, "not counted as the heap's own");
         } else if (p < k->tail && c->slab[p].kind != XAC_SLAB_TAIL) {
             rc = wrong(k, c->number, p, "not the end of the large allocation");
+        } else if (!is_used) {
+            k->totals.bytes_free += k->h.page_size;
         } else {
             rc = check_used(k, c, &p, own);
         }

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_alloc_damage.c -- the heap checker finds what is wrong.
+ *
+ * GOAL    each invariant of libxac/alloc.h that is broken is reported in words; nothing is
+ *         taken for damaged that is sound; damaged heaps are refused, not followed.
+ * METHOD  a heap with allocations of all kinds; a transaction breaks one field of its
+ *         format (alloc_format.h), asks the checker, and is undone.
+ */
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc_format.h"
+#include "env.h"
+
+#define N_PAGES 1000 /* one page of directory */
+
+/* Where things are. */
+static unsigned char *base;
+static struct xac_heap_header *header;
+static struct xac_chunk_entry *entry; /* directory                       */
+static struct xac_chunk *chunk;       /* header of chunk 0               */
+static struct xac_chunk *tail;        /* header of the large one's end   */
+static struct xac_run *run;
+static unsigned run_page, slots_page, pages_page, free_page;
+static uint64_t large; /* first chunk of the large allocation */
+static unsigned char *object[5];
+
+static unsigned
+page_of(const void *p)
+{
+    return (unsigned)((size_t)((const unsigned char *)p - base) / env_page());
+}
+
+static void
+make_heap(void)
+{
+    size_t page = env_page();
+
+    base = env_attach(NONDURABLE, N_PAGES);
+    must_ok(xbegin());
+    object[0] = xMalloc(base, 100);
+    object[1] = xMalloc(base, 1000);
+    object[2] = xMalloc(base, 3 * page);
+    object[3] = xMalloc(base, 130 * page);
+    object[4] = xMalloc(base, 5 * page);
+    header = (struct xac_heap_header *)(void *)base;
+    entry = (struct xac_chunk_entry *)(void *)(base + page);
+    chunk = (struct xac_chunk *)(void *)(base + 2 * page);
+    run_page = page_of(object[0]);
+    slots_page = page_of(object[1]);
+    pages_page = page_of(object[2]);
+    run = (struct xac_run *)(void *)(base + run_page * page);
+    large = page_of(object[3]) / XAC_CHUNK_PAGES;
+    tail = (struct xac_chunk *)(void *)(base + (page_of(object[3]) + 130) * page);
+    must(chunk->magic == XAC_HEAP_CHUNK_MAGIC && tail->magic == XAC_HEAP_CHUNK_MAGIC);
+    must(run->magic == XAC_HEAP_RUN_MAGIC);
+    free_page = page_of(object[4]);
+    must_ok(xFree(base, object[4]));
+    must_rc(xend(), COMMITTED);
+}
+
+/* ---- one way of damage each ---------------------------------------------------------- */
+
+struct damage {
+    void (*do_it)(void);
+    const char *words; /* part of what the checker says */
+};
+
+#define DAMAGE(name, statement) \
+ static void name(void)         \
+ {                              \
+  statement;                    \
+ }
+
+DAMAGE(header_identity, header->identity++)
+DAMAGE(header_pages, header->n_pages = 60)
+DAMAGE(header_zero, header->identity = 0)
+DAMAGE(entry_rooms, entry[0].rooms ^= 1)
+DAMAGE(entry_longest, entry[0].longest--)
+DAMAGE(entry_header, entry[0].header++)
+DAMAGE(entry_far_header, entry[0].header = 255)
+DAMAGE(entry_lost, entry[0].state = XAC_CHUNK_FREE)
+DAMAGE(entry_unknown, entry[large + 4].state = 9)
+DAMAGE(entry_not_blank, entry[large + 4].pid = 5)
+DAMAGE(entry_meta, entry[large + 4].state = XAC_CHUNK_META)
+DAMAGE(large_longer, entry[large].rooms += XAC_CHUNK_PAGES)
+DAMAGE(large_shorter, entry[large].rooms -= XAC_CHUNK_PAGES)
+DAMAGE(large_more_tail, entry[large].rooms++)
+DAMAGE(large_less_tail, entry[large].rooms--)
+DAMAGE(large_zero, entry[large].rooms = 0)
+DAMAGE(large_huge, entry[large].rooms = UINT64_MAX - 5)
+DAMAGE(large_broken, entry[large + 1].state = XAC_CHUNK_FREE)
+DAMAGE(large_headless, entry[large].state = XAC_CHUNK_FREE)
+DAMAGE(tail_freed, (tail->used &= ~UINT64_C(1), tail->slab[0].kind = XAC_SLAB_FREE))
+DAMAGE(tail_stray, (chunk->used |= UINT64_C(1) << free_page,
+                    chunk->slab[free_page].kind = XAC_SLAB_TAIL))
+DAMAGE(chunk_magic, chunk->magic++)
+DAMAGE(chunk_stamp, chunk->stamp++)
+DAMAGE(chunk_number, chunk->number++)
+DAMAGE(chunk_present, chunk->present--)
+DAMAGE(chunk_place, chunk->header++)
+DAMAGE(used_lost, chunk->used &= ~(UINT64_C(1) << pages_page))
+DAMAGE(used_stray, chunk->used |= UINT64_C(1) << free_page)
+DAMAGE(longest_low, (chunk->longest = 3, entry[0].longest = 3))
+DAMAGE(slab_unknown, chunk->slab[run_page].kind = 77)
+DAMAGE(slab_second_header, chunk->slab[run_page].kind = XAC_SLAB_HEADER)
+DAMAGE(slab_meta, chunk->slab[run_page].kind = XAC_SLAB_META)
+DAMAGE(slab_not_meta, chunk->slab[1].kind = XAC_SLAB_RUN)
+DAMAGE(slab_stray_more, chunk->slab[run_page].kind = XAC_SLAB_MORE)
+DAMAGE(pages_zero, chunk->slab[pages_page].bits = 0)
+DAMAGE(pages_longer, chunk->slab[pages_page].bits++)
+DAMAGE(pages_shorter, chunk->slab[pages_page].bits--)
+DAMAGE(pages_many, chunk->slab[pages_page].bits = 1u << 31)
+DAMAGE(slots_class, chunk->slab[slots_page].class = 0)
+DAMAGE(slots_bits, chunk->slab[slots_page].bits |= 1u << 20)
+DAMAGE(slots_rooms, (chunk->rooms &= ~(UINT64_C(1) << chunk->slab[slots_page].class),
+                     entry[0].rooms = chunk->rooms))
+DAMAGE(run_magic, run->magic--)
+DAMAGE(run_stamp, run->stamp ^= 4)
+DAMAGE(run_class, run->class ++)
+DAMAGE(run_full, run->is_full = 1)
+DAMAGE(run_full_twice, (run->is_full = 1, chunk->slab[run_page].bits = 1))
+DAMAGE(run_bits, run->bits[0] |= UINT64_C(1) << 63)
+DAMAGE(run_rooms,
+       (chunk->rooms &= ~(UINT64_C(1) << run->class), entry[0].rooms = chunk->rooms))
+
+static const struct damage damages[] = {
+    {header_identity, "no chunk header"},
+    {header_pages, "present"},
+    {header_zero, "heap's header"},
+    {entry_rooms, "disagree"},
+    {entry_longest, "disagree"},
+    {entry_header, "no chunk header"},
+    {entry_far_header, "no chunk header"},
+    {entry_lost, "own pages"},
+    {entry_unknown, "unknown state"},
+    {entry_not_blank, "not blank"},
+    {entry_meta, "directory"},
+    {large_longer, "large allocation"},
+    {large_shorter, "large allocation"},
+    {large_more_tail, ""},
+    {large_less_tail, "end of no large"},
+    {large_zero, "impossible"},
+    {large_huge, "impossible"},
+    {large_broken, "large allocation"},
+    {large_headless, ""},
+    {tail_freed, "not"},
+    {tail_stray, "end of no large"},
+    {chunk_magic, "no chunk header"},
+    {chunk_stamp, "no chunk header"},
+    {chunk_number, "no chunk header"},
+    {chunk_present, "present"},
+    {chunk_place, "disagree"},
+    {used_lost, "disagree"},
+    {used_stray, "disagree"},
+    {longest_low, "in a row"},
+    {slab_unknown, "nothing that exists"},
+    {slab_second_header, "second"},
+    {slab_meta, "heap's own"},
+    {slab_not_meta, "heap's own"},
+    {slab_stray_more, "nothing that exists"},
+    {pages_zero, "impossible"},
+    {pages_longer, "not part"},
+    {pages_shorter, "nothing that exists"},
+    {pages_many, "impossible"},
+    {slots_class, "unknown size class"},
+    {slots_bits, "behind the last"},
+    {slots_rooms, "rule out"},
+    {run_magic, "no header of the run"},
+    {run_stamp, "no header of the run"},
+    {run_class, "no header of the run"},
+    {run_full, "disagree on its being full"},
+    {run_full_twice, "has free slots"},
+    {run_bits, "behind its last slot"},
+    {run_rooms, "rule out"},
+};
+
+#define N_DAMAGES (sizeof damages / sizeof damages[0])
+
+START_TEST(check_finds_damage)
+{
+    struct xac_heap_totals before, after;
+
+    make_heap();
+    must_ok(xbeginQuery());
+    must_ok(xHeapCheck(base, &before));
+    must_ok(xendQuery());
+    must_eq(before.allocations, 4);
+    for (size_t i = 0; i < N_DAMAGES; i++) {
+        must_ok(xbegin());
+        damages[i].do_it();
+        if (xHeapCheck(base, &after) == 0)
+            env_fail(__FILE__, __LINE__, "damage %zu was not found", i);
+        must_refuse(xHeapCheck(base, &after), XAC_EDAMAGED);
+        if (strstr(xLastError(), damages[i].words) == NULL)
+            env_fail(__FILE__, __LINE__, "damage %zu: %s", i, xLastError());
+        must_ok(xAbort());
+        must_rc(xend(), ABORTED);
+    }
+    must_ok(xbeginQuery());
+    must_ok(xHeapCheck(base, &after));
+    must_ok(xendQuery());
+    must(memcmp(&before, &after, sizeof before) == 0);
+    printf("%zu kinds of damage found\n", N_DAMAGES);
+    env_detach();
+}
+END_TEST
+
+/* Calls on a damaged heap come back; nothing lies outside the segment. */
+START_TEST(damaged_heaps_are_not_followed)
+{
+    size_t page = env_page();
+
+    make_heap();
+    for (size_t i = 0; i < N_DAMAGES; i++) {
+        must_ok(xbegin());
+        damages[i].do_it();
+        for (size_t size = 8; size < 300 * page; size *= 2) {
+            unsigned char *p = xMalloc(base, size);
+
+            must(p == NULL || (p >= base && p + size <= base + N_PAGES * page));
+        }
+        for (int k = 0; k < 4; k++)
+            (void)xFree(base, object[k]);
+        must_ok(xAbort());
+        must_rc(xend(), ABORTED);
+    }
+    env_detach();
+}
+END_TEST
+
+START_TEST(other_versions_are_refused)
+{
+    make_heap();
+    must_ok(xbegin());
+    header->version++;
+    must_refuse(xHeapCheck(base, NULL), XAC_EVERSION);
+    must(xRoot(base) == NULL);
+    header->version--;
+    header->page_size *= 2;
+    must_refuse(xHeapCheck(base, NULL), XAC_EPAGESIZE);
+    must(xRoot(base) == NULL);
+    must_ok(xAbort());
+    must_rc(xend(), ABORTED);
+    env_detach();
+}
+END_TEST
+
+static Suite *
+damage_suite(void)
+{
+    Suite *s = suite_create("alloc damage");
+    TCase *tc = env_tcase(s, "damage", 60);
+
+    tcase_add_test(tc, check_finds_damage);
+    tcase_add_test(tc, damaged_heaps_are_not_followed);
+    tcase_add_test(tc, other_versions_are_refused);
+    return s;
+}
+
+int
+main(void)
+{
+    return env_main(damage_suite());
+}
