@@ -11,11 +11,11 @@ trap 'rm -rf "$work"' EXIT
 checks=0
 failures=0
 
-# expect PROGRAM DIRECTORY TEXT: run it there, compare its output and exit status.
+# expect 'PROGRAM ARGUMENTS' DIRECTORY TEXT: run it there, compare its output and exit status.
 expect()
 {
     mkdir -p "$work/$2"
-    printed=$(cd "$work/$2" && timeout 60 "$examples/$1" 2>"$work/stderr")
+    printed=$(cd "$work/$2" && timeout 60 "$examples/"$1 2>"$work/stderr")
     status=$?
     checks=$((checks + 1))
     if [ "$status" -ne 0 ] || [ "$printed" != "$3" ]; then
@@ -40,6 +40,11 @@ expect fig2_4 e 'a == y: yes
 b == z: yes
 b is 41 or 42 for each attempt: yes
 x[0] is 42 again: yes'
+
+expect hashtable f '4000 keys, 0 wrong'
+expect hashtable f '4000 keys, 0 wrong'
+expect "list +pear +apple +fig" g '3 words: apple fig pear; 3 allocations'
+expect "list -pear +date -nothing" g '3 words: apple date fig; 3 allocations'
 
 # The summary line of a Check program, for scripts/run_test.sh.
 echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * list.c -- a sorted list of words in a mapped file: xMalloc(), xFree(), xRoot().
+ *
+ *     list +word ... -word ...    adds and removes words, prints the list
+ *
+ * All changes of one call are one transaction.  The segment may be mapped elsewhere in the
+ * next run, so links are offsets from its base: at() makes an address of one.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+struct node {
+    uint64_t next; /* offset, 0 at the end */
+    char word[];
+};
+
+/* What lies in the root area. */
+struct list {
+    uint64_t first;
+    uint64_t count;
+};
+
+static char *base;
+
+static struct node *
+at(uint64_t offset)
+{
+    return (struct node *)(void *)(base + offset);
+}
+
+/* The link that leads to the first word not before this one. */
+static uint64_t *
+find(struct list *list, const char *word)
+{
+    uint64_t *link = &list->first;
+
+    while (*link != 0 && strcmp(at(*link)->word, word) < 0)
+        link = &at(*link)->next;
+    return link;
+}
+
+static int
+add(struct list *list, const char *word)
+{
+    uint64_t *link = find(list, word);
+    struct node *n;
+
+    if (*link != 0 && strcmp(at(*link)->word, word) == 0)
+        return 0;
+    n = xMalloc(base, sizeof *n + strlen(word) + 1);
+    if (n == NULL)
+        return -1;
+    memcpy(n->word, word, strlen(word) + 1);
+    n->next = *link;
+    *link = (uint64_t)((char *)n - base);
+    list->count++;
+    return 0;
+}
+
+static int
+take_out(struct list *list, const char *word)
+{
+    uint64_t *link = find(list, word);
+    struct node *n = at(*link);
+
+    if (*link == 0 || strcmp(n->word, word) != 0)
+        return 0;
+    *link = n->next;
+    list->count--;
+    return xFree(base, n);
+}
+
+/* All changes, or none: ret 0, or -1 with words in xLastError(). */
+static int
+change(char **words, int n)
+{
+    for (;;) {
+        struct list *list;
+        int failed = 0;
+
+        if (xbegin() != 0)
+            return -1;
+        list = xRoot(base);
+        failed = list == NULL;
+        for (int i = 0; i < n && !failed; i++) {
+            if (words[i][0] == '+')
+                failed = add(list, words[i] + 1) != 0;
+            else if (words[i][0] == '-')
+                failed = take_out(list, words[i] + 1) != 0;
+        }
+        if (failed)
+            xAbort();
+        if (xend() == COMMITTED)
+            return 0;
+        if (failed)
+            return -1;
+    }
+}
+
+static int
+print(void)
+{
+    struct xac_heap_totals t;
+    struct list *list;
+    int rc;
+
+    xbeginQuery();
+    list = xRoot(base);
+    rc = xHeapCheck(base, &t);
+    if (list != NULL && rc == 0) {
+        printf("%llu words:", (unsigned long long)list->count);
+        for (uint64_t o = list->first; o != 0; o = at(o)->next)
+            printf(" %s", at(o)->word);
+        printf("; %llu allocations\n", (unsigned long long)t.allocations);
+        rc = t.allocations == list->count ? 0 : -1;
+    }
+    xendQuery();
+    return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+    int rc;
+
+    if (xInit("list.xac", DURABLE) != 0) {
+        fprintf(stderr, "xInit: %s\n", xLastError());
+        return EXIT_FAILURE;
+    }
+    base = xMmap("list.db", (size_t)256 * 4096);
+    if (base == MAP_FAILED) {
+        fprintf(stderr, "xMmap: %s\n", xLastError());
+        return EXIT_FAILURE;
+    }
+    rc = change(argv + 1, argc - 1);
+    if (rc == 0)
+        rc = print();
+    if (rc != 0)
+        fprintf(stderr, "list: %s\n", xLastError());
+    if (xShutdown() != 0)
+        rc = -1;
+    return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
