@@ -126,6 +126,7 @@ struct worker {
     uint64_t round;
     uint64_t n_procs;
     uint64_t foreign; /* 1: frees objects of all processes */
+    uint64_t objects; /* about so many are kept            */
 };
 
 static void
@@ -135,11 +136,14 @@ one_transaction(const struct worker *w, uint64_t *rnd)
     struct head *head = head_of(whose);
     uint64_t ops = 1 + rnd_below(rnd, 4);
 
+    if (head->count < w->objects / 2)
+        ops = 100; /* still warming up */
     while (ops-- > 0) {
-        if (rnd_below(rnd, 1000) < (head->count < 500 ? 600 : 400))
+        if (head->count < w->objects / 2
+            || rnd_below(rnd, 1000) < (head->count < w->objects ? 600 : 400))
             push(head, whose, some_size(rnd));
         else
-            pop(head, whose, rnd_below(rnd, 5));
+            pop(head, whose, rnd_below(rnd, w->objects / 100));
     }
 }
 
@@ -220,7 +224,7 @@ verify(void *arg)
 }
 
 static double
-run_together(uint64_t n_procs, uint64_t txns, uint64_t warm_up, uint64_t foreign)
+run_together(uint64_t n_procs, uint64_t txns, uint64_t foreign, uint64_t objects)
 {
     struct worker w[PROCS];
     pid_t pid[PROCS];
@@ -232,9 +236,10 @@ run_together(uint64_t n_procs, uint64_t txns, uint64_t warm_up, uint64_t foreign
     for (uint64_t i = 0; i < n_procs; i++) {
         w[i] = (struct worker){.who = i,
                                .txns = txns,
-                               .warm_up = warm_up,
+                               .warm_up = txns / 6,
                                .n_procs = n_procs,
-                               .foreign = foreign};
+                               .foreign = foreign,
+                               .objects = objects};
         pid[i] = proc_spawn(work, &w[i]);
     }
     for (uint64_t i = 0; i < n_procs; i++)
@@ -243,23 +248,23 @@ run_together(uint64_t n_procs, uint64_t txns, uint64_t warm_up, uint64_t foreign
         commits += word_load(&board->commits[i]);
         aborts += word_load(&board->aborts[i]);
     }
-    printf("%" PRIu64 " processes, %s: %" PRIu64 " commits, %" PRIu64
+    printf("%" PRIu64 " processes, %" PRIu64 " of %s each: %" PRIu64 " commits, %" PRIu64
            " aborts after warming up (%.2f %%), %.1f s\n",
-           n_procs, foreign ? "everybody's objects" : "own objects", commits, aborts,
-           100.0 * (double)aborts / (double)commits, env_now() - start);
+           n_procs, objects, foreign ? "everybody's objects" : "their own objects",
+           commits, aborts, 100.0 * (double)aborts / (double)commits, env_now() - start);
     proc_run(verify, &mode);
     return (double)aborts / (double)commits;
 }
 
 START_TEST(own_objects_do_not_conflict)
 {
-    must(run_together(_i == 0 ? 2 : 4, 6000, 1000, 0) < 0.05);
+    must(run_together(_i % 2 == 0 ? 2 : 4, 6000, 0, _i < 2 ? 500 : 6000) < 0.05);
 }
 END_TEST
 
 START_TEST(foreign_objects_keep_the_heap_sound)
 {
-    (void)run_together(_i == 0 ? 2 : 4, 2000, 0, 1);
+    (void)run_together(_i == 0 ? 2 : 4, 2000, 1, 500);
 }
 END_TEST
 
@@ -304,7 +309,8 @@ START_TEST(killed_processes_leave_a_sound_heap)
             w[i] = (struct worker){.who = i,
                                    .round = round,
                                    .n_procs = PROCS,
-                                   .foreign = round % 3 == 2};
+                                   .foreign = round % 3 == 2,
+                                   .objects = 500};
             pid[i] = proc_spawn(work_until_killed, &w[i]);
         }
         proc_await(&board->ready, PROCS, 30);
@@ -429,7 +435,7 @@ alloc_suite(void)
     Suite *s = suite_create("alloc with processes");
     TCase *tc = env_tcase(s, "together", 120);
 
-    tcase_add_loop_test(tc, own_objects_do_not_conflict, 0, 2);
+    tcase_add_loop_test(tc, own_objects_do_not_conflict, 0, 4);
     tcase_add_loop_test(tc, foreign_objects_keep_the_heap_sound, 0, 2);
     tcase_add_test(tc, shorter_mapping_goes_on);
     tcase_add_test(tc, forked_child_takes_elsewhere);
