@@ -297,6 +297,8 @@ enum xac_conflict_kind {
     XAC_CONFLICT_WRITE_WRITE = 3, /* both wrote it                                   */
     XAC_CONFLICT_REVOKED = 4,     /* another process joined and could not know what
                                      this transaction had read                       */
+    XAC_CONFLICT_VALIDATION = 7,  /* optimistic: a page it read or wrote was written
+                                     by a transaction that committed before          */
     XAC_CONFLICT_USER = 5,        /* xAbort()                                        */
     XAC_CONFLICT_RESOURCE = 6     /* no room on disk or in memory; `error` says which*/
 };
@@ -367,7 +369,23 @@ enum xac_option {
        stops the program), and a transaction that is running when another process joins
        aborts once (XAC_CONFLICT_REVOKED).  0: every load outside a transaction stops
        the program.  Any time outside a transaction; concerns this process.  Default 0. */
-    XAC_OPT_STAY_MAPPED = 5
+    XAC_OPT_STAY_MAPPED = 5,
+    /* enum xac_policy_kind.  Takes effect for the first participant; the others follow.
+       Default XAC_POLICY_OLDEST_WINS. */
+    XAC_OPT_POLICY = 6
+};
+
+/* What happens when two transactions want the same page (Thesis 3.3). */
+enum xac_policy_kind {
+    XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, so
+                                     nobody starves: the default                     */
+    XAC_POLICY_SELF_ABORT = 1,    /* whoever discovers the conflict fails            */
+    XAC_POLICY_SELFISH = 2,       /* whoever discovers it wins                       */
+    XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
+    XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
+                                     snapshot of its begin and is validated at xend();
+                                     after a few lost races it gets a turn in which it
+                                     cannot lose                                     */
 };
 
 /* Checksums of log blocks. */
@@ -440,12 +458,13 @@ XAC_API void *xac_root(void *base);
 
 /* What xHeapCheck() found; bytes == bytes_used + bytes_free + bytes_own. */
 struct xac_heap_totals {
-    uint64_t bytes;        /* of the heap, which may be shorter than the segment         */
-    uint64_t bytes_used;   /* in allocations, sizes rounded up as they are               */
-    uint64_t bytes_free;   /* available, be it for allocations of certain sizes          */
-    uint64_t bytes_own;    /* headers, directory, odds and ends                          */
-    uint64_t allocations;  /* number                                                     */
-    uint64_t largest_free; /* bytes: the largest allocation that fits in one piece       */
+    uint64_t bytes;       /* of the heap, which may be shorter than the segment         */
+    uint64_t bytes_used;  /* in allocations, sizes rounded up as they are               */
+    uint64_t bytes_free;  /* available, be it for allocations of certain sizes          */
+    uint64_t bytes_own;   /* headers, directory, odds and ends                          */
+    uint64_t allocations; /* number                                                     */
+    uint64_t
+        largest_free; /* bytes: the largest allocation that fits in one piece       */
 };
 
 /*

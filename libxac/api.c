@@ -631,6 +631,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_STAY_MAPPED:
         is_valid = value <= 1;
         break;
+    case XAC_OPT_POLICY:
+        is_valid = value <= XAC_POLICY_OPTIMISTIC;
+        break;
     case XAC_OPT_LOG_SEGMENT_BYTES:
     case XAC_OPT_LOG_BUFFER_BYTES:
         is_valid = is_power_of_two_within(value, MIB / 16, 1024 * MIB);
@@ -641,14 +644,17 @@ xac_set_option(int option, uint64_t value)
     if (!is_valid)
         return xac_err(EINVAL, "xSetOption: option %d, value %llu", option,
                        (unsigned long long)value);
-    if (option != XAC_OPT_LOG_SEGMENT_BYTES && option != XAC_OPT_LOG_BUFFER_BYTES)
+    if (option != XAC_OPT_LOG_SEGMENT_BYTES && option != XAC_OPT_LOG_BUFFER_BYTES
+        && option != XAC_OPT_POLICY)
         return set_now(option, value);
     if (env != NULL)
         return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
     if (option == XAC_OPT_LOG_SEGMENT_BYTES)
         options.segment_bytes = value;
-    else
+    else if (option == XAC_OPT_LOG_BUFFER_BYTES)
         options.ring_bytes = value;
+    else
+        options.policy = (uint32_t)value;
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "clean.h"
 #include "ctree.h"
 #include "env.h"
+#include "policy.h"
 
 /* Commits that may pile up before somebody collapses. */
 #define COLLAPSE_EVERY 8
@@ -108,7 +109,7 @@ needs_look(const struct xac_env *env, struct xac_needs *needs)
 
         if (!xac_txn_is_live(word))
             continue;
-        if (xac_txn_state(word) == XAC_TXN_QUERY)
+        if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->is_optimistic)
             needs_add(needs, parent);
         else if (parent < needs->upper)
             needs->upper = parent;

@@ -22,23 +22,8 @@
 #include <stdint.h>
 
 #include "annot.h"
+#include "policy.h"
 #include "txn.h"
-
-/* What a policy says when `self` wants a page that `other` has. */
-enum xac_verdict {
-    XAC_FAIL_OTHER,
-    XAC_FAIL_SELF
-};
-
-/*
- * An abort policy.  Called with the page locked; must not block.  Both are PENDING.
- */
-struct xac_policy {
-    const char *name;
-    enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
-};
-
-extern const struct xac_policy xac_policy_oldest_wins;
 
 /*
  * xac_conflict_enter -- register an access of the running transaction.

@@ -50,6 +50,7 @@ struct xac_control {
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
     xac_shared _Atomic uint32_t checksum;
+    uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
 
     struct xac_lock clean;      /* rank XAC_RANK_CLEAN                                */
     struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
@@ -63,6 +64,8 @@ struct xac_control {
     xac_shared _Atomic uint64_t next_datafile; /* next data file's serial             */
     /* Who is alone and need not record its reads, see solo.h. */
     xac_shared _Atomic uint64_t solo;
+    /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody. */
+    xac_shared _Atomic uint64_t turn;
     /* 1 once the last participant has closed the region: come again. */
     xac_shared _Atomic uint32_t closed;
 

@@ -19,6 +19,7 @@
 
 #include "block.h"
 #include "env.h"
+#include "optimistic.h"
 
 _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
 
@@ -279,6 +280,26 @@ may_publish(struct xac_env *env, const struct xac_txn *txn)
     return xac_log_has_room(&env->log, blk->length) ? XAC_PUBLISH_DONE : XAC_PUBLISH_ROOM;
 }
 
+/* publish_now -- steps e to g; the lock is held, the transaction COMMITTING. */
+static void
+publish_now(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+
+    txn->number = atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
+    if (xac_env_is_durable(env)) {
+        const struct xac_block *blk =
+            (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+
+        txn->position = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+        txn->end = txn->position + blk->length;
+    }
+    xac_kill_point("e number");
+    set_publishing(env, slot + 1);
+    xac_kill_point("e");
+    redo_commit(env, txn);
+}
+
 enum xac_publish_result
 xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
@@ -300,18 +321,44 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
     if (result != XAC_PUBLISH_DONE)
         goto out;
 
-    txn->number = atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
-    if (xac_env_is_durable(env)) {
-        const struct xac_block *blk =
-            (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+    publish_now(env, slot);
+out:
+    xac_chain_unlock(env);
+    return result;
+}
 
-        txn->position = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-        txn->end = txn->position + blk->length;
-    }
-    xac_kill_point("e number");
-    set_publishing(env, slot + 1);
-    xac_kill_point("e");
-    redo_commit(env, txn);
+enum xac_publish_result
+xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    enum xac_publish_result result = XAC_PUBLISH_GONE;
+    uint64_t word;
+
+    xac_chain_lock(env);
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    if (xac_txn_state(word) != XAC_TXN_PENDING)
+        goto out;
+    result = XAC_PUBLISH_TURN;
+    if (!xac_turn_is_open(env, slot))
+        goto out;
+    result = XAC_PUBLISH_CONFLICT;
+    if (!xac_optimistic_validate(env, txn, pagep))
+        goto out;
+    result = may_publish(env, txn);
+    if (result != XAC_PUBLISH_DONE)
+        goto out;
+    /* Only a newcomer can fail us here (solo.h), and he may just now. */
+    result = XAC_PUBLISH_GONE;
+    if (!atomic_compare_exchange_strong_explicit(
+            &txn->word, &word,
+            xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
+                         XAC_TXN_COMMITTING),
+            memory_order_acq_rel, /* pairs with the acquire loads of the word */
+            memory_order_acquire))
+        goto out;
+    publish_now(env, slot);
+    result = XAC_PUBLISH_DONE;
 out:
     xac_chain_unlock(env);
     return result;

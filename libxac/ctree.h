@@ -93,10 +93,12 @@ XAC_SIGSAFE uint64_t xac_chain_commit(const struct xac_env *env);
 void xac_chain_enter(struct xac_env *env, struct xac_txn *txn);
 
 enum xac_publish_result {
-    XAC_PUBLISH_DONE,    /* the transaction is PUBLISHED                               */
-    XAC_PUBLISH_REBUILD, /* a checkpoint began since the block was built: build again  */
-    XAC_PUBLISH_ROOM,    /* the log has no room left: make room, try again             */
-    XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
+    XAC_PUBLISH_DONE,     /* the transaction is PUBLISHED                               */
+    XAC_PUBLISH_REBUILD,  /* a checkpoint began since the block was built: build again  */
+    XAC_PUBLISH_ROOM,     /* the log has no room left: make room, try again             */
+    XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
+    XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn              */
+    XAC_PUBLISH_GONE,     /* the slot is no longer COMMITTING and was not published     */
 };
 
 /*
@@ -107,6 +109,15 @@ enum xac_publish_result {
  */
 enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
                                           uint64_t serial);
+
+/*
+ * xac_chain_publish_valid -- the same for a PENDING transaction of an optimistic
+ * environment, by its owner: validated first, steps c and d in one.
+ *
+ * out  pagep  id of the page that another has written, if XAC_PUBLISH_CONFLICT
+ */
+enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t slot,
+                                                uint64_t *pagep);
 
 /* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
 void xac_chain_lock(struct xac_env *env);

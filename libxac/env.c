@@ -144,6 +144,7 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->generation = master->generation;
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
+    ctl->policy = env->options.policy;
     atomic_init(&ctl->next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
     xac_array_init(&ctl->participants, sizeof(struct xac_participant), 64);
@@ -331,6 +332,7 @@ become(struct xac_env *env)
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
+    env->policy = xac_policy_of(env->ctl->policy);
     env->frames_due = 16384;
     return 0;
 }
@@ -418,7 +420,6 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
     env->options = *options;
-    env->policy = &xac_policy_oldest_wins;
     rc = open_dir(env, path);
     if (rc == 0)
         rc = enter(env);

@@ -27,6 +27,7 @@ struct xac_env_options {
     uint64_t ring_bytes;
     uint32_t checksum;
     uint32_t stay_mapped;
+    uint32_t policy;
 };
 
 struct xac_env {

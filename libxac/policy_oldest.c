@@ -6,7 +6,7 @@
  */
 #include <config.h>
 
-#include "conflict.h"
+#include "policy.h"
 
 static enum xac_verdict
 decide(const struct xac_txn *self, const struct xac_txn *other)
@@ -17,4 +17,7 @@ decide(const struct xac_txn *self, const struct xac_txn *other)
     return mine < theirs ? XAC_FAIL_OTHER : XAC_FAIL_SELF;
 }
 
-const struct xac_policy xac_policy_oldest_wins = {"oldest-wins", decide};
+const struct xac_policy xac_policy_oldest_wins = {
+    .name = "oldest-wins",
+    .decide = decide,
+};

@@ -14,6 +14,8 @@
 #include "conflict.h"
 #include "env.h"
 #include "err.h"
+#include "optimistic.h"
+#include "policy.h"
 #include "solo.h"
 #include "sys.h"
 #include "view.h"
@@ -21,6 +23,9 @@
 _Static_assert(sizeof(struct xac_entry) == 64, "entries are named by offset / 64");
 _Static_assert(sizeof(struct xac_set_block) == 4096, "a set block is a page");
 _Static_assert(sizeof(struct xac_txn) % 64 == 0, "slots do not share cache lines");
+
+/* Races in a row that an optimistic transaction may lose before it takes the turn. */
+#define LOST_BEFORE_TURN 4
 
 /* Blocks that a slot keeps for its next transaction. */
 #define BLOCKS_KEPT 4
@@ -261,6 +266,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     int rc;
 
     xac_assert(ctx->n_entries == 0);
+    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TURN)
+        xac_turn_take(env, ctx);
     ctx->is_query = is_query;
     ctx->error = 0;
     ctx->conflict.found_by_us = 0;
@@ -289,8 +296,10 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }
     rc = xac_view_begin_all(env, ctx);
-    if (rc != 0)
+    if (rc != 0) {
         xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
+        xac_turn_give(env, ctx);
+    }
     return rc;
 }
 
@@ -300,6 +309,7 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_view_end_all(env, ctx, is_committed);
     xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
     ctx->n_entries = 0;
+    xac_turn_give(env, ctx);
     if (ctx->saw_dead) {
         ctx->saw_dead = false;
         xac_clean_dead(env);
@@ -372,11 +382,13 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         xac_txn_finish(env, ctx, false);
         /* Who gives up by himself has not lost, and need not grow older. */
         ctx->txn->is_retry = ctx->conflict.kind != XAC_CONFLICT_USER;
+        ctx->n_lost = ctx->txn->is_retry ? ctx->n_lost + 1 : 0;
         if (xac_env_poisoned(env) != 0)
             rc = XAC_EPOISONED;
     } else {
         memset(&ctx->conflict, 0, sizeof ctx->conflict);
         ctx->txn->is_retry = 0;
+        ctx->n_lost = 0;
     }
     xac_checkpoint_if_due(env);
 out:

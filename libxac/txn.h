@@ -157,6 +157,8 @@ struct xac_ctx {
     bool is_query;       /* the outermost is a query                                */
     uint64_t solo_epoch; /* reads are not recorded: see solo.h; 0 they are          */
     int error;           /* why it must abort: errno value, 0 none                  */
+    bool has_turn;       /* see optimistic.h                                        */
+    unsigned n_lost;     /* races lost in a row                                     */
     bool saw_dead;       /* met a dead participant: clean up at the end             */
     unsigned unit_shift; /* accesses are given to 1 << unit_shift pages at once     */
     uint64_t n_islands;  /* accesses, or units, that may each need a mapping        */

@@ -13,6 +13,8 @@
 #include "digest.h"
 #include "env.h"
 #include "err.h"
+#include "optimistic.h"
+#include "policy.h"
 #include "sys.h"
 #include "txn.h"
 #include "view.h"
@@ -430,6 +432,8 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_REBUILD:
             rc = xac_commit_rebuild(env, ctx->slot);
             break;
+        case XAC_PUBLISH_CONFLICT:
+        case XAC_PUBLISH_TURN:
         case XAC_PUBLISH_GONE:
             xac_require(!"a COMMITTING transaction is its owner's or published");
         }
@@ -460,6 +464,66 @@ take_back(struct xac_env *env, struct xac_txn *txn)
     return is_taken;
 }
 
+/*
+ * commit_valid -- a transaction that wrote something, in an optimistic environment.
+ *
+ * ret  0 if published; XAC_ABORTED.
+ */
+static int
+commit_valid(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    uint64_t page = 0;
+
+    /* Most losers are found out without the lock. */
+    if (!xac_optimistic_validate(env, txn, &page)) {
+        (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+        return XAC_ABORTED;
+    }
+    for (;;) {
+        int rc = 0;
+
+        switch (xac_chain_publish_valid(env, ctx->slot, &page)) {
+        case XAC_PUBLISH_DONE:
+            return 0;
+        case XAC_PUBLISH_ROOM:
+            rc = make_room(env, txn);
+            break;
+        case XAC_PUBLISH_REBUILD:
+            rc = xac_commit_rebuild(env, ctx->slot);
+            break;
+        case XAC_PUBLISH_TURN:
+            xac_turn_wait(env, ctx->slot);
+            break;
+        case XAC_PUBLISH_CONFLICT:
+            (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+            return XAC_ABORTED;
+        case XAC_PUBLISH_GONE:
+            return XAC_ABORTED;
+        }
+        if (rc != 0)
+            return give_up(env, ctx, rc);
+    }
+}
+
+/* commit_eager -- a transaction that wrote something, under an eager policy. */
+static int
+commit_eager(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc;
+
+    if (!change_state(env, ctx->txn, XAC_TXN_COMMITTING))
+        return XAC_ABORTED;
+    xac_kill_point("c");
+    rc = publish(env, ctx);
+    if (rc != 0 && take_back(env, ctx->txn)) {
+        ctx->error = rc;
+        return XAC_ABORTED;
+    }
+    return 0;
+}
+
 /* commit_changes -- a transaction that wrote something. */
 static int
 commit_changes(struct xac_env *env, struct xac_ctx *ctx)
@@ -473,15 +537,10 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         rc = make_room(env, txn);
     if (rc != 0)
         return give_up(env, ctx, rc);
-    if (!change_state(env, txn, XAC_TXN_COMMITTING))
-        return XAC_ABORTED;
-    xac_kill_point("c");
-    rc = publish(env, ctx);
+    rc = env->policy->is_optimistic ? commit_valid(env, ctx) : commit_eager(env, ctx);
+    if (rc != 0)
+        return rc;
     xac_kill_point("h");
-    if (rc != 0 && take_back(env, txn)) {
-        ctx->error = rc;
-        return XAC_ABORTED;
-    }
     end = txn->end;
     xac_txn_finish(env, ctx, true);
     xac_kill_point("i");

@@ -149,7 +149,7 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     e = entry_for(env, ctx, &v->page[page_no], page, mode);
     if (e == NULL)
         return NULL;
-    if (ctx->is_query || v->is_solo)
+    if (ctx->is_query || v->is_solo || env->policy->is_optimistic)
         atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
     else if (!xac_conflict_enter(env, ctx, e, mode))
         /* Failed: the entry only remembers that the page was touched. */
@@ -166,7 +166,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
        before publishing, so if we saw the new C, we see that we have failed. */
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
-    if (xac_txn_state(word) == XAC_TXN_PENDING)
+    if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->is_optimistic)
         atomic_store_explicit(&txn->parent, commit, memory_order_relaxed);
     return atomic_load_explicit(&txn->parent, memory_order_relaxed);
 }
