@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.c -- see model.h.
+ */
+#include "model.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static uint32_t
+bit(int i)
+{
+    return 1u << i;
+}
+
+/* tried_of -- the running, or last, transaction of a participant. */
+static struct model_tried *
+tried_of(struct model *m, int a)
+{
+    return &m->tried[a][m->actor[a].n_begun - 1];
+}
+
+static int
+id_of(const struct model *m, int a)
+{
+    return a * MODEL_TXNS + (int)m->actor[a].n_begun - 1;
+}
+
+static uint32_t
+newest(const struct model *m)
+{
+    return m->n_states - 1;
+}
+
+uint64_t
+model_first_value(int page)
+{
+    return (uint64_t)page + 1;
+}
+
+void
+model_init(struct model *m, int n_attached, bool stays_mapped)
+{
+    memset(m, 0, sizeof *m);
+    m->is_exact = 1;
+    m->n_states = 1;
+    m->next_age = 1;
+    m->stays_mapped = stays_mapped;
+    for (int p = 0; p < MODEL_PAGES; p++)
+        m->state[0][p] = model_first_value(p);
+    for (int a = 0; a < n_attached; a++)
+        m->actor[a].is_attached = 1;
+}
+
+static int
+n_attached(const struct model *m)
+{
+    int n = 0;
+
+    for (int a = 0; a < MODEL_ACTORS; a++)
+        n += m->actor[a].is_attached != 0;
+    return n;
+}
+
+void
+model_joins(struct model *m)
+{
+    m->n_joining++;
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        struct model_actor *t = &m->actor[u];
+
+        if (t->is_open && t->status != MODEL_QUERY && t->is_solo)
+            tried_of(m, u)->may_fail = 1;
+    }
+}
+
+void
+model_joined(struct model *m, int a)
+{
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        if (m->actor[u].status == MODEL_PENDING && m->actor[u].is_solo)
+            m->actor[u].status = MODEL_FAILED;
+    }
+    m->n_joining--;
+    m->actor[a].is_attached = 1;
+}
+
+void
+model_leave(struct model *m, int a)
+{
+    m->actor[a].is_attached = 0;
+}
+
+void
+model_begins(struct model *m, int a, bool is_query)
+{
+    struct model_actor *t = &m->actor[a];
+    uint32_t mine;
+
+    t->n_begun++;
+    mine = bit(id_of(m, a));
+    t->is_open = 1;
+    t->status = is_query ? MODEL_QUERY : MODEL_PENDING;
+    t->is_solo = m->stays_mapped && n_attached(m) == 1;
+    t->low = newest(m);
+    if (m->n_joining > 0)
+        tried_of(m, a)->may_fail = 1;
+    t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        if (u == a || !m->actor[u].is_open || m->actor[u].n_begun == 0)
+            continue;
+        tried_of(m, u)->overlaps |= mine;
+        tried_of(m, a)->overlaps |= bit(id_of(m, u));
+    }
+}
+
+const char *
+model_begun(struct model *m, int a, uint64_t age)
+{
+    struct model_actor *t = &m->actor[a];
+
+    t->high = newest(m);
+    t->parent = newest(m);
+    if (t->status == MODEL_QUERY)
+        return NULL;
+    tried_of(m, a)->age = age;
+    if (!t->is_retry)
+        t->age = m->next_age++;
+    /* Ages are compared with those of the others only. */
+    for (int u = 0; u < MODEL_ACTORS && m->is_exact; u++) {
+        if (u == a || !m->actor[u].is_open || m->actor[u].status == MODEL_QUERY)
+            continue;
+        if ((t->age < m->actor[u].age) != (age < tried_of(m, u)->age))
+            return "age is not kept from one attempt to the next";
+    }
+    return NULL;
+}
+
+void
+model_wants(struct model *m, int a, int page, bool is_write)
+{
+    struct model_tried *t = tried_of(m, a);
+
+    if (m->actor[a].status == MODEL_QUERY)
+        return;
+    t->reads |= bit(page);
+    if (is_write)
+        t->writes |= bit(page);
+}
+
+/* access -- oldest-wins, if no two steps overlap. */
+static void
+access(struct model *m, int a, int page, bool is_write)
+{
+    struct model_actor *t = &m->actor[a];
+    uint32_t older = 0, others = 0;
+
+    if (t->status != MODEL_PENDING
+        || ((is_write ? t->is_granted_write : t->is_granted_read) & bit(page)) != 0)
+        return;
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        const struct model_actor *o = &m->actor[u];
+        uint32_t has =
+            is_write ? o->is_granted_read | o->is_granted_write : o->is_granted_write;
+
+        if (u == a || !o->is_open || o->status != MODEL_PENDING || (has & bit(page)) == 0)
+            continue;
+        others |= bit(u);
+        if (o->age < t->age && !o->is_dead)
+            older |= bit(u);
+    }
+    if (older != 0) {
+        t->status = MODEL_FAILED;
+        return;
+    }
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        if ((others & bit(u)) != 0)
+            m->actor[u].status = MODEL_FAILED;
+    }
+    t->is_granted_read |= bit(page);
+    if (is_write)
+        t->is_granted_write |= bit(page);
+    t->parent = newest(m);
+}
+
+const char *
+model_saw(struct model *m, int a, int page, uint64_t value, bool is_write)
+{
+    struct model_actor *t = &m->actor[a];
+
+    if (t->status != MODEL_QUERY)
+        access(m, a, page, is_write);
+    if ((t->has_stored & bit(page)) != 0)
+        return value == t->stored[page] ? NULL : "does not see its own store";
+    if ((t->has_read & bit(page)) != 0 && t->read[page] != value)
+        return "a value changed within a transaction";
+    if (m->is_exact && value != m->state[t->parent][page])
+        return "not the value of the state that it should see";
+    t->has_read |= bit(page);
+    t->read[page] = value;
+    return NULL;
+}
+
+void
+model_stored(struct model *m, int a, int page, uint64_t value)
+{
+    m->actor[a].has_stored |= bit(page);
+    m->actor[a].stored[page] = value;
+}
+
+const char *
+model_status(const struct model *m, int a, enum model_status status)
+{
+    if (m->is_exact && status != m->actor[a].status)
+        return status == MODEL_FAILED ? "failed without a reason"
+                                      : "pending in spite of a conflict";
+    return NULL;
+}
+
+void
+model_gave_up(struct model *m, int a)
+{
+    tried_of(m, a)->may_fail = 1;
+    if (m->actor[a].status != MODEL_PENDING)
+        return;
+    m->actor[a].status = MODEL_FAILED;
+    m->actor[a].is_retry = 2; /* see model_ended */
+}
+
+/* agrees -- does what it has read agree with a state? */
+static bool
+agrees(const struct model *m, const struct model_actor *t, uint32_t state)
+{
+    for (int p = 0; p < MODEL_PAGES; p++) {
+        if ((t->has_read & bit(p)) != 0 && t->read[p] != m->state[state][p])
+            return false;
+    }
+    return true;
+}
+
+const char *
+model_published(struct model *m, int a)
+{
+    struct model_actor *t = &m->actor[a];
+    uint64_t *now = m->state[m->n_states];
+
+    if (!t->is_open)
+        return "published without a transaction";
+    if (t->status == MODEL_QUERY)
+        return "a query has published";
+    if (m->is_exact && t->status != MODEL_PENDING)
+        return "published though it had failed";
+    if (!agrees(m, t, newest(m)))
+        return "published, but has not read the state just before";
+    if (m->n_states == MODEL_STATES)
+        return "the model is too small";
+    memcpy(now, m->state[newest(m)], sizeof m->state[0]);
+    for (int p = 0; p < MODEL_PAGES; p++) {
+        if ((t->has_stored & bit(p)) != 0)
+            now[p] = t->stored[p];
+    }
+    m->n_states++;
+    /* From here on it is as if it had read what it stored. */
+    t->has_read |= t->has_stored;
+    for (int p = 0; p < MODEL_PAGES; p++) {
+        if ((t->has_stored & bit(p)) != 0)
+            t->read[p] = t->stored[p];
+    }
+    t->is_solo |= 2; /* published: see changes_something */
+    return NULL;
+}
+
+/* changes_something -- has it stored a value that was not there? */
+static bool
+changes_something(const struct model_actor *t)
+{
+    for (int p = 0; p < MODEL_PAGES; p++) {
+        if ((t->has_stored & bit(p)) != 0 && t->stored[p] != t->read[p])
+            return true;
+    }
+    return false;
+}
+
+const char *
+model_ended(struct model *m, int a, bool is_committed)
+{
+    struct model_actor *t = &m->actor[a];
+    bool is_published = (t->is_solo & 2) != 0;
+    bool gave_up = t->is_retry == 2;
+    const char *wrong = NULL;
+
+    if (t->status == MODEL_QUERY)
+        wrong = is_committed ? NULL : "a query has failed";
+    else if (!is_committed && is_published)
+        wrong = "published, but was told that it was aborted";
+    else if (is_committed && !is_published && changes_something(t))
+        wrong = "committed, but not published";
+    else if (m->is_exact && is_committed != (t->status == MODEL_PENDING))
+        wrong =
+            is_committed ? "committed though it had failed" : "aborted without a reason";
+    else if (!is_committed)
+        wrong = model_judge(m, a, MODEL_FAILED);
+    if (t->status != MODEL_QUERY)
+        t->is_retry = !is_committed && !gave_up;
+    t->status = MODEL_NONE;
+    t->is_open = t->is_solo = 0;
+    t->parent = t->low = t->high = 0;
+    t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
+    memset(t->read, 0, sizeof t->read);
+    memset(t->stored, 0, sizeof t->stored);
+    return wrong;
+}
+
+void
+model_died(struct model *m, int a)
+{
+    m->actor[a].is_dead = 1;
+    if (m->actor[a].is_open)
+        tried_of(m, a)->may_fail = 1;
+}
+
+/* has_reason -- did an older or dead transaction want one of its pages? */
+static bool
+has_reason(const struct model *m, int a)
+{
+    const struct model_tried *t = &m->tried[a][m->actor[a].n_begun - 1];
+
+    if (t->may_fail)
+        return true;
+    for (int id = 0; id < MODEL_ACTORS * MODEL_TXNS; id++) {
+        const struct model_tried *o = &m->tried[id / MODEL_TXNS][id % MODEL_TXNS];
+
+        if ((t->overlaps & bit(id)) == 0 || o->age == 0)
+            continue;
+        if ((o->age < t->age || m->actor[id / MODEL_TXNS].is_dead)
+            && ((o->writes & t->reads) | (o->reads & t->writes)) != 0)
+            return true;
+    }
+    return false;
+}
+
+const char *
+model_judge(const struct model *m, int a, enum model_status status)
+{
+    const struct model_actor *t = &m->actor[a];
+    uint32_t high = status == MODEL_QUERY ? t->high : newest(m);
+    bool is_one = false;
+
+    for (uint32_t s = t->low; s <= high && !is_one; s++)
+        is_one = agrees(m, t, s);
+    if (!is_one)
+        return "what it has read was never together in one state";
+    if (status == MODEL_PENDING && !agrees(m, t, newest(m)))
+        return "pending, but what it has read is out of date";
+    if (status == MODEL_FAILED && !has_reason(m, a))
+        return "failed, but no older transaction wanted its pages";
+    return NULL;
+}
