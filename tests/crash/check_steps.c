@@ -26,6 +26,7 @@
 #include "../common/env.h"
 #include "../common/sysfault.h"
 #include "annot.h"
+#include "steps.h"
 
 enum {
     SURVIVOR,
@@ -331,10 +332,16 @@ run_survivor(void *arg)
             proc_sleep_us(200);
             continue;
         }
-        if (!commit(file, p->writer))
+        if (commit(file, p->writer))
+            continue;
+        if (p->what != SYSFAULT_FAIL)
             env_fail(__FILE__, __LINE__, "a survivor fails: %s", xac_last_error());
+        break; /* what failed elsewhere has poisoned the environment */
     }
-    must_ok(xac_shutdown());
+    if (p->what == SYSFAULT_FAIL)
+        (void)xac_shutdown();
+    else
+        must_ok(xac_shutdown());
 }
 
 /* ---- judging ---------------------------------------------------------------------------- */
@@ -396,12 +403,13 @@ enum ending {
     GO_ON,     /* a survivor goes on and shuts down                                 */
     HEIR,      /* the same, but a newcomer in the dead one's place is the first to act */
     GO_ON_DIE, /* a survivor goes on and is killed later; then recovery             */
+    BESIDE,    /* calls fail, nobody dies: the other one may see it poisoned        */
     DIE_TOGETHER, /* a survivor is killed at the same moment; then recovery            */
     N_ENDINGS
 };
 
-static const char *const ending_name[] = {"alone", "go on", "heir", "go on, die",
-                                          "die together"};
+static const char *const ending_name[] = {"alone",      "go on",  "heir",
+                                          "go on, die", "beside", "die together"};
 
 static int round_no;
 
@@ -469,7 +477,7 @@ end_round(const struct plan *p, enum ending ending, pid_t survivor, const char *
 {
     struct judge j = {.flags = p->flags, .what = what};
 
-    if (ending == GO_ON || ending == HEIR) {
+    if (ending == GO_ON || ending == HEIR || ending == BESIDE) {
         word_store(&board->stop, 1);
         if (wait_limited(survivor, what) != 0)
             env_fail(__FILE__, __LINE__, "%s: the survivor failed, see above", what);
@@ -505,7 +513,9 @@ play_round(struct plan p, enum ending ending, const char *before)
              p.flags ? "durable" : "nondurable",
              p.point != NULL ? p.point : "system call", p.n, ending_name[ending]);
     enter_fresh();
-    survivor_plan = (struct plan){.flags = p.flags, .writer = SURVIVOR};
+    survivor_plan = (struct plan){.flags = p.flags,
+                                  .writer = SURVIVOR,
+                                  .what = ending == BESIDE ? p.what : 0};
     if (ending != ALONE) {
         survivor = proc_spawn(run_survivor, &survivor_plan);
         proc_await(&board->acknowledged[SURVIVOR], 2, GO_ON_S * 2);
@@ -531,7 +541,8 @@ play_round(struct plan p, enum ending ending, const char *before)
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
         env_fail(__FILE__, __LINE__, "%s (%s): the victim failed, see above", what,
                  board->call);
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL
+        && !(WTERMSIG(status) == SIGABRT && p.kinds == SYSFAULT_MEMORY))
         env_fail(__FILE__, __LINE__, "%s: the victim died of signal %d", what,
                  WTERMSIG(status));
     if (ending == GO_ON || ending == HEIR || ending == GO_ON_DIE)
@@ -552,81 +563,6 @@ is_long(void)
 
 #ifdef XAC_DEBUG
 
-/* A kill point: where it can be met, and behind whose death. */
-struct step {
-    const char *name;
-    const char *before; /* kill point of the forerunner, or NULL                        */
-    bool is_durable_only;
-    bool needs_company; /* met only beside a survivor                                  */
-};
-
-static const struct step steps[] = {
-    {"begin", NULL, false, false},
-    {"entry", NULL, false, false},
-    {"page locked", NULL, false, false},
-    {"page entered", NULL, false, false},
-    {"page linked", NULL, false, false},
-    {"a", NULL, false, false},
-    {"b taken", NULL, false, false},
-    {"b frame", NULL, false, false},
-    {"b data file", NULL, true, false},
-    {"b", NULL, false, false},
-    {"grow", NULL, true, false}, /* met by who is alone: the first one grows it */
-    {"c", NULL, false, false},
-    {"d", NULL, false, false},
-    {"e number", NULL, false, false},
-    {"e", NULL, false, false},
-    {"e sealed", NULL, true, false},
-    {"e tail", NULL, false, false},
-    {"f version", NULL, false, false},
-    {"f page", NULL, false, false},
-    {"f ring", NULL, false, false},
-    {"f", NULL, false, false},
-    {"g number", NULL, false, false},
-    {"g state", NULL, false, false},
-    {"g", NULL, false, false},
-    {"h", NULL, false, false},
-    {"page leaving", NULL, false, false},
-    {"page left", NULL, false, false},
-    {"i entry", NULL, false, false},
-    {"i dropped", NULL, false, false},
-    {"i", NULL, false, false},
-    {"j", NULL, false, false},
-    {"collapse mark", NULL, false, false},
-    {"cut", NULL, false, false},
-    {"collapse", NULL, false, false},
-    {"sweep", NULL, false, false},
-    {"l", NULL, false, false},
-    {"m position", NULL, true, false},
-    {"m count", NULL, true, false},
-    {"m", NULL, false, false},
-    {"n slot", NULL, false, false},
-    {"n", NULL, false, false},
-    {"o page", NULL, false, false},
-    {"o", NULL, false, false},
-    {"p", NULL, false, false},
-    {"q appended", NULL, true, false},
-    {"q", NULL, true, false},
-    {"r", NULL, false, false},
-    {"s locked", NULL, false, false},
-    {"s", NULL, false, false},
-    {"s limbo", NULL, false, false},
-    {"s unlinked", NULL, false, false},
-    {"s page", NULL, false, false},
-    {"s ring", NULL, false, false},
-    {"s number", NULL, false, false},
-    {"t before", NULL, false, false},
-    {"t", NULL, false, false},
-    {"clean finished", "c", false, true},
-    {"clean slot", "c", false, true},
-    {"clean dropped", "b", false, true},
-    {"clean finished", "page locked", false, true},
-    {"redone", "e", false, true},
-    {"redone", "f page", false, true},
-    {"redone", "g number", false, true},
-    {"redone", "s unlinked", false, true},
-};
-
 # define N_STEPS (sizeof steps / sizeof steps[0])
 
 /* play_step -- a step in every ending; ret how often the victim died there. */
@@ -644,6 +580,8 @@ play_step(const struct step *s, int flags)
 
         for (int e = s->needs_company ? GO_ON : ALONE; e < N_ENDINGS; e++) {
             if (flags == XAC_NONDURABLE && e != GO_ON && e != HEIR)
+                continue;
+            if (e == BESIDE)
                 continue;
             if (!is_long() && k > 0 && e != ALONE && e != HEIR)
                 continue;
@@ -746,6 +684,36 @@ START_TEST(fail_in_each_system_call)
 }
 END_TEST
 
+/* The log is shared: who fails must not have others acknowledge what is lost. */
+START_TEST(fail_beside_others)
+{
+    struct plan p = {.flags = XAC_DURABLE,
+                     .what = SYSFAULT_FAIL,
+                     .kinds = SYSFAULT_FILES | SYSFAULT_GROW,
+                     .error = EIO};
+
+    strike_calls(p, BESIDE, 60);
+}
+END_TEST
+
+/*
+ * A fault that cannot be served stops the program, for the access cannot be refused; what
+ * was acknowledged must be there all the same.
+ */
+START_TEST(fail_to_protect_and_map)
+{
+    struct plan p = {.flags = XAC_DURABLE,
+                     .what = SYSFAULT_FAIL,
+                     .kinds = SYSFAULT_MEMORY,
+                     .error = ENOMEM};
+
+    strike_calls(p, ALONE, 60);
+    p.kinds = SYSFAULT_CLOSE;
+    p.error = EIO;
+    strike_calls(p, ALONE, 60);
+}
+END_TEST
+
 static Suite *
 steps_suite(void)
 {
@@ -754,6 +722,8 @@ steps_suite(void)
 
     tcase_add_loop_test(tc, die_in_each_system_call, 0, 2);
     tcase_add_loop_test(tc, fail_in_each_system_call, 0, 2);
+    tcase_add_test(tc, fail_beside_others);
+    tcase_add_test(tc, fail_to_protect_and_map);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "points", 3000);
     tcase_add_test(tc, die_at_each_step_durable);
