@@ -35,7 +35,9 @@
  *       setPageAccess().
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's
  *       back while it is mapped, nor renamed between a crash and the recovery.
- *   (8) fork() is allowed at any time.  The child is a new participant with the same
+ *   (8) The library's descriptors are the library's: a program that closes them all (as
+ *       daemons do) stays a live participant, but its commits abort from then on.
+ *   (9) fork() is allowed at any time.  The child is a new participant with the same
  *       segments; a transaction that was open belongs to the parent only, and the
  *       child's xend() for it returns XAC_EFORKED.
  *
@@ -138,6 +140,7 @@ enum xac_error {
  *        XAC_EFOREIGN    a log of another environment lies in the directory
  *        XAC_EPAGESIZE   environment of a machine with another page size
  *        XAC_EDAMAGED    the log is damaged where it had been synced: see xrecover(1)
+ *        XAC_EREPLACED   a file that the log speaks of is missing or another one
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
  */
 XAC_API int xac_init(const char *path, int flags);
@@ -195,7 +198,7 @@ XAC_API int xac_begin(void);
  *
  * ret  outermost: XAC_COMMITTED, or XAC_ABORTED (xConflict() says why; a retry keeps
  *      its age, so that it cannot starve); nested: XAC_PENDING or XAC_FAILED.
- *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 8), XAC_EINQUERY (the
+ *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 9), XAC_EINQUERY (the
  *      innermost is a query), XAC_EPOISONED (the commit may or may not have reached
  *      the disk: xrecover decides).
  *      In a durable environment XAC_COMMITTED is returned only after everything that

@@ -470,6 +470,8 @@ recover_in(int dirfd, const char *path)
 
         rc = xac_alive_any(lockfd) ? xac_err(XAC_ELIVE, "%s", path)
                                    : xac_recover_dir(dirfd, &how, NULL, NULL);
+        if (rc == 0)
+            xac_env_clear_region(dirfd, lockfd);
         xac_gate_leave(lockfd);
     }
     (void)xac_sys.close(lockfd);

@@ -52,13 +52,13 @@ xac_env_poisoned(struct xac_env *env)
 
 /* region_path_read -- first line of the lock file; to be freed; NULL if there is none. */
 static char *
-region_path_read(const struct xac_env *env)
+region_path_read(int lockfd)
 {
     char text[PATH_MAX + 1];
     size_t got;
     char *end;
 
-    if (xac_read_full(env->lockfd, text, sizeof text - 1, 0, &got) != 0)
+    if (xac_read_full(lockfd, text, sizeof text - 1, 0, &got) != 0)
         return NULL;
     text[got] = '\0';
     end = strchr(text, '\n');
@@ -118,12 +118,22 @@ looks_like_region(const char *path)
 
 /* region_remove -- delete a region's files. */
 static void
-region_remove(const struct xac_env *env, const char *path)
+region_remove(int dirfd, const char *path)
 {
     if (!looks_like_region(path))
         return;
-    xac_buffers_remove(env->dirfd, path);
+    xac_buffers_remove(dirfd, path);
     (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
+}
+
+void
+xac_env_clear_region(int dirfd, int lockfd)
+{
+    char *stale = region_path_read(lockfd);
+
+    if (stale != NULL)
+        region_remove(dirfd, stale);
+    free(stale);
 }
 
 /* ---- Making a region ------------------------------------------------------------------ */
@@ -225,7 +235,7 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     if (rc == 0)
         rc = region_path_write(env, env->region);
     if (rc != 0)
-        region_remove(env, env->region);
+        region_remove(env->dirfd, env->region);
     return rc;
 }
 
@@ -256,7 +266,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     struct stat st;
     int rc, fd;
 
-    env->region = region_path_read(env);
+    env->region = region_path_read(env->lockfd);
     if (env->region == NULL || !looks_like_region(env->region))
         return xac_err(XAC_ENOTSHARED, "%s", env->dir);
     fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0);
@@ -303,12 +313,9 @@ make(struct xac_env *env)
     struct xac_recover_options options = {.new_segment_bytes =
                                               env->options.segment_bytes};
     struct xac_master_slot master;
-    char *stale = region_path_read(env);
     int rc;
 
-    if (stale != NULL)
-        region_remove(env, stale);
-    free(stale);
+    xac_env_clear_region(env->dirfd, env->lockfd);
     rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
     return rc == 0 ? region_create(env, &master) : rc;
 }
@@ -463,7 +470,7 @@ xac_env_close(struct xac_env *env)
     xac_registry_leave(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
-        region_remove(env, env->region);
+        region_remove(env->dirfd, env->region);
     }
     unmap(env);
     xac_signals_restore(&signals);

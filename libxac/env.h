@@ -76,6 +76,12 @@ int xac_env_open(const char *path, int flags, const struct xac_env_options *opti
 int xac_env_close(struct xac_env *env);
 
 /*
+ * xac_env_clear_region -- delete the control region that the lock file names, if there is
+ * one still.  Gate held, nobody is attached.
+ */
+void xac_env_clear_region(int dirfd, int lockfd);
+
+/*
  * xac_env_forked -- in a child, from the fork handler: give up what is the parent's.
  * xac_env_rejoin -- become a participant of one's own; ret 0 or an error.
  */

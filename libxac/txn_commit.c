@@ -435,7 +435,7 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_CONFLICT:
         case XAC_PUBLISH_TURN:
         case XAC_PUBLISH_GONE:
-            xac_require(!"a COMMITTING transaction is its owner's or published");
+            xac_die(__FILE__, __LINE__, __func__, "COMMITTING, or published by a helper");
         }
     }
     return rc;

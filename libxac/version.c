@@ -191,8 +191,8 @@ xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_
         struct glimpse seen;
 
         if (!look_at(env, frame_no, at, &seen)) {
-            frame_no = atomic_load_explicit(&page->head, memory_order_acquire); /* as
-                                                                            above */
+            /* Start over.  Acquire: pairs with the release in the publish step. */
+            frame_no = atomic_load_explicit(&page->head, memory_order_acquire);
             continue;
         }
         if (seen.commit <= parent) {

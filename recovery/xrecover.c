@@ -18,6 +18,7 @@
 
 #include <xac.h>
 
+#include "env.h"
 #include "err.h"
 #include "lockfile.h"
 #include "log_format.h"
@@ -209,6 +210,8 @@ recover_gated(int dirfd, const struct arguments *a, struct xac_recover_report *r
         rc = xac_err(XAC_ELIVE, "%s", XAC_LOCK_NAME);
     if (rc == 0)
         rc = xac_recover_dir(dirfd, &a->recover, rep, master);
+    if (rc == 0 && fd >= 0 && !a->recover.dry_run)
+        xac_env_clear_region(dirfd, fd);
     if (fd >= 0)
         (void)xac_sys.close(fd); /* leaves the gate */
     return rc;
