@@ -258,7 +258,12 @@ give_slot(struct xac_heap *h, uint64_t page_no, struct xac_run *run, uint32_t of
 
 /* ---- Allocating ------------------------------------------------------------------------------ */
 
-/* from_hints -- a slot from the run that served the class last, or what its chunk has. */
+/*
+ * from_hints -- a slot from the run that served the class last, or what its chunk has.
+ *
+ * They must be ours still: if a transaction that took them was undone, somebody else may
+ * have taken them since, with whom we would share pages from then on.
+ */
 static void *
 from_hints(struct xac_heap *h, const struct xac_want *want)
 {
@@ -274,7 +279,7 @@ from_hints(struct xac_heap *h, const struct xac_want *want)
 
         xac_heap_write(h, xac_heap_page(h, page_no));
         run = xac_run_at(h, page_no);
-        if (run != NULL && run->class == want->class) {
+        if (run != NULL && run->class == want->class && run->tag == h->tag) {
             address = xac_run_take(h, run);
             if (address != NULL)
                 return address;
@@ -283,7 +288,7 @@ from_hints(struct xac_heap *h, const struct xac_want *want)
         }
     }
     c = xac_chunk_hinted(h, x->chunk);
-    return c != NULL ? xac_chunk_take(h, c, want) : NULL;
+    return c != NULL && c->tag == h->tag ? xac_chunk_take(h, c, want) : NULL;
 }
 
 /* take_anywhere -- from the directory, if need be after growing and reclaiming. */

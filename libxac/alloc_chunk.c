@@ -132,6 +132,7 @@ xac_chunk_make(struct xac_heap *h, uint64_t number, uint32_t taken,
     c->magic = XAC_HEAP_CHUNK_MAGIC;
     c->stamp = xac_heap_stamp(h->hints->identity, page_no);
     c->number = number;
+    c->tag = h->tag;
     c->present = (uint8_t)xac_heap_present(h, number);
     c->header = (uint8_t)taken;
     c->used = bits_below(taken + 1) | ~bits_below(c->present);
@@ -152,6 +153,7 @@ void
 xac_chunk_adopt(struct xac_heap *h, struct xac_chunk *c, uint16_t tag)
 {
     xac_heap_write(h, c);
+    c->tag = h->tag;
     for (unsigned p = 0; p < XAC_CHUNK_PAGES; p++) {
         if (c->slab[p].tag == tag)
             c->slab[p].tag = h->tag;
@@ -205,6 +207,7 @@ slot_of_run(struct xac_heap *h, struct xac_chunk *c, unsigned p)
         run->is_full = 1;
         c->slab[p].bits = 1;
     } else {
+        run->tag = c->slab[p].tag;
         h->hints->run[run->class] = page_of(c, p);
     }
     return address;

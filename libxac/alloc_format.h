@@ -26,11 +26,11 @@
  *   008  4 version                08  8 stamp                   08 8 stamp
  *   012  4 page size, bytes       16  8 used: bit per page      16 1 class
  *   016  8 identity               24  8 rooms                   17 1 is_full
- *   024  8 d, pages               32  8 number of the chunk     18 6 reserved
+ *   024  8 d, pages               32  8 number of the chunk     18 2 tag, 20 4 reserved
  *   032  8 pages the heap has     40  1 pages present           24   bit per slot, in
  *   040 88 reserved               41  1 longest                        words of 8 bytes
  *   128 256 root area             42  1 page of the header         then slots, from a
- *                                 43  5 reserved                   multiple of 16 to the
+ *                                 44  2 tag                        multiple of 16 to the
  *                                 48    64 page descriptors        page's end
  *
  * A header of a chunk or a run is valid if and only if its magic and its stamp are right,
@@ -118,18 +118,21 @@ struct xac_chunk {
     uint8_t present;                       /* 40 */
     uint8_t longest;                       /* 41 */
     uint8_t header;                        /* 42 */
-    uint8_t reserved[5];                   /* 43 */
+    uint8_t reserved;                      /* 43 */
+    uint16_t tag;                          /* 44 made from the entry's pid and thread */
+    uint16_t reserved2;                    /* 46 */
     struct xac_slab slab[XAC_CHUNK_PAGES]; /* 48 */
 };
 
 /* Header of a run of small slots. */
 struct xac_run {
-    uint64_t magic;      /* 00 */
-    uint64_t stamp;      /* 08 */
-    uint8_t class;       /* 16 */
-    uint8_t is_full;     /* 17 the chunk header says so too */
-    uint8_t reserved[6]; /* 18 */
-    uint64_t bits[];     /* 24 */
+    uint64_t magic;    /* 00 */
+    uint64_t stamp;    /* 08 */
+    uint8_t class;     /* 16 */
+    uint8_t is_full;   /* 17 the chunk header says so too */
+    uint16_t tag;      /* 18 whose it is, a hint          */
+    uint32_t reserved; /* 20 */
+    uint64_t bits[];   /* 24 */
 };
 
 static_assert(sizeof(struct xac_heap_header) == 128 + XAC_ROOT_SIZE, "heap header");

@@ -182,7 +182,8 @@ START_TEST(model_random)
     uint64_t rounds = env_number("XAC_ROUNDS", 1500);
     uint64_t aborted = 0, refused = 0, most = 0;
 
-    open_heap(_i == 0 ? 1024 : _i == 1 ? 100 : 9);
+    must_ok(xSetOption(XAC_OPT_STAY_MAPPED, _i == 3));
+    open_heap(_i == 1 ? 100 : _i == 2 ? 9 : 1024);
     for (uint64_t round = 0; round < rounds; round++) {
         bool is_abort = rnd_below(&rnd, 5) == 0;
 
@@ -778,7 +779,7 @@ alloc_suite(void)
     Suite *s = suite_create("alloc");
     TCase *tc = env_tcase(s, "model", 120);
 
-    tcase_add_loop_test(tc, model_random, 0, 3);
+    tcase_add_loop_test(tc, model_random, 0, 4);
     tcase_add_test(tc, take_any_size);
     tcase_add_test(tc, fill_and_empty_gives_the_same_room);
     tcase_add_test(tc, take_finds_holes);

@@ -361,7 +361,8 @@ START_TEST(shorter_mapping_goes_on)
         must(p + 1000 <= base + 100 * env_page());
     }
     must(n > 100);
-    must_refuse(xHeapCheck(base, &t), EINVAL); /* it does not see all */
+    must(xMalloc(base, 64 * env_page()) == NULL); /* there is room, but not in sight */
+    must_refuse(xHeapCheck(base, &t), EINVAL);    /* it does not see all */
     must_rc(xend(), COMMITTED);
     word_store(&board->stop, 1);
     proc_join(pid);
@@ -397,6 +398,55 @@ START_TEST(forked_child_takes_elsewhere)
     must_rc(xend(), COMMITTED);
     proc_run(child_takes, at);
     must(*at / env_page() / 64 != own / env_page() / 64);
+    env_detach();
+}
+END_TEST
+
+/*
+ * A transaction that is undone has taken a chunk and a run in it; another process takes
+ * the same and commits.  The first must not go on there, or the two would share pages.
+ */
+static void
+take_when_told(void *arg)
+{
+    uint64_t *at = arg;
+
+    proc_await(&board->ready, 1, 30);
+    base = env_attach(NONDURABLE, 1000);
+    child_takes(at);
+    word_store(&board->count[0], 1);
+    proc_await(&board->stop, 1, 30);
+}
+
+START_TEST(undone_choices_are_forgotten)
+{
+    uint64_t *at = proc_shared(sizeof *at);
+    uint64_t undone, own;
+    unsigned char *p;
+    pid_t pid;
+
+    board = proc_shared(sizeof *board);
+    pid = proc_spawn(take_when_told, at);
+    base = env_attach(NONDURABLE, 1000);
+    must_ok(xbegin());
+    must(xMalloc(base, 3 * env_page()) != NULL); /* makes the heap */
+    must_rc(xend(), COMMITTED);
+    must_ok(xbegin());
+    p = xMalloc(base, 60 * env_page()); /* does not fit into the first chunk */
+    must(p != NULL);
+    must_ok(xFree(base, p));
+    undone = (uint64_t)((unsigned char *)xMalloc(base, 64) - base);
+    must_ok(xAbort());
+    must_rc(xend(), ABORTED);
+    word_store(&board->ready, 1);
+    proc_await(&board->count[0], 1, 30);
+    must_eq(*at, undone); /* as the test wants it */
+    must_ok(xbegin());
+    own = (uint64_t)((unsigned char *)xMalloc(base, 64) - base);
+    must_rc(xend(), COMMITTED);
+    must(*at / env_page() / 64 != own / env_page() / 64);
+    word_store(&board->stop, 1);
+    proc_join(pid);
     env_detach();
 }
 END_TEST
@@ -439,6 +489,7 @@ alloc_suite(void)
     tcase_add_loop_test(tc, foreign_objects_keep_the_heap_sound, 0, 2);
     tcase_add_test(tc, shorter_mapping_goes_on);
     tcase_add_test(tc, forked_child_takes_elsewhere);
+    tcase_add_test(tc, undone_choices_are_forgotten);
     tcase_add_test(tc, orphaned_space_is_used_up);
     tc = env_tcase(s, "killed", 120);
     tcase_add_test(tc, killed_processes_leave_a_sound_heap);
