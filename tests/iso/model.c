@@ -248,6 +248,8 @@ model_published(struct model *m, int a)
         return "published without a transaction";
     if (t->status == MODEL_QUERY)
         return "a query has published";
+    if ((t->is_solo & 2) != 0)
+        return "published twice";
     if (m->is_exact && t->status != MODEL_PENDING)
         return "published though it had failed";
     if (!agrees(m, t, newest(m)))

@@ -25,7 +25,7 @@
 #define EVENTS_MAX  4096
 
 /* Seconds after which a run counts as hanging. */
-#define RUN_SECONDS 60
+#define RUN_SECONDS 20
 
 struct choice {
     uint16_t taken, n;
@@ -132,6 +132,7 @@ sim_fail(const char *file, int line, const char *format, ...)
     (void)vprintf(format, args);
     va_end(args);
     printf("\n");
+    (void)fflush(stdout);
     tell();
     search_close(false);
     _exit(1);
@@ -141,7 +142,8 @@ sim_fail(const char *file, int line, const char *format, ...)
 static void
 on_signal(int sig)
 {
-    printf("signal %d\n", sig);
+    printf("signal %d%s\n", sig, sig == SIGALRM ? ": a run does not end" : "");
+    (void)fflush(stdout);
     tell();
     search_close(false);
     _exit(1);

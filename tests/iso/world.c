@@ -27,7 +27,7 @@
 #include "view.h"
 #include "world_state.h"
 
-#define FRAMES_AT_FIRST 4
+#define FRAMES_AT_FIRST 2
 #define COLLAPSE_EVERY  8 /* see collapse.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */

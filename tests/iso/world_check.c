@@ -110,6 +110,22 @@ check_live(const struct world *w, const struct model *m, int a)
     }
 }
 
+/* check_file -- what a file holds has been committed at some time. */
+static void
+check_file(const struct world *w, const struct model *m, int page)
+{
+    size_t at = (size_t)page * w->member[0].env->page_size;
+    uint64_t value =
+        *(const uint64_t *)(const void *)(w->member[0].view->file_bytes + at);
+    uint32_t s = 0;
+
+    while (s < m->n_states && m->state[s][page] != value)
+        s++;
+    if (s == m->n_states)
+        sim_fail(__FILE__, __LINE__, "the file's page %d holds %llx", page,
+                 (unsigned long long)value);
+}
+
 void
 world_check(const struct world *w, const struct model *m, uint32_t is_within)
 {
@@ -122,6 +138,7 @@ world_check(const struct world *w, const struct model *m, uint32_t is_within)
     for (int p = 0; p < MODEL_PAGES; p++) {
         check_versions(w, p);
         check_access(w, p);
+        check_file(w, m, p);
     }
     for (int a = 0; a < MODEL_ACTORS; a++) {
         enum model_status status;

@@ -254,6 +254,7 @@ static const struct field txn_fields[] = {
 static const struct field page_fields[] = {
     FIELD(struct xac_page, access),
     FIELD(struct xac_page, head),
+    FIELD(struct xac_page, id),
 };
 static const struct field frame_fields[] = {
     FIELD(struct xac_frame, word),

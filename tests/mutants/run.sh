@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# run.sh [-a] [MUTANT...] -- deliberate bugs, one at a time, and which test catches each.
+#
+# A mutant is a patch of the library in this directory; its first line says what it breaks.
+# The tree is copied, configured and built once; for each mutant what has changed is built
+# again and the tests below are run until one fails or hangs, with -a all of them.  The last
+# column is what the first test that failed said.  Exit code 1 if a mutant survives, or a
+# patch does not apply.
+#
+#   XAC_MUTANT_DIR=dir  use and keep this build directory
+#   XAC_SECONDS=n       of tests/stress/stress_iso per mode (4 otherwise)
+tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso"
+timeout_s=180
+
+run_all=
+if [ "$1" = -a ]; then
+    run_all=1
+    shift
+fi
+top=$(cd "$(dirname "$0")/../.." && pwd)
+here=$top/tests/mutants
+XAC_SECONDS=${XAC_SECONDS:-4}
+export XAC_SECONDS
+XAC_PROCESSES=${XAC_PROCESSES:-4}
+export XAC_PROCESSES
+
+work=$XAC_MUTANT_DIR
+if [ -z "$work" ]; then
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' INT TERM
+fi
+mkdir -p "$work/build" || exit 1
+
+# copy -- the sources as they are, without what has been built among them.
+copy()
+{
+    rm -rf "$work/src"
+    mkdir -p "$work/src"
+    if git -C "$top" rev-parse >/dev/null 2>&1; then
+        (cd "$top" && git ls-files -z | tar cf - --null -T -) | tar xf - -C "$work/src"
+    else
+        (cd "$top" && tar cf - .) | tar xf - -C "$work/src"
+    fi
+    [ -x "$work/src/configure" ] || (cd "$work/src" && ./autogen.sh >/dev/null 2>&1)
+}
+
+# build -- ret 0 if the tests could be built.
+build()
+{
+    # shellcheck disable=SC2086
+    make -C "$work/build" -j2 $tests >"$work/make.log" 2>&1
+}
+
+# seconds SINCE -- since then.
+seconds()
+{
+    echo $(($(date +%s) - $1))
+}
+
+# judge TEST -- run one test; ret 0 if it passes.
+judge()
+{
+    (cd "$work/build" && timeout -k 5 "$timeout_s" "./$1") >"$work/test.log" 2>&1
+}
+
+# why -- what the test that has failed says, in one line.
+why()
+{
+    grep -E -m1 '^/.*violated|[a-z_]+\.c:[0-9]+: |:[EF]:|signal|[1-9][0-9]* errors$' \
+        "$work/test.log" | sed "s|[^ ]*/src/||g" | cut -c1-100
+}
+
+# try MUTANT -- print its line; ret 0 if it is caught.
+try()
+{
+    patch=$here/$1.patch
+    caught=
+    said=
+    since=$(date +%s)
+    if ! (cd "$work/src" && patch -p1 -F0 -s --dry-run <"$patch" &&
+            patch -p1 -F0 -s <"$patch") >"$work/patch.log" 2>&1; then
+        printf '%-26s does not apply: %s\n' "$1" "$(head -1 "$work/patch.log")"
+        return 1
+    fi
+    if build; then
+        for test in $tests; do
+            judge "$test" && continue
+            caught="$caught ${test##*/}"
+            [ -n "$said" ] || said=$(why)
+            [ -n "$run_all" ] || break
+        done
+    else
+        said="does not compile: $(grep -m1 error "$work/make.log")"
+    fi
+    (cd "$work/src" && patch -p1 -R -s <"$patch")
+    printf '%-26s %-32s %4ss  %s\n' "$1" "${caught:- SURVIVED}" "$(seconds "$since")" "$said"
+    [ -n "$caught" ]
+}
+
+echo "copying and building in $work"
+copy
+if ! (cd "$work/build" && ../src/configure -q --enable-debug CFLAGS='-O1 -g') \
+        >"$work/configure.log" 2>&1 || ! build; then
+    echo "the tree does not build; see $work/make.log" >&2
+    trap - EXIT
+    exit 1
+fi
+for test in $tests; do
+    if ! judge "$test"; then
+        echo "$test fails without any mutant:" >&2
+        tail -20 "$work/test.log" >&2
+        exit 1
+    fi
+done
+printf '%-26s %-32s %5s  %s\n' mutant 'caught by' time 'what the test said'
+n=0
+missed=0
+[ $# -gt 0 ] || set -- $(cd "$here" && ls *.patch | sed 's/\.patch$//')
+for mutant; do
+    n=$((n + 1))
+    try "$mutant" || missed=$((missed + 1))
+done
+echo "$n mutants, $missed not caught"
+[ "$missed" = 0 ]
