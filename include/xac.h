@@ -160,7 +160,10 @@ XAC_API int xac_shutdown(void);
  *
  * The file is created if missing and extended with zero bytes if shorter.  Several
  * files may be mapped; one transaction may touch all of them.  The segment is shared
- * by all processes that map the file in this environment.
+ * by all processes that map the file in this environment.  The environment remembers
+ * where a file was mapped first and maps it there again, in every process and every run,
+ * whenever those addresses are free, so that ordinary pointers inside a segment stay
+ * valid; a program that relies on it compares the result with what it finds stored.
  *
  * in   name    path, relative to the current directory or absolute; copied.
  * in   length  bytes; a positive multiple of the system page size.
@@ -291,6 +294,43 @@ XAC_API const char *xac_last_error(void);
  * ret  0; XAC_ENOINIT; XAC_ENOTXN; XAC_EINQUERY (a query has nothing to roll back).
  */
 XAC_API int xac_abort(void);
+
+/*
+ * Announce accesses to all pages of a range, as setPageAccess() does for one.  Afterwards
+ * the range may be handed to read(2), write(2) and other system calls until the
+ * transaction ends.
+ *
+ * in   addr, length  bytes, inside one segment; length at least 1
+ * in   access        XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
+ * ret  as xac_set_page_access().
+ */
+XAC_API int xac_set_range_access(void *addr, size_t length, int access);
+
+/*
+ * Run a function as a transaction, again and again until it commits, waiting between the
+ * attempts as xac_set_backoff() says.  Inside a transaction it is a part of that and runs
+ * once.
+ *
+ * in   fn   called with arg; may run several times, so it must not keep results of a run
+ *           that failed.  Returns 0 to commit, anything else to roll back and give up.
+ * ret  0 committed (nested: done); what fn returned if not 0; XAC_FAILED (nested, and the
+ *      outermost will abort); errors of xbegin() and xend().  Give fn's own results a
+ *      range apart from these.
+ */
+XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
+
+/*
+ * Choose how xTransact() waits before another attempt.
+ *
+ * in   fn   called with arg and the number of attempts so far, from 1; NULL for the
+ *           default: give up the processor at first, then sleep a random time whose
+ *           bound doubles up to 10 ms.  xac_backoff_none() tries again at once.
+ * ret  0.
+ */
+XAC_API int xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg);
+
+/* A back-off that does not wait. */
+XAC_API void xac_backoff_none(void *arg, unsigned attempts);
 
 /* Why a transaction aborted. */
 enum xac_conflict_kind {
@@ -507,6 +547,8 @@ XAC_API int xCheckpoint(void);
 XAC_API int xArchive(char ***names, size_t *count);
 XAC_API const char *xStrerror(int code);
 XAC_API const char *xLastError(void);
+XAC_API int setRangeAccess(void *addr, size_t length, int access);
+XAC_API int xTransact(int (*fn)(void *arg), void *arg);
 XAC_API int xAbort(void);
 XAC_API int xConflict(struct xac_conflict *out);
 XAC_API int xStats(struct xac_stats *out);

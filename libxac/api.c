@@ -435,6 +435,24 @@ xac_set_page_access(void *addr, int access)
 }
 
 int
+xac_set_range_access(void *addr, size_t length, int access)
+{
+    uint8_t *at = (uint8_t *)addr;
+    struct xac_view *v;
+    int rc = xac_set_page_access(addr, access); /* checks all but the length */
+
+    if (rc != 0)
+        return rc;
+    v = xac_view_at(env, addr);
+    if (length == 0 || length > (size_t)(v->base + v->length - at))
+        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
+    for (at += env->page_size - (size_t)(at - v->base) % env->page_size;
+         rc == 0 && at < (uint8_t *)addr + length; at += env->page_size)
+        rc = xac_set_page_access(at, access);
+    return rc;
+}
+
+int
 xac_get_conflict(struct xac_conflict *out)
 {
     int rc = not_open("xConflict");
@@ -753,6 +771,7 @@ int xRecover(const char *path) ALIAS_OF(xac_recover);
 int xCheckpoint(void) ALIAS_OF(xac_checkpoint);
 int xArchive(char ***names, size_t *count) ALIAS_OF(xac_archive);
 const char *xLastError(void) ALIAS_OF(xac_last_error);
+int setRangeAccess(void *addr, size_t length, int access) ALIAS_OF(xac_set_range_access);
 int xAbort(void) ALIAS_OF(xac_abort);
 int xConflict(struct xac_conflict *out) ALIAS_OF(xac_get_conflict);
 int xStats(struct xac_stats *out) ALIAS_OF(xac_get_stats);

@@ -41,6 +41,9 @@ struct xac_file {
     uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
     uint32_t path_len;                  /* fixed                                       */
     uint32_t reserved;
+    xac_shared _Atomic uint64_t
+        address; /* where it is mapped, see address.h; 0 unknown */
+    uint64_t reserved2;
 };
 
 /* xac_participant_at -- participant with that index, which exists. */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "address.h"
 #include "checkpoint.h"
 #include "env.h"
 #include "err.h"
@@ -131,6 +132,8 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
         rc = grow_file(env, v, &st, is_new);
         if (rc == 0)
             rc = xac_registry_add(env, v->path, &st, v->length, &v->file);
+        if (rc == 0)
+            rc = xac_address_keep(env, v->file, v->path, v->base);
         if (rc != 0 && id == 0 && (uint64_t)st.st_size < v->length)
             (void)xac_sys.ftruncate(v->fd, st.st_size);
     }
@@ -157,8 +160,7 @@ withdraw(struct xac_env *env, const struct xac_view *v)
 static int
 map_view(struct xac_view *v)
 {
-    void *p =
-        xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd, 0);
+    void *p = xac_address_map(v->env, v->path, v->fd, v->length);
 
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);

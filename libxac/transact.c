@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transact.c -- xTransact(): a function as a transaction, retried with back-off (Thesis
+ * 1.2).  A client of the public interface like any other.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <xac.h>
+
+#include "annot.h"
+#include "err.h"
+
+/* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
+#define YIELDS      3
+#define UNIT_NS     10000u
+#define DOUBLES_MAX 10
+
+/* next_random -- xorshift; each thread has a sequence of its own. */
+static uint64_t
+next_random(void)
+{
+    static _Thread_local uint64_t x;
+    struct timespec ts;
+
+    if (x == 0) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+        x = ((uint64_t)(uintptr_t)&x ^ (uint64_t)ts.tv_nsec << 20) | 1;
+    }
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+/* backoff_default -- yield at first, then sleep a random time that may double. */
+static void
+backoff_default(void *arg, unsigned attempt)
+{
+    unsigned doubles = attempt > YIELDS ? attempt - YIELDS : 0;
+    struct timespec ts = {0};
+
+    (void)arg;
+    xac_assert(attempt > 0);
+    if (doubles == 0) {
+        (void)sched_yield();
+        return;
+    }
+    doubles = doubles > DOUBLES_MAX ? DOUBLES_MAX : doubles;
+    ts.tv_nsec = (long)(next_random() % ((uint64_t)UNIT_NS << doubles));
+    (void)nanosleep(&ts, NULL);
+}
+
+void
+xac_backoff_none(void *arg, unsigned attempts)
+{
+    (void)arg;
+    (void)attempts;
+}
+
+/* How xTransact() waits; set outside transactions. */
+static struct {
+    void (*fn)(void *arg, unsigned attempts);
+    void *arg;
+} backoff = {backoff_default, NULL};
+
+int
+xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
+{
+    backoff.fn = fn != NULL ? fn : backoff_default;
+    backoff.arg = arg;
+    return 0;
+}
+
+/* transact_once -- one attempt; *fn_rcp what fn returned. */
+static int
+transact_once(int (*fn)(void *arg), void *arg, int *fn_rcp)
+{
+    int rc = xac_begin();
+
+    if (rc != 0)
+        return rc;
+    *fn_rcp = fn(arg);
+    if (*fn_rcp != 0)
+        (void)xac_abort();
+    return xac_end();
+}
+
+int
+xac_transact(int (*fn)(void *arg), void *arg)
+{
+    int fn_rc = 0;
+    int rc;
+
+    if (fn == NULL)
+        return xac_err(EINVAL, "xTransact: NULL");
+    rc = transact_once(fn, arg, &fn_rc);
+    for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
+        struct xac_conflict why;
+
+        if (xac_get_conflict(&why) == 0 && why.kind == XAC_CONFLICT_RESOURCE)
+            return xac_err(why.error, "xTransact");
+        if (why.kind == XAC_CONFLICT_USER)
+            return rc; /* fn called xAbort() */
+        backoff.fn(backoff.arg, n);
+        rc = transact_once(fn, arg, &fn_rc);
+    }
+    if (fn_rc != 0)
+        return fn_rc;
+    return rc == XAC_PENDING ? 0 : rc;
+}
+
+int xTransact(int (*fn)(void *arg), void *arg) __attribute__((alias("xac_transact")));

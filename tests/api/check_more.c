@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_more.c -- what the interface offers beyond the Thesis: stable addresses, xTransact,
+ * setRangeAccess, the choice of policies, and transactions of very many pages.
+ *
+ * GOAL    each does what include/xac.h says, in one process and in several.
+ * METHOD  public header only.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "env.h"
+
+/* ---- stable addresses ---------------------------------------------------------------- */
+
+struct node {
+    struct node *next;
+    uint64_t value;
+};
+
+struct shared {
+    _Atomic uint64_t address;
+    _Atomic uint64_t sum;
+};
+
+static uint64_t
+sum_list(const struct node *head)
+{
+    uint64_t sum = 0;
+
+    must_ok(xbeginQuery());
+    for (const struct node *n = head->next; n != NULL; n = n->next)
+        sum += n->value;
+    must_ok(xendQuery());
+    return sum;
+}
+
+static void
+build_list(void *arg)
+{
+    struct shared *s = (struct shared *)arg;
+    struct node *n = (struct node *)env_attach(DURABLE, 16);
+
+    do {
+        must_ok(xbegin());
+        n[0].next = NULL;
+        for (uint64_t i = 1; i <= 100; i++) {
+            n[i * 30].value = i;
+            n[i * 30].next = n[0].next;
+            n[0].next = &n[i * 30];
+        }
+    } while (xend() != COMMITTED);
+    word_store(&s->address, (uint64_t)(uintptr_t)n);
+    env_detach();
+}
+
+static void
+read_list(void *arg)
+{
+    struct shared *s = (struct shared *)arg;
+    struct node *n = (struct node *)env_attach(DURABLE, 16);
+
+    must_eq((uintptr_t)n, word_load(&s->address));
+    word_store(&s->sum, sum_list(n));
+    env_detach();
+}
+
+START_TEST(pointers_stay_valid_from_run_to_run)
+{
+    struct shared *s = (struct shared *)proc_shared(sizeof *s);
+
+    proc_run(build_list, s);
+    proc_run(read_list, s);
+    must_eq(word_load(&s->sum), 5050);
+}
+END_TEST
+
+static void
+read_where_taken(void *arg)
+{
+    struct shared *s = (struct shared *)arg;
+    void *wanted = (void *)(uintptr_t)word_load(&s->address);
+    uint64_t *x;
+    void *p = mmap(wanted, env_page(), PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+    must(p == wanted);
+    x = (uint64_t *)env_attach(DURABLE, 16);
+    must((void *)x != wanted);
+    must(env_get(x + 30 * 2 + 1) == 1);
+    env_detach();
+}
+
+START_TEST(mapping_moves_when_its_place_is_taken)
+{
+    struct shared *s = (struct shared *)proc_shared(sizeof *s);
+
+    proc_run(build_list, s);
+    proc_run(read_where_taken, s);
+    proc_run(read_list, s); /* and comes back */
+    must_eq(word_load(&s->sum), 5050);
+}
+END_TEST
+
+/* ---- xTransact ------------------------------------------------------------------------ */
+
+struct job {
+    uint64_t *x;
+    unsigned runs;
+    int result;
+};
+
+static int
+add_one(void *arg)
+{
+    struct job *j = (struct job *)arg;
+
+    j->runs++;
+    j->x[0]++;
+    return j->result;
+}
+
+static int
+add_nested(void *arg)
+{
+    struct job *j = (struct job *)arg;
+
+    return xTransact(add_one, j);
+}
+
+static int
+give_up(void *arg)
+{
+    struct job *j = (struct job *)arg;
+
+    j->x[0] = 999;
+    return xAbort();
+}
+
+START_TEST(transact_commits_or_rolls_back)
+{
+    struct job j = {.x = (uint64_t *)env_attach(NONDURABLE, 1)};
+
+    must_refuse(xTransact(NULL, NULL), EINVAL);
+    must_ok(xTransact(add_one, &j));
+    must_eq(env_get(j.x), 1);
+    j.result = -5;
+    must_eq(xTransact(add_one, &j), -5);
+    must_eq(env_get(j.x), 1);
+    must_eq(j.runs, 2);
+    j.result = 0;
+    must_ok(xTransact(add_nested, &j));
+    must_eq(env_get(j.x), 2);
+    must_rc(xTransact(give_up, &j), ABORTED);
+    must_eq(env_get(j.x), 2);
+    env_detach();
+    must_refuse(xTransact(add_one, &j), XAC_ENOINIT);
+}
+END_TEST
+
+static void
+count_waits(void *arg, unsigned attempts)
+{
+    unsigned *waits = (unsigned *)arg;
+
+    must(attempts >= 1);
+    ++*waits;
+}
+
+static void
+add_many(void *arg)
+{
+    unsigned waits = 0;
+    struct job j = {.x = (uint64_t *)env_attach(NONDURABLE, 1)};
+    uint64_t kind = word_load((_Atomic uint64_t *)arg);
+
+    if (kind == 1)
+        must_ok(xac_set_backoff(xac_backoff_none, NULL));
+    else if (kind == 2)
+        must_ok(xac_set_backoff(count_waits, &waits));
+    for (int i = 0; i < 2000; i++)
+        must_ok(xTransact(add_one, &j));
+    if (kind == 2)
+        must_eq(waits, j.runs - 2000);
+    env_detach();
+}
+
+START_TEST(transact_retries_until_it_commits)
+{
+    _Atomic uint64_t *kind = (_Atomic uint64_t *)proc_shared(sizeof *kind);
+    uint64_t *x;
+    pid_t child[3];
+
+    word_store(kind, (uint64_t)_i);
+    for (int i = 0; i < 3; i++)
+        child[i] = proc_spawn(add_many, kind);
+    for (int i = 0; i < 3; i++)
+        proc_join(child[i]);
+    x = (uint64_t *)env_attach(NONDURABLE, 1);
+    must_eq(env_get(x), 6000);
+    env_detach();
+}
+END_TEST
+
+/* ---- setRangeAccess ------------------------------------------------------------------- */
+
+START_TEST(range_may_be_handed_to_system_calls)
+{
+    pid_t companion = env_companion(NONDURABLE, 8);
+    char *x = (char *)env_attach(NONDURABLE, 8);
+    size_t page = env_page();
+    int fd = open("plain", O_RDWR | O_CREAT, 0666);
+
+    must(fd >= 0);
+    must(ftruncate(fd, (off_t)(8 * page)) == 0);
+    must(pwrite(fd, "front", 5, 0) == 5);
+    must_ok(xbegin());
+    must_refuse(setRangeAccess(x, 0, READ), EINVAL);
+    must_refuse(setRangeAccess(x + page, 8 * page, READ), EINVAL);
+    must_refuse(setRangeAccess(x, page, 17), EINVAL);
+    must(pread(fd, x + 100, 3 * page, 0) == -1 && errno == EFAULT);
+    must_ok(setRangeAccess(x + 100, 3 * page, READ_WRITE));
+    must_eq(pread(fd, x + 100, 3 * page, 0), 3 * page);
+    must_rc(xend(), COMMITTED);
+    must_ok(xbeginQuery());
+    must_ok(setRangeAccess(x, 4 * page, READ));
+    must_eq(pwrite(fd, x, 4 * page, 0), 4 * page);
+    must_refuse(setRangeAccess(x, page, READ_WRITE), XAC_EINQUERY);
+    must_ok(xendQuery());
+    must(pread(fd, x, 1, 0) == -1);
+    close(fd);
+    proc_kill(companion);
+    env_detach();
+    must_eq(file_u64("plain", 100) & 0xffffffffff, UINT64_C(0x746e6f7266));
+}
+END_TEST
+
+/* ---- policies ------------------------------------------------------------------------- */
+
+static void
+move_about(void *arg)
+{
+    uint64_t seed = word_load((_Atomic uint64_t *)arg);
+    uint64_t *x = (uint64_t *)env_attach(NONDURABLE, 4);
+    size_t cells = env_page() / sizeof *x;
+
+    for (int i = 0; i < 1500;) {
+        uint64_t total = 0;
+        int rc;
+
+        seed = seed * UINT64_C(6364136223846793005) + 1;
+        must_ok(xbegin());
+        for (size_t p = 0; p < 4; p++)
+            total += x[p * cells];
+        must_eq(total, 4000); /* whether it is going to commit or not */
+        x[(seed >> 33) % 4 * cells] -= 1;
+        x[(seed >> 40) % 4 * cells] += 1;
+        rc = xend();
+        must(rc == COMMITTED || rc == ABORTED);
+        i += rc == COMMITTED;
+    }
+    env_detach();
+}
+
+START_TEST(every_policy_keeps_the_total)
+{
+    _Atomic uint64_t *seed = (_Atomic uint64_t *)proc_shared(sizeof *seed);
+    uint64_t *x, total = 0;
+    pid_t child[3];
+
+    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)_i));
+    x = (uint64_t *)env_attach(NONDURABLE, 4);
+    for (size_t p = 0; p < 4; p++)
+        env_put(&x[p * env_page() / 8], 1000);
+    env_detach();
+    for (int i = 0; i < 3; i++) {
+        word_store(seed, env_seed() + (uint64_t)i);
+        child[i] = proc_spawn(move_about, seed);
+        proc_sleep_us(2000);
+    }
+    for (int i = 0; i < 3; i++)
+        proc_join(child[i]);
+    x = (uint64_t *)env_attach(NONDURABLE, 4);
+    must_ok(xbeginQuery());
+    for (size_t p = 0; p < 4; p++)
+        total += x[p * env_page() / 8];
+    must_ok(xendQuery());
+    must_eq(total, 4000);
+    env_detach();
+}
+END_TEST
+
+/* ---- very many pages ------------------------------------------------------------------ */
+
+/* More scattered pages than the kernel has mappings for. */
+START_TEST(transaction_touches_any_number_of_pages)
+{
+    size_t n_pages = (size_t)1 << 19, n_touched = 100000;
+    unsigned char *x = (unsigned char *)env_attach(NONDURABLE, n_pages);
+    size_t page = env_page();
+
+    for (int round = 0; round < 2; round++) {
+        must_ok(xbegin());
+        for (size_t i = 0; i < n_touched; i++) {
+            uint64_t *cell = (uint64_t *)(void *)(x + i * 78977 % n_pages * page);
+
+            must_eq(*cell, round == 0 ? 0 : i + 1);
+            *cell = i + 1 + (uint64_t)round;
+        }
+        if (_i == 1 && round == 1)
+            must_ok(xAbort());
+        must_rc(xend(), _i == 1 && round == 1 ? ABORTED : COMMITTED);
+    }
+    must_ok(xbeginQuery());
+    for (size_t i = 0; i < n_touched; i++)
+        must_eq(*(uint64_t *)(void *)(x + i * 78977 % n_pages * page),
+                i + 1 + (_i == 0 ? 1 : 0));
+    must_ok(xendQuery());
+    env_detach();
+}
+END_TEST
+
+static Suite *
+more_suite(void)
+{
+    Suite *s = suite_create("more");
+    TCase *tc = env_tcase(s, "addresses", 60);
+
+    tcase_add_test(tc, pointers_stay_valid_from_run_to_run);
+    tcase_add_test(tc, mapping_moves_when_its_place_is_taken);
+    tc = env_tcase(s, "calls", 60);
+    tcase_add_test(tc, transact_commits_or_rolls_back);
+    tcase_add_loop_test(tc, transact_retries_until_it_commits, 0, 3);
+    tcase_add_test(tc, range_may_be_handed_to_system_calls);
+    tc = env_tcase(s, "policies", 120);
+    tcase_add_loop_test(tc, every_policy_keeps_the_total, 0, XAC_POLICY_OPTIMISTIC + 1);
+    tc = env_tcase(s, "many pages", 240);
+    tcase_add_loop_test(tc, transaction_touches_any_number_of_pages, 0, 2);
+    return s;
+}
+
+int
+main(void)
+{
+    return env_main(more_suite());
+}
