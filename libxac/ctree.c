@@ -20,6 +20,7 @@
 #include "block.h"
 #include "env.h"
 #include "optimistic.h"
+#include "policy.h"
 
 _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
 
@@ -317,6 +318,16 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
         result = XAC_PUBLISH_DONE;
     if (xac_txn_state(word) != XAC_TXN_COMMITTING)
         goto out;
+    if (env->policy->is_optimistic) {
+        /* Its owner died holding the lock, validated but not yet publishing.  Others may
+           have published since, so that no longer says anything.
+           Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(serial, xac_txn_participant(word),
+                                           XAC_TXN_FAILED),
+                              memory_order_release);
+        goto out;
+    }
     result = may_publish(env, txn);
     if (result != XAC_PUBLISH_DONE)
         goto out;

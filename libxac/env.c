@@ -329,6 +329,7 @@ become(struct xac_env *env)
 
     if (rc != 0)
         return xac_err(rc, "joining %s", env->dir);
+    env->policy = xac_policy_of(env->ctl->policy); /* what we clean up follows it */
     rc = xac_ctx_open(env, &env->ctx);
     if (rc != 0) {
         xac_registry_leave(env);
@@ -339,7 +340,6 @@ become(struct xac_env *env)
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
-    env->policy = xac_policy_of(env->ctl->policy);
     env->frames_due = 16384;
     return 0;
 }
