@@ -146,7 +146,7 @@ next_codes(int *code, int n, int limit)
 }
 
 static void
-explore_family(const struct family *f, struct tally *t)
+explore_family(const struct family *f, enum model_policy policy, struct tally *t)
 {
     int limit = 1, code[MODEL_ACTORS] = {0};
     char program[MODEL_ACTORS][PROGRAM_MAX];
@@ -155,6 +155,7 @@ explore_family(const struct family *f, struct tally *t)
         limit *= f->n_pages * (int)strlen(f->accesses);
     do {
         struct scenario s = {.name = f->name,
+                             .policy = policy,
                              .preempts = f->preempts,
                              .deaths = f->deaths,
                              .mortals = (1u << f->n_txns) - 1};
@@ -202,6 +203,9 @@ explore_samples(uint64_t n, uint64_t *seed, struct tally *t)
 
     for (uint64_t i = 0; i < n; i += 20) {
         struct scenario s = {.name = "sample",
+                             .policy =
+                                 (enum model_policy)search_random_below(seed,
+                                                                        MODEL_POLICIES),
                              .preempts = (int)search_random_below(seed, 4),
                              .deaths = search_random_below(seed, 3) == 0,
                              .mortals = 7};
@@ -244,7 +248,7 @@ is_wanted(const char *name)
 static void
 report(const char *name, const struct tally *t, double since, struct tally *all)
 {
-    printf("%-50s %6" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8" PRIu64
+    printf("%-62s %6" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8" PRIu64
            " %8" PRIu64 " %6.1f\n",
            name, t->scenarios, t->schedules, t->pruned, t->states, t->commits, t->aborts,
            now_s() - since);
@@ -257,17 +261,43 @@ report(const char *name, const struct tally *t, double since, struct tally *all)
     all->aborts += t->aborts;
 }
 
+/* The first policy is the default; the others are told apart by a letter. */
+static const char *const policy_marks[MODEL_POLICIES] = {"", " [self-abort]",
+                                                         " [selfish]", " [youngest]",
+                                                         " [optimistic]"};
+
 static void
-explore_scenarios(bool is_long, struct tally *all)
+explore_scenarios(enum model_policy policy, bool is_long, struct tally *all)
 {
-    for (const struct scenario *s = scenarios; s->name != NULL; s++) {
+    for (const struct scenario *listed = scenarios; listed->name != NULL; listed++) {
+        struct scenario s = *listed;
         struct tally t = {0};
         double since = now_s();
+        char name[96];
 
-        if ((s->is_long && !is_long) || !is_wanted(s->name))
+        (void)snprintf(name, sizeof name, "%s%s", s.name, policy_marks[policy]);
+        if ((s.is_long && !is_long) || !is_wanted(name)
+            || (s.stays_mapped && policy != MODEL_OLDEST_WINS))
             continue;
-        search_all(s, &t);
-        report(s->name, &t, since, all);
+        s.policy = policy;
+        search_all(&s, &t);
+        report(name, &t, since, all);
+    }
+}
+
+static void
+explore_families(enum model_policy policy, bool is_long, struct tally *all)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        struct tally t = {0};
+        double since = now_s();
+        char name[96];
+
+        (void)snprintf(name, sizeof name, "%s%s", families[i].name, policy_marks[policy]);
+        if ((families[i].is_long && !is_long) || !is_wanted(name))
+            continue;
+        explore_family(&families[i], policy, &t);
+        report(name, &t, since, all);
     }
 }
 
@@ -281,17 +311,12 @@ main(void)
     double start = now_s();
 
     search_open();
-    printf("seed %" PRIu64 "\n%-50s %6s %9s %9s %9s %8s %8s %6s\n", seed, "", "progr.",
+    printf("seed %" PRIu64 "\n%-62s %6s %9s %9s %9s %8s %8s %6s\n", seed, "", "progr.",
            "schedules", "cut", "states", "commits", "aborts", "s");
-    explore_scenarios(is_long, &all);
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        struct tally t = {0};
-        double since = now_s();
-
-        if ((families[i].is_long && !is_long) || !is_wanted(families[i].name))
-            continue;
-        explore_family(&families[i], &t);
-        report(families[i].name, &t, since, &all);
+    for (int policy = 0; policy < MODEL_POLICIES; policy++) {
+        if (policy == MODEL_OLDEST_WINS || is_long)
+            explore_scenarios((enum model_policy)policy, is_long, &all);
+        explore_families((enum model_policy)policy, is_long, &all);
     }
     if (is_wanted("sample")) {
         struct tally t = {0};

@@ -39,10 +39,11 @@ model_first_value(int page)
 }
 
 void
-model_init(struct model *m, int n_attached, bool stays_mapped)
+model_init(struct model *m, enum model_policy policy, int n_attached, bool stays_mapped)
 {
     memset(m, 0, sizeof *m);
-    m->is_exact = 1;
+    m->policy = policy;
+    m->is_exact = policy == MODEL_OLDEST_WINS;
     m->n_states = 1;
     m->next_age = 1;
     m->stays_mapped = stays_mapped;
@@ -115,12 +116,13 @@ model_begins(struct model *m, int a, bool is_query)
 }
 
 const char *
-model_begun(struct model *m, int a, uint64_t age)
+model_begun(struct model *m, int a, uint64_t age, bool has_turn)
 {
     struct model_actor *t = &m->actor[a];
 
     t->high = newest(m);
     t->parent = newest(m);
+    t->has_turn = has_turn;
     if (t->status == MODEL_QUERY)
         return NULL;
     tried_of(m, a)->age = age;
@@ -283,6 +285,12 @@ changes_something(const struct model_actor *t)
     return false;
 }
 
+void
+model_ends(struct model *m, int a)
+{
+    m->actor[a].is_ending = 1;
+}
+
 const char *
 model_ended(struct model *m, int a, bool is_committed)
 {
@@ -300,12 +308,14 @@ model_ended(struct model *m, int a, bool is_committed)
     else if (m->is_exact && is_committed != (t->status == MODEL_PENDING))
         wrong =
             is_committed ? "committed though it had failed" : "aborted without a reason";
+    else if (!is_committed && t->has_turn && !tried_of(m, a)->may_fail)
+        wrong = "lost, though it had the turn";
     else if (!is_committed)
         wrong = model_judge(m, a, MODEL_FAILED);
     if (t->status != MODEL_QUERY)
         t->is_retry = !is_committed && !gave_up;
     t->status = MODEL_NONE;
-    t->is_open = t->is_solo = 0;
+    t->is_open = t->is_solo = t->has_turn = t->is_ending = 0;
     t->parent = t->low = t->high = 0;
     t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
     memset(t->read, 0, sizeof t->read);
@@ -321,40 +331,69 @@ model_died(struct model *m, int a)
         tried_of(m, a)->may_fail = 1;
 }
 
-/* has_reason -- did an older or dead transaction want one of its pages? */
+/* has_changed -- has one of the pages that it wanted changed, or is it about to? */
 static bool
-has_reason(const struct model *m, int a)
+has_changed(const struct model *m, int a)
 {
     const struct model_tried *t = &m->tried[a][m->actor[a].n_begun - 1];
 
-    if (t->may_fail)
-        return true;
+    for (uint32_t s = m->actor[a].low; s < newest(m); s++) {
+        for (int p = 0; p < MODEL_PAGES; p++) {
+            if (((t->reads | t->writes) & bit(p)) != 0
+                && m->state[s + 1][p] != m->state[s][p])
+                return true;
+        }
+    }
+    for (int u = 0; u < MODEL_ACTORS; u++) {
+        if (u != a && m->actor[u].is_ending && m->actor[u].n_begun > 0
+            && (m->tried[u][m->actor[u].n_begun - 1].writes & t->reads) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* has_met -- did another one, that may win, want one of its pages? */
+static bool
+has_met(const struct model *m, int a)
+{
+    const struct model_tried *t = &m->tried[a][m->actor[a].n_begun - 1];
+    bool any_wins = m->policy != MODEL_OLDEST_WINS;
+
     for (int id = 0; id < MODEL_ACTORS * MODEL_TXNS; id++) {
         const struct model_tried *o = &m->tried[id / MODEL_TXNS][id % MODEL_TXNS];
 
         if ((t->overlaps & bit(id)) == 0 || o->age == 0)
             continue;
-        if ((o->age < t->age || m->actor[id / MODEL_TXNS].is_dead)
+        if ((any_wins || o->age < t->age || m->actor[id / MODEL_TXNS].is_dead)
             && ((o->writes & t->reads) | (o->reads & t->writes)) != 0)
             return true;
     }
     return false;
 }
 
+static bool
+has_reason(const struct model *m, int a)
+{
+    if (m->tried[a][m->actor[a].n_begun - 1].may_fail)
+        return true;
+    return m->policy == MODEL_OPTIMISTIC ? has_changed(m, a) : has_met(m, a);
+}
+
 const char *
 model_judge(const struct model *m, int a, enum model_status status)
 {
     const struct model_actor *t = &m->actor[a];
-    uint32_t high = status == MODEL_QUERY ? t->high : newest(m);
+    bool is_fixed = status == MODEL_QUERY || m->policy == MODEL_OPTIMISTIC;
+    uint32_t high = is_fixed ? t->high : newest(m);
     bool is_one = false;
 
     for (uint32_t s = t->low; s <= high && !is_one; s++)
         is_one = agrees(m, t, s);
     if (!is_one)
         return "what it has read was never together in one state";
-    if (status == MODEL_PENDING && !agrees(m, t, newest(m)))
+    if (status == MODEL_PENDING && !is_fixed && !agrees(m, t, newest(m)))
         return "pending, but what it has read is out of date";
     if (status == MODEL_FAILED && !has_reason(m, a))
-        return "failed, but no older transaction wanted its pages";
+        return "failed, but nobody who may win wanted its pages";
     return NULL;
 }

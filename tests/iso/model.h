@@ -8,7 +8,9 @@
  *           Always: what a transaction has read is in one state, not older than its begin;
  *           if it is pending, that is the newest; if it commits, the one just before its
  *           own.  A query's state is that of its begin.  A transaction fails only if an
- *           older one, or a dead one, wanted the same page, or it was revoked.
+ *           older one, or a dead one, wanted the same page, or it was revoked; any other
+ *           one under other eager policies.  Under the optimistic one it sees the state of
+ *           its begin, and fails only if one of its pages has changed since.
  *
  *           While steps do not overlap (is_exact): the outcome of each step under
  *           oldest-wins is foretold.
@@ -27,6 +29,15 @@
 #define MODEL_PAGES  3
 #define MODEL_STATES 40
 #define MODEL_TXNS   4 /* that one participant runs in turn                             */
+
+enum model_policy {
+    MODEL_OLDEST_WINS,
+    MODEL_SELF_ABORT,
+    MODEL_SELFISH,
+    MODEL_YOUNGEST_WINS,
+    MODEL_OPTIMISTIC,
+    MODEL_POLICIES
+};
 
 enum model_status {
     MODEL_NONE,
@@ -48,6 +59,8 @@ struct model_actor {
     uint32_t n_begun;         /* transactions begun                                    */
     uint32_t is_open;         /* between begin and end                                 */
     uint32_t is_attached, is_dead;
+    uint32_t is_ending; /* its changes may be seen already, though not published       */
+    uint32_t has_turn;  /* cannot lose                                                 */
     uint32_t is_solo; /* its reads are not known to others                             */
     uint32_t is_retry;
     uint64_t age;
@@ -62,6 +75,7 @@ struct model_actor {
 };
 
 struct model {
+    uint32_t policy;
     uint32_t is_exact;
     uint32_t n_states;
     uint32_t stays_mapped;
@@ -78,17 +92,19 @@ struct model {
  * Begin and end of the steps.  `status` is what the library says of the transaction.
  */
 uint64_t model_first_value(int page); /* of state 0 */
-void model_init(struct model *m, int n_attached, bool stays_mapped);
+void model_init(struct model *m, enum model_policy policy, int n_attached,
+                bool stays_mapped);
 void model_joins(struct model *m);
 void model_joined(struct model *m, int a);
 void model_leave(struct model *m, int a);
 void model_begins(struct model *m, int a, bool is_query);
-const char *model_begun(struct model *m, int a, uint64_t age);
+const char *model_begun(struct model *m, int a, uint64_t age, bool has_turn);
 void model_wants(struct model *m, int a, int page, bool is_write);
 const char *model_saw(struct model *m, int a, int page, uint64_t value, bool is_write);
 void model_stored(struct model *m, int a, int page, uint64_t value);
 const char *model_status(const struct model *m, int a, enum model_status status);
 void model_gave_up(struct model *m, int a);
+void model_ends(struct model *m, int a);
 const char *model_ended(struct model *m, int a, bool is_committed);
 void model_died(struct model *m, int a);
 

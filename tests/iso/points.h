@@ -4,7 +4,7 @@
  * switch to another participant, or end one.
  *
  * Included by force before each of the library's sources that are compiled for the
- * explorer: it takes the place of the macros of <stdatomic.h>, and of the two system calls
+ * explorer: it takes the place of the macros of <stdatomic.h>, and of the system calls
  * by which the library waits and tells the time.
  */
 #ifndef XAC_TEST_POINTS_H
@@ -21,8 +21,10 @@ void sim_stored(const volatile void *at);
 /* In place of the system's. */
 int sim_sched_yield(void);
 int sim_clock_gettime(clockid_t clock, struct timespec *ts);
+int sim_nanosleep(const struct timespec *want, struct timespec *left);
 #define sched_yield   sim_sched_yield
 #define clock_gettime sim_clock_gettime
+#define nanosleep     sim_nanosleep
 
 #ifdef __clang__
 # define SIM_LOAD(p, mo)               __c11_atomic_load(p, mo)

@@ -55,8 +55,8 @@ struct run {
     bool is_pruned, is_draining;
 };
 
-static struct world
-    worlds[MODEL_ACTORS + 1]; /* by members; 0 for staying mapped        */
+/* By policy and members; 0 members: pages stay mapped, one member and guests. */
+static struct world worlds[MODEL_POLICIES][MODEL_ACTORS + 1];
 static struct run run;
 static struct choice choices[CHOICES_MAX];
 static struct event events[EVENTS_MAX];
@@ -112,8 +112,9 @@ tell(void)
 
     if (s == NULL)
         return;
-    printf("scenario \"%s\"%s, %d preemptions, %d deaths:", s->name,
-           s->stays_mapped ? ", pages stay mapped" : "", s->preempts, s->deaths);
+    printf("scenario \"%s\", policy %d%s, %d preemptions, %d deaths:", s->name,
+           (int)s->policy, s->stays_mapped ? ", pages stay mapped" : "", s->preempts,
+           s->deaths);
     for (int a = 0; a < run.n_actors; a++)
         printf("  %c: %s", 'A' + a, s->program[a]);
     printf("\n");
@@ -275,7 +276,8 @@ step_begin(int a, bool is_query)
 {
     model_begins(&run.model, a, is_query);
     world_begin(run.world, a, is_query);
-    wrong(a, model_begun(&run.model, a, world_age(run.world, a)));
+    wrong(a, model_begun(&run.model, a, world_age(run.world, a),
+                         world_has_turn(run.world, a)));
 }
 
 /* step_access -- read a page; or store in it, something new or what it holds. */
@@ -301,9 +303,11 @@ step_access(int a, char how, int page)
 static uint64_t
 step_end(int a)
 {
-    bool is_committed = world_end(run.world, a);
     bool is_query = run.model.actor[a].status == MODEL_QUERY;
+    bool is_committed;
 
+    model_ends(&run.model, a);
+    is_committed = world_end(run.world, a);
     wrong(a, model_ended(&run.model, a, is_committed));
     if (!is_query && is_committed)
         tally->commits++;
@@ -536,19 +540,20 @@ let_run(int a)
 static void
 run_reset(const struct scenario *s)
 {
-    struct world *w = s->stays_mapped ? &worlds[0] : NULL;
-
     memset(&run, 0, sizeof run);
     run.preempted = -1;
     while (run.n_actors < MODEL_ACTORS && s->program[run.n_actors] != NULL)
         run.n_actors++;
-    run.world = w != NULL ? w : &worlds[run.n_actors];
+    run.world = &worlds[s->policy][s->stays_mapped ? 0 : run.n_actors];
+    if (run.world->dir == NULL)
+        world_open(run.world, s->stays_mapped ? 1 : run.n_actors, s->policy,
+                   s->stays_mapped);
     world_restore(run.world);
     run.scenario = s;
     run.preempts_left = s->preempts;
     run.deaths_left = s->deaths;
     run.is_fresh = UINT32_MAX;
-    model_init(&run.model, run.world->n_members, s->stays_mapped);
+    model_init(&run.model, s->policy, run.world->n_members, s->stays_mapped);
     sim_reset();
     for (int a = 0; a < run.n_actors; a++) {
         run.pc[a] = s->program[a];
@@ -604,22 +609,21 @@ search_open(void)
     (void)sigaction(SIGSEGV, &sa, NULL);
     (void)sigaction(SIGALRM, &sa, NULL);
     sim_reset();
-    world_open(&worlds[0], 1, true);
-    for (int n = 2; n <= 3; n++)
-        world_open(&worlds[n], n, false);
 }
 
 void
 search_close(bool is_orderly)
 {
     run.scenario = NULL;
-    for (int n = 0; n <= MODEL_ACTORS; n++) {
-        if (worlds[n].dir == NULL)
+    for (int i = 0; i < MODEL_POLICIES * (MODEL_ACTORS + 1); i++) {
+        struct world *w = &worlds[i / (MODEL_ACTORS + 1)][i % (MODEL_ACTORS + 1)];
+
+        if (w->dir == NULL)
             continue;
         if (is_orderly)
-            world_close(&worlds[n]);
+            world_close(w);
         else
-            world_remove(&worlds[n]);
+            world_remove(w);
     }
 }
 

@@ -28,6 +28,7 @@ struct scenario {
     const char *name;
     const char
         *program[MODEL_ACTORS]; /* NULL: no more participants                     */
+    enum model_policy policy;
     int preempts;
     int deaths;
     uint32_t mortals;

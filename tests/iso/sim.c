@@ -247,6 +247,7 @@ void sim_point(const volatile void *at, int is_store);
 void sim_stored(const volatile void *at);
 int sim_sched_yield(void);
 int sim_clock_gettime(clockid_t clock, struct timespec *ts);
+int sim_nanosleep(const struct timespec *want, struct timespec *left);
 
 void
 sim_point(const volatile void *at, int is_store)
@@ -293,6 +294,14 @@ sim_clock_gettime(clockid_t clock, struct timespec *ts)
     ts->tv_sec = (time_t)(now_ns / 1000000000u);
     ts->tv_nsec = (long)(now_ns % 1000000000u);
     return 0;
+}
+
+int
+sim_nanosleep(const struct timespec *want, struct timespec *left)
+{
+    (void)want;
+    (void)left;
+    return sim_sched_yield();
 }
 
 void

@@ -29,6 +29,7 @@
 
 #define FRAMES_AT_FIRST 2
 #define COLLAPSE_EVERY  8 /* see collapse.c */
+#define LOST_AT_FIRST   3 /* one short of the turn: LOST_BEFORE_TURN in txn.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */
 
@@ -194,12 +195,24 @@ world_offset(const volatile void *at)
 
 /* ---- Members --------------------------------------------------------------------------- */
 
+/* policy_of -- the library's number of a policy. */
+static uint32_t
+policy_of(enum model_policy policy)
+{
+    static const uint32_t kinds[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_SELF_ABORT,
+                                     XAC_POLICY_SELFISH, XAC_POLICY_YOUNGEST_WINS,
+                                     XAC_POLICY_OPTIMISTIC}; /* by enum model_policy */
+
+    return kinds[policy];
+}
+
 static void
 member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
 {
     struct xac_env_options options = {.checkpoint_bytes = 0,
                                       .segment_bytes = 1 << 20,
                                       .ring_bytes = 1 << 20,
+                                      .policy = policy_of(w->policy),
                                       .stay_mapped = stay_mapped};
     char *path = NULL;
 
@@ -294,10 +307,11 @@ forget(struct world_member *m)
     m->env->buffers.cursor = 0;
     m->env->alive_until = 0;
     m->env->ctx.txn->is_retry = 0;
+    m->env->ctx.n_lost = LOST_AT_FIRST;
 }
 
 void
-world_open(struct world *w, int n_members, bool stay_mapped)
+world_open(struct world *w, int n_members, enum model_policy policy, bool stay_mapped)
 {
     struct xac_env *env;
 
@@ -310,6 +324,7 @@ world_open(struct world *w, int n_members, bool stay_mapped)
         sim_must(w->dir != NULL && mkdtemp(w->dir) != NULL);
     }
     w->n_members = n_members;
+    w->policy = policy;
     for (int i = 0; i < n_members; i++)
         member_open(w, &w->member[i], stay_mapped);
     /* Somebody who looks on when all the others have died; but then nobody is alone. */
@@ -514,6 +529,12 @@ world_status(const struct world *w, int a)
     default:
         return MODEL_NONE;
     }
+}
+
+bool
+world_has_turn(const struct world *w, int a)
+{
+    return w->member[a].env->ctx.has_turn;
 }
 
 uint64_t

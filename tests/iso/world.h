@@ -36,6 +36,7 @@ struct world {
     uint64_t first_number;                        /* C when a run starts              */
     uint32_t state_of[WORLD_NUMBERS];             /* of the model, by number          */
     uint64_t last_number;                         /* C                                */
+    enum model_policy policy;
     char *dir;
     struct snapshot *snapshot;
 };
@@ -44,7 +45,8 @@ struct world {
  * world_open -- an environment with n participants; world_close -- leave and delete it;
  * world_remove -- delete it as it is.
  */
-void world_open(struct world *w, int n_members, bool stay_mapped);
+void world_open(struct world *w, int n_members, enum model_policy policy,
+                bool stay_mapped);
 void world_close(struct world *w);
 void world_remove(struct world *w);
 
@@ -66,6 +68,8 @@ void world_die(struct world *w, int a);
 
 /* What the library says of a participant's transaction. */
 enum model_status world_status(const struct world *w, int a);
+/* ... has it taken the turn? */
+bool world_has_turn(const struct world *w, int a);
 uint64_t world_age(const struct world *w, int a);
 
 /*

@@ -157,7 +157,7 @@ world_snapshot_restore(struct world *w)
 
 /* What counts of a member's private state. */
 struct private_digest {
-    uint64_t n_entries, solo_epoch, cursor, parts[8];
+    uint64_t n_entries, solo_epoch, n_lost, cursor, parts[8];
     struct xac_view_page page[MODEL_PAGES];
     uint64_t word[MODEL_PAGES][2];
     uint8_t prot[MODEL_PAGES];
@@ -174,7 +174,9 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.n_entries = ctx->n_entries;
     d.solo_epoch = ctx->solo_epoch;
     d.cursor = m->env->buffers.cursor;
-    d.parts[0] = ctx->is_query | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_solo << 2
+    d.n_lost = ctx->n_lost;
+    d.parts[0] = (uint64_t)ctx->has_turn << 5 | ctx->is_query
+                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_solo << 2
                  | (uint64_t)m->is_dead << 3 | (uint64_t)m->is_guest << 4;
     d.parts[1] = v->solo_epoch;
     d.parts[2] = v->solo_retry;
@@ -245,6 +247,7 @@ static const struct field control_fields[] = {
     FIELD(struct xac_control, checkpoint),
     FIELD(struct xac_control, versions.grow),
     FIELD(struct xac_control, solo),
+    FIELD(struct xac_control, turn),
 };
 static const struct field txn_fields[] = {
     FIELD(struct xac_txn, word),          FIELD(struct xac_txn, parent),
