@@ -375,6 +375,24 @@ out:
     return result;
 }
 
+enum xac_txn_state
+xac_chain_take_back(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    uint64_t word;
+
+    xac_chain_lock(env);
+    word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    if (xac_txn_state(word) == XAC_TXN_COMMITTING)
+        /* Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(xac_txn_serial(word),
+                                           xac_txn_participant(word), XAC_TXN_FAILED),
+                              memory_order_release);
+    xac_chain_unlock(env);
+    return xac_txn_state(word);
+}
+
 void
 xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
                uint64_t bound)

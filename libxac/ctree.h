@@ -119,6 +119,14 @@ enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
 enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t slot,
                                                 uint64_t *pagep);
 
+/*
+ * xac_chain_take_back -- fail a COMMITTING transaction that has not been published: it
+ * cannot be logged, or nobody knows what it has read.  Takes publish.
+ *
+ * ret  the state that it was found in; COMMITTING if it is FAILED now.
+ */
+enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot);
+
 /* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
 void xac_chain_lock(struct xac_env *env);
 void xac_chain_unlock(struct xac_env *env);

@@ -6,7 +6,6 @@
 
 #include "solo.h"
 
-#include "clean.h"
 #include "env.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
@@ -44,8 +43,12 @@ revoke_slot(struct xac_env *env, uint64_t slot)
     if (slot == env->ctx.slot || !xac_txn_is_live(word)
         || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
         return;
-    if (!xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))
-        xac_clean_finish(env, slot, xac_txn_serial(word));
+    if (xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))
+        return;
+    /* COMMITTING: published if that can be done at once, else taken back; it is alive, so
+       what it owns is not ours to rebuild. */
+    if (xac_chain_publish(env, slot, xac_txn_serial(word)) != XAC_PUBLISH_DONE)
+        (void)xac_chain_take_back(env, slot);
 }
 
 void

@@ -7,9 +7,9 @@
  * views stay readable from one transaction to the next.  A newcomer revokes that before
  * its first transaction: it clears `solo`, then looks at every slot; a PENDING
  * transaction whose reads are unknown is failed (it might have read anything), one that
- * is COMMITTING is published.  Both sides store first, then fence, then look: the
- * transaction that its reads are unknown, the newcomer that `solo` is gone.  So at least
- * one of them sees the other.
+ * is COMMITTING is published, or taken back if that needs more than a moment.  Both sides
+ * store first, then fence, then look: the transaction that its reads are unknown, the
+ * newcomer that `solo` is gone.  So at least one of them sees the other.
  */
 #ifndef XAC_SOLO_H
 #define XAC_SOLO_H

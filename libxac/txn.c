@@ -334,6 +334,8 @@ note_conflict(struct xac_env *env, struct xac_ctx *ctx)
     }
     c->kind = (int)(why >> 32 & 0xff);
     c->other_pid = (int)(why & 0xffffffff);
+    if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see solo.h */
+        c->kind = XAC_CONFLICT_REVOKED;
     if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
         xac_view_describe(env, page, c);
 }

@@ -415,7 +415,11 @@ make_room(struct xac_env *env, const struct xac_txn *txn)
     return xac_log_make_room(&env->log, blk->length);
 }
 
-/* publish -- steps d to h, again and again until the transaction is published. */
+/*
+ * publish -- steps d to h, again and again until the transaction is published.
+ *
+ * ret  0; ECANCELED if it has been taken back; what making room or the block may return.
+ */
 static int
 publish(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -433,35 +437,12 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
             rc = xac_commit_rebuild(env, ctx->slot);
             break;
         case XAC_PUBLISH_CONFLICT:
-        case XAC_PUBLISH_TURN:
+        case XAC_PUBLISH_TURN: /* of optimistic environments only */
         case XAC_PUBLISH_GONE:
-            xac_die(__FILE__, __LINE__, __func__, "COMMITTING, or published by a helper");
+            return ECANCELED; /* taken back by a newcomer (solo.h) */
         }
     }
     return rc;
-}
-
-/*
- * take_back -- a COMMITTING transaction that cannot be logged (disk full, poisoned):
- * failed under the publish lock, unless somebody has published it meanwhile.
- */
-static bool
-take_back(struct xac_env *env, struct xac_txn *txn)
-{
-    uint64_t word;
-    bool is_taken;
-
-    xac_chain_lock(env);
-    word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    is_taken = xac_txn_state(word) == XAC_TXN_COMMITTING;
-    if (is_taken)
-        /* Release: pairs with the acquire loads of the word. */
-        atomic_store_explicit(&txn->word,
-                              xac_txn_word(xac_txn_serial(word), env->self,
-                                           XAC_TXN_FAILED),
-                              memory_order_release);
-    xac_chain_unlock(env);
-    return is_taken;
 }
 
 /*
@@ -517,11 +498,17 @@ commit_eager(struct xac_env *env, struct xac_ctx *ctx)
         return XAC_ABORTED;
     xac_kill_point("c");
     rc = publish(env, ctx);
-    if (rc != 0 && take_back(env, ctx->txn)) {
+    if (rc == 0)
+        return 0;
+    switch (xac_chain_take_back(env, ctx->slot)) {
+    case XAC_TXN_PUBLISHED:
+        return 0; /* somebody has published it meanwhile */
+    case XAC_TXN_COMMITTING:
         ctx->error = rc;
         return XAC_ABORTED;
+    default:
+        return XAC_ABORTED;
     }
-    return 0;
 }
 
 /* commit_changes -- a transaction that wrote something. */
