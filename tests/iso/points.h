@@ -27,49 +27,50 @@ int sim_nanosleep(const struct timespec *want, struct timespec *left);
 #define nanosleep     sim_nanosleep
 
 #ifdef __clang__
-# define SIM_LOAD(p, mo)               __c11_atomic_load(p, mo)
-# define SIM_STORE(p, v, mo)           __c11_atomic_store(p, v, mo)
-# define SIM_SWAP(p, v, mo)            __c11_atomic_exchange(p, v, mo)
-# define SIM_CAS(p, old, v, mo, fail)  __c11_atomic_compare_exchange_strong(p, old, v, mo, fail)
-# define SIM_ADD(p, v, mo)             __c11_atomic_fetch_add(p, v, mo)
-# define SIM_SUB(p, v, mo)             __c11_atomic_fetch_sub(p, v, mo)
-# define SIM_OR(p, v, mo)              __c11_atomic_fetch_or(p, v, mo)
+# define SIM_LOAD(p, mo)     __c11_atomic_load(p, mo)
+# define SIM_STORE(p, v, mo) __c11_atomic_store(p, v, mo)
+# define SIM_SWAP(p, v, mo)  __c11_atomic_exchange(p, v, mo)
+# define SIM_CAS(p, old, v, mo, fail) \
+  __c11_atomic_compare_exchange_strong(p, old, v, mo, fail)
+# define SIM_ADD(p, v, mo) __c11_atomic_fetch_add(p, v, mo)
+# define SIM_SUB(p, v, mo) __c11_atomic_fetch_sub(p, v, mo)
+# define SIM_OR(p, v, mo)  __c11_atomic_fetch_or(p, v, mo)
 #else
-# define SIM_LOAD(p, mo)               __atomic_load_n(p, mo)
-# define SIM_STORE(p, v, mo)           __atomic_store_n(p, v, mo)
-# define SIM_SWAP(p, v, mo)            __atomic_exchange_n(p, v, mo)
-# define SIM_CAS(p, old, v, mo, fail)  __atomic_compare_exchange_n(p, old, v, 0, mo, fail)
-# define SIM_ADD(p, v, mo)             __atomic_fetch_add(p, v, mo)
-# define SIM_SUB(p, v, mo)             __atomic_fetch_sub(p, v, mo)
-# define SIM_OR(p, v, mo)              __atomic_fetch_or(p, v, mo)
+# define SIM_LOAD(p, mo)              __atomic_load_n(p, mo)
+# define SIM_STORE(p, v, mo)          __atomic_store_n(p, v, mo)
+# define SIM_SWAP(p, v, mo)           __atomic_exchange_n(p, v, mo)
+# define SIM_CAS(p, old, v, mo, fail) __atomic_compare_exchange_n(p, old, v, 0, mo, fail)
+# define SIM_ADD(p, v, mo)            __atomic_fetch_add(p, v, mo)
+# define SIM_SUB(p, v, mo)            __atomic_fetch_sub(p, v, mo)
+# define SIM_OR(p, v, mo)             __atomic_fetch_or(p, v, mo)
 #endif
 
 /* SIM_OP -- an operation that stores, and what it returns. */
-#define SIM_OP(P, CALL)             \
- __extension__({                    \
-  __auto_type sim_p = (P);          \
-  sim_point(sim_p, 1);              \
-  __auto_type sim_result = CALL;    \
-  sim_stored(sim_p);                \
-  sim_result;                       \
+#define SIM_OP(P, CALL)    \
+ __extension__({           \
+__auto_type sim_p = (P);       \
+sim_point(sim_p, 1);           \
+__auto_type sim_result = CALL; \
+sim_stored(sim_p);             \
+sim_result;                    \
  })
 
 #undef atomic_load_explicit
 #define atomic_load_explicit(P, MO) \
  __extension__({                    \
-  __auto_type sim_p = (P);          \
-  sim_point(sim_p, 0);              \
-  SIM_LOAD(sim_p, MO);              \
+__auto_type sim_p = (P);                \
+sim_point(sim_p, 0);                    \
+SIM_LOAD(sim_p, MO);                    \
  })
 
 #undef atomic_store_explicit
 #define atomic_store_explicit(P, V, MO) \
  __extension__({                        \
-  __auto_type sim_p = (P);              \
-  __typeof__(SIM_LOAD(sim_p, 0)) sim_v = (V); \
-  sim_point(sim_p, 1);                  \
-  SIM_STORE(sim_p, sim_v, MO);          \
-  sim_stored(sim_p);                    \
+__auto_type sim_p = (P);                    \
+__typeof__(SIM_LOAD(sim_p, 0)) sim_v = (V); \
+sim_point(sim_p, 1);                        \
+SIM_STORE(sim_p, sim_v, MO);                \
+sim_stored(sim_p);                          \
  })
 
 #undef atomic_exchange_explicit
