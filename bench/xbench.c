@@ -32,6 +32,7 @@ static const struct subcommand subcommands[] = {
     {"list", "experiments and systems in this build", list_main},
     {"insert", "durable and nondurable inserts of random keys, one transaction each",
      bench_insert_main},
+    {"contention", "transactions on few pages under each policy", bench_contention_main},
 };
 
 #define N_SUBCOMMANDS (sizeof subcommands / sizeof subcommands[0])
@@ -48,10 +49,10 @@ list_main(int argc, char **argv)
     puts("experiments:");
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         if (subcommands[i].run != list_main)
-            printf("  %-9s %s\n", subcommands[i].name, subcommands[i].what);
+            printf("  %-10s %s\n", subcommands[i].name, subcommands[i].what);
     puts("systems:");
     for (size_t i = 0; bench_systems[i] != NULL; i++)
-        printf("  %-9s %s\n  %-9s durable: %s\n", bench_systems[i]->name,
+        printf("  %-10s %s\n  %-10s durable: %s\n", bench_systems[i]->name,
                bench_systems[i]->what, "", bench_systems[i]->durably);
 #ifndef HAVE_BDB
     puts("  (bdb is not in this build: configure did not find Berkeley DB)");
@@ -67,7 +68,7 @@ usage(FILE *f)
           "       xbench EXPERIMENT --help\n\n",
           f);
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-        fprintf(f, "  %-9s %s\n", subcommands[i].name, subcommands[i].what);
+        fprintf(f, "  %-10s %s\n", subcommands[i].name, subcommands[i].what);
 }
 
 int
