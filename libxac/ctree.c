@@ -376,21 +376,24 @@ out:
 }
 
 enum xac_txn_state
-xac_chain_take_back(struct xac_env *env, uint64_t slot)
+xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
+    enum xac_txn_state state = XAC_TXN_FREE;
     uint64_t word;
 
     xac_chain_lock(env);
     word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    if (xac_txn_state(word) == XAC_TXN_COMMITTING)
+    if (xac_txn_serial(word) == serial)
+        state = xac_txn_state(word);
+    if (state == XAC_TXN_COMMITTING)
         /* Release: pairs with the acquire loads of the word. */
         atomic_store_explicit(&txn->word,
                               xac_txn_word(xac_txn_serial(word),
                                            xac_txn_participant(word), XAC_TXN_FAILED),
                               memory_order_release);
     xac_chain_unlock(env);
-    return xac_txn_state(word);
+    return state;
 }
 
 void

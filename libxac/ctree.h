@@ -123,9 +123,11 @@ enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t sl
  * xac_chain_take_back -- fail a COMMITTING transaction that has not been published: it
  * cannot be logged, or nobody knows what it has read.  Takes publish.
  *
- * ret  the state that it was found in; COMMITTING if it is FAILED now.
+ * in   serial  of the slot's word: a later transaction of the slot is left alone
+ * ret  the state that it was found in; COMMITTING if it is FAILED now; FREE if it is gone.
  */
-enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot);
+enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot,
+                                       uint64_t serial);
 
 /* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
 void xac_chain_lock(struct xac_env *env);

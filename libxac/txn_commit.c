@@ -492,6 +492,7 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
 static int
 commit_eager(struct xac_env *env, struct xac_ctx *ctx)
 {
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     int rc;
 
     if (!change_state(env, ctx->txn, XAC_TXN_COMMITTING))
@@ -500,7 +501,7 @@ commit_eager(struct xac_env *env, struct xac_ctx *ctx)
     rc = publish(env, ctx);
     if (rc == 0)
         return 0;
-    switch (xac_chain_take_back(env, ctx->slot)) {
+    switch (xac_chain_take_back(env, ctx->slot, xac_txn_serial(word))) {
     case XAC_TXN_PUBLISHED:
         return 0; /* somebody has published it meanwhile */
     case XAC_TXN_COMMITTING:
