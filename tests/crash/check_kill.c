@@ -30,7 +30,8 @@
 #define N_WRITERS 4
 #define STRETCH   24 /* pages a writer owns, behind the shared page */
 #define N_PAGES   (1 + N_WRITERS * STRETCH)
-#define WRITES    5 /* pages that a transaction changes, at most */
+#define WRITES    5   /* pages that a transaction changes, at most */
+#define SHOW      100 /* rounds between two signs of progress */
 
 /* The shared page: one row per writer. */
 struct row {
@@ -333,8 +334,12 @@ START_TEST(lose_nothing_that_was_acknowledged)
     board = proc_shared(sizeof *board);
     model = calloc(N_PAGES, env_page());
     must(model != NULL);
-    for (uint64_t round = 0; round < rounds; round++)
+    for (uint64_t round = 0; round < rounds; round++) {
         play_round(round, &rnd, &totals);
+        if (round % SHOW == SHOW - 1)
+            printf("%" PRIu64 " rounds, %" PRIu64 " kills, %.1f s\n", round + 1,
+                   totals.kills, env_now() - start);
+    }
     for (int w = 0; w < N_WRITERS; w++) {
         n_commits += board->found[w];
         n_aborts += word_load(&board->aborts[w]);

@@ -10,7 +10,7 @@
 # patch does not apply.
 #
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
-#   XAC_SECONDS=n       of tests/stress/stress_iso per mode (4 otherwise)
+#   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso"
 timeout_s=180
 
@@ -21,7 +21,7 @@ if [ "$1" = -a ]; then
 fi
 top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/tests/mutants
-XAC_SECONDS=${XAC_SECONDS:-4}
+XAC_SECONDS=${XAC_SECONDS:-1}
 export XAC_SECONDS
 XAC_PROCESSES=${XAC_PROCESSES:-4}
 export XAC_PROCESSES

@@ -4,12 +4,14 @@
  *
  * GOAL    every committed history is serializable, in real time too, and every transaction
  *         and query saw one state, those included that went on to abort (history.h).
- * METHOD  processes run random transactions, queries, nested ones, hints, aborts and
- *         checkpoints on a few cells, some of which share a page, and write down what they
- *         read and wrote.  Every written value is new.  A history with errors planted in it
- *         must be found wrong first.
+ * METHOD  under each policy, durable and not, processes run random transactions, queries,
+ *         nested ones, hints, aborts and checkpoints on a few cells, some of which share a
+ *         page, and write down what they read and wrote.  Every written value is new.  A
+ *         history with errors planted in it must be found wrong first.
  *
- * XAC_SECONDS per mode (6), XAC_PROCESSES (4), XAC_SEED.
+ * XAC_SECONDS per policy and mode (2); or XAC_TRANSACTIONS=n, so many per policy and mode, in
+ * rounds, each in an environment of its own, with the next seed, and judged by itself.
+ * XAC_PROCESSES (4), XAC_SEED.
  */
 #include <config.h>
 
@@ -18,7 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "env.h"
 #include "history.h"
@@ -30,16 +35,44 @@
 #define TXNS_MAX      400000
 #define OPS_MAX       8
 
+/* Transactions of a round, all processes together, about. */
+#define ROUND_MIN 5000
+#define ROUND_MAX 250000
+
+static const struct policy {
+    const char *name;
+    uint64_t kind;
+} policies[] = {
+    {"oldest-wins", XAC_POLICY_OLDEST_WINS}, {"self-abort", XAC_POLICY_SELF_ABORT},
+    {"selfish", XAC_POLICY_SELFISH},         {"youngest-wins", XAC_POLICY_YOUNGEST_WINS},
+    {"optimistic", XAC_POLICY_OPTIMISTIC},
+};
+#define N_POLICIES (sizeof policies / sizeof *policies)
+
+/* What one test runs. */
+struct setting {
+    const struct policy *policy;
+    int mode;
+    uint32_t n_processes;
+    uint64_t seed;
+};
+
 struct worker {
     uint32_t number;
-    int mode;
+    const struct setting *setting;
     uint64_t rnd;
     uint64_t next_value;
     struct history *history; /* shared */
     uint64_t *cells[2];      /* two files: even and odd pages                       */
 };
 
-static _Atomic uint64_t *stop; /* shared */
+/* Shared by the processes of a round. */
+struct board {
+    _Atomic uint64_t stop;
+    _Atomic uint64_t n_txns[PROCESSES_MAX]; /* ended so far, by process               */
+};
+
+static struct board *board;
 
 static uint64_t
 now_ns(void)
@@ -156,7 +189,8 @@ run_transaction(struct worker *w, struct history_txn *txn)
 static void
 attach(struct worker *w)
 {
-    env_init(w->mode);
+    must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
+    env_init(w->setting->mode);
     w->cells[0] = xMmap("even.db", N_PAGES * env_page());
     w->cells[1] = xMmap("odd.db", N_PAGES * env_page());
     if (w->cells[0] == MAP_FAILED || w->cells[1] == MAP_FAILED)
@@ -169,10 +203,10 @@ work(void *arg)
     struct worker *w = arg;
     struct history *h = w->history;
 
-    w->rnd = env_seed() + w->number * 1000;
+    w->rnd = w->setting->seed + w->number * 1000;
     w->next_value = (uint64_t)(w->number + 1) << 40;
     attach(w);
-    while (word_load(stop) == 0 && h->n_txns < h->txns_max
+    while (word_load(&board->stop) == 0 && h->n_txns < h->txns_max
            && h->n_accesses + OPS_MAX <= h->accesses_max) {
         struct history_txn *txn = &h->txns[h->n_txns];
         uint64_t what = rnd_below(&w->rnd, 500);
@@ -188,6 +222,7 @@ work(void *arg)
         txn->end_ns = now_ns();
         h->n_accesses += txn->count;
         h->n_txns++;
+        word_store(&board->n_txns[w->number], h->n_txns);
         if (what == 499)
             must_ok(xCheckpoint());
         if (what == 498 && rnd_below(&w->rnd, 10) == 0) {
@@ -297,6 +332,17 @@ END_TEST
 
 /* ---- the stress ------------------------------------------------------------------------- */
 
+/* Pages that are never touched take no memory. */
+static void *
+shared_array(size_t n, size_t size)
+{
+    void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    must(p != MAP_FAILED);
+    return p;
+}
+
 static struct history *
 make_histories(size_t n)
 {
@@ -305,10 +351,19 @@ make_histories(size_t n)
     for (size_t i = 0; i < n; i++) {
         h[i].txns_max = TXNS_MAX;
         h[i].accesses_max = TXNS_MAX * OPS_MAX / 2;
-        h[i].txns = proc_shared(h[i].txns_max * sizeof *h[i].txns);
-        h[i].accesses = proc_shared(h[i].accesses_max * sizeof *h[i].accesses);
+        h[i].txns = shared_array(h[i].txns_max, sizeof *h[i].txns);
+        h[i].accesses = shared_array(h[i].accesses_max, sizeof *h[i].accesses);
     }
     return h;
+}
+
+static void
+free_histories(struct history *h, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        munmap(h[i].txns, h[i].txns_max * sizeof *h[i].txns);
+        munmap(h[i].accesses, h[i].accesses_max * sizeof *h[i].accesses);
+    }
 }
 
 static void
@@ -322,37 +377,114 @@ read_last_values(uint64_t *last)
     }
 }
 
-START_TEST(histories_are_serializable)
+static uint64_t
+count_txns(void)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < PROCESSES_MAX; i++)
+        n += word_load(&board->n_txns[i]);
+    return n;
+}
+
+/* Sleep for XAC_SECONDS, or until the processes have run `n_txns` transactions. */
+static void
+let_them_run(uint64_t n_txns)
+{
+    uint64_t before = 0, now;
+    double moved = env_now();
+
+    if (n_txns == 0) {
+        proc_sleep_us(env_number("XAC_SECONDS", 2) * 1000000);
+        return;
+    }
+    while ((now = count_txns()) < n_txns && !proc_any_failed()) {
+        if (now > before)
+            moved = env_now();
+        before = now;
+        if (env_now() - moved > 30)
+            env_fail(__FILE__, __LINE__, "nothing has ended for 30 s");
+        proc_sleep_us(20000);
+    }
+}
+
+/*
+ * One round in the current directory: run the processes, judge what they wrote down.
+ *
+ * in   n_txns  about so many transactions; 0: XAC_SECONDS
+ */
+static void
+run_round(const struct setting *setting, uint64_t n_txns, struct history_report *report)
 {
     static struct worker workers[PROCESSES_MAX];
-    uint64_t n = env_number("XAC_PROCESSES", 4);
+    uint32_t n = setting->n_processes;
+    struct history *h = make_histories(n);
     uint64_t last[N_CELLS];
-    struct history_report report;
-    struct history *h;
     pid_t pid[PROCESSES_MAX];
 
-    n = n < PROCESSES_MAX ? n : PROCESSES_MAX;
-    h = make_histories(n);
-    stop = proc_shared(sizeof *stop);
+    board = proc_shared(sizeof *board);
     for (uint32_t i = 0; i < n; i++) {
-        workers[i] = (struct worker){.number = i,
-                                     .mode = _i == 0 ? NONDURABLE : DURABLE,
-                                     .history = &h[i]};
+        workers[i] = (struct worker){.number = i, .setting = setting, .history = &h[i]};
         pid[i] = proc_spawn(work, &workers[i]);
     }
-    proc_sleep_us(env_number("XAC_SECONDS", 6) * 1000000);
-    word_store(stop, 1);
+    let_them_run(n_txns);
+    word_store(&board->stop, 1);
     for (uint32_t i = 0; i < n; i++)
         proc_join(pid[i]);
     read_last_values(last);
-    history_check(h, n, last, N_CELLS, &report);
-    printf("%s: %" PRIu64
-           " processes, %zu committed, %zu aborted, %zu queries, %zu edges, "
-           "%zu errors\n",
-           _i == 0 ? "nondurable" : "durable", n, report.n_committed, report.n_aborted,
-           report.n_queries, report.n_edges, report.n_errors);
-    must_eq(report.n_errors, 0);
-    must(report.n_committed > 100 && report.n_aborted > 10 && report.n_queries > 10);
+    history_check(h, n, last, N_CELLS, report);
+    free_histories(h, n);
+}
+
+static void
+print_report(const struct setting *s, uint64_t first_seed, const struct history_report *r)
+{
+    printf("%s, %s, %u processes: %zu transactions, %zu committed, %zu aborted, "
+           "%zu queries, %zu edges, %zu violations, seed %" PRIu64,
+           s->policy->name, s->mode == NONDURABLE ? "nondurable" : "durable",
+           s->n_processes, r->n_committed + r->n_aborted + r->n_queries, r->n_committed,
+           r->n_aborted, r->n_queries, r->n_edges, r->n_errors, first_seed);
+    if (s->seed != first_seed)
+        printf(" to %" PRIu64, s->seed);
+    printf("\n");
+}
+
+START_TEST(histories_are_serializable)
+{
+    struct setting setting = {.policy = &policies[(size_t)_i / 2],
+                              .mode = _i % 2 == 0 ? NONDURABLE : DURABLE,
+                              .n_processes = (uint32_t)env_number("XAC_PROCESSES", 4),
+                              .seed = env_seed()};
+    uint64_t left = env_number("XAC_TRANSACTIONS", 0);
+    struct history_report sum = {0};
+    char name[32];
+
+    if (setting.n_processes > PROCESSES_MAX)
+        setting.n_processes = PROCESSES_MAX;
+    for (;; setting.seed++) {
+        struct history_report r;
+        uint64_t goal = left < ROUND_MAX ? left : ROUND_MAX;
+        uint64_t done;
+
+        if (left > 0 && left < ROUND_MIN)
+            goal = ROUND_MIN;
+        snprintf(name, sizeof name, "../%d-%" PRIu64, _i, setting.seed);
+        must(mkdir(name, 0755) == 0 && chdir(name) == 0);
+        run_round(&setting, goal, &r);
+        sum.n_committed += r.n_committed;
+        sum.n_aborted += r.n_aborted;
+        sum.n_queries += r.n_queries;
+        sum.n_edges += r.n_edges;
+        sum.n_errors += r.n_errors;
+        done = r.n_committed + r.n_aborted + r.n_queries;
+        must(r.n_committed > 100 && r.n_aborted > 10 && r.n_queries > 10);
+        left = done < left ? left - done : 0;
+        if (left == 0 || r.n_errors != 0)
+            break;
+        print_report(&setting, env_seed(), &sum); /* progress */
+    }
+    print_report(&setting, env_seed(), &sum);
+    must_eq(sum.n_errors, 0);
 }
 END_TEST
 
@@ -363,8 +495,10 @@ stress_suite(void)
     TCase *tc = env_tcase(s, "checker", 10);
 
     tcase_add_loop_test(tc, find_what_is_planted, 0, sizeof planted / sizeof *planted);
-    tc = env_tcase(s, "stress", 60 + 3 * (double)env_number("XAC_SECONDS", 6));
-    tcase_add_loop_test(tc, histories_are_serializable, 0, 2);
+    tc = env_tcase(s, "stress",
+                   60 + 3 * (double)env_number("XAC_SECONDS", 2)
+                       + (double)env_number("XAC_TRANSACTIONS", 0) / 200);
+    tcase_add_loop_test(tc, histories_are_serializable, 0, 2 * (int)N_POLICIES);
     return s;
 }
 

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# long.sh [PROGRAM...] -- the long campaign, `make check-long`; in a build directory.
+#
+# Runs the programs below, or those whose names are given, in their long forms, shows what
+# they print, and ends with a table.  Exit code 1 if one failed.  Each line says what it was
+# run with, so that it can be run again by itself.
+#
+#   XAC_SEED=n          of all of them
+#   XAC_TRANSACTIONS=n  of tests/stress/stress_iso per policy and mode (1,000,000)
+#   XAC_ROUNDS=n        of tests/crash/check_kill (500)
+set -u
+
+results=$(mktemp) || exit 1
+trap 'rm -f "$results"' EXIT
+trap 'exit 1' INT TERM
+failed=0
+
+# run NAME=VALUE... PROGRAM [ARGUMENT...] -- one of them, unless others were asked for.
+run()
+{
+    for word; do
+        case $word in
+        tests/*) program=${word##*/} ;;
+        esac
+    done
+    case " $wanted " in
+    "  " | *" $program "*) ;;
+    *) return 0 ;;
+    esac
+    echo "== $*"
+    since=$(date +%s)
+    result=passed
+    env "$@" 2>&1 || result="failed, exit code $?"
+    [ "$result" = passed ] || failed=1
+    echo "$program: $result, $(($(date +%s) - since)) s" | tee -a "$results"
+}
+
+wanted=$*
+# The planted histories are for the short form: they print what the checker finds.
+run CK_RUN_CASE=stress XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" \
+    tests/stress/stress_iso
+run XAC_LONG=1 tests/iso/explore
+run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
+run XAC_STEPS_LONG=1 tests/crash/check_steps
+echo "== totals"
+cat "$results"
+exit "$failed"
