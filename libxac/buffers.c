@@ -74,19 +74,39 @@ start(struct xac_env *env, const char *region_path, int flags)
     if (b->path[0] == NULL || b->path[1] == NULL)
         return ENOMEM;
     rc = open_buffer(env, 0, flags);
-    return rc == 0 ? 0 : xac_err(rc, "buffer file %s", b->path[0]);
+    return rc == 0 ? 0
+                   : xac_err(rc, "buffer file %s%s", b->path[0],
+                             rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
+}
+
+uint64_t
+xac_buffers_reach(const struct xac_env *env)
+{
+    return env->buffers.reserve[0] >> env->page_shift;
 }
 
 int
 xac_buffers_create(struct xac_env *env, const char *region_path)
 {
-    return start(env, region_path, O_CREAT | O_EXCL);
+    int rc = start(env, region_path, O_CREAT | O_EXCL);
+
+    if (rc == 0)
+        env->ctl->versions.frames_max = xac_buffers_reach(env);
+    return rc;
 }
 
 int
 xac_buffers_attach(struct xac_env *env, const char *region_path)
 {
-    return start(env, region_path, 0);
+    int rc = start(env, region_path, 0);
+
+    /* Unlocked, but only those who come and go change it, with the gate held. */
+    if (rc != 0 || xac_buffers_reach(env) >= env->ctl->versions.frames_max)
+        return rc;
+    rc = xac_version_limit(env, xac_buffers_reach(env));
+    return rc == 0
+               ? 0
+               : xac_err(rc, "buffer file %s: " XAC_SHM_ADDRESSES, env->buffers.path[0]);
 }
 
 void

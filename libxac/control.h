@@ -22,7 +22,7 @@
 #include "version.h"
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 1u
+#define XAC_CONTROL_VERSION 2u
 
 /* Counters of struct xac_stats that live in the region; relaxed. */
 struct xac_counters {

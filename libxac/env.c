@@ -221,7 +221,8 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
     if (rc != 0) {
         (void)xac_sys.close(fd);
-        rc = xac_err(rc, "control region %s", env->region);
+        rc = xac_err(rc, "control region %s%s", env->region,
+                     rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     } else {
         env->ctl = (struct xac_control *)(void *)env->shm.base;
         rc = control_init(env, master);
@@ -280,10 +281,14 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     rc = xac_shm_attach(&env->shm, fd, REGION_RESERVE);
     if (rc != 0) {
         (void)xac_sys.close(fd);
-        return xac_err(rc, "control region %s", env->region);
+        return xac_err(rc, "control region %s%s", env->region,
+                       rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     }
     env->ctl = (struct xac_control *)(void *)env->shm.base;
     rc = control_check(env, master);
+    if (rc == 0 && xac_shm_fit(&env->shm) != 0)
+        rc = xac_err(ENOMEM, "control region %s has %llu bytes: " XAC_SHM_ADDRESSES,
+                     env->region, (unsigned long long)xac_shm_size(&env->shm));
     if (rc == 0)
         rc = xac_buffers_attach(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
@@ -337,6 +342,7 @@ become(struct xac_env *env)
     }
     xac_signals_block(&signals);
     xac_clean_dead(env);
+    xac_registry_limits(env);
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
@@ -468,6 +474,7 @@ xac_env_close(struct xac_env *env)
         xac_solo_offer(env, true);
     xac_ctx_close(env, &env->ctx);
     xac_registry_leave(env);
+    xac_registry_limits(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
         region_remove(env->dirfd, env->region);

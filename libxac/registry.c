@@ -114,11 +114,35 @@ xac_registry_join(struct xac_env *env)
     p->pid = env->pid;
     p->pid_namespace = env->pid_namespace;
     p->start_time = proc_stat_read(env->pid).start_time;
+    p->region_bytes = env->shm.reserve;
+    p->frames_max = xac_buffers_reach(env);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
         atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
     /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */
     atomic_store_explicit(&p->state, XAC_PART_ATTACHED, memory_order_release);
     return 0;
+}
+
+void
+xac_registry_limits(struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint64_t bytes = UINT64_MAX, frames = UINT64_MAX;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) != XAC_PART_ATTACHED)
+            continue;
+        bytes = p->region_bytes < bytes ? p->region_bytes : bytes;
+        frames = p->frames_max < frames ? p->frames_max : frames;
+    }
+    if (bytes == UINT64_MAX)
+        return;
+    /* Each has made sure, when it came, that it can reach what there was. */
+    xac_require(xac_shm_limit(&env->shm, bytes) == 0);
+    xac_require(xac_version_limit(env, frames) == 0);
 }
 
 void

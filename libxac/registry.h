@@ -31,7 +31,9 @@ struct xac_participant {
     uint32_t pid;                      /* in its own PID namespace                     */
     uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
     uint64_t start_time;               /* field 22 of /proc/PID/stat, 0 unknown        */
-    uint64_t reserved[5];
+    uint64_t region_bytes; /* that it has addresses for; with the gate held            */
+    uint64_t frames_max;   /* of the version store, likewise                           */
+    uint64_t reserved[3];
 };
 
 struct xac_file {
@@ -55,6 +57,12 @@ XAC_SIGSAFE struct xac_participant *xac_participant_at(const struct xac_env *env
  * entry.  Gate held.  ret 0, ENOMEM, errno.
  */
 int xac_registry_join(struct xac_env *env);
+
+/*
+ * xac_registry_limits -- let the region and the version store grow as far as every
+ * participant that is attached can reach.  Gate held, after one has come or gone.
+ */
+void xac_registry_limits(struct xac_env *env);
 
 /* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
 void xac_registry_leave(struct xac_env *env);

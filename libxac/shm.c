@@ -14,7 +14,7 @@
 
 #define BLOCK_MIN   64u
 #define RESERVE_MIN ((size_t)1 << 30)
-#define GROW_MIN    ((uint64_t)1 << 20)
+#define GROW_MIN    ((uint64_t)1 << 20) /* unit of the extent, too                     */
 #define OFFSET_BITS 44
 #define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
 
@@ -22,6 +22,25 @@ static struct xac_shm_head *
 head_of(const struct xac_shm *shm)
 {
     return (struct xac_shm_head *)(void *)shm->base;
+}
+
+/* The two halves of an extent, bytes, and the whole. */
+XAC_SIGSAFE static uint64_t
+size_in(uint64_t extent)
+{
+    return (extent & UINT32_MAX) * GROW_MIN;
+}
+
+XAC_SIGSAFE static uint64_t
+limit_in(uint64_t extent)
+{
+    return (extent >> 32) * GROW_MIN;
+}
+
+XAC_SIGSAFE static uint64_t
+extent_of(uint64_t size, uint64_t limit)
+{
+    return limit / GROW_MIN << 32 | size / GROW_MIN;
 }
 
 void *
@@ -68,8 +87,39 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
         return rc;
     /* Nobody else can see the region yet. */
     atomic_init(&head_of(shm)->brk, (head + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN);
-    atomic_init(&head_of(shm)->size, size);
+    atomic_init(&head_of(shm)->extent, extent_of(size, shm->reserve));
     return 0;
+}
+
+uint64_t
+xac_shm_size(const struct xac_shm *shm)
+{
+    return size_in(atomic_load_explicit(&head_of(shm)->extent, memory_order_relaxed));
+}
+
+int
+xac_shm_limit(struct xac_shm *shm, uint64_t bytes)
+{
+    _Atomic uint64_t *extentp = &head_of(shm)->extent;
+    uint64_t extent = atomic_load_explicit(extentp, memory_order_relaxed);
+
+    do {
+        if (size_in(extent) > bytes)
+            return ENOMEM;
+        /* Release: pairs with the acquire in back_up_to, for its store that we replace. */
+    } while (!atomic_compare_exchange_weak_explicit(extentp, &extent,
+                                                    extent_of(size_in(extent), bytes),
+                                                    memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    return 0;
+}
+
+int
+xac_shm_fit(struct xac_shm *shm)
+{
+    uint64_t extent = atomic_load_explicit(&head_of(shm)->extent, memory_order_relaxed);
+
+    return shm->reserve < limit_in(extent) ? xac_shm_limit(shm, shm->reserve) : 0;
 }
 
 int
@@ -134,17 +184,20 @@ pop(struct xac_shm *shm, unsigned k)
 XAC_SIGSAFE static int
 back_up_to(struct xac_shm *shm, uint64_t end)
 {
-    struct xac_shm_head *head = head_of(shm);
+    _Atomic uint64_t *extentp = &head_of(shm)->extent;
     /* Acquire: pairs with the release below; the bytes are there before we use them. */
-    uint64_t size = atomic_load_explicit(&head->size, memory_order_acquire);
+    uint64_t extent = atomic_load_explicit(extentp, memory_order_acquire);
 
-    while (size < end) {
+    while (size_in(extent) < end) {
+        uint64_t size = size_in(extent);
         uint64_t step = size / 4 < GROW_MIN ? GROW_MIN : size / 4 / GROW_MIN * GROW_MIN;
         uint64_t want = size + step;
 
         while (want < end)
             want += step;
-        if (want > shm->reserve)
+        if (want > limit_in(extent))
+            want = (end + GROW_MIN - 1) / GROW_MIN * GROW_MIN; /* the last bit */
+        if (want > limit_in(extent))
             return ENOMEM;
         if (xac_sys.fallocate(shm->fd, 0, (off_t)size, (off_t)(want - size)) != 0) {
             if (errno == EINTR)
@@ -152,10 +205,11 @@ back_up_to(struct xac_shm *shm, uint64_t end)
             return errno;
         }
         /* Release: pairs with the acquire above. */
-        if (atomic_compare_exchange_strong_explicit(&head->size, &size, want,
+        if (atomic_compare_exchange_strong_explicit(extentp, &extent,
+                                                    extent_of(want, limit_in(extent)),
                                                     memory_order_acq_rel,
                                                     memory_order_acquire))
-            size = want;
+            return 0;
     }
     return 0;
 }
@@ -175,7 +229,7 @@ xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
     /* Backed first, then taken: a block that there is no room for must not cost room. */
     at = atomic_load_explicit(&head->brk, memory_order_relaxed);
     do {
-        if (at + bytes > shm->reserve || back_up_to(shm, at + bytes) != 0)
+        if (back_up_to(shm, at + bytes) != 0)
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&head->brk, &at, at + bytes,
                                                     memory_order_relaxed,

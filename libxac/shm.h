@@ -11,10 +11,12 @@
  *
  * INVARIANTS
  *   (1) Offset 0 is the head and is never allocated, so 0 means "none".
- *   (2) Everything below `size` is backed by the file (fallocate), so that a store
+ *   (2) Everything below the size is backed by the file (fallocate), so that a store
  *       cannot run into a full disk.
  *   (3) brk and size only grow.  A process that dies while allocating loses at most
  *       the one block.
+ *   (4) The size is not above the limit, and the limit is not above what any participant
+ *       has reserved: every offset that is in use can be reached by all.
  */
 #ifndef XAC_SHM_H
 #define XAC_SHM_H
@@ -29,8 +31,10 @@
 
 /* First bytes of the region. */
 struct xac_shm_head {
-    xac_shared _Atomic uint64_t brk;  /* first byte never allocated                    */
-    xac_shared _Atomic uint64_t size; /* bytes backed by the file                      */
+    xac_shared _Atomic uint64_t brk; /* first byte never allocated                     */
+    /* Size, the bytes backed by the file, in MiB (low 32 bits), and above it the limit,
+       likewise.  One word, so that neither passes the other. */
+    xac_shared _Atomic uint64_t extent;
     /* Free blocks: offset / 64 in the low 44 bits, above them a tag against reuse. */
     xac_shared _Atomic uint64_t free[XAC_SHM_CLASSES];
 };
@@ -53,6 +57,24 @@ struct xac_shm {
 int xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve);
 int xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve);
 void xac_shm_detach(struct xac_shm *shm);
+
+/* xac_shm_size -- bytes of the region that are backed by the file. */
+uint64_t xac_shm_size(const struct xac_shm *shm);
+
+/*
+ * xac_shm_limit -- from now on the region does not grow beyond so many bytes; it may be
+ * more than before.  ret 0; ENOMEM if it is larger than that already.
+ */
+int xac_shm_limit(struct xac_shm *shm, uint64_t bytes);
+
+/*
+ * xac_shm_fit -- a participant comes that has reserved less than others may have: the
+ * limit goes down to what it can reach.  ret 0; ENOMEM if that is too little already.
+ */
+int xac_shm_fit(struct xac_shm *shm);
+
+/* What a user can do about too few addresses, for error messages. */
+#define XAC_SHM_ADDRESSES "this process's address space is too small (see ulimit -v)"
 
 /*
  * xac_shm_map -- map a file shared, with room to grow: *reservep bytes, or as many halves

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "env.h"
+#include "err.h"
 
 #define FRAMES_FIRST 256u /* frames of a new store; it doubles from there */
 
@@ -45,6 +46,12 @@ grow_store(struct xac_env *env, uint64_t seen)
     if (have > seen)
         goto out;
     want = have == 0 ? FRAMES_FIRST : have * 2;
+    if (want > v->frames_max)
+        want = v->frames_max;
+    if (want <= have) {
+        rc = xac_err(ENOMEM, "version store: a participant's address space ends here");
+        goto out;
+    }
     rc = xac_array_reserve(&env->shm, &v->frames, want - 1);
     if (rc == 0)
         rc = xac_buffers_extend(env, have, want);
@@ -53,6 +60,22 @@ grow_store(struct xac_env *env, uint64_t seen)
         /* Release: pairs with the acquire in frames_there. */
         atomic_store_explicit(&v->frames.count, want, memory_order_release);
 out:
+    xac_lock_release(&v->grow);
+    return rc;
+}
+
+int
+xac_version_limit(struct xac_env *env, uint64_t frames_max)
+{
+    struct xac_versions *v = &env->ctl->versions;
+    int rc = 0;
+
+    if (xac_lock_acquire(&v->grow) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&v->grow);
+    if (frames_there(env) > frames_max)
+        rc = ENOMEM;
+    else
+        v->frames_max = frames_max;
     xac_lock_release(&v->grow);
     return rc;
 }

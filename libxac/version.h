@@ -59,6 +59,8 @@ struct xac_versions {
     /* First frame that lies in the second buffer file (environment directory) because
        the first one's file system was full; 0 while all lie in the first. */
     xac_shared _Atomic uint64_t spill;
+    /* Under grow: most frames there may be, for every participant must reach them all.  */
+    uint64_t frames_max;
 };
 
 /* One process's access to the buffer files. */
@@ -149,9 +151,20 @@ void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
 /* xac_version_sweep -- the same when there are no queries below bound. */
 void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 
-/* Buffer files: create or open; ret 0 or errno.  path is the control region's. */
+/*
+ * xac_version_limit -- from now on the store does not grow beyond so many frames; may be
+ * more than before.  Takes grow.  ret 0; ENOMEM if it is larger than that already.
+ */
+int xac_version_limit(struct xac_env *env, uint64_t frames_max);
+
+/*
+ * Buffer files: create or open; ret 0 or errno.  path is the control region's.  Who
+ * attaches lowers the limit of the store to what it has addresses for.
+ */
 int xac_buffers_create(struct xac_env *env, const char *region_path);
 int xac_buffers_attach(struct xac_env *env, const char *region_path);
+/* xac_buffers_reach -- frames that this process has addresses for. */
+uint64_t xac_buffers_reach(const struct xac_env *env);
 void xac_buffers_detach(struct xac_env *env);
 /*
  * xac_buffers_extend -- back frames have + 1 .. want with disk space, in the second file

@@ -137,9 +137,8 @@ START_TEST(give_each_block_to_one)
     for (int i = 0; i < 3; i++)
         proc_join(pid[i]);
     must(fstat(shm.fd, &st) == 0);
-    must((uint64_t)st.st_size
-         >= atomic_load_explicit(&head->shm.size, memory_order_relaxed));
-    must(brk_now() <= atomic_load_explicit(&head->shm.size, memory_order_relaxed));
+    must((uint64_t)st.st_size >= xac_shm_size(&shm));
+    must(brk_now() <= xac_shm_size(&shm));
 }
 END_TEST
 
@@ -248,6 +247,35 @@ START_TEST(stay_within_the_limit_of_file_size)
 }
 END_TEST
 
+/* What the least of all participants can reach holds for all. */
+START_TEST(grow_no_further_than_all_can_reach)
+{
+    struct xac_shm small;
+    uint64_t at, last = 0;
+    int fd = open("region", O_RDWR | O_CLOEXEC);
+
+    must(fd >= 0);
+    must_eq(xac_shm_attach(&small, fd, RESERVE / 2), 0);
+    must_eq(xac_shm_fit(&small), 0);
+    must_eq(xac_shm_alloc(&shm, RESERVE / 2), 0); /* there would be room, but for small */
+    for (int i = 0; i < 10; i++) {
+        at = xac_shm_alloc(&shm, (size_t)1 << 20);
+        must(at != 0);
+        last = at > last ? at : last;
+    }
+    *(uint64_t *)xac_shm_at(&shm, last) = 17;
+    must_eq(*(uint64_t *)xac_shm_at(&small, last), 17);
+    must_eq(xac_shm_limit(&shm, xac_shm_size(&shm) - ((uint64_t)1 << 20)), ENOMEM);
+    must_eq(xac_shm_limit(&shm, xac_shm_size(&shm)), 0);
+    while (xac_shm_alloc(&shm, (size_t)1 << 20) != 0)
+        ;
+    must_eq(xac_shm_alloc(&small, (size_t)1 << 20), 0);
+    xac_shm_detach(&small);
+    must_eq(xac_shm_limit(&shm, RESERVE), 0); /* it has gone */
+    must(xac_shm_alloc(&shm, (size_t)1 << 20) != 0);
+}
+END_TEST
+
 static int (*real_fallocate)(int fd, int mode, off_t offset, off_t length);
 static int interruptions;
 
@@ -349,6 +377,7 @@ main(void)
     tcase_add_test(tc, serve_small_blocks_after_a_large_one_failed);
     tcase_add_test(tc, lose_no_room_by_failing);
     tcase_add_test(tc, stay_within_the_limit_of_file_size);
+    tcase_add_test(tc, grow_no_further_than_all_can_reach);
     tcase_add_test(tc, go_on_after_an_interrupted_growth);
     tcase_add_test(tc, keep_elements_where_they_are);
     tcase_add_test(tc, grow_arrays_by_racing_processes);

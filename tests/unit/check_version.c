@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../common/core_world.h"
@@ -328,6 +329,95 @@ START_TEST(sweep_up_after_the_dead)
 }
 END_TEST
 
+/* ---- participants with few addresses ------------------------------------------------------ */
+
+START_TEST(grow_no_further_than_all_can_reach)
+{
+    uint64_t frame;
+    unsigned n = 0;
+
+    must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
+    must_eq(frames_there(), 256);
+    must_eq(xac_version_limit(env, 255), ENOMEM);
+    must_eq(xac_version_limit(env, 300), 0);
+    while (xac_version_take(env, env->ctx.slot, &frame) == 0)
+        n++;
+    must_eq(n, 299);
+    must_eq(frames_there(), 300);
+    must_eq(xac_version_limit(env, xac_buffers_reach(env)), 0);
+    must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
+    must_eq(frames_there(), 600);
+}
+END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* need terabytes */
+
+/* limit_addresses -- be a process with an address space of so many bytes. */
+static void
+limit_addresses(rlim_t bytes)
+{
+    const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
+
+    xac_buffers_detach(env); /* of the parent, and terabytes */
+    xac_shm_detach(&env->shm);
+    must(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* join -- as a participant with an address space of so many bytes. */
+static void
+join(void *arg)
+{
+    struct xac_env *mine;
+
+    limit_addresses(*(rlim_t *)arg);
+    mine = world_open(XAC_NONDURABLE);
+    must(mine->shm.reserve < *(rlim_t *)arg);
+    must_eq(mine->ctl->versions.frames_max, xac_buffers_reach(mine));
+    must(world_put(mine, 1, 5) > 0);
+    must_eq(xac_env_close(mine), 0);
+}
+
+START_TEST(limit_goes_up_again_when_the_least_has_left)
+{
+    uint64_t reach = xac_buffers_reach(env);
+    rlim_t few = (rlim_t)6 << 30;
+
+    must_eq(env->ctl->versions.frames_max, reach);
+    proc_run(join, &few);
+    must_eq(env->ctl->versions.frames_max, reach);
+}
+END_TEST
+
+/* be_refused -- the same, but that is too little. */
+static void
+be_refused(void *arg)
+{
+    limit_addresses(*(rlim_t *)arg);
+    must_refuse(xac_init(ENV_DIR, XAC_NONDURABLE), ENOMEM);
+    must(strstr(xac_last_error(), "ulimit -v") != NULL);
+}
+
+/* As if region or store had grown so large: nobody looks at what is in there. */
+START_TEST(refuse_who_cannot_reach_what_there_is)
+{
+    rlim_t few = (rlim_t)6 << 30, least = (rlim_t)512 << 20;
+    _Atomic uint64_t *frames = &env->ctl->versions.frames.count;
+    _Atomic uint64_t *extent = &env->ctl->shm.extent;
+    uint64_t n = frames_there(), was = atomic_load(extent);
+
+    proc_run(be_refused, &least);
+    atomic_store(frames, few >> env->page_shift);
+    proc_run(be_refused, &few);
+    atomic_store(frames, n);
+    atomic_store(extent, (was & ~(uint64_t)UINT32_MAX) | few >> 20);
+    proc_run(be_refused, &few);
+    atomic_store(extent, was);
+    proc_run(join, &few);
+}
+END_TEST
+
+#endif
+
 /* ---- in the middle (debug builds) --------------------------------------------------------- */
 
 #ifdef XAC_DEBUG
@@ -439,6 +529,11 @@ main(void)
     tcase_add_test(tc, cut_and_sweep_what_nobody_sees);
     tcase_add_test(tc, unlink_into_limbo_until_settled);
     tcase_add_test(tc, sweep_up_after_the_dead);
+    tcase_add_test(tc, grow_no_further_than_all_can_reach);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tcase_add_test(tc, limit_goes_up_again_when_the_least_has_left);
+    tcase_add_test(tc, refuse_who_cannot_reach_what_there_is);
+#endif
 #ifdef XAC_DEBUG
     tcase_add_test(tc, count_right_when_others_take_during_a_sweep);
     tcase_add_loop_test(tc, keep_frames_of_a_checkpoint_that_died, 0, 6);
