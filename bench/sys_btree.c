@@ -107,7 +107,7 @@ btree_system_insert(void *handle, const void *key, const void *value, uint64_t *
     struct xac_tree *x = handle;
 
     (void)retriesp; /* counted by the library */
-    return btree_insert(&x->tree, key, value, BTREE_ADD, NULL);
+    return btree_insert(&x->tree, key, value, TREE_ADD, NULL);
 }
 
 static int
@@ -125,7 +125,7 @@ visit_chunk(void *arg, const void *key, const void *value)
     struct chunk *c = arg;
 
     c->rc = c->visit(c->arg, key, value);
-    c->last = btree_u64_key(key);
+    c->last = tree_u64_key(key);
     c->n++;
     return c->rc != 0 || c->n == SCAN_CHUNK;
 }
@@ -143,7 +143,7 @@ btree_system_scan(void *handle, bench_visit *visit, void *arg)
         rc = btree_scan(&x->tree, from, NULL, visit_chunk, &c);
         if (c.rc != 0 || rc == 0 || c.n != SCAN_CHUNK)
             return c.rc != 0 ? c.rc : rc;
-        btree_key_u64(c.last + 1, from);
+        tree_key_u64(c.last + 1, from);
     } while (c.last != UINT64_MAX);
     return 0;
 }

@@ -94,7 +94,7 @@ static int
 mmap_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
 {
     struct mapped_tree *m = handle;
-    int rc = btree_serial_insert(&m->tree, key, value, BTREE_ADD, NULL);
+    int rc = btree_serial_insert(&m->tree, key, value, TREE_ADD, NULL);
 
     (void)retriesp;
     if (rc != 0 || !m->durable)

@@ -86,7 +86,7 @@ record_make(const struct demo *d, uint64_t number, unsigned char key[8],
 {
     uint64_t k = mix64(number + mix64(d->seed));
 
-    btree_key_u64(k, key);
+    tree_key_u64(k, key);
     value[0] = number;
     for (unsigned i = 1; i < VALUE_WORDS; i++)
         value[i] = mix64(k + i);
@@ -104,7 +104,9 @@ fail(const char *what, int code)
 static int
 attach(const struct demo *d, struct btree *t, bool create)
 {
-    const struct btree_config sizes = {8, VALUE_WORDS * 8, BTREE_BLOCK_MIN};
+    const struct btree_config sizes = {.key_size = 8,
+                                       .value_size = VALUE_WORDS * 8,
+                                       .block_size = 4096};
     void *base;
     int rc = xInit(d->env, d->nondurable ? NONDURABLE : DURABLE);
 
@@ -151,7 +153,7 @@ write_until_killed(const struct demo *d, unsigned writer, int ack_fd)
         int rc;
 
         record_make(d, number, key, value);
-        rc = btree_insert(&t, key, value, BTREE_ADD, NULL);
+        rc = btree_insert(&t, key, value, TREE_ADD, NULL);
         if (rc != 0)
             return fail("btree_insert", rc);
         /* 8 bytes into a pipe: all or nothing, and they outlive the writer. */

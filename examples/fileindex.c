@@ -112,8 +112,9 @@ file_name(const char *dir, char name[PATH_MAX])
 static int
 tree_open(struct index *x, bool create)
 {
-    const struct btree_config config = {FI_KEY_SIZE, sizeof(struct fi_record),
-                                        BLOCK_SIZE};
+    const struct btree_config config = {.key_size = FI_KEY_SIZE,
+                                        .value_size = sizeof(struct fi_record),
+                                        .block_size = BLOCK_SIZE};
     int rc = EEXIST;
 
     if (create)

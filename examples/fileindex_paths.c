@@ -34,7 +34,7 @@ key_begin(struct key *key, uint64_t group)
     memset(key, 0, sizeof *key);
     if (group == 0)
         return 0;
-    btree_key_u64(group, key->text + 1);
+    tree_key_u64(group, key->text + 1);
     return HEAD_SIZE;
 }
 
@@ -77,8 +77,8 @@ group_add(struct btree *t, const struct key *link, uint64_t *groupp)
     if (rc != 0 && rc != ENOENT)
         return rc;
     *groupp = ++record.inode;
-    rc = btree_insert(t, &counter, &record, BTREE_PUT, NULL);
-    return rc != 0 ? rc : btree_insert(t, link, &record, BTREE_ADD, NULL);
+    rc = btree_insert(t, &counter, &record, TREE_PUT, NULL);
+    return rc != 0 ? rc : btree_insert(t, link, &record, TREE_ADD, NULL);
 }
 
 int
@@ -93,7 +93,7 @@ fi_put(struct btree *t, const char *path, const struct fi_record *record)
 
         path += key_fill(&key, group, path);
         if (key.kind == ENTRY)
-            return btree_insert(t, &key, record, BTREE_PUT, NULL);
+            return btree_insert(t, &key, record, TREE_PUT, NULL);
         rc = btree_search(t, &key, &link);
         group = link.inode;
         if (rc == ENOENT)

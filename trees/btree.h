@@ -2,63 +2,51 @@
 /*
  * btree.h -- a B+-tree inside a mapped segment.
  *
- * WHAT      An ordered map from fixed-size keys to fixed-size values, kept in blocks of
- *           one segment.  One source, two builds: btree_*() on a segment of xMmap(),
- *           every operation a transaction; btree_serial_*() on plain mmap(2) memory,
- *           for one process, with no protection at all.  A source file compiled with
- *           TREE_SERIAL defined gets the second under the names of the first.
- * NOT HERE  The bytes (btree_layout.h, README.md), opening files and environments.
- * OWNER     The caller owns segment and handle.  The handle holds no memory of its own:
- *           there is no close; forget it before the segment is unmapped.
- * PROCESSES Any number, each with its own handle on its own mapping.  A handle copied
- *           by fork() works; btree_open() again in the child gives it a block pool of its
- *           own, and so fewer conflicts.
- *
- * KEYS      Byte strings of one size, ordered by memcmp(3); integers through
- *           btree_key_u64().  Values are byte strings of one size, which may be 0.
- *
- * TRANSACTIONS
- *   An operation called outside a transaction is one: it tries again until it commits,
- *   and in a durable environment it is on disk when the call returns.  Called inside the
- *   caller's transaction it is a part of that, so several operations take effect
- *   together or not at all; when that transaction has failed already, an updating
- *   operation may return XAC_FAILED, and the caller goes on to its xend().
- *
- * RETURN VALUES
- *   0, a positive errno value, or a code of xac.h (btree_*() only): XAC_FAILED as above,
- *   XAC_ENOINIT, XAC_EINQUERY (an update inside a query), XAC_EPOISONED, ...; the errno
- *   value in xConflict() if a commit found no room on disk.  Except where a comment says
- *   otherwise, an operation that fails has changed nothing.
+ * WHAT      A tree (tree.h) whose nodes are blocks of one size, 2 KiB to 512 KiB.
+ * NOT HERE  Builds, transactions and return values, which are those of all trees
+ *           (tree.h); the bytes (btree_layout.h, README.md); opening files and
+ *           environments.
+ * PROCESSES btree_open() in a child of fork() gives it a block pool of its own, and so
+ *           fewer conflicts than a copied handle.
  */
 #ifndef TREES_BTREE_H
 #define TREES_BTREE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tree.h"
 
 #ifdef TREE_SERIAL
-# define btree_create btree_serial_create
-# define btree_open   btree_serial_open
-# define btree_insert btree_serial_insert
-# define btree_search btree_serial_search
-# define btree_delete btree_serial_delete
-# define btree_scan   btree_serial_scan
-# define btree_seek   btree_serial_seek
-# define btree_first  btree_serial_first
-# define btree_last   btree_serial_last
-# define btree_check  btree_serial_check
+# define btree_create      btree_serial_create
+# define btree_open        btree_serial_open
+# define btree_insert      btree_serial_insert
+# define btree_load        btree_serial_load
+# define btree_search      btree_serial_search
+# define btree_delete      btree_serial_delete
+# define btree_scan        btree_serial_scan
+# define btree_seek        btree_serial_seek
+# define btree_first       btree_serial_first
+# define btree_last        btree_serial_last
+# define btree_cursor_seek btree_serial_cursor_seek
+# define btree_cursor_next btree_serial_cursor_next
+# define btree_cursor_prev btree_serial_cursor_prev
+# define btree_check       btree_serial_check
 #endif
 
 #define BTREE_KEY_MAX   1024u         /* bytes of a key, at most                      */
-#define BTREE_BLOCK_MIN 4096u         /* bytes of a block, at least: one page         */
+#define BTREE_BLOCK_MIN 2048u         /* bytes of a block, at least                   */
 #define BTREE_BLOCK_MAX (128u * 4096) /* and at most                                  */
+
+/* Where a new block comes from, when none was given back. */
+enum btree_allocation {
+    BTREE_SEQUENTIAL = 0, /* the next one: what grows together lies together          */
+    BTREE_SCATTERED = 1   /* anywhere in the segment, as in a tree that has aged      */
+};
 
 /* Chosen when a tree is created. */
 struct btree_config {
     uint32_t key_size;   /* bytes, 1 to BTREE_KEY_MAX                                 */
     uint32_t value_size; /* bytes, 0 or more; at least 3 entries must fit into a block */
     uint32_t block_size; /* bytes, a power of two, BTREE_BLOCK_MIN to BTREE_BLOCK_MAX */
+    uint32_t allocation; /* enum btree_allocation                                     */
 };
 
 /*
@@ -72,6 +60,7 @@ struct btree {
     uint32_t key_size;       /* as in struct btree_config                             */
     uint32_t value_size;     /* -                                                     */
     uint32_t block_size;     /* -                                                     */
+    uint32_t allocation;     /* -                                                     */
     uint32_t n_blocks;       /* blocks of the segment                                 */
     uint32_t root;           /* block number of the root, which never moves           */
     uint32_t n_arenas;       /* block pools                                           */
@@ -84,10 +73,15 @@ struct btree {
     uint32_t inner_children; /* offset of the child block numbers, bytes              */
 };
 
-/* What btree_insert() does with a key that is there already. */
-enum btree_mode {
-    BTREE_ADD = 0, /* leaves it alone and returns EEXIST                              */
-    BTREE_PUT = 1  /* replaces its value                                              */
+/*
+ * A place in a tree.  Set `t`, and the rest to zero: the cursor is then nowhere.  It
+ * remembers its entry by key, so it stays good whatever happens to the tree.
+ */
+struct btree_cursor {
+    struct btree *t;
+    uint32_t block;                   /* leaf that held the entry; 0: nowhere         */
+    uint32_t pos;                     /* its rank there                               */
+    unsigned char key[BTREE_KEY_MAX]; /* its key                                      */
 };
 
 /* What btree_check() found. */
@@ -106,38 +100,6 @@ struct btree_report {
     uint32_t value_size; /* bytes                                                     */
     uint32_t block_size; /* bytes                                                     */
 };
-
-/*
- * Called by btree_scan() for each entry, in ascending order.
- *
- * in   arg    the caller's
- * in   key    key_size bytes inside the segment, valid during the call only
- * in   value  value_size bytes, likewise
- * ret  0 to go on; anything else ends the scan, which returns it
- */
-typedef int btree_visit(void *arg, const void *key, const void *value);
-
-/* Write `v` as an 8-byte key; byte order is integer order. */
-static inline void
-btree_key_u64(uint64_t v, void *key)
-{
-    unsigned char *p = (unsigned char *)key;
-
-    for (int i = 7; i >= 0; i--, v >>= 8)
-        p[i] = (unsigned char)v;
-}
-
-/* The integer of an 8-byte key. */
-static inline uint64_t
-btree_u64_key(const void *key)
-{
-    const unsigned char *p = (const unsigned char *)key;
-    uint64_t v = 0;
-
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | p[i];
-    return v;
-}
 
 /*
  * Make an empty tree in a segment and open it.
@@ -170,12 +132,27 @@ int btree_open(struct btree *t, void *base, size_t size);
  *
  * in   key       key_size bytes
  * in   value     value_size bytes; not looked at if that is 0
- * in   mode      enum btree_mode
+ * in   mode      enum tree_mode
  * out  existedp  whether the key was there before; may be NULL
- * ret  0; EEXIST (BTREE_ADD); ENOSPC (the segment is full; the tree is unchanged).
+ * ret  0; EEXIST (TREE_ADD); ENOSPC (the segment is full; the tree is unchanged).
  */
 int btree_insert(struct btree *t, const void *key, const void *value, int mode,
                  bool *existedp);
+
+/*
+ * Put many entries behind the last one of the tree, in one transaction.  A large load may
+ * be cut in pieces, each of which goes on where the one before ended.
+ *
+ * in   source   the entries, in ascending order (tree.h)
+ * in   arg      handed to `source`
+ * in   percent  how full to leave a leaf, 50 to 100; full ones for a tree that will not
+ *               grow but behind its last key
+ * out  countp   entries put, also on an error: those before it are in the tree
+ * ret  0; EINVAL (percent out of range; a key that is not above the one before);
+ *      ENOSPC.
+ */
+int btree_load(struct btree *t, tree_source *source, void *arg, unsigned percent,
+               uint64_t *countp);
 
 /*
  * Look a key up.
@@ -197,7 +174,7 @@ int btree_delete(struct btree *t, const void *key);
  * in   to     key_size bytes, or NULL: to the last entry, inclusive
  * ret  0; what `visit` returned, if not 0.
  */
-int btree_scan(struct btree *t, const void *from, const void *to, btree_visit *visit,
+int btree_scan(struct btree *t, const void *from, const void *to, tree_visit *visit,
                void *arg);
 
 /*
@@ -215,6 +192,22 @@ int btree_first(struct btree *t, void *key_out, void *value_out);
 int btree_last(struct btree *t, void *key_out, void *value_out);
 
 /*
+ * Move a cursor and copy the entry that it comes to: the first one whose key is not less
+ * than `from`; the next one; the one before.  From nowhere the next entry is the first, the one
+ * before is the last.  An entry that is gone is no obstacle.  Each move is a query of its
+ * own: for one snapshot surround them with xbeginQuery() and xendQuery().
+ *
+ * in   from       key_size bytes
+ * out  key_out    key_size bytes, copied; may be NULL
+ * out  value_out  value_size bytes, copied; may be NULL
+ * ret  0; ENOENT (there is none; the cursor stays where it was).
+ */
+int btree_cursor_seek(struct btree_cursor *c, const void *from, void *key_out,
+                      void *value_out);
+int btree_cursor_next(struct btree_cursor *c, void *key_out, void *value_out);
+int btree_cursor_prev(struct btree_cursor *c, void *key_out, void *value_out);
+
+/*
  * Verify the whole tree on one snapshot: order, separators, fill, levels, leaf links,
  * that every block is a node, free or unused and only one of them, and the free lists.
  * Safe on a damaged tree.
@@ -230,13 +223,19 @@ int btree_serial_create(struct btree *t, void *base, size_t size,
 int btree_serial_open(struct btree *t, void *base, size_t size);
 int btree_serial_insert(struct btree *t, const void *key, const void *value, int mode,
                         bool *existedp);
+int btree_serial_load(struct btree *t, tree_source *source, void *arg, unsigned percent,
+                      uint64_t *countp);
 int btree_serial_search(struct btree *t, const void *key, void *value);
 int btree_serial_delete(struct btree *t, const void *key);
 int btree_serial_scan(struct btree *t, const void *from, const void *to,
-                      btree_visit *visit, void *arg);
+                      tree_visit *visit, void *arg);
 int btree_serial_seek(struct btree *t, const void *from, void *key_out, void *value_out);
 int btree_serial_first(struct btree *t, void *key_out, void *value_out);
 int btree_serial_last(struct btree *t, void *key_out, void *value_out);
+int btree_serial_cursor_seek(struct btree_cursor *c, const void *from, void *key_out,
+                             void *value_out);
+int btree_serial_cursor_next(struct btree_cursor *c, void *key_out, void *value_out);
+int btree_serial_cursor_prev(struct btree_cursor *c, void *key_out, void *value_out);
 int btree_serial_check(struct btree *t, struct btree_report *report);
 
 #endif /* TREES_BTREE_H */

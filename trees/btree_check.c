@@ -206,11 +206,12 @@ check_arena(struct check *c, uint32_t a, uint32_t high_water)
     if (count != arena->free_count)
         return violation(c, "arena %u: %u free blocks, its count says %u", a, count,
                          arena->free_count);
-    if (arena->chunk_next > arena->chunk_end || arena->chunk_end > high_water)
+    if (arena->chunk_next > arena->chunk_end || arena->chunk_end > high_water
+        || (arena->chunk_next <= c->t->root && arena->chunk_end > 0))
         return violation(c, "arena %u: chunk %u to %u, blocks handed out below %u", a,
                          arena->chunk_next, arena->chunk_end, high_water);
-    for (uint32_t b = arena->chunk_next; b < arena->chunk_end; b++) {
-        int rc = meet(c, b, "unused block", 0);
+    for (uint32_t i = arena->chunk_next; i < arena->chunk_end; i++) {
+        int rc = meet(c, btree_block_nth(c->t, i), "unused block", 0);
 
         if (rc != 0)
             return rc;
@@ -231,7 +232,8 @@ check_blocks(struct check *c)
     if (h->magic != BTREE_MAGIC || h->version != BTREE_VERSION
         || h->key_size != t->key_size || h->value_size != t->value_size
         || h->block_size != t->block_size || h->n_blocks != t->n_blocks
-        || h->n_arenas != t->n_arenas || h->root != t->root)
+        || h->n_arenas != t->n_arenas || h->root != t->root
+        || h->allocation != t->allocation)
         return violation(c, "header: not what it was when the tree was opened");
     if (high_water <= t->root || high_water > t->n_blocks)
         return violation(c, "header: high-water mark %u of %u blocks", high_water,
@@ -242,10 +244,12 @@ check_blocks(struct check *c)
         if (rc != 0)
             return rc;
     }
-    for (uint32_t b = t->root; b < t->n_blocks; b++) {
-        if (b < high_water && !c->seen[b])
+    for (uint32_t i = t->root + 1; i < t->n_blocks; i++) {
+        uint32_t b = btree_block_nth(t, i);
+
+        if (i < high_water && !c->seen[b])
             return violation(c, "block %u: lost, neither in the tree nor free", b);
-        if (b >= high_water && c->seen[b])
+        if (i >= high_water && c->seen[b])
             return violation(c, "block %u: in use, but above the high-water mark", b);
     }
     c->report->unused += t->n_blocks - high_water;

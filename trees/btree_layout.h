@@ -21,15 +21,19 @@
  *     24      4   n_blocks    blocks of the segment
  *     28      4   n_arenas    block pools
  *     32      4   root        block number of the root
- *     36     28   reserved    zero
- *     64      4   high_water  first block that no arena has got so far
+ *     36      4   allocation  0 sequential, 1 scattered
+ *     40     24   reserved    zero
+ *     64      4   high_water  first number that no arena has got so far
  *
  * ARENA a, page 1 + a of the segment: blocks to allocate from
  *
  *      0      4   free_head   first of its free blocks, linked through `link`
  *      4      4   free_count  their number
- *      8      4   chunk_next  [chunk_next, chunk_end) are unused blocks
+ *      8      4   chunk_next  [chunk_next, chunk_end) are numbers of unused blocks
  *     12      4   chunk_end
+ *
+ * Unused blocks are numbered from root + 1 up; btree_block_nth() says which block has which
+ * number.  With sequential allocation each block's number is its own.
  *
  * NODE, at the start of its block
  *
@@ -44,19 +48,15 @@
  *   then, 8-byte aligned: cap keys; then cap values (leaf) or cap child block numbers of
  *   4 bytes (inner), child i being the one right of key i: its keys are >= key i
  *
- * HISTORY   1  first format.
+ * HISTORY   1  first format; `allocation` was reserved, that is sequential.
  */
 #ifndef TREES_BTREE_LAYOUT_H
 #define TREES_BTREE_LAYOUT_H
 
 #include <assert.h>
-#include <endian.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "btree.h"
-#include "tree_txn.h"
+#include "tree_op.h"
 
 #define BTREE_MAGIC      UINT64_C(0x3165657274427878) /* "xxBtree1" */
 #define BTREE_VERSION    1u
@@ -75,7 +75,8 @@ struct btree_header {
     uint32_t n_blocks;   /* 24-27 */
     uint32_t n_arenas;   /* 28-31 */
     uint32_t root;       /* 32-35 */
-    uint32_t reserved[7];
+    uint32_t allocation; /* 36-39 */
+    uint32_t reserved[6];
     uint32_t high_water; /* 64-67 */
 };
 
@@ -104,6 +105,12 @@ static_assert(offsetof(struct btree_node, slots) == 16, "node header is 16 bytes
 # define btree_layout_set btree_serial_layout_set
 #endif
 int btree_layout_set(struct btree *t, const struct btree_config *config);
+
+/* btree_block_nth -- the block that has number i, root < i < n_blocks, when first used. */
+#ifdef TREE_SERIAL
+# define btree_block_nth btree_serial_block_nth
+#endif
+uint32_t btree_block_nth(const struct btree *t, uint32_t i);
 
 static inline struct btree_header *
 header_of(const struct btree *t)
@@ -181,32 +188,6 @@ child_at(const struct btree *t, const struct btree_node *inner, unsigned i)
     return i == 0 ? inner->link : *cell_child(t, inner, inner->slots[i - 1]);
 }
 
-/* First 8 bytes of a key as an integer of the same order. */
-static inline uint64_t
-key_word(const unsigned char *key)
-{
-    uint64_t w;
-
-    memcpy(&w, key, sizeof w);
-    return be64toh(w);
-}
-
-/* Order of two keys: negative, 0, positive. */
-static inline int
-key_compare(const struct btree *t, const unsigned char *a, const unsigned char *b)
-{
-    if (t->key_size >= 8) {
-        uint64_t wa = key_word(a), wb = key_word(b);
-
-        if (wa != wb)
-            return wa < wb ? -1 : 1;
-        if (t->key_size == 8)
-            return 0;
-        return memcmp(a + 8, b + 8, t->key_size - 8);
-    }
-    return memcmp(a, b, t->key_size);
-}
-
 /* node_rank for 8-byte keys, without branches that depend on the keys. */
 static inline unsigned
 node_rank_word(const struct btree_node *node, const unsigned char *keys, uint64_t key,
@@ -248,7 +229,7 @@ node_rank(const struct btree *t, const struct btree_node *node, const unsigned c
         unsigned mid = (lo + hi) / 2;
         const unsigned char *k = keys + (size_t)node->slots[mid] * t->key_size;
 
-        if (key_compare(t, k, key) < (int)or_equal)
+        if (key_order(k, key, t->key_size) < (int)or_equal)
             lo = mid + 1;
         else
             hi = mid;

@@ -10,7 +10,7 @@
 #include <config.h>
 
 #define TREE_SERIAL 1
-#include "btree_model.h"
+#include "tree_model.h"
 
 #include <sys/mman.h>
 
@@ -18,14 +18,29 @@
 
 #define PAGE ((size_t)BTREE_PAGE)
 
+#define GEOMETRY(key, value, block)                               \
+ {                                                                \
+  .key_size = (key), .value_size = (value), .block_size = (block) \
+ }
+#define SCATTERED(key, value, block)                               \
+ {                                                                 \
+  .key_size = (key), .value_size = (value), .block_size = (block), \
+  .allocation = BTREE_SCATTERED                                    \
+ }
+
 static const struct btree_config geometries[] = {
-    {1, 0, 4096},      {1, 8, 4096},     {1, 512, 4096},   {8, 0, 4096},
-    {8, 8, 4096},      {8, 512, 4096},   {16, 0, 4096},    {16, 8, 4096},
-    {16, 512, 4096},   {128, 0, 4096},   {128, 8, 4096},   {128, 512, 4096},
-    {8, 512, 8192},    {128, 512, 8192}, {1, 0, 65536},    {8, 8, 65536},
-    {8, 512, 65536},   {16, 8, 65536},   {128, 0, 65536},  {128, 512, 65536},
-    {1024, 300, 4096}, {8, 1300, 4096},  {900, 100, 4096}, {1000, 0, 4096},
-    {7, 3, 4096},      {9, 1, 8192},     {8, 3000, 16384}, {13, 512, 524288},
+    GEOMETRY(1, 0, 4096),      GEOMETRY(1, 8, 4096),      GEOMETRY(1, 512, 4096),
+    GEOMETRY(8, 0, 4096),      GEOMETRY(8, 8, 4096),      GEOMETRY(8, 512, 4096),
+    GEOMETRY(16, 0, 4096),     GEOMETRY(16, 8, 4096),     GEOMETRY(16, 512, 4096),
+    GEOMETRY(128, 0, 4096),    GEOMETRY(128, 8, 4096),    GEOMETRY(128, 512, 4096),
+    GEOMETRY(8, 512, 8192),    GEOMETRY(128, 512, 8192),  GEOMETRY(1, 0, 65536),
+    GEOMETRY(8, 8, 65536),     GEOMETRY(8, 512, 65536),   GEOMETRY(16, 8, 65536),
+    GEOMETRY(128, 0, 65536),   GEOMETRY(128, 512, 65536), GEOMETRY(1024, 300, 4096),
+    GEOMETRY(8, 1300, 4096),   GEOMETRY(900, 100, 4096),  GEOMETRY(1000, 0, 4096),
+    GEOMETRY(7, 3, 4096),      GEOMETRY(9, 1, 8192),      GEOMETRY(8, 3000, 16384),
+    GEOMETRY(13, 512, 524288), GEOMETRY(8, 512, 2048),    GEOMETRY(128, 8, 2048),
+    GEOMETRY(8, 8, 2048),      SCATTERED(8, 512, 2048),   SCATTERED(128, 64, 4096),
+    SCATTERED(8, 8, 65536),
 };
 #define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
 
@@ -106,10 +121,10 @@ order_id(int order, uint64_t i, uint64_t n)
 
 START_TEST(orders_agree_with_model)
 {
-    const struct btree_config config = {8, 64, 4096};
+    const struct btree_config config = GEOMETRY(8, 64, 4096);
     size_t size = (size_t)16 << 20;
     uint64_t n = 20000, rng = env_seed();
-    unsigned char key[BTREE_KEY_MAX], value[64];
+    unsigned char key[MODEL_KEY_MAX], value[64];
     struct btree_report report;
     struct btree t;
     struct model m;
@@ -119,7 +134,7 @@ START_TEST(orders_agree_with_model)
     for (uint64_t i = 0; i < n; i++) {
         model_key(&m, order_id(_i, i, n), key);
         model_value(&m, &rng, value);
-        must_ok(btree_insert(&t, key, value, BTREE_ADD, NULL));
+        must_ok(btree_insert(&t, key, value, TREE_ADD, NULL));
         model_put(&m, key, value);
     }
     model_compare(&m, &t);
@@ -140,6 +155,151 @@ START_TEST(orders_agree_with_model)
 }
 END_TEST
 
+/* ---- cursors and load ---------------------------------------------------------------- */
+
+/* Random walks of a cursor while the tree changes under it. */
+START_TEST(cursor_agrees_with_model)
+{
+    const struct btree_config *config = &geometries[_i];
+    size_t size = (size_t)64 << 20;
+    uint64_t rng = env_seed() + (uint64_t)_i, n_keys = keys_of(config, 500);
+    unsigned char key[MODEL_KEY_MAX], got[MODEL_KEY_MAX], value[4096];
+    bool placed = false;
+    struct btree t;
+    struct btree_cursor c = {.t = &t};
+    struct model m;
+    unsigned char *segment = tree_new(&t, config, size);
+
+    model_init(&m, config);
+    for (int step = 0; step < 20000; step++) {
+        uint64_t dice = rnd_below(&rng, 10);
+        bool lean = step % 4000 < 2000, forward = rnd_below(&rng, 2);
+        size_t rank = model_rank(&m, c.key);
+        size_t want; /* rank of the entry to come to; m.n or more: none */
+        int rc;
+
+        if (dice < 3) {
+            model_key(&m, rnd_below(&rng, n_keys), key);
+            if (rnd_below(&rng, 10) < (lean ? 7u : 3u))
+                model_step_insert(&m, &t, key, &rng);
+            else
+                model_step_delete(&m, &t, key);
+            continue;
+        }
+        if (dice == 3) {
+            model_key(&m, rnd_below(&rng, n_keys), key);
+            want = model_rank(&m, key);
+            rc = btree_cursor_seek(&c, key, got, value);
+        } else if (forward) {
+            want = placed ? rank + model_has(&m, c.key, &rank) : 0;
+            rc = btree_cursor_next(&c, got, value);
+        } else {
+            want = (placed ? rank : m.n) - 1; /* none: wraps to the largest number */
+            rc = btree_cursor_prev(&c, got, value);
+        }
+        must_rc(rc, want < m.n ? 0 : ENOENT);
+        if (rc != 0)
+            continue;
+        placed = true;
+        must(memcmp(got, model_at(&m, want), m.key_size) == 0);
+        must(memcmp(value, model_at(&m, want) + m.key_size, m.value_size) == 0);
+        must(memcmp(c.key, got, m.key_size) == 0);
+    }
+    model_compare(&m, &t);
+    model_fini(&m);
+    segment_free(segment, size);
+}
+END_TEST
+
+/* Source of a load: the entries of a model from some rank on. */
+struct model_source {
+    const struct model *m;
+    size_t from, to;
+};
+
+static bool
+next_of_model(void *arg, uint64_t i, const void **keyp, const void **valuep)
+{
+    struct model_source *s = arg;
+
+    if (s->from + i >= s->to)
+        return false;
+    *keyp = model_at(s->m, s->from + i);
+    *valuep = model_at(s->m, s->from + i) + s->m->key_size;
+    return true;
+}
+
+/* Loaded in two pieces, then used like any other tree. */
+START_TEST(load_agrees_with_model)
+{
+    static const unsigned percents[] = {50, 75, 100};
+    const struct btree_config *config = &geometries[_i / 3];
+    size_t size = (size_t)64 << 20;
+    uint64_t rng = env_seed() + (uint64_t)_i, count, n = keys_of(config, 5000) / 2;
+    unsigned percent = percents[_i % 3];
+    unsigned char key[MODEL_KEY_MAX], value[4096];
+    struct btree_report report;
+    struct btree t;
+    struct model m;
+    struct model_source source = {.m = &m};
+    unsigned char *segment = tree_new(&t, config, size);
+
+    model_init(&m, config);
+    for (uint64_t i = 0; i < n; i++) {
+        model_key(&m, 2 * i, key);
+        model_value(&m, &rng, value);
+        model_put(&m, key, value);
+    }
+    source.to = rnd_below(&rng, n);
+    must_ok(btree_load(&t, next_of_model, &source, percent, &count));
+    must_eq(count, source.to);
+    source.from = source.to;
+    source.to = n;
+    must_ok(btree_load(&t, next_of_model, &source, percent, &count));
+    must_eq(count, n - source.from);
+    model_compare(&m, &t);
+    must_ok(btree_check(&t, &report));
+    {
+        uint32_t fill = (t.leaf_cap * percent + 99) / 100;
+
+        must_eq(report.leaves, (n + fill - 1) / fill);
+    }
+
+    source.from = n - 1; /* not above the last */
+    must_rc(btree_load(&t, next_of_model, &source, percent, &count), EINVAL);
+    must_eq(count, 0);
+    must_rc(btree_load(&t, next_of_model, &source, 49, &count), EINVAL);
+    must_rc(btree_load(&t, next_of_model, &source, 101, NULL), EINVAL);
+    model_run(&m, &t, &rng, 3000, 2 * n, 50);
+    model_run_empty(&m, &t, &rng);
+    model_fini(&m);
+    segment_free(segment, size);
+}
+END_TEST
+
+/* The numbers of unused blocks and the blocks are the same set, whatever their order. */
+START_TEST(scattered_blocks_are_a_permutation)
+{
+    for (uint32_t n = 1; n < 3000; n = n < 40 ? n + 1 : n * 3 / 2) {
+        struct btree t = {.root = 17, .n_blocks = 18 + n, .allocation = BTREE_SCATTERED};
+        unsigned char *seen = calloc(n, 1);
+        uint32_t neighbours = 0;
+
+        must(seen != NULL);
+        for (uint32_t i = 18; i < t.n_blocks; i++) {
+            uint32_t b = btree_block_nth(&t, i);
+
+            must(b >= 18 && b < t.n_blocks && !seen[b - 18]);
+            seen[b - 18] = 1;
+            neighbours += i > 18 && b == btree_block_nth(&t, i - 1) + 1;
+        }
+        if (n >= 40)
+            must(neighbours < n / 10);
+        free(seen);
+    }
+}
+END_TEST
+
 /* ---- limits ------------------------------------------------------------------------ */
 
 /* Fill the segment to the last block.  The insert that fails changes no byte. */
@@ -150,7 +310,7 @@ START_TEST(insert_leaves_full_segment_alone)
     struct btree t;
     struct btree_report report;
     struct model m;
-    unsigned char *segment, *before, key[BTREE_KEY_MAX];
+    unsigned char *segment, *before, key[MODEL_KEY_MAX];
     uint64_t rng = env_seed() + (uint64_t)_i;
     size_t size, failed = 0;
 
@@ -172,7 +332,7 @@ START_TEST(insert_leaves_full_segment_alone)
         t.arena = (uint32_t)rnd_below(&rng, t.n_arenas);
         if (failed > 0)
             memcpy(before, segment, size);
-        rc = btree_insert(&t, key, value, BTREE_ADD, NULL);
+        rc = btree_insert(&t, key, value, TREE_ADD, NULL);
         if (rc == 0) {
             model_put(&m, key, value);
             continue;
@@ -205,14 +365,25 @@ END_TEST
 START_TEST(create_refuses_bad_sizes)
 {
     static const struct btree_config bad[] = {
-        {0, 8, 4096},       {1025, 8, 4096}, {8, 1400, 4096},       {8, 8, 2048},
-        {8, 8, 4097},       {8, 8, 12288},   {8, 8, 1 << 20},       {8, 8, 0},
-        {1024, 1024, 4096}, {8, 8, 1},       {8, UINT32_MAX, 4096}, {UINT32_MAX, 8, 4096},
+        GEOMETRY(0, 8, 4096),
+        GEOMETRY(1025, 8, 4096),
+        GEOMETRY(8, 1400, 4096),
+        GEOMETRY(8, 8, 1024),
+        GEOMETRY(8, 8, 4097),
+        GEOMETRY(8, 8, 12288),
+        GEOMETRY(8, 8, 1 << 20),
+        GEOMETRY(8, 8, 0),
+        GEOMETRY(1024, 1024, 4096),
+        GEOMETRY(8, 8, 1),
+        GEOMETRY(8, 700, 2048),
+        GEOMETRY(8, UINT32_MAX, 4096),
+        GEOMETRY(UINT32_MAX, 8, 4096),
+        {.key_size = 8, .value_size = 8, .block_size = 4096, .allocation = 2},
     };
     size_t size = 64 * PAGE;
     unsigned char *segment = segment_new(size);
     struct btree t = {.key_size = 77};
-    struct btree_config good = {8, 8, 4096};
+    struct btree_config good = GEOMETRY(8, 8, 4096);
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         must_eq(btree_create(&t, segment, size, &bad[i]), EINVAL);
@@ -243,8 +414,8 @@ START_TEST(keys_order_integers)
     unsigned char a[8], b[8];
 
     for (size_t i = 0; i < 7; i++) {
-        btree_key_u64(v[i], a);
-        must(btree_u64_key(a) == v[i]);
+        tree_key_u64(v[i], a);
+        must(tree_u64_key(a) == v[i]);
         if (i > 0)
             must(memcmp(b, a, 8) < 0);
         memcpy(b, a, 8);
@@ -258,7 +429,7 @@ END_TEST
 static unsigned char *
 tree_sample(struct btree *t, size_t size)
 {
-    const struct btree_config config = {128, 512, 4096};
+    const struct btree_config config = GEOMETRY(128, 512, 4096);
     uint64_t rng = 1;
     struct model m;
     unsigned char *segment = tree_new(t, &config, size), key[128], value[512] = {0};
@@ -266,7 +437,7 @@ tree_sample(struct btree *t, size_t size)
     model_init(&m, &config);
     for (uint64_t i = 0; i < 4000; i++) {
         model_key(&m, i, key);
-        must_ok(btree_insert(t, key, value, BTREE_ADD, NULL));
+        must_ok(btree_insert(t, key, value, TREE_ADD, NULL));
     }
     for (uint64_t i = 1000; i < 1200; i++) {
         model_key(&m, i, key);
@@ -453,11 +624,15 @@ main(void)
 {
     Suite *s = suite_create("btree_serial");
     TCase *model = env_tcase(s, "model", 120);
+    TCase *more = env_tcase(s, "cursors and load", 120);
     TCase *limits = env_tcase(s, "limits", 120);
     TCase *damage = env_tcase(s, "damage", 120);
 
     tcase_add_loop_test(model, operations_agree_with_model, 0, N_GEOMETRIES);
     tcase_add_loop_test(model, orders_agree_with_model, 0, N_ORDERS);
+    tcase_add_loop_test(more, cursor_agrees_with_model, 0, N_GEOMETRIES);
+    tcase_add_loop_test(more, load_agrees_with_model, 0, 3 * N_GEOMETRIES);
+    tcase_add_test(more, scattered_blocks_are_a_permutation);
     tcase_add_loop_test(limits, insert_leaves_full_segment_alone, 0, N_GEOMETRIES);
     tcase_add_test(limits, create_refuses_bad_sizes);
     tcase_add_test(limits, keys_order_integers);

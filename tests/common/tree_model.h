@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * btree_model.h -- a B+-tree beside a sorted array that must always agree with it.
+ * tree_model.h -- a tree beside a sorted array that must always agree with it.
  *
- * Included by the tests of both builds: the btree_*() names are those of the build that
- * the including source chose (see trees/btree.h).
+ * Included by the tests of all trees and builds.  The including source chooses the build
+ * (TREE_SERIAL, see trees/tree.h), and with MODEL_COBTREE the cache-oblivious tree: then
+ * TREE(insert) is cobtree_insert, and struct model_tree is struct cobtree.
  */
-#ifndef XAC_TEST_BTREE_MODEL_H
-#define XAC_TEST_BTREE_MODEL_H
+#ifndef XAC_TEST_TREE_MODEL_H
+#define XAC_TEST_TREE_MODEL_H
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "btree.h"
 #include "env.h"
+
+#ifdef MODEL_COBTREE
+# include "cobtree.h"
+# define TREE(name)    cobtree_##name
+# define model_tree    cobtree
+# define MODEL_KEY_MAX COBTREE_KEY_MAX
+#else
+# include "btree.h"
+# define TREE(name)    btree_##name
+# define model_tree    btree
+# define MODEL_KEY_MAX BTREE_KEY_MAX
+#endif
 
 /* Entries, key then value, sorted. */
 struct model {
@@ -24,7 +36,7 @@ struct model {
 };
 
 static inline void
-model_init(struct model *m, const struct btree_config *config)
+model_init(struct model *m, const struct TREE(config) * config)
 {
     *m = (struct model){.key_size = config->key_size, .value_size = config->value_size};
     m->entry_size = m->key_size + m->value_size;
@@ -116,16 +128,16 @@ model_visit(void *arg, const void *key, const void *value)
 
 /* The tree holds exactly the model, and is sound. */
 static inline void
-model_compare(const struct model *m, struct btree *t)
+model_compare(const struct model *m, struct model_tree *t)
 {
     struct model_cursor c = {.m = m, .stop = SIZE_MAX};
-    struct btree_report report;
-    int rc = btree_check(t, &report);
+    struct TREE(report) report;
+    int rc = TREE(check)(t, &report);
 
     if (rc != 0)
-        env_fail(__FILE__, __LINE__, "btree_check: %d %s", rc, report.text);
+        env_fail(__FILE__, __LINE__, "check: %d %s", rc, report.text);
     must_eq(report.entries, m->n);
-    must_ok(btree_scan(t, NULL, NULL, model_visit, &c));
+    must_ok(TREE(scan)(t, NULL, NULL, model_visit, &c));
     must_eq(c.next, m->n);
 }
 
@@ -140,7 +152,7 @@ model_key(const struct model *m, uint64_t id, unsigned char *key)
         return;
     }
     /* Longer keys share their first 8 bytes by fives. */
-    btree_key_u64(m->key_size == 8 ? id << 20 : id / 5, key);
+    tree_key_u64(m->key_size == 8 ? id << 20 : id / 5, key);
     if (m->key_size > 8)
         key[m->key_size - 1] = (unsigned char)(id % 5);
 }
@@ -158,60 +170,60 @@ model_value(const struct model *m, uint64_t *rng, unsigned char *value)
 
 /* Insert, in both modes. */
 static inline void
-model_step_insert(struct model *m, struct btree *t, const unsigned char *key,
+model_step_insert(struct model *m, struct model_tree *t, const unsigned char *key,
                   uint64_t *rng)
 {
     unsigned char value[4096];
     size_t i;
     bool had = model_has(m, key, &i), existed = !had;
-    int mode = rnd_below(rng, 2) ? BTREE_PUT : BTREE_ADD;
+    int mode = rnd_below(rng, 2) ? TREE_PUT : TREE_ADD;
 
     model_value(m, rng, value);
-    must_rc(btree_insert(t, key, m->value_size > 0 ? value : NULL, mode, &existed),
-            had && mode == BTREE_ADD ? EEXIST : 0);
+    must_rc(TREE(insert)(t, key, m->value_size > 0 ? value : NULL, mode, &existed),
+            had && mode == TREE_ADD ? EEXIST : 0);
     must_eq(existed, had);
-    if (!had || mode == BTREE_PUT)
+    if (!had || mode == TREE_PUT)
         model_put(m, key, value);
 }
 
 static inline void
-model_step_delete(struct model *m, struct btree *t, const unsigned char *key)
+model_step_delete(struct model *m, struct model_tree *t, const unsigned char *key)
 {
     size_t i;
     bool had = model_has(m, key, &i);
 
-    must_rc(btree_delete(t, key), had ? 0 : ENOENT);
+    must_rc(TREE(delete)(t, key), had ? 0 : ENOENT);
     if (had)
         model_remove(m, i);
 }
 
 /* Search, seek, first and last. */
 static inline void
-model_step_read(const struct model *m, struct btree *t, const unsigned char *key)
+model_step_read(const struct model *m, struct model_tree *t, const unsigned char *key)
 {
-    unsigned char k[BTREE_KEY_MAX], v[4096];
+    unsigned char k[MODEL_KEY_MAX], v[4096];
     size_t i;
     bool had = model_has(m, key, &i);
 
-    must_rc(btree_search(t, key, v), had ? 0 : ENOENT);
+    must_rc(TREE(search)(t, key, v), had ? 0 : ENOENT);
     if (had)
         must(memcmp(v, model_at(m, i) + m->key_size, m->value_size) == 0);
-    must_rc(btree_seek(t, key, k, v), i < m->n ? 0 : ENOENT);
+    must_rc(TREE(seek)(t, key, k, v), i < m->n ? 0 : ENOENT);
     if (i < m->n) {
         must(memcmp(k, model_at(m, i), m->key_size) == 0);
         must(memcmp(v, model_at(m, i) + m->key_size, m->value_size) == 0);
     }
-    must_rc(btree_first(t, k, NULL), m->n > 0 ? 0 : ENOENT);
+    must_rc(TREE(first)(t, k, NULL), m->n > 0 ? 0 : ENOENT);
     if (m->n > 0)
         must(memcmp(k, model_at(m, 0), m->key_size) == 0);
-    must_rc(btree_last(t, k, v), m->n > 0 ? 0 : ENOENT);
+    must_rc(TREE(last)(t, k, v), m->n > 0 ? 0 : ENOENT);
     if (m->n > 0)
         must(memcmp(k, model_at(m, m->n - 1), m->key_size) == 0);
 }
 
 /* A range [from, to), sometimes stopped half-way. */
 static inline void
-model_step_scan(const struct model *m, struct btree *t, const unsigned char *from,
+model_step_scan(const struct model *m, struct model_tree *t, const unsigned char *from,
                 const unsigned char *to, uint64_t *rng)
 {
     struct model_cursor c = {.m = m, .next = model_rank(m, from), .stop = SIZE_MAX};
@@ -221,11 +233,11 @@ model_step_scan(const struct model *m, struct btree *t, const unsigned char *fro
         end = c.next;
     if (end > c.next && rnd_below(rng, 4) == 0) {
         c.stop = c.next + rnd_below(rng, end - c.next);
-        must_rc(btree_scan(t, from, to, model_visit, &c), -7);
+        must_rc(TREE(scan)(t, from, to, model_visit, &c), -7);
         must_eq(c.next, c.stop);
         return;
     }
-    must_ok(btree_scan(t, from, to, model_visit, &c));
+    must_ok(TREE(scan)(t, from, to, model_visit, &c));
     must_eq(c.next, end);
 }
 
@@ -237,10 +249,10 @@ model_step_scan(const struct model *m, struct btree *t, const unsigned char *fro
  * in   lean    of 100 changes how many are inserts
  */
 static inline void
-model_run(struct model *m, struct btree *t, uint64_t *rng, size_t n_ops, uint64_t n_keys,
-          unsigned lean)
+model_run(struct model *m, struct model_tree *t, uint64_t *rng, size_t n_ops,
+          uint64_t n_keys, unsigned lean)
 {
-    unsigned char key[BTREE_KEY_MAX], to[BTREE_KEY_MAX];
+    unsigned char key[MODEL_KEY_MAX], to[MODEL_KEY_MAX];
 
     for (size_t i = 0; i < n_ops; i++) {
         uint64_t dice = rnd_below(rng, 100);
@@ -264,9 +276,9 @@ model_run(struct model *m, struct btree *t, uint64_t *rng, size_t n_ops, uint64_
 
 /* Delete everything, in random order. */
 static inline void
-model_run_empty(struct model *m, struct btree *t, uint64_t *rng)
+model_run_empty(struct model *m, struct model_tree *t, uint64_t *rng)
 {
-    unsigned char key[BTREE_KEY_MAX];
+    unsigned char key[MODEL_KEY_MAX];
 
     while (m->n > 0) {
         memcpy(key, model_at(m, rnd_below(rng, m->n)), m->key_size);
@@ -277,4 +289,4 @@ model_run_empty(struct model *m, struct btree *t, uint64_t *rng)
     model_compare(m, t);
 }
 
-#endif /* XAC_TEST_BTREE_MODEL_H */
+#endif /* XAC_TEST_TREE_MODEL_H */

@@ -1,46 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_btree_txn.c -- the B+-tree on transactional segments.
+ * check_tree_txn.c -- a tree on transactional segments; built once for each kind of tree.
  *
  * GOAL    it agrees with a sorted array as the serial build does; operations of a caller's
  *         transaction take effect together or not at all; processes that insert and delete
  *         at once leave what their operations said.
- * METHOD  the model of check_btree_serial.c; several processes on disjoint and on the same
+ * METHOD  the model of the serial tests; several processes on disjoint and on the same
  *         keys; a reader that must always find a sum unchanged.
  */
 #include <config.h>
 
-#include "btree_model.h"
+#include "tree_model.h"
 
 #include <unistd.h>
 
 #define SEGMENT    ((size_t)16 << 20)
 #define MOST_PROCS 4
 
-static const struct btree_config geometries[] = {
-    {8, 512, 4096}, {8, 8, 4096},    {128, 64, 4096},  {1, 0, 4096},
-    {8, 64, 16384}, {1024, 0, 4096}, {16, 700, 65536},
+#ifdef MODEL_COBTREE
+# define SUITE "cobtree_txn"
+# define SIZES(key, value, block)           \
+  {                                         \
+   .key_size = (key), .value_size = (value) \
+  }
+#else
+# define SUITE "btree_txn"
+# define SIZES(key, value, block)                                  \
+  {                                                                \
+   .key_size = (key), .value_size = (value), .block_size = (block) \
+  }
+#endif
+
+static const struct TREE(config) geometries[] = {
+    SIZES(8, 512, 4096), SIZES(8, 8, 2048),    SIZES(128, 64, 4096),  SIZES(1, 0, 4096),
+    SIZES(8, 64, 16384), SIZES(1024, 0, 4096), SIZES(16, 700, 65536),
 };
 #define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
 
-static const struct btree_config plain = {8, 64, 4096};
+static const struct TREE(config) plain = SIZES(8, 64, 4096);
 
 /* Map a file and make or open the tree in it. */
 static void
-tree_attach(struct btree *t, const char *name, const struct btree_config *config)
+tree_attach(struct model_tree *t, const char *name, const struct TREE(config) * config)
 {
     void *base = xMmap(name, SEGMENT);
     int rc;
 
     must(base != MAP_FAILED);
-    rc = btree_create(t, base, SEGMENT, config);
+    rc = TREE(create)(t, base, SEGMENT, config);
     if (rc == EEXIST)
-        rc = btree_open(t, base, SEGMENT);
+        rc = TREE(open)(t, base, SEGMENT);
     must_ok(rc);
 }
 
 static void
-tree_begin_env(struct btree *t, int flags, const struct btree_config *config)
+tree_begin_env(struct model_tree *t, int flags, const struct TREE(config) * config)
 {
     must_ok(xInit(ENV_DIR, flags));
     tree_attach(t, ENV_FILE, config);
@@ -50,10 +64,10 @@ tree_begin_env(struct btree *t, int flags, const struct btree_config *config)
 
 START_TEST(operations_agree_with_model)
 {
-    const struct btree_config *config = &geometries[_i / 2];
+    const struct TREE(config) *config = &geometries[_i / 2];
     uint64_t rng = env_seed() + (uint64_t)_i;
     uint64_t n_keys = config->key_size == 1 ? 256 : 1000;
-    struct btree t;
+    struct model_tree t;
     struct model m;
 
     tree_begin_env(&t, NONDURABLE, config);
@@ -70,7 +84,7 @@ END_TEST
 START_TEST(durable_tree_is_there_again)
 {
     uint64_t rng = env_seed();
-    struct btree t;
+    struct model_tree t;
     struct model m;
 
     tree_begin_env(&t, DURABLE, &plain);
@@ -89,25 +103,25 @@ START_TEST(durable_tree_is_there_again)
 END_TEST
 
 static void
-put(struct btree *t, uint64_t id, uint64_t number, int want)
+put(struct model_tree *t, uint64_t id, uint64_t number, int want)
 {
     unsigned char key[8], value[64] = {0};
 
-    btree_key_u64(id, key);
+    tree_key_u64(id, key);
     memcpy(value, &number, sizeof number);
-    must_rc(btree_insert(t, key, value, BTREE_PUT, NULL), want);
+    must_rc(TREE(insert)(t, key, value, TREE_PUT, NULL), want);
 }
 
 /* ret the number of an entry, UINT64_MAX if there is none. */
 static uint64_t
-get(struct btree *t, uint64_t id)
+get(struct model_tree *t, uint64_t id)
 {
     unsigned char key[8], value[64];
     uint64_t number = UINT64_MAX;
     int rc;
 
-    btree_key_u64(id, key);
-    rc = btree_search(t, key, value);
+    tree_key_u64(id, key);
+    rc = TREE(search)(t, key, value);
     must(rc == 0 || rc == ENOENT);
     if (rc == 0)
         memcpy(&number, value, sizeof number);
@@ -116,7 +130,7 @@ get(struct btree *t, uint64_t id)
 
 START_TEST(group_takes_effect_together)
 {
-    struct btree t;
+    struct model_tree t;
     unsigned char key[8];
 
     tree_begin_env(&t, NONDURABLE, &plain);
@@ -133,8 +147,8 @@ START_TEST(group_takes_effect_together)
     must_ok(xbegin()); /* rolled back: nothing of it */
     for (uint64_t i = 100; i < 1000; i++)
         put(&t, i, i, 0);
-    btree_key_u64(1, key);
-    must_ok(btree_delete(&t, key));
+    tree_key_u64(1, key);
+    must_ok(TREE(delete)(&t, key));
     must_ok(xAbort());
     put(&t, 3, 33, XAC_FAILED);
     must_eq(xend(), ABORTED);
@@ -142,12 +156,11 @@ START_TEST(group_takes_effect_together)
     must_eq(get(&t, 3), UINT64_MAX);
     must_eq(get(&t, 500), UINT64_MAX);
     {
-        struct btree_report report;
+        struct TREE(report) report;
 
-        must_ok(btree_check(&t, &report));
+        must_ok(TREE(check)(&t, &report));
         must_eq(report.entries, 2);
         must_eq(report.height, 0);
-        must_eq(report.free, 0);
     }
     env_detach();
 }
@@ -155,7 +168,7 @@ END_TEST
 
 START_TEST(calls_out_of_place_are_refused)
 {
-    struct btree t;
+    struct model_tree t;
 
     tree_begin_env(&t, NONDURABLE, &plain);
     put(&t, 1, 11, 0);
@@ -164,7 +177,7 @@ START_TEST(calls_out_of_place_are_refused)
     must_eq(get(&t, 1), 11);
     must_ok(xendQuery());
     env_detach();
-    must_rc(btree_search(&t, "12345678", NULL), XAC_ENOINIT);
+    must_rc(TREE(search)(&t, "12345678", NULL), XAC_ENOINIT);
     put(&t, 3, 33, XAC_ENOINIT);
 }
 END_TEST
@@ -172,11 +185,11 @@ END_TEST
 /* A tree that fills its segment says so, and its transaction can go on. */
 START_TEST(full_segment_ends_in_enospc)
 {
-    static const struct btree_config big = {8, 1000, 4096};
+    static const struct TREE(config) big = SIZES(8, 1000, 4096);
     size_t size = 24 * (size_t)4096;
     unsigned char key[8], value[1000] = {0};
-    struct btree_report report;
-    struct btree t;
+    struct TREE(report) report;
+    struct model_tree t;
     uint64_t n = 0, rng = env_seed();
     void *base;
     int rc;
@@ -184,17 +197,17 @@ START_TEST(full_segment_ends_in_enospc)
     must_ok(xInit(ENV_DIR, NONDURABLE));
     base = xMmap(ENV_FILE, size);
     must(base != MAP_FAILED);
-    must_ok(btree_create(&t, base, size, &big));
+    must_ok(TREE(create)(&t, base, size, &big));
     do {
-        btree_key_u64(rnd_next(&rng), key);
+        tree_key_u64(rnd_next(&rng), key);
         must_ok(xbegin());
-        rc = btree_insert(&t, key, value, BTREE_ADD, NULL);
+        rc = TREE(insert)(&t, key, value, TREE_ADD, NULL);
         must_eq(xend(), COMMITTED);
         n += rc == 0;
     } while (rc == 0);
     must_eq(rc, ENOSPC);
     must(n > 15);
-    must_ok(btree_check(&t, &report));
+    must_ok(TREE(check)(&t, &report));
     must_eq(report.entries, n);
     env_detach();
 }
@@ -207,7 +220,7 @@ struct shared {
     _Atomic uint64_t ready; /* processes that have attached                */
     uint64_t n_procs;       /* processes                                   */
     uint64_t count;         /* keys, or operations                         */
-    bool hints;             /* as in struct btree                          */
+    bool hints;             /* as in struct model_tree                          */
     _Atomic uint64_t added; /* inserts that did not find the key           */
     _Atomic uint64_t stop;  /* the reader may end                          */
     _Atomic uint64_t sums;  /* sums that the reader has taken              */
@@ -221,13 +234,15 @@ struct worker {
 
 /* Attach and wait for the others. */
 static void
-worker_begin(const struct worker *w, struct btree *t)
+worker_begin(const struct worker *w, struct model_tree *t)
 {
     struct shared *s = w->shared;
 
     tree_begin_env(t, NONDURABLE, &plain);
     t->hints = s->hints;
+#ifndef MODEL_COBTREE
     t->arena = w->me % t->n_arenas;
+#endif
     atomic_fetch_add(&s->ready, 1);
     proc_await(&s->ready, s->n_procs, 60);
 }
@@ -237,7 +252,7 @@ static void
 insert_disjoint(void *arg)
 {
     const struct worker *w = arg;
-    struct btree t;
+    struct model_tree t;
 
     worker_begin(w, &t);
     for (uint64_t i = 0; i < w->shared->count; i++) {
@@ -257,7 +272,7 @@ insert_overlapping(void *arg)
     const struct worker *w = arg;
     uint64_t rng = env_seed() + w->me, n = w->shared->count;
     uint64_t start = rnd_below(&rng, n);
-    struct btree t;
+    struct model_tree t;
 
     worker_begin(w, &t);
     for (uint64_t i = 0; i < n; i++) {
@@ -265,9 +280,9 @@ insert_overlapping(void *arg)
         bool existed;
         int rc;
 
-        btree_key_u64((start + i * 7919) % n, key);
+        tree_key_u64((start + i * 7919) % n, key);
         value[0] = (unsigned char)(w->me + 1);
-        rc = btree_insert(&t, key, value, BTREE_ADD, &existed);
+        rc = TREE(insert)(&t, key, value, TREE_ADD, &existed);
         must(rc == 0 || rc == EEXIST);
         must_eq(existed, rc == EEXIST);
         if (rc == 0)
@@ -283,7 +298,7 @@ mix_disjoint(void *arg)
     const struct worker *w = arg;
     unsigned char *present = w->shared->present[w->me];
     uint64_t rng = env_seed() + 31 * w->me;
-    struct btree t;
+    struct model_tree t;
 
     worker_begin(w, &t);
     for (uint64_t i = 0; i < w->shared->count; i++) {
@@ -292,11 +307,11 @@ mix_disjoint(void *arg)
         unsigned char key[8];
         bool add = rnd_below(&rng, 100) < (i < w->shared->count / 2 ? 70 : 20);
 
-        btree_key_u64(number, key);
+        tree_key_u64(number, key);
         if (add)
             put(&t, number, id, 0);
         else
-            must_rc(btree_delete(&t, key), present[id] ? 0 : ENOENT);
+            must_rc(TREE(delete)(&t, key), present[id] ? 0 : ENOENT);
         present[id] = add;
     }
     env_detach();
@@ -309,7 +324,7 @@ run_workers(void (*fn)(void *), uint64_t n_procs, uint64_t count, bool hints)
     struct shared *s = proc_shared(sizeof *s);
     struct worker w[MOST_PROCS];
     pid_t pid[MOST_PROCS];
-    struct btree t;
+    struct model_tree t;
 
     s->n_procs = n_procs;
     s->count = count;
@@ -327,15 +342,15 @@ run_workers(void (*fn)(void *), uint64_t n_procs, uint64_t count, bool hints)
 
 /* The tree as the processes left it: sound, and with so many entries. */
 static void
-expect_entries(struct btree *t, uint64_t n)
+expect_entries(struct model_tree *t, uint64_t n)
 {
-    struct btree_report report;
+    struct TREE(report) report;
     int rc;
 
     tree_begin_env(t, NONDURABLE, &plain);
-    rc = btree_check(t, &report);
+    rc = TREE(check)(t, &report);
     if (rc != 0)
-        env_fail(__FILE__, __LINE__, "btree_check: %d %s", rc, report.text);
+        env_fail(__FILE__, __LINE__, "check: %d %s", rc, report.text);
     must_eq(report.entries, n);
 }
 
@@ -348,7 +363,7 @@ static const struct {
 START_TEST(disjoint_inserts_are_all_there)
 {
     uint64_t n = crowds[_i].n_procs, count = 2000;
-    struct btree t;
+    struct model_tree t;
 
     run_workers(insert_disjoint, n, count, crowds[_i].hints);
     expect_entries(&t, n * count);
@@ -362,7 +377,7 @@ START_TEST(overlapping_inserts_add_each_once)
 {
     uint64_t n = crowds[_i].n_procs, count = 2003;
     struct shared *s = run_workers(insert_overlapping, n, count, crowds[_i].hints);
-    struct btree t;
+    struct model_tree t;
 
     must_eq(s->added, count);
     expect_entries(&t, count);
@@ -379,7 +394,7 @@ START_TEST(mixed_changes_leave_what_was_said)
 {
     uint64_t n = crowds[_i].n_procs, total = 0;
     struct shared *s = run_workers(mix_disjoint, n, 4000, crowds[_i].hints);
-    struct btree t;
+    struct model_tree t;
 
     for (uint64_t p = 0; p < n; p++)
         for (size_t id = 0; id < sizeof s->present[0]; id++)
@@ -403,7 +418,7 @@ move_amounts(void *arg)
 {
     const struct worker *w = arg;
     uint64_t rng = env_seed() + w->me;
-    struct btree a, b;
+    struct model_tree a, b;
 
     worker_begin(w, &a);
     tree_attach(&b, "other.db", &plain);
@@ -422,12 +437,12 @@ move_amounts(void *arg)
 
                 had -= amount;
                 gets = gets == UINT64_MAX ? amount : gets + amount;
-                btree_key_u64(from, key);
+                tree_key_u64(from, key);
                 memcpy(value, &had, sizeof had);
-                (void)btree_insert(&a, key, value, BTREE_PUT, NULL);
-                btree_key_u64(to, key);
+                (void)TREE(insert)(&a, key, value, TREE_PUT, NULL);
+                tree_key_u64(to, key);
                 memcpy(value, &gets, sizeof gets);
-                (void)btree_insert(&b, key, value, BTREE_PUT, NULL);
+                (void)TREE(insert)(&b, key, value, TREE_PUT, NULL);
             }
             rc = (uint64_t)xend();
         } while (rc == ABORTED);
@@ -448,13 +463,13 @@ add_up(void *arg, const void *key, const void *value)
 }
 
 static uint64_t
-sum_of(struct btree *a, struct btree *b)
+sum_of(struct model_tree *a, struct model_tree *b)
 {
     uint64_t sum = 0;
 
     must_ok(xbeginQuery());
-    must_ok(btree_scan(a, NULL, NULL, add_up, &sum));
-    must_ok(btree_scan(b, NULL, NULL, add_up, &sum));
+    must_ok(TREE(scan)(a, NULL, NULL, add_up, &sum));
+    must_ok(TREE(scan)(b, NULL, NULL, add_up, &sum));
     must_ok(xendQuery());
     return sum;
 }
@@ -464,7 +479,7 @@ static void
 watch_sum(void *arg)
 {
     const struct worker *w = arg;
-    struct btree a, b;
+    struct model_tree a, b;
 
     worker_begin(w, &a);
     tree_attach(&b, "other.db", &plain);
@@ -480,7 +495,7 @@ START_TEST(transfers_keep_the_sum)
     struct shared *s = proc_shared(sizeof *s);
     struct worker w[3];
     pid_t pid[3];
-    struct btree a, b;
+    struct model_tree a, b;
 
     s->n_procs = 3;
     s->count = 600;
@@ -508,7 +523,7 @@ END_TEST
 static void
 insert_in_child(void *arg)
 {
-    struct btree *t = arg;
+    struct model_tree *t = arg;
 
     for (uint64_t i = 1; i < 400; i += 2)
         put(t, i, i, 0);
@@ -517,7 +532,7 @@ insert_in_child(void *arg)
 
 START_TEST(handle_survives_fork)
 {
-    struct btree t;
+    struct model_tree t;
     pid_t pid;
 
     tree_begin_env(&t, NONDURABLE, &plain);
@@ -537,7 +552,7 @@ END_TEST
 int
 main(void)
 {
-    Suite *s = suite_create("btree_txn");
+    Suite *s = suite_create(SUITE);
     TCase *one = env_tcase(s, "one process", 120);
     TCase *many = env_tcase(s, "several processes", 120);
 
