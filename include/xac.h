@@ -21,7 +21,7 @@
  *   (1) xInit() comes before every other call, xShutdown() ends the use.  A process
  *       uses one environment at a time.
  *   (2) A process runs one transaction at a time, which belongs to the thread that
- *       began it.
+ *       began it; and besides one for each thread that has views of its own (xView).
  *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
  *       xbeginQuery()/xendQuery().  An access outside stops the program (SIGABRT)
  *       with a message that names file, offset and process; so does a store inside
@@ -186,6 +186,36 @@ XAC_API void *xac_mmap(const char *name, size_t length);
  *      XAC_ENOTMAPPED.
  */
 XAC_API int xac_munmap(const char *name);
+
+/*
+ * A view of a segment for the calling thread alone.
+ *
+ * The threads of a process share its mappings, so that only one of them at a time can
+ * have a transaction open.  A thread that asks for views of its own has transactions of
+ * its own, which run beside those of all other threads and processes and conflict with
+ * them by the same rules.  From the first xView() on its transactions concern its own
+ * views only: it must touch segments through the addresses returned here, and other
+ * threads must not.  Ordinary pointers stored in a segment hold for the process's
+ * mapping; across views use offsets from the base.
+ *
+ * in   base  of a segment that the process has mapped by xMmap(), outside transactions
+ * ret  address of the thread's view of all of it, the same at each call; MAP_FAILED,
+ *      errno is EPERM (no xInit(), or inside a transaction), EINVAL (no segment starts
+ *      at base), ENOMEM, EIO (environment poisoned).
+ *
+ * Views end with the thread (an open transaction is aborted), or by xUnview().  While
+ * they last, xMunmap() of the segment and xShutdown() by another thread fail with EBUSY.
+ */
+XAC_API void *xac_view(void *base);
+
+/*
+ * Give up the calling thread's own view.  With its last one the thread goes back to the
+ * transactions and mappings that the process shares.
+ *
+ * in   view  as returned by xView(), outside transactions
+ * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_ENOTMAPPED.
+ */
+XAC_API int xac_unview(void *view);
 
 /*
  * Begin a transaction, or a nested one, which is subsumed: it is a part of the
@@ -536,6 +566,8 @@ XAC_API int xInit(const char *path, int flags);
 XAC_API int xShutdown(void);
 XAC_API void *xMmap(const char *name, size_t length);
 XAC_API int xMunmap(const char *name);
+XAC_API void *xView(void *base);
+XAC_API int xUnview(void *view);
 XAC_API int xbegin(void);
 XAC_API int xend(void);
 XAC_API int xValidate(void);

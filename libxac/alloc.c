@@ -53,13 +53,13 @@ add_run_class(uint32_t page_size, uint32_t size)
     add_class(size, n, first);
 }
 
-static uint32_t class_page_size;
+static _Atomic uint32_t class_page_size; /* relaxed: always the same value */
 
 /* make_classes -- up to 128 by 16 bytes, then four per doubling, then fractions of a page. */
 static void
 make_classes(void)
 {
-    uint32_t page_size = class_page_size;
+    uint32_t page_size = atomic_load_explicit(&class_page_size, memory_order_relaxed);
     uint32_t size = XAC_ALIGNMENT;
 
     while (size < page_size / 8) {
@@ -123,24 +123,25 @@ hints_for(const uint8_t *base, uint32_t pid)
 }
 
 void
-xac_heap_init(struct xac_heap *h, struct xac_env *env, struct xac_view *view)
+xac_heap_init(struct xac_heap *h, struct xac_view *view)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    class_page_size = (uint32_t)env->page_size;
+    atomic_store_explicit(&class_page_size, (uint32_t)view->page_size,
+                          memory_order_relaxed);
     (void)pthread_once(&once, make_classes);
     number_thread();
     *h = (struct xac_heap){
-        .env = env,
+        .env = view->env,
         .view = view,
         .base = view->base,
-        .page_size = env->page_size,
+        .page_size = view->page_size,
         .view_pages = view->n_pages,
         .classes = &classes,
-        .hints = hints_for(view->base, env->pid),
-        .pid = env->pid,
+        .hints = hints_for(view->base, view->env->pid),
+        .pid = view->env->pid,
         .thread = (uint8_t)thread_no,
-        .tag = xac_heap_tag(env->pid, (uint8_t)thread_no),
+        .tag = xac_heap_tag(view->env->pid, (uint8_t)thread_no),
     };
 }
 
@@ -151,7 +152,7 @@ xac_heap_write(struct xac_heap *h, const void *address)
 
     /* A failure is left to the store, which traps and says so. */
     if (h->view->page[page_no].state != XAC_PAGE_DIRTY)
-        (void)xac_view_access(h->env, &h->env->ctx, h->view, page_no, true);
+        (void)xac_view_access(h->env, h->view->ctx, h->view, page_no, true);
 }
 
 uint64_t
@@ -319,14 +320,14 @@ take_anywhere(struct xac_heap *h, uint64_t pages, const struct xac_want *want,
 }
 
 int
-xac_alloc_take(struct xac_env *env, struct xac_view *view, size_t size, void **addressp)
+xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
 {
     struct xac_heap h;
     struct xac_want want = {0};
     uint64_t pages;
     int rc;
 
-    xac_heap_init(&h, env, view);
+    xac_heap_init(&h, view);
     if (size > view->length)
         return xac_err(ENOMEM, "xMalloc: %zu bytes, but %s is mapped %zu bytes long",
                        size, view->name, view->length);
@@ -395,33 +396,33 @@ give_other(struct xac_heap *h, uint64_t offset)
 }
 
 int
-xac_alloc_give(struct xac_env *env, struct xac_view *view, void *address)
+xac_alloc_give(struct xac_view *view, void *address)
 {
     struct xac_heap h;
     struct xac_run *run;
     struct xac_chunk *c;
     uint64_t offset = (uint64_t)((uint8_t *)address - view->base);
-    uint64_t page_no = offset / env->page_size;
+    uint64_t page_no = offset / view->page_size;
 
-    xac_heap_init(&h, env, view);
+    xac_heap_init(&h, view);
     if ((uint8_t *)address < view->base || offset >= view->length
         || offset % XAC_ALIGNMENT != 0)
         return xac_err(EINVAL, "xFree: %p is no allocation in %s", address, view->name);
     run = run_of(&h, offset);
     if (run != NULL)
-        return give_slot(&h, page_no, run, (uint32_t)(offset % env->page_size));
+        return give_slot(&h, page_no, run, (uint32_t)(offset % view->page_size));
     c = xac_chunk_hinted(&h, page_no / XAC_CHUNK_PAGES);
     return c != NULL ? xac_chunk_give_at(&h, c, offset) : give_other(&h, offset);
 }
 
 int
-xac_alloc_root(struct xac_env *env, struct xac_view *view, void **addressp)
+xac_alloc_root(struct xac_view *view, void **addressp)
 {
     struct xac_heap h;
-    bool may_make = env->ctx.query_depth == 0;
+    bool may_make = view->ctx->query_depth == 0;
     int rc;
 
-    xac_heap_init(&h, env, view);
+    xac_heap_init(&h, view);
     rc = xac_heap_load(&h, may_make);
     if (rc != 0 && (rc != ENOENT || may_make))
         return rc;

@@ -47,20 +47,18 @@ struct xac_view;
  * ret  0; ENOMEM full; EINVAL no heap, and not blank either; XAC_EDAMAGED, XAC_EVERSION,
  *      XAC_EPAGESIZE.
  */
-int xac_alloc_take(struct xac_env *env, struct xac_view *view, size_t size,
-                   void **addressp);
+int xac_alloc_take(struct xac_view *view, size_t size, void **addressp);
 
 /* xac_alloc_give -- release; ret as above; EINVAL if it is no allocation of the heap. */
-int xac_alloc_give(struct xac_env *env, struct xac_view *view, void *address);
+int xac_alloc_give(struct xac_view *view, void *address);
 
 /*
  * xac_alloc_root -- the root area.  In a query a segment that is no heap yet stays as it
  * is.
  */
-int xac_alloc_root(struct xac_env *env, struct xac_view *view, void **addressp);
+int xac_alloc_root(struct xac_view *view, void **addressp);
 
 /* xac_alloc_check -- prove the heap sound; ret 0, or the first violation. */
-int xac_alloc_check(struct xac_env *env, struct xac_view *view,
-                    struct xac_heap_totals *out);
+int xac_alloc_check(struct xac_view *view, struct xac_heap_totals *out);
 
 #endif /* XAC_ALLOC_H */

@@ -42,7 +42,7 @@ static const uint8_t *
 version_of(const struct xac_heap *h, const struct xac_page *page)
 {
     uint64_t parent =
-        atomic_load_explicit(&h->env->ctx.txn->parent, memory_order_relaxed);
+        atomic_load_explicit(&h->view->ctx->txn->parent, memory_order_relaxed);
     uint64_t commit;
     uint64_t frame = xac_version_find(h->env, page, parent, &commit);
 

@@ -288,13 +288,13 @@ check_entry(struct check *k, uint64_t number)
 }
 
 int
-xac_alloc_check(struct xac_env *env, struct xac_view *view, struct xac_heap_totals *out)
+xac_alloc_check(struct xac_view *view, struct xac_heap_totals *out)
 {
     struct check k = {.more = 0};
     uint64_t sum;
     int rc;
 
-    xac_heap_init(&k.h, env, view);
+    xac_heap_init(&k.h, view);
     rc = xac_heap_load(&k.h, false);
     if (rc == 0 && k.h.n_pages > k.h.view_pages)
         rc = xac_err(EINVAL, "xHeapCheck: the heap in %s has %llu pages, mapped are %llu",

@@ -69,7 +69,7 @@ struct xac_want {
 /* ---- alloc.c: pages and classes -------------------------------------------------------- */
 
 /* xac_heap_init -- a heap as this call sees it. */
-void xac_heap_init(struct xac_heap *h, struct xac_env *env, struct xac_view *view);
+void xac_heap_init(struct xac_heap *h, struct xac_view *view);
 
 static inline void *
 xac_heap_page(const struct xac_heap *h, uint64_t page_no)

@@ -9,6 +9,7 @@
 #include "version.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +57,34 @@ open_buffer(struct xac_env *env, int i, int flags)
     }
     b->fd[i] = fd;
     b->reserve[i] = reserve;
-    /* Last: the fault handler of this thread may look. */
-    b->base[i] = (uint8_t *)p;
+    /* Release: pairs with the acquire in base_of. */
+    atomic_store_explicit(&b->base[i], (uint8_t *)p, memory_order_release);
     return 0;
+}
+
+/* base_of -- where buffer file i is mapped, NULL if it is not yet. */
+XAC_SIGSAFE static uint8_t *
+base_of(const struct xac_env *env, int i)
+{
+    /* Acquire: pairs with the release in open_buffer. */
+    return atomic_load_explicit(&env->buffers.base[i], memory_order_acquire);
+}
+
+/* open_once -- open a buffer file unless another thread has done so. */
+XAC_SIGSAFE static int
+open_once(struct xac_env *env, int i, int flags)
+{
+    struct xac_buffers *b = &env->buffers;
+    int rc = 0;
+
+    /* A spin lock, for the fault handler comes here; acquire: pairs with the release
+       below. */
+    while (atomic_flag_test_and_set_explicit(&b->opening, memory_order_acquire))
+        (void)sched_yield();
+    if (base_of(env, i) == NULL)
+        rc = open_buffer(env, i, flags);
+    atomic_flag_clear_explicit(&b->opening, memory_order_release); /* as above */
+    return rc;
 }
 
 static int
@@ -117,11 +143,11 @@ xac_buffers_detach(struct xac_env *env)
     for (int i = 0; i < 2; i++) {
         free(b->path[i]);
         b->path[i] = NULL;
-        if (b->base[i] == NULL)
+        if (base_of(env, i) == NULL)
             continue;
-        (void)xac_sys.munmap(b->base[i], b->reserve[i]);
+        (void)xac_sys.munmap(base_of(env, i), b->reserve[i]);
         (void)xac_sys.close(b->fd[i]);
-        b->base[i] = NULL;
+        atomic_store_explicit(&b->base[i], NULL, memory_order_relaxed);
         b->fd[i] = -1;
     }
 }
@@ -156,20 +182,22 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
 {
     uint64_t offset;
     int i = place_of(env, frame_no, &offset);
+    uint8_t *base = base_of(env, i);
 
-    if (xac_unlikely(env->buffers.base[i] == NULL)) {
-        int rc = open_buffer(env, i, 0);
+    if (xac_unlikely(base == NULL)) {
+        int rc = open_once(env, i, 0);
 
         if (rc != 0) {
             errno = rc;
             return NULL;
         }
+        base = base_of(env, i);
     }
     if (offset + env->page_size > env->buffers.reserve[i]) {
         errno = ENOMEM;
         return NULL;
     }
-    return env->buffers.base[i] + offset;
+    return base + offset;
 }
 
 /* extend_file -- back the frames [have, want) of one buffer file with disk space. */
@@ -196,10 +224,7 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
             return rc == 0 ? 0 : xac_err(rc, "growing the version store");
         spill = have + 1;
     }
-    if (env->buffers.base[1] == NULL)
-        rc = open_buffer(env, 1, O_CREAT);
-    else
-        rc = 0;
+    rc = open_once(env, 1, O_CREAT);
     if (rc == 0)
         rc = extend_file(env, env->buffers.fd[1], have + 1 - spill, want + 1 - spill);
     if (rc != 0)

@@ -550,7 +550,8 @@ xac_checkpoint_if_due(struct xac_env *env)
         uint64_t used =
             atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
 
-        is_due = limit != 0 && used >= env->frames_due;
+        is_due = limit != 0
+                 && used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed);
     }
     if (!is_due)
         return;
@@ -562,7 +563,10 @@ xac_checkpoint_if_due(struct xac_env *env)
     (void)run_held(&r); /* a failure shows in the next commit, or does not matter */
     xac_lock_release(&env->ctl->checkpoint);
     /* What readers held back is not worth another run at once. */
-    env->frames_due =
-        FRAMES_DUE
-        + 2 * atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    atomic_store_explicit(&env->frames_due,
+                          FRAMES_DUE
+                              + 2
+                                    * atomic_load_explicit(&env->ctl->versions.used,
+                                                           memory_order_relaxed),
+                          memory_order_relaxed);
 }

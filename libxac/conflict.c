@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "env.h"
+#include "thread.h"
 
 /*
  * Access word: offset / 64 of the first entry; above it the lock, 0 if it is free: slot + 1
@@ -135,14 +136,15 @@ now_ns(void)
 XAC_SIGSAFE static bool
 is_alive(struct xac_env *env, uint32_t participant)
 {
+    struct xac_ctx *ctx = xac_ctx_mine(env);
     uint64_t now = now_ns();
 
-    if (env->alive_last == participant && now < env->alive_until)
+    if (ctx->alive_last == participant && now < ctx->alive_until)
         return true;
     if (!xac_registry_alive(env, participant))
         return false;
-    env->alive_last = participant;
-    env->alive_until = now + ALIVE_TRUST_NS;
+    ctx->alive_last = participant;
+    ctx->alive_until = now + ALIVE_TRUST_NS;
     return true;
 }
 
@@ -316,7 +318,7 @@ xac_conflict_leave(struct xac_env *env, struct xac_entry *entry)
 {
     struct xac_page *page = page_of(env, entry);
     uint64_t self = xac_shm_offset(&env->shm, entry) / 64;
-    uint64_t head = page_lock(env, page, env->ctx.slot);
+    uint64_t head = page_lock(env, page, xac_ctx_mine(env)->slot);
     uint64_t next = atomic_load_explicit(&entry->next, memory_order_relaxed);
 
     if (head == self) {

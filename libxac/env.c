@@ -31,6 +31,7 @@
 #include "recover.h"
 #include "solo.h"
 #include "sys.h"
+#include "thread.h"
 #include "view.h"
 
 #define REGION_RESERVE ((size_t)64 << 30)
@@ -336,6 +337,8 @@ become(struct xac_env *env)
         return xac_err(rc, "joining %s", env->dir);
     env->policy = xac_policy_of(env->ctl->policy); /* what we clean up follows it */
     rc = xac_ctx_open(env, &env->ctx);
+    if (rc == 0)
+        rc = xac_thread_rejoin(env);
     if (rc != 0) {
         xac_registry_leave(env);
         return rc;
@@ -346,7 +349,7 @@ become(struct xac_env *env)
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
-    env->frames_due = 16384;
+    atomic_store_explicit(&env->frames_due, 16384, memory_order_relaxed);
     return 0;
 }
 
@@ -414,6 +417,7 @@ env_free(struct xac_env *env)
         (void)xac_sys.close(env->lockfd);
     if (env->dirfd >= 0)
         (void)xac_sys.close(env->dirfd);
+    (void)pthread_mutex_destroy(&env->threads);
     free(env->dir);
     free(env);
 }
@@ -429,6 +433,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (env == NULL)
         return xac_err(ENOMEM, "%s", path);
     env->dirfd = env->lockfd = -1;
+    (void)pthread_mutex_init(&env->threads, NULL);
     env->flags = flags;
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
@@ -492,21 +497,12 @@ xac_env_close(struct xac_env *env)
 void
 xac_env_forked(struct xac_env *env)
 {
-    struct xac_ctx *ctx = &env->ctx;
-
-    for (struct xac_view *v = env->views; v != NULL; v = v->next)
-        xac_view_forked(v);
+    xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
     (void)xac_sys.close(env->lockfd);
     env->lockfd = -1;
     xac_engine_sigsegv.forked();
     xac_lock_forget();
-    ctx->orphan_depth += ctx->depth;
-    ctx->depth = 0;
-    ctx->query_depth = 0;
-    ctx->txn = NULL;
-    ctx->n_entries = 0;
-    ctx->saw_dead = false;
     env->is_forked = true;
 }
 
@@ -527,7 +523,8 @@ xac_env_rejoin(struct xac_env *env)
     if (rc != 0)
         return rc;
     env->is_forked = false;
-    for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next)
-        rc = xac_view_rejoin(env, v);
+    rc = xac_view_rejoin_all(env, &env->ctx);
+    for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
+        rc = xac_view_rejoin_all(env, c);
     return rc;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * env.h -- an environment as one process has it open: directory, control region, log,
- * views, the context of its transactions.
+ * the contexts of its transactions.
  *
  * OWNER     The process; one at a time.  The public interface (api.c) holds it.
  * THREADS   Opened, closed and mapped into by one thread at a time (api.c sees to it).
+ *           What is not atomic here does not change while it is open, or says its lock.
  */
 #ifndef XAC_ENV_H
 #define XAC_ENV_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,14 +51,13 @@ struct xac_env {
     uint64_t pid_namespace;
     const struct xac_policy *policy;
 
-    struct xac_ctx ctx;
-    struct xac_view *views; /* list                                                   */
-    int *file_fd;           /* descriptors by file id, for checkpoints; -1 if none    */
+    struct xac_ctx ctx;      /* of the process                                       */
+    pthread_mutex_t threads; /* see thread.h                                         */
+    struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
+    int *file_fd;            /* descriptors by file id, -1 if none; checkpoint lock  */
     uint32_t n_file_fd;
-    uint64_t frames_due;  /* frames in use at which a checkpoint is due             */
-    uint32_t alive_last;  /* participant found alive last ...                       */
-    uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic      */
-    bool is_forked;       /* child that has not joined yet                          */
+    _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
+    bool is_forked;              /* child that has not joined yet                    */
 };
 
 /*

@@ -12,6 +12,7 @@
 
 #include "env.h"
 #include "lock.h"
+#include "thread.h"
 #include "view.h"
 
 /* A message put together without stdio. */
@@ -68,26 +69,42 @@ stop_program(const struct xac_view *view, const void *addr, bool is_write,
     abort();
 }
 
+/* check_owner -- the thread must have a transaction, and this must be a view of it. */
+XAC_SIGSAFE static void
+check_owner(const struct xac_view *view, const void *addr, bool is_write)
+{
+    const struct xac_ctx *mine = xac_ctx_mine(view->env);
+    pthread_t owner = atomic_load_explicit(&view->ctx->owner, memory_order_relaxed);
+
+    /* Relaxed: that it is us can only have been stored by us. */
+    if (pthread_equal(owner, pthread_self()) && view->ctx->depth > 0)
+        return;
+    if (mine != view->ctx && view->origin == NULL)
+        stop_program(view, addr, is_write, "by a thread that has views of its own",
+                     "use the address that xView() has returned to this thread");
+    if (mine != view->ctx)
+        stop_program(view, addr, is_write, "in another thread's view",
+                     "each thread asks xView() for a view of its own");
+    if (owner == 0 || pthread_equal(owner, pthread_self()))
+        stop_program(view, addr, is_write, "outside a transaction",
+                     "put the access between xbegin() and xend(); is a begin whose "
+                     "error was not looked at missing?");
+    stop_program(view, addr, is_write, "by a thread that has no transaction",
+                 "only the thread that called xbegin() may touch the segment, unless "
+                 "each has a view of its own: see xView()");
+}
+
 XAC_SIGSAFE void
 xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
 {
     struct xac_env *env = view->env;
-    struct xac_ctx *ctx = &env->ctx;
+    struct xac_ctx *ctx = view->ctx;
     uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
-    uint32_t state = view->page[page_no].state;
-
-    /* Relaxed: that it is us can only have been stored by us. */
-    bool is_owner = pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
-                                  pthread_self());
+    uint32_t state;
 
     xac_require(xac_lock_none_held());
-    if (ctx->depth == 0)
-        stop_program(view, addr, is_write, "outside a transaction",
-                     "put the access between xbegin() and xend(); is a begin whose "
-                     "error was not looked at missing?");
-    if (!is_owner)
-        stop_program(view, addr, is_write, "by a thread that has no transaction",
-                     "only the thread that called xbegin() may touch the segment");
+    check_owner(view, addr, is_write);
+    state = view->page[page_no].state;
     if (is_write && (ctx->is_query || ctx->query_depth > 0))
         stop_program(view, addr, is_write, "inside a query",
                      "xbeginQuery() promises not to write; use xbegin()");

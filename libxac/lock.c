@@ -11,7 +11,8 @@
 /* Ranks held by this thread, as a stack: acquired in rank order, released in any. */
 #define HELD_MAX 8
 static _Thread_local int held[HELD_MAX];
-static _Thread_local int n_held;
+/* Initial-exec: the fault handler looks at it. */
+static _Thread_local int n_held __attribute__((tls_model("initial-exec")));
 
 static void
 held_push(int rank)

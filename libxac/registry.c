@@ -116,6 +116,7 @@ xac_registry_join(struct xac_env *env)
     p->start_time = proc_stat_read(env->pid).start_time;
     p->region_bytes = env->shm.reserve;
     p->frames_max = xac_buffers_reach(env);
+    atomic_store_explicit(&p->n_contexts, 1, memory_order_relaxed);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
         atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
     /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */

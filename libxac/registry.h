@@ -33,7 +33,9 @@ struct xac_participant {
     uint64_t start_time;               /* field 22 of /proc/PID/stat, 0 unknown        */
     uint64_t region_bytes; /* that it has addresses for; with the gate held            */
     uint64_t frames_max;   /* of the version store, likewise                           */
-    uint64_t reserved[3];
+    xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
+    uint32_t reserved1;
+    uint64_t reserved[2];
 };
 
 struct xac_file {

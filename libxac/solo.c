@@ -7,6 +7,7 @@
 #include "solo.h"
 
 #include "env.h"
+#include "thread.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
 #define WHO_BITS 32
@@ -40,7 +41,7 @@ revoke_slot(struct xac_env *env, uint64_t slot)
     /* Acquire: pairs with the release in xac_txn_begin; reads_unknown is there. */
     uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
 
-    if (slot == env->ctx.slot || !xac_txn_is_live(word)
+    if (slot == xac_ctx_mine(env)->slot || !xac_txn_is_live(word)
         || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
         return;
     if (xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))
@@ -73,11 +74,12 @@ xac_solo_offer(struct xac_env *env, bool we_leave)
     uint32_t found = 0, who = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
-                != XAC_PART_ATTACHED
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) != XAC_PART_ATTACHED
             || (we_leave && i == env->self))
             continue;
-        found++;
+        found += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
         who = i;
     }
     if (found == 1)

@@ -32,7 +32,8 @@ void xac_solo_revoke(struct xac_env *env);
 
 /*
  * xac_solo_offer -- if exactly one participant but us is attached, it is alone from now
- * on (we leave); if we are the only one, we are.  Gate held.
+ * on (we leave); if we are the only one, we are.  Not if it has several contexts
+ * (thread.h).  Gate held.
  */
 void xac_solo_offer(struct xac_env *env, bool we_leave);
 

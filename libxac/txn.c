@@ -70,6 +70,7 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 {
+    ctx->env = env;
     ctx->slot = xac_txn_claim(env, env->self);
     if (ctx->slot == UINT64_MAX)
         return xac_err(ENOMEM, "no room for a transaction in the control region");
@@ -318,7 +319,7 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 
 /* note_conflict -- translate the slot's reasons for xConflict(). */
 static void
-note_conflict(struct xac_env *env, struct xac_ctx *ctx)
+note_conflict(struct xac_ctx *ctx)
 {
     struct xac_conflict *c = &ctx->conflict;
     uint64_t why = atomic_load_explicit(&ctx->txn->why, memory_order_relaxed);
@@ -337,7 +338,7 @@ note_conflict(struct xac_env *env, struct xac_ctx *ctx)
     if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see solo.h */
         c->kind = XAC_CONFLICT_REVOKED;
     if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
-        xac_view_describe(env, page, c);
+        xac_view_describe(ctx, page, c);
 }
 
 /* count_abort -- one of the three counters. */
@@ -379,7 +380,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     }
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
-        note_conflict(env, ctx);
+        note_conflict(ctx);
         count_abort(env, ctx->conflict.kind);
         xac_txn_finish(env, ctx, false);
         /* Who gives up by himself has not lost, and need not grow older. */

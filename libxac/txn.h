@@ -40,6 +40,7 @@
 
 struct xac_env;
 struct xac_page;
+struct xac_view;
 
 enum xac_txn_state {
     XAC_TXN_FREE = 0, /* slot belongs to nobody                                 */
@@ -146,23 +147,28 @@ xac_txn_is_live(uint64_t word)
 
 /* The private side: what the thread that runs transactions knows. */
 struct xac_ctx {
-    uint64_t slot;       /* index of its slot                                       */
-    struct xac_txn *txn; /* the slot, NULL if none yet                              */
+    struct xac_env *env;
+    struct xac_ctx *next;   /* in env's list of contexts of threads (thread.h)       */
+    struct xac_view *views; /* list of the mappings that its transactions use        */
+    uint64_t slot;          /* index of its slot                                     */
+    struct xac_txn *txn;    /* the slot, NULL if none yet                              */
     /* Thread of the open transaction, or of whoever keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
-    int depth;           /* nesting of transactions and queries                     */
-    int query_depth;     /* nesting of the queries among them, innermost            */
-    int orphan_depth;    /* ends still owed for a transaction left in the parent    */
-    bool is_query;       /* the outermost is a query                                */
-    uint64_t solo_epoch; /* reads are not recorded: see solo.h; 0 they are          */
-    int error;           /* why it must abort: errno value, 0 none                  */
-    bool has_turn;       /* see optimistic.h                                        */
-    unsigned n_lost;     /* races lost in a row                                     */
-    bool saw_dead;       /* met a dead participant: clean up at the end             */
-    unsigned unit_shift; /* accesses are given to 1 << unit_shift pages at once     */
-    uint64_t n_islands;  /* accesses, or units, that may each need a mapping        */
-    uint64_t n_entries;  /* mirror of txn->n_entries                                */
+    int depth;            /* nesting of transactions and queries                     */
+    int query_depth;      /* nesting of the queries among them, innermost            */
+    int orphan_depth;     /* ends still owed for a transaction left in the parent    */
+    bool is_query;        /* the outermost is a query                                */
+    uint64_t solo_epoch;  /* reads are not recorded: see solo.h; 0 they are          */
+    int error;            /* why it must abort: errno value, 0 none                  */
+    bool has_turn;        /* see optimistic.h                                        */
+    unsigned n_lost;      /* races lost in a row                                     */
+    bool saw_dead;        /* met a dead participant: clean up at the end             */
+    uint32_t alive_last;  /* participant found alive last ...                        */
+    uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic       */
+    unsigned unit_shift;  /* accesses are given to 1 << unit_shift pages at once     */
+    uint64_t n_islands;   /* accesses, or units, that may each need a mapping        */
+    uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
 
@@ -177,7 +183,7 @@ XAC_SIGSAFE struct xac_txn *xac_txn_at(const struct xac_env *env, uint64_t slot)
  */
 uint64_t xac_txn_claim(struct xac_env *env, uint32_t participant);
 
-/* xac_ctx_open, close -- give the process's context a slot; take it back. */
+/* xac_ctx_open, close -- give a context a slot; take it back.  The views stay. */
 int xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx);
 void xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx);
 

@@ -249,14 +249,15 @@ new_datafile(struct xac_env *env)
  * its file; NULL with errno.
  */
 static const uint8_t *
-old_version(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_entry *e)
+old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
 {
+    struct xac_env *env = ctx->env;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     uint64_t commit;
     uint64_t frame = xac_version_find(env, page_of(env, e), parent, &commit);
 
     return frame != 0 ? xac_version_bytes(env, frame)
-                      : xac_view_file_bytes(env, page_id_of(env, e));
+                      : xac_view_file_bytes(ctx, page_id_of(env, e));
 }
 
 /* needs_full -- has no full image of the page been logged since the last checkpoint? */
@@ -272,15 +273,15 @@ static int
 collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
              struct making *m)
 {
-    const uint8_t *now = xac_view_working_copy(env, page_id_of(env, e));
+    const uint8_t *now = xac_view_working_copy(ctx, page_id_of(env, e));
     const uint8_t *was;
     uint8_t *keep;
     int rc;
 
     /* In units most pages are not written at all; reading them would cost more. */
-    if (ctx->unit_shift > 0 && xac_view_is_untouched(env, page_id_of(env, e)))
+    if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, page_id_of(env, e)))
         return 0;
-    was = old_version(env, ctx, e);
+    was = old_version(ctx, e);
     if (was == NULL)
         return xac_err(errno, "reading the previous version of a page");
     if (memcmp(now, was, env->page_size) == 0)

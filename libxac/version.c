@@ -84,20 +84,23 @@ xac_version_limit(struct xac_env *env, uint64_t frames_max)
 static uint64_t
 try_take(struct xac_env *env, uint64_t slot, uint64_t have)
 {
+    uint64_t start = atomic_load_explicit(&env->buffers.cursor, memory_order_relaxed);
+
     for (uint64_t i = 0; i < have; i++) {
-        uint64_t frame_no = env->buffers.cursor % have + 1;
+        uint64_t frame_no = (start + i) % have + 1;
         struct xac_frame *f = xac_frame_at(env, frame_no);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
-        env->buffers.cursor = frame_no;
         if (xac_frame_state(word) != XAC_FRAME_FREE)
             continue;
         /* Acquire: pairs with the release in give_back; the last user is done. */
         if (atomic_compare_exchange_strong_explicit(&f->word, &word,
                                                     xac_frame_word(XAC_FRAME_TAKEN, slot),
                                                     memory_order_acquire,
-                                                    memory_order_relaxed))
+                                                    memory_order_relaxed)) {
+            atomic_store_explicit(&env->buffers.cursor, frame_no, memory_order_relaxed);
             return frame_no;
+        }
     }
     return 0;
 }

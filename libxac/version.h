@@ -65,11 +65,13 @@ struct xac_versions {
 
 /* One process's access to the buffer files. */
 struct xac_buffers {
-    int fd[2];         /* -1 if not open                                              */
-    uint8_t *base[2];  /* mapped whole; NULL if not                                   */
-    size_t reserve[2]; /* bytes of address space                                      */
-    char *path[2];     /* the second one relative to the environment directory        */
-    uint64_t cursor;   /* where this process looks for a free frame next              */
+    int fd[2]; /* -1 if not open                                              */
+    /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
+    uint8_t *_Atomic base[2];
+    atomic_flag opening; /* held while a file is opened                                */
+    size_t reserve[2];   /* bytes of address space                                      */
+    char *path[2];       /* the second one relative to the environment directory        */
+    _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
 };
 
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */

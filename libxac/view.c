@@ -27,9 +27,9 @@
 #define SOLO_RETRY 1024
 
 XAC_SIGSAFE struct xac_view *
-xac_view_at(const struct xac_env *env, const void *addr)
+xac_view_at(const struct xac_ctx *ctx, const void *addr)
 {
-    for (struct xac_view *v = env->views; v != NULL; v = v->next) {
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
         if ((const uint8_t *)addr >= v->base
             && (const uint8_t *)addr < v->base + v->length)
             return v;
@@ -38,9 +38,9 @@ xac_view_at(const struct xac_env *env, const void *addr)
 }
 
 XAC_SIGSAFE struct xac_view *
-xac_view_of_file(const struct xac_env *env, uint32_t file)
+xac_view_of_file(const struct xac_ctx *ctx, uint32_t file)
 {
-    struct xac_view *v = env->views;
+    struct xac_view *v = ctx->views;
 
     while (v != NULL && v->file != file)
         v = v->next;
@@ -272,7 +272,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 
     ctx->unit_shift = 0;
     ctx->n_islands = 0;
-    for (struct xac_view *v = env->views; v != NULL && rc == 0; v = v->next) {
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
         if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
@@ -336,55 +336,55 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
 
         if (v == NULL || v->file != xac_page_file(id))
-            v = xac_view_of_file(env, xac_page_file(id));
+            v = xac_view_of_file(ctx, xac_page_file(id));
         xac_assert(v != NULL);
         rc = end_page(v, xac_page_no(id), e, published);
     }
-    for (v = env->views; v != NULL && rc == 0; v = v->next)
+    for (v = ctx->views; v != NULL && rc == 0; v = v->next)
         rc = take_back(v);
     /* Pages that stay accessible would break isolation; there is no way to go on. */
     xac_require(rc == 0);
 }
 
 bool
-xac_view_is_untouched(const struct xac_env *env, uint64_t page_id)
+xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
     uint64_t page_no = xac_page_no(page_id);
 
     return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
 }
 
 uint8_t *
-xac_view_working_copy(const struct xac_env *env, uint64_t page_id)
+xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
+    struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
 
     xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
     return v->base + xac_page_no(page_id) * v->page_size;
 }
 
 const uint8_t *
-xac_view_file_bytes(const struct xac_env *env, uint64_t page_id)
+xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
 
     xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
-    return v->file_bytes + (xac_page_no(page_id) << env->page_shift);
+    return v->file_bytes + (xac_page_no(page_id) << ctx->env->page_shift);
 }
 
 void
-xac_view_describe(const struct xac_env *env, uint64_t page_id, struct xac_conflict *out)
+xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id, struct xac_conflict *out)
 {
-    const struct xac_file *f = xac_file_at(env, xac_page_file(page_id));
-    const struct xac_view *v = xac_view_of_file(env, xac_page_file(page_id));
-    const char *path = (const char *)xac_shm_at(&env->shm, f->path);
+    const struct xac_file *f = xac_file_at(ctx->env, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
+    const char *path = (const char *)xac_shm_at(&ctx->env->shm, f->path);
     size_t n = f->path_len;
 
     if (n >= sizeof out->file)
         path += n - (sizeof out->file - 1);
     (void)memcpy(out->file, path, strlen(path) + 1);
-    out->file_offset = xac_page_no(page_id) << env->page_shift;
+    out->file_offset = xac_page_no(page_id) << ctx->env->page_shift;
     if (v != NULL && xac_page_no(page_id) < v->n_pages)
         out->address = v->base + out->file_offset;
 }
@@ -397,7 +397,7 @@ xac_view_forked(struct xac_view *v)
     (void)forget_all(v, XAC_PROT_NONE);
     v->is_solo = false;
     v->solo_retry = 0;
-    if (v->pagemap >= 0) /* of the parent */
+    if (v->pagemap >= 0 && v->origin == NULL) /* of the parent */
         (void)xac_sys.close(v->pagemap);
     v->pagemap = -1;
 }

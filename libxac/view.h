@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.h -- one process's mapping of a file: what each page of it shows.
+ * view.h -- a mapping of a file in one process or thread: what each page of it shows.
  *
  * WHAT      A private mapping of the file, without access at first.  Pages that have no
  *           version in the store are shown straight from the file; versions are copied
  *           into the private page; a written page is a private copy until the commit.
  *           The engine (fault_sigsegv.c) sets protections and catches faults.
  * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
- * OWNER     The process.  Touched by the thread that runs the transaction, in the fault
- *           handler too, and by xMmap/xMunmap outside transactions.
+ * OWNER     A context, the process's or a thread's.  Touched by the thread that runs
+ *           the transaction, in the fault handler too, and outside transactions by who
+ *           has the context's turn.  The process's list changes under env->threads, too.
  *
  * A page is
  *   absent     no access; the next access traps
@@ -61,7 +62,11 @@ struct xac_view_page {
 };
 
 struct xac_view {
-    struct xac_view *next;
+    struct xac_view *next; /* of its context                                          */
+    struct xac_ctx *ctx;   /* whose transactions use it                               */
+    struct xac_view
+        *origin;       /* the view of the process that this is a clone of, or NULL */
+    unsigned n_clones; /* of this view; under env->threads                       */
     struct xac_env *env;
     const struct xac_engine *ops;
     size_t page_size;
@@ -88,14 +93,27 @@ struct xac_view {
 int xac_view_open(struct xac_env *env, const char *name, size_t length,
                   struct xac_view **viewp);
 
+/*
+ * xac_view_clone -- a further view of a mapped file for another context, in its list; the
+ * file's descriptor and shared mapping stay the origin's.  env->threads held.
+ */
+int xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **viewp);
+
+/*
+ * xac_view_add, remove -- into and out of the process's list, whose turn is the caller's.
+ * remove  ret false: threads have views of it.
+ */
+void xac_view_add(struct xac_ctx *ctx, struct xac_view *view);
+bool xac_view_remove(struct xac_ctx *ctx, struct xac_view *view);
+
 /* xac_view_close -- unmap and free; out of the list already. */
 void xac_view_close(struct xac_env *env, struct xac_view *view);
 
-/* xac_view_named -- the view of a file, by the name it was mapped as or its path. */
+/* xac_view_named -- the process's view of a file, by the name it was mapped as or its path. */
 struct xac_view *xac_view_named(const struct xac_env *env, const char *name);
 
-/* xac_view_at -- the view that an address lies in, or NULL. */
-XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_env *env, const void *addr);
+/* xac_view_at -- the context's view that an address lies in, or NULL. */
+XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *addr);
 
 /* Before and after each transaction. */
 int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
@@ -110,8 +128,8 @@ void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committe
 XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
                                 struct xac_view *view, uint64_t page_no, bool is_write);
 
-/* xac_view_of_file -- the view of a registered file in this process, or NULL. */
-XAC_SIGSAFE struct xac_view *xac_view_of_file(const struct xac_env *env, uint32_t file);
+/* xac_view_of_file -- a context's view of a registered file, or NULL. */
+XAC_SIGSAFE struct xac_view *xac_view_of_file(const struct xac_ctx *ctx, uint32_t file);
 
 /* The parts of an access, for view.c and view_unit.c. */
 
@@ -166,22 +184,25 @@ XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
  * xac_view_is_untouched -- true if a page that was made writable has certainly not been
  * written: it showed the file, and the kernel has made no private copy of it.
  */
-bool xac_view_is_untouched(const struct xac_env *env, uint64_t page_id);
+bool xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_working_copy -- where the running transaction's copy of a page lies. */
-uint8_t *xac_view_working_copy(const struct xac_env *env, uint64_t page_id);
+uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_describe -- file, offset and address of a page for xConflict(). */
-void xac_view_describe(const struct xac_env *env, uint64_t page_id,
+void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,
                        struct xac_conflict *out);
 
 /* xac_view_file_bytes -- contents of a page in its file. */
-const uint8_t *xac_view_file_bytes(const struct xac_env *env, uint64_t page_id);
+const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);
 
-/* xac_view_rejoin -- register the file anew after xac_view_forked; ret 0 or an error. */
-int xac_view_rejoin(struct xac_env *env, struct xac_view *view);
+/*
+ * xac_view_rejoin_all -- register the files of a context's views anew after
+ * xac_view_forked, the process's first.  ret 0 or an error.
+ */
+int xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx);
 
 #endif /* XAC_VIEW_H */

@@ -156,6 +156,19 @@ withdraw(struct xac_env *env, const struct xac_view *v)
     xac_registry_exit(env);
 }
 
+/* map_pages -- addresses for what is known of the pages. */
+static int
+map_pages(struct xac_view *v)
+{
+    void *p = xac_sys.mmap(NULL, v->n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED)
+        return xac_err(errno, "mapping the page states of %s", v->name);
+    v->page = (struct xac_view_page *)p;
+    return 0;
+}
+
 /* map_view -- addresses for the segment and for what is known of its pages. */
 static int
 map_view(struct xac_view *v)
@@ -169,19 +182,14 @@ map_view(struct xac_view *v)
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->file_bytes = (const uint8_t *)p;
-    p = xac_sys.mmap(NULL, v->n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return xac_err(errno, "mapping the page states of %s", v->name);
-    v->page = (struct xac_view_page *)p;
-    return 0;
+    return map_pages(v);
 }
 
 /* is_mapped_here -- does this process have the file mapped already? */
 static bool
 is_mapped_here(const struct xac_env *env, const struct stat *st)
 {
-    for (const struct xac_view *v = env->views; v != NULL; v = v->next) {
+    for (const struct xac_view *v = env->ctx.views; v != NULL; v = v->next) {
         const struct xac_file *f = xac_file_at(env, v->file);
 
         if (f->device == (uint64_t)st->st_dev && f->inode == (uint64_t)st->st_ino)
@@ -204,6 +212,7 @@ xac_view_open(struct xac_env *env, const char *name, size_t length,
     v->fd = -1;
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     v->env = env;
+    v->ctx = &env->ctx;
     v->ops = &xac_engine_sigsegv;
     v->page_size = env->page_size;
     v->length = length;
@@ -233,6 +242,88 @@ out:
     return rc;
 }
 
+int
+xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **viewp)
+{
+    struct xac_view *v = (struct xac_view *)calloc(1, sizeof *v);
+    void *p;
+    int rc;
+
+    if (v == NULL)
+        return xac_err(ENOMEM, "xView");
+    v->ctx = ctx;
+    v->origin = origin;
+    origin->n_clones++;
+    v->env = origin->env;
+    v->ops = origin->ops;
+    v->page_size = origin->page_size;
+    v->file_bytes = origin->file_bytes;
+    v->length = origin->length;
+    v->n_pages = origin->n_pages;
+    v->file = origin->file;
+    v->fd = origin->fd;
+    v->pagemap = origin->pagemap;
+    v->name = origin->name;
+    v->path = origin->path;
+    p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd, 0);
+    if (p == MAP_FAILED) {
+        rc = xac_err(errno, "xView: mapping %s", v->name);
+    } else {
+        v->base = (uint8_t *)p;
+        rc = map_pages(v);
+    }
+    if (rc == 0)
+        rc = v->ops->attach(v);
+    if (rc != 0) {
+        xac_view_close(v->env, v);
+        return rc;
+    }
+    v->next = ctx->views;
+    ctx->views = v;
+    *viewp = v;
+    return 0;
+}
+
+void
+xac_view_add(struct xac_ctx *ctx, struct xac_view *v)
+{
+    (void)pthread_mutex_lock(&ctx->env->threads);
+    v->next = ctx->views;
+    ctx->views = v;
+    (void)pthread_mutex_unlock(&ctx->env->threads);
+}
+
+bool
+xac_view_remove(struct xac_ctx *ctx, struct xac_view *v)
+{
+    struct xac_view **link = &ctx->views;
+    bool is_free;
+
+    (void)pthread_mutex_lock(&ctx->env->threads);
+    is_free = v->n_clones == 0;
+    if (is_free) {
+        while (*link != v)
+            link = &(*link)->next;
+        *link = v->next;
+    }
+    (void)pthread_mutex_unlock(&ctx->env->threads);
+    return is_free;
+}
+
+/* close_shared -- what clones use, too. */
+static void
+close_shared(struct xac_view *v)
+{
+    if (v->file_bytes != NULL)
+        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
+    if (v->pagemap >= 0)
+        (void)xac_sys.close(v->pagemap);
+    if (v->fd >= 0)
+        (void)xac_sys.close(v->fd);
+    free(v->path);
+    free(v->name);
+}
+
 void
 xac_view_close(struct xac_env *env, struct xac_view *v)
 {
@@ -241,23 +332,19 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
         v->ops->detach(v);
     if (v->page != NULL)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
-    if (v->file_bytes != NULL)
-        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
     if (v->base != NULL)
         (void)xac_sys.munmap(v->base, v->length);
-    if (v->pagemap >= 0)
-        (void)xac_sys.close(v->pagemap);
-    if (v->fd >= 0)
-        (void)xac_sys.close(v->fd);
-    free(v->path);
-    free(v->name);
+    if (v->origin != NULL)
+        v->origin->n_clones--;
+    else
+        close_shared(v);
     free(v);
 }
 
 struct xac_view *
 xac_view_named(const struct xac_env *env, const char *name)
 {
-    struct xac_view *v = env->views;
+    struct xac_view *v = env->ctx.views;
     char *path;
 
     while (v != NULL && strcmp(v->name, name) != 0)
@@ -265,7 +352,7 @@ xac_view_named(const struct xac_env *env, const char *name)
     if (v != NULL)
         return v;
     path = stored_path(env, name);
-    for (v = path != NULL ? env->views : NULL; v != NULL; v = v->next) {
+    for (v = path != NULL ? env->ctx.views : NULL; v != NULL; v = v->next) {
         if (strcmp(v->path, path) == 0)
             break;
     }
@@ -273,13 +360,29 @@ xac_view_named(const struct xac_env *env, const char *name)
     return v;
 }
 
-int
-xac_view_rejoin(struct xac_env *env, struct xac_view *v)
+/* rejoin -- one view. */
+static int
+rejoin(struct xac_env *env, struct xac_view *v)
 {
     struct stat st;
 
+    if (v->origin != NULL) { /* joined before */
+        v->file = v->origin->file;
+        v->pagemap = v->origin->pagemap;
+        return 0;
+    }
     if (xac_sys.fstat(v->fd, &st) != 0)
         return xac_err(errno, "%s", v->name);
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     return xac_registry_file(env, v->path, &st, v->length, &v->file);
+}
+
+int
+xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = rejoin(env, v);
+    return rc;
 }

@@ -119,7 +119,7 @@ grow_units(struct xac_env *env, struct xac_ctx *ctx)
         const struct xac_page *page =
             (const struct xac_page *)xac_shm_at(&env->shm, e->page);
         uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
-        struct xac_view *v = xac_view_of_file(env, xac_page_file(id));
+        struct xac_view *v = xac_view_of_file(ctx, xac_page_file(id));
         struct unit u = unit_of(ctx, v, xac_page_no(id));
 
         rc = give(env, ctx, &u, false);

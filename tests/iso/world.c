@@ -220,7 +220,7 @@ member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
     sim_must(xac_env_open(w->dir, XAC_NONDURABLE, &options, &m->env) == 0);
     sim_must(xac_view_open(m->env, path, MODEL_PAGES * m->env->page_size, &m->view) == 0);
     m->view->next = NULL;
-    m->env->views = m->view;
+    m->env->ctx.views = m->view;
     m->is_dead = false;
     free(path);
 }
@@ -229,7 +229,7 @@ member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
 static void
 member_close(struct world_member *m)
 {
-    m->env->views = NULL;
+    m->env->ctx.views = NULL;
     xac_view_close(m->env, m->view);
     sim_must(xac_env_close(m->env) == 0);
     m->env = NULL;
@@ -305,7 +305,7 @@ forget(struct world_member *m)
     v->is_solo = false;
     v->solo_retry = 0;
     m->env->buffers.cursor = 0;
-    m->env->alive_until = 0;
+    m->env->ctx.alive_until = 0;
     m->env->ctx.txn->is_retry = 0;
     m->env->ctx.n_lost = LOST_AT_FIRST;
 }

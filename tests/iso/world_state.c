@@ -183,8 +183,8 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.parts[3] = v->n_copies;
     d.parts[4] = v->low;
     d.parts[5] = v->high;
-    d.parts[6] = m->env->alive_until;
-    d.parts[7] = m->env->alive_last;
+    d.parts[6] = m->env->ctx.alive_until;
+    d.parts[7] = m->env->ctx.alive_last;
     memcpy(d.page, v->page, sizeof d.page);
     for (int p = 0; p < MODEL_PAGES; p++) {
         d.prot[p] = world_prot(v, p);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_txn.c -- entry points for transactions, queries and hints: see api.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+
+#include <xac.h>
+
+#include "api.h"
+#include "view.h"
+
+/* begin_outermost -- a transaction or a query. */
+static int
+begin_outermost(bool is_query)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_start(is_query ? "xbeginQuery" : "xbegin", &ctx);
+
+    if (rc != 0)
+        return rc;
+    rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_txn_begin(ctx->env, ctx, is_query);
+    if (rc != 0) {
+        xac_api_done(ctx);
+        return rc;
+    }
+    ctx->depth = 1;
+    ctx->query_depth = is_query;
+    return 0;
+}
+
+int
+xac_begin(void)
+{
+    int rc = xac_api_opened("xbegin");
+    struct xac_ctx *ctx;
+
+    if (rc != 0)
+        return rc;
+    ctx = xac_ctx_mine(xac_api_env);
+    if (!xac_api_is_mine(ctx))
+        return begin_outermost(false);
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "xbegin");
+    ctx->depth++;
+    return 0;
+}
+
+int
+xac_begin_query(void)
+{
+    int rc = xac_api_opened("xbeginQuery");
+    struct xac_ctx *ctx;
+
+    if (rc != 0)
+        return rc;
+    ctx = xac_ctx_mine(xac_api_env);
+    if (!xac_api_is_mine(ctx))
+        return begin_outermost(true);
+    ctx->depth++;
+    ctx->query_depth++;
+    return 0;
+}
+
+/* status -- of the running transaction. */
+static int
+status(const struct xac_ctx *ctx)
+{
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+
+    return xac_txn_state(word) == XAC_TXN_FAILED || ctx->error != 0 ? XAC_FAILED
+                                                                    : XAC_PENDING;
+}
+
+/* end_outermost -- the transaction or query is over. */
+static int
+end_outermost(struct xac_ctx *ctx)
+{
+    int rc = xac_txn_end(ctx->env, ctx);
+
+    ctx->depth = 0;
+    ctx->query_depth = 0;
+    xac_api_done(ctx);
+    return rc;
+}
+
+/* end_orphan -- an end for a transaction that stayed in the parent process. */
+static int
+end_orphan(struct xac_ctx *ctx, int rc)
+{
+    if (rc == XAC_EFORKED)
+        ctx->orphan_depth--;
+    return rc;
+}
+
+int
+xac_end(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xend", &ctx);
+
+    if (rc != 0)
+        return end_orphan(ctx, rc);
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY,
+                       "xend: the innermost is a query, end it by xendQuery");
+    if (ctx->depth == 1)
+        return end_outermost(ctx);
+    ctx->depth--;
+    return status(ctx);
+}
+
+int
+xac_end_query(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xendQuery", &ctx);
+
+    if (rc != 0)
+        return end_orphan(ctx, rc);
+    if (ctx->query_depth == 0)
+        return xac_err(XAC_ENOTXN, "xendQuery: the innermost is no query");
+    if (ctx->depth == 1)
+        return end_outermost(ctx);
+    ctx->depth--;
+    ctx->query_depth--;
+    return 0;
+}
+
+int
+xac_validate(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xValidate", &ctx);
+
+    return rc != 0 ? rc : status(ctx);
+}
+
+int
+xac_abort(void)
+{
+    uint64_t word;
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xAbort", &ctx);
+
+    if (rc != 0)
+        return rc;
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "xAbort");
+    word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, ctx->env->pid, 0);
+    return 0;
+}
+
+/* hint -- setPageAccess inside a transaction. */
+static int
+hint(struct xac_ctx *ctx, struct xac_view *v, const void *addr, bool is_write)
+{
+    uint64_t page_no =
+        (uint64_t)((const uint8_t *)addr - v->base) >> ctx->env->page_shift;
+    uint32_t state = v->page[page_no].state;
+    int rc;
+
+    if (is_write && ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
+    if (state == XAC_PAGE_DIRTY
+        || (!is_write
+            && (state == XAC_PAGE_READABLE || (v->is_solo && state == XAC_PAGE_ABSENT))))
+        return 0;
+    rc = xac_view_access(ctx->env, ctx, v, page_no, is_write);
+    if (rc != 0)
+        return xac_err(rc, "setPageAccess");
+    xac_count(&ctx->env->ctl->counters.hints, 1);
+    return 0;
+}
+
+int
+xac_set_page_access(void *addr, int access)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v;
+    int rc = xac_api_opened("setPageAccess");
+
+    if (rc != 0)
+        return rc;
+    if (access != XAC_READ && access != XAC_READ_WRITE)
+        return xac_err(EINVAL, "setPageAccess: unknown access %d", access);
+    ctx = xac_ctx_mine(xac_api_env);
+    v = xac_view_at(ctx, addr);
+    if (v == NULL)
+        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
+    if (!xac_api_is_mine(ctx) || ctx->depth == 0)
+        return 0;
+    return hint(ctx, v, addr, access == XAC_READ_WRITE);
+}
+
+int
+xac_set_range_access(void *addr, size_t length, int access)
+{
+    uint8_t *at = (uint8_t *)addr;
+    struct xac_view *v;
+    int rc = xac_set_page_access(addr, access); /* checks all but the length */
+
+    if (rc != 0)
+        return rc;
+    v = xac_view_at(xac_ctx_mine(xac_api_env), addr);
+    if (length == 0 || length > (size_t)(v->base + v->length - at))
+        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
+    for (at += v->page_size - (size_t)(at - v->base) % v->page_size;
+         rc == 0 && at < (uint8_t *)addr + length; at += v->page_size)
+        rc = xac_set_page_access(at, access);
+    return rc;
+}
+
+int
+xac_get_conflict(struct xac_conflict *out)
+{
+    int rc = xac_api_opened("xConflict");
+
+    if (rc != 0)
+        return rc;
+    if (out == NULL)
+        return xac_err(EINVAL, "xConflict: NULL");
+    *out = xac_ctx_mine(xac_api_env)->conflict;
+    return 0;
+}
+
+/* ---- Thesis names ------------------------------------------------------------------------ */
+
+int xbegin(void) XAC_ALIAS_OF(xac_begin);
+int xend(void) XAC_ALIAS_OF(xac_end);
+int xValidate(void) XAC_ALIAS_OF(xac_validate);
+int xbeginQuery(void) XAC_ALIAS_OF(xac_begin_query);
+int xendQuery(void) XAC_ALIAS_OF(xac_end_query);
+int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
+int setRangeAccess(void *addr, size_t length, int access)
+    XAC_ALIAS_OF(xac_set_range_access);
+int xAbort(void) XAC_ALIAS_OF(xac_abort);
+int xConflict(struct xac_conflict *out) XAC_ALIAS_OF(xac_get_conflict);

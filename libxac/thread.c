@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c -- see thread.h.
+ */
+#include <config.h>
+
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "env.h"
+#include "err.h"
+#include "lock.h"
+#include "lockfile.h"
+#include "solo.h"
+#include "view.h"
+
+/* The calling thread's own context; NULL if it shares the process's.  Initial-exec: the
+   fault handler looks at it. */
+static _Thread_local struct xac_ctx *own __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t key; /* the same, for its destructor */
+
+XAC_SIGSAFE struct xac_ctx *
+xac_ctx_mine(struct xac_env *env)
+{
+    return own != NULL && own->env == env ? own : &env->ctx;
+}
+
+/* ---- The count of contexts -------------------------------------------------------------- */
+
+/* count_contexts -- how many we have now, for solo.h; gate held. */
+static void
+count_contexts(struct xac_env *env, uint32_t n)
+{
+    /* Relaxed: read with the gate held. */
+    atomic_store_explicit(&xac_participant_at(env, env->self)->n_contexts, n,
+                          memory_order_relaxed);
+}
+
+static uint32_t
+contexts(const struct xac_env *env)
+{
+    uint32_t n = 1;
+
+    for (const struct xac_ctx *c = env->others; c != NULL; c = c->next)
+        n++;
+    return n;
+}
+
+/* ---- In ----------------------------------------------------------------------------------- */
+
+/* start -- a slot for a new context, announced to who is alone; env->threads held. */
+static int
+start(struct xac_env *env, struct xac_ctx *ctx)
+{
+    sigset_t signals;
+    int rc = xac_gate_enter(env->lockfd);
+
+    if (rc != 0)
+        return xac_err(rc, "gate of %s", env->dir);
+    xac_signals_block(&signals);
+    rc = xac_ctx_open(env, ctx);
+    if (rc == 0) {
+        ctx->next = env->others;
+        env->others = ctx;
+        count_contexts(env, contexts(env));
+        xac_solo_revoke(env);
+    }
+    xac_signals_restore(&signals);
+    xac_gate_leave(env->lockfd);
+    return rc;
+}
+
+/* end -- give up a context without views; env->threads held. */
+static void
+end(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_ctx **link = &env->others;
+    sigset_t signals;
+
+    while (*link != ctx)
+        link = &(*link)->next;
+    *link = ctx->next;
+    xac_signals_block(&signals);
+    if (ctx->txn != NULL)
+        xac_ctx_close(env, ctx);
+    if (!env->is_forked && xac_gate_enter(env->lockfd) == 0) {
+        count_contexts(env, contexts(env));
+        xac_solo_offer(env, false);
+        xac_gate_leave(env->lockfd);
+    }
+    xac_signals_restore(&signals);
+    free(ctx);
+}
+
+/* leave -- give up all that the thread has of its own; env->threads held. */
+static void
+leave(struct xac_env *env, struct xac_ctx *ctx)
+{
+    while (ctx->views != NULL) {
+        struct xac_view *v = ctx->views;
+
+        ctx->views = v->next;
+        xac_view_close(env, v);
+    }
+    end(env, ctx);
+    own = NULL;
+    (void)pthread_setspecific(key, NULL);
+}
+
+/* abort_open -- the transaction that the thread has left open. */
+static void
+abort_open(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word;
+
+    if (ctx->depth == 0 || ctx->txn == NULL)
+        return;
+    word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    if (!ctx->is_query)
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, env->pid, 0);
+    (void)xac_txn_end(env, ctx);
+    ctx->depth = 0;
+}
+
+void
+xac_thread_leave(struct xac_env *env)
+{
+    struct xac_ctx *ctx = own;
+
+    if (ctx == NULL || ctx->env != env)
+        return;
+    abort_open(env, ctx);
+    (void)pthread_mutex_lock(&env->threads);
+    leave(env, ctx);
+    (void)pthread_mutex_unlock(&env->threads);
+}
+
+/* on_exit_of_thread -- the key's destructor. */
+static void
+on_exit_of_thread(void *arg)
+{
+    struct xac_ctx *ctx = (struct xac_ctx *)arg;
+
+    xac_thread_leave(ctx->env);
+}
+
+static void
+make_key(void)
+{
+    int rc = pthread_key_create(&key, on_exit_of_thread);
+
+    xac_require(rc == 0);
+}
+
+/* own_context -- the calling thread's, made if there is none; env->threads held. */
+static int
+own_context(struct xac_env *env, struct xac_ctx **ctxp)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct xac_ctx *ctx = own;
+    int rc;
+
+    (void)pthread_once(&once, make_key);
+    if (ctx == NULL) {
+        ctx = (struct xac_ctx *)calloc(1, sizeof *ctx);
+        if (ctx == NULL)
+            return xac_err(ENOMEM, "xView");
+        rc = start(env, ctx);
+        if (rc != 0) {
+            free(ctx);
+            return rc;
+        }
+        rc = pthread_setspecific(key, ctx);
+        if (rc != 0) {
+            end(env, ctx);
+            return xac_err(rc, "xView");
+        }
+        own = ctx;
+    }
+    *ctxp = ctx;
+    return 0;
+}
+
+int
+xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
+{
+    struct xac_view *origin, *v = NULL;
+    struct xac_ctx *ctx;
+    int rc;
+
+    (void)pthread_mutex_lock(&env->threads);
+    origin = xac_view_at(&env->ctx, base);
+    if (origin == NULL || origin->base != base) {
+        rc = xac_err(XAC_ENOTMAPPED, "xView: no segment starts at %p", base);
+        goto out;
+    }
+    rc = own_context(env, &ctx);
+    if (rc != 0)
+        goto out;
+    for (v = ctx->views; v != NULL && v->origin != origin; v = v->next)
+        ;
+    if (v == NULL)
+        rc = xac_view_clone(ctx, origin, &v);
+    if (rc != 0 && ctx->views == NULL)
+        leave(env, ctx);
+out:
+    (void)pthread_mutex_unlock(&env->threads);
+    *viewp = v;
+    return rc;
+}
+
+int
+xac_thread_unview(struct xac_env *env, const void *base)
+{
+    struct xac_view **link, *v = NULL;
+    struct xac_ctx *ctx = own;
+
+    if (ctx == NULL)
+        return xac_err(XAC_ENOTMAPPED, "xUnview: this thread has no view of its own");
+    (void)pthread_mutex_lock(&env->threads);
+    for (link = &ctx->views; *link != NULL && (*link)->base != base;
+         link = &(*link)->next)
+        ;
+    v = *link;
+    if (v != NULL) {
+        *link = v->next;
+        xac_view_close(env, v);
+        if (ctx->views == NULL)
+            leave(env, ctx);
+    }
+    (void)pthread_mutex_unlock(&env->threads);
+    return v != NULL ? 0 : xac_err(XAC_ENOTMAPPED, "xUnview: no view starts at %p", base);
+}
+
+unsigned
+xac_thread_others(struct xac_env *env)
+{
+    unsigned n;
+
+    (void)pthread_mutex_lock(&env->threads);
+    n = contexts(env) - 1 - (own != NULL && own->env == env);
+    (void)pthread_mutex_unlock(&env->threads);
+    return n;
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+/* forget -- the context's transaction stays with the parent. */
+static void
+forget(struct xac_ctx *ctx)
+{
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
+        xac_view_forked(v);
+    ctx->orphan_depth += ctx->depth;
+    ctx->depth = 0;
+    ctx->query_depth = 0;
+    ctx->txn = NULL;
+    ctx->n_entries = 0;
+    ctx->saw_dead = false;
+    ctx->alive_until = 0;
+}
+
+void
+xac_thread_forked(struct xac_env *env)
+{
+    struct xac_ctx **link = &env->others;
+
+    (void)pthread_mutex_init(&env->threads, NULL);
+    forget(&env->ctx);
+    while (*link != NULL) {
+        struct xac_ctx *ctx = *link;
+
+        forget(ctx);
+        if (ctx == own) {
+            link = &ctx->next;
+            continue;
+        }
+        *link = ctx->next;
+        while (ctx->views != NULL) {
+            struct xac_view *v = ctx->views;
+
+            ctx->views = v->next;
+            xac_view_close(env, v);
+        }
+        free(ctx);
+    }
+}
+
+int
+xac_thread_rejoin(struct xac_env *env)
+{
+    int rc = 0;
+
+    for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
+        rc = xac_ctx_open(env, c);
+    count_contexts(env, contexts(env));
+    return rc;
+}
