@@ -150,6 +150,7 @@ entry_finish(struct run *run, struct entry *e)
         return 1;
     r->log_bytes = per_insert(e->before.log_bytes, after.log_bytes, count);
     r->syncs = per_insert(e->before.syncs, after.syncs, count);
+    r->per_sync = r->syncs > 0 ? 1 / r->syncs : -1;
     r->traps = per_insert(e->before.traps, after.traps, count);
     r->retries += after.retries - e->before.retries;
     bench_sort_u32(e->crew.latencies, count);
@@ -174,29 +175,48 @@ min_max(const double *v, size_t n, double *minp, double *maxp)
     }
 }
 
-/* summarize -- medians, and ratios to Berkeley DB slice by slice; ret 0 or 1. */
+/* find_result -- of a system in this run, NULL if it did not take part. */
+static const struct bench_insert_result *
+find_result(const struct run *run, const char *name)
+{
+    for (unsigned i = 0; i < run->n_entries; i++)
+        if (strcmp(run->entries[i].result.system->name, name) == 0)
+            return &run->entries[i].result;
+    return NULL;
+}
+
+/* ratio_slices -- a's time over b's, slice by slice. */
+static void
+ratio_slices(const struct bench_insert_result *a, const struct bench_insert_result *b,
+             double *ratios, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ratios[i] = a->slice_us[i] / b->slice_us[i];
+}
+
+/* summarize -- medians, and ratios slice by slice; ret 0 or 1. */
 static int
 summarize(const struct run *run, struct bench_insert_result *r)
 {
     size_t n = run->options->slices;
-    const struct bench_insert_result *bdb = NULL;
-    double *ratios;
+    const struct bench_insert_result *bdb = find_result(run, "bdb");
+    const struct bench_insert_result *sync = find_result(run, "sync");
+    double *ratios = calloc(n, sizeof *ratios);
 
-    for (unsigned i = 0; i < run->n_entries; i++)
-        if (strcmp(run->entries[i].result.system->name, "bdb") == 0)
-            bdb = &run->entries[i].result;
-    r->us_median = bench_median(r->slice_us, n);
-    min_max(r->slice_us, n, &r->us_min, &r->us_max);
-    r->ratio = r->ratio_min = r->ratio_max = -1;
-    if (bdb == NULL)
-        return 0;
-    ratios = calloc(n, sizeof *ratios);
     if (ratios == NULL)
         return bench_fail("out of memory");
-    for (size_t i = 0; i < n; i++)
-        ratios[i] = bdb->slice_us[i] / r->slice_us[i];
-    r->ratio = bench_median(ratios, n);
-    min_max(ratios, n, &r->ratio_min, &r->ratio_max);
+    r->us_median = bench_median(r->slice_us, n);
+    min_max(r->slice_us, n, &r->us_min, &r->us_max);
+    r->ratio = r->ratio_min = r->ratio_max = r->over_sync = -1;
+    if (bdb != NULL) {
+        ratio_slices(bdb, r, ratios, n);
+        r->ratio = bench_median(ratios, n);
+        min_max(ratios, n, &r->ratio_min, &r->ratio_max);
+    }
+    if (sync != NULL) {
+        ratio_slices(r, sync, ratios, n);
+        r->over_sync = bench_median(ratios, n);
+    }
     free(ratios);
     return 0;
 }

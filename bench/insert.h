@@ -54,11 +54,13 @@ struct bench_insert_result {
     double p99_us;
     double log_bytes; /* per insert                                              */
     double syncs;     /* per insert                                              */
+    double per_sync;  /* inserts per sync                                        */
     double traps;     /* per insert                                              */
     uint64_t retries; /* all inserts together                                    */
     double ratio;     /* Berkeley DB's time over this system's: median of slices */
     double ratio_min;
     double ratio_max;
+    double over_sync; /* this system's time over the yardstick's, likewise       */
 };
 
 /*

@@ -181,6 +181,7 @@ xac_log_append(struct xac_log *log, const struct xac_block *blk)
     xac_assert(blk->lsn == tail && xac_log_has_room(log, blk->length));
     memcpy(log->ring + at, blk, n);
     memcpy(log->ring, (const uint8_t *)blk + n, blk->length - n);
+    (void)atomic_fetch_add_explicit(&sh->appended, 1, memory_order_relaxed);
     /* release: pairs with the acquire in flush_held. */
     atomic_store_explicit(&sh->tail, tail + blk->length, memory_order_release);
 }
@@ -238,19 +239,12 @@ flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn)
                    xac_strerror(error));
 }
 
-/*
- * flush_segment -- write and sync the LSNs [from, to), all of one segment.
- *
- * ret  0, or XAC_EPOISONED with the log poisoned.
- */
+/* write_segment -- write the LSNs [from, to), all of one segment; ret as flush_held. */
 static int
-flush_segment(struct xac_log *log, uint64_t from, uint64_t to)
+write_segment(struct xac_log *log, int fd, uint64_t from, uint64_t to)
 {
     struct xac_log_shared *sh = log->sh;
-    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
 
-    if (fd < 0)
-        return flush_failed(log, errno, "open", from);
     for (uint64_t lsn = from, n; lsn < to; lsn += n) {
         uint64_t at = lsn & (sh->ring_bytes - 1);
         int rc;
@@ -262,15 +256,52 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to)
             return flush_failed(log, rc, "write", lsn);
         (void)atomic_fetch_add_explicit(&sh->n_writes, 1, memory_order_relaxed);
     }
+    return 0;
+}
+
+/*
+ * flush_segment -- write and sync the LSNs [from, to), all of one segment.
+ *
+ * in   written  up to here this process has written already, under the same lock
+ */
+static int
+flush_segment(struct xac_log *log, uint64_t from, uint64_t to, uint64_t written)
+{
+    struct xac_log_shared *sh = log->sh;
+    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    int rc;
+
+    if (fd < 0)
+        return flush_failed(log, errno, "open", from);
+    rc = write_segment(log, fd, from < written ? min64(written, to) : from, to);
+    if (rc != 0)
+        return rc;
     if (xac_sys.fdatasync(fd) != 0)
         return flush_failed(log, errno, "sync", from);
     (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
     return 0;
 }
 
-/* flush_held -- make everything appended durable; the flush lock is held. */
+/* count_batch -- how many blocks this flush takes; the flush lock is held. */
+static void
+count_batch(struct xac_log_shared *sh)
+{
+    /* relaxed, all: guesses, see log.h. */
+    uint64_t appended = atomic_load_explicit(&sh->appended, memory_order_relaxed);
+    uint64_t flushed = atomic_load_explicit(&sh->flushed, memory_order_relaxed);
+
+    atomic_store_explicit(&sh->batch, appended - flushed, memory_order_relaxed);
+    atomic_store_explicit(&sh->flushed, appended, memory_order_relaxed);
+}
+
+/*
+ * flush_held -- make everything appended durable; the flush lock is held.
+ *
+ * in   written  as for flush_segment; 0 nothing
+ * ret  0, or XAC_EPOISONED with the log poisoned.
+ */
 static int
-flush_held(struct xac_log *log)
+flush_held(struct xac_log *log, uint64_t written)
 {
     struct xac_log_shared *sh = log->sh;
     /* relaxed: stored under the flush lock.  acquire: pairs with xac_log_append. */
@@ -281,11 +312,12 @@ flush_held(struct xac_log *log)
 
     if (error != 0)
         return poisoned_error(error);
+    count_batch(sh);
     while (from < to) {
         uint64_t border = (from & ~(sh->segment_bytes - 1)) + sh->segment_bytes;
         uint64_t end = min64(border, to);
 
-        rc = flush_segment(log, from, end);
+        rc = flush_segment(log, from, end, written);
         if (rc != 0)
             return rc;
         from = end;
@@ -299,11 +331,70 @@ flush_held(struct xac_log *log)
     return 0;
 }
 
+/* flush_done -- unlock.  Waking comes after that: a waiter that was woken before could
+   find the lock still taken and sleep on, with nobody left to wake it. */
+static void
+flush_done(struct xac_log *log)
+{
+    xac_lock_release(&log->sh->flush);
+    wake_all(log->sh);
+}
+
+/*
+ * start_held -- write what is appended and tell the kernel to begin; the flush lock is
+ * held.  A failure shows in the poison.
+ */
+static void
+start_held(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: stored under the flush lock.  acquire: pairs with xac_log_append. */
+    uint64_t from = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+    uint64_t to = atomic_load_explicit(&sh->tail, memory_order_acquire);
+    uint64_t number = xac_log_segment_of(from, sh->segment_bytes);
+    int fd;
+
+    log->started = from;
+    /* acquire: pairs with set_poison.  Two segments are left to flush_held. */
+    if (from == to || xac_log_segment_of(to - 1, sh->segment_bytes) != number
+        || atomic_load_explicit(&sh->poisoned, memory_order_acquire) != 0)
+        return;
+    fd = segment_fd(log, number);
+    if (fd < 0 || write_segment(log, fd, from, to) != 0)
+        return;
+    log->started = to;
+    /* A hint that may fail: what matters is reported by the sync. */
+    (void)xac_sys.sync_file_range(fd,
+                                  (off_t)(XAC_SEGMENT_HEADER + from % sh->segment_bytes),
+                                  (off_t)(to - from), SYNC_FILE_RANGE_WRITE);
+}
+
+bool
+xac_log_flush_start(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed, all: guesses, see log.h. */
+    uint64_t appended = atomic_load_explicit(&sh->appended, memory_order_relaxed);
+    uint64_t flushed = atomic_load_explicit(&sh->flushed, memory_order_relaxed);
+    enum xac_lock_result got;
+    int cancel;
+
+    if (atomic_load_explicit(&sh->batch, memory_order_relaxed) > 1
+        || appended - flushed != 1)
+        return false;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    got = xac_lock_try(&sh->flush);
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&sh->flush);
+    if (got != XAC_LOCK_BUSY)
+        start_held(log);
+    (void)pthread_setcancelstate(cancel, NULL);
+    return got != XAC_LOCK_BUSY;
+}
+
 /*
  * try_flush -- flush for all who wait, if nobody else is at it.
  *
- * Waking comes after the unlock: a waiter that was woken before could find the lock
- * still taken and sleep on, with nobody left to wake it.
  * ret  true if the lock was free.
  */
 static bool
@@ -318,9 +409,8 @@ try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
         xac_lock_repaired(&sh->flush);
     /* relaxed: stored under the flush lock. */
     if (atomic_load_explicit(&sh->durable, memory_order_relaxed) < lsn)
-        *rcp = flush_held(log);
-    xac_lock_release(&sh->flush);
-    wake_all(sh);
+        *rcp = flush_held(log, 0);
+    flush_done(log);
     if (*rcp == 0)
         xac_log_segment_prepare_ahead(log);
     return true;
@@ -365,6 +455,23 @@ xac_log_wait_durable(struct xac_log *log, uint64_t lsn)
     xac_assert(atomic_load_explicit(&log->sh->tail, memory_order_acquire) >= lsn);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rc = wait_durable(log, lsn);
+    (void)pthread_setcancelstate(cancel, NULL);
+    return rc;
+}
+
+int
+xac_log_flush_end(struct xac_log *log, uint64_t lsn)
+{
+    int cancel;
+    int rc = 0;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    /* relaxed: stored under the flush lock, which is ours since xac_log_flush_start. */
+    if (atomic_load_explicit(&log->sh->durable, memory_order_relaxed) < lsn)
+        rc = flush_held(log, log->started);
+    flush_done(log);
+    if (rc == 0)
+        xac_log_segment_prepare_ahead(log);
     (void)pthread_setcancelstate(cancel, NULL);
     return rc;
 }

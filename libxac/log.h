@@ -55,6 +55,13 @@ struct xac_log_shared {
        unlocked; read by everybody before anything is acknowledged. */
     xac_shared _Atomic int poisoned;
 
+    /* Blocks appended so far; stored under the caller's publish lock, relaxed. */
+    xac_shared _Atomic uint64_t appended;
+    /* Blocks appended when the last flush began, and how many of them it took; stored
+       under flush, relaxed: a guess at whether others commit, too. */
+    xac_shared _Atomic uint64_t flushed;
+    xac_shared _Atomic uint64_t batch;
+
     /* Counters, relaxed. */
     xac_shared _Atomic uint64_t n_writes;
     xac_shared _Atomic uint64_t n_syncs;
@@ -68,6 +75,7 @@ struct xac_log {
     /* Descriptors of the segments used last, -1 if none; flush lock held. */
     int seg_fd[2];
     uint64_t seg_no[2];
+    uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
     /* The value of `prepared` at which making a segment failed last: that it is not
        tried ahead of time again and again on a full disk. */
     _Atomic uint64_t ahead_failed;
@@ -129,6 +137,19 @@ void xac_log_append(struct xac_log *log, const struct xac_block *blk);
  * ret  0; XAC_EPOISONED.  A position already durable is 0 even when poisoned.
  */
 int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
+
+/*
+ * xac_log_flush_start -- let the device begin to write what is appended, while the caller
+ * does something else.
+ *
+ * Only for a lone committer: what others append meanwhile would have to wait for the
+ * first write and then be written to the same sectors again.
+ * ret  true: the flush lock is held; xac_log_flush_end must follow soon.
+ *
+ * xac_log_flush_end -- finish it, as xac_log_wait_durable; lsn is below tail.
+ */
+bool xac_log_flush_start(struct xac_log *log);
+int xac_log_flush_end(struct xac_log *log, uint64_t lsn);
 
 /* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
 void xac_log_poison(struct xac_log *log, int error);

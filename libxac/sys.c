@@ -37,6 +37,7 @@ struct xac_sys xac_sys = {
     .pwrite = pwrite,
     .fdatasync = fdatasync,
     .fsync = fsync,
+    .sync_file_range = sync_file_range,
     .ftruncate = ftruncate,
     .fallocate = fallocate,
     .fstat = sys_fstat,

@@ -26,6 +26,7 @@ struct xac_sys {
     ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t offset);
     int (*fdatasync)(int fd);
     int (*fsync)(int fd);
+    int (*sync_file_range)(int fd, off_t offset, off_t n, unsigned flags);
     int (*ftruncate)(int fd, off_t length);
     int (*fallocate)(int fd, int mode, off_t offset, off_t length);
     int (*fstat)(int fd, struct stat *st);

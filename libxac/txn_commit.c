@@ -519,6 +519,7 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t n_written = txn->n_written;
+    bool is_started;
     uint64_t end;
     int rc = 0;
 
@@ -531,13 +532,21 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         return rc;
     xac_kill_point("h");
     end = txn->end;
+    /* The device works while we take the pages back.  Cleaning up after the dead ranks
+       before the flush lock. */
+    is_started =
+        xac_env_is_durable(env) && !ctx->saw_dead && xac_log_flush_start(&env->log);
     xac_txn_finish(env, ctx, true);
     xac_kill_point("i");
     xac_count(&env->ctl->counters.commits, 1);
     xac_count(&env->ctl->counters.pages_written, n_written);
-    xac_collapse(env);
     xac_kill_point("j");
-    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, end) : 0;
+    if (is_started)
+        rc = xac_log_flush_end(&env->log, end);
+    else if (xac_env_is_durable(env))
+        rc = xac_log_wait_durable(&env->log, end);
+    xac_collapse(env);
+    return rc;
 }
 
 /* commit_reads -- a transaction that changed nothing commits at its parent. */

@@ -206,6 +206,14 @@ fake_fdatasync(int fd)
 }
 
 static int
+fake_sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
+{
+    must(offset >= (off_t)XAC_SEGMENT_HEADER && n > 0 && fds[fd].segment != 0);
+    (void)world_inc(w->started);
+    return real.sync_file_range(fd, offset, n, flags);
+}
+
+static int
 fake_fsync(int fd)
 {
     const char *name = fd == dir_fd ? "." : fds[fd].name;
@@ -287,6 +295,7 @@ world_setup(void)
     xac_sys.pwrite = fake_pwrite;
     xac_sys.fdatasync = fake_fdatasync;
     xac_sys.fsync = fake_fsync;
+    xac_sys.sync_file_range = fake_sync_file_range;
     xac_sys.fallocate = fake_fallocate;
     xac_sys.renameat = fake_renameat;
     xac_sys.unlinkat = fake_unlinkat;
@@ -397,7 +406,10 @@ world_commit(struct xac_log *log, int worker, uint64_t serial, uint64_t *rng)
         end = world_publish(log, worker);
     } while (end == 0);
     xac_log_assert(log);
-    rc = xac_log_wait_durable(log, end);
+    if (world_rnd(rng, 2) == 0 && xac_log_flush_start(log))
+        rc = xac_log_flush_end(log, end);
+    else
+        rc = xac_log_wait_durable(log, end);
     must(xac_lock_none_held());
     if (rc == 0) {
         must(world_get(w->log.durable) >= end);

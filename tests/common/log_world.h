@@ -53,6 +53,7 @@ struct world {
     uint64_t redone; /* publish lock */
     _Atomic uint64_t acked;
     _Atomic uint64_t refused;
+    _Atomic uint64_t started; /* writes begun ahead of their sync */
     _Atomic int stop;
     uint64_t serial[WORKERS_MAX]; /* used last by each worker */
     struct descriptor desc[WORKERS_MAX];

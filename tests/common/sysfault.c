@@ -93,6 +93,14 @@ fault_fsync(int fd)
 }
 
 static int
+fault_sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
+{
+    return fails(SYSFAULT_FILES, "sync_file_range")
+               ? -1
+               : real.sync_file_range(fd, offset, n, flags);
+}
+
+static int
 fault_ftruncate(int fd, off_t length)
 {
     return fails(SYSFAULT_FILES, "ftruncate") ? -1 : real.ftruncate(fd, length);
@@ -187,6 +195,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .pwrite = fault_pwrite,
         .fdatasync = fault_fdatasync,
         .fsync = fault_fsync,
+        .sync_file_range = fault_sync_file_range,
         .ftruncate = fault_ftruncate,
         .fallocate = fault_fallocate,
         .fstat = fault_fstat,

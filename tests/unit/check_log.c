@@ -45,6 +45,36 @@ START_TEST(append_and_flush_come_back)
 }
 END_TEST
 
+/* A lone committer's write is begun early; beside another's it is not; and both are
+   written once. */
+START_TEST(flush_start_is_for_the_lone)
+{
+    uint64_t rng = world_seed;
+    struct xac_block *blk = (struct xac_block *)(void *)w->desc[0].block;
+    uint64_t first, second, writes;
+
+    ck_assert_int_eq(world_create(1 << 20, XAC_LSN_FIRST), 0);
+    ck_assert(!xac_log_flush_start(&the_log));
+    world_block(blk, 0, 1, &rng, 600);
+    first = world_publish(&the_log, 0);
+    writes = world_get(w->log.n_writes);
+    ck_assert(xac_log_flush_start(&the_log));
+    ck_assert_uint_eq(world_get(w->started), 1);
+    ck_assert_uint_lt(world_get(w->log.durable), first);
+    world_block(blk, 0, 2, &rng, 600);
+    second = world_publish(&the_log, 0); /* joins: one sync for both */
+    ck_assert_int_eq(xac_log_flush_end(&the_log, first), 0);
+    ck_assert_uint_eq(world_get(w->log.durable), second);
+    ck_assert_uint_eq(world_get(w->log.n_syncs), 1);
+    ck_assert_uint_eq(world_get(w->log.n_writes), writes + 2);
+    ck_assert_uint_eq(world_expect(), 2);
+    world_block(blk, 0, 3, &rng, 600);
+    (void)world_publish(&the_log, 0);
+    ck_assert(!xac_log_flush_start(&the_log)); /* the last batch had two */
+    ck_assert(xac_lock_none_held());
+}
+END_TEST
+
 /* Nobody waits: rings of blocks go to disk because they are full; larger than a segment,
    so that one flush touches several. */
 START_TEST(make_room_flushes_a_full_ring)
@@ -304,6 +334,7 @@ log_suite(void)
     tcase_add_checked_fixture(one, world_setup, world_teardown);
     tcase_set_timeout(one, 60);
     tcase_add_loop_test(one, append_and_flush_come_back, 0, 3);
+    tcase_add_test(one, flush_start_is_for_the_lone);
     tcase_add_test(one, make_room_flushes_a_full_ring);
     tcase_add_test(one, append_twice_is_append_once);
     tcase_add_test(one, create_continues_in_existing_segments);
