@@ -418,9 +418,23 @@ struct xac_stats {
     uint64_t commit_number;      /* number of the last published commit               */
     uint64_t log_tail;           /* LSN, bytes: end of the log                        */
     uint64_t log_durable;        /* LSN, bytes: synced up to here                     */
+
+    /* Who reads the oldest state, and what is kept for it: the reason if versions pile up.
+       A checkpoint under way counts as a query of its process. */
+    uint64_t oldest_pid;      /* process of the oldest snapshot; 0: nobody reads     */
+    uint64_t oldest_commit;   /* number of the last commit that it sees              */
+    uint64_t oldest_behind;   /* commits published since                             */
+    uint64_t oldest_age_ns;   /* since its transaction or query began; within 10 ms  */
+    uint64_t versions_held;   /* page versions that newer ones have replaced, or that have
+                                 been copied to their files, kept for who reads      */
+    uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
 };
 
-/* out out; ret 0; EINVAL; XAC_ENOINIT. */
+/*
+ * out  out  all of it now; no lock is taken, so that fields may be of different moments.
+ * ret  0; EINVAL; XAC_ENOINIT.
+ * Takes time in proportion to `frames` while a snapshot is behind.
+ */
 XAC_API int xac_get_stats(struct xac_stats *out);
 
 /* Options.  Unless it says otherwise, set them before xInit(). */

@@ -17,6 +17,7 @@
 #include "lockfile.h"
 #include "master.h"
 #include "recover.h"
+#include "stats.h"
 #include "sys.h"
 #include "view.h"
 
@@ -309,31 +310,9 @@ xac_last_error(void)
     return xac_err_text();
 }
 
-static uint64_t
-get(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-/* stats_of_log -- the log's share of xStats(). */
-static void
-stats_of_log(const struct xac_env *env, struct xac_stats *out)
-{
-    const struct xac_log_shared *log = &env->ctl->log;
-
-    if (!xac_env_is_durable(env))
-        return;
-    out->log_tail = get(&log->tail);
-    out->log_durable = get(&log->durable);
-    out->log_bytes = out->log_tail - log->start_lsn;
-    out->log_writes = get(&log->n_writes);
-    out->log_syncs = get(&log->n_syncs);
-}
-
 int
 xac_get_stats(struct xac_stats *out)
 {
-    const struct xac_counters *n;
     struct xac_env *env = xac_api_env;
     struct xac_ctx *ctx;
     int rc = xac_api_opened("xStats");
@@ -347,27 +326,7 @@ xac_get_stats(struct xac_stats *out)
         return rc;
     if (out == NULL)
         return xac_err(EINVAL, "xStats: NULL");
-    n = &env->ctl->counters;
-    *out = (struct xac_stats){
-        .commits = get(&n->commits),
-        .commits_read_only = get(&n->commits_read_only),
-        .queries = get(&n->queries),
-        .aborts_conflict = get(&n->aborts_conflict),
-        .aborts_user = get(&n->aborts_user),
-        .aborts_other = get(&n->aborts_other),
-        .traps_read = get(&n->traps_read),
-        .traps_write = get(&n->traps_write),
-        .hints = get(&n->hints),
-        .pages_written = get(&n->pages_written),
-        .checkpoints = get(&n->checkpoints),
-        .pages_checkpointed = get(&n->pages_checkpointed),
-        .dead_cleaned = get(&n->dead_cleaned),
-        .versions_live = get(&env->ctl->versions.used),
-        .frames = get(&env->ctl->versions.frames.count),
-        .participants = xac_registry_attached(env),
-        .commit_number = xac_chain_commit(env),
-    };
-    stats_of_log(env, out);
+    xac_stats_read(env, out);
     return 0;
 }
 

@@ -8,7 +8,10 @@
  */
 #include <config.h>
 
+#include <string.h>
+
 #include "clean.h"
+#include "clock.h"
 #include "ctree.h"
 #include "env.h"
 #include "policy.h"
@@ -22,15 +25,21 @@
 /* Collapses without progress after which the dead are looked for. */
 #define STUCK_COLLAPSES 4096
 
+/* No transaction's parent. */
+#define NO_PARENT UINT64_MAX
+
 static struct xac_chain *
 chain_of(const struct xac_env *env)
 {
     return &env->ctl->chain;
 }
 
-/* floor_of -- smallest parent and start of all live slots; C if there are none. */
+/*
+ * floor_of -- smallest parent and start of all live slots, less those with parent `but`; C if
+ * there are none.
+ */
 static uint64_t
-floor_of(const struct xac_env *env, uint64_t commit, uint64_t *startp)
+floor_of(const struct xac_env *env, uint64_t commit, uint64_t but, uint64_t *startp)
 {
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
@@ -46,6 +55,8 @@ floor_of(const struct xac_env *env, uint64_t commit, uint64_t *startp)
         if (!xac_txn_is_live(word))
             continue;
         parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+        if (parent == but)
+            continue;
         start = atomic_load_explicit(&t->start, memory_order_relaxed);
         floor = parent < floor ? parent : floor;
         *startp = start < *startp ? start : *startp;
@@ -59,7 +70,7 @@ xac_collapse_bound(struct xac_env *env, uint64_t *startp)
     struct xac_chain *c = chain_of(env);
     uint64_t commit = xac_chain_commit(env);
     uint64_t start1, start2;
-    uint64_t first = floor_of(env, commit, &start1);
+    uint64_t first = floor_of(env, commit, NO_PARENT, &start1);
     uint64_t second;
 
     /* The mark only grows: a lower one stored over a higher one would let a begin pass
@@ -69,7 +80,7 @@ xac_collapse_bound(struct xac_env *env, uint64_t *startp)
     xac_kill_point("collapse mark");
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
-    second = floor_of(env, commit, &start2);
+    second = floor_of(env, commit, NO_PARENT, &start2);
     if (startp != NULL)
         *startp = start1 < start2 ? start1 : start2;
     return first < second ? first : second;
@@ -94,9 +105,9 @@ needs_add(struct xac_needs *needs, uint64_t point)
     needs->point[i] = point;
 }
 
-/* needs_look -- one pass over the slots. */
+/* needs_look -- one pass over the slots, less those with parent `but`. */
 static void
-needs_look(const struct xac_env *env, struct xac_needs *needs)
+needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
 {
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
@@ -107,7 +118,7 @@ needs_look(const struct xac_env *env, struct xac_needs *needs)
         uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
         uint64_t parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
 
-        if (!xac_txn_is_live(word))
+        if (!xac_txn_is_live(word) || parent == but)
             continue;
         if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->is_optimistic)
             needs_add(needs, parent);
@@ -123,14 +134,71 @@ xac_collapse_needs(struct xac_env *env, struct xac_needs *out)
 
     out->upper = xac_chain_commit(env);
     out->n_points = 0;
-    needs_look(env, out);
+    needs_look(env, out, NO_PARENT);
     /* As in xac_collapse_bound; a beginner whose parent is below the mark, and whom the
        second look does not see, takes another one. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
         atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
-    needs_look(env, out);
+    needs_look(env, out, NO_PARENT);
+}
+
+/* ---- Who holds it back ------------------------------------------------------------- */
+
+/* find_oldest -- who reads the oldest state; false if nobody reads. */
+static bool
+find_oldest(const struct xac_env *env, struct xac_oldest *out)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    uint64_t now = xac_clock_coarse_ns();
+    bool is_found = false;
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_txn *t = xac_txn_at(env, slot);
+        /* Acquire: pairs with the release in xac_txn_begin. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+        uint64_t parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+        uint64_t begin = atomic_load_explicit(&t->begin_ns, memory_order_relaxed);
+        uint64_t age = begin < now ? now - begin : 0;
+
+        if (!xac_txn_is_live(word) || (is_found && parent > out->parent)
+            || (is_found && parent == out->parent && age <= out->age_ns))
+            continue;
+        is_found = true;
+        out->parent = parent;
+        out->age_ns = age;
+        out->pid = xac_participant_at(env, xac_txn_participant(word))->pid;
+    }
+    return is_found;
+}
+
+/* count_held -- versions kept for all who read, less those with parent `but`. */
+static uint64_t
+count_held(const struct xac_env *env, uint64_t commit, uint64_t but)
+{
+    struct xac_needs needs = {.upper = commit};
+    uint64_t start;
+
+    needs_look(env, &needs, but);
+    (void)floor_of(env, commit, but, &start);
+    return xac_version_count_held(env, commit, &needs, start);
+}
+
+void
+xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out)
+{
+    uint64_t commit = xac_chain_commit(env);
+    uint64_t n_others;
+
+    memset(out, 0, sizeof *out);
+    if (!find_oldest(env, out) || out->parent >= commit)
+        return;
+    out->behind = commit - out->parent;
+    out->n_held = count_held(env, commit, NO_PARENT);
+    n_others = count_held(env, commit, out->parent);
+    out->n_held_own = out->n_held > n_others ? out->n_held - n_others : 0;
 }
 
 /* sweep -- a sweep over all frames by what must be kept now. */

@@ -7,8 +7,8 @@
 #include "conflict.h"
 
 #include <sched.h>
-#include <time.h>
 
+#include "clock.h"
 #include "env.h"
 #include "thread.h"
 
@@ -123,21 +123,12 @@ page_of(const struct xac_env *env, const struct xac_entry *e)
     return (struct xac_page *)xac_shm_at(&env->shm, e->page);
 }
 
-XAC_SIGSAFE static uint64_t
-now_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* is_alive -- xac_registry_alive, asked at most once in a while about the same one. */
 XAC_SIGSAFE static bool
 is_alive(struct xac_env *env, uint32_t participant)
 {
     struct xac_ctx *ctx = xac_ctx_mine(env);
-    uint64_t now = now_ns();
+    uint64_t now = xac_clock_ns();
 
     if (ctx->alive_last == participant && now < ctx->alive_until)
         return true;
@@ -247,13 +238,13 @@ XAC_SIGSAFE static bool
 await_publish(struct xac_env *env, const struct others *o)
 {
     const struct xac_txn *t = xac_txn_at(env, o->committing_slot);
-    uint64_t until = now_ns() + COMMITTING_WAIT_NS;
+    uint64_t until = xac_clock_ns() + COMMITTING_WAIT_NS;
 
     for (unsigned n = 1;; n++) {
         /* Acquire: pairs with the release of the publish step. */
         if (atomic_load_explicit(&t->word, memory_order_acquire) != o->committing_word)
             return true;
-        if (n % SPINS_BEFORE_YIELD == 0 && now_ns() > until)
+        if (n % SPINS_BEFORE_YIELD == 0 && xac_clock_ns() > until)
             return false;
         pause_a_while(n);
     }

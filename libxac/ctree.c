@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "block.h"
+#include "clock.h"
 #include "env.h"
 #include "optimistic.h"
 #include "policy.h"
@@ -51,6 +52,7 @@ xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
 {
     uint64_t parent, mark;
 
+    atomic_store_explicit(&txn->begin_ns, xac_clock_coarse_ns(), memory_order_relaxed);
     do {
         parent = xac_chain_commit(env);
         atomic_store_explicit(&txn->parent, parent, memory_order_relaxed);

@@ -89,7 +89,10 @@ int xac_chain_init(struct xac_env *env);
 /* xac_chain_commit -- C (acquire). */
 XAC_SIGSAFE uint64_t xac_chain_commit(const struct xac_env *env);
 
-/* xac_chain_enter -- give a live slot its parent and start: C of now, above the mark. */
+/*
+ * xac_chain_enter -- give a live slot its parent and start, C of now, above the mark, and
+ * the time.
+ */
 void xac_chain_enter(struct xac_env *env, struct xac_txn *txn);
 
 enum xac_publish_result {
@@ -159,6 +162,22 @@ uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
  * that runs for long holds back one version of each page.  Collapse held.
  */
 void xac_collapse_needs(struct xac_env *env, struct xac_needs *out);
+
+/* The oldest snapshot in use, and what is kept for it: for people, not for decisions. */
+struct xac_oldest {
+    uint32_t pid;        /* of its process; 0: nobody reads, all else is 0             */
+    uint64_t parent;     /* commit number                                              */
+    uint64_t behind;     /* commits since                                              */
+    uint64_t age_ns;     /* since its transaction or query began, within some ms       */
+    uint64_t n_held;     /* versions that are kept for readers only                    */
+    uint64_t n_held_own; /* of these, kept for this snapshot and no other              */
+};
+
+/*
+ * xac_collapse_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: who
+ * begins or ends meanwhile may be in it or not.  Walks the frames if anybody is behind.
+ */
+void xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out);
 
 /* xac_collapse_settle -- free frames in limbo whose readers are gone.  Collapse held. */
 void xac_collapse_settle(struct xac_env *env);

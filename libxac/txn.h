@@ -108,7 +108,10 @@ struct xac_txn {
     uint64_t number;      /* stored under publish before `publishing`                */
     uint64_t position;    /* LSN of the block; likewise                              */
     uint64_t end;         /* LSN behind the block; likewise                          */
-    uint64_t pad[7];
+
+    xac_shared _Atomic uint64_t begin_ns; /* when it began, monotonic, within some ms; for
+                                             xStats() only; its owner                  */
+    uint64_t pad[6];
 };
 
 static inline uint64_t

@@ -281,6 +281,61 @@ xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
     (void)xac_version_thin(env, page, &needs);
 }
 
+/* is_needed -- of a version and the number of the next newer one of its page. */
+static bool
+is_needed(const struct xac_needs *needs, uint64_t commit, uint64_t newer)
+{
+    if (newer > needs->upper)
+        return true;
+    for (uint32_t i = 0; i < needs->n_points; i++) {
+        if (needs->point[i] >= commit && needs->point[i] < newer)
+            return true;
+    }
+    return false;
+}
+
+/* count_list -- the share of the list that begins with a frame; 0 if none begins there. */
+static uint64_t
+count_list(const struct xac_env *env, uint64_t frame_no, uint64_t commit,
+           const struct xac_needs *needs)
+{
+    uint64_t at =
+        atomic_load_explicit(&xac_frame_at(env, frame_no)->page, memory_order_relaxed);
+    const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
+    struct glimpse newer, seen;
+    uint64_t n_held = 0;
+
+    /* Acquire: pairs with the release in link_version. */
+    if (atomic_load_explicit(&page->head, memory_order_acquire) != frame_no
+        || !look_at(env, frame_no, at, &newer))
+        return 0;
+    while (newer.next != 0 && look_at(env, newer.next, at, &seen)) {
+        n_held += newer.commit <= commit && is_needed(needs, seen.commit, newer.commit);
+        newer = seen;
+    }
+    return n_held;
+}
+
+uint64_t
+xac_version_count_held(const struct xac_env *env, uint64_t commit,
+                       const struct xac_needs *needs, uint64_t start)
+{
+    uint64_t have = frames_there(env);
+    uint64_t n_held = 0;
+
+    for (uint64_t n = 1; n <= have; n++) {
+        uint64_t word = atomic_load_explicit(&xac_frame_at(env, n)->word,
+                                             memory_order_acquire); /* pairs with the
+                                                          stores of the word */
+
+        if (xac_frame_state(word) == XAC_FRAME_VERSION)
+            n_held += count_list(env, n, commit, needs);
+        else if (xac_frame_state(word) == XAC_FRAME_LIMBO)
+            n_held += (word & XAC_FRAME_LOW) > start;
+    }
+    return n_held;
+}
+
 void
 xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
                    uint64_t move)

@@ -136,6 +136,17 @@ uint64_t xac_version_thin(struct xac_env *env, struct xac_page *page,
 void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound);
 
 /*
+ * xac_version_count_held -- how many versions are in the store for readers only: replaced by
+ * a commit up to `commit`, or copied to their files and in limbo.  Takes no lock: a list that
+ * changes meanwhile is counted in part.
+ *
+ * in   needs  of the readers
+ * in   start  the smallest of theirs
+ */
+uint64_t xac_version_count_held(const struct xac_env *env, uint64_t commit,
+                                const struct xac_needs *needs, uint64_t start);
+
+/*
  * xac_version_unlink -- take all versions at or below bound off the page's list, into
  * limbo under the move's number.  Publish and collapse held; may be repeated.
  */

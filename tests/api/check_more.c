@@ -326,6 +326,56 @@ START_TEST(transaction_touches_any_number_of_pages)
 }
 END_TEST
 
+/* ---- who holds versions back ---------------------------------------------------------- */
+
+static void
+hold_a_query(void *arg)
+{
+    uint64_t *x = env_attach(NONDURABLE, 16);
+
+    must_ok(xbeginQuery());
+    must_eq(*(volatile uint64_t *)x, 0);
+    word_store(arg, 1);
+    proc_sleep_us(60000000);
+}
+
+/* Somebody who wonders why versions pile up is told whom to look for. */
+START_TEST(stats_name_the_oldest_reader)
+{
+    struct xac_stats s;
+    _Atomic uint64_t *asked;
+    uint64_t *x;
+    pid_t child;
+    size_t step = env_page() / sizeof *x;
+
+    asked = proc_shared(sizeof *asked);
+    child = proc_spawn(hold_a_query, asked);
+    x = env_attach(NONDURABLE, 16);
+    proc_await(asked, 1, 20);
+    must_ok(xStats(&s));
+    must_eq(s.oldest_pid, child);
+    must_eq(s.oldest_behind, 0);
+    must_eq(s.oldest_commit, s.commit_number);
+    for (uint64_t i = 1; i <= 300; i++)
+        env_put(&x[i % 10 * step], i);
+    proc_sleep_us(50000);
+    must_ok(xStats(&s));
+    must_eq(s.oldest_pid, child);
+    must_eq(s.oldest_behind, 300);
+    must_eq(s.oldest_commit + 300, s.commit_number);
+    must(s.oldest_age_ns >= 40000000 && s.oldest_age_ns < 20000000000);
+    must(s.versions_held >= s.versions_oldest && s.versions_held < 100);
+    proc_kill(child);
+    for (uint64_t i = 1; i <= 3000; i++)
+        env_put(&x[i % 10 * step], i);
+    must_ok(xCheckpoint());
+    must_ok(xStats(&s));
+    must_eq(s.oldest_pid, 0);
+    must_eq(s.versions_held, 0);
+    env_detach();
+}
+END_TEST
+
 static Suite *
 more_suite(void)
 {
@@ -342,6 +392,7 @@ more_suite(void)
     tcase_add_loop_test(tc, every_policy_keeps_the_total, 0, XAC_POLICY_OPTIMISTIC + 1);
     tc = env_tcase(s, "many pages", 240);
     tcase_add_loop_test(tc, transaction_touches_any_number_of_pages, 0, 2);
+    tcase_add_test(tc, stats_name_the_oldest_reader);
     return s;
 }
 

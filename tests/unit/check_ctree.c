@@ -12,6 +12,7 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
+#include "checkpoint.h"
 #include "clean.h"
 #include "ctree.h"
 
@@ -261,15 +262,16 @@ last_change(uint64_t p, uint64_t c)
 
 /*
  * versions_needed -- what must be kept: all above the parent of the oldest transaction,
- * what that shows, and what each query shows.
+ * what that shows, and what each query shows; readers with parent `but` do not count.
  */
 static uint64_t
-versions_needed(struct xac_env *const *reader)
+versions_needed(struct xac_env *const *reader, uint64_t but)
 {
     uint64_t upper = xac_chain_commit(env), n = 0;
 
     for (int r = 0; r < READERS; r++) {
-        if (world_state(reader[r]) == XAC_TXN_PENDING && parent_of(reader[r]) < upper)
+        if (world_state(reader[r]) == XAC_TXN_PENDING && parent_of(reader[r]) != but
+            && parent_of(reader[r]) < upper)
             upper = parent_of(reader[r]);
     }
     for (uint64_t p = 0; p < PAGES; p++) {
@@ -279,7 +281,8 @@ versions_needed(struct xac_env *const *reader)
             n += value[c][p] != value[c - 1][p];
         n += seen[0] != 0;
         for (int r = 0; r < READERS; r++) {
-            bool is_new = world_state(reader[r]) == XAC_TXN_QUERY;
+            bool is_new =
+                world_state(reader[r]) == XAC_TXN_QUERY && parent_of(reader[r]) != but;
 
             if (is_new)
                 seen[r + 1] = last_change(p, parent_of(reader[r]));
@@ -303,6 +306,43 @@ readers_see_theirs(struct xac_env *const *reader)
         for (uint64_t p = 0; p < PAGES; p++)
             must_eq(world_value(reader[r], p, parent), value[parent][p]);
     }
+}
+
+/* versions_newest -- what must be kept when nobody reads. */
+static uint64_t
+versions_newest(void)
+{
+    uint64_t n = 0;
+
+    for (uint64_t p = 0; p < PAGES; p++)
+        n += last_change(p, xac_chain_commit(env)) != 0;
+    return n;
+}
+
+/* The oldest reader is named, and what is kept for all and for it alone is counted. */
+static void
+oldest_is_told(struct xac_env *const *reader)
+{
+    struct xac_oldest o;
+    uint64_t parent = UINT64_MAX, needed = versions_needed(reader, UINT64_MAX);
+
+    for (int r = 0; r < READERS; r++) {
+        if (world_state(reader[r]) != XAC_TXN_IDLE && parent_of(reader[r]) < parent)
+            parent = parent_of(reader[r]);
+    }
+    xac_collapse_oldest(env, &o);
+    if (parent == UINT64_MAX) {
+        must_eq(o.pid, 0);
+        must_eq(o.parent, 0);
+        parent = xac_chain_commit(env);
+    } else {
+        must_eq(o.pid, getpid());
+        must_eq(o.parent, parent);
+        must(o.age_ns < UINT64_C(100000000000));
+    }
+    must_eq(o.behind, xac_chain_commit(env) - parent);
+    must_eq(o.n_held, needed - versions_newest());
+    must_eq(o.n_held_own, needed - versions_needed(reader, parent));
 }
 
 /* sweep_all -- now, not when it is worth it. */
@@ -344,10 +384,12 @@ START_TEST(keep_exactly_what_is_seen)
         if (xac_chain_commit(env) % 8 != 0)
             continue;
         readers_see_theirs(reader);
-        must(world_frames(env, XAC_FRAME_VERSION) >= versions_needed(reader));
+        must(world_frames(env, XAC_FRAME_VERSION) >= versions_needed(reader, UINT64_MAX));
         if (rnd_below(&seed, 4) == 0) {
             sweep_all();
-            must_eq(world_frames(env, XAC_FRAME_VERSION), versions_needed(reader));
+            must_eq(world_frames(env, XAC_FRAME_VERSION),
+                    versions_needed(reader, UINT64_MAX));
+            oldest_is_told(reader);
             readers_see_theirs(reader);
         }
     }
@@ -374,6 +416,31 @@ START_TEST(hold_back_little_for_long_queries)
     must_eq(world_value(reader, 1, parent_of(reader)), 5);
     must_eq(world_value(reader, 2, parent_of(reader)), 0);
     world_finish(reader);
+    must_eq(xac_env_close(reader), 0);
+}
+END_TEST
+
+/* What a checkpoint has copied to the file stays for who began before. */
+START_TEST(tell_what_is_in_limbo_for_a_query)
+{
+    struct xac_env *reader = world_open(XAC_NONDURABLE);
+    struct xac_oldest o;
+
+    for (uint64_t i = 1; i <= 7; i++)
+        must_eq(world_put(env, i, i), i);
+    world_query(reader);
+    xac_collapse_oldest(env, &o);
+    must_eq(o.n_held, 0);
+    must_eq(xac_checkpoint_run(env, false), 0);
+    must_eq(world_frames(env, XAC_FRAME_LIMBO), 7);
+    xac_collapse_oldest(env, &o);
+    must_eq(o.parent, 7);
+    must_eq(o.n_held, 7);
+    must_eq(o.n_held_own, 7);
+    world_finish(reader);
+    xac_collapse_oldest(env, &o);
+    must_eq(o.pid, 0);
+    must_eq(o.n_held, 0);
     must_eq(xac_env_close(reader), 0);
 }
 END_TEST
@@ -519,6 +586,7 @@ main(void)
     tcase_add_test(tc, see_no_parent_below_the_mark);
     tcase_add_test(tc, keep_exactly_what_is_seen);
     tcase_add_test(tc, hold_back_little_for_long_queries);
+    tcase_add_test(tc, tell_what_is_in_limbo_for_a_query);
     tcase_add_test(tc, collapse_when_the_ring_is_overrun);
     tcase_add_test(tc, publish_for_the_dead);
     tcase_add_test(tc, free_what_a_dead_collapser_cut);
