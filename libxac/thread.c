@@ -189,7 +189,7 @@ int
 xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
 {
     struct xac_view *origin, *v = NULL;
-    struct xac_ctx *ctx;
+    struct xac_ctx *ctx = NULL;
     int rc;
 
     (void)pthread_mutex_lock(&env->threads);

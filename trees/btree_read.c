@@ -234,7 +234,7 @@ cursor_prev_body(void *cursor, struct tree_request *r)
     struct btree *t = c->t;
     const struct btree_node *leaf;
     struct path path;
-    unsigned pos;
+    unsigned pos = 0;
 
     if (c->block == 0) {
         leaf = last_leaf(t, &path);
