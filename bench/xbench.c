@@ -33,6 +33,8 @@ static const struct subcommand subcommands[] = {
     {"insert", "durable and nondurable inserts of random keys, one transaction each",
      bench_insert_main},
     {"contention", "transactions on few pages under each policy", bench_contention_main},
+    {"recovery", "a long log recovered, beside cat of the same files",
+     bench_recovery_main},
 };
 
 #define N_SUBCOMMANDS (sizeof subcommands / sizeof subcommands[0])

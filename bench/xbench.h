@@ -16,4 +16,7 @@ int bench_insert_main(int argc, char **argv);
 /* bench_contention_main -- the experiment `contention`; as above. */
 int bench_contention_main(int argc, char **argv);
 
+/* bench_recovery_main -- the experiment `recovery`; as above. */
+int bench_recovery_main(int argc, char **argv);
+
 #endif /* XBENCH_XBENCH_H */

@@ -254,7 +254,7 @@ pass(struct recovery *r, uint64_t limit)
 
     r->is_bad = false;
     r->bad = &place;
-    xac_redo_restart(&r->redo);
+    xac_redo_restart(&r->redo, !r->applying && !r->opt->dry_run);
     while (lsn < limit) {
         rc = xac_scan_block(&r->scan, lsn, &blk, &place);
         if (rc != 0)
@@ -425,9 +425,11 @@ redo_all(struct recovery *r)
     rc = xac_redo_prepare(&r->redo);
     if (rc != 0)
         return rc;
-    r->applying = true;
-    r->bytes_total = r->bytes_done + (r->end - r->master.redo_lsn);
-    rc = pass(r, r->end);
+    if (!xac_redo_is_kept(&r->redo)) {
+        r->applying = true;
+        r->bytes_total = r->bytes_done + (r->end - r->master.redo_lsn);
+        rc = pass(r, r->end);
+    }
     return rc == 0 ? xac_redo_finish(&r->redo) : rc;
 }
 
@@ -537,7 +539,7 @@ open_all(struct recovery *r)
     int rc = xac_scan_open(&r->scan, r->dirfd, &r->master);
 
     if (rc == 0)
-        rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size);
+        rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
     if (rc == 0 && !r->opt->dry_run)
         rc = xac_scan_sync(&r->scan);
     limit = xac_scan_limit(&r->scan);

@@ -31,6 +31,7 @@ struct xac_recover_options {
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
     uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
+    uint64_t memory_bytes;      /* for pages while redoing, 0 for the default         */
 };
 
 struct xac_recover_report {

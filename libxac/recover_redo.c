@@ -20,16 +20,6 @@
 #include "sys.h"
 
 #define OPEN_FDS_MAX 200u /* descriptors of mapped files at a time */
-#define FRAMES_MIN   16u
-
-static uint64_t
-hash_page(uint32_t file, uint64_t page)
-{
-    uint64_t h = (page + UINT64_C(0x9e3779b97f4a7c15) * ((uint64_t)file + 1))
-                 * UINT64_C(0xbf58476d1ce4e5b9);
-
-    return h ^ (h >> 29);
-}
 
 /* ---- Files ------------------------------------------------------------------------ */
 
@@ -263,75 +253,90 @@ xac_redo_files_needed(const struct xac_redo *r)
 
 /* ---- What is known of pages ------------------------------------------------------- */
 
-/* page_slot -- where the page is in the table, or the free place for it. */
-static struct xac_redo_page *
-page_slot(struct xac_redo_page *table, size_t slots, uint32_t file, uint64_t page)
+/* open_slot -- where the page is in the table, or the free place for it. */
+static struct xac_redo_open *
+open_slot(struct xac_redo_open *table, size_t slots, uint32_t file, uint64_t page)
 {
-    size_t i = (size_t)hash_page(file, page) & (slots - 1);
+    size_t i = (size_t)xac_redo_hash(file, page) & (slots - 1);
 
-    while (table[i].used && (table[i].file != file || table[i].page != page))
+    while (table[i].file != 0 && (table[i].file != file || table[i].page != page))
         i = (i + 1) & (slots - 1);
     return &table[i];
 }
 
 static int
-pages_grow(struct xac_redo *r)
+open_grow(struct xac_redo *r)
 {
-    size_t slots = r->page_slots == 0 ? 1024 : r->page_slots * 2;
-    struct xac_redo_page *table =
-        (struct xac_redo_page *)calloc(slots, sizeof(struct xac_redo_page));
+    size_t slots = r->open_slots == 0 ? 1024 : r->open_slots * 2;
+    struct xac_redo_open *table =
+        (struct xac_redo_open *)calloc(slots, sizeof(struct xac_redo_open));
 
     if (table == NULL)
-        return xac_err(ENOMEM, "table of pages");
-    for (size_t i = 0; i < r->page_slots; i++) {
-        const struct xac_redo_page *p = &r->page[i];
+        return xac_err(ENOMEM, "table of open pages");
+    for (size_t i = 0; i < r->open_slots; i++) {
+        const struct xac_redo_open *p = &r->open[i];
 
-        if (p->used)
-            *page_slot(table, slots, p->file, p->page) = *p;
+        if (p->file != 0)
+            *open_slot(table, slots, p->file, p->page) = *p;
     }
-    free(r->page);
-    r->page = table;
-    r->page_slots = slots;
+    free(r->open);
+    r->open = table;
+    r->open_slots = slots;
     return 0;
-}
-
-/* page_find -- NULL if nothing is known of the page. */
-static struct xac_redo_page *
-page_find(const struct xac_redo *r, uint32_t file, uint64_t page)
-{
-    struct xac_redo_page *p;
-
-    if (r->page_slots == 0)
-        return NULL;
-    p = page_slot(r->page, r->page_slots, file, page);
-    return p->used ? p : NULL;
-}
-
-/* page_get -- the page, entered if new; NULL if out of memory. */
-static struct xac_redo_page *
-page_get(struct xac_redo *r, uint32_t file, uint64_t page)
-{
-    struct xac_redo_page *p = page_find(r, file, page);
-
-    if (p != NULL)
-        return p;
-    if (r->n_pages * 4 >= r->page_slots * 3 && pages_grow(r) != 0)
-        return NULL;
-    p = page_slot(r->page, r->page_slots, file, page);
-    *p = (struct xac_redo_page){.page = page, .file = file, .used = true};
-    r->n_pages++;
-    return p;
 }
 
 int
 xac_redo_note_open(struct xac_redo *r, const struct xac_open_page *open)
 {
-    struct xac_redo_page *p = page_get(r, open->file, open->page);
+    struct xac_redo_open *p;
 
-    if (p == NULL)
+    if (open->file == 0)
+        return 0; /* no file has that id */
+    if (r->n_open * 4 >= r->open_slots * 3 && open_grow(r) != 0)
         return ENOMEM;
-    p->is_open = true;
-    p->full_lsn = open->full_lsn;
+    p = open_slot(r->open, r->open_slots, open->file, open->page);
+    r->n_open += p->file == 0;
+    *p = (struct xac_redo_open){open->page, open->full_lsn, open->file};
+    return 0;
+}
+
+/* seen_find -- the word with a page's bit; NULL if that has never been set. */
+static uint64_t *
+seen_find(const struct xac_redo_file *f, uint64_t page)
+{
+    return page / 64 < f->seen_words ? &f->seen[page / 64] : NULL;
+}
+
+static bool
+is_seen(const struct xac_redo_file *f, uint64_t page)
+{
+    const uint64_t *word = seen_find(f, page);
+
+    return word != NULL && (*word >> page % 64 & 1) != 0;
+}
+
+/* seen_set -- ret 0 or ENOMEM. */
+static int
+seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
+{
+    uint64_t *word = seen_find(f, page);
+
+    if (word == NULL) {
+        uint64_t pages = f->length / r->page_size;
+        uint64_t words = (page < pages ? pages : page + page / 2 + 64) / 64 + 1;
+        /* calloc of much gives memory that takes no room before it is used. */
+        uint64_t *grown = (uint64_t *)calloc(words, sizeof grown[0]);
+
+        if (grown == NULL)
+            return xac_err(ENOMEM, "%s: table of its pages", f->path);
+        if (f->seen != NULL)
+            memcpy(grown, f->seen, f->seen_words * sizeof grown[0]);
+        free(f->seen);
+        f->seen = grown;
+        f->seen_words = words;
+        word = seen_find(f, page);
+    }
+    *word |= UINT64_C(1) << page % 64;
     return 0;
 }
 
@@ -343,57 +348,71 @@ xac_redo_note_open(struct xac_redo *r, const struct xac_open_page *open)
  * from its first full image on: that leads to the same bytes.
  */
 static bool
-is_superseded(const struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec)
+is_superseded(const struct xac_redo *r, const struct xac_redo_file *f, uint64_t lsn,
+              const struct xac_xdata *rec)
 {
-    const struct xac_redo_page *p = page_find(r, rec->file, rec->page);
-    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
+    const struct xac_redo_open *p;
 
     if (lsn >= r->begin_lsn)
         return false;
-    if (r->open_known)
-        return p == NULL || !p->is_open || lsn < p->full_lsn;
-    return !is_full && (p == NULL || !p->seen);
+    if (!r->open_known)
+        return (rec->r.flags & XAC_XDATA_FULL) == 0
+               && (f == NULL || !is_seen(f, rec->page));
+    if (r->n_open == 0)
+        return true;
+    p = open_slot(r->open, r->open_slots, rec->file, rec->page);
+    return p->file == 0 || lsn < p->full_lsn;
 }
 
 /* decide -- the verdict on a record, the same in every pass. */
 static int
-decide(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec,
-       enum xac_redo_verdict *verdictp)
+decide(struct xac_redo *r, struct xac_redo_file *f, uint64_t lsn,
+       const struct xac_xdata *rec, enum xac_redo_verdict *verdictp)
 {
-    struct xac_redo_page *p;
+    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
 
     *verdictp = XAC_REDO_SKIP;
-    if (is_superseded(r, lsn, rec))
+    if (is_superseded(r, f, lsn, rec))
         return 0;
-    p = page_get(r, rec->file, rec->page);
-    if (p == NULL)
-        return ENOMEM;
+    *verdictp = XAC_REDO_NO_FILE;
+    if (f == NULL)
+        return 0;
     *verdictp = XAC_REDO_NO_FULL;
-    if (!p->seen && (rec->r.flags & XAC_XDATA_FULL) == 0)
+    if (!is_full && !is_seen(f, rec->page))
         return 0;
-    p->seen = true;
+    *verdictp = XAC_REDO_MALFORMED;
+    if (rec->page >= (uint64_t)INT64_MAX / r->page_size)
+        return 0;
     *verdictp = XAC_REDO_APPLY;
-    return 0;
+    return is_full ? seen_set(r, f, rec->page) : 0;
+}
+
+/* kept_bytes -- where to try a record in the first pass: its page, if pages are kept. */
+static uint8_t *
+kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
+{
+    uint8_t *bytes = NULL;
+
+    if (r->keeping) {
+        bytes = xac_redo_pages_find(&r->pages, rec->file, rec->page);
+        if (bytes == NULL)
+            bytes = xac_redo_pages_add(&r->pages, rec->file, rec->page);
+        r->keeping = bytes != NULL;
+    }
+    return bytes != NULL ? bytes : r->scratch;
 }
 
 int
 xac_redo_check(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec,
                enum xac_redo_verdict *verdictp)
 {
-    struct xac_redo_file *f;
+    struct xac_redo_file *f = file_find(r, rec->file);
     uint64_t end;
-    int rc = decide(r, lsn, rec, verdictp);
+    int rc = decide(r, f, lsn, rec, verdictp);
 
     if (rc != 0 || *verdictp != XAC_REDO_APPLY)
         return rc;
-    f = file_find(r, rec->file);
-    if (f == NULL) {
-        *verdictp = XAC_REDO_NO_FILE;
-        return 0;
-    }
-    if (rec->page >= (uint64_t)INT64_MAX / r->page_size
-        /* Frame 0 serves as scratch: in this pass no page is held. */
-        || !xac_apply_page(rec, r->frame_bytes, r->page_size)) {
+    if (!xac_apply_page(rec, kept_bytes(r, rec), r->page_size)) {
         *verdictp = XAC_REDO_MALFORMED;
         return 0;
     }
@@ -404,68 +423,40 @@ xac_redo_check(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec,
     return 0;
 }
 
-/* ---- Pages in memory -------------------------------------------------------------- */
-
-static uint8_t *
-frame_at(const struct xac_redo *r, uint32_t no)
+bool
+xac_redo_is_kept(const struct xac_redo *r)
 {
-    return r->frame_bytes + (size_t)no * r->page_size;
+    return r->keeping;
 }
 
-static int
-by_file_and_page(const void *a, const void *b)
-{
-    const struct xac_redo_frame *x = (const struct xac_redo_frame *)a;
-    const struct xac_redo_frame *y = (const struct xac_redo_frame *)b;
+/* ---- Writing ---------------------------------------------------------------------- */
 
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->page > y->page) - (x->page < y->page);
-}
-
-/* frames_write -- write all pages held to their files, in the order of the files, and
+/* pages_write -- write all pages held to their files, in the order of the files, and
    hold none. */
 static int
-frames_write(struct xac_redo *r)
+pages_write(struct xac_redo *r)
 {
     int rc = 0;
 
-    qsort(r->frame, r->n_frames, sizeof r->frame[0], by_file_and_page);
-    for (uint32_t i = 0; rc == 0 && i < r->n_frames; i++) {
-        const struct xac_redo_frame *fr = &r->frame[i];
-        struct xac_redo_file *f = file_find(r, fr->file);
+    xac_redo_pages_sort(&r->pages);
+    for (uint32_t i = 0; rc == 0 && i < r->pages.n; i++) {
+        const struct xac_redo_frame *frame = &r->pages.frame[i];
+        struct xac_redo_file *f = file_find(r, frame->file);
 
         rc = file_open(r, f, O_RDWR);
         if (rc == 0)
-            rc = xac_write_full(f->fd, frame_at(r, fr->no), r->page_size,
-                                fr->page * r->page_size);
+            rc = xac_write_full(f->fd, xac_redo_pages_at(&r->pages, frame), r->page_size,
+                                frame->page * r->page_size);
         if (rc != 0)
-            (void)xac_err(rc, "%s: write page %" PRIu64, f->path, fr->page);
+            (void)xac_err(rc, "%s: write page %" PRIu64, f->path, frame->page);
     }
-    memset(r->frame_slot, 0, r->frame_slots * sizeof r->frame_slot[0]);
-    r->n_frames = 0;
+    xac_redo_pages_clear(&r->pages);
     return rc;
 }
 
-/* frame_slot_of -- the table's entry for a page, or the free one for it. */
-static uint32_t *
-frame_slot_of(struct xac_redo *r, uint32_t file, uint64_t page)
-{
-    uint32_t i = (uint32_t)hash_page(file, page) & (r->frame_slots - 1);
-
-    while (r->frame_slot[i] != 0) {
-        const struct xac_redo_frame *fr = &r->frame[r->frame_slot[i] - 1];
-
-        if (fr->file == file && fr->page == page)
-            break;
-        i = (i + 1) & (r->frame_slots - 1);
-    }
-    return &r->frame_slot[i];
-}
-
-/* frame_load -- bytes of a page that was written in this run and let go. */
+/* page_load -- bytes of a page that was written in this run and let go. */
 static int
-frame_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *to)
+page_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *to)
 {
     size_t got;
     int rc = file_open(r, f, O_RDWR);
@@ -477,53 +468,41 @@ frame_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *
     return rc == 0 ? 0 : xac_err(rc, "%s: read page %" PRIu64, f->path, page);
 }
 
-/* frame_get -- the bytes of a page, in memory. */
+/* page_get -- the bytes of a page, in memory. */
 static int
-frame_get(struct xac_redo *r, const struct xac_xdata *rec, uint8_t **bytesp)
+page_get(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
+         uint8_t **bytesp)
 {
-    uint32_t *slot = frame_slot_of(r, rec->file, rec->page);
-    uint32_t no;
     int rc = 0;
 
-    if (*slot != 0) {
-        *bytesp = frame_at(r, r->frame[*slot - 1].no);
+    *bytesp = xac_redo_pages_find(&r->pages, rec->file, rec->page);
+    if (*bytesp != NULL)
         return 0;
+    *bytesp = xac_redo_pages_add(&r->pages, rec->file, rec->page);
+    if (*bytesp == NULL) {
+        rc = pages_write(r);
+        *bytesp = xac_redo_pages_add(&r->pages, rec->file, rec->page);
     }
-    if (r->n_frames == r->frames_max) {
-        rc = frames_write(r);
-        if (rc != 0)
-            return rc;
-        slot = frame_slot_of(r, rec->file, rec->page);
-    }
-    no = r->n_frames;
-    *bytesp = frame_at(r, no);
-    if ((rec->r.flags & XAC_XDATA_FULL) == 0)
-        rc = frame_load(r, file_find(r, rec->file), rec->page, *bytesp);
-    if (rc != 0)
-        return rc;
-    r->frame[no] =
-        (struct xac_redo_frame){.page = rec->page, .file = rec->file, .no = no};
-    r->n_frames++;
-    *slot = no + 1;
-    return 0;
+    if (rc == 0 && (rec->r.flags & XAC_XDATA_FULL) == 0)
+        rc = page_load(r, f, rec->page, *bytesp);
+    return rc;
 }
 
 int
 xac_redo_apply(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec)
 {
+    struct xac_redo_file *f = file_find(r, rec->file);
     enum xac_redo_verdict verdict;
-    struct xac_redo_file *f;
     uint8_t *bytes;
-    int rc = decide(r, lsn, rec, &verdict);
+    int rc = decide(r, f, lsn, rec, &verdict);
 
     if (rc != 0 || verdict == XAC_REDO_SKIP)
         return rc;
-    f = file_find(r, rec->file);
     /* The first pass has seen the same records and found them right. */
-    if (verdict != XAC_REDO_APPLY || f == NULL)
+    if (verdict != XAC_REDO_APPLY)
         return xac_err(EIO, "the log has changed while it was read");
     f->needed = true;
-    rc = frame_get(r, rec, &bytes);
+    rc = page_get(r, f, rec, &bytes);
     if (rc == 0 && !xac_apply_page(rec, bytes, r->page_size))
         rc = xac_err(EIO, "the log has changed while it was read");
     return rc;
@@ -532,7 +511,7 @@ xac_redo_apply(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec)
 int
 xac_redo_finish(struct xac_redo *r)
 {
-    int rc = frames_write(r);
+    int rc = pages_write(r);
 
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];
@@ -549,23 +528,15 @@ xac_redo_finish(struct xac_redo *r)
 /* ---- Life ------------------------------------------------------------------------- */
 
 int
-xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size)
+xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_max)
 {
-    uint64_t frames = XAC_REDO_BYTES_MAX / page_size;
+    int rc;
 
     *r = (struct xac_redo){.dirfd = dirfd, .page_size = page_size};
-    if (frames > XAC_REDO_PAGES_MAX)
-        frames = XAC_REDO_PAGES_MAX;
-    r->frames_max = frames < FRAMES_MIN ? FRAMES_MIN : (uint32_t)frames;
-    r->frame_slots = 1;
-    while (r->frame_slots < 2 * r->frames_max)
-        r->frame_slots *= 2;
-    r->frame = (struct xac_redo_frame *)calloc(r->frames_max, sizeof r->frame[0]);
-    r->frame_slot = (uint32_t *)calloc(r->frame_slots, sizeof r->frame_slot[0]);
-    r->frame_bytes = (uint8_t *)malloc((size_t)r->frames_max * page_size);
-    if (r->frame == NULL || r->frame_slot == NULL || r->frame_bytes == NULL)
-        return xac_err(ENOMEM, "pages for recovery");
-    return 0;
+    rc = xac_redo_pages_init(&r->pages, page_size,
+                             bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
+    r->scratch = (uint8_t *)malloc(page_size);
+    return rc == 0 && r->scratch != NULL ? 0 : xac_err(ENOMEM, "pages for recovery");
 }
 
 void
@@ -574,22 +545,27 @@ xac_redo_free(struct xac_redo *r)
     for (size_t i = 0; i < r->n_files; i++) {
         file_close(r, &r->file[i]);
         free(r->file[i].path);
+        free(r->file[i].seen);
     }
     free(r->file);
-    free(r->page);
-    free(r->frame);
-    free(r->frame_slot);
-    free(r->frame_bytes);
+    free(r->open);
+    free(r->scratch);
+    xac_redo_pages_free(&r->pages);
     *r = (struct xac_redo){.dirfd = -1};
 }
 
 void
-xac_redo_restart(struct xac_redo *r)
+xac_redo_restart(struct xac_redo *r, bool keep)
 {
-    for (size_t i = 0; i < r->page_slots; i++)
-        r->page[i].seen = false;
+    xac_redo_pages_clear(&r->pages);
+    r->keeping = keep;
     for (size_t i = 0; i < r->n_files; i++) {
-        r->file[i].needed = false;
-        r->file[i].reach = 0;
+        struct xac_redo_file *f = &r->file[i];
+
+        free(f->seen);
+        f->seen = NULL;
+        f->seen_words = 0;
+        f->needed = false;
+        f->reach = 0;
     }
 }

@@ -8,10 +8,14 @@
  * LOCK      The caller holds the gate.
  *
  * INVARIANTS
- *   (1) A page in the set that was not redone from a full image in this run has been
- *       redone from one and written in this run.
+ *   (1) A page in the set was redone from a full image in this pass, or has been redone
+ *       from one and written in this run.
  *   (2) xac_redo_check and xac_redo_apply, given the same records in the same order after
  *       a xac_redo_restart each, decide alike.
+ *   (3) While `keeping`, the pages in memory are all that the checked records make; no
+ *       second pass is needed to write them.
+ *   (4) Memory: the set of pages, a bit for each page of the files that are redone, an
+ *       entry for each open page.  It does not grow with the log.
  */
 #ifndef XAC_RECOVER_REDO_H
 #define XAC_RECOVER_REDO_H
@@ -21,10 +25,13 @@
 #include <stdint.h>
 
 #include "log_format.h"
+#include "recover_pages.h"
 
-/* Pages held in memory while redoing: at most this many, and at most so many bytes. */
-#define XAC_REDO_PAGES_MAX 4096u
-#define XAC_REDO_BYTES_MAX (UINT64_C(16) << 20)
+/*
+ * Pages held in memory while redoing, unless told otherwise: about as many as a running
+ * environment holds in its version store between two checkpoints.
+ */
+#define XAC_REDO_BYTES_DEFAULT (UINT64_C(128) << 20)
 
 /* A file named by the log. */
 struct xac_redo_file {
@@ -39,24 +46,16 @@ struct xac_redo_file {
     uint64_t reach;  /* end of the last page to be redone, bytes                      */
     uint64_t device;
     uint64_t inode;
-    char *path; /* owned                                                              */
+    char *path;     /* owned                                                           */
+    uint64_t *seen; /* a bit for each page redone from a full image in this pass      */
+    uint64_t seen_words;
 };
 
-/* What is known of a page. */
-struct xac_redo_page {
+/* An open page of the last checkpoint: records from full_lsn on count. */
+struct xac_redo_open {
     uint64_t page;
-    uint64_t full_lsn; /* of an open page: records from here on count                 */
-    uint32_t file;
-    bool used;
-    bool is_open;
-    bool seen; /* redone from a full image in this pass                               */
-};
-
-/* A page in memory. */
-struct xac_redo_frame {
-    uint64_t page;
-    uint32_t file;
-    uint32_t no; /* of its bytes in frame_bytes                                       */
+    uint64_t full_lsn;
+    uint32_t file; /* 0: the entry is free                                            */
 };
 
 struct xac_redo {
@@ -69,16 +68,13 @@ struct xac_redo {
     size_t n_files;
     size_t n_open_fds;
 
-    struct xac_redo_page *page; /* hash table, a power of two                         */
-    size_t page_slots;
-    size_t n_pages;
+    struct xac_redo_open *open; /* hash table, a power of two                         */
+    size_t open_slots;
+    size_t n_open;
 
-    uint32_t frames_max;
-    uint32_t n_frames;
-    struct xac_redo_frame *frame; /* frames_max                                       */
-    uint32_t *frame_slot;         /* hash table of frame number + 1, 0 is free        */
-    uint32_t frame_slots;         /* a power of two                                   */
-    uint8_t *frame_bytes;         /* frames_max pages                                 */
+    bool keeping; /* invariant 3                                                      */
+    struct xac_redo_pages pages;
+    uint8_t *scratch; /* a page to try records on                                     */
 };
 
 /* What is to be done with a record. */
@@ -90,11 +86,21 @@ enum xac_redo_verdict {
     XAC_REDO_MALFORMED = 4 /* ranges leave the page or the record                     */
 };
 
-int xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size);
+/*
+ * xac_redo_init -- nothing is known.
+ *
+ * in   bytes_max  of pages held in memory, 0 for the default
+ * ret  0 or ENOMEM; free it in any case.
+ */
+int xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_max);
 void xac_redo_free(struct xac_redo *r);
 
-/* xac_redo_restart -- a new pass begins: no page has been seen, no file is needed. */
-void xac_redo_restart(struct xac_redo *r);
+/*
+ * xac_redo_restart -- a new pass begins: no page has been seen, no file is needed.
+ *
+ * in   keep  hold what is checked in memory, as far as it goes
+ */
+void xac_redo_restart(struct xac_redo *r, bool keep);
 
 /* xac_redo_note_file -- remember the XFILE of a block; ret 0; XAC_EDAMAGED; ENOMEM. */
 int xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec);
@@ -117,6 +123,9 @@ int xac_redo_check(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec
  * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); errno.
  */
 int xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable);
+
+/* xac_redo_is_kept -- all that has been checked is in memory: finish may follow at once. */
+bool xac_redo_is_kept(const struct xac_redo *r);
 
 /* xac_redo_prepare -- create and extend needed files, and sync that; ret 0 or errno. */
 int xac_redo_prepare(struct xac_redo *r);

@@ -21,7 +21,7 @@
 #include "log.h"
 #include "sys.h"
 
-#define WINDOW_MAX (UINT64_C(1) << 20)
+#define WINDOW_MAX (UINT64_C(4) << 20)
 
 /* ---- The directory ---------------------------------------------------------------- */
 
@@ -369,10 +369,30 @@ block_reserve(struct xac_scan *s, size_t n)
     return 0;
 }
 
+/* block_bytes -- n bytes of the log from lsn in one piece: in the window where they lie
+   there, else copied; *gotp fewer if the log breaks off before. */
+static int
+block_bytes(struct xac_scan *s, uint64_t lsn, size_t n, const struct xac_block **blkp,
+            size_t *gotp)
+{
+    const uint8_t *p;
+    int rc = bytes_at(s, lsn, &p, gotp);
+
+    if (rc == 0 && *gotp < n) {
+        rc = block_reserve(s, n);
+        if (rc == 0)
+            rc = copy_bytes(s, lsn, s->block, n, gotp);
+        p = s->block;
+    }
+    *blkp = (const struct xac_block *)(const void *)p;
+    return rc;
+}
+
 int
 xac_scan_block(struct xac_scan *s, uint64_t lsn, const struct xac_block **blkp,
                struct xac_place *place)
 {
+    const struct xac_block *blk;
     struct xac_block head;
     size_t got;
     int rc;
@@ -394,15 +414,13 @@ xac_scan_block(struct xac_scan *s, uint64_t lsn, const struct xac_block **blkp,
         why_missing(s, xac_scan_limit(s), place);
         return 0;
     }
-    rc = block_reserve(s, head.length);
-    if (rc == 0)
-        rc = copy_bytes(s, lsn, s->block, head.length, &got);
+    rc = block_bytes(s, lsn, head.length, &blk, &got);
     if (rc != 0)
         return rc;
     if (got < head.length) {
         why_missing(s, lsn + got, place);
-    } else if (xac_block_body_ok((const struct xac_block *)s->block)) {
-        *blkp = (const struct xac_block *)s->block;
+    } else if (xac_block_body_ok(blk)) {
+        *blkp = blk;
     } else {
         rc = digest_missing(head.checksum_kind, place);
         (void)snprintf(place->why, sizeof place->why, "torn block: checksum");
