@@ -256,12 +256,22 @@ check_blocks(struct check *c)
     return 0;
 }
 
+static int
+check_body(void *check, struct tree_request *r)
+{
+    int rc = check_tree(check);
+
+    (void)r;
+    return rc != 0 ? rc : check_blocks(check);
+}
+
 int
 btree_check(struct btree *t, struct btree_report *report)
 {
     struct check c = {.t = t, .report = report};
+    struct tree_request r = {0};
     uint32_t cap = t->leaf_cap > t->inner_cap ? t->leaf_cap : t->inner_cap;
-    int rc;
+    int rc = ENOMEM;
 
     *report = (struct btree_report){.n_blocks = t->n_blocks,
                                     .leaf_cap = t->leaf_cap,
@@ -271,13 +281,8 @@ btree_check(struct btree *t, struct btree_report *report)
                                     .block_size = t->block_size};
     c.seen = calloc(t->n_blocks, 1);
     c.cell_seen = malloc(cap);
-    rc = c.seen == NULL || c.cell_seen == NULL ? ENOMEM : tree_begin_query();
-    if (rc == 0) {
-        rc = check_tree(&c);
-        if (rc == 0)
-            rc = check_blocks(&c);
-        rc = tree_end_query(rc);
-    }
+    if (c.seen != NULL && c.cell_seen != NULL)
+        rc = tree_query(check_body, &c, &r);
     free(c.cell_seen);
     free(c.seen);
     return rc;

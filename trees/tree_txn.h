@@ -13,6 +13,8 @@
 #define TREES_TREE_TXN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifndef TREE_SERIAL
 
@@ -78,6 +80,14 @@ tree_hint(bool on, const void *addr, int access)
         (void)setPageAccess((void *)(uintptr_t)addr, access);
 }
 
+/* The same for all pages of a range. */
+static inline void
+tree_hint_range(bool on, const void *addr, size_t length, int access)
+{
+    if (on)
+        (void)setRangeAccess((void *)(uintptr_t)addr, length, access);
+}
+
 #else
 
 # define TREE_READ       1
@@ -113,6 +123,15 @@ tree_hint(bool on, const void *addr, int access)
 {
     (void)on;
     (void)addr;
+    (void)access;
+}
+
+static inline void
+tree_hint_range(bool on, const void *addr, size_t length, int access)
+{
+    (void)on;
+    (void)addr;
+    (void)length;
     (void)access;
 }
 

@@ -241,6 +241,24 @@ model_step_scan(const struct model *m, struct model_tree *t, const unsigned char
     must_eq(c.next, end);
 }
 
+/* Source of a load: entries from .. to-1 of a model. */
+struct model_source {
+    const struct model *m;
+    size_t from, to;
+};
+
+static inline bool
+model_next(void *arg, uint64_t i, const void **keyp, const void **valuep)
+{
+    const struct model_source *s = arg;
+
+    if (i >= s->to - s->from)
+        return false;
+    *keyp = model_at(s->m, s->from + i);
+    *valuep = model_at(s->m, s->from + i) + s->m->key_size;
+    return true;
+}
+
 /*
  * Random operations on a tree that starts as the model does.
  *

@@ -211,24 +211,6 @@ START_TEST(cursor_agrees_with_model)
 }
 END_TEST
 
-/* Source of a load: the entries of a model from some rank on. */
-struct model_source {
-    const struct model *m;
-    size_t from, to;
-};
-
-static bool
-next_of_model(void *arg, uint64_t i, const void **keyp, const void **valuep)
-{
-    struct model_source *s = arg;
-
-    if (s->from + i >= s->to)
-        return false;
-    *keyp = model_at(s->m, s->from + i);
-    *valuep = model_at(s->m, s->from + i) + s->m->key_size;
-    return true;
-}
-
 /* Loaded in two pieces, then used like any other tree. */
 START_TEST(load_agrees_with_model)
 {
@@ -251,11 +233,11 @@ START_TEST(load_agrees_with_model)
         model_put(&m, key, value);
     }
     source.to = rnd_below(&rng, n);
-    must_ok(btree_load(&t, next_of_model, &source, percent, &count));
+    must_ok(btree_load(&t, model_next, &source, percent, &count));
     must_eq(count, source.to);
     source.from = source.to;
     source.to = n;
-    must_ok(btree_load(&t, next_of_model, &source, percent, &count));
+    must_ok(btree_load(&t, model_next, &source, percent, &count));
     must_eq(count, n - source.from);
     model_compare(&m, &t);
     must_ok(btree_check(&t, &report));
@@ -266,10 +248,10 @@ START_TEST(load_agrees_with_model)
     }
 
     source.from = n - 1; /* not above the last */
-    must_rc(btree_load(&t, next_of_model, &source, percent, &count), EINVAL);
+    must_rc(btree_load(&t, model_next, &source, percent, &count), EINVAL);
     must_eq(count, 0);
-    must_rc(btree_load(&t, next_of_model, &source, 49, &count), EINVAL);
-    must_rc(btree_load(&t, next_of_model, &source, 101, NULL), EINVAL);
+    must_rc(btree_load(&t, model_next, &source, 49, &count), EINVAL);
+    must_rc(btree_load(&t, model_next, &source, 101, NULL), EINVAL);
     model_run(&m, &t, &rng, 3000, 2 * n, 50);
     model_run_empty(&m, &t, &rng);
     model_fini(&m);
