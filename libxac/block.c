@@ -57,6 +57,17 @@ xac_put_txn(struct xac_builder *b, enum xac_record_type type, uint64_t txn)
 }
 
 bool
+xac_put_commit(struct xac_builder *b, uint64_t time_ns)
+{
+    struct xac_xcommit *rec = (struct xac_xcommit *)put(b, XAC_XCOMMIT, sizeof *rec);
+
+    if (rec == NULL)
+        return false;
+    rec->time_ns = time_ns;
+    return true;
+}
+
+bool
 xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path)
 {
     size_t len = strlen(path);

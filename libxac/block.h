@@ -36,6 +36,8 @@ void xac_builder_init(struct xac_builder *b, void *buf, size_t size);
  * Put a record.  ret true, or false if the buffer is too small (nothing put).
  */
 bool xac_put_txn(struct xac_builder *b, enum xac_record_type type, uint64_t txn);
+/* time_ns: wall clock, nanoseconds since 1970. */
+bool xac_put_commit(struct xac_builder *b, uint64_t time_ns);
 /* head: file, length, device, inode; path_len is that of the string. */
 bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
 /* head: all but the record header. */

@@ -88,7 +88,8 @@
  *                  in order.  Ranges ascend and do not overlap.  With flag
  *                  XAC_XDATA_FULL the ranges apply to a page of zeros (a full page
  *                  image), otherwise to the page's previous version.
- *   XCOMMIT   8  8  txn
+ *   XCOMMIT   8  8  time_ns        wall clock when the block was built, nanoseconds since
+ *                                  1970; the transaction is the block's XBEGIN
  *   XABORT    8  8  txn            informative: nothing of the transaction was logged
  *   XFILE     8  4  file           id, unique within a generation, from 1
  *            12  4  path_len       bytes of path, without NUL
@@ -117,6 +118,7 @@
  *   checkpoint end    XFILE... (every file known), XCHECKPT_END
  *
  * HISTORY   1  first format.
+ *           2  XCOMMIT holds the time instead of repeating the transaction's number.
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -125,7 +127,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XAC_FORMAT_VERSION 1u
+#define XAC_FORMAT_VERSION 2u
 
 #define XAC_MASTER_NAME "xac.master"
 #define XAC_LOCK_NAME   "xac.lock"
@@ -211,9 +213,14 @@ struct xac_record {
     uint32_t length;   /* 4 */
 };
 
-struct xac_xtxn {        /* XBEGIN, XCOMMIT, XABORT, XCHECKPT_BEGIN (txn = 0) */
+struct xac_xtxn {        /* XBEGIN, XABORT, XCHECKPT_BEGIN (txn = 0) */
     struct xac_record r; /* 00 */
     uint64_t txn;        /* 08 */
+};
+
+struct xac_xcommit {
+    struct xac_record r; /* 00 */
+    uint64_t time_ns;    /* 08 */
 };
 
 struct xac_range {
@@ -273,7 +280,8 @@ static_assert(offsetof(struct xac_segment_header, checksum) == 504, "segment che
 static_assert(sizeof(struct xac_block) == 64, "block header");
 static_assert(offsetof(struct xac_block, header_check) == 52, "block header check");
 static_assert(sizeof(struct xac_record) == 8, "record header");
-static_assert(sizeof(struct xac_xtxn) == 16, "XBEGIN, XCOMMIT, XABORT");
+static_assert(sizeof(struct xac_xtxn) == 16, "XBEGIN, XABORT");
+static_assert(sizeof(struct xac_xcommit) == 16, "XCOMMIT");
 static_assert(sizeof(struct xac_range) == 4, "range");
 static_assert(sizeof(struct xac_xdata) == 24, "XDATA");
 static_assert(sizeof(struct xac_xfile) == 40, "XFILE");

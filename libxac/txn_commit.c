@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "block.h"
 #include "digest.h"
@@ -120,8 +121,9 @@ making_page(struct xac_env *env, struct making *m, uint64_t id, const uint8_t *f
 
 /* making_end -- XCOMMIT, checksum. */
 static int
-making_end(struct xac_env *env, struct making *m, uint64_t age)
+making_end(struct xac_env *env, struct making *m)
 {
+    struct timespec now;
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
 
     if (m->b.size - m->b.used < RECORD_TAIL) {
@@ -130,7 +132,9 @@ making_end(struct xac_env *env, struct making *m, uint64_t age)
         if (rc != 0)
             return rc;
     }
-    (void)xac_put_txn(&m->b, XAC_XCOMMIT, age);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)xac_put_commit(&m->b, (uint64_t)now.tv_sec * UINT64_C(1000000000)
+                                    + (uint64_t)now.tv_nsec);
     return xac_block_close(&m->b, log_id(env), kind);
 }
 
@@ -230,7 +234,7 @@ datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
     if (rc == 0 && !xac_put_datafile(&m->b, &rec))
         rc = ENOMEM;
     if (rc == 0)
-        rc = making_end(env, m, age);
+        rc = making_end(env, m);
 out:
     free(buf);
     return rc;
@@ -329,7 +333,7 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
             txn->datafile = new_datafile(env);
             rc = datafile_block(env, txn, txn->datafile, &m);
         } else {
-            rc = making_end(env, &m, age);
+            rc = making_end(env, &m);
         }
     }
     txn->record = m.at;

@@ -163,7 +163,7 @@ START_TEST(refuse_master_of_another_version)
 
     proc_run(commit_and_vanish, NULL);
     env = image_take(ENV_DIR);
-    patch_master(AT_VERSION, 2);
+    patch_master(AT_VERSION, 1);
     both_refuse(XAC_EVERSION);
     patch_master(AT_VERSION, 0xffffffff);
     both_refuse(XAC_EVERSION);
@@ -178,7 +178,7 @@ START_TEST(refuse_clean_master_of_another_version)
 {
     (void)env_attach(DURABLE, 1);
     env_detach();
-    patch_master(AT_VERSION, 2);
+    patch_master(AT_VERSION, 1);
     both_refuse(XAC_EVERSION);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(refuse_log_of_another_version)
 
     proc_run(commit_and_vanish, NULL);
     env = image_take(ENV_DIR);
-    patch_header(LOG_1, 0, AT_VERSION, 2);
+    patch_header(LOG_1, 0, AT_VERSION, 1);
     both_refuse(XAC_EVERSION);
     image_restore(env, ENV_DIR);
     must_ok(xRecover(ENV_DIR));

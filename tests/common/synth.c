@@ -272,7 +272,7 @@ synth_change(struct synth *s, size_t file, uint64_t page)
 void
 synth_commit(struct synth *s)
 {
-    must(xac_put_txn(&s->b, XAC_XCOMMIT, s->commit + 1));
+    must(xac_put_commit(&s->b, synth_time(s->commit + 1)));
     (void)synth_append(s, true);
 }
 

@@ -62,6 +62,12 @@ size_t synth_file(struct synth *s, const char *path, uint64_t pages);
 void synth_begin(struct synth *s);
 void synth_change(struct synth *s, size_t file, uint64_t page);
 void synth_commit(struct synth *s);
+/* When a commit says that it was made: 10 ms after the one before. */
+static inline uint64_t
+synth_time(uint64_t commit)
+{
+    return UINT64_C(1700000000000000000) + commit * 10000000;
+}
 /* The same with its data in a data file; ret its serial. */
 uint64_t synth_commit_large(struct synth *s);
 

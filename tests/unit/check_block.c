@@ -297,7 +297,7 @@ build(int kind)
     ck_assert(xac_put_txn(&b, XAC_XCHECKPT_BEGIN, 0));
     ck_assert(xac_put_checkpt_end(&b, 4096, 4104, open, 2));
     ck_assert(xac_put_txn(&b, XAC_XABORT, 77));
-    ck_assert(xac_put_txn(&b, XAC_XCOMMIT, 77));
+    ck_assert(xac_put_commit(&b, 77));
     ck_assert_int_eq(xac_block_close(&b, id, kind), 0);
     ck_assert_uint_eq(blk->length, b.used);
     xac_block_seal(blk, LSN, LSN - 8, 123);
@@ -350,7 +350,7 @@ START_TEST(build_gives_what_was_put)
         ck_assert_uint_eq(rec->type, order[i]);
     }
     ck_assert_ptr_null(xac_record_next(blk, rec));
-    ck_assert_uint_eq(((struct xac_xtxn *)(void *)record[XAC_XCOMMIT])->txn, 77);
+    ck_assert_uint_eq(((struct xac_xcommit *)(void *)record[XAC_XCOMMIT])->time_ns, 77);
     file = (const struct xac_xfile *)(void *)record[XAC_XFILE];
     ck_assert_uint_eq(file->file, 3);
     ck_assert_uint_eq(file->length, 8192);
@@ -614,7 +614,7 @@ START_TEST(close_needs_room_for_the_digest)
         struct xac_builder b;
 
         xac_builder_init(&b, block_buf, sizeof *blk + 16 + room);
-        ck_assert(xac_put_txn(&b, XAC_XCOMMIT, 1));
+        ck_assert(xac_put_commit(&b, 1));
         ck_assert(!xac_put_txn(&b, XAC_XDATA, 1) || room >= 16);
         b.used = sizeof *blk + 16;
         b.records = 1;

@@ -145,7 +145,7 @@ START_TEST(create_refuses_what_is_in_the_way)
         uint8_t value;
         bool reseal;
         int error;
-    } cases[] = {{0, 'Y', true, XAC_EDAMAGED},  {8, 2, true, XAC_EVERSION},
+    } cases[] = {{0, 'Y', true, XAC_EDAMAGED},  {8, 1, true, XAC_EVERSION},
                  {12, 1, true, XAC_EPAGESIZE},  {16, 'X', true, XAC_EFOREIGN},
                  {31, 'X', true, XAC_EFOREIGN}, {32, 2, true, XAC_EDAMAGED},
                  {42, 2, true, XAC_EDAMAGED},   {48, 1, true, XAC_EDAMAGED},

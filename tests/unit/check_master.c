@@ -131,7 +131,7 @@ START_TEST(other_version_is_refused)
 
     synth_open(&s, 4096, 65536);
     m = s.master;
-    m.version = 2;
+    m.version = XAC_FORMAT_VERSION - 1;
     m.sequence = 2;
     put_slot(1, &m);
     ck_assert_int_eq(xac_master_read(s.dirfd, &got), XAC_EVERSION);
