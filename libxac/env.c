@@ -300,6 +300,25 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
 
 /* ---- In and out ------------------------------------------------------------------------ */
 
+/*
+ * sync_parent -- make the directory's own name durable.
+ *
+ * Whether we have made the directory or somebody who died right after.  A parent that we
+ * may not read was not made to hold a directory of ours, so that one has been there before.
+ */
+static int
+sync_parent(const struct xac_env *env)
+{
+    int fd = xac_sys.openat(env->dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc;
+
+    if (fd < 0)
+        return errno == EACCES ? 0 : xac_err(errno, "the directory of %s", env->dir);
+    rc = xac_sync_dir(fd);
+    (void)xac_sys.close(fd);
+    return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", env->dir);
+}
+
 /* master_get -- the environment's master record, made if there is none. */
 static int
 master_get(struct xac_env *env, struct xac_master_slot *master)
@@ -308,8 +327,10 @@ master_get(struct xac_env *env, struct xac_master_slot *master)
 
     if (rc != ENOENT)
         return rc;
-    return xac_master_create(env->dirfd, (uint32_t)env->page_size,
-                             env->options.segment_bytes, master);
+    rc = sync_parent(env); /* later users may want their commits durable */
+    return rc != 0 ? rc
+                   : xac_master_create(env->dirfd, (uint32_t)env->page_size,
+                                       env->options.segment_bytes, master);
 }
 
 /* make -- nobody is attached: clear away, recover, make a region. */
