@@ -94,21 +94,30 @@ sync_parent(const char *name)
     return rc;
 }
 
-/* grow_file -- extend a file with zeros; synced before anything refers to it. */
+/*
+ * grow_file -- extend a file with zeros; synced before anything refers to it.
+ *
+ * Whoever made or extended the file before us may not have synced it: he may be another
+ * program, be about to, or be dead.
+ * in   synced  bytes of the file that this environment knows to be on disk; 0: nor its name
+ */
 static int
 grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
-          bool is_new)
+          uint64_t synced, bool is_new)
 {
     int rc = 0;
 
-    if ((uint64_t)st->st_size < v->length) {
-        if (xac_sys.ftruncate(v->fd, (off_t)v->length) != 0)
-            return xac_err(errno, "growing %s to %zu bytes", v->name, v->length);
-        if (xac_env_is_durable(env) && xac_sys.fsync(v->fd) != 0)
-            return xac_err(errno, "syncing %s", v->name);
-    }
-    if (is_new && xac_env_is_durable(env))
+    if ((uint64_t)st->st_size < v->length
+        && xac_sys.ftruncate(v->fd, (off_t)v->length) != 0)
+        return xac_err(errno, "growing %s to %zu bytes", v->name, v->length);
+    if (!xac_env_is_durable(env))
+        return 0;
+    if (synced < v->length && xac_sys.fsync(v->fd) != 0)
+        return xac_err(errno, "syncing %s", v->name);
+    if (synced == 0)
         rc = sync_parent(v->name);
+    if (rc == EACCES && !is_new)
+        rc = 0; /* not readable: its owner has put the file there */
     return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", v->name);
 }
 
@@ -122,6 +131,7 @@ static int
 enroll(struct xac_env *env, struct xac_view *v, bool is_new)
 {
     struct stat st;
+    uint64_t synced = 0;
     uint32_t id = 0;
     int rc;
 
@@ -129,7 +139,10 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
     rc = xac_sys.fstat(v->fd, &st) != 0 ? xac_err(errno, "%s", v->name)
                                         : xac_registry_find(env, v->path, &st, &id);
     if (rc == 0) {
-        rc = grow_file(env, v, &st, is_new);
+        if (id != 0)
+            synced =
+                atomic_load_explicit(&xac_file_at(env, id)->length, memory_order_relaxed);
+        rc = grow_file(env, v, &st, synced, is_new);
         if (rc == 0)
             rc = xac_registry_add(env, v->path, &st, v->length, &v->file);
         if (rc == 0)
