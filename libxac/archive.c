@@ -104,12 +104,20 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
     struct xac_master_slot master;
     struct list l = {.n = 0};
     struct dirent *e;
+    bool is_lost;
     DIR *dir;
     int rc;
 
     *namesp = NULL;
     *countp = 0;
     rc = xac_master_read(env->dirfd, &master);
+    if (rc != 0)
+        return rc;
+    /* A checkpoint may be about to sync it.  If power fails before that, recovery begins
+       with the record before, and needs what that one needs. */
+    rc = xac_master_sync(env->dirfd, &is_lost);
+    if (is_lost && xac_env_is_durable(env))
+        xac_log_poison(&env->log, rc);
     if (rc != 0)
         return rc;
     dir = opendir(env->dir);

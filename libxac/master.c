@@ -163,6 +163,23 @@ xac_master_read(int dirfd, struct xac_master_slot *out)
     return 0;
 }
 
+int
+xac_master_sync(int dirfd, bool *is_lostp)
+{
+    int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDONLY | O_CLOEXEC, 0);
+    int rc = 0;
+
+    *is_lostp = false;
+    if (fd < 0)
+        return xac_err(errno, "%s: open", XAC_MASTER_NAME);
+    if (xac_sys.fdatasync(fd) != 0) {
+        rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
+        *is_lostp = true;
+    }
+    (void)xac_sys.close(fd);
+    return rc;
+}
+
 /* slot_finish -- fill in what every slot has in common. */
 static void
 slot_finish(struct xac_master_slot *s, uint64_t sequence)

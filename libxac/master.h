@@ -10,6 +10,7 @@
 #ifndef XAC_MASTER_H
 #define XAC_MASTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "log_format.h"
@@ -39,5 +40,15 @@ int xac_master_write(int dirfd, struct xac_master_slot *slot);
  */
 int xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
                       struct xac_master_slot *out);
+
+/*
+ * xac_master_sync -- make the record that xac_master_read() has returned durable.
+ *
+ * Its writer may not have synced it yet; who acts on what it says must not do so before.
+ * out  is_lostp  the sync itself has failed: another one would succeed and mean nothing, so
+ *                the environment is to be poisoned
+ * ret  0 or an error.
+ */
+int xac_master_sync(int dirfd, bool *is_lostp);
 
 #endif /* XAC_MASTER_H */
