@@ -118,6 +118,7 @@ map_at(uint64_t address, int fd, size_t length)
     return p;
 }
 
+#if !defined(__SANITIZE_THREAD__) /* which has plans of its own for those addresses */
 /* map_candidate -- one of the addresses that suit the file's name. */
 static void *
 map_candidate(const char *path, int fd, size_t length)
@@ -133,6 +134,7 @@ map_candidate(const char *path, int fd, size_t length)
     }
     return MAP_FAILED;
 }
+#endif
 
 /* remembered -- the file's address, from its entry or from the last run; 0: none. */
 static uint64_t
@@ -164,7 +166,7 @@ xac_address_map(struct xac_env *env, const char *path, int fd, size_t length)
 
     if (address != 0)
         p = map_at(address, fd, length);
-#if !defined(__SANITIZE_THREAD__) /* which has plans of its own for those addresses */
+#if !defined(__SANITIZE_THREAD__)
     if (p == MAP_FAILED)
         p = map_candidate(path, fd, length);
 #endif

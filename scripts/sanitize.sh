@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# sanitize.sh thread|address [TEST...] -- build with a sanitizer and run tests under it.
+#
+#   thread   data races between the threads of a process.  Memory that processes share looks
+#            to it like any other; what another process does with it, it does not see.
+#   address  memory errors, and undefined behaviour (address,undefined).
+#
+# Without names: of `thread` the tests with threads, of `address` those of make check-quick.
+# Builds in $XAC_BUILD/tsan or asan, default build/ in the source tree, and leaves the build
+# there.  A report is a failure even if the test passes: it may be of a child whose exit code
+# nobody looks at.  Exit code 1 if a test failed or there was a report.
+#
+#   XAC_SECONDS, XAC_TRANSACTIONS, ... as in tests/README.md
+set -eu
+
+cd "$(dirname "$0")/.."
+mkdir -p "${XAC_BUILD:-build}"
+base=$(cd "${XAC_BUILD:-build}" && pwd)
+case ${1:-} in
+thread)
+    dir=$base/tsan
+    options="--enable-sanitize=thread --disable-shared"
+    tests="tests/stress/stress_threads"
+    ;;
+address)
+    dir=$base/asan
+    options="--enable-sanitize=address,undefined --enable-debug --disable-shared"
+    tests=
+    ;;
+*)
+    echo "usage: sanitize.sh thread|address [TEST...]" >&2
+    exit 2
+    ;;
+esac
+shift
+[ $# -eq 0 ] || tests=$*
+
+# shellcheck disable=SC2086
+scripts/build.sh "$dir" $options
+find "$dir" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
+rm -f "$dir"/report.*
+
+# Segmentation faults are the library's business and stay out of it.
+CK_TIMEOUT_MULTIPLIER=4
+ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$dir/report"
+UBSAN_OPTIONS="print_stacktrace=1:log_path=$dir/report"
+TSAN_OPTIONS="second_deadlock_stack=1"
+export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+failed=0
+if [ -n "$tests" ]; then
+    # Only these programs, and what they need.
+    make -C "$dir" -s --no-print-directory check check_PROGRAMS="$tests" \
+        check_LTLIBRARIES= TESTS="$tests" VERBOSE=1 || failed=1
+else
+    make -C "$dir" -s --no-print-directory check-quick VERBOSE=1 || failed=1
+fi
+
+n_reports=0
+for report in "$dir"/report.*; do
+    [ -e "$report" ] || continue
+    n_reports=$((n_reports + 1))
+    cat "$report"
+done
+in_logs=$(grep -rh --include='*.log' --exclude=test-suite.log \
+    -e 'runtime error: ' -e '[A-Z]*: [A-Za-z]*Sanitizer' "$dir/tests" | wc -l)
+[ "$in_logs" -eq 0 ] || echo "see the logs in $dir/tests"
+n_reports=$((n_reports + in_logs))
+echo "sanitize.sh: $n_reports reports"
+[ "$n_reports" -eq 0 ] || failed=1
+exit "$failed"

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c -- see worker.h.
+ */
+#include <config.h>
+
+#include "worker.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "env.h"
+
+#define TXNS_MAX 400000
+#define OPS_MAX  8
+
+/* Transactions of a round, all workers together, about. */
+#define ROUND_MIN 5000
+#define ROUND_MAX 250000
+
+/* What worker_let_run() takes for a standstill, s. */
+#define STANDSTILL 60
+
+const struct worker_policy worker_policies[WORKER_POLICIES] = {
+    {"oldest-wins", XAC_POLICY_OLDEST_WINS}, {"self-abort", XAC_POLICY_SELF_ABORT},
+    {"selfish", XAC_POLICY_SELFISH},         {"youngest-wins", XAC_POLICY_YOUNGEST_WINS},
+    {"optimistic", XAC_POLICY_OPTIMISTIC},
+};
+
+/* ---- transactions ---------------------------------------------------------------------- */
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static volatile uint64_t *
+cell_at(const struct worker *w, uint32_t cell)
+{
+    size_t page = cell / WORKER_CELLS_MAX;
+    size_t word = page / 2 * (env_page() / 8) + cell % WORKER_CELLS_MAX * 300;
+
+    return &w->cells[page % 2][word];
+}
+
+/* The transaction's entry for a cell; a new one reads the cell. */
+static struct history_access *
+access_of(struct worker *w, struct history_txn *txn, uint32_t cell)
+{
+    struct history_access *a = &w->history->accesses[txn->first];
+
+    for (uint32_t i = 0; i < txn->count; i++, a++) {
+        if (a->cell == cell) {
+            uint64_t expected = a->wrote ? a->given : a->seen;
+            uint64_t seen = *cell_at(w, cell);
+
+            if (seen != expected)
+                env_fail(__FILE__, __LINE__,
+                         "cell %u changed within a transaction: %" PRIx64 " was %" PRIx64,
+                         cell, seen, expected);
+            return a;
+        }
+    }
+    txn->count++;
+    *a = (struct history_access){.cell = cell, .seen = *cell_at(w, cell)};
+    return a;
+}
+
+static void
+pause_a_little(struct worker *w)
+{
+    uint64_t r = rnd_below(&w->rnd, 40);
+
+    if (r == 0)
+        proc_sleep_us(rnd_below(&w->rnd, 300));
+    else if (r < 8)
+        sched_yield();
+}
+
+static void
+do_operations(struct worker *w, struct history_txn *txn, bool may_store)
+{
+    uint64_t n = 1 + rnd_below(&w->rnd, OPS_MAX);
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t cell = (uint32_t)rnd_below(&w->rnd, WORKER_CELLS);
+        bool store = may_store && rnd_below(&w->rnd, 5) < 2;
+        bool nested = rnd_below(&w->rnd, 12) == 0;
+        struct history_access *a;
+
+        if (nested)
+            must_ok(may_store ? xbegin() : xbeginQuery());
+        if (rnd_below(&w->rnd, 10) == 0) {
+            void *page = (void *)(uintptr_t)cell_at(w, cell);
+
+            must_ok(setPageAccess(page, store ? READ_WRITE : READ));
+        }
+        a = access_of(w, txn, cell);
+        if (store) {
+            a->wrote = true;
+            a->given = ++w->next_value;
+            *cell_at(w, cell) = a->given;
+        }
+        if (nested && may_store) {
+            int rc = xend();
+
+            must(rc == PENDING || rc == FAILED);
+        } else if (nested) {
+            must_ok(xendQuery());
+        }
+        pause_a_little(w);
+    }
+}
+
+static void
+run_query(struct worker *w, struct history_txn *txn)
+{
+    must_ok(xbeginQuery());
+    pause_a_little(w);
+    do_operations(w, txn, false);
+    must_ok(xendQuery());
+    txn->outcome = HISTORY_QUERY;
+}
+
+static void
+run_transaction(struct worker *w, struct history_txn *txn)
+{
+    bool read_only = rnd_below(&w->rnd, 6) == 0;
+    int rc;
+
+    must_ok(xbegin());
+    do_operations(w, txn, !read_only);
+    if (rnd_below(&w->rnd, 20) == 0)
+        must_ok(xAbort());
+    rc = xend();
+    must(rc == COMMITTED || rc == ABORTED);
+    txn->outcome = rc == COMMITTED ? HISTORY_COMMITTED : HISTORY_ABORTED;
+}
+
+static void
+run_one(struct worker *w, uint64_t what)
+{
+    struct history *h = w->history;
+    struct history_txn *txn = &h->txns[h->n_txns];
+
+    *txn = (struct history_txn){.process = w->number,
+                                .first = (uint32_t)h->n_accesses,
+                                .outcome = HISTORY_UNKNOWN};
+    txn->begin_ns = now_ns();
+    if (what < 100)
+        run_query(w, txn);
+    else
+        run_transaction(w, txn);
+    txn->end_ns = now_ns();
+    h->n_accesses += txn->count;
+    h->n_txns++;
+    word_store(&w->board->n_txns[w->number], h->n_txns);
+}
+
+void
+worker_run(struct worker *w)
+{
+    const struct history *h = w->history;
+
+    w->rnd = w->setting->seed + w->number * 1000;
+    w->next_value = (uint64_t)(w->number + 1) << 40;
+    w->attach(w);
+    while (word_load(&w->board->stop) == 0 && h->n_txns < h->txns_max
+           && h->n_accesses + OPS_MAX <= h->accesses_max) {
+        uint64_t what = rnd_below(&w->rnd, 500);
+
+        run_one(w, what);
+        if (what == 499)
+            must_ok(xCheckpoint());
+        if (what == 498 && rnd_below(&w->rnd, 10) == 0) {
+            w->detach(w);
+            w->attach(w);
+        }
+    }
+    w->detach(w);
+}
+
+/* ---- histories ------------------------------------------------------------------------- */
+
+struct worker_board *
+worker_board(void)
+{
+    return proc_shared(sizeof(struct worker_board));
+}
+
+/* Pages that are never touched take no memory. */
+static void *
+shared_array(size_t n, size_t size)
+{
+    void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    must(p != MAP_FAILED);
+    return p;
+}
+
+struct history *
+worker_histories(size_t n)
+{
+    struct history *h = proc_shared(n * sizeof *h);
+
+    for (size_t i = 0; i < n; i++) {
+        h[i].txns_max = TXNS_MAX;
+        h[i].accesses_max = TXNS_MAX * OPS_MAX / 2;
+        h[i].txns = shared_array(h[i].txns_max, sizeof *h[i].txns);
+        h[i].accesses = shared_array(h[i].accesses_max, sizeof *h[i].accesses);
+    }
+    return h;
+}
+
+void
+worker_histories_free(struct history *h, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        munmap(h[i].txns, h[i].txns_max * sizeof *h[i].txns);
+        munmap(h[i].accesses, h[i].accesses_max * sizeof *h[i].accesses);
+    }
+}
+
+void
+worker_judge(const struct history *h, size_t n, struct history_report *report)
+{
+    uint64_t last[WORKER_CELLS];
+
+    for (uint32_t cell = 0; cell < WORKER_CELLS; cell++) {
+        uint64_t page = cell / WORKER_CELLS_MAX;
+        uint64_t at = page / 2 * env_page() + cell % WORKER_CELLS_MAX * 300 * 8;
+
+        last[cell] = file_u64(page % 2 == 0 ? WORKER_EVEN : WORKER_ODD, at);
+    }
+    history_check(h, n, last, WORKER_CELLS, report);
+}
+
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+static uint64_t
+count_txns(const struct worker_board *board)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < WORKERS_MAX; i++)
+        n += word_load(&board->n_txns[i]);
+    return n;
+}
+
+void
+worker_let_run(const struct worker_board *board, uint64_t n_txns)
+{
+    uint64_t before = 0, now;
+    double moved = env_now();
+
+    if (n_txns == 0) {
+        proc_sleep_us(env_number("XAC_SECONDS", 1) * 1000000);
+        return;
+    }
+    while ((now = count_txns(board)) < n_txns && !proc_any_failed()) {
+        if (now > before)
+            moved = env_now();
+        before = now;
+        if (env_now() - moved > STANDSTILL)
+            env_fail(__FILE__, __LINE__, "nothing has ended for %d s", STANDSTILL);
+        proc_sleep_us(20000);
+    }
+}
+
+static void
+print_totals(const struct worker_setting *s, uint64_t first_seed,
+             const struct history_report *r)
+{
+    printf("%s, %s, %u %s: %zu transactions, %zu committed, %zu aborted, "
+           "%zu queries, %zu edges, %zu violations, seed %" PRIu64,
+           s->policy->name, s->mode == NONDURABLE ? "nondurable" : "durable",
+           s->n_workers, s->kind, r->n_committed + r->n_aborted + r->n_queries,
+           r->n_committed, r->n_aborted, r->n_queries, r->n_edges, r->n_errors,
+           first_seed);
+    if (s->seed != first_seed)
+        printf(" to %" PRIu64, s->seed);
+    printf("\n");
+}
+
+/* run_round -- one more round, in a directory of its own; ret transactions. */
+static uint64_t
+run_round(struct worker_setting *setting, const char *name, uint64_t left,
+          void (*round)(const struct worker_setting *setting, uint64_t n_txns,
+                        struct history_report *report),
+          struct history_report *sum)
+{
+    uint64_t goal = left < ROUND_MAX ? left : ROUND_MAX;
+    struct history_report r;
+    char dir[64];
+
+    if (left > 0 && left < ROUND_MIN)
+        goal = ROUND_MIN;
+    snprintf(dir, sizeof dir, "../%s-%" PRIu64, name, setting->seed);
+    must(mkdir(dir, 0755) == 0 && chdir(dir) == 0);
+    round(setting, goal, &r);
+    must(r.n_committed > 100 && r.n_aborted > 10 && r.n_queries > 10);
+    sum->n_committed += r.n_committed;
+    sum->n_aborted += r.n_aborted;
+    sum->n_queries += r.n_queries;
+    sum->n_edges += r.n_edges;
+    sum->n_errors += r.n_errors;
+    return r.n_committed + r.n_aborted + r.n_queries;
+}
+
+void
+worker_rounds(struct worker_setting *setting, const char *name,
+              void (*round)(const struct worker_setting *setting, uint64_t n_txns,
+                            struct history_report *report))
+{
+    uint64_t left = env_number("XAC_TRANSACTIONS", 0), first_seed = setting->seed;
+    struct history_report sum = {0};
+
+    for (;; setting->seed++) {
+        uint64_t done = run_round(setting, name, left, round, &sum);
+
+        left = done < left ? left - done : 0;
+        print_totals(setting, first_seed, &sum);
+        if (left == 0 || sum.n_errors != 0)
+            break;
+    }
+    must_eq(sum.n_errors, 0);
+}
+
+double
+worker_time_limit(void)
+{
+    return 60 + 3 * (double)env_number("XAC_SECONDS", 1)
+           + (double)env_number("XAC_TRANSACTIONS", 0) / 200;
+}
