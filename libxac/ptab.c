@@ -6,6 +6,8 @@
 
 #include "ptab.h"
 
+#include <stdbool.h>
+
 #define LEAF_BITS 6
 #define NODE_BITS 10
 #define LEVELS    3
@@ -16,15 +18,18 @@
 _Static_assert(LEAF_BITS + LEVELS * NODE_BITS == XAC_PAGE_NO_BITS, "levels fit");
 _Static_assert(sizeof(struct xac_page) == 32, "two entries share a cache line");
 
-/* child -- follow a link, making the node below it if there is none; 0: no room. */
+/*
+ * child -- follow a link, making the node below it if there is none and may_make; ret 0:
+ * none, or no room.
+ */
 XAC_SIGSAFE static uint64_t
-child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes)
+child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes, bool may_make)
 {
     /* Acquire: pairs with the exchange below; a node is zeroed before it is seen. */
     uint64_t at = atomic_load_explicit(link, memory_order_acquire);
     uint64_t made;
 
-    if (xac_likely(at != 0))
+    if (xac_likely(at != 0) || !may_make)
         return at;
     made = xac_shm_alloc(shm, bytes);
     if (made == 0)
@@ -37,12 +42,11 @@ child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes)
     return at;
 }
 
-XAC_SIGSAFE struct xac_page *
-xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
-              uint64_t page_no)
+/* find -- entry of a page as it lies in its leaf; NULL: none, or no room. */
+XAC_SIGSAFE static struct xac_page *
+find(struct xac_shm *shm, _Atomic uint64_t *rootp, uint64_t page_no, bool may_make)
 {
-    uint64_t at = child(shm, rootp, NODE_BYTES);
-    struct xac_page *page;
+    uint64_t at = child(shm, rootp, NODE_BYTES, may_make);
 
     xac_assert(page_no <= XAC_PAGE_NO_MAX);
     for (int level = LEVELS - 1; level >= 0 && at != 0; level--) {
@@ -50,14 +54,28 @@ xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
         unsigned shift = (unsigned)(LEAF_BITS + level * NODE_BITS);
 
         at = child(shm, &node[page_no >> shift & ((1u << NODE_BITS) - 1)],
-                   level > 0 ? NODE_BYTES : LEAF_BYTES);
+                   level > 0 ? NODE_BYTES : LEAF_BYTES, may_make);
     }
     if (at == 0)
         return NULL;
-    page = (struct xac_page *)xac_shm_at(shm, at) + (page_no & ((1u << LEAF_BITS) - 1));
+    return (struct xac_page *)xac_shm_at(shm, at) + (page_no & ((1u << LEAF_BITS) - 1));
+}
+
+XAC_SIGSAFE struct xac_page *
+xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
+              uint64_t page_no)
+{
+    struct xac_page *page = find(shm, rootp, page_no, true);
+
     /* The same value whoever stores it. */
-    if (atomic_load_explicit(&page->id, memory_order_relaxed) == 0)
+    if (page != NULL && atomic_load_explicit(&page->id, memory_order_relaxed) == 0)
         atomic_store_explicit(&page->id, xac_page_id(file, page_no),
                               memory_order_relaxed);
     return page;
+}
+
+XAC_SIGSAFE struct xac_page *
+xac_ptab_find(struct xac_shm *shm, _Atomic uint64_t *rootp, uint64_t page_no)
+{
+    return find(shm, rootp, page_no, false);
 }

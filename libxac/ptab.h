@@ -60,4 +60,8 @@ xac_page_no(uint64_t id)
 XAC_SIGSAFE struct xac_page *xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp,
                                            uint32_t file, uint64_t page_no);
 
+/* xac_ptab_find -- entry of a page, NULL if it has none; it has no version then. */
+XAC_SIGSAFE struct xac_page *xac_ptab_find(struct xac_shm *shm, _Atomic uint64_t *rootp,
+                                           uint64_t page_no);
+
 #endif /* XAC_PTAB_H */

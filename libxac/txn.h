@@ -170,7 +170,9 @@ struct xac_ctx {
     uint32_t alive_last;  /* participant found alive last ...                        */
     uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic       */
     unsigned unit_shift;  /* accesses are given to 1 << unit_shift pages at once     */
-    uint64_t n_islands;   /* accesses, or units, that may each need a mapping        */
+    uint64_t n_islands; /* accesses, or units, that may each need a mapping ...        */
+    uint64_t islands_max; /* ... and how many there may be before units grow           */
+    bool is_unrecorded;   /* there was no room to record an access: see view.h         */
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;

@@ -54,8 +54,8 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool *is_writablep)
 {
     struct xac_view_page *p = &v->page[page_no];
-    uint64_t commit;
-    uint64_t frame = xac_version_find(env, page, parent, &commit);
+    uint64_t commit = 0;
+    uint64_t frame = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
     const uint8_t *bytes;
     int rc = 0;
 
@@ -171,18 +171,56 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
     return atomic_load_explicit(&txn->parent, memory_order_relaxed);
 }
 
+/* access_page -- register and show one page; ret 0 or errno. */
+XAC_SIGSAFE static int
+access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+            uint64_t page_no, bool is_write)
+{
+    struct xac_page *page = xac_view_register(env, ctx, v, page_no, is_write);
+    int rc;
+
+    if (page == NULL)
+        return ENOSPC;
+    rc = show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
+    if (xac_likely(rc != ENOMEM))
+        return rc;
+    ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
+    return xac_unit_access(env, ctx, v, page_no, is_write);
+}
+
+/*
+ * look_only -- the access cannot be recorded.  The transaction fails, so its parent stays,
+ * and with it what the page shows: no version beyond it can reach the file.
+ */
+XAC_SIGSAFE static int
+look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no,
+          bool is_write, int error)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+    if (!ctx->is_query && !ctx->is_unrecorded) {
+        ctx->error = error;
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
+    }
+    ctx->is_unrecorded = true;
+    return show(env, v, page_no, xac_ptab_find(&env->shm, &file->root, page_no),
+                atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed), is_write);
+}
+
 XAC_SIGSAFE int
 xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
                 uint64_t page_no, bool is_write)
 {
-    struct xac_page *page;
+    int rc;
 
-    if (xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > XAC_ISLANDS_MAX))
-        return xac_unit_access(env, ctx, v, page_no, is_write);
-    page = xac_view_register(env, ctx, v, page_no, is_write);
-    if (page == NULL)
-        return ENOMEM;
-    return show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
+    if (xac_unlikely(ctx->is_unrecorded))
+        return look_only(env, ctx, v, page_no, is_write, 0);
+    if (xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
+        rc = xac_unit_access(env, ctx, v, page_no, is_write);
+    else
+        rc = access_page(env, ctx, v, page_no, is_write);
+    return xac_likely(rc == 0) ? 0 : look_only(env, ctx, v, page_no, is_write, rc);
 }
 
 /* ---- Being alone ------------------------------------------------------------------- */
@@ -254,7 +292,7 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
 }
 
-/* leave_solo -- another participant has come. */
+/* leave_solo -- another participant has come, or we do not know what we have touched. */
 static int
 leave_solo(struct xac_view *v)
 {
@@ -265,6 +303,18 @@ leave_solo(struct xac_view *v)
 
 /* ---- Before and after a transaction ------------------------------------------------ */
 
+/* islands_max -- a context's share of the mappings that we allow ourselves. */
+static uint64_t
+islands_max(const struct xac_env *env)
+{
+    /* Relaxed: a share that was right a moment ago will do. */
+    uint32_t n = atomic_load_explicit(&xac_participant_at(env, env->self)->n_contexts,
+                                      memory_order_relaxed);
+    uint64_t share = XAC_ISLANDS_MAX / (n == 0 ? 1 : n);
+
+    return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
+}
+
 int
 xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -272,6 +322,8 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 
     ctx->unit_shift = 0;
     ctx->n_islands = 0;
+    ctx->islands_max = islands_max(env);
+    ctx->is_unrecorded = false;
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
@@ -341,7 +393,7 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         rc = end_page(v, xac_page_no(id), e, published);
     }
     for (v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = take_back(v);
+        rc = ctx->is_unrecorded ? leave_solo(v) : take_back(v);
     /* Pages that stay accessible would break isolation; there is no way to go on. */
     xac_require(rc == 0);
 }

@@ -123,7 +123,9 @@ void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committe
  * xac_view_access -- steps 1 to 5 of a trap or a hint: register the access, show the
  * page.
  *
- * ret  0; ENOMEM, ENOSPC and other errno values if memory or mappings ran out.
+ * If there is no room to register it, the transaction will abort (XAC_CONFLICT_RESOURCE),
+ * and until then only has to see its snapshot; a query needs nothing registered anyway.
+ * ret  0; ENOMEM and other errno values if the page cannot be shown.
  */
 XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
                                 struct xac_view *view, uint64_t page_no, bool is_write);
@@ -172,9 +174,10 @@ XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_
  * A transaction that touches very many scattered pages would need more mappings than the
  * kernel gives a process (2^16): beyond so many islands of accessible pages it works in
  * larger units, which grow until the islands are few again (view_unit.c).  The price is
- * false conflicts.
+ * false conflicts.  Threads with views of their own (thread.h) share the number.
  */
-#define XAC_ISLANDS_MAX 8192
+#define XAC_ISLANDS_MAX   8192
+#define XAC_ISLANDS_LEAST 64
 
 /* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
 XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,

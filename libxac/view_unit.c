@@ -92,7 +92,7 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
         return 0;
     for (uint64_t p = u->first; p < u->end; p++) {
         if (xac_view_register(env, ctx, u->v, p, is_write) == NULL)
-            return ENOMEM;
+            return ENOSPC;
     }
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
     rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_WRITE);
@@ -134,11 +134,18 @@ xac_unit_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     struct unit u;
     int rc = 0;
 
-    while (rc == 0 && ctx->n_islands >= XAC_ISLANDS_MAX
-           && (UINT64_C(1) << ctx->unit_shift) < v->n_pages)
+    for (;;) {
+        bool may_grow = (UINT64_C(1) << ctx->unit_shift) < v->n_pages;
+
+        if (rc == 0 && (ctx->n_islands < ctx->islands_max || !may_grow)) {
+            u = unit_of(ctx, v, page_no);
+            rc = give(env, ctx, &u, is_write);
+            if (rc == 0)
+                return 0;
+        }
+        /* Out of mappings all the same: larger units need fewer. */
+        if (rc != 0 && (rc != ENOMEM || !may_grow))
+            return rc;
         rc = grow_units(env, ctx);
-    if (rc != 0)
-        return rc;
-    u = unit_of(ctx, v, page_no);
-    return give(env, ctx, &u, is_write);
+    }
 }
