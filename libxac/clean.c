@@ -90,6 +90,28 @@ clean_participant(struct xac_env *env, uint32_t index)
                           memory_order_release);
 }
 
+/*
+ * help_stopped -- settle the commits of a stopped participant, so that nobody waits for
+ * them.  It may go on at any instant, so only what the publish lock guards is touched.
+ */
+static void
+help_stopped(struct xac_env *env, uint32_t index)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        /* Acquire: pairs with the exchange to COMMITTING. */
+        uint64_t word =
+            atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_acquire);
+
+        if (xac_txn_state(word) == XAC_TXN_COMMITTING
+            && xac_txn_participant(word) == index
+            && xac_chain_publish(env, slot, xac_txn_serial(word)) != XAC_PUBLISH_DONE)
+            (void)xac_chain_take_back(env, slot, xac_txn_serial(word));
+    }
+}
+
 void
 xac_clean_dead(struct xac_env *env)
 {
@@ -99,10 +121,16 @@ xac_clean_dead(struct xac_env *env)
     if (xac_lock_acquire(&env->ctl->clean) == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->clean); /* every step can be repeated */
     for (uint32_t i = 0; i < n; i++) {
+        enum xac_process_state state;
+
         if (atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
-                == XAC_PART_ATTACHED
-            && !xac_registry_alive(env, i))
+            != XAC_PART_ATTACHED)
+            continue;
+        state = xac_registry_state(env, i);
+        if (state == XAC_PROCESS_DEAD)
             clean_participant(env, i);
+        else if (state == XAC_PROCESS_STOPPED)
+            help_stopped(env, i);
     }
     xac_lock_release(&env->ctl->clean);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clean.h -- finishing what the dead have begun.
+ * clean.h -- finishing what the dead have begun, and the commits of who is stopped.
  *
  * LOCK      clean (rank CLEAN): one cleaner at a time.  Every step can be repeated, so a
  *           cleaner that dies is followed by the next.
@@ -16,7 +16,8 @@ struct xac_env;
 
 /*
  * xac_clean_dead -- clean up after every participant that is dead: publish what was
- * COMMITTING, take back the rest, free slots and entry.  Signals blocked.
+ * COMMITTING, take back the rest, free slots and entry.  What is COMMITTING of one that is
+ * stopped is published if that can be done at once, else taken back.  Signals blocked.
  */
 void xac_clean_dead(struct xac_env *env);
 

@@ -28,12 +28,23 @@
 #define SPINS_BEFORE_YIELD  100
 #define YIELDS_BEFORE_CHECK 200
 
-/* A process found alive is taken to be so for this long. */
+/* A process found running is taken to be so for this long. */
 #define ALIVE_TRUST_NS 1000000
 
-/* How long to wait for another's publish, which does no I/O: then the owner is stopped,
-   and failing is better than waiting for it. */
-#define COMMITTING_WAIT_NS 5000000
+/* Time between two looks at whether the owner of a commit under way is still running. */
+#define COMMITTING_LOOK_NS 5000000
+
+/* Longest wait for one that is running: it may be at I/O, to make room in the log. */
+#define COMMITTING_WAIT_NS 200000000
+
+/* Longest wait of a loser for the older one, after its first lost race; it doubles with
+   each further one, this often. */
+#define LOSER_WAIT_NS      10000000
+#define LOSER_WAIT_DOUBLES 7
+
+/* A loser waits by giving up the processor so often, then by short sleeps. */
+#define LOSER_YIELDS   100
+#define LOSER_SLEEP_NS 50000
 
 /* pause_a_while -- the n-th round of waiting. */
 XAC_SIGSAFE static void
@@ -123,20 +134,22 @@ page_of(const struct xac_env *env, const struct xac_entry *e)
     return (struct xac_page *)xac_shm_at(&env->shm, e->page);
 }
 
-/* is_alive -- xac_registry_alive, asked at most once in a while about the same one. */
-XAC_SIGSAFE static bool
-is_alive(struct xac_env *env, uint32_t participant)
+/* state_of -- xac_registry_state, asked at most once in a while about one that runs. */
+XAC_SIGSAFE static enum xac_process_state
+state_of(struct xac_env *env, uint32_t participant)
 {
     struct xac_ctx *ctx = xac_ctx_mine(env);
     uint64_t now = xac_clock_ns();
+    enum xac_process_state state;
 
     if (ctx->alive_last == participant && now < ctx->alive_until)
-        return true;
-    if (!xac_registry_alive(env, participant))
-        return false;
-    ctx->alive_last = participant;
-    ctx->alive_until = now + ALIVE_TRUST_NS;
-    return true;
+        return XAC_PROCESS_RUNNING;
+    state = xac_registry_state(env, participant);
+    if (state == XAC_PROCESS_RUNNING) {
+        ctx->alive_last = participant;
+        ctx->alive_until = now + ALIVE_TRUST_NS;
+    }
+    return state;
 }
 
 /* What one pass over a page's list found. */
@@ -145,8 +158,9 @@ struct others {
     uint64_t committing_slot;
     uint64_t committing_word;
     bool self_loses;
-    uint32_t winner; /* participant that we lose to                             */
-    int kind;        /* conflict kind as we see it                              */
+    uint64_t winner;    /* slot that we lose to                                     */
+    uint32_t winner_of; /* its participant                                          */
+    int kind;           /* conflict kind as we see it                               */
 };
 
 /* kind_of -- conflict kind from the side of `mine`. */
@@ -185,12 +199,15 @@ look(struct xac_env *env, struct xac_ctx *ctx, uint64_t head, uint32_t mode)
         } else if (xac_txn_state(word) == XAC_TXN_PENDING) {
             if (env->policy->decide(ctx->txn, t) == XAC_FAIL_OTHER)
                 continue;
-            if (!is_alive(env, xac_txn_participant(word))) {
+            enum xac_process_state state = state_of(env, xac_txn_participant(word));
+
+            if (state == XAC_PROCESS_DEAD)
                 ctx->saw_dead = true; /* to be cleaned up after when we end */
+            if (state != XAC_PROCESS_RUNNING)
                 continue;
-            }
             o.self_loses = true;
-            o.winner = xac_txn_participant(word);
+            o.winner = e->slot;
+            o.winner_of = xac_txn_participant(word);
             o.kind = kind_of(mode, theirs);
         }
     }
@@ -215,6 +232,8 @@ fail_others(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_pag
         head = atomic_load_explicit(&e->next, memory_order_relaxed);
         if (e->slot == ctx->slot || ((theirs | mode) & XAC_SET_WRITE) == 0)
             continue;
+        /* Relaxed: a hint for xac_conflict_wait. */
+        atomic_store_explicit(&t->lost_to, ctx->slot + 1, memory_order_relaxed);
         if (!xac_txn_fail(t, word, kind_of(theirs, mode), env->pid, id))
             all = false;
     }
@@ -233,19 +252,27 @@ fail_self(struct xac_env *env, struct xac_ctx *ctx, const struct xac_page *page,
                        atomic_load_explicit(&page->id, memory_order_relaxed));
 }
 
-/* await_publish -- wait for a commit under way; false if it takes too long. */
+/*
+ * await_publish -- wait for a commit under way; false if its process does not run, so that
+ * somebody else has to publish it, or if it takes too long.
+ */
 XAC_SIGSAFE static bool
 await_publish(struct xac_env *env, const struct others *o)
 {
     const struct xac_txn *t = xac_txn_at(env, o->committing_slot);
-    uint64_t until = xac_clock_ns() + COMMITTING_WAIT_NS;
+    uint32_t owner = xac_txn_participant(o->committing_word);
+    uint64_t now = xac_clock_ns();
+    uint64_t look = now + COMMITTING_LOOK_NS, until = now + COMMITTING_WAIT_NS;
 
     for (unsigned n = 1;; n++) {
         /* Acquire: pairs with the release of the publish step. */
         if (atomic_load_explicit(&t->word, memory_order_acquire) != o->committing_word)
             return true;
-        if (n % SPINS_BEFORE_YIELD == 0 && xac_clock_ns() > until)
-            return false;
+        if (n % SPINS_BEFORE_YIELD == 0 && (now = xac_clock_ns()) > look) {
+            if (now > until || state_of(env, owner) != XAC_PROCESS_RUNNING)
+                return false;
+            look = now + COMMITTING_LOOK_NS;
+        }
         pause_a_while(n);
     }
 }
@@ -275,14 +302,16 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
             page_unlock(page, head);
             if (await_publish(env, &o))
                 continue;
-            ctx->saw_dead = true; /* or stopped; the end of the transaction finds out */
+            ctx->saw_dead = true; /* or stopped: published at our end, clean.h */
             fail_self(env, ctx, page, xac_txn_participant(o.committing_word),
                       kind_of(mode, XAC_SET_WRITE));
             return false;
         }
         if (o.self_loses) {
             page_unlock(page, head);
-            fail_self(env, ctx, page, o.winner, o.kind);
+            /* Relaxed: our own. */
+            atomic_store_explicit(&ctx->txn->lost_to, o.winner + 1, memory_order_relaxed);
+            fail_self(env, ctx, page, o.winner_of, o.kind);
             return false;
         }
         if (!fail_others(env, ctx, page, head, mode)) {
@@ -302,6 +331,47 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
         return true;
     }
     return false;
+}
+
+/* loser_pause -- the n-th round of waiting for an older one. */
+static void
+loser_pause(unsigned n)
+{
+    struct timespec ts = {.tv_nsec = LOSER_SLEEP_NS};
+
+    if (n <= LOSER_YIELDS)
+        (void)sched_yield();
+    else
+        (void)nanosleep(&ts, NULL);
+}
+
+void
+xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx)
+{
+    uint64_t lost_to = atomic_load_explicit(&ctx->txn->lost_to, memory_order_relaxed);
+    uint64_t mine = atomic_load_explicit(&ctx->txn->age, memory_order_relaxed);
+    unsigned doubles = ctx->n_lost > 0 ? ctx->n_lost - 1 : 0;
+    uint64_t until, age;
+    struct xac_txn *t;
+
+    if (!env->policy->loser_waits || lost_to == 0)
+        return;
+    atomic_store_explicit(&ctx->txn->lost_to, 0, memory_order_relaxed);
+    t = xac_txn_at(env, lost_to - 1);
+    /* Relaxed: only whether it changes is looked at; nothing is read on its strength. */
+    age = atomic_load_explicit(&t->age, memory_order_relaxed);
+    doubles = doubles < LOSER_WAIT_DOUBLES ? doubles : LOSER_WAIT_DOUBLES;
+    until = xac_clock_ns() + ((uint64_t)LOSER_WAIT_NS << doubles);
+    for (unsigned n = 1; age < mine; n++) {
+        /* Relaxed: as above. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
+
+        if (atomic_load_explicit(&t->age, memory_order_relaxed) != age
+            || state_of(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING
+            || xac_clock_ns() > until)
+            return;
+        loser_pause(n);
+    }
 }
 
 void

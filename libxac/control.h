@@ -64,7 +64,8 @@ struct xac_control {
     xac_shared _Atomic uint64_t next_datafile; /* next data file's serial             */
     /* Who is alone and need not record its reads, see solo.h. */
     xac_shared _Atomic uint64_t solo;
-    /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody. */
+    /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody.  Taken,
+       given and taken away by exchange. */
     xac_shared _Atomic uint64_t turn;
     /* 1 once the last participant has closed the region: come again. */
     xac_shared _Atomic uint32_t closed;

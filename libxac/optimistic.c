@@ -13,7 +13,7 @@
 #include "version.h"
 
 /* Rounds of waiting between two looks at whether the holder of the turn is alive. */
-#define ROUNDS_BEFORE_CHECK 64
+#define ROUNDS_BEFORE_CHECK 8
 
 const struct xac_policy xac_policy_optimistic = {
     .name = "optimistic",
@@ -59,15 +59,15 @@ xac_turn_is_open(const struct xac_env *env, uint64_t slot)
     return holder == 0 || holder == slot + 1;
 }
 
-/* clear_if_gone -- take the turn from a holder that is dead. */
+/* clear_if_lapsed -- take the turn from a holder that is dead or stopped. */
 static void
-clear_if_gone(struct xac_env *env, uint64_t holder)
+clear_if_lapsed(struct xac_env *env, uint64_t holder)
 {
     uint64_t word =
         atomic_load_explicit(&xac_txn_at(env, holder - 1)->word, memory_order_relaxed);
 
     if (xac_txn_state(word) == XAC_TXN_FREE
-        || !xac_registry_alive(env, xac_txn_participant(word)))
+        || xac_registry_state(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING)
         /* Release: pairs with the acquire in xac_turn_take. */
         (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &holder, 0,
                                                       memory_order_acq_rel,
@@ -84,7 +84,7 @@ wait_a_while(struct xac_env *env, unsigned n)
         uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_relaxed);
 
         if (holder != 0)
-            clear_if_gone(env, holder);
+            clear_if_lapsed(env, holder);
     }
     (void)nanosleep(&ts, NULL);
 }
@@ -121,9 +121,14 @@ xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
 void
 xac_turn_give(struct xac_env *env, struct xac_ctx *ctx)
 {
+    uint64_t mine = ctx->slot + 1;
+
     if (!ctx->has_turn)
         return;
     ctx->has_turn = false;
-    /* Release: pairs with the acquire in xac_turn_take. */
-    atomic_store_explicit(&env->ctl->turn, 0, memory_order_release);
+    /* If it has lapsed, it may be another's by now.
+       Release: pairs with the acquire in xac_turn_take. */
+    (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &mine, 0,
+                                                  memory_order_release,
+                                                  memory_order_relaxed);
 }

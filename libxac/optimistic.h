@@ -10,10 +10,20 @@
  * INVARIANT A transaction that publishes as number n has a parent p such that no commit
  *           in (p, n) wrote a page of its set.
  *
- * THE TURN  A word of the control region: the slot word of its holder, 0 if free.  Whoever
- *           finds a holder that is dead or has gone on takes it away.  The holder, having
- *           taken it, passes once through the publish lock: who had looked before has
- *           published then, who looks later waits.
+ * THE TURN  A word of the control region: slot + 1 of its holder, 0 if free.  The holder,
+ *           having taken it, passes once through the publish lock: who had looked before
+ *           has published then, who looks later waits.
+ *
+ *           It lapses when the holder's process is dead or stopped: whoever waits looks
+ *           about every millisecond, and takes it away.  One that was stopped does not notice; it
+ *           is validated at its end like everybody, waits then if another has the turn,
+ *           and if it loses, takes the turn again for the next attempt.  Validation never
+ *           relies on the turn, so a turn that lapses costs an attempt at most.
+ *
+ *           So the number of retries for conflicts is at most LOST_BEFORE_TURN (txn.c),
+ *           and one more for each time that the process was stopped in its turn.  A holder
+ *           that runs, however slowly, keeps it: a bound in time would cost a long
+ *           transaction its bound on retries.
  */
 #ifndef XAC_OPTIMISTIC_H
 #define XAC_OPTIMISTIC_H

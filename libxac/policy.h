@@ -30,8 +30,11 @@ struct xac_policy {
     const char *name;
     /* No checks while running; `decide` is not called. */
     bool is_optimistic;
+    /* Who has lost waits for the older one before it tries again (conflict.h). */
+    bool loser_waits;
     /* Called with the page locked, in the fault handler; must not block.  Both are
-       PENDING. */
+       PENDING.  If it says XAC_FAIL_SELF, that holds only while the other one's process
+       runs. */
     enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
 };
 

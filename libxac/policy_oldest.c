@@ -2,7 +2,8 @@
 /*
  * policy_oldest.c -- oldest-wins (Thesis 3.3): on a conflict the older transaction
  * survives.  A retried transaction keeps its age, so it becomes the oldest in time and
- * cannot starve, which the Thesis leaves open.
+ * cannot starve, which the Thesis leaves open; and it is tried again when the one it has
+ * lost to is over, so the number of its retries is bounded: conflict.h, invariant (2).
  */
 #include <config.h>
 
@@ -19,5 +20,6 @@ decide(const struct xac_txn *self, const struct xac_txn *other)
 
 const struct xac_policy xac_policy_oldest_wins = {
     .name = "oldest-wins",
+    .loser_waits = true,
     .decide = decide,
 };

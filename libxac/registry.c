@@ -27,6 +27,7 @@ xac_participant_at(const struct xac_env *env, uint32_t index)
 struct proc_stat {
     bool is_known;
     bool is_zombie;
+    bool is_stopped;
     uint64_t start_time;
 };
 
@@ -69,6 +70,7 @@ proc_stat_read(uint32_t pid)
         return st;
     p += 2;
     st.is_zombie = *p == 'Z' || *p == 'X';
+    st.is_stopped = *p == 'T' || *p == 't';
     for (int field = 3; field < 22 && p != NULL; field++)
         p = strchr(p + 1, ' ');
     if (p == NULL)
@@ -155,26 +157,34 @@ xac_registry_leave(struct xac_env *env)
     xac_alive_drop(env->lockfd, env->self);
 }
 
-XAC_SIGSAFE bool
-xac_registry_alive(const struct xac_env *env, uint32_t index)
+XAC_SIGSAFE enum xac_process_state
+xac_registry_state(const struct xac_env *env, uint32_t index)
 {
     const struct xac_participant *p = xac_participant_at(env, index);
     struct proc_stat st;
 
     if (index == env->self)
-        return true;
+        return XAC_PROCESS_RUNNING;
     /* Acquire: pairs with the release in xac_registry_join. */
     if (atomic_load_explicit(&p->state, memory_order_acquire) == XAC_PART_FREE)
-        return false;
+        return XAC_PROCESS_DEAD;
     if (p->pid_namespace == env->pid_namespace && p->start_time != 0) {
         if (kill((pid_t)p->pid, 0) != 0 && errno == ESRCH)
-            return false;
+            return XAC_PROCESS_DEAD;
         st = proc_stat_read(p->pid);
+        if (st.is_known && !st.is_zombie && st.start_time != p->start_time)
+            return XAC_PROCESS_DEAD;
         if (st.is_known && !st.is_zombie)
-            return st.start_time == p->start_time;
+            return st.is_stopped ? XAC_PROCESS_STOPPED : XAC_PROCESS_RUNNING;
     }
     /* Another namespace, no /proc, or a leader that ended before its threads. */
-    return xac_alive_test(env->lockfd, index);
+    return xac_alive_test(env->lockfd, index) ? XAC_PROCESS_RUNNING : XAC_PROCESS_DEAD;
+}
+
+XAC_SIGSAFE bool
+xac_registry_alive(const struct xac_env *env, uint32_t index)
+{
+    return xac_registry_state(env, index) != XAC_PROCESS_DEAD;
 }
 
 uint32_t

@@ -69,7 +69,21 @@ void xac_registry_limits(struct xac_env *env);
 /* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
 void xac_registry_leave(struct xac_env *env);
 
-/* xac_registry_alive -- is that participant's process alive?  Always true for our own. */
+enum xac_process_state {
+    XAC_PROCESS_DEAD,
+    XAC_PROCESS_STOPPED, /* alive, but by a signal or a debugger kept from running      */
+    XAC_PROCESS_RUNNING  /* or sleeping                                                */
+};
+
+/*
+ * xac_registry_state -- of that participant's process, as it was a moment ago; our own is
+ * always RUNNING, and so is one that cannot be looked at: in another PID namespace, or
+ * without /proc.  A hint but for DEAD: who was STOPPED may go on at any instant.
+ */
+XAC_SIGSAFE enum xac_process_state xac_registry_state(const struct xac_env *env,
+                                                      uint32_t index);
+
+/* xac_registry_alive -- is that participant's process alive, running or stopped? */
 XAC_SIGSAFE bool xac_registry_alive(const struct xac_env *env, uint32_t index);
 
 /* xac_registry_attached -- number of participants attached, dead ones included. */

@@ -251,6 +251,8 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
     xac_kill_point("i dropped");
     txn->datafile = 0;
     txn->n_written = 0;
+    if (leave_as == XAC_TXN_FREE) /* nobody will retry; relaxed: a hint */
+        atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
     atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     /* Release: pairs with the acquire of who claims the slot or scans it. */
     atomic_store_explicit(&txn->word,
@@ -269,6 +271,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_assert(ctx->n_entries == 0);
     if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TURN)
         xac_turn_take(env, ctx);
+    if (!is_query && txn->is_retry)
+        xac_conflict_wait(env, ctx);
     ctx->is_query = is_query;
     ctx->error = 0;
     ctx->conflict.found_by_us = 0;
@@ -367,6 +371,14 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, lsn) : 0;
 }
 
+/* end_age -- nobody has to wait for a retry. */
+static void
+end_age(struct xac_txn *txn)
+{
+    /* Relaxed: a hint for xac_conflict_wait. */
+    atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
+}
+
 int
 xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -386,11 +398,14 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         /* Who gives up by himself has not lost, and need not grow older. */
         ctx->txn->is_retry = ctx->conflict.kind != XAC_CONFLICT_USER;
         ctx->n_lost = ctx->txn->is_retry ? ctx->n_lost + 1 : 0;
+        if (!ctx->txn->is_retry)
+            end_age(ctx->txn);
         if (xac_env_poisoned(env) != 0)
             rc = XAC_EPOISONED;
     } else {
         memset(&ctx->conflict, 0, sizeof ctx->conflict);
         ctx->txn->is_retry = 0;
+        end_age(ctx->txn);
         ctx->n_lost = 0;
     }
     xac_checkpoint_if_due(env);

@@ -59,6 +59,9 @@ enum {
     XAC_SET_LINKED = 4
 };
 
+/* Age of a slot whose transaction is over and will not be retried. */
+#define XAC_AGE_OVER UINT64_MAX
+
 /* One page in a read or write set; also the part of the commit descriptor for it. */
 struct xac_entry {
     xac_shared _Atomic uint64_t next; /* offset of the next entry in the page's access
@@ -83,7 +86,8 @@ struct xac_txn {
     xac_shared _Atomic uint64_t word; /* serial << 32 | participant << 8 | state       */
     xac_shared _Atomic uint64_t parent; /* commit number whose state it sees           */
     xac_shared _Atomic uint64_t start;  /* parent at begin                             */
-    xac_shared _Atomic uint64_t age;    /* smaller is older; kept when retried         */
+    xac_shared _Atomic uint64_t age;    /* smaller is older; kept when retried; AGE_OVER
+                                           once it has committed or given up           */
     /* Owner's, but survivors must see it: 1 if reads are not in the set, because the
        participant was alone when it began. */
     xac_shared _Atomic uint32_t reads_unknown;
@@ -111,7 +115,9 @@ struct xac_txn {
 
     xac_shared _Atomic uint64_t begin_ns; /* when it began, monotonic, within some ms; for
                                              xStats() only; its owner                  */
-    uint64_t pad[6];
+    /* Slot + 1 that it was failed by or has failed for; 0 none: see xac_conflict_wait. */
+    xac_shared _Atomic uint64_t lost_to;
+    uint64_t pad[5];
 };
 
 static inline uint64_t
@@ -166,7 +172,8 @@ struct xac_ctx {
     int error;            /* why it must abort: errno value, 0 none                  */
     bool has_turn;        /* see optimistic.h                                        */
     unsigned n_lost;      /* races lost in a row                                     */
-    bool saw_dead;        /* met a dead participant: clean up at the end             */
+    bool saw_dead;        /* met one that is dead, or a commit of one that is stopped:
+                             clean up at the end                                     */
     uint32_t alive_last;  /* participant found alive last ...                        */
     uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic       */
     unsigned unit_shift;  /* accesses are given to 1 << unit_shift pages at once     */
