@@ -462,10 +462,13 @@ enum xac_option {
     XAC_OPT_POLICY = 6
 };
 
-/* What happens when two transactions want the same page (Thesis 3.3). */
+/* What happens when two transactions want the same page (Thesis 3.3).  Under none of them
+   does one win whose process is stopped or dead. */
 enum xac_policy_kind {
-    XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, so
-                                     nobody starves: the default                     */
+    XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, and
+                                     xbegin() puts it off until the older one is over
+                                     (10 ms at first, later 1.28 s at most), so nobody
+                                     starves and retries are few: the default        */
     XAC_POLICY_SELF_ABORT = 1,    /* whoever discovers the conflict fails            */
     XAC_POLICY_SELFISH = 2,       /* whoever discovers it wins                       */
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */

@@ -82,12 +82,20 @@ START_TEST(tell_live_from_gone)
 }
 END_TEST
 
-START_TEST(tell_killed_and_zombie)
+START_TEST(tell_stopped_killed_and_zombie)
 {
     pid_t pid = spawn_child(false);
+    int status;
 
+    must_eq(xac_registry_state(env, child_index()), XAC_PROCESS_RUNNING);
     must(kill(pid, SIGSTOP) == 0);
+    must(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+    must_eq(xac_registry_state(env, child_index()), XAC_PROCESS_STOPPED);
     must(xac_registry_alive(env, child_index())); /* stopped is alive */
+    must(kill(pid, SIGCONT) == 0);
+    must(waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status));
+    while (xac_registry_state(env, child_index()) == XAC_PROCESS_STOPPED)
+        proc_sleep_us(100); /* it has been told, but not got a processor yet */
     must(kill(pid, SIGKILL) == 0);
     siginfo_t info;
     must(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
@@ -272,7 +280,7 @@ main(void)
 
     tcase_add_checked_fixture(tc, open_world, NULL);
     tcase_add_test(tc, tell_live_from_gone);
-    tcase_add_test(tc, tell_killed_and_zombie);
+    tcase_add_test(tc, tell_stopped_killed_and_zombie);
     tcase_add_test(tc, tell_a_reused_process_id);
     tcase_add_test(tc, believe_the_process_rather_than_its_byte);
     tcase_add_test(tc, believe_the_byte_of_other_namespaces);
