@@ -102,26 +102,15 @@ xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head)
 }
 
 bool
-xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
-                    const struct xac_open_page *open, uint32_t n_open)
+xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn)
 {
-    uint64_t table = n_open * (uint64_t)sizeof *open;
     struct xac_xcheckpt_end *rec =
-        (struct xac_xcheckpt_end *)put(b, XAC_XCHECKPT_END, sizeof *rec + table);
-    struct xac_open_page *to;
+        (struct xac_xcheckpt_end *)put(b, XAC_XCHECKPT_END, sizeof *rec);
 
     if (rec == NULL)
         return false;
     rec->begin_lsn = begin_lsn;
     rec->redo_lsn = redo_lsn;
-    rec->n_open = n_open;
-    rec->reserved = 0;
-    to = (struct xac_open_page *)(rec + 1);
-    for (uint32_t i = 0; i < n_open; i++) {
-        to[i] = (struct xac_open_page){.file = open[i].file,
-                                       .page = open[i].page,
-                                       .full_lsn = open[i].full_lsn};
-    }
     return true;
 }
 

@@ -42,8 +42,7 @@ bool xac_put_commit(struct xac_builder *b, uint64_t time_ns);
 bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
 /* head: all but the record header. */
 bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head);
-bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
-                         const struct xac_open_page *open, uint32_t n_open);
+bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn);
 
 /*
  * xac_put_page -- put an XDATA record with the differences between two pages.
@@ -55,6 +54,28 @@ bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t red
  */
 bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page,
                   const uint8_t *from, const uint8_t *to, size_t page_size);
+
+/* A change of a page, and where its bytes may have come from. */
+struct xac_page_change {
+    uint32_t file;
+    uint32_t source_file;
+    uint64_t page;
+    uint64_t source_page;
+    const uint8_t *from;   /* previous version, NULL: a full image                    */
+    const uint8_t *to;     /* new version                                             */
+    const uint8_t *source; /* bytes that the source has at this place of the log; NULL:
+                              none                                                    */
+};
+
+/* Records smaller than this are not searched for copies. */
+#define XAC_COPY_WORTH 160u
+
+/*
+ * xac_put_change -- put a change of a page as XCOPY and XDATA if that is shorter than as
+ * XDATA alone; ret as above.
+ */
+bool xac_put_change(struct xac_builder *b, const struct xac_page_change *c,
+                    size_t page_size);
 
 /* xac_page_record_max -- most bytes that xac_put_page takes for one page. */
 size_t xac_page_record_max(size_t page_size);
@@ -110,5 +131,14 @@ const struct xac_record *xac_record_next(const struct xac_block *blk,
  * ret  true; false if a range leaves the page or the record (page then unspecified).
  */
 bool xac_apply_page(const struct xac_xdata *rec, uint8_t *page, size_t page_size);
+
+/*
+ * xac_apply_copy -- apply an XCOPY record to a page.
+ *
+ * in   source  bytes of the source; not the page itself, but maybe a copy of it
+ * ret  true; false if a copy leaves a page (page then unspecified).
+ */
+bool xac_apply_copy(const struct xac_xcopy *rec, const uint8_t *source, uint8_t *page,
+                    size_t page_size);
 
 #endif /* XAC_BLOCK_H */

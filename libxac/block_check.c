@@ -101,20 +101,33 @@ datafile_ok(const struct xac_record *rec)
 }
 
 static bool
+copy_ok(const struct xac_record *rec)
+{
+    const struct xac_xcopy *r = (const struct xac_xcopy *)rec;
+    const struct xac_copy *copy = (const struct xac_copy *)(r + 1);
+    uint32_t end = 0;
+
+    if (rec->length < sizeof *r || (rec->flags & ~XAC_XDATA_FULL) != 0 || r->file == 0
+        || r->source_file == 0 || r->reserved != 0 || r->n_copies == 0)
+        return false;
+    if (r->n_copies > (rec->length - sizeof *r) / sizeof *copy)
+        return false;
+    for (uint32_t i = 0; i < r->n_copies; i++) {
+        uint32_t len = copy[i].length_less_1 + 1u;
+
+        if (copy[i].to < end || copy[i].to + len > 65536 || copy[i].from + len > 65536)
+            return false;
+        end = copy[i].to + len;
+    }
+    return ends_at(rec, sizeof *r + r->n_copies * (uint64_t)sizeof *copy);
+}
+
+static bool
 checkpt_end_ok(const struct xac_record *rec)
 {
     const struct xac_xcheckpt_end *r = (const struct xac_xcheckpt_end *)rec;
-    const struct xac_open_page *open = (const struct xac_open_page *)(r + 1);
 
-    if (rec->length < sizeof *r || rec->flags != 0 || r->reserved != 0)
-        return false;
-    if (rec->length != sizeof *r + r->n_open * (uint64_t)sizeof *open)
-        return false;
-    for (uint32_t i = 0; i < r->n_open; i++) {
-        if (open[i].reserved != 0 || open[i].file == 0)
-            return false;
-    }
-    return true;
+    return rec->length == sizeof *r && rec->flags == 0 && r->redo_lsn <= r->begin_lsn;
 }
 
 bool
@@ -132,6 +145,8 @@ xac_record_ok(const struct xac_record *rec, uint64_t room)
         return txn_ok(rec);
     case XAC_XDATA:
         return data_ok(rec);
+    case XAC_XCOPY:
+        return copy_ok(rec);
     case XAC_XFILE:
         return file_ok(rec);
     case XAC_XDATAFILE:

@@ -8,7 +8,8 @@
  *      so that it stays that way
  *   o  the newest version at or below the bound of every page goes to its file
  *   p  the files are synced
- *   q  XCHECKPT_END is appended and synced: b, the open pages, the redo position
+ *   q  XCHECKPT_END is appended and synced: b, and the redo position: b, or an earlier
+ *      checkpoint's, since which all pages that a reader holds back have full images
  *   r  the master record names it
  *   s  those versions are unlinked, a few pages at a time, each time as a move
  *   t  their frames are freed when the transactions that began before have ended
@@ -40,12 +41,11 @@ struct run {
     struct xac_master_slot master;
     uint64_t begin_lsn;    /* b                                                   */
     uint64_t begin_commit; /* Cb                                                  */
+    uint64_t redo_lsn;     /* b, or less if a page stays out of its file          */
     uint64_t bound;
     uint64_t query;         /* slot of the query that holds the bound, or MAX      */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
-    struct xac_open_page *open; /* pages not up to date in their files                 */
-    uint32_t n_open, open_size;
     bool *is_touched; /* by file id: written in this run                     */
     uint32_t n_files;
 };
@@ -207,6 +207,7 @@ begin(struct run *r)
         rc = append(env, (struct xac_block *)(void *)buf, true, &r->begin_lsn, &end);
     if (rc != 0)
         return rc;
+    r->redo_lsn = r->begin_lsn;
     r->begin_commit = ((const struct xac_block *)(const void *)buf)->commit;
     return xac_log_wait_durable(&env->log, end);
 }
@@ -247,7 +248,7 @@ unpin(struct run *r)
     r->query = UINT64_MAX;
 }
 
-/* note_copied, note_open -- remember a page; ret 0 or ENOMEM. */
+/* note_copied -- remember a page; ret 0 or ENOMEM. */
 static int
 note_copied(struct run *r, struct xac_page *page)
 {
@@ -265,27 +266,15 @@ note_copied(struct run *r, struct xac_page *page)
     return 0;
 }
 
-static int
+/* note_open -- a page whose newest version up to Cb stays out of its file: recovery needs
+   what was committed since the checkpoint in which its full image lies. */
+static void
 note_open(struct run *r, const struct xac_page *page)
 {
-    uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+    uint64_t since = atomic_load_explicit(&page->full_since, memory_order_relaxed);
 
-    if (r->n_open == r->open_size) {
-        uint32_t want = r->open_size == 0 ? 256 : r->open_size * 2;
-        struct xac_open_page *more =
-            (struct xac_open_page *)realloc(r->open, want * sizeof more[0]);
-
-        if (more == NULL)
-            return xac_err(ENOMEM, "checkpoint");
-        r->open = more;
-        r->open_size = want;
-    }
-    r->open[r->n_open++] = (struct xac_open_page){
-        .file = xac_page_file(id),
-        .page = xac_page_no(id),
-        .full_lsn = atomic_load_explicit(&page->full_lsn, memory_order_relaxed),
-    };
-    return 0;
+    if (since < r->redo_lsn)
+        r->redo_lsn = since;
 }
 
 /* copy_page -- step o for one page: its version in that frame goes to the file. */
@@ -321,7 +310,7 @@ newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
     return commit;
 }
 
-/* copy_all -- step o; and the list of open pages for step q. */
+/* copy_all -- step o; and the redo position for step q. */
 static int
 copy_all(struct run *r)
 {
@@ -348,7 +337,7 @@ copy_all(struct run *r)
             rc = copy_page(r, page, f);
         /* Open: its newest version up to Cb is not the one that the file holds now. */
         else if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
-            rc = note_open(r, page);
+            note_open(r, page);
     }
     return rc;
 }
@@ -372,12 +361,12 @@ sync_files(struct run *r)
     return 0;
 }
 
-/* end_block -- step q: build XCHECKPT_END with all files and open pages. */
+/* end_block -- step q: build XCHECKPT_END with all files. */
 static int
-end_block(struct run *r, uint64_t redo, uint8_t **bufp)
+end_block(struct run *r, uint8_t **bufp)
 {
     struct xac_env *env = r->env;
-    size_t size = 4096 + r->n_open * sizeof r->open[0];
+    size_t size = 4096;
     struct xac_builder b;
     bool is_put = true;
     int rc;
@@ -393,11 +382,11 @@ end_block(struct run *r, uint64_t redo, uint8_t **bufp)
                  && put_file(env, &b, id,
                              atomic_load_explicit(&xac_file_at(env, id)->length,
                                                   memory_order_relaxed));
-    is_put = is_put && xac_put_checkpt_end(&b, r->begin_lsn, redo, r->open, r->n_open);
+    is_put = is_put && xac_put_checkpt_end(&b, r->begin_lsn, r->redo_lsn);
     xac_require(is_put); /* the size was worked out above */
     rc = xac_block_close(&b, log_id(env), checksum_kind(env));
     if (rc == 0 && b.used > env->ctl->log.ring_bytes / 4)
-        rc = xac_err(EFBIG, "checkpoint: too many open pages for the log buffer");
+        rc = xac_err(EFBIG, "checkpoint: too many files for the log buffer");
     return rc;
 }
 
@@ -406,16 +395,13 @@ static int
 end(struct run *r)
 {
     struct xac_env *env = r->env;
-    uint64_t redo = r->begin_lsn;
     uint64_t lsn = 0, after = 0;
     uint8_t *buf = NULL;
     int rc;
 
     if (!xac_env_is_durable(env))
         return 0;
-    for (uint32_t i = 0; i < r->n_open; i++)
-        redo = r->open[i].full_lsn < redo ? r->open[i].full_lsn : redo;
-    rc = end_block(r, redo, &buf);
+    rc = end_block(r, &buf);
     if (rc == 0)
         rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &after);
     xac_kill_point("q appended");
@@ -425,7 +411,7 @@ end(struct run *r)
     free(buf);
     if (rc != 0)
         return rc;
-    r->master.redo_lsn = redo;
+    r->master.redo_lsn = r->redo_lsn;
     r->master.begin_lsn = r->begin_lsn;
     r->master.end_lsn = lsn;
     r->master.end_lsn_after = after;
@@ -508,7 +494,6 @@ run_held(struct run *r)
         unlink_all(r);
     unpin(r);
     free(r->page);
-    free(r->open);
     free(r->is_touched);
     return rc;
 }

@@ -130,7 +130,10 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     atomic_store_explicit(&f->commit, txn->number, memory_order_relaxed);
     atomic_store_explicit(&f->page, e->page, memory_order_relaxed);
     if (e->is_full || txn->all_full)
-        atomic_store_explicit(&page->full_lsn, txn->position, memory_order_relaxed);
+        atomic_store_explicit(&page->full_since,
+                              atomic_load_explicit(&chain_of(env)->begin_lsn,
+                                                   memory_order_relaxed),
+                              memory_order_relaxed);
     /* Release: pairs with the acquire in sweeps. */
     atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, txn->number),
                           memory_order_release);
@@ -253,6 +256,10 @@ xac_chain_lock(struct xac_env *env)
     /* Acquire: pairs with the release in set_publishing. */
     uint64_t what = atomic_load_explicit(&c->publishing, memory_order_acquire);
 
+    /* A checkpointer may have died between position and count.  Blocks built with the old
+       count have no full images for what now counts as the beginning of a checkpoint. */
+    (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release); /* pairs
+                                           with the acquire of builders */
     if (what == XAC_PUBLISHING_MOVE)
         redo_move(env);
     else if (what != 0)

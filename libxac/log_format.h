@@ -88,6 +88,16 @@
  *                  in order.  Ranges ascend and do not overlap.  With flag
  *                  XAC_XDATA_FULL the ranges apply to a page of zeros (a full page
  *                  image), otherwise to the page's previous version.
+ *   XCOPY     8  4  file           as XDATA
+ *            12  4  n_copies       at least 1
+ *            16  8  page           as XDATA
+ *            24  8  source_page    page whose bytes are copied, and
+ *            32  4  source_file    the id of its file
+ *            36  4  reserved       zero
+ *            40     n_copies times { 2 to, 2 from, 2 length-1 }, offsets in the page and in
+ *                  the source.  `to` ascends without overlap.  With flag XAC_XDATA_FULL
+ *                  the page is zeros before.  The source is as the records before this
+ *                  one have left it, and may be the page itself.
  *   XCOMMIT   8  8  time_ns        wall clock when the block was built, nanoseconds since
  *                                  1970; the transaction is the block's XBEGIN
  *   XABORT    8  8  txn            informative: nothing of the transaction was logged
@@ -105,20 +115,20 @@
  *            40 24  digest         XXH3-64 (8), MD5 (16) or SHA-1 (20), zero-padded
  *   XCHECKPT_BEGIN  8  8  durable_commit  reserved, zero
  *   XCHECKPT_END    8  8  begin_lsn
- *            16  8  redo_lsn
- *            24  4  n_open         open pages: those whose newest version at BEGIN is not
- *                                  yet in their file
- *            28  4  reserved       zero
- *            32     n_open times { 4 file, 4 zero, 8 page, 8 full_lsn }
+ *            16  8  redo_lsn       everything committed from here on must be redone: begin_lsn,
+ *                                  or that of an earlier checkpoint (finished or not), or
+ *                                  the start of the log.  The first record of any page
+ *                                  from here on is a full image
  *
  * BLOCKS
- *   transaction       XBEGIN, XDATA... or XDATAFILE, XCOMMIT
+ *   transaction       XBEGIN, XCOPY or XDATA... or one XDATAFILE, XCOMMIT
  *   file              XFILE (one)
  *   checkpoint begin  XCHECKPT_BEGIN
  *   checkpoint end    XFILE... (every file known), XCHECKPT_END
  *
  * HISTORY   1  first format.
  *           2  XCOMMIT holds the time instead of repeating the transaction's number.
+ *           3  XCOPY; XCHECKPT_END without a list of pages.
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -127,7 +137,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XAC_FORMAT_VERSION 2u
+#define XAC_FORMAT_VERSION 3u
 
 #define XAC_MASTER_NAME "xac.master"
 #define XAC_LOCK_NAME   "xac.lock"
@@ -202,9 +212,10 @@ enum xac_record_type {
     XAC_XCHECKPT_END = 6,
     XAC_XFILE = 7,
     XAC_XDATAFILE = 8,
+    XAC_XCOPY = 9,
 };
 
-#define XAC_XDATA_FULL 1u /* flag of XDATA: a full page image */
+#define XAC_XDATA_FULL 1u /* flag of XDATA and XCOPY: the page was zeros before */
 
 struct xac_record {
     uint8_t type;      /* 0 enum xac_record_type */
@@ -236,6 +247,23 @@ struct xac_xdata {
     /* 24 ranges, then bytes */
 };
 
+struct xac_copy {
+    uint16_t to;            /* 0 within the page                                      */
+    uint16_t from;          /* 2 within the source                                    */
+    uint16_t length_less_1; /* 4 */
+};
+
+struct xac_xcopy {
+    struct xac_record r;  /* 00 */
+    uint32_t file;        /* 08 as in XDATA */
+    uint32_t n_copies;    /* 12 */
+    uint64_t page;        /* 16 as in XDATA */
+    uint64_t source_page; /* 24 */
+    uint32_t source_file; /* 32 */
+    uint32_t reserved;    /* 36 */
+    /* 40 copies */
+};
+
 struct xac_xfile {
     struct xac_record r; /* 00 */
     uint32_t file;       /* 08 */
@@ -256,20 +284,10 @@ struct xac_xdatafile {
     uint8_t digest[24];     /* 40 */
 };
 
-struct xac_open_page {
-    uint32_t file;     /* 00 */
-    uint32_t reserved; /* 04 */
-    uint64_t page;     /* 08 */
-    uint64_t full_lsn; /* 16 */
-};
-
 struct xac_xcheckpt_end {
     struct xac_record r; /* 00 */
     uint64_t begin_lsn;  /* 08 */
     uint64_t redo_lsn;   /* 16 */
-    uint32_t n_open;     /* 24 */
-    uint32_t reserved;   /* 28 */
-    /* 32 n_open open pages */
 };
 
 static_assert(sizeof(struct xac_master_slot) == 512, "master slot");
@@ -286,7 +304,10 @@ static_assert(sizeof(struct xac_range) == 4, "range");
 static_assert(sizeof(struct xac_xdata) == 24, "XDATA");
 static_assert(sizeof(struct xac_xfile) == 40, "XFILE");
 static_assert(sizeof(struct xac_xdatafile) == 64, "XDATAFILE");
-static_assert(sizeof(struct xac_open_page) == 24, "open page");
-static_assert(sizeof(struct xac_xcheckpt_end) == 32, "XCHECKPT_END");
+static_assert(sizeof(struct xac_copy) == 6, "copy");
+static_assert(sizeof(struct xac_xcopy) == 40, "XCOPY");
+static_assert(offsetof(struct xac_xcopy, page) == offsetof(struct xac_xdata, page),
+              "page");
+static_assert(sizeof(struct xac_xcheckpt_end) == 24, "XCHECKPT_END");
 
 #endif /* XAC_LOG_FORMAT_H */

@@ -23,9 +23,10 @@ struct xac_page {
     /* Frame of the newest version, 0 if that is the file.  Stored under publish
        (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t head;
-    /* LSN of the block with the page's last full image, 0 if none.  Stored under
+    /* The page's last full image lies in the log behind the XCHECKPT_BEGIN (or the start
+       of the log) at this LSN, before the next one; 0 if it has none.  Stored under
        publish, read by anyone as a hint. */
-    xac_shared _Atomic uint64_t full_lsn;
+    xac_shared _Atomic uint64_t full_since;
     /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
     xac_shared _Atomic uint64_t id;
 };

@@ -48,7 +48,6 @@ struct recovery {
     bool content_wrong;          /* a valid block there names or holds what is not right*/
     struct xac_scan_found found; /* behind the end                                     */
 
-    uint64_t lsn;          /* of the block being looked at                             */
     bool touched;          /* something of its transaction is redone                   */
     struct xac_place *bad; /* filled in if something about it is not right             */
     bool is_bad;
@@ -87,7 +86,7 @@ static int
 check_record(struct recovery *r, const struct xac_xdata *rec)
 {
     enum xac_redo_verdict verdict;
-    int rc = xac_redo_check(&r->redo, r->lsn, rec, &verdict);
+    int rc = xac_redo_check(&r->redo, rec, &verdict);
 
     if (rc != 0)
         return rc;
@@ -95,9 +94,6 @@ check_record(struct recovery *r, const struct xac_xdata *rec)
     case XAC_REDO_APPLY:
         r->touched = true;
         r->rep.pages_redone++;
-        return 0;
-    case XAC_REDO_SKIP:
-        r->rep.pages_skipped++;
         return 0;
     case XAC_REDO_NO_FULL:
         return content_bad(r, "no full image of a page before its first difference");
@@ -115,7 +111,7 @@ visit_record(void *arg, const struct xac_xdata *rec)
     struct recovery *r = (struct recovery *)arg;
 
     if (r->applying)
-        return xac_redo_apply(&r->redo, r->lsn, rec);
+        return xac_redo_apply(&r->redo, rec);
     return r->is_bad ? 0 : check_record(r, rec);
 }
 
@@ -187,7 +183,7 @@ visit_transaction(struct recovery *r, const struct xac_block *blk)
 
     r->touched = false;
     while (rc == 0 && !r->is_bad && (rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XDATA)
+        if (rec->type == XAC_XDATA || rec->type == XAC_XCOPY)
             rc = visit_record(r, (const struct xac_xdata *)rec);
         else if (rec->type == XAC_XDATAFILE)
             rc = visit_datafile(r, (const struct xac_xdatafile *)rec);
@@ -261,7 +257,6 @@ pass(struct recovery *r, uint64_t limit)
             return rc;
         if (blk == NULL)
             break;
-        r->lsn = lsn;
         rc = visit_block(r, blk);
         if (rc != 0)
             return rc;
@@ -287,17 +282,16 @@ counters_clear(struct recovery *r)
     struct xac_recover_report *rep = &r->rep;
 
     rep->blocks = rep->transactions = rep->transactions_redone = 0;
-    rep->pages_redone = rep->pages_skipped = rep->datafiles = rep->last_commit = 0;
+    rep->pages_redone = rep->datafiles = rep->last_commit = 0;
     r->n_serials = 0;
 }
 
-/* note_checkpoint -- what the XCHECKPT_END block says: files and open pages. */
+/* note_checkpoint -- what the XCHECKPT_END block says: files. */
 static int
 note_checkpoint(struct recovery *r, const struct xac_block *blk, bool *okp)
 {
     const struct xac_record *rec = NULL;
     const struct xac_xcheckpt_end *end = NULL;
-    const struct xac_open_page *open;
     int rc = 0;
 
     r->is_bad = false;
@@ -307,15 +301,8 @@ note_checkpoint(struct recovery *r, const struct xac_block *blk, bool *okp)
         else if (rec->type == XAC_XCHECKPT_END)
             end = (const struct xac_xcheckpt_end *)rec;
     }
-    *okp = false;
-    if (rc != 0 || r->is_bad || end == NULL || end->begin_lsn != r->master.begin_lsn
-        || end->redo_lsn != r->master.redo_lsn
-        || (end->r.length - sizeof *end) / sizeof *open < end->n_open)
-        return rc;
-    open = (const struct xac_open_page *)(end + 1);
-    for (uint32_t i = 0; rc == 0 && i < end->n_open; i++)
-        rc = xac_redo_note_open(&r->redo, &open[i]);
-    *okp = rc == 0;
+    *okp = rc == 0 && !r->is_bad && end != NULL && end->begin_lsn == r->master.begin_lsn
+           && end->redo_lsn == r->master.redo_lsn;
     return rc;
 }
 
@@ -329,11 +316,9 @@ load_checkpoint(struct recovery *r)
     bool ok = false;
     int rc;
 
-    r->bad = &place;
-    r->redo.begin_lsn = r->master.begin_lsn;
-    r->redo.open_known = r->master.begin_lsn == 0;
-    if (r->redo.open_known)
+    if (r->master.begin_lsn == 0)
         return 0;
+    r->bad = &place;
     rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
     if (rc == 0 && blk != NULL)
         rc = note_checkpoint(r, blk, &ok);
@@ -344,7 +329,7 @@ load_checkpoint(struct recovery *r)
         (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", place.why);
         rc = damage(r, &place, true);
     }
-    r->redo.open_known = ok;
+    r->bad = NULL;
     return rc;
 }
 

@@ -43,18 +43,17 @@ struct xac_recover_report {
     uint64_t blocks;              /* valid blocks read                                 */
     uint64_t transactions;        /* committed transactions in them                    */
     uint64_t transactions_redone; /* of which at least one page was redone             */
-    uint64_t pages_redone;        /* XDATA records applied                             */
-    uint64_t pages_skipped;    /* XDATA records that the checkpoint had made needless */
-    uint64_t files;            /* files touched                                     */
-    uint64_t discarded_bytes;  /* behind the end: torn tail                         */
-    uint64_t discarded_blocks; /* valid blocks found behind the end                 */
-    uint64_t datafiles;        /* data files of large transactions read             */
-    uint64_t orphans_removed;  /* data files that no commit names                   */
-    uint64_t last_commit;      /* number of the last commit redone, 0 if none       */
-    bool damaged;              /* damage was found (and cut, if asked for)          */
-    char damage_file[64];      /* name of the log file                              */
-    uint64_t damage_offset;    /* bytes, within it                                  */
-    char end_reason[128];      /* why the log ends where it does                    */
+    uint64_t pages_redone;        /* XDATA and XCOPY records applied                   */
+    uint64_t files;               /* files touched                                     */
+    uint64_t discarded_bytes;     /* behind the end: torn tail                         */
+    uint64_t discarded_blocks;    /* valid blocks found behind the end                 */
+    uint64_t datafiles;           /* data files of large transactions read             */
+    uint64_t orphans_removed;     /* data files that no commit names                   */
+    uint64_t last_commit;         /* number of the last commit redone, 0 if none       */
+    bool damaged;                 /* damage was found (and cut, if asked for)          */
+    char damage_file[64];         /* name of the log file                              */
+    uint64_t damage_offset;       /* bytes, within it                                  */
+    char end_reason[128];         /* why the log ends where it does                    */
 };
 
 /*

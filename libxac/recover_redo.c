@@ -253,53 +253,6 @@ xac_redo_files_needed(const struct xac_redo *r)
 
 /* ---- What is known of pages ------------------------------------------------------- */
 
-/* open_slot -- where the page is in the table, or the free place for it. */
-static struct xac_redo_open *
-open_slot(struct xac_redo_open *table, size_t slots, uint32_t file, uint64_t page)
-{
-    size_t i = (size_t)xac_redo_hash(file, page) & (slots - 1);
-
-    while (table[i].file != 0 && (table[i].file != file || table[i].page != page))
-        i = (i + 1) & (slots - 1);
-    return &table[i];
-}
-
-static int
-open_grow(struct xac_redo *r)
-{
-    size_t slots = r->open_slots == 0 ? 1024 : r->open_slots * 2;
-    struct xac_redo_open *table =
-        (struct xac_redo_open *)calloc(slots, sizeof(struct xac_redo_open));
-
-    if (table == NULL)
-        return xac_err(ENOMEM, "table of open pages");
-    for (size_t i = 0; i < r->open_slots; i++) {
-        const struct xac_redo_open *p = &r->open[i];
-
-        if (p->file != 0)
-            *open_slot(table, slots, p->file, p->page) = *p;
-    }
-    free(r->open);
-    r->open = table;
-    r->open_slots = slots;
-    return 0;
-}
-
-int
-xac_redo_note_open(struct xac_redo *r, const struct xac_open_page *open)
-{
-    struct xac_redo_open *p;
-
-    if (open->file == 0)
-        return 0; /* no file has that id */
-    if (r->n_open * 4 >= r->open_slots * 3 && open_grow(r) != 0)
-        return ENOMEM;
-    p = open_slot(r->open, r->open_slots, open->file, open->page);
-    r->n_open += p->file == 0;
-    *p = (struct xac_redo_open){open->page, open->full_lsn, open->file};
-    return 0;
-}
-
 /* seen_find -- the word with a page's bit; NULL if that has never been set. */
 static uint64_t *
 seen_find(const struct xac_redo_file *f, uint64_t page)
@@ -340,51 +293,76 @@ seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
     return 0;
 }
 
-/*
- * is_superseded -- a record from before the last checkpoint that the file has already.
- *
- * Of pages that are not open the file has everything up to the checkpoint.  If the open
- * pages are not known (a log cut before the end of its checkpoint), every page is redone
- * from its first full image on: that leads to the same bytes.
- */
-static bool
-is_superseded(const struct xac_redo *r, const struct xac_redo_file *f, uint64_t lsn,
-              const struct xac_xdata *rec)
+/* copy_of -- the record as XCOPY, NULL if it is XDATA. */
+static const struct xac_xcopy *
+copy_of(const struct xac_xdata *rec)
 {
-    const struct xac_redo_open *p;
+    return rec->r.type == XAC_XCOPY ? (const struct xac_xcopy *)(const void *)rec : NULL;
+}
 
-    if (lsn >= r->begin_lsn)
-        return false;
-    if (!r->open_known)
-        return (rec->r.flags & XAC_XDATA_FULL) == 0
-               && (f == NULL || !is_seen(f, rec->page));
-    if (r->n_open == 0)
+/* has_source -- have the bytes that a record copies, if it does, been redone? */
+static bool
+has_source(const struct xac_redo *r, const struct xac_xdata *rec)
+{
+    const struct xac_xcopy *copy = copy_of(rec);
+    const struct xac_redo_file *f;
+
+    if (copy == NULL)
         return true;
-    p = open_slot(r->open, r->open_slots, rec->file, rec->page);
-    return p->file == 0 || lsn < p->full_lsn;
+    f = file_find(r, copy->source_file);
+    return f != NULL && is_seen(f, copy->source_page);
 }
 
 /* decide -- the verdict on a record, the same in every pass. */
 static int
-decide(struct xac_redo *r, struct xac_redo_file *f, uint64_t lsn,
-       const struct xac_xdata *rec, enum xac_redo_verdict *verdictp)
+decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
+       enum xac_redo_verdict *verdictp)
 {
     bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
 
-    *verdictp = XAC_REDO_SKIP;
-    if (is_superseded(r, f, lsn, rec))
-        return 0;
     *verdictp = XAC_REDO_NO_FILE;
     if (f == NULL)
         return 0;
     *verdictp = XAC_REDO_NO_FULL;
-    if (!is_full && !is_seen(f, rec->page))
+    if ((!is_full && !is_seen(f, rec->page)) || !has_source(r, rec))
         return 0;
     *verdictp = XAC_REDO_MALFORMED;
     if (rec->page >= (uint64_t)INT64_MAX / r->page_size)
         return 0;
     *verdictp = XAC_REDO_APPLY;
     return is_full ? seen_set(r, f, rec->page) : 0;
+}
+
+/* apply_to -- apply a record; source is the page that it copies from, if it does. */
+static bool
+apply_to(const struct xac_xdata *rec, const uint8_t *source, uint8_t *page,
+         size_t page_size)
+{
+    const struct xac_xcopy *copy = copy_of(rec);
+
+    return copy != NULL ? xac_apply_copy(copy, source, page, page_size)
+                        : xac_apply_page(rec, page, page_size);
+}
+
+/* source_place -- where a copy's source is put: it may be the page itself, or give way to
+   it. */
+static uint8_t *
+source_place(const struct xac_redo *r)
+{
+    return r->scratch + r->page_size;
+}
+
+/* kept_source -- the source of a copy in the first pass; whatever if pages are not kept. */
+static const uint8_t *
+kept_source(const struct xac_redo *r, const struct xac_xcopy *copy)
+{
+    const uint8_t *bytes = NULL;
+
+    if (copy != NULL && r->keeping)
+        bytes = xac_redo_pages_find(&r->pages, copy->source_file, copy->source_page);
+    if (bytes != NULL)
+        memcpy(source_place(r), bytes, r->page_size);
+    return source_place(r);
 }
 
 /* kept_bytes -- where to try a record in the first pass: its page, if pages are kept. */
@@ -403,16 +381,18 @@ kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
 }
 
 int
-xac_redo_check(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec,
+xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
                enum xac_redo_verdict *verdictp)
 {
     struct xac_redo_file *f = file_find(r, rec->file);
     uint64_t end;
-    int rc = decide(r, f, lsn, rec, verdictp);
+    const uint8_t *source;
+    int rc = decide(r, f, rec, verdictp);
 
     if (rc != 0 || *verdictp != XAC_REDO_APPLY)
         return rc;
-    if (!xac_apply_page(rec, kept_bytes(r, rec), r->page_size)) {
+    source = kept_source(r, copy_of(rec));
+    if (!apply_to(rec, source, kept_bytes(r, rec), r->page_size)) {
         *verdictp = XAC_REDO_MALFORMED;
         return 0;
     }
@@ -468,42 +448,59 @@ page_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *t
     return rc == 0 ? 0 : xac_err(rc, "%s: read page %" PRIu64, f->path, page);
 }
 
-/* page_get -- the bytes of a page, in memory. */
+/* page_get -- the bytes of a page, in memory; of a full image whatever they are. */
 static int
-page_get(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
-         uint8_t **bytesp)
+page_get(struct xac_redo *r, uint32_t file, uint64_t page, bool is_full, uint8_t **bytesp)
 {
     int rc = 0;
 
-    *bytesp = xac_redo_pages_find(&r->pages, rec->file, rec->page);
+    *bytesp = xac_redo_pages_find(&r->pages, file, page);
     if (*bytesp != NULL)
         return 0;
-    *bytesp = xac_redo_pages_add(&r->pages, rec->file, rec->page);
+    *bytesp = xac_redo_pages_add(&r->pages, file, page);
     if (*bytesp == NULL) {
         rc = pages_write(r);
-        *bytesp = xac_redo_pages_add(&r->pages, rec->file, rec->page);
+        *bytesp = xac_redo_pages_add(&r->pages, file, page);
     }
-    if (rc == 0 && (rec->r.flags & XAC_XDATA_FULL) == 0)
-        rc = page_load(r, f, rec->page, *bytesp);
+    if (rc == 0 && !is_full)
+        rc = page_load(r, file_find(r, file), page, *bytesp);
+    return rc;
+}
+
+/* source_get -- the page that a record copies from. */
+static int
+source_get(struct xac_redo *r, const struct xac_xcopy *copy)
+{
+    uint8_t *bytes;
+    int rc;
+
+    if (copy == NULL)
+        return 0;
+    rc = page_get(r, copy->source_file, copy->source_page, false, &bytes);
+    if (rc == 0)
+        memcpy(source_place(r), bytes, r->page_size);
     return rc;
 }
 
 int
-xac_redo_apply(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec)
+xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec)
 {
+    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
     struct xac_redo_file *f = file_find(r, rec->file);
     enum xac_redo_verdict verdict;
     uint8_t *bytes;
-    int rc = decide(r, f, lsn, rec, &verdict);
+    int rc = decide(r, f, rec, &verdict);
 
-    if (rc != 0 || verdict == XAC_REDO_SKIP)
+    if (rc != 0)
         return rc;
     /* The first pass has seen the same records and found them right. */
     if (verdict != XAC_REDO_APPLY)
         return xac_err(EIO, "the log has changed while it was read");
     f->needed = true;
-    rc = page_get(r, f, rec, &bytes);
-    if (rc == 0 && !xac_apply_page(rec, bytes, r->page_size))
+    rc = source_get(r, copy_of(rec));
+    if (rc == 0)
+        rc = page_get(r, rec->file, rec->page, is_full, &bytes);
+    if (rc == 0 && !apply_to(rec, source_place(r), bytes, r->page_size))
         rc = xac_err(EIO, "the log has changed while it was read");
     return rc;
 }
@@ -535,7 +532,7 @@ xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_
     *r = (struct xac_redo){.dirfd = dirfd, .page_size = page_size};
     rc = xac_redo_pages_init(&r->pages, page_size,
                              bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
-    r->scratch = (uint8_t *)malloc(page_size);
+    r->scratch = (uint8_t *)calloc(2, page_size);
     return rc == 0 && r->scratch != NULL ? 0 : xac_err(ENOMEM, "pages for recovery");
 }
 
@@ -548,7 +545,6 @@ xac_redo_free(struct xac_redo *r)
         free(r->file[i].seen);
     }
     free(r->file);
-    free(r->open);
     free(r->scratch);
     xac_redo_pages_free(&r->pages);
     *r = (struct xac_redo){.dirfd = -1};

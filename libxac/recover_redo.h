@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover_redo.h -- redoing XDATA records onto the mapped files.
+ * recover_redo.h -- redoing XDATA and XCOPY records onto the mapped files.
  *
  * WHAT      Knows the files, decides which records are needed, applies them in log order
  *           through a bounded set of pages.
@@ -14,8 +14,8 @@
  *       a xac_redo_restart each, decide alike.
  *   (3) While `keeping`, the pages in memory are all that the checked records make; no
  *       second pass is needed to write them.
- *   (4) Memory: the set of pages, a bit for each page of the files that are redone, an
- *       entry for each open page.  It does not grow with the log.
+ *   (4) Memory: the set of pages, a bit for each page of the files that are redone.  It
+ *       does not grow with the log.
  */
 #ifndef XAC_RECOVER_REDO_H
 #define XAC_RECOVER_REDO_H
@@ -51,39 +51,25 @@ struct xac_redo_file {
     uint64_t seen_words;
 };
 
-/* An open page of the last checkpoint: records from full_lsn on count. */
-struct xac_redo_open {
-    uint64_t page;
-    uint64_t full_lsn;
-    uint32_t file; /* 0: the entry is free                                            */
-};
-
 struct xac_redo {
     int dirfd;
     uint32_t page_size;
-    uint64_t begin_lsn; /* of the last complete checkpoint, 0 if none                 */
-    bool open_known;    /* its open pages have been noted                             */
 
     struct xac_redo_file *file; /* by id                                              */
     size_t n_files;
     size_t n_open_fds;
 
-    struct xac_redo_open *open; /* hash table, a power of two                         */
-    size_t open_slots;
-    size_t n_open;
-
     bool keeping; /* invariant 3                                                      */
     struct xac_redo_pages pages;
-    uint8_t *scratch; /* a page to try records on                                     */
+    uint8_t *scratch; /* two pages: to try records on, and the source of a copy       */
 };
 
 /* What is to be done with a record. */
 enum xac_redo_verdict {
     XAC_REDO_APPLY = 0,
-    XAC_REDO_SKIP = 1,     /* its file has it                                         */
-    XAC_REDO_NO_FULL = 2,  /* must be a full image and is none                        */
-    XAC_REDO_NO_FILE = 3,  /* of a file that the log does not name                    */
-    XAC_REDO_MALFORMED = 4 /* ranges leave the page or the record                     */
+    XAC_REDO_NO_FULL = 1,  /* must be a full image and is none; or copies from such   */
+    XAC_REDO_NO_FILE = 2,  /* of a file that the log does not name                    */
+    XAC_REDO_MALFORMED = 3 /* ranges leave the page or the record                     */
 };
 
 /*
@@ -105,16 +91,12 @@ void xac_redo_restart(struct xac_redo *r, bool keep);
 /* xac_redo_note_file -- remember the XFILE of a block; ret 0; XAC_EDAMAGED; ENOMEM. */
 int xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec);
 
-/* xac_redo_note_open -- remember an open page; ret 0 or ENOMEM. */
-int xac_redo_note_open(struct xac_redo *r, const struct xac_open_page *open);
-
 /*
  * xac_redo_check -- decide about a record and note what its redo will need.
  *
- * in   lsn  of the block that holds or names the record
  * ret  0 or ENOMEM.
  */
-int xac_redo_check(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec,
+int xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
                    enum xac_redo_verdict *verdictp);
 
 /*
@@ -130,8 +112,8 @@ bool xac_redo_is_kept(const struct xac_redo *r);
 /* xac_redo_prepare -- create and extend needed files, and sync that; ret 0 or errno. */
 int xac_redo_prepare(struct xac_redo *r);
 
-/* xac_redo_apply -- redo a record, if it is needed; ret 0 or errno. */
-int xac_redo_apply(struct xac_redo *r, uint64_t lsn, const struct xac_xdata *rec);
+/* xac_redo_apply -- redo a record; ret 0 or errno. */
+int xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec);
 
 /* xac_redo_finish -- write all pages held, sync all needed files; ret 0 or errno. */
 int xac_redo_finish(struct xac_redo *r);

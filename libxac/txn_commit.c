@@ -23,6 +23,9 @@
 /* First size of a slot's block. */
 #define RECORD_FIRST 8192
 
+/* Pages of the write set that are searched for the bytes of a full image. */
+#define SOURCES_MAX 3
+
 /* Room behind the records for XCOMMIT, digest and padding. */
 #define RECORD_TAIL 64
 
@@ -98,14 +101,11 @@ making_begin(struct xac_env *env, struct making *m, uint64_t at, uint64_t size,
     return rc;
 }
 
-/* making_page -- add one page; from == NULL: a full image.  ret 0 or ENOMEM. */
+/* making_change -- add one page; ret 0 or ENOMEM. */
 static int
-making_page(struct xac_env *env, struct making *m, uint64_t id, const uint8_t *from,
-            const uint8_t *to)
+making_change(struct xac_env *env, struct making *m, const struct xac_page_change *c)
 {
-    while (!m->is_large
-           && !xac_put_page(&m->b, xac_page_file(id), xac_page_no(id), from, to,
-                            env->page_size)) {
+    while (!m->is_large && !xac_put_change(&m->b, c, env->page_size)) {
         int rc;
 
         if (m->size * 2 > env->ctl->log.ring_bytes / 4) {
@@ -268,14 +268,13 @@ old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
 static bool
 needs_full(const struct xac_env *env, const struct xac_page *page)
 {
-    return atomic_load_explicit(&page->full_lsn, memory_order_relaxed)
+    return atomic_load_explicit(&page->full_since, memory_order_relaxed)
            < atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
 }
 
 /* collect_page -- one entry of the write set; ret 0 or an error. */
 static int
-collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
-             struct making *m)
+collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
 {
     const uint8_t *now = xac_view_working_copy(ctx, page_id_of(env, e));
     const uint8_t *was;
@@ -299,10 +298,97 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e,
     if (keep == NULL)
         return errno;
     memcpy(keep, now, env->page_size);
-    if (!xac_env_is_durable(env))
-        return 0;
     e->is_full = needs_full(env, page_of(env, e));
-    return making_page(env, m, page_id_of(env, e), e->is_full ? NULL : was, keep);
+    return 0;
+}
+
+/* change_of -- how an entry's page is logged, without a source. */
+static struct xac_page_change
+change_of(const struct xac_ctx *ctx, const struct xac_entry *e)
+{
+    uint64_t id = page_id_of(ctx->env, e);
+
+    return (struct xac_page_change){
+        .file = xac_page_file(id),
+        .page = xac_page_no(id),
+        .from = e->is_full ? NULL : old_version(ctx, e),
+        .to = xac_version_bytes(ctx->env, e->frame),
+    };
+}
+
+/* set_source -- the previous version of the page of another change. */
+static void
+set_source(struct xac_page_change *c, const struct xac_page_change *source)
+{
+    c->source_file = source->file;
+    c->source_page = source->page;
+    c->source = source->from;
+}
+
+/*
+ * log_full -- a full image, with the source that makes it shortest.
+ *
+ * in   sources  changes that are logged behind it, as differences: at this place of the
+ *               log these pages have their previous versions, and the log since the last
+ *               XCHECKPT_BEGIN tells what those are
+ */
+static int
+log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
+         const struct xac_page_change *sources, uint32_t n_sources)
+{
+    size_t start = m->b.used, least = SIZE_MAX;
+    uint32_t records = m->b.records, best = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n_sources && n_sources > 1 && rc == 0; i++) {
+        set_source(c, &sources[i]);
+        rc = making_change(env, m, c);
+        if (m->b.used < least) {
+            least = m->b.used;
+            best = i;
+        }
+        m->b.used = start;
+        m->b.records = records;
+    }
+    if (n_sources > 0)
+        set_source(c, &sources[best]);
+    return rc == 0 ? making_change(env, m, c) : rc;
+}
+
+/*
+ * log_pages -- records of all pages of the write set: full images first, since they may
+ * copy from what the differences are about to change.
+ */
+static int
+log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
+{
+    struct xac_page_change source[SOURCES_MAX];
+    uint32_t n_sources = 0;
+    int rc = 0;
+
+    for (uint64_t i = 0; i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+
+        if (e->frame != 0 && !e->is_full)
+            source[n_sources++] = change_of(ctx, e);
+    }
+    for (int full = 1; full >= 0; full--) {
+        for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+            const struct xac_entry *e = xac_set_entry(ctx, i);
+            struct xac_page_change c;
+
+            if (e->frame == 0 || (e->is_full != 0) != (full != 0))
+                continue;
+            c = change_of(ctx, e);
+            if (c.to == NULL)
+                return errno;
+            if (!full)
+                set_source(&c, &c);
+            rc = full ? log_full(env, m, &c, source, n_sources)
+                      : making_change(env, m, &c);
+        }
+    }
+    return rc;
 }
 
 /* collect -- steps a and b for the whole write set; ret 0 or an error. */
@@ -325,14 +411,15 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
         struct xac_entry *e = xac_set_entry(ctx, i);
 
         if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_WRITE) != 0)
-            rc = collect_page(env, ctx, e, &m);
+            rc = collect_page(env, ctx, e);
     }
     if (rc == 0 && is_durable && txn->n_written > 0) {
-        if (m.is_large) {
+        rc = log_pages(env, ctx, &m);
+        if (rc == 0 && m.is_large) {
             txn->all_full = 1;
             txn->datafile = new_datafile(env);
             rc = datafile_block(env, txn, txn->datafile, &m);
-        } else {
+        } else if (rc == 0) {
             rc = making_end(env, &m);
         }
     }

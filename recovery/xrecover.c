@@ -272,9 +272,6 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
             printf(", last commit %" PRIu64, r->last_commit);
         putchar('\n');
     }
-    if (a->verbose && r->pages_skipped != 0)
-        printf("skipped: %" PRIu64 " page changes that the checkpoint had written\n",
-               r->pages_skipped);
     if (r->discarded_bytes != 0)
         printf("%s: %" PRIu64 " bytes behind the end of the log, %" PRIu64
                " whole block%s in them (%s)\n",
@@ -358,7 +355,6 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_number("transactions", r->transactions);
     json_number("transactions_redone", r->transactions_redone);
     json_number("page_changes_redone", r->pages_redone);
-    json_number("page_changes_skipped", r->pages_skipped);
     json_number("files", r->files);
     json_number("data_files", r->datafiles);
     json_number("orphans_removed", r->orphans_removed);

@@ -208,7 +208,7 @@ static const struct {
      {.log_segment = 65536, .log_buffer = 65536, .first = 1, .last = 301, .bytes = 5000}},
     {"automatic checkpoints",
      {.log_segment = 65536,
-      .checkpoint_bytes = 150000,
+      .checkpoint_bytes = 40000,
       .first = 1,
       .last = 401,
       .bytes = 3000}},

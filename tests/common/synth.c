@@ -73,7 +73,7 @@ synth_open(struct synth *s, uint32_t page_size, uint64_t segment_bytes)
     s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     must(s->dirfd >= 0);
     must(xac_master_create(s->dirfd, page_size, segment_bytes, &s->master) == 0);
-    s->tail = s->durable = s->master.start_lsn;
+    s->begin = s->tail = s->durable = s->master.start_lsn;
     s->b.size = BUFFER;
     s->b.buf = (uint8_t *)zeros(BUFFER);
     xac_builder_init(&s->b, s->b.buf, BUFFER);
@@ -103,7 +103,7 @@ synth_close(struct synth *s)
     free(s->b.buf);
     for (size_t i = 0; i < s->n_files; i++) {
         free(s->file[i].model);
-        free(s->file[i].full_lsn);
+        free(s->file[i].full_since);
         free(s->file[i].is_fresh);
     }
 }
@@ -231,7 +231,7 @@ synth_file(struct synth *s, const char *path, uint64_t pages)
     f->id = (uint32_t)s->n_files + 1;
     f->pages = pages;
     f->model = (uint8_t *)zeros(pages * s->page_size);
-    f->full_lsn = (uint64_t *)zeros(pages * sizeof *f->full_lsn);
+    f->full_since = (uint64_t *)zeros(pages * sizeof *f->full_since);
     f->is_fresh = (bool *)zeros(pages * sizeof *f->is_fresh);
     file_head(s, f, &head);
     must(xac_put_file(&s->b, &head, path));
@@ -245,14 +245,41 @@ synth_begin(struct synth *s)
     must(xac_put_txn(&s->b, XAC_XBEGIN, s->commit + 1));
 }
 
+/*
+ * choose_source -- a page that has a full image since the checkpoint, the page itself (as
+ * it was) or another one of its file, and copy a part of it to somewhere else.
+ */
+static void
+choose_source(struct synth *s, const struct synth_file *f, uint64_t page,
+              struct xac_page_change *c)
+{
+    uint64_t q = synth_random(s, f->pages);
+    size_t n = 64 + (size_t)synth_random(s, s->page_size / 2);
+    uint8_t *now = f->model + page * s->page_size;
+
+    if (!f->is_fresh[q])
+        return;
+    c->source_file = f->id;
+    c->source_page = q;
+    c->source = q == page ? c->from : f->model + q * s->page_size;
+    memcpy(now + synth_random(s, s->page_size - n),
+           c->source + synth_random(s, s->page_size - n), n);
+}
+
 void
 synth_change(struct synth *s, size_t file, uint64_t page)
 {
     struct synth_file *f = &s->file[file];
     uint8_t *now = f->model + page * s->page_size;
     uint8_t *before = (uint8_t *)zeros(s->page_size);
+    struct xac_page_change c = {.file = f->id,
+                                .page = page,
+                                .from = f->is_fresh[page] ? before : NULL,
+                                .to = now};
 
     memcpy(before, now, s->page_size);
+    if (s->copies)
+        choose_source(s, f, page, &c);
     for (uint64_t n = 1 + synth_random(s, 4); n > 0; n--) {
         uint64_t at = synth_random(s, s->page_size);
         uint64_t len = 1 + synth_random(s, 24);
@@ -260,10 +287,9 @@ synth_change(struct synth *s, size_t file, uint64_t page)
         for (uint64_t i = at; i < at + len && i < s->page_size; i++)
             now[i] = (uint8_t)synth_random(s, 256);
     }
-    must(xac_put_page(&s->b, f->id, page, f->is_fresh[page] ? before : NULL, now,
-                      s->page_size));
+    must(xac_put_change(&s->b, &c, s->page_size));
     if (!f->is_fresh[page])
-        f->full_lsn[page] = s->tail;
+        f->full_since[page] = s->begin;
     f->is_fresh[page] = true;
     s->b_records++;
     free(before);
@@ -306,56 +332,52 @@ synth_transactions(struct synth *s, size_t n)
         uint64_t page = synth_random(s, s->file[file].pages);
 
         synth_begin(s);
+        s->copies = synth_random(s, 2) == 0;
         for (uint64_t i = 0; i < changes && i < s->file[file].pages; i++)
             synth_change(s, file, (page + i) % s->file[file].pages);
+        s->copies = false;
         synth_commit(s);
         if (synth_random(s, 3) == 0)
             synth_sync(s);
     }
 }
 
-/* write_closed -- bring the files to the state of the models, but for open pages. */
-static void
-write_closed(struct synth *s, bool (*is_open)(size_t, uint64_t),
-             struct xac_open_page *open, uint32_t *n_openp)
+/* write_closed -- bring the files to the state of the models, but for open pages; ret the
+   redo position. */
+static uint64_t
+write_closed(struct synth *s, bool (*is_open)(size_t, uint64_t))
 {
+    uint64_t redo = s->begin;
+
     for (size_t i = 0; i < s->n_files; i++) {
         struct synth_file *f = &s->file[i];
         int fd = openat(s->dirfd, f->path, O_RDWR | O_CLOEXEC);
 
         for (uint64_t p = 0; p < f->pages; p++) {
-            bool stays = is_open != NULL && is_open(i, p) && f->full_lsn[p] != 0;
+            bool stays = is_open != NULL && is_open(i, p) && f->full_since[p] != 0;
 
-            if (stays)
-                open[(*n_openp)++] = (struct xac_open_page){.file = f->id,
-                                                            .page = p,
-                                                            .full_lsn = f->full_lsn[p]};
-            else
+            if (!stays)
                 must(pwrite(fd, f->model + p * s->page_size, s->page_size,
                             (off_t)(p * s->page_size))
                      == (ssize_t)s->page_size);
+            else if (f->full_since[p] < redo)
+                redo = f->full_since[p];
             f->is_fresh[p] = false;
         }
         close(fd);
     }
+    return redo;
 }
 
 void
 synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
                  size_t between)
 {
-    struct xac_open_page *open = (struct xac_open_page *)zeros(65536 * sizeof *open);
-    uint32_t n_open = 0;
-    uint64_t begin;
     uint64_t redo;
 
     must(xac_put_txn(&s->b, XAC_XCHECKPT_BEGIN, 0));
-    begin = redo = synth_append(s, false);
-    write_closed(s, is_open, open, &n_open);
-    for (uint32_t i = 0; i < n_open; i++) {
-        if (open[i].full_lsn < redo)
-            redo = open[i].full_lsn;
-    }
+    s->begin = synth_append(s, false);
+    redo = write_closed(s, is_open);
     synth_transactions(s, between);
     for (size_t i = 0; i < s->n_files; i++) {
         struct xac_xfile head;
@@ -363,15 +385,14 @@ synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
         file_head(s, &s->file[i], &head);
         must(xac_put_file(&s->b, &head, s->file[i].path));
     }
-    must(xac_put_checkpt_end(&s->b, begin, redo, open, n_open));
+    must(xac_put_checkpt_end(&s->b, s->begin, redo));
     s->master.end_lsn = synth_append(s, false);
-    s->master.begin_lsn = begin;
+    s->master.begin_lsn = s->begin;
     s->master.redo_lsn = redo;
     s->master.end_lsn_after = s->tail;
     s->master.flags = 0;
     synth_sync(s);
     synth_master(s);
-    free(open);
 }
 
 /* ---- Comparing ---- */

@@ -22,9 +22,9 @@ struct synth_file {
     char path[64];
     uint32_t id;
     uint64_t pages;
-    uint8_t *model;     /* after the last transaction                                  */
-    uint64_t *full_lsn; /* of each page's last full image, 0 none                      */
-    bool *is_fresh;     /* full image since the last checkpoint began                  */
+    uint8_t *model;       /* after the last transaction                                */
+    uint64_t *full_since; /* begin of the checkpoint that each page's full image is in */
+    bool *is_fresh;       /* full image since the last checkpoint began                */
 };
 
 struct synth {
@@ -32,6 +32,7 @@ struct synth {
     int dirfd;
     struct xac_master_slot master;
     uint32_t page_size;
+    uint64_t begin; /* of the last checkpoint, or the start of the log                 */
     uint64_t tail;
     uint64_t durable;
     uint64_t commit;
@@ -42,7 +43,7 @@ struct synth {
     size_t n_files;
     struct xac_builder b; /* block being built                                         */
     uint64_t random;
-    bool to_datafile; /* XDATA go to a data file                                       */
+    bool copies; /* pages also get what other pages hold: XCOPY                   */
     uint64_t serial;
     uint64_t b_records;
 };

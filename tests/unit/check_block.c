@@ -59,12 +59,58 @@ fill_random(uint8_t *p, size_t n)
 static uint8_t page_a[PAGE_MAX];
 static uint8_t page_b[PAGE_MAX];
 static uint8_t page_c[PAGE_MAX];
+static uint8_t page_d[PAGE_MAX];
 static uint64_t diff_buf[(PAGE_MAX + 256) / 8];
 
 static const struct xac_xdata *
 first_data(void)
 {
     return (const struct xac_xdata *)((struct xac_block *)(void *)diff_buf + 1);
+}
+
+/*
+ * expect_change -- put a change, see that its records lead to page_b, and that they take
+ * no more than one without copies.
+ *
+ * in   from    page_a or NULL
+ * in   source  page_a or page_d
+ * ret  bytes of the records.
+ */
+static size_t
+expect_change(const uint8_t *from, const uint8_t *source, size_t n)
+{
+    const struct xac_page_change c = {.file = 3,
+                                      .page = 44,
+                                      .source_file = 3,
+                                      .source_page = source == page_a ? 44 : 45,
+                                      .from = from,
+                                      .to = page_b,
+                                      .source = source};
+    size_t size = sizeof(struct xac_block) + xac_page_record_max(n);
+    size_t at = sizeof(struct xac_block);
+    struct xac_builder b;
+
+    memset(diff_buf, 0xa5, sizeof diff_buf);
+    xac_builder_init(&b, diff_buf, size);
+    ck_assert(xac_put_change(&b, &c, n));
+    ck_assert_uint_le(b.used, size);
+    if (from != NULL)
+        memcpy(page_c, from, n);
+    else
+        memset(page_c, 0xee, n);
+    while (at < b.used) {
+        const struct xac_record *rec =
+            (const struct xac_record *)(const void *)((uint8_t *)diff_buf + at);
+
+        ck_assert(xac_record_ok(rec, b.used - at));
+        if (rec->type == XAC_XCOPY)
+            ck_assert(xac_apply_copy((const struct xac_xcopy *)rec, source, page_c, n));
+        else
+            ck_assert(xac_apply_page((const struct xac_xdata *)rec, page_c, n));
+        at += rec->length;
+    }
+    ck_assert_int_eq(memcmp(page_c, page_b, n), 0);
+    return b.used - sizeof(struct xac_block);
 }
 
 /*
@@ -131,6 +177,50 @@ START_TEST(put_page_then_apply_gives_the_page)
 END_TEST
 
 /* Ranges at the fewest equal bytes apart, which makes the table as long as can be. */
+START_TEST(put_change_then_apply_gives_the_page)
+{
+    for (int round = 0; round < 3000; round++) {
+        size_t n = (size_t)512 << rnd(4);
+        const uint8_t *source = rnd(2) == 0 ? page_a : page_d;
+
+        for (size_t i = 0; i < n; i++) {
+            page_a[i] = rnd(3) == 0 ? 0 : (uint8_t)rnd(256);
+            page_d[i] = (uint8_t)rnd(round % 7 == 0 ? 2 : 256);
+        }
+        memcpy(page_b, page_a, n);
+        for (uint64_t moves = rnd(6); moves > 0; moves--) {
+            size_t len = (size_t)rnd(n / 2);
+
+            memcpy(page_b + rnd(n - len), source + rnd(n - len), len);
+            page_b[rnd(n)] = (uint8_t)rnd(256);
+        }
+        ck_assert_uint_le(expect_change(page_a, source, n), expect_diff(page_a, n));
+        ck_assert_uint_le(expect_change(NULL, source, n), expect_diff(NULL, n));
+    }
+}
+END_TEST
+
+/* Entries that move, in the page or to another one, are hardly logged at all. */
+START_TEST(put_change_copies_what_moves)
+{
+    for (size_t i = 0; i < 4096; i++)
+        page_a[i] = (uint8_t)rnd(256);
+    memcpy(page_b, page_a, 4096);
+    memmove(page_b + 1003, page_a + 1000, 2000);
+    memset(page_b + 1000, 7, 3);
+    ck_assert_uint_gt(expect_diff(page_a, 4096), 2000);
+    ck_assert_uint_le(expect_change(page_a, page_a, 4096), 120);
+
+    memcpy(page_d, page_a, 4096);
+    memset(page_b, 0, 4096);
+    for (size_t i = 0; i < 4; i++)
+        memcpy(page_b + 80 + 512 * i, page_d + 80 + 512 * ((i * 3 + 1) % 7), 512);
+    page_b[2] = 9;
+    ck_assert_uint_gt(expect_diff(NULL, 4096), 2048);
+    ck_assert_uint_le(expect_change(NULL, page_d, 4096), 120);
+}
+END_TEST
+
 START_TEST(put_page_never_outgrows_its_maximum)
 {
     for (size_t n = 512; n <= PAGE_MAX; n *= 2) {
@@ -269,7 +359,7 @@ static uint64_t block_buf[1024];
 static struct xac_block *const blk = (struct xac_block *)(void *)block_buf;
 
 /* Where the records of build() are, by type. */
-static uint8_t *record[XAC_XDATAFILE + 1];
+static uint8_t *record[XAC_XCOPY + 1];
 
 static const char path[] = "/some/where/input.db";
 
@@ -279,8 +369,13 @@ build(int kind)
 {
     const struct xac_xfile file = {.file = 3, .length = 8192, .device = 5, .inode = 6};
     const struct xac_xdatafile datafile = {.serial = 9, .length = 10, .n_records = 11};
-    const struct xac_open_page open[2] = {{.file = 3, .page = 1, .full_lsn = 4096},
-                                          {.file = 4, .page = 2, .full_lsn = 5000}};
+    const struct xac_page_change change = {.file = 3,
+                                           .page = 2,
+                                           .source_file = 4,
+                                           .source_page = 5,
+                                           .from = page_a,
+                                           .to = page_c,
+                                           .source = page_d};
     struct xac_builder b;
     const struct xac_record *rec = NULL;
 
@@ -292,18 +387,27 @@ build(int kind)
     xac_builder_init(&b, block_buf, sizeof block_buf);
     ck_assert(xac_put_txn(&b, XAC_XBEGIN, 77));
     ck_assert(xac_put_page(&b, 3, 1, page_a, page_b, 512));
+    memset(page_c, 0, 512);
+    for (size_t i = 0; i < 512; i++)
+        page_d[i] = (uint8_t)(i * 37 + (i >> 3));
+    memcpy(page_c + 120, page_d + 11, 200);
+    memcpy(page_c + 400, page_d + 300, 50);
+    ck_assert(xac_put_change(&b, &change, 512));
     ck_assert(xac_put_file(&b, &file, path));
     ck_assert(xac_put_datafile(&b, &datafile));
     ck_assert(xac_put_txn(&b, XAC_XCHECKPT_BEGIN, 0));
-    ck_assert(xac_put_checkpt_end(&b, 4096, 4104, open, 2));
+    ck_assert(xac_put_checkpt_end(&b, 4104, 4096));
     ck_assert(xac_put_txn(&b, XAC_XABORT, 77));
     ck_assert(xac_put_commit(&b, 77));
     ck_assert_int_eq(xac_block_close(&b, id, kind), 0);
     ck_assert_uint_eq(blk->length, b.used);
     xac_block_seal(blk, LSN, LSN - 8, 123);
-    while ((rec = xac_record_next(blk, rec)) != NULL)
-        record[rec->type] =
-            (uint8_t *)block_buf + ((const uint8_t *)rec - (uint8_t *)blk);
+    memset(record, 0, sizeof record);
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (record[rec->type] == NULL)
+            record[rec->type] =
+                (uint8_t *)block_buf + ((const uint8_t *)rec - (uint8_t *)blk);
+    }
 }
 
 static bool
@@ -328,17 +432,18 @@ reseal(void)
 
 START_TEST(build_gives_what_was_put)
 {
-    static const uint8_t order[] = {XAC_XBEGIN,    XAC_XDATA,          XAC_XFILE,
-                                    XAC_XDATAFILE, XAC_XCHECKPT_BEGIN, XAC_XCHECKPT_END,
-                                    XAC_XABORT,    XAC_XCOMMIT};
+    static const uint8_t order[] = {XAC_XBEGIN,         XAC_XDATA,        XAC_XCOPY,
+                                    XAC_XDATA,          XAC_XFILE,        XAC_XDATAFILE,
+                                    XAC_XCHECKPT_BEGIN, XAC_XCHECKPT_END, XAC_XABORT,
+                                    XAC_XCOMMIT};
+    const struct xac_xcopy *copy;
     const struct xac_record *rec = NULL;
     const struct xac_xfile *file;
     const struct xac_xcheckpt_end *end;
-    const struct xac_open_page *open;
 
     build(_i);
     ck_assert(valid());
-    ck_assert_uint_eq(blk->n_records, 8);
+    ck_assert_uint_eq(blk->n_records, 10);
     ck_assert_uint_eq(blk->lsn, LSN);
     ck_assert_uint_eq(blk->durable, LSN - 8);
     ck_assert_uint_eq(blk->commit, 123);
@@ -359,12 +464,14 @@ START_TEST(build_gives_what_was_put)
     ck_assert_uint_eq(file->path_len, strlen(path));
     ck_assert_int_eq(memcmp(file + 1, path, strlen(path)), 0);
     end = (const struct xac_xcheckpt_end *)(void *)record[XAC_XCHECKPT_END];
-    open = (const struct xac_open_page *)(end + 1);
-    ck_assert_uint_eq(end->begin_lsn, 4096);
-    ck_assert_uint_eq(end->redo_lsn, 4104);
-    ck_assert_uint_eq(end->n_open, 2);
-    ck_assert_uint_eq(open[1].file, 4);
-    ck_assert_uint_eq(open[1].full_lsn, 5000);
+    ck_assert_uint_eq(end->begin_lsn, 4104);
+    ck_assert_uint_eq(end->redo_lsn, 4096);
+    copy = (const struct xac_xcopy *)(void *)record[XAC_XCOPY];
+    ck_assert_uint_eq(copy->file, 3);
+    ck_assert_uint_eq(copy->page, 2);
+    ck_assert_uint_eq(copy->source_file, 4);
+    ck_assert_uint_eq(copy->source_page, 5);
+    ck_assert_uint_eq(copy->n_copies, 2);
 }
 END_TEST
 
@@ -557,12 +664,18 @@ START_TEST(check_refuses_tables_that_leave_the_record)
     ck_assert(!poke(XAC_XDATAFILE, 48, 1, 1)); /* behind the digest */
     ck_assert(!poke(XAC_XDATAFILE, 63, 1, 1));
     ck_assert(!poke(XAC_XCHECKPT_BEGIN, 8, 8, 1));
-    ck_assert(!poke(XAC_XCHECKPT_END, 24, 4, 1)); /* n_open */
-    ck_assert(!poke(XAC_XCHECKPT_END, 24, 4, 3));
-    ck_assert(!poke(XAC_XCHECKPT_END, 24, 4, UINT32_MAX));
-    ck_assert(!poke(XAC_XCHECKPT_END, 28, 4, 1)); /* reserved */
-    ck_assert(!poke(XAC_XCHECKPT_END, 32, 4, 0)); /* file of an open page */
-    ck_assert(!poke(XAC_XCHECKPT_END, 36, 4, 1)); /* its reserved */
+    ck_assert(!poke(XAC_XCHECKPT_END, 16, 8, 4105)); /* redo behind begin */
+    ck_assert(!poke(XAC_XCOPY, 8, 4, 0));            /* file */
+    ck_assert(!poke(XAC_XCOPY, 12, 4, 0));           /* n_copies */
+    ck_assert(!poke(XAC_XCOPY, 12, 4, 1));
+    ck_assert(!poke(XAC_XCOPY, 12, 4, 3));
+    ck_assert(!poke(XAC_XCOPY, 12, 4, UINT32_MAX));
+    ck_assert(!poke(XAC_XCOPY, 32, 4, 0)); /* source_file */
+    ck_assert(!poke(XAC_XCOPY, 36, 4, 1)); /* reserved */
+    ck_assert(!poke(XAC_XCOPY, 46, 2, 0)); /* the second copy overlaps the first */
+    ck_assert(!poke(XAC_XCOPY, 52, 4, 1)); /* padding */
+    ck_assert(!poke(XAC_XCOPY, 1, 1, 2));  /* flags */
+    ck_assert(poke(XAC_XCOPY, 1, 1, 1));
 }
 END_TEST
 
@@ -598,6 +711,9 @@ START_TEST(check_survives_random_records)
             while ((rec = xac_record_next(b, rec)) != NULL) {
                 if (rec->type == XAC_XDATA)
                     (void)xac_apply_page((const struct xac_xdata *)rec, page_a, 512);
+                if (rec->type == XAC_XCOPY)
+                    (void)xac_apply_copy((const struct xac_xcopy *)rec, page_b, page_a,
+                                         512);
             }
         }
         free(b);
@@ -627,8 +743,7 @@ START_TEST(put_without_room_puts_nothing)
 {
     const struct xac_xfile file = {.file = 1};
     const struct xac_xdatafile datafile = {.serial = 1};
-    const struct xac_open_page open[3] = {{.file = 1}, {.file = 1}, {.file = 1}};
-    const size_t need[] = {16, 40 + 24, 64, 32 + 72};
+    const size_t need[] = {16, 40 + 24, 64, 24};
 
     for (int which = 0; which < 4; which++) {
         for (size_t room = 0; room <= need[which]; room++) {
@@ -644,19 +759,12 @@ START_TEST(put_without_room_puts_nothing)
             else if (which == 2)
                 fits = xac_put_datafile(&b, &datafile);
             else
-                fits = xac_put_checkpt_end(&b, 1, 2, open, 3);
+                fits = xac_put_checkpt_end(&b, 2, 1);
             ck_assert_int_eq(fits, room == need[which]);
             ck_assert_uint_eq(b.used, sizeof *blk + (fits ? room : 0));
             ck_assert_uint_eq(b.records, fits);
             ck_assert_uint_eq(((uint8_t *)block_buf)[b.used], 0xa5);
         }
-    }
-    {
-        struct xac_builder b;
-
-        /* A table that 32 bits of length cannot tell. */
-        xac_builder_init(&b, block_buf, SIZE_MAX);
-        ck_assert(!xac_put_checkpt_end(&b, 1, 2, open, UINT32_MAX));
     }
 }
 END_TEST
@@ -690,6 +798,8 @@ block_suite(void)
     tcase_add_checked_fixture(diff, setup, NULL);
     tcase_set_timeout(diff, 120);
     tcase_add_test(diff, put_page_then_apply_gives_the_page);
+    tcase_add_test(diff, put_change_then_apply_gives_the_page);
+    tcase_add_test(diff, put_change_copies_what_moves);
     tcase_add_test(diff, put_page_never_outgrows_its_maximum);
     tcase_add_test(diff, put_page_of_equal_pages_has_no_ranges);
     tcase_add_test(diff, put_page_of_different_pages_has_one_range);

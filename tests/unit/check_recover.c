@@ -183,24 +183,27 @@ END_TEST
 
 /* ---- Checkpoints ------------------------------------------------------------------ */
 
-START_TEST(open_pages_are_redone_from_before_the_checkpoint)
+START_TEST(pages_held_back_are_redone_from_an_earlier_checkpoint)
 {
     synth_open(&s, 4096, 8192);
     (void)synth_file(&s, "a", 9);
     (void)synth_file(&s, "b", 9);
     synth_transactions(&s, 60);
+    synth_checkpoint(&s, NULL, 0);
+    synth_transactions(&s, 60);
     synth_checkpoint(&s, odd_pages, 4);
     synth_transactions(&s, (size_t)_i);
+    ck_assert_uint_lt(s.master.redo_lsn, s.master.begin_lsn);
+    ck_assert_uint_gt(s.master.redo_lsn, s.master.start_lsn);
     ck_assert(!synth_same(&s, 0));
     ck_ok(recover());
     ck_assert(synth_same(&s, 0));
     ck_assert(synth_same(&s, 1));
-    ck_assert_uint_gt(rep.pages_skipped, 0);
-    ck_assert_uint_lt(rep.transactions_redone, rep.transactions);
+    ck_assert_uint_eq(rep.transactions, 60 + 4 + (uint64_t)_i);
 }
 END_TEST
 
-START_TEST(closed_pages_are_left_alone)
+START_TEST(pages_without_later_changes_are_left_alone)
 {
     synth_open(&s, 4096, 65536);
     (void)synth_file(&s, "a", 4);
@@ -209,15 +212,38 @@ START_TEST(closed_pages_are_left_alone)
         synth_change(&s, 0, p);
         synth_commit(&s);
     }
-    synth_checkpoint(&s, odd_pages, 0);
+    synth_checkpoint(&s, NULL, 0);
+    synth_begin(&s);
+    synth_change(&s, 0, 1);
+    synth_commit(&s);
     /* A byte that only a needless redo of page 2 would undo. */
     synth_flip(&s, "a", 2 * 4096 + 17, 0xff);
     s.file[0].model[2 * 4096 + 17] ^= 0xff;
     ck_ok(recover());
     ck_assert(synth_same(&s, 0));
-    ck_assert_uint_eq(rep.pages_redone, 2);
-    /* Page 0 lies before the redo position, page 2 behind it. */
-    ck_assert_uint_eq(rep.pages_skipped, 1);
+    ck_assert_uint_eq(rep.pages_redone, 1);
+}
+END_TEST
+
+/* A copy from a page that has no full image before it cannot be redone. */
+START_TEST(copy_without_a_source_is_damage)
+{
+    struct xac_page_change c = {.file = 1, .page = 0, .source_file = 1, .source_page = 1};
+    uint8_t *page;
+
+    synth_open(&s, 4096, 65536);
+    (void)synth_file(&s, "a", 2);
+    page = s.file[0].model;
+    for (size_t i = 0; i < 2048; i++)
+        page[i] = page[4096 + i] = (uint8_t)synth_random(&s, 256);
+    c.to = page;
+    c.source = page + 4096;
+    synth_begin(&s);
+    ck_assert(xac_put_change(&s.b, &c, 4096));
+    synth_commit(&s);
+    ck_assert_int_eq(recover(), XAC_EDAMAGED);
+    ck_assert_str_eq(rep.end_reason,
+                     "no full image of a page before its first difference");
 }
 END_TEST
 
@@ -551,8 +577,9 @@ main(void)
     tcase_add_loop_test(tc, more_pages_than_memory_holds_are_redone, 0, 3);
     tcase_add_test(tc, large_data_file_is_redone);
     tc = recover_tcase(suite, "log");
-    tcase_add_loop_test(tc, open_pages_are_redone_from_before_the_checkpoint, 0, 30);
-    tcase_add_test(tc, closed_pages_are_left_alone);
+    tcase_add_loop_test(tc, pages_held_back_are_redone_from_an_earlier_checkpoint, 0, 30);
+    tcase_add_test(tc, copy_without_a_source_is_damage);
+    tcase_add_test(tc, pages_without_later_changes_are_left_alone);
     tcase_add_test(tc, finished_checkpoint_leaves_nothing_to_do);
     tcase_add_test(tc, commits_after_a_clean_end_are_redone);
     tcase_add_test(tc, generations_follow_each_other);
