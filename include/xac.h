@@ -241,7 +241,8 @@ XAC_API int xac_end(void);
 
 /*
  * Ask whether the running transaction has failed already (Thesis 2.3).  The error is
- * one-sided: XAC_PENDING may turn out wrong, XAC_FAILED does not.
+ * one-sided: XAC_PENDING may turn out wrong, XAC_FAILED does not.  Under
+ * XAC_POLICY_OPTIMISTIC this looks at every page that the transaction has touched.
  *
  * ret  XAC_PENDING, XAC_FAILED; XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED.
  */

@@ -137,7 +137,10 @@ xac_validate(void)
     struct xac_ctx *ctx;
     int rc = xac_api_in_txn("xValidate", &ctx);
 
-    return rc != 0 ? rc : status(ctx);
+    if (rc != 0)
+        return rc;
+    xac_txn_foresee(ctx->env, ctx);
+    return status(ctx);
 }
 
 int

@@ -321,6 +321,17 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
 }
 
+void
+xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    uint64_t page = 0;
+
+    if (env->policy->is_optimistic && !ctx->is_query
+        && !xac_optimistic_validate(env, ctx->txn, &page))
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+}
+
 /* note_conflict -- translate the slot's reasons for xConflict(). */
 static void
 note_conflict(struct xac_ctx *ctx)

@@ -219,6 +219,12 @@ XAC_SIGSAFE bool xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint
                               uint64_t page);
 
 /*
+ * xac_txn_foresee -- in an optimistic environment: fail the running transaction now if
+ * its end would find it invalid.  Costs a look at every page of its set.
+ */
+void xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
  * xac_set_add -- a new entry in the set of the running transaction, not linked yet.
  *
  * ret  the entry, or NULL if the region has no room; *indexp its number.

@@ -376,6 +376,39 @@ START_TEST(stats_name_the_oldest_reader)
 }
 END_TEST
 
+/* ---- validation ahead of the end -------------------------------------------------------- */
+
+static void
+overwrite(void *arg)
+{
+    env_put((uint64_t *)arg, 5);
+    env_detach();
+}
+
+START_TEST(optimistic_loser_is_told_before_its_end)
+{
+    struct xac_conflict why;
+    uint64_t *x;
+    uint64_t was;
+
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OPTIMISTIC));
+    x = env_attach(NONDURABLE, 4);
+    must_ok(xbegin());
+    was = x[0];
+    x[1024] = was + 1;
+    must_rc(xValidate(), PENDING);
+    proc_run(overwrite, x);
+    must_rc(xValidate(), FAILED);
+    must_eq(x[0], was); /* its snapshot stays */
+    must_rc(xend(), ABORTED);
+    must_ok(xConflict(&why));
+    must_eq(why.kind, XAC_CONFLICT_VALIDATION);
+    must_eq(why.file_offset, 0);
+    must_eq(env_get(x), 5);
+    env_detach();
+}
+END_TEST
+
 static Suite *
 more_suite(void)
 {
@@ -393,6 +426,8 @@ more_suite(void)
     tc = env_tcase(s, "many pages", 240);
     tcase_add_loop_test(tc, transaction_touches_any_number_of_pages, 0, 2);
     tcase_add_test(tc, stats_name_the_oldest_reader);
+    tc = env_tcase(s, "validation", 30);
+    tcase_add_test(tc, optimistic_loser_is_told_before_its_end);
     return s;
 }
 
