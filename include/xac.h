@@ -370,7 +370,8 @@ enum xac_conflict_kind {
     XAC_CONFLICT_WRITE_READ = 2,  /* we wrote the page, the other read it            */
     XAC_CONFLICT_WRITE_WRITE = 3, /* both wrote it                                   */
     XAC_CONFLICT_REVOKED = 4,     /* another process joined and could not know what
-                                     this transaction had read                       */
+                                     this transaction had read; or this process was
+                                     stopped and thousands of commits passed it by   */
     XAC_CONFLICT_VALIDATION = 7,  /* optimistic: a page it read or wrote was written
                                      by a transaction that committed before          */
     XAC_CONFLICT_USER = 5,        /* xAbort()                                        */

@@ -8,6 +8,7 @@
 
 #include "env.h"
 #include "lock.h"
+#include "policy.h"
 
 void
 xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
@@ -90,9 +91,26 @@ clean_participant(struct xac_env *env, uint32_t index)
                           memory_order_release);
 }
 
+/* Commits behind which a stopped transaction may stay before it is failed. */
+#define STOPPED_BEHIND 4096
+
+/*
+ * release_floor -- fail a pending transaction that keeps everything since its parent; once
+ * it has failed, only what it can see is kept (xac_collapse_needs).
+ */
+static void
+release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
+{
+    uint64_t parent = atomic_load_explicit(&txn->parent, memory_order_relaxed);
+
+    if (!env->policy->is_optimistic && parent + STOPPED_BEHIND < xac_chain_commit(env))
+        (void)xac_txn_fail(txn, word, XAC_CONFLICT_REVOKED, env->pid, 0);
+}
+
 /*
  * help_stopped -- settle the commits of a stopped participant, so that nobody waits for
- * them.  It may go on at any instant, so only what the publish lock guards is touched.
+ * them, and have it hold back no versions without end.  It may go on at any instant, so only
+ * what the publish lock guards, or an exchange, is touched.
  */
 static void
 help_stopped(struct xac_env *env, uint32_t index)
@@ -101,13 +119,17 @@ help_stopped(struct xac_env *env, uint32_t index)
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
 
     for (uint64_t slot = 0; slot < n; slot++) {
+        struct xac_txn *txn = xac_txn_at(env, slot);
         /* Acquire: pairs with the exchange to COMMITTING. */
-        uint64_t word =
-            atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_acquire);
+        uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
-        if (xac_txn_state(word) == XAC_TXN_COMMITTING
-            && xac_txn_participant(word) == index
-            && xac_chain_publish(env, slot, xac_txn_serial(word)) != XAC_PUBLISH_DONE)
+        if (xac_txn_participant(word) != index)
+            continue;
+        if (xac_txn_state(word) == XAC_TXN_PENDING)
+            release_floor(env, txn, word);
+        else if (xac_txn_state(word) == XAC_TXN_COMMITTING
+                 && xac_chain_publish(env, slot, xac_txn_serial(word))
+                        != XAC_PUBLISH_DONE)
             (void)xac_chain_take_back(env, slot, xac_txn_serial(word));
     }
 }

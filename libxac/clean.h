@@ -17,7 +17,8 @@ struct xac_env;
 /*
  * xac_clean_dead -- clean up after every participant that is dead: publish what was
  * COMMITTING, take back the rest, free slots and entry.  What is COMMITTING of one that is
- * stopped is published if that can be done at once, else taken back.  Signals blocked.
+ * stopped is published if that can be done at once, else taken back; what is PENDING of it
+ * and far behind is failed.  Signals blocked.
  */
 void xac_clean_dead(struct xac_env *env);
 

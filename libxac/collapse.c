@@ -105,6 +105,19 @@ needs_add(struct xac_needs *needs, uint64_t point)
     needs->point[i] = point;
 }
 
+/*
+ * needs_failed -- a failed eager transaction goes on with its parent, which is either the one
+ * that it has, or the one that it was about to take (xac_view_parent).
+ */
+static void
+needs_failed(const struct xac_txn *t, struct xac_needs *needs)
+{
+    /* The fence pairs with the one in xac_view_parent.  Acquire: with the release there. */
+    atomic_thread_fence(memory_order_seq_cst);
+    needs_add(needs, atomic_load_explicit(&t->next, memory_order_acquire));
+    needs_add(needs, atomic_load_explicit(&t->parent, memory_order_relaxed));
+}
+
 /* needs_look -- one pass over the slots, less those with parent `but`. */
 static void
 needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
@@ -122,6 +135,8 @@ needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
             continue;
         if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->is_optimistic)
             needs_add(needs, parent);
+        else if (xac_txn_state(word) == XAC_TXN_FAILED)
+            needs_failed(t, needs);
         else if (parent < needs->upper)
             needs->upper = parent;
     }

@@ -25,8 +25,10 @@
 #define OWNER_MASK  ((UINT64_C(1) << OWNER_BITS) - 1)
 #define SERIAL_MASK ((UINT64_C(1) << (64 - HEAD_BITS - OWNER_BITS)) - 1)
 
-#define SPINS_BEFORE_YIELD  100
-#define YIELDS_BEFORE_CHECK 200
+#define SPINS_BEFORE_YIELD 100
+
+/* Time between two looks at whether the owner of a page's lock is alive. */
+#define LOCK_LOOK_NS 5000000
 
 /* A process found running is taken to be so for this long. */
 #define ALIVE_TRUST_NS 1000000
@@ -86,19 +88,33 @@ is_abandoned(const struct xac_env *env, uint64_t lock)
            || !xac_registry_alive(env, xac_txn_participant(word));
 }
 
+/* is_due -- has LOCK_LOOK_NS passed since the last time, or since the first call? */
+XAC_SIGSAFE static bool
+is_due(uint64_t *look)
+{
+    uint64_t now = xac_clock_ns();
+    bool is_first = *look == 0;
+
+    if (!is_first && now <= *look)
+        return false;
+    *look = now + LOCK_LOOK_NS;
+    return !is_first;
+}
+
 /* page_lock -- lock a page for slot `self`; ret the list's head. */
 XAC_SIGSAFE static uint64_t
 page_lock(struct xac_env *env, struct xac_page *page, uint64_t self)
 {
     uint64_t word = atomic_load_explicit(&page->access, memory_order_relaxed);
     uint64_t mine = lock_of(env, self);
+    uint64_t look = 0;
 
     for (unsigned n = 1;; n++) {
         uint64_t lock = word >> HEAD_BITS;
         uint64_t head = word & HEAD_MASK;
         bool may_take = lock == 0;
 
-        if (!may_take && n % (SPINS_BEFORE_YIELD * YIELDS_BEFORE_CHECK) == 0)
+        if (!may_take && n % SPINS_BEFORE_YIELD == 0 && is_due(&look))
             /* The list is whole whatever its owner was doing. */
             may_take = is_abandoned(env, lock);
         /* Acquire: pairs with the release in page_unlock. */

@@ -56,6 +56,7 @@ xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
     do {
         parent = xac_chain_commit(env);
         atomic_store_explicit(&txn->parent, parent, memory_order_relaxed);
+        atomic_store_explicit(&txn->next, parent, memory_order_relaxed);
         atomic_store_explicit(&txn->start, parent, memory_order_relaxed);
         /* Pairs with the fence in xac_collapse_bound: either the collapser sees our
            parent, or we see that its mark has passed it. */

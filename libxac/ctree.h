@@ -158,8 +158,9 @@ uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
 
 /*
  * xac_collapse_needs -- what must be kept.  Eager transactions need everything from their
- * parent on, for it moves; a query needs what its parent shows and nothing else, so one
- * that runs for long holds back one version of each page.  Collapse held.
+ * parent on, for it moves; a query, or a transaction that has failed, needs what its
+ * parent shows and nothing else, so one that runs for long holds back one version of each
+ * page.  Collapse held.
  */
 void xac_collapse_needs(struct xac_env *env, struct xac_needs *out);
 

@@ -22,7 +22,8 @@
  *   (1) The word names state, participant and a serial that changes with each use of
  *       the slot: an exchange meant for an earlier transaction fails.
  *   (2) parent never decreases while the slot is live; start does not move.
- *   (3) A FAILED transaction's parent does not move any more.
+ *   (3) A FAILED transaction's parent does not move any more: it is, or will soon be seen
+ *       to be, parent or next.
  *   (4) Every entry of the set that is linked into a page's access list is reachable
  *       from the slot, so that survivors can unlink it.
  */
@@ -86,6 +87,8 @@ struct xac_txn {
     xac_shared _Atomic uint64_t word; /* serial << 32 | participant << 8 | state       */
     xac_shared _Atomic uint64_t parent; /* commit number whose state it sees           */
     xac_shared _Atomic uint64_t start;  /* parent at begin                             */
+    xac_shared _Atomic uint64_t next;   /* eager: parent that it is about to take, or has
+                                           taken, or would have; see xac_view_parent   */
     xac_shared _Atomic uint64_t age;    /* smaller is older; kept when retried; AGE_OVER
                                            once it has committed or given up           */
     /* Owner's, but survivors must see it: 1 if reads are not in the set, because the
@@ -117,7 +120,7 @@ struct xac_txn {
                                              xStats() only; its owner                  */
     /* Slot + 1 that it was failed by or has failed for; 0 none: see xac_conflict_wait. */
     xac_shared _Atomic uint64_t lost_to;
-    uint64_t pad[5];
+    uint64_t pad[4];
 };
 
 static inline uint64_t

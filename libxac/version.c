@@ -395,6 +395,31 @@ sweep_taken(struct xac_env *env, uint64_t word)
     return xac_txn_state(txn) == XAC_TXN_FREE;
 }
 
+/*
+ * thin_all -- every page that has versions, once: by the frame that heads its list.  One
+ * that gets another head meanwhile may be missed; its next collapse thins it.
+ */
+static void
+thin_all(struct xac_env *env, const struct xac_needs *needs)
+{
+    uint64_t have = frames_there(env);
+
+    for (uint64_t n = 1; n <= have; n++) {
+        struct xac_frame *f = xac_frame_at(env, n);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
+                                                        with the stores of the word */
+        struct xac_page *page;
+
+        if (xac_frame_state(word) != XAC_FRAME_VERSION)
+            continue;
+        page = (struct xac_page *)xac_shm_at(&env->shm,
+                                             atomic_load_explicit(&f->page,
+                                                                  memory_order_relaxed));
+        if (atomic_load_explicit(&page->head, memory_order_relaxed) == n)
+            (void)xac_version_thin(env, page, needs);
+    }
+}
+
 void
 xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
                       uint64_t settled)
@@ -403,6 +428,7 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
     uint64_t have = frames_there(env);
     uint64_t used = 0, limbo = 0;
 
+    thin_all(env, needs); /* then few are left below upper, each to be looked for */
     for (uint64_t n = 1; n <= have; n++) {
         struct xac_frame *f = xac_frame_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
@@ -416,15 +442,6 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
             is_free = sweep_taken(env, word);
             break;
         case XAC_FRAME_VERSION:
-            (void)xac_version_thin(
-                env,
-                (struct xac_page *)xac_shm_at(&env->shm,
-                                              atomic_load_explicit(&f->page,
-                                                                   memory_order_relaxed)),
-                needs);
-            word = atomic_load_explicit(&f->word, memory_order_relaxed);
-            if (xac_frame_state(word) != XAC_FRAME_VERSION)
-                continue; /* was cut just now */
             is_free = (word & XAC_FRAME_LOW) <= needs->upper && !is_listed(env, n);
             break;
         case XAC_FRAME_LIMBO:

@@ -162,9 +162,19 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t commit = xac_chain_commit(env);
+    uint64_t word;
+
+    if (!ctx->is_query && !env->policy->is_optimistic) {
+        /* Said before it is known whether we may: who finds us FAILED keeps what both
+           parent and next show (collapse.c).  Release: pairs with the acquire there, who
+           sees a next sees the parent before it.  The fence pairs with the one there:
+           either we see that we have failed, or next is seen. */
+        atomic_store_explicit(&txn->next, commit, memory_order_release);
+        atomic_thread_fence(memory_order_seq_cst);
+    }
     /* Acquire: pairs with the exchange in xac_txn_fail.  After C: who failed us did so
        before publishing, so if we saw the new C, we see that we have failed. */
-    uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
     if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->is_optimistic)
         atomic_store_explicit(&txn->parent, commit, memory_order_relaxed);
