@@ -51,9 +51,8 @@ xac_env_poisoned(struct xac_env *env)
 
 /* ---- The name of the region in the lock file ----------------------------------------- */
 
-/* region_path_read -- first line of the lock file; to be freed; NULL if there is none. */
-static char *
-region_path_read(int lockfd)
+char *
+xac_env_region_path(int lockfd)
 {
     char text[PATH_MAX + 1];
     size_t got;
@@ -130,7 +129,7 @@ region_remove(int dirfd, const char *path)
 void
 xac_env_clear_region(int dirfd, int lockfd)
 {
-    char *stale = region_path_read(lockfd);
+    char *stale = xac_env_region_path(lockfd);
 
     if (stale != NULL)
         region_remove(dirfd, stale);
@@ -268,7 +267,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     struct stat st;
     int rc, fd;
 
-    env->region = region_path_read(env->lockfd);
+    env->region = xac_env_region_path(env->lockfd);
     if (env->region == NULL || !looks_like_region(env->region))
         return xac_err(XAC_ENOTSHARED, "%s", env->dir);
     fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0);

@@ -76,6 +76,10 @@ int xac_env_open(const char *path, int flags, const struct xac_env_options *opti
  */
 int xac_env_close(struct xac_env *env);
 
+/* xac_env_region_path -- path of the control region, the first line of the lock file; to be
+   freed; NULL if there is none. */
+char *xac_env_region_path(int lockfd);
+
 /*
  * xac_env_clear_region -- delete the control region that the lock file names, if there is
  * one still.  Gate held, nobody is attached.

@@ -500,6 +500,55 @@ search_range(struct xac_scan *s, uint64_t *lsnp, uint64_t end, struct xac_scan_f
     return rc;
 }
 
+/* next_in -- the first header in [*lsnp, end), a part of one segment. */
+static int
+next_in(struct xac_scan *s, uint64_t *lsnp, uint64_t end, struct xac_block *headp)
+{
+    int rc = 0;
+
+    while (*lsnp < end) {
+        struct xac_log_id id = s->id;
+        const uint8_t *p;
+        uint64_t step;
+        size_t n, got;
+
+        rc = bytes_at(s, *lsnp, &p, &n);
+        n -= n % XAC_BLOCK_ALIGN;
+        if (rc != 0 || n == 0)
+            break;
+        step = next_magic(p, n);
+        if (step == 0) {
+            rc = copy_bytes(s, *lsnp, headp, sizeof *headp, &got);
+            id.generation = headp->generation;
+            if (rc != 0 || (got == sizeof *headp && xac_block_head_ok(headp, id, *lsnp)))
+                return rc;
+            step = XAC_BLOCK_ALIGN;
+        }
+        *lsnp += step;
+    }
+    headp->length = 0;
+    return rc;
+}
+
+int
+xac_scan_next(struct xac_scan *s, uint64_t lsn, struct xac_block *headp)
+{
+    uint64_t bytes = s->master.segment_bytes;
+    int rc = 0;
+
+    headp->length = 0;
+    for (size_t i = 0; rc == 0 && headp->length == 0 && i < s->n_segments; i++) {
+        uint64_t begin = (s->segment[i].number - 1) * bytes;
+
+        if (begin + bytes <= lsn)
+            continue;
+        if (lsn < begin)
+            lsn = begin;
+        rc = next_in(s, &lsn, begin + bytes, headp);
+    }
+    return rc;
+}
+
 int
 xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out)
 {

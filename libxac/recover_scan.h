@@ -97,6 +97,15 @@ int xac_scan_block(struct xac_scan *s, uint64_t lsn, const struct xac_block **bl
  */
 int xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out);
 
+/*
+ * xac_scan_next -- the first block header of this environment, of whatever generation, at
+ * or behind lsn.
+ *
+ * out  headp  a copy of it, with its place in `lsn`; length 0 if there is none
+ * ret  as xac_scan_block.
+ */
+int xac_scan_next(struct xac_scan *s, uint64_t lsn, struct xac_block *headp);
+
 /* xac_scan_limit -- first LSN behind all segments. */
 uint64_t xac_scan_limit(const struct xac_scan *s);
 

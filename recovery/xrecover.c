@@ -24,16 +24,9 @@
 #include "log_format.h"
 #include "recover.h"
 #include "sys.h"
+#include "tool.h"
 
-/* Exit codes; documented in xrecover.1. */
-enum {
-    EXIT_DONE = 0,
-    EXIT_ERROR = 1,
-    EXIT_USAGE = 2,
-    EXIT_DAMAGED = 3,
-    EXIT_LIVE = 4,
-    EXIT_NOTENV = 5,
-};
+const char *const tool_name = "xrecover";
 
 #define PROGRESS_AFTER_NS UINT64_C(2000000000)
 #define PROGRESS_EVERY_NS UINT64_C(100000000)
@@ -115,9 +108,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
             usage(stdout);
             return EXIT_DONE;
         case 'V':
-            printf("xrecover (libxac) %d.%d.%d\n", XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
-                   XAC_VERSION_PATCH);
-            return EXIT_DONE;
+            return tool_version();
         default:
             usage(stderr);
             return EXIT_USAGE;
@@ -233,13 +224,6 @@ recover_path(const struct arguments *a, struct xac_recover_report *rep,
 
 /* ---- Words ------------------------------------------------------------------------ */
 
-/* plural -- "1 file", "2 files". */
-static const char *
-plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void
 say_found(const struct arguments *a, const struct xac_recover_report *r)
 {
@@ -292,10 +276,7 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
 static void
 say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc)
 {
-    const char *words = xac_err_text();
-
-    fprintf(stderr, "xrecover: %s: %s\n", a->dir,
-            words[0] != '\0' ? words : xac_strerror(rc));
+    (void)tool_fail(a->dir, rc);
     if (rc == XAC_EDAMAGED && r->damaged && strcmp(r->damage_file, XAC_MASTER_NAME) != 0)
         fprintf(stderr,
                 "xrecover: nothing was written.  %" PRIu64 " transactions lie before the "
@@ -311,79 +292,37 @@ say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc
 /* ---- JSON ------------------------------------------------------------------------- */
 
 static void
-json_string(const char *key, const char *value, bool is_last)
-{
-    printf("  \"%s\": \"", key);
-    for (const unsigned char *p = (const unsigned char *)value; *p != '\0'; p++) {
-        if (*p == '"' || *p == '\\')
-            printf("\\%c", *p);
-        else if (*p < 0x20)
-            printf("\\u%04x", *p);
-        else
-            putchar(*p);
-    }
-    puts(is_last ? "\"" : "\",");
-}
-
-static void
-json_number(const char *key, uint64_t value)
-{
-    printf("  \"%s\": %" PRIu64 ",\n", key, value);
-}
-
-static void
-json_bool(const char *key, bool value)
-{
-    printf("  \"%s\": %s,\n", key, value ? "true" : "false");
-}
-
-static void
 json_report(const struct arguments *a, const struct xac_recover_report *r, int rc,
             uint64_t time_ns)
 {
-    puts("{");
-    json_string("directory", a->dir, false);
-    printf("  \"code\": %d,\n", rc);
-    json_string("error", rc == 0 ? "" : xac_err_text(), false);
-    json_bool("dry_run", a->recover.dry_run);
-    json_bool("was_clean", r->was_clean);
-    json_number("generation", r->generation);
-    json_number("redo_lsn_bytes", r->redo_lsn);
-    json_number("end_lsn_bytes", r->end_lsn);
-    json_number("synced_lsn_bytes", r->synced_lsn);
-    json_number("blocks", r->blocks);
-    json_number("transactions", r->transactions);
-    json_number("transactions_redone", r->transactions_redone);
-    json_number("page_changes_redone", r->pages_redone);
-    json_number("files", r->files);
-    json_number("data_files", r->datafiles);
-    json_number("orphans_removed", r->orphans_removed);
-    json_number("last_commit", r->last_commit);
-    json_number("discarded_bytes", r->discarded_bytes);
-    json_number("discarded_blocks", r->discarded_blocks);
-    json_bool("damaged", r->damaged);
-    json_string("damage_file", r->damage_file, false);
-    json_number("damage_offset_bytes", r->damage_offset);
-    json_number("time_ns", time_ns);
-    json_string("end_reason", r->end_reason, true);
-    puts("}");
-}
+    struct json j = {.is_pretty = true};
 
-static int
-exit_code(int rc)
-{
-    switch (rc) {
-    case 0:
-        return EXIT_DONE;
-    case XAC_EDAMAGED:
-        return EXIT_DAMAGED;
-    case XAC_ELIVE:
-        return EXIT_LIVE;
-    case XAC_ENOTENV:
-        return EXIT_NOTENV;
-    default:
-        return EXIT_ERROR;
-    }
+    json_object(&j, NULL);
+    json_string(&j, "directory", a->dir);
+    json_code(&j, "code", rc);
+    json_string(&j, "error", rc == 0 ? "" : xac_err_text());
+    json_bool(&j, "dry_run", a->recover.dry_run);
+    json_bool(&j, "was_clean", r->was_clean);
+    json_number(&j, "generation", r->generation);
+    json_number(&j, "redo_lsn_bytes", r->redo_lsn);
+    json_number(&j, "end_lsn_bytes", r->end_lsn);
+    json_number(&j, "synced_lsn_bytes", r->synced_lsn);
+    json_number(&j, "blocks", r->blocks);
+    json_number(&j, "transactions", r->transactions);
+    json_number(&j, "transactions_redone", r->transactions_redone);
+    json_number(&j, "page_changes_redone", r->pages_redone);
+    json_number(&j, "files", r->files);
+    json_number(&j, "data_files", r->datafiles);
+    json_number(&j, "orphans_removed", r->orphans_removed);
+    json_number(&j, "last_commit", r->last_commit);
+    json_number(&j, "discarded_bytes", r->discarded_bytes);
+    json_number(&j, "discarded_blocks", r->discarded_blocks);
+    json_bool(&j, "damaged", r->damaged);
+    json_string(&j, "damage_file", r->damage_file);
+    json_number(&j, "damage_offset_bytes", r->damage_offset);
+    json_number(&j, "time_ns", time_ns);
+    json_string(&j, "end_reason", r->end_reason);
+    json_end(&j);
 }
 
 int
@@ -414,9 +353,5 @@ main(int argc, char **argv)
     }
     if (rc != 0)
         say_failed(&a, &rep, rc);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "xrecover: writing the report failed\n");
-        return EXIT_ERROR;
-    }
-    return exit_code(rc);
+    return tool_flush(tool_exit_code(rc));
 }

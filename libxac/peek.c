@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peek.c -- see peek.h.
+ */
+#include <config.h>
+
+#include "peek.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "err.h"
+#include "lockfile.h"
+#include "sys.h"
+
+/* Address space for the region, which grows while we look; half of it, and so on, where
+   there is a limit. */
+#define RESERVE_MAX ((size_t)64 << 30)
+
+/* map_region -- the whole of it, read-only, with room to grow. */
+static int
+map_region(struct xac_env *env, int fd)
+{
+    size_t reserve = RESERVE_MAX;
+    struct stat st;
+    void *p;
+
+    if (xac_sys.fstat(fd, &st) != 0)
+        return xac_err(errno, "control region %s", env->region);
+    if ((size_t)st.st_size < sizeof(struct xac_control))
+        return xac_err(XAC_EVERSION, "control region %s", env->region);
+    do {
+        p = xac_sys.mmap(NULL, reserve, PROT_READ, MAP_SHARED, fd, 0);
+        reserve /= 2;
+    } while (p == MAP_FAILED && reserve >= (size_t)st.st_size);
+    if (p == MAP_FAILED)
+        return xac_err(errno, "control region %s", env->region);
+    env->shm.base = (uint8_t *)p;
+    env->shm.reserve = reserve * 2;
+    env->shm.fd = fd;
+    env->ctl = (struct xac_control *)p;
+    return 0;
+}
+
+/* check -- is the region one that this build can read? */
+static int
+check(const struct xac_env *env)
+{
+    const struct xac_control *ctl = env->ctl;
+
+    if (ctl->magic == XAC_CONTROL_MAGIC && ctl->version == XAC_CONTROL_VERSION
+        && ctl->bytes == sizeof *ctl)
+        return 0;
+    return xac_err(XAC_EVERSION, "control region %s", env->region);
+}
+
+/* open_region -- the lock file is open and somebody is attached. */
+static int
+open_region(struct xac_env *env)
+{
+    int rc, fd;
+
+    env->region = xac_env_region_path(env->lockfd);
+    if (env->region == NULL)
+        return xac_err(XAC_ENOTSHARED, "%s names no control region", XAC_LOCK_NAME);
+    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
+                               : xac_err(errno, "control region %s", env->region);
+    rc = map_region(env, fd);
+    if (rc != 0) {
+        (void)xac_sys.close(fd);
+        return rc;
+    }
+    rc = check(env);
+    env->flags = (int)env->ctl->flags;
+    env->page_size = env->ctl->page_size;
+    return rc;
+}
+
+int
+xac_peek_open(int dirfd, struct xac_env *env)
+{
+    int rc;
+
+    *env = (struct xac_env){.dirfd = dirfd};
+    env->lockfd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
+    if (env->lockfd < 0)
+        return errno == ENOENT ? ENOENT : xac_err(errno, "%s", XAC_LOCK_NAME);
+    rc = xac_alive_any(env->lockfd) ? open_region(env) : ENOENT;
+    if (rc != 0)
+        xac_peek_close(env);
+    return rc;
+}
+
+void
+xac_peek_close(struct xac_env *env)
+{
+    xac_shm_detach(&env->shm);
+    if (env->lockfd >= 0)
+        (void)xac_sys.close(env->lockfd);
+    free(env->region);
+    *env = (struct xac_env){.dirfd = -1, .lockfd = -1};
+}
+
+bool
+xac_peek_is_over(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctl->closed, memory_order_relaxed) != 0
+           || !xac_alive_any(env->lockfd);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tool.c -- see tool.h.
+ */
+#include <config.h>
+
+#include "tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <xac.h>
+
+#include "annot.h"
+#include "err.h"
+#include "master.h"
+#include "sys.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+int
+tool_version(void)
+{
+    printf("%s (libxac) %d.%d.%d\n", tool_name, XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
+           XAC_VERSION_PATCH);
+    return EXIT_DONE;
+}
+
+int
+tool_exit_code(int rc)
+{
+    switch (rc) {
+    case 0:
+        return EXIT_DONE;
+    case XAC_EDAMAGED:
+        return EXIT_DAMAGED;
+    case XAC_ELIVE:
+        return EXIT_LIVE;
+    case XAC_ENOTENV:
+        return EXIT_NOTENV;
+    default:
+        return EXIT_ERROR;
+    }
+}
+
+int
+tool_fail(const char *about, int rc)
+{
+    const char *words = xac_err_text();
+
+    fprintf(stderr, "%s: %s: %s\n", tool_name, about,
+            words[0] != '\0' ? words : xac_strerror(rc));
+    return tool_exit_code(rc);
+}
+
+int
+tool_flush(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "%s: writing the output failed\n", tool_name);
+    return EXIT_ERROR;
+}
+
+int
+tool_open_dir(const char *path, int *fdp, struct xac_master_slot *master)
+{
+    struct xac_master_slot unused;
+    int rc;
+
+    *fdp = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (*fdp < 0)
+        return xac_err(errno, "open");
+    rc = xac_master_read(*fdp, master != NULL ? master : &unused);
+    if (rc == ENOENT)
+        rc = xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+    if (rc != 0) {
+        (void)xac_sys.close(*fdp);
+        *fdp = -1;
+    }
+    return rc;
+}
+
+/* ---- Words ------------------------------------------------------------------------ */
+
+bool
+tool_number(const char *text, uint64_t *outp)
+{
+    unsigned long long v;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    v = strtoull(text, &end, 0);
+    if (*end != '\0' || errno != 0)
+        return false;
+    *outp = v;
+    return true;
+}
+
+/* fraction -- nanoseconds from ".123"; *pp is moved behind it. */
+static uint64_t
+fraction(const char **pp)
+{
+    uint64_t ns = 0;
+    uint64_t unit = NS_PER_S / 10;
+
+    if (**pp != '.')
+        return 0;
+    for ((*pp)++; **pp >= '0' && **pp <= '9'; (*pp)++) {
+        ns += (uint64_t)(**pp - '0') * unit;
+        unit /= 10;
+    }
+    return ns;
+}
+
+bool
+tool_time(const char *text, uint64_t *time_nsp)
+{
+    struct tm tm = {.tm_isdst = -1};
+    const char *p;
+    uint64_t ns;
+    time_t t;
+
+    if (text[0] == '@') {
+        unsigned long long s;
+        char *end;
+
+        s = strtoull(text + 1, &end, 10);
+        p = end;
+        ns = fraction(&p);
+        *time_nsp = s * NS_PER_S + ns;
+        return end != text + 1 && *p == '\0' && s < UINT64_MAX / NS_PER_S - 1;
+    }
+    p = strptime(text, "%Y-%m-%d", &tm);
+    if (p == NULL || (*p != ' ' && *p != 'T'))
+        return false;
+    p = strptime(p + 1, "%H:%M:%S", &tm);
+    if (p == NULL)
+        return false;
+    ns = fraction(&p);
+    if (*p == 'Z') {
+        t = timegm(&tm);
+        p++;
+    } else {
+        t = mktime(&tm);
+    }
+    *time_nsp = (uint64_t)t * NS_PER_S + ns;
+    return t >= 0 && *p == '\0';
+}
+
+const char *
+tool_time_words(uint64_t time_ns, char buf[40])
+{
+    time_t t = (time_t)(time_ns / NS_PER_S);
+    struct tm tm;
+    size_t n;
+
+    (void)gmtime_r(&t, &tm);
+    n = strftime(buf, 24, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(buf + n, 40 - n, ".%06uZ", (unsigned)(time_ns % NS_PER_S / 1000));
+    return buf;
+}
+
+/* ---- JSON ------------------------------------------------------------------------- */
+
+static void
+put_string(const char *value)
+{
+    putchar('"');
+    for (const unsigned char *p = (const unsigned char *)value; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\')
+            printf("\\%c", *p);
+        else if (*p < 0x20)
+            printf("\\u%04x", *p);
+        else
+            putchar(*p);
+    }
+    putchar('"');
+}
+
+/* member -- what comes before a value: comma, line, key. */
+static void
+member(struct json *j, const char *key)
+{
+    if (j->depth == 0)
+        return;
+    if (!j->is_first[j->depth])
+        putchar(',');
+    if (j->is_pretty && j->depth == 1)
+        fputs("\n  ", stdout);
+    else if (!j->is_first[j->depth])
+        putchar(' ');
+    j->is_first[j->depth] = false;
+    if (key != NULL) {
+        put_string(key);
+        fputs(": ", stdout);
+    }
+}
+
+static void
+opened(struct json *j, const char *key, char begin, char end)
+{
+    member(j, key);
+    putchar(begin);
+    j->depth++;
+    xac_assert(j->depth < JSON_DEPTH);
+    j->is_first[j->depth] = true;
+    j->end[j->depth] = end;
+}
+
+void
+json_object(struct json *j, const char *key)
+{
+    opened(j, key, '{', '}');
+}
+
+void
+json_array(struct json *j, const char *key)
+{
+    opened(j, key, '[', ']');
+}
+
+void
+json_end(struct json *j)
+{
+    if (j->is_pretty && j->depth == 1)
+        putchar('\n');
+    putchar(j->end[j->depth]);
+    j->depth--;
+    if (j->depth == 0)
+        putchar('\n');
+}
+
+void
+json_string(struct json *j, const char *key, const char *value)
+{
+    member(j, key);
+    put_string(value);
+}
+
+void
+json_number(struct json *j, const char *key, uint64_t value)
+{
+    member(j, key);
+    printf("%" PRIu64, value);
+}
+
+void
+json_code(struct json *j, const char *key, int value)
+{
+    member(j, key);
+    printf("%d", value);
+}
+
+void
+json_real(struct json *j, const char *key, double value)
+{
+    member(j, key);
+    printf("%.6g", value);
+}
+
+void
+json_bool(struct json *j, const char *key, bool value)
+{
+    member(j, key);
+    fputs(value ? "true" : "false", stdout);
+}

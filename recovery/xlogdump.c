@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xlogdump.c -- the tool xlogdump(1): what the log says, block by block.
+ *
+ * Reads segments, writes nothing, takes no lock: an environment in use may be dumped.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "block.h"
+#include "err.h"
+#include "log.h"
+#include "recover_scan.h"
+#include "sys.h"
+#include "tool.h"
+
+const char *const tool_name = "xlogdump";
+
+#define ANY UINT64_MAX
+
+struct arguments {
+    bool json;
+    bool stale;    /* show blocks that a later generation has outdated                */
+    bool blocks;   /* no records                                                      */
+    uint64_t from; /* LSNs                                                            */
+    uint64_t to;
+    uint64_t txn; /* ANY                                                              */
+    uint64_t commit;
+    uint64_t page;
+    const char *file; /* of page; id, or end of its path                              */
+    const char *dir;
+};
+
+/* A file that the log has named. */
+struct file {
+    uint32_t generation, id;
+    char *path;
+};
+
+struct dump {
+    const struct arguments *a;
+    struct xac_scan scan;
+    uint32_t generation; /* newest so far                                             */
+    struct file *file;
+    size_t n_files;
+    uint64_t n_blocks, n_bytes; /* shown                                              */
+};
+
+enum {
+    OPT_FROM = 256,
+    OPT_TO,
+    OPT_STALE,
+    OPT_BLOCKS
+};
+
+static const struct option long_options[] = {
+    {"blocks", no_argument, NULL, OPT_BLOCKS},
+    {"commit", required_argument, NULL, 'c'},
+    {"from", required_argument, NULL, OPT_FROM},
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"page", required_argument, NULL, 'p'},
+    {"stale", no_argument, NULL, OPT_STALE},
+    {"to", required_argument, NULL, OPT_TO},
+    {"txn", required_argument, NULL, 't'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static void
+usage(FILE *to)
+{
+    fputs(
+        "usage: xlogdump [options] DIR\n"
+        "Show the log of the libxac environment in directory DIR.\n"
+        "\n"
+        "      --from LSN       only blocks that begin at LSN or behind\n"
+        "      --to LSN         only blocks that begin before LSN\n"
+        "  -t, --txn N          only the transaction of that number (XBEGIN)\n"
+        "  -c, --commit N       only the commit of that number\n"
+        "  -p, --page FILE:N    only transactions that changed page N of FILE, an id or\n"
+        "                       the end of a path\n"
+        "      --blocks         blocks without their records\n"
+        "      --stale          also what a later generation of the log has outdated\n"
+        "  -j, --json           one JSON object for each block\n"
+        "  -h, --help           this text\n"
+        "  -V, --version        version of libxac\n"
+        "\n"
+        "exit: 0 shown   2 wrong usage\n"
+        "      1 error   5 no environment\n",
+        to);
+}
+
+/* page_read -- FILE:N. */
+static bool
+page_read(struct arguments *a, char *text)
+{
+    char *colon = strrchr(text, ':');
+
+    if (colon == NULL || colon == text || !tool_number(colon + 1, &a->page))
+        return false;
+    *colon = '\0';
+    a->file = text;
+    return true;
+}
+
+/* option_read -- ret -1 to go on, or the exit code. */
+static int
+option_read(struct arguments *a, int c)
+{
+    bool ok = true;
+
+    switch (c) {
+    case 'c':
+        ok = tool_number(optarg, &a->commit);
+        break;
+    case 'h':
+        usage(stdout);
+        return EXIT_DONE;
+    case 'j':
+        a->json = true;
+        break;
+    case 'p':
+        ok = page_read(a, optarg);
+        break;
+    case 't':
+        ok = tool_number(optarg, &a->txn);
+        break;
+    case 'V':
+        return tool_version();
+    case OPT_FROM:
+        ok = tool_number(optarg, &a->from);
+        break;
+    case OPT_TO:
+        ok = tool_number(optarg, &a->to);
+        break;
+    case OPT_STALE:
+        a->stale = true;
+        break;
+    case OPT_BLOCKS:
+        a->blocks = true;
+        break;
+    default:
+        ok = false;
+        break;
+    }
+    if (ok)
+        return -1;
+    usage(stderr);
+    return EXIT_USAGE;
+}
+
+static int
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+    int c, rc;
+
+    while ((c = getopt_long(argc, argv, "c:hjp:t:V", long_options, NULL)) != -1) {
+        rc = option_read(a, c);
+        if (rc >= 0)
+            return rc;
+    }
+    if (optind + 1 != argc || argv[optind][0] == '\0') {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    a->dir = argv[optind];
+    return -1;
+}
+
+/* ---- Files ------------------------------------------------------------------------ */
+
+/* file_note -- remember an XFILE record. */
+static int
+file_note(struct dump *d, uint32_t generation, const struct xac_xfile *rec)
+{
+    struct file *grown;
+
+    for (size_t i = 0; i < d->n_files; i++) {
+        if (d->file[i].generation == generation && d->file[i].id == rec->file)
+            return 0;
+    }
+    grown = (struct file *)realloc(d->file, (d->n_files + 1) * sizeof grown[0]);
+    if (grown == NULL)
+        return xac_err(ENOMEM, "table of files");
+    d->file = grown;
+    grown[d->n_files] = (struct file){generation, rec->file,
+                                      strndup((const char *)(rec + 1), rec->path_len)};
+    return grown[d->n_files++].path != NULL ? 0 : xac_err(ENOMEM, "table of files");
+}
+
+/* file_path -- "" if the log shown has not named it. */
+static const char *
+file_path(const struct dump *d, uint32_t generation, uint32_t id)
+{
+    for (size_t i = 0; i < d->n_files; i++) {
+        if (d->file[i].generation == generation && d->file[i].id == id)
+            return d->file[i].path;
+    }
+    return "";
+}
+
+/* ---- Which blocks ----------------------------------------------------------------- */
+
+static bool
+is_wanted_file(const struct dump *d, const struct xac_block *blk, uint32_t id)
+{
+    const char *path = file_path(d, blk->generation, id);
+    size_t n = strlen(d->a->file);
+    size_t m = strlen(path);
+    uint64_t number;
+
+    if (tool_number(d->a->file, &number))
+        return number == id;
+    return m >= n && strcmp(path + m - n, d->a->file) == 0;
+}
+
+/* is_wanted_record -- does the record make its block one that is to be shown? */
+static bool
+is_wanted_record(const struct dump *d, const struct xac_block *blk,
+                 const struct xac_record *rec)
+{
+    const struct arguments *a = d->a;
+
+    if (a->txn != ANY)
+        return rec->type == XAC_XBEGIN
+               && ((const struct xac_xtxn *)(const void *)rec)->txn == a->txn;
+    if (a->page != ANY) {
+        const struct xac_xdata *data = (const struct xac_xdata *)(const void *)rec;
+
+        return (rec->type == XAC_XDATA || rec->type == XAC_XCOPY) && data->page == a->page
+               && is_wanted_file(d, blk, data->file);
+    }
+    return true;
+}
+
+static bool
+is_wanted(const struct dump *d, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+
+    if (blk->lsn < d->a->from || (blk->generation < d->generation && !d->a->stale))
+        return false;
+    if (d->a->commit != ANY && blk->commit != d->a->commit)
+        return false;
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (is_wanted_record(d, blk, rec))
+            return true;
+    }
+    return false;
+}
+
+/* ---- A record --------------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [XAC_XBEGIN] = "XBEGIN",
+    [XAC_XDATA] = "XDATA",
+    [XAC_XCOMMIT] = "XCOMMIT",
+    [XAC_XABORT] = "XABORT",
+    [XAC_XCHECKPT_BEGIN] = "XCHECKPT_BEGIN",
+    [XAC_XCHECKPT_END] = "XCHECKPT_END",
+    [XAC_XFILE] = "XFILE",
+    [XAC_XDATAFILE] = "XDATAFILE",
+    [XAC_XCOPY] = "XCOPY",
+};
+
+static const char *
+type_name(unsigned type)
+{
+    if (type >= sizeof type_names / sizeof type_names[0] || type_names[type] == NULL)
+        return "unknown";
+    return type_names[type];
+}
+
+static void
+text_record(const struct dump *d, const struct xac_block *blk,
+            const struct xac_record *rec)
+{
+    const struct xac_xdata *data = (const struct xac_xdata *)(const void *)rec;
+    const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)rec;
+    const struct xac_xfile *file = (const struct xac_xfile *)(const void *)rec;
+    const struct xac_xdatafile *large = (const struct xac_xdatafile *)(const void *)rec;
+    const struct xac_xcheckpt_end *end =
+        (const struct xac_xcheckpt_end *)(const void *)rec;
+    char words[XAC_LOG_NAME_MAX > 40 ? XAC_LOG_NAME_MAX : 40];
+
+    printf("    %-14s", type_name(rec->type));
+    switch (rec->type) {
+    case XAC_XBEGIN:
+    case XAC_XABORT:
+        printf(" transaction %" PRIu64,
+               ((const struct xac_xtxn *)(const void *)rec)->txn);
+        break;
+    case XAC_XCOMMIT:
+        printf(" %s",
+               tool_time_words(((const struct xac_xcommit *)(const void *)rec)->time_ns,
+                               words));
+        break;
+    case XAC_XDATA:
+        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32 " range%s, %" PRIu32
+               " bytes  %s",
+               data->file, data->page,
+               (rec->flags & XAC_XDATA_FULL) != 0 ? "full image" : "difference",
+               data->n_ranges, plural(data->n_ranges), rec->length,
+               file_path(d, blk->generation, data->file));
+        break;
+    case XAC_XCOPY:
+        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32
+               " piece%s of file %" PRIu32 " page %" PRIu64 "  %s",
+               copy->file, copy->page,
+               (rec->flags & XAC_XDATA_FULL) != 0 ? "full image" : "difference",
+               copy->n_copies, copy->n_copies == 1 ? "" : "s", copy->source_file,
+               copy->source_page, file_path(d, blk->generation, copy->file));
+        break;
+    case XAC_XFILE:
+        printf(" file %" PRIu32 " of %" PRIu64 " bytes, device %" PRIu64 " inode %" PRIu64
+               "  %.*s",
+               file->file, file->length, file->device, file->inode, (int)file->path_len,
+               (const char *)(file + 1));
+        break;
+    case XAC_XDATAFILE:
+        xac_log_datafile_name(words, blk->generation, large->serial);
+        printf(" %s, %" PRIu64 " record%s, %" PRIu64 " bytes", words, large->n_records,
+               plural(large->n_records), large->length);
+        break;
+    case XAC_XCHECKPT_END:
+        printf(" begun at %" PRIu64 ", recovery reads from %" PRIu64, end->begin_lsn,
+               end->redo_lsn);
+        break;
+    default:
+        break;
+    }
+    putchar('\n');
+}
+
+/* json_data -- members that XDATA and XCOPY records have. */
+static void
+json_data(const struct dump *d, struct json *j, const struct xac_block *blk,
+          const struct xac_xdata *data)
+{
+    json_number(j, "file", data->file);
+    json_string(j, "path", file_path(d, blk->generation, data->file));
+    json_number(j, "page", data->page);
+    json_bool(j, "full_image", (data->r.flags & XAC_XDATA_FULL) != 0);
+    json_number(j, "ranges", data->n_ranges); /* or copies */
+    if (data->r.type == XAC_XCOPY) {
+        const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)data;
+
+        json_number(j, "source_file", copy->source_file);
+        json_number(j, "source_page", copy->source_page);
+    }
+}
+
+static void
+json_record(const struct dump *d, struct json *j, const struct xac_block *blk,
+            const struct xac_record *rec)
+{
+    const struct xac_xfile *file = (const struct xac_xfile *)(const void *)rec;
+    const struct xac_xdatafile *large = (const struct xac_xdatafile *)(const void *)rec;
+    const struct xac_xcheckpt_end *end =
+        (const struct xac_xcheckpt_end *)(const void *)rec;
+    char words[XAC_LOG_NAME_MAX];
+    char *path;
+
+    json_object(j, NULL);
+    json_string(j, "type", type_name(rec->type));
+    json_number(j, "length_bytes", rec->length);
+    switch (rec->type) {
+    case XAC_XBEGIN:
+    case XAC_XABORT:
+        json_number(j, "transaction", ((const struct xac_xtxn *)(const void *)rec)->txn);
+        break;
+    case XAC_XCOMMIT:
+        json_number(j, "time_ns",
+                    ((const struct xac_xcommit *)(const void *)rec)->time_ns);
+        break;
+    case XAC_XDATA:
+    case XAC_XCOPY:
+        json_data(d, j, blk, (const struct xac_xdata *)(const void *)rec);
+        break;
+    case XAC_XFILE:
+        path = strndup((const char *)(file + 1), file->path_len);
+        json_number(j, "file", file->file);
+        json_string(j, "path", path != NULL ? path : "");
+        json_number(j, "file_length_bytes", file->length);
+        free(path);
+        break;
+    case XAC_XDATAFILE:
+        xac_log_datafile_name(words, blk->generation, large->serial);
+        json_string(j, "data_file", words);
+        json_number(j, "data_file_bytes", large->length);
+        json_number(j, "records", large->n_records);
+        break;
+    case XAC_XCHECKPT_END:
+        json_number(j, "begin_lsn_bytes", end->begin_lsn);
+        json_number(j, "redo_lsn_bytes", end->redo_lsn);
+        break;
+    default:
+        break;
+    }
+    json_end(j);
+}
+
+/* ---- A block ---------------------------------------------------------------------- */
+
+static void
+show_text(const struct dump *d, const struct xac_block *blk, const struct xac_place *at)
+{
+    const struct xac_record *rec = NULL;
+
+    printf("%" PRIu64 "  %s offset %" PRIu64 ", %" PRIu32 " bytes, generation %" PRIu32
+           ", synced to %" PRIu64,
+           blk->lsn, at->file, at->offset, blk->length, blk->generation, blk->durable);
+    if (blk->commit != 0)
+        printf(", commit %" PRIu64, blk->commit);
+    puts(blk->generation < d->generation ? ", stale" : "");
+    while (!d->a->blocks && (rec = xac_record_next(blk, rec)) != NULL)
+        text_record(d, blk, rec);
+}
+
+static void
+show_json(const struct dump *d, const struct xac_block *blk, const struct xac_place *at)
+{
+    static const char *const sums[] = {"xxh3", "md5", "sha1"};
+    const struct xac_record *rec = NULL;
+    struct json j = {.depth = 0};
+
+    json_object(&j, NULL);
+    json_number(&j, "lsn_bytes", blk->lsn);
+    json_string(&j, "segment", at->file);
+    json_number(&j, "offset_bytes", at->offset);
+    json_number(&j, "length_bytes", blk->length);
+    json_number(&j, "generation", blk->generation);
+    json_bool(&j, "stale", blk->generation < d->generation);
+    json_number(&j, "durable_lsn_bytes", blk->durable);
+    json_number(&j, "commit", blk->commit);
+    json_string(&j, "checksum", blk->checksum_kind < 3 ? sums[blk->checksum_kind] : "");
+    if (!d->a->blocks) {
+        json_array(&j, "records");
+        while ((rec = xac_record_next(blk, rec)) != NULL)
+            json_record(d, &j, blk, rec);
+        json_end(&j);
+    }
+    json_end(&j);
+}
+
+/* show_hole -- bytes that hold no block of the log that goes on behind them. */
+static void
+show_hole(const struct dump *d, uint64_t lsn, uint64_t end, const char *why)
+{
+    struct json j = {.depth = 0};
+
+    if (!d->a->json) {
+        printf("%" PRIu64 "  no block up to %" PRIu64 ": %s\n", lsn, end, why);
+        return;
+    }
+    json_object(&j, NULL);
+    json_number(&j, "lsn_bytes", lsn);
+    json_number(&j, "hole_end_lsn_bytes", end);
+    json_string(&j, "why", why);
+    json_end(&j);
+}
+
+/* one_block -- the header at head->lsn is right; is its block, and is it to be shown? */
+static int
+one_block(struct dump *d, const struct xac_block *head, uint64_t *nextp)
+{
+    const struct xac_record *rec = NULL;
+    const struct xac_block *blk;
+    struct xac_place at;
+    int rc;
+
+    d->scan.id.generation = head->generation;
+    rc = xac_scan_block(&d->scan, head->lsn, &blk, &at);
+    *nextp = head->lsn + (blk != NULL ? blk->length : XAC_BLOCK_ALIGN);
+    if (rc != 0)
+        return rc;
+    if (blk == NULL) {
+        if (head->generation >= d->generation || d->a->stale)
+            show_hole(d, head->lsn, *nextp, at.why);
+        return 0;
+    }
+    if (blk->generation > d->generation)
+        d->generation = blk->generation;
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XFILE)
+            rc = file_note(d, blk->generation,
+                           (const struct xac_xfile *)(const void *)rec);
+    }
+    if (rc != 0 || !is_wanted(d, blk))
+        return rc;
+    d->n_blocks++;
+    d->n_bytes += blk->length;
+    (d->a->json ? show_json : show_text)(d, blk, &at);
+    return 0;
+}
+
+/* dump_log -- from the first segment on.  Blocks before --from are read for the names of
+   files. */
+static int
+dump_log(struct dump *d)
+{
+    uint64_t lsn = 0;
+    int rc = 0;
+
+    while (rc == 0 && lsn < d->a->to) {
+        struct xac_block head;
+        uint64_t next = lsn;
+
+        rc = xac_scan_next(&d->scan, lsn, &head);
+        if (rc != 0 || head.length == 0 || head.lsn >= d->a->to)
+            break;
+        rc = one_block(d, &head, &next);
+        lsn = next;
+    }
+    return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments a = {.to = ANY, .txn = ANY, .commit = ANY, .page = ANY};
+    struct dump d = {.a = &a};
+    struct xac_master_slot master;
+    int rc = arguments_read(&a, argc, argv);
+    int dirfd;
+
+    if (rc >= 0)
+        return rc;
+    rc = tool_open_dir(a.dir, &dirfd, &master);
+    if (rc == 0) {
+        master.redo_lsn = 0; /* all segments there are */
+        rc = xac_scan_open(&d.scan, dirfd, &master);
+        if (rc == 0)
+            rc = dump_log(&d);
+        xac_scan_close(&d.scan);
+        (void)xac_sys.close(dirfd);
+    }
+    if (rc == 0 && !a.json)
+        printf("%" PRIu64 " block%s of %" PRIu64 " bytes\n", d.n_blocks,
+               plural(d.n_blocks), d.n_bytes);
+    for (size_t i = 0; i < d.n_files; i++)
+        free(d.file[i].path);
+    free(d.file);
+    return tool_flush(rc == 0 ? EXIT_DONE : tool_fail(a.dir, rc));
+}

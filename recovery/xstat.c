@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xstat.c -- the tool xstat(1): what a running environment is doing.
+ *
+ * Looks through a read-only mapping of the control region (peek.h).
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <xac.h>
+
+#include "clock.h"
+#include "err.h"
+#include "peek.h"
+#include "stats.h"
+#include "sys.h"
+#include "tool.h"
+
+const char *const tool_name = "xstat";
+
+#define HEAD_EVERY 20 /* lines between two headings */
+
+struct arguments {
+    bool json;
+    double watch_s; /* 0: once */
+    uint64_t count; /* lines, 0 without end */
+    const char *dir;
+};
+
+/* A moment. */
+struct sample {
+    uint64_t at_ns;
+    struct xac_stats s;
+};
+
+static const struct option long_options[] = {
+    {"count", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},        {"version", no_argument, NULL, 'V'},
+    {"watch", optional_argument, NULL, 'w'}, {NULL, 0, NULL, 0},
+};
+
+static void
+usage(FILE *to)
+{
+    fputs("usage: xstat [options] DIR\n"
+          "Show what the running libxac environment in directory DIR is doing.\n"
+          "\n"
+          "  -w, --watch[=SECONDS]  again and again, with what happened since (1 s)\n"
+          "  -c, --count N          stop after N lines\n"
+          "  -j, --json             one JSON object a line\n"
+          "  -h, --help             this text\n"
+          "  -V, --version          version of libxac\n"
+          "\n"
+          "exit: 0 shown, or nobody is attached   2 wrong usage\n"
+          "      1 error                          5 no environment\n",
+          to);
+}
+
+/* arguments_read -- ret -1 to go on, or the exit code. */
+static int
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+    char *end;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "c:hjVw::", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            if (tool_number(optarg, &a->count) && a->count > 0)
+                break;
+            usage(stderr);
+            return EXIT_USAGE;
+        case 'h':
+            usage(stdout);
+            return EXIT_DONE;
+        case 'j':
+            a->json = true;
+            break;
+        case 'V':
+            return tool_version();
+        case 'w':
+            a->watch_s = optarg == NULL ? 1 : strtod(optarg, &end);
+            if (optarg == NULL
+                || (*end == '\0' && a->watch_s >= 0.01 && a->watch_s < 1e6))
+                break;
+            usage(stderr);
+            return EXIT_USAGE;
+        default:
+            usage(stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc || argv[optind][0] == '\0') {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    a->dir = argv[optind];
+    return -1;
+}
+
+/* ---- Once ------------------------------------------------------------------------- */
+
+static void
+line(const char *what, uint64_t n, const char *words)
+{
+    printf("  %-26s %14" PRIu64 "  %s\n", what, n, words);
+}
+
+/* print_text -- totals since the region was made, and the state of the moment. */
+static void
+print_text(const struct arguments *a, const struct xac_env *env,
+           const struct xac_stats *s)
+{
+    char words[80];
+    int poisoned = atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed);
+
+    printf("%s: %s, %" PRIu64 " participant%s\n", a->dir,
+           xac_env_is_durable(env) ? "durable" : "not durable", s->participants,
+           plural(s->participants));
+    if (poisoned != 0)
+        printf("  POISONED by a failed write or sync: %s; all must detach\n",
+               strerror(poisoned));
+    puts("since the first participant came:");
+    line("commits", s->commits, "");
+    line("  read-only", s->commits_read_only, "more, which changed nothing");
+    line("queries", s->queries, "");
+    line("aborts", s->aborts_conflict + s->aborts_user + s->aborts_other, "");
+    line("  for a conflict", s->aborts_conflict, "");
+    line("  by xAbort()", s->aborts_user, "");
+    line("  others", s->aborts_other, "want of room, or revoked");
+    line("traps, first a read", s->traps_read, "");
+    line("traps, first a write", s->traps_write, "");
+    line("hints", s->hints, "that saved a trap");
+    line("page versions published", s->pages_written, "");
+    line("log", s->log_bytes, "bytes");
+    line("log writes", s->log_writes, "");
+    line("log syncs", s->log_syncs, "");
+    line("checkpoints", s->checkpoints, "");
+    line("page versions copied", s->pages_checkpointed, "by them to their files");
+    line("participants that died", s->dead_cleaned, "");
+    puts("now:");
+    line("last commit", s->commit_number, "");
+    line("end of the log", s->log_tail, "LSN");
+    (void)snprintf(words, sizeof words, "LSN, %" PRIu64 " bytes behind",
+                   s->log_tail - s->log_durable);
+    line("  synced up to", s->log_durable, words);
+    line("page versions", s->versions_live, "in the version store");
+    line("  held for readers", s->versions_held, "");
+    line("frames", s->frames, "of the version store");
+    if (s->oldest_pid == 0) {
+        puts("  nobody reads");
+        return;
+    }
+    (void)snprintf(words, sizeof words,
+                   "%" PRIu64 " behind, for %.1f s, process %" PRIu64, s->oldest_behind,
+                   (double)s->oldest_age_ns / 1e9, s->oldest_pid);
+    line("oldest reader sees commit", s->oldest_commit, words);
+    line("  versions only for it", s->versions_oldest, "");
+}
+
+/* ---- Again and again -------------------------------------------------------------- */
+
+static void
+print_line(const struct sample *old, const struct sample *new, uint64_t number)
+{
+    const struct xac_stats *a = &old->s;
+    const struct xac_stats *b = &new->s;
+    double s = (double)(new->at_ns - old->at_ns) / 1e9;
+
+    if (number % HEAD_EVERY == 0)
+        puts("  commits/s queries/s  aborts/s conflict/s  traps/s log-MB/s syncs/s"
+             "  versions   held    frames oldest-s procs");
+#define RATE(field) ((double)(b->field - a->field) / s)
+    printf("%11.0f %9.0f %9.0f %10.0f %8.0f %8.2f %7.0f %9" PRIu64 " %6" PRIu64
+           " %9" PRIu64 " %8.1f %5" PRIu64 "\n",
+           RATE(commits) + RATE(commits_read_only), RATE(queries),
+           RATE(aborts_conflict) + RATE(aborts_user) + RATE(aborts_other),
+           RATE(aborts_conflict), RATE(traps_read) + RATE(traps_write),
+           RATE(log_bytes) / 1e6, RATE(log_syncs), b->versions_live, b->versions_held,
+           b->frames, (double)b->oldest_age_ns / 1e9, b->participants);
+#undef RATE
+}
+
+static void
+json_stats(struct json *j, const struct xac_stats *s)
+{
+    json_number(j, "commits", s->commits);
+    json_number(j, "commits_read_only", s->commits_read_only);
+    json_number(j, "queries", s->queries);
+    json_number(j, "aborts_conflict", s->aborts_conflict);
+    json_number(j, "aborts_user", s->aborts_user);
+    json_number(j, "aborts_other", s->aborts_other);
+    json_number(j, "traps_read", s->traps_read);
+    json_number(j, "traps_write", s->traps_write);
+    json_number(j, "hints", s->hints);
+    json_number(j, "pages_written", s->pages_written);
+    json_number(j, "log_bytes", s->log_bytes);
+    json_number(j, "log_writes", s->log_writes);
+    json_number(j, "log_syncs", s->log_syncs);
+    json_number(j, "checkpoints", s->checkpoints);
+    json_number(j, "pages_checkpointed", s->pages_checkpointed);
+    json_number(j, "dead_cleaned", s->dead_cleaned);
+    json_number(j, "versions_live", s->versions_live);
+    json_number(j, "versions_held", s->versions_held);
+    json_number(j, "frames", s->frames);
+    json_number(j, "participants", s->participants);
+    json_number(j, "commit_number", s->commit_number);
+    json_number(j, "log_tail_lsn_bytes", s->log_tail);
+    json_number(j, "log_durable_lsn_bytes", s->log_durable);
+    json_number(j, "oldest_pid", s->oldest_pid);
+    json_number(j, "oldest_commit", s->oldest_commit);
+    json_number(j, "oldest_behind", s->oldest_behind);
+    json_number(j, "oldest_age_ns", s->oldest_age_ns);
+    json_number(j, "versions_oldest", s->versions_oldest);
+}
+
+/* print_json -- totals; with --watch also rates since the last line. */
+static void
+print_json(const struct arguments *a, const struct xac_env *env, const struct sample *old,
+           const struct sample *new)
+{
+    struct json j = {.is_pretty = a->watch_s == 0};
+
+    json_object(&j, NULL);
+    json_string(&j, "directory", a->dir);
+    json_bool(&j, "attached", env != NULL);
+    if (env != NULL) {
+        json_bool(&j, "durable", xac_env_is_durable(env));
+        json_bool(&j, "poisoned",
+                  atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed)
+                      != 0);
+        json_stats(&j, &new->s);
+    }
+    if (env != NULL && old != NULL) {
+        double s = (double)(new->at_ns - old->at_ns) / 1e9;
+
+        json_real(&j, "interval_s", s);
+        json_real(&j, "commits_per_s", (double)(new->s.commits - old->s.commits) / s);
+        json_real(&j, "aborts_conflict_per_s",
+                  (double)(new->s.aborts_conflict - old->s.aborts_conflict) / s);
+        json_real(&j, "log_bytes_per_s",
+                  (double)(new->s.log_bytes - old->s.log_bytes) / s);
+        json_real(&j, "log_syncs_per_s",
+                  (double)(new->s.log_syncs - old->s.log_syncs) / s);
+    }
+    json_end(&j);
+}
+
+static void
+take(const struct xac_env *env, struct sample *out)
+{
+    out->at_ns = xac_clock_ns();
+    xac_stats_read(env, &out->s);
+}
+
+static void
+nobody(const struct arguments *a)
+{
+    if (a->json)
+        print_json(a, NULL, NULL, NULL);
+    else
+        printf("%s: nobody is attached\n", a->dir);
+}
+
+/* watch -- a line every so often, until the last participant has left. */
+static void
+watch(const struct arguments *a, const struct xac_env *env)
+{
+    struct timespec t = {(time_t)a->watch_s,
+                         (long)((a->watch_s - (double)(time_t)a->watch_s) * 1e9)};
+    struct sample old, new;
+
+    take(env, &old);
+    for (uint64_t i = 0; a->count == 0 || i < a->count; i++) {
+        (void)nanosleep(&t, NULL);
+        if (xac_peek_is_over(env)) {
+            nobody(a);
+            return;
+        }
+        take(env, &new);
+        if (a->json)
+            print_json(a, env, &old, &new);
+        else
+            print_line(&old, &new, i);
+        if (fflush(stdout) != 0)
+            return;
+        old = new;
+    }
+}
+
+/* show -- ret an error code. */
+static int
+show(const struct arguments *a, int dirfd)
+{
+    struct xac_env env;
+    struct sample now;
+    int rc = xac_peek_open(dirfd, &env);
+
+    if (rc == ENOENT) {
+        nobody(a);
+        return 0;
+    }
+    if (rc != 0)
+        return rc;
+    if (a->watch_s > 0) {
+        watch(a, &env);
+    } else {
+        take(&env, &now);
+        if (a->json)
+            print_json(a, &env, NULL, &now);
+        else
+            print_text(a, &env, &now.s);
+    }
+    xac_peek_close(&env);
+    return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments a = {.json = false};
+    int rc = arguments_read(&a, argc, argv);
+    int dirfd;
+
+    if (rc >= 0)
+        return rc;
+    rc = tool_open_dir(a.dir, &dirfd, NULL);
+    if (rc == 0)
+        rc = show(&a, dirfd);
+    if (dirfd >= 0)
+        (void)xac_sys.close(dirfd);
+    return tool_flush(rc == 0 ? EXIT_DONE : tool_fail(a.dir, rc));
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_tools.c -- the tools xlogdump and xstat: exit codes, words, JSON, filters; what
+ * they must not do.  Those that a running environment is needed for run beside a child
+ * that has one.
+ */
+#include <config.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "../common/recover_env.h"
+#include "digest.h"
+#include "lockfile.h"
+
+static char output[1 << 16]; /* stdout and stderr of the last run */
+
+/* run -- a tool with some arguments on a directory; ret its exit code. */
+static int
+run_on(const char *tool, const char *arguments, const char *dir)
+{
+    const char *top = getenv("top_builddir");
+    char command[512];
+    size_t n;
+    FILE *p;
+    int status;
+
+    (void)snprintf(command, sizeof command, "%s/%s %s %s 2>&1", top != NULL ? top : ".",
+                   tool, arguments, dir);
+    p = popen(command, "re");
+    ck_assert_ptr_nonnull(p);
+    n = fread(output, 1, sizeof output - 1, p);
+    output[n] = '\0';
+    status = pclose(p);
+    ck_assert_msg(WIFEXITED(status), "%s", command);
+    return WEXITSTATUS(status);
+}
+
+static int
+run(const char *tool, const char *arguments)
+{
+    return run_on(tool, arguments, s.dir);
+}
+
+#define ck_says(words)         ck_assert_msg(strstr(output, words) != NULL, "%s", output)
+#define ck_silent_about(words) ck_assert_msg(strstr(output, words) == NULL, "%s", output)
+
+/* times -- how often a word comes in the output. */
+static unsigned
+times(const char *word)
+{
+    unsigned n = 0;
+
+    for (const char *p = output; (p = strstr(p, word)) != NULL; p++)
+        n++;
+    return n;
+}
+
+static void
+some_log(void)
+{
+    synth_open(&s, 4096, 65536);
+    (void)synth_file(&s, "first", 3);
+    (void)synth_file(&s, "second", 3);
+    synth_begin(&s);
+    synth_change(&s, 0, 2);
+    synth_commit(&s);
+    synth_begin(&s);
+    synth_change(&s, 1, 1);
+    synth_change(&s, 1, 2);
+    synth_commit(&s);
+    synth_begin(&s);
+    synth_change(&s, 0, 2);
+    synth_commit(&s);
+}
+
+/* ---- All of them ------------------------------------------------------------------ */
+
+static const char *const tools[] = {"xlogdump", "xstat"};
+#define N_TOOLS ((int)(sizeof tools / sizeof tools[0]))
+
+START_TEST(usage_is_told)
+{
+    char words[64];
+
+    some_log();
+    ck_assert_int_eq(run(tools[_i], "--help"), 0);
+    (void)snprintf(words, sizeof words, "usage: %s", tools[_i]);
+    ck_says(words);
+    ck_says("exit: 0");
+    ck_assert_int_eq(run(tools[_i], "--version"), 0);
+    ck_says("libxac");
+    ck_assert_int_eq(run(tools[_i], "--nonsense"), 2);
+    ck_says(words);
+    ck_assert_int_eq(run(tools[_i], "another another"), 2);
+    ck_assert_int_eq(run_on(tools[_i], "", ""), 2);
+}
+END_TEST
+
+START_TEST(directories_without_environment_are_refused)
+{
+    struct synth_picture picture;
+
+    some_log();
+    ck_assert_int_eq(run_on(tools[_i], "", "/nonexistent"), 1);
+    ck_says("No such file");
+    ck_assert_int_eq(unlinkat(s.dirfd, "xac.master", 0), 0);
+    synth_picture_take(&s, &picture);
+    ck_assert_int_eq(run(tools[_i], ""), 5);
+    ck_says("no xac.master");
+    ck_assert(synth_picture_same(&s, &picture));
+    synth_picture_free(&picture);
+}
+END_TEST
+
+START_TEST(another_format_version_is_refused)
+{
+    struct synth_picture picture;
+    struct xac_master_slot m;
+    uint8_t *bytes;
+    size_t n;
+
+    some_log();
+    bytes = synth_get(&s, "xac.master", &n);
+    memcpy(&m, bytes, sizeof m);
+    m.version = XAC_FORMAT_VERSION + 1;
+    m.checksum = xac_xxh64(&m, offsetof(struct xac_master_slot, checksum));
+    memset(bytes, 0, n);
+    memcpy(bytes, &m, sizeof m);
+    synth_put(&s, "xac.master", bytes, n);
+    free(bytes);
+    synth_picture_take(&s, &picture);
+    ck_assert_int_eq(run(tools[_i], ""), 1);
+    ck_says("version");
+    ck_assert(synth_picture_same(&s, &picture));
+    synth_picture_free(&picture);
+}
+END_TEST
+
+/* ---- xlogdump --------------------------------------------------------------------- */
+
+START_TEST(dump_shows_every_record)
+{
+    struct synth_picture picture;
+
+    some_log();
+    synth_picture_take(&s, &picture);
+    ck_assert_int_eq(run("xlogdump", ""), 0);
+    ck_says("5 blocks of");
+    ck_assert_uint_eq(times("XFILE"), 2);
+    ck_assert_uint_eq(times("XBEGIN"), 3);
+    ck_assert_uint_eq(times("XCOMMIT"), 3);
+    ck_assert_uint_eq(times("full image"), 3);
+    ck_assert_uint_eq(times("difference"), 1);
+    ck_says("file 1 page 2 full image");
+    ck_says("2023-11-14T22:13:20.020000Z"); /* synth_time(2) */
+    ck_assert(synth_picture_same(&s, &picture));
+    synth_picture_free(&picture);
+}
+END_TEST
+
+START_TEST(dump_shows_checkpoints_and_data_files)
+{
+    some_log();
+    synth_begin(&s);
+    synth_change(&s, 0, 1);
+    (void)synth_commit_large(&s);
+    synth_checkpoint(&s, NULL, 1);
+    ck_assert_int_eq(run("xlogdump", ""), 0);
+    ck_says("XDATAFILE");
+    ck_says("xac-data.0000000");
+    ck_says("XCHECKPT_BEGIN");
+    ck_says("recovery reads from");
+    ck_assert_int_eq(run("xlogdump", "--json"), 0);
+    ck_says("\"redo_lsn_bytes\": ");
+    ck_says("\"data_file\": \"xac-data.");
+}
+END_TEST
+
+START_TEST(dump_filters)
+{
+    char options[64];
+
+    some_log();
+    ck_assert_int_eq(run("xlogdump", "--page first:2"), 0);
+    ck_assert_uint_eq(times("XCOMMIT"), 2);
+    ck_silent_about("second");
+    ck_assert_int_eq(run("xlogdump", "--page 2:1"), 0);
+    ck_assert_uint_eq(times("XCOMMIT"), 1);
+    ck_silent_about("first");
+    ck_assert_int_eq(run("xlogdump", "--commit 2"), 0);
+    ck_says("1 block of");
+    ck_says("second");
+    ck_assert_int_eq(run("xlogdump", "--txn 3"), 0);
+    ck_says("transaction 3\n");
+    ck_says("1 block of");
+    (void)snprintf(options, sizeof options, "--from %llu --to %llu",
+                   (unsigned long long)s.block_lsn[2],
+                   (unsigned long long)s.block_lsn[4]);
+    ck_assert_int_eq(run("xlogdump", options), 0);
+    ck_says("2 blocks of");
+    ck_says("commit 1");
+    ck_says("commit 2");
+    ck_assert_int_eq(run("xlogdump", "--blocks"), 0);
+    ck_silent_about("XCOMMIT");
+}
+END_TEST
+
+START_TEST(dump_goes_on_behind_damage)
+{
+    some_log();
+    synth_flip(&s, "xac-log.00000001", 4096 + s.block_lsn[3] + 70, 1);
+    ck_assert_int_eq(run("xlogdump", ""), 0);
+    ck_says("no block up to");
+    ck_says("torn block: checksum");
+    ck_assert_uint_eq(times("XCOMMIT"), 2);
+    synth_flip(&s, "xac-log.00000001", 4096 + s.block_lsn[4] + 10, 1);
+    ck_assert_int_eq(run("xlogdump", "--json"), 0);
+    ck_assert_uint_eq(times("XCOMMIT"), 1);
+    ck_says("\"hole_end_lsn_bytes\"");
+}
+END_TEST
+
+START_TEST(dump_hides_what_is_stale)
+{
+    unsigned before, stale;
+
+    some_log();
+    for (int i = 0; i < 200; i++) {
+        synth_begin(&s);
+        synth_change(&s, 0, 1);
+        synth_commit(&s);
+    }
+    /* A torn tail: what comes behind the tear stays on disk, outdated. */
+    synth_flip(&s, "xac-log.00000001", 4096 + s.block_lsn[6] + 70, 1);
+    ck_ok(recover());
+    ck_assert_uint_lt(next.start_lsn, s.tail);
+    s.master = next;
+    s.tail = next.start_lsn;
+    synth_begin(&s);
+    synth_change(&s, 0, 0);
+    synth_commit(&s);
+    ck_assert_int_eq(run("xlogdump", ""), 0);
+    before = times("XCOMMIT");
+    ck_silent_about("stale");
+    ck_assert_int_eq(run("xlogdump", "--stale"), 0);
+    stale = times("stale");
+    ck_assert_uint_gt(stale, 10);
+    ck_assert_uint_eq(times("XCOMMIT"), before + stale);
+}
+END_TEST
+
+/* ---- xstat ------------------------------------------------------------------------ */
+
+/* A child with an environment: commits, opens a query, waits to be killed. */
+static pid_t
+start_participant(const char *dir, bool is_durable)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0) {
+        char *base;
+
+        if (xac_init(dir, is_durable ? XAC_DURABLE : XAC_NONDURABLE) != 0)
+            _exit(1);
+        (void)chdir(dir);
+        base = (char *)xac_mmap("live", 8192);
+        for (int i = 0; i < 7; i++) {
+            if (xac_begin() != 0)
+                _exit(1);
+            base[i]++;
+            if (xac_end() != XAC_COMMITTED)
+                _exit(1);
+        }
+        if (xac_begin_query() != 0 || base[0] != 1)
+            _exit(1);
+        (void)!write(ready[1], "", 1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void
+end_participant(pid_t pid)
+{
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(xac_recover(s.dir), 0); /* deletes the region */
+}
+
+START_TEST(stat_says_that_nobody_is_attached)
+{
+    some_log();
+    ck_assert_int_eq(run("xstat", ""), 0);
+    ck_says("nobody is attached");
+    ck_assert_int_eq(close(xac_lockfile_open(s.dirfd)), 0);
+    ck_assert_int_eq(run("xstat", "--json"), 0);
+    ck_says("\"attached\": false");
+    ck_assert_int_eq(run("xstat", "--watch=0.05"), 0);
+    ck_says("nobody is attached");
+}
+END_TEST
+
+START_TEST(stat_shows_a_running_environment)
+{
+    char words[64];
+    pid_t pid;
+
+    synth_open(&s, 4096, 65536);
+    pid = start_participant(s.dir, _i == 0);
+    ck_assert_int_eq(run("xstat", ""), 0);
+    ck_says(_i == 0 ? ": durable, 1 participant\n" : ": not durable, 1 participant\n");
+    ck_assert_int_eq(run("xstat", "--json"), 0);
+    ck_says("\"commits\": 7,");
+    ck_says("\"participants\": 1,");
+    (void)snprintf(words, sizeof words, "\"oldest_pid\": %d,", (int)pid);
+    ck_says(words);
+    ck_assert_int_eq(run("xstat", "--watch=0.05 --count 2"), 0);
+    ck_says("commits/s");
+    ck_assert_uint_eq(times("\n"), 3);
+    ck_assert_int_eq(run("xstat", "--watch=0.05 --count 2 --json"), 0);
+    ck_assert_uint_eq(times("\"commits_per_s\": 0,"), 2);
+    end_participant(pid);
+    ck_assert_int_eq(run("xstat", ""), 0);
+    ck_says("nobody is attached");
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("tools");
+    TCase *tc = recover_tcase(suite, "tools");
+
+    tcase_add_loop_test(tc, usage_is_told, 0, N_TOOLS);
+    tcase_add_loop_test(tc, directories_without_environment_are_refused, 0, N_TOOLS);
+    tcase_add_loop_test(tc, another_format_version_is_refused, 0, N_TOOLS);
+    tcase_add_test(tc, dump_shows_every_record);
+    tcase_add_test(tc, dump_shows_checkpoints_and_data_files);
+    tcase_add_test(tc, dump_filters);
+    tcase_add_test(tc, dump_goes_on_behind_damage);
+    tcase_add_test(tc, dump_hides_what_is_stale);
+    tcase_add_test(tc, stat_says_that_nobody_is_attached);
+    tcase_add_loop_test(tc, stat_shows_a_running_environment, 0, 2);
+    return recover_main(suite);
+}
