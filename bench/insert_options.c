@@ -192,7 +192,7 @@ parse_option(struct bench_insert_options *o, int code, char *arg)
 static void
 default_systems(struct bench_insert_options *o)
 {
-    static const char *const names[] = {"btree",    "btree-stay", "bdb",
+    static const char *const names[] = {"btree",    "btree-stay", "cobtree", "bdb",
                                         "bdb-zero", "mmap",       "sync"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -2,90 +2,53 @@
 /*
  * sys_btree.c -- our B+-tree on a transactional segment of libxac.
  *
- * WHAT      One environment, one segment, trees/btree.h; each insert is one transaction,
+ * WHAT      trees/btree.h on one segment (sys_xac.h); each insert is one transaction,
  *           which the tree repeats until it commits.
- * DURABLE   xInit(DURABLE): the log is on disk before the insert returns.
- * NOT       xInit(NONDURABLE): no log at all.
  */
 #include <config.h>
 
-#include "system.h"
+#include "sys_xac.h"
 #include "util.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
 #include "trees/btree.h"
 
-/* Records visited in one query: bounds the pages that a query holds. */
-#define SCAN_CHUNK 4096u
-
 struct xac_tree {
     struct btree tree;
-    char file[PATH_MAX];
+    struct xac_segment segment;
 };
 
-/* A piece of a scan. */
-struct chunk {
-    bench_visit *visit;
-    void *arg;
-    unsigned n;    /* records seen in this query                                     */
-    int rc;        /* what visit returned                                            */
-    uint64_t last; /* the last key seen                                              */
-};
-
-/* make_tree -- create it (first) or open it; ret 0 or a code. */
 static int
-make_tree(struct xac_tree *x, const struct bench_config *config, bool first)
+btree_system_open(const struct bench_config *config, bool first, void **handlep)
 {
     const struct btree_config sizes = {.key_size = BENCH_KEY_BYTES,
                                        .value_size = BENCH_VALUE_BYTES,
                                        .block_size = (uint32_t)config->block_bytes};
     size_t size = bench_tree_bytes(config->count, config->block_bytes);
-    void *base = xac_mmap(x->file, size);
-    int rc;
-
-    if (base == MAP_FAILED)
-        return errno;
-    if (first)
-        rc = btree_create(&x->tree, base, size, &sizes);
-    else
-        rc = btree_open(&x->tree, base, size);
-    x->tree.hints = config->hints;
-    return rc;
-}
-
-static int
-btree_system_open(const struct bench_config *config, bool first, void **handlep)
-{
     struct xac_tree *x = calloc(1, sizeof *x);
-    char env[PATH_MAX];
     int rc;
 
     if (x == NULL)
         return ENOMEM;
-    snprintf(env, sizeof env, "%s/env", config->dir);
-    snprintf(x->file, sizeof x->file, "%s/insert.tree", config->dir);
-    rc = xac_set_option(XAC_OPT_CHECKPOINT_BYTES, config->checkpoint_bytes);
-    if (rc == 0)
-        rc = xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, config->log_file_bytes);
-    if (rc == 0)
-        rc = xac_init(env, config->durable ? XAC_DURABLE : XAC_NONDURABLE);
+    rc = bench_xac_open(&x->segment, config, size);
     if (rc == 0) {
-        rc = make_tree(x, config, first);
+        if (first)
+            rc = btree_create(&x->tree, x->segment.base, size, &sizes);
+        else
+            rc = btree_open(&x->tree, x->segment.base, size);
         if (rc != 0)
-            (void)xac_shutdown();
+            (void)bench_xac_close(&x->segment);
     }
     if (rc != 0) {
         free(x);
         return rc;
     }
+    x->tree.hints = config->hints;
     *handlep = x;
     return 0;
 }
@@ -94,11 +57,10 @@ static int
 btree_system_close(void *handle)
 {
     struct xac_tree *x = handle;
-    int rc = xac_munmap(x->file);
-    int rc2 = xac_shutdown();
+    int rc = bench_xac_close(&x->segment);
 
     free(x);
-    return rc != 0 ? rc : rc2;
+    return rc;
 }
 
 static int
@@ -118,62 +80,18 @@ btree_system_find(void *handle, const void *key, void *value)
     return btree_search(&x->tree, key, value);
 }
 
-/* visit_chunk -- callback of btree_scan(); stops it when the chunk is full. */
 static int
-visit_chunk(void *arg, const void *key, const void *value)
+scan_from(void *tree, const void *from, tree_visit *visit, void *arg)
 {
-    struct chunk *c = arg;
-
-    c->rc = c->visit(c->arg, key, value);
-    c->last = tree_u64_key(key);
-    c->n++;
-    return c->rc != 0 || c->n == SCAN_CHUNK;
+    return btree_scan(tree, from, NULL, visit, arg);
 }
 
 static int
 btree_system_scan(void *handle, bench_visit *visit, void *arg)
 {
     struct xac_tree *x = handle;
-    struct chunk c = {.visit = visit, .arg = arg};
-    unsigned char from[BENCH_KEY_BYTES] = {0};
-    int rc;
 
-    do {
-        c.n = 0;
-        rc = btree_scan(&x->tree, from, NULL, visit_chunk, &c);
-        if (c.rc != 0 || rc == 0 || c.n != SCAN_CHUNK)
-            return c.rc != 0 ? c.rc : rc;
-        tree_key_u64(c.last + 1, from);
-    } while (c.last != UINT64_MAX);
-    return 0;
-}
-
-static int
-btree_system_counters(void *handle, struct bench_counters *out)
-{
-    struct xac_stats st;
-    int rc = xac_get_stats(&st);
-
-    (void)handle;
-    if (rc != 0)
-        return rc;
-    out->log_bytes = st.log_bytes;
-    out->syncs = st.log_syncs;
-    out->traps = st.traps_read + st.traps_write;
-    out->retries = st.aborts_conflict + st.aborts_other;
-    return 0;
-}
-
-/* btree_system_explain -- with the particulars where libxac has some. */
-static const char *
-btree_system_explain(int code)
-{
-    static char text[600];
-    const char *more = xac_last_error();
-
-    snprintf(text, sizeof text, "%s%s%s", xac_strerror(code), *more != '\0' ? ": " : "",
-             more);
-    return text;
+    return bench_xac_scan(&x->tree, scan_from, visit, arg);
 }
 
 /* btree_stay_open -- the same, the segment readable between transactions. */
@@ -194,9 +112,9 @@ const struct bench_system bench_btree_stay = {
     .insert = btree_system_insert,
     .find = btree_system_find,
     .scan = btree_system_scan,
-    .counters = btree_system_counters,
+    .counters = bench_xac_counters,
     .close = btree_system_close,
-    .explain = btree_system_explain,
+    .explain = bench_xac_explain,
 };
 
 const struct bench_system bench_btree = {
@@ -208,7 +126,7 @@ const struct bench_system bench_btree = {
     .insert = btree_system_insert,
     .find = btree_system_find,
     .scan = btree_system_scan,
-    .counters = btree_system_counters,
+    .counters = bench_xac_counters,
     .close = btree_system_close,
-    .explain = btree_system_explain,
+    .explain = bench_xac_explain,
 };

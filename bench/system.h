@@ -86,6 +86,7 @@ extern const struct bench_system *const bench_systems[];
 
 extern const struct bench_system bench_btree;
 extern const struct bench_system bench_btree_stay;
+extern const struct bench_system bench_cobtree;
 extern const struct bench_system bench_bdb;
 extern const struct bench_system bench_bdb_zero;
 extern const struct bench_system bench_mmap;

@@ -13,7 +13,7 @@
 #include "util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree, &bench_btree_stay,
+    &bench_btree, &bench_btree_stay, &bench_cobtree,
 #ifdef HAVE_BDB
     &bench_bdb,   &bench_bdb_zero,
 #endif

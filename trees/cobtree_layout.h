@@ -115,8 +115,10 @@ leaf_value(const struct cobtree *t, const struct cobtree_leaf *leaf, unsigned ce
 static inline unsigned
 height_of(struct cobtree *t)
 {
-    unsigned height = header_of(t)->height;
+    unsigned height;
 
+    tree_hint(t->hints, header_of(t), TREE_READ);
+    height = header_of(t)->height;
     if (t->veb.height != height)
         veb_init(&t->veb, height);
     return height;
@@ -155,7 +157,7 @@ index_search(struct cobtree *t, const unsigned char *key)
 {
     uint64_t i = 1, place[VEB_HEIGHT_MAX] = {0};
     unsigned height = height_of(t);
-    uintptr_t page = 0;
+    uintptr_t page = (uintptr_t)t->base / COBTREE_PAGE; /* hinted last */
 
     for (unsigned d = 0; d < height; d++) {
         const unsigned char *separator;

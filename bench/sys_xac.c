@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys_xac.c -- see sys_xac.h.
+ */
+#include <config.h>
+
+#include "sys_xac.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define XAC_NO_SHORT_NAMES
+#include <xac.h>
+
+#include "util.h"
+
+#include "trees/tree.h"
+
+/* A piece of a scan. */
+struct chunk {
+    bench_visit *visit;
+    void *arg;
+    unsigned n;    /* records seen in this query                                     */
+    int rc;        /* what visit returned                                            */
+    uint64_t last; /* the last key seen                                              */
+};
+
+int
+bench_xac_open(struct xac_segment *s, const struct bench_config *config, size_t size)
+{
+    char env[PATH_MAX];
+    int rc;
+
+    snprintf(env, sizeof env, "%s/env", config->dir);
+    snprintf(s->file, sizeof s->file, "%s/insert.tree", config->dir);
+    rc = xac_set_option(XAC_OPT_CHECKPOINT_BYTES, config->checkpoint_bytes);
+    if (rc == 0)
+        rc = xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, config->log_file_bytes);
+    if (rc == 0)
+        rc = xac_init(env, config->durable ? XAC_DURABLE : XAC_NONDURABLE);
+    if (rc != 0)
+        return rc;
+    s->base = xac_mmap(s->file, size);
+    if (s->base != MAP_FAILED)
+        return 0;
+    rc = errno;
+    (void)xac_shutdown();
+    return rc;
+}
+
+int
+bench_xac_close(struct xac_segment *s)
+{
+    int rc = xac_munmap(s->file);
+    int rc2 = xac_shutdown();
+
+    return rc != 0 ? rc : rc2;
+}
+
+/* visit_chunk -- callback of btree_scan(); stops it when the chunk is full. */
+static int
+visit_chunk(void *arg, const void *key, const void *value)
+{
+    struct chunk *c = arg;
+
+    c->rc = c->visit(c->arg, key, value);
+    c->last = tree_u64_key(key);
+    c->n++;
+    return c->rc != 0 || c->n == SCAN_CHUNK;
+}
+
+int
+bench_xac_scan(void *tree, bench_tree_scan *scan, bench_visit *visit, void *arg)
+{
+    struct chunk c = {.visit = visit, .arg = arg};
+    unsigned char from[BENCH_KEY_BYTES] = {0};
+    int rc;
+
+    do {
+        c.n = 0;
+        rc = scan(tree, from, visit_chunk, &c);
+        if (c.rc != 0 || rc == 0 || c.n != SCAN_CHUNK)
+            return c.rc != 0 ? c.rc : rc;
+        tree_key_u64(c.last + 1, from);
+    } while (c.last != UINT64_MAX);
+    return 0;
+}
+
+int
+bench_xac_counters(void *handle, struct bench_counters *out)
+{
+    struct xac_stats st;
+    int rc = xac_get_stats(&st);
+
+    (void)handle;
+    if (rc != 0)
+        return rc;
+    out->log_bytes = st.log_bytes;
+    out->syncs = st.log_syncs;
+    out->traps = st.traps_read + st.traps_write;
+    out->retries = st.aborts_conflict + st.aborts_other;
+    return 0;
+}
+
+const char *
+bench_xac_explain(int code)
+{
+    static char text[600];
+    const char *more = xac_last_error();
+
+    snprintf(text, sizeof text, "%s%s%s", xac_strerror(code), *more != '\0' ? ": " : "",
+             more);
+    return text;
+}
