@@ -298,6 +298,15 @@ XAC_API int xac_recover(const char *path);
 XAC_API int xac_checkpoint(void);
 
 /*
+ * Wait until everything that this process has committed is on disk, and whatever others
+ * committed before: for XAC_OPT_SYNC_DELAY_MS.  Also inside a transaction, which it does
+ * not concern.
+ *
+ * ret  0, at once in an environment that is not durable; XAC_EPOISONED; XAC_ENOINIT.
+ */
+XAC_API int xac_sync(void);
+
+/*
  * Name the log files that recovery no longer needs.
  *
  * out  names  array of *count path names, one block to free(3); NULL if none.
@@ -461,7 +470,17 @@ enum xac_option {
     XAC_OPT_STAY_MAPPED = 5,
     /* enum xac_policy_kind.  Takes effect for the first participant; the others follow.
        Default XAC_POLICY_OLDEST_WINS. */
-    XAC_OPT_POLICY = 6
+    XAC_OPT_POLICY = 6,
+    /* Milliseconds, at most 3,600,000, that a commit of this process may stay unsynced;
+       0: xend() returns when the commit is on disk.  Otherwise xend(), xendQuery() return
+       before, and xSync() waits.  What is not on disk is lost if the machine fails or all
+       participants die (a process that dies alone loses nothing), always the newest
+       commits, so that a prefix of them survives: at most XAC_OPT_LOG_BUFFER_BYTES of
+       log, and while commits go on, no more than those of so many milliseconds.  No
+       thread runs for it: a commit that finds the time up syncs, as do commits of other
+       processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If commits
+       stop coming, call xSync().  Any time.  Default 0. */
+    XAC_OPT_SYNC_DELAY_MS = 7
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them
@@ -595,6 +614,7 @@ XAC_API int xendQuery(void);
 XAC_API int setPageAccess(void *addr, int access);
 XAC_API int xRecover(const char *path);
 XAC_API int xCheckpoint(void);
+XAC_API int xSync(void);
 XAC_API int xArchive(char ***names, size_t *count);
 XAC_API const char *xStrerror(int code);
 XAC_API const char *xLastError(void);

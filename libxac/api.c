@@ -287,6 +287,21 @@ xac_checkpoint(void)
 }
 
 int
+xac_sync(void)
+{
+    int rc = xac_api_opened("xSync");
+    sigset_t signals;
+
+    /* After a fork nothing has been committed by this process. */
+    if (rc != 0 || xac_api_env->is_forked || !xac_env_is_durable(xac_api_env))
+        return rc;
+    xac_signals_block(&signals);
+    rc = xac_log_sync(&xac_api_env->log);
+    xac_signals_restore(&signals);
+    return rc;
+}
+
+int
 xac_archive(char ***names, size_t *count)
 {
     struct xac_ctx *ctx;
@@ -353,6 +368,10 @@ set_now(int option, uint64_t value)
         if (env != NULL && env->ctl != NULL)
             atomic_store_explicit(&env->ctl->checksum, (uint32_t)value,
                                   memory_order_relaxed);
+    } else if (option == XAC_OPT_SYNC_DELAY_MS) {
+        options.sync_delay_ms = (uint32_t)value;
+        if (env != NULL)
+            env->options.sync_delay_ms = (uint32_t)value;
     } else {
         options.checkpoint_bytes = value;
         if (env != NULL && env->ctl != NULL)
@@ -376,6 +395,9 @@ xac_set_option(int option, uint64_t value)
         break;
     case XAC_OPT_STAY_MAPPED:
         is_valid = value <= 1;
+        break;
+    case XAC_OPT_SYNC_DELAY_MS:
+        is_valid = value <= 3600 * 1000;
         break;
     case XAC_OPT_POLICY:
         is_valid = value <= XAC_POLICY_OPTIMISTIC;
@@ -410,6 +432,7 @@ int xInit(const char *path, int flags) XAC_ALIAS_OF(xac_init);
 int xShutdown(void) XAC_ALIAS_OF(xac_shutdown);
 int xRecover(const char *path) XAC_ALIAS_OF(xac_recover);
 int xCheckpoint(void) XAC_ALIAS_OF(xac_checkpoint);
+int xSync(void) XAC_ALIAS_OF(xac_sync);
 int xArchive(char ***names, size_t *count) XAC_ALIAS_OF(xac_archive);
 const char *xLastError(void) XAC_ALIAS_OF(xac_last_error);
 int xStats(struct xac_stats *out) XAC_ALIAS_OF(xac_get_stats);

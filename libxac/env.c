@@ -497,6 +497,8 @@ xac_env_close(struct xac_env *env)
         rc = xac_checkpoint_run(env, true);
     else
         xac_solo_offer(env, true);
+    if (!last && xac_env_is_durable(env) && env->options.sync_delay_ms != 0)
+        rc = xac_log_sync(&env->log);
     xac_ctx_close(env, &env->ctx);
     xac_registry_leave(env);
     xac_registry_limits(env);

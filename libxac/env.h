@@ -30,6 +30,7 @@ struct xac_env_options {
     uint32_t checksum;
     uint32_t stay_mapped;
     uint32_t policy;
+    uint32_t sync_delay_ms;
 };
 
 struct xac_env {

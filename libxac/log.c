@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include <xac.h>
 
@@ -282,6 +283,15 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, uint64_t written)
     return 0;
 }
 
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 /* count_batch -- how many blocks this flush takes; the flush lock is held. */
 static void
 count_batch(struct xac_log_shared *sh)
@@ -328,6 +338,7 @@ flush_held(struct xac_log *log, uint64_t written)
         return poisoned_error(error);
     /* release: pairs with every acquire load of durable. */
     atomic_store_explicit(&sh->durable, to, memory_order_release);
+    atomic_store_explicit(&sh->flushed_ns, now_ns(), memory_order_relaxed);
     return 0;
 }
 
@@ -455,6 +466,34 @@ xac_log_wait_durable(struct xac_log *log, uint64_t lsn)
     xac_assert(atomic_load_explicit(&log->sh->tail, memory_order_acquire) >= lsn);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rc = wait_durable(log, lsn);
+    (void)pthread_setcancelstate(cancel, NULL);
+    return rc;
+}
+
+int
+xac_log_sync(struct xac_log *log)
+{
+    /* acquire: pairs with xac_log_append. */
+    return xac_log_wait_durable(log, atomic_load_explicit(&log->sh->tail,
+                                                          memory_order_acquire));
+}
+
+int
+xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms)
+{
+    struct xac_log_shared *sh = log->sh;
+    uint64_t last = atomic_load_explicit(&sh->flushed_ns, memory_order_relaxed);
+    /* acquire: pairs with set_poison. */
+    int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+    int cancel;
+    int rc = 0;
+
+    if (error != 0)
+        return poisoned_error(error);
+    if (now_ns() < last + UINT64_C(1000000) * delay_ms)
+        return 0;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    (void)try_flush(log, UINT64_MAX, &rc);
     (void)pthread_setcancelstate(cancel, NULL);
     return rc;
 }

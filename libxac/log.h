@@ -62,6 +62,10 @@ struct xac_log_shared {
     xac_shared _Atomic uint64_t flushed;
     xac_shared _Atomic uint64_t batch;
 
+    /* When the last flush ended, ns of CLOCK_MONOTONIC_COARSE; stored under flush,
+       relaxed: what it is for need not be exact. */
+    xac_shared _Atomic uint64_t flushed_ns;
+
     /* Counters, relaxed. */
     xac_shared _Atomic uint64_t n_writes;
     xac_shared _Atomic uint64_t n_syncs;
@@ -137,6 +141,17 @@ void xac_log_append(struct xac_log *log, const struct xac_block *blk);
  * ret  0; XAC_EPOISONED.  A position already durable is 0 even when poisoned.
  */
 int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
+
+/* xac_log_sync -- the same for everything appended by now. */
+int xac_log_sync(struct xac_log *log);
+
+/*
+ * xac_log_wait_delayed -- for commits that need not be on disk at once: sync what is
+ * appended if the last sync is delay_ms ago or longer and nobody else is at it.
+ *
+ * ret  as xac_log_wait_durable.
+ */
+int xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms);
 
 /*
  * xac_log_flush_start -- let the device begin to write what is appended, while the caller

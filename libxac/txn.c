@@ -379,7 +379,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
 
     xac_txn_finish(env, ctx, true);
     xac_count(&env->ctl->counters.queries, 1);
-    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, lsn) : 0;
+    return xac_commit_await(env, lsn);
 }
 
 /* end_age -- nobody has to wait for a retry. */

@@ -262,6 +262,10 @@ int xac_commit(struct xac_env *env, struct xac_ctx *ctx);
  */
 int xac_commit_rebuild(struct xac_env *env, uint64_t slot);
 
+/* xac_commit_await -- until the log is durable up to lsn, or as long as
+   XAC_OPT_SYNC_DELAY_MS asks for; ret 0 or XAC_EPOISONED. */
+int xac_commit_await(struct xac_env *env, uint64_t lsn);
+
 /* xac_commit_remove_datafile -- of a transaction that was not published. */
 void xac_commit_remove_datafile(struct xac_env *env, uint64_t serial);
 

@@ -604,6 +604,17 @@ commit_eager(struct xac_env *env, struct xac_ctx *ctx)
     }
 }
 
+int
+xac_commit_await(struct xac_env *env, uint64_t lsn)
+{
+    uint32_t delay_ms = env->options.sync_delay_ms;
+
+    if (!xac_env_is_durable(env))
+        return 0;
+    return delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
+                         : xac_log_wait_durable(&env->log, lsn);
+}
+
 /* commit_changes -- a transaction that wrote something. */
 static int
 commit_changes(struct xac_env *env, struct xac_ctx *ctx)
@@ -625,17 +636,14 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     end = txn->end;
     /* The device works while we take the pages back.  Cleaning up after the dead ranks
        before the flush lock. */
-    is_started =
-        xac_env_is_durable(env) && !ctx->saw_dead && xac_log_flush_start(&env->log);
+    is_started = xac_env_is_durable(env) && !ctx->saw_dead
+                 && env->options.sync_delay_ms == 0 && xac_log_flush_start(&env->log);
     xac_txn_finish(env, ctx, true);
     xac_kill_point("i");
     xac_count(&env->ctl->counters.commits, 1);
     xac_count(&env->ctl->counters.pages_written, n_written);
     xac_kill_point("j");
-    if (is_started)
-        rc = xac_log_flush_end(&env->log, end);
-    else if (xac_env_is_durable(env))
-        rc = xac_log_wait_durable(&env->log, end);
+    rc = is_started ? xac_log_flush_end(&env->log, end) : xac_commit_await(env, end);
     xac_collapse(env);
     return rc;
 }
@@ -651,7 +659,7 @@ commit_reads(struct xac_env *env, struct xac_ctx *ctx)
         return XAC_ABORTED;
     xac_txn_finish(env, ctx, true);
     xac_count(&env->ctl->counters.commits_read_only, 1);
-    return xac_env_is_durable(env) ? xac_log_wait_durable(&env->log, lsn) : 0;
+    return xac_commit_await(env, lsn);
 }
 
 int

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_log_options.c -- options of the log: delayed sync.
+ *
+ * Children commit and are killed; what xRecover() makes of the rest is compared with what
+ * they were promised.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/env.h"
+
+#define HOUR_MS UINT64_C(3600000)
+
+/* What a child reports. */
+struct word {
+    _Atomic uint64_t synced; /* last value that was promised to be on disk */
+    _Atomic uint64_t done;   /* last value that was committed              */
+};
+
+static struct word *words;
+
+/* commit -- one transaction: value i in pages 0 and 1. */
+static void
+commit(unsigned char *x, uint64_t i)
+{
+    must_ok(xbegin());
+    memcpy(x, &i, sizeof i);
+    memcpy(x + env_page(), &i, sizeof i);
+    must_rc(xend(), COMMITTED);
+    word_store(&words->done, i);
+}
+
+static uint64_t
+syncs(void)
+{
+    struct xac_stats s;
+
+    must_ok(xStats(&s));
+    return s.log_syncs;
+}
+
+/* recovered -- the value after recovery, the same in both pages. */
+static uint64_t
+recovered(void)
+{
+    must_ok(xRecover(ENV_DIR));
+    must_eq(file_u64(ENV_FILE, 0), file_u64(ENV_FILE, env_page()));
+    return file_u64(ENV_FILE, 0);
+}
+
+/* ---- delayed sync ------------------------------------------------------------------- */
+
+static void
+commit_delayed(void *arg)
+{
+    unsigned char *x;
+    uint64_t before;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, HOUR_MS));
+    x = env_attach(DURABLE, 2);
+    commit(x, 1);
+    must_ok(xSync());
+    before = syncs();
+    for (uint64_t i = 2; i <= 100; i++)
+        commit(x, i);
+    must_ok(xbeginQuery());
+    must_eq(*(volatile uint64_t *)(void *)x, 100);
+    must_ok(xendQuery());
+    must_eq(syncs(), before);
+    must_ok(xSync());
+    must_ok(xSync());
+    must_eq(syncs(), before + 1);
+    word_store(&words->synced, 100);
+    for (uint64_t i = 101; i <= 150; i++)
+        commit(x, i);
+    proc_sleep_us(20000000); /* killed here */
+}
+
+START_TEST(sync_makes_durable_what_was_delayed)
+{
+    pid_t child = proc_spawn(commit_delayed, NULL);
+
+    proc_await(&words->done, 150, 20);
+    proc_kill(child);
+    must_eq(recovered(), word_load(&words->synced)); /* nobody has synced the rest */
+}
+END_TEST
+
+/* survive -- stay attached; what a dead one has committed is still there. */
+static void
+survive(void *arg)
+{
+    unsigned char *x = env_attach(DURABLE, 2);
+
+    (void)arg;
+    word_store(&words->synced, 1);
+    proc_await(&words->done, 1000, 20);
+    must_ok(xbeginQuery());
+    must_eq(*(volatile uint64_t *)(void *)x, 150);
+    must_ok(xendQuery()); /* waits for what it has read */
+    proc_sleep_us(20000000);
+}
+
+START_TEST(death_of_one_loses_nothing_of_the_delayed)
+{
+    pid_t survivor = proc_spawn(survive, NULL);
+    pid_t child;
+
+    proc_await(&words->synced, 1, 20);
+    child = proc_spawn(commit_delayed, NULL);
+    proc_await(&words->done, 150, 20);
+    proc_kill(child);
+    word_store(&words->done, 1000);
+    proc_sleep_us(300000);
+    proc_kill(survivor);
+    must_eq(recovered(), 150);
+}
+END_TEST
+
+static void
+commit_after_a_while(void *arg)
+{
+    unsigned char *x;
+    uint64_t before;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, 30));
+    x = env_attach(DURABLE, 2);
+    commit(x, 1);
+    before = syncs();
+    proc_sleep_us(100000);
+    commit(x, 2); /* the time is up */
+    must_eq(syncs(), before + 1);
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, HOUR_MS));
+    commit(x, 3);
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, 0));
+    commit(x, 4);
+    must_eq(syncs(), before + 2);
+    must_rc(xSetOption(XAC_OPT_SYNC_DELAY_MS, HOUR_MS + 1), EINVAL);
+}
+
+START_TEST(commit_syncs_when_the_delay_is_over)
+{
+    proc_run(commit_after_a_while, NULL);
+    must_eq(recovered(), 4);
+}
+END_TEST
+
+static void
+commit_and_leave(void *arg)
+{
+    unsigned char *x;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, HOUR_MS));
+    x = env_attach(DURABLE, 2);
+    for (uint64_t i = 1; i <= 30; i++)
+        commit(x, i);
+    must_ok(xShutdown());
+}
+
+static void
+wait_attached(void *arg)
+{
+    (void)arg;
+    (void)env_attach(DURABLE, 2);
+    word_store(&words->synced, 1);
+    proc_sleep_us(20000000);
+}
+
+/* Whoever leaves syncs, also if he is not the last. */
+START_TEST(shutdown_syncs_what_was_delayed)
+{
+    pid_t other = proc_spawn(wait_attached, NULL);
+
+    proc_await(&words->synced, 1, 20);
+    proc_run(commit_and_leave, NULL);
+    proc_kill(other);
+    must_eq(recovered(), 30);
+}
+END_TEST
+
+START_TEST(sync_needs_an_environment)
+{
+    must_rc(xSync(), XAC_ENOINIT);
+    must_ok(xInit(ENV_DIR, NONDURABLE));
+    must_ok(xSync());
+    must_ok(xShutdown());
+}
+END_TEST
+
+static void
+setup(void)
+{
+    words = proc_shared(sizeof *words);
+}
+
+int
+main(void)
+{
+    Suite *s = suite_create("log options");
+    TCase *tc = env_tcase(s, "delayed sync", 60);
+
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, sync_makes_durable_what_was_delayed);
+    tcase_add_test(tc, death_of_one_loses_nothing_of_the_delayed);
+    tcase_add_test(tc, commit_syncs_when_the_delay_is_over);
+    tcase_add_test(tc, shutdown_syncs_what_was_delayed);
+    tcase_add_test(tc, sync_needs_an_environment);
+    return env_main(s);
+}
