@@ -10,6 +10,9 @@
 #include "lock.h"
 #include "policy.h"
 
+/* Participants that xac_clean_some() looks at. */
+#define CLEAN_SOME 64
+
 void
 xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
@@ -134,25 +137,47 @@ help_stopped(struct xac_env *env, uint32_t index)
     }
 }
 
-void
-xac_clean_dead(struct xac_env *env)
+/* look_at -- clean up after a participant that is dead, help one that is stopped. */
+static void
+look_at(struct xac_env *env, uint32_t index)
 {
-    uint64_t n =
+    enum xac_process_state state;
+
+    if (atomic_load_explicit(&xac_participant_at(env, index)->state, memory_order_relaxed)
+        != XAC_PART_ATTACHED)
+        return;
+    state = xac_registry_state(env, index);
+    if (state == XAC_PROCESS_DEAD)
+        clean_participant(env, index);
+    else if (state == XAC_PROCESS_STOPPED)
+        help_stopped(env, index);
+}
+
+/* look_on -- at the next participants in turn, at most `most`. */
+static void
+look_on(struct xac_env *env, uint64_t most)
+{
+    uint64_t count =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint64_t n = most < count ? most : count;
 
     if (xac_lock_acquire(&env->ctl->clean) == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->clean); /* every step can be repeated */
-    for (uint32_t i = 0; i < n; i++) {
-        enum xac_process_state state;
-
-        if (atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
-            != XAC_PART_ATTACHED)
-            continue;
-        state = xac_registry_state(env, i);
-        if (state == XAC_PROCESS_DEAD)
-            clean_participant(env, i);
-        else if (state == XAC_PROCESS_STOPPED)
-            help_stopped(env, i);
-    }
+    for (uint64_t k = 0; k < n; k++)
+        look_at(env, (uint32_t)((env->ctl->clean_next + k) % count));
+    if (n < count)
+        env->ctl->clean_next = (uint32_t)((env->ctl->clean_next + n) % count);
     xac_lock_release(&env->ctl->clean);
+}
+
+void
+xac_clean_dead(struct xac_env *env)
+{
+    look_on(env, UINT64_MAX);
+}
+
+void
+xac_clean_some(struct xac_env *env)
+{
+    look_on(env, CLEAN_SOME);
 }

@@ -22,6 +22,13 @@ struct xac_env;
  */
 void xac_clean_dead(struct xac_env *env);
 
+/*
+ * xac_clean_some -- the same for a few participants, others each time; for all if they are
+ * few.  For whoever comes or goes: if each of 1,000 looked at all, they would look 1,000,000
+ * times, one after the other behind the gate.
+ */
+void xac_clean_some(struct xac_env *env);
+
 /* xac_clean_finish -- publish a COMMITTING transaction of another, alive or dead. */
 void xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial);
 

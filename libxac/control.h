@@ -52,7 +52,8 @@ struct xac_control {
     xac_shared _Atomic uint32_t checksum;
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
 
-    struct xac_lock clean;      /* rank XAC_RANK_CLEAN                                */
+    struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */
+    uint32_t clean_next XAC_GUARDED_BY(clean); /* participant to look at next          */
     struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
     struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
 

@@ -364,7 +364,7 @@ become(struct xac_env *env)
         return rc;
     }
     xac_signals_block(&signals);
-    xac_clean_dead(env);
+    xac_clean_some(env);
     xac_registry_limits(env);
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
@@ -491,7 +491,11 @@ xac_env_close(struct xac_env *env)
 
     (void)xac_gate_enter(env->lockfd);
     xac_signals_block(&signals);
-    xac_clean_dead(env);
+    /* The last one out must know that it is; another one whose byte is held is alive. */
+    if (xac_alive_any(env->lockfd))
+        xac_clean_some(env);
+    else
+        xac_clean_dead(env);
     last = is_last(env);
     if (last)
         rc = xac_checkpoint_run(env, true);
