@@ -44,6 +44,10 @@ run CK_RUN_CASE=stress XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" \
 run XAC_LONG=1 tests/iso/explore
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
+run XAC_MANY="${XAC_MANY:-1000}" tests/stress/check_many
+run XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" tests/stress/stress_threads
+run tests/stress/long_query --seconds 60 --rounds 3
+run tests/stress/long_query --seconds 60 --rounds 3 --durable
 echo "== totals"
 cat "$results"
 exit "$failed"
