@@ -16,7 +16,7 @@
  * was acknowledged.  Nothing is asserted of how fast; that is printed: commits per second
  * before, during and after, the longest time without a commit, and the most retries.
  *
- * XAC_SECONDS=10   of each phase (0.3; 0.03 at points)
+ * XAC_STOP_SECONDS=10   of each phase (0.3; 0.03 at points)
  * XAC_LONG=1       points under every policy (oldest-wins and optimistic)
  * XAC_STOPS=200    at random moments, for each policy (20)
  */
@@ -59,6 +59,9 @@ enum phase {
 #define COMMITS_AT_LEAST 10u
 #define HANG_S           10.0
 
+/* Attempts of the victim to hold a page, before it takes what it gets. */
+#define HOLD_RETRIES 50u
+
 /* Where the victim stops or dies. */
 struct place {
     const char *name;
@@ -72,10 +75,12 @@ struct place {
 struct board {
     _Atomic uint64_t commits[N_WORKERS];
     _Atomic uint64_t retries[N_WORKERS]; /* most of one transaction, since last asked  */
+    _Atomic uint64_t aborts;             /* of HOT                                     */
     _Atomic uint64_t end;                /* everybody shuts down                       */
     _Atomic uint64_t order;              /* the victim goes to its place               */
     _Atomic uint64_t held;               /* it is there                                */
     _Atomic uint64_t release;            /* and may go on                              */
+    _Atomic uint64_t pause, paused;      /* OWN does nothing for a while               */
 };
 
 static struct board *board;
@@ -113,6 +118,8 @@ static void
 commit(unsigned char *file, unsigned w, uint64_t retries)
 {
     while (attempt(file, w) == XAC_ABORTED) {
+        if (w == HOT)
+            word_add(&board->aborts, 1);
         if (++retries > word_load(&board->retries[w]))
             word_store(&board->retries[w], retries);
     }
@@ -125,8 +132,16 @@ run_worker(void *arg)
     unsigned w = *(const unsigned *)arg;
     unsigned char *file = env_attach(XAC_NONDURABLE, N_PAGES);
 
-    while (word_load(&board->end) == 0)
-        commit(file, w, 0);
+    while (word_load(&board->end) == 0) {
+        bool is_paused = w == OWN && word_load(&board->pause) != 0;
+
+        if (w == OWN)
+            word_store(&board->paused, is_paused);
+        if (is_paused)
+            proc_sleep_us(200);
+        else
+            commit(file, w, 0);
+    }
     must_ok(xac_shutdown());
 }
 
@@ -141,7 +156,28 @@ stay(void)
         (void)sched_yield();
 }
 
-/* hold_page -- stay in a transaction that is pending and has the shared counter. */
+/*
+ * stays_pending -- until HOT has lost to the open transaction: twice, for the first time may
+ * have been to an earlier one; or, by policies under which it does not lose, for a while.
+ */
+static bool
+stays_pending(void)
+{
+    uint64_t want = word_load(&board->aborts) + 2;
+    double end = env_now() + 0.2;
+
+    while (env_now() < end && word_load(&board->aborts) < want) {
+        if (xac_validate() != XAC_PENDING)
+            return false;
+        (void)sched_yield();
+    }
+    return xac_validate() == XAC_PENDING;
+}
+
+/*
+ * hold_page -- stay in a transaction that has the shared counter and is pending, so that HOT
+ * would lose to it; under policies by which it loses itself, in one that has failed.
+ */
 static void
 hold_page(unsigned char *file)
 {
@@ -152,7 +188,7 @@ hold_page(unsigned char *file)
         must_ok(xac_begin());
         ++*counter(file, 0);
         ++*counter(file, 1 + VICTIM);
-        if (xac_validate() == XAC_PENDING)
+        if (stays_pending() || retries == HOLD_RETRIES)
             break;
         must_rc(xac_end(), XAC_ABORTED);
         retries++;
@@ -269,6 +305,16 @@ must_go_on(unsigned mask)
     }
 }
 
+/* must_go_on_alone -- HOT commits, with nobody whose commits might help. */
+static void
+must_go_on_alone(void)
+{
+    word_store(&board->pause, 1);
+    proc_await(&board->paused, 1, HANG_S);
+    must_go_on(1u << HOT);
+    word_store(&board->pause, 0);
+}
+
 static void
 print_head(const char *what)
 {
@@ -367,7 +413,7 @@ to_its_place(int with)
 static double
 seconds(void)
 {
-    uint64_t s = env_number("XAC_SECONDS", 0);
+    uint64_t s = env_number("XAC_STOP_SECONDS", 0);
 
     return s > 0 ? (double)s : place->point == NULL ? 0.3 : 0.03;
 }
@@ -385,6 +431,8 @@ play(int policy, int with)
     measure(seconds(), &f[BEFORE]);
     status = to_its_place(with);
     must(is_killed ? WIFSIGNALED(status) : WIFSTOPPED(status));
+    if (is_killed || !place->holds_lock)
+        must_go_on_alone();
     measure(seconds(), &f[DURING]);
     if (is_killed || !place->holds_lock)
         must_go_on(survivors);

@@ -11,7 +11,8 @@
 #
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
-tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso"
+tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso tests/stress/check_retries
+    tests/crash/check_stop"
 timeout_s=180
 
 run_all=
