@@ -91,6 +91,10 @@ extern "C" {
 #define XAC_PENDING   10002 /* nested or running: no conflict found so far          */
 #define XAC_FAILED    10003 /* nested or running: the outermost xend() will abort   */
 
+/* Flags of xMmapAt() and xMremap(). */
+#define XAC_SAME_ADDRESS 1 /* where the file was mapped before, or not at all       */
+#define XAC_MAY_MOVE     2 /* elsewhere rather than not at all                      */
+
 /* Kinds of access for setPageAccess(). */
 #define XAC_READ       1
 #define XAC_READ_WRITE 3
@@ -105,7 +109,7 @@ enum xac_error {
     XAC_EINTXN = -31004,     /* not allowed inside a transaction                     */
     XAC_EINQUERY = -31005,   /* a transaction nested in a query                      */
     XAC_ENOTMAPPED = -31006, /* no such segment, or address outside every segment    */
-    XAC_EMAPPED = -31007,    /* the file is already mapped in this process           */
+    XAC_EMAPPED = -31007,    /* the file is mapped several times: say which          */
     XAC_EFORKED = -31008,    /* the transaction belongs to the parent process        */
     XAC_EVERSION = -31009,   /* written by another format version of the library     */
     XAC_EFOREIGN = -31010,   /* a log or control file of another environment         */
@@ -158,12 +162,13 @@ XAC_API int xac_shutdown(void);
 /*
  * Map the first `length` bytes of file `name` as a transactional segment.
  *
- * The file is created if missing and extended with zero bytes if shorter.  Several
- * files may be mapped; one transaction may touch all of them.  The segment is shared
- * by all processes that map the file in this environment.  The environment remembers
- * where a file was mapped first and maps it there again, in every process and every run,
- * whenever those addresses are free, so that ordinary pointers inside a segment stay
- * valid; a program that relies on it compares the result with what it finds stored.
+ * The file is created if missing and extended with zero bytes if shorter; nobody who has
+ * mapped less of it is disturbed by that.  Several files may be mapped, and a file several
+ * times; one transaction may touch all of them.  The segment is shared by all processes
+ * that map the file in this environment.  The environment remembers where a file was
+ * mapped first and maps it there again, in every process and every run, whenever those
+ * addresses are free, so that ordinary pointers inside a segment stay valid; a program
+ * that relies on it says XAC_SAME_ADDRESS to xMmapAt().
  *
  * in   name    path, relative to the current directory or absolute; copied.
  * in   length  bytes; a positive multiple of the system page size.
@@ -171,21 +176,71 @@ XAC_API int xac_shutdown(void);
  *      xMunmap(); or MAP_FAILED, and errno is
  *        EINVAL   name NULL or empty, length 0 or not a multiple of the page size
  *        EPERM    no xInit() yet, or inside a transaction
- *        EEXIST   already mapped in this process
+ *        EFBIG    more pages than a file can have (2^36), or bytes (2^63)
  *        ESTALE   the file is not the one that others have mapped (replaced)
  *        EIO      the environment is poisoned
- *        others   from open(2), ftruncate(2), mmap(2)
+ *        others   from open(2), ftruncate(2), fsync(2), mmap(2)
  *      xLastError() has the words.
  */
 XAC_API void *xac_mmap(const char *name, size_t length);
 
 /*
+ * Map a part of a file, as xMmap() maps its beginning.
+ *
+ * The parts that a process has mapped may overlap: each page is the same in all of them,
+ * within a transaction too (a store through one address is seen by the next load through
+ * another).  A store to a page that is mapped several times costs a little more.  Each
+ * part belongs at its distance from where the file's first byte is remembered to be, so
+ * pointers hold from one part to another; the second mapping of a page must lie elsewhere.
+ * The allocator's segment is a mapping, wherever in the file it begins.
+ *
+ * in   offset  bytes, of the first byte mapped within the file; a multiple of the system
+ *              page size.  The file is extended to offset + length if shorter.
+ * in   flags   0, or XAC_SAME_ADDRESS: fail rather than map it where pointers stored in
+ *              it would not hold.  If the file has never been mapped before, any
+ *              address is the right one, and is remembered.
+ * ret  as xMmap(), and
+ *        EINVAL      offset not a multiple of the page size, unknown flag
+ *        EADDRINUSE  XAC_SAME_ADDRESS, and the addresses are taken; xLastError() says by
+ *                    what (a line of /proc/self/maps, see proc(5))
+ */
+XAC_API void *xac_mmap_at(const char *name, uint64_t offset, size_t length, int flags);
+
+/*
+ * Make a mapping longer or shorter.
+ *
+ * If it is to reach beyond the end of the file, the file is extended with zero bytes
+ * first, durably so in a durable environment.  A file never becomes shorter.  Other
+ * mappings of the file, here and elsewhere, stay as they are.
+ *
+ * in   base    start of a mapping of this process, outside transactions.
+ * in   length  bytes; a positive multiple of the system page size.
+ * in   flags   0: the address stays; XAC_MAY_MOVE: it may change if there is no room
+ *              behind it.
+ * ret  base address from now on; or MAP_FAILED, nothing has changed (but the file may be
+ *      longer), and errno is
+ *        EINVAL      no mapping starts at base; length or flags wrong
+ *        EADDRINUSE  the addresses behind it are taken; xLastError() says by what
+ *        EBUSY       threads have views of it (xView)
+ *        EPERM, EFBIG, EIO and others as for xMmap()
+ */
+XAC_API void *xac_mremap(void *base, size_t length, int flags);
+
+/*
  * Unmap the segment of file `name`.  Committed data stay committed.
  *
  * ret  0; EINVAL (NULL or empty name); XAC_ENOINIT; XAC_EINTXN inside a transaction;
- *      XAC_ENOTMAPPED.
+ *      XAC_ENOTMAPPED; XAC_EMAPPED: this process has mapped the file more than once, use
+ *      xMunmapAt(); EBUSY: threads have views of it.
  */
 XAC_API int xac_munmap(const char *name);
+
+/*
+ * Unmap the segment that starts at `base`.
+ *
+ * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_ENOTMAPPED; EBUSY: threads have views of it.
+ */
+XAC_API int xac_munmap_at(void *base);
 
 /*
  * A view of a segment for the calling thread alone.
@@ -604,6 +659,9 @@ XAC_API int xInit(const char *path, int flags);
 XAC_API int xShutdown(void);
 XAC_API void *xMmap(const char *name, size_t length);
 XAC_API int xMunmap(const char *name);
+XAC_API void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags);
+XAC_API void *xMremap(void *base, size_t length, int flags);
+XAC_API int xMunmapAt(void *base);
 XAC_API void *xView(void *base);
 XAC_API int xUnview(void *view);
 XAC_API int xbegin(void);

@@ -3,31 +3,40 @@
  * address.h -- where files are mapped: the environment remembers, so that ordinary
  * pointers stored in a segment stay valid in every process and every run.
  *
- * WHAT      While the region lives, the address stands in the file's entry; across runs it
- *           stands in the text file xac.addresses, replaced as a whole, synced before
- *           anything that could hold a pointer is committed.
+ * WHAT      A file's address is that of its first byte, even if no view shows it; each
+ *           part belongs at its distance from there.  While the region lives, the address
+ *           stands in the file's entry; across runs it stands in the text file
+ *           xac.addresses, replaced as a whole, synced before anything that could hold a
+ *           pointer is committed.
  * LOCK      files (rank FILES).
  */
 #ifndef XAC_ADDRESS_H
 #define XAC_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct xac_env;
+struct xac_view;
 
 #define XAC_ADDRESSES_NAME "xac.addresses"
 
 /*
- * xac_address_map -- reserve addresses for a file: the remembered ones if they are free,
- * else some that are likely to be free in other processes too.
+ * xac_address_map -- reserve addresses for a view: those where its part of the file was
+ * before if they are free, else some that are likely to be free in other processes too.
  *
- * in   path    as registered
- * in   fd      of the file
- * in   length  bytes
- * ret  a private mapping of the file without access, or MAP_FAILED with errno.
+ * in   view     path, name, fd, first, length are set
+ * in   is_same  fail rather than take others than those that are remembered
+ * ret  0, and view->base is a private mapping of that part of the file without access;
+ *      EADDRINUSE (is_same), and xLastError() tells what is in the way; errno of mmap(2).
  */
-void *xac_address_map(struct xac_env *env, const char *path, int fd, size_t length);
+int xac_address_map(struct xac_view *view, bool is_same);
+
+/*
+ * xac_address_extend -- the same for the bytes from the view's end up to `length`, right
+ * behind it.  ret 0; EADDRINUSE as above; errno of mmap(2).
+ */
+int xac_address_extend(const struct xac_view *view, size_t length);
 
 /*
  * xac_address_keep -- remember where a file has been mapped, unless an address is
@@ -35,7 +44,9 @@ void *xac_address_map(struct xac_env *env, const char *path, int fd, size_t leng
  *
  * ret  0 or an error.
  */
-int xac_address_keep(struct xac_env *env, uint32_t file, const char *path,
-                     const void *base);
+int xac_address_keep(struct xac_env *env, const struct xac_view *view);
+
+/* xac_address_is_kept -- is the view where its file belongs? */
+bool xac_address_is_kept(const struct xac_view *view);
 
 #endif /* XAC_ADDRESS_H */

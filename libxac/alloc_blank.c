@@ -82,9 +82,10 @@ versions_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
         page = (const struct xac_page *)xac_shm_at(
             &h->env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
-        *pagep = xac_page_no(id);
-        if (xac_page_file(id) != h->view->file || *pagep < first
-            || *pagep >= h->view_pages || is_dirty(h, *pagep))
+        if (!xac_view_shows(h->view, id))
+            continue;
+        *pagep = xac_page_no(id) - h->view->first;
+        if (*pagep < first || is_dirty(h, *pagep))
             continue;
         bytes = version_of(h, page);
         if (bytes != NULL && !is_zero(h, bytes))
@@ -97,10 +98,11 @@ versions_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 static uint64_t
 next_data(const struct xac_heap *h, uint64_t page_no)
 {
-    off_t at = lseek(h->view->fd, (off_t)(page_no * h->page_size), SEEK_DATA);
+    uint64_t from = h->view->first;
+    off_t at = lseek(h->view->fd, (off_t)((from + page_no) * h->page_size), SEEK_DATA);
 
     if (at >= 0)
-        return (uint64_t)at / h->page_size;
+        return (uint64_t)at / h->page_size - from;
     return errno == ENXIO ? h->view_pages : page_no; /* none, or nobody knows */
 }
 
@@ -108,8 +110,9 @@ next_data(const struct xac_heap *h, uint64_t page_no)
 static uint64_t
 next_hole(const struct xac_heap *h, uint64_t page_no)
 {
-    off_t at = lseek(h->view->fd, (off_t)(page_no * h->page_size), SEEK_HOLE);
-    uint64_t hole = at >= 0 ? ((uint64_t)at + h->page_size - 1) / h->page_size : 0;
+    uint64_t from = h->view->first;
+    off_t at = lseek(h->view->fd, (off_t)((from + page_no) * h->page_size), SEEK_HOLE);
+    uint64_t hole = at >= 0 ? ((uint64_t)at + h->page_size - 1) / h->page_size - from : 0;
 
     return at >= 0 && hole < h->view_pages ? hole : h->view_pages;
 }
@@ -129,7 +132,8 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
             if (is_dirty(h, page_no)
                 || is_zero(h, h->view->file_bytes + page_no * h->page_size))
                 continue;
-            page = xac_ptab_page(&h->env->shm, &file->root, h->view->file, page_no);
+            page = xac_ptab_page(&h->env->shm, &file->root, h->view->file,
+                                 h->view->first + page_no);
             if (page != NULL && version_of(h, page) != NULL)
                 continue; /* looked at already */
             *pagep = page_no;
@@ -143,6 +147,9 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 bool
 xac_heap_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 {
+    *pagep = first;
+    if (h->view->twins != NULL && xac_twins_gather(h->view) != 0)
+        return false;
     return own_pages_are_blank(h, first, pagep) && versions_are_blank(h, first, pagep)
            && file_is_blank(h, first, pagep);
 }

@@ -12,44 +12,127 @@
 #include "api.h"
 #include "view.h"
 
-/* map -- xMmap with error codes. */
+#define PAGES_MAX (XAC_PAGE_NO_MAX + 1)
+
+/* check_range -- can a view show that part of a file? */
 static int
-map(const char *name, size_t length, struct xac_view **viewp)
+check_range(const struct xac_env *env, const char *what, uint64_t offset, size_t length)
 {
-    struct xac_env *env;
+    if (length == 0 || length % env->page_size != 0)
+        return xac_err(EINVAL, "%s: length %zu is not a positive multiple of %zu", what,
+                       length, env->page_size);
+    if (offset % env->page_size != 0)
+        return xac_err(EINVAL, "%s: offset %llu is not a multiple of %zu", what,
+                       (unsigned long long)offset, env->page_size);
+    if (offset > INT64_MAX || length > INT64_MAX - offset
+        || (offset + length) / env->page_size > PAGES_MAX)
+        return xac_err(EFBIG, "%s: %zu bytes from %llu", what, length,
+                       (unsigned long long)offset);
+    return xac_env_poisoned((struct xac_env *)(uintptr_t)env);
+}
+
+/* map -- xMmap and xMmapAt with error codes. */
+static int
+map(const char *what, const char *name, const struct xac_view_wish *wish,
+    struct xac_view **viewp)
+{
     struct xac_ctx *ctx;
     int rc;
 
     if (name == NULL || *name == '\0')
-        return xac_err(EINVAL, "xMmap: no file name");
-    rc = xac_api_start_process("xMmap", &ctx);
+        return xac_err(EINVAL, "%s: no file name", what);
+    if ((wish->flags & ~XAC_SAME_ADDRESS) != 0)
+        return xac_err(EINVAL, "%s: unknown flags %#x", what, (unsigned)wish->flags);
+    rc = xac_api_start_process(what, &ctx);
     if (rc != 0)
         return rc;
-    env = ctx->env;
-    if (length == 0 || length % env->page_size != 0)
-        rc = xac_err(EINVAL, "xMmap: length %zu is not a positive multiple of %zu",
-                     length, env->page_size);
-    else
-        rc = xac_env_poisoned(env);
+    rc = check_range(ctx->env, what, wish->offset, wish->length);
     if (rc == 0)
-        rc = xac_view_open(env, name, length, viewp);
-    if (rc == 0)
-        xac_view_add(ctx, *viewp);
+        rc = xac_view_open(ctx->env, name, wish, viewp);
+    if (rc == 0) {
+        rc = xac_view_add(ctx, *viewp);
+        if (rc != 0)
+            xac_view_close(ctx->env, *viewp);
+    }
     xac_api_done(ctx);
     return rc;
+}
+
+/* address -- what the calls for mappings return. */
+static void *
+address(int rc, const struct xac_view *v)
+{
+    if (rc == 0)
+        return v->base;
+    errno = xac_api_errno(rc);
+    return MAP_FAILED;
 }
 
 void *
 xac_mmap(const char *name, size_t length)
 {
+    const struct xac_view_wish wish = {.length = length};
     struct xac_view *v = NULL;
-    int rc = map(name, length, &v);
+    int rc = map("xMmap", name, &wish, &v);
 
-    if (rc != 0) {
-        errno = xac_api_errno(rc);
-        return MAP_FAILED;
-    }
-    return v->base;
+    return address(rc, v);
+}
+
+void *
+xac_mmap_at(const char *name, uint64_t offset, size_t length, int flags)
+{
+    const struct xac_view_wish wish = {.offset = offset,
+                                       .length = length,
+                                       .flags = flags};
+    struct xac_view *v = NULL;
+    int rc = map("xMmapAt", name, &wish, &v);
+
+    return address(rc, v);
+}
+
+/* start_at -- for calls about the mapping that starts at an address. */
+static int
+start_at(const char *what, const void *base, struct xac_ctx **ctxp,
+         struct xac_view **viewp)
+{
+    int rc = xac_api_start_process(what, ctxp);
+
+    if (rc != 0)
+        return rc;
+    *viewp = xac_view_at(*ctxp, base);
+    if (*viewp != NULL && (*viewp)->base == base)
+        return 0;
+    xac_api_done(*ctxp);
+    return xac_err(XAC_ENOTMAPPED, "%s: no segment starts at %p", what, base);
+}
+
+void *
+xac_mremap(void *base, size_t length, int flags)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v = NULL;
+    int rc = start_at("xMremap", base, &ctx, &v);
+
+    if (rc != 0)
+        return address(rc, v);
+    if ((flags & ~XAC_MAY_MOVE) != 0)
+        rc = xac_err(EINVAL, "xMremap: unknown flags %#x", (unsigned)flags);
+    else
+        rc = check_range(ctx->env, "xMremap", v->first * v->page_size, length);
+    if (rc == 0)
+        rc = xac_view_resize(v, length, flags);
+    xac_api_done(ctx);
+    return address(rc, v);
+}
+
+/* unmap -- take a mapping away. */
+static int
+unmap(const char *what, struct xac_ctx *ctx, struct xac_view *v)
+{
+    if (!xac_view_remove(ctx, v))
+        return xac_err(EBUSY, "%s: threads have views of %s", what, v->name);
+    xac_view_close(ctx->env, v);
+    return 0;
 }
 
 int
@@ -57,6 +140,7 @@ xac_munmap(const char *name)
 {
     struct xac_ctx *ctx;
     struct xac_view *v;
+    unsigned n;
     int rc;
 
     if (name == NULL || *name == '\0')
@@ -64,13 +148,28 @@ xac_munmap(const char *name)
     rc = xac_api_start_process("xMunmap", &ctx);
     if (rc != 0)
         return rc;
-    v = xac_view_named(ctx->env, name);
+    v = xac_view_named(ctx->env, name, &n);
     if (v == NULL)
         rc = xac_err(XAC_ENOTMAPPED, "%s", name);
-    else if (!xac_view_remove(ctx, v))
-        rc = xac_err(EBUSY, "xMunmap: threads have views of %s", name);
+    else if (n > 1)
+        rc = xac_err(XAC_EMAPPED, "xMunmap: there are %u mappings of %s, use xMunmapAt()",
+                     n, name);
     else
-        xac_view_close(ctx->env, v);
+        rc = unmap("xMunmap", ctx, v);
+    xac_api_done(ctx);
+    return rc;
+}
+
+int
+xac_munmap_at(void *base)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v;
+    int rc = start_at("xMunmapAt", base, &ctx, &v);
+
+    if (rc != 0)
+        return rc;
+    rc = unmap("xMunmapAt", ctx, v);
     xac_api_done(ctx);
     return rc;
 }
@@ -127,5 +226,9 @@ xac_unview(void *view)
 
 void *xMmap(const char *name, size_t length) XAC_ALIAS_OF(xac_mmap);
 int xMunmap(const char *name) XAC_ALIAS_OF(xac_munmap);
+void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags)
+    XAC_ALIAS_OF(xac_mmap_at);
+void *xMremap(void *base, size_t length, int flags) XAC_ALIAS_OF(xac_mremap);
+int xMunmapAt(void *base) XAC_ALIAS_OF(xac_munmap_at);
 void *xView(void *base) XAC_ALIAS_OF(xac_view);
 int xUnview(void *view) XAC_ALIAS_OF(xac_unview);

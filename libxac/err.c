@@ -63,7 +63,7 @@ static const struct {
     {XAC_EINTXN, "not allowed inside a transaction"},
     {XAC_EINQUERY, "not allowed inside a query"},
     {XAC_ENOTMAPPED, "not mapped"},
-    {XAC_EMAPPED, "mapped already in this process"},
+    {XAC_EMAPPED, "mapped several times in this process"},
     {XAC_EFORKED, "the transaction belongs to the parent process"},
     {XAC_EVERSION, "other format version"},
     {XAC_EFOREIGN, "belongs to another environment"},

@@ -58,7 +58,8 @@ stop_program(const struct xac_view *view, const void *addr, bool is_write,
     say(&m, is_write ? ": store to " : ": load from ");
     say(&m, view->path);
     say(&m, " at offset ");
-    say_number(&m, (uint64_t)((const uint8_t *)addr - view->base));
+    say_number(&m, view->first * view->page_size
+                       + (uint64_t)((const uint8_t *)addr - view->base));
     say(&m, " ");
     say(&m, what);
     say(&m, "\nlibxac: hint: ");

@@ -33,6 +33,8 @@ struct xac_engine {
     /* Watch a view's addresses; stop watching.  ret 0 or errno. */
     int (*attach)(struct xac_view *view);
     void (*detach)(struct xac_view *view);
+    /* The addresses of a view that is attached have changed. */
+    void (*moved)(struct xac_view *view);
     /* Set the protection of n pages; ret 0 or errno.  XAC_SIGSAFE. */
     int (*protect)(struct xac_view *view, uint64_t first, uint64_t n,
                    enum xac_protection prot);

@@ -247,6 +247,26 @@ detach(struct xac_view *view)
     view->engine = NULL;
 }
 
+/* again -- register a view in one tree where it lies now. */
+static void
+again(struct xac_view *view, int tree)
+{
+    struct ticket *t = (struct ticket *)view->engine;
+
+    sigsegv_unregister(&trees[tree], t->in[tree]);
+    t->in[tree] =
+        sigsegv_register(&trees[tree], view->base, view->length, area_handler, view);
+}
+
+static void
+moved(struct xac_view *view)
+{
+    (void)pthread_mutex_lock(&change);
+    again(view, 1 - atomic_load_explicit(&active, memory_order_relaxed));
+    again(view, swap_roles());
+    (void)pthread_mutex_unlock(&change);
+}
+
 XAC_SIGSAFE static int
 protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
 {
@@ -291,6 +311,7 @@ const struct xac_engine xac_engine_sigsegv = {
     .name = "sigsegv",
     .attach = attach,
     .detach = detach,
+    .moved = moved,
     .protect = protect,
     .discard = discard,
     .is_private = is_private,

@@ -44,6 +44,7 @@ struct xac_sys xac_sys = {
     .renameat = renameat,
     .unlinkat = unlinkat,
     .mkdir = mkdir,
+    .memfd_create = memfd_create,
     .lock = sys_lock,
     .mmap = mmap,
     .munmap = munmap,

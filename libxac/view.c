@@ -38,13 +38,13 @@ xac_view_at(const struct xac_ctx *ctx, const void *addr)
 }
 
 XAC_SIGSAFE struct xac_view *
-xac_view_of_file(const struct xac_ctx *ctx, uint32_t file)
+xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page_id)
 {
-    struct xac_view *v = ctx->views;
+    struct xac_view *next = v == NULL ? ctx->views : v->next;
 
-    while (v != NULL && v->file != file)
-        v = v->next;
-    return v;
+    while (next != NULL && !xac_view_shows(next, page_id))
+        next = next->next;
+    return next;
 }
 
 /* ---- One page ---------------------------------------------------------------------- */
@@ -83,6 +83,17 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     return 0;
 }
 
+XAC_SIGSAFE const uint8_t *
+xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
+                    const struct xac_page *page, uint64_t parent)
+{
+    uint64_t commit;
+    uint64_t frame = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
+
+    return frame == 0 ? v->file_bytes + page_no * v->page_size
+                      : xac_version_bytes(v->env, frame);
+}
+
 XAC_SIGSAFE void
 xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
 {
@@ -110,6 +121,8 @@ show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     bool is_writable = false;
     int rc = 0;
 
+    if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
+        return xac_twin_write(v, page_no, page, parent);
     if (!was_readable)
         rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
     if (rc == 0 && (is_write ? !is_writable : !was_readable))
@@ -121,12 +134,15 @@ show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
 
 /* entry_for -- the page's entry in the set, made if missing; NULL: no room. */
 XAC_SIGSAFE static struct xac_entry *
-entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view_page *p,
+entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no,
           struct xac_page *page, uint32_t mode)
 {
+    struct xac_view_page *p = &v->page[page_no];
     struct xac_entry *e;
     uint64_t index;
 
+    if (p->entry == 0 && v->twins != NULL)
+        p->entry = xac_twin_entry(v, page_no);
     if (p->entry != 0)
         return xac_set_entry(ctx, p->entry - 1);
     e = xac_set_add(env, ctx, page, mode, &index);
@@ -140,19 +156,20 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
                   uint64_t page_no, bool is_write)
 {
     struct xac_file *file = xac_file_at(env, v->file);
-    struct xac_page *page = xac_ptab_page(&env->shm, &file->root, v->file, page_no);
+    struct xac_page *page =
+        xac_ptab_page(&env->shm, &file->root, v->file, v->first + page_no);
     uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
     struct xac_entry *e;
 
     if (page == NULL || (!is_write && v->is_solo))
         return page;
-    e = entry_for(env, ctx, &v->page[page_no], page, mode);
+    e = entry_for(env, ctx, v, page_no, page, mode);
     if (e == NULL)
         return NULL;
-    if (ctx->is_query || v->is_solo || env->policy->is_optimistic)
-        atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
-    else if (!xac_conflict_enter(env, ctx, e, mode))
-        /* Failed: the entry only remembers that the page was touched. */
+    if (ctx->is_query || v->is_solo || env->policy->is_optimistic
+        || !xac_conflict_enter(env, ctx, e, mode))
+        /* The entry only remembers that the page was touched, if not through this view
+           then through a twin. */
         atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
     return page;
 }
@@ -214,7 +231,8 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     }
     ctx->is_unrecorded = true;
-    return show(env, v, page_no, xac_ptab_find(&env->shm, &file->root, page_no),
+    return show(env, v, page_no,
+                xac_ptab_find(&env->shm, &file->root, v->first + page_no),
                 atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed), is_write);
 }
 
@@ -275,8 +293,8 @@ hide_versions(struct xac_env *env, struct xac_view *v)
         page = (const struct xac_page *)xac_shm_at(
             &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
-        if (xac_page_file(id) == v->file && xac_page_no(id) < v->n_pages)
-            rc = hide(v, xac_page_no(id));
+        if (xac_view_shows(v, id))
+            rc = hide(v, xac_page_no(id) - v->first);
     }
     return rc;
 }
@@ -302,9 +320,8 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
 }
 
-/* leave_solo -- another participant has come, or we do not know what we have touched. */
-static int
-leave_solo(struct xac_view *v)
+int
+xac_view_leave_solo(struct xac_view *v)
 {
     v->is_solo = false;
     v->solo_retry = 0;
@@ -338,7 +355,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
         v->low = UINT64_MAX;
         v->high = 0;
         if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
-            rc = leave_solo(v);
+            rc = xac_view_leave_solo(v); /* another participant has come */
         else if (!v->is_solo && ctx->solo_epoch != 0)
             rc = enter_solo(env, v, ctx->solo_epoch);
         else if (v->is_solo && v->n_copies > COPIES_MAX
@@ -358,6 +375,8 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     bool was_dirty = p->state == XAC_PAGE_DIRTY;
 
     p->entry = 0;
+    if (was_dirty && p->copy == XAC_COPY_SHARED)
+        return xac_twin_end(v, page_no);
     if (!v->is_solo) {
         p->state = XAC_PAGE_ABSENT; /* protected again with all others */
         if (was_dirty && published != 0 && e->frame != 0)
@@ -388,31 +407,56 @@ void
 xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
     uint64_t published = is_committed && ctx->txn->n_written > 0 ? ctx->txn->number : 0;
-    struct xac_view *v = NULL;
+    struct xac_view *v = NULL, *t;
     int rc = 0;
 
+    for (t = ctx->views; t != NULL && rc == 0; t = t->next)
+        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
         const struct xac_page *page =
             (const struct xac_page *)xac_shm_at(&env->shm, e->page);
         uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
 
-        if (v == NULL || v->file != xac_page_file(id))
-            v = xac_view_of_file(ctx, xac_page_file(id));
+        if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
+            v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
-        rc = end_page(v, xac_page_no(id), e, published);
+        rc = end_page(v, xac_page_no(id) - v->first, e, published);
+        for (t = v; t->twins != NULL && rc == 0;) {
+            t = xac_view_next(ctx, t, id);
+            if (t == NULL)
+                break;
+            rc = end_page(t, xac_page_no(id) - t->first, e, published);
+        }
     }
-    for (v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = ctx->is_unrecorded ? leave_solo(v) : take_back(v);
+    for (v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        rc = ctx->is_unrecorded ? xac_view_leave_solo(v) : take_back(v);
+        if (v->twins != NULL)
+            xac_twins_free_memory(v);
+    }
     /* Pages that stay accessible would break isolation; there is no way to go on. */
     xac_require(rc == 0);
+}
+
+/* dirty_view -- the view that has the page dirty, else one that shows it; NULL: none. */
+static struct xac_view *
+dirty_view(const struct xac_ctx *ctx, uint64_t page_id)
+{
+    struct xac_view *found = xac_view_next(ctx, NULL, page_id);
+
+    for (struct xac_view *v = found; v != NULL && v->twins != NULL;
+         v = xac_view_next(ctx, v, page_id)) {
+        if (v->page[xac_page_no(page_id) - v->first].state == XAC_PAGE_DIRTY)
+            return v;
+    }
+    return found;
 }
 
 bool
 xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
-    uint64_t page_no = xac_page_no(page_id);
+    const struct xac_view *v = dirty_view(ctx, page_id);
+    uint64_t page_no = xac_page_no(page_id) - v->first;
 
     return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
 }
@@ -420,26 +464,26 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 uint8_t *
 xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
+    struct xac_view *v = dirty_view(ctx, page_id);
 
-    xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
-    return v->base + xac_page_no(page_id) * v->page_size;
+    xac_assert(v != NULL);
+    return v->base + (xac_page_no(page_id) - v->first) * v->page_size;
 }
 
 const uint8_t *
 xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
 
-    xac_assert(v != NULL && xac_page_no(page_id) < v->n_pages);
-    return v->file_bytes + (xac_page_no(page_id) << ctx->env->page_shift);
+    xac_assert(v != NULL);
+    return v->file_bytes + (xac_page_no(page_id) - v->first) * v->page_size;
 }
 
 void
 xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id, struct xac_conflict *out)
 {
     const struct xac_file *f = xac_file_at(ctx->env, xac_page_file(page_id));
-    const struct xac_view *v = xac_view_of_file(ctx, xac_page_file(page_id));
+    const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
     const char *path = (const char *)xac_shm_at(&ctx->env->shm, f->path);
     size_t n = f->path_len;
 
@@ -447,8 +491,8 @@ xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id, struct xac_confli
         path += n - (sizeof out->file - 1);
     (void)memcpy(out->file, path, strlen(path) + 1);
     out->file_offset = xac_page_no(page_id) << ctx->env->page_shift;
-    if (v != NULL && xac_page_no(page_id) < v->n_pages)
-        out->address = v->base + out->file_offset;
+    if (v != NULL)
+        out->address = v->base + (xac_page_no(page_id) - v->first) * v->page_size;
 }
 
 void
@@ -456,6 +500,8 @@ xac_view_forked(struct xac_view *v)
 {
     /* First of all: pages of the parent's transaction must not be seen. */
     (void)v->ops->protect(v, 0, v->n_pages, XAC_PROT_NONE);
+    if (v->twins != NULL)
+        xac_twins_forked(v);
     (void)forget_all(v, XAC_PROT_NONE);
     v->is_solo = false;
     v->solo_retry = 0;

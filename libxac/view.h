@@ -5,7 +5,9 @@
  * WHAT      A private mapping of the file, without access at first.  Pages that have no
  *           version in the store are shown straight from the file; versions are copied
  *           into the private page; a written page is a private copy until the commit.
- *           The engine (fault_sigsegv.c) sets protections and catches faults.
+ *           The engine (fault_sigsegv.c) sets protections and catches faults.  A view
+ *           shows a part of its file; page numbers of a view count from its base, those
+ *           in page ids from the start of the file.
  * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
  * OWNER     A context, the process's or a thread's.  Touched by the thread that runs
  *           the transaction, in the fault handler too, and outside transactions by who
@@ -24,6 +26,9 @@
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
  *   (3) A readable page shows the newest version at or below the transaction's parent.
+ *   (4) Views of one context that show the same page of a file are twins there.  If the
+ *       page is dirty in one of them, then in the others it is absent, or dirty and the
+ *       same memory (view_twin.c): there is one working copy.
  */
 #ifndef XAC_VIEW_H
 #define XAC_VIEW_H
@@ -35,6 +40,7 @@
 #include <xac.h>
 
 #include "annot.h"
+#include "ptab.h"
 #include "txn.h"
 
 struct xac_engine;
@@ -52,7 +58,8 @@ enum {
 #define XAC_COPY_NONE       0
 #define XAC_COPY_UNKNOWN    1
 #define XAC_COPY_PERHAPS    2 /* none, unless the transaction has written the page      */
-#define XAC_COPY_OF(commit) ((commit) + 3)
+#define XAC_COPY_SHARED     3 /* dirty, and in memory shared by twins                    */
+#define XAC_COPY_OF(commit) ((commit) + 4)
 
 /* Per page; lies in a private mapping, so that only touched parts take memory. */
 struct xac_view_page {
@@ -74,6 +81,7 @@ struct xac_view {
     const uint8_t *file_bytes; /* the file itself, mapped shared, for reading         */
     size_t length;             /* bytes                                               */
     uint64_t n_pages;
+    uint64_t first;             /* page of the file that lies at base                  */
     uint32_t file;              /* id (registry.h)                                     */
     int fd;                     /* of the file, read and write                         */
     int pagemap;                /* of this process's page table, -1 if there is none   */
@@ -84,14 +92,28 @@ struct xac_view {
     uint64_t solo_epoch;        /* ... since the process became alone for that time    */
     uint64_t solo_retry;        /* commit number at which to try that again            */
     uint64_t n_copies;          /* pages with a private copy, about                    */
+    struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
     uint64_t low, high;         /* pages touched by the running transaction lie in
                                    [low, high)                                         */
     void *engine;               /* the engine's ticket for this view                   */
 };
 
-/* xac_view_open -- map a file; see xac_mmap() in xac.h.  ret 0 or an error. */
-int xac_view_open(struct xac_env *env, const char *name, size_t length,
+/* What a view is to show, and how. */
+struct xac_view_wish {
+    uint64_t offset; /* bytes, within the file                                         */
+    size_t length;   /* bytes                                                          */
+    int flags;       /* XAC_SAME_ADDRESS, XAC_MAY_MOVE                                 */
+};
+
+/* xac_view_open -- map a file; see xac_mmap_at() in xac.h.  ret 0 or an error. */
+int xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
                   struct xac_view **viewp);
+
+/*
+ * xac_view_resize -- make a view of the process, in its list and without clones, shorter
+ * or longer; see xac_mremap() in xac.h.  ret 0 or an error, and it is as it was.
+ */
+int xac_view_resize(struct xac_view *view, size_t length, int flags);
 
 /*
  * xac_view_clone -- a further view of a mapped file for another context, in its list; the
@@ -101,16 +123,21 @@ int xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view
 
 /*
  * xac_view_add, remove -- into and out of the process's list, whose turn is the caller's.
+ * add     ret 0, or an error and it is not in the list.
  * remove  ret false: threads have views of it.
  */
-void xac_view_add(struct xac_ctx *ctx, struct xac_view *view);
+int xac_view_add(struct xac_ctx *ctx, struct xac_view *view);
 bool xac_view_remove(struct xac_ctx *ctx, struct xac_view *view);
 
 /* xac_view_close -- unmap and free; out of the list already. */
 void xac_view_close(struct xac_env *env, struct xac_view *view);
 
-/* xac_view_named -- the process's view of a file, by the name it was mapped as or its path. */
-struct xac_view *xac_view_named(const struct xac_env *env, const char *name);
+/*
+ * xac_view_named -- the process's view of a file, by its path or the name it was mapped as.
+ * out  countp  number of views of that file
+ */
+struct xac_view *xac_view_named(const struct xac_env *env, const char *name,
+                                unsigned *countp);
 
 /* xac_view_at -- the context's view that an address lies in, or NULL. */
 XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *addr);
@@ -130,8 +157,17 @@ void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committe
 XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
                                 struct xac_view *view, uint64_t page_no, bool is_write);
 
-/* xac_view_of_file -- a context's view of a registered file, or NULL. */
-XAC_SIGSAFE struct xac_view *xac_view_of_file(const struct xac_ctx *ctx, uint32_t file);
+/* xac_view_shows -- does the view show the page with that id? */
+XAC_SIGSAFE static inline bool
+xac_view_shows(const struct xac_view *v, uint64_t page_id)
+{
+    return v->file == xac_page_file(page_id)
+           && xac_page_no(page_id) - v->first < v->n_pages;
+}
+
+/* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
+XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
+                                           const struct xac_view *v, uint64_t page_id);
 
 /* The parts of an access, for view.c and view_unit.c. */
 
@@ -167,6 +203,18 @@ XAC_SIGSAFE int xac_view_load(struct xac_env *env, struct xac_view *view,
                               uint64_t page_no, const struct xac_page *page,
                               uint64_t parent, bool *is_writablep);
 
+/*
+ * xac_view_base_bytes -- the page as the transaction sees it without its own stores: its
+ * version, or its file.
+ *
+ * in   page  NULL: it has no version
+ * ret  NULL with errno.
+ */
+XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
+                                               uint64_t page_no,
+                                               const struct xac_page *page,
+                                               uint64_t parent);
+
 /* xac_view_note -- the page has been given the access. */
 XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_write);
 
@@ -198,6 +246,60 @@ void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,
 
 /* xac_view_file_bytes -- contents of a page in its file. */
 const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* ---- Twins: parts of a file that several views of a context show (view_twin.c) ---- */
+
+/*
+ * xac_twins_meet -- find out which views of a context are twins; after one has come or
+ * become longer.  ret 0 or an error.
+ */
+int xac_twins_meet(struct xac_ctx *ctx);
+
+/* xac_twins_leave -- the view is being closed. */
+void xac_twins_leave(struct xac_view *view);
+
+/*
+ * xac_twins_forked -- in a child: the parent's working copies are not its own.  They get
+ * memory of their own when they meet again.
+ */
+void xac_twins_forked(struct xac_view *view);
+
+/* xac_twin_entry -- the number of the page's set entry + 1 as a twin knows it, or 0. */
+XAC_SIGSAFE uint32_t xac_twin_entry(const struct xac_view *view, uint64_t page_no);
+
+/* xac_twin_is_dirty -- is the page dirty in a twin, and not here? */
+XAC_SIGSAFE bool xac_twin_is_dirty(const struct xac_view *view, uint64_t page_no);
+
+/*
+ * xac_twin_is_needed -- must the access go through xac_twin_write? Yes, if there are twins
+ * and it is a store, or a twin has the page dirty.
+ */
+XAC_SIGSAFE bool xac_twin_is_needed(const struct xac_view *view, uint64_t page_no,
+                                    bool is_write);
+
+/*
+ * xac_twin_write -- step 5 for such a page: make it dirty, in memory that the twins share;
+ * those that it is readable in lose it.  ret 0 or errno.
+ */
+XAC_SIGSAFE int xac_twin_write(struct xac_view *view, uint64_t page_no,
+                               const struct xac_page *page, uint64_t parent);
+
+/*
+ * After the transaction: a page in shared memory is absent (hidden); before that, the
+ * whole view if `all`, or if they are very many; and in the end the memory is given back.
+ */
+int xac_twin_end(struct xac_view *view, uint64_t page_no);
+int xac_twins_end_many(struct xac_view *view, bool all);
+void xac_twins_free_memory(struct xac_view *view);
+
+/* xac_twins_gather -- have all pages that are dirty in twins dirty here, too. */
+int xac_twins_gather(struct xac_view *view);
+
+/*
+ * xac_view_leave_solo -- forget what the pages hold, and that we are alone, outside
+ * transactions; all is absent again.  ret 0 or errno.
+ */
+int xac_view_leave_solo(struct xac_view *view);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);

@@ -94,6 +94,13 @@ sync_parent(const char *name)
     return rc;
 }
 
+/* end_of -- bytes of the file up to the end of the view. */
+static uint64_t
+end_of(const struct xac_view *v)
+{
+    return v->first * v->page_size + v->length;
+}
+
 /*
  * grow_file -- extend a file with zeros; synced before anything refers to it.
  *
@@ -105,14 +112,15 @@ static int
 grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
           uint64_t synced, bool is_new)
 {
+    uint64_t end = end_of(v);
     int rc = 0;
 
-    if ((uint64_t)st->st_size < v->length
-        && xac_sys.ftruncate(v->fd, (off_t)v->length) != 0)
-        return xac_err(errno, "growing %s to %zu bytes", v->name, v->length);
+    if ((uint64_t)st->st_size < end && xac_sys.ftruncate(v->fd, (off_t)end) != 0)
+        return xac_err(errno, "growing %s to %llu bytes", v->name,
+                       (unsigned long long)end);
     if (!xac_env_is_durable(env))
         return 0;
-    if (synced < v->length && xac_sys.fsync(v->fd) != 0)
+    if (synced < end && xac_sys.fsync(v->fd) != 0)
         return xac_err(errno, "syncing %s", v->name);
     if (synced == 0)
         rc = sync_parent(v->name);
@@ -144,10 +152,10 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
                 atomic_load_explicit(&xac_file_at(env, id)->length, memory_order_relaxed);
         rc = grow_file(env, v, &st, synced, is_new);
         if (rc == 0)
-            rc = xac_registry_add(env, v->path, &st, v->length, &v->file);
+            rc = xac_registry_add(env, v->path, &st, end_of(v), &v->file);
         if (rc == 0)
-            rc = xac_address_keep(env, v->file, v->path, v->base);
-        if (rc != 0 && id == 0 && (uint64_t)st.st_size < v->length)
+            rc = xac_address_keep(env, v);
+        if (rc != 0 && id == 0 && (uint64_t)st.st_size < end_of(v))
             (void)xac_sys.ftruncate(v->fd, st.st_size);
     }
     xac_registry_exit(env);
@@ -182,76 +190,101 @@ map_pages(struct xac_view *v)
     return 0;
 }
 
-/* map_view -- addresses for the segment and for what is known of its pages. */
+/* map_file -- the same part of the file for reading, and what is known of the pages. */
 static int
-map_view(struct xac_view *v)
+map_file(struct xac_view *v)
 {
-    void *p = xac_address_map(v->env, v->path, v->fd, v->length);
+    void *p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd,
+                           (off_t)(v->first * v->page_size));
 
-    if (p == MAP_FAILED)
-        return xac_err(errno, "mapping %s", v->name);
-    v->base = (uint8_t *)p;
-    p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd, 0);
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->file_bytes = (const uint8_t *)p;
     return map_pages(v);
 }
 
-/* is_mapped_here -- does this process have the file mapped already? */
-static bool
-is_mapped_here(const struct xac_env *env, const struct stat *st)
-{
-    for (const struct xac_view *v = env->ctx.views; v != NULL; v = v->next) {
-        const struct xac_file *f = xac_file_at(env, v->file);
-
-        if (f->device == (uint64_t)st->st_dev && f->inode == (uint64_t)st->st_ino)
-            return true;
-    }
-    return false;
-}
-
-int
-xac_view_open(struct xac_env *env, const char *name, size_t length,
-              struct xac_view **viewp)
+/* new_view -- what is known before the file is open; NULL with errno. */
+static struct xac_view *
+new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish)
 {
     struct xac_view *v = (struct xac_view *)calloc(1, sizeof *v);
-    struct stat st;
-    bool is_new = false;
-    int rc;
 
     if (v == NULL)
-        return xac_err(ENOMEM, "%s", name);
+        return NULL;
     v->fd = -1;
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     v->env = env;
     v->ctx = &env->ctx;
     v->ops = &xac_engine_sigsegv;
     v->page_size = env->page_size;
-    v->length = length;
-    v->n_pages = length >> env->page_shift;
+    v->length = wish->length;
+    v->n_pages = wish->length >> env->page_shift;
+    v->first = wish->offset >> env->page_shift;
     v->name = strdup(name);
-    rc = v->name == NULL ? xac_err(ENOMEM, "%s", name)
-                         : open_file(name, &v->fd, &st, &is_new);
-    if (rc != 0)
-        goto out;
-    if (is_mapped_here(env, &st)) {
-        rc = xac_err(XAC_EMAPPED, "%s", name);
-        goto out;
-    }
-    v->path = stored_path(env, name);
-    rc = v->path == NULL ? xac_err(errno, "%s", name) : map_view(v);
+    if (v->name != NULL)
+        return v;
+    xac_view_close(env, v);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* place -- map and register an open file. */
+static int
+place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
+{
+    int rc = xac_address_map(v, (flags & XAC_SAME_ADDRESS) != 0);
+
     if (rc == 0)
+        rc = map_file(v);
+    if (rc == 0) {
         rc = v->ops->attach(v);
+        rc = rc == 0 ? 0 : xac_err(rc, "mapping %s", v->name);
+    }
     if (rc == 0)
         rc = enroll(env, v, is_new);
-    if (rc != 0 && is_new && v->path != NULL)
-        withdraw(env, v);
-out:
+    if (rc == 0 && (flags & XAC_SAME_ADDRESS) != 0 && !xac_address_is_kept(v))
+        rc = xac_err(EADDRINUSE, "%s: another process has just mapped it elsewhere",
+                     v->name);
+    return rc;
+}
+
+int
+xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
+              struct xac_view **viewp)
+{
+    struct xac_view *v = new_view(env, name, wish);
+    struct stat st;
+    bool is_new = false;
+    int rc;
+
+    if (v == NULL)
+        return xac_err(errno, "%s", name);
+    rc = open_file(name, &v->fd, &st, &is_new);
+    if (rc == 0) {
+        v->path = stored_path(env, name);
+        rc = v->path == NULL ? xac_err(errno, "%s", name)
+                             : place(env, v, wish->flags, is_new);
+        if (rc != 0 && is_new && v->path != NULL)
+            withdraw(env, v);
+    }
     if (rc != 0)
         xac_view_close(env, v);
     else
         *viewp = v;
+    return rc;
+}
+
+/* insert -- into the context's list, where it may meet others; env->threads held. */
+static int
+insert(struct xac_ctx *ctx, struct xac_view *v)
+{
+    int rc;
+
+    v->next = ctx->views;
+    ctx->views = v;
+    rc = xac_twins_meet(ctx);
+    if (rc != 0)
+        ctx->views = v->next;
     return rc;
 }
 
@@ -273,12 +306,14 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->file_bytes = origin->file_bytes;
     v->length = origin->length;
     v->n_pages = origin->n_pages;
+    v->first = origin->first;
     v->file = origin->file;
     v->fd = origin->fd;
     v->pagemap = origin->pagemap;
     v->name = origin->name;
     v->path = origin->path;
-    p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd, 0);
+    p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd,
+                     (off_t)(v->first * v->page_size));
     if (p == MAP_FAILED) {
         rc = xac_err(errno, "xView: mapping %s", v->name);
     } else {
@@ -287,23 +322,24 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     }
     if (rc == 0)
         rc = v->ops->attach(v);
-    if (rc != 0) {
+    if (rc == 0)
+        rc = insert(ctx, v);
+    if (rc != 0)
         xac_view_close(v->env, v);
-        return rc;
-    }
-    v->next = ctx->views;
-    ctx->views = v;
-    *viewp = v;
-    return 0;
+    else
+        *viewp = v;
+    return rc;
 }
 
-void
+int
 xac_view_add(struct xac_ctx *ctx, struct xac_view *v)
 {
+    int rc;
+
     (void)pthread_mutex_lock(&ctx->env->threads);
-    v->next = ctx->views;
-    ctx->views = v;
+    rc = insert(ctx, v);
     (void)pthread_mutex_unlock(&ctx->env->threads);
+    return rc;
 }
 
 bool
@@ -343,6 +379,7 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     (void)env;
     if (v->engine != NULL)
         v->ops->detach(v);
+    xac_twins_leave(v);
     if (v->page != NULL)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
     if (v->base != NULL)
@@ -354,22 +391,117 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     free(v);
 }
 
-struct xac_view *
-xac_view_named(const struct xac_env *env, const char *name)
-{
-    struct xac_view *v = env->ctx.views;
-    char *path;
+/* ---- Making one shorter or longer --------------------------------------------------------- */
 
-    while (v != NULL && strcmp(v->name, name) != 0)
-        v = v->next;
-    if (v != NULL)
-        return v;
-    path = stored_path(env, name);
-    for (v = path != NULL ? env->ctx.views : NULL; v != NULL; v = v->next) {
-        if (strcmp(v->path, path) == 0)
-            break;
+/* stretch -- addresses for a view that is to have another length; base may change. */
+static int
+stretch(const struct xac_view *v, struct xac_view *longer, int flags)
+{
+    int rc;
+
+    if (longer->length <= v->length)
+        return 0;
+    rc = xac_address_extend(v, longer->length);
+    return rc == 0 || (flags & XAC_MAY_MOVE) == 0 ? rc : xac_address_map(longer, false);
+}
+
+/* unstretch -- give back the addresses that only one of two views of the same part has. */
+static void
+unstretch(const struct xac_view *unwanted, const struct xac_view *kept)
+{
+    if (unwanted->base != kept->base)
+        (void)xac_sys.munmap(unwanted->base, unwanted->length);
+    else if (unwanted->length > kept->length)
+        (void)xac_sys.munmap(kept->base + kept->length, unwanted->length - kept->length);
+}
+
+/* unmap_file -- undo map_file. */
+static void
+unmap_file(const struct xac_view *v)
+{
+    if (v->page != NULL)
+        (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
+    if (v->file_bytes != NULL)
+        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
+}
+
+/* resize -- env->threads held, no clones. */
+static int
+resize(struct xac_view *v, size_t length, int flags)
+{
+    struct xac_view was = *v, is = *v;
+    int rc;
+
+    is.length = length;
+    is.n_pages = length / v->page_size;
+    is.page = NULL;
+    is.file_bytes = NULL;
+    v->n_pages = is.n_pages; /* with whom will it share pages? */
+    rc = xac_twins_meet(v->ctx);
+    v->n_pages = was.n_pages;
+    is.twins = v->twins;
+    if (rc == 0) { /* what is known is forgotten with the old page states */
+        rc = xac_view_leave_solo(v);
+        rc = rc == 0 ? 0 : xac_err(rc, "resizing %s", v->name);
     }
+    if (rc != 0)
+        return rc;
+    is.n_copies = 0;
+    is.is_solo = false;
+    is.solo_retry = 0;
+    rc = stretch(v, &is, flags);
+    if (rc != 0)
+        return rc;
+    rc = map_file(&is);
+    if (rc == 0 && length > v->length)
+        rc = enroll(v->env, &is, false);
+    if (rc != 0) {
+        unmap_file(&is);
+        unstretch(&is, &was);
+        return rc;
+    }
+    *v = is;
+    v->ops->moved(v); /* from here on faults are found there */
+    unmap_file(&was);
+    unstretch(&was, &is);
+    return 0;
+}
+
+int
+xac_view_resize(struct xac_view *v, size_t length, int flags)
+{
+    pthread_mutex_t *threads = &v->env->threads;
+    int rc;
+
+    if (length == v->length)
+        return 0;
+    (void)pthread_mutex_lock(threads);
+    if (v->n_clones > 0)
+        rc = xac_err(EBUSY, "xMremap: threads have views of %s", v->name);
+    else
+        rc = resize(v, length, flags);
+    (void)pthread_mutex_unlock(threads);
+    return rc;
+}
+
+/* ---- By name ------------------------------------------------------------------------------ */
+
+struct xac_view *
+xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
+{
+    char *path = stored_path(env, name);
+    struct xac_view *v = path != NULL ? env->ctx.views : NULL;
+
+    while (v != NULL && strcmp(v->path, path) != 0)
+        v = v->next;
     free(path);
+    if (v == NULL) { /* it may have been renamed, or the current directory is another */
+        for (v = env->ctx.views; v != NULL && strcmp(v->name, name) != 0; v = v->next)
+            ;
+    }
+    *countp = 0;
+    for (const struct xac_view *w = env->ctx.views; w != NULL && v != NULL; w = w->next)
+        *countp += w->file == v->file;
     return v;
 }
 
@@ -387,7 +519,7 @@ rejoin(struct xac_env *env, struct xac_view *v)
     if (xac_sys.fstat(v->fd, &st) != 0)
         return xac_err(errno, "%s", v->name);
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-    return xac_registry_file(env, v->path, &st, v->length, &v->file);
+    return xac_registry_file(env, v->path, &st, end_of(v), &v->file);
 }
 
 int
@@ -397,5 +529,5 @@ xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx)
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
         rc = rejoin(env, v);
-    return rc;
+    return rc == 0 ? xac_twins_meet(ctx) : rc;
 }

@@ -33,12 +33,13 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
     return u;
 }
 
-/* has_dirty -- is a page of the unit written already? */
+/* has_dirty -- is a page of the unit written already, be it through a twin? */
 XAC_SIGSAFE static bool
 has_dirty(const struct unit *u)
 {
     for (uint64_t p = u->first; p < u->end; p++) {
-        if (u->v->page[p].state == XAC_PAGE_DIRTY)
+        if (u->v->page[p].state == XAC_PAGE_DIRTY
+            || (u->v->twins != NULL && xac_twin_is_dirty(u->v, p)))
             return true;
     }
     return false;
@@ -69,12 +70,16 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
 
     for (uint64_t p = u->first; p < u->end && rc == 0; p++) {
         const struct xac_view_page *vp = &u->v->page[p];
+        struct xac_page *page =
+            xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->first + p);
         bool is_writable = true;
 
+        if (u->v->twins != NULL && xac_twin_is_needed(u->v, p, is_write)) {
+            rc = xac_twin_write(u->v, p, page, parent);
+            continue;
+        }
         if (vp->state != XAC_PAGE_DIRTY && !xac_view_is_readable(u->v, vp))
-            rc = xac_view_load(env, u->v, p,
-                               xac_ptab_page(&env->shm, &file->root, u->v->file, p),
-                               parent, &is_writable);
+            rc = xac_view_load(env, u->v, p, page, parent, &is_writable);
         if (rc == 0)
             xac_view_note(u->v, p, is_write);
     }
@@ -96,12 +101,25 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
     }
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
     rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_WRITE);
+    if (u->first < u->v->low)
+        u->v->low = u->first; /* to be taken back, even if we fail below */
+    if (u->end > u->v->high)
+        u->v->high = u->end;
     if (rc == 0)
         rc = load_all(env, ctx, u, is_write);
     if (rc == 0 && !is_write)
         rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_READ);
     ctx->n_islands++;
     return rc;
+}
+
+/* is_touched -- has the page access in this view?  Its twins may have, and it not. */
+XAC_SIGSAFE static bool
+is_touched(const struct xac_view *v, uint64_t page_no)
+{
+    uint32_t state = v->page[page_no].state;
+
+    return v->twins == NULL || state == XAC_PAGE_READABLE || state == XAC_PAGE_DIRTY;
 }
 
 /* grow_units -- larger units; what has been touched becomes whole units. */
@@ -119,10 +137,14 @@ grow_units(struct xac_env *env, struct xac_ctx *ctx)
         const struct xac_page *page =
             (const struct xac_page *)xac_shm_at(&env->shm, e->page);
         uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
-        struct xac_view *v = xac_view_of_file(ctx, xac_page_file(id));
-        struct unit u = unit_of(ctx, v, xac_page_no(id));
+        struct xac_view *v = NULL;
 
-        rc = give(env, ctx, &u, false);
+        while (rc == 0 && (v = xac_view_next(ctx, v, id)) != NULL) {
+            struct unit u = unit_of(ctx, v, xac_page_no(id) - v->first);
+
+            if (is_touched(v, xac_page_no(id) - v->first))
+                rc = give(env, ctx, &u, false);
+        }
     }
     return rc;
 }

@@ -166,6 +166,12 @@ fault_munmap(void *addr, size_t n)
 }
 
 static int
+fault_memfd_create(const char *name, unsigned flags)
+{
+    return fails(SYSFAULT_FILES, "memfd_create") ? -1 : real.memfd_create(name, flags);
+}
+
+static int
 fault_mprotect(void *addr, size_t n, int prot)
 {
     return fails(SYSFAULT_MEMORY, "mprotect") ? -1 : real.mprotect(addr, n, prot);
@@ -202,6 +208,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .renameat = fault_renameat,
         .unlinkat = fault_unlinkat,
         .mkdir = fault_mkdir,
+        .memfd_create = fault_memfd_create,
         .lock = fault_lock,
         .mmap = fault_mmap,
         .munmap = fault_munmap,

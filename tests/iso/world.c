@@ -214,11 +214,13 @@ member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
                                       .ring_bytes = 1 << 20,
                                       .policy = policy_of(w->policy),
                                       .stay_mapped = stay_mapped};
+    struct xac_view_wish wish = {.offset = 0};
     char *path = NULL;
 
     sim_must(asprintf(&path, "%s/input.db", w->dir) > 0);
     sim_must(xac_env_open(w->dir, XAC_NONDURABLE, &options, &m->env) == 0);
-    sim_must(xac_view_open(m->env, path, MODEL_PAGES * m->env->page_size, &m->view) == 0);
+    wish.length = MODEL_PAGES * m->env->page_size;
+    sim_must(xac_view_open(m->env, path, &wish, &m->view) == 0);
     m->view->next = NULL;
     m->env->ctx.views = m->view;
     m->is_dead = false;
