@@ -7,7 +7,6 @@
 #include "solo.h"
 
 #include "env.h"
-#include "thread.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
 #define WHO_BITS 32
@@ -41,7 +40,7 @@ revoke_slot(struct xac_env *env, uint64_t slot)
     /* Acquire: pairs with the release in xac_txn_begin; reads_unknown is there. */
     uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
 
-    if (slot == xac_ctx_mine(env)->slot || !xac_txn_is_live(word)
+    if (!xac_txn_is_live(word)
         || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
         return;
     if (xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))

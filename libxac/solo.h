@@ -27,7 +27,10 @@ struct xac_env;
  */
 uint64_t xac_solo_epoch(const struct xac_env *env);
 
-/* xac_solo_revoke -- nobody is alone any more.  Gate held, we have joined. */
+/*
+ * xac_solo_revoke -- nobody is alone any more.  Gate held, we have joined; whoever comes,
+ * process or thread, has no transaction yet, so all that are live are others'.
+ */
 void xac_solo_revoke(struct xac_env *env);
 
 /*
