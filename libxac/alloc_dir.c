@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "alloc_heap.h"
 #include "annot.h"
@@ -116,8 +116,8 @@ make(struct xac_heap *h, struct xac_heap_header *header)
         return xac_err(EINVAL, "heap in %s: %llu pages are too few", h->view->name,
                        (unsigned long long)h->view_pages);
     while (identity == 0) {
-        if (getrandom(&identity, sizeof identity, 0) != (ssize_t)sizeof identity)
-            return xac_err(errno, "getrandom");
+        if (getentropy(&identity, sizeof identity) != 0)
+            return xac_err(errno, "getentropy");
     }
     xac_heap_write(h, header);
     header->version = XAC_HEAP_VERSION;

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -257,7 +256,7 @@ xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
     struct xac_master_slot s = {.page_size = page_size, .segment_bytes = segment_bytes};
     int rc;
 
-    if (getrandom(s.identity, sizeof s.identity, 0) != (ssize_t)sizeof s.identity)
+    if (getentropy(s.identity, sizeof s.identity) != 0)
         return xac_err(errno != 0 ? errno : EIO, "random numbers");
     s.generation = 1;
     s.flags = XAC_MASTER_CLEAN;

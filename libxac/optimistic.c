@@ -6,14 +6,14 @@
 
 #include "optimistic.h"
 
-#include <time.h>
-
 #include "env.h"
 #include "policy.h"
+#include "sys.h"
 #include "version.h"
 
 /* Rounds of waiting between two looks at whether the holder of the turn is alive. */
 #define ROUNDS_BEFORE_CHECK 8
+#define ROUND_NS            50000
 
 const struct xac_policy xac_policy_optimistic = {
     .name = "optimistic",
@@ -78,15 +78,13 @@ clear_if_lapsed(struct xac_env *env, uint64_t holder)
 static void
 wait_a_while(struct xac_env *env, unsigned n)
 {
-    struct timespec ts = {.tv_nsec = 50000};
-
     if (n % ROUNDS_BEFORE_CHECK == 0) {
         uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_relaxed);
 
         if (holder != 0)
             clear_if_lapsed(env, holder);
     }
-    (void)nanosleep(&ts, NULL);
+    xac_sleep_ns(ROUND_NS);
 }
 
 void

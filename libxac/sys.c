@@ -7,15 +7,112 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
+
+/*
+ * None of these is a cancellation point: a thread that is cancelled goes on until it is out
+ * of the library, with its locks given back.
+ */
+
+/* hold_off -- no cancellation for a moment; ret for let_go. */
+XAC_SIGSAFE static int
+hold_off(void)
+{
+    int state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+XAC_SIGSAFE static void
+let_go(int state)
+{
+    (void)pthread_setcancelstate(state, NULL);
+}
 
 static int
 sys_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
-    return openat(dirfd, path, flags, mode);
+    int state = hold_off();
+    int rc = openat(dirfd, path, flags, mode);
+
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_close(int fd)
+{
+    int state = hold_off();
+    int rc = close(fd);
+
+    let_go(state);
+    return rc;
+}
+
+static ssize_t
+sys_pread(int fd, void *buf, size_t n, off_t offset)
+{
+    int state = hold_off();
+    ssize_t rc = pread(fd, buf, n, offset);
+
+    let_go(state);
+    return rc;
+}
+
+static ssize_t
+sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    int state = hold_off();
+    ssize_t rc = pwrite(fd, buf, n, offset);
+
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_fdatasync(int fd)
+{
+    int state = hold_off();
+    int rc = fdatasync(fd);
+
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_fsync(int fd)
+{
+    int state = hold_off();
+    int rc = fsync(fd);
+
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
+{
+    int state = hold_off();
+    int rc = sync_file_range(fd, offset, n, flags);
+
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    int state = hold_off();
+    int rc = fallocate(fd, mode, offset, length);
+
+    let_go(state);
+    return rc;
 }
 
 static int
@@ -27,19 +124,23 @@ sys_fstat(int fd, struct stat *st)
 static int
 sys_lock(int fd, int cmd, struct flock *lk)
 {
-    return fcntl(fd, cmd, lk);
+    int state = hold_off();
+    int rc = fcntl(fd, cmd, lk);
+
+    let_go(state);
+    return rc;
 }
 
 struct xac_sys xac_sys = {
     .openat = sys_openat,
-    .close = close,
-    .pread = pread,
-    .pwrite = pwrite,
-    .fdatasync = fdatasync,
-    .fsync = fsync,
-    .sync_file_range = sync_file_range,
+    .close = sys_close,
+    .pread = sys_pread,
+    .pwrite = sys_pwrite,
+    .fdatasync = sys_fdatasync,
+    .fsync = sys_fsync,
+    .sync_file_range = sys_sync_file_range,
     .ftruncate = ftruncate,
-    .fallocate = fallocate,
+    .fallocate = sys_fallocate,
     .fstat = sys_fstat,
     .renameat = renameat,
     .unlinkat = unlinkat,
@@ -114,4 +215,15 @@ xac_open_read_uncached(int dirfd, const char *path, bool *directp)
     if (fd < 0 && errno == EINVAL)
         fd = xac_sys.openat(dirfd, path, O_RDONLY | O_CLOEXEC, 0);
     return fd;
+}
+
+void
+xac_sleep_ns(uint64_t ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+                          .tv_nsec = (long)(ns % 1000000000u)};
+    int state = hold_off();
+
+    (void)nanosleep(&ts, NULL);
+    let_go(state);
 }

@@ -4,7 +4,8 @@
  *
  * WHAT      Every system call of the library that touches files or mappings goes
  *           through the table xac_sys, so that tests can make the n-th call fail or
- *           simulate a disk.  Errors are errno, as in libc.
+ *           simulate a disk.  Errors are errno, as in libc.  None is a cancellation
+ *           point: a cancelled thread leaves the library before it ends.
  * THREADS   the table is changed by tests only, before threads start.
  */
 #ifndef XAC_SYS_H
@@ -57,6 +58,9 @@ XAC_SIGSAFE int xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size
  * ret  0 or errno; a write that makes no progress is EIO.
  */
 int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
+
+/* xac_sleep_ns -- sleep for so long, or until a signal; no cancellation point either. */
+void xac_sleep_ns(uint64_t ns);
 
 /* xac_sync_dir -- fsync the directory; ret 0 or errno. */
 int xac_sync_dir(int dirfd);
