@@ -156,16 +156,18 @@ xac_checkpoint_file_fd(struct xac_env *env, uint32_t file)
 
     if (file >= env->n_file_fd) {
         uint32_t want = file + 16;
-        int *more = (int *)realloc(env->file_fd, want * sizeof more[0]);
+        int *more = (int *)malloc(want * sizeof more[0]), *old = env->file_fd;
 
         if (more == NULL) {
             errno = ENOMEM;
             return -1;
         }
-        for (uint32_t i = env->n_file_fd; i < want; i++)
-            more[i] = -1;
+        for (uint32_t i = 0; i < want; i++)
+            more[i] = i < env->n_file_fd ? old[i] : -1;
+        /* In this order: a child that is forked meanwhile closes what it finds here. */
         env->file_fd = more;
         env->n_file_fd = want;
+        free(old);
     }
     if (env->file_fd[file] >= 0)
         return env->file_fd[file];

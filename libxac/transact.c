@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include <xac.h>
@@ -62,18 +64,62 @@ xac_backoff_none(void *arg, unsigned attempts)
     (void)attempts;
 }
 
-/* How xTransact() waits; set outside transactions. */
-static struct {
+/*
+ * Ways to wait that have been set.  Each stays, for another thread may be about to go by it;
+ * it is found again when it is set again.
+ */
+struct way {
+    const struct way *older;
     void (*fn)(void *arg, unsigned attempts);
     void *arg;
-} backoff = {backoff_default, NULL};
+};
+static const struct way way_default = {.fn = backoff_default};
+static const struct way *_Atomic ways = &way_default; /* newest first            */
+static const struct way *_Atomic way = &way_default;  /* how xTransact() waits now */
+
+/* way_find -- one that has been set before; NULL if there is none. */
+static const struct way *
+way_find(const struct way *newest, void (*fn)(void *arg, unsigned attempts),
+         const void *arg)
+{
+    while (newest != NULL && (newest->fn != fn || newest->arg != arg))
+        newest = newest->older;
+    return newest;
+}
 
 int
 xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
 {
-    backoff.fn = fn != NULL ? fn : backoff_default;
-    backoff.arg = arg;
+    /* Acquire: pairs with the release below. */
+    const struct way *newest = atomic_load_explicit(&ways, memory_order_acquire);
+    const struct way *found = fn == NULL ? &way_default : way_find(newest, fn, arg);
+
+    if (found == NULL) {
+        struct way *w = (struct way *)malloc(sizeof *w);
+
+        if (w == NULL)
+            return xac_err(ENOMEM, "xac_set_backoff");
+        *w = (struct way){.fn = fn, .arg = arg};
+        do
+            w->older = newest;
+        while (!atomic_compare_exchange_weak_explicit(
+            &ways, &newest, w, memory_order_acq_rel, /* pairs with the acquire above */
+            memory_order_acquire));
+        found = w;
+    }
+    /* Release: pairs with the acquire in wait_a_while. */
+    atomic_store_explicit(&way, found, memory_order_release);
     return 0;
+}
+
+/* wait_a_while -- before another attempt. */
+static void
+wait_a_while(unsigned attempts)
+{
+    /* Acquire: pairs with the release in xac_set_backoff. */
+    const struct way *w = atomic_load_explicit(&way, memory_order_acquire);
+
+    w->fn(w->arg, attempts);
 }
 
 /* transact_once -- one attempt; *fn_rcp what fn returned. */
@@ -106,7 +152,7 @@ xac_transact(int (*fn)(void *arg), void *arg)
             return xac_err(why.error, "xTransact");
         if (why.kind == XAC_CONFLICT_USER)
             return rc; /* fn called xAbort() */
-        backoff.fn(backoff.arg, n);
+        wait_a_while(n);
         rc = transact_once(fn, arg, &fn_rc);
     }
     if (fn_rc != 0)
