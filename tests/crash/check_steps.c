@@ -7,7 +7,9 @@
  *
  * The file: page 0 has a count per writer and their sum, which every transaction adds to.
  * Then each writer has a row of pages of its own; its transaction n writes n to the first
- * 2, 7 or all of them, so that the row of a writer at n is known.
+ * 2, 7 or all of them, so that the row of a writer at n is known.  In the middle of the
+ * script the victim makes its mapping and the file a page longer; there each of its
+ * transactions from then on writes its number.
  *
  * XAC_STEPS_LONG=1: every system call, every variant (minutes instead of seconds).
  */
@@ -37,6 +39,7 @@ enum {
 
 #define ROW_PAGES 30u
 #define N_PAGES   (1 + N_WRITERS * ROW_PAGES)
+#define N_LONGER  (N_PAGES + 1)
 
 /* A survivor must have committed again within this time, seconds. */
 #define GO_ON_S 2.0
@@ -56,14 +59,18 @@ struct counts {
 struct board {
     _Atomic uint64_t acknowledged[N_WRITERS];
     _Atomic uint64_t doubtful[N_WRITERS]; /* ended with XAC_EPOISONED: did or did not  */
-    _Atomic uint64_t stop;                /* survivors shut down                       */
-    _Atomic uint64_t pause, paused;       /* the survivor does nothing for a while     */
-    _Atomic uint64_t calls;               /* system calls counted in the victim        */
-    _Atomic uint64_t fired;               /* the plan of the victim was carried out    */
-    char call[32];                        /* name of the system call that failed       */
+    _Atomic uint64_t at_end[N_WRITERS]; /* acknowledged, and written to the new page   */
+    _Atomic uint64_t stop;              /* survivors shut down                       */
+    _Atomic uint64_t pause, paused;     /* the survivor does nothing for a while     */
+    _Atomic uint64_t calls;             /* system calls counted in the victim        */
+    _Atomic uint64_t fired;             /* the plan of the victim was carried out    */
+    char call[32];                      /* name of the system call that failed       */
 };
 
 static struct board *board;
+
+/* This process's mapping has the new page. */
+static bool is_longer;
 
 /* ---- contents ------------------------------------------------------------------------- */
 
@@ -168,6 +175,26 @@ must_have_all(unsigned char *file, const char *what)
     }
 }
 
+/* end_of -- the new page: number of each writer's last transaction that saw it. */
+static volatile uint64_t *
+end_of(unsigned char *file)
+{
+    return (volatile uint64_t *)(void *)(file + N_PAGES * env_page());
+}
+
+/* must_have_end -- what was acknowledged of the new page is there, and nothing else. */
+static void
+must_have_end(unsigned char *file, const char *what)
+{
+    const struct counts *c = (const struct counts *)(const void *)file;
+
+    for (unsigned w = 0; w < N_WRITERS; w++) {
+        if (end_of(file)[w] < word_load(&board->at_end[w]) || end_of(file)[w] > c->of[w])
+            env_fail(__FILE__, __LINE__, "%s: writer %u: new page at %" PRIu64, what, w,
+                     end_of(file)[w]);
+    }
+}
+
 /* ---- processes ------------------------------------------------------------------------- */
 
 static void
@@ -184,6 +211,8 @@ note(unsigned w, uint64_t n, int rc)
 {
     if (rc == XAC_COMMITTED)
         word_store(&board->acknowledged[w], n);
+    if (rc == XAC_COMMITTED && is_longer)
+        word_store(&board->at_end[w], n);
     else if (rc != XAC_ABORTED)
         word_add(&board->doubtful[w], 1);
     return rc == XAC_COMMITTED || rc == XAC_ABORTED;
@@ -207,6 +236,8 @@ one_txn(unsigned char *file, unsigned w, uint64_t *np)
     c->of[w] = *np;
     c->sum++;
     write_row(file, w, *np);
+    if (is_longer)
+        end_of(file)[w] = *np;
     return xac_end();
 }
 
@@ -268,6 +299,7 @@ play(unsigned char *file, unsigned w)
         if (!commit(file, w))
             return;
     }
+    is_longer = xac_mremap(file, N_LONGER * env_page(), 0) == file;
     if (xac_checkpoint() == XAC_EPOISONED)
         return;
     for (int i = 0; i < 11; i++) {
@@ -357,15 +389,16 @@ static void
 verify(void *arg)
 {
     const struct judge *j = arg;
-    size_t size = N_PAGES * env_page();
+    size_t size = N_LONGER * env_page();
     unsigned char *file, *copy;
 
     set_options();
-    file = env_attach(j->flags, N_PAGES);
+    file = env_attach(j->flags, N_LONGER);
     must_ok(xac_begin_query());
     if (!j->is_lost) {
         must_be_whole(file, ROW_PAGES, j->what);
         must_have_all(file, j->what);
+        must_have_end(file, j->what);
     }
     must_ok(xac_end_query());
     if (!j->is_lost)
@@ -378,6 +411,7 @@ verify(void *arg)
     file_read(ENV_FILE, 0, copy, size);
     must_be_whole(copy, ROW_PAGES, j->what);
     must_have_all(copy, j->what);
+    must_have_end(copy, j->what);
     free(copy);
 }
 
