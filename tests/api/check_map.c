@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -339,6 +340,60 @@ START_TEST(heap_in_a_part_of_a_file)
 }
 END_TEST
 
+/* ---- threads --------------------------------------------------------------------------- */
+
+struct windows {
+    uint64_t *a, *b;
+    _Atomic uint64_t step;
+};
+
+/* view_both -- a thread's own views of overlapping mappings are twins, too. */
+static void *
+view_both(void *arg)
+{
+    struct windows *w = (struct windows *)arg;
+    uint64_t *a = (uint64_t *)xView(w->a), *b = (uint64_t *)xView(w->b);
+
+    must(a != MAP_FAILED && b != MAP_FAILED);
+    must_ok(xbegin());
+    *cell(a, 1) = 5;
+    must_eq(*cell(b, 0), 5);
+    *cell(b, 0) = 6;
+    must_eq(*cell(a, 1), 6);
+    word_store(&w->step, 1);
+    proc_await(&w->step, 2, 20);
+    must_rc(xend(), COMMITTED);
+    must_ok(xUnview(a));
+    must_eq(env_get(cell(b, 0)), 6);
+    must_ok(xUnview(b));
+    return NULL;
+}
+
+START_TEST(threads_have_twins_of_their_own)
+{
+    struct windows w = {.step = 0};
+    pthread_t thread;
+
+    env_init(NONDURABLE);
+    w.a = at(0, 2);
+    w.b = at(1, 2);
+    must(pthread_create(&thread, NULL, view_both, &w) == 0);
+    proc_await(&w.step, 1, 20);
+    must_eq(env_get(cell(w.b, 0)), 0); /* not committed */
+    must_ok(xbegin());
+    *cell(w.b, 1) = 9;
+    must_rc(xend(), COMMITTED);
+    must_fail(xMremap(w.a, 5 * env_page(), XAC_MAY_MOVE), EBUSY);
+    must_refuse(xMunmapAt(w.b), EBUSY);
+    word_store(&w.step, 2);
+    must(pthread_join(thread, NULL) == 0);
+    must_eq(env_get(cell(w.a, 1)), 6);
+    must(xMremap(w.a, 5 * env_page(), XAC_MAY_MOVE) != MAP_FAILED);
+    must_ok(xMunmapAt(w.b));
+    env_detach();
+}
+END_TEST
+
 /* ---- fork ------------------------------------------------------------------------------ */
 
 struct shared {
@@ -636,6 +691,7 @@ map_suite(void)
     tcase_add_loop_test(tc, hints_and_queries_know_twins, 0, VARIANTS);
     tcase_add_loop_test(tc, very_many_pages_through_two_mappings, 0, VARIANTS);
     tcase_add_loop_test(tc, child_has_twins_of_its_own, 0, 2);
+    tcase_add_test(tc, threads_have_twins_of_their_own);
     tc = env_tcase(s, "addresses", 60);
     tcase_add_test(tc, same_address_or_not_at_all);
     tcase_add_test(tc, large_files_do_not_take_each_others_addresses);
