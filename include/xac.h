@@ -372,6 +372,26 @@ XAC_API int xac_archive(char ***names, size_t *count);
 
 /* ---- Our additions ---------------------------------------------------------------- */
 
+/*
+ * Copy the environment to directory `dir` while others keep committing.
+ *
+ * The copy holds the mapped files, those of earlier runs included that the environment
+ * remembers, and as much log as recovery needs: what was committed before the call is in
+ * it, and of what commits meanwhile a part that some moment during the call has seen.  It
+ * recovers like any other environment, by xrecover(1) or the first xInit() in it; mapped
+ * files that lie outside the environment's directory are found in it, in the directory
+ * xac-outside, and go wherever the user puts them after that.  With log files that have
+ * been archived since, it can be restored to a later moment (xrecover --until).
+ *
+ * in   dir  made if missing; must be empty otherwise.
+ * ret  0; EINVAL; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOTSUP (not durable); EEXIST
+ *      (not empty); ENOSPC and other errno values: what has been copied by then is no
+ *      environment, and is left to be removed.
+ * No lock is held while copying; log files that the copy needs are not named by xArchive()
+ * before it is complete.
+ */
+XAC_API int xac_backup(const char *dir);
+
 /* Text for an error code or an outcome; never NULL, static storage. */
 XAC_API const char *xac_strerror(int code);
 
@@ -674,6 +694,7 @@ XAC_API int xRecover(const char *path);
 XAC_API int xCheckpoint(void);
 XAC_API int xSync(void);
 XAC_API int xArchive(char ***names, size_t *count);
+XAC_API int xBackup(const char *dir);
 XAC_API const char *xStrerror(int code);
 XAC_API const char *xLastError(void);
 XAC_API int setRangeAccess(void *addr, size_t length, int access);

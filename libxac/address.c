@@ -132,6 +132,27 @@ text_promises(const struct xac_env *env, const char *text, uint64_t from, uint64
     return false;
 }
 
+int
+xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path), void *arg)
+{
+    char *text;
+    const char *at;
+    struct line line;
+    int rc = text_read(env, &text);
+
+    if (rc != 0)
+        return rc;
+    at = strchr(text, '\n');
+    while (rc == 0 && line_next(&at, &line)) {
+        char *path = strndup(line.path, line.path_len);
+
+        rc = path != NULL ? fn(arg, path) : xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+        free(path);
+    }
+    free(text);
+    return rc;
+}
+
 /* text_write -- replace the file; synced if commits are to be durable. */
 static int
 text_write(struct xac_env *env, const char *text)

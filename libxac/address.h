@@ -49,4 +49,12 @@ int xac_address_keep(struct xac_env *env, const struct xac_view *view);
 /* xac_address_is_kept -- is the view where its file belongs? */
 bool xac_address_is_kept(const struct xac_view *view);
 
+/*
+ * xac_address_each -- call fn for the path of every file that has been mapped.
+ *
+ * ret  0, what fn returned if that was not 0, or an error.
+ */
+int xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path),
+                     void *arg);
+
 #endif /* XAC_ADDRESS_H */

@@ -49,15 +49,21 @@ list_free(struct list *l)
     free(l->name);
 }
 
-/* is_old -- a segment that ends at or below the redo position, of this name exactly. */
+/* is_old -- a segment that ends at or below the redo position, or a data file of an
+   earlier generation of the log, of this name exactly. */
 static bool
 is_old(const char *name, const struct xac_master_slot *master)
 {
     size_t n = strlen(XAC_LOG_PREFIX);
     char expected[XAC_LOG_NAME_MAX];
     unsigned long long number;
+    unsigned generation;
     char *end;
 
+    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &number) == 2) {
+        xac_log_datafile_name(expected, generation, number);
+        return strcmp(name, expected) == 0 && generation < master->generation;
+    }
     if (strncmp(name, XAC_LOG_PREFIX, n) != 0)
         return false;
     number = strtoull(name + n, &end, 10);
@@ -99,33 +105,21 @@ by_name(const void *a, const void *b)
 }
 
 int
-xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
+xac_archive_list(const char *path, const struct xac_master_slot *master, char ***namesp,
+                 size_t *countp)
 {
-    struct xac_master_slot master;
     struct list l = {.n = 0};
     struct dirent *e;
-    bool is_lost;
-    DIR *dir;
-    int rc;
+    DIR *dir = opendir(path);
+    int rc = 0;
 
     *namesp = NULL;
     *countp = 0;
-    rc = xac_master_read(env->dirfd, &master);
-    if (rc != 0)
-        return rc;
-    /* A checkpoint may be about to sync it.  If power fails before that, recovery begins
-       with the record before, and needs what that one needs. */
-    rc = xac_master_sync(env->dirfd, &is_lost);
-    if (is_lost && xac_env_is_durable(env))
-        xac_log_poison(&env->log, rc);
-    if (rc != 0)
-        return rc;
-    dir = opendir(env->dir);
     if (dir == NULL)
-        return xac_err(errno, "%s", env->dir);
+        return xac_err(errno, "%s", path);
     while (rc == 0 && (e = readdir(dir)) != NULL) {
-        if (is_old(e->d_name, &master))
-            rc = list_add(&l, env->dir, e->d_name);
+        if (is_old(e->d_name, master))
+            rc = list_add(&l, path, e->d_name);
     }
     (void)closedir(dir);
     if (rc == 0 && l.n > 0) {
@@ -135,5 +129,27 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
         *countp = rc == 0 ? l.n : 0;
     }
     list_free(&l);
-    return rc == 0 ? 0 : xac_err(rc, "listing the log files of %s", env->dir);
+    return rc == 0 ? 0 : xac_err(rc, "listing the log files of %s", path);
+}
+
+int
+xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
+{
+    struct xac_master_slot master;
+    bool is_lost;
+    int rc = xac_master_read(env->dirfd, &master);
+
+    *namesp = NULL;
+    *countp = 0;
+    if (rc != 0)
+        return rc;
+    /* A checkpoint may be about to sync it.  If power fails before that, recovery begins
+       with the record before, and needs what that one needs. */
+    rc = xac_master_sync(env->dirfd, &is_lost);
+    if (is_lost && xac_env_is_durable(env))
+        xac_log_poison(&env->log, rc);
+    if (rc != 0)
+        return rc;
+    master.redo_lsn = xac_registry_log_needed(env, master.redo_lsn);
+    return xac_archive_list(env->dir, &master, namesp, countp);
 }

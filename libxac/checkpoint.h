@@ -22,6 +22,7 @@
 #include "annot.h"
 
 struct xac_env;
+struct xac_master_slot;
 
 /*
  * xac_checkpoint_run -- one checkpoint.
@@ -42,6 +43,15 @@ int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
 
 /* xac_checkpoint_file_fd -- descriptor for a registered file; -1 with errno. */
 int xac_checkpoint_file_fd(struct xac_env *env, uint32_t file);
+
+/*
+ * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
+ *
+ * in   path    of the environment's directory
+ * in   master  its record, synced; redo_lsn that of backups under way, if it is smaller
+ */
+int xac_archive_list(const char *path, const struct xac_master_slot *master,
+                     char ***namesp, size_t *countp);
 
 /* xac_archive_names -- see xac_archive() in xac.h. */
 int xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp);

@@ -24,6 +24,7 @@
 #include <xac.h>
 
 #include "annot.h"
+#include "backup_note.h"
 #include "block.h"
 #include "err.h"
 #include "log.h"
@@ -45,6 +46,10 @@ struct recovery {
 
     uint64_t end;                /* the log ends here                                   */
     struct xac_place end_place;  /* and why                                             */
+    bool stopped;                /* at the bound that was given                        */
+    bool goes_on;                /* a later generation of the log follows              */
+    uint32_t next_generation;    /* its number, or of an empty one                     */
+    struct xac_backup_note note; /* of a backup; rep.was_backup                        */
     bool content_wrong;          /* a valid block there names or holds what is not right*/
     struct xac_scan_found found; /* behind the end                                     */
 
@@ -68,6 +73,12 @@ progress(void *arg, uint64_t bytes)
         r->bytes_total = r->bytes_done;
     if (r->opt->progress != NULL)
         r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
+}
+
+static uint64_t
+round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
 }
 
 /* ---- Records ---------------------------------------------------------------------- */
@@ -162,16 +173,32 @@ note_file(struct recovery *r, uint64_t lsn, const struct xac_record *rec)
     return rc == XAC_EDAMAGED ? content_bad(r, "malformed XFILE record") : rc;
 }
 
-static bool
-is_committed(const struct xac_block *blk)
+/* committed -- the block's XCOMMIT record; NULL if it has none. */
+static const struct xac_xcommit *
+committed(const struct xac_block *blk)
 {
     const struct xac_record *rec = NULL;
 
     while ((rec = xac_record_next(blk, rec)) != NULL) {
         if (rec->type == XAC_XCOMMIT)
-            return true;
+            return (const struct xac_xcommit *)(const void *)rec;
     }
-    return false;
+    return NULL;
+}
+
+/* is_beyond -- does the block lie behind the bound that was given? */
+static bool
+is_beyond(const struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_recover_options *o = r->opt;
+    const struct xac_xcommit *commit;
+
+    if (o->until_lsn != 0 && blk->lsn >= o->until_lsn)
+        return true;
+    if (o->until_ns == 0)
+        return false;
+    commit = committed(blk);
+    return commit != NULL && commit->time_ns > o->until_ns;
 }
 
 /* visit_transaction -- a block with a committed transaction. */
@@ -193,6 +220,7 @@ visit_transaction(struct recovery *r, const struct xac_block *blk)
     r->rep.transactions++;
     r->rep.transactions_redone += r->touched;
     r->rep.last_commit = blk->commit;
+    r->rep.last_time_ns = committed(blk)->time_ns;
     return 0;
 }
 
@@ -202,7 +230,7 @@ visit_block(struct recovery *r, const struct xac_block *blk)
     const struct xac_record *rec = NULL;
     int rc = 0;
 
-    if (is_committed(blk)) {
+    if (committed(blk) != NULL) {
         rc = visit_transaction(r, blk);
     } else if (!r->applying) {
         while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
@@ -248,13 +276,18 @@ pass(struct recovery *r, uint64_t limit)
     uint64_t lsn = r->master.redo_lsn;
     int rc;
 
-    r->is_bad = false;
+    r->is_bad = r->stopped = false;
     r->bad = &place;
     xac_redo_restart(&r->redo, !r->applying && !r->opt->dry_run);
     while (lsn < limit) {
         rc = xac_scan_block(&r->scan, lsn, &blk, &place);
         if (rc != 0)
             return rc;
+        if (blk != NULL && is_beyond(r, blk)) {
+            (void)snprintf(place.why, sizeof place.why, "the bound that was given");
+            r->stopped = true;
+            break;
+        }
         if (blk == NULL)
             break;
         rc = visit_block(r, blk);
@@ -343,6 +376,53 @@ is_log_lost(const struct recovery *r)
            && xac_scan_limit(&r->scan) <= r->master.redo_lsn;
 }
 
+/*
+ * look_on -- does a later generation of the log follow right behind this one?
+ *
+ * Every recovery has begun the next generation at the next multiple of
+ * XAC_LSN_GENERATION_ALIGN.  One that began elsewhere, because of damage or of another
+ * segment size, or because log is missing, cannot be gone on with.
+ */
+static int
+look_on(struct recovery *r, struct xac_place *place)
+{
+    uint64_t start = round_up(r->end, XAC_LSN_GENERATION_ALIGN);
+    struct xac_block head = {.lsn = start};
+    int rc;
+
+    do {
+        rc = xac_scan_next(&r->scan, head.lsn, &head);
+        if (rc != 0)
+            return rc;
+        if (head.generation > r->master.generation)
+            break;
+        head.lsn += XAC_BLOCK_ALIGN;
+    } while (head.length != 0);
+    if (head.length != 0 && head.lsn == start) {
+        r->goes_on = true;
+        r->next_generation = head.generation;
+        return 0;
+    }
+    (void)snprintf(place->why, sizeof place->why,
+                   "the log ends at LSN %" PRIu64 " and goes on at LSN %" PRIu64
+                   ", generation %" PRIu32 ": log files are missing",
+                   r->end, head.lsn, head.generation);
+    return damage(r, place, false);
+}
+
+/* check_bound -- a backup is whole from a position on; others may hold later changes. */
+static int
+check_bound(const struct recovery *r, uint64_t lsn, uint64_t time_ns)
+{
+    if (lsn >= r->note.end_lsn && time_ns >= r->note.time_ns)
+        return 0;
+    return xac_err(EINVAL,
+                   "the backup is whole only from LSN %" PRIu64 ", time @%" PRIu64
+                   ".%09" PRIu64 " on",
+                   r->note.end_lsn, r->note.time_ns / 1000000000,
+                   r->note.time_ns % 1000000000);
+}
+
 /* judge -- is the end of the log one that a crash can have left? */
 static int
 judge(struct recovery *r)
@@ -359,8 +439,17 @@ judge(struct recovery *r)
         r->rep.synced_lsn = r->master.end_lsn_after;
     if (r->found.durable > r->rep.synced_lsn)
         r->rep.synced_lsn = r->found.durable;
+    if (r->note.end_lsn > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->note.end_lsn;
     (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
-    if (r->found.newer != 0) {
+    r->next_generation =
+        (r->found.newer > r->master.generation ? r->found.newer : r->master.generation)
+        + 1;
+    if (r->stopped) {
+        r->rep.until_reached = true;
+        return check_bound(r, r->end, UINT64_MAX);
+    }
+    if (r->found.newer != 0 && !r->opt->forward) {
         (void)snprintf(master.why, sizeof master.why,
                        "the log has blocks of generation %" PRIu32
                        ", the newest valid record is of %" PRIu32,
@@ -370,7 +459,7 @@ judge(struct recovery *r)
     }
     if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r))
         return damage(r, &r->end_place, true);
-    return 0;
+    return r->found.newer != 0 ? look_on(r, &master) : 0;
 }
 
 /* read_log -- step 2. */
@@ -391,7 +480,7 @@ read_log(struct recovery *r)
         rc = pass(r, end);
     }
     r->rep.files = xac_redo_files_needed(&r->redo);
-    r->rep.was_clean = (r->master.flags & XAC_MASTER_CLEAN) != 0
+    r->rep.was_clean = !r->goes_on && (r->master.flags & XAC_MASTER_CLEAN) != 0
                        && r->end == r->master.end_lsn_after && r->rep.discarded_bytes == 0
                        && !r->rep.damaged;
     return rc;
@@ -405,6 +494,15 @@ redo_all(struct recovery *r)
 {
     int rc;
 
+    /* The files are about to hold what stands before the end: an earlier bound is out of
+       question from now on. */
+    if (r->rep.was_backup && r->end > r->note.end_lsn) {
+        r->note.end_lsn = r->end;
+        r->note.time_ns = r->rep.last_time_ns;
+        rc = xac_backup_note_write(r->dirfd, &r->note);
+        if (rc != 0)
+            return rc;
+    }
     if (r->rep.files == 0)
         return 0;
     rc = xac_redo_prepare(&r->redo);
@@ -416,12 +514,6 @@ redo_all(struct recovery *r)
         rc = pass(r, r->end);
     }
     return rc == 0 ? xac_redo_finish(&r->redo) : rc;
-}
-
-static uint64_t
-round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
 }
 
 /*
@@ -436,6 +528,13 @@ next_start(const struct recovery *r, uint64_t segment_bytes)
     uint64_t start = round_up(r->end, XAC_LSN_GENERATION_ALIGN);
     bool is_other_size = segment_bytes != r->master.segment_bytes;
 
+    if (r->goes_on)
+        return start;
+    /* What has been cut off may have been archived; its numbers are not used again. */
+    if (r->stopped)
+        return r->scan.max_number * r->master.segment_bytes > start
+                   ? r->scan.max_number * segment_bytes
+                   : start;
     if (is_other_size || r->found.any_bad) {
         if (xac_log_segment_of(start, segment_bytes) <= r->scan.max_number)
             start = r->scan.max_number * segment_bytes;
@@ -451,8 +550,8 @@ write_master(struct recovery *r, struct xac_master_slot *out)
 
     if (r->opt->new_segment_bytes != 0)
         m.segment_bytes = r->opt->new_segment_bytes;
-    m.generation++;
-    m.flags = XAC_MASTER_CLEAN;
+    m.generation = r->next_generation;
+    m.flags = r->goes_on ? XAC_MASTER_LOGGED : XAC_MASTER_CLEAN;
     m.start_lsn = m.redo_lsn = m.end_lsn_after = next_start(r, m.segment_bytes);
     m.begin_lsn = m.end_lsn = 0;
     if (m.segment_bytes == r->master.segment_bytes
@@ -464,17 +563,21 @@ write_master(struct recovery *r, struct xac_master_slot *out)
 
 /* is_named -- true if the log that was read names the data file. */
 static bool
-is_named(const struct recovery *r, uint32_t generation, uint64_t serial)
+is_named(const struct recovery *r, uint64_t serial)
 {
     for (size_t i = 0; i < r->n_serials; i++) {
-        if (generation == r->master.generation && serial == r->serial[i])
+        if (serial == r->serial[i])
             return true;
     }
     return false;
 }
 
-/* remove_datafile -- nothing in the new, empty log names it.  Failing to remove it is no
-   harm: the next recovery will try again. */
+/*
+ * remove_datafile -- of a transaction that never committed.  Failing to remove it is no
+ * harm: the next recovery will try again.  Those that the log names, behind the last
+ * checkpoint or before it, go with its segments (xArchive), for a backup may be rolled
+ * forward with them; so where not all of the log has been read, none is removed.
+ */
 static int
 remove_datafile(void *arg, const char *name)
 {
@@ -486,9 +589,10 @@ remove_datafile(void *arg, const char *name)
     if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2)
         return 0;
     xac_log_datafile_name(canonical, generation, serial);
-    if (strcmp(name, canonical) != 0 || generation > r->master.generation)
+    if (strcmp(name, canonical) != 0 || generation != r->master.generation
+        || r->master.redo_lsn != r->master.start_lsn || is_named(r, serial))
         return 0;
-    if (xac_sys.unlinkat(r->dirfd, name, 0) == 0 && !is_named(r, generation, serial))
+    if (xac_sys.unlinkat(r->dirfd, name, 0) == 0)
         r->rep.orphans_removed++;
     return 0;
 }
@@ -516,6 +620,26 @@ read_master(struct recovery *r)
     return rc;
 }
 
+/* read_note -- is it a backup? */
+static int
+read_note(struct recovery *r)
+{
+    uint64_t lsn = r->opt->until_lsn;
+    uint64_t time_ns = r->opt->until_ns;
+    int rc = xac_backup_note_read(r->dirfd, &r->note);
+
+    r->rep.was_backup = rc == 0;
+    if (rc == 0) {
+        r->redo.backup = &r->note;
+        return check_bound(r, lsn != 0 ? lsn : UINT64_MAX,
+                           time_ns != 0 ? time_ns : UINT64_MAX);
+    }
+    if (rc == ENOENT && (lsn != 0 || time_ns != 0))
+        return xac_err(EINVAL, "no backup (no %s): its files may hold later changes",
+                       XAC_BACKUP_NAME);
+    return rc == ENOENT ? 0 : rc;
+}
+
 /* open_all -- step 1 for the log, and the parts that work on it. */
 static int
 open_all(struct recovery *r)
@@ -525,6 +649,8 @@ open_all(struct recovery *r)
 
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
+    if (rc == 0)
+        rc = read_note(r);
     if (rc == 0 && !r->opt->dry_run)
         rc = xac_scan_sync(&r->scan);
     limit = xac_scan_limit(&r->scan);
@@ -552,9 +678,54 @@ run(struct recovery *r, struct xac_master_slot *master)
     rc = redo_all(r);
     if (rc == 0)
         rc = write_master(r, master);
+    if (rc == 0 && !r->goes_on)
+        rc = xac_backup_note_remove(r->dirfd);
     if (rc == 0)
         (void)xac_scan_names(r->dirfd, XAC_DATA_PREFIX, remove_datafile, r);
     return rc;
+}
+
+/* run_once -- recover one generation of the log; *againp if another one follows. */
+static int
+run_once(int dirfd, const struct xac_recover_options *options,
+         struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
+{
+    struct recovery r = {.dirfd = dirfd, .opt = options};
+    int rc;
+
+    r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
+    rc = run(&r, made);
+    *report = r.rep;
+    *againp = rc == 0 && r.goes_on;
+    free(r.serial);
+    xac_backup_note_free(&r.note);
+    xac_redo_free(&r.redo);
+    xac_scan_close(&r.scan);
+    return rc;
+}
+
+/* add_up -- counters of the generations before to the report on the last one. */
+static void
+add_up(struct xac_recover_report *all, const struct xac_recover_report *one)
+{
+    struct xac_recover_report sum = *one;
+
+    sum.was_backup |= all->was_backup;
+    sum.blocks += all->blocks;
+    sum.transactions += all->transactions;
+    sum.transactions_redone += all->transactions_redone;
+    sum.pages_redone += all->pages_redone;
+    sum.datafiles += all->datafiles;
+    sum.orphans_removed += all->orphans_removed;
+    if (one->last_commit == 0) {
+        sum.last_commit = all->last_commit;
+        sum.last_time_ns = all->last_time_ns;
+    }
+    if (all->files > sum.files)
+        sum.files = all->files;
+    if (all->transactions != 0)
+        sum.redo_lsn = all->redo_lsn;
+    *all = sum;
 }
 
 int
@@ -562,18 +733,21 @@ xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                 struct xac_recover_report *report, struct xac_master_slot *master)
 {
     static const struct xac_recover_options none;
-    struct recovery r = {.dirfd = dirfd, .opt = options != NULL ? options : &none};
+    const struct xac_recover_options *o = options != NULL ? options : &none;
+    struct xac_recover_report all = {.was_clean = false};
     struct xac_master_slot made;
+    bool again;
     int rc;
 
-    r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
-    rc = run(&r, &made);
-    if (rc == 0 && master != NULL && !r.opt->dry_run)
+    do {
+        struct xac_recover_report one;
+
+        rc = run_once(dirfd, o, &one, &made, &again);
+        add_up(&all, &one);
+    } while (again && !o->dry_run);
+    if (rc == 0 && master != NULL && !o->dry_run)
         *master = made;
     if (report != NULL)
-        *report = r.rep;
-    free(r.serial);
-    xac_redo_free(&r.redo);
-    xac_scan_close(&r.scan);
+        *report = all;
     return rc;
 }

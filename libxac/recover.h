@@ -31,7 +31,13 @@ struct xac_recover_options {
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
     uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
-    uint64_t memory_bytes;      /* for pages while redoing, 0 for the default         */
+    /* Roll a backup (backup_note.h) forward: redo only what stands in the log before an
+       LSN, or before the first commit later than a time (ns since 1970), 0 no bound; and
+       go on through later generations of the log that have been put beside it. */
+    bool forward;
+    uint64_t until_lsn;
+    uint64_t until_ns;
+    uint64_t memory_bytes; /* for pages while redoing, 0 for the default         */
 };
 
 struct xac_recover_report {
@@ -50,6 +56,9 @@ struct xac_recover_report {
     uint64_t datafiles;           /* data files of large transactions read             */
     uint64_t orphans_removed;     /* data files that no commit names                   */
     uint64_t last_commit;         /* number of the last commit redone, 0 if none       */
+    uint64_t last_time_ns;        /* its time, 0 if none                               */
+    bool was_backup;              /* xac.backup was there                              */
+    bool until_reached;           /* the log goes on behind the bound                  */
     bool damaged;                 /* damage was found (and cut, if asked for)          */
     char damage_file[64];         /* name of the log file                              */
     uint64_t damage_offset;       /* bytes, within it                                  */

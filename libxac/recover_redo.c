@@ -65,6 +65,34 @@ file_insert(struct xac_redo *r, uint32_t id)
     return &grown[at];
 }
 
+/*
+ * place_of -- where a file named by the log is; to be freed, NULL if out of memory.
+ *
+ * In a backup nothing is where the log says, and nothing outside of it may be touched.
+ * A file that it does not have was mapped first when it had been made.
+ */
+static char *
+place_of(const struct xac_redo *r, const struct xac_xfile *rec, const char *path)
+{
+    char *name = strndup(path, rec->path_len);
+    const char *copy;
+    char *place = NULL;
+
+    if (name == NULL || r->backup == NULL)
+        return name;
+    copy = xac_backup_note_find(r->backup, name);
+    if (copy != NULL)
+        place = strdup(copy);
+    else if (name[0] != '/')
+        return name;
+    else if (asprintf(&place, "xac-later-%" PRIu32 "-%s", rec->file,
+                      strrchr(name, '/') + 1)
+             < 0)
+        place = NULL;
+    free(name);
+    return place;
+}
+
 int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
@@ -84,9 +112,10 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
         f->length = rec->length;
     if (f->path != NULL && lsn <= f->lsn)
         return 0;
-    copy = strndup(path, rec->path_len);
+    copy = place_of(r, rec, path);
     if (copy == NULL)
         return xac_err(ENOMEM, "table of files");
+    f->is_moved = r->backup != NULL;
     free(f->path);
     f->path = copy;
     f->lsn = lsn;
@@ -152,13 +181,15 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
 
     f->is_missing = rc == ENOENT;
     if (f->is_missing)
-        return accept_replaced ? 0 : xac_err(XAC_EREPLACED, "%s: missing", f->path);
+        return accept_replaced || f->is_moved
+                   ? 0
+                   : xac_err(XAC_EREPLACED, "%s: missing", f->path);
     if (rc != 0)
         return rc;
     if (xac_sys.fstat(f->fd, &st) != 0)
         return xac_err(errno, "%s: stat", f->path);
     f->is_other = st.st_dev != f->device || st.st_ino != f->inode;
-    if (f->is_other && !accept_replaced)
+    if (f->is_other && !accept_replaced && !f->is_moved)
         return xac_err(XAC_EREPLACED,
                        "%s: device %" PRIu64 " inode %" PRIu64 ", the log says device"
                        " %" PRIu64 " inode %" PRIu64,

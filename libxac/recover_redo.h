@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backup_note.h"
 #include "log_format.h"
 #include "recover_pages.h"
 
@@ -39,6 +40,7 @@ struct xac_redo_file {
     bool needed;     /* there is something to redo in it                              */
     bool is_missing; /* and it is to be created                                       */
     bool is_other;   /* not the file that was mapped, and that is accepted            */
+    bool is_moved;   /* of a backup: whatever is at its path is the file              */
     bool is_made;    /* created or extended in this run                               */
     int fd;          /* -1 if not open                                                */
     uint64_t lsn;    /* of the block that path, device and inode come from            */
@@ -53,6 +55,7 @@ struct xac_redo_file {
 
 struct xac_redo {
     int dirfd;
+    const struct xac_backup_note *backup; /* where the files are, if it is a backup   */
     uint32_t page_size;
 
     struct xac_redo_file *file; /* by id                                              */

@@ -119,6 +119,7 @@ xac_registry_join(struct xac_env *env)
     p->region_bytes = env->shm.reserve;
     p->frames_max = xac_buffers_reach(env);
     atomic_store_explicit(&p->n_contexts, 1, memory_order_relaxed);
+    atomic_store_explicit(&p->log_pin, 0, memory_order_relaxed);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
         atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
     /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */
@@ -185,6 +186,24 @@ XAC_SIGSAFE bool
 xac_registry_alive(const struct xac_env *env, uint32_t index)
 {
     return xac_registry_state(env, index) != XAC_PROCESS_DEAD;
+}
+
+uint64_t
+xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct xac_participant *p = xac_participant_at(env, i);
+        /* Acquire: pairs with the release in xac_backup_run. */
+        uint64_t pin = atomic_load_explicit(&p->log_pin, memory_order_acquire);
+
+        if (pin != 0 && pin < redo_lsn
+            && atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
+            redo_lsn = pin;
+    }
+    return redo_lsn;
 }
 
 uint32_t

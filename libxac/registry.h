@@ -35,7 +35,10 @@ struct xac_participant {
     uint64_t frames_max;   /* of the version store, likewise                           */
     xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
     uint32_t reserved1;
-    uint64_t reserved[2];
+    /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
+       who archives. */
+    xac_shared _Atomic uint64_t log_pin;
+    uint64_t reserved;
 };
 
 struct xac_file {
@@ -88,6 +91,10 @@ XAC_SIGSAFE bool xac_registry_alive(const struct xac_env *env, uint32_t index);
 
 /* xac_registry_attached -- number of participants attached, dead ones included. */
 uint32_t xac_registry_attached(const struct xac_env *env);
+
+/* xac_registry_log_needed -- smallest LSN that recovery or a backup needs; redo_lsn is
+   recovery's. */
+uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);

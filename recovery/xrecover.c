@@ -50,7 +50,9 @@ static const struct option long_options[] = {
     {"dry-run", no_argument, NULL, 'n'},
     {"help", no_argument, NULL, 'h'},
     {"json", no_argument, NULL, 'j'},
+    {"memory", required_argument, NULL, 'm'},
     {"quiet", no_argument, NULL, 'q'},
+    {"until", required_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -59,23 +61,40 @@ static const struct option long_options[] = {
 static void
 usage(FILE *to)
 {
-    fputs("usage: xrecover [options] DIR\n"
-          "Recover the libxac environment in directory DIR.\n"
-          "\n"
-          "  -n, --dry-run          look and report, write nothing\n"
-          "  -j, --json             print one JSON object\n"
-          "  -c, --cut              cut a damaged log at the damage; what was committed\n"
-          "                         behind it is lost\n"
-          "  -a, --accept-replaced  redo into files that are missing or were replaced\n"
-          "  -q, --quiet            say nothing unless something is wrong\n"
-          "  -v, --verbose          say more\n"
-          "  -h, --help             this text\n"
-          "  -V, --version          version of libxac\n"
-          "\n"
-          "exit: 0 done, or nothing to do   3 damaged log, refused\n"
-          "      1 error                    4 in use by live processes\n"
-          "      2 wrong usage              5 no environment\n",
-          to);
+    fputs(
+        "usage: xrecover [options] DIR\n"
+        "Recover the libxac environment in directory DIR.\n"
+        "\n"
+        "  -n, --dry-run          look and report, write nothing\n"
+        "  -j, --json             print one JSON object\n"
+        "  -c, --cut              cut a damaged log at the damage; what was committed\n"
+        "                         behind it is lost\n"
+        "  -a, --accept-replaced  redo into files that are missing or were replaced\n"
+        "  -u, --until WHEN       restore a backup to a moment: an LSN, a time, or \"end\";\n"
+        "                         goes on through log files put beside it\n"
+        "  -m, --memory MIB       for pages while redoing (128)\n"
+        "  -q, --quiet            say nothing unless something is wrong\n"
+        "  -v, --verbose          say more\n"
+        "  -h, --help             this text\n"
+        "  -V, --version          version of libxac\n"
+        "\n"
+        "exit: 0 done, or nothing to do   3 damaged log, refused\n"
+        "      1 error                    4 in use by live processes\n"
+        "      2 wrong usage              5 no environment\n",
+        to);
+}
+
+/* until_read -- WHEN of --until. */
+static bool
+until_read(struct xac_recover_options *o, const char *text)
+{
+    o->forward = true;
+    o->until_lsn = o->until_ns = 0;
+    if (strcmp(text, "end") == 0)
+        return true;
+    if (tool_number(text, &o->until_lsn))
+        return o->until_lsn != 0;
+    return tool_time(text, &o->until_ns) && o->until_ns != 0;
 }
 
 /* arguments_read -- ret -1 to go on, or the exit code. */
@@ -84,7 +103,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "acnhjqvV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "acnhjm:qu:vV", long_options, NULL)) != -1) {
         switch (c) {
         case 'a':
             a->recover.accept_replaced = true;
@@ -97,6 +116,23 @@ arguments_read(struct arguments *a, int argc, char **argv)
             break;
         case 'j':
             a->json = true;
+            break;
+        case 'm':
+            if (!tool_number(optarg, &a->recover.memory_bytes)
+                || a->recover.memory_bytes == 0 || a->recover.memory_bytes > 1 << 20) {
+                usage(stderr);
+                return EXIT_USAGE;
+            }
+            a->recover.memory_bytes <<= 20;
+            break;
+        case 'u':
+            if (!until_read(&a->recover, optarg)) {
+                fprintf(stderr,
+                        "xrecover: --until %s: an LSN, \"end\", @SECONDS or"
+                        " \"YYYY-MM-DD HH:MM:SS\" is wanted\n",
+                        optarg);
+                return EXIT_USAGE;
+            }
             break;
         case 'q':
             a->quiet = true;
@@ -261,9 +297,18 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
                " whole block%s in them (%s)\n",
                a->recover.dry_run ? "would discard" : "discarded", r->discarded_bytes,
                r->discarded_blocks, plural(r->discarded_blocks),
-               r->damaged ? "the log was damaged before them"
-                          : "their sync had not been completed, so nobody was told that "
-                            "they were committed");
+               r->until_reached ? "they lie behind the moment that was given"
+               : r->damaged
+                   ? "the log was damaged before them"
+                   : "their sync had not been completed, so nobody was told that "
+                     "they were committed");
+    if (r->was_backup && a->recover.forward) {
+        char words[40];
+
+        printf("restored: up to LSN %" PRIu64 ", the last commit is of %s\n", r->end_lsn,
+               r->last_time_ns != 0 ? tool_time_words(r->last_time_ns, words)
+                                    : "before the backup");
+    }
     if (r->damaged)
         printf("damage: %s, offset %" PRIu64 ": %s; the log %s there\n", r->damage_file,
                r->damage_offset, r->end_reason,
@@ -317,6 +362,9 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_number(&j, "last_commit", r->last_commit);
     json_number(&j, "discarded_bytes", r->discarded_bytes);
     json_number(&j, "discarded_blocks", r->discarded_blocks);
+    json_number(&j, "last_commit_time_ns", r->last_time_ns);
+    json_bool(&j, "was_backup", r->was_backup);
+    json_bool(&j, "until_reached", r->until_reached);
     json_bool(&j, "damaged", r->damaged);
     json_string(&j, "damage_file", r->damage_file);
     json_number(&j, "damage_offset_bytes", r->damage_offset);
@@ -351,6 +399,13 @@ main(int argc, char **argv)
             printf("log: generation %" PRIu32 " begins at LSN %" PRIu64 "\n",
                    master.generation, master.start_lsn);
     }
+    if (rc == 0 && (a.recover.until_lsn != 0 || a.recover.until_ns != 0)
+        && !rep.until_reached)
+        fprintf(
+            stderr,
+            "xrecover: %s: the log ends before the moment that was given: all of it has "
+            "been redone\n",
+            a.dir);
     if (rc != 0)
         say_failed(&a, &rep, rc);
     return tool_flush(tool_exit_code(rc));

@@ -240,6 +240,18 @@ synth_file(struct synth *s, const char *path, uint64_t pages)
 }
 
 void
+synth_refile(struct synth *s)
+{
+    for (size_t i = 0; i < s->n_files; i++) {
+        struct xac_xfile head;
+
+        file_head(s, &s->file[i], &head);
+        must(xac_put_file(&s->b, &head, s->file[i].path));
+        (void)synth_append(s, false);
+    }
+}
+
+void
 synth_begin(struct synth *s)
 {
     must(xac_put_txn(&s->b, XAC_XBEGIN, s->commit + 1));

@@ -59,6 +59,9 @@ uint64_t synth_random(struct synth *s, uint64_t below);
 /* A file of zeros, and its XFILE block; ret index. */
 size_t synth_file(struct synth *s, const char *path, uint64_t pages);
 
+/* The XFILE blocks of all files once more, in a new generation of the log. */
+void synth_refile(struct synth *s);
+
 /* A transaction: begin, change pages (each once), commit. */
 void synth_begin(struct synth *s);
 void synth_change(struct synth *s, size_t file, uint64_t page);

@@ -176,6 +176,8 @@ START_TEST(large_data_file_is_redone)
     ck_assert_uint_eq(rep.orphans_removed, 1);
     ck_assert_uint_eq(rep.pages_redone, 2000);
     xac_log_datafile_name(name, 1, serial);
+    ck_assert_int_eq(faccessat(s.dirfd, name, F_OK, 0), 0);
+    xac_log_datafile_name(name, 1, 0xff);
     ck_assert_int_eq(faccessat(s.dirfd, name, F_OK, 0), -1);
     ck_assert_int_eq(faccessat(s.dirfd, "xac-data.mine", F_OK, 0), 0);
 }

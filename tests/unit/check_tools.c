@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_tools.c -- the tools xlogdump and xstat: exit codes, words, JSON, filters; what
+ * check_tools.c -- the tools xlogdump, xstat, xarchive and xbackup: exit codes, words, JSON, filters; what
  * they must not do.  Those that a running environment is needed for run beside a child
  * that has one.
  */
@@ -10,9 +10,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "api.h"
+
 #include "../common/recover_env.h"
 #include "digest.h"
 #include "lockfile.h"
+#include "log.h"
 
 static char output[1 << 16]; /* stdout and stderr of the last run */
 
@@ -77,8 +80,20 @@ some_log(void)
 
 /* ---- All of them ------------------------------------------------------------------ */
 
-static const char *const tools[] = {"xlogdump", "xstat"};
+static const char *const tools[] = {"xlogdump", "xstat", "xarchive", "xbackup"};
 #define N_TOOLS ((int)(sizeof tools / sizeof tools[0]))
+
+/* run_plain -- a tool on a directory, without options; xbackup to another one. */
+static int
+run_plain(int i, const char *dir)
+{
+    char operands[300];
+
+    (void)snprintf(operands, sizeof operands, "%s%s%s", dir,
+                   strcmp(tools[i], "xbackup") == 0 ? " " : "",
+                   strcmp(tools[i], "xbackup") == 0 ? "/nonexistent/to" : "");
+    return run_on(tools[i], "", operands);
+}
 
 START_TEST(usage_is_told)
 {
@@ -93,7 +108,7 @@ START_TEST(usage_is_told)
     ck_says("libxac");
     ck_assert_int_eq(run(tools[_i], "--nonsense"), 2);
     ck_says(words);
-    ck_assert_int_eq(run(tools[_i], "another another"), 2);
+    ck_assert_int_eq(run(tools[_i], "another another another"), 2);
     ck_assert_int_eq(run_on(tools[_i], "", ""), 2);
 }
 END_TEST
@@ -103,11 +118,11 @@ START_TEST(directories_without_environment_are_refused)
     struct synth_picture picture;
 
     some_log();
-    ck_assert_int_eq(run_on(tools[_i], "", "/nonexistent"), 1);
+    ck_assert_int_eq(run_plain(_i, "/nonexistent"), 1);
     ck_says("No such file");
     ck_assert_int_eq(unlinkat(s.dirfd, "xac.master", 0), 0);
     synth_picture_take(&s, &picture);
-    ck_assert_int_eq(run(tools[_i], ""), 5);
+    ck_assert_int_eq(run_plain(_i, s.dir), 5);
     ck_says("no xac.master");
     ck_assert(synth_picture_same(&s, &picture));
     synth_picture_free(&picture);
@@ -131,7 +146,7 @@ START_TEST(another_format_version_is_refused)
     synth_put(&s, "xac.master", bytes, n);
     free(bytes);
     synth_picture_take(&s, &picture);
-    ck_assert_int_eq(run(tools[_i], ""), 1);
+    ck_assert_int_eq(run_plain(_i, s.dir), 1);
     ck_says("version");
     ck_assert(synth_picture_same(&s, &picture));
     synth_picture_free(&picture);
@@ -335,6 +350,155 @@ START_TEST(stat_shows_a_running_environment)
 }
 END_TEST
 
+/* ---- xarchive --------------------------------------------------------------------- */
+
+/* An environment with old segments and the data file of an earlier generation. */
+static void
+old_log(void)
+{
+    synth_open(&s, 4096, 4096);
+    (void)synth_file(&s, "a", 3);
+    synth_begin(&s);
+    synth_change(&s, 0, 1);
+    (void)synth_commit_large(&s);
+    synth_transactions(&s, 100);
+    synth_checkpoint(&s, NULL, 1);
+    ck_ok(recover());
+    ck_assert_uint_gt(xac_log_segment_of(next.redo_lsn, 4096), 4);
+}
+
+static bool
+has(const char *name)
+{
+    return faccessat(s.dirfd, name, F_OK, 0) == 0;
+}
+
+START_TEST(archive_names_what_is_not_needed)
+{
+    char keep[XAC_LOG_NAME_MAX];
+    struct synth_picture picture;
+
+    old_log();
+    synth_picture_take(&s, &picture);
+    ck_assert_int_eq(run("xarchive", ""), 0);
+    ck_says("/xac-log.00000002\n");
+    ck_says("/xac-log.00000003\n");
+    ck_says("/xac-data.00000001.");
+    xac_log_segment_name(keep, xac_log_segment_of(next.redo_lsn, 4096));
+    ck_silent_about(keep);
+    ck_assert_int_eq(run("xarchive", "--delete --dry-run"), 0);
+    ck_assert_int_eq(run("xarchive", "--json"), 0);
+    ck_says("\"done\": \"named\"");
+    ck_assert(synth_picture_same(&s, &picture));
+    synth_picture_free(&picture);
+}
+END_TEST
+
+START_TEST(archive_moves)
+{
+    char options[200];
+
+    old_log();
+    (void)snprintf(options, sizeof options, "--move %s/to", s.dir);
+    ck_assert_int_eq(run("xarchive", options), 1);
+    ck_assert(has("xac-log.00000002"));
+    ck_assert_int_eq(mkdirat(s.dirfd, "to", 0777), 0);
+    ck_assert_int_eq(run("xarchive", options), 0);
+    ck_assert(!has("xac-log.00000002") && has("to/xac-log.00000002"));
+    ck_assert(!has("xac-log.00000003") && has("to/xac-log.00000003"));
+    /* Another file of that name is kept. */
+    synth_put(&s, "xac-log.00000002", "new", 3);
+    ck_assert_int_eq(run("xarchive", options), 1);
+    ck_says("File exists");
+    ck_assert(has("xac-log.00000002"));
+    ck_ok(recover());
+    ck_assert(synth_same(&s, 0));
+}
+END_TEST
+
+START_TEST(archive_hooks)
+{
+    char options[600];
+
+    old_log();
+    ck_assert_int_eq(mkdirat(s.dirfd, "to", 0777), 0);
+    ck_assert_int_eq(run("xarchive", "--hook false --delete"), 1);
+    ck_says("the hook failed with exit code 1");
+    ck_assert(has("xac-log.00000002"));
+    (void)snprintf(options, sizeof options,
+                   "--delete --hook 'cp %%p %s/to/ && test -f %s/to/%%f && echo 5%%%%'",
+                   s.dir, s.dir);
+    ck_assert_int_eq(run("xarchive", options), 0);
+    ck_says("5%\n");
+    ck_assert(!has("xac-log.00000002") && has("to/xac-log.00000002"));
+    ck_ok(recover());
+    ck_assert(synth_same(&s, 0));
+}
+END_TEST
+
+/* What a backup under way needs is not named, by the library or the tool. */
+START_TEST(archive_waits_for_backups)
+{
+    struct xac_participant *p;
+    char **names;
+    size_t n;
+    uint64_t *x;
+    char path[256];
+
+    synth_open(&s, 4096, 65536);
+    (void)snprintf(path, sizeof path, "%s/live", s.dir);
+    ck_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    ck_ok(xac_init(s.dir, XAC_DURABLE));
+    x = (uint64_t *)xac_mmap(path, 64 * 4096);
+    for (uint64_t i = 0; i < 200; i++) {
+        ck_ok(xac_begin());
+        for (uint64_t k = 0; k < 100; k++)
+            x[i % 64 * 512 + k] = synth_random(&s, UINT64_MAX);
+        ck_assert_int_eq(xac_end(), XAC_COMMITTED);
+    }
+    ck_ok(xac_checkpoint());
+    p = xac_participant_at(xac_api_env, xac_api_env->self);
+    atomic_store_explicit(&p->log_pin, 1, memory_order_seq_cst); /* of this thread */
+    ck_ok(xac_archive(&names, &n));
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(run("xarchive", ""), 0);
+    ck_silent_about("xac-log");
+    atomic_store_explicit(&p->log_pin, 0, memory_order_seq_cst); /* likewise */
+    ck_ok(xac_archive(&names, &n));
+    ck_assert_uint_gt(n, 0);
+    free(names);
+    ck_assert_int_eq(run("xarchive", ""), 0);
+    ck_says("/xac-log.00000001\n");
+    ck_ok(xac_shutdown());
+}
+END_TEST
+
+/* ---- xbackup ---------------------------------------------------------------------- */
+
+START_TEST(backup_is_made_and_checked)
+{
+    char operands[300], option[300];
+    pid_t pid;
+
+    synth_open(&s, 4096, 65536);
+    pid = start_participant(s.dir, true);
+    (void)snprintf(operands, sizeof operands, "%s %s/copy", s.dir, s.dir);
+    ck_assert_int_eq(run_on("xbackup", "", operands), 0);
+    ck_says("1 file with");
+    ck_says("whole from LSN");
+    ck_assert_int_eq(run_on("xbackup", "", operands), 1);
+    ck_says("holds");
+    (void)snprintf(option, sizeof option, "%s/copy", s.dir);
+    ck_assert_int_eq(run_on("xlogdump", "", option), 0);
+    ck_assert_int_eq(run_on("xrecover", "", option), 0);
+    (void)snprintf(operands, sizeof operands, "%s %s/copy2", s.dir, s.dir);
+    ck_assert_int_eq(run_on("xbackup", "--recover --json", operands), 0);
+    ck_says("\"recovered\": true");
+    ck_assert(!has("copy2/xac.backup") && has("copy2/live"));
+    end_participant(pid);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -351,5 +515,10 @@ main(void)
     tcase_add_test(tc, dump_hides_what_is_stale);
     tcase_add_test(tc, stat_says_that_nobody_is_attached);
     tcase_add_loop_test(tc, stat_shows_a_running_environment, 0, 2);
+    tcase_add_test(tc, archive_names_what_is_not_needed);
+    tcase_add_test(tc, archive_moves);
+    tcase_add_test(tc, archive_hooks);
+    tcase_add_test(tc, archive_waits_for_backups);
+    tcase_add_test(tc, backup_is_made_and_checked);
     return recover_main(suite);
 }

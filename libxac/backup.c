@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backup.c -- see backup.h.  The steps:
+ *   (1) the log is pinned; a checkpoint makes what is to be copied of it short
+ *   (2) the master record is read
+ *   (3) the mapped files are copied
+ *   (4) the end of the log is made durable and noted; files that have been registered
+ *       meanwhile are copied, too
+ *   (5) segments and data files are copied
+ *   (6) xac.backup, then xac.master
+ */
+#include <config.h>
+
+#include "backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "address.h"
+#include "backup_note.h"
+#include "checkpoint.h"
+#include "env.h"
+#include "err.h"
+#include "log.h"
+#include "master.h"
+#include "recover_scan.h"
+#include "sys.h"
+
+#define CHUNK ((size_t)1 << 20)
+
+/* One backup. */
+struct run {
+    struct xac_env *env;
+    const char *dir;
+    int dirfd; /* of the backup                                                       */
+    uint8_t *chunk;
+    struct xac_master_slot master;
+    struct xac_backup_note note;
+    struct xac_backup_report rep;
+    uint32_t n_done; /* registered files copied                                       */
+};
+
+/* ---- A file ----------------------------------------------------------------------- */
+
+/* make_parents -- directories of a relative path; those that are there are fine. */
+static int
+make_parents(struct run *r, const char *name)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", r->dir, name);
+
+    if (n < 0 || (size_t)n >= sizeof path)
+        return xac_err(ENAMETOOLONG, "%s/%s", r->dir, name);
+    for (char *p = path + strlen(r->dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = '\0';
+        if (xac_sys.mkdir(path, 0777) != 0 && errno != EEXIST)
+            return xac_err(errno, "%s", path);
+        *p = '/';
+    }
+    return 0;
+}
+
+/* copy_range -- bytes [at, end) of a file; less if it ends before. */
+static int
+copy_range(struct run *r, int in, int out, uint64_t at, uint64_t end, uint64_t *bytesp)
+{
+    while (at < end) {
+        size_t want = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
+        size_t got;
+        int rc = xac_read_full(in, r->chunk, want, at, &got);
+
+        if (rc == 0 && got > 0)
+            rc = xac_write_full(out, r->chunk, got, at);
+        if (rc != 0 || got == 0)
+            return rc;
+        *bytesp += got;
+        at += got;
+    }
+    return 0;
+}
+
+/* copy_data -- what of a file is not a hole.  Where the file system cannot say, all. */
+static int
+copy_data(struct run *r, int in, int out, uint64_t length)
+{
+    off_t at = 0;
+    int rc = 0;
+
+    while (rc == 0 && (uint64_t)at < length) {
+        off_t data = lseek(in, at, SEEK_DATA);
+        off_t hole;
+
+        if (data < 0 && errno == ENXIO)
+            break;
+        if (data < 0)
+            return copy_range(r, in, out, 0, length, &r->rep.file_bytes);
+        hole = lseek(in, data, SEEK_HOLE);
+        if (hole < 0 || (uint64_t)hole > length)
+            hole = (off_t)length;
+        rc = copy_range(r, in, out, (uint64_t)data, (uint64_t)hole, &r->rep.file_bytes);
+        at = hole;
+    }
+    return rc;
+}
+
+/* copy_open -- a mapped file, both ends open; synced. */
+static int
+copy_open(struct run *r, int in, int out)
+{
+    struct stat st;
+    int rc;
+
+    if (xac_sys.fstat(in, &st) != 0 || xac_sys.ftruncate(out, st.st_size) != 0)
+        return errno;
+    rc = copy_data(r, in, out, (uint64_t)st.st_size);
+    if (rc == 0 && xac_sys.fsync(out) != 0)
+        rc = errno;
+    return rc;
+}
+
+/*
+ * copy_file -- a file of the environment, under a name in the backup.
+ *
+ * in   may_be_gone  a missing one is no error
+ */
+static int
+copy_file(struct run *r, const char *path, const char *copy, bool may_be_gone)
+{
+    int in, out;
+    int rc = make_parents(r, copy);
+
+    if (rc != 0)
+        return rc;
+    in = xac_sys.openat(r->env->dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+    if (in < 0)
+        return errno == ENOENT && may_be_gone ? 0
+                                              : xac_err(errno, "backup: %s: open", path);
+    out = xac_sys.openat(r->dirfd, copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (out < 0) {
+        rc = xac_err(errno, "%s/%s: create", r->dir, copy);
+    } else {
+        rc = copy_open(r, in, out);
+        if (rc != 0)
+            (void)xac_err(rc, "backup: %s to %s/%s", path, r->dir, copy);
+        (void)xac_sys.close(out);
+    }
+    (void)xac_sys.close(in);
+    return rc;
+}
+
+/* ---- All files -------------------------------------------------------------------- */
+
+/* copy_mapped -- a file that is or was mapped, unless it has been copied: below the
+   directory under the same name, others side by side. */
+static int
+copy_mapped(struct run *r, const char *path, bool may_be_gone)
+{
+    const char *base = strrchr(path, '/');
+    char *outside = NULL;
+    int rc;
+
+    if (xac_backup_note_find(&r->note, path) != NULL)
+        return 0;
+    if (path[0] == '/'
+        && asprintf(&outside, "xac-outside/%zu-%s", r->note.n_files + 1, base + 1) < 0)
+        return xac_err(ENOMEM, "backup");
+    rc = xac_backup_note_add(&r->note, path, outside != NULL ? outside : path);
+    if (rc == 0)
+        rc = copy_file(r, path, outside != NULL ? outside : path, may_be_gone);
+    if (rc == 0)
+        r->rep.files++;
+    free(outside);
+    return rc;
+}
+
+/* copy_registered -- files of the region that have not been copied yet. */
+static int
+copy_registered(struct run *r)
+{
+    /* Acquire: pairs with the release in xac_registry_add. */
+    uint32_t n =
+        (uint32_t)atomic_load_explicit(&r->env->ctl->files.count, memory_order_acquire);
+    int rc = 0;
+
+    while (rc == 0 && r->n_done < n) {
+        const struct xac_file *f = xac_file_at(r->env, ++r->n_done);
+
+        rc = copy_mapped(r, (const char *)xac_shm_at(&r->env->shm, f->path), false);
+    }
+    return rc;
+}
+
+/* copy_one_remembered -- for xac_address_each. */
+static int
+copy_one_remembered(void *arg, const char *path)
+{
+    return copy_mapped((struct run *)arg, path, true);
+}
+
+/* ---- The log ---------------------------------------------------------------------- */
+
+/* copy_segment -- of a segment what lies before the end; zeros behind, which are written,
+   for commits must not grow a file. */
+static int
+copy_segment(struct run *r, uint64_t number)
+{
+    uint64_t bytes = r->master.segment_bytes;
+    uint64_t begin = (number - 1) * bytes;
+    uint64_t used = r->rep.end_lsn - begin < bytes ? r->rep.end_lsn - begin : bytes;
+    uint64_t at = XAC_SEGMENT_HEADER + used;
+    char name[XAC_LOG_NAME_MAX];
+    int in, out;
+    int rc = 0;
+
+    xac_log_segment_name(name, number);
+    in = xac_sys.openat(r->env->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    out = xac_sys.openat(r->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (in < 0 || out < 0)
+        rc = errno;
+    if (rc == 0)
+        rc = copy_range(r, in, out, 0, at, &r->rep.log_bytes);
+    memset(r->chunk, 0, CHUNK);
+    while (rc == 0 && at < XAC_SEGMENT_HEADER + bytes) {
+        uint64_t left = XAC_SEGMENT_HEADER + bytes - at;
+
+        left = left < CHUNK ? left : CHUNK;
+        rc = xac_write_full(out, r->chunk, (size_t)left, at);
+        at += left;
+    }
+    if (rc == 0 && xac_sys.fsync(out) != 0)
+        rc = errno;
+    if (in >= 0)
+        (void)xac_sys.close(in);
+    if (out >= 0)
+        (void)xac_sys.close(out);
+    return rc == 0 ? 0 : xac_err(rc, "backup: %s", name);
+}
+
+/* copy_datafile -- of this generation of the log; one that is gone by now has aborted. */
+static int
+copy_datafile(void *arg, const char *name)
+{
+    struct run *r = (struct run *)arg;
+    unsigned long long serial;
+    unsigned generation;
+
+    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2
+        || generation != r->master.generation)
+        return 0;
+    return copy_file(r, name, name, true);
+}
+
+/* copy_log -- steps 4 and 5. */
+static int
+copy_log(struct run *r)
+{
+    struct xac_env *env = r->env;
+    /* Acquire: pairs with the release of who appends. */
+    uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire);
+    uint64_t bytes = r->master.segment_bytes;
+    struct timespec now;
+    int rc = xac_log_wait_durable(&env->log, tail);
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    r->rep.time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    r->rep.end_lsn = tail;
+    r->rep.redo_lsn = r->master.redo_lsn;
+    if (rc == 0)
+        rc = copy_registered(r);
+    for (uint64_t k = xac_log_segment_of(r->master.redo_lsn, bytes);
+         rc == 0 && (k - 1) * bytes < tail; k++)
+        rc = copy_segment(r, k);
+    return rc == 0 ? xac_scan_names(env->dirfd, XAC_DATA_PREFIX, copy_datafile, r) : rc;
+}
+
+/* ---- The directory ---------------------------------------------------------------- */
+
+/* write_master -- step 6: the record as it was read, under its name when it is synced. */
+static int
+write_master(struct run *r)
+{
+    static const char made[] = XAC_MASTER_NAME ".new";
+    int rc = 0;
+    int fd =
+        xac_sys.openat(r->dirfd, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        return xac_err(errno, "%s/%s", r->dir, made);
+    memset(r->chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
+    memcpy(r->chunk, &r->master, sizeof r->master);
+    rc = xac_write_full(fd, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, 0);
+    if (rc == 0 && xac_sys.fsync(fd) != 0)
+        rc = errno;
+    (void)xac_sys.close(fd);
+    if (rc == 0)
+        rc = xac_sync_dir(r->dirfd);
+    if (rc == 0 && xac_sys.renameat(r->dirfd, made, r->dirfd, XAC_MASTER_NAME) != 0)
+        rc = errno;
+    if (rc == 0)
+        rc = xac_sync_dir(r->dirfd);
+    return rc == 0 ? 0 : xac_err(rc, "%s/%s", r->dir, XAC_MASTER_NAME);
+}
+
+/* not_empty -- for xac_scan_names. */
+static int
+not_empty(void *arg, const char *name)
+{
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return 0;
+    return xac_err(EEXIST, "%s: holds %s already", (const char *)arg, name);
+}
+
+/* open_dir -- the directory of the backup: made, or empty. */
+static int
+open_dir(struct run *r)
+{
+    char words[512];
+    int rc;
+
+    if (xac_sys.mkdir(r->dir, 0777) != 0 && errno != EEXIST)
+        return xac_err(errno, "%s", r->dir);
+    r->dirfd = xac_sys.openat(AT_FDCWD, r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (r->dirfd < 0)
+        return xac_err(errno, "%s", r->dir);
+    (void)snprintf(words, sizeof words, "%s", r->dir);
+    rc = xac_scan_names(r->dirfd, "", not_empty, words);
+    return rc;
+}
+
+/* sync_outside -- names of copied directories must stay, too. */
+static int
+sync_parents(struct run *r)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < r->note.n_files; i++) {
+        char *path = strdup(r->note.file[i].copy);
+        char *slash = path != NULL ? path + strlen(path) : NULL;
+
+        if (path == NULL)
+            return xac_err(ENOMEM, "backup");
+        while (rc == 0 && (slash = strrchr(path, '/')) != NULL) {
+            int fd;
+
+            *slash = '\0';
+            fd = xac_sys.openat(r->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+            if (fd < 0 || (rc = xac_sync_dir(fd)) != 0)
+                rc = xac_err(fd < 0 ? errno : rc, "%s/%s: sync", r->dir, path);
+            if (fd >= 0)
+                (void)xac_sys.close(fd);
+        }
+        free(path);
+    }
+    return rc;
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
+/* copy_all -- steps 2 to 6; the log is pinned. */
+static int
+copy_all(struct run *r)
+{
+    struct xac_env *env = r->env;
+    int rc = xac_master_read(env->dirfd, &r->master);
+
+    if (rc != 0)
+        return rc;
+    /* Release: pairs with the acquire in xac_registry_log_needed. */
+    atomic_store_explicit(&xac_participant_at(env, env->self)->log_pin,
+                          r->master.redo_lsn, memory_order_release);
+    rc = copy_registered(r);
+    if (rc == 0)
+        rc = xac_address_each(env, copy_one_remembered, r);
+    if (rc == 0)
+        rc = copy_log(r);
+    if (rc == 0)
+        rc = copy_file(r, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, true);
+    if (rc == 0)
+        rc = sync_parents(r);
+    r->note.end_lsn = r->rep.end_lsn;
+    r->note.time_ns = r->rep.time_ns;
+    if (rc == 0)
+        rc = xac_backup_note_write(r->dirfd, &r->note);
+    return rc == 0 ? write_master(r) : rc;
+}
+
+int
+xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *report)
+{
+    struct run r = {.env = env, .dir = dir, .dirfd = -1};
+    _Atomic uint64_t *pin = &xac_participant_at(env, env->self)->log_pin;
+    int rc;
+
+    if (!xac_env_is_durable(env))
+        return xac_err(ENOTSUP, "%s is not durable: it has no log to make a copy whole",
+                       env->dir);
+    r.chunk = (uint8_t *)malloc(CHUNK);
+    if (r.chunk == NULL)
+        return xac_err(ENOMEM, "backup");
+    rc = open_dir(&r);
+    /* Everything, until it is known what.  Release: pairs with the acquire in
+       xac_registry_log_needed. */
+    atomic_store_explicit(pin, 1, memory_order_release);
+    if (rc == 0)
+        rc = xac_checkpoint_run(env, false);
+    if (rc == 0)
+        rc = copy_all(&r);
+    atomic_store_explicit(pin, 0, memory_order_release); /* pairs with the same */
+    if (r.dirfd >= 0)
+        (void)xac_sys.close(r.dirfd);
+    if (report != NULL)
+        *report = r.rep;
+    xac_backup_note_free(&r.note);
+    free(r.chunk);
+    return rc;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backup.h -- a consistent copy of an environment while others keep committing.
+ *
+ * WHAT      Copies the files first, page by page, as they are at that moment, and then the
+ *           log from the last checkpoint on up to a position behind everything that the
+ *           copies can hold.  Whatever a checkpoint has written meanwhile, or half written,
+ *           has a full image in that log, so that recovering the copy makes it whole.
+ * NOT HERE  Recovering (recover.h); the file that says what is where (backup_note.h).
+ * LOCK      None while copying.  The participant's log_pin keeps the log from being
+ *           archived; checkpoints go on.
+ *
+ * INVARIANTS
+ *   (1) The master record is written last, under its name: an unfinished backup is no
+ *       environment.
+ *   (2) Everything that had been acknowledged when the backup began is in it.
+ */
+#ifndef XAC_BACKUP_H
+#define XAC_BACKUP_H
+
+#include <stdint.h>
+
+struct xac_env;
+
+/* What a backup came to. */
+struct xac_backup_report {
+    uint64_t files;      /* mapped files copied                                       */
+    uint64_t file_bytes; /* of them that were copied, holes left out                  */
+    uint64_t log_bytes;  /* of the log, data files of large transactions included     */
+    uint64_t redo_lsn;   /* where its recovery begins                                 */
+    uint64_t end_lsn;    /* and ends                                                  */
+    uint64_t time_ns;    /* of that, nanoseconds since 1970                           */
+};
+
+/*
+ * xac_backup_run -- see xac_backup() in xac.h.
+ *
+ * out  report  may be NULL
+ */
+int xac_backup_run(struct xac_env *env, const char *dir,
+                   struct xac_backup_report *report);
+
+#endif /* XAC_BACKUP_H */

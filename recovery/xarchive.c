@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xarchive.c -- the tool xarchive(1): name, ship, move or delete log files that are no
+ * longer needed.
+ *
+ * Takes no part in the environment: reads its master record, and of a running one the
+ * positions that backups under way hold (peek.h).
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "checkpoint.h"
+#include "err.h"
+#include "master.h"
+#include "peek.h"
+#include "sys.h"
+#include "tool.h"
+
+const char *const tool_name = "xarchive";
+
+#define CHUNK ((size_t)1 << 20)
+
+struct arguments {
+    bool json;
+    bool delete;
+    bool dry_run;
+    const char *move; /* directory, NULL if not wanted                                */
+    const char *hook; /* command, NULL if not wanted                                  */
+    const char *dir;
+};
+
+static const struct option long_options[] = {
+    {"delete", no_argument, NULL, 'd'},  {"dry-run", no_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},    {"hook", required_argument, NULL, 'k'},
+    {"json", no_argument, NULL, 'j'},    {"move", required_argument, NULL, 'm'},
+    {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0},
+};
+
+static void
+usage(FILE *to)
+{
+    fputs(
+        "usage: xarchive [options] DIR\n"
+        "Name the log files of the libxac environment in directory DIR that recovery does\n"
+        "not need any more, oldest first.\n"
+        "\n"
+        "  -k, --hook COMMAND  run it by the shell for each file, %p its path, %f its name\n"
+        "                      (%% a percent sign); one that fails ends the run\n"
+        "  -m, --move TO       move them to directory TO, synced before they go\n"
+        "  -d, --delete        delete them\n"
+        "  -n, --dry-run       only name them\n"
+        "  -j, --json          print one JSON object\n"
+        "  -h, --help          this text\n"
+        "  -V, --version       version of libxac\n"
+        "\n"
+        "The hook comes before the move or the deletion.\n"
+        "exit: 0 done    2 wrong usage\n"
+        "      1 error   5 no environment\n",
+        to);
+}
+
+/* arguments_read -- ret -1 to go on, or the exit code. */
+static int
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+    int c;
+
+    while ((c = getopt_long(argc, argv, "dhjk:m:nV", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'd':
+            a->delete = true;
+            break;
+        case 'h':
+            usage(stdout);
+            return EXIT_DONE;
+        case 'j':
+            a->json = true;
+            break;
+        case 'k':
+            a->hook = optarg;
+            break;
+        case 'm':
+            a->move = optarg;
+            break;
+        case 'n':
+            a->dry_run = true;
+            break;
+        case 'V':
+            return tool_version();
+        default:
+            usage(stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc || argv[optind][0] == '\0' || (a->delete &&a->move != NULL)) {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    a->dir = argv[optind];
+    return -1;
+}
+
+/* ---- What is not needed ----------------------------------------------------------- */
+
+/* names_get -- see xac_archive(). */
+static int
+names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
+{
+    struct xac_master_slot master;
+    struct xac_env env;
+    bool is_lost;
+    int rc;
+
+    rc = xac_peek_open(dirfd, &env);
+    if (rc != 0 && rc != ENOENT)
+        return rc;
+    /* The record is read before the pins: a backup pins everything, then reads it. */
+    rc = xac_master_read(dirfd, &master);
+    if (rc == 0)
+        rc = xac_master_sync(dirfd, &is_lost);
+    if (env.ctl != NULL) {
+        if (rc == 0)
+            master.redo_lsn = xac_registry_log_needed(&env, master.redo_lsn);
+        xac_peek_close(&env);
+    }
+    return rc == 0 ? xac_archive_list(a->dir, &master, namesp, countp) : rc;
+}
+
+/* ---- Ship ------------------------------------------------------------------------- */
+
+static const char *
+base_of(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+/* put_quoted -- a word for the shell. */
+static void
+put_quoted(FILE *f, const char *word)
+{
+    fputc('\'', f);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", f);
+        else
+            fputc(*word, f);
+    }
+    fputc('\'', f);
+}
+
+/* hook_run -- ret 0 or an error. */
+static int
+hook_run(const char *hook, const char *path)
+{
+    char *command = NULL;
+    size_t n;
+    FILE *f = open_memstream(&command, &n);
+    int status;
+
+    if (f == NULL)
+        return xac_err(ENOMEM, "hook");
+    for (const char *p = hook; *p != '\0'; p++) {
+        if (*p != '%' || strchr("pf%", p[1]) == NULL || p[1] == '\0')
+            fputc(*p, f);
+        else if (*++p == '%')
+            fputc('%', f);
+        else
+            put_quoted(f, *p == 'p' ? path : base_of(path));
+    }
+    if (fclose(f) != 0) {
+        free(command);
+        return xac_err(ENOMEM, "hook");
+    }
+    (void)fflush(NULL);
+    status = system(command);
+    if (status == -1)
+        status = xac_err(errno, "hook");
+    else if (WIFSIGNALED(status))
+        status =
+            xac_err(EIO, "%s: the hook was ended by signal %d", path, WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        status = xac_err(EIO, "%s: the hook failed with exit code %d", path,
+                         WEXITSTATUS(status));
+    free(command);
+    return status;
+}
+
+/* ---- Move ------------------------------------------------------------------------- */
+
+/* copy_bytes -- and sync. */
+static int
+copy_bytes(int in, int out)
+{
+    uint8_t *chunk = (uint8_t *)malloc(CHUNK);
+    uint64_t at = 0;
+    size_t got;
+    int rc = chunk == NULL ? ENOMEM : 0;
+
+    while (rc == 0) {
+        rc = xac_read_full(in, chunk, CHUNK, at, &got);
+        if (rc != 0 || got == 0)
+            break;
+        rc = xac_write_full(out, chunk, got, at);
+        at += got;
+    }
+    free(chunk);
+    return rc == 0 && xac_sys.fsync(out) != 0 ? errno : rc;
+}
+
+/* copy_across -- to another file system: under another name until it is whole. */
+static int
+copy_across(const char *path, int tofd, const char *name)
+{
+    static const char made[] = "xarchive-new";
+    int in = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    int out = xac_sys.openat(tofd, made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int rc = in < 0 || out < 0 ? errno : copy_bytes(in, out);
+
+    if (in >= 0)
+        (void)xac_sys.close(in);
+    if (out >= 0)
+        (void)xac_sys.close(out);
+    if (rc == 0 && xac_sys.renameat(tofd, made, tofd, name) != 0)
+        rc = errno;
+    return rc;
+}
+
+/* file_move -- a file that is there already is not written over. */
+static int
+file_move(const char *path, int tofd, const char *to)
+{
+    const char *name = base_of(path);
+    struct stat st;
+    int rc = 0;
+
+    if (fstatat(tofd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return xac_err(EEXIST, "%s/%s", to, name);
+    if (xac_sys.renameat(AT_FDCWD, path, tofd, name) == 0) {
+        rc = xac_sync_dir(tofd);
+    } else if (errno == EXDEV) {
+        rc = copy_across(path, tofd, name);
+        if (rc == 0)
+            rc = xac_sync_dir(tofd);
+        if (rc == 0 && xac_sys.unlinkat(AT_FDCWD, path, 0) != 0)
+            rc = errno;
+    } else {
+        rc = errno;
+    }
+    return rc == 0 ? 0 : xac_err(rc, "moving %s to %s", path, to);
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
+/* one_file -- hook, then move or deletion. */
+static int
+one_file(const struct arguments *a, const char *path, int tofd)
+{
+    int rc = 0;
+
+    if (a->dry_run)
+        return 0;
+    if (a->hook != NULL)
+        rc = hook_run(a->hook, path);
+    if (rc == 0 && a->move != NULL)
+        rc = file_move(path, tofd, a->move);
+    if (rc == 0 && a->delete &&xac_sys.unlinkat(AT_FDCWD, path, 0) != 0)
+        rc = xac_err(errno, "%s: delete", path);
+    return rc;
+}
+
+/* all_files -- ret an error; *np how many were done. */
+static int
+all_files(const struct arguments *a, char *const *names, size_t count, size_t *np)
+{
+    int tofd = -1;
+    int rc = 0;
+
+    if (a->move != NULL) {
+        tofd = xac_sys.openat(AT_FDCWD, a->move, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        if (tofd < 0)
+            return xac_err(errno, "%s", a->move);
+    }
+    for (*np = 0; rc == 0 && *np < count; *np += rc == 0) {
+        rc = one_file(a, names[*np], tofd);
+        if (rc == 0 && !a->json)
+            puts(names[*np]);
+    }
+    if (tofd >= 0)
+        (void)xac_sys.close(tofd);
+    return rc;
+}
+
+static void
+say_json(const struct arguments *a, char *const *names, size_t n, int rc)
+{
+    struct json j = {.is_pretty = true};
+
+    json_object(&j, NULL);
+    json_string(&j, "directory", a->dir);
+    json_code(&j, "code", rc);
+    json_string(&j, "error", rc == 0 ? "" : xac_err_text());
+    json_string(&j, "done",
+                a->dry_run        ? "named"
+                : a->delete       ? "deleted"
+                : a->move != NULL ? "moved"
+                : a->hook != NULL ? "shipped"
+                                  : "named");
+    json_array(&j, "files");
+    for (size_t i = 0; i < n; i++)
+        json_string(&j, NULL, names[i]);
+    json_end(&j);
+    json_end(&j);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments a = {.json = false};
+    char **names = NULL;
+    size_t count = 0, n = 0;
+    int rc = arguments_read(&a, argc, argv);
+    int dirfd;
+
+    if (rc >= 0)
+        return rc;
+    rc = tool_open_dir(a.dir, &dirfd, NULL);
+    if (rc == 0) {
+        rc = names_get(&a, dirfd, &names, &count);
+        (void)xac_sys.close(dirfd);
+    }
+    if (rc == 0)
+        rc = all_files(&a, names, count, &n);
+    if (a.json)
+        say_json(&a, names, n, rc);
+    free(names);
+    return tool_flush(rc == 0 ? EXIT_DONE : tool_fail(a.dir, rc));
+}
