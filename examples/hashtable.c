@@ -4,10 +4,9 @@
  *
  * Each process puts its keys in, changes them and takes every third out again, in many
  * small transactions.  Then everything is compared with what must be there.  The code of
- * the table is what one would write for malloc(3) and one process, but for two things:
- * links are offsets from the segment's base, as its address differs from run to run and
- * from process to process, and the number of keys is not kept in the table, since all
- * transactions would conflict on it.
+ * the table is what one would write for malloc(3) and one process, ordinary pointers
+ * included (XAC_SAME_ADDRESS), but for one thing: the number of keys is not kept in the
+ * table, since all transactions would conflict on it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,15 +24,15 @@
 #define LENGTH     ((size_t)2048 * 4096)
 
 struct item {
-    uint64_t next; /* offset, 0 at the end */
+    struct item *next;
     uint64_t key;
     uint64_t value;
 };
 
 /* What lies in the root area. */
 struct table {
-    uint64_t buckets; /* offset of an array of offsets */
-    uint64_t size;    /* of it, a power of two          */
+    struct item **buckets;
+    uint64_t size; /* number of them, a power of two */
 };
 
 static char *base;
@@ -55,24 +54,12 @@ take(size_t size)
     return p;
 }
 
-static struct item *
-item_at(uint64_t offset)
-{
-    return (struct item *)(void *)(base + offset);
-}
-
-static uint64_t *
-buckets_at(uint64_t offset)
-{
-    return (uint64_t *)(void *)(base + offset);
-}
-
-static uint64_t *
+static struct item **
 bucket_of(const struct table *t, uint64_t key)
 {
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 
-    return &buckets_at(t->buckets)[hash & (t->size - 1)];
+    return &t->buckets[hash & (t->size - 1)];
 }
 
 /* resize -- a new array of buckets; all items change over. */
@@ -80,24 +67,24 @@ static void
 resize(struct table *t, uint64_t size)
 {
     struct table old = *t;
-    uint64_t *buckets = take(size * sizeof *buckets);
+    struct item **buckets = take(size * sizeof *buckets);
 
     memset(buckets, 0, size * sizeof *buckets); /* xMalloc() does not */
-    t->buckets = (uint64_t)((char *)buckets - base);
+    t->buckets = buckets;
     t->size = size;
     for (uint64_t b = 0; b < old.size; b++) {
-        uint64_t o = buckets_at(old.buckets)[b];
+        struct item *item = old.buckets[b];
 
-        while (o != 0) {
-            uint64_t next = item_at(o)->next;
-            uint64_t *link = bucket_of(t, item_at(o)->key);
+        while (item != NULL) {
+            struct item *next = item->next;
+            struct item **link = bucket_of(t, item->key);
 
-            item_at(o)->next = *link;
-            *link = o;
-            o = next;
+            item->next = *link;
+            *link = item;
+            item = next;
         }
     }
-    if (old.size != 0 && xFree(base, buckets_at(old.buckets)) != 0)
+    if (old.size != 0 && xFree(base, old.buckets) != 0)
         die("xFree");
 }
 
@@ -113,14 +100,14 @@ table(void)
     return t;
 }
 
-/* find -- the link to a key's item; *link is 0 if there is none. */
-static uint64_t *
+/* find -- the link to a key's item; *link is NULL if there is none. */
+static struct item **
 find(const struct table *t, uint64_t key, int *length)
 {
-    uint64_t *link = bucket_of(t, key);
+    struct item **link = bucket_of(t, key);
 
-    for (*length = 0; *link != 0 && item_at(*link)->key != key; (*length)++)
-        link = &item_at(*link)->next;
+    for (*length = 0; *link != NULL && (*link)->key != key; (*length)++)
+        link = &(*link)->next;
     return link;
 }
 
@@ -129,16 +116,16 @@ put(uint64_t key, uint64_t value)
 {
     struct table *t = table();
     int length;
-    uint64_t *link = find(t, key, &length);
+    struct item **link = find(t, key, &length);
     struct item *item;
 
-    if (*link == 0) {
+    if (*link == NULL) {
         item = take(sizeof *item);
-        item->next = 0;
+        item->next = NULL;
         item->key = key;
-        *link = (uint64_t)((char *)item - base);
+        *link = item;
     }
-    item_at(*link)->value = value;
+    (*link)->value = value;
     if (length > CHAIN_LONG)
         resize(t, 2 * t->size);
 }
@@ -147,13 +134,13 @@ static void
 take_out(uint64_t key)
 {
     int length;
-    uint64_t *link = find(table(), key, &length);
-    uint64_t gone = *link;
+    struct item **link = find(table(), key, &length);
+    struct item *gone = *link;
 
-    if (gone == 0)
+    if (gone == NULL)
         return;
-    *link = item_at(gone)->next;
-    if (xFree(base, item_at(gone)) != 0)
+    *link = gone->next;
+    if (xFree(base, gone) != 0)
         die("xFree");
 }
 
@@ -184,9 +171,9 @@ open_table(void)
 {
     if (xInit(".", NONDURABLE) != 0)
         die("xInit");
-    base = xMmap("table.db", LENGTH);
+    base = xMmapAt("table.db", 0, LENGTH, XAC_SAME_ADDRESS);
     if (base == MAP_FAILED)
-        die("xMmap");
+        die("xMmapAt");
 }
 
 static void
@@ -213,13 +200,13 @@ verify(uint64_t *present)
     xbeginQuery();
     t = xRoot(base);
     for (uint64_t key = 0; key < KEYS * PROCESSES; key++) {
-        uint64_t o = *find(t, key, &length);
+        const struct item *item = *find(t, key, &length);
 
-        *present += o != 0;
+        *present += item != NULL;
         if (key % 3 == 0)
-            wrong += o != 0;
+            wrong += item != NULL;
         else
-            wrong += o == 0 || item_at(o)->value != value_of(key);
+            wrong += item == NULL || item->value != value_of(key);
     }
     if (xHeapCheck(base, &totals) != 0)
         die("xHeapCheck");

@@ -4,8 +4,8 @@
  *
  *     list +word ... -word ...    adds and removes words, prints the list
  *
- * All changes of one call are one transaction.  The segment may be mapped elsewhere in the
- * next run, so links are offsets from its base: at() makes an address of one.
+ * All changes of one call are one transaction.  Links are ordinary pointers: the segment
+ * is asked to lie where it lay in the run that stored them (XAC_SAME_ADDRESS).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,49 +15,43 @@
 #include <xac.h>
 
 struct node {
-    uint64_t next; /* offset, 0 at the end */
+    struct node *next;
     char word[];
 };
 
 /* What lies in the root area. */
 struct list {
-    uint64_t first;
+    struct node *first;
     uint64_t count;
 };
 
 static char *base;
 
-static struct node *
-at(uint64_t offset)
-{
-    return (struct node *)(void *)(base + offset);
-}
-
 /* The link that leads to the first word not before this one. */
-static uint64_t *
+static struct node **
 find(struct list *list, const char *word)
 {
-    uint64_t *link = &list->first;
+    struct node **link = &list->first;
 
-    while (*link != 0 && strcmp(at(*link)->word, word) < 0)
-        link = &at(*link)->next;
+    while (*link != NULL && strcmp((*link)->word, word) < 0)
+        link = &(*link)->next;
     return link;
 }
 
 static int
 add(struct list *list, const char *word)
 {
-    uint64_t *link = find(list, word);
+    struct node **link = find(list, word);
     struct node *n;
 
-    if (*link != 0 && strcmp(at(*link)->word, word) == 0)
+    if (*link != NULL && strcmp((*link)->word, word) == 0)
         return 0;
     n = xMalloc(base, sizeof *n + strlen(word) + 1);
     if (n == NULL)
         return -1;
     memcpy(n->word, word, strlen(word) + 1);
     n->next = *link;
-    *link = (uint64_t)((char *)n - base);
+    *link = n;
     list->count++;
     return 0;
 }
@@ -65,10 +59,10 @@ add(struct list *list, const char *word)
 static int
 take_out(struct list *list, const char *word)
 {
-    uint64_t *link = find(list, word);
-    struct node *n = at(*link);
+    struct node **link = find(list, word);
+    struct node *n = *link;
 
-    if (*link == 0 || strcmp(n->word, word) != 0)
+    if (n == NULL || strcmp(n->word, word) != 0)
         return 0;
     *link = n->next;
     list->count--;
@@ -114,8 +108,8 @@ print(void)
     rc = xHeapCheck(base, &t);
     if (list != NULL && rc == 0) {
         printf("%llu words:", (unsigned long long)list->count);
-        for (uint64_t o = list->first; o != 0; o = at(o)->next)
-            printf(" %s", at(o)->word);
+        for (const struct node *n = list->first; n != NULL; n = n->next)
+            printf(" %s", n->word);
         printf("; %llu allocations\n", (unsigned long long)t.allocations);
         rc = t.allocations == list->count ? 0 : -1;
     }
@@ -132,9 +126,9 @@ main(int argc, char **argv)
         fprintf(stderr, "xInit: %s\n", xLastError());
         return EXIT_FAILURE;
     }
-    base = xMmap("list.db", (size_t)256 * 4096);
+    base = xMmapAt("list.db", 0, (size_t)256 * 4096, XAC_SAME_ADDRESS);
     if (base == MAP_FAILED) {
-        fprintf(stderr, "xMmap: %s\n", xLastError());
+        fprintf(stderr, "xMmapAt: %s\n", xLastError());
         return EXIT_FAILURE;
     }
     rc = change(argv + 1, argc - 1);

@@ -11,6 +11,8 @@ packages="autoconf automake libtool make gcc g++ pkg-config
     libsigsegv-dev libssl-dev libxxhash-dev"
 # To test it, to check its style, and to compare it with Berkeley DB.
 packages="$packages check clang-format python3 libdb5.3-dev"
+# For an example: the tree macros.
+packages="$packages libbsd-dev"
 
 # Which of the packages is not installed.  The format of one line is
 # "package:status", and a name that dpkg does not know at all gives no line.
