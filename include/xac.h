@@ -153,7 +153,8 @@ XAC_API int xac_init(const char *path, int flags);
  * Close the environment: unmap all segments, detach; the last participant out
  * checkpoints, so that the mapped files hold everything that was committed.
  *
- * ret  0; XAC_ENOINIT; XAC_EINTXN inside a transaction; XAC_EPOISONED or an errno
+ * ret  0; XAC_ENOINIT; XAC_EINTXN inside a transaction; EBUSY if another thread has a
+ *      transaction open, or views of its own (xView); XAC_EPOISONED or an errno
  *      value if the checkpoint failed (the process is detached all the same, and the
  *      next xInit() recovers).
  */
@@ -231,7 +232,8 @@ XAC_API void *xac_mremap(void *base, size_t length, int flags);
  *
  * ret  0; EINVAL (NULL or empty name); XAC_ENOINIT; XAC_EINTXN inside a transaction;
  *      XAC_ENOTMAPPED; XAC_EMAPPED: this process has mapped the file more than once, use
- *      xMunmapAt(); EBUSY: threads have views of it.
+ *      xMunmapAt(); EBUSY if another thread has a transaction open in the process's
+ *      mappings, or any thread a view of the segment (xView).
  */
 XAC_API int xac_munmap(const char *name);
 
@@ -435,12 +437,13 @@ XAC_API int xac_set_range_access(void *addr, size_t length, int access);
 XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
 
 /*
- * Choose how xTransact() waits before another attempt.
+ * Choose how xTransact() waits before another attempt, in all threads of the process.  Each
+ * pair of fn and arg takes a few bytes for good.
  *
  * in   fn   called with arg and the number of attempts so far, from 1; NULL for the
  *           default: give up the processor at first, then sleep a random time whose
  *           bound doubles up to 10 ms.  xac_backoff_none() tries again at once.
- * ret  0.
+ * ret  0; ENOMEM.
  */
 XAC_API int xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg);
 
@@ -473,7 +476,7 @@ struct xac_conflict {
 };
 
 /*
- * Why the last transaction of this process aborted.
+ * Why the last transaction that the calling thread ended aborted.
  *
  * out  out  filled in; kind XAC_CONFLICT_NONE if the last one committed.
  * ret  0; EINVAL; XAC_ENOINIT.

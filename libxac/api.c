@@ -8,12 +8,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <xac.h>
 
 #include "checkpoint.h"
+#include "lock.h"
 #include "lockfile.h"
 #include "master.h"
 #include "recover.h"
@@ -25,8 +27,13 @@
 
 struct xac_env *xac_api_env;
 
-/* Guards opening and closing. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+/*
+ * Guards opening, closing, the options, and what must not meet a closing; held while the
+ * process forks.  Recursive, for a signal handler that forks in the middle of it.  Taken
+ * before env->threads.
+ */
+static pthread_mutex_t open_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static sigset_t fork_signals; /* of the thread that forks; under open_lock */
 
 static struct xac_env_options options = {
     .checkpoint_bytes = 64 * MIB,
@@ -105,6 +112,28 @@ xac_api_start_process(const char *what, struct xac_ctx **ctxp)
 }
 
 int
+xac_api_start_own(const char *what)
+{
+    int rc;
+
+    (void)pthread_mutex_lock(&open_lock);
+    rc = xac_api_opened(what);
+    if (rc == 0 && xac_api_is_mine(xac_ctx_mine(xac_api_env)))
+        rc = xac_err(XAC_EINTXN, "%s", what);
+    if (rc == 0)
+        rc = xac_env_rejoin(xac_api_env);
+    if (rc != 0)
+        (void)pthread_mutex_unlock(&open_lock);
+    return rc;
+}
+
+void
+xac_api_done_own(void)
+{
+    (void)pthread_mutex_unlock(&open_lock);
+}
+
+int
 xac_api_in_txn(const char *what, struct xac_ctx **ctxp)
 {
     int rc = xac_api_opened(what);
@@ -137,12 +166,31 @@ xac_api_errno(int rc)
     }
 }
 
+static void
+before_fork(void)
+{
+    (void)pthread_mutex_lock(&open_lock);
+    if (xac_api_env != NULL)
+        xac_env_fork(xac_api_env, &fork_signals);
+}
+
+static void
+after_fork(void)
+{
+    sigset_t signals = fork_signals;
+
+    if (xac_api_env != NULL)
+        xac_env_fork_done(xac_api_env, &signals);
+    (void)pthread_mutex_unlock(&open_lock);
+}
+
 /* on_fork -- in the child, before anything else runs there. */
 static void
 on_fork(void)
 {
     struct xac_env *env = xac_api_env;
 
+    open_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     if (env == NULL)
         return;
     if (!xac_api_is_mine(&env->ctx))
@@ -150,12 +198,13 @@ on_fork(void)
     xac_env_forked(env);
     xac_api_done(&env->ctx);
     xac_api_done(xac_ctx_mine(env));
+    xac_signals_restore(&fork_signals);
 }
 
 static void
 watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, on_fork);
+    (void)pthread_atfork(before_fork, after_fork, on_fork);
 }
 
 /* ---- Opening and closing ------------------------------------------------------------- */
@@ -329,14 +378,10 @@ int
 xac_get_stats(struct xac_stats *out)
 {
     struct xac_env *env = xac_api_env;
-    struct xac_ctx *ctx;
     int rc = xac_api_opened("xStats");
 
-    if (rc == 0 && env->is_forked) {
-        rc = xac_api_start("xStats", &ctx); /* joins */
-        if (rc == 0)
-            xac_api_done(ctx);
-    }
+    if (rc == 0)
+        rc = xac_env_rejoin(env);
     if (rc != 0)
         return rc;
     if (out == NULL)
@@ -351,7 +396,7 @@ is_power_of_two_within(uint64_t v, uint64_t least, uint64_t most)
     return v >= least && v <= most && (v & (v - 1)) == 0;
 }
 
-/* set_now -- an option that may change while the environment is open. */
+/* set_now -- an option that may change while the environment is open; open_lock held. */
 static int
 set_now(int option, uint64_t value)
 {
@@ -360,9 +405,11 @@ set_now(int option, uint64_t value)
     if (option == XAC_OPT_STAY_MAPPED) {
         if (env != NULL && xac_api_is_mine(xac_ctx_mine(env)))
             return xac_err(XAC_EINTXN, "xSetOption: option %d", option);
-        options.stay_mapped = (uint32_t)value;
+        atomic_store_explicit(&options.stay_mapped, (uint32_t)value,
+                              memory_order_relaxed);
         if (env != NULL)
-            env->options.stay_mapped = (uint32_t)value;
+            atomic_store_explicit(&env->options.stay_mapped, (uint32_t)value,
+                                  memory_order_relaxed);
     } else if (option == XAC_OPT_CHECKSUM) {
         options.checksum = (uint32_t)value;
         if (env != NULL && env->ctl != NULL)
@@ -381,10 +428,26 @@ set_now(int option, uint64_t value)
     return 0;
 }
 
+/* set_before -- an option that must be set before xInit(); open_lock held. */
+static int
+set_before(int option, uint64_t value)
+{
+    if (xac_api_env != NULL)
+        return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
+    if (option == XAC_OPT_LOG_SEGMENT_BYTES)
+        options.segment_bytes = value;
+    else if (option == XAC_OPT_LOG_BUFFER_BYTES)
+        options.ring_bytes = value;
+    else
+        options.policy = (uint32_t)value;
+    return 0;
+}
+
 int
 xac_set_option(int option, uint64_t value)
 {
     bool is_valid = false;
+    int rc;
 
     switch (option) {
     case XAC_OPT_CHECKSUM:
@@ -412,18 +475,14 @@ xac_set_option(int option, uint64_t value)
     if (!is_valid)
         return xac_err(EINVAL, "xSetOption: option %d, value %llu", option,
                        (unsigned long long)value);
-    if (option != XAC_OPT_LOG_SEGMENT_BYTES && option != XAC_OPT_LOG_BUFFER_BYTES
-        && option != XAC_OPT_POLICY)
-        return set_now(option, value);
-    if (xac_api_env != NULL)
-        return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
-    if (option == XAC_OPT_LOG_SEGMENT_BYTES)
-        options.segment_bytes = value;
-    else if (option == XAC_OPT_LOG_BUFFER_BYTES)
-        options.ring_bytes = value;
+    (void)pthread_mutex_lock(&open_lock);
+    if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
+        || option == XAC_OPT_POLICY)
+        rc = set_before(option, value);
     else
-        options.policy = (uint32_t)value;
-    return 0;
+        rc = set_now(option, value);
+    (void)pthread_mutex_unlock(&open_lock);
+    return rc;
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */

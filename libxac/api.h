@@ -44,6 +44,17 @@ int xac_api_start_process(const char *what, struct xac_ctx **ctxp);
 /* xac_api_done -- give the turn back. */
 void xac_api_done(struct xac_ctx *ctx);
 
+/*
+ * xac_api_start_own -- for calls about the caller's own views, outside its transactions;
+ * joined after a fork.  Needs no turn, for other threads may be inside transactions of the
+ * process's context; keeps xShutdown() out.
+ *
+ * ret  0, then done_own is called at the end; XAC_ENOINIT; XAC_EINTXN; what joining may
+ *      return.
+ */
+int xac_api_start_own(const char *what);
+void xac_api_done_own(void);
+
 /* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
 int xac_api_in_txn(const char *what, struct xac_ctx **ctxp);
 

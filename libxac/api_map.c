@@ -176,37 +176,18 @@ xac_munmap_at(void *base)
 
 /* ---- Views of threads ----------------------------------------------------------------- */
 
-/*
- * own_call -- for calls about the caller's own views: not inside a transaction; joined
- * after a fork.  Needs no turn: other threads may have transactions in the process's
- * context.
- */
-static int
-own_call(const char *what)
-{
-    struct xac_ctx *ctx;
-    int rc = xac_api_opened(what);
-
-    if (rc == 0 && xac_api_is_mine(xac_ctx_mine(xac_api_env)))
-        rc = xac_err(XAC_EINTXN, "%s", what);
-    if (rc == 0 && xac_api_env->is_forked) {
-        rc = xac_api_start_process(what, &ctx);
-        if (rc == 0)
-            xac_api_done(ctx);
-    }
-    return rc;
-}
-
 void *
 xac_view(void *base)
 {
     struct xac_view *v = NULL;
-    int rc = own_call("xView");
+    int rc = xac_api_start_own("xView");
 
-    if (rc == 0)
+    if (rc == 0) {
         rc = xac_env_poisoned(xac_api_env);
-    if (rc == 0)
-        rc = xac_thread_view(xac_api_env, base, &v);
+        if (rc == 0)
+            rc = xac_thread_view(xac_api_env, base, &v);
+        xac_api_done_own();
+    }
     if (rc != 0) {
         errno = xac_api_errno(rc);
         return MAP_FAILED;
@@ -217,9 +198,13 @@ xac_view(void *base)
 int
 xac_unview(void *view)
 {
-    int rc = own_call("xUnview");
+    int rc = xac_api_start_own("xUnview");
 
-    return rc != 0 ? rc : xac_thread_unview(xac_api_env, view);
+    if (rc != 0)
+        return rc;
+    rc = xac_thread_unview(xac_api_env, view);
+    xac_api_done_own();
+    return rc;
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */

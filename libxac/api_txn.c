@@ -5,11 +5,16 @@
 #include <config.h>
 
 #include <errno.h>
+#include <signal.h>
 
 #include <xac.h>
 
 #include "api.h"
 #include "view.h"
+
+/* Of the transaction that the thread has ended last: the context may be another thread's by
+   the time it asks. */
+static _Thread_local struct xac_conflict last_conflict;
 
 /* begin_outermost -- a transaction or a query. */
 static int
@@ -82,6 +87,8 @@ end_outermost(struct xac_ctx *ctx)
 {
     int rc = xac_txn_end(ctx->env, ctx);
 
+    if (!ctx->is_query)
+        last_conflict = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;
     xac_api_done(ctx);
@@ -181,42 +188,60 @@ hint(struct xac_ctx *ctx, struct xac_view *v, const void *addr, bool is_write)
     return 0;
 }
 
-int
-xac_set_page_access(void *addr, int access)
+/* find_range -- the context's view that a range of at least one byte lies in. */
+static int
+find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
+           struct xac_view **viewp)
 {
+    struct xac_view *v = xac_view_at(ctx, addr);
+
+    if (v == NULL)
+        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
+    if (length == 0 || length > (size_t)(v->base + v->length - (const uint8_t *)addr))
+        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
+    *viewp = v;
+    return 0;
+}
+
+/* announce -- setPageAccess for every page of a range. */
+static int
+announce(const char *what, void *addr, size_t length, int access)
+{
+    uint8_t *at = (uint8_t *)addr, *end = at + length;
+    struct xac_view *v = NULL;
     struct xac_ctx *ctx;
-    struct xac_view *v;
-    int rc = xac_api_opened("setPageAccess");
+    sigset_t signals;
+    int rc = xac_api_opened(what);
 
     if (rc != 0)
         return rc;
     if (access != XAC_READ && access != XAC_READ_WRITE)
-        return xac_err(EINVAL, "setPageAccess: unknown access %d", access);
+        return xac_err(EINVAL, "%s: unknown access %d", what, access);
     ctx = xac_ctx_mine(xac_api_env);
-    v = xac_view_at(ctx, addr);
-    if (v == NULL)
-        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
-    if (!xac_api_is_mine(ctx) || ctx->depth == 0)
-        return 0;
-    return hint(ctx, v, addr, access == XAC_READ_WRITE);
+    if (!xac_api_is_mine(ctx) || ctx->depth == 0) {
+        xac_threads_lock(ctx->env, &signals); /* who has the turn may map and unmap */
+        rc = find_range(ctx, addr, length, &v);
+        xac_threads_unlock(ctx->env, &signals);
+        return rc;
+    }
+    rc = find_range(ctx, addr, length, &v);
+    while (rc == 0 && at < end) {
+        rc = hint(ctx, v, at, access == XAC_READ_WRITE);
+        at += v->page_size - (size_t)(at - v->base) % v->page_size;
+    }
+    return rc;
+}
+
+int
+xac_set_page_access(void *addr, int access)
+{
+    return announce("setPageAccess", addr, 1, access);
 }
 
 int
 xac_set_range_access(void *addr, size_t length, int access)
 {
-    uint8_t *at = (uint8_t *)addr;
-    struct xac_view *v;
-    int rc = xac_set_page_access(addr, access); /* checks all but the length */
-
-    if (rc != 0)
-        return rc;
-    v = xac_view_at(xac_ctx_mine(xac_api_env), addr);
-    if (length == 0 || length > (size_t)(v->base + v->length - at))
-        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
-    for (at += v->page_size - (size_t)(at - v->base) % v->page_size;
-         rc == 0 && at < (uint8_t *)addr + length; at += v->page_size)
-        rc = xac_set_page_access(at, access);
-    return rc;
+    return announce("setRangeAccess", addr, length, access);
 }
 
 int
@@ -228,7 +253,7 @@ xac_get_conflict(struct xac_conflict *out)
         return rc;
     if (out == NULL)
         return xac_err(EINVAL, "xConflict: NULL");
-    *out = xac_ctx_mine(xac_api_env)->conflict;
+    *out = last_conflict;
     return 0;
 }
 

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -95,7 +94,7 @@ region_path_new(const struct xac_env *env)
     if (wanted == NULL || *wanted == '\0')
         wanted = SHM_DIR;
     is_memory = statfs(wanted, &fs) == 0 && access(wanted, W_OK | X_OK) == 0;
-    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+    if (getentropy(&r, sizeof r) != 0)
         return NULL;
     if (asprintf(&path, "%s/xac-%016llx" REGION_SUFFIX, is_memory ? wanted : env->dir,
                  (unsigned long long)r)
@@ -521,24 +520,38 @@ xac_env_close(struct xac_env *env)
 /* ---- fork ------------------------------------------------------------------------------ */
 
 void
+xac_env_fork(struct xac_env *env, sigset_t *signals)
+{
+    xac_threads_lock(env, signals);
+    xac_engine_sigsegv.fork();
+}
+
+void
+xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
+{
+    xac_engine_sigsegv.fork_done();
+    xac_threads_unlock(env, signals);
+}
+
+void
 xac_env_forked(struct xac_env *env)
 {
+    xac_engine_sigsegv.forked();
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
     (void)xac_sys.close(env->lockfd);
     env->lockfd = -1;
-    xac_engine_sigsegv.forked();
     xac_lock_forget();
-    env->is_forked = true;
+    /* Relaxed: no other thread is there yet. */
+    atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
 }
 
-int
-xac_env_rejoin(struct xac_env *env)
+/* rejoin -- in a child, once; env->threads held. */
+static int
+rejoin(struct xac_env *env)
 {
     int rc = 0;
 
-    if (!env->is_forked)
-        return 0;
     if (env->ctl != NULL)
         unmap(env);
     if (env->lockfd < 0)
@@ -548,9 +561,25 @@ xac_env_rejoin(struct xac_env *env)
     rc = enter(env);
     if (rc != 0)
         return rc;
-    env->is_forked = false;
     rc = xac_view_rejoin_all(env, &env->ctx);
     for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
         rc = xac_view_rejoin_all(env, c);
+    /* Release: pairs with the acquire in xac_env_is_forked. */
+    atomic_store_explicit(&env->is_forked, false, memory_order_release);
+    return rc;
+}
+
+int
+xac_env_rejoin(struct xac_env *env)
+{
+    sigset_t signals;
+    int rc = 0;
+
+    if (xac_likely(!xac_env_is_forked(env)))
+        return 0;
+    xac_threads_lock(env, &signals);
+    if (xac_env_is_forked(env))
+        rc = rejoin(env);
+    xac_threads_unlock(env, &signals);
     return rc;
 }

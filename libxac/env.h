@@ -11,6 +11,8 @@
 #define XAC_ENV_H
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,7 +30,7 @@ struct xac_env_options {
     uint64_t segment_bytes;
     uint64_t ring_bytes;
     uint32_t checksum;
-    uint32_t stay_mapped;
+    _Atomic uint32_t stay_mapped; /* relaxed: may change at any time               */
     uint32_t policy;
     uint32_t sync_delay_ms;
 };
@@ -58,7 +60,7 @@ struct xac_env {
     int *file_fd;            /* descriptors by file id, -1 if none; checkpoint lock  */
     uint32_t n_file_fd;
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
-    bool is_forked;              /* child that has not joined yet                    */
+    _Atomic bool is_forked;      /* child that has not joined yet                    */
 };
 
 /*
@@ -88,11 +90,23 @@ char *xac_env_region_path(int lockfd);
 void xac_env_clear_region(int dirfd, int lockfd);
 
 /*
+ * xac_env_fork, fork_done -- before a fork, and after it in the parent: what threads of
+ * this process share stands still in between.
  * xac_env_forked -- in a child, from the fork handler: give up what is the parent's.
- * xac_env_rejoin -- become a participant of one's own; ret 0 or an error.
+ * xac_env_rejoin -- become a participant of one's own, if the process is a child that has
+ * not; by any thread.  ret 0 or an error.
  */
+void xac_env_fork(struct xac_env *env, sigset_t *signals);
+void xac_env_fork_done(struct xac_env *env, const sigset_t *signals);
 void xac_env_forked(struct xac_env *env);
 int xac_env_rejoin(struct xac_env *env);
+
+static inline bool
+xac_env_is_forked(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in xac_env_rejoin. */
+    return atomic_load_explicit(&env->is_forked, memory_order_acquire);
+}
 
 static inline bool
 xac_env_is_durable(const struct xac_env *env)

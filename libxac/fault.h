@@ -45,7 +45,10 @@ struct xac_engine {
     /* Install the handler for the process; put the old one back. */
     int (*start)(void);
     void (*stop)(void);
-    /* In a forked child: the other threads, and what they were doing, are gone. */
+    /* Before a fork, and after it in the parent: nothing is attached or detached. */
+    void (*fork)(void);
+    void (*fork_done)(void);
+    /* In the child, after fork: the other threads, and what they were doing, are gone. */
     void (*forked)(void);
 };
 

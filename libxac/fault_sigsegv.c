@@ -27,6 +27,7 @@
 #include <sigsegv.h>
 
 #include "fault.h"
+#include "lock.h"
 #include "sys.h"
 #include "view.h"
 
@@ -189,6 +190,18 @@ stop(void)
 }
 
 static void
+before_fork(void)
+{
+    (void)pthread_mutex_lock(&change);
+}
+
+static void
+fork_done(void)
+{
+    (void)pthread_mutex_unlock(&change);
+}
+
+static void
 forked(void)
 {
     atomic_store_explicit(&searching[0], 0, memory_order_relaxed);
@@ -213,10 +226,12 @@ static int
 attach(struct xac_view *view)
 {
     struct ticket *t = (struct ticket *)calloc(1, sizeof *t);
+    sigset_t signals;
     int idle;
 
     if (t == NULL)
         return ENOMEM;
+    xac_signals_block(&signals); /* a handler may fork */
     (void)pthread_mutex_lock(&change);
     idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
     t->in[idle] =
@@ -225,6 +240,7 @@ attach(struct xac_view *view)
     t->in[idle] =
         sigsegv_register(&trees[idle], view->base, view->length, area_handler, view);
     (void)pthread_mutex_unlock(&change);
+    xac_signals_restore(&signals);
     view->engine = t;
     return 0;
 }
@@ -233,16 +249,19 @@ static void
 detach(struct xac_view *view)
 {
     struct ticket *t = (struct ticket *)view->engine;
+    sigset_t signals;
     int idle;
 
     if (t == NULL)
         return;
+    xac_signals_block(&signals);
     (void)pthread_mutex_lock(&change);
     idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
     sigsegv_unregister(&trees[idle], t->in[idle]);
     idle = swap_roles();
     sigsegv_unregister(&trees[idle], t->in[idle]);
     (void)pthread_mutex_unlock(&change);
+    xac_signals_restore(&signals);
     free(t);
     view->engine = NULL;
 }
@@ -317,5 +336,7 @@ const struct xac_engine xac_engine_sigsegv = {
     .is_private = is_private,
     .start = start,
     .stop = stop,
+    .fork = before_fork,
+    .fork_done = fork_done,
     .forked = forked,
 };

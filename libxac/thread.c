@@ -29,6 +29,20 @@ xac_ctx_mine(struct xac_env *env)
     return own != NULL && own->env == env ? own : &env->ctx;
 }
 
+void
+xac_threads_lock(struct xac_env *env, sigset_t *signals)
+{
+    xac_signals_block(signals);
+    (void)pthread_mutex_lock(&env->threads);
+}
+
+void
+xac_threads_unlock(struct xac_env *env, const sigset_t *signals)
+{
+    (void)pthread_mutex_unlock(&env->threads);
+    xac_signals_restore(signals);
+}
+
 /* ---- The count of contexts -------------------------------------------------------------- */
 
 /* count_contexts -- how many we have now, for solo.h; gate held. */
@@ -56,12 +70,10 @@ contexts(const struct xac_env *env)
 static int
 start(struct xac_env *env, struct xac_ctx *ctx)
 {
-    sigset_t signals;
     int rc = xac_gate_enter(env->lockfd);
 
     if (rc != 0)
         return xac_err(rc, "gate of %s", env->dir);
-    xac_signals_block(&signals);
     rc = xac_ctx_open(env, ctx);
     if (rc == 0) {
         ctx->next = env->others;
@@ -69,7 +81,6 @@ start(struct xac_env *env, struct xac_ctx *ctx)
         count_contexts(env, contexts(env));
         xac_solo_revoke(env);
     }
-    xac_signals_restore(&signals);
     xac_gate_leave(env->lockfd);
     return rc;
 }
@@ -79,20 +90,16 @@ static void
 end(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_ctx **link = &env->others;
-    sigset_t signals;
 
     while (*link != ctx)
         link = &(*link)->next;
     *link = ctx->next;
-    xac_signals_block(&signals);
-    if (ctx->txn != NULL)
-        xac_ctx_close(env, ctx);
-    if (!env->is_forked && xac_gate_enter(env->lockfd) == 0) {
+    xac_ctx_close(env, ctx);
+    if (!xac_env_is_forked(env) && xac_gate_enter(env->lockfd) == 0) {
         count_contexts(env, contexts(env));
         xac_solo_offer(env, false);
         xac_gate_leave(env->lockfd);
     }
-    xac_signals_restore(&signals);
     free(ctx);
 }
 
@@ -130,13 +137,14 @@ void
 xac_thread_leave(struct xac_env *env)
 {
     struct xac_ctx *ctx = own;
+    sigset_t signals;
 
     if (ctx == NULL || ctx->env != env)
         return;
     abort_open(env, ctx);
-    (void)pthread_mutex_lock(&env->threads);
+    xac_threads_lock(env, &signals);
     leave(env, ctx);
-    (void)pthread_mutex_unlock(&env->threads);
+    xac_threads_unlock(env, &signals);
 }
 
 /* on_exit_of_thread -- the key's destructor. */
@@ -190,9 +198,10 @@ xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
 {
     struct xac_view *origin, *v = NULL;
     struct xac_ctx *ctx = NULL;
+    sigset_t signals;
     int rc;
 
-    (void)pthread_mutex_lock(&env->threads);
+    xac_threads_lock(env, &signals);
     origin = xac_view_at(&env->ctx, base);
     if (origin == NULL || origin->base != base) {
         rc = xac_err(XAC_ENOTMAPPED, "xView: no segment starts at %p", base);
@@ -208,8 +217,9 @@ xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
     if (rc != 0 && ctx->views == NULL)
         leave(env, ctx);
 out:
-    (void)pthread_mutex_unlock(&env->threads);
-    *viewp = v;
+    xac_threads_unlock(env, &signals);
+    if (rc == 0)
+        *viewp = v;
     return rc;
 }
 
@@ -218,10 +228,11 @@ xac_thread_unview(struct xac_env *env, const void *base)
 {
     struct xac_view **link, *v = NULL;
     struct xac_ctx *ctx = own;
+    sigset_t signals;
 
     if (ctx == NULL)
         return xac_err(XAC_ENOTMAPPED, "xUnview: this thread has no view of its own");
-    (void)pthread_mutex_lock(&env->threads);
+    xac_threads_lock(env, &signals);
     for (link = &ctx->views; *link != NULL && (*link)->base != base;
          link = &(*link)->next)
         ;
@@ -232,18 +243,19 @@ xac_thread_unview(struct xac_env *env, const void *base)
         if (ctx->views == NULL)
             leave(env, ctx);
     }
-    (void)pthread_mutex_unlock(&env->threads);
+    xac_threads_unlock(env, &signals);
     return v != NULL ? 0 : xac_err(XAC_ENOTMAPPED, "xUnview: no view starts at %p", base);
 }
 
 unsigned
 xac_thread_others(struct xac_env *env)
 {
+    sigset_t signals;
     unsigned n;
 
-    (void)pthread_mutex_lock(&env->threads);
+    xac_threads_lock(env, &signals);
     n = contexts(env) - 1 - (own != NULL && own->env == env);
-    (void)pthread_mutex_unlock(&env->threads);
+    xac_threads_unlock(env, &signals);
     return n;
 }
 
@@ -286,6 +298,7 @@ xac_thread_forked(struct xac_env *env)
             ctx->views = v->next;
             xac_view_close(env, v);
         }
+        xac_ctx_close(env, ctx);
         free(ctx);
     }
 }

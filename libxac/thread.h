@@ -8,7 +8,9 @@
  *           of them or ends.  To everybody else it is one more participant's slot.
  * LOCK      env->threads, a mutex of the process: the list of contexts, the process's
  *           list of views (which only its turn's holder changes, so that holder may read
- *           it without), n_clones of a view.  Taken before the gate.
+ *           it without), n_clones of a view; joining after a fork.  Taken before the gate,
+ *           with signals blocked; held while the process forks, so that the child finds
+ *           everything whole.
  *
  * INVARIANTS
  *   (1) A context in the list belongs to a thread that exists.
@@ -17,6 +19,8 @@
  */
 #ifndef XAC_THREAD_H
 #define XAC_THREAD_H
+
+#include <signal.h>
 
 #include "annot.h"
 
@@ -50,7 +54,14 @@ void xac_thread_leave(struct xac_env *env);
 /* xac_thread_others -- number of other threads that have contexts of their own. */
 unsigned xac_thread_others(struct xac_env *env);
 
-/* xac_thread_forked -- in a child: the other threads are gone, their contexts go, too. */
+/* xac_threads_lock, unlock -- take and leave env->threads. */
+void xac_threads_lock(struct xac_env *env, sigset_t *signals);
+void xac_threads_unlock(struct xac_env *env, const sigset_t *signals);
+
+/*
+ * xac_thread_forked -- in a child, after the engine: the other threads are gone, their
+ * contexts go, too, and env->threads is free.
+ */
 void xac_thread_forked(struct xac_env *env);
 
 /* xac_thread_rejoin -- new slots for the contexts that are left; gate held. */

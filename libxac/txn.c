@@ -283,7 +283,10 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->solo_epoch = env->options.stay_mapped != 0 ? xac_solo_epoch(env) : 0;
+    ctx->solo_epoch =
+        atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed) != 0
+            ? xac_solo_epoch(env)
+            : 0;
     atomic_store_explicit(&txn->reads_unknown, ctx->solo_epoch != 0 && !is_query,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
