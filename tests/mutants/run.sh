@@ -12,7 +12,7 @@
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso tests/stress/check_retries
-    tests/crash/check_stop"
+    tests/crash/check_stop tests/api/check_threads"
 timeout_s=180
 
 run_all=
