@@ -26,7 +26,8 @@
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
 
-/* Room behind the records for XCOMMIT, digest and padding. */
+/* Room behind the records for XCOMMIT, digest and padding; kept free until making_end, so
+   that a block that fits its buffer up to there does not outgrow it. */
 #define RECORD_TAIL 64
 
 static struct xac_page *
@@ -73,9 +74,9 @@ making_grow(struct xac_env *env, struct making *m)
         memcpy(xac_shm_at(&env->shm, at), m->b.buf, m->b.used);
         xac_shm_free(&env->shm, m->at, m->size);
         m->b.buf = (uint8_t *)xac_shm_at(&env->shm, at);
-        m->b.size = size;
+        m->b.size = size - RECORD_TAIL;
     } else {
-        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size);
+        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size - RECORD_TAIL);
     }
     m->at = at;
     m->size = size;
@@ -95,7 +96,7 @@ making_begin(struct xac_env *env, struct making *m, uint64_t at, uint64_t size,
     if (at == 0)
         rc = making_grow(env, m);
     else
-        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size);
+        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size - RECORD_TAIL);
     if (rc == 0)
         (void)xac_put_txn(&m->b, XAC_XBEGIN, age);
     return rc;
@@ -126,12 +127,7 @@ making_end(struct xac_env *env, struct making *m)
     struct timespec now;
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
 
-    if (m->b.size - m->b.used < RECORD_TAIL) {
-        int rc = making_grow(env, m);
-
-        if (rc != 0)
-            return rc;
-    }
+    m->b.size = m->size;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)xac_put_commit(&m->b, (uint64_t)now.tv_sec * UINT64_C(1000000000)
                                     + (uint64_t)now.tv_nsec);

@@ -247,6 +247,44 @@ START_TEST(all_shapes_survive)
 }
 END_TEST
 
+/*
+ * Blocks of every size about a quarter of the log buffer, where transactions begin to be
+ * large: four pages, stored for the first time, the last one in part.
+ */
+static void
+commit_near_the_limit(void *arg)
+{
+    const uint64_t all = 31 * 4;
+    unsigned char *x;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_CHECKSUM, XAC_CHECKSUM_SHA1));
+    x = env_attach(DURABLE, all);
+    for (uint64_t i = 0; i < 31; i++) {
+        size_t n = 3 * env_page() + 3792 + 8 * i;
+
+        must_ok(xbegin());
+        memset(x + 4 * i * env_page(), 1 + (int)i, n);
+        must_rc(xend(), COMMITTED);
+    }
+}
+
+START_TEST(sizes_about_a_quarter_of_the_buffer)
+{
+    proc_run(commit_near_the_limit, NULL);
+    must_ok(xRecover(ENV_DIR));
+    for (uint64_t i = 0; i < 31; i++) {
+        size_t n = 3 * env_page() + 3792 + 8 * i;
+        unsigned char ends[2];
+
+        file_read(ENV_FILE, 4 * i * env_page() + n - 1, ends, 2);
+        must_eq(ends[0], 1 + i);
+        must_eq(ends[1], 0);
+    }
+}
+END_TEST
+
 /* The checksum may change from one transaction to the next. */
 static void
 change_checksums(void *arg)
@@ -590,6 +628,7 @@ durable_suite(void)
 
     tc = env_tcase(s, "shapes", 60);
     tcase_add_loop_test(tc, all_shapes_survive, 0, sizeof shapes / sizeof *shapes);
+    tcase_add_test(tc, sizes_about_a_quarter_of_the_buffer);
     tcase_add_test(tc, checksums_may_be_mixed);
     tcase_add_test(tc, small_changes_make_a_small_log);
     tcase_add_test(tc, many_files_are_recovered);
