@@ -204,10 +204,13 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
 static int
 extend_file(struct xac_env *env, int fd, uint64_t have, uint64_t want)
 {
-    if (xac_sys.fallocate(fd, 0, (off_t)(have << env->page_shift),
-                          (off_t)((want - have) << env->page_shift))
-        != 0)
-        return errno;
+    off_t from = (off_t)(have << env->page_shift);
+    off_t n = (off_t)((want - have) << env->page_shift);
+
+    while (xac_sys.fallocate(fd, 0, from, n) != 0) {
+        if (errno != EINTR) /* memory is given in pieces, with a look for signals */
+            return errno;
+    }
     return 0;
 }
 
