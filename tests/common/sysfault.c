@@ -35,7 +35,7 @@ fails(unsigned kind, const char *name)
     if ((plan.kinds & kind) == 0)
         return false;
     n = atomic_fetch_add_explicit(&plan.count, 1, memory_order_relaxed) + 1;
-    if (plan.what == SYSFAULT_COUNT || n < plan.n
+    if (plan.what == SYSFAULT_COUNT || plan.what == SYSFAULT_SHORT || n < plan.n
         || (n > plan.n && plan.what != SYSFAULT_FAIL_ALL))
         return false;
     if (plan.what == SYSFAULT_DIE)
@@ -67,7 +67,9 @@ fault_close(int fd)
 static ssize_t
 fault_pread(int fd, void *buf, size_t n, off_t offset)
 {
-    return fails(SYSFAULT_FILES, "pread") ? -1 : real.pread(fd, buf, n, offset);
+    return fails(SYSFAULT_FILES | SYSFAULT_DATA, "pread")
+               ? -1
+               : real.pread(fd, buf, n, offset);
 }
 
 static ssize_t
@@ -77,19 +79,23 @@ fault_pwrite(int fd, const void *buf, size_t n, off_t offset)
 
     if (plan.what == SYSFAULT_DIE && (plan.kinds & SYSFAULT_FILES) != 0 && next == plan.n)
         (void)real.pwrite(fd, buf, n / 2, offset);
-    return fails(SYSFAULT_FILES, "pwrite") ? -1 : real.pwrite(fd, buf, n, offset);
+    if (fails(SYSFAULT_FILES | SYSFAULT_DATA, "pwrite"))
+        return -1;
+    if (plan.what == SYSFAULT_SHORT && next >= plan.n && n > 1)
+        n = 1 + next % (n - 1);
+    return real.pwrite(fd, buf, n, offset);
 }
 
 static int
 fault_fdatasync(int fd)
 {
-    return fails(SYSFAULT_FILES, "fdatasync") ? -1 : real.fdatasync(fd);
+    return fails(SYSFAULT_FILES | SYSFAULT_SYNCS, "fdatasync") ? -1 : real.fdatasync(fd);
 }
 
 static int
 fault_fsync(int fd)
 {
-    return fails(SYSFAULT_FILES, "fsync") ? -1 : real.fsync(fd);
+    return fails(SYSFAULT_FILES | SYSFAULT_SYNCS, "fsync") ? -1 : real.fsync(fd);
 }
 
 static int
@@ -109,8 +115,9 @@ fault_ftruncate(int fd, off_t length)
 static int
 fault_fallocate(int fd, int mode, off_t offset, off_t length)
 {
-    return fails(SYSFAULT_GROW, "fallocate") ? -1
-                                             : real.fallocate(fd, mode, offset, length);
+    return fails(SYSFAULT_GROW | SYSFAULT_DATA, "fallocate")
+               ? -1
+               : real.fallocate(fd, mode, offset, length);
 }
 
 static int

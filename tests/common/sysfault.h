@@ -14,6 +14,7 @@ enum sysfault_what {
     SYSFAULT_DIE,      /* SIGKILL before call n; a write has written half of its bytes */
     SYSFAULT_FAIL,     /* call n fails                                                 */
     SYSFAULT_FAIL_ALL, /* call n and all later ones fail                               */
+    SYSFAULT_SHORT,    /* write n, and all later ones, do only a part                  */
 };
 
 /* Kinds of calls: which of them count. */
@@ -23,7 +24,10 @@ enum {
     SYSFAULT_GROW = 4,   /* fallocate                                                  */
     SYSFAULT_LOCK = 8,   /* taking and testing locks on bytes; not giving them back    */
     SYSFAULT_CLOSE = 16, /* close, munmap: done all the same when they fail            */
-    SYSFAULT_EVERY = 31
+    SYSFAULT_EVERY = 31,
+    SYSFAULT_SYNCS =
+        32,            /* of files and directories; they are among the first kind, too */
+    SYSFAULT_DATA = 64 /* read, write and room; the same                               */
 };
 
 /* What happens, when, and with which errno; installs the wrappers. */

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_faults.c -- what a failing call means for whom.
+ *
+ * One process makes small and large transactions and checkpoints while one of its system
+ * calls fails, or all from some moment on; another looks on.  Either the failure stays its
+ * own (a transaction aborts and says why, a checkpoint returns the error) and everything
+ * goes on as soon as calls work again; or the environment is poisoned, and then everybody
+ * is told, newcomers too, nothing more is acknowledged, and recovery brings back all that
+ * had been.  Calls that do only a part, or are interrupted, are no failures.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../common/env.h"
+#include "../common/sysfault.h"
+
+#define N_PAGES     40u
+#define SMALL_PAGES 5u  /* transaction n fills one of them                              */
+#define LARGE_FIRST 8u  /* every third fills these                                      */
+#define LARGE_PAGES 12u /* more than a quarter of the log buffer                        */
+#define OTHER_PAGE  30u
+#define TXNS        9u
+#define TRIES       3u
+
+struct plan {
+    enum sysfault_what what;
+    unsigned kinds;
+    uint64_t n;
+    int error;
+};
+
+/* What the processes of a round tell each other. */
+struct board {
+    _Atomic uint64_t acknowledged,
+        tried;                      /* of the process whose calls fail              */
+    _Atomic uint64_t other;         /* of the other one                             */
+    _Atomic uint64_t ask, answered; /* the other one is to commit; has              */
+    _Atomic uint64_t answer;        /* what its xend() said                         */
+    _Atomic uint64_t ready;
+    _Atomic uint64_t hit, poisoned, refused, resource, checkpoints;
+    char call[32]; /* that was hit                                                */
+};
+
+static struct board *board;
+
+/* ---- The file -------------------------------------------------------------------------- */
+
+static void
+fill(unsigned char *file, unsigned page, uint64_t n)
+{
+    volatile uint64_t *words = (volatile uint64_t *)(void *)(file + page * env_page());
+
+    for (size_t i = 0; i < env_page() / sizeof *words; i++)
+        words[i] = n * (2 * i + 1);
+}
+
+static void
+must_be(const unsigned char *file, unsigned page, uint64_t n)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)(file + page * env_page());
+
+    for (size_t i = 0; i < env_page() / sizeof *words; i++)
+        must_eq(words[i], n * (2 * i + 1));
+}
+
+/* commit -- transaction n; ret as xend() or an error. */
+static int
+commit(unsigned char *file, uint64_t n)
+{
+    int rc = xac_begin();
+
+    if (rc != 0)
+        return rc;
+    fill(file, 0, n);
+    fill(file, 1 + (unsigned)(n % SMALL_PAGES), n);
+    for (unsigned i = 0; n % 3 == 0 && i < LARGE_PAGES; i++)
+        fill(file, LARGE_FIRST + i, n);
+    return xac_end();
+}
+
+/* ---- Processes ------------------------------------------------------------------------- */
+
+static unsigned char *
+attach(void)
+{
+    must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 100000));
+    return (unsigned char *)env_attach(XAC_DURABLE, N_PAGES);
+}
+
+/* run_other -- commits when asked. */
+static void
+run_other(void *arg)
+{
+    unsigned char *file = attach();
+
+    (void)arg;
+    word_store(&board->ready, 1);
+    for (uint64_t n = 1;; n++) {
+        int rc;
+
+        proc_await(&board->ask, n, 30);
+        rc = xac_begin();
+        if (rc == 0) {
+            fill(file, OTHER_PAGE, n);
+            rc = xac_end();
+        }
+        if (rc == XAC_COMMITTED)
+            word_store(&board->other, n);
+        word_store(&board->answer, (uint64_t)(int64_t)rc);
+        word_store(&board->answered, n);
+    }
+}
+
+/* ask_other -- what the other one's commit says. */
+static int
+ask_other(void)
+{
+    uint64_t n = word_load(&board->ask) + 1;
+
+    word_store(&board->ask, n);
+    proc_await(&board->answered, n, 30);
+    return (int)(int64_t)word_load(&board->answer);
+}
+
+/* run_newcomer -- comes when the environment is poisoned. */
+static void
+run_newcomer(void *arg)
+{
+    (void)arg;
+    proc_await(&board->poisoned, 1, 60);
+    must_refuse(xac_init(ENV_DIR, XAC_DURABLE), XAC_EPOISONED);
+    word_store(&board->refused, 1);
+}
+
+/* must_be_poisoned -- for us, for others, and for newcomers. */
+static void
+must_be_poisoned(unsigned char *file)
+{
+    word_store(&board->poisoned, 1);
+    must(commit(file, 1000) != XAC_COMMITTED);
+    must_rc(xac_checkpoint(), XAC_EPOISONED);
+    must_rc(ask_other(), XAC_EPOISONED);
+    proc_await(&board->refused, 1, 30);
+}
+
+/* must_go_on -- as if nothing had happened. */
+static void
+must_go_on(unsigned char *file)
+{
+    uint64_t n = word_load(&board->acknowledged);
+
+    for (unsigned i = 0; i < 4; i++) {
+        word_store(&board->tried, ++n);
+        must_rc(commit(file, n), XAC_COMMITTED);
+        word_store(&board->acknowledged, n);
+    }
+    must_ok(xac_checkpoint());
+    must_rc(ask_other(), XAC_COMMITTED);
+}
+
+/* try_commit -- until it commits; ret XAC_COMMITTED, XAC_ABORTED if it does not, or
+   XAC_EPOISONED. */
+static int
+try_commit(unsigned char *file, uint64_t n, const struct plan *p)
+{
+    int rc = XAC_ABORTED;
+
+    word_store(&board->tried, n);
+    for (unsigned i = 0; i < TRIES && rc == XAC_ABORTED; i++) {
+        rc = commit(file, n);
+        if (rc == XAC_ABORTED) {
+            struct xac_conflict why;
+
+            must_ok(xac_get_conflict(&why));
+            must_eq(why.kind, XAC_CONFLICT_RESOURCE);
+            must_eq(why.error, p->error);
+            word_add(&board->resource, 1);
+        }
+    }
+    must(rc == XAC_COMMITTED || rc == XAC_ABORTED || rc == XAC_EPOISONED
+         || rc == p->error);
+    if (rc == XAC_COMMITTED)
+        word_store(&board->acknowledged, n);
+    return rc;
+}
+
+/* run_failing -- the process whose calls fail. */
+static void
+run_failing(void *arg)
+{
+    const struct plan *p = (const struct plan *)arg;
+    unsigned char *file = attach();
+    int rc = 0;
+
+    sysfault_arm(p->what, p->kinds, p->n, p->error);
+    for (uint64_t n = 1; n <= TXNS && rc != XAC_EPOISONED; n++) {
+        rc = try_commit(file, n, p);
+        if (rc != XAC_COMMITTED)
+            break;
+        if (n % 4 == 0) {
+            rc = xac_checkpoint();
+            must(rc == 0 || rc == XAC_EPOISONED || rc == p->error);
+            word_add(&board->checkpoints, rc == p->error);
+        }
+    }
+    word_store(&board->hit, sysfault_hit() != NULL);
+    snprintf(board->call, sizeof board->call, "%s",
+             sysfault_hit() != NULL ? sysfault_hit() : "none");
+    sysfault_disarm();
+    if (rc == XAC_EPOISONED || xac_checkpoint() == XAC_EPOISONED)
+        must_be_poisoned(file);
+    else
+        must_go_on(file);
+}
+
+/* verify -- in a fresh process, after the crash of all. */
+static void
+verify(void *arg)
+{
+    unsigned char *file = attach();
+    uint64_t n, last[SMALL_PAGES] = {0}, large;
+
+    (void)arg;
+    must_ok(xac_begin_query());
+    n = *(const volatile uint64_t *)(const void *)file;
+    must(n >= word_load(&board->acknowledged) && n <= word_load(&board->tried));
+    for (uint64_t i = 1; i <= n; i++)
+        last[i % SMALL_PAGES] = i;
+    large = n - n % 3;
+    must_be(file, 0, n);
+    for (unsigned i = 0; i < SMALL_PAGES; i++)
+        must_be(file, 1 + i, last[i]);
+    for (unsigned i = 0; i < LARGE_PAGES; i++)
+        must_be(file, LARGE_FIRST + i, large);
+    must_be(file, OTHER_PAGE, word_load(&board->other));
+    must_ok(xac_end_query());
+    must_rc(commit(file, n + 1), XAC_COMMITTED);
+    must_ok(xac_shutdown());
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------- */
+
+static unsigned round_no;
+
+/* play -- one plan; ret whether a call was hit. */
+static bool
+play(struct plan p)
+{
+    char name[32];
+    pid_t other, newcomer;
+
+    memset((void *)board, 0, sizeof *board);
+    snprintf(name, sizeof name, "r%u", round_no++);
+    must(mkdir(name, 0777) == 0 && chdir(name) == 0);
+    other = proc_spawn(run_other, NULL);
+    newcomer = proc_spawn(run_newcomer, NULL);
+    proc_await(&board->ready, 1, 30);
+    proc_run(run_failing, &p);
+    proc_kill(other);
+    proc_kill(newcomer);
+    proc_run(verify, NULL);
+    must(chdir("..") == 0);
+    return word_load(&board->hit) != 0;
+}
+
+/*
+ * play_all -- the call to be hit is the first, second, ... `step` apart.
+ *
+ * out  poisonedp, resourcep, checkpointsp  rounds in which the environment was poisoned, a
+ *      transaction aborted for want of something, a checkpoint failed
+ */
+static void
+play_all(struct plan p, uint64_t step, unsigned seen[3])
+{
+    uint64_t seed = env_seed() + p.kinds + (uint64_t)p.error;
+    unsigned rounds = 0;
+
+    for (p.n = 1; play(p); p.n += 1 + rnd_below(&seed, 2 * step - 1)) {
+        rounds++;
+        seen[0] += word_load(&board->poisoned) != 0;
+        seen[1] += word_load(&board->resource) != 0;
+        seen[2] += word_load(&board->checkpoints) != 0;
+    }
+    printf("errno %d, %s: %u rounds; so far poisoned %u, aborted %u, no checkpoint %u\n",
+           p.error, p.what == SYSFAULT_FAIL ? "once" : "for ever", rounds, seen[0],
+           seen[1], seen[2]);
+    must(rounds > 3);
+}
+
+static uint64_t
+step(void)
+{
+    return env_number("XAC_STEPS_LONG", 0) != 0 ? 1 : 4;
+}
+
+START_TEST(failed_sync_is_told_to_all)
+{
+    struct plan p = {.kinds = SYSFAULT_SYNCS, .error = EIO};
+    unsigned seen[3] = {0};
+
+    p.what = SYSFAULT_FAIL;
+    play_all(p, step() / 2 + 1, seen);
+    p.what = SYSFAULT_FAIL_ALL;
+    play_all(p, step(), seen);
+    p.error = ENOSPC; /* delayed allocation */
+    play_all(p, step(), seen);
+    must(seen[0] > 5 && seen[1] > 1);
+}
+END_TEST
+
+START_TEST(no_room_is_survived_or_told)
+{
+    static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
+    struct plan p = {.kinds = SYSFAULT_DATA, .error = errors[_i]};
+    unsigned seen[3] = {0};
+
+    p.what = SYSFAULT_FAIL;
+    play_all(p, 2 * step(), seen);
+    p.what = SYSFAULT_FAIL_ALL;
+    play_all(p, 2 * step(), seen);
+    must(seen[0] > 1 && seen[1] > 1 && seen[2] > 0);
+}
+END_TEST
+
+/* Nothing but room for more shared memory and log segments. */
+START_TEST(no_room_to_grow_aborts_only)
+{
+    struct plan p = {.kinds = SYSFAULT_GROW, .error = ENOSPC, .what = SYSFAULT_FAIL_ALL};
+
+    for (p.n = 1; play(p); p.n++)
+        must_eq(word_load(&board->poisoned), 0);
+    must(p.n > 2);
+}
+END_TEST
+
+START_TEST(short_and_interrupted_calls_do_no_harm)
+{
+    struct plan p = {.kinds = SYSFAULT_DATA, .what = SYSFAULT_SHORT, .n = 1};
+
+    (void)play(p);
+    must_eq(word_load(&board->acknowledged), TXNS + 4);
+    must_eq(word_load(&board->poisoned) + word_load(&board->resource), 0);
+    p.what = SYSFAULT_FAIL;
+    p.error = EINTR;
+    while (play(p)) {
+        if (word_load(&board->acknowledged) != TXNS + 4
+            || word_load(&board->poisoned) != 0)
+            env_fail(__FILE__, __LINE__, "interrupted call %" PRIu64 ", %s: a failure",
+                     p.n, board->call);
+        p.n += 3 * step();
+    }
+    must(p.n > 20);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("faults");
+    TCase *tc = env_tcase(s, "faults", 600);
+    struct stat st;
+
+    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
+        (void)setenv("TMPDIR", "/dev/shm", 0);
+    board = (struct board *)proc_shared(sizeof *board);
+    tcase_add_test(tc, failed_sync_is_told_to_all);
+    tcase_add_loop_test(tc, no_room_is_survived_or_told, 0, 3);
+    tcase_add_test(tc, no_room_to_grow_aborts_only);
+    tcase_add_test(tc, short_and_interrupted_calls_do_no_harm);
+    return env_main(s);
+}
