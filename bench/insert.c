@@ -156,6 +156,7 @@ entry_finish(struct run *run, struct entry *e)
     bench_sort_u32(e->crew.latencies, count);
     r->p50_us = bench_percentile(e->crew.latencies, count, 50) / 1e3;
     r->p99_us = bench_percentile(e->crew.latencies, count, 99) / 1e3;
+    r->max_us = e->crew.latencies[count - 1] / 1e3;
     if (bench_crew_close(&e->crew) != 0)
         return 1;
     if (!(r->system->abilities & BENCH_KEEPS))

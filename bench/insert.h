@@ -52,6 +52,7 @@ struct bench_insert_result {
     double us_max;
     double p50_us; /* of single inserts                                       */
     double p99_us;
+    double max_us;
     double log_bytes; /* per insert                                              */
     double syncs;     /* per insert                                              */
     double per_sync;  /* inserts per sync                                        */

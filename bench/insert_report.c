@@ -73,7 +73,7 @@ bench_insert_usage(void)
         "  --help\n"
         "\n"
         "Columns: us/insert is the wall-clock time of a slice over its inserts, median\n"
-        "of slices; p99 is of single inserts; log bytes and traps are per insert;\n"
+        "of slices; p99 and max are of single inserts; log bytes and traps are per insert;\n"
         "per sync: inserts for each fsync; bdb/this is Berkeley DB's time over this\n"
         "system's, median of slices (above 1: faster than Berkeley DB); this/sync is\n"
         "its time over the yardstick's.  \"-\": does not apply.");
@@ -97,9 +97,9 @@ bench_insert_print_head(const struct bench_insert_options *o)
            (unsigned long long)o->seed, (unsigned long long)o->slices,
            (unsigned long long)o->block_bytes,
            (unsigned long long)(o->cache_bytes >> 20));
-    printf("%-10s %5s %-8s %-5s %10s %9s %9s %8s %8s %7s %9s %9s\n", "system", "procs",
-           "durable", "hints", "us/insert", "p99 us", "log bytes", "per sync", "retries",
-           "traps", "bdb/this", "this/sync");
+    printf("%-10s %5s %-8s %-5s %10s %9s %9s %9s %8s %8s %7s %9s %9s\n", "system",
+           "procs", "durable", "hints", "us/insert", "p99 us", "max us", "log bytes",
+           "per sync", "retries", "traps", "bdb/this", "this/sync");
     fflush(stdout);
 }
 
@@ -137,6 +137,7 @@ print_json(const struct bench_insert_options *o, const struct bench_insert_resul
     bench_json_nums(f, "us_per_insert_slices", r->slice_us, o->slices);
     bench_json_num(f, "insert_us_p50", r->p50_us);
     bench_json_num(f, "insert_us_p99", r->p99_us);
+    bench_json_num(f, "insert_us_max", r->max_us);
     bench_json_num(f, "log_bytes_per_insert", r->log_bytes);
     bench_json_num(f, "fsyncs_per_insert", r->syncs);
     bench_json_num(f, "inserts_per_fsync", r->per_sync);
@@ -186,6 +187,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
            hints);
     cell(10, 2, r->us_median);
     cell(9, 1, r->p99_us);
+    cell(9, 0, r->max_us);
     cell(9, 1, r->log_bytes);
     cell(8, 2, r->per_sync);
     cell(8, 0, (double)r->retries);

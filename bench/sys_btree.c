@@ -103,6 +103,33 @@ btree_stay_open(const struct bench_config *config, bool first, void **handlep)
     return rc != 0 ? rc : btree_system_open(config, first, handlep);
 }
 
+/* Bytes of log between the checkpoints of btree-ckpt. */
+#define CKPT_BYTES (UINT64_C(1) << 20)
+
+/* btree_ckpt_open -- the same with checkpoints all the time. */
+static int
+btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
+{
+    struct bench_config often = *config;
+
+    often.checkpoint_bytes = CKPT_BYTES;
+    return btree_system_open(&often, first, handlep);
+}
+
+const struct bench_system bench_btree_ckpt = {
+    .name = "btree-ckpt",
+    .what = "btree with a checkpoint for each MiB of log, whatever --checkpoint says",
+    .durably = "as btree",
+    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
+    .open = btree_ckpt_open,
+    .insert = btree_system_insert,
+    .find = btree_system_find,
+    .scan = btree_system_scan,
+    .counters = bench_xac_counters,
+    .close = btree_system_close,
+    .explain = bench_xac_explain,
+};
+
 const struct bench_system bench_btree_stay = {
     .name = "btree-stay",
     .what = "btree with XAC_OPT_STAY_MAPPED: no traps for reads while alone",

@@ -13,11 +13,12 @@
 #include "util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree, &bench_btree_stay, &bench_cobtree,
+    &bench_btree,   &bench_btree_stay, &bench_btree_ckpt,
+    &bench_cobtree,
 #ifdef HAVE_BDB
-    &bench_bdb,   &bench_bdb_zero,
+    &bench_bdb,     &bench_bdb_zero,
 #endif
-    &bench_mmap,  &bench_sync,       NULL,
+    &bench_mmap,    &bench_sync,       NULL,
 };
 
 struct subcommand {
@@ -33,6 +34,8 @@ static const struct subcommand subcommands[] = {
     {"insert", "durable and nondurable inserts of random keys, one transaction each",
      bench_insert_main},
     {"contention", "transactions on few pages under each policy", bench_contention_main},
+    {"checksum", "the log's checksums of a page and of a small block",
+     bench_checksum_main},
     {"recovery", "a long log recovered, beside cat of the same files",
      bench_recovery_main},
 };

@@ -19,4 +19,7 @@ int bench_contention_main(int argc, char **argv);
 /* bench_recovery_main -- the experiment `recovery`; as above. */
 int bench_recovery_main(int argc, char **argv);
 
+/* bench_checksum_main -- the experiment `checksum`. */
+int bench_checksum_main(int argc, char **argv);
+
 #endif /* XBENCH_XBENCH_H */
