@@ -669,6 +669,23 @@ disk_state_free(struct disk_state *s)
     free(s);
 }
 
+void
+disk_state_detach(struct disk_state *s)
+{
+    for (size_t i = 0; i < s->n_files; i++) {
+        struct file *f = &s->file[i];
+        uint8_t *copy;
+
+        if (f->is_dir || f->is_owned)
+            continue;
+        copy = (uint8_t *)must_alloc(malloc(f->size + 1));
+        if (f->size > 0)
+            memcpy(copy, f->bytes, f->size);
+        f->bytes = copy;
+        f->is_owned = true;
+    }
+}
+
 static const struct file *
 state_find(const struct disk_state *s, uint64_t ino)
 {

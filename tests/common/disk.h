@@ -66,6 +66,9 @@ uint64_t disk_pending(const struct disk *d);
 struct disk_state *disk_crash(const struct disk *d, enum disk_kind kind, uint64_t seed);
 void disk_state_free(struct disk_state *s);
 
+/* Until now a state refers to bytes of its disk; now the disk may be freed. */
+void disk_state_detach(struct disk_state *s);
+
 /* Two states with the same hash are the same. */
 uint64_t disk_state_hash(const struct disk_state *s);
 

@@ -15,6 +15,7 @@
  *   XAC_SEED=n            other histories; the processes' timing is chance all the same
  *   XAC_KEEP=directory    a failure leaves its trace and its crash state there
  *   XAC_SCRIPT=name       this script only
+ *   XAC_FAILURES=n        end after so many (20)
  *   XAC_RUNNERS=n         processes that work at the same time (2)
  *
  * The exit code is 0 if all states came out right.
@@ -81,12 +82,13 @@ struct walk {
 static struct totals *totals;
 static double deadline;
 static uint64_t states_wanted;
+static uint64_t failures_max; /* it ends after these                                   */
 static const char *keep;
 
 static bool
 is_over(void)
 {
-    return env_now() > deadline
+    return env_now() > deadline || word_load(&totals->shown) >= failures_max
            || (states_wanted != 0 && word_load(&totals->states) >= states_wanted);
 }
 
@@ -144,7 +146,7 @@ report(const struct walk *w, enum outcome o, const char *what)
 {
     uint64_t no = atomic_fetch_add_explicit(&totals->shown, 1, memory_order_relaxed);
 
-    if (no >= 20)
+    if (no >= failures_max)
         return;
     printf("%s: script \"%s\", seed %llu, state %llu (%s, depth %llu): %s%s%s\n",
            outcome_name[o], w->run->script->name, (unsigned long long)w->run->seed,
@@ -314,7 +316,7 @@ explore_all(struct walk *w)
             report(w, OUTCOME_FAILED, what);
         }
         w->skip = w->at->index;
-        if (word_load(&totals->shown) >= 20)
+        if (word_load(&totals->shown) >= failures_max)
             break;
     }
 }
@@ -347,7 +349,7 @@ run_runner(void *arg)
     must(setenv("XAC_SHM_DIR", shm, 1) == 0);
     w.trace[0] = record_new(TRACE_BYTES);
     w.at = (struct at *)proc_shared(sizeof *w.at);
-    while (!is_over() && word_load(&totals->shown) < 20) {
+    while (!is_over() && word_load(&totals->shown) < failures_max) {
         uint64_t no =
             atomic_fetch_add_explicit(&totals->next_trace, 1, memory_order_relaxed);
 
@@ -468,6 +470,7 @@ main(int argc, char **argv)
     if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
         (void)setenv("TMPDIR", "/dev/shm", 0);
     keep = getenv("XAC_KEEP") != NULL ? realpath(getenv("XAC_KEEP"), NULL) : NULL;
+    failures_max = env_number("XAC_FAILURES", 20);
     states_wanted = env_number("XAC_STATES", 0);
     deadline = start + (double)env_number("XAC_SECONDS", states_wanted != 0 ? 86400 : 20);
     totals = (struct totals *)proc_shared(sizeof *totals);

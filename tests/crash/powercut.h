@@ -69,12 +69,6 @@ struct run {
 
 /* ---- powercut_work.c ---- */
 
-/* The bytes of both files, as far as they are there. */
-struct picture {
-    uint8_t *bytes[2];
-    uint64_t size[2];
-};
-
 /* work_history -- fill in page_hash. */
 void work_history(struct run *r);
 
@@ -115,6 +109,11 @@ extern const char *const outcome_name[OUTCOMES];
 /* judge_files -- whether the files are what was promised; `what` gets the words. */
 enum outcome judge_files(const struct run *r, const struct promise *p, char *what,
                          size_t what_size);
+
+/* judge_counts, judge_hash -- the number of each writer's last transaction, and a hash of
+   all bytes, in the files. */
+void judge_counts(const struct run *r, uint64_t n[WRITERS]);
+uint64_t judge_hash(const struct run *r);
 
 /*
  * judge_recovery -- recover twice what lies in the root, and judge the files.

@@ -54,8 +54,8 @@ files_read(const struct run *r, struct files *f)
     }
 }
 
-static uint64_t
-files_hash(const struct run *r)
+uint64_t
+judge_hash(const struct run *r)
 {
     struct files f;
     uint64_t h[2];
@@ -71,6 +71,16 @@ static const uint64_t *
 header_in(const struct files *f, unsigned w)
 {
     return (const uint64_t *)(const void *)(f->bytes[0] + w * env_page());
+}
+
+void
+judge_counts(const struct run *r, uint64_t n[WRITERS])
+{
+    struct files f;
+
+    files_read(r, &f);
+    for (unsigned w = 0; w < WRITERS; w++)
+        n[w] = header_in(&f, w)[0];
 }
 
 /* judge_row -- is the row of a writer as after its transaction n? */
@@ -158,13 +168,11 @@ go_on(const struct run *r, const struct promise *p, uint64_t seed, char *what,
     struct promise more = *p;
     const char *failed = work_continue(r, seed);
     enum outcome o;
-    struct files f;
 
     if (failed != NULL) {
         snprintf(what, what_size, "going on: %s", failed);
         return OUTCOME_STUCK;
     }
-    files_read(r, &f);
     for (unsigned w = 0; w < WRITERS; w++) {
         more.acknowledged[w] = p->acknowledged[w] + (p->acknowledged[w] < TXNS_MAX);
         more.tried[w] = p->tried[w] + 1;
@@ -192,14 +200,14 @@ judge_recovery(const struct run *r, const struct promise *p, bool goes_on, uint6
     if (o != OUTCOME_RIGHT)
         return o;
     if (rc == 0) {
-        was = files_hash(r);
+        was = judge_hash(r);
         rc = xac_recover(db);
         if (rc != 0) {
             snprintf(what, what_size, "xRecover again: %s: %s", xac_strerror(rc),
                      xac_last_error());
             return OUTCOME_UNSTABLE;
         }
-        if (files_hash(r) != was) {
+        if (judge_hash(r) != was) {
             snprintf(what, what_size, "a second recovery changes the files");
             return OUTCOME_UNSTABLE;
         }

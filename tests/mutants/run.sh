@@ -4,15 +4,19 @@
 # run.sh [-a] [MUTANT...] -- deliberate bugs, one at a time, and which test catches each.
 #
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
+# Those named crash-* break durability and are for the crash tests, the others isolation.
 # The tree is copied, configured and built once; for each mutant what has changed is built
-# again and the tests below are run until one fails or hangs, with -a all of them.  The last
+# again and its tests are run until one fails or hangs, with -a all of them.  The last
 # column is what the first test that failed said.  Exit code 1 if a mutant survives, or a
 # patch does not apply.
 #
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
-tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso tests/stress/check_retries
-    tests/crash/check_stop tests/api/check_threads"
+#   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
+iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
+    tests/stress/check_retries tests/crash/check_stop tests/api/check_threads"
+crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
+    tests/crash/check_faults"
 timeout_s=180
 
 run_all=
@@ -48,11 +52,19 @@ copy()
     [ -x "$work/src/configure" ] || (cd "$work/src" && ./autogen.sh >/dev/null 2>&1)
 }
 
-# build -- ret 0 if the tests could be built.
+# tests_of MUTANT -- the tests that are to catch it.
+tests_of()
+{
+    case $1 in
+    crash-*) echo "$crash_tests" ;;
+    *) echo "$iso_tests" ;;
+    esac
+}
+
+# build TEST... -- ret 0 if the tests could be built.
 build()
 {
-    # shellcheck disable=SC2086
-    make -C "$work/build" -j2 $tests >"$work/make.log" 2>&1
+    make -C "$work/build" -j2 "$@" >"$work/make.log" 2>&1
 }
 
 # seconds SINCE -- since then.
@@ -64,13 +76,16 @@ seconds()
 # judge TEST -- run one test; ret 0 if it passes.
 judge()
 {
-    (cd "$work/build" && timeout -k 5 "$timeout_s" "./$1") >"$work/test.log" 2>&1
+    limit_s=$XAC_SECONDS
+    [ "$1" != "$crash_tests" ] || limit_s=${XAC_CRASH_SECONDS:-90}
+    (cd "$work/build" && XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
+        >"$work/test.log" 2>&1
 }
 
 # why -- what the test that has failed says, in one line.
 why()
 {
-    grep -E -m1 '^/.*violated|[a-z_]+\.c:[0-9]+: |:[EF]:|signal|[1-9][0-9]* errors$' \
+    grep -E -m1 '^/.*violated|[a-z_]+\.c:[0-9]+: |:[EF]:|signal|[1-9][0-9]* errors$|^[a-z]+: script' \
         "$work/test.log" | sed "s|[^ ]*/src/||g" | cut -c1-100
 }
 
@@ -81,12 +96,14 @@ try()
     caught=
     said=
     since=$(date +%s)
+    tests=$(tests_of "$1")
     if ! (cd "$work/src" && patch -p1 -F0 -s --dry-run <"$patch" &&
             patch -p1 -F0 -s <"$patch") >"$work/patch.log" 2>&1; then
         printf '%-26s does not apply: %s\n' "$1" "$(head -1 "$work/patch.log")"
         return 1
     fi
-    if build; then
+    # shellcheck disable=SC2086
+    if build $tests; then
         for test in $tests; do
             judge "$test" && continue
             caught="$caught ${test##*/}"
@@ -97,19 +114,23 @@ try()
         said="does not compile: $(grep -m1 error "$work/make.log")"
     fi
     (cd "$work/src" && patch -p1 -R -s <"$patch")
-    printf '%-26s %-32s %4ss  %s\n' "$1" "${caught:- SURVIVED}" "$(seconds "$since")" "$said"
+    printf '%-26s %-32s %4ss  %s\n' "$1" "${caught:- SURVIVED}" "$(seconds "$since")" \
+        "$said"
     [ -n "$caught" ]
 }
 
+[ $# -gt 0 ] || set -- $(cd "$here" && ls *.patch | sed 's/\.patch$//')
+needed=$(for mutant; do tests_of "$mutant" | tr ' ' '\n'; done | sort -u)
 echo "copying and building in $work"
 copy
+# shellcheck disable=SC2086
 if ! (cd "$work/build" && ../src/configure -q --enable-debug CFLAGS='-O1 -g') \
-        >"$work/configure.log" 2>&1 || ! build; then
+        >"$work/configure.log" 2>&1 || ! build $needed; then
     echo "the tree does not build; see $work/make.log" >&2
     trap - EXIT
     exit 1
 fi
-for test in $tests; do
+for test in $needed; do
     if ! judge "$test"; then
         echo "$test fails without any mutant:" >&2
         tail -20 "$work/test.log" >&2
@@ -119,7 +140,6 @@ done
 printf '%-26s %-32s %5s  %s\n' mutant 'caught by' time 'what the test said'
 n=0
 missed=0
-[ $# -gt 0 ] || set -- $(cd "$here" && ls *.patch | sed 's/\.patch$//')
 for mutant; do
     n=$((n + 1))
     try "$mutant" || missed=$((missed + 1))
