@@ -34,6 +34,7 @@ struct record_trace {
     uint64_t next_ino;
     uint32_t n_files;
     uint32_t is_full;
+    uint32_t all_die;
     uint64_t device; /* of the root                                                     */
     uint64_t root;   /* its number                                                      */
     struct tracked file[FILES_MAX];
@@ -44,7 +45,7 @@ struct record_trace {
 static struct {
     struct record_trace *trace;
     struct xac_sys real;
-    bool is_on, is_paused;
+    bool is_on, is_paused, is_together;
     uint64_t die_in, fail_in; /* calls to go, 0 never */
     int error;
     uint64_t slow_us, slow_seed;
@@ -284,7 +285,11 @@ parent_ino(int dirfd, const char *path)
 static bool
 is_struck(void)
 {
-    return self.die_in != 0 && --self.die_in == 0;
+    bool is_hit = self.die_in != 0 && --self.die_in == 0;
+
+    if (is_hit && self.is_together)
+        self.trace->all_die = 1;
+    return is_hit || self.trace->all_die != 0;
 }
 
 /* die -- with the lock given back. */
@@ -611,9 +616,16 @@ record_pause(bool is_paused)
 }
 
 void
-record_die_at(uint64_t n)
+record_die_at(uint64_t n, bool together)
 {
     self.die_in = n;
+    self.is_together = together;
+}
+
+void
+record_revive(struct record_trace *t)
+{
+    t->all_die = 0;
 }
 
 void

@@ -85,8 +85,14 @@ uint64_t record_next(const struct record_event *ev, uint64_t position);
 /* Whether the trace was too small. */
 bool record_is_full(const struct record_trace *t);
 
-/* In this process: SIGKILL in its n-th recorded call from now, a write half done. */
-void record_die_at(uint64_t n);
+/*
+ * In this process: SIGKILL in its n-th recorded call from now, a write half done.
+ *
+ * in   together  all other processes die in their next recorded call, too, until
+ *                record_revive()
+ */
+void record_die_at(uint64_t n, bool together);
+void record_revive(struct record_trace *t);
 
 /* In this process: the n-th sync from now fails with this errno, be it of a file or of a
    directory. */

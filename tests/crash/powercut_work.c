@@ -7,6 +7,7 @@
 #include "powercut.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,8 @@ const struct script scripts[] = {
     {"large", WITH_LARGE | WITH_CHECKPOINTS, 2, 12},
     {"growth", WITH_GROWTH | WITH_CHECKPOINTS, 2, 14},
     {"archive", WITH_ARCHIVE | WITH_CHECKPOINTS | WITH_LARGE, 3, 12},
-    {"deaths", WITH_DEATHS | WITH_CHECKPOINTS | WITH_LARGE, 4, 10},
-    {"readers", WITH_READER | WITH_CHECKPOINTS, 2, 14},
+    {"deaths", WITH_DEATHS | WITH_CHECKPOINTS | WITH_LARGE | WITH_ARCHIVE, 4, 10},
+    {"readers", WITH_READER | WITH_CHECKPOINTS | WITH_ARCHIVE, 2, 14},
     {"optimistic", WITH_OPTIMISTIC | WITH_CHECKPOINTS | WITH_DEATHS, 3, 10},
     {"digests", WITH_DIGESTS | WITH_CHECKPOINTS | WITH_LARGE, 4, 8},
     {"failed sync", WITH_FAILURE | WITH_CHECKPOINTS | WITH_LARGE, 2, 14},
@@ -47,7 +48,6 @@ const char *const work_path[3] = {"db", "files/a.db", "db/b.db"};
 
 /* What the processes of a session share. */
 struct board {
-    _Atomic uint64_t all_die;
     _Atomic uint64_t reader_stops;
 };
 
@@ -99,6 +99,16 @@ store(volatile uint64_t *page, uint64_t key, uint64_t first, uint64_t n)
         page[i] = key * (2 * i + 1) ^ (i << 7);
 }
 
+/* shift -- words of a page move up, or come from another page, as when a node of a tree
+   takes an entry or is split. */
+static void
+shift(volatile uint64_t *to, const volatile uint64_t *from, uint64_t first, uint64_t n,
+      uint64_t by)
+{
+    for (uint64_t i = first + n; i > first; i--)
+        to[i - 1 + by] = from[i - 1];
+}
+
 /* write_row -- the stores of transaction n of a writer, from nothing but its number. */
 static void
 write_row(const struct run *r, volatile uint64_t *const row[ROW_PAGES], unsigned w,
@@ -123,6 +133,8 @@ write_row(const struct run *r, volatile uint64_t *const row[ROW_PAGES], unsigned
             len = len % 40 + 1;
         }
         store(row[j], hash4(r->seed, w, n, 1 + j), first, len);
+        if (kind == 5 || kind == 11)
+            shift(row[j], row[kind == 5 ? j : (j + 1) % rows], 20, words / 2, 4);
     }
 }
 
@@ -292,9 +304,10 @@ remove_archived(void)
 struct part {
     const struct run *run;
     unsigned w, session;
-    bool shuts_down; /* else it dies with all others                                    */
+    bool shuts_down; /* else it just ends                                               */
     bool fails;      /* one of its syncs does                                           */
     uint64_t die_at; /* 0: not by itself                                                */
+    bool takes_all;  /* all others die with it                                          */
 };
 
 /* one_step -- a transaction and what goes with it; ret 0 or an error. */
@@ -313,8 +326,7 @@ one_step(const struct part *part, struct mapped *m, uint64_t n)
         rc = look(m, others);
     if (rc == 0 && dice % 7 == 0 && (r->script->flags & WITH_CHECKPOINTS) != 0)
         rc = xac_checkpoint();
-    if (rc == 0 && dice % 3 == 0 && part->w == 0
-        && (r->script->flags & WITH_ARCHIVE) != 0)
+    if (rc == 0 && part->w == 0 && (r->script->flags & WITH_ARCHIVE) != 0)
         rc = remove_archived();
     return rc;
 }
@@ -332,7 +344,7 @@ run_writer(void *arg)
     set_options(r, r->seed + part->session);
     record_slow(300, seed);
     if (part->die_at != 0)
-        record_die_at(part->die_at);
+        record_die_at(part->die_at, part->takes_all);
     if (part->fails)
         record_fail_sync(1 + rnd_below(&seed, 60), rnd_below(&seed, 2) ? EIO : ENOSPC);
     rc = xac_init(path_of(r, 0), XAC_DURABLE);
@@ -342,12 +354,8 @@ run_writer(void *arg)
         rc = look(&m, n);
     for (unsigned i = 0; rc == 0 && i < r->script->txns; i++) {
         rc = one_step(part, &m, ++n[part->w]);
-        if (!part->shuts_down && word_load(&board->all_die) != 0)
-            _exit(0);
     }
-    if (!part->shuts_down)
-        word_store(&board->all_die, 1);
-    else if (rc == 0)
+    if (part->shuts_down && rc == 0)
         rc = xac_shutdown();
     if (rc != 0 && (r->script->flags & WITH_FAILURE) == 0)
         env_fail(__FILE__, __LINE__, "%s, seed %llu: %s: %s", r->script->name,
@@ -393,7 +401,10 @@ run_session(const struct run *r, unsigned session)
         part[w] = (struct part){.run = r, .w = w, .session = session};
         part[w].shuts_down = shuts_down;
         part[w].fails = (r->script->flags & WITH_FAILURE) != 0 && is_last && w == 0;
-        if ((r->script->flags & WITH_DEATHS) != 0 && rnd_below(&seed, 2) == 0)
+        part[w].takes_all = !shuts_down && w == 0;
+        if (part[w].takes_all)
+            part[w].die_at = 60 + rnd_below(&seed, 150);
+        else if ((r->script->flags & WITH_DEATHS) != 0 && rnd_below(&seed, 2) == 0)
             part[w].die_at = 1 + rnd_below(&seed, 120);
         if (w < WRITERS)
             pid[w] = proc_spawn(run_writer, &part[w]);
@@ -403,8 +414,12 @@ run_session(const struct run *r, unsigned session)
     for (unsigned w = 0; w < WRITERS; w++) {
         int status = proc_wait(pid[w]);
 
-        must(part[w].die_at != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+        must(part[w].die_at != 0 || !shuts_down
+             || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+        must(!WIFEXITED(status) || WEXITSTATUS(status) == 0);
+        must(!WIFSIGNALED(status) || WTERMSIG(status) == SIGKILL);
     }
+    record_revive(r->trace);
     word_store(&board->reader_stops, 1);
     if (has_reader)
         proc_join(pid[WRITERS]);
