@@ -17,6 +17,7 @@
  */
 #include <config.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@
 #include "../crash/powercut.h"
 #include "err.h"
 #include "mutate.h"
+#include "recover.h"
 
 #define CORPORA     4u
 #define TRACE_BYTES ((size_t)64 << 20)
@@ -190,10 +192,41 @@ floor_of(const struct corpus *c, const struct known *now)
     return p;
 }
 
+/* damage_again -- the same damage once more. */
+static enum mutation
+damage_again(const struct corpus *c, struct choices *ch, char *words, size_t words_size)
+{
+    const struct corpus *other = &corpus[(size_t)(c - corpus + 1) % CORPORA];
+
+    lay_out(c);
+    return mutate(db, &c->files, &other->files, ch, words, words_size);
+}
+
+/*
+ * is_cut_below -- whether the log now ends below the begin of the last checkpoint, and no
+ * file proves that it had been longer.  Then the mapped files may hold what the checkpoint
+ * had copied, though the log has lost it (doc/formats.md, "What cannot be told apart").
+ */
+static bool
+is_cut_below(const struct corpus *c, struct choices again)
+{
+    const struct xac_recover_options options = {.dry_run = true};
+    struct xac_recover_report report = {.end_lsn = 0};
+    char words[400];
+    int fd;
+
+    (void)damage_again(c, &again, words, sizeof words);
+    fd = open(db, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    must(fd >= 0);
+    must_ok(xac_recover_dir(fd, &options, &report, NULL));
+    (void)close(fd);
+    return report.end_lsn <= c->known.last_begin;
+}
+
 /* judge_recovered -- a damaged environment was recovered without complaint. */
 static enum verdict
 judge_recovered(const struct corpus *c, enum mutation m, const struct known *now,
-                char *words, size_t words_size)
+                const struct choices *again, char *words, size_t words_size)
 {
     struct promise p = floor_of(c, now);
     enum outcome o;
@@ -205,7 +238,7 @@ judge_recovered(const struct corpus *c, enum mutation m, const struct known *now
         return now->has_newer ? LOST : RECOVERED;
     o = judge_files(&c->run, &p, words, words_size);
     if (o != OUTCOME_RIGHT)
-        return o == OUTCOME_LOST ? LOST : PARTIAL;
+        return o == OUTCOME_LOST ? LOST : is_cut_below(c, *again) ? RECOVERED : PARTIAL;
     return xac_recover(db) == 0 ? RECOVERED : CHANGED;
 }
 
@@ -215,16 +248,16 @@ one_case(struct choices *ch, char *words, size_t words_size)
 {
     unsigned which = (unsigned)choose(ch, CORPORA);
     const struct corpus *c = &corpus[which];
-    const struct corpus *other = &corpus[(which + 1) % CORPORA];
     bool opens = choose(ch, 8) == 0;
+    struct choices again;
     struct known now;
     enum verdict v;
     uint64_t was;
     enum mutation m;
     int rc;
 
-    lay_out(c);
-    m = mutate(db, &c->files, &other->files, ch, words, words_size);
+    again = *ch;
+    m = damage_again(c, ch, words, words_size);
     word_store(&totals->mutation, m);
     mutate_known(db, &now);
     was = judge_hash(&c->run);
@@ -235,7 +268,7 @@ one_case(struct choices *ch, char *words, size_t words_size)
             : judge_hash(&c->run) != was ? CHANGED
                                          : SAID;
     else
-        v = judge_recovered(c, m, &now, words, words_size);
+        v = judge_recovered(c, m, &now, &again, words, words_size);
     if (opens && (m == MUTATE_RESEAL || rc == 0))
         (void)work_continue(&c->run, 1);
     free(now.end);

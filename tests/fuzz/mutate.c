@@ -23,6 +23,7 @@
 #define SLOT_BYTES     512u
 #define SLOT_STRIDE    4096u
 #define BLOCK_HEADER   64u
+#define CHECKPT_BEGIN  5u /* type of a record                                            */
 
 const char *const mutation_name[MUTATIONS] = {"flip",   "fill",  "cut",     "remove",
                                               "swap",   "copy",  "foreign", "block",
@@ -466,6 +467,8 @@ note_block(struct known *k, const uint8_t *p, uint64_t lsn)
         k->synced_lsn = durable;
     if (lsn != due)
         return;
+    if (p[BLOCK_HEADER] == CHECKPT_BEGIN)
+        k->last_begin = lsn;
     k->end = (uint64_t *)realloc(k->end, (k->n_ends + 1) * sizeof k->end[0]);
     must(k->end != NULL);
     k->end[k->n_ends++] = lsn + get(p, 4, 4);
@@ -502,7 +505,7 @@ mutate_known(const char *dir, struct known *k)
         memcpy(log + (no - 1) * k->segment_bytes - first,
                b.blob[i].bytes + SEGMENT_HEADER, n);
     }
-    for (uint64_t lsn = (k->redo_lsn + 7) & ~UINT64_C(7); lsn + BLOCK_HEADER <= end;
+    for (uint64_t lsn = (k->redo_lsn + 7) & ~UINT64_C(7); lsn + BLOCK_HEADER < end;
          lsn += 8) {
         if (header_ok(log + (lsn - first), lsn, identity))
             note_block(k, log + (lsn - first), lsn);

@@ -73,8 +73,10 @@ struct known {
     uint64_t redo_lsn;
     uint64_t segment_bytes;
     uint64_t synced_lsn; /* everything below is known to have been synced               */
-    bool has_newer;      /* there are blocks of a generation newer than the record's    */
-    uint64_t *end;       /* ends of the blocks from redo_lsn on, one after the other    */
+    uint64_t
+        last_begin; /* of the last block with an XCHECKPT_BEGIN, 0 if there is none */
+    bool has_newer; /* there are blocks of a generation newer than the record's    */
+    uint64_t *end;  /* ends of the blocks from redo_lsn on, one after the other    */
     size_t n_ends;
 };
 
