@@ -15,11 +15,7 @@
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
 iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
-#   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
-iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/check_threads"
-crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
-    tests/crash/check_faults"
 crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
     tests/crash/check_faults"
 timeout_s=180
