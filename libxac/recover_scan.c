@@ -21,7 +21,7 @@
 #include "log.h"
 #include "sys.h"
 
-#define WINDOW_MAX (UINT64_C(4) << 20)
+#define WINDOW_MAX (UINT64_C(2) << 20)
 
 /* ---- The directory ---------------------------------------------------------------- */
 
@@ -100,7 +100,7 @@ xac_scan_open(struct xac_scan *s, int dirfd, const struct xac_master_slot *maste
 
     *s = (struct xac_scan){.dirfd = dirfd, .master = *master};
     s->file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
-    s->window_lsn = UINT64_MAX;
+    s->window_lsn = s->spare_lsn = UINT64_MAX;
     memcpy(&s->id.identity, master->identity, sizeof s->id.identity);
     s->id.generation = master->generation;
     s->window_bytes =
@@ -117,11 +117,17 @@ xac_scan_open(struct xac_scan *s, int dirfd, const struct xac_master_slot *maste
 void
 xac_scan_close(struct xac_scan *s)
 {
+    size_t got;
+
+    if (s->spare_lsn != UINT64_MAX && s->ahead.is_made)
+        (void)xac_ahead_wait(&s->ahead, &got);
+    xac_ahead_stop(&s->ahead);
     xac_rawfile_close(&s->file);
     free(s->window);
+    free(s->spare);
     free(s->block);
     free(s->segment);
-    s->window = s->block = NULL;
+    s->window = s->spare = s->block = NULL;
     s->segment = NULL;
 }
 
@@ -238,31 +244,98 @@ out:
     return rc;
 }
 
+/*
+ * ahead_start -- begin to read what lies behind the window, in the segment that is open.
+ *
+ * Only if the window before it was the one looked at last: who jumps about, and who reads
+ * a short log, needs no thread.
+ */
+static void
+ahead_start(struct xac_scan *s, uint64_t last)
+{
+    uint64_t next = s->window_lsn + s->window_bytes;
+
+    if (last + s->window_bytes != s->window_lsn || s->window_got < s->window_bytes
+        || segment_of(s, next) != segment_of(s, s->window_lsn))
+        return;
+    if (s->spare == NULL)
+        s->spare = (uint8_t *)xac_rawfile_buffer(s->window_bytes);
+    if (s->spare != NULL
+        && xac_ahead_start(&s->ahead, &s->file, s->spare, s->window_bytes,
+                           file_offset(s, next)))
+        s->spare_lsn = next;
+}
+
+/* read_failed -- words for a read of the window. */
+static int
+read_failed(const struct xac_scan *s, uint64_t from, int rc)
+{
+    return xac_err(rc, "%s: read at offset %" PRIu64, s->file.name, file_offset(s, from));
+}
+
+/* ahead_take -- if it is `from` that has been read ahead, make it the window.  No read is
+   under way afterwards. */
+static int
+ahead_take(struct xac_scan *s, uint64_t from, bool *takenp)
+{
+    uint8_t *bytes = s->window;
+    size_t got;
+    int rc;
+
+    *takenp = false;
+    if (s->spare_lsn == UINT64_MAX)
+        return 0;
+    rc = xac_ahead_wait(&s->ahead, &got);
+    *takenp = s->spare_lsn == from;
+    s->spare_lsn = UINT64_MAX;
+    if (!*takenp)
+        return 0;
+    if (rc != 0)
+        return read_failed(s, from, rc);
+    s->window = s->spare;
+    s->spare = bytes;
+    s->window_got = got;
+    return 0;
+}
+
+/* window_read -- the window from there. */
+static int
+window_read(struct xac_scan *s, uint64_t from)
+{
+    struct xac_scan_segment *seg;
+    bool taken;
+    int rc = ahead_take(s, from, &taken);
+
+    if (rc == 0 && taken)
+        return 0;
+    if (rc == 0)
+        rc = segment_use(s, segment_of(s, from), &seg);
+    if (rc != 0 || seg == NULL || (seg->state != XAC_SEGMENT_GOOD && !s->trusts_bad))
+        return rc;
+    rc = xac_rawfile_read(&s->file, s->window, s->window_bytes, file_offset(s, from),
+                          &s->window_got);
+    return rc == 0 ? 0 : read_failed(s, from, rc);
+}
+
 /* bytes_at -- the bytes of the log from lsn that are in one window; *np = 0 if the log has
    none there. */
 static int
 bytes_at(struct xac_scan *s, uint64_t lsn, const uint8_t **pp, size_t *np)
 {
     uint64_t from = lsn & ~(uint64_t)(s->window_bytes - 1);
-    struct xac_scan_segment *seg;
+    uint64_t last = s->window_lsn;
     int rc;
 
-    if (from != s->window_lsn) {
+    if (from != last) {
         s->window_lsn = UINT64_MAX;
         s->window_got = 0;
-        rc = segment_use(s, segment_of(s, lsn), &seg);
+        rc = window_read(s, from);
         if (rc != 0)
             return rc;
-        if (seg != NULL && (seg->state == XAC_SEGMENT_GOOD || s->trusts_bad)) {
-            rc = xac_rawfile_read(&s->file, s->window, s->window_bytes,
-                                  file_offset(s, from), &s->window_got);
-            if (rc != 0)
-                return xac_err(rc, "%s: read at offset %" PRIu64, s->file.name,
-                               file_offset(s, from));
-            if (s->progress != NULL)
-                s->progress(s->progress_arg, s->window_got);
-        }
+        if (s->progress != NULL && s->window_got > 0)
+            s->progress(s->progress_arg, s->window_got);
         s->window_lsn = from;
+        ahead_start(s, last);
     }
     *pp = s->window + (lsn - from);
     *np = lsn - from < s->window_got ? s->window_got - (size_t)(lsn - from) : 0;

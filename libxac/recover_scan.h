@@ -17,6 +17,7 @@
 #include "block.h"
 #include "log_format.h"
 #include "rawfile.h"
+#include "recover_ahead.h"
 
 /* A place in a file of the environment, and what is the matter there. */
 struct xac_place {
@@ -49,8 +50,11 @@ struct xac_scan {
     size_t window_bytes;     /* size of the window, a power of two                    */
     uint64_t window_lsn;     /* UINT64_MAX if nothing has been read                   */
     size_t window_got;       /* bytes that there are                                  */
-    bool trusts_bad;         /* segments with a wrong header are read, too            */
-    uint8_t *block;          /* the block read last                                   */
+    uint8_t *spare;          /* another one, being filled with what comes behind, ... */
+    uint64_t spare_lsn;      /* ... from here; UINT64_MAX if none is                  */
+    struct xac_ahead ahead;
+    bool trusts_bad; /* segments with a wrong header are read, too            */
+    uint8_t *block;  /* the block read last                                   */
     size_t block_size;
     void (*progress)(void *arg, uint64_t bytes); /* called for bytes read; may be NULL */
     void *progress_arg;

@@ -22,7 +22,9 @@
 #include "err.h"
 #include "lockfile.h"
 #include "log_format.h"
+#include "master.h"
 #include "recover.h"
+#include "recover_check.h"
 #include "sys.h"
 #include "tool.h"
 
@@ -38,6 +40,8 @@ struct progress {
 
 struct arguments {
     struct xac_recover_options recover;
+    bool check; /* with dry_run                                                       */
+    struct xac_check_report checked;
     bool json;
     bool quiet;
     bool verbose;
@@ -46,6 +50,7 @@ struct arguments {
 
 static const struct option long_options[] = {
     {"accept-replaced", no_argument, NULL, 'a'},
+    {"check", no_argument, NULL, 'k'},
     {"cut", no_argument, NULL, 'c'},
     {"dry-run", no_argument, NULL, 'n'},
     {"help", no_argument, NULL, 'h'},
@@ -66,6 +71,7 @@ usage(FILE *to)
         "Recover the libxac environment in directory DIR.\n"
         "\n"
         "  -n, --dry-run          look and report, write nothing\n"
+        "  -k, --check            dry run, and verify all log files there are\n"
         "  -j, --json             print one JSON object\n"
         "  -c, --cut              cut a damaged log at the damage; what was committed\n"
         "                         behind it is lost\n"
@@ -103,7 +109,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "acnhjm:qu:vV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "acnhjkm:qu:vV", long_options, NULL)) != -1) {
         switch (c) {
         case 'a':
             a->recover.accept_replaced = true;
@@ -116,6 +122,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
             break;
         case 'j':
             a->json = true;
+            break;
+        case 'k':
+            a->check = a->recover.dry_run = true;
             break;
         case 'm':
             if (!tool_number(optarg, &a->recover.memory_bytes)
@@ -220,9 +229,33 @@ gate_open(int dirfd, bool dry_run, int *rcp)
     return fd;
 }
 
+static void
+say_damage(void *arg, const struct xac_place *place)
+{
+    const struct arguments *a = (const struct arguments *)arg;
+
+    fprintf(stderr, "xrecover: %s: %s: offset %" PRIu64 ": %s\n", a->dir, place->file,
+            place->offset, place->why);
+}
+
+/* check_old -- the log that recovery does not read. */
+static int
+check_old(int dirfd, struct arguments *a)
+{
+    struct xac_master_slot master;
+    int rc = xac_master_read(dirfd, &master);
+
+    if (rc == 0)
+        rc = xac_check_log(dirfd, &master, say_damage, a, &a->checked);
+    if (rc == 0 && a->checked.damages != 0)
+        rc = xac_err(XAC_EDAMAGED, "%" PRIu64 " place%s that only a restore would read",
+                     a->checked.damages, plural(a->checked.damages));
+    return rc;
+}
+
 /* recover_gated -- recover if nobody is attached. */
 static int
-recover_gated(int dirfd, const struct arguments *a, struct xac_recover_report *rep,
+recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
               struct xac_master_slot *master)
 {
     struct stat st;
@@ -237,6 +270,8 @@ recover_gated(int dirfd, const struct arguments *a, struct xac_recover_report *r
         rc = xac_err(XAC_ELIVE, "%s", XAC_LOCK_NAME);
     if (rc == 0)
         rc = xac_recover_dir(dirfd, &a->recover, rep, master);
+    if (rc == 0 && a->check)
+        rc = check_old(dirfd, a);
     if (rc == 0 && fd >= 0 && !a->recover.dry_run)
         xac_env_clear_region(dirfd, fd);
     if (fd >= 0)
@@ -245,7 +280,7 @@ recover_gated(int dirfd, const struct arguments *a, struct xac_recover_report *r
 }
 
 static int
-recover_path(const struct arguments *a, struct xac_recover_report *rep,
+recover_path(struct arguments *a, struct xac_recover_report *rep,
              struct xac_master_slot *master)
 {
     int rc;
@@ -313,6 +348,12 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
         printf("damage: %s, offset %" PRIu64 ": %s; the log %s there\n", r->damage_file,
                r->damage_offset, r->end_reason,
                a->recover.dry_run ? "would be cut" : "was cut");
+    if (a->check)
+        printf("checked: %" PRIu64 " segment%s; before what recovery reads %" PRIu64
+               " block%s of %" PRIu64 " bytes, %" PRIu64 " data file%s: sound\n",
+               a->checked.segments, plural(a->checked.segments), a->checked.blocks,
+               plural(a->checked.blocks), a->checked.bytes, a->checked.datafiles,
+               plural(a->checked.datafiles));
     if (r->orphans_removed != 0)
         printf("removed: %" PRIu64 " data file%s of transactions that never committed\n",
                r->orphans_removed, plural(r->orphans_removed));
@@ -365,6 +406,8 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_number(&j, "last_commit_time_ns", r->last_time_ns);
     json_bool(&j, "was_backup", r->was_backup);
     json_bool(&j, "until_reached", r->until_reached);
+    json_number(&j, "old_blocks_checked", a->checked.blocks);
+    json_number(&j, "old_damages", a->checked.damages);
     json_bool(&j, "damaged", r->damaged);
     json_string(&j, "damage_file", r->damage_file);
     json_number(&j, "damage_offset_bytes", r->damage_offset);

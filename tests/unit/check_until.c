@@ -13,6 +13,7 @@
 #include "../common/recover_env.h"
 #include "backup_note.h"
 #include "log.h"
+#include "recover_check.h"
 
 #define PAGES 6
 #define MAX   64
@@ -252,6 +253,131 @@ START_TEST(notes_that_are_wrong_are_refused)
 }
 END_TEST
 
+/* ---- Checking the log from before the last checkpoint ------------------------------ */
+
+static unsigned n_damages;
+static struct xac_place last_damage;
+
+static void
+count_damage(void *arg, const struct xac_place *place)
+{
+    (void)arg;
+    n_damages++;
+    last_damage = *place;
+}
+
+static struct xac_check_report
+check(void)
+{
+    struct xac_check_report report;
+
+    n_damages = 0;
+    ck_ok(xac_check_log(s.dirfd, &next, count_damage, NULL, &report));
+    ck_assert_uint_eq(report.damages, n_damages);
+    return report;
+}
+
+/* flip_block -- a bit in the records of a block; twice is never. */
+static void
+flip_block(size_t i)
+{
+    char name[XAC_LOG_NAME_MAX];
+    uint64_t lsn = s.block_lsn[i] + 70;
+
+    xac_log_segment_name(name, xac_log_segment_of(lsn, 4096));
+    synth_flip(&s, name, XAC_SEGMENT_HEADER + lsn % 4096, 1);
+}
+
+/* A log of two generations, synced after each transaction, with a torn tail between. */
+static void
+old_log(void)
+{
+    synth_open(&s, 4096, 4096);
+    (void)synth_file(&s, "f", PAGES);
+    for (int i = 0; i < 40; i++) {
+        synth_sync(&s);
+        synth_begin(&s);
+        synth_change(&s, 0, synth_random(&s, PAGES));
+        if (i % 10 == 0)
+            (void)synth_commit_large(&s);
+        else
+            synth_commit(&s);
+    }
+    for (int i = 0; i < 3; i++) { /* not synced; the second one is torn */
+        synth_begin(&s);
+        synth_change(&s, 0, 0);
+        synth_commit(&s);
+    }
+    flip_block(s.n_blocks - 2);
+    ck_ok(recover());
+    s.master = next;
+    s.tail = s.durable = next.start_lsn;
+    memset(s.file[0].is_fresh, 0, PAGES * sizeof s.file[0].is_fresh[0]);
+    synth_refile(&s);
+    for (int i = 0; i < 30; i++) {
+        synth_sync(&s);
+        synth_begin(&s);
+        synth_change(&s, 0, synth_random(&s, PAGES));
+        synth_commit(&s);
+    }
+    synth_checkpoint(&s, NULL, 1);
+    ck_ok(recover());
+}
+
+START_TEST(sound_old_log_is_found_sound)
+{
+    struct xac_check_report r;
+
+    old_log();
+    r = check();
+    ck_assert_uint_eq(n_damages, 0);
+    ck_assert_uint_ge(r.blocks, 1 + 40 + 1 + 1 + 30);
+    ck_assert_uint_eq(r.datafiles, 4);
+}
+END_TEST
+
+START_TEST(every_damaged_old_block_is_found)
+{
+    size_t torn = 1 + 40 + 1;
+
+    old_log();
+    for (size_t i = 0; i + 4 < s.n_blocks; i++) {
+        if (i >= torn - 2 && i <= torn + 1)
+            continue; /* the last one synced, and what never was */
+        flip_block(i);
+        (void)check();
+        ck_assert_msg(n_damages == 1, "block %zu: %u", i, n_damages);
+        flip_block(i);
+    }
+    ck_assert_uint_eq(check().damages, 0);
+}
+END_TEST
+
+START_TEST(damaged_old_data_file_is_found)
+{
+    char name[XAC_LOG_NAME_MAX];
+
+    old_log();
+    xac_log_datafile_name(name, 1, 2);
+    synth_flip(&s, name, 30, 1);
+    (void)check();
+    ck_assert_uint_eq(n_damages, 1);
+    ck_assert_str_eq(last_damage.file, name);
+    ck_assert_int_eq(unlinkat(s.dirfd, name, 0), 0);
+    ck_assert_uint_eq(check().damages, 0); /* archived */
+}
+END_TEST
+
+START_TEST(missing_old_segment_is_found)
+{
+    old_log();
+    ck_assert_int_eq(unlinkat(s.dirfd, "xac-log.00000003", 0), 0);
+    (void)check();
+    ck_assert_uint_eq(n_damages, 1);
+    ck_assert_str_eq(last_damage.file, "xac-log.00000003");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -266,5 +392,9 @@ main(void)
     tcase_add_test(tc, moments_before_the_backup_are_refused);
     tcase_add_test(tc, killed_restore_goes_on);
     tcase_add_test(tc, notes_that_are_wrong_are_refused);
+    tcase_add_test(tc, sound_old_log_is_found_sound);
+    tcase_add_test(tc, every_damaged_old_block_is_found);
+    tcase_add_test(tc, damaged_old_data_file_is_found);
+    tcase_add_test(tc, missing_old_segment_is_found);
     return recover_main(suite);
 }
