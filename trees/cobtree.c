@@ -227,6 +227,8 @@ insert_body(void *tree, struct tree_request *r)
     if (s.found) {
         if (r->mode != TREE_PUT)
             return EEXIST;
+        tree_hint_range(t->hints, leaf_value(t, s.leaf, s.cell), t->value_size,
+                        TREE_READ_WRITE);
         value_write(t, s.leaf, s.cell, r->value);
         return 0;
     }

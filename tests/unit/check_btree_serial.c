@@ -123,7 +123,7 @@ START_TEST(orders_agree_with_model)
 {
     const struct btree_config config = GEOMETRY(8, 64, 4096);
     size_t size = (size_t)16 << 20;
-    uint64_t n = 20000, rng = env_seed();
+    uint64_t n = 8000, rng = env_seed();
     unsigned char key[MODEL_KEY_MAX], value[64];
     struct btree_report report;
     struct btree t;
@@ -171,9 +171,9 @@ START_TEST(cursor_agrees_with_model)
     unsigned char *segment = tree_new(&t, config, size);
 
     model_init(&m, config);
-    for (int step = 0; step < 20000; step++) {
+    for (int step = 0; step < 6000; step++) {
         uint64_t dice = rnd_below(&rng, 10);
-        bool lean = step % 4000 < 2000, forward = rnd_below(&rng, 2);
+        bool lean = step % 2000 < 1000, forward = rnd_below(&rng, 2);
         size_t rank = model_rank(&m, c.key);
         size_t want; /* rank of the entry to come to; m.n or more: none */
         int rc;
@@ -217,7 +217,7 @@ START_TEST(load_agrees_with_model)
     static const unsigned percents[] = {50, 75, 100};
     const struct btree_config *config = &geometries[_i];
     size_t size = (size_t)64 << 20;
-    uint64_t rng = env_seed() + (uint64_t)_i, count, n = keys_of(config, 5000) / 2;
+    uint64_t rng = env_seed() + (uint64_t)_i, count, n = keys_of(config, 2000) / 2;
     unsigned percent = percents[_i % 3];
     unsigned char key[MODEL_KEY_MAX], value[4096];
     struct btree_report report;
@@ -252,7 +252,7 @@ START_TEST(load_agrees_with_model)
     must_eq(count, 0);
     must_rc(btree_load(&t, model_next, &source, 49, &count), EINVAL);
     must_rc(btree_load(&t, model_next, &source, 101, NULL), EINVAL);
-    model_run(&m, &t, &rng, 3000, 2 * n, 50);
+    model_run(&m, &t, &rng, 1000, 2 * n, 50);
     model_run_empty(&m, &t, &rng);
     model_fini(&m);
     segment_free(segment, size);

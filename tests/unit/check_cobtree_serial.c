@@ -169,7 +169,7 @@ order_id(int order, uint64_t i, uint64_t n)
 START_TEST(orders_agree_with_model)
 {
     const struct cobtree_config config = SIZES(8, 64);
-    uint64_t n = 20000, rng = env_seed();
+    uint64_t n = 8000, rng = env_seed();
     unsigned char key[MODEL_KEY_MAX], value[64];
     struct cobtree_report report;
     struct cobtree t;
@@ -191,7 +191,7 @@ START_TEST(orders_agree_with_model)
     for (uint64_t i = 0; i < n; i++) {
         model_key(&m, order_id(_i, i, n), key);
         model_step_delete(&m, &t, key);
-        if (i % 1009 == 0)
+        if (i % 499 == 0)
             model_compare(&m, &t);
     }
     must_ok(cobtree_check(&t, &report));
