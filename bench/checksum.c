@@ -90,7 +90,7 @@ measure(struct times times[KINDS], uint64_t rounds, size_t n_bytes)
     unsigned char out[EVP_MAX_MD_SIZE];
 
     for (size_t i = 0; i < PAGES * PAGE_BYTES / 8; i++)
-        page[0][i] = bench_key(n_bytes, i);
+        page[i / (PAGE_BYTES / 8)][i % (PAGE_BYTES / 8)] = bench_key(n_bytes, i);
     for (uint64_t i = 0; i < rounds; i++) {
         for (unsigned k = 0; k < KINDS; k++) {
             uint64_t t0 = bench_now_ns(), c0 = cycles(), c1;
