@@ -42,7 +42,7 @@ struct bench_rec {
     double recover_cpu[BENCH_REC_ROUNDS_MAX];
     uint64_t peak_kib; /* largest resident set of a recovery                         */
     uint64_t base_kib; /* resident set of a process that does nothing                */
-    uint64_t killed_early; /* of the kills, those that hit a recovery at work         */
+    uint64_t n_killed; /* recoveries killed at work                                   */
 };
 
 /* bench_rec_parse -- command line; ret 0, or 1 after a message.  usage -- its help. */
