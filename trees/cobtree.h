@@ -24,12 +24,13 @@
  *       of leaf s.  It is the key of the index node that is number s in order.
  *
  * DENSITY   Windows of 2^k neighbouring leaves, aligned to their size, have bounds that are
- *           the tighter the larger the window.  When a leaf is full, or has too few entries,
- *           the smallest window around it that is within its bounds is spread evenly. When
- *           even the whole array is not, it gets twice or half as many leaves.
+ *           the tighter the larger the window, in even steps from those of a leaf to those of
+ *           the whole array.  When a leaf is full (32 entries), or has too few, the smallest
+ *           window around it that is within its bounds is spread evenly.  When not even the
+ *           whole array is, it gets twice or half as many leaves.
  *
- *                                   leaf                whole array
- *             entries per leaf      4 to 31             8 to 24         of 32 cells
+ *                                           leaf       whole array
+ *             entries per leaf, of 32      4 to 31       8 to 24
  */
 #ifndef TREES_COBTREE_H
 #define TREES_COBTREE_H

@@ -166,6 +166,98 @@ START_TEST(group_takes_effect_together)
 }
 END_TEST
 
+/* Source of a load: the numbers below *arg. */
+static bool
+next_number(void *arg, uint64_t i, const void **keyp, const void **valuep)
+{
+    static unsigned char key[8], value[64];
+
+    if (i >= *(uint64_t *)arg)
+        return false;
+    tree_key_u64(i, key);
+    memcpy(value, &i, sizeof i);
+    *keyp = key;
+    *valuep = value;
+    return true;
+}
+
+static int
+load_numbers(struct model_tree *t, uint64_t n)
+{
+#ifdef MODEL_COBTREE
+    return cobtree_load(t, next_number, &n, n, 80);
+#else
+    return btree_load(t, next_number, &n, 80, NULL);
+#endif
+}
+
+static void
+must_hold(struct model_tree *t, uint64_t n)
+{
+    struct TREE(report) report;
+
+    must_ok(TREE(check)(t, &report));
+    must_eq(report.entries, n);
+}
+
+START_TEST(load_is_one_transaction)
+{
+    struct model_tree t;
+
+    tree_begin_env(&t, NONDURABLE, &plain);
+    must_ok(xbegin());
+    must_ok(load_numbers(&t, 3000));
+    must_ok(xAbort());
+    must_eq(xend(), ABORTED);
+    must_hold(&t, 0);
+    must_ok(load_numbers(&t, 3000));
+    must_hold(&t, 3000);
+    for (uint64_t i = 0; i < 3000; i++)
+        must_eq(get(&t, i), i);
+    env_detach();
+}
+END_TEST
+
+#ifndef MODEL_COBTREE
+/* To the end and back; then over entries that a transaction took out and gave back. */
+START_TEST(cursor_walks_both_ways)
+{
+    struct btree t;
+    struct btree_cursor c = {.t = &t};
+    unsigned char key[8];
+    uint64_t n = 1000;
+
+    tree_begin_env(&t, NONDURABLE, &plain);
+    must_ok(load_numbers(&t, n));
+    must_ok(xbeginQuery());
+    for (uint64_t i = 0; i < n; i++) {
+        must_ok(btree_cursor_next(&c, key, NULL));
+        must_eq(tree_u64_key(key), i);
+    }
+    must_rc(btree_cursor_next(&c, key, NULL), ENOENT);
+    must_ok(xendQuery());
+    for (uint64_t i = n - 1; i-- > 0;) { /* each step on a snapshot of its own */
+        must_ok(btree_cursor_prev(&c, key, NULL));
+        must_eq(tree_u64_key(key), i);
+    }
+    must_rc(btree_cursor_prev(&c, key, NULL), ENOENT);
+
+    must_ok(xbegin());
+    for (uint64_t i = 0; i < n - 1; i++) {
+        tree_key_u64(i, key);
+        must_ok(btree_delete(&t, key));
+    }
+    must_ok(btree_cursor_next(&c, key, NULL));
+    must_eq(tree_u64_key(key), n - 1);
+    must_ok(xAbort());
+    must_eq(xend(), ABORTED);
+    must_ok(btree_cursor_prev(&c, key, NULL));
+    must_eq(tree_u64_key(key), n - 2);
+    env_detach();
+}
+END_TEST
+#endif
+
 START_TEST(calls_out_of_place_are_refused)
 {
     struct model_tree t;
@@ -559,6 +651,10 @@ main(void)
     tcase_add_loop_test(one, operations_agree_with_model, 0, 2 * N_GEOMETRIES);
     tcase_add_test(one, durable_tree_is_there_again);
     tcase_add_test(one, group_takes_effect_together);
+    tcase_add_test(one, load_is_one_transaction);
+#ifndef MODEL_COBTREE
+    tcase_add_test(one, cursor_walks_both_ways);
+#endif
     tcase_add_test(one, calls_out_of_place_are_refused);
     tcase_add_test(one, full_segment_ends_in_enospc);
     tcase_add_loop_test(many, disjoint_inserts_are_all_there, 0, N_CROWDS);
