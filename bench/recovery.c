@@ -367,6 +367,7 @@ print_json(const struct bench_rec *r, double cat, double recover)
     bench_json_u64(stdout, "seed", o->seed);
     bench_json_nums(stdout, "cat_seconds", r->cat_seconds, o->rounds);
     bench_json_nums(stdout, "recovery_seconds", r->recover_seconds, o->rounds);
+    bench_json_nums(stdout, "write_seconds", r->write_seconds, r->n_writes);
     bench_json_nums(stdout, "cat_cpu_seconds", r->cat_cpu, o->rounds);
     bench_json_nums(stdout, "recovery_cpu_seconds", r->recover_cpu, o->rounds);
     bench_json_num(stdout, "cat_mb_per_s", (double)r->log_bytes / 1e6 / cat);
@@ -391,6 +392,10 @@ print_text(const struct bench_rec *r, double cat, double recover)
            (unsigned long long)o->rounds);
     printf("  cat       %8.0f MB/s  %6.2f s, of processor time %.2f s\n", mb / cat, cat,
            bench_median(r->cat_cpu, o->rounds));
+    printf(
+        "  write               %6.2f s: the mapped file, by the page, and synced, as a "
+        "recovery must\n",
+        bench_median(r->write_seconds, r->n_writes));
     printf(
         "  recovery  %8.0f MB/s  %6.2f s, of processor time %.2f s: %.2f of cat's rate\n",
         mb / recover, recover, bench_median(r->recover_cpu, o->rounds), cat / recover);

@@ -40,6 +40,8 @@ struct bench_rec {
     double recover_seconds[BENCH_REC_ROUNDS_MAX];
     double cat_cpu[BENCH_REC_ROUNDS_MAX]; /* seconds of processor time                */
     double recover_cpu[BENCH_REC_ROUNDS_MAX];
+    double write_seconds[BENCH_REC_ROUNDS_MAX]; /* mapped file written and synced      */
+    uint64_t n_writes;
     uint64_t peak_kib; /* largest resident set of a recovery                         */
     uint64_t base_kib; /* resident set of a process that does nothing                */
     uint64_t n_killed; /* recoveries killed at work                                   */
