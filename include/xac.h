@@ -558,7 +558,13 @@ enum xac_option {
        thread runs for it: a commit that finds the time up syncs, as do commits of other
        processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If commits
        stop coming, call xSync().  Any time.  Default 0. */
-    XAC_OPT_SYNC_DELAY_MS = 7
+    XAC_OPT_SYNC_DELAY_MS = 7,
+    /* 0: log segments that are no longer needed stay until somebody removes them, see
+       xArchive(): with a backup they bring back any moment since.  1: they are reused for
+       new ones, so that the log takes no more room on disk than what XAC_OPT_CHECKPOINT_BYTES
+       and the oldest reader need; xArchive() then names few or none.  Any time; concerns
+       all participants.  Default 0. */
+    XAC_OPT_LOG_RECYCLE = 8
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them

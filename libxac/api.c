@@ -341,8 +341,10 @@ xac_sync(void)
     int rc = xac_api_opened("xSync");
     sigset_t signals;
 
-    /* After a fork nothing has been committed by this process. */
-    if (rc != 0 || xac_api_env->is_forked || !xac_env_is_durable(xac_api_env))
+    /* After a fork nothing has been committed by this process.  Relaxed: nothing else is
+       read because of it. */
+    if (rc != 0 || !xac_env_is_durable(xac_api_env)
+        || atomic_load_explicit(&xac_api_env->is_forked, memory_order_relaxed))
         return rc;
     xac_signals_block(&signals);
     rc = xac_log_sync(&xac_api_env->log);
@@ -415,6 +417,11 @@ set_now(int option, uint64_t value)
         if (env != NULL && env->ctl != NULL)
             atomic_store_explicit(&env->ctl->checksum, (uint32_t)value,
                                   memory_order_relaxed);
+    } else if (option == XAC_OPT_LOG_RECYCLE) {
+        options.log_recycle = (uint32_t)value;
+        if (env != NULL && env->ctl != NULL)
+            atomic_store_explicit(&env->ctl->log_recycle, (uint32_t)value,
+                                  memory_order_relaxed);
     } else if (option == XAC_OPT_SYNC_DELAY_MS) {
         options.sync_delay_ms = (uint32_t)value;
         if (env != NULL)
@@ -456,6 +463,7 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_CHECKPOINT_BYTES:
         is_valid = true;
         break;
+    case XAC_OPT_LOG_RECYCLE:
     case XAC_OPT_STAY_MAPPED:
         is_valid = value <= 1;
         break;

@@ -34,19 +34,37 @@
    use: 64 MiB of 4 KiB pages. */
 #define FRAMES_DUE 16384
 
+/* One step of a checkpoint that is due: pages copied, and frames looked at. */
+#define STEP_PAGES  16
+#define STEP_FRAMES 2048
+
+enum phase {
+    COPY,
+    SYNC,
+    END,
+    UNLINK,
+    SETTLE,
+    DONE
+};
+
 /* One checkpoint under way. */
-struct run {
+struct xac_ckpt {
     struct xac_env *env;
     bool is_final;
+    enum phase phase;
+    uint64_t epoch;
     struct xac_master_slot master;
     uint64_t begin_lsn;    /* b                                                   */
     uint64_t begin_commit; /* Cb                                                  */
     uint64_t redo_lsn;     /* b, or less if a page stays out of its file          */
     uint64_t bound;
     uint64_t query;         /* slot of the query that holds the bound, or MAX      */
+    uint64_t n_frames;      /* frames when it began                                */
+    uint64_t next_frame;    /* COPY: to be looked at next, from 1                  */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
-    bool *is_touched; /* by file id: written in this run                     */
+    size_t n_unlinked; /* UNLINK                                              */
+    bool *is_touched;  /* by file id: written in this run                     */
     uint32_t n_files;
 };
 
@@ -190,7 +208,7 @@ xac_checkpoint_file_fd(struct xac_env *env, uint32_t file)
 
 /* begin -- step m: the log up to here is made durable, so all versions up to Cb are. */
 static int
-begin(struct run *r)
+begin(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
     uint64_t buf[64];
@@ -216,7 +234,7 @@ begin(struct run *r)
 
 /* pin -- step n: a query that holds the bound. */
 static int
-pin(struct run *r)
+pin(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
     struct xac_txn *t;
@@ -239,20 +257,24 @@ pin(struct run *r)
                           xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),
                           memory_order_release);
     xac_collapse_unlock(env);
+    env->ctl->ckpt_serial = xac_txn_serial(word);
+    env->ctl->ckpt_query = r->query + 1;
     return 0;
 }
 
 static void
-unpin(struct run *r)
+unpin(struct xac_ckpt *r)
 {
-    if (r->query != UINT64_MAX)
+    if (r->query != UINT64_MAX) {
+        r->env->ctl->ckpt_query = 0;
         xac_txn_drop(r->env, r->query, XAC_TXN_FREE);
+    }
     r->query = UINT64_MAX;
 }
 
 /* note_copied -- remember a page; ret 0 or ENOMEM. */
 static int
-note_copied(struct run *r, struct xac_page *page)
+note_copied(struct xac_ckpt *r, struct xac_page *page)
 {
     if (r->n_pages == r->pages_size) {
         size_t want = r->pages_size == 0 ? 1024 : r->pages_size * 2;
@@ -271,7 +293,7 @@ note_copied(struct run *r, struct xac_page *page)
 /* note_open -- a page whose newest version up to Cb stays out of its file: recovery needs
    what was committed since the checkpoint in which its full image lies. */
 static void
-note_open(struct run *r, const struct xac_page *page)
+note_open(struct xac_ckpt *r, const struct xac_page *page)
 {
     uint64_t since = atomic_load_explicit(&page->full_since, memory_order_relaxed);
 
@@ -281,7 +303,7 @@ note_open(struct run *r, const struct xac_page *page)
 
 /* copy_page -- step o for one page: its version in that frame goes to the file. */
 static int
-copy_page(struct run *r, struct xac_page *page, uint64_t frame)
+copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
 {
     struct xac_env *env = r->env;
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
@@ -312,41 +334,63 @@ newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
     return commit;
 }
 
-/* copy_all -- step o; and the redo position for step q. */
+/* copy_frame -- step o for one frame; and the redo position for step q. */
 static int
-copy_all(struct run *r)
+copy_frame(struct xac_ckpt *r, uint64_t f)
 {
     struct xac_env *env = r->env;
-    /* Acquire: pairs with the release of the store's growth. */
-    uint64_t n =
-        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+    struct xac_frame *frame = xac_frame_at(env, f);
+    struct xac_page *page;
+    uint64_t commit, newest;
+
+    /* Acquire: pairs with the release that made it a version. */
+    if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
+        != XAC_FRAME_VERSION)
+        return 0;
+    commit = atomic_load_explicit(&frame->commit, memory_order_relaxed);
+    page = (struct xac_page *)xac_shm_at(&env->shm,
+                                         atomic_load_explicit(&frame->page,
+                                                              memory_order_relaxed));
+    if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
+        return copy_page(r, page, f);
+    /* Open: its newest version up to Cb is not the one that the file holds now. */
+    if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
+        note_open(r, page);
+    return 0;
+}
+
+/* start_writing -- let the device begin with what has been copied, so that the sync has
+   less to wait for; a hint, which may fail. */
+static void
+start_writing(const struct xac_ckpt *r)
+{
+    for (uint32_t id = 1; id < r->n_files && xac_env_is_durable(r->env); id++) {
+        if (r->is_touched[id])
+            (void)xac_sys.sync_file_range(r->env->file_fd[id], 0, 0,
+                                          SYNC_FILE_RANGE_WRITE);
+    }
+}
+
+/* copy_some -- step o for at most so many pages and frames. */
+static int
+copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
+{
+    uint64_t n_pages = r->n_pages;
     int rc = 0;
 
-    for (uint64_t f = 1; f <= n && rc == 0; f++) {
-        struct xac_frame *frame = xac_frame_at(env, f);
-        struct xac_page *page;
-        uint64_t commit, newest;
-
-        /* Acquire: pairs with the release that made it a version. */
-        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
-            != XAC_FRAME_VERSION)
-            continue;
-        commit = atomic_load_explicit(&frame->commit, memory_order_relaxed);
-        page = (struct xac_page *)xac_shm_at(&env->shm,
-                                             atomic_load_explicit(&frame->page,
-                                                                  memory_order_relaxed));
-        if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
-            rc = copy_page(r, page, f);
-        /* Open: its newest version up to Cb is not the one that the file holds now. */
-        else if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
-            note_open(r, page);
+    for (uint64_t i = 0; i < frames_max && r->next_frame <= r->n_frames && rc == 0; i++) {
+        rc = copy_frame(r, r->next_frame++);
+        if (r->n_pages - n_pages >= pages_max)
+            break;
     }
+    if (rc == 0 && r->n_pages > n_pages && pages_max != UINT64_MAX)
+        start_writing(r);
     return rc;
 }
 
 /* sync_files -- step p; a failed sync poisons, for a second one would lie. */
 static int
-sync_files(struct run *r)
+sync_files(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
 
@@ -365,7 +409,7 @@ sync_files(struct run *r)
 
 /* end_block -- step q: build XCHECKPT_END with all files. */
 static int
-end_block(struct run *r, uint8_t **bufp)
+end_block(struct xac_ckpt *r, uint8_t **bufp)
 {
     struct xac_env *env = r->env;
     size_t size = 4096;
@@ -394,7 +438,7 @@ end_block(struct run *r, uint8_t **bufp)
 
 /* end -- steps q and r. */
 static int
-end(struct run *r)
+end(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
     uint64_t lsn = 0, after = 0;
@@ -421,27 +465,40 @@ end(struct run *r)
     rc = xac_master_write(env->dirfd, &r->master);
     if (rc != 0)
         xac_log_poison(&env->log, rc);
+    else
+        xac_log_release(&env->log,
+                        atomic_load_explicit(&env->ctl->log_recycle, memory_order_relaxed)
+                                != 0
+                            ? r->redo_lsn
+                            : 0);
     return rc;
 }
 
 /* ---- Step s ------------------------------------------------------------------------- */
 
-/* unlink_all -- take the versions out that their files now hold. */
+/* unlink_some -- take versions out that their files now hold, in one move. */
 static void
-unlink_all(struct run *r)
+unlink_some(struct xac_ckpt *r)
+{
+    struct xac_env *env = r->env;
+    size_t n = r->n_pages - r->n_unlinked;
+
+    n = n < XAC_MOVE_PAGES ? n : XAC_MOVE_PAGES;
+    xac_collapse_lock(env);
+    xac_chain_lock(env);
+    xac_kill_point("s locked");
+    xac_chain_move(env, r->page + r->n_unlinked, (uint32_t)n, r->bound);
+    xac_chain_unlock(env);
+    xac_collapse_unlock(env);
+    r->n_unlinked += n;
+}
+
+/* settle -- step t, and the end. */
+static void
+settle(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
 
-    for (size_t i = 0; i < r->n_pages; i += XAC_MOVE_PAGES) {
-        size_t n = r->n_pages - i < XAC_MOVE_PAGES ? r->n_pages - i : XAC_MOVE_PAGES;
-
-        xac_collapse_lock(env);
-        xac_chain_lock(env);
-        xac_kill_point("s locked");
-        xac_chain_move(env, r->page + i, (uint32_t)n, r->bound);
-        xac_chain_unlock(env);
-        xac_collapse_unlock(env);
-    }
     unpin(r);
     xac_kill_point("t before");
     xac_collapse_lock(env);
@@ -456,7 +513,7 @@ unlink_all(struct run *r)
 
 /* count_files -- after step n: later files have no versions that this run looks at. */
 static int
-count_files(struct run *r)
+count_files(struct xac_ckpt *r)
 {
     /* Acquire: pairs with the release in xac_registry_file. */
     r->n_files =
@@ -466,14 +523,16 @@ count_files(struct run *r)
     return r->is_touched != NULL ? 0 : xac_err(ENOMEM, "checkpoint");
 }
 
-/* run_held -- one checkpoint; the lock is held. */
+/* ckpt_begin -- steps l to n; ret 0 or an error. */
 static int
-run_held(struct run *r)
+ckpt_begin(struct xac_ckpt *r)
 {
-    int rc = xac_env_poisoned(r->env);
+    struct xac_env *env = r->env;
+    int rc = xac_env_poisoned(env);
 
-    if (rc == 0 && xac_env_is_durable(r->env))
-        rc = xac_master_read(r->env->dirfd, &r->master); /* step l */
+    r->epoch = ++env->ctl->ckpt_epoch;
+    if (rc == 0 && xac_env_is_durable(env))
+        rc = xac_master_read(env->dirfd, &r->master); /* step l */
     xac_kill_point("l");
     if (rc == 0)
         rc = begin(r);
@@ -483,77 +542,220 @@ run_held(struct run *r)
     xac_kill_point("n");
     if (rc == 0)
         rc = count_files(r);
-    if (rc == 0)
-        rc = copy_all(r);
-    xac_kill_point("o");
-    if (rc == 0)
+    r->next_frame = 1;
+    /* Acquire: pairs with the release of the store's growth. */
+    r->n_frames =
+        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+    return rc;
+}
+
+/* ckpt_step -- the next step; ret 0 or an error. */
+static int
+ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
+{
+    int rc = xac_env_poisoned(r->env);
+
+    if (rc != 0)
+        return rc;
+    switch (r->phase) {
+    case COPY:
+        rc = copy_some(r, pages_max, frames_max);
+        if (r->next_frame > r->n_frames)
+            r->phase = SYNC;
+        break;
+    case SYNC:
+        xac_kill_point("o");
         rc = sync_files(r);
-    xac_kill_point("p");
-    if (rc == 0)
+        xac_kill_point("p");
+        r->phase = END;
+        break;
+    case END:
         rc = end(r);
-    xac_kill_point("r");
-    if (rc == 0)
-        unlink_all(r);
-    unpin(r);
+        xac_kill_point("r");
+        r->phase = r->n_pages > 0 ? UNLINK : SETTLE;
+        break;
+    case UNLINK:
+        unlink_some(r);
+        if (r->n_unlinked == r->n_pages)
+            r->phase = SETTLE;
+        break;
+    case SETTLE:
+        settle(r);
+        r->phase = DONE;
+        break;
+    case DONE:
+        break;
+    }
+    return rc;
+}
+
+/* ckpt_free -- its memory; the query is gone or somebody else's. */
+static void
+ckpt_free(struct xac_ckpt *r)
+{
     free(r->page);
     free(r->is_touched);
-    return rc;
+    r->page = NULL;
+    r->is_touched = NULL;
+}
+
+/* forget -- the checkpoint that this process had under way. */
+static void
+forget(struct xac_env *env)
+{
+    if (env->ckpt != NULL)
+        ckpt_free(env->ckpt);
+    free(env->ckpt);
+    env->ckpt = NULL;
+    atomic_store_explicit(&env->has_ckpt, false, memory_order_relaxed);
+}
+
+/*
+ * abandon -- end the checkpoint that is under way, whoever has it; the lock is held.  The
+ * query of a dead process is left to who cleans up after it.
+ */
+static void
+abandon(struct xac_env *env)
+{
+    struct xac_control *ctl = env->ctl;
+    uint64_t slot = ctl->ckpt_query - 1;
+
+    if (ctl->ckpt_query != 0) {
+        uint64_t word =
+            atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
+
+        ctl->ckpt_query = 0;
+        if (xac_txn_serial(word) == ctl->ckpt_serial
+            && xac_txn_state(word) == XAC_TXN_QUERY
+            && xac_registry_alive(env, xac_txn_participant(word)))
+            xac_txn_drop(env, slot, XAC_TXN_FREE);
+    }
+    ctl->ckpt_epoch++;
+    forget(env);
+}
+
+/* ckpt_lock -- a dead holder leaves nothing to repair: what it copied was right. */
+static void
+ckpt_lock(struct xac_env *env)
+{
+    if (xac_lock_acquire(&env->ctl->checkpoint) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->checkpoint);
 }
 
 int
 xac_checkpoint_run(struct xac_env *env, bool is_final)
 {
-    struct run r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
+    struct xac_ckpt r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
     sigset_t signals;
     int rc;
 
     xac_signals_block(&signals);
     xac_clean_dead(env);
-    if (xac_lock_acquire(&env->ctl->checkpoint) == XAC_LOCK_OWNER_DIED)
-        /* What a dead checkpointer copied was right; the next one begins anew. */
-        xac_lock_repaired(&env->ctl->checkpoint);
-    rc = run_held(&r);
+    ckpt_lock(env);
+    abandon(env);
+    rc = ckpt_begin(&r);
+    while (rc == 0 && r.phase != DONE)
+        rc = ckpt_step(&r, UINT64_MAX, UINT64_MAX);
+    unpin(&r);
+    ckpt_free(&r);
     xac_lock_release(&env->ctl->checkpoint);
     xac_signals_restore(&signals);
     return rc;
 }
 
+/* is_due -- has enough been logged since the last one began? */
+static bool
+is_due(struct xac_env *env)
+{
+    uint64_t limit =
+        atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
+    uint64_t tail, begin_lsn, used;
+
+    if (limit == 0)
+        return false;
+    if (!xac_env_is_durable(env)) {
+        used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+        return used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed);
+    }
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+    begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
+    return tail - begin_lsn >= limit;
+}
+
+/* put_off -- what readers held back is not worth another run at once. */
+static void
+put_off(struct xac_env *env)
+{
+    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+
+    atomic_store_explicit(&env->frames_due, FRAMES_DUE + 2 * used, memory_order_relaxed);
+}
+
+/* step_held -- a step of the checkpoint of this process, or the first one of a new one; a
+   failure ends it, and shows in the next commit or does not matter. */
+static void
+step_held(struct xac_env *env)
+{
+    struct xac_ckpt *r = env->ckpt;
+    int rc;
+
+    if (r != NULL && r->epoch != env->ctl->ckpt_epoch) {
+        forget(env); /* another one has begun since */
+        return;
+    }
+    if (r != NULL) {
+        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
+    } else if (!xac_env_is_durable(env) && env->ctl->ckpt_query != 0) {
+        put_off(env); /* another process is at it */
+        return;
+    } else {
+        abandon(env);
+        r = (struct xac_ckpt *)malloc(sizeof *r);
+        if (r == NULL)
+            return;
+        *r = (struct xac_ckpt){.env = env, .query = UINT64_MAX};
+        env->ckpt = r;
+        atomic_store_explicit(&env->has_ckpt, true, memory_order_relaxed);
+        rc = ckpt_begin(r);
+        put_off(env);
+    }
+    if (rc != 0 || r->phase == DONE) {
+        unpin(r);
+        forget(env);
+        put_off(env);
+    }
+}
+
 void
 xac_checkpoint_if_due(struct xac_env *env)
 {
-    struct run r = {.env = env, .query = UINT64_MAX};
-    uint64_t limit =
-        atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
     enum xac_lock_result got;
-    bool is_due;
 
-    if (xac_env_is_durable(env)) {
-        uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-        uint64_t begin =
-            atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
-
-        is_due = limit != 0 && tail - begin >= limit;
-    } else {
-        uint64_t used =
-            atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
-
-        is_due = limit != 0
-                 && used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed);
-    }
-    if (!is_due)
+    if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed) && !is_due(env))
         return;
     got = xac_lock_try(&env->ctl->checkpoint);
     if (got == XAC_LOCK_BUSY)
         return;
     if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->checkpoint);
-    (void)run_held(&r); /* a failure shows in the next commit, or does not matter */
+    step_held(env);
     xac_lock_release(&env->ctl->checkpoint);
-    /* What readers held back is not worth another run at once. */
-    atomic_store_explicit(&env->frames_due,
-                          FRAMES_DUE
-                              + 2
-                                    * atomic_load_explicit(&env->ctl->versions.used,
-                                                           memory_order_relaxed),
-                          memory_order_relaxed);
+}
+
+void
+xac_checkpoint_leave(struct xac_env *env)
+{
+    if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed))
+        return;
+    ckpt_lock(env);
+    if (env->ckpt != NULL && env->ckpt->epoch == env->ctl->ckpt_epoch)
+        abandon(env);
+    forget(env);
+    xac_lock_release(&env->ctl->checkpoint);
+}
+
+void
+xac_checkpoint_forked(struct xac_env *env)
+{
+    forget(env);
 }

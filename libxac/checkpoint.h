@@ -4,7 +4,12 @@
  * version store need not keep them (Thesis 3.2, 2.1).
  *
  * WHAT      xCheckpoint, xArchive; log blocks that concern files.
- * LOCK      checkpoint (one at a time), then collapse and publish in short steps.
+ * LOCK      checkpoint (one step at a time), then collapse and publish in short steps.
+ * OWNER     A checkpoint that is due runs in the process that finds it so, a bounded step
+ *           at each of its commits.  What it has done so far is private to the process,
+ *           but for the query that holds the bound.  Whoever begins another checkpoint
+ *           (xCheckpoint(), or because as much again has been logged) makes it end: what
+ *           was copied was right, and the new one copies what is left.
  *
  * INVARIANTS
  *   (1) A file is overwritten only with the newest version at or below a bound below
@@ -32,8 +37,15 @@ struct xac_master_slot;
  */
 int xac_checkpoint_run(struct xac_env *env, bool is_final);
 
-/* xac_checkpoint_if_due -- run one if enough has been logged and nobody else does. */
+/* xac_checkpoint_if_due -- one step of a checkpoint, if one is under way in this process or
+   enough has been logged for another, and nobody else is at it. */
 void xac_checkpoint_if_due(struct xac_env *env);
+
+/* xac_checkpoint_leave -- give up one that is under way in this process. */
+void xac_checkpoint_leave(struct xac_env *env);
+
+/* xac_checkpoint_forked -- in a child: it is the parent's. */
+void xac_checkpoint_forked(struct xac_env *env);
 
 /*
  * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; nothing

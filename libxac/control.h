@@ -50,12 +50,17 @@ struct xac_control {
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
     xac_shared _Atomic uint32_t checksum;
+    xac_shared _Atomic uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE                   */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
 
     struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */
     uint32_t clean_next XAC_GUARDED_BY(clean); /* participant to look at next          */
     struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
     struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
+    /* The checkpoint under way, see checkpoint.h; stored and read under `checkpoint`. */
+    uint64_t ckpt_epoch; /* + 1 when another one begins: whoever has the last one stops */
+    uint64_t ckpt_query; /* slot + 1 of the query that holds its bound, 0 none         */
+    uint64_t ckpt_serial; /* of that slot's word                                      */
 
     struct xac_array participants; /* struct xac_participant                          */
     struct xac_array files;        /* struct xac_file; count: ids given out           */

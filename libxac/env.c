@@ -153,6 +153,7 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->generation = master->generation;
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
+    atomic_init(&ctl->log_recycle, env->options.log_recycle);
     ctl->policy = env->options.policy;
     atomic_init(&ctl->next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
@@ -496,6 +497,8 @@ xac_env_close(struct xac_env *env)
     else
         xac_clean_dead(env);
     last = is_last(env);
+    if (!last)
+        xac_checkpoint_leave(env);
     if (last)
         rc = xac_checkpoint_run(env, true);
     else
@@ -542,6 +545,7 @@ xac_env_forked(struct xac_env *env)
     (void)xac_sys.close(env->lockfd);
     env->lockfd = -1;
     xac_lock_forget();
+    xac_checkpoint_forked(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
 }

@@ -22,6 +22,7 @@
 #include "txn.h"
 #include "version.h"
 
+struct xac_ckpt;
 struct xac_view;
 
 /* Options that are set before an environment is opened. */
@@ -33,6 +34,7 @@ struct xac_env_options {
     _Atomic uint32_t stay_mapped; /* relaxed: may change at any time               */
     uint32_t policy;
     uint32_t sync_delay_ms;
+    uint32_t log_recycle;
 };
 
 struct xac_env {
@@ -59,6 +61,8 @@ struct xac_env {
     struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
     int *file_fd;            /* descriptors by file id, -1 if none; checkpoint lock  */
     uint32_t n_file_fd;
+    struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
+    _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
     _Atomic bool is_forked;      /* child that has not joined yet                    */
 };

@@ -213,6 +213,13 @@ wake_all(struct xac_log_shared *sh)
 }
 
 void
+xac_log_release(struct xac_log *log, uint64_t lsn)
+{
+    /* relaxed: see log.h. */
+    atomic_store_explicit(&log->sh->free_below, lsn, memory_order_relaxed);
+}
+
+void
 xac_log_poison(struct xac_log *log, int error)
 {
     set_poison(log->sh, error);

@@ -49,6 +49,12 @@ struct xac_log_shared {
     xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
     /* Stored under prepare (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t prepared; /* first LSN without a segment              */
+    /* Segments that end at or below this LSN are not needed and may be reused; 0 none.
+       Stored under the checkpoint lock (relaxed: only grows, and how far it is read is a
+       matter of chance), read under prepare. */
+    xac_shared _Atomic uint64_t free_below;
+    uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
+                                                    0 not looked for yet               */
     /* Count of wake-ups; a futex word.  Bumped after flush is unlocked. */
     xac_shared _Atomic uint32_t wakes;
     /* 0, or the errno of the write or sync that failed.  Set once, before flush is
@@ -165,6 +171,10 @@ int xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms);
  */
 bool xac_log_flush_start(struct xac_log *log);
 int xac_log_flush_end(struct xac_log *log, uint64_t lsn);
+
+/* xac_log_release -- the log below lsn is not needed, and the master record on disk says
+   so: its segments become new ones.  0: keep them. */
+void xac_log_release(struct xac_log *log, uint64_t lsn);
 
 /* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
 void xac_log_poison(struct xac_log *log, int error);

@@ -91,10 +91,9 @@ segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t
                                  sh->page_size);
 }
 
-/* segment_fill -- room first, so that a full disk is found at once; then zeros, the
-   header, and a sync. */
+/* write_header -- of segment `number`, and a sync of the whole file. */
 static int
-segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
+write_header(const struct xac_log_shared *sh, int fd, uint64_t number)
 {
     struct xac_segment_header head = {
         .magic = XAC_SEGMENT_MAGIC,
@@ -103,6 +102,21 @@ segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
         .number = number,
         .segment_bytes = sh->segment_bytes,
     };
+    int rc;
+
+    memcpy(head.identity, sh->identity, sizeof head.identity);
+    head.checksum = head_checksum(&head);
+    rc = xac_write_full(fd, &head, sizeof head, 0);
+    if (rc == 0 && xac_sys.fsync(fd) != 0)
+        rc = errno;
+    return rc;
+}
+
+/* segment_fill -- room first, so that a full disk is found at once; then zeros, the
+   header, and a sync. */
+static int
+segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
+{
     uint64_t size = XAC_SEGMENT_HEADER + sh->segment_bytes;
     int rc;
 
@@ -114,12 +128,71 @@ segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
     for (uint64_t at = 0; rc == 0 && at < size; at += sizeof zeros)
         rc = xac_write_full(fd, zeros,
                             size - at < sizeof zeros ? size - at : sizeof zeros, at);
-    if (rc != 0)
-        return rc;
-    memcpy(head.identity, sh->identity, sizeof head.identity);
-    head.checksum = head_checksum(&head);
-    rc = xac_write_full(fd, &head, sizeof head, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
+    return rc == 0 ? write_header(sh, fd, number) : rc;
+}
+
+/* oldest -- number of the oldest segment without a gap before `number`. */
+static uint64_t
+oldest(int dirfd, uint64_t number)
+{
+    for (; number > 1; number--) {
+        char name[XAC_LOG_NAME_MAX];
+        int fd;
+
+        xac_log_segment_name(name, number - 1);
+        fd = xac_sys.openat(dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+        if (fd < 0)
+            break;
+        (void)xac_sys.close(fd);
+    }
+    return number;
+}
+
+/*
+ * take_old -- give a segment that is not needed the temporary name.
+ *
+ * What it holds cannot be taken for new: every block says where in the log it stands.
+ * ret  true; false if there is none.
+ */
+static bool
+take_old(struct xac_log_shared *sh, int dirfd)
+{
+    /* relaxed: see log.h. */
+    uint64_t below = atomic_load_explicit(&sh->free_below, memory_order_relaxed);
+
+    if (below == 0)
+        return false;
+    if (sh->reuse_next == 0)
+        sh->reuse_next = oldest(dirfd, xac_log_segment_of(below, sh->segment_bytes));
+    while (sh->reuse_next < xac_log_segment_of(below, sh->segment_bytes)) {
+        char old[XAC_LOG_NAME_MAX];
+
+        xac_log_segment_name(old, sh->reuse_next++);
+        if (xac_sys.renameat(dirfd, old, dirfd, XAC_LOG_NEW_NAME) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* make_new -- the segment under the temporary name: an old one, or zeros. */
+static int
+make_new(struct xac_log_shared *sh, int dirfd, uint64_t number)
+{
+    bool is_old = take_old(sh, dirfd);
+    int flags = is_old ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int fd = xac_sys.openat(dirfd, XAC_LOG_NEW_NAME, flags, 0666);
+    struct stat st;
+    int rc;
+
+    if (fd < 0)
+        return errno;
+    /* One of another size is made anew: that writes all of it. */
+    if (is_old && xac_sys.fstat(fd, &st) == 0
+        && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes)
+        rc = write_header(sh, fd, number);
+    else
+        rc = segment_fill(sh, fd, number);
+    if (xac_sys.close(fd) != 0 && rc == 0)
         rc = errno;
     return rc;
 }
@@ -132,22 +205,14 @@ segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
  * attempt found there would count as one that has always been.
  */
 static int
-segment_create(const struct xac_log_shared *sh, int dirfd, const char *name,
-               uint64_t number)
+segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t number)
 {
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     const char *made = XAC_LOG_NEW_NAME;
-    int fd;
     int rc;
 
     if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
         return xac_err(errno, "%s: remove", made);
-    fd = xac_sys.openat(dirfd, made, flags, 0666);
-    if (fd < 0)
-        return xac_err(errno, "%s: create", made);
-    rc = segment_fill(sh, fd, number);
-    if (xac_sys.close(fd) != 0 && rc == 0)
-        rc = errno;
+    rc = make_new(sh, dirfd, number);
     if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
         rc = errno;
     if (rc == 0) {

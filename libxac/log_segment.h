@@ -2,8 +2,9 @@
 /*
  * log_segment.h -- making the files of the log, for log.c.
  *
- * A segment is made under XAC_LOG_NEW_NAME, filled with zeros by real writes, given its
- * header and synced before it gets its name: whatever has a segment's name is complete.
+ * A segment is made under XAC_LOG_NEW_NAME, filled with zeros by real writes (or an old one
+ * renamed to that), given its header and synced before it gets its name: whatever has a
+ * segment's name is complete.
  */
 #ifndef XAC_LOG_SEGMENT_H
 #define XAC_LOG_SEGMENT_H

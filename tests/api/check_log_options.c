@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_log_options.c -- options of the log: delayed sync.
+ * check_log_options.c -- options of the log: delayed sync, reuse of segments.
  *
  * Children commit and are killed; what xRecover() makes of the rest is compared with what
  * they were promised.
  */
 #include <config.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,101 @@ START_TEST(sync_needs_an_environment)
 }
 END_TEST
 
+/* ---- reuse of segments ---------------------------------------------------------------- */
+
+#define RECYCLE_PAGES 40u
+
+/* count_segments -- files of the log there are. */
+static unsigned
+count_segments(void)
+{
+    DIR *d = opendir(ENV_DIR);
+    const struct dirent *e;
+    unsigned n = 0;
+
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL)
+        n += strncmp(e->d_name, "xac-log.", 8) == 0;
+    (void)closedir(d);
+    return n;
+}
+
+/* write_much -- more than 2 MiB of log in segments of 64 KiB, checkpoints on the way. */
+static void
+write_much(void *arg)
+{
+    const uint64_t *recycle = arg;
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 131072));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, *recycle));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    for (uint64_t i = 1, r = 1; i <= 600; i++) {
+        must_ok(xbegin());
+        memcpy(x, &i, sizeof i);
+        for (size_t k = 0; k < 512; k++) { /* noise: 4 KiB */
+            r = r * 6364136223846793005 + 1442695040888963407;
+            memcpy(x + (i % (RECYCLE_PAGES - 1) + 1) * env_page() + 8 * k, &r, 8);
+        }
+        must_rc(xend(), COMMITTED);
+        word_store(&words->done, i);
+    }
+    word_store(&words->synced, count_segments());
+}
+
+START_TEST(recycling_bounds_the_log)
+{
+    uint64_t recycle = 1;
+
+    for (int run = 0; run < 3; run++) {
+        proc_run(write_much, &recycle); /* dies without xShutdown() */
+        must(word_load(&words->synced) < 12);
+        must_ok(xRecover(ENV_DIR));
+        must_eq(file_u64(ENV_FILE, 0), 600);
+    }
+    must(count_segments() < 16);
+}
+END_TEST
+
+START_TEST(segments_are_kept_unless_recycled)
+{
+    uint64_t recycle = 0;
+
+    proc_run(write_much, &recycle);
+    must(word_load(&words->synced) > 30);
+    recycle = 1;
+    proc_run(write_much, &recycle);
+    must(word_load(&words->synced) < 48); /* the old ones were used up first */
+}
+END_TEST
+
+START_TEST(recycling_survives_death_at_any_moment)
+{
+    uint64_t recycle = 1;
+    unsigned before;
+
+    for (int run = 0; run < 15; run++) {
+        pid_t child;
+        uint64_t done, found;
+
+        word_store(&words->done, 0);
+        child = proc_spawn(write_much, &recycle);
+        proc_await(&words->done, 30, 20);
+        proc_sleep_us((unsigned)run * 3000);
+        proc_kill(child);
+        done = word_load(&words->done);
+        must_ok(xRecover(ENV_DIR));
+        found = file_u64(ENV_FILE, 0);
+        must(found == done || found == done + 1);
+    }
+    before = count_segments();
+    proc_run(write_much, &recycle);       /* the dead have left enough to reuse */
+    must(count_segments() <= before + 4); /* until the first checkpoint is over */
+}
+END_TEST
+
 static void
 setup(void)
 {
@@ -205,7 +301,7 @@ int
 main(void)
 {
     Suite *s = suite_create("log options");
-    TCase *tc = env_tcase(s, "delayed sync", 60);
+    TCase *tc = env_tcase(s, "log", 60);
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, sync_makes_durable_what_was_delayed);
@@ -213,5 +309,8 @@ main(void)
     tcase_add_test(tc, commit_syncs_when_the_delay_is_over);
     tcase_add_test(tc, shutdown_syncs_what_was_delayed);
     tcase_add_test(tc, sync_needs_an_environment);
+    tcase_add_test(tc, recycling_bounds_the_log);
+    tcase_add_test(tc, segments_are_kept_unless_recycled);
+    tcase_add_test(tc, recycling_survives_death_at_any_moment);
     return env_main(s);
 }

@@ -127,6 +127,101 @@ START_TEST(refuse_a_file_that_was_replaced)
 }
 END_TEST
 
+/* ---- by steps ------------------------------------------------------------------------------- */
+
+#define STEP_TEST_PAGES 100u
+
+/* fill -- one transaction for each page. */
+static void
+fill(struct xac_env *env, uint64_t v)
+{
+    for (uint64_t p = 0; p < STEP_TEST_PAGES; p++)
+        must(world_put(env, p, v + p) != 0);
+}
+
+static uint64_t
+checkpoints(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctl->counters.checkpoints, memory_order_relaxed);
+}
+
+/* open_due -- an environment in which a checkpoint is due. */
+static struct xac_env *
+open_due(void)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    atomic_store_explicit(&env->ctl->checkpoint_bytes, 1, memory_order_relaxed);
+    atomic_store_explicit(&env->frames_due, 50, memory_order_relaxed);
+    fill(env, 1000);
+    return env;
+}
+
+START_TEST(go_by_steps_when_due)
+{
+    struct xac_env *env = open_due();
+    uint64_t steps = 0, written = 0, before = checkpoints(env);
+
+    do {
+        uint64_t now = 0;
+
+        xac_checkpoint_if_due(env);
+        for (uint64_t p = 0; p < STEP_TEST_PAGES; p++)
+            now += in_file(p) == 1000 + p;
+        must(now - written <= 16); /* no more pages at a time */
+        written = now;
+        must(world_put(env, steps % STEP_TEST_PAGES, 5) != 0); /* must stay out of it */
+        steps++;
+        must(steps < 100);
+    } while (checkpoints(env) == before);
+    must(steps > STEP_TEST_PAGES / 16);
+    must_eq(written, STEP_TEST_PAGES);
+    must(env->ckpt == NULL);
+    must_eq(world_value(env, 0, xac_chain_commit(env)), 5);
+    must_eq(xac_env_close(env), 0);
+    must_eq(in_file(0), 5);
+}
+END_TEST
+
+START_TEST(end_when_another_begins)
+{
+    struct xac_env *env = open_due();
+    struct xac_env *other = world_open(XAC_NONDURABLE);
+    uint64_t before = checkpoints(env);
+
+    for (int i = 0; i < _i; i++)
+        xac_checkpoint_if_due(env);
+    must(_i == 0 || env->ckpt != NULL);
+    must_eq(xac_checkpoint_run(other, false), 0);
+    must_eq(checkpoints(env), before + 1);
+    for (uint64_t p = 0; p < STEP_TEST_PAGES; p++)
+        must_eq(in_file(p), 1000 + p);
+    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    xac_checkpoint_if_due(env);
+    must(env->ckpt == NULL);
+    must_eq(checkpoints(env), before + 1);
+    must_eq(xac_env_close(env), 0);
+    must_eq(xac_env_close(other), 0);
+}
+END_TEST
+
+START_TEST(end_with_who_leaves)
+{
+    struct xac_env *env = open_due();
+    struct xac_env *other = world_open(XAC_NONDURABLE);
+
+    for (int i = 0; i < 3; i++)
+        xac_checkpoint_if_due(env);
+    must(env->ckpt != NULL && other->ctl->ckpt_query != 0);
+    must_eq(xac_env_close(env), 0);
+    must_eq(other->ctl->ckpt_query, 0);
+    fill(other, 2000);
+    must_eq(xac_collapse_bound(other, NULL), xac_chain_commit(other)); /* nothing held */
+    must_eq(xac_env_close(other), 0);
+    must_eq(in_file(7), 2007);
+}
+END_TEST
+
 /* ---- durable, by the public interface --------------------------------------------------------- */
 
 #define PAGES 60u
@@ -375,6 +470,9 @@ main(void)
     tcase_add_test(tc, take_out_many_pages_by_several_moves);
     tcase_add_test(tc, stay_intact_when_it_fails);
     tcase_add_test(tc, refuse_a_file_that_was_replaced);
+    tcase_add_test(tc, go_by_steps_when_due);
+    tcase_add_loop_test(tc, end_when_another_begins, 0, 12);
+    tcase_add_test(tc, end_with_who_leaves);
     tcase_add_loop_test(tc, redo_what_is_held_back, 0, 2);
     tcase_add_test(tc, commit_beside_checkpoints);
     tcase_add_test(tc, write_large_transactions_after_reopening);
