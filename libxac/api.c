@@ -29,10 +29,25 @@ struct xac_env *xac_api_env;
 
 /*
  * Guards opening, closing, the options, and what must not meet a closing; held while the
- * process forks.  Recursive, for a signal handler that forks in the middle of it.  Taken
- * before env->threads.
+ * process forks, be it by a signal handler in the middle of it.  Taken before env->threads.
  */
-static pthread_mutex_t open_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local int open_depth; /* how often this thread has it */
+
+static void
+open_enter(void)
+{
+    if (open_depth++ == 0)
+        (void)pthread_mutex_lock(&open_lock);
+}
+
+static void
+open_leave(void)
+{
+    if (--open_depth == 0)
+        (void)pthread_mutex_unlock(&open_lock);
+}
+
 static sigset_t fork_signals; /* of the thread that forks; under open_lock */
 
 static struct xac_env_options options = {
@@ -116,21 +131,21 @@ xac_api_start_own(const char *what)
 {
     int rc;
 
-    (void)pthread_mutex_lock(&open_lock);
+    open_enter();
     rc = xac_api_opened(what);
     if (rc == 0 && xac_api_is_mine(xac_ctx_mine(xac_api_env)))
         rc = xac_err(XAC_EINTXN, "%s", what);
     if (rc == 0)
         rc = xac_env_rejoin(xac_api_env);
     if (rc != 0)
-        (void)pthread_mutex_unlock(&open_lock);
+        open_leave();
     return rc;
 }
 
 void
 xac_api_done_own(void)
 {
-    (void)pthread_mutex_unlock(&open_lock);
+    open_leave();
 }
 
 int
@@ -169,7 +184,7 @@ xac_api_errno(int rc)
 static void
 before_fork(void)
 {
-    (void)pthread_mutex_lock(&open_lock);
+    open_enter();
     if (xac_api_env != NULL)
         xac_env_fork(xac_api_env, &fork_signals);
 }
@@ -181,7 +196,7 @@ after_fork(void)
 
     if (xac_api_env != NULL)
         xac_env_fork_done(xac_api_env, &signals);
-    (void)pthread_mutex_unlock(&open_lock);
+    open_leave();
 }
 
 /* on_fork -- in the child, before anything else runs there. */
@@ -189,16 +204,16 @@ static void
 on_fork(void)
 {
     struct xac_env *env = xac_api_env;
+    sigset_t signals = fork_signals;
 
-    open_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    if (env == NULL)
-        return;
-    if (!xac_api_is_mine(&env->ctx))
-        env->ctx.depth = 0; /* of a thread that does not exist here */
-    xac_env_forked(env);
-    xac_api_done(&env->ctx);
-    xac_api_done(xac_ctx_mine(env));
-    xac_signals_restore(&fork_signals);
+    if (env != NULL) {
+        if (!xac_api_is_mine(&env->ctx))
+            env->ctx.depth = 0; /* of a thread that does not exist here */
+        xac_env_forked(env, &signals);
+        xac_api_done(&env->ctx);
+        xac_api_done(xac_ctx_mine(env));
+    }
+    open_leave();
 }
 
 static void
@@ -221,14 +236,14 @@ xac_init(const char *path, int flags)
     if (flags != XAC_NONDURABLE && flags != XAC_DURABLE)
         return xac_err(EINVAL, "xInit: unknown flags %#x", (unsigned)flags);
     (void)pthread_once(&once, watch_forks);
-    (void)pthread_mutex_lock(&open_lock);
+    open_enter();
     if (xac_api_env != NULL)
         rc = xac_err(XAC_EALREADY, "xInit");
     else
         rc = xac_env_open(path, flags, &options, &made);
     if (rc == 0)
         xac_api_env = made;
-    (void)pthread_mutex_unlock(&open_lock);
+    open_leave();
     return rc;
 }
 
@@ -262,7 +277,7 @@ xac_shutdown(void)
     struct xac_ctx *ctx;
     int rc;
 
-    (void)pthread_mutex_lock(&open_lock);
+    open_enter();
     rc = xac_api_opened("xShutdown");
     if (rc == 0 && xac_api_is_mine(xac_ctx_mine(xac_api_env)))
         rc = xac_err(XAC_EINTXN, "xShutdown");
@@ -272,7 +287,7 @@ xac_shutdown(void)
         if (rc == 0)
             rc = shut_down(xac_api_env, ctx);
     }
-    (void)pthread_mutex_unlock(&open_lock);
+    open_leave();
     return rc;
 }
 
@@ -483,13 +498,13 @@ xac_set_option(int option, uint64_t value)
     if (!is_valid)
         return xac_err(EINVAL, "xSetOption: option %d, value %llu", option,
                        (unsigned long long)value);
-    (void)pthread_mutex_lock(&open_lock);
+    open_enter();
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
         || option == XAC_OPT_POLICY)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);
-    (void)pthread_mutex_unlock(&open_lock);
+    open_leave();
     return rc;
 }
 

@@ -537,7 +537,7 @@ xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
 }
 
 void
-xac_env_forked(struct xac_env *env)
+xac_env_forked(struct xac_env *env, const sigset_t *signals)
 {
     xac_engine_sigsegv.forked();
     xac_thread_forked(env);
@@ -548,6 +548,7 @@ xac_env_forked(struct xac_env *env)
     xac_checkpoint_forked(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
+    xac_threads_unlock(env, signals);
 }
 
 /* rejoin -- in a child, once; env->threads held. */

@@ -96,13 +96,13 @@ void xac_env_clear_region(int dirfd, int lockfd);
 /*
  * xac_env_fork, fork_done -- before a fork, and after it in the parent: what threads of
  * this process share stands still in between.
- * xac_env_forked -- in a child, from the fork handler: give up what is the parent's.
+ * xac_env_forked -- the same in the child: give up what is the parent's.
  * xac_env_rejoin -- become a participant of one's own, if the process is a child that has
  * not; by any thread.  ret 0 or an error.
  */
 void xac_env_fork(struct xac_env *env, sigset_t *signals);
 void xac_env_fork_done(struct xac_env *env, const sigset_t *signals);
-void xac_env_forked(struct xac_env *env);
+void xac_env_forked(struct xac_env *env, const sigset_t *signals);
 int xac_env_rejoin(struct xac_env *env);
 
 static inline bool

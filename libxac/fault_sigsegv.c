@@ -206,7 +206,7 @@ forked(void)
 {
     atomic_store_explicit(&searching[0], 0, memory_order_relaxed);
     atomic_store_explicit(&searching[1], 0, memory_order_relaxed);
-    (void)pthread_mutex_init(&change, NULL);
+    (void)pthread_mutex_unlock(&change);
 }
 
 /* swap_roles -- searches use the other tree; returns when the old one has none left. */

@@ -281,7 +281,6 @@ xac_thread_forked(struct xac_env *env)
 {
     struct xac_ctx **link = &env->others;
 
-    (void)pthread_mutex_init(&env->threads, NULL);
     forget(&env->ctx);
     while (*link != NULL) {
         struct xac_ctx *ctx = *link;

@@ -60,7 +60,7 @@ void xac_threads_unlock(struct xac_env *env, const sigset_t *signals);
 
 /*
  * xac_thread_forked -- in a child, after the engine: the other threads are gone, their
- * contexts go, too, and env->threads is free.
+ * contexts go, too.  env->threads held.
  */
 void xac_thread_forked(struct xac_env *env);
 

@@ -70,7 +70,8 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 {
-    ctx->env = env;
+    if (ctx->env != env) /* its thread may be looking, while another one rejoins */
+        ctx->env = env;
     ctx->slot = xac_txn_claim(env, env->self);
     if (ctx->slot == UINT64_MAX)
         return xac_err(ENOMEM, "no room for a transaction in the control region");
