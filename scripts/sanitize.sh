@@ -22,7 +22,7 @@ case ${1:-} in
 thread)
     dir=$base/tsan
     options="--enable-sanitize=thread --disable-shared"
-    tests="tests/stress/stress_threads"
+    tests="tests/stress/stress_threads tests/api/check_threads"
     ;;
 address)
     dir=$base/asan
@@ -46,7 +46,8 @@ rm -f "$dir"/report.*
 CK_TIMEOUT_MULTIPLIER=4
 ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$dir/report"
 UBSAN_OPTIONS="print_stacktrace=1:log_path=$dir/report"
-TSAN_OPTIONS="second_deadlock_stack=1"
+# Tests fork beside threads and start threads in the child.
+TSAN_OPTIONS="second_deadlock_stack=1:die_after_fork=0"
 export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 failed=0
 if [ -n "$tests" ]; then
