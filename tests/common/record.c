@@ -22,6 +22,7 @@
 
 #define FILES_MAX 8192u /* a power of two */
 #define FIRST_INO 1000u
+#define FAILS_MAX 32u
 
 struct tracked {
     uint64_t real, ino;
@@ -35,6 +36,8 @@ struct record_trace {
     uint32_t n_files;
     uint32_t is_full;
     uint32_t all_die;
+    uint32_t n_failed;          /* syncs that have failed                               */
+    uint64_t failed[FAILS_MAX]; /* of which file                                        */
     uint64_t device; /* of the root                                                     */
     uint64_t root;   /* its number                                                      */
     struct tracked file[FILES_MAX];
@@ -49,6 +52,7 @@ static struct {
     uint64_t die_in, fail_in; /* calls to go, 0 never */
     int error;
     uint64_t slow_us, slow_seed;
+    uint32_t told; /* by failed sync: this process need not be told, or has been        */
 } self;
 
 /* ---- The trace --------------------------------------------------------------------- */
@@ -80,6 +84,7 @@ record_clear(struct record_trace *t)
 {
     t->used = 0;
     t->is_full = 0;
+    t->n_failed = 0;
     record_forget(t);
 }
 
@@ -512,6 +517,28 @@ rec_unlinkat(int dirfd, const char *path, int flags)
     return rc;
 }
 
+/*
+ * is_failing -- the process's sync of a file is to fail: it is its turn, or a sync of that
+ * file has failed elsewhere.  The kernel tells each open description once; one for each
+ * process is near enough, since the library does not reopen a file to sync it.
+ */
+static bool
+is_failing(uint64_t ino)
+{
+    struct record_trace *t = self.trace;
+    bool is_it = self.fail_in != 0 && --self.fail_in == 0;
+
+    if (is_it && t->n_failed < FAILS_MAX)
+        t->failed[t->n_failed++] = ino;
+    for (uint32_t i = 0; i < t->n_failed; i++) {
+        if (t->failed[i] == ino && (self.told >> i & 1) == 0) {
+            self.told |= UINT32_C(1) << i;
+            is_it = true;
+        }
+    }
+    return is_it;
+}
+
 /* sync_fd -- both kinds of sync, and of both files and directories. */
 static int
 sync_fd(int fd, int (*call)(int))
@@ -526,14 +553,14 @@ sync_fd(int fd, int (*call)(int))
     if (ev.ino != 0) {
         if (is_struck())
             die();
-        fails = self.fail_in != 0 && --self.fail_in == 0;
+        fails = is_failing(ev.ino);
         begin = put(ev, NULL);
     }
     trace_unlock(self.trace);
     be_slow();
     rc = fails ? -1 : call(fd);
     if (fails)
-        errno = self.error;
+        errno = self.error != 0 ? self.error : EIO;
     if (ev.ino == 0)
         return rc;
     ev.kind = rc == 0 ? RECORD_SYNC_END : RECORD_SYNC_FAIL;
@@ -626,6 +653,7 @@ void
 record_revive(struct record_trace *t)
 {
     t->all_die = 0;
+    t->n_failed = 0;
 }
 
 void
@@ -638,6 +666,7 @@ record_fail_sync(uint64_t n, int error)
 void
 record_slow(uint64_t sync_us, uint64_t seed)
 {
+    self.told = (uint32_t)((UINT64_C(1) << self.trace->n_failed) - 1);
     self.slow_us = sync_us;
     self.slow_seed = seed;
 }

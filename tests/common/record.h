@@ -92,14 +92,16 @@ bool record_is_full(const struct record_trace *t);
  *                record_revive()
  */
 void record_die_at(uint64_t n, bool together);
+
+/* Nobody need die, and no failed sync is told of, any more. */
 void record_revive(struct record_trace *t);
 
 /* In this process: the n-th sync from now fails with this errno, be it of a file or of a
-   directory. */
+   directory; others that run already are told at their next sync of the same, with EIO. */
 void record_fail_sync(uint64_t n, int error);
 
-/* In this process: syncs, and the making of files, take up to this long, microseconds, at
-   random. */
+/* In this process, which begins here: syncs, and the making of files, take up to this long,
+   microseconds, at random. */
 void record_slow(uint64_t sync_us, uint64_t seed);
 
 /*
