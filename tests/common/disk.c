@@ -6,34 +6,19 @@
 
 #include "disk.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
+#include "disk_state.h"
 #include "env.h"
 
-#define NAME_ROOM  64u
 #define LOG_PREFIX "xac-log"
 
 const char *const disk_kind_name[DISK_KINDS] = {
     "all",          "none",       "prefix",     "no data", "no names", "one file old",
     "one file new", "sector old", "sector new", "random",  "garbage"};
-
-struct entry {
-    char name[NAME_ROOM];
-    uint64_t ino;
-};
-
-struct names {
-    struct entry *entry;
-    size_t n;
-};
 
 /* A change that is not durable. */
 struct change {
@@ -63,21 +48,6 @@ struct disk {
     uint64_t max_ino;
     struct inode **inode;
     size_t n_inodes;
-};
-
-/* A file of a crash state. */
-struct file {
-    uint64_t ino;
-    bool is_dir, is_log, is_owned;
-    uint8_t *bytes;
-    uint64_t size, hash;
-    struct names names;
-};
-
-struct disk_state {
-    uint64_t root, max_ino;
-    struct file *file;
-    size_t n_files;
 };
 
 static void *
@@ -686,8 +656,8 @@ disk_state_detach(struct disk_state *s)
     }
 }
 
-static const struct file *
-state_find(const struct disk_state *s, uint64_t ino)
+const struct file *
+disk_state_find(const struct disk_state *s, uint64_t ino)
 {
     for (size_t i = 0; i < s->n_files; i++) {
         if (s->file[i].ino == ino)
@@ -703,7 +673,7 @@ hash_dir(const struct disk_state *s, const struct file *dir)
 
     for (size_t i = 0; i < dir->names.n; i++) {
         const struct entry *e = &dir->names.entry[i];
-        const struct file *f = state_find(s, e->ino);
+        const struct file *f = disk_state_find(s, e->ino);
         uint64_t part[3] = {XXH3_64bits(e->name, strlen(e->name)), f->size,
                             f->is_dir ? hash_dir(s, f) : f->hash};
 
@@ -715,84 +685,10 @@ hash_dir(const struct disk_state *s, const struct file *dir)
 uint64_t
 disk_state_hash(const struct disk_state *s)
 {
-    return hash_dir(s, state_find(s, s->root));
+    return hash_dir(s, disk_state_find(s, s->root));
 }
 
-/* ---- On a real file system --------------------------------------------------------- */
-
-static void
-empty_fd(int fd)
-{
-    DIR *dir = fdopendir(fd);
-    struct dirent *e;
-
-    must(dir != NULL);
-    while ((e = readdir(dir)) != NULL) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (unlinkat(fd, e->d_name, 0) == 0)
-            continue;
-        empty_fd(openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        must(unlinkat(fd, e->d_name, AT_REMOVEDIR) == 0);
-    }
-    (void)closedir(dir);
-}
-
-void
-disk_empty_dir(const char *path)
-{
-    empty_fd(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-static void
-write_file(int dirfd, const char *name, const struct file *f, struct record_trace *t)
-{
-    int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    struct stat st;
-
-    must(fd >= 0 && fstat(fd, &st) == 0);
-    must(write(fd, f->bytes, f->size) == (ssize_t)f->size);
-    (void)close(fd);
-    record_track(t, (uint64_t)st.st_ino, f->ino);
-}
-
-static void
-write_dir(const struct disk_state *s, const struct file *dir, int dirfd,
-          struct record_trace *t)
-{
-    struct stat st;
-
-    must(fstat(dirfd, &st) == 0);
-    record_track(t, (uint64_t)st.st_ino, dir->ino);
-    for (size_t i = 0; i < dir->names.n; i++) {
-        const struct entry *e = &dir->names.entry[i];
-        const struct file *f = state_find(s, e->ino);
-        int fd;
-
-        if (!f->is_dir) {
-            write_file(dirfd, e->name, f, t);
-            continue;
-        }
-        must(mkdirat(dirfd, e->name, 0777) == 0);
-        fd = openat(dirfd, e->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        must(fd >= 0);
-        write_dir(s, f, fd, t);
-        (void)close(fd);
-    }
-}
-
-void
-disk_state_write(const struct disk_state *s, const char *root, struct record_trace *t)
-{
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    must(fd >= 0);
-    disk_empty_dir(root);
-    record_forget(t);
-    record_reserve(t, s->max_ino + 1);
-    write_dir(s, state_find(s, s->root), fd, t);
-    (void)close(fd);
-}
+/* ---- Other disks -------------------------------------------------------------------- */
 
 /* copy_below -- a directory of a state and all in it become durable. */
 static void
@@ -801,7 +697,7 @@ copy_below(struct disk *d, struct inode *to, const struct disk_state *s,
 {
     to->names = names_copy(&dir->names);
     for (size_t i = 0; i < dir->names.n; i++) {
-        const struct file *f = state_find(s, dir->names.entry[i].ino);
+        const struct file *f = disk_state_find(s, dir->names.entry[i].ino);
         struct inode *copy = inode_add(d, f->ino, f->is_dir);
 
         copy->is_log = f->is_log;
@@ -822,6 +718,6 @@ disk_of_state(const struct disk_state *s)
     struct disk *d = disk_new(s->root);
 
     d->max_ino = s->max_ino;
-    copy_below(d, d->inode[0], s, state_find(s, s->root));
+    copy_below(d, d->inode[0], s, disk_state_find(s, s->root));
     return d;
 }
