@@ -22,7 +22,7 @@ case ${1:-} in
 thread)
     dir=$base/tsan
     options="--enable-sanitize=thread --disable-shared"
-    tests="tests/stress/stress_threads tests/api/check_threads"
+    tests="tests/stress/stress_threads tests/api/check_threads tests/frames/stress_frames"
     ;;
 address)
     dir=$base/asan

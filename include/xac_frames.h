@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xac_frames.h -- page frames: a fixed amount of memory that holds pages of something larger.
+ *
+ * A pool has n_frames frames for pages numbered 0 to n_pages - 1.  A thread fixes a page,
+ * uses its bytes, and unfixes it; a page that nobody has fixed may be replaced by another.
+ *
+ *     struct xac_frames_config config = {.n_pages = 1 << 20, .n_frames = 4096,
+ *                                        .n_users = 8, .page_bytes = 4096};
+ *     struct xac_frames_io io = {.read = my_read, .write = my_write, .arg = &my_file};
+ *     xac_frames_create(&config, NULL, &io, &pool);
+ *     xac_frames_join(pool, &user);
+ *     xac_frames_fix(user, 17, 0, &pin);
+ *     ((char *)pin.data)[0] = 1;
+ *     xac_frames_mark_dirty(user, &pin);
+ *     xac_frames_unfix(user, &pin);
+ *
+ * It needs nothing else of libxac.  The default policy is Nb-GCLOCK: M. Yui et al., "Nb-GCLOCK:
+ * A Non-blocking Buffer Management Based on the Generalized CLOCK", ICDE 2010; with it no
+ * lock is taken and no memory is allocated by fix, unfix and mark_dirty.  The others are there
+ * to be compared.
+ *
+ * RULES
+ *   (1) A user handle belongs to one thread at a time.  Everything else may be called by any.
+ *   (2) The bytes of a page may be touched only while it is fixed.  Whoever changes them calls
+ *       mark_dirty() after the change and before unfix().
+ *   (3) Threads that use the same page at once settle among themselves who may change it.
+ *       The pool may call io->write for a page that somebody has fixed; a write that must
+ *       not see half a change takes the caller's own latch.
+ *   (4) A page is removed from the table only when the file has its newest bytes.
+ *   (5) Memory shared by processes is one mapping of xac_frames_bytes() bytes, at any address
+ *       in each; one process creates, the others attach.  A process that dies while it has
+ *       pages fixed leaves them fixed.
+ *
+ * RETURN VALUES  0, or a positive errno value; of functions given in io, what they returned.
+ * A call that fails has changed nothing unless its comment says otherwise.
+ */
+#ifndef XAC_FRAMES_H
+#define XAC_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef XAC_API
+# if defined(__GNUC__)
+#  define XAC_API __attribute__((visibility("default")))
+# else
+#  define XAC_API
+# endif
+#endif
+
+/* What is replaced when a page comes in and all frames are taken. */
+enum xac_frames_policy {
+    XAC_FRAMES_NB_GCLOCK =
+        0 /* non-blocking; GCLOCK that decrements, then tests         */
+};
+
+/* A pool.  Zero means the default where one is named. */
+struct xac_frames_config {
+    uint64_t n_pages;  /* at least 1, below 2^48; 8 bytes of memory for each            */
+    uint32_t n_frames; /* 1 to 2^30                                                     */
+    uint32_t n_users;  /* handles at a time, 1 to 65535; each adds two pages of memory  */
+    uint32_t
+        page_bytes;  /* multiple of 64; 0: frames without memory, for simulations     */
+    uint32_t policy; /* enum xac_frames_policy                                        */
+    uint32_t
+        weight_max; /* NB_GCLOCK: visits of the hand a page survives; default 3      */
+    uint32_t hand_cells; /* NB_GCLOCK: words the hand is spread over, a power of two up to
+                            64; default 1                                                 */
+    uint32_t
+        full_tries; /* rounds over all frames, each found fixed, before fix() gives up
+                            with ENOBUFS; the thread yields after each.  Default 1000     */
+};
+
+/*
+ * Where pages live when they are not in a frame.  Called by the thread that needs it,
+ * without any lock of the pool; several at once, but never two writes of one page.
+ * Each returns 0 or a positive errno value.
+ *
+ * With page_bytes == 0 none is called and all may be NULL.
+ */
+struct xac_frames_io {
+    /* Fill data, page_bytes of it, with the page.  Two threads may read one page at once. */
+    int (*read)(void *arg, uint64_t page, void *data);
+    /* Store the page; its bytes must be in the file when it returns, synced or not. */
+    int (*write)(void *arg, uint64_t page, const void *data);
+    /* Before each write; NULL: nothing.  The write-ahead rule: make the log durable that far. */
+    int (*before_write)(void *arg, uint64_t page, const void *data);
+    void *arg;
+};
+
+struct xac_frames;      /* a process's handle on a pool */
+struct xac_frames_user; /* a thread's handle            */
+
+/* A fixed page. */
+struct xac_frames_pin {
+    void *data; /* page_bytes bytes, NULL in a simulation; page-aligned if page_bytes is a
+                     multiple of 4096, so fit for O_DIRECT                                */
+    uint64_t
+        ref; /* the pool's                                                           */
+};
+
+/* Counters since creation, of all users. */
+struct xac_frames_stats {
+    uint64_t hits;      /* fixes that found the page in a frame                     */
+    uint64_t misses;    /* fixes that brought it in; hits + misses = fixes          */
+    uint64_t evictions; /* pages that left a frame for another page                 */
+    uint64_t reads;     /* calls of io->read                                        */
+    uint64_t
+        reads_duplicate;    /* of them in vain: another thread had read it meanwhile    */
+    uint64_t writes;        /* calls of io->write                                       */
+    uint64_t writes_inline; /* of them while looking for a frame                        */
+    uint64_t lost_races;    /* frames taken in vain: another brought the page in first  */
+    uint64_t rescues;       /* pages kept by a fix while they were being evicted        */
+    uint64_t stale_refs;    /* references found to be of a frame's former life          */
+    uint64_t sweep_steps;   /* frames looked at by the hand                             */
+    uint64_t full_yields;   /* rounds in which all frames were fixed                    */
+};
+
+/* ---- Pool ------------------------------------------------------------------------- */
+
+/*
+ * Bytes of memory a pool needs; 0 if the configuration is not allowed.
+ * Pages of memory that are never touched are never used: 8 * n_pages may be large.
+ */
+XAC_API size_t xac_frames_bytes(const struct xac_frames_config *config);
+
+/*
+ * Make a pool.
+ *
+ * in   memory  zero-filled, 4096-aligned, xac_frames_bytes() long, owned by the caller and kept
+ *              until xac_frames_close() everywhere; or NULL: the pool maps its own, shared with
+ *              the children of a later fork()
+ * in   io      copied; may be NULL if page_bytes is 0
+ * err  EINVAL (a value out of range, memory misaligned, no io), ENOMEM
+ */
+XAC_API int xac_frames_create(const struct xac_frames_config *config, void *memory,
+                              const struct xac_frames_io *io, struct xac_frames **poolp);
+
+/*
+ * A handle on a pool that another process made in memory shared with this one.
+ *
+ * err  EINVAL (no io), ENOENT (no pool there, or not complete yet), ENOMEM
+ */
+XAC_API int xac_frames_attach(void *memory, const struct xac_frames_io *io,
+                              struct xac_frames **poolp);
+
+/*
+ * Give the handle back, and memory that the pool mapped itself.  Pages are not written:
+ * flush_all() first.  All of the handle's users have left.
+ */
+XAC_API void xac_frames_close(struct xac_frames *pool);
+
+/* ---- Users ------------------------------------------------------------------------ */
+
+/* Become a user.  err  EAGAIN (n_users are in use), ENOMEM */
+XAC_API int xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp);
+
+/* The opposite; nothing is fixed by it any more. */
+XAC_API void xac_frames_leave(struct xac_frames_user *user);
+
+/* ---- Pages ------------------------------------------------------------------------ */
+
+/* Flag of fix(): the page has no bytes in the file yet.  Zeroed and dirty unless in a frame. */
+#define XAC_FRAMES_NEW 1u
+
+/*
+ * Fix a page; it stays where it is until unfix(), and may be fixed many times.
+ *
+ * Waits for nobody but its own read, and its own write if no clean page can make room
+ * (NB_GCLOCK).  Lock-free: Nb-GCLOCK, section on correctness, Theorem 7.
+ *
+ * err  EINVAL  page out of range, unknown flag
+ *      ENOBUFS every frame was found fixed, full_tries times
+ *      of io->read; of io->before_write, io->write if no clean page could make room
+ */
+XAC_API int xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
+                           struct xac_frames_pin *pinp);
+
+/* The page has other bytes than the file.  Only while fixed. */
+XAC_API void xac_frames_mark_dirty(struct xac_frames_user *user,
+                                   const struct xac_frames_pin *pin);
+
+/* The opposite of fix(). */
+XAC_API void xac_frames_unfix(struct xac_frames_user *user,
+                              const struct xac_frames_pin *pin);
+
+/*
+ * Write the page if it is in a frame and dirty.  Changes marked before the call are in the
+ * file when it returns, be it by another thread's write, which it waits for.
+ *
+ * err  EINVAL page out of range; of io->before_write, io->write: the page is dirty as before
+ */
+XAC_API int xac_frames_flush(struct xac_frames_user *user, uint64_t page);
+
+/* Flush all pages; goes on after an error and returns the first. */
+XAC_API int xac_frames_flush_all(struct xac_frames_user *user);
+
+/*
+ * Forget the page, unwritten if dirty, as after truncation of its file.  The caller sees to
+ * it that nobody fixes it meanwhile.
+ *
+ * err  EINVAL page out of range, EBUSY somebody has it fixed
+ */
+XAC_API int xac_frames_invalidate(struct xac_frames_user *user, uint64_t page);
+
+/* ---- Inspection ------------------------------------------------------------------- */
+
+/* Counters; each is right, together they are of slightly different moments. */
+XAC_API void xac_frames_get_stats(const struct xac_frames *pool,
+                                  struct xac_frames_stats *statsp);
+
+/*
+ * Whether everything is where it must be.  Only while no other call is under way.
+ *
+ * out  n_pinsp  pins on all pages together; may be NULL
+ * ret  NULL, or what is wrong
+ */
+XAC_API const char *xac_frames_check(const struct xac_frames *pool, uint64_t *n_pinsp);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XAC_FRAMES_H */

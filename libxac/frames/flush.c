@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flush.c -- writing pages back, and forgetting them.
+ *
+ * The dirty bit goes off before the bytes are read and comes on again with every change
+ * after that, so that no change is lost; FLUSHING keeps a second writer away.
+ */
+#include <config.h>
+
+#include "pool.h"
+
+#include <errno.h>
+#include <sched.h>
+
+int
+xac_frames_write(struct xac_frames_user *user, struct frame *f)
+{
+    struct xac_frames *pool = user->pool;
+    uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
+    /* Acquire pairs with page_in(): the bytes. */
+    uint32_t data = atomic_load_explicit(&f->data, memory_order_acquire);
+    const void *bytes = pool_data(pool, data);
+    int rc = 0;
+
+    if (bytes == NULL) /* a simulation */
+        return 0;
+    if (pool->io.before_write != NULL)
+        rc = pool->io.before_write(pool->io.arg, page, bytes);
+    if (rc != 0)
+        return rc;
+    pool_count(user, POOL_WRITES, 1);
+    return pool->io.write(pool->io.arg, page, bytes);
+}
+
+/* flush_pinned -- write it if dirty; wait for another's write, which may have begun too early. */
+static int
+flush_pinned(struct xac_frames_user *user, struct frame *f, frame_ref ref)
+{
+    int rc;
+
+    while ((frame_word(frame_load(f)) & (FRAME_DIRTY | FRAME_FLUSHING)) != 0) {
+        if (!frame_flush_begin(f, ref, false)) {
+            (void)sched_yield();
+            continue;
+        }
+        rc = xac_frames_write(user, f);
+        frame_flush_end(f, rc == 0);
+        return rc;
+    }
+    return 0;
+}
+
+/* flush_ref -- flush a life, if it is not over: what is GONE was clean. */
+static int
+flush_ref(struct xac_frames_user *user, frame_ref ref)
+{
+    struct frame *f = pool_frame(user->pool, ref);
+    int rc;
+
+    if (ref == 0 || !frame_try_pin(f, ref))
+        return 0;
+    rc = flush_pinned(user, f, ref);
+    frame_unpin(f);
+    return rc;
+}
+
+int
+xac_frames_flush(struct xac_frames_user *user, uint64_t page)
+{
+    if (page >= user->pool->region->config.n_pages)
+        return EINVAL;
+    return flush_ref(user, slot_load(&user->pool->table[page]));
+}
+
+int
+xac_frames_flush_all(struct xac_frames_user *user)
+{
+    int first = 0;
+
+    for (uint32_t i = 0; i < user->pool->n_frames; i++) {
+        int rc = flush_ref(user, slot_load(ring_slot(user->pool, i)));
+
+        if (first == 0)
+            first = rc;
+    }
+    return first;
+}
+
+/* pinned_alone -- the only pin is the caller's, and nobody writes. */
+static bool
+pinned_alone(uint64_t state)
+{
+    return (frame_word(state) & ~FRAME_DIRTY) == 1;
+}
+
+/* gone_forget -- a frame that is being evicted must not be rescued: take it from the table. */
+static void
+gone_forget(struct xac_frames_user *user, uint64_t page, frame_ref ref)
+{
+    /* Before the removal, after which the evictor may begin the next life. */
+    uint32_t data =
+        atomic_load_explicit(&pool_frame(user->pool, ref)->data, memory_order_relaxed);
+
+    if (table_remove(user->pool, page, ref))
+        xac_frames_buffer_give(user, data); /* P5 */
+}
+
+int
+xac_frames_invalidate(struct xac_frames_user *user, uint64_t page)
+{
+    struct xac_frames *pool = user->pool;
+    frame_ref ref, none = 0;
+    struct frame *f;
+    uint64_t seen;
+
+    if (page >= pool->region->config.n_pages)
+        return EINVAL;
+    ref = slot_load(&pool->table[page]);
+    if (ref == 0)
+        return 0;
+    f = pool_frame(pool, ref);
+    if (!frame_try_pin(f, ref)) {
+        gone_forget(user, page, ref);
+        return 0;
+    }
+    if (!pinned_alone(frame_load(f)) || !table_remove(pool, page, ref)) {
+        frame_unpin(f);
+        return EBUSY;
+    }
+    seen = frame_load(f);
+    while (pinned_alone(seen)) {
+        uint32_t data = atomic_load_explicit(&f->data, memory_order_relaxed);
+
+        if (frame_cas(f, &seen, frame_state_make(ref, FRAME_GONE))) {
+            xac_frames_buffer_give(user, data); /* a ghost until the hand comes */
+            return 0;
+        }
+    }
+    /* Somebody came between, against the rules; the page stays if its place is free. */
+    xac_require(slot_cas(&pool->table[page], &none, ref));
+    frame_unpin(f);
+    return EBUSY;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool.c -- making a pool, coming to it, leaving it, and its counters.
+ */
+#include <config.h>
+
+#include "pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "sys.h"
+
+#define FRAMES_MAX      (UINT32_C(1) << 30)
+#define USERS_MAX       65535
+#define PAGES_MAX       (UINT64_C(1) << 48)
+#define DATA_ALIGN      4096 /* for O_DIRECT */
+#define WEIGHT_DEFAULT  3
+#define WEIGHT_MAX      1000000
+#define TRIES_DEFAULT   1000
+#define N_LINES(frames) (((frames) + 7) / 8)
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
+              "words in shared memory must be lock-free");
+static_assert(sizeof(struct frame) == FRAME_LINE, "one descriptor, one cache line");
+
+/* ---- Layout ----------------------------------------------------------------------- */
+
+/* config_complete -- defaults filled in; false if a value is out of range. */
+static bool
+config_complete(struct xac_frames_config *c)
+{
+    if (c->weight_max == 0)
+        c->weight_max = WEIGHT_DEFAULT;
+    if (c->hand_cells == 0)
+        c->hand_cells = 1;
+    if (c->full_tries == 0)
+        c->full_tries = TRIES_DEFAULT;
+    return c->n_pages >= 1 && c->n_pages < PAGES_MAX && c->n_frames >= 1
+           && c->n_frames <= FRAMES_MAX && c->n_users >= 1 && c->n_users <= USERS_MAX
+           && c->page_bytes % FRAME_LINE == 0 && c->policy == XAC_FRAMES_NB_GCLOCK
+           && c->weight_max <= WEIGHT_MAX && c->hand_cells <= POOL_CELLS_MAX
+           && (c->hand_cells & (c->hand_cells - 1)) == 0;
+}
+
+/* part -- room for a part; ret its offset. */
+static uint64_t
+part(uint64_t *end, uint64_t bytes, uint64_t align)
+{
+    uint64_t offset = (*end + align - 1) / align * align;
+
+    *end = offset + bytes;
+    return offset;
+}
+
+/* region_lay_out -- sizes and offsets; c is complete. */
+static void
+region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
+{
+    uint64_t end = sizeof *r;
+
+    r->config = *c;
+    r->n_frames_all = c->n_frames + c->n_users;
+    r->n_buffers = c->page_bytes == 0 ? 0 : c->n_frames + 2 * c->n_users;
+    r->cells_offset = part(&end, c->hand_cells * sizeof(struct pool_cell), FRAME_LINE);
+    r->ring_offset = part(&end, (uint64_t)N_LINES(c->n_frames) * FRAME_LINE, FRAME_LINE);
+    r->seats_offset = part(&end, c->n_users * sizeof(struct pool_seat), FRAME_LINE);
+    r->frames_offset =
+        part(&end, (uint64_t)r->n_frames_all * sizeof(struct frame), FRAME_LINE);
+    r->table_offset = part(&end, c->n_pages * sizeof(uint64_t), FRAME_LINE);
+    r->links_offset = part(&end, (uint64_t)r->n_buffers * sizeof(uint32_t), FRAME_LINE);
+    r->data_offset = part(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
+    r->n_bytes = end;
+}
+
+size_t
+xac_frames_bytes(const struct xac_frames_config *config)
+{
+    struct xac_frames_config c = *config;
+    struct pool_region r;
+
+    if (!config_complete(&c))
+        return 0;
+    region_lay_out(&r, &c);
+    return (size_t)r.n_bytes;
+}
+
+/* pool_open -- a handle on memory that is laid out; NULL without memory for it. */
+static struct xac_frames *
+pool_open(void *memory, const struct xac_frames_io *io)
+{
+    struct xac_frames *pool = calloc(1, sizeof *pool);
+    struct pool_region *r = memory;
+    char *base = memory;
+
+    if (pool == NULL)
+        return NULL;
+    pool->region = r;
+    pool->cells = (struct pool_cell *)(base + r->cells_offset);
+    pool->ring = (xac_shared _Atomic uint64_t *)(base + r->ring_offset);
+    pool->seats = (struct pool_seat *)(base + r->seats_offset);
+    pool->frames = (struct frame *)(base + r->frames_offset);
+    pool->table = (xac_shared _Atomic uint64_t *)(base + r->table_offset);
+    pool->links = (xac_shared _Atomic uint32_t *)(base + r->links_offset);
+    pool->data = base + r->data_offset;
+    pool->n_frames = r->config.n_frames;
+    pool->n_lines = N_LINES(r->config.n_frames);
+    if (io != NULL)
+        pool->io = *io;
+    return pool;
+}
+
+static bool
+io_is_complete(const struct xac_frames_io *io, uint32_t page_bytes)
+{
+    return page_bytes == 0 || (io != NULL && io->read != NULL && io->write != NULL);
+}
+
+int
+xac_frames_create(const struct xac_frames_config *config, void *memory,
+                  const struct xac_frames_io *io, struct xac_frames **poolp)
+{
+    struct xac_frames_config c = *config;
+    bool own = memory == NULL;
+    struct pool_region layout = {0};
+    struct xac_frames *pool;
+    struct pool_region *r;
+
+    if (!config_complete(&c) || !io_is_complete(io, c.page_bytes)
+        || (uintptr_t)memory % DATA_ALIGN != 0)
+        return EINVAL;
+    region_lay_out(&layout, &c);
+    if (own) {
+        memory = xac_sys.mmap(NULL, (size_t)layout.n_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return ENOMEM;
+    }
+    r = memory;
+    memcpy(r, &layout, sizeof layout);
+    pool = pool_open(memory, io);
+    if (pool == NULL) {
+        if (own)
+            (void)xac_sys.munmap(memory, (size_t)layout.n_bytes);
+        return ENOMEM;
+    }
+    pool->own_memory = own;
+    atomic_store_explicit(&r->vacant, c.n_frames, memory_order_relaxed);
+    for (uint32_t i = 0; i < c.n_users; i++)
+        pool->seats[i].spare = c.n_frames + i;
+    /* Pairs with xac_frames_attach(): it sees all of the above. */
+    atomic_store_explicit(&r->magic, POOL_MAGIC, memory_order_release);
+    *poolp = pool;
+    return 0;
+}
+
+int
+xac_frames_attach(void *memory, const struct xac_frames_io *io, struct xac_frames **poolp)
+{
+    struct pool_region *r = memory;
+    struct xac_frames *pool;
+
+    /* Pairs with the last store of xac_frames_create(). */
+    if (atomic_load_explicit(&r->magic, memory_order_acquire) != POOL_MAGIC)
+        return ENOENT;
+    if (!io_is_complete(io, r->config.page_bytes))
+        return EINVAL;
+    pool = pool_open(memory, io);
+    if (pool == NULL)
+        return ENOMEM;
+    *poolp = pool;
+    return 0;
+}
+
+void
+xac_frames_close(struct xac_frames *pool)
+{
+    if (pool->own_memory)
+        (void)xac_sys.munmap(pool->region, (size_t)pool->region->n_bytes);
+    free(pool);
+}
+
+/* ---- Users ------------------------------------------------------------------------ */
+
+int
+xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
+{
+    struct xac_frames_user *user = calloc(1, sizeof *user);
+
+    if (user == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < pool->region->config.n_users; i++) {
+        uint32_t is_free = 0;
+
+        /* Acquire pairs with xac_frames_leave(): what the former owner left. */
+        if (atomic_compare_exchange_strong_explicit(&pool->seats[i].taken, &is_free, 1,
+                                                    memory_order_acquire,
+                                                    memory_order_relaxed)) {
+            *user = (struct xac_frames_user){.pool = pool,
+                                             .seat = &pool->seats[i],
+                                             .number = i};
+            *userp = user;
+            return 0;
+        }
+    }
+    free(user);
+    return EAGAIN;
+}
+
+void
+xac_frames_leave(struct xac_frames_user *user)
+{
+    /* Pairs with xac_frames_join(). */
+    atomic_store_explicit(&user->seat->taken, 0, memory_order_release);
+    free(user);
+}
+
+/* ---- Counters --------------------------------------------------------------------- */
+
+void
+xac_frames_get_stats(const struct xac_frames *pool, struct xac_frames_stats *statsp)
+{
+    uint64_t sums[POOL_N_COUNTERS] = {0};
+
+    for (uint32_t i = 0; i < pool->region->config.n_users; i++)
+        for (unsigned c = 0; c < POOL_N_COUNTERS; c++)
+            sums[c] +=
+                atomic_load_explicit(&pool->seats[i].counters[c], memory_order_relaxed);
+    /* The structure is the counters, one after the other, in the order of the enum. */
+    static_assert(sizeof *statsp == sizeof sums, "a counter for each statistic");
+    memcpy(statsp, sums, sizeof sums);
+}

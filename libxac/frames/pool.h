@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool.h -- what a pool of frames consists of, and who owns which part of it.
+ *
+ * WHAT      The layout of a pool's memory; the table from pages to frames; page buffers.
+ *           The algorithm is Nb-GCLOCK's, corrected where its figures lose updates in C
+ *           (libxac/frames/README.md lists the corrections).
+ * WHERE     One mapping, which processes may share: indices and offsets, no pointers.
+ * THREADS   any; nothing here waits, allocates or locks.
+ *
+ * A user owns one spare descriptor and up to one spare buffer between its calls.  A miss puts
+ * the spare into the ring, and the descriptor that leaves the ring is the next spare; while the
+ * ring fills, the next spare is one that was never used.  So there is no list of free
+ * descriptors, and nobody contends for one.
+ *
+ * INVARIANTS
+ *   P1  A slot of the ring goes from 0 to a reference once, and then from one to another.
+ *   P2  vacant only falls; vacant <= slots that are 0.
+ *   P3  The table's entry of page k is 0 or refers to a life whose page_id is k.
+ *   P4  Whoever took a reference out of the ring owns the descriptor, and after the
+ *       conditional removal from the table, done or refused, may begin its next life.
+ *   P5  Whoever removes or replaces a table entry of a life that is GONE owns its buffer.
+ *   P6  n_frames + n_users descriptors, n_frames + 2 * n_users buffers: between its calls a
+ *       user holds one of each at most, during a call one buffer more.
+ *   P7  A page that the table does not have has its newest bytes in the file: only clean
+ *       lives are retired (F4).
+ */
+#ifndef XAC_FRAMES_POOL_H
+#define XAC_FRAMES_POOL_H
+
+#include <string.h>
+
+#include "frame.h"
+#include "xac_frames.h"
+
+#define POOL_MAGIC     UINT64_C(0x31736d6172666378) /* "xcframs1" */
+#define POOL_CELLS_MAX 64
+
+/* xac_frames_point -- where a test may stop or delay a thread (debug builds). */
+#define xac_frames_point(name) xac_kill_point("frames: " name)
+
+/* One word of the clock's hand; the hand is their sum. */
+struct pool_cell {
+    alignas(FRAME_LINE) xac_shared _Atomic uint64_t moved;
+};
+
+enum pool_counter {
+    POOL_HITS,
+    POOL_MISSES,
+    POOL_EVICTIONS,
+    POOL_READS,
+    POOL_READS_DUPLICATE,
+    POOL_WRITES,
+    POOL_WRITES_INLINE,
+    POOL_LOST_RACES,
+    POOL_RESCUES,
+    POOL_STALE_REFS,
+    POOL_SWEEP_STEPS,
+    POOL_FULL_YIELDS,
+    POOL_N_COUNTERS
+};
+
+/* A user's place.  Its owner's only, but `taken`, and the counters, which others read. */
+struct pool_seat {
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t taken;
+    uint32_t spare;  /* index of the descriptor */
+    uint32_t buffer; /* index + 1 of the spare buffer, 0: none */
+    xac_shared _Atomic uint64_t counters[POOL_N_COUNTERS];
+};
+
+/* Beginning of a pool's memory.  Fixed after creation where nothing else is said. */
+struct pool_region {
+    xac_shared _Atomic uint64_t magic; /* stored last */
+    struct xac_frames_config config;
+    uint64_t cells_offset, ring_offset, seats_offset, frames_offset;
+    uint64_t table_offset, links_offset, data_offset, n_bytes;
+    uint32_t n_frames_all, n_buffers;
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t vacant;
+    alignas(FRAME_LINE)
+        xac_shared _Atomic uint64_t buffers;  /* stack: { tag:32 | index+1 } */
+    xac_shared _Atomic uint32_t buffers_used; /* those with a smaller index were in use */
+};
+
+/* A process's handle: where the parts are mapped here.  Fixed after creation. */
+struct xac_frames {
+    struct pool_region *region;
+    struct pool_cell *cells;
+    xac_shared _Atomic uint64_t *ring; /* of frame_ref; see ring_slot() */
+    struct pool_seat *seats;
+    struct frame *frames;
+    xac_shared _Atomic uint64_t *table; /* of frame_ref, by page */
+    xac_shared _Atomic uint32_t *links; /* buffer below in the stack, index + 1 */
+    char *data;
+    uint32_t n_frames;
+    uint32_t n_lines; /* of the ring */
+    struct xac_frames_io io;
+    bool own_memory;
+};
+
+struct xac_frames_user {
+    struct xac_frames *pool;
+    struct pool_seat *seat;
+    uint32_t number;
+};
+
+/* ---- Small parts ------------------------------------------------------------------ */
+
+static inline struct frame *
+pool_frame(const struct xac_frames *pool, frame_ref ref)
+{
+    return &pool->frames[frame_ref_index(ref)];
+}
+
+/* pool_count -- only its owner adds, so that no atomic addition is needed. */
+static inline void
+pool_count(struct xac_frames_user *user, enum pool_counter what, uint64_t n)
+{
+    xac_shared _Atomic uint64_t *counter = &user->seat->counters[what];
+
+    atomic_store_explicit(counter,
+                          atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/*
+ * ring_slot -- slot i.  Neighbours lie in different cache lines, so that sweepers who follow
+ * each other do not meet (Nb-GCLOCK, figure 14).
+ */
+static inline xac_shared _Atomic uint64_t *
+ring_slot(const struct xac_frames *pool, uint32_t i)
+{
+    uint32_t per_line = FRAME_LINE / sizeof(uint64_t);
+
+    return &pool->ring[i % pool->n_lines * per_line + i / pool->n_lines];
+}
+
+/*
+ * slot_load, slot_cas -- a reference in the ring or in the table.  Acquire and release pair
+ * with each other: who finds a frame finds its fields.
+ */
+static inline frame_ref
+slot_load(xac_shared _Atomic uint64_t *slot)
+{
+    return atomic_load_explicit(slot, memory_order_acquire); /* pairs with slot_cas() */
+}
+
+static inline bool
+slot_cas(xac_shared _Atomic uint64_t *slot, frame_ref *seen, frame_ref next)
+{
+    xac_frames_point("slot");
+    /* Pairs with slot_load(), and with the other steps of the slot. */
+    return atomic_compare_exchange_strong_explicit(slot, seen, next, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+
+/* table_remove -- unmap the page if it is still this life's. */
+static inline bool
+table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
+{
+    return slot_cas(&pool->table[page], &ref, 0);
+}
+
+/* hand_get -- the clock's hand, a number that only grows. */
+static inline uint64_t
+hand_get(const struct xac_frames *pool)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < pool->region->config.hand_cells; i++)
+        sum += atomic_load_explicit(&pool->cells[i].moved, memory_order_relaxed);
+    return sum;
+}
+
+static inline void
+hand_add(struct xac_frames_user *user, uint64_t n)
+{
+    uint32_t cell = user->number & (user->pool->region->config.hand_cells - 1);
+
+    atomic_fetch_add_explicit(&user->pool->cells[cell].moved, n, memory_order_relaxed);
+}
+
+/* ---- buffers.c: page buffers -------------------------------------------------------- */
+
+/* xac_frames_buffer_take -- index + 1 of a buffer that is the caller's now (P6: there is one). */
+uint32_t xac_frames_buffer_take(struct xac_frames_user *user);
+
+/* xac_frames_buffer_give -- the opposite; 0 is nothing. */
+void xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer);
+
+/* pool_data -- bytes of buffer index + 1; NULL in a simulation. */
+static inline void *
+pool_data(const struct xac_frames *pool, uint32_t buffer)
+{
+    if (pool->region->config.page_bytes == 0)
+        return NULL;
+    return pool->data + (uint64_t)(buffer - 1) * pool->region->config.page_bytes;
+}
+
+/* ---- ring.c: Nb-GCLOCK --------------------------------------------------------------- */
+
+/*
+ * xac_frames_ring_place -- put a private frame into the ring; its creator keeps it pinned.
+ *
+ * out  outp    the life that left the ring for it, GONE; or 0: a slot was vacant, and
+ * out  freshp  this descriptor, never used, is the caller's
+ * ret  0, ENOBUFS, or the error of a write: then mine is not in the ring
+ */
+int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
+                          uint32_t *freshp);
+
+/* ---- flush.c ------------------------------------------------------------------------- */
+
+/*
+ * xac_frames_write -- write a page after frame_flush_begin(), the log first.  The caller ends
+ * the flush.
+ */
+int xac_frames_write(struct xac_frames_user *user, struct frame *f);
+
+#endif /* XAC_FRAMES_POOL_H */

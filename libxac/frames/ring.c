@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c -- the clock of Nb-GCLOCK (ICDE 2010, figures 4 and 5).
+ *
+ * Decrement, then test: a page fixed once makes room the first time the hand meets it
+ * unfixed.  The hand is advanced by the distance covered, never stored; sweepers who cover the
+ * same stretch each add theirs, and it runs ahead: a hint.
+ *
+ * Clean frames go first: for one revolution dirty ones are passed by.  A dirty one is written
+ * while it is still in the table and pinned by the sweeper, and retired after that (P7).
+ */
+#include <config.h>
+
+#include "pool.h"
+
+#include <errno.h>
+#include <sched.h>
+
+/* What came of looking at one slot. */
+enum look {
+    LOOK_TAKEN,
+    LOOK_PASS,
+    LOOK_BLOCKED
+};
+
+struct sweep {
+    struct xac_frames_user *user;
+    frame_ref mine;
+    frame_ref out;   /* what was taken */
+    bool take_dirty; /* one revolution found nothing clean */
+    int write_rc;    /* of the last write that failed */
+};
+
+/* slot_take -- put mine where c, which is GONE, was; false if a helper was faster. */
+static enum look
+slot_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
+{
+    s->out = c;
+    xac_frames_point("retired");
+    return slot_cas(slot, &c, s->mine) ? LOOK_TAKEN : LOOK_PASS;
+}
+
+/* weight_drop -- one visit; ret the weight after it, at most 0 if there was none left. */
+static int32_t
+weight_drop(struct frame *f)
+{
+    int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
+
+    if (weight <= 0)
+        return 0;
+    return atomic_fetch_sub_explicit(&f->weight, 1, memory_order_relaxed) - 1;
+}
+
+/* dirty_take -- write it and retire it, if nobody uses it meanwhile. */
+static enum look
+dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
+{
+    struct frame *f = pool_frame(s->user->pool, c);
+    int rc;
+
+    if (!frame_flush_begin(f, c, true))
+        return LOOK_BLOCKED;
+    rc = xac_frames_write(s->user, f);
+    pool_count(s->user, POOL_WRITES_INLINE, 1);
+    xac_frames_point("written");
+    if (rc == 0 && frame_flush_retire(f, c))
+        return slot_take(s, slot, c);
+    frame_flush_end(f, rc == 0);
+    if (rc != 0)
+        s->write_rc = rc;
+    return LOOK_BLOCKED;
+}
+
+/* slot_look -- the hand is at the slot. */
+static enum look
+slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
+{
+    frame_ref c = slot_load(slot);
+    struct frame *f;
+    uint64_t state;
+
+    if (c == 0) /* promised to somebody who is about to fill it */
+        return LOOK_BLOCKED;
+    f = pool_frame(s->user->pool, c);
+    state = frame_load(f);
+    if (!frame_is_of(state, c)) { /* the slot has changed since */
+        pool_count(s->user, POOL_STALE_REFS, 1);
+        return LOOK_PASS;
+    }
+    if (frame_word(state) == FRAME_GONE) /* cancelled, or retired by a slower sweeper */
+        return slot_take(s, slot, c);
+    if ((frame_word(state) & FRAME_PINS) != 0)
+        return LOOK_BLOCKED;
+    if (weight_drop(f) > 0)
+        return LOOK_PASS;
+    if ((frame_word(state) & FRAME_DIRTY) != 0)
+        return s->take_dirty ? dirty_take(s, slot, c) : LOOK_PASS;
+    xac_frames_point("retire");
+    return frame_try_retire(f, c) ? slot_take(s, slot, c) : LOOK_BLOCKED;
+}
+
+/*
+ * hand_bump -- by the distance from where the sweep began to slot i, 1 to n_frames.  The start
+ * is reduced first: its raw value would make the distance negative.
+ */
+static void
+hand_bump(struct xac_frames_user *user, uint64_t start, uint32_t i)
+{
+    uint32_t n = user->pool->n_frames;
+    uint32_t from = (uint32_t)(start % n);
+
+    hand_add(user, (i + n - from) % n + 1);
+}
+
+/* ring_replace -- sweep until a frame makes room for s->mine. */
+static int
+ring_replace(struct sweep *s)
+{
+    struct xac_frames *pool = s->user->pool;
+    uint32_t n = pool->n_frames;
+    uint64_t start = hand_get(pool);
+    uint32_t i = (uint32_t)(start % n);
+    uint32_t blocked = 0; /* frames found unusable, one after the other */
+    uint32_t rounds = 0;
+
+    for (uint64_t steps = 1;; steps++) {
+        enum look look = slot_look(s, ring_slot(pool, i));
+
+        if (look == LOOK_TAKEN) {
+            pool_count(s->user, POOL_SWEEP_STEPS, steps);
+            hand_bump(s->user, start, i);
+            return 0;
+        }
+        blocked = look == LOOK_BLOCKED ? blocked + 1 : 0;
+        if (blocked >= n) {
+            blocked = 0;
+            pool_count(s->user, POOL_FULL_YIELDS, 1);
+            if (++rounds >= pool->region->config.full_tries) {
+                pool_count(s->user, POOL_SWEEP_STEPS, steps);
+                return s->write_rc != 0 ? s->write_rc : ENOBUFS;
+            }
+            (void)sched_yield();
+        }
+        if (steps >= n)
+            s->take_dirty = true;
+        i = i + 1 < n ? i + 1 : 0;
+    }
+}
+
+int
+xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
+                      uint32_t *freshp)
+{
+    struct xac_frames *pool = user->pool;
+    struct sweep s = {.user = user, .mine = mine};
+    uint32_t vacant = atomic_load_explicit(&pool->region->vacant, memory_order_relaxed);
+    frame_ref none = 0;
+    uint64_t i;
+    int rc;
+
+    do
+        if (vacant == 0) {
+            rc = ring_replace(&s);
+            if (rc == 0)
+                *outp = s.out;
+            return rc;
+        }
+    while (!atomic_compare_exchange_weak_explicit(&pool->region->vacant, &vacant,
+                                                  vacant - 1, memory_order_relaxed,
+                                                  memory_order_relaxed));
+    xac_frames_point("reserved");
+    for (i = hand_get(pool);
+         !slot_cas(ring_slot(pool, (uint32_t)(i % pool->n_frames)), &none, mine); i++)
+        none = 0;
+    hand_add(user, 1);
+    *outp = 0;
+    *freshp = pool->n_frames - vacant;
+    return 0;
+}

@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_frames.c -- page frames, one thread: the state machine, hits and misses, the clock
+ * against a model, errors, write-back.  In debug builds also what happens when a thread stops
+ * at a certain step while another one goes on.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "store.h"
+
+#define PAGE_BYTES 64
+
+static struct store *store;
+static struct xac_frames *pool;
+static struct xac_frames_user *user;
+
+static void
+pool_make(uint64_t n_pages, uint32_t n_frames, struct xac_frames_config more)
+{
+    struct xac_frames_io io;
+
+    store = store_make(n_pages, PAGE_BYTES);
+    io = store_io(store);
+    more.n_pages = n_pages;
+    more.n_frames = n_frames;
+    more.n_users = 8;
+    more.page_bytes = PAGE_BYTES;
+    must_ok(xac_frames_create(&more, NULL, &io, &pool));
+    must_ok(xac_frames_join(pool, &user));
+}
+
+#define pool_plain(n_pages, n_frames) \
+ pool_make(n_pages, n_frames, (struct xac_frames_config){0})
+
+static void
+pool_end(void)
+{
+    must_be_whole(pool, 0);
+    xac_frames_leave(user);
+    xac_frames_close(pool);
+}
+
+static struct xac_frames_stats
+stats(void)
+{
+    struct xac_frames_stats s;
+
+    xac_frames_get_stats(pool, &s);
+    return s;
+}
+
+static struct xac_frames_pin
+fix(uint64_t page)
+{
+    struct xac_frames_pin pin;
+
+    must_ok(xac_frames_fix(user, page, 0, &pin));
+    return pin;
+}
+
+static void
+touch(uint64_t page)
+{
+    struct xac_frames_pin pin = fix(page);
+
+    xac_frames_unfix(user, &pin);
+}
+
+/* Change the page's first word and mark it. */
+static void
+change(uint64_t page, uint64_t value)
+{
+    struct xac_frames_pin pin = fix(page);
+
+    memcpy(pin.data, &value, sizeof value);
+    xac_frames_mark_dirty(user, &pin);
+    xac_frames_unfix(user, &pin);
+}
+
+static uint64_t
+stored(uint64_t page)
+{
+    uint64_t value;
+
+    memcpy(&value, store_page(store, page), sizeof value);
+    return value;
+}
+
+static bool
+is_mapped(uint64_t page)
+{
+    return slot_load(&pool->table[page]) != 0;
+}
+
+static uint32_t
+word_of(frame_ref ref)
+{
+    return frame_word(frame_load(pool_frame(pool, ref)));
+}
+
+/* ---- Frames (N01, N03) ------------------------------------------------------------ */
+
+/* A descriptor with this word, in life 7. */
+static frame_ref
+frame_with(struct frame *f, uint32_t word)
+{
+    memset(f, 0, sizeof *f);
+    atomic_store(&f->state, (uint64_t)7 << 32 | word);
+    return frame_ref_make(7, 0);
+}
+
+START_TEST(follow_the_state_machine)
+{
+    static const uint32_t words[] = {FRAME_GONE,
+                                     0,
+                                     1,
+                                     2,
+                                     FRAME_DIRTY,
+                                     FRAME_DIRTY | 1,
+                                     FRAME_FLUSHING | 1,
+                                     FRAME_DIRTY | FRAME_FLUSHING | 1};
+    struct frame f;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        uint32_t w = words[i];
+        bool gone = w == FRAME_GONE, dirty = !gone && (w & FRAME_DIRTY),
+             flushing = !gone && (w & FRAME_FLUSHING);
+        frame_ref ref = frame_with(&f, w);
+        frame_ref former = frame_ref_make(6, 0);
+
+        must_eq(frame_try_pin(&f, ref), !gone);
+        must_eq(frame_word(frame_load(&f)), gone ? w : w + 1);
+        (void)frame_with(&f, w);
+        must(!frame_try_pin(&f, former));
+        must(!frame_try_retire(&f, former));
+        must(!frame_flush_begin(&f, former, false));
+        must_eq(frame_word(frame_load(&f)), w);
+        must_eq(frame_try_retire(&f, ref), w == 0);
+        must_eq(frame_word(frame_load(&f)), w == 0 ? FRAME_GONE : w);
+        (void)frame_with(&f, w);
+        must_eq(frame_flush_begin(&f, ref, true), dirty && !flushing && w == FRAME_DIRTY);
+        (void)frame_with(&f, w);
+        must_eq(frame_flush_begin(&f, ref, false), dirty && !flushing);
+        if (dirty && !flushing)
+            must_eq(frame_word(frame_load(&f)), w - FRAME_DIRTY + FRAME_FLUSHING + 1);
+        (void)frame_with(&f, w);
+        must_eq(frame_flush_retire(&f, ref), w == (FRAME_FLUSHING | 1));
+    }
+    (void)frame_with(&f, 1);
+    frame_cancel(&f, frame_ref_make(7, 0));
+    must_eq(frame_word(frame_load(&f)), FRAME_GONE);
+    must_eq(frame_begin(&f, 0, 9), frame_ref_make(8, 0));
+    must_eq(frame_word(frame_load(&f)), 1);
+    frame_unpin(&f);
+    must_eq(frame_word(frame_load(&f)), 0);
+    /* Life 0 would make the reference to descriptor 0 look like none in its high half. */
+    atomic_store(&f.state, (uint64_t)UINT32_MAX << 32 | FRAME_GONE);
+    must_eq(frame_begin(&f, 0, 9), frame_ref_make(1, 0));
+}
+END_TEST
+
+START_TEST(count_a_hit)
+{
+    struct xac_frames_pin a, b;
+    struct frame *f;
+
+    pool_plain(10, 4);
+    a = fix(3);
+    f = pool_frame(pool, a.ref);
+    must_eq(word_of(a.ref), 1);
+    must_eq(atomic_load(&f->weight), 1);
+    b = fix(3);
+    must(b.ref == a.ref && b.data == a.data);
+    must_eq(word_of(a.ref), 2);
+    must_eq(atomic_load(&f->weight), 2);
+    xac_frames_unfix(user, &a);
+    xac_frames_unfix(user, &b);
+    for (int i = 0; i < 5; i++)
+        touch(3);
+    must_eq(atomic_load(&f->weight), 3); /* the cap */
+    must_eq(stats().hits, 6);
+    must_eq(stats().misses, 1);
+    must_eq(atomic_load(&store->n_reads), 1);
+    pool_end();
+}
+END_TEST
+
+/* ---- The clock (N04 to N07, N25) -------------------------------------------------- */
+
+START_TEST(fill_vacant_slots_first)
+{
+    pool_plain(10, 4);
+    for (uint64_t page = 0; page < 4; page++) {
+        must_eq(atomic_load(&pool->region->vacant), 4 - page);
+        must_eq(hand_get(pool), page);
+        touch(page);
+        must(slot_load(ring_slot(pool, (uint32_t)page)) != 0);
+        must_be_whole(pool, 0);
+    }
+    must_eq(atomic_load(&pool->region->vacant), 0);
+    must_eq(stats().evictions, 0);
+    touch(4);
+    must_eq(stats().evictions, 1);
+    must(!is_mapped(0));
+    pool_end();
+}
+END_TEST
+
+/* What Nb-GCLOCK must do: the slot under the hand first; decrement, then test. */
+struct model {
+    uint64_t pages[1024];
+    unsigned weights[1024];
+    int slot_of[8192]; /* -1: not there */
+    unsigned n, used, hand, cap;
+};
+
+/* model_fix -- the slot the page is in afterwards; out the page that left, or -1. */
+static unsigned
+model_fix(struct model *m, uint64_t page, int64_t *leftp)
+{
+    unsigned i;
+
+    *leftp = -1;
+    if (m->slot_of[page] >= 0) {
+        i = (unsigned)m->slot_of[page];
+        if (m->weights[i] < m->cap)
+            m->weights[i]++;
+        return i;
+    }
+    if (m->used < m->n) {
+        i = m->used++;
+    } else {
+        for (i = m->hand; --m->weights[i] > 0;)
+            i = (i + 1) % m->n;
+        *leftp = (int64_t)m->pages[i];
+        m->slot_of[m->pages[i]] = -1;
+    }
+    m->hand = (i + 1) % m->n;
+    m->pages[i] = page;
+    m->weights[i] = 1;
+    m->slot_of[page] = (int)i;
+    return i;
+}
+
+static void
+compare_with_model(unsigned n_frames, unsigned n_pages, uint64_t n_fixes, uint32_t cap,
+                   uint32_t cells)
+{
+    struct model *m = calloc(1, sizeof *m);
+    uint64_t seed = env_seed();
+
+    pool_make(n_pages, n_frames,
+              (struct xac_frames_config){.weight_max = cap, .hand_cells = cells});
+    *m = (struct model){.n = n_frames, .cap = cap};
+    memset(m->slot_of, 0xff, sizeof m->slot_of);
+    for (uint64_t k = 0; k < n_fixes; k++) {
+        uint64_t a = mix(&seed) % n_pages, b = mix(&seed) % n_pages, page = a < b ? a : b;
+        int64_t left;
+        unsigned slot = model_fix(m, page, &left);
+        frame_ref ref;
+
+        touch(page);
+        ref = slot_load(ring_slot(pool, slot));
+        must(ref != 0 && atomic_load(&pool_frame(pool, ref)->page_id) == page);
+        must(left < 0 || !is_mapped((uint64_t)left));
+    }
+    must_eq(hand_get(pool) % n_frames, m->hand);
+    must_eq(stats().stale_refs, 0);
+    free(m);
+    pool_end();
+}
+
+START_TEST(choose_the_models_victims)
+{
+    compare_with_model(512, 4096, 400000, 1000000, 1);
+}
+END_TEST
+
+START_TEST(choose_the_models_victims_capped)
+{
+    compare_with_model(512, 4096, 200000, 3, 1);
+    compare_with_model(100, 4096, 100000, 5, 1);
+}
+END_TEST
+
+START_TEST(choose_the_models_victims_with_a_striped_hand)
+{
+    compare_with_model(512, 4096, 200000, 3, 64);
+}
+END_TEST
+
+START_TEST(turn_the_hand_over)
+{
+    static const uint32_t sizes[] = {1, 7, 64, 1000};
+    static const uint64_t starts[] = {UINT64_C(1) << 63, UINT64_MAX - 5};
+
+    for (int i = 0; i < 4; i++)
+        for (int s = 0; s < 2; s++) {
+            uint64_t before;
+
+            pool_plain(3000, sizes[i]);
+            atomic_store(&pool->cells[0].moved, starts[s]);
+            for (uint64_t page = 0; page < sizes[i]; page++)
+                touch(page);
+            for (uint64_t page = sizes[i]; page < 2500; page++) {
+                before = hand_get(pool);
+                touch(page);
+                must(hand_get(pool) - before >= 1 && hand_get(pool) - before <= sizes[i]);
+            }
+            pool_end();
+        }
+}
+END_TEST
+
+/* ---- Fixed pages (N08, N09) ------------------------------------------------------- */
+
+START_TEST(leave_fixed_pages_alone)
+{
+    struct xac_frames_pin pins[32];
+
+    pool_plain(100000, 64);
+    for (uint64_t i = 0; i < 32; i++)
+        pins[i] = fix(i);
+    for (uint64_t page = 32; page < 50000; page++)
+        touch(page);
+    for (uint64_t i = 0; i < 32; i++) {
+        must_eq(slot_load(&pool->table[i]), pins[i].ref);
+        must_eq(word_of(pins[i].ref), 1);
+        xac_frames_unfix(user, &pins[i]);
+    }
+    pool_end();
+}
+END_TEST
+
+START_TEST(give_up_when_all_are_fixed)
+{
+    struct xac_frames_pin pins[4], more;
+
+    pool_make(100, 4, (struct xac_frames_config){.full_tries = 5});
+    for (uint64_t i = 0; i < 4; i++)
+        pins[i] = fix(i);
+    must_eq(xac_frames_fix(user, 50, 0, &more), ENOBUFS);
+    must_eq(stats().full_yields, 5);
+    must(!is_mapped(50));
+    must_be_whole(pool, 4);
+    xac_frames_unfix(user, &pins[2]);
+    more = fix(50);
+    must(!is_mapped(2));
+    xac_frames_unfix(user, &more);
+    for (int i = 0; i < 4; i++)
+        if (i != 2)
+            xac_frames_unfix(user, &pins[i]);
+    pool_end();
+}
+END_TEST
+
+/* ---- Write-back (N18 to N20), errors (N21) ---------------------------------------- */
+
+START_TEST(write_before_a_page_leaves)
+{
+    uint64_t seed = env_seed();
+    uint64_t *newest = calloc(256, sizeof *newest);
+
+    pool_plain(256, 16);
+    for (uint64_t k = 1; k <= 50000; k++) {
+        uint64_t page = mix(&seed) % 256;
+
+        if (mix(&seed) % 3 == 0) {
+            newest[page] = k;
+            change(page, k);
+        } else {
+            struct xac_frames_pin pin = fix(page);
+
+            must_eq(*(uint64_t *)pin.data, newest[page]);
+            xac_frames_unfix(user, &pin);
+        }
+        if (k % 100 == 0) /* absent from the table: newest in the file (P7) */
+            for (uint64_t i = 0; i < 256; i++)
+                must(is_mapped(i) || stored(i) == newest[i]);
+    }
+    must_eq(atomic_load(&store->n_logged), atomic_load(&store->n_writes));
+    must_ok(xac_frames_flush_all(user));
+    for (uint64_t i = 0; i < 256; i++)
+        must_eq(stored(i), newest[i]);
+    free(newest);
+    pool_end();
+}
+END_TEST
+
+START_TEST(prefer_clean_pages)
+{
+    pool_plain(100, 8);
+    for (uint64_t page = 0; page < 8; page++)
+        if (page % 2 == 0)
+            change(page, 1);
+        else
+            touch(page);
+    for (uint64_t page = 8; page < 12; page++) {
+        struct xac_frames_pin pin = fix(page); /* stays fixed: no clean one besides */
+
+        (void)pin;
+        must_eq(stats().writes, 0);
+    }
+    must(is_mapped(0) && is_mapped(2) && is_mapped(4) && is_mapped(6));
+    touch(20);
+    must_eq(stats().writes_inline, 1);
+    must_be_whole(pool, 4);
+}
+END_TEST
+
+START_TEST(flush_and_invalidate)
+{
+    struct xac_frames_pin pin;
+
+    pool_plain(10, 4);
+    change(1, 77);
+    change(2, 78);
+    must_ok(xac_frames_flush(user, 1));
+    must_eq(stored(1), 77);
+    must_eq(stored(2), 0);
+    must_ok(xac_frames_flush(user, 1)); /* clean: nothing to do */
+    must_ok(xac_frames_flush(user, 9)); /* not here */
+    must_eq(stats().writes, 1);
+    pin = fix(2);
+    must_eq(xac_frames_invalidate(user, 2), EBUSY);
+    must_ok(xac_frames_flush(user, 2)); /* fixed, and flushed all the same */
+    must_eq(stored(2), 78);
+    xac_frames_unfix(user, &pin);
+    change(2, 79);
+    must_ok(xac_frames_invalidate(user, 2));
+    must(!is_mapped(2));
+    must_be_whole(pool, 0);
+    must_ok(xac_frames_flush_all(user));
+    must_eq(stored(2), 78);
+    must_ok(xac_frames_invalidate(user, 2));
+    pin = fix(2);
+    must_eq(*(uint64_t *)pin.data, 78);
+    xac_frames_unfix(user, &pin);
+    must_ok(xac_frames_fix(user, 5, XAC_FRAMES_NEW, &pin));
+    must_eq(*(uint64_t *)pin.data, 0);
+    xac_frames_unfix(user, &pin);
+    must_eq(word_of(pin.ref), FRAME_DIRTY);
+    pool_end();
+}
+END_TEST
+
+START_TEST(survive_errors_of_reads_and_writes)
+{
+    struct xac_frames_pin pin;
+
+    pool_make(100, 4, (struct xac_frames_config){.full_tries = 3});
+    atomic_store(&store->read_rc, EIO);
+    must_eq(xac_frames_fix(user, 1, 0, &pin), EIO);
+    must_be_whole(pool, 0);
+    must_eq(xac_frames_fix(user, 1, 0, &pin), EIO);
+    atomic_store(&store->read_rc, 0);
+    for (uint64_t page = 1; page <= 4; page++)
+        change(page, page);
+    atomic_store(&store->write_rc, ENOSPC);
+    must_eq(xac_frames_fix(user, 50, 0, &pin), ENOSPC);
+    must_eq(xac_frames_flush(user, 1), ENOSPC);
+    must_eq(xac_frames_flush_all(user), ENOSPC);
+    must_be_whole(pool, 0);
+    atomic_store(&store->write_rc, 0);
+    atomic_store(&store->log_rc, EDQUOT); /* no write before the log */
+    must_eq(xac_frames_fix(user, 50, 0, &pin), EDQUOT);
+    atomic_store(&store->log_rc, 0);
+    for (uint64_t page = 1; page <= 4; page++)
+        must_eq(stored(page), 0);
+    touch(50);
+    must_ok(xac_frames_flush_all(user));
+    for (uint64_t page = 1; page <= 4; page++)
+        must_eq(stored(page), page);
+    pool_end();
+}
+END_TEST
+
+START_TEST(refuse_what_is_out_of_range)
+{
+    struct xac_frames_config good = {.n_pages = 10,
+                                     .n_frames = 4,
+                                     .n_users = 2,
+                                     .page_bytes = 64};
+    struct xac_frames_config bad[9];
+    struct xac_frames_user *users[2], *third;
+    struct xac_frames_pin pin;
+    struct xac_frames_io io;
+    void *memory = proc_shared(xac_frames_bytes(&good));
+
+    for (int i = 0; i < 9; i++)
+        bad[i] = good;
+    bad[0].n_pages = 0;
+    bad[1].n_pages = UINT64_C(1) << 48;
+    bad[2].n_frames = 0;
+    bad[3].n_users = 0;
+    bad[4].n_users = 65536;
+    bad[5].page_bytes = 100;
+    bad[6].policy = 99;
+    bad[7].hand_cells = 3;
+    bad[8].weight_max = UINT32_MAX;
+    store = store_make(10, 64);
+    io = store_io(store);
+    for (int i = 0; i < 9; i++) {
+        must_eq(xac_frames_bytes(&bad[i]), 0);
+        must_eq(xac_frames_create(&bad[i], NULL, &io, &pool), EINVAL);
+    }
+    must_eq(xac_frames_create(&good, NULL, NULL, &pool), EINVAL);
+    must_eq(xac_frames_create(&good, (char *)memory + 64, &io, &pool), EINVAL);
+    must_eq(xac_frames_attach(memory, &io, &pool), ENOENT);
+    must_ok(xac_frames_create(&good, memory, &io, &pool));
+    must_ok(xac_frames_join(pool, &users[0]));
+    must_ok(xac_frames_join(pool, &users[1]));
+    must_eq(xac_frames_join(pool, &third), EAGAIN);
+    must_eq(xac_frames_fix(users[0], 10, 0, &pin), EINVAL);
+    must_eq(xac_frames_fix(users[0], 1, 2, &pin), EINVAL);
+    must_eq(xac_frames_flush(users[0], 10), EINVAL);
+    must_eq(xac_frames_invalidate(users[0], 10), EINVAL);
+    xac_frames_leave(users[0]);
+    must_ok(xac_frames_join(pool, &third));
+    must_be_whole(pool, 0);
+}
+END_TEST
+
+/* N24: the table does not fill up with pages that were here once. */
+START_TEST(see_many_pages)
+{
+    pool_plain(20000, 8);
+    for (int round = 0; round < 3; round++)
+        for (uint64_t page = 0; page < 20000; page++)
+            touch(page);
+    must_eq(stats().evictions, 3 * 20000 - 8);
+    pool_end();
+}
+END_TEST
+
+START_TEST(simulate_without_memory)
+{
+    struct xac_frames_config c = {.n_pages = 1000, .n_frames = 10, .n_users = 1};
+    struct xac_frames_pin pin;
+
+    must_ok(xac_frames_create(&c, NULL, NULL, &pool));
+    must_ok(xac_frames_join(pool, &user));
+    for (uint64_t page = 0; page < 1000; page++) {
+        must_ok(xac_frames_fix(user, page, 0, &pin));
+        must(pin.data == NULL);
+        xac_frames_mark_dirty(user, &pin);
+        xac_frames_unfix(user, &pin);
+    }
+    must_eq(stats().misses, 1000);
+    must_eq(stats().reads, 0);
+    pool_end();
+}
+END_TEST
+
+/* ---- One thread stops at a step, another goes on (N11 to N14) ---------------------- */
+
+#ifdef XAC_DEBUG
+
+/* The helper thread stops once, until `go_on`: at this point, or at its n-th. */
+static const char *stop_at;
+static uint64_t stop_at_nth;
+static _Atomic int stopped, go_on, n_helped;
+static _Thread_local bool may_stop;
+static _Thread_local uint64_t n_passed;
+
+static void
+stop_hook(const char *name)
+{
+    if (!may_stop)
+        return;
+    n_passed++;
+    if (stop_at != NULL ? strcmp(name, stop_at) != 0 : n_passed != stop_at_nth)
+        return;
+    may_stop = false;
+    atomic_store(&stopped, 1);
+    while (atomic_load(&go_on) == 0)
+        proc_sleep_us(100);
+}
+
+struct helper {
+    pthread_t thread;
+    uint64_t page;
+    struct xac_frames_pin pin;
+};
+
+static void *
+helper_run(void *arg)
+{
+    struct helper *h = arg;
+    struct xac_frames_user *mine;
+
+    must_ok(xac_frames_join(pool, &mine));
+    may_stop = true;
+    must_ok(xac_frames_fix(mine, h->page, 0, &h->pin));
+    may_stop = false;
+    atomic_fetch_add(&n_helped, 1);
+    xac_frames_leave(mine);
+    return NULL;
+}
+
+/* Another thread fixes the page and has stopped at the point. */
+static void
+helper_start(struct helper *h, uint64_t page, const char *point)
+{
+    stop_at = point;
+    h->page = page;
+    atomic_store(&stopped, 0);
+    atomic_store(&go_on, 0);
+    atomic_store(&n_helped, 0);
+    xac_kill_hook = stop_hook;
+    must_eq(pthread_create(&h->thread, NULL, helper_run, h), 0);
+    while (atomic_load(&stopped) == 0)
+        proc_sleep_us(100);
+}
+
+static void
+helper_end(struct helper *h)
+{
+    atomic_store(&go_on, 1);
+    must_eq(pthread_join(h->thread, NULL), 0);
+    xac_kill_hook = NULL;
+    xac_frames_unfix(user, &h->pin);
+}
+
+START_TEST(rescue_a_page_that_is_leaving)
+{
+    struct xac_frames_pin pin;
+    struct helper h;
+
+    pool_plain(100, 4);
+    for (uint64_t page = 0; page < 4; page++)
+        touch(page);
+    pin = fix(0);
+    xac_frames_unfix(user, &pin);
+    touch(0); /* heavier than 1, so that 1 goes first */
+    helper_start(&h, 50, "frames: removed");
+    must(is_mapped(1));
+    pin = fix(1); /* returns without waiting */
+    must_eq(stats().rescues, 1);
+    must_eq(atomic_load(&store->n_reads), 4);
+    xac_frames_unfix(user, &pin);
+    helper_end(&h);
+    must_eq(slot_load(&pool->table[1]), pin.ref); /* the evictor has left it there */
+    must_eq(stats().reads, 5);
+    pool_end();
+}
+END_TEST
+
+START_TEST(take_the_slot_of_a_slower_sweeper)
+{
+    struct helper h;
+
+    pool_plain(100, 4);
+    for (uint64_t page = 0; page < 4; page++)
+        touch(page);
+    helper_start(&h, 50, "frames: retired"); /* page 0 is GONE and in the ring */
+    touch(51);
+    must(!is_mapped(0));
+    must_eq(stats().evictions, 1);
+    helper_end(&h); /* takes another slot */
+    must(!is_mapped(1));
+    must_eq(stats().evictions, 2);
+    pool_end();
+}
+END_TEST
+
+/*
+ * T2: wherever a rescuer stops, a third thread that fixes the page, changes it and unfixes it
+ * has used the same bytes.
+ */
+START_TEST(publish_a_rescued_page_whole)
+{
+    bool was_stopped = true;
+
+    for (uint64_t k = 1; was_stopped; k++) {
+        struct xac_frames_pin pin;
+        struct helper evictor, rescuer;
+
+        pool_plain(100, 4);
+        for (uint64_t page = 0; page < 4; page++)
+            touch(page);
+        helper_start(&evictor, 50, "frames: removed"); /* page 0 */
+        rescuer = (struct helper){.page = 0};
+        stop_at = NULL;
+        stop_at_nth = k;
+        atomic_store(&stopped, 0);
+        must_eq(pthread_create(&rescuer.thread, NULL, helper_run, &rescuer), 0);
+        while (atomic_load(&stopped) == 0 && atomic_load(&n_helped) == 0)
+            proc_sleep_us(100);
+        was_stopped = atomic_load(&stopped) != 0;
+        pin = fix(0);
+        *(uint64_t *)pin.data = k;
+        xac_frames_mark_dirty(user, &pin);
+        xac_frames_unfix(user, &pin);
+        atomic_store(&go_on, 1);
+        must_eq(pthread_join(rescuer.thread, NULL), 0);
+        must(rescuer.pin.data == pin.data);
+        must_eq(*(uint64_t *)rescuer.pin.data, k);
+        xac_frames_unfix(user, &rescuer.pin);
+        helper_end(&evictor);
+        must_ok(xac_frames_flush_all(user));
+        must_eq(stored(0), k);
+        pool_end();
+        must(k < 100);
+    }
+}
+END_TEST
+
+/* T3: both read, one publishes, both use that one's bytes. */
+START_TEST(read_twice_and_use_one)
+{
+    struct xac_frames_pin pin;
+    struct helper h;
+
+    pool_plain(100, 4);
+    helper_start(&h, 7, "frames: publish");
+    pin = fix(7);
+    *(uint64_t *)pin.data = 99;
+    helper_end(&h);
+    must(h.pin.data == pin.data);
+    must_eq(*(uint64_t *)h.pin.data, 99);
+    must_eq(stats().reads, 2);
+    must_eq(stats().reads_duplicate, 1);
+    xac_frames_unfix(user, &pin);
+    pool_end();
+}
+END_TEST
+
+/* A page that a sweeper writes is re-dirtied meanwhile: it stays, and is written again. */
+START_TEST(keep_a_page_changed_while_written)
+{
+    struct helper h;
+
+    pool_plain(100, 1);
+    change(3, 1);
+    helper_start(&h, 50, "frames: written");
+    must_eq(stored(3), 1);
+    change(3, 2);
+    helper_end(&h);
+    must(!is_mapped(3));
+    must_eq(stored(3), 2);
+    must_eq(stats().writes, 2);
+    pool_end();
+}
+END_TEST
+
+START_TEST(go_on_while_others_stop_anywhere)
+{
+    static const char *const points[] = {"frames: found",   "frames: reserved",
+                                         "frames: slot",    "frames: retire",
+                                         "frames: retired", "frames: removed",
+                                         "frames: read",    "frames: publish"};
+
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        bool filling = strcmp(points[i], "frames: reserved") == 0;
+        struct helper h;
+
+        pool_plain(1000, 8);
+        for (uint64_t page = 0; page < (filling ? 4 : 8); page++)
+            touch(page);
+        helper_start(&h, 900, points[i]);
+        for (uint64_t page = 0; page < 500; page++)
+            touch(page);
+        must_eq(stats().full_yields, 0);
+        helper_end(&h);
+        pool_end();
+    }
+}
+END_TEST
+
+#endif /* XAC_DEBUG */
+
+int
+main(void)
+{
+    Suite *s = suite_create("frames");
+    TCase *t = env_tcase(s, "frames", 60);
+
+    tcase_add_test(t, follow_the_state_machine);
+    tcase_add_test(t, count_a_hit);
+    tcase_add_test(t, fill_vacant_slots_first);
+    tcase_add_test(t, choose_the_models_victims);
+    tcase_add_test(t, choose_the_models_victims_capped);
+    tcase_add_test(t, choose_the_models_victims_with_a_striped_hand);
+    tcase_add_test(t, turn_the_hand_over);
+    tcase_add_test(t, leave_fixed_pages_alone);
+    tcase_add_test(t, give_up_when_all_are_fixed);
+    tcase_add_test(t, write_before_a_page_leaves);
+    tcase_add_test(t, prefer_clean_pages);
+    tcase_add_test(t, flush_and_invalidate);
+    tcase_add_test(t, survive_errors_of_reads_and_writes);
+    tcase_add_test(t, refuse_what_is_out_of_range);
+    tcase_add_test(t, see_many_pages);
+    tcase_add_test(t, simulate_without_memory);
+#ifdef XAC_DEBUG
+    tcase_add_test(t, rescue_a_page_that_is_leaving);
+    tcase_add_test(t, take_the_slot_of_a_slower_sweeper);
+    tcase_add_test(t, publish_a_rescued_page_whole);
+    tcase_add_test(t, read_twice_and_use_one);
+    tcase_add_test(t, keep_a_page_changed_while_written);
+    tcase_add_test(t, go_on_while_others_stop_anywhere);
+#endif
+    return env_main(s);
+}

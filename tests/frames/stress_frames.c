@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stress_frames.c -- page frames under threads and processes: no update is lost.
+ *
+ * Each fix adds one to both ends of the page; at the end the pages hold as many as were added.
+ * In debug builds threads are delayed at the steps of the algorithm at random, which loses
+ * updates if a page is published before its bytes, used from a private copy, or removed
+ * before it is written.
+ *
+ *   XAC_FIXES=n  of each combination of threads, frames and delays; with delays of p percent
+ *                n / (1 + p)
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "store.h"
+
+#define THREADS_MAX 16
+#define PAGE_BYTES  128
+#define WORDS       (PAGE_BYTES / 8)
+
+/* ---- Delays ----------------------------------------------------------------------- */
+
+static unsigned delay_percent;
+static _Thread_local uint64_t delay_seed;
+
+#ifdef XAC_DEBUG
+static void
+delay(const char *name)
+{
+    uint64_t x;
+
+    (void)name;
+    if (delay_seed == 0)
+        return;
+    x = mix(&delay_seed) % 10000;
+    if (x < delay_percent * 100)
+        (void)sched_yield();
+    if (x < delay_percent)
+        proc_sleep_us(50);
+}
+#endif
+
+static void
+delays_set(unsigned percent)
+{
+    delay_percent = percent;
+#ifdef XAC_DEBUG
+    xac_kill_hook = percent == 0 ? NULL : delay;
+#endif
+}
+
+/* ---- A crew of threads ------------------------------------------------------------ */
+
+struct crew {
+    struct xac_frames *pool;
+    struct store *store;
+    uint64_t n_fixes; /* of each thread */
+    unsigned n_threads;
+    pthread_barrier_t barrier;
+    _Atomic bool over;
+    _Atomic uint64_t n_failed;
+};
+
+struct member {
+    struct crew *crew;
+    pthread_t thread;
+    uint64_t seed;
+};
+
+static int
+fix(struct xac_frames_user *user, uint64_t page, struct xac_frames_pin *pin)
+{
+    int rc;
+
+    do
+        rc = xac_frames_fix(user, page, 0, pin);
+    while (rc == ENOBUFS); /* all were fixed, for a moment */
+    return rc;
+}
+
+static void *
+member_add(void *arg)
+{
+    struct member *m = arg;
+    struct crew *c = m->crew;
+    struct xac_frames_user *user;
+
+    must_ok(xac_frames_join(c->pool, &user));
+    delay_seed = m->seed;
+    for (uint64_t k = 0; k < c->n_fixes; k++) {
+        uint64_t page = mix(&m->seed) % c->store->n_pages;
+        struct xac_frames_pin pin;
+        uint64_t *words;
+
+        must_ok(fix(user, page, &pin));
+        words = pin.data;
+        latch_take(c->store, page);
+        if (words[0] != words[WORDS - 1] || (words[1] != 0 && words[1] != page + 1))
+            atomic_fetch_add(&c->n_failed, 1);
+        words[0]++;
+        words[1] = page + 1;
+        words[WORDS - 1]++;
+        latch_drop(c->store, page);
+        xac_frames_mark_dirty(user, &pin);
+        xac_frames_unfix(user, &pin);
+    }
+    delay_seed = 0;
+    xac_frames_leave(user);
+    return NULL;
+}
+
+static void *
+member_flush(void *arg)
+{
+    struct member *m = arg;
+    struct xac_frames_user *user;
+
+    must_ok(xac_frames_join(m->crew->pool, &user));
+    delay_seed = m->seed;
+    while (!atomic_load(&m->crew->over)) {
+        must_ok(xac_frames_flush_all(user));
+        must_ok(xac_frames_flush(user, mix(&m->seed) % m->crew->store->n_pages));
+        proc_sleep_us(200);
+    }
+    delay_seed = 0;
+    xac_frames_leave(user);
+    return NULL;
+}
+
+/* crew_run -- everybody adds, and one flushes meanwhile. */
+static void
+crew_run(struct crew *c, uint64_t seed)
+{
+    struct member members[THREADS_MAX + 1];
+
+    atomic_store(&c->over, false);
+    for (unsigned i = 0; i <= c->n_threads; i++) {
+        members[i] = (struct member){.crew = c, .seed = seed + 1000 * i + 1};
+        must_eq(pthread_create(&members[i].thread, NULL,
+                               i < c->n_threads ? member_add : member_flush, &members[i]),
+                0);
+    }
+    for (unsigned i = 0; i < c->n_threads; i++)
+        must_eq(pthread_join(members[i].thread, NULL), 0);
+    atomic_store(&c->over, true);
+    must_eq(pthread_join(members[c->n_threads].thread, NULL), 0);
+}
+
+/* store_sum -- of what was added, after a flush; both halves agree. */
+static uint64_t
+store_sum(struct xac_frames *pool, struct store *store)
+{
+    struct xac_frames_user *user;
+    uint64_t sum = 0;
+
+    must_ok(xac_frames_join(pool, &user));
+    must_ok(xac_frames_flush_all(user));
+    xac_frames_leave(user);
+    for (uint64_t page = 0; page < store->n_pages; page++) {
+        uint64_t words[WORDS];
+
+        memcpy(words, store_page(store, page), sizeof words);
+        must_eq(words[0], words[WORDS - 1]);
+        sum += words[0];
+    }
+    return sum;
+}
+
+static struct xac_frames_config
+config_of(uint64_t n_pages, uint32_t n_frames)
+{
+    return (struct xac_frames_config){.n_pages = n_pages,
+                                      .n_frames = n_frames,
+                                      .n_users = THREADS_MAX + 2,
+                                      .page_bytes = PAGE_BYTES};
+}
+
+/* ---- N15, N16, N17, N20 ----------------------------------------------------------- */
+
+START_TEST(lose_no_update)
+{
+    static const unsigned threads[] = {2, 8, 16};
+    static const unsigned frames[] = {16, 64, 24};
+    static const unsigned pages[] = {40, 256, 100};
+    static const unsigned delays[] = {0, 5, 10, 20};
+    uint64_t n_fixes = env_number("XAC_FIXES", 20000);
+    uint64_t stale = 0, duplicate = 0, rescues = 0, fixes = 0;
+
+    for (int t = 0; t < 3; t++)
+        for (int d = 0; d < 4; d++) {
+            struct xac_frames_config config = config_of(pages[t], frames[t]);
+            struct crew c = {.store = store_make(pages[t], PAGE_BYTES),
+                             .n_threads = threads[t],
+                             .n_fixes = n_fixes / (1 + delays[d]) / threads[t]};
+            struct xac_frames_io io = store_io(c.store);
+            struct xac_frames_stats stats;
+
+            config.hand_cells = d % 2 == 0 ? 1 : 4;
+            must_ok(xac_frames_create(&config, NULL, &io, &c.pool));
+            delays_set(delays[d]);
+            crew_run(&c, env_seed() + (uint64_t)(100 * t + d));
+            delays_set(0);
+            must_be_whole(c.pool, 0);
+            must_eq(atomic_load(&c.n_failed), 0);
+            must_eq(store_sum(c.pool, c.store), c.n_fixes * c.n_threads);
+            must_eq(atomic_load(&c.store->n_overlaps), 0);
+            xac_frames_get_stats(c.pool, &stats);
+            must_eq(stats.hits + stats.misses, c.n_fixes * c.n_threads);
+            fixes += stats.hits + stats.misses;
+            stale += stats.stale_refs;
+            duplicate += stats.reads_duplicate;
+            rescues += stats.rescues;
+            xac_frames_close(c.pool);
+        }
+    printf("%llu fixes, %llu stale references, %llu duplicate reads, %llu rescues\n",
+           (unsigned long long)fixes, (unsigned long long)stale,
+           (unsigned long long)duplicate, (unsigned long long)rescues);
+    must(stale > 0);
+#ifdef XAC_DEBUG
+    must(duplicate > 0 && rescues > 0);
+#endif
+}
+END_TEST
+
+/* ---- N02 -------------------------------------------------------------------------- */
+
+#define LIVES 200000
+
+static struct frame one;
+static _Atomic uint64_t one_ref, n_ended, n_pinned;
+
+/* Whoever ends a life begins the next, and unpins it for all. */
+static void *
+pin_and_retire(void *arg)
+{
+    uint64_t ref;
+
+    (void)arg;
+    while ((ref = atomic_load(&one_ref)) != UINT64_MAX) {
+        uint64_t state;
+
+        if (!frame_try_pin(&one, ref))
+            continue;
+        state = frame_load(&one);
+        must(frame_is_of(state, ref) && frame_word(state) != FRAME_GONE);
+        atomic_fetch_add(&n_pinned, 1);
+        frame_unpin(&one);
+        if (!frame_try_retire(&one, ref))
+            continue;
+        must(!frame_try_pin(&one, ref));
+        must_eq(atomic_load(&one_ref), ref); /* nobody else has ended it */
+        if (atomic_fetch_add(&n_ended, 1) + 1 == LIVES) {
+            atomic_store(&one_ref, UINT64_MAX);
+        } else {
+            atomic_store(&one_ref, frame_begin(&one, 0, 0));
+            frame_unpin(&one);
+        }
+    }
+    return NULL;
+}
+
+START_TEST(end_each_life_once)
+{
+    pthread_t threads[8];
+
+    atomic_store(&one_ref, frame_begin(&one, 0, 0));
+    frame_unpin(&one);
+    for (int i = 0; i < 8; i++)
+        must_eq(pthread_create(&threads[i], NULL, pin_and_retire, NULL), 0);
+    for (int i = 0; i < 8; i++)
+        must_eq(pthread_join(threads[i], NULL), 0);
+    must_eq(atomic_load(&n_ended), LIVES);
+    must(atomic_load(&n_pinned) >= LIVES);
+}
+END_TEST
+
+/* ---- N10 -------------------------------------------------------------------------- */
+
+#define STORM_THREADS 8
+#define STORM_ROUNDS  300
+
+static frame_ref storm_refs[STORM_THREADS];
+
+struct storm {
+    struct crew *crew;
+    unsigned number;
+};
+
+static void *
+storm_run(void *arg)
+{
+    struct storm *s = arg;
+    struct crew *c = s->crew;
+    struct xac_frames_user *user;
+    struct xac_frames_pin pin;
+
+    must_ok(xac_frames_join(c->pool, &user));
+    for (uint64_t round = 0; round < STORM_ROUNDS; round++) {
+        delay_seed = round * 16 + s->number + 1;
+        pthread_barrier_wait(&c->barrier);
+        must_ok(fix(user, round, &pin));
+        storm_refs[s->number] = pin.ref;
+        pthread_barrier_wait(&c->barrier);
+        if (s->number == 0) {
+            for (unsigned i = 1; i < STORM_THREADS; i++)
+                must_eq(storm_refs[i], pin.ref);
+            must_be_whole(c->pool, STORM_THREADS);
+        }
+        pthread_barrier_wait(&c->barrier);
+        xac_frames_unfix(user, &pin);
+    }
+    delay_seed = 0;
+    xac_frames_leave(user);
+    return NULL;
+}
+
+START_TEST(bring_a_page_in_once)
+{
+    struct xac_frames_config config = config_of(STORM_ROUNDS + 100, 64);
+    struct crew c = {.store = store_make(STORM_ROUNDS + 100, PAGE_BYTES)};
+    struct xac_frames_io io = store_io(c.store);
+    struct storm storms[STORM_THREADS];
+    pthread_t threads[STORM_THREADS];
+    struct xac_frames_stats stats;
+    struct xac_frames_user *user;
+    struct xac_frames_pin pin;
+
+    must_ok(xac_frames_create(&config, NULL, &io, &c.pool));
+    pthread_barrier_init(&c.barrier, NULL, STORM_THREADS);
+    delays_set(20);
+    for (unsigned i = 0; i < STORM_THREADS; i++) {
+        storms[i] = (struct storm){.crew = &c, .number = i};
+        must_eq(pthread_create(&threads[i], NULL, storm_run, &storms[i]), 0);
+    }
+    for (unsigned i = 0; i < STORM_THREADS; i++)
+        must_eq(pthread_join(threads[i], NULL), 0);
+    delays_set(0);
+    must_be_whole(c.pool, 0);
+    xac_frames_get_stats(c.pool, &stats);
+    must_eq(stats.misses, STORM_ROUNDS);
+    must(stats.lost_races <= (STORM_THREADS - 1) * STORM_ROUNDS);
+    /* One revolution of the hand takes the frames that were brought in vain. */
+    must_ok(xac_frames_join(c.pool, &user));
+    for (uint64_t page = STORM_ROUNDS; page < STORM_ROUNDS + 100; page++) {
+        must_ok(xac_frames_fix(user, page, 0, &pin));
+        xac_frames_unfix(user, &pin);
+    }
+    for (uint32_t i = 0; i < 64; i++)
+        must(frame_word(frame_load(pool_frame(c.pool, slot_load(ring_slot(c.pool, i)))))
+             == 0);
+    xac_frames_leave(user);
+    xac_frames_close(c.pool);
+    pthread_barrier_destroy(&c.barrier);
+}
+END_TEST
+
+#ifndef __SANITIZE_THREAD__
+
+/* ---- N26, in part: two processes, each with the memory at an address of its own ----- */
+
+struct shared {
+    void *memory;
+    struct store *store;
+    uint64_t n_fixes;
+};
+
+static void
+process_add(void *arg)
+{
+    struct shared *s = arg;
+    struct xac_frames_io io = store_io(s->store);
+    struct crew c = {.store = s->store, .n_threads = 2, .n_fixes = s->n_fixes};
+
+    must_ok(xac_frames_attach(s->memory, &io, &c.pool));
+    crew_run(&c, env_seed() + (uint64_t)getpid());
+    must_eq(atomic_load(&c.n_failed), 0);
+    xac_frames_close(c.pool);
+}
+
+START_TEST(share_frames_between_processes)
+{
+    struct xac_frames_config config = config_of(100, 24);
+    struct shared s = {.memory = proc_shared(xac_frames_bytes(&config)),
+                       .store = store_make(100, PAGE_BYTES),
+                       .n_fixes = env_number("XAC_FIXES", 40000) / 4};
+    struct xac_frames_io io = store_io(s.store);
+    struct xac_frames *pool;
+    pid_t pids[2];
+
+    must_ok(xac_frames_create(&config, s.memory, &io, &pool));
+    for (int i = 0; i < 2; i++)
+        pids[i] = proc_spawn(process_add, &s);
+    for (int i = 0; i < 2; i++)
+        proc_join(pids[i]);
+    must_be_whole(pool, 0);
+    must_eq(store_sum(pool, s.store), 4 * s.n_fixes);
+    must_eq(atomic_load(&s.store->n_overlaps), 0);
+    xac_frames_close(pool);
+}
+END_TEST
+
+#endif
+
+int
+main(void)
+{
+    Suite *s = suite_create("frames under threads");
+    TCase *t = env_tcase(s, "stress", 300);
+
+    tcase_add_test(t, end_each_life_once);
+    tcase_add_test(t, bring_a_page_in_once);
+    tcase_add_test(t, lose_no_update);
+#ifndef __SANITIZE_THREAD__ /* it does not see what the other process does */
+    tcase_add_test(t, share_frames_between_processes);
+#endif
+    return env_main(s);
+}
