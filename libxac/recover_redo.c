@@ -19,7 +19,8 @@
 #include "err.h"
 #include "sys.h"
 
-#define OPEN_FDS_MAX 200u /* descriptors of mapped files at a time */
+#define OPEN_FDS_MAX 200u                /* descriptors of mapped files at a time */
+#define GATHER_BYTES (UINT32_C(1) << 20) /* of one write */
 
 /* ---- Files ------------------------------------------------------------------------ */
 
@@ -442,24 +443,55 @@ xac_redo_is_kept(const struct xac_redo *r)
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
+/* run_length -- how many frames from the i-th on are neighbours in one file. */
+static uint32_t
+run_length(const struct xac_redo *r, uint32_t i)
+{
+    const struct xac_redo_frame *frame = &r->pages.frame[i];
+    uint32_t most = GATHER_BYTES / r->page_size;
+    uint32_t n = 1;
+
+    while (n < most && i + n < r->pages.n && frame[n].file == frame->file
+           && frame[n].page == frame->page + n)
+        n++;
+    return n;
+}
+
+/* run_write -- so many neighbours, in one piece. */
+static int
+run_write(struct xac_redo *r, uint32_t i, uint32_t n)
+{
+    const struct xac_redo_frame *frame = &r->pages.frame[i];
+    struct xac_redo_file *f = file_find(r, frame->file);
+    const uint8_t *bytes = xac_redo_pages_at(&r->pages, frame);
+    int rc = file_open(r, f, O_RDWR);
+
+    if (n > 1) {
+        for (uint32_t k = 0; k < n; k++)
+            memcpy(r->gather + (size_t)k * r->page_size,
+                   xac_redo_pages_at(&r->pages, &frame[k]), r->page_size);
+        bytes = r->gather;
+    }
+    if (rc == 0)
+        rc = xac_write_full(f->fd, bytes, (size_t)n * r->page_size,
+                            frame->page * r->page_size);
+    return rc == 0 ? 0
+                   : xac_err(rc, "%s: write %" PRIu32 " pages from page %" PRIu64,
+                             f->path, n, frame->page);
+}
+
 /* pages_write -- write all pages held to their files, in the order of the files, and
    hold none. */
 static int
 pages_write(struct xac_redo *r)
 {
+    uint32_t n;
     int rc = 0;
 
     xac_redo_pages_sort(&r->pages);
-    for (uint32_t i = 0; rc == 0 && i < r->pages.n; i++) {
-        const struct xac_redo_frame *frame = &r->pages.frame[i];
-        struct xac_redo_file *f = file_find(r, frame->file);
-
-        rc = file_open(r, f, O_RDWR);
-        if (rc == 0)
-            rc = xac_write_full(f->fd, xac_redo_pages_at(&r->pages, frame), r->page_size,
-                                frame->page * r->page_size);
-        if (rc != 0)
-            (void)xac_err(rc, "%s: write page %" PRIu64, f->path, frame->page);
+    for (uint32_t i = 0; rc == 0 && i < r->pages.n; i += n) {
+        n = run_length(r, i);
+        rc = run_write(r, i, n);
     }
     xac_redo_pages_clear(&r->pages);
     return rc;
@@ -564,7 +596,10 @@ xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_
     rc = xac_redo_pages_init(&r->pages, page_size,
                              bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
     r->scratch = (uint8_t *)calloc(2, page_size);
-    return rc == 0 && r->scratch != NULL ? 0 : xac_err(ENOMEM, "pages for recovery");
+    r->gather = (uint8_t *)malloc(GATHER_BYTES);
+    return rc == 0 && r->scratch != NULL && r->gather != NULL
+               ? 0
+               : xac_err(ENOMEM, "pages for recovery");
 }
 
 void
@@ -577,6 +612,7 @@ xac_redo_free(struct xac_redo *r)
     }
     free(r->file);
     free(r->scratch);
+    free(r->gather);
     xac_redo_pages_free(&r->pages);
     *r = (struct xac_redo){.dirfd = -1};
 }

@@ -64,6 +64,7 @@ struct xac_redo {
 
     bool keeping; /* invariant 3                                                      */
     struct xac_redo_pages pages;
+    uint8_t *gather;  /* pages that are neighbours in their file, to be written        */
     uint8_t *scratch; /* two pages: to try records on, and the source of a copy       */
 };
 
