@@ -38,6 +38,8 @@ static const struct subcommand subcommands[] = {
      bench_checksum_main},
     {"recovery", "a long log recovered, beside cat of the same files",
      bench_recovery_main},
+    {"frames", "hits of page-replacement policies on a recorded trace",
+     bench_frames_main},
 };
 
 #define N_SUBCOMMANDS (sizeof subcommands / sizeof subcommands[0])

@@ -22,4 +22,7 @@ int bench_recovery_main(int argc, char **argv);
 /* bench_checksum_main -- the experiment `checksum`. */
 int bench_checksum_main(int argc, char **argv);
 
+/* bench_frames_main -- the experiment `frames`; as above. */
+int bench_frames_main(int argc, char **argv);
+
 #endif /* XBENCH_XBENCH_H */

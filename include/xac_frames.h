@@ -56,24 +56,52 @@ extern "C" {
 /* What is replaced when a page comes in and all frames are taken. */
 enum xac_frames_policy {
     XAC_FRAMES_NB_GCLOCK =
-        0 /* non-blocking; GCLOCK that decrements, then tests         */
+        0,              /* non-blocking; GCLOCK that decrements, then tests          */
+    XAC_FRAMES_LRU = 1, /* from here on under a lock                                 */
+    XAC_FRAMES_CLOCK = 2,
+    XAC_FRAMES_GCLOCK = 3, /* the textbook's: tests, then decrements; no cap            */
+    XAC_FRAMES_2Q = 4,     /* the full version; A1in 1/4, A1out 1/2 of the frames       */
+    XAC_FRAMES_LIRS = 5,   /* 1 % of the frames for HIR pages                           */
+    XAC_FRAMES_MQ = 6,     /* 8 queues, life time and Qout 4 times the frames           */
+    XAC_FRAMES_CAR = 7,
+    XAC_FRAMES_RANDOM = 8,
+    XAC_FRAMES_SWEEP = 9, /* the next in the circle that nobody has fixed              */
+    XAC_FRAMES_N_POLICIES = 10
+};
+
+/* Locks of the policies that need one. */
+enum xac_frames_lock {
+    XAC_FRAMES_SLEEP = 0, /* waiters sleep                                              */
+    XAC_FRAMES_SPIN = 1   /* test and test-and-set with exponential back-off            */
 };
 
 /* A pool.  Zero means the default where one is named. */
 struct xac_frames_config {
-    uint64_t n_pages;  /* at least 1, below 2^48; 8 bytes of memory for each            */
-    uint32_t n_frames; /* 1 to 2^30                                                     */
-    uint32_t n_users;  /* handles at a time, 1 to 65535; each adds two pages of memory  */
-    uint32_t
-        page_bytes;  /* multiple of 64; 0: frames without memory, for simulations     */
-    uint32_t policy; /* enum xac_frames_policy                                        */
-    uint32_t
-        weight_max; /* NB_GCLOCK: visits of the hand a page survives; default 3      */
-    uint32_t hand_cells; /* NB_GCLOCK: words the hand is spread over, a power of two up to
-                            64; default 1                                                 */
-    uint32_t
-        full_tries; /* rounds over all frames, each found fixed, before fix() gives up
-                            with ENOBUFS; the thread yields after each.  Default 1000     */
+    uint64_t n_pages;  /* at least 1, below 2^48; 8 bytes of memory for each */
+    uint32_t n_frames; /* 1 to 2^30 */
+    uint32_t n_users;  /* handles at a time, 1 to 65535; each adds two pages of memory */
+
+    /* A multiple of 64; 0: frames without memory, for simulations. */
+    uint32_t page_bytes;
+    uint32_t policy; /* enum xac_frames_policy */
+    /* NB_GCLOCK: visits of the hand that a page survives; default 3. */
+    uint32_t weight_max;
+    /* NB_GCLOCK: words the hand is spread over, a power of two up to 64; default 1. */
+    uint32_t hand_cells;
+    /*
+     * Rounds over all frames, each found fixed, before fix() gives up with ENOBUFS; the thread
+     * yields after each.  Default 1000.
+     */
+    uint32_t full_tries;
+    uint32_t lock; /* enum xac_frames_lock */
+    /*
+     * BP-Wrapper, for the policies under a lock (X. Ding et al., IEEE TPDS 2016): a user tells
+     * its hits in batches, from batch_threshold on if the lock is free, at batch_queue in
+     * any case.  1 <= batch_threshold <= batch_queue <= 4096; the paper's are 32 and 64.
+     * Both 0: each hit takes the lock.
+     */
+    uint32_t batch_queue;
+    uint32_t batch_threshold;
 };
 
 /*
@@ -119,6 +147,10 @@ struct xac_frames_stats {
     uint64_t stale_refs;    /* references found to be of a frame's former life          */
     uint64_t sweep_steps;   /* frames looked at by the hand                             */
     uint64_t full_yields;   /* rounds in which all frames were fixed                    */
+    uint64_t locks;         /* times the policy's lock was acquired */
+    uint64_t lock_waits;    /* of them not at once */
+    uint64_t lock_tries;    /* times a batch found it taken and went on */
+    uint64_t hits_stale;    /* hits in batches whose page had left its frame */
 };
 
 /* ---- Pool ------------------------------------------------------------------------- */
@@ -171,8 +203,9 @@ XAC_API void xac_frames_leave(struct xac_frames_user *user);
 /*
  * Fix a page; it stays where it is until unfix(), and may be fixed many times.
  *
- * Waits for nobody but its own read, and its own write if no clean page can make room
- * (NB_GCLOCK).  Lock-free: Nb-GCLOCK, section on correctness, Theorem 7.
+ * NB_GCLOCK: waits for nobody but its own read, and its own write if no clean page can make
+ * room; lock-free (Nb-GCLOCK, section on correctness, Theorem 7).  The others wait for the
+ * policy's lock, under which nothing is read or written.
  *
  * err  EINVAL  page out of range, unknown flag
  *      ENOBUFS every frame was found fixed, full_tries times

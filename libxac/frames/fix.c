@@ -12,13 +12,18 @@
 
 #include <errno.h>
 
-/* weight_raise -- a fix of a page that is there, up to the cap. */
+/* hit -- a fix of a page that is there: its weight, up to the cap, or the policy's notes. */
 static void
-weight_raise(struct xac_frames *pool, struct frame *f)
+hit(struct xac_frames_user *user, frame_ref ref)
 {
+    struct xac_frames *pool = user->pool;
+    struct frame *f = pool_frame(pool, ref);
     int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
 
-    if (weight < (int32_t)pool->region->config.weight_max)
+    pool_count(user, POOL_HITS, 1);
+    if (pool->policy.ops != NULL)
+        xac_frames_locked_hit(user, ref);
+    else if (weight < (int32_t)pool->region->config.weight_max)
         atomic_fetch_add_explicit(&f->weight, 1, memory_order_relaxed);
 }
 
@@ -71,7 +76,9 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
     struct frame *f = &pool->frames[index];
     frame_ref mine = frame_begin(f, index, page);
     frame_ref other, out = 0;
-    int rc = xac_frames_ring_place(user, mine, &out, &user->seat->spare);
+    int rc = pool->policy.ops == NULL
+                 ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
+                 : xac_frames_locked_place(user, mine, page, &out, &user->seat->spare);
 
     if (rc != 0) {
         frame_cancel(f, mine); /* still the spare */
@@ -85,9 +92,8 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
             break;
         if (frame_try_pin(pool_frame(pool, other), other)) {
             frame_cancel(f, mine); /* stays in the ring, a ghost, until the hand comes */
-            weight_raise(pool, pool_frame(pool, other));
             pool_count(user, POOL_LOST_RACES, 1);
-            pool_count(user, POOL_HITS, 1);
+            hit(user, other);
             *refp = other;
             return 0;
         }
@@ -160,8 +166,7 @@ xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
     ref = slot_load(&pool->table[page]);
     xac_frames_point("found");
     if (ref != 0 && frame_try_pin(pool_frame(pool, ref), ref)) {
-        weight_raise(pool, pool_frame(pool, ref));
-        pool_count(user, POOL_HITS, 1);
+        hit(user, ref);
     } else {
         if (ref != 0)
             pool_count(user, POOL_STALE_REFS, 1);

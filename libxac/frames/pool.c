@@ -19,6 +19,7 @@
 #define DATA_ALIGN      4096 /* for O_DIRECT */
 #define WEIGHT_DEFAULT  3
 #define WEIGHT_MAX      1000000
+#define BATCH_MAX       4096
 #define TRIES_DEFAULT   1000
 #define N_LINES(frames) (((frames) + 7) / 8)
 
@@ -38,11 +39,15 @@ config_complete(struct xac_frames_config *c)
         c->hand_cells = 1;
     if (c->full_tries == 0)
         c->full_tries = TRIES_DEFAULT;
+    if (c->batch_queue == 0 && c->batch_threshold == 0)
+        c->batch_queue = c->batch_threshold = 1;
     return c->n_pages >= 1 && c->n_pages < PAGES_MAX && c->n_frames >= 1
            && c->n_frames <= FRAMES_MAX && c->n_users >= 1 && c->n_users <= USERS_MAX
-           && c->page_bytes % FRAME_LINE == 0 && c->policy == XAC_FRAMES_NB_GCLOCK
+           && c->page_bytes % FRAME_LINE == 0 && c->policy < XAC_FRAMES_N_POLICIES
            && c->weight_max <= WEIGHT_MAX && c->hand_cells <= POOL_CELLS_MAX
-           && (c->hand_cells & (c->hand_cells - 1)) == 0;
+           && (c->hand_cells & (c->hand_cells - 1)) == 0 && c->lock <= XAC_FRAMES_SPIN
+           && c->batch_threshold >= 1 && c->batch_threshold <= c->batch_queue
+           && c->batch_queue <= BATCH_MAX;
 }
 
 /* part -- room for a part; ret its offset. */
@@ -59,6 +64,7 @@ part(uint64_t *end, uint64_t bytes, uint64_t align)
 static void
 region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
 {
+    const struct policy_ops *ops = xac_frames_policy_ops(c->policy);
     uint64_t end = sizeof *r;
 
     r->config = *c;
@@ -71,6 +77,9 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
         part(&end, (uint64_t)r->n_frames_all * sizeof(struct frame), FRAME_LINE);
     r->table_offset = part(&end, c->n_pages * sizeof(uint64_t), FRAME_LINE);
     r->links_offset = part(&end, (uint64_t)r->n_buffers * sizeof(uint32_t), FRAME_LINE);
+    r->policy_offset =
+        part(&end, ops == NULL ? 0 : xac_frames_policy_bytes(ops, c->n_frames),
+             FRAME_LINE);
     r->data_offset = part(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
     r->n_bytes = end;
 }
@@ -93,6 +102,7 @@ pool_open(void *memory, const struct xac_frames_io *io)
 {
     struct xac_frames *pool = calloc(1, sizeof *pool);
     struct pool_region *r = memory;
+    const struct policy_ops *ops;
     char *base = memory;
 
     if (pool == NULL)
@@ -107,6 +117,10 @@ pool_open(void *memory, const struct xac_frames_io *io)
     pool->data = base + r->data_offset;
     pool->n_frames = r->config.n_frames;
     pool->n_lines = N_LINES(r->config.n_frames);
+    ops = xac_frames_policy_ops(r->config.policy);
+    if (ops != NULL)
+        xac_frames_policy_open(&pool->policy, ops, pool->n_frames,
+                               base + r->policy_offset);
     if (io != NULL)
         pool->io = *io;
     return pool;
@@ -150,6 +164,8 @@ xac_frames_create(const struct xac_frames_config *config, void *memory,
     atomic_store_explicit(&r->vacant, c.n_frames, memory_order_relaxed);
     for (uint32_t i = 0; i < c.n_users; i++)
         pool->seats[i].spare = c.n_frames + i;
+    if (pool->policy.ops != NULL)
+        xac_frames_policy_init(&pool->policy);
     /* Pairs with xac_frames_attach(): it sees all of the above. */
     atomic_store_explicit(&r->magic, POOL_MAGIC, memory_order_release);
     *poolp = pool;
@@ -187,7 +203,9 @@ xac_frames_close(struct xac_frames *pool)
 int
 xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
 {
-    struct xac_frames_user *user = calloc(1, sizeof *user);
+    struct xac_frames_user *user =
+        calloc(1,
+               sizeof *user + pool->region->config.batch_queue * sizeof user->queue[0]);
 
     if (user == NULL)
         return ENOMEM;
@@ -212,6 +230,7 @@ xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
 void
 xac_frames_leave(struct xac_frames_user *user)
 {
+    xac_frames_locked_leave(user);
     /* Pairs with xac_frames_join(). */
     atomic_store_explicit(&user->seat->taken, 0, memory_order_release);
     free(user);

@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "replacer.h"
 #include "xac_frames.h"
 
 #define POOL_MAGIC     UINT64_C(0x31736d6172666378) /* "xcframs1" */
@@ -57,6 +58,10 @@ enum pool_counter {
     POOL_STALE_REFS,
     POOL_SWEEP_STEPS,
     POOL_FULL_YIELDS,
+    POOL_LOCKS,
+    POOL_LOCK_WAITS,
+    POOL_LOCK_TRIES_FAILED,
+    POOL_HITS_STALE,
     POOL_N_COUNTERS
 };
 
@@ -73,9 +78,10 @@ struct pool_region {
     xac_shared _Atomic uint64_t magic; /* stored last */
     struct xac_frames_config config;
     uint64_t cells_offset, ring_offset, seats_offset, frames_offset;
-    uint64_t table_offset, links_offset, data_offset, n_bytes;
+    uint64_t table_offset, links_offset, policy_offset, data_offset, n_bytes;
     uint32_t n_frames_all, n_buffers;
     alignas(FRAME_LINE) xac_shared _Atomic uint32_t vacant;
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* of the policy */
     alignas(FRAME_LINE)
         xac_shared _Atomic uint64_t buffers;  /* stack: { tag:32 | index+1 } */
     xac_shared _Atomic uint32_t buffers_used; /* those with a smaller index were in use */
@@ -92,15 +98,25 @@ struct xac_frames {
     xac_shared _Atomic uint32_t *links; /* buffer below in the stack, index + 1 */
     char *data;
     uint32_t n_frames;
-    uint32_t n_lines; /* of the ring */
+    uint32_t n_lines;     /* of the ring */
+    struct policy policy; /* ops NULL: NB_GCLOCK */
     struct xac_frames_io io;
     bool own_memory;
+};
+
+/* A hit that the policy has not been told of. */
+struct pool_hit {
+    frame_ref ref;
+    uint32_t slot;
 };
 
 struct xac_frames_user {
     struct xac_frames *pool;
     struct pool_seat *seat;
     uint32_t number;
+    uint32_t n_queued; /* hits in the queue, of them n_warm prefetched */
+    uint32_t n_warm;
+    struct pool_hit queue[]; /* batch_queue, at least 1 */
 };
 
 /* ---- Small parts ------------------------------------------------------------------ */
@@ -179,7 +195,7 @@ hand_add(struct xac_frames_user *user, uint64_t n)
     atomic_fetch_add_explicit(&user->pool->cells[cell].moved, n, memory_order_relaxed);
 }
 
-/* ---- buffers.c: page buffers -------------------------------------------------------- */
+/* ---- spare.c: page buffers -------------------------------------------------------- */
 
 /* xac_frames_buffer_take -- index + 1 of a buffer that is the caller's now (P6: there is one). */
 uint32_t xac_frames_buffer_take(struct xac_frames_user *user);
@@ -207,6 +223,18 @@ pool_data(const struct xac_frames *pool, uint32_t buffer)
  */
 int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
                           uint32_t *freshp);
+
+/* ---- locked.c: the other policies, under a lock --------------------------------------- */
+
+/* xac_frames_locked_place -- in place of xac_frames_ring_place(). */
+int xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t page,
+                            frame_ref *outp, uint32_t *freshp);
+
+/* xac_frames_locked_hit -- a fix found the page; it is pinned. */
+void xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref);
+
+/* xac_frames_locked_leave -- tell what is queued. */
+void xac_frames_locked_leave(struct xac_frames_user *user);
 
 /* ---- flush.c ------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * buffers.c -- page buffers nobody uses: one kept by each user, the rest in a stack.
+ * spare.c -- page buffers nobody uses: one kept by each user, the rest in a stack.
  *
  * A miss frees one buffer and needs one, and so leaves the stack alone.  The stack's head
  * carries a tag that grows with each step, so that a head taken and put back meanwhile is not

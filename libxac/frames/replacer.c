@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replacer.c -- see replacer.h: what the policies are made of.
+ */
+#include <config.h>
+
+#include "replacer.h"
+
+#include "xac_frames.h"
+
+const struct policy_ops *
+xac_frames_policy_ops(uint32_t policy)
+{
+    static const struct policy_ops *const all[XAC_FRAMES_N_POLICIES] = {
+        [XAC_FRAMES_LRU] = &xac_frames_lru,
+        [XAC_FRAMES_CLOCK] = &xac_frames_clock,
+        [XAC_FRAMES_GCLOCK] = &xac_frames_gclock,
+        [XAC_FRAMES_2Q] = &xac_frames_2q,
+        [XAC_FRAMES_LIRS] = &xac_frames_lirs,
+        [XAC_FRAMES_MQ] = &xac_frames_mq,
+        [XAC_FRAMES_CAR] = &xac_frames_car,
+        [XAC_FRAMES_RANDOM] = &xac_frames_random,
+        [XAC_FRAMES_SWEEP] = &xac_frames_sweep,
+    };
+
+    return policy < XAC_FRAMES_N_POLICIES ? all[policy] : NULL;
+}
+
+/* ---- Memory ------------------------------------------------------------------------ */
+
+uint64_t
+xac_frames_policy_bytes(const struct policy_ops *ops, uint32_t n)
+{
+    uint64_t n_ghosts = ops->n_ghosts(n);
+
+    return sizeof(struct policy_state) + (n + n_ghosts) * sizeof(struct policy_node)
+           + (n_ghosts + 1) * sizeof(uint32_t);
+}
+
+void
+xac_frames_policy_open(struct policy *p, const struct policy_ops *ops, uint32_t n,
+                       void *memory)
+{
+    p->ops = ops;
+    p->n = n;
+    p->n_ghosts = ops->n_ghosts(n);
+    p->n_buckets = p->n_ghosts + 1;
+    p->state = memory;
+    p->nodes = (struct policy_node *)(p->state + 1);
+    p->buckets = (uint32_t *)(p->nodes + p->n + p->n_ghosts);
+}
+
+void
+xac_frames_policy_init(struct policy *p)
+{
+    p->state->free_ghosts = POLICY_NONE;
+    p->state->seed = UINT64_C(0x9e3779b97f4a7c15);
+    for (int i = 0; i < POLICY_LISTS; i++)
+        p->state->lists[i] =
+            (struct policy_list){.head = POLICY_NONE, .tail = POLICY_NONE};
+    for (uint32_t i = 0; i < p->n_buckets; i++)
+        p->buckets[i] = POLICY_NONE;
+    for (uint32_t i = p->n_ghosts; i > 0; i--) {
+        p->nodes[p->n + i - 1].link[0].next = p->state->free_ghosts;
+        p->state->free_ghosts = p->n + i - 1;
+    }
+}
+
+/* ---- Lists ------------------------------------------------------------------------- */
+
+/* neighbours_set -- let i's neighbours, or the list's ends, say what i's links say. */
+static void
+neighbours_set(struct policy *p, struct policy_list *list, int l, uint32_t i,
+               bool present)
+{
+    struct policy_link at = p->nodes[i].link[l];
+
+    *(at.prev == POLICY_NONE ? &list->head : &p->nodes[at.prev].link[l].next) =
+        present ? i : at.next;
+    *(at.next == POLICY_NONE ? &list->tail : &p->nodes[at.next].link[l].prev) =
+        present ? i : at.prev;
+}
+
+void
+xac_frames_list_push(struct policy *p, struct policy_list *list, int l, uint32_t i)
+{
+    p->nodes[i].link[l] = (struct policy_link){.prev = POLICY_NONE, .next = list->head};
+    neighbours_set(p, list, l, i, true);
+    list->n++;
+}
+
+void
+xac_frames_list_remove(struct policy *p, struct policy_list *list, int l, uint32_t i)
+{
+    neighbours_set(p, list, l, i, false);
+    list->n--;
+}
+
+void
+xac_frames_list_swap(struct policy *p, struct policy_list *list, int l, uint32_t a,
+                     uint32_t b)
+{
+    p->nodes[b].link[l] = p->nodes[a].link[l];
+    neighbours_set(p, list, l, b, true);
+}
+
+uint32_t
+xac_frames_list_take(struct policy *p, struct policy_list *list, int l, policy_take *take,
+                     void *arg)
+{
+    for (uint32_t i = list->tail; i != POLICY_NONE; i = p->nodes[i].link[l].prev)
+        if (take(arg, i)) {
+            xac_frames_list_remove(p, list, l, i);
+            return i;
+        }
+    return POLICY_NONE;
+}
+
+/* ---- Ghosts ------------------------------------------------------------------------ */
+
+static uint32_t *
+bucket_of(struct policy *p, uint64_t page)
+{
+    return &p->buckets[(page * UINT64_C(0x9e3779b97f4a7c15) >> 20) % p->n_buckets];
+}
+
+uint32_t
+xac_frames_ghost_new(struct policy *p, uint64_t page)
+{
+    uint32_t ghost = p->state->free_ghosts;
+    uint32_t *bucket = bucket_of(p, page);
+
+    if (ghost == POLICY_NONE)
+        return POLICY_NONE;
+    p->state->free_ghosts = p->nodes[ghost].link[0].next;
+    p->nodes[ghost] = (struct policy_node){.page = page, .chain = *bucket};
+    *bucket = ghost;
+    return ghost;
+}
+
+uint32_t
+xac_frames_ghost_find(struct policy *p, uint64_t page)
+{
+    uint32_t ghost = *bucket_of(p, page);
+
+    while (ghost != POLICY_NONE && p->nodes[ghost].page != page)
+        ghost = p->nodes[ghost].chain;
+    return ghost;
+}
+
+void
+xac_frames_ghost_free(struct policy *p, uint32_t ghost)
+{
+    uint32_t *at = bucket_of(p, p->nodes[ghost].page);
+
+    while (*at != ghost)
+        at = &p->nodes[*at].chain;
+    *at = p->nodes[ghost].chain;
+    p->nodes[ghost].where = 0;
+    p->nodes[ghost].link[0].next = p->state->free_ghosts;
+    p->state->free_ghosts = ghost;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replacer.h -- replacement policies that need a lock: what they know of pages, in lists.
+ *
+ * WHAT      Which slot makes room.  A policy knows slots 0 to n - 1 that hold pages, and some of
+ *           them the numbers of pages that were there (ghosts).
+ * NOT       Frames, pins, tables: locked.c.  Batches of hits: batch.c.
+ * WHERE     In the pool's memory; indices, no pointers.
+ * THREADS   under the pool's policy lock, all of it.
+ *
+ * INVARIANTS
+ *   Q1  A slot is known between admit() and victim() or forget(); node i is slot i's.
+ *   Q2  Nodes from n on are ghosts: free, or in a list and in the index of pages.
+ *   Q3  victim() offers slots in the policy's order until one is taken.
+ */
+#ifndef XAC_FRAMES_REPLACER_H
+#define XAC_FRAMES_REPLACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "annot.h"
+
+#define POLICY_NONE  UINT32_MAX
+#define POLICY_LISTS 12
+
+struct policy_link {
+    uint32_t prev, next;
+};
+
+struct policy_node {
+    uint64_t page;
+    uint64_t expires;           /* MQ: when it falls by a queue */
+    struct policy_link link[2]; /* LIRS has a page in two lists */
+    uint32_t chain;             /* next of the same bucket of the index */
+    uint32_t count;             /* references, as far as the policy counts them */
+    uint8_t where;    /* the policy's; 0: the slot is unknown, the ghost is free */
+    uint8_t in_stack; /* LIRS: in the stack */
+};
+
+struct policy_list {
+    uint32_t head, tail, n;
+};
+
+struct policy_state {
+    struct policy_list lists[POLICY_LISTS];
+    uint32_t free_ghosts; /* through link[0].next */
+    uint32_t hand;
+    uint64_t target; /* CAR: pages that T1 should have */
+    uint64_t now;    /* MQ: references so far */
+    uint64_t seed;   /* RANDOM */
+};
+
+/* A process's handle. */
+struct policy {
+    const struct policy_ops *ops;
+    struct policy_state *state;
+    struct policy_node *nodes;
+    uint32_t *buckets;
+    uint32_t n, n_ghosts, n_buckets;
+};
+
+/* policy_take -- whether the slot can make room; if so it is taken. */
+typedef bool policy_take(void *arg, uint32_t slot);
+
+struct policy_ops {
+    uint32_t (*n_ghosts)(uint32_t n);
+    void (*touch)(struct policy *p, uint32_t slot);
+    void (*admit)(struct policy *p, uint32_t slot, uint64_t page);
+    uint32_t (*victim)(struct policy *p, policy_take *take, void *arg); /* or NONE */
+    void (*forget)(struct policy *p, uint32_t slot);
+};
+
+/* By enum xac_frames_policy; NULL for NB_GCLOCK, which has no such thing. */
+const struct policy_ops *xac_frames_policy_ops(uint32_t policy);
+
+extern const struct policy_ops xac_frames_lru, xac_frames_clock, xac_frames_gclock;
+extern const struct policy_ops xac_frames_2q, xac_frames_lirs, xac_frames_mq;
+extern const struct policy_ops xac_frames_car, xac_frames_random, xac_frames_sweep;
+
+/* ---- replacer.c: lists and ghosts ------------------------------------------------------ */
+
+/* Bytes for n slots; and a fresh state in zero-filled memory. */
+uint64_t xac_frames_policy_bytes(const struct policy_ops *ops, uint32_t n);
+void xac_frames_policy_open(struct policy *p, const struct policy_ops *ops, uint32_t n,
+                            void *memory);
+void xac_frames_policy_init(struct policy *p);
+
+/* A list through link `l`: put at the head, take out, put b where a is. */
+void xac_frames_list_push(struct policy *p, struct policy_list *list, int l, uint32_t i);
+void xac_frames_list_remove(struct policy *p, struct policy_list *list, int l,
+                            uint32_t i);
+void xac_frames_list_swap(struct policy *p, struct policy_list *list, int l, uint32_t a,
+                          uint32_t b);
+
+/* The first from the tail that can be taken, taken out of the list; or NONE. */
+uint32_t xac_frames_list_take(struct policy *p, struct policy_list *list, int l,
+                              policy_take *take, void *arg);
+
+/* A ghost for the page, or NONE if all are in use; find one; make one free. */
+uint32_t xac_frames_ghost_new(struct policy *p, uint64_t page);
+uint32_t xac_frames_ghost_find(struct policy *p, uint64_t page);
+void xac_frames_ghost_free(struct policy *p, uint32_t ghost);
+
+#endif /* XAC_FRAMES_REPLACER_H */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replacer_simple.c -- LRU, CLOCK, GCLOCK, RANDOM and SWEEP: no ghosts.
+ *
+ * GCLOCK is the textbook's: the hand tests, then decrements; without a cap.  SWEEP takes the
+ * next slot in the circle that can be taken.
+ */
+#include <config.h>
+
+#include "replacer.h"
+
+static uint32_t
+no_ghosts(uint32_t n)
+{
+    (void)n;
+    return 0;
+}
+
+/* ---- LRU --------------------------------------------------------------------------- */
+
+static void
+lru_forget(struct policy *p, uint32_t slot)
+{
+    xac_frames_list_remove(p, &p->state->lists[0], 0, slot);
+    p->nodes[slot].where = 0;
+}
+
+static void
+lru_admit(struct policy *p, uint32_t slot, uint64_t page)
+{
+    p->nodes[slot].page = page;
+    p->nodes[slot].where = 1;
+    xac_frames_list_push(p, &p->state->lists[0], 0, slot);
+}
+
+static void
+lru_touch(struct policy *p, uint32_t slot)
+{
+    xac_frames_list_remove(p, &p->state->lists[0], 0, slot);
+    xac_frames_list_push(p, &p->state->lists[0], 0, slot);
+}
+
+static uint32_t
+lru_victim(struct policy *p, policy_take *take, void *arg)
+{
+    uint32_t slot = xac_frames_list_take(p, &p->state->lists[0], 0, take, arg);
+
+    if (slot != POLICY_NONE)
+        p->nodes[slot].where = 0;
+    return slot;
+}
+
+const struct policy_ops xac_frames_lru = {
+    .n_ghosts = no_ghosts,
+    .touch = lru_touch,
+    .admit = lru_admit,
+    .victim = lru_victim,
+    .forget = lru_forget,
+};
+
+/* ---- Hands ------------------------------------------------------------------------- */
+
+static void
+hand_forget(struct policy *p, uint32_t slot)
+{
+    p->nodes[slot].where = 0;
+}
+
+static void
+hand_admit(struct policy *p, uint32_t slot, uint64_t page)
+{
+    p->nodes[slot].page = page;
+    p->nodes[slot].where = 1;
+    p->nodes[slot].count = 1;
+}
+
+static void
+count_touch(struct policy *p, uint32_t slot)
+{
+    p->nodes[slot].count++;
+}
+
+static void
+bit_touch(struct policy *p, uint32_t slot)
+{
+    p->nodes[slot].count = 1;
+}
+
+static void
+no_touch(struct policy *p, uint32_t slot)
+{
+    (void)p;
+    (void)slot;
+}
+
+/* hand_take -- the first from the hand on that has no count left and can be taken. */
+static uint32_t
+hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
+{
+    for (uint32_t refused = 0; refused < p->n;) {
+        uint32_t slot = p->state->hand;
+
+        p->state->hand = slot + 1 < p->n ? slot + 1 : 0;
+        if (counts && p->nodes[slot].where != 0 && p->nodes[slot].count > 0) {
+            p->nodes[slot].count--;
+            refused = 0;
+        } else if (p->nodes[slot].where != 0 && take(arg, slot)) {
+            p->nodes[slot].where = 0;
+            return slot;
+        } else {
+            refused++;
+        }
+    }
+    return POLICY_NONE;
+}
+
+static uint32_t
+clock_victim(struct policy *p, policy_take *take, void *arg)
+{
+    return hand_take(p, true, take, arg);
+}
+
+static uint32_t
+sweep_victim(struct policy *p, policy_take *take, void *arg)
+{
+    return hand_take(p, false, take, arg);
+}
+
+static uint32_t
+random_victim(struct policy *p, policy_take *take, void *arg)
+{
+    uint64_t x = p->state->seed;
+
+    x ^= x << 13; /* xorshift64 */
+    x ^= x >> 7;
+    x ^= x << 17;
+    p->state->seed = x;
+    p->state->hand = (uint32_t)((x >> 16) % p->n);
+    return hand_take(p, false, take, arg);
+}
+
+const struct policy_ops xac_frames_clock = {
+    .n_ghosts = no_ghosts,
+    .touch = bit_touch,
+    .admit = hand_admit,
+    .victim = clock_victim,
+    .forget = hand_forget,
+};
+const struct policy_ops xac_frames_gclock = {
+    .n_ghosts = no_ghosts,
+    .touch = count_touch,
+    .admit = hand_admit,
+    .victim = clock_victim,
+    .forget = hand_forget,
+};
+const struct policy_ops xac_frames_random = {
+    .n_ghosts = no_ghosts,
+    .touch = no_touch,
+    .admit = hand_admit,
+    .victim = random_victim,
+    .forget = hand_forget,
+};
+const struct policy_ops xac_frames_sweep = {
+    .n_ghosts = no_ghosts,
+    .touch = no_touch,
+    .admit = hand_admit,
+    .victim = sweep_victim,
+    .forget = hand_forget,
+};
