@@ -22,7 +22,8 @@ case ${1:-} in
 thread)
     dir=$base/tsan
     options="--enable-sanitize=thread --disable-shared"
-    tests="tests/stress/stress_threads tests/api/check_threads tests/frames/stress_frames"
+    tests="tests/stress/stress_threads tests/api/check_threads tests/frames/stress_frames
+        tests/frames/check_policies"
     ;;
 address)
     dir=$base/asan

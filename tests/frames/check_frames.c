@@ -522,6 +522,9 @@ START_TEST(refuse_what_is_out_of_range)
     xac_frames_leave(users[0]);
     must_ok(xac_frames_join(pool, &third));
     must_be_whole(pool, 0);
+    xac_frames_leave(users[1]);
+    xac_frames_leave(third);
+    xac_frames_close(pool);
 }
 END_TEST
 

@@ -258,6 +258,7 @@ START_TEST(a_full_queue_waits_for_the_lock)
     xac_frames_unfix(user, &pin);
     xac_frames_leave(user);
     must_be_whole(h.pool, 0);
+    xac_frames_close(h.pool);
 }
 END_TEST
 
@@ -288,6 +289,7 @@ START_TEST(stale_hits_are_dropped)
     must_eq(stats.hits_stale, 2);
     xac_frames_leave(b);
     must_be_whole(pool, 0);
+    xac_frames_close(pool);
 }
 END_TEST
 
