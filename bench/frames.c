@@ -6,6 +6,8 @@
  */
 #include <config.h>
 
+#include "frames.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -13,15 +15,11 @@
 #include <string.h>
 #include <zlib.h>
 
-#include <xac_frames.h>
-
 #include "util.h"
 #include "xbench.h"
 
-#define SIZES_MAX   64
-#define LINE_BYTES  64
-#define BATCH_QUEUE 64 /* BP-Wrapper's own */
-#define BATCH_TRY   32
+#define SIZES_MAX  64
+#define LINE_BYTES 64
 
 static const char *const policy_names[XAC_FRAMES_N_POLICIES] = {
     [XAC_FRAMES_NB_GCLOCK] = "nb-gclock",
@@ -41,6 +39,8 @@ struct options {
     bool policies[XAC_FRAMES_N_POLICIES];
     uint64_t sizes[SIZES_MAX];
     unsigned n_sizes;
+    uint64_t threads[SIZES_MAX];
+    unsigned n_threads;
     bool batch;
 };
 
@@ -53,16 +53,21 @@ struct trace {
 /* ---- Command line ------------------------------------------------------------------ */
 
 static const struct option long_options[] = {
-    {"trace", required_argument, NULL, 't'}, {"policy", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'}, {"batch", no_argument, NULL, 'b'},
-    {"help", no_argument, NULL, 'h'},        {0},
+    {"trace", required_argument, NULL, 't'},
+    {"policy", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},
+    {"batch", no_argument, NULL, 'b'},
+    {"threads", required_argument, NULL, 'T'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
 };
 
 static void
 usage(FILE *f)
 {
     fputs(
-        "usage: xbench frames --trace FILE --sizes N[,N...] [--policy P[,P...]] [--batch]\n\n"
+        "usage: xbench frames --trace FILE --sizes N[,N...] [--policy P[,P...]] [--batch]\n"
+        "       xbench frames --threads N[,N...] [--policy P[,P...]]\n\n"
         "  --trace FILE  one page number per line, plain or compressed by gzip; a line that\n"
         "                is empty or begins with * or # is no reference\n"
         "  --sizes LIST  frames\n"
@@ -73,6 +78,8 @@ usage(FILE *f)
     fputs(
         "\n                (default all)\n"
         "  --batch       the policies under a lock with BP-Wrapper, queue 64, threshold 32\n\n"
+        "With --threads hits only: millions of fixes per second, and per million fixes how often\n"
+        "the lock was taken and waited for, without and with BP-Wrapper.\n"
         "Prints a line per policy, and per size hits and hits in percent of references.\n",
         f);
 }
@@ -97,6 +104,15 @@ size_add(struct options *o, const char *text)
         || size > UINT64_C(1) << 30)
         return false;
     o->sizes[o->n_sizes++] = size;
+    return true;
+}
+
+static bool
+threads_add(struct options *o, const char *text)
+{
+    if (o->n_threads == SIZES_MAX || !bench_parse_u64(text, &o->threads[o->n_threads]))
+        return false;
+    o->n_threads++;
     return true;
 }
 
@@ -137,13 +153,15 @@ options_parse(struct options *o, int argc, char **argv)
             o->batch = true;
         else if (code == 'p' && list_add(o, optarg, policy_add))
             any = true;
+        else if (code == 'T' && list_add(o, optarg, threads_add))
+            continue;
         else if (code != 's' || !list_add(o, optarg, size_add))
             return code == '?' ? 2 : 2 * bench_fail("frames: no such list: %s", optarg);
     }
     if (optind < argc)
         return 2 * bench_fail("frames: unexpected argument \"%s\"", argv[optind]);
-    if (o->trace == NULL || o->n_sizes == 0)
-        return 2 * bench_fail("frames: --trace and --sizes are needed");
+    if (o->n_threads == 0 && (o->trace == NULL || o->n_sizes == 0))
+        return 2 * bench_fail("frames: --trace and --sizes, or --threads, are needed");
     if (!any)
         (void)policy_add(o, "all");
     return 0;
@@ -245,8 +263,10 @@ policy_report(const struct options *o, const struct trace *t, uint32_t policy)
                                            .n_frames = (uint32_t)o->sizes[i],
                                            .n_users = 1,
                                            .policy = policy,
-                                           .batch_queue = o->batch ? BATCH_QUEUE : 0,
-                                           .batch_threshold = o->batch ? BATCH_TRY : 0};
+                                           .batch_queue =
+                                               o->batch ? BENCH_BATCH_QUEUE : 0,
+                                           .batch_threshold =
+                                               o->batch ? BENCH_BATCH_TRY : 0};
         uint64_t hits;
 
         if (play(t, &config, &hits) != 0)
@@ -257,6 +277,21 @@ policy_report(const struct options *o, const struct trace *t, uint32_t policy)
     }
     putchar('\n');
     return 0;
+}
+
+/* threads_report -- every policy that locks, with each number of threads. */
+static int
+threads_report(const struct options *o)
+{
+    int rc = 0;
+
+    printf("%-10s %-8s %7s %10s %12s %12s\n", "policy", "hits", "threads", "Mfixes/s",
+           "locks/M", "waits/M");
+    for (uint32_t policy = XAC_FRAMES_LRU; policy < XAC_FRAMES_N_POLICIES; policy++)
+        for (unsigned i = 0; i < o->n_threads && rc == 0 && o->policies[policy]; i++)
+            rc = bench_frames_threads(policy, policy_names[policy],
+                                      (unsigned)o->threads[i]);
+    return rc;
 }
 
 int
@@ -270,6 +305,8 @@ bench_frames_main(int argc, char **argv)
         usage(rc < 0 ? stdout : stderr);
         return rc < 0 ? 0 : rc;
     }
+    if (o.n_threads > 0)
+        return threads_report(&o);
     rc = trace_load(&t, o.trace);
     if (rc == 0) {
         printf("%s: %zu references, pages up to %llu\n%-10s", o.trace, t.n,
