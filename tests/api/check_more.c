@@ -298,10 +298,22 @@ END_TEST
 
 /* ---- very many pages ------------------------------------------------------------------ */
 
+/* A segment's length in pages in which n pages lie scattered. */
+static size_t
+room_for(size_t n)
+{
+    size_t n_pages = 1;
+
+    while (n_pages < 4 * n)
+        n_pages *= 2;
+    return n_pages;
+}
+
 /* More scattered pages than the kernel has mappings for. */
 START_TEST(transaction_touches_any_number_of_pages)
 {
-    size_t n_pages = (size_t)1 << 19, n_touched = 100000;
+    size_t n_touched = env_number("XAC_WRITTEN", 70000);
+    size_t n_pages = room_for(n_touched);
     unsigned char *x = (unsigned char *)env_attach(NONDURABLE, n_pages);
     size_t page = env_page();
 
@@ -322,6 +334,40 @@ START_TEST(transaction_touches_any_number_of_pages)
         must_eq(*(uint64_t *)(void *)(x + i * 78977 % n_pages * page),
                 i + 1 + (_i == 0 ? 1 : 0));
     must_ok(xendQuery());
+    env_detach();
+}
+END_TEST
+
+/* In a child: store a number as another participant. */
+static void
+overwrite(void *arg)
+{
+    env_put((uint64_t *)arg, 5);
+    env_detach();
+}
+
+/* Reads are recorded, too: another's write to any of them is a conflict. */
+START_TEST(transaction_reads_any_number_of_pages)
+{
+    size_t n_read = env_number("XAC_READ", 70000);
+    size_t n_pages = room_for(n_read);
+    size_t words = env_page() / sizeof(uint64_t);
+    uint64_t *x, sum;
+
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_SELFISH)); /* the child is younger */
+    x = (uint64_t *)env_attach(NONDURABLE, n_pages);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        sum = 0;
+        must_ok(xbegin());
+        for (size_t i = 0; i < n_read; i++)
+            sum += x[i * 78977 % n_pages * words];
+        x[n_pages * words - 1] = sum + 1;
+        if (attempt == 0)
+            proc_run(overwrite, &x[77 * 78977 % n_pages * words]);
+        must_rc(xend(), attempt == 0 ? ABORTED : COMMITTED);
+    }
+    must_eq(sum, 5);
+    must_eq(env_get(&x[n_pages * words - 1]), 6);
     env_detach();
 }
 END_TEST
@@ -378,13 +424,6 @@ END_TEST
 
 /* ---- validation ahead of the end -------------------------------------------------------- */
 
-static void
-overwrite(void *arg)
-{
-    env_put((uint64_t *)arg, 5);
-    env_detach();
-}
-
 START_TEST(optimistic_loser_is_told_before_its_end)
 {
     struct xac_conflict why;
@@ -425,6 +464,7 @@ more_suite(void)
     tcase_add_loop_test(tc, every_policy_keeps_the_total, 0, XAC_POLICY_OPTIMISTIC + 1);
     tc = env_tcase(s, "many pages", 240);
     tcase_add_loop_test(tc, transaction_touches_any_number_of_pages, 0, 2);
+    tcase_add_test(tc, transaction_reads_any_number_of_pages);
     tcase_add_test(tc, stats_name_the_oldest_reader);
     tc = env_tcase(s, "validation", 30);
     tcase_add_test(tc, optimistic_loser_is_told_before_its_end);
