@@ -39,7 +39,9 @@ make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log"
     { cat "$tmp/log"; fail "make install"; }
 pc=$(cd "$tmp/dest" && find "$PWD" -name libxac.pc)
 [ -n "$pc" ] || fail "libxac.pc was not installed"
-[ "$(installed_files | grep -c '\.h$')" = 1 ] || fail "more than one header was installed"
+headers=$(installed_files | sed -n 's|.*/||; /\.h$/p')
+[ "$headers" = "$(cd "$source_dir/include" && LC_ALL=C ls ./*.h | sed 's|^./||')" ] ||
+    fail "not exactly the public headers were installed: $headers"
 
 PKG_CONFIG_SYSROOT_DIR=$tmp/dest
 PKG_CONFIG_PATH=$(dirname "$pc")

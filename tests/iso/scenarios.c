@@ -29,6 +29,10 @@ const struct scenario scenarios[] = {
     /* One of the steps is interrupted. */
     {.name = "equal values, preempted",
      .program = {"b s0 w1 e", "b w0 e"}, .preempts = 1},
+    {.name = "failed midway, collapse",
+     .program = {"b r0 r1 e", "b w1 e b w0 w1 e c"},
+     .policy = MODEL_SELFISH,
+     .preempts = 1},
     {.name = "query, collapse",
      .program = {"q r0 r1 e", "b w0 e b w0 e c"}, .preempts = 1},
     {.name = "query begins, collapse",
