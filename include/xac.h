@@ -564,7 +564,15 @@ enum xac_option {
        new ones, so that the log takes no more room on disk than what XAC_OPT_CHECKPOINT_BYTES
        and the oldest reader need; xArchive() then names few or none.  Any time; concerns
        all participants.  Default 0. */
-    XAC_OPT_LOG_RECYCLE = 8
+    XAC_OPT_LOG_RECYCLE = 8,
+    /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
+       file, in a file of the environment directory for each mapped file, 32 bytes a page;
+       `xrecover --check` compares the files with them, which finds what the medium has
+       done to them.  It adds a write and a sync for each file to a checkpoint.  0: none are
+       kept, and those of a file are removed before it is written.  Pages that have not been
+       changed since the option was set have none.  Only durable environments keep them.
+       Any time, from the next checkpoint on; concerns all participants.  Default 0. */
+    XAC_OPT_PAGE_CHECKSUMS = 9
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them

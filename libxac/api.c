@@ -437,6 +437,11 @@ set_now(int option, uint64_t value)
         if (env != NULL && env->ctl != NULL)
             atomic_store_explicit(&env->ctl->log_recycle, (uint32_t)value,
                                   memory_order_relaxed);
+    } else if (option == XAC_OPT_PAGE_CHECKSUMS) {
+        options.page_checksums = (uint32_t)value;
+        if (env != NULL && env->ctl != NULL)
+            atomic_store_explicit(&env->ctl->page_checksums, (uint32_t)value,
+                                  memory_order_relaxed);
     } else if (option == XAC_OPT_SYNC_DELAY_MS) {
         options.sync_delay_ms = (uint32_t)value;
         if (env != NULL)
@@ -479,6 +484,7 @@ xac_set_option(int option, uint64_t value)
         is_valid = true;
         break;
     case XAC_OPT_LOG_RECYCLE:
+    case XAC_OPT_PAGE_CHECKSUMS:
     case XAC_OPT_STAY_MAPPED:
         is_valid = value <= 1;
         break;

@@ -28,6 +28,7 @@
 #include "env.h"
 #include "err.h"
 #include "master.h"
+#include "pagesums.h"
 #include "sys.h"
 
 /* In an environment that is not durable a checkpoint is due when this many frames are in
@@ -63,8 +64,10 @@ struct xac_ckpt {
     uint64_t next_frame;    /* COPY: to be looked at next, from 1                  */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
-    size_t n_unlinked; /* UNLINK                                              */
-    bool *is_touched;  /* by file id: written in this run                     */
+    size_t n_unlinked;        /* UNLINK                                              */
+    bool *is_touched;         /* by file id: written in this run                     */
+    bool keeps_sums;          /* XAC_OPT_PAGE_CHECKSUMS when it began                */
+    struct xac_pagesums sums; /* of the pages copied                          */
     uint32_t n_files;
 };
 
@@ -310,11 +313,17 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     uint32_t file = xac_page_file(id);
     const uint8_t *bytes = xac_version_bytes(env, frame);
     int fd = xac_checkpoint_file_fd(env, file);
-    int rc;
+    int rc = 0;
 
     if (fd < 0 || bytes == NULL)
         return xac_err(errno, "checkpoint: file %s",
                        (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
+    if (!r->keeps_sums && !r->is_touched[file])
+        rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->inode);
+    if (r->keeps_sums)
+        rc = xac_pagesums_add(&r->sums, file, xac_page_no(id), bytes, env->page_size);
+    if (rc != 0)
+        return rc;
     rc = xac_write_full(fd, bytes, env->page_size, xac_page_no(id) << env->page_shift);
     if (rc != 0)
         return xac_err(rc, "checkpoint: writing %s",
@@ -404,7 +413,7 @@ sync_files(struct xac_ckpt *r)
             return xac_err(rc, "checkpoint: syncing file %u", id);
         }
     }
-    return 0;
+    return xac_pagesums_checkpoint(env, &r->sums, r->begin_lsn);
 }
 
 /* end_block -- step q: build XCHECKPT_END with all files. */
@@ -542,6 +551,9 @@ ckpt_begin(struct xac_ckpt *r)
     xac_kill_point("n");
     if (rc == 0)
         rc = count_files(r);
+    r->keeps_sums =
+        xac_env_is_durable(env)
+        && atomic_load_explicit(&env->ctl->page_checksums, memory_order_relaxed) != 0;
     r->next_frame = 1;
     /* Acquire: pairs with the release of the store's growth. */
     r->n_frames =
@@ -595,6 +607,7 @@ ckpt_free(struct xac_ckpt *r)
 {
     free(r->page);
     free(r->is_touched);
+    xac_pagesums_free(&r->sums);
     r->page = NULL;
     r->is_touched = NULL;
 }

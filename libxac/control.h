@@ -51,6 +51,7 @@ struct xac_control {
     xac_shared _Atomic uint64_t checkpoint_bytes;
     xac_shared _Atomic uint32_t checksum;
     xac_shared _Atomic uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE                   */
+    xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
 
     struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */

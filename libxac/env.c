@@ -154,6 +154,7 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
     atomic_init(&ctl->log_recycle, env->options.log_recycle);
+    atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;
     atomic_init(&ctl->next_age, 1);
     atomic_init(&ctl->next_datafile, 1);

@@ -35,6 +35,7 @@ struct xac_env_options {
     uint32_t policy;
     uint32_t sync_delay_ms;
     uint32_t log_recycle;
+    uint32_t page_checksums;
 };
 
 struct xac_env {

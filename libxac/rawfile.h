@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define XAC_RAWFILE_ALIGN    4096u
-#define XAC_RAWFILE_NAME_MAX 64
+#define XAC_RAWFILE_NAME_MAX 8192
 
 struct xac_rawfile {
     int dirfd; /* not owned                                                           */

@@ -50,6 +50,7 @@ struct recovery {
     bool goes_on;                /* a later generation of the log follows              */
     uint32_t next_generation;    /* its number, or of an empty one                     */
     struct xac_backup_note note; /* of a backup; rep.was_backup                        */
+    struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
     bool content_wrong;          /* a valid block there names or holds what is not right*/
     struct xac_scan_found found; /* behind the end                                     */
 
@@ -503,8 +504,21 @@ redo_all(struct recovery *r)
         if (rc != 0)
             return rc;
     }
+    /* The files may hold what has been cut off. */
+    if (r->rep.damaged || r->stopped) {
+        rc = xac_pagesums_drop_all(r->dirfd);
+        if (rc != 0)
+            return rc;
+    }
     if (r->rep.files == 0)
         return 0;
+    r->sums = (struct xac_pagesums_store){.dirfd = r->dirfd,
+                                          .identity = r->master.identity,
+                                          .page_size = r->master.page_size,
+                                          .lsn = r->end,
+                                          .file = xac_redo_file_is,
+                                          .arg = &r->redo};
+    r->redo.sums_store = &r->sums;
     rc = xac_redo_prepare(&r->redo);
     if (rc != 0)
         return rc;
@@ -673,6 +687,9 @@ run(struct recovery *r, struct xac_master_slot *master)
         rc = read_log(r);
     if (rc == 0)
         rc = xac_redo_check_files(&r->redo, r->opt->accept_replaced, !r->opt->dry_run);
+    if (rc == 0 && r->opt->dry_run && r->opt->pages != NULL)
+        rc = xac_pagesums_verify(r->dirfd, &r->master, r->end, xac_redo_is_redone,
+                                 &r->redo, r->opt->pages);
     if (rc != 0 || r->opt->dry_run)
         return rc;
     rc = redo_all(r);

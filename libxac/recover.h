@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "log_format.h"
+#include "pagesums_check.h"
 
 struct xac_recover_options {
     bool dry_run;         /* look and report, write nothing                           */
@@ -38,6 +39,8 @@ struct xac_recover_options {
     uint64_t until_lsn;
     uint64_t until_ns;
     uint64_t memory_bytes; /* for pages while redoing, 0 for the default         */
+    struct xac_pagesums_check *pages; /* dry_run: compare pages with what is kept of them,
+                                         NULL not to                              */
 };
 
 struct xac_recover_report {

@@ -441,6 +441,38 @@ xac_redo_is_kept(const struct xac_redo *r)
     return r->keeping;
 }
 
+bool
+xac_redo_is_redone(void *arg, uint64_t device, uint64_t inode, uint64_t page)
+{
+    const struct xac_redo *r = (const struct xac_redo *)arg;
+
+    for (size_t i = 0; i < r->n_files; i++) {
+        const struct xac_redo_file *f = &r->file[i];
+
+        if (f->device == device && f->inode == inode && is_seen(f, page))
+            return true;
+    }
+    return false;
+}
+
+int
+xac_redo_file_is(void *arg, uint32_t file, struct xac_pagesums_file *out)
+{
+    struct xac_redo *r = (struct xac_redo *)arg;
+    struct xac_redo_file *f = file_find(r, file);
+    struct stat st;
+    int rc = file_open(r, f, O_RDWR);
+
+    if (rc == 0 && xac_sys.fstat(f->fd, &st) != 0)
+        rc = errno;
+    if (rc != 0)
+        return xac_err(rc, "%s: open", f->path);
+    *out = (struct xac_pagesums_file){.device = st.st_dev,
+                                      .inode = st.st_ino,
+                                      .path = f->path};
+    return 0;
+}
+
 /* ---- Writing ---------------------------------------------------------------------- */
 
 /* run_length -- how many frames from the i-th on are neighbours in one file. */
@@ -472,6 +504,9 @@ run_write(struct xac_redo *r, uint32_t i, uint32_t n)
                    xac_redo_pages_at(&r->pages, &frame[k]), r->page_size);
         bytes = r->gather;
     }
+    for (uint32_t k = 0; rc == 0 && r->sums_store != NULL && k < n; k++)
+        rc = xac_pagesums_add(&r->sums, frame->file, frame->page + k,
+                              bytes + (size_t)k * r->page_size, r->page_size);
     if (rc == 0)
         rc = xac_write_full(f->fd, bytes, (size_t)n * r->page_size,
                             frame->page * r->page_size);
@@ -493,6 +528,8 @@ pages_write(struct xac_redo *r)
         n = run_length(r, i);
         rc = run_write(r, i, n);
     }
+    if (rc == 0 && r->sums_store != NULL)
+        rc = xac_pagesums_put(&r->sums, r->sums_store);
     xac_redo_pages_clear(&r->pages);
     return rc;
 }
@@ -613,6 +650,7 @@ xac_redo_free(struct xac_redo *r)
     free(r->file);
     free(r->scratch);
     free(r->gather);
+    xac_pagesums_free(&r->sums);
     xac_redo_pages_free(&r->pages);
     *r = (struct xac_redo){.dirfd = -1};
 }

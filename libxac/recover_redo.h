@@ -26,6 +26,7 @@
 
 #include "backup_note.h"
 #include "log_format.h"
+#include "pagesums.h"
 #include "recover_pages.h"
 
 /*
@@ -64,6 +65,10 @@ struct xac_redo {
 
     bool keeping; /* invariant 3                                                      */
     struct xac_redo_pages pages;
+    const struct xac_pagesums_store
+        *sums_store;          /* NULL: checksums of pages are left alone */
+    struct xac_pagesums sums; /* of pages that are being written         */
+
     uint8_t *gather;  /* pages that are neighbours in their file, to be written        */
     uint8_t *scratch; /* two pages: to try records on, and the source of a copy       */
 };
@@ -121,6 +126,13 @@ int xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec);
 
 /* xac_redo_finish -- write all pages held, sync all needed files; ret 0 or errno. */
 int xac_redo_finish(struct xac_redo *r);
+
+/* xac_redo_file_is -- which file that id is now; for struct xac_pagesums_store; arg is the
+   struct xac_redo. */
+int xac_redo_file_is(void *arg, uint32_t file, struct xac_pagesums_file *out);
+
+/* xac_redo_is_redone -- does this pass redo the page?  arg is the struct xac_redo. */
+bool xac_redo_is_redone(void *arg, uint64_t device, uint64_t inode, uint64_t page);
 
 /* xac_redo_files_needed -- number of files with something to redo. */
 uint64_t xac_redo_files_needed(const struct xac_redo *r);

@@ -23,6 +23,7 @@
 #include "lockfile.h"
 #include "log_format.h"
 #include "master.h"
+#include "pagesums_check.h"
 #include "recover.h"
 #include "recover_check.h"
 #include "sys.h"
@@ -33,6 +34,15 @@ const char *const tool_name = "xrecover";
 #define PROGRESS_AFTER_NS UINT64_C(2000000000)
 #define PROGRESS_EVERY_NS UINT64_C(100000000)
 
+/* Pages that the JSON report names; all are counted. */
+#define PAGES_NAMED 1000
+
+/* A page that is not what was written to it. */
+struct bad_page {
+    struct xac_pagesums_damage damage;
+    char *file; /* owned */
+};
+
 struct progress {
     uint64_t started_ns;
     uint64_t shown_ns; /* 0 if never */
@@ -42,6 +52,9 @@ struct arguments {
     struct xac_recover_options recover;
     bool check; /* with dry_run                                                       */
     struct xac_check_report checked;
+    struct xac_pagesums_check pages;
+    struct bad_page *bad; /* PAGES_NAMED at most                                      */
+    size_t n_bad;
     bool json;
     bool quiet;
     bool verbose;
@@ -71,7 +84,8 @@ usage(FILE *to)
         "Recover the libxac environment in directory DIR.\n"
         "\n"
         "  -n, --dry-run          look and report, write nothing\n"
-        "  -k, --check            dry run, and verify all log files there are\n"
+        "  -k, --check            dry run, and verify all log files there are, and pages\n"
+        "                         against their checksums if these are kept\n"
         "  -j, --json             print one JSON object\n"
         "  -c, --cut              cut a damaged log at the damage; what was committed\n"
         "                         behind it is lost\n"
@@ -125,6 +139,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
             break;
         case 'k':
             a->check = a->recover.dry_run = true;
+            a->recover.pages = &a->pages;
             break;
         case 'm':
             if (!tool_number(optarg, &a->recover.memory_bytes)
@@ -238,6 +253,57 @@ say_damage(void *arg, const struct xac_place *place)
             place->offset, place->why);
 }
 
+/* bad_page_note -- for the JSON report; without memory it is only counted. */
+static void
+bad_page_note(struct arguments *a, const struct xac_pagesums_damage *d)
+{
+    struct bad_page *more;
+    char *file;
+
+    if (a->n_bad == PAGES_NAMED)
+        return;
+    file = strdup(d->file);
+    more = (struct bad_page *)realloc(a->bad, (a->n_bad + 1) * sizeof more[0]);
+    if (more != NULL)
+        a->bad = more;
+    if (more == NULL || file == NULL)
+        free(file);
+    else
+        a->bad[a->n_bad++] = (struct bad_page){.damage = *d, .file = file};
+}
+
+static const char *
+damage_words(enum xac_pagesums_damage_kind kind)
+{
+    switch (kind) {
+    case XAC_PAGESUMS_PAGE:
+        return "checksum";
+    case XAC_PAGESUMS_UNREAD:
+        return "cannot be read";
+    case XAC_PAGESUMS_HEADER:
+        return "header is damaged";
+    }
+    return "";
+}
+
+/* say_page -- struct xac_pagesums_check's. */
+static void
+say_page(void *arg, const struct xac_pagesums_damage *d)
+{
+    struct arguments *a = (struct arguments *)arg;
+    const char *words = damage_words(d->kind);
+
+    bad_page_note(a, d);
+    fprintf(stderr, "xrecover: %s: %s: page %" PRIu64 ", offset %" PRIu64 ": %s", a->dir,
+            d->file, d->page, d->offset, words);
+    if (d->kind == XAC_PAGESUMS_PAGE)
+        fprintf(stderr, ": expected %016" PRIx64 ", found %016" PRIx64, d->expected,
+                d->found);
+    else if (d->kind == XAC_PAGESUMS_UNREAD)
+        fprintf(stderr, ": %s", strerror((int)d->found));
+    fputc('\n', stderr);
+}
+
 /* check_old -- the log that recovery does not read. */
 static int
 check_old(int dirfd, struct arguments *a)
@@ -250,6 +316,10 @@ check_old(int dirfd, struct arguments *a)
     if (rc == 0 && a->checked.damages != 0)
         rc = xac_err(XAC_EDAMAGED, "%" PRIu64 " place%s that only a restore would read",
                      a->checked.damages, plural(a->checked.damages));
+    if (rc == 0 && a->pages.damages != 0)
+        rc = xac_err(XAC_EDAMAGED,
+                     "%" PRIu64 " place%s in mapped files or their checksums",
+                     a->pages.damages, plural(a->pages.damages));
     return rc;
 }
 
@@ -270,6 +340,7 @@ recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
         rc = xac_err(XAC_ELIVE, "%s", XAC_LOCK_NAME);
     if (rc == 0)
         rc = xac_recover_dir(dirfd, &a->recover, rep, master);
+    /* Also says so if pages are damaged. */
     if (rc == 0 && a->check)
         rc = check_old(dirfd, a);
     if (rc == 0 && fd >= 0 && !a->recover.dry_run)
@@ -354,6 +425,13 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
                a->checked.segments, plural(a->checked.segments), a->checked.blocks,
                plural(a->checked.blocks), a->checked.bytes, a->checked.datafiles,
                plural(a->checked.datafiles));
+    if (a->pages.files + a->pages.skipped != 0)
+        printf("checked: %" PRIu64 " page%s of %" PRIu64 " mapped file%s against their"
+               " checksums: sound; %" PRIu64 " checksum%s lost, %" PRIu64
+               " file%s gone or replaced\n",
+               a->pages.pages, plural(a->pages.pages), a->pages.files,
+               plural(a->pages.files), a->pages.lost, plural(a->pages.lost),
+               a->pages.skipped, plural(a->pages.skipped));
     if (r->orphans_removed != 0)
         printf("removed: %" PRIu64 " data file%s of transactions that never committed\n",
                r->orphans_removed, plural(r->orphans_removed));
@@ -376,6 +454,35 @@ say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc
 }
 
 /* ---- JSON ------------------------------------------------------------------------- */
+
+/* json_pages -- what was found wrong with pages. */
+static void
+json_pages(struct json *j, const struct arguments *a)
+{
+    char hex[20];
+
+    json_number(j, "pages_checked", a->pages.pages);
+    json_number(j, "page_files_checked", a->pages.files);
+    json_number(j, "page_files_skipped", a->pages.skipped);
+    json_number(j, "page_checksums_lost", a->pages.lost);
+    json_number(j, "page_damages", a->pages.damages);
+    json_array(j, "damaged_pages");
+    for (size_t i = 0; i < a->n_bad; i++) {
+        const struct xac_pagesums_damage *d = &a->bad[i].damage;
+
+        json_object(j, NULL);
+        json_string(j, "file", a->bad[i].file);
+        json_number(j, "page", d->page);
+        json_number(j, "offset_bytes", d->offset);
+        json_string(j, "why", damage_words(d->kind));
+        (void)snprintf(hex, sizeof hex, "%016" PRIx64, d->expected);
+        json_string(j, "expected", hex);
+        (void)snprintf(hex, sizeof hex, "%016" PRIx64, d->found);
+        json_string(j, "found", hex);
+        json_end(j);
+    }
+    json_end(j);
+}
 
 static void
 json_report(const struct arguments *a, const struct xac_recover_report *r, int rc,
@@ -408,6 +515,7 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_bool(&j, "until_reached", r->until_reached);
     json_number(&j, "old_blocks_checked", a->checked.blocks);
     json_number(&j, "old_damages", a->checked.damages);
+    json_pages(&j, a);
     json_bool(&j, "damaged", r->damaged);
     json_string(&j, "damage_file", r->damage_file);
     json_number(&j, "damage_offset_bytes", r->damage_offset);
@@ -423,7 +531,10 @@ main(int argc, char **argv)
     struct xac_recover_report rep = {.was_clean = false};
     struct xac_master_slot master = {.magic = 0};
     struct progress progress = {.started_ns = now_ns()};
-    int rc = arguments_read(&a, argc, argv);
+    int rc;
+
+    a.pages = (struct xac_pagesums_check){.damage = say_page, .arg = &a};
+    rc = arguments_read(&a, argc, argv);
 
     if (rc >= 0)
         return rc;
@@ -451,5 +562,8 @@ main(int argc, char **argv)
             a.dir);
     if (rc != 0)
         say_failed(&a, &rep, rc);
+    for (size_t i = 0; i < a.n_bad; i++)
+        free(a.bad[i].file);
+    free(a.bad);
     return tool_flush(tool_exit_code(rc));
 }

@@ -17,6 +17,8 @@
 #include <xxhash.h>
 
 #include "../common/env.h"
+#include "recover.h"
+#include "sys.h"
 
 const char *const outcome_name[OUTCOMES] = {"right",  "lost",     "partial",
                                             "failed", "unstable", "stuck"};
@@ -181,6 +183,35 @@ go_on(const struct run *r, const struct promise *p, uint64_t seed, char *what,
     return o == OUTCOME_RIGHT ? o : OUTCOME_STUCK;
 }
 
+/* note_page -- struct xac_pagesums_check's. */
+static void
+note_page(void *arg, const struct xac_pagesums_damage *d)
+{
+    char *words = arg;
+
+    snprintf(words, 200, "page %llu of %.100s: kind %d", (unsigned long long)d->page,
+             d->file, (int)d->kind);
+}
+
+/* are_pages_right -- no page that recovery would leave alone differs from its checksum; a
+   directory that cannot be looked at is for recovery to judge. */
+static bool
+are_pages_right(const char *db, const char *when, char *what, size_t what_size)
+{
+    char words[200] = "";
+    struct xac_pagesums_check pages = {.damage = note_page, .arg = words};
+    struct xac_recover_options o = {.dry_run = true, .pages = &pages};
+    int fd = xac_sys.openat(AT_FDCWD, db, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+    if (fd < 0)
+        return true;
+    (void)xac_recover_dir(fd, &o, NULL, NULL);
+    (void)xac_sys.close(fd);
+    if (pages.damages != 0)
+        snprintf(what, what_size, "checksums %s recovery: %s", when, words);
+    return pages.damages == 0;
+}
+
 enum outcome
 judge_recovery(const struct run *r, const struct promise *p, bool goes_on, uint64_t seed,
                char *what, size_t what_size)
@@ -191,6 +222,8 @@ judge_recovery(const struct run *r, const struct promise *p, bool goes_on, uint6
     int rc;
 
     snprintf(db, sizeof db, "%s/%s", r->root, work_path[0]);
+    if (!are_pages_right(db, "before", what, what_size))
+        return OUTCOME_FAILED;
     rc = xac_recover(db);
     if (rc != 0 && !is_unborn(p, rc)) {
         snprintf(what, what_size, "xRecover: %s: %s", xac_strerror(rc), xac_last_error());
@@ -199,6 +232,8 @@ judge_recovery(const struct run *r, const struct promise *p, bool goes_on, uint6
     o = judge_files(r, p, what, what_size);
     if (o != OUTCOME_RIGHT)
         return o;
+    if (!are_pages_right(db, "after", what, what_size))
+        return OUTCOME_FAILED;
     if (rc == 0) {
         was = judge_hash(r);
         rc = xac_recover(db);

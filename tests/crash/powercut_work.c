@@ -198,6 +198,7 @@ set_options(const struct run *r, uint64_t seed)
     must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 200000));
     must_ok(xac_set_option(XAC_OPT_CHECKSUM, kind));
+    must_ok(xac_set_option(XAC_OPT_PAGE_CHECKSUMS, seed % 4 != 3));
     must_ok(xac_set_option(XAC_OPT_POLICY, (r->script->flags & WITH_OPTIMISTIC) != 0
                                                ? XAC_POLICY_OPTIMISTIC
                                                : XAC_POLICY_OLDEST_WINS));
