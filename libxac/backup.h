@@ -8,7 +8,7 @@
  *           has a full image in that log, so that recovering the copy makes it whole.
  * NOT HERE  Recovering (recover.h); the file that says what is where (backup_note.h).
  * LOCK      None while copying.  The participant's log_pin keeps the log from being
- *           archived; checkpoints go on.
+ *           archived or reused; checkpoints go on.
  *
  * INVARIANTS
  *   (1) The master record is written last, under its name: an unfinished backup is no

@@ -445,6 +445,23 @@ end_block(struct xac_ckpt *r, uint8_t **bufp)
     return rc;
 }
 
+/*
+ * release_log -- what lies before the redo position is not needed, unless a backup under
+ * way needs it: that has pinned everything before it took the checkpoint lock, which we
+ * hold, to begin with a checkpoint of its own.  So it is pinned now, or it will begin with
+ * this checkpoint's master record or a later one, and needs nothing of what we release.
+ */
+static void
+release_log(struct xac_ckpt *r)
+{
+    struct xac_env *env = r->env;
+    uint64_t needed = xac_registry_log_needed(env, r->redo_lsn);
+    bool recycle =
+        atomic_load_explicit(&env->ctl->log_recycle, memory_order_relaxed) != 0;
+
+    xac_log_release(&env->log, recycle ? needed : 0);
+}
+
 /* end -- steps q and r. */
 static int
 end(struct xac_ckpt *r)
@@ -475,11 +492,7 @@ end(struct xac_ckpt *r)
     if (rc != 0)
         xac_log_poison(&env->log, rc);
     else
-        xac_log_release(&env->log,
-                        atomic_load_explicit(&env->ctl->log_recycle, memory_order_relaxed)
-                                != 0
-                            ? r->redo_lsn
-                            : 0);
+        release_log(r);
     return rc;
 }
 

@@ -50,8 +50,8 @@ struct xac_log_shared {
     /* Stored under prepare (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t prepared; /* first LSN without a segment              */
     /* Segments that end at or below this LSN are not needed and may be reused; 0 none.
-       Stored under the checkpoint lock (relaxed: only grows, and how far it is read is a
-       matter of chance), read under prepare. */
+       Stored under the checkpoint lock, read under prepare (relaxed: what was not needed
+       once is never needed again, so an old value is as good). */
     xac_shared _Atomic uint64_t free_below;
     uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
                                                     0 not looked for yet               */

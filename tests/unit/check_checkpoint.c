@@ -17,6 +17,7 @@
 #include "../common/core_world.h"
 #include "../common/env.h"
 #include "../common/sysfault.h"
+#include "api.h"
 #include "block.h"
 #include "checkpoint.h"
 #include "clean.h"
@@ -460,6 +461,57 @@ START_TEST(write_large_transactions_after_reopening)
 }
 END_TEST
 
+/* ---- what a backup needs ----------------------------------------------------------------- */
+
+/* write_log -- about 1 MiB of log in segments of 64 KiB, and 20 data files. */
+static void
+write_log(unsigned char *file)
+{
+    for (uint64_t i = 0, x = 1; i < 320; i++) {
+        size_t n = i % 16 == 0 ? PAGES * env_page() : env_page();
+
+        must_ok(xac_begin());
+        for (size_t k = 0; k < n; k += sizeof x) {
+            x = x * 6364136223846793005 + 1442695040888963407;
+            memcpy(file + k, &x, sizeof x);
+        }
+        must_rc(xac_end(), XAC_COMMITTED);
+    }
+}
+
+/* A pin such as xac_backup_run() makes keeps segments, as long as it is. */
+START_TEST(recycle_nothing_that_is_pinned)
+{
+    struct xac_participant *p;
+    unsigned char *file;
+
+    must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 0));
+    must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, 1));
+    file = env_attach(XAC_DURABLE, PAGES);
+    p = xac_participant_at(xac_api_env, xac_api_env->self);
+    /* Of this thread, both times. */
+    atomic_store_explicit(&p->log_pin, XAC_LSN_FIRST, memory_order_seq_cst);
+    for (int i = 0; i < 3; i++) {
+        write_log(file);
+        must_ok(xac_checkpoint());
+    }
+    for (unsigned k = 1; k <= 20; k++) {
+        char name[64];
+
+        (void)snprintf(name, sizeof name, ENV_DIR "/xac-log.%08u", k);
+        must(file_exists(name));
+    }
+    atomic_store_explicit(&p->log_pin, 0, memory_order_seq_cst);
+    must_ok(xac_checkpoint());
+    must(file_exists(ENV_DIR "/xac-log.00000001"));
+    write_log(file);
+    must(!file_exists(ENV_DIR "/xac-log.00000001"));
+    must_ok(xac_shutdown());
+}
+END_TEST
+
 int
 main(void)
 {
@@ -476,5 +528,6 @@ main(void)
     tcase_add_loop_test(tc, redo_what_is_held_back, 0, 2);
     tcase_add_test(tc, commit_beside_checkpoints);
     tcase_add_test(tc, write_large_transactions_after_reopening);
+    tcase_add_test(tc, recycle_nothing_that_is_pinned);
     return env_main(s);
 }
