@@ -7,7 +7,8 @@
  * METHOD  writers move amounts between two files, one in the environment's directory and
  *         one outside, so that all cells add up to nothing, and count their commits in
  *         both; checkpoints run all the time.  The copy is recovered and looked at without
- *         the library.
+ *         the library.  Once more with log segments reused, large transactions, and a
+ *         file that takes long to copy.
  */
 #include <config.h>
 
@@ -22,13 +23,17 @@
 #include "env.h"
 
 #define INSIDE    ENV_DIR "/below/in.db"
+#define SLOW      ENV_DIR "/below/slow.db"
 #define PAGES     512
 #define N_WRITERS 3
 #define BACKUPS   4
 
+#define SLOW_BYTES ((size_t)48 << 20)
+
 /* What the processes share. */
 struct shared {
     _Atomic uint64_t stop;
+    _Atomic uint64_t recycle; /* see METHOD */
     _Atomic uint64_t acked[N_WRITERS];
 };
 
@@ -48,6 +53,37 @@ cell_of(uint64_t *rng)
            + rnd_below(rng, per_page - N_WRITERS);
 }
 
+/* set_options -- with recycling on, segments are needed for a short while only. */
+static void
+set_options(void)
+{
+    bool recycle = word_load(&sh->recycle) != 0;
+
+    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, recycle ? 1 << 17 : 1 << 18));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, recycle));
+    if (!recycle)
+        return;
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 16));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 1 << 16));
+}
+
+/* move_many -- amounts in every cell of some pages: too much for the log buffer. */
+static void
+move_many(int64_t *in, int64_t *out, uint64_t *rng)
+{
+    size_t per_page = env_page() / sizeof(int64_t);
+    size_t page = rnd_below(rng, PAGES - 8);
+
+    for (size_t i = page * per_page; i < (page + 8) * per_page; i++) {
+        int64_t n = (int64_t)rnd_below(rng, UINT64_C(1) << 40);
+
+        if (i % per_page < N_WRITERS)
+            continue;
+        in[i] -= n;
+        out[i] += n;
+    }
+}
+
 /* writer -- number w: move amounts until told to stop. */
 static void
 writer(void *arg)
@@ -56,7 +92,7 @@ writer(void *arg)
     uint64_t rng = env_seed() + w;
     int64_t *in, *out;
 
-    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 1 << 18));
+    set_options();
     env_init(DURABLE);
     in = (int64_t *)xMmap(INSIDE, PAGES * env_page());
     out = (int64_t *)xMmap(ENV_FILE, PAGES * env_page());
@@ -72,6 +108,8 @@ writer(void *arg)
             out[b] += n;
             in[w]++;
             out[w]++;
+            if (word_load(&sh->recycle) != 0 && n % 4 == 0)
+                move_many(in, out, &rng);
         } while (xend() != COMMITTED);
         word_add(&sh->acked[w], 1);
     }
@@ -117,19 +155,37 @@ static void
 map_both(void *arg)
 {
     (void)arg;
+    set_options();
     env_init(DURABLE);
     must(xMmap(INSIDE, PAGES * env_page()) != MAP_FAILED);
     must(xMmap(ENV_FILE, PAGES * env_page()) != MAP_FAILED);
+    if (word_load(&sh->recycle) != 0)
+        must(xMmap(SLOW, SLOW_BYTES) != MAP_FAILED);
     env_detach();
+}
+
+/* make_slow -- a file without holes. */
+static void
+make_slow(void)
+{
+    char *noise = malloc(SLOW_BYTES);
+
+    must(noise != NULL);
+    memset(noise, 'x', SLOW_BYTES);
+    file_write(SLOW, 0, noise, SLOW_BYTES);
+    free(noise);
 }
 
 /* start_writers -- and wait until each has committed. */
 static void
-start_writers(pid_t pids[N_WRITERS])
+start_writers(pid_t pids[N_WRITERS], bool recycle)
 {
     sh = proc_shared(sizeof *sh);
+    word_store(&sh->recycle, recycle);
     must_eq(mkdir(ENV_DIR, 0777), 0);
     must_eq(mkdir(ENV_DIR "/below", 0777), 0);
+    if (recycle)
+        make_slow();
     proc_run(map_both, NULL);
     for (uintptr_t w = 0; w < N_WRITERS; w++)
         pids[w] = proc_spawn(writer, (void *)w);
@@ -173,7 +229,8 @@ START_TEST(backup_is_one_moment)
     uint64_t low[BACKUPS][N_WRITERS], high[BACKUPS][N_WRITERS];
     pid_t pids[N_WRITERS];
 
-    start_writers(pids);
+    start_writers(pids, _i != 0);
+    set_options();
     env_init(DURABLE);
     for (unsigned i = 0; i < BACKUPS; i++) {
         (void)snprintf(dir[i], sizeof dir[i], "b%u", i);
@@ -214,7 +271,7 @@ START_TEST(killed_backup_is_whole_or_none)
     pid_t pids[N_WRITERS];
     unsigned n_whole = 0, n_none = 0;
 
-    start_writers(pids);
+    start_writers(pids, false);
     for (unsigned i = 0; i < 12; i++) {
         pid_t pid = proc_spawn(backup_to_k, NULL);
 
@@ -310,7 +367,7 @@ main(void)
     Suite *s = suite_create("backup");
     TCase *tc = env_tcase(s, "backup", 120);
 
-    tcase_add_test(tc, backup_is_one_moment);
+    tcase_add_loop_test(tc, backup_is_one_moment, 0, 2);
     tcase_add_test(tc, killed_backup_is_whole_or_none);
     tcase_add_test(tc, arguments_are_checked);
     tcase_add_test(tc, nondurable_is_refused);

@@ -38,7 +38,8 @@ enum {
     WITH_READER = 32, /* a long query holds pages back                                */
     WITH_OPTIMISTIC = 64,
     WITH_DIGESTS = 128, /* MD5, SHA-1; other segment sizes from session to session      */
-    WITH_FAILURE = 256  /* in the last session a sync fails                             */
+    WITH_FAILURE = 256, /* in the last session a sync fails                             */
+    WITH_RECYCLE = 512  /* old log segments become new ones                             */
 };
 
 struct script {

@@ -40,6 +40,7 @@ const struct script scripts[] = {
     {"readers", WITH_READER | WITH_CHECKPOINTS | WITH_ARCHIVE, 2, 14},
     {"optimistic", WITH_OPTIMISTIC | WITH_CHECKPOINTS | WITH_DEATHS, 3, 10},
     {"digests", WITH_DIGESTS | WITH_CHECKPOINTS | WITH_LARGE, 4, 8},
+    {"recycling", WITH_RECYCLE | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS, 3, 12},
     {"failed sync", WITH_FAILURE | WITH_CHECKPOINTS | WITH_LARGE, 2, 14},
 };
 const unsigned n_scripts = sizeof scripts / sizeof scripts[0];
@@ -199,6 +200,7 @@ set_options(const struct run *r, uint64_t seed)
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 200000));
     must_ok(xac_set_option(XAC_OPT_CHECKSUM, kind));
     must_ok(xac_set_option(XAC_OPT_PAGE_CHECKSUMS, seed % 4 != 3));
+    must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, (r->script->flags & WITH_RECYCLE) != 0));
     must_ok(xac_set_option(XAC_OPT_POLICY, (r->script->flags & WITH_OPTIMISTIC) != 0
                                                ? XAC_POLICY_OPTIMISTIC
                                                : XAC_POLICY_OLDEST_WINS));
