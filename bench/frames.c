@@ -267,7 +267,7 @@ policy_report(const struct options *o, const struct trace *t, uint32_t policy)
                                                o->batch ? BENCH_BATCH_QUEUE : 0,
                                            .batch_threshold =
                                                o->batch ? BENCH_BATCH_TRY : 0};
-        uint64_t hits;
+        uint64_t hits = 0;
 
         if (play(t, &config, &hits) != 0)
             return 1;
