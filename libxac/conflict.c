@@ -248,8 +248,10 @@ fail_others(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_pag
         head = atomic_load_explicit(&e->next, memory_order_relaxed);
         if (e->slot == ctx->slot || ((theirs | mode) & XAC_SET_WRITE) == 0)
             continue;
-        /* Relaxed: a hint for xac_conflict_wait. */
-        atomic_store_explicit(&t->lost_to, ctx->slot + 1, memory_order_relaxed);
+        /* Who has lost before we came waits for the one it has lost to.
+           Relaxed: a hint for xac_conflict_wait. */
+        if (xac_txn_state(word) == XAC_TXN_PENDING)
+            atomic_store_explicit(&t->lost_to, ctx->slot + 1, memory_order_relaxed);
         if (!xac_txn_fail(t, word, kind_of(theirs, mode), env->pid, id))
             all = false;
     }
