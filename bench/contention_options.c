@@ -61,20 +61,6 @@ static const struct option long_options[] = {
     {0},
 };
 
-/* parse_number -- of option `name`, between low and high; ret 0, or 1 after a message. */
-static int
-parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
-             uint64_t *outp)
-{
-    uint64_t v;
-
-    if (!bench_parse_u64(text, &v) || v < low || v > high)
-        return bench_fail("--%s %s: a number from %llu to %llu is wanted", name, text,
-                          (unsigned long long)low, (unsigned long long)high);
-    *outp = v;
-    return 0;
-}
-
 /* parse_seconds -- a positive decimal number. */
 static int
 parse_seconds(const char *text, double *outp)
@@ -132,13 +118,15 @@ parse_length(struct bench_hot_options *o, const char *item)
 static int
 parse_procs(struct bench_hot_options *o, const char *item)
 {
-    return parse_number("procs", item, 1, BENCH_HOT_PROCS_MAX, &o->procs[o->n_procs]);
+    return bench_parse_number("procs", item, 1, BENCH_HOT_PROCS_MAX,
+                              &o->procs[o->n_procs]);
 }
 
 static int
 parse_pages(struct bench_hot_options *o, const char *item)
 {
-    return parse_number("pages", item, 1, BENCH_HOT_PAGES_MAX, &o->pages[o->n_pages]);
+    return bench_parse_number("pages", item, 1, BENCH_HOT_PAGES_MAX,
+                              &o->pages[o->n_pages]);
 }
 
 /* parse_option -- one option; only dispatches.  ret 0, or 1 after a message. */
@@ -157,9 +145,9 @@ parse_option(struct bench_hot_options *o, int code, char *arg)
     case OPT_SECONDS:
         return parse_seconds(arg, &o->seconds);
     case OPT_SLICES:
-        return parse_number("slices", arg, 1, SLICES_MAX, &o->slices);
+        return bench_parse_number("slices", arg, 1, SLICES_MAX, &o->slices);
     case OPT_SEED:
-        return parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
+        return bench_parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
     case OPT_DIR:
         o->dir = arg;
         return 0;
@@ -194,17 +182,6 @@ set_defaults(struct bench_hot_options *o)
         o->lengths[o->n_lengths++] = l;
 }
 
-/* join_command -- argv as it was typed, for the record. */
-static void
-join_command(struct bench_hot_options *o, int argc, char **argv)
-{
-    size_t used = (size_t)snprintf(o->command, sizeof o->command, "xbench");
-
-    for (int i = 0; i < argc && used < sizeof o->command; i++)
-        used +=
-            (size_t)snprintf(o->command + used, sizeof o->command - used, " %s", argv[i]);
-}
-
 int
 bench_hot_parse(int argc, char **argv, struct bench_hot_options *o)
 {
@@ -212,7 +189,7 @@ bench_hot_parse(int argc, char **argv, struct bench_hot_options *o)
     int code;
 
     set_defaults(o);
-    join_command(o, argc, argv);
+    bench_join_command(o->command, sizeof o->command, argc, argv);
     while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         if (code == OPT_HELP || code == 'h') {
             o->help = true;

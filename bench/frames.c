@@ -42,6 +42,7 @@ struct options {
     uint64_t threads[SIZES_MAX];
     unsigned n_threads;
     bool batch;
+    bool json;
 };
 
 struct trace {
@@ -53,13 +54,10 @@ struct trace {
 /* ---- Command line ------------------------------------------------------------------ */
 
 static const struct option long_options[] = {
-    {"trace", required_argument, NULL, 't'},
-    {"policy", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'},
-    {"batch", no_argument, NULL, 'b'},
-    {"threads", required_argument, NULL, 'T'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+    {"trace", required_argument, NULL, 't'},   {"policy", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},   {"batch", no_argument, NULL, 'b'},
+    {"threads", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},          {0},
 };
 
 static void
@@ -77,7 +75,8 @@ usage(FILE *f)
         fprintf(f, ", %s", policy_names[i]);
     fputs(
         "\n                (default all)\n"
-        "  --batch       the policies under a lock with BP-Wrapper, queue 64, threshold 32\n\n"
+        "  --batch       the policies under a lock with BP-Wrapper, queue 64, threshold 32\n"
+        "  --json        one JSON object per measurement\n\n"
         "With --threads hits only: millions of fixes per second, and per million fixes how often\n"
         "the lock was taken and waited for, without and with BP-Wrapper.\n"
         "Prints a line per policy, and per size hits and hits in percent of references.\n",
@@ -151,6 +150,8 @@ options_parse(struct options *o, int argc, char **argv)
             o->trace = optarg;
         else if (code == 'b')
             o->batch = true;
+        else if (code == 'j')
+            o->json = true;
         else if (code == 'p' && list_add(o, optarg, policy_add))
             any = true;
         else if (code == 'T' && list_add(o, optarg, threads_add))
@@ -254,10 +255,27 @@ play(const struct trace *t, const struct xac_frames_config *config, uint64_t *hi
     return 0;
 }
 
+/* hits_print_json -- of one policy with n frames. */
+static void
+hits_print_json(const struct options *o, const struct trace *t, uint32_t policy,
+                uint64_t n, uint64_t hits)
+{
+    bench_json_begin(stdout);
+    bench_json_str(stdout, "experiment", "frames");
+    bench_json_str(stdout, "trace", o->trace);
+    bench_json_str(stdout, "policy", policy_names[policy]);
+    bench_json_bool(stdout, "batched", o->batch);
+    bench_json_u64(stdout, "frames", n);
+    bench_json_u64(stdout, "references", t->n);
+    bench_json_u64(stdout, "hits", hits);
+    bench_json_end(stdout);
+}
+
 static int
 policy_report(const struct options *o, const struct trace *t, uint32_t policy)
 {
-    printf("%-10s", policy_names[policy]);
+    if (!o->json)
+        printf("%-10s", policy_names[policy]);
     for (unsigned i = 0; i < o->n_sizes; i++) {
         struct xac_frames_config config = {.n_pages = t->page_max + 1,
                                            .n_frames = (uint32_t)o->sizes[i],
@@ -271,11 +289,15 @@ policy_report(const struct options *o, const struct trace *t, uint32_t policy)
 
         if (play(t, &config, &hits) != 0)
             return 1;
-        printf(" %8llu %5.1f%%", (unsigned long long)hits,
-               100.0 * (double)hits / (double)t->n);
+        if (o->json)
+            hits_print_json(o, t, policy, o->sizes[i], hits);
+        else
+            printf(" %8llu %5.1f%%", (unsigned long long)hits,
+                   100.0 * (double)hits / (double)t->n);
         (void)fflush(stdout);
     }
-    putchar('\n');
+    if (!o->json)
+        putchar('\n');
     return 0;
 }
 
@@ -285,12 +307,13 @@ threads_report(const struct options *o)
 {
     int rc = 0;
 
-    printf("%-10s %-8s %7s %10s %12s %12s\n", "policy", "hits", "threads", "Mfixes/s",
-           "locks/M", "waits/M");
+    if (!o->json)
+        printf("%-10s %-8s %7s %10s %12s %12s\n", "policy", "hits", "threads", "Mfixes/s",
+               "locks/M", "waits/M");
     for (uint32_t policy = XAC_FRAMES_LRU; policy < XAC_FRAMES_N_POLICIES; policy++)
         for (unsigned i = 0; i < o->n_threads && rc == 0 && o->policies[policy]; i++)
             rc = bench_frames_threads(policy, policy_names[policy],
-                                      (unsigned)o->threads[i]);
+                                      (unsigned)o->threads[i], o->json);
     return rc;
 }
 
@@ -308,7 +331,7 @@ bench_frames_main(int argc, char **argv)
     if (o.n_threads > 0)
         return threads_report(&o);
     rc = trace_load(&t, o.trace);
-    if (rc == 0) {
+    if (rc == 0 && !o.json) {
         printf("%s: %zu references, pages up to %llu\n%-10s", o.trace, t.n,
                (unsigned long long)t.page_max, "frames");
         for (unsigned i = 0; i < o.n_sizes; i++)

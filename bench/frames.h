@@ -6,6 +6,7 @@
 #ifndef XBENCH_FRAMES_H
 #define XBENCH_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <xac_frames.h>
@@ -16,10 +17,11 @@
 
 /*
  * bench_frames_threads -- hits by so many threads under one policy, plain and batched; prints two
- * lines.
+ * lines, or JSON objects.
  *
  * ret  0, or 1 after a message
  */
-int bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads);
+int bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads,
+                         bool json);
 
 #endif /* XBENCH_FRAMES_H */

@@ -134,8 +134,32 @@ pool_make(uint32_t policy, bool batch, unsigned n_threads, struct xac_frames **p
     return rc;
 }
 
+/* print_row -- medians of one policy. */
+static void
+print_row(const char *name, bool batched, unsigned n_threads, double got[3][ROUNDS],
+          bool json)
+{
+    double rate = bench_median(got[0], ROUNDS), locks = bench_median(got[1], ROUNDS);
+    double waits = bench_median(got[2], ROUNDS);
+
+    if (json) {
+        bench_json_begin(stdout);
+        bench_json_str(stdout, "experiment", "frames");
+        bench_json_str(stdout, "policy", name);
+        bench_json_bool(stdout, "batched", batched);
+        bench_json_u64(stdout, "threads", n_threads);
+        bench_json_num(stdout, "mega_fixes_per_second", rate);
+        bench_json_num(stdout, "locks_per_mega_fixes", locks);
+        bench_json_num(stdout, "lock_waits_per_mega_fixes", waits);
+        bench_json_end(stdout);
+    } else
+        printf("%-10s %-8s %7u %10.2f %12.0f %12.1f\n", name,
+               batched ? "batched" : "plain", n_threads, rate, locks, waits);
+    (void)fflush(stdout);
+}
+
 int
-bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads)
+bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads, bool json)
 {
     double got[2][3][ROUNDS], out[3];
     uint32_t *refs;
@@ -164,9 +188,6 @@ bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads)
     if (rc != 0)
         return bench_fail("frames: %s", strerror(rc));
     for (int batch = 0; batch < 2; batch++)
-        printf("%-10s %-8s %7u %10.2f %12.0f %12.1f\n", name, batch ? "batched" : "plain",
-               n_threads, bench_median(got[batch][0], ROUNDS),
-               bench_median(got[batch][1], ROUNDS), bench_median(got[batch][2], ROUNDS));
-    (void)fflush(stdout);
+        print_row(name, batch != 0, n_threads, got[batch], json);
     return 0;
 }

@@ -62,20 +62,6 @@ static const struct option long_options[] = {
     {0},
 };
 
-/* parse_number -- of option `name`, between low and high; ret 0, or 1 after a message. */
-static int
-parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
-             uint64_t *outp)
-{
-    uint64_t v;
-
-    if (!bench_parse_u64(text, &v) || v < low || v > high)
-        return bench_fail("--%s %s: a number from %llu to %llu is wanted", name, text,
-                          (unsigned long long)low, (unsigned long long)high);
-    *outp = v;
-    return 0;
-}
-
 /* parse_procs -- "1,2,4". */
 static int
 parse_procs(struct bench_insert_options *o, char *list)
@@ -88,7 +74,7 @@ parse_procs(struct bench_insert_options *o, char *list)
 
         if (o->n_procs == BENCH_LIST_MAX)
             return bench_fail("--procs: more than %u numbers", BENCH_LIST_MAX);
-        if (parse_number("procs", p, 1, BENCH_PROCS_MAX, &v) != 0)
+        if (bench_parse_number("procs", p, 1, BENCH_PROCS_MAX, &v) != 0)
             return 1;
         o->procs[o->n_procs++] = (unsigned)v;
     }
@@ -157,23 +143,25 @@ parse_option(struct bench_insert_options *o, int code, char *arg)
     case OPT_PROCS:
         return parse_procs(o, arg);
     case OPT_COUNT:
-        return parse_number("count", arg, 1, COUNT_MAX, &o->count);
+        return bench_parse_number("count", arg, 1, COUNT_MAX, &o->count);
     case OPT_SLICES:
-        return parse_number("slices", arg, 1, SLICES_MAX, &o->slices);
+        return bench_parse_number("slices", arg, 1, SLICES_MAX, &o->slices);
     case OPT_SYSTEMS:
         return parse_systems(o, arg);
     case OPT_HINTS:
         return parse_hints(o, arg);
     case OPT_CACHE:
-        return parse_number("cache", arg, 1 << 20, 1024 * giga, &o->cache_bytes);
+        return bench_parse_number("cache", arg, 1 << 20, 1024 * giga, &o->cache_bytes);
     case OPT_BLOCK:
-        return parse_number("block", arg, 4096, 65536, &o->block_bytes);
+        return bench_parse_number("block", arg, 4096, 65536, &o->block_bytes);
     case OPT_CHECKPOINT:
-        return parse_number("checkpoint", arg, 0, 1024 * giga, &o->checkpoint_bytes);
+        return bench_parse_number("checkpoint", arg, 0, 1024 * giga,
+                                  &o->checkpoint_bytes);
     case OPT_SYNC_BYTES:
-        return parse_number("sync-bytes", arg, BENCH_KEY_BYTES, 1 << 20, &o->sync_bytes);
+        return bench_parse_number("sync-bytes", arg, BENCH_KEY_BYTES, 1 << 20,
+                                  &o->sync_bytes);
     case OPT_SEED:
-        return parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
+        return bench_parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
     case OPT_DIR:
         o->dir = arg;
         return 0;
@@ -204,17 +192,6 @@ default_systems(struct bench_insert_options *o)
             fprintf(stderr, "xbench: %s is not in this build and is left out\n",
                     names[i]);
     }
-}
-
-/* join_command -- argv as it was typed, for the record. */
-static void
-join_command(struct bench_insert_options *o, int argc, char **argv)
-{
-    size_t used = (size_t)snprintf(o->command, sizeof o->command, "xbench");
-
-    for (int i = 0; i < argc && used < sizeof o->command; i++)
-        used +=
-            (size_t)snprintf(o->command + used, sizeof o->command - used, " %s", argv[i]);
 }
 
 /* check_options -- what concerns several options; ret 0, or 1 after a message. */
@@ -263,7 +240,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o)
         .sync_bytes = 700,
         .dir = ".",
     };
-    join_command(o, argc, argv);
+    bench_join_command(o->command, sizeof o->command, argc, argv);
     while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         if (code == OPT_HELP || code == 'h') {
             o->help = true;

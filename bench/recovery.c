@@ -80,19 +80,6 @@ bench_rec_usage(void)
          "BYTES may end in K, M or G.");
 }
 
-/* set_number -- a number between low and high; ret 0, or 1 after a message. */
-static int
-set_number(uint64_t *outp, const char *text, uint64_t low, uint64_t high)
-{
-    uint64_t v;
-
-    if (!bench_parse_u64(text, &v) || v < low || v > high)
-        return bench_fail("%s: a number from %llu to %llu is wanted", text,
-                          (unsigned long long)low, (unsigned long long)high);
-    *outp = v;
-    return 0;
-}
-
 static int
 set_option(struct bench_rec_options *o, int code, char *arg)
 {
@@ -100,19 +87,19 @@ set_option(struct bench_rec_options *o, int code, char *arg)
 
     switch (code) {
     case OPT_LOG:
-        return set_number(&o->log_bytes, arg, MIB, 1024 * giga);
+        return bench_parse_number("log", arg, MIB, 1024 * giga, &o->log_bytes);
     case OPT_DATA:
-        return set_number(&o->data_bytes, arg, MIB, 1024 * giga);
+        return bench_parse_number("data", arg, MIB, 1024 * giga, &o->data_bytes);
     case OPT_TXN_PAGES:
-        return set_number(&o->txn_pages, arg, 1, 1 << 20);
+        return bench_parse_number("txn-pages", arg, 1, 1 << 20, &o->txn_pages);
     case OPT_CHANGE:
-        return set_number(&o->change_bytes, arg, 1, 4096);
+        return bench_parse_number("change", arg, 1, 4096, &o->change_bytes);
     case OPT_ROUNDS:
-        return set_number(&o->rounds, arg, 1, BENCH_REC_ROUNDS_MAX);
+        return bench_parse_number("rounds", arg, 1, BENCH_REC_ROUNDS_MAX, &o->rounds);
     case OPT_KILLS:
-        return set_number(&o->kills, arg, 0, 1 << 20);
+        return bench_parse_number("kills", arg, 0, 1 << 20, &o->kills);
     case OPT_SEED:
-        return set_number(&o->seed, arg, 0, UINT64_MAX);
+        return bench_parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
     case OPT_DIR:
         o->dir = arg;
         return 0;

@@ -156,6 +156,28 @@ bench_parse_u64(const char *text, uint64_t *outp)
 }
 
 int
+bench_parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
+                   uint64_t *outp)
+{
+    uint64_t v;
+
+    if (!bench_parse_u64(text, &v) || v < low || v > high)
+        return bench_fail("--%s %s: a number from %llu to %llu is wanted", name, text,
+                          (unsigned long long)low, (unsigned long long)high);
+    *outp = v;
+    return 0;
+}
+
+void
+bench_join_command(char *out, size_t out_bytes, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(out, out_bytes, "xbench");
+
+    for (int i = 0; i < argc && used < out_bytes; i++)
+        used += (size_t)snprintf(out + used, out_bytes - used, " %s", argv[i]);
+}
+
+int
 bench_fail(const char *fmt, ...)
 {
     va_list ap;

@@ -58,6 +58,17 @@ void bench_value_fill(uint64_t key, unsigned char out[BENCH_VALUE_BYTES]);
  */
 bool bench_parse_u64(const char *text, uint64_t *outp);
 
+/*
+ * bench_parse_number -- the argument of option --name, between low and high inclusive.
+ *
+ * ret  0 and *outp, or 1 after a message
+ */
+int bench_parse_number(const char *name, const char *text, uint64_t low, uint64_t high,
+                       uint64_t *outp);
+
+/* bench_join_command -- "xbench" and the arguments, for the record; cut if too long. */
+void bench_join_command(char *out, size_t out_bytes, int argc, char **argv);
+
 /* bench_fail -- print "xbench: ..." on stderr; ret 1, for `return bench_fail(...)`. */
 int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

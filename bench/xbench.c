@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xbench.c -- front end of the benchmarks: xbench EXPERIMENT [OPTION...].
+ * xbench.c -- front end of the benchmarks: xbench COMMAND|EXPERIMENT [OPTION...].
  */
 #include <config.h>
 
@@ -21,7 +21,7 @@ const struct bench_system *const bench_systems[] = {
     &bench_mmap,    &bench_sync,       NULL,
 };
 
-struct subcommand {
+struct command {
     const char *name;
     const char *what;
     int (*run)(int argc, char **argv);
@@ -29,20 +29,12 @@ struct subcommand {
 
 static int list_main(int argc, char **argv);
 
-static const struct subcommand subcommands[] = {
+static const struct command commands[] = {
     {"list", "experiments and systems in this build", list_main},
-    {"insert", "durable and nondurable inserts of random keys, one transaction each",
-     bench_insert_main},
-    {"contention", "transactions on few pages under each policy", bench_contention_main},
-    {"checksum", "the log's checksums of a page and of a small block",
-     bench_checksum_main},
-    {"recovery", "a long log recovered, beside cat of the same files",
-     bench_recovery_main},
-    {"frames", "hits of page-replacement policies on a recorded trace",
-     bench_frames_main},
+    {"run", "run experiments and keep the results", bench_run_main},
 };
 
-#define N_SUBCOMMANDS (sizeof subcommands / sizeof subcommands[0])
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 /* list_main -- what can be measured, with what settings. */
 static int
@@ -54,12 +46,14 @@ list_main(int argc, char **argv)
         return 2;
     }
     puts("experiments:");
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-        if (subcommands[i].run != list_main)
-            printf("  %-10s %s\n", subcommands[i].name, subcommands[i].what);
+    for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++) {
+        printf("  %-13s %s\n", x->name, x->what);
+        if (x->thesis[0] != '\0')
+            printf("  %-13s Thesis: %s\n", "", x->thesis);
+    }
     puts("systems:");
     for (size_t i = 0; bench_systems[i] != NULL; i++)
-        printf("  %-10s %s\n  %-10s durable: %s\n", bench_systems[i]->name,
+        printf("  %-13s %s\n  %-13s durable: %s\n", bench_systems[i]->name,
                bench_systems[i]->what, "", bench_systems[i]->durably);
 #ifndef HAVE_BDB
     puts("  (bdb is not in this build: configure did not find Berkeley DB)");
@@ -71,25 +65,35 @@ list_main(int argc, char **argv)
 static void
 usage(FILE *f)
 {
-    fputs("usage: xbench EXPERIMENT [OPTION...]\n"
+    fputs("usage: xbench list\n"
+          "       xbench run NAME...|all [--quick] [--out DIR]\n"
+          "       xbench EXPERIMENT [OPTION...]\n"
           "       xbench EXPERIMENT --help\n\n",
           f);
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-        fprintf(f, "  %-10s %s\n", subcommands[i].name, subcommands[i].what);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(f, "  %-13s %s\n", commands[i].name, commands[i].what);
+    fputc('\n', f);
+    for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++)
+        fprintf(f, "  %-13s %s\n", x->name, x->what);
 }
 
 int
 main(int argc, char **argv)
 {
+    const struct bench_experiment *x;
+
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         usage(stdout);
         return 0;
     }
-    for (size_t i = 0; argc >= 2 && i < N_SUBCOMMANDS; i++)
-        if (strcmp(argv[1], subcommands[i].name) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
+    for (size_t i = 0; argc >= 2 && i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    x = argc >= 2 ? bench_experiment_find(argv[1]) : NULL;
+    if (x != NULL)
+        return bench_experiment_call(x, "", argc - 2, argv + 2);
     if (argc >= 2)
-        (void)bench_fail("no experiment \"%s\"", argv[1]);
+        (void)bench_fail("no experiment \"%s\"; see xbench list", argv[1]);
     usage(stderr);
     return 2;
 }

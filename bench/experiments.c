@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * experiments.c -- the table of experiments; see xbench.h for how to add one.
+ */
+#include <config.h>
+
+#include "xbench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util.h"
+
+/* The order is that of `xbench list`, of `xbench run all` and of the report. */
+const struct bench_experiment bench_experiments[] = {
+    {
+        .name = "insert",
+        .what = "durable and nondurable inserts of random keys, one transaction each",
+        .thesis = "tables 5.5, 5.6, C.11, C.12",
+        .main = bench_insert_main,
+        .full = "--both --procs 1,2 --count 20000",
+        .quick = "--both --procs 1,2 --count 3000 --slices 7",
+    },
+    {
+        .name = "contention",
+        .what = "transactions on few pages under each policy",
+        .thesis = "ch. 6, question 5",
+        .main = bench_contention_main,
+        .full = "--seconds-per-cell 1 --slices 10",
+        .quick = "--seconds-per-cell 0.1 --slices 2",
+    },
+    {
+        .name = "checksum",
+        .what = "the log's checksums of a page and of a small block",
+        .thesis = "table C.8",
+        .main = bench_checksum_main,
+        .quick = "--rounds 20000",
+    },
+    {
+        .name = "recovery",
+        .what = "a long log recovered, beside cat of the same files",
+        .thesis = "",
+        .main = bench_recovery_main,
+        .quick = "--log 128M --rounds 2 --kills 5",
+    },
+    {
+        .name = "frames",
+        .what =
+            "hits of page-replacement policies on a trace, and their locks by threads",
+        .thesis = "",
+        .main = bench_frames_main,
+        .full = "--threads 2,8",
+        .quick = "--threads 2,8 --policy lru,2q",
+    },
+    {.name = NULL},
+};
+
+const struct bench_experiment *
+bench_experiment_find(const char *name)
+{
+    for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++)
+        if (strcmp(x->name, name) == 0)
+            return x;
+    return NULL;
+}
+
+/* Arguments that are put together. */
+struct args {
+    int n;
+    char *v[128]; /* ended by NULL */
+};
+
+/* args_add -- one argument; ret 0, or 1 after a message. */
+static int
+args_add(struct args *a, char *arg)
+{
+    if (a->n + 1 >= (int)(sizeof a->v / sizeof a->v[0]))
+        return bench_fail("too many arguments");
+    a->v[a->n++] = arg;
+    a->v[a->n] = NULL;
+    return 0;
+}
+
+/* args_split -- those of a line; the copy lives until the process ends. */
+static int
+args_split(struct args *a, const char *line)
+{
+    char *copy = line == NULL ? NULL : strdup(line), *save = NULL;
+    int rc = 0;
+
+    if (line == NULL)
+        return 0;
+    if (copy == NULL)
+        return bench_fail("out of memory");
+    for (char *p = strtok_r(copy, " ", &save); p != NULL && rc == 0;
+         p = strtok_r(NULL, " ", &save))
+        rc = args_add(a, p);
+    return rc;
+}
+
+int
+bench_experiment_call(const struct bench_experiment *x, const char *more, int argc,
+                      char **argv)
+{
+    static struct args a; /* what it points to is used until the process ends */
+    char *name = strdup(x->name);
+    int rc = name == NULL ? bench_fail("out of memory") : args_add(&a, name);
+
+    if (rc == 0)
+        rc = args_split(&a, x->fixed);
+    if (rc == 0)
+        rc = args_split(&a, more);
+    for (int i = 0; i < argc && rc == 0; i++)
+        rc = args_add(&a, argv[i]);
+    return rc != 0 ? 2 : x->main(a.n, a.v);
+}
