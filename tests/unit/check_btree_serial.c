@@ -10,9 +10,7 @@
 #include <config.h>
 
 #define TREE_SERIAL 1
-#include "tree_model.h"
-
-#include <sys/mman.h>
+#include "tree_serial.h"
 
 #include "btree_layout.h"
 
@@ -44,24 +42,6 @@ static const struct btree_config geometries[] = {
 };
 #define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
 
-/* A zero-filled segment between two pages without access. */
-static unsigned char *
-segment_new(size_t size)
-{
-    unsigned char *p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    must(p != MAP_FAILED);
-    must(mprotect(p + PAGE, size, PROT_READ | PROT_WRITE) == 0);
-    return p + PAGE;
-}
-
-static void
-segment_free(unsigned char *segment, size_t size)
-{
-    must(munmap(segment - PAGE, size + 2 * PAGE) == 0);
-}
-
 static unsigned char *
 tree_new(struct btree *t, const struct btree_config *config, size_t size)
 {
@@ -71,13 +51,6 @@ tree_new(struct btree *t, const struct btree_config *config, size_t size)
     return segment;
 }
 
-/* Key numbers that the geometry has, at most `most`. */
-static uint64_t
-keys_of(const struct btree_config *config, uint64_t most)
-{
-    return config->key_size == 1 ? 256 : most;
-}
-
 /* ---- the model -------------------------------------------------------------------- */
 
 START_TEST(operations_agree_with_model)
@@ -85,15 +58,13 @@ START_TEST(operations_agree_with_model)
     const struct btree_config *config = &geometries[_i];
     size_t size = (size_t)64 << 20;
     uint64_t rng = env_seed() + (uint64_t)_i;
-    uint64_t n_keys = keys_of(config, 3000);
+    uint64_t n_keys = keys_of(config->key_size, 3000);
     struct btree t;
     struct model m;
     unsigned char *segment = tree_new(&t, config, size);
 
     model_init(&m, config);
-    model_run(&m, &t, &rng, 4000, n_keys, 80);
-    model_run(&m, &t, &rng, 3000, n_keys, 50);
-    model_run(&m, &t, &rng, 3000, n_keys, 15);
+    model_run_life(&m, &t, &rng, n_keys);
     must_ok(btree_open(&t, segment, size)); /* a handle is nothing but what it reads */
     model_run(&m, &t, &rng, 1000, n_keys, 80);
     model_run_empty(&m, &t, &rng);
@@ -102,51 +73,22 @@ START_TEST(operations_agree_with_model)
 }
 END_TEST
 
-enum order {
-    ASCENDING,
-    DESCENDING,
-    SHUFFLED,
-    N_ORDERS
-};
-
-static uint64_t
-order_id(int order, uint64_t i, uint64_t n)
-{
-    if (order == ASCENDING)
-        return i;
-    if (order == DESCENDING)
-        return n - 1 - i;
-    return i * 7919 % n; /* n is no multiple of the prime 7919 */
-}
-
 START_TEST(orders_agree_with_model)
 {
     const struct btree_config config = GEOMETRY(8, 64, 4096);
     size_t size = (size_t)16 << 20;
     uint64_t n = 8000, rng = env_seed();
-    unsigned char key[MODEL_KEY_MAX], value[64];
     struct btree_report report;
     struct btree t;
     struct model m;
     unsigned char *segment = tree_new(&t, &config, size);
 
     model_init(&m, &config);
-    for (uint64_t i = 0; i < n; i++) {
-        model_key(&m, order_id(_i, i, n), key);
-        model_value(&m, &rng, value);
-        must_ok(btree_insert(&t, key, value, TREE_ADD, NULL));
-        model_put(&m, key, value);
-    }
-    model_compare(&m, &t);
+    model_insert_all(&m, &t, _i, n, &rng);
     must_ok(btree_check(&t, &report));
     if (_i == ASCENDING) /* leaves are left full */
         must_eq(report.leaves, (n + report.leaf_cap - 1) / report.leaf_cap);
-    for (uint64_t i = 0; i < n; i++) {
-        model_key(&m, order_id(_i, i, n), key);
-        model_step_delete(&m, &t, key);
-        if (i % 1009 == 0)
-            model_compare(&m, &t);
-    }
+    model_delete_all(&m, &t, _i, n);
     must_ok(btree_check(&t, &report));
     must_eq(report.height, 0);
     must_eq(report.free + report.unused, report.n_blocks - t.root - 1);
@@ -162,7 +104,7 @@ START_TEST(cursor_agrees_with_model)
 {
     const struct btree_config *config = &geometries[_i];
     size_t size = (size_t)64 << 20;
-    uint64_t rng = env_seed() + (uint64_t)_i, n_keys = keys_of(config, 500);
+    uint64_t rng = env_seed() + (uint64_t)_i, n_keys = keys_of(config->key_size, 500);
     unsigned char key[MODEL_KEY_MAX], got[MODEL_KEY_MAX], value[4096];
     bool placed = false;
     struct btree t;
@@ -217,7 +159,8 @@ START_TEST(load_agrees_with_model)
     static const unsigned percents[] = {50, 75, 100};
     const struct btree_config *config = &geometries[_i];
     size_t size = (size_t)64 << 20;
-    uint64_t rng = env_seed() + (uint64_t)_i, count, n = keys_of(config, 2000) / 2;
+    uint64_t rng = env_seed() + (uint64_t)_i, count,
+             n = keys_of(config->key_size, 2000) / 2;
     unsigned percent = percents[_i % 3];
     unsigned char key[MODEL_KEY_MAX], value[4096];
     struct btree_report report;
@@ -284,6 +227,13 @@ END_TEST
 
 /* ---- limits ------------------------------------------------------------------------ */
 
+/* The next block comes from another arena. */
+static void
+move_arena(struct btree *t, uint64_t *rng)
+{
+    t->arena = (uint32_t)rnd_below(rng, t->n_arenas);
+}
+
 /* Fill the segment to the last block.  The insert that fails changes no byte. */
 START_TEST(insert_leaves_full_segment_alone)
 {
@@ -292,9 +242,9 @@ START_TEST(insert_leaves_full_segment_alone)
     struct btree t;
     struct btree_report report;
     struct model m;
-    unsigned char *segment, *before, key[MODEL_KEY_MAX];
+    unsigned char *segment;
     uint64_t rng = env_seed() + (uint64_t)_i;
-    size_t size, failed = 0;
+    size_t size;
 
     if (config->key_size < 8)
         return;
@@ -302,44 +252,18 @@ START_TEST(insert_leaves_full_segment_alone)
     size = (size_t)(probe.root + (config->block_size < 65536 ? 40u : 12u))
            * config->block_size;
     segment = tree_new(&t, config, size);
-    before = malloc(size);
-    must(before != NULL);
     model_init(&m, config);
-    while (failed < 20) {
-        unsigned char value[4096];
-        int rc;
-
-        model_key(&m, rnd_below(&rng, (uint64_t)1 << 40), key);
-        model_value(&m, &rng, value);
-        t.arena = (uint32_t)rnd_below(&rng, t.n_arenas);
-        if (failed > 0)
-            memcpy(before, segment, size);
-        rc = btree_insert(&t, key, value, TREE_ADD, NULL);
-        if (rc == 0) {
-            model_put(&m, key, value);
-            continue;
-        }
-        must_eq(rc, ENOSPC);
-        if (failed++ == 0)
-            continue; /* from here on there is a picture of the moment before */
-        must(memcmp(before, segment, size) == 0);
-    }
-    model_compare(&m, &t);
+    model_fill(&m, &t, &rng, segment, size, move_arena);
     must_ok(btree_check(&t, &report));
     must(report.unused + report.free <= report.height + 1);
     for (int i = 0; i < 10; i++) { /* room comes back */
-        t.arena = (uint32_t)rnd_below(&rng, t.n_arenas);
-        while (m.n > (size_t)t.leaf_cap * 2) {
-            memcpy(key, model_at(&m, rnd_below(&rng, m.n)), m.key_size);
-            model_step_delete(&m, &t, key);
-        }
-        model_run(&m, &t, &rng, (size_t)t.leaf_cap * 2, (uint64_t)1 << 40, 100);
+        move_arena(&t, &rng);
+        model_refill(&m, &t, &rng, (size_t)t.leaf_cap * 2, (size_t)t.leaf_cap * 2);
     }
     model_run_empty(&m, &t, &rng);
     must_ok(btree_check(&t, &report));
     must_eq(report.free + report.unused, report.n_blocks - t.root - 1);
     model_fini(&m);
-    free(before);
     segment_free(segment, size);
 }
 END_TEST
@@ -414,13 +338,10 @@ tree_sample(struct btree *t, size_t size)
     const struct btree_config config = GEOMETRY(128, 512, 4096);
     uint64_t rng = 1;
     struct model m;
-    unsigned char *segment = tree_new(t, &config, size), key[128], value[512] = {0};
+    unsigned char *segment = tree_new(t, &config, size), key[128];
 
     model_init(&m, &config);
-    for (uint64_t i = 0; i < 4000; i++) {
-        model_key(&m, i, key);
-        must_ok(btree_insert(t, key, value, TREE_ADD, NULL));
-    }
+    model_sample(t, &config, ASCENDING, 4000);
     for (uint64_t i = 1000; i < 1200; i++) {
         model_key(&m, i, key);
         must_ok(btree_delete(t, key));
@@ -565,9 +486,7 @@ START_TEST(check_reports_damage)
     must(report.height >= 2 && report.free > 2);
     must(report.text[0] == '\0');
     make_damage(&t, _i);
-    must_eq(btree_check(&t, &report), EUCLEAN);
-    must(report.text[0] != '\0');
-    printf("damage %d: %s\n", _i, report.text);
+    model_expect_damage(&t, _i);
     segment_free(segment, size);
 }
 END_TEST

@@ -13,9 +13,7 @@
 
 #define TREE_SERIAL   1
 #define MODEL_COBTREE 1
-#include "tree_model.h"
-
-#include <sys/mman.h>
+#include "tree_serial.h"
 
 #include "cobtree_layout.h"
 
@@ -34,24 +32,6 @@ static const struct cobtree_config geometries[] = {
 };
 #define N_GEOMETRIES ((int)(sizeof geometries / sizeof geometries[0]))
 
-/* A zero-filled segment between two pages without access. */
-static unsigned char *
-segment_new(size_t size)
-{
-    unsigned char *p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    must(p != MAP_FAILED);
-    must(mprotect(p + PAGE, size, PROT_READ | PROT_WRITE) == 0);
-    return p + PAGE;
-}
-
-static void
-segment_free(unsigned char *segment, size_t size)
-{
-    must(munmap(segment - PAGE, size + 2 * PAGE) == 0);
-}
-
 /* A tree with room for `count` entries and no more. */
 static unsigned char *
 tree_new(struct cobtree *t, const struct cobtree_config *config, uint64_t count,
@@ -64,13 +44,6 @@ tree_new(struct cobtree *t, const struct cobtree_config *config, uint64_t count,
     segment = segment_new(*sizep);
     must_ok(cobtree_create(t, segment, *sizep, config));
     return segment;
-}
-
-/* Key numbers that the geometry has, at most `most`. */
-static uint64_t
-keys_of(const struct cobtree_config *config, uint64_t most)
-{
-    return config->key_size == 1 ? 256 : most;
 }
 
 /* ---- layout ------------------------------------------------------------------------ */
@@ -125,7 +98,7 @@ START_TEST(operations_agree_with_model)
 {
     const struct cobtree_config *config = &geometries[_i];
     uint64_t rng = env_seed() + (uint64_t)_i;
-    uint64_t n_keys = keys_of(config, 3000);
+    uint64_t n_keys = keys_of(config->key_size, 3000);
     struct cobtree t;
     struct cobtree_report report;
     struct model m;
@@ -133,9 +106,7 @@ START_TEST(operations_agree_with_model)
     unsigned char *segment = tree_new(&t, config, 3000, &size);
 
     model_init(&m, config);
-    model_run(&m, &t, &rng, 4000, n_keys, 80);
-    model_run(&m, &t, &rng, 3000, n_keys, 50);
-    model_run(&m, &t, &rng, 3000, n_keys, 15);
+    model_run_life(&m, &t, &rng, n_keys);
     must_ok(cobtree_open(&t, segment, size)); /* a handle is nothing but what it reads */
     model_run(&m, &t, &rng, 1000, n_keys, 80);
     model_run_empty(&m, &t, &rng);
@@ -146,31 +117,10 @@ START_TEST(operations_agree_with_model)
 }
 END_TEST
 
-enum order {
-    ASCENDING,
-    DESCENDING,
-    SHUFFLED,
-    INWARD,
-    N_ORDERS
-};
-
-static uint64_t
-order_id(int order, uint64_t i, uint64_t n)
-{
-    if (order == ASCENDING)
-        return i;
-    if (order == DESCENDING)
-        return n - 1 - i;
-    if (order == INWARD) /* from both ends to the middle */
-        return i % 2 == 0 ? i / 2 : n - 1 - i / 2;
-    return i * 7919 % n; /* n is no multiple of the prime 7919 */
-}
-
 START_TEST(orders_agree_with_model)
 {
     const struct cobtree_config config = SIZES(8, 64);
     uint64_t n = 8000, rng = env_seed();
-    unsigned char key[MODEL_KEY_MAX], value[64];
     struct cobtree_report report;
     struct cobtree t;
     struct model m;
@@ -178,22 +128,11 @@ START_TEST(orders_agree_with_model)
     unsigned char *segment = tree_new(&t, &config, n, &size);
 
     model_init(&m, &config);
-    for (uint64_t i = 0; i < n; i++) {
-        model_key(&m, order_id(_i, i, n), key);
-        model_value(&m, &rng, value);
-        must_ok(cobtree_insert(&t, key, value, TREE_ADD, NULL));
-        model_put(&m, key, value);
-    }
-    model_compare(&m, &t);
+    model_insert_all(&m, &t, _i, n, &rng);
     must_ok(cobtree_check(&t, &report));
     must(report.entries * 4
          >= report.cells); /* not a quarter used: shrunk, or not grown */
-    for (uint64_t i = 0; i < n; i++) {
-        model_key(&m, order_id(_i, i, n), key);
-        model_step_delete(&m, &t, key);
-        if (i % 499 == 0)
-            model_compare(&m, &t);
-    }
+    model_delete_all(&m, &t, _i, n);
     must_ok(cobtree_check(&t, &report));
     must_eq(report.height, 0);
     model_fini(&m);
@@ -279,49 +218,24 @@ START_TEST(insert_leaves_full_segment_alone)
 {
     const struct cobtree_config *config = &geometries[_i];
     uint64_t rng = env_seed() + (uint64_t)_i;
-    unsigned char key[MODEL_KEY_MAX], value[4096], *segment, *before;
+    unsigned char *segment;
     struct cobtree_report report;
     struct cobtree t;
     struct model m;
-    size_t size, failed = 0;
+    size_t size;
 
     if (config->key_size < 8)
         return;
     segment = tree_new(&t, config, 16 * COBTREE_WHOLE_MOST, &size);
-    before = malloc(size);
-    must(before != NULL);
     model_init(&m, config);
-    while (failed < 20) {
-        int rc;
-
-        model_key(&m, rnd_below(&rng, (uint64_t)1 << 40), key);
-        model_value(&m, &rng, value);
-        if (failed > 0)
-            memcpy(before, segment, size);
-        rc = cobtree_insert(&t, key, value, TREE_ADD, NULL);
-        if (rc == 0) {
-            model_put(&m, key, value);
-            continue;
-        }
-        must_eq(rc, ENOSPC);
-        if (failed++ == 0)
-            continue; /* from here on there is a picture of the moment before */
-        must(memcmp(before, segment, size) == 0);
-    }
+    model_fill(&m, &t, &rng, segment, size, NULL);
     must_ok(cobtree_check(&t, &report));
     must_eq(report.height, 4);
     must(report.entries >= 16 * COBTREE_WHOLE_MOST);
-    model_compare(&m, &t);
-    for (int i = 0; i < 10; i++) { /* room comes back */
-        while (m.n > 100) {
-            memcpy(key, model_at(&m, rnd_below(&rng, m.n)), m.key_size);
-            model_step_delete(&m, &t, key);
-        }
-        model_run(&m, &t, &rng, 200, (uint64_t)1 << 40, 100);
-    }
+    for (int i = 0; i < 10; i++) /* room comes back */
+        model_refill(&m, &t, &rng, 100, 200);
     model_run_empty(&m, &t, &rng);
     model_fini(&m);
-    free(before);
     segment_free(segment, size);
 }
 END_TEST
@@ -392,15 +306,9 @@ static unsigned char *
 tree_sample(struct cobtree *t, size_t *sizep)
 {
     const struct cobtree_config config = SIZES(128, 64);
-    struct model m;
-    unsigned char *segment = tree_new(t, &config, SAMPLE, sizep), key[128];
-    unsigned char value[64] = {0};
+    unsigned char *segment = tree_new(t, &config, SAMPLE, sizep);
 
-    model_init(&m, &config);
-    for (uint64_t i = 0; i < SAMPLE; i++) {
-        model_key(&m, i * 7919 % SAMPLE, key);
-        must_ok(cobtree_insert(t, key, value, TREE_ADD, NULL));
-    }
+    model_sample(t, &config, SHUFFLED, SAMPLE);
     return segment;
 }
 
@@ -487,9 +395,7 @@ START_TEST(check_reports_damage)
     must(report.height >= 6);
     must(report.text[0] == '\0');
     make_damage(&t, _i);
-    must_eq(cobtree_check(&t, &report), EUCLEAN);
-    must(report.text[0] != '\0');
-    printf("damage %d: %s\n", _i, report.text);
+    model_expect_damage(&t, _i);
     segment_free(segment, size);
 }
 END_TEST
