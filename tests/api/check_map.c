@@ -23,24 +23,6 @@
 
 #include "env.h"
 
-/* at -- the mapping of n pages from page `first` of the file. */
-static uint64_t *
-at(size_t first, size_t n)
-{
-    void *p = xMmapAt(ENV_FILE, first * env_page(), n * env_page(), 0);
-
-    if (p == MAP_FAILED)
-        env_fail(__FILE__, __LINE__, "xMmapAt: %s", xac_last_error());
-    return (uint64_t *)p;
-}
-
-/* cell -- first word of a page of a mapping. */
-static uint64_t *
-cell(uint64_t *base, size_t page)
-{
-    return base + page * env_page() / sizeof *base;
-}
-
 /* must_fail -- a call that returns an address has failed with this errno, and words. */
 #define must_fail(call, error) \
  (env_stale_message(), must_fail_with(__LINE__, #call, (call), (error)))
@@ -62,22 +44,22 @@ START_TEST(part_holds_the_bytes_of_its_place)
     uint64_t *a, *b;
 
     env_init(DURABLE);
-    a = at(3, 2);
-    b = at(100, 1);
+    a = env_map_at(3, 2);
+    b = env_map_at(100, 1);
     do {
         must_ok(xbegin());
-        *cell(a, 0) = 30;
-        *cell(a, 1) = 40;
-        *cell(b, 0) = 1000;
+        *env_cell(a, 0) = 30;
+        *env_cell(a, 1) = 40;
+        *env_cell(b, 0) = 1000;
     } while (xend() != COMMITTED);
     must_eq(file_size(ENV_FILE), 101 * env_page());
     must_ok(xMunmapAt(a));
     must_ok(xMunmap(ENV_FILE));
-    a = at(0, 200);
-    must_eq(env_get(cell(a, 3)), 30);
-    must_eq(env_get(cell(a, 4)), 40);
-    must_eq(env_get(cell(a, 100)), 1000);
-    must_eq(env_get(cell(a, 99)), 0);
+    a = env_map_at(0, 200);
+    must_eq(env_get(env_cell(a, 3)), 30);
+    must_eq(env_get(env_cell(a, 4)), 40);
+    must_eq(env_get(env_cell(a, 100)), 1000);
+    must_eq(env_get(env_cell(a, 99)), 0);
     env_detach();
     must_eq(file_u64(ENV_FILE, 3 * env_page()), 30);
     must_eq(file_u64(ENV_FILE, 100 * env_page()), 1000);
@@ -104,20 +86,20 @@ START_TEST(arguments_are_checked)
     must_fail(xMmapAt(ENV_FILE, page << 36, page, 0), EFBIG);
     must_fail(xMmapAt(ENV_FILE, (uint64_t)1 << 63, page, 0), EFBIG);
     must(!file_exists(ENV_FILE));
-    a = at(1, 2);
+    a = env_map_at(1, 2);
     must_fail(xMremap(a, 0, 0), EINVAL);
     must_fail(xMremap(a, page - 1, 0), EINVAL);
     must_fail(xMremap(a, page, XAC_SAME_ADDRESS), EINVAL);
-    must_fail(xMremap(cell(a, 1), page, 0), EINVAL);
+    must_fail(xMremap(env_cell(a, 1), page, 0), EINVAL);
     must_fail(xMremap(&page, page, 0), EINVAL);
-    must_refuse(xMunmapAt(cell(a, 1)), XAC_ENOTMAPPED);
+    must_refuse(xMunmapAt(env_cell(a, 1)), XAC_ENOTMAPPED);
     must_refuse(xMunmapAt(NULL), XAC_ENOTMAPPED);
     must_ok(xbegin());
     must_fail(xMmapAt(ENV_FILE, 0, page, 0), EPERM);
     must_fail(xMremap(a, page, 0), EPERM);
     must_refuse(xMunmapAt(a), XAC_EINTXN);
     must_rc(xend(), COMMITTED);
-    b = at(2, 2);
+    b = env_map_at(2, 2);
     must_refuse(xMunmap(ENV_FILE), XAC_EMAPPED);
     must(strstr(xac_last_error(), "xMunmapAt") != NULL);
     must_refuse(xMunmap("./" ENV_FILE), XAC_EMAPPED);
@@ -148,29 +130,29 @@ open_variant(int variant, size_t n_pages)
 START_TEST(store_through_one_is_seen_through_the_other)
 {
     uint64_t *a = open_variant(_i, 4);
-    uint64_t *b = at(0, 4), *c = at(2, 4);
+    uint64_t *b = env_map_at(0, 4), *c = env_map_at(2, 4);
 
     must(a != b);
     for (uint64_t round = 1; round < 20; round++) {
         must_ok(xbegin());
-        must_eq(*cell(a, 2), (round - 1) * 100);
-        must_eq(*cell(b, 2), (round - 1) * 100);
-        *cell(a, 2) = round * 100 + 1;
-        must_eq(*cell(b, 2), round * 100 + 1);
-        *cell(c, 0) = round * 100 + 2; /* never loaded before */
-        must_eq(*cell(a, 2), round * 100 + 2);
-        must_eq(*cell(b, 2), round * 100 + 2);
-        *cell(b, 2) = round * 100;
-        must_eq(cell(a, 2)[0], round * 100);
-        must_eq(*cell(c, 0), round * 100);
-        cell(b, 3)[round] = round; /* without having loaded */
-        must_eq(cell(a, 3)[round], round);
-        cell(a, 0)[1]++; /* twice mapped, loaded through one */
-        cell(c, 3)[1]++; /* mapped once */
+        must_eq(*env_cell(a, 2), (round - 1) * 100);
+        must_eq(*env_cell(b, 2), (round - 1) * 100);
+        *env_cell(a, 2) = round * 100 + 1;
+        must_eq(*env_cell(b, 2), round * 100 + 1);
+        *env_cell(c, 0) = round * 100 + 2; /* never loaded before */
+        must_eq(*env_cell(a, 2), round * 100 + 2);
+        must_eq(*env_cell(b, 2), round * 100 + 2);
+        *env_cell(b, 2) = round * 100;
+        must_eq(env_cell(a, 2)[0], round * 100);
+        must_eq(*env_cell(c, 0), round * 100);
+        env_cell(b, 3)[round] = round; /* without having loaded */
+        must_eq(env_cell(a, 3)[round], round);
+        env_cell(a, 0)[1]++; /* twice mapped, loaded through one */
+        env_cell(c, 3)[1]++; /* mapped once */
         must_rc(xend(), COMMITTED);
-        must_eq(env_get(&cell(b, 3)[round]), round);
-        must_eq(env_get(&cell(b, 0)[1]), round);
-        must_eq(env_get(&cell(c, 3)[1]), round);
+        must_eq(env_get(&env_cell(b, 3)[round]), round);
+        must_eq(env_get(&env_cell(b, 0)[1]), round);
+        must_eq(env_get(&env_cell(c, 3)[1]), round);
     }
     env_detach();
     must_eq(file_u64(ENV_FILE, 2 * env_page()), 1900);
@@ -179,7 +161,7 @@ END_TEST
 
 START_TEST(abort_restores_all_mappings)
 {
-    uint64_t *a = open_variant(_i, 2), *b = at(0, 2);
+    uint64_t *a = open_variant(_i, 2), *b = env_map_at(0, 2);
 
     env_put(a, 5);
     for (int round = 0; round < 6; round++) {
@@ -192,12 +174,12 @@ START_TEST(abort_restores_all_mappings)
         *a = 77;
         must_eq(*b, 77);
         must_ok(xAbort());
-        *cell(b, 1) = 3; /* goes on */
-        must_eq(*cell(a, 1), 3);
+        *env_cell(b, 1) = 3; /* goes on */
+        must_eq(*env_cell(a, 1), 3);
         must_rc(xend(), ABORTED);
         must_eq(env_get(a), 5);
         must_eq(env_get(b), 5);
-        must_eq(env_get(cell(a, 1)), 0);
+        must_eq(env_get(env_cell(a, 1)), 0);
     }
     env_detach();
 }
@@ -207,7 +189,7 @@ END_TEST
 START_TEST(copy_from_a_page_to_itself)
 {
     unsigned char *a = (unsigned char *)open_variant(_i, 1);
-    unsigned char *b = (unsigned char *)at(0, 1);
+    unsigned char *b = (unsigned char *)env_map_at(0, 1);
     size_t half = env_page() / 2;
 
     must_ok(xbegin());
@@ -238,7 +220,7 @@ END_TEST
 
 START_TEST(hints_and_queries_know_twins)
 {
-    uint64_t *a = open_variant(_i, 2), *b = at(0, 2);
+    uint64_t *a = open_variant(_i, 2), *b = env_map_at(0, 2);
     int fd = open("plain", O_RDWR | O_CREAT, 0666);
 
     must(fd >= 0 && pwrite(fd, "12345678", 8, 0) == 8);
@@ -268,15 +250,15 @@ START_TEST(very_many_pages_through_two_mappings)
 {
     const size_t n_pages = 60000, n_touched = 12000;
     uint64_t *a = open_variant(_i, n_pages);
-    uint64_t *b = at(n_pages / 2, n_pages);
+    uint64_t *b = env_map_at(n_pages / 2, n_pages);
     uint64_t wrong = 0;
 
     for (uint64_t round = 1; round <= 3; round++) {
         must_ok(xbegin());
         for (size_t i = 0; i < n_touched; i++) {
             size_t page = i * 7919 % n_pages;
-            uint64_t *here = cell(a, page);
-            uint64_t *there = page < n_pages / 2 ? here : cell(b, page - n_pages / 2);
+            uint64_t *here = env_cell(a, page);
+            uint64_t *there = page < n_pages / 2 ? here : env_cell(b, page - n_pages / 2);
 
             wrong += *here != (round == 3 ? 2 : round - 1);
             if (i % 3 == 0)
@@ -286,16 +268,16 @@ START_TEST(very_many_pages_through_two_mappings)
             wrong += *here != round || *there != round;
         }
         for (size_t i = 0; i < n_touched; i++)
-            wrong += *cell(a, i * 7919 % n_pages) != round;
+            wrong += *env_cell(a, i * 7919 % n_pages) != round;
         if (round == 3)
             must_ok(xAbort());
         must_rc(xend(), round == 3 ? ABORTED : COMMITTED);
     }
     must_ok(xbeginQuery());
     for (size_t i = 0; i < n_pages; i++)
-        wrong += *cell(b, i) != (i < n_pages / 2 ? *cell(a, n_pages / 2 + i) : 0);
+        wrong += *env_cell(b, i) != (i < n_pages / 2 ? *env_cell(a, n_pages / 2 + i) : 0);
     for (size_t i = 0; i < n_touched; i++)
-        wrong += *cell(a, i * 7919 % n_pages) != 2;
+        wrong += *env_cell(a, i * 7919 % n_pages) != 2;
     must_ok(xendQuery());
     must_eq(wrong, 0);
     env_detach();
@@ -308,15 +290,15 @@ START_TEST(heap_in_a_part_of_a_file)
     struct xac_heap_totals t;
 
     env_init(NONDURABLE);
-    a = at(0, 16);
-    b = at(64, 64); /* sparse: no heap reaches beyond its mapping */
-    all = at(64, 64);
-    env_put(cell(all, 40), 17);
+    a = env_map_at(0, 16);
+    b = env_map_at(64, 64); /* sparse: no heap reaches beyond its mapping */
+    all = env_map_at(64, 64);
+    env_put(env_cell(all, 40), 17);
     must_ok(xbegin());
     must(xMalloc(b, 64) == NULL && errno == EINVAL); /* not blank */
-    *cell(all, 40) = 0;
+    *env_cell(all, 40) = 0;
     p = (uint64_t *)xMalloc(b, 64);
-    must(p >= b && p < cell(b, 64));
+    must(p >= b && p < env_cell(b, 64));
     *p = 123;
     must_eq(*(p - b + all), 123);
     must(xMalloc(a, 64) != NULL);
@@ -330,10 +312,10 @@ START_TEST(heap_in_a_part_of_a_file)
     must_rc(xend(), COMMITTED);
     /* A store of this transaction through another mapping counts as contents. */
     must_ok(xMunmapAt(all));
-    all = at(200, 8);
-    b = at(200, 8);
+    all = env_map_at(200, 8);
+    b = env_map_at(200, 8);
     must_ok(xbegin());
-    *cell(all, 5) = 1;
+    *env_cell(all, 5) = 1;
     must(xRoot(b) == NULL && errno == EINVAL);
     must_rc(xend(), COMMITTED);
     env_detach();
@@ -356,15 +338,15 @@ view_both(void *arg)
 
     must(a != MAP_FAILED && b != MAP_FAILED);
     must_ok(xbegin());
-    *cell(a, 1) = 5;
-    must_eq(*cell(b, 0), 5);
-    *cell(b, 0) = 6;
-    must_eq(*cell(a, 1), 6);
+    *env_cell(a, 1) = 5;
+    must_eq(*env_cell(b, 0), 5);
+    *env_cell(b, 0) = 6;
+    must_eq(*env_cell(a, 1), 6);
     word_store(&w->step, 1);
     proc_await(&w->step, 2, 20);
     must_rc(xend(), COMMITTED);
     must_ok(xUnview(a));
-    must_eq(env_get(cell(b, 0)), 6);
+    must_eq(env_get(env_cell(b, 0)), 6);
     must_ok(xUnview(b));
     return NULL;
 }
@@ -375,19 +357,19 @@ START_TEST(threads_have_twins_of_their_own)
     pthread_t thread;
 
     env_init(NONDURABLE);
-    w.a = at(0, 2);
-    w.b = at(1, 2);
+    w.a = env_map_at(0, 2);
+    w.b = env_map_at(1, 2);
     must(pthread_create(&thread, NULL, view_both, &w) == 0);
     proc_await(&w.step, 1, 20);
-    must_eq(env_get(cell(w.b, 0)), 0); /* not committed */
+    must_eq(env_get(env_cell(w.b, 0)), 0); /* not committed */
     must_ok(xbegin());
-    *cell(w.b, 1) = 9;
+    *env_cell(w.b, 1) = 9;
     must_rc(xend(), COMMITTED);
     must_fail(xMremap(w.a, 5 * env_page(), XAC_MAY_MOVE), EBUSY);
     must_refuse(xMunmapAt(w.b), EBUSY);
     word_store(&w.step, 2);
     must(pthread_join(thread, NULL) == 0);
-    must_eq(env_get(cell(w.a, 1)), 6);
+    must_eq(env_get(env_cell(w.a, 1)), 6);
     must(xMremap(w.a, 5 * env_page(), XAC_MAY_MOVE) != MAP_FAILED);
     must_ok(xMunmapAt(w.b));
     env_detach();
@@ -405,7 +387,7 @@ struct shared {
 START_TEST(child_has_twins_of_its_own)
 {
     struct shared *s = (struct shared *)proc_shared(sizeof *s);
-    uint64_t *a = open_variant(_i, 2), *b = at(0, 2);
+    uint64_t *a = open_variant(_i, 2), *b = env_map_at(0, 2);
     int status;
     pid_t pid;
 
@@ -420,11 +402,11 @@ START_TEST(child_has_twins_of_its_own)
         must_eq(env_get(b), 1);
         must_eq(env_get(a), 1);
         must_ok(xbegin());
-        *cell(b, 1) = 8;
-        must_eq(*cell(a, 1), 8);
+        *env_cell(b, 1) = 8;
+        must_eq(*env_cell(a, 1), 8);
         word_store(&s->step, 1);
         proc_await(&s->step, 2, 10);
-        must_eq(*cell(a, 1), 8);
+        must_eq(*env_cell(a, 1), 8);
         must_ok(xAbort());
         must_rc(xend(), ABORTED);
         env_detach();
@@ -439,7 +421,7 @@ START_TEST(child_has_twins_of_its_own)
     /* Alone and staying mapped, it has read what nobody knows: the child revoked it. */
     must_rc(xend(), _i == 1 ? ABORTED : COMMITTED);
     must_eq(env_get(a), _i == 1 ? 1 : 51);
-    must_eq(env_get(cell(b, 1)), 0);
+    must_eq(env_get(env_cell(b, 1)), 0);
     env_detach();
 }
 END_TEST
@@ -459,7 +441,7 @@ move_about(void *arg)
     for (size_t p = 0; p < ACCOUNTS; p++) { /* one page here, three there */
         size_t first = (p + who) % 3 == 0 && p > 0 ? p - 1 : p;
 
-        part[p] = cell(at(first, first < p ? 3 : 1 + who % 2), p - first);
+        part[p] = env_cell(env_map_at(first, first < p ? 3 : 1 + who % 2), p - first);
     }
     for (int i = 0; i < 700;) {
         uint64_t total = 0;
@@ -488,7 +470,7 @@ START_TEST(processes_map_different_parts)
                        _i == 0 ? XAC_POLICY_OLDEST_WINS : XAC_POLICY_OPTIMISTIC));
     x = (uint64_t *)env_attach(NONDURABLE, ACCOUNTS);
     for (size_t p = 0; p < ACCOUNTS; p++)
-        env_put(cell(x, p), 1000);
+        env_put(env_cell(x, p), 1000);
     env_detach();
     for (int i = 0; i < 3; i++)
         child[i] = proc_spawn(move_about, (void *)(uintptr_t)&who[i]);
@@ -497,7 +479,7 @@ START_TEST(processes_map_different_parts)
     x = (uint64_t *)env_attach(NONDURABLE, ACCOUNTS);
     must_ok(xbeginQuery());
     for (size_t p = 0; p < ACCOUNTS; p++)
-        total += *cell(x, p);
+        total += *env_cell(x, p);
     must_ok(xendQuery());
     must_eq(total, ACCOUNTS * 1000);
     env_detach();
@@ -511,7 +493,7 @@ write_until_killed(void *arg)
     uint64_t *p;
 
     env_init(NONDURABLE);
-    p = at(9, 1);
+    p = env_map_at(9, 1);
     must_ok(xbegin());
     *p = 1;
     word_store(&s->step, 1);
@@ -527,14 +509,14 @@ START_TEST(conflicts_name_the_place_in_the_file)
 
     proc_await(&s->step, 1, 10);
     env_init(NONDURABLE);
-    (void)at(0, 3);
-    b = at(7, 4);
+    (void)env_map_at(0, 3);
+    b = env_map_at(7, 4);
     must_ok(xbegin());
-    *cell(b, 2) = 2;
+    *env_cell(b, 2) = 2;
     must_rc(xend(), ABORTED);
     must_ok(xConflict(&why));
     must_eq(why.file_offset, 9 * env_page());
-    must(why.address == cell(b, 2));
+    must(why.address == env_cell(b, 2));
     must_eq(why.other_pid, older);
     proc_kill(older);
     env_detach();
@@ -548,8 +530,8 @@ touch_outside(void *arg)
 
     (void)arg;
     env_init(NONDURABLE);
-    b = at(7, 4);
-    *(volatile uint64_t *)(cell(b, 2) + 1) = 2;
+    b = env_map_at(7, 4);
+    *(volatile uint64_t *)(env_cell(b, 2) + 1) = 2;
 }
 
 START_TEST(stopped_program_is_told_the_place_in_the_file)
@@ -576,8 +558,8 @@ map_and_tell(void *arg)
     a = (uint64_t *)xMmapAt(ENV_FILE, 8 * env_page(), 8 * env_page(), XAC_SAME_ADDRESS);
     must(a != MAP_FAILED);
     word_store(&s->address, (uint64_t)(uintptr_t)a);
-    env_put(cell(a, 1), (uint64_t)(uintptr_t)cell(a, 3));
-    env_put(cell(a, 3), 333);
+    env_put(env_cell(a, 1), (uint64_t)(uintptr_t)env_cell(a, 3));
+    env_put(env_cell(a, 3), 333);
     env_detach();
 }
 
@@ -590,9 +572,9 @@ follow_pointer(void *arg)
 
     env_init(DURABLE);
     p = (uint64_t *)xMmapAt(ENV_FILE, 9 * env_page(), env_page(), XAC_SAME_ADDRESS);
-    must(p == cell(a, 1));
+    must(p == env_cell(a, 1));
     must((uint64_t *)xMmapAt(ENV_FILE, 10 * env_page(), 6 * env_page(), XAC_SAME_ADDRESS)
-         == cell(a, 2));
+         == env_cell(a, 2));
     must(xMmapAt(ENV_FILE, 0, 8 * env_page(), XAC_SAME_ADDRESS)
          == (void *)((unsigned char *)a - 8 * env_page()));
     must_ok(xbeginQuery());
@@ -602,7 +584,7 @@ follow_pointer(void *arg)
     must_fail(xMmapAt(ENV_FILE, 9 * env_page(), env_page(), XAC_SAME_ADDRESS),
               EADDRINUSE);
     must(strstr(xac_last_error(), ENV_FILE) != NULL);
-    must(at(9, 1) != p);
+    must(env_map_at(9, 1) != p);
     env_detach();
 }
 

@@ -20,22 +20,6 @@
 
 #include "env.h"
 
-static uint64_t *
-at(size_t first, size_t n)
-{
-    void *p = xMmapAt(ENV_FILE, first * env_page(), n * env_page(), 0);
-
-    if (p == MAP_FAILED)
-        env_fail(__FILE__, __LINE__, "xMmapAt: %s", xac_last_error());
-    return (uint64_t *)p;
-}
-
-static uint64_t *
-cell(uint64_t *base, size_t page)
-{
-    return base + page * env_page() / sizeof *base;
-}
-
 /* ---- growth -------------------------------------------------------------------------- */
 
 START_TEST(mapping_grows_and_shrinks_in_place)
@@ -45,26 +29,26 @@ START_TEST(mapping_grows_and_shrinks_in_place)
 
     env_stay_mapped = _i == 1;
     env_init(_i == 2 ? DURABLE : NONDURABLE);
-    a = at(1, 2);
-    env_put(cell(a, 1), 12);
+    a = env_map_at(1, 2);
+    env_put(env_cell(a, 1), 12);
     must(xMremap(a, 1000 * page, 0) == a);
     must_eq(file_size(ENV_FILE), 1001 * page);
-    must_eq(env_get(cell(a, 1)), 12);
-    env_put(cell(a, 999), 13);
+    must_eq(env_get(env_cell(a, 1)), 12);
+    env_put(env_cell(a, 999), 13);
     must_ok(xbegin());
-    *cell(a, 1) = 14;
-    *cell(a, 2) = 15;
+    *env_cell(a, 1) = 14;
+    *env_cell(a, 2) = 15;
     must_ok(xAbort());
     must_rc(xend(), ABORTED);
     must(xMremap(a, page, 0) == a);
-    must(msync(cell(a, 1), page, MS_ASYNC) == -1 && errno == ENOMEM); /* unmapped */
+    must(msync(env_cell(a, 1), page, MS_ASYNC) == -1 && errno == ENOMEM); /* unmapped */
     must_eq(file_size(ENV_FILE), 1001 * page);
     must(xMremap(a, page, 0) == a);
     must(xMremap(a, 2000 * page, 0) == a);
-    must_eq(env_get(cell(a, 1)), 12);
-    must_eq(env_get(cell(a, 2)), 0);
-    must_eq(env_get(cell(a, 999)), 13);
-    must_eq(env_get(cell(a, 1999)), 0);
+    must_eq(env_get(env_cell(a, 1)), 12);
+    must_eq(env_get(env_cell(a, 2)), 0);
+    must_eq(env_get(env_cell(a, 999)), 13);
+    must_eq(env_get(env_cell(a, 1999)), 0);
     env_detach();
     must_eq(file_u64(ENV_FILE, 1000 * page), 13);
 }
@@ -77,28 +61,28 @@ START_TEST(mapping_moves_only_if_it_may)
     void *wall;
 
     env_init(NONDURABLE);
-    a = at(0, 2);
-    env_put(cell(a, 1), 12);
-    wall = mmap(cell(a, 4), page, PROT_NONE,
+    a = env_map_at(0, 2);
+    env_put(env_cell(a, 1), 12);
+    wall = mmap(env_cell(a, 4), page, PROT_NONE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    must(wall == cell(a, 4));
+    must(wall == env_cell(a, 4));
     must(xMremap(a, 4 * page, 0) == a);
     must(xMremap(a, 5 * page, 0) == MAP_FAILED && errno == EADDRINUSE);
     must(strstr(xac_last_error(), "in the way") != NULL);
     must_eq(file_size(ENV_FILE), 4 * page);
-    env_put(cell(a, 3), 33); /* it is as it was */
+    env_put(env_cell(a, 3), 33); /* it is as it was */
     b = (uint64_t *)xMremap(a, 5 * page, XAC_MAY_MOVE);
     must(b != MAP_FAILED && b != a);
     must(msync(a, page, MS_ASYNC) == -1 && errno == ENOMEM);
-    must_eq(env_get(cell(b, 1)), 12);
-    must_eq(env_get(cell(b, 3)), 33);
-    env_put(cell(b, 4), 44);
+    must_eq(env_get(env_cell(b, 1)), 12);
+    must_eq(env_get(env_cell(b, 3)), 33);
+    env_put(env_cell(b, 4), 44);
     must(xMunmapAt(a) == XAC_ENOTMAPPED);
     must(munmap(wall, page) == 0);
     env_detach();
     env_init(NONDURABLE); /* and the next time it is where pointers say */
-    must(at(0, 5) == a);
-    must_eq(env_get(cell(a, 4)), 44);
+    must(env_map_at(0, 5) == a);
+    must_eq(env_get(env_cell(a, 4)), 44);
     env_detach();
 }
 END_TEST
@@ -111,28 +95,28 @@ START_TEST(growth_into_another_mapping_makes_twins)
 
     env_stay_mapped = _i == 1;
     env_init(NONDURABLE);
-    a = at(0, 2);
-    b = at(4, 4);
-    env_put(cell(b, 1), 50);
+    a = env_map_at(0, 2);
+    b = env_map_at(4, 4);
+    env_put(env_cell(b, 1), 50);
     must(xMremap(a, 6 * page, 0) == MAP_FAILED && errno == EADDRINUSE); /* b is there */
     a = (uint64_t *)xMremap(a, 6 * page, XAC_MAY_MOVE);
     must(a != MAP_FAILED);
     must_ok(xbegin());
-    must_eq(*cell(a, 5), 50);
-    *cell(a, 5) = 51;
-    must_eq(*cell(b, 1), 51);
-    *cell(b, 0) = 40;
-    must_eq(*cell(a, 4), 40);
+    must_eq(*env_cell(a, 5), 50);
+    *env_cell(a, 5) = 51;
+    must_eq(*env_cell(b, 1), 51);
+    *env_cell(b, 0) = 40;
+    must_eq(*env_cell(a, 4), 40);
     must_rc(xend(), COMMITTED);
     must(xMremap(a, 5 * page, 0) == a);
     must_ok(xbegin());
-    *cell(b, 1) = 52;
-    *cell(a, 4) = 41;
-    must_eq(*cell(b, 0), 41);
+    *env_cell(b, 1) = 52;
+    *env_cell(a, 4) = 41;
+    must_eq(*env_cell(b, 0), 41);
     must_rc(xend(), COMMITTED);
     must(xMremap(b, 3 * page, 0) == b);
-    must_eq(env_get(cell(b, 1)), 52);
-    must_eq(env_get(cell(a, 4)), 41);
+    must_eq(env_get(env_cell(b, 1)), 52);
+    must_eq(env_get(env_cell(a, 4)), 41);
     env_detach();
 }
 END_TEST
@@ -151,13 +135,13 @@ use_two_pages(void *arg)
     uint64_t n = 0;
 
     env_init(DURABLE);
-    a = at(0, 2);
+    a = env_map_at(0, 2);
     do {
-        env_put(cell(a, 1), ++n);
+        env_put(env_cell(a, 1), ++n);
         word_store(&s->value, n);
         word_store(&s->step, 1);
     } while (word_load(&s->stop) == 0);
-    must_eq(env_get(cell(a, 1)), n);
+    must_eq(env_get(env_cell(a, 1)), n);
     env_detach();
 }
 
@@ -169,17 +153,17 @@ START_TEST(others_go_on_with_what_they_have_mapped)
 
     proc_await(&s->step, 1, 10);
     env_init(DURABLE);
-    a = at(0, 1);
+    a = env_map_at(0, 1);
     for (size_t n = 2; n < 40; n++) {
         must(xMremap(a, n * env_page(), 0) == a);
-        env_put(cell(a, n - 1) + 1, n);
+        env_put(env_cell(a, n - 1) + 1, n);
     }
     must_ok(xCheckpoint());
     word_store(&s->stop, 1);
     proc_join(other);
     for (size_t n = 2; n < 40; n++)
-        must_eq(env_get(cell(a, n - 1) + 1), n);
-    must_eq(env_get(cell(a, 1)), word_load(&s->value));
+        must_eq(env_get(env_cell(a, n - 1) + 1), n);
+    must_eq(env_get(env_cell(a, 1)), word_load(&s->value));
     env_detach();
 }
 END_TEST
@@ -193,10 +177,10 @@ grow_on(void *arg)
     uint64_t *a;
 
     env_init(DURABLE);
-    a = at(0, n + 1);
+    a = env_map_at(0, n + 1);
     for (;; n++) {
-        must_eq(env_get(cell(a, n)), 0);
-        env_put(cell(a, n), n + 1);
+        must_eq(env_get(env_cell(a, n)), 0);
+        env_put(env_cell(a, n), n + 1);
         word_store(&s->value, n + 1);
         must(xMremap(a, (n + 2) * env_page(), XAC_MAY_MOVE) == a);
     }
@@ -219,14 +203,14 @@ START_TEST(growth_survives_being_killed)
         env_init(DURABLE);
         n = word_load(&s->value);
         must(file_size(ENV_FILE) >= n * env_page());
-        a = at(0, n + 1);
+        a = env_map_at(0, n + 1);
         must_ok(xbeginQuery());
         for (uint64_t i = 0; i < n; i++)
-            lost += *cell(a, i) != i + 1;
-        must(*cell(a, n) == 0 || *cell(a, n) == n + 1);
+            lost += *env_cell(a, i) != i + 1;
+        must(*env_cell(a, n) == 0 || *env_cell(a, n) == n + 1);
         must_ok(xendQuery());
         must_eq(lost, 0);
-        env_put(cell(a, n), 0); /* be it one that was not told */
+        env_put(env_cell(a, n), 0); /* be it one that was not told */
         env_detach();
     }
 }
@@ -269,14 +253,14 @@ fill_large(void *arg)
     for (int round = 1; round <= 2; round++) {
         must_ok(xbegin());
         for (uint64_t i = 0; i < PLACES; i++)
-            *cell(a, place(i, n_pages)) = i + (uint64_t)round;
+            *env_cell(a, place(i, n_pages)) = i + (uint64_t)round;
         must_rc(xend(), COMMITTED);
     }
-    end = at(n_pages - 2, 2); /* twins at the end */
+    end = env_map_at(n_pages - 2, 2); /* twins at the end */
     must_ok(xbegin());
-    must_eq(*cell(end, 1), 2);
-    cell(end, 1)[1] = 77;
-    must_eq(cell(a, n_pages - 1)[1], 77);
+    must_eq(*env_cell(end, 1), 2);
+    env_cell(end, 1)[1] = 77;
+    must_eq(env_cell(a, n_pages - 1)[1], 77);
     must_rc(xend(), COMMITTED);
     must_ok(xMunmapAt(end));
     must(resident_bytes() - before < ((uint64_t)64 << 20));
@@ -295,11 +279,11 @@ find_large(void *arg)
 
     must_ok(xbeginQuery());
     for (uint64_t i = 0; i < PLACES; i++)
-        must_eq(*cell(a, place(i, n_pages)), i + 2);
-    must_eq(cell(a, n_pages - 1)[1], 77);
+        must_eq(*env_cell(a, place(i, n_pages)), i + 2);
+    must_eq(env_cell(a, n_pages - 1)[1], 77);
     must_ok(xendQuery());
     must(xMremap(a, 2 * TIB, XAC_MAY_MOVE) == a);
-    env_put(cell(a, 2 * n_pages - 1), 5);
+    env_put(env_cell(a, 2 * n_pages - 1), 5);
     env_detach();
     must(stat(ENV_FILE, &st) == 0);
     must_eq(st.st_size, 2 * TIB);
@@ -360,7 +344,7 @@ word_at(struct game *g, uint64_t **modelp)
     while (g->base[w] == NULL);
     page = rnd_below(&g->seed, g->n[w]);
     *modelp = &g->mine[g->first[w] + page][word];
-    return cell(g->base[w], page) + word * 100;
+    return env_cell(g->base[w], page) + word * 100;
 }
 
 static void
@@ -417,7 +401,7 @@ change_window(struct game *g, size_t w)
     if (g->base[w] == NULL) {
         g->first[w] = rnd_below(&g->seed, PAGES);
         g->n[w] = 1 + rnd_below(&g->seed, PAGES - g->first[w]);
-        g->base[w] = at(g->first[w], g->n[w]);
+        g->base[w] = env_map_at(g->first[w], g->n[w]);
         return;
     }
     n = 1 + rnd_below(&g->seed, PAGES - g->first[w]);

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "../common/env.h"
+#include "../common/tool_run.h"
 
 #define PAGES 64u
 
-static char tool[4096];   /* absolute, for each test has a directory of its own */
-static char output[8192]; /* of its last run                                    */
+static char tool[4096]; /* absolute, for each test has a directory of its own */
 
 struct shared {
     _Atomic uint64_t done;
@@ -35,24 +35,11 @@ static struct shared *sh;
 static int
 check_dir(const char *arguments, const char *dir)
 {
-    char command[5000];
-    size_t n;
-    FILE *p;
-    int status;
+    char all[200];
 
-    (void)snprintf(command, sizeof command, "%s --check %s %s 2>&1", tool, arguments,
-                   dir);
-    p = popen(command, "re");
-    must(p != NULL);
-    n = fread(output, 1, sizeof output - 1, p);
-    output[n] = '\0';
-    status = pclose(p);
-    must(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    (void)snprintf(all, sizeof all, "--check %s", arguments);
+    return tool_run(tool, all, dir);
 }
-
-#define must_say(words) \
- (strstr(output, words) != NULL ? (void)0 : env_fail(__FILE__, __LINE__, "%s", output))
 
 /* must_sound -- no damage; so many pages are compared. */
 static void
@@ -64,7 +51,7 @@ must_sound(uint64_t pages)
         env_fail(__FILE__, __LINE__, "%s", output);
     (void)snprintf(words, sizeof words, "\"pages_checked\": %llu,",
                    (unsigned long long)pages);
-    must_say(words);
+    ck_says(words);
 }
 
 /* flip -- one bit of a byte. */
@@ -141,8 +128,8 @@ must_find(unsigned page)
     (void)snprintf(words, sizeof words,
                    "input.db: page %u, offset %zu: checksum: expected ", page,
                    page * env_page());
-    must_say(words);
-    must_say("1 place in mapped files");
+    ck_says(words);
+    ck_says("1 place in mapped files");
     flip(ENV_FILE, page * env_page() + 17);
     must_eq(check_dir("", ENV_DIR), 0);
 }
@@ -152,16 +139,16 @@ START_TEST(flipped_bytes_are_found)
     run((struct job){.n = 8, .value = 1, .keeps = 1});
     must_sound(8);
     must_eq(check_dir("", ENV_DIR), 0);
-    must_say("8 pages of 1 mapped file against their checksums: sound");
+    ck_says("8 pages of 1 mapped file against their checksums: sound");
     for (unsigned page = 0; page < 8; page++)
         must_find(page);
     flip(ENV_FILE, 2 * env_page());
     flip(ENV_FILE, 6 * env_page());
     must_eq(check_dir("--json", ENV_DIR), 3);
-    must_say("\"page_damages\": 2,");
-    must_say("\"page\": 2, \"offset_bytes\": ");
-    must_say("\"why\": \"checksum\", \"expected\": \"");
-    must_say("\"page\": 6, ");
+    ck_says("\"page_damages\": 2,");
+    ck_says("\"page\": 2, \"offset_bytes\": ");
+    ck_says("\"why\": \"checksum\", \"expected\": \"");
+    ck_says("\"page\": 6, ");
 }
 END_TEST
 
@@ -170,7 +157,7 @@ START_TEST(shortened_file_is_found)
     run((struct job){.n = 8, .value = 1, .keeps = 1});
     must_eq(truncate(ENV_FILE, (off_t)(7 * env_page())), 0);
     must_eq(check_dir("", ENV_DIR), 3);
-    must_say("page 7, ");
+    ck_says("page 7, ");
 }
 END_TEST
 
@@ -348,13 +335,13 @@ START_TEST(damaged_checksums_are_told_from_damaged_pages)
     must(sums_path(ENV_DIR, path));
     flip(path, 8192 + 5 * 32 + 9);
     must_sound(7);
-    must_say("\"page_checksums_lost\": 1,");
+    ck_says("\"page_checksums_lost\": 1,");
     flip(path, 8192 + 5 * 32 + 9);
     must_sound(8);
-    must_say("\"page_checksums_lost\": 0,");
+    ck_says("\"page_checksums_lost\": 0,");
     flip(path, 70);
     must_eq(check_dir("", ENV_DIR), 3);
-    must_say("header is damaged");
+    ck_says("header is damaged");
     run((struct job){.first = 2, .n = 2, .value = 2, .keeps = 1}); /* makes it anew */
     must_sound(2);
 }
@@ -367,8 +354,8 @@ START_TEST(replaced_file_is_not_compared)
     run((struct job){.n = 8, .value = 1, .keeps = 1});
     must_eq(rename(ENV_FILE, "kept"), 0);
     must_eq(check_dir("", ENV_DIR), 0);
-    must_say("0 pages of 0 mapped files against their checksums: "
-             "sound; 0 checksums lost, 1 file gone");
+    ck_says("0 pages of 0 mapped files against their checksums: "
+            "sound; 0 checksums lost, 1 file gone");
     file_write(ENV_FILE, 0, "new", 3);
     must_eq(check_dir("", ENV_DIR), 0);
     must_eq(rename("kept", ENV_FILE), 0);

@@ -37,12 +37,6 @@ struct board {
 static struct board *board;
 static int mode; /* of the test that runs */
 
-static uint64_t *
-cell(uint64_t *x, size_t page)
-{
-    return &x[page * env_page() / sizeof *x];
-}
-
 static uint64_t
 participants(void)
 {
@@ -88,8 +82,8 @@ hold_page_0(void *arg)
     (void)arg;
     meet_parent();
     must_ok(xbegin());
-    *cell(x, 0) = 666;
-    (void)*(volatile uint64_t *)cell(x, 1);
+    *env_cell(x, 0) = 666;
+    (void)*(volatile uint64_t *)env_cell(x, 1);
     word_store(&board->step, 1);
     proc_await(&board->step, 2, 60);
     must_rc(xend(), COMMITTED);
@@ -111,18 +105,18 @@ START_TEST(stopped_process_does_not_stop_others)
     must(kill(child, SIGSTOP) == 0);
     must(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
     for (uint64_t i = 1; i <= 500; i++)
-        env_put(cell(x, 2 + i % 3), i);
-    must_eq(env_get(cell(x, 0)), 0);
+        env_put(env_cell(x, 2 + i % 3), i);
+    must_eq(env_get(env_cell(x, 0)), 0);
     must_ok(xbegin());
-    must_eq(*(volatile uint64_t *)cell(x, 1), 0);
-    *cell(x, 5) = 1;
+    must_eq(*(volatile uint64_t *)env_cell(x, 1), 0);
+    *env_cell(x, 5) = 1;
     must_rc(xend(), COMMITTED);
     must_ok(xCheckpoint());
-    must_eq(env_get(cell(x, 4)), 500);
+    must_eq(env_get(env_cell(x, 4)), 500);
     word_store(&board->step, 2);
     must(kill(child, SIGCONT) == 0);
     proc_join(child);
-    must_eq(env_get(cell(x, 0)), 666);
+    must_eq(env_get(env_cell(x, 0)), 666);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 666);
     must_eq(file_u64(ENV_FILE, 5 * env_page()), 1);
@@ -142,12 +136,12 @@ START_TEST(killed_process_leaves_nothing_behind)
     proc_await(&board->step, 1, 20);
     proc_kill(child);
     began = env_now();
-    env_put(cell(x, 2), 1);
-    must_eq(env_get(cell(x, 0)), 0);
+    env_put(env_cell(x, 2), 1);
+    must_eq(env_get(env_cell(x, 0)), 0);
     must_ok(xbegin());
-    must_eq(*(volatile uint64_t *)cell(x, 0), 0);
-    *cell(x, 0) = 1;
-    *cell(x, 1) = 2;
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 0);
+    *env_cell(x, 0) = 1;
+    *env_cell(x, 1) = 2;
     must_rc(xend(), COMMITTED);
     must(env_now() - began < 2);
     must_ok(xCheckpoint());
@@ -168,7 +162,7 @@ hold_a_query(void *arg)
 
     (void)arg;
     must_ok(xbeginQuery());
-    must_eq(*(volatile uint64_t *)cell(x, 0), 0);
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 0);
     word_store(&board->step, 1);
     proc_await(&board->step, 2, 60);
 }
@@ -183,11 +177,11 @@ START_TEST(killed_query_lets_versions_go)
     x = env_attach(NONDURABLE, N_PAGES);
     proc_await(&board->step, 1, 20);
     for (uint64_t i = 1; i <= 300; i++)
-        env_put(cell(x, i % N_PAGES), i);
+        env_put(env_cell(x, i % N_PAGES), i);
     proc_kill(child);
     must_ok(xStats(&held));
     for (uint64_t i = 301; i <= 3000; i++)
-        env_put(cell(x, i % N_PAGES), i);
+        env_put(env_cell(x, i % N_PAGES), i);
     must_ok(xCheckpoint());
     must_ok(xStats(&s));
     must(s.versions_live < 200);
@@ -206,8 +200,8 @@ commit_until_killed(void *arg)
         int rc;
 
         must_ok(xbegin());
-        *cell(x, self) += 1;
-        *cell(x, 15) += 1;
+        *env_cell(x, self) += 1;
+        *env_cell(x, 15) += 1;
         rc = xend();
         must(rc == COMMITTED || rc == ABORTED);
         if (rc == COMMITTED)
@@ -240,8 +234,8 @@ START_TEST(survivor_goes_on_after_each_kill)
     proc_join(survivor);
     x = env_attach(mode, N_PAGES);
     must_ok(xbeginQuery());
-    sum = *cell(x, 0) + *cell(x, 1);
-    must_eq(*cell(x, 15), sum);
+    sum = *env_cell(x, 0) + *env_cell(x, 1);
+    must_eq(*env_cell(x, 15), sum);
     must_ok(xendQuery());
     env_detach();
 }
@@ -269,11 +263,11 @@ forked_child_commits(void *arg)
 {
     uint64_t *x = arg;
 
-    must_eq(env_get(cell(x, 0)), 5);
+    must_eq(env_get(env_cell(x, 0)), 5);
     must(participants() >= 2);
-    env_put(cell(x, 1), 6);
+    env_put(env_cell(x, 1), 6);
     must_ok(xbegin());
-    *cell(x, 2) = *cell(x, 1) + 1;
+    *env_cell(x, 2) = *env_cell(x, 1) + 1;
     must_rc(xend(), COMMITTED);
     env_detach();
     must_refuse(xbegin(), XAC_ENOINIT);
@@ -284,13 +278,13 @@ START_TEST(forked_child_is_a_participant)
     pid_t companion = company(_i);
     uint64_t *x = env_attach(MODE(_i), N_PAGES);
 
-    env_put(cell(x, 0), 5);
+    env_put(env_cell(x, 0), 5);
     proc_run(forked_child_commits, x);
-    must_eq(env_get(cell(x, 1)), 6);
+    must_eq(env_get(env_cell(x, 1)), 6);
     must_eq(participants(), companion != 0 ? 2 : 1);
     must_ok(xbegin());
-    must_eq(*cell(x, 2), 7);
-    *cell(x, 2) += 1;
+    must_eq(*env_cell(x, 2), 7);
+    *env_cell(x, 2) += 1;
     must_rc(xend(), COMMITTED);
     dismiss(companion);
     env_detach();
@@ -316,8 +310,8 @@ child_of_open_transaction(void *arg)
         must_refuse(xend(), XAC_EFORKED);
     }
     must_refuse(xend(), XAC_ENOTXN);
-    must_eq(env_get(cell(a->x, 0)), 5);
-    env_put(cell(a->x, 1), 11);
+    must_eq(env_get(env_cell(a->x, 0)), 5);
+    env_put(env_cell(a->x, 1), 11);
     word_store(&board->step, 1);
     env_detach();
 }
@@ -330,28 +324,28 @@ START_TEST(open_transaction_belongs_to_the_parent)
     struct xac_conflict why;
     int rc;
 
-    env_put(cell(x, 0), 5);
+    env_put(env_cell(x, 0), 5);
     must_ok(xbegin());
-    *cell(x, 0) = 50;
-    must_eq(*(volatile uint64_t *)cell(x, 3), 0);
+    *env_cell(x, 0) = 50;
+    must_eq(*(volatile uint64_t *)env_cell(x, 3), 0);
     proc_run(child_of_open_transaction, &arg);
-    must_eq(*cell(x, 0), 50);
-    *cell(x, 2) = 51;
+    must_eq(*env_cell(x, 0), 50);
+    *env_cell(x, 2) = 51;
     rc = xend();
     if (companion == 0 && rc == ABORTED) {
         /* It had been alone, and nobody knew what it had read: documented. */
         must_ok(xConflict(&why));
         must_eq(why.kind, XAC_CONFLICT_REVOKED);
-        must_eq(env_get(cell(x, 0)), 5);
-        must_eq(env_get(cell(x, 2)), 0);
-        env_put(cell(x, 0), 50);
-        env_put(cell(x, 2), 51);
+        must_eq(env_get(env_cell(x, 0)), 5);
+        must_eq(env_get(env_cell(x, 2)), 0);
+        env_put(env_cell(x, 0), 50);
+        env_put(env_cell(x, 2), 51);
     } else {
         must_rc(rc, COMMITTED);
     }
-    must_eq(env_get(cell(x, 0)), 50);
-    must_eq(env_get(cell(x, 1)), 11);
-    must_eq(env_get(cell(x, 2)), 51);
+    must_eq(env_get(env_cell(x, 0)), 50);
+    must_eq(env_get(env_cell(x, 1)), 11);
+    must_eq(env_get(env_cell(x, 2)), 51);
     dismiss(companion);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 50);
@@ -364,14 +358,14 @@ START_TEST(open_query_belongs_to_the_parent)
     uint64_t *x = env_attach(MODE(_i), N_PAGES);
     struct fork_arg arg = {.x = x, .is_query = true};
 
-    env_put(cell(x, 0), 5);
+    env_put(env_cell(x, 0), 5);
     must_ok(xbeginQuery());
-    must_eq(*(volatile uint64_t *)cell(x, 0), 5);
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 5);
     proc_run(child_of_open_transaction, &arg);
-    must_eq(*(volatile uint64_t *)cell(x, 0), 5);
-    must_eq(*(volatile uint64_t *)cell(x, 1), 0);
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 5);
+    must_eq(*(volatile uint64_t *)env_cell(x, 1), 0);
     must_ok(xendQuery());
-    must_eq(env_get(cell(x, 1)), 11);
+    must_eq(env_get(env_cell(x, 1)), 11);
     dismiss(companion);
     env_detach();
 }
@@ -391,13 +385,13 @@ START_TEST(child_that_does_nothing_does_no_harm)
 
     for (uint64_t i = 0; i < 20; i++) {
         must_ok(xbegin());
-        *cell(x, i % 4) += 1;
+        *env_cell(x, i % 4) += 1;
         proc_run(vanish, NULL);
-        *cell(x, 4) += 1;
+        *env_cell(x, 4) += 1;
         must_rc(xend(), COMMITTED);
         proc_run(vanish, NULL);
     }
-    must_eq(env_get(cell(x, 4)), 20);
+    must_eq(env_get(env_cell(x, 4)), 20);
     dismiss(companion);
     env_detach();
     must_eq(file_u64(ENV_FILE, 4 * env_page()), 20);
@@ -409,12 +403,8 @@ increment_hundred(void *arg)
 {
     uint64_t *x = arg;
 
-    for (int i = 0; i < 100; i++) {
-        do {
-            must_ok(xbegin());
-            *cell(x, 0) += 1;
-        } while (xend() != COMMITTED);
-    }
+    for (int i = 0; i < 100; i++)
+        env_increment(env_cell(x, 0));
 }
 
 /* Children that attach by fork and leave without xShutdown, grandchildren too. */
@@ -439,7 +429,7 @@ START_TEST(descendants_increment_together)
     increment_hundred(x);
     for (int i = 0; i < 4; i++)
         proc_join(pid[i]);
-    must_eq(env_get(cell(x, 0)), 900);
+    must_eq(env_get(env_cell(x, 0)), 900);
     dismiss(companion);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 900);
@@ -452,10 +442,10 @@ outlive_the_parent(void *arg)
 {
     uint64_t *x = arg;
 
-    env_put(cell(x, 1), 1);
+    env_put(env_cell(x, 1), 1);
     word_store(&board->step, 1);
     proc_await(&board->step, 2, 20);
-    env_put(cell(x, 1), 2);
+    env_put(env_cell(x, 1), 2);
     env_detach();
     must_eq(file_u64(ENV_FILE, env_page()), 2);
 }
@@ -466,7 +456,7 @@ START_TEST(child_outlives_the_parent)
     uint64_t *x = env_attach(MODE(_i), N_PAGES);
     pid_t child;
 
-    env_put(cell(x, 0), 1);
+    env_put(env_cell(x, 0), 1);
     child = proc_spawn(outlive_the_parent, x);
     proc_await(&board->step, 1, 20);
     dismiss(companion);
@@ -513,10 +503,10 @@ leave_without_shutdown(void *arg)
 
     (void)arg;
     proc_await(&board->step, 1, 20);
-    env_put(cell(x, 0), 3);
+    env_put(env_cell(x, 0), 3);
     must_ok(xbegin());
-    *cell(x, 0) = 4;
-    *cell(x, 1) = 4;
+    *env_cell(x, 0) = 4;
+    *env_cell(x, 1) = 4;
 }
 
 START_TEST(exit_without_shutdown_is_a_death)
@@ -527,12 +517,12 @@ START_TEST(exit_without_shutdown_is_a_death)
     mode = MODE(_i);
     child = proc_spawn(leave_without_shutdown, NULL);
     x = env_attach(mode, N_PAGES);
-    env_put(cell(x, 2), 1);
+    env_put(env_cell(x, 2), 1);
     word_store(&board->step, 1);
     proc_join(child);
     must_ok(xbegin());
-    must_eq(*(volatile uint64_t *)cell(x, 0), 3);
-    *cell(x, 1) += 1;
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 3);
+    *env_cell(x, 1) += 1;
     must_rc(xend(), COMMITTED);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 3);
@@ -555,8 +545,8 @@ come_and_go(void *arg)
 
             do {
                 must_ok(xbegin());
-                *cell(x, rnd_below(&rnd, 4)) += 1;
-                *cell(x, 8) += 1;
+                *env_cell(x, rnd_below(&rnd, 4)) += 1;
+                *env_cell(x, 8) += 1;
                 rc = xend();
             } while (rc == ABORTED);
             must_rc(rc, COMMITTED);
@@ -612,8 +602,8 @@ START_TEST(some_of_them_die)
         proc_join(pid[i]);
     must_ok(xbeginQuery());
     for (size_t p = 0; p < 4; p++)
-        sum += *cell(x, p);
-    must_eq(*cell(x, 8), sum);
+        sum += *env_cell(x, p);
+    must_eq(*env_cell(x, 8), sum);
     must_ok(xendQuery());
     must(sum >= word_load(&board->commits[0]));
     env_detach();
@@ -627,7 +617,7 @@ commit_and_detach(void *arg)
     uint64_t *x = env_attach(mode, N_PAGES);
     uint64_t self = (uint64_t) * (const int *)arg;
 
-    env_put(cell(x, self), 100 + self);
+    env_put(env_cell(x, self), 100 + self);
     word_add(&board->step, 1);
     proc_await(&board->step, 3, 20);
     env_detach();
@@ -668,8 +658,8 @@ START_TEST(nondurable_environment_opens_after_all_died)
         (void)proc_wait(a);
     }
     x = env_attach(NONDURABLE, N_PAGES);
-    env_put(cell(x, 3), 9);
-    must_eq(env_get(cell(x, 3)), 9);
+    env_put(env_cell(x, 3), 9);
+    must_eq(env_get(env_cell(x, 3)), 9);
     env_detach();
     must_eq(file_u64(ENV_FILE, 3 * env_page()), 9);
 }
@@ -688,8 +678,8 @@ close_everything(void *arg)
     (void)arg;
     meet_parent();
     must_ok(xbegin());
-    *cell(x, 0) = 1;
-    *cell(x, 1) = 1;
+    *env_cell(x, 0) = 1;
+    *env_cell(x, 1) = 1;
     for (int fd = 3; fd < 1024; fd++)
         close(fd);
     word_store(&board->step, 1);
@@ -713,7 +703,7 @@ START_TEST(closing_descriptors_is_not_death)
     x = meet(1);
     proc_await(&board->step, 1, 20);
     must_ok(xbegin());
-    *cell(x, 0) = 2;
+    *env_cell(x, 0) = 2;
     must_rc(xend(), ABORTED);
     must_ok(xCheckpoint());
     must_ok(xStats(&s));
@@ -721,8 +711,8 @@ START_TEST(closing_descriptors_is_not_death)
     word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);
     expected = word_load(&board->commits[0]);
-    must_eq(env_get(cell(x, 0)), expected);
-    must_eq(env_get(cell(x, 1)), expected);
+    must_eq(env_get(env_cell(x, 0)), expected);
+    must_eq(env_get(env_cell(x, 1)), expected);
     word_store(&board->step, 4);
     proc_join(child);
     env_detach();
@@ -733,12 +723,7 @@ END_TEST
 static TCase *
 procs_tcase(Suite *s, const char *name, double timeout_s)
 {
-    TCase *tc = tcase_create(name);
-
-    tcase_add_checked_fixture(tc, setup, NULL);
-    tcase_set_timeout(tc, timeout_s);
-    suite_add_tcase(s, tc);
-    return tc;
+    return env_tcase_with(s, name, timeout_s, setup);
 }
 
 static Suite *

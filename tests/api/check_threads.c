@@ -30,12 +30,7 @@ threads_setup(void)
 TCase *
 threads_tcase(Suite *s, const char *name, double timeout_s)
 {
-    TCase *tc = tcase_create(name);
-
-    tcase_add_checked_fixture(tc, threads_setup, NULL);
-    tcase_set_timeout(tc, timeout_s);
-    suite_add_tcase(s, tc);
-    return tc;
+    return env_tcase_with(s, name, timeout_s, threads_setup);
 }
 
 void
@@ -60,25 +55,6 @@ view_of(void *base)
     if (v == MAP_FAILED)
         env_fail(__FILE__, __LINE__, "xView: %s", xLastError());
     return (uint64_t *)v;
-}
-
-uint64_t *
-cell(uint64_t *x, size_t page)
-{
-    return &x[page * env_page() / sizeof *x];
-}
-
-void
-increment(uint64_t *at)
-{
-    int rc;
-
-    do {
-        must_ok(xbegin());
-        *at += 1;
-        rc = xend();
-    } while (rc == ABORTED);
-    must_rc(rc, COMMITTED);
 }
 
 void
@@ -109,16 +85,16 @@ look_at_own_views(void *arg)
     v2 = view_of(second);
     must(v2 != v && v2 != second && v2 != w->base);
     must(view_of(w->base) == v && view_of(second) == v2);
-    must_eq(env_get(cell(v, 3)), 33);
+    must_eq(env_get(env_cell(v, 3)), 33);
     must_ok(xbegin()); /* one transaction, both files, all of both */
-    must_eq(*cell(v2, 1), 11);
-    *cell(v, N_PAGES - 1) = 5;
-    *cell(v2, 1) = 6;
+    must_eq(*env_cell(v2, 1), 11);
+    *env_cell(v, N_PAGES - 1) = 5;
+    *env_cell(v2, 1) = 6;
     must_rc(xend(), COMMITTED);
     must_ok(xUnview(v2));
-    must_eq(env_get(cell(v, N_PAGES - 1)), 5);
+    must_eq(env_get(env_cell(v, N_PAGES - 1)), 5);
     v2 = view_of(second);
-    must_eq(env_get(cell(v2, 1)), 6);
+    must_eq(env_get(env_cell(v2, 1)), 6);
     word_store(&board->count[1], (uint64_t)(uintptr_t)v);
     return NULL;
 }
@@ -132,16 +108,16 @@ START_TEST(view_has_an_address_of_its_own_that_stays)
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     second = (uint64_t *)xMmap("second.db", 2 * env_page());
     must(second != MAP_FAILED);
-    env_put(cell(x, 3), 33);
-    env_put(cell(second, 1), 11);
+    env_put(env_cell(x, 3), 33);
+    env_put(env_cell(second, 1), 11);
     word_store(&board->count[0], (uint64_t)(uintptr_t)second);
     v = view_of(x);
     worker_start(&w, look_at_own_views, x, 0);
     worker_join(&w);
     must((uintptr_t)v != word_load(&board->count[1]));
-    must_eq(env_get(cell(v, N_PAGES - 1)), 5);
+    must_eq(env_get(env_cell(v, N_PAGES - 1)), 5);
     must_ok(xUnview(v));
-    must_eq(env_get(cell(second, 1)), 6);
+    must_eq(env_get(env_cell(second, 1)), 6);
     env_detach();
     must_eq(file_u64(ENV_FILE, (N_PAGES - 1) * env_page()), 5);
     must_eq(file_u64("second.db", env_page()), 6);
@@ -158,8 +134,8 @@ pass_on(void *arg)
 
     for (uint64_t round = 0; round < 50; round++) {
         step_await(round * 4 + mine);
-        must_eq(env_get(cell(v, 0)), round * 4 + mine - 1);
-        env_put(cell(v, 0), round * 4 + mine);
+        must_eq(env_get(env_cell(v, 0)), round * 4 + mine - 1);
+        env_put(env_cell(v, 0), round * 4 + mine);
         step_to(round * 4 + mine + 1);
     }
     return NULL;
@@ -173,8 +149,8 @@ pass_on_in_process(void *arg)
     word_store(&board->ready, 1);
     for (uint64_t round = 0; round < 50; round++) {
         step_await(round * 4 + 3);
-        must_eq(env_get(cell(w.base, 0)), round * 4 + 2);
-        env_put(cell(w.base, 0), round * 4 + 3);
+        must_eq(env_get(env_cell(w.base, 0)), round * 4 + 2);
+        env_put(env_cell(w.base, 0), round * 4 + 3);
         step_to(round * 4 + 4);
     }
     env_detach();
@@ -196,8 +172,8 @@ START_TEST(each_commit_is_seen_by_all_others)
     for (uint64_t round = 0; round < 50; round++) {
         step_await(round * 4);
         if (round > 0)
-            must_eq(env_get(cell(x, 0)), round * 4 - 1);
-        env_put(cell(x, 0), round * 4);
+            must_eq(env_get(env_cell(x, 0)), round * 4 - 1);
+        env_put(env_cell(x, 0), round * 4);
         step_to(round * 4 + 1);
     }
     worker_join(&w[0]);
@@ -220,8 +196,8 @@ overtake(void *arg)
 
     step_await(1);
     must_ok(xbegin());
-    must_eq(*cell(v, 1), 0);
-    *cell(v, 0) = 7;
+    must_eq(*env_cell(v, 1), 0);
+    *env_cell(v, 0) = 7;
     word_store(&board->count[0], (uint64_t)xend());
     must_ok(xConflict(&why));
     must((why.kind == XAC_CONFLICT_NONE) == (word_load(&board->count[0]) == COMMITTED));
@@ -243,11 +219,11 @@ START_TEST(skew_is_a_conflict_between_threads)
     mine = _i % 2 == 0 ? x : view_of(x);
     worker_start(&w, overtake, x, 0);
     must_ok(xbegin());
-    must_eq(*cell(mine, 0), 0);
+    must_eq(*env_cell(mine, 0), 0);
     step_to(1);
     step_await(2);
-    must_eq(*cell(mine, 0), 0); /* the same snapshot still */
-    *cell(mine, 1) = *cell(mine, 0) + 1;
+    must_eq(*env_cell(mine, 0), 0); /* the same snapshot still */
+    *env_cell(mine, 1) = *env_cell(mine, 0) + 1;
     rc = xend();
     worker_join(&w);
     must((rc == COMMITTED) != (word_load(&board->count[0]) == COMMITTED));
@@ -261,8 +237,8 @@ START_TEST(skew_is_a_conflict_between_threads)
     } else {
         must_eq(why.kind, XAC_CONFLICT_NONE);
     }
-    must_eq(env_get(cell(mine, 0)), rc == COMMITTED ? 0 : 7);
-    must_eq(env_get(cell(mine, 1)), rc == COMMITTED ? 1 : 0);
+    must_eq(env_get(env_cell(mine, 0)), rc == COMMITTED ? 0 : 7);
+    must_eq(env_get(env_cell(mine, 1)), rc == COMMITTED ? 1 : 0);
     env_detach();
 }
 END_TEST
@@ -280,25 +256,25 @@ START_TEST(thread_revokes_what_its_process_read_alone)
 
     env_stay_mapped = true;
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
-    env_put(cell(x, 5), 1);
+    env_put(env_cell(x, 5), 1);
     must_ok(xbegin());
-    must_eq(*cell(x, 0), 0);
+    must_eq(*env_cell(x, 0), 0);
     if (_i == 1)
-        *cell(x, 2) = 2;
+        *env_cell(x, 2) = 2;
     worker_start(&w, overtake, x, 0);
     step_to(1);
     step_await(2);
     must_eq(word_load(&board->count[0]), COMMITTED);
-    must_eq(*cell(x, 0), 0);
-    *cell(x, 1) = 1;
+    must_eq(*env_cell(x, 0), 0);
+    *env_cell(x, 1) = 1;
     must_rc(xend(), ABORTED);
     must_ok(xConflict(&why));
     must_eq(why.kind, XAC_CONFLICT_REVOKED);
     worker_join(&w);
-    must_eq(env_get(cell(x, 0)), 7);
-    must_eq(env_get(cell(x, 1)), 0);
-    must_eq(env_get(cell(x, 2)), 0);
-    must_eq(env_get(cell(x, 5)), 1);
+    must_eq(env_get(env_cell(x, 0)), 7);
+    must_eq(env_get(env_cell(x, 1)), 0);
+    must_eq(env_get(env_cell(x, 2)), 0);
+    must_eq(env_get(env_cell(x, 5)), 1);
     env_detach();
 }
 END_TEST
@@ -313,7 +289,7 @@ visit(void *arg)
         uint64_t *v = view_of(w->base);
 
         for (int i = 0; i < 3; i++)
-            increment(cell(v, 0));
+            env_increment(env_cell(v, 0));
         word_add(&board->count[0], 3);
         must_ok(xUnview(v));
         proc_sleep_us(300);
@@ -332,7 +308,7 @@ START_TEST(stays_mapped_while_threads_come_and_go)
     worker_start(&w[0], visit, x, 0);
     worker_start(&w[1], visit, x, 1);
     for (int i = 0; i < 3000; i++) {
-        increment(cell(x, 0));
+        env_increment(env_cell(x, 0));
         if (i % 100 == 0)
             proc_sleep_us(1000);
     }
@@ -340,7 +316,7 @@ START_TEST(stays_mapped_while_threads_come_and_go)
     worker_join(&w[0]);
     worker_join(&w[1]);
     must(word_load(&board->count[0]) > 0);
-    must_eq(env_get(cell(x, 0)), 3000 + word_load(&board->count[0]));
+    must_eq(env_get(env_cell(x, 0)), 3000 + word_load(&board->count[0]));
     env_detach();
 }
 END_TEST
@@ -371,32 +347,32 @@ call_everything(void *arg)
 
     must(ftruncate(fd, (off_t)(2 * page)) == 0 && pwrite(fd, "front", 5, 0) == 5);
     must_refuse(xend(), XAC_ENOTXN);
-    must_ok(setPageAccess(cell(v, 1), READ_WRITE));            /* outside: does nothing */
+    must_ok(setPageAccess(env_cell(v, 1), READ_WRITE));        /* outside: does nothing */
     must_refuse(setPageAccess(w->base, READ), XAC_ENOTMAPPED); /* not its own */
     must_ok(xbegin());
-    must_ok(setRangeAccess(cell(v, 4), 2 * page, READ_WRITE));
-    must_eq(pread(fd, cell(v, 4), 2 * page, 0), 2 * page);
-    must_ok(setPageAccess(cell(v, 6), READ_WRITE));
-    *cell(v, 6) = 6;
+    must_ok(setRangeAccess(env_cell(v, 4), 2 * page, READ_WRITE));
+    must_eq(pread(fd, env_cell(v, 4), 2 * page, 0), 2 * page);
+    must_ok(setPageAccess(env_cell(v, 6), READ_WRITE));
+    *env_cell(v, 6) = 6;
     must_ok(xbegin());
     must_rc(xValidate(), PENDING);
     must_rc(xend(), PENDING);
     must_ok(xbeginQuery());
-    must_refuse(setPageAccess(cell(v, 7), READ_WRITE), XAC_EINQUERY);
+    must_refuse(setPageAccess(env_cell(v, 7), READ_WRITE), XAC_EINQUERY);
     must_refuse(xbegin(), XAC_EINQUERY);
     must_ok(xendQuery());
     must_rc(xend(), COMMITTED);
-    must_eq(env_get(cell(v, 4)) & 0xffffffffff, UINT64_C(0x746e6f7266));
+    must_eq(env_get(env_cell(v, 4)) & 0xffffffffff, UINT64_C(0x746e6f7266));
     must_ok(xbegin());
-    *cell(v, 6) = 7;
+    *env_cell(v, 6) = 7;
     must_ok(xAbort());
     must_rc(xValidate(), FAILED);
-    must_eq(*cell(v, 6), 7);
+    must_eq(*env_cell(v, 6), 7);
     must_rc(xend(), ABORTED);
-    must_eq(env_get(cell(v, 6)), 6);
-    must_ok(xTransact(add_five, cell(v, 6)));
-    must_rc(xTransact(add_and_give_up, cell(v, 6)), 77);
-    must_eq(env_get(cell(v, 6)), 11);
+    must_eq(env_get(env_cell(v, 6)), 6);
+    must_ok(xTransact(add_five, env_cell(v, 6)));
+    must_rc(xTransact(add_and_give_up, env_cell(v, 6)), 77);
+    must_eq(env_get(env_cell(v, 6)), 11);
     must_ok(xCheckpoint());
     must_ok(xbegin());
     must_refuse(xCheckpoint(), XAC_EINTXN);
@@ -415,11 +391,11 @@ START_TEST(every_call_works_in_a_view)
     struct worker w;
 
     must_ok(xbegin()); /* a transaction of the process makes no difference */
-    must_eq(*cell(x, 0), 0);
+    must_eq(*env_cell(x, 0), 0);
     worker_start(&w, call_everything, x, 0);
     worker_join(&w);
     must_rc(xend(), COMMITTED);
-    must_eq(env_get(cell(x, 6)), 11);
+    must_eq(env_get(env_cell(x, 6)), 11);
     env_detach();
 }
 END_TEST
@@ -434,16 +410,16 @@ START_TEST(query_in_a_view_is_a_snapshot)
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     v = view_of(x);
     must_ok(xbeginQuery());
-    must_eq(*cell(v, 0), 0);
+    must_eq(*env_cell(v, 0), 0);
     worker_start(&w, visit, x, 0);
     proc_await(&board->count[0], 300, 20);
-    must_eq(*cell(v, 0), 0);
-    must_eq(*cell(v, 1), 0);
+    must_eq(*env_cell(v, 0), 0);
+    must_eq(*env_cell(v, 1), 0);
     must_ok(xendQuery());
-    must(env_get(cell(v, 0)) >= 300);
+    must(env_get(env_cell(v, 0)) >= 300);
     word_store(&board->stop, 1);
     worker_join(&w);
-    must_eq(env_get(cell(v, 0)), word_load(&board->count[0]));
+    must_eq(env_get(env_cell(v, 0)), word_load(&board->count[0]));
     env_detach();
 }
 END_TEST
@@ -480,7 +456,7 @@ wait_in_view(void *arg)
     struct worker *w = (struct worker *)arg;
     uint64_t *v = view_of(w->base);
 
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
     word_store(&board->count[0], (uint64_t)(uintptr_t)v);
     step_to(1);
     step_await(2);
@@ -496,8 +472,8 @@ START_TEST(view_needs_the_start_of_a_segment)
     refuse_view(NULL, EINVAL);
     refuse_view(&w, EINVAL);
     refuse_view(x + 1, EINVAL);
-    refuse_view(cell(x, 1), EINVAL);
-    refuse_view(cell(x, N_PAGES), EINVAL);
+    refuse_view(env_cell(x, 1), EINVAL);
+    refuse_view(env_cell(x, N_PAGES), EINVAL);
     must_refuse(xUnview(x), XAC_ENOTMAPPED);
     v = view_of(x);
     refuse_view(v, EINVAL); /* a view of a view */
@@ -537,7 +513,7 @@ START_TEST(view_is_refused_inside_a_transaction)
     refuse_view(x, EPERM);
     refuse_view(second, EPERM);
     must_refuse(xUnview(v), XAC_EINTXN);
-    *cell(v, 0) = 3;
+    *env_cell(v, 0) = 3;
     must_rc(xend(), COMMITTED);
     must(view_of(second) != second);
     must_eq(env_get(v), 3);
@@ -555,8 +531,8 @@ START_TEST(segment_and_environment_stay_while_threads_have_views)
     step_await(1);
     must_refuse(xMunmap(ENV_FILE), EBUSY);
     must_refuse(xShutdown(), EBUSY);
-    must_eq(env_get(cell(x, 1)), 1); /* and nothing has changed */
-    env_put(cell(x, 2), 2);
+    must_eq(env_get(env_cell(x, 1)), 1); /* and nothing has changed */
+    env_put(env_cell(x, 2), 2);
     env_put(second, 3);
     must_ok(xMunmap("second.db")); /* nobody has a view of it */
     second = (uint64_t *)xMmap("second.db", env_page());
@@ -565,15 +541,15 @@ START_TEST(segment_and_environment_stay_while_threads_have_views)
     worker_join(&w);
     must_ok(xMunmap(ENV_FILE));
     x = (uint64_t *)xMmap(ENV_FILE, N_PAGES * env_page());
-    must_eq(env_get(cell(x, 2)), 2);
+    must_eq(env_get(env_cell(x, 2)), 2);
     /* Who has views himself may shut down. */
     (void)view_of(x);
     must_refuse(xMunmap(ENV_FILE), EBUSY);
     env_detach();
     must_eq(file_u64(ENV_FILE, 2 * env_page()), 2);
     x = (uint64_t *)env_attach(_i == 0 ? NONDURABLE : DURABLE, N_PAGES);
-    must_eq(env_get(cell(x, 1)), 1); /* and is without views after the next xInit() */
-    must_eq(env_get(cell(view_of(x), 2)), 2);
+    must_eq(env_get(env_cell(x, 1)), 1); /* and is without views after the next xInit() */
+    must_eq(env_get(env_cell(view_of(x), 2)), 2);
     env_detach();
 }
 END_TEST
@@ -587,12 +563,12 @@ go_back(void *arg)
 
     must_refuse(xbegin(), EBUSY); /* the process's, in which another thread is */
     v = view_of(w->base);
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
     must_ok(xUnview(v));
     must_refuse(xbegin(), EBUSY);
     step_to(1);
     step_await(2);
-    increment(cell(w->base, 1));
+    env_increment(env_cell(w->base, 1));
     return NULL;
 }
 
@@ -602,13 +578,13 @@ START_TEST(thread_goes_back_to_the_process_s_transactions)
     struct worker w;
 
     must_ok(xbegin());
-    *cell(x, 0) = 1;
+    *env_cell(x, 0) = 1;
     worker_start(&w, go_back, x, 0);
     step_await(1);
     must_rc(xend(), COMMITTED);
     step_to(2);
     worker_join(&w);
-    must_eq(env_get(cell(x, 1)), 2);
+    must_eq(env_get(env_cell(x, 1)), 2);
     env_detach();
 }
 END_TEST
@@ -652,11 +628,11 @@ touch_wrongly(void *arg)
     else if (what != OWN_OUTSIDE && what != OTHER_S_OUTSIDE)
         must_ok(xbegin());
     if (what == OWN_OUTSIDE || what == STORE_IN_QUERY)
-        *cell(v, 3) = 1;
+        *env_cell(v, 3) = 1;
     else if (what == PROCESS_S_BY_OWNER)
-        *cell(x, 3) = 1;
+        *env_cell(x, 3) = 1;
     else
-        *cell(other, 3) = 1;
+        *env_cell(other, 3) = 1;
 }
 
 START_TEST(foreign_touch_stops_the_program)

@@ -42,12 +42,6 @@ void worker_join(struct worker *w);
 /* xView(), which must succeed. */
 uint64_t *view_of(void *base);
 
-/* The first number of a page. */
-uint64_t *cell(uint64_t *x, size_t page);
-
-/* Add 1 to a cell in a transaction, until it commits. */
-void increment(uint64_t *at);
-
 /* Announce a step; wait for one. */
 void step_to(uint64_t step);
 void step_await(uint64_t step);

@@ -29,12 +29,12 @@ end_inside(void *arg)
 
     if (w->i == 2) {
         must_ok(xbeginQuery());
-        must_eq(*cell(v, 0), 0);
+        must_eq(*env_cell(v, 0), 0);
         return NULL;
     }
     must_ok(xbegin());
-    *cell(v, 0) = 666;
-    *cell(v, 1) += *cell(v, 2);
+    *env_cell(v, 0) = 666;
+    *env_cell(v, 1) += *env_cell(v, 2);
     if (w->i == 1)
         must_ok(xbegin());
     if (w->i == 3)
@@ -47,14 +47,14 @@ must_be_free(uint64_t *x)
 {
     struct xac_stats s;
 
-    must_eq(env_get(cell(x, 0)), 0);
+    must_eq(env_get(env_cell(x, 0)), 0);
     must_ok(xbegin());
-    *cell(x, 0) += 1;
-    *cell(x, 1) += 1;
-    *cell(x, 2) += 1;
+    *env_cell(x, 0) += 1;
+    *env_cell(x, 1) += 1;
+    *env_cell(x, 2) += 1;
     must_rc(xend(), COMMITTED);
     for (uint64_t i = 0; i < 200; i++)
-        env_put(cell(x, 3 + i % 4), i);
+        env_put(env_cell(x, 3 + i % 4), i);
     must_ok(xCheckpoint());
     must_ok(xStats(&s));
     must(s.versions_live < 100); /* no reader is left that needs old ones */
@@ -81,10 +81,10 @@ end_detached(void *arg)
 {
     uint64_t *v = view_of(arg);
 
-    increment(cell(v, 7));
+    env_increment(env_cell(v, 7));
     word_add(&board->ready, 1);
     must_ok(xbegin());
-    *cell(v, 0) = 666;
+    *env_cell(v, 0) = 666;
     return NULL;
 }
 
@@ -104,7 +104,7 @@ START_TEST(detached_threads_leave_nothing_behind)
         proc_sleep_us(1000);
     }
     x = (uint64_t *)xMmap(ENV_FILE, N_PAGES * env_page());
-    must_eq(env_get(cell(x, 7)), 20);
+    must_eq(env_get(env_cell(x, 7)), 20);
     must_be_free(x);
     env_detach();
 }
@@ -119,7 +119,7 @@ use_library_at_the_end(void *arg)
     struct worker *w = (struct worker *)arg;
     uint64_t *v = view_of(w->base);
 
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
 }
 
 static void *
@@ -129,7 +129,7 @@ end_with_destructor(void *arg)
     uint64_t *v = view_of(w->base);
 
     must_eq(pthread_setspecific(program_s_key, w), 0);
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
     return NULL;
 }
 
@@ -147,7 +147,7 @@ START_TEST(destructors_of_the_program_may_use_views)
         worker_join(&w);
         program_s_key = before;
     }
-    must_eq(env_get(cell(x, 1)), 4);
+    must_eq(env_get(env_cell(x, 1)), 4);
     must_ok(xMunmap(ENV_FILE));
     env_detach();
 }
@@ -166,8 +166,8 @@ commit_until_cancelled(void *arg)
 
         for (int i = 0; i < 5; i++) {
             must_ok(xbegin());
-            *cell(v, 0) += 1;
-            *cell(v, 1 + (size_t)w->i) += 1;
+            *env_cell(v, 0) += 1;
+            *env_cell(v, 1 + (size_t)w->i) += 1;
             rc = xend();
             must(rc == COMMITTED || rc == ABORTED);
         }
@@ -203,10 +203,10 @@ cancel_some(uint64_t *x)
             must(result == PTHREAD_CANCELED);
         }
         must_ok(xbeginQuery());
-        sum = *cell(x, 1) + *cell(x, 2) + *cell(x, 3);
-        must_eq(*cell(x, 0), sum);
+        sum = *env_cell(x, 1) + *env_cell(x, 2) + *env_cell(x, 3);
+        must_eq(*env_cell(x, 0), sum);
         must_ok(xendQuery());
-        increment(cell(x, 9));
+        env_increment(env_cell(x, 9));
     }
     must(sum > 0);
 }
@@ -219,7 +219,7 @@ START_TEST(cancelled_thread_holds_nobody_up)
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)_i / 2));
     x = (uint64_t *)env_attach(_i % 2 == 0 ? NONDURABLE : DURABLE, N_PAGES);
     cancel_some(x);
-    must_eq(env_get(cell(x, 9)), ROUNDS);
+    must_eq(env_get(env_cell(x, 9)), ROUNDS);
     must_ok(xMunmap(ENV_FILE));
     env_detach();
     must_eq(file_u64(ENV_FILE, 9 * env_page()), ROUNDS);
@@ -235,13 +235,13 @@ use_inherited_views(uint64_t *x, uint64_t *v)
     must_refuse(xend(), XAC_ENOTXN);
     if (v != NULL) {
         must(view_of(x) == v);
-        must_eq(env_get(cell(v, 0)), 0);
-        increment(cell(v, 1));
+        must_eq(env_get(env_cell(v, 0)), 0);
+        env_increment(env_cell(v, 1));
         must_ok(xUnview(v));
     }
-    increment(cell(x, 1));
+    env_increment(env_cell(x, 1));
     v = view_of(x);
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
 }
 
 static void
@@ -272,15 +272,15 @@ START_TEST(child_has_the_views_of_the_thread_that_forked)
     in[1] = v;
     if (v != NULL) {
         must_ok(xbegin());
-        *cell(v, 0) = 5;
+        *env_cell(v, 0) = 5;
     }
     proc_run(fork_again, in);
     if (v != NULL) {
-        must_eq(*cell(v, 0), 5);
+        must_eq(*env_cell(v, 0), 5);
         must_rc(xend(), COMMITTED);
-        must_eq(env_get(cell(v, 0)), 5);
+        must_eq(env_get(env_cell(v, 0)), 5);
     }
-    must_eq(env_get(cell(v != NULL ? v : x, 1)), v != NULL ? 6 : 4);
+    must_eq(env_get(env_cell(v != NULL ? v : x, 1)), v != NULL ? 6 : 4);
     env_detach();
 }
 END_TEST
@@ -294,7 +294,7 @@ work_until_told(void *arg)
         uint64_t *v = view_of(w->base);
 
         for (int i = 0; i < 20; i++)
-            increment(cell(v, 2 + (size_t)w->i));
+            env_increment(env_cell(v, 2 + (size_t)w->i));
         word_add(&board->count[w->i], 20);
         must_ok(xUnview(v));
     }
@@ -329,7 +329,7 @@ go_on_without_them(void *arg)
     for (int i = 0; i < 2; i++)
         worker_join(&w[i]);
 #endif
-    increment(cell(x, 1));
+    env_increment(env_cell(x, 1));
     env_detach();
 }
 
@@ -346,12 +346,12 @@ START_TEST(fork_beside_busy_threads)
 
         proc_run(go_on_without_them, &in);
         if (round % 20 == 0)
-            increment(cell(x, 1));
+            env_increment(env_cell(x, 1));
     }
     word_store(&board->stop, 1);
     for (int i = 0; i < 3; i++)
         worker_join(&w[i]);
-    must_eq(env_get(cell(x, 1)), 21 + 2);
+    must_eq(env_get(env_cell(x, 1)), 21 + 2);
     env_detach();
 }
 END_TEST
@@ -367,11 +367,11 @@ join_at_once(void *arg)
     while (word_load(&board->ready) % 5 != 0)
         ;
     if (w->i == 0) { /* has the view already */
-        increment(cell(*(uint64_t **)(void *)w->base, 1));
+        env_increment(env_cell(*(uint64_t **)(void *)w->base, 1));
         return NULL;
     }
     v = view_of(((uint64_t **)(void *)w->base)[1]);
-    increment(cell(v, 1));
+    env_increment(env_cell(v, 1));
     return NULL;
 }
 
@@ -400,7 +400,7 @@ START_TEST(threads_of_a_child_join_together)
 
     for (int round = 0; round < 10; round++)
         proc_run(start_threads_at_once, in);
-    must_eq(env_get(cell(in[0], 1)), 50);
+    must_eq(env_get(env_cell(in[0], 1)), 50);
     env_detach();
 }
 END_TEST
@@ -418,10 +418,10 @@ commit_and_tell(void *arg)
 
         do {
             must_ok(xbegin());
-            *cell(v, (size_t)w->i) = n;
-            *cell(v, 8 + (size_t)w->i) = n;
+            *env_cell(v, (size_t)w->i) = n;
+            *env_cell(v, 8 + (size_t)w->i) = n;
             if (n % 16 == 0)
-                *cell(v, 15) += 1;
+                *env_cell(v, 15) += 1;
             rc = xend();
         } while (rc == ABORTED);
         must_rc(rc, COMMITTED);
@@ -464,14 +464,14 @@ START_TEST(killed_process_loses_no_thread_s_commit)
         x = (uint64_t *)env_attach(DURABLE, N_PAGES);
         must_ok(xbegin());
         for (size_t i = 0; i < KILLED_THREADS; i++) {
-            must(*cell(x, i) == told[i] || *cell(x, i) == told[i] + 1);
-            must_eq(*cell(x, i), *cell(x, 8 + i));
-            sum += *cell(x, i) / 16;
-            *cell(x, i) = *cell(x, 8 + i) = 0;
+            must(*env_cell(x, i) == told[i] || *env_cell(x, i) == told[i] + 1);
+            must_eq(*env_cell(x, i), *env_cell(x, 8 + i));
+            sum += *env_cell(x, i) / 16;
+            *env_cell(x, i) = *env_cell(x, 8 + i) = 0;
             word_store(&board->count[i], 0);
         }
-        must_eq(*cell(x, 15), sum);
-        *cell(x, 15) = 0;
+        must_eq(*env_cell(x, 15), sum);
+        *env_cell(x, 15) = 0;
         must_rc(xend(), COMMITTED);
         env_detach();
     }
@@ -508,9 +508,9 @@ START_TEST(survivor_cleans_up_after_threads)
         do { /* a commit that the dead had under way may cost us an attempt */
             must_ok(xbegin());
             for (size_t i = 0; i < 4; i++) {
-                must_eq(*cell(x, i), *cell(x, 8 + i));
-                must(*cell(x, i) >= word_load(&board->count[i]));
-                *cell(x, i) = *cell(x, 8 + i) = *cell(x, 15) = 0;
+                must_eq(*env_cell(x, i), *env_cell(x, 8 + i));
+                must(*env_cell(x, i) >= word_load(&board->count[i]));
+                *env_cell(x, i) = *env_cell(x, 8 + i) = *env_cell(x, 15) = 0;
             }
             rc = xend();
         } while (rc == ABORTED);

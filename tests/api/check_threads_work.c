@@ -28,11 +28,11 @@ move_one(void *arg)
     uint64_t *v = ((uint64_t **)arg)[0], *seed = ((uint64_t **)arg)[1], total = 0;
 
     for (size_t p = 0; p < 4; p++)
-        total += *cell(v, p);
+        total += *env_cell(v, p);
     must_eq(total, 4000); /* whether it is going to commit or not */
-    *cell(v, rnd_below(seed, 4)) -= 1;
-    *cell(v, rnd_below(seed, 4)) += 1;
-    *cell(v, 4 + rnd_below(seed, 8)) += 1;
+    *env_cell(v, rnd_below(seed, 4)) -= 1;
+    *env_cell(v, rnd_below(seed, 4)) += 1;
+    *env_cell(v, 4 + rnd_below(seed, 8)) += 1;
     return 0;
 }
 
@@ -51,7 +51,7 @@ move_about(void *arg)
         total = 0;
         must_ok(xbeginQuery());
         for (size_t p = 0; p < 4; p++)
-            total += *cell(v, p);
+            total += *env_cell(v, p);
         must_eq(total, 4000);
         must_ok(xendQuery());
     }
@@ -90,7 +90,7 @@ START_TEST(totals_are_right_under_every_policy)
     x = (uint64_t *)env_attach(mode, N_PAGES);
     must_ok(xbegin());
     for (size_t p = 0; p < 4; p++)
-        *cell(x, p) = 1000;
+        *env_cell(x, p) = 1000;
     must_rc(xend(), COMMITTED);
     step_to(1);
     must_ok(xac_set_backoff(sleep_a_little, &board->count[0]));
@@ -98,18 +98,18 @@ START_TEST(totals_are_right_under_every_policy)
         worker_start(&w[i], move_about, x, i);
     must_ok(xac_set_backoff(_i % 3 == 0 ? NULL : sleep_a_little, &board->count[0]));
     for (int i = 0; i < 300; i++)
-        increment(cell(x, 12));
+        env_increment(env_cell(x, 12));
     for (int i = 0; i < THREADS; i++)
         worker_join(&w[i]);
     proc_join(child);
     must_ok(xbeginQuery());
     for (size_t p = 0; p < 4; p++)
-        total += *cell(x, p);
+        total += *env_cell(x, p);
     for (size_t p = 4; p < 12; p++)
-        added += *cell(x, p);
+        added += *env_cell(x, p);
     must_eq(total, 4000);
     must_eq(added, (THREADS + 1) * MOVES);
-    must_eq(*cell(x, 12), 300);
+    must_eq(*env_cell(x, 12), 300);
     must_ok(xendQuery());
     env_detach();
 }
@@ -168,7 +168,7 @@ view_and_leave(void *arg)
         uint64_t *v = view_of(w->base);
 
         if (i % 4 == 0)
-            increment(cell(v, (size_t)w->i));
+            env_increment(env_cell(v, (size_t)w->i));
         if (i % 3 != 0) /* else a second look at the same view, or the thread's end */
             must_ok(xUnview(v));
     }
@@ -208,7 +208,7 @@ START_TEST(views_by_the_thousand_leave_nothing_behind)
     must(after.mappings <= before.mappings + 16); /* stacks and arenas of the C library */
 #endif
     for (size_t i = 0; i < THREADS; i++)
-        must_eq(env_get(cell(x, i)), 11 * 63);
+        must_eq(env_get(env_cell(x, i)), 11 * 63);
     env_detach();
 }
 END_TEST
@@ -219,7 +219,7 @@ do_one_job(void *arg)
 {
     struct worker *w = (struct worker *)arg;
 
-    increment(cell(view_of(w->base), 0));
+    env_increment(env_cell(view_of(w->base), 0));
     return NULL;
 }
 
@@ -236,13 +236,13 @@ START_TEST(threads_by_the_hundred_leave_nothing_behind)
             worker_start(&w[i], do_one_job, x, i);
         for (int i = 0; i < 8; i++)
             worker_join(&w[i]);
-        increment(cell(x, 1));
+        env_increment(env_cell(x, 1));
         if (job == 80)
             bytes = region_bytes();
     }
     must_eq(region_bytes(), bytes);
-    must_eq(env_get(cell(x, 0)), 800);
-    must_eq(env_get(cell(x, 1)), 100);
+    must_eq(env_get(env_cell(x, 0)), 800);
+    must_eq(env_get(env_cell(x, 1)), 100);
     env_detach();
 }
 END_TEST
@@ -260,12 +260,12 @@ START_TEST(large_transaction_in_a_view)
 
     must_ok(xbegin());
     for (size_t i = 0; i < n; i++)
-        *cell(v, i * STEP % n_pages) = i + 1;
+        *env_cell(v, i * STEP % n_pages) = i + 1;
     must_rc(xend(), COMMITTED);
     must_ok(xUnview(v));
     must_ok(xbeginQuery());
     for (size_t i = 0; i < n; i++)
-        must_eq(*cell(x, i * STEP % n_pages), i + 1);
+        must_eq(*env_cell(x, i * STEP % n_pages), i + 1);
     must_ok(xendQuery());
     env_detach();
 }
@@ -282,7 +282,7 @@ scatter(void *arg)
 
     must_ok(xbegin());
     for (size_t i = (size_t)w->i; i < SCATTERED; i += N_SCATTERS)
-        *cell(v, i * STEP % SCATTER_PAGES) = i + 1;
+        *env_cell(v, i * STEP % SCATTER_PAGES) = i + 1;
     word_add(&board->ready, 1);
     proc_await(&board->ready, N_SCATTERS, 120); /* all are open at once */
     word_store(&board->count[w->i], (uint64_t)xend());
@@ -305,7 +305,7 @@ START_TEST(scattered_transactions_in_eight_views)
     }
     must_ok(xbeginQuery());
     for (size_t i = 0; i < SCATTERED; i++) {
-        uint64_t is = *cell(x, i * STEP % SCATTER_PAGES);
+        uint64_t is = *env_cell(x, i * STEP % SCATTER_PAGES);
 
         must(is == i + 1 || (is == 0 && word_load(&board->count[i % N_SCATTERS]) != 0));
     }

@@ -139,14 +139,20 @@ env_setup(void)
 }
 
 TCase *
-env_tcase(Suite *s, const char *name, double timeout_s)
+env_tcase_with(Suite *s, const char *name, double timeout_s, void (*setup)(void))
 {
     TCase *tc = tcase_create(name);
 
-    tcase_add_checked_fixture(tc, env_setup, NULL);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_set_timeout(tc, timeout_s);
     suite_add_tcase(s, tc);
     return tc;
+}
+
+TCase *
+env_tcase(Suite *s, const char *name, double timeout_s)
+{
+    return env_tcase_with(s, name, timeout_s, env_setup);
 }
 
 void
@@ -245,6 +251,29 @@ void
 env_detach(void)
 {
     must_ok(xac_shutdown());
+}
+
+uint64_t *
+env_map_at(size_t first, size_t n)
+{
+    void *p = xac_mmap_at(ENV_FILE, first * env_page(), n * env_page(), 0);
+
+    if (p == MAP_FAILED)
+        env_fail(__FILE__, __LINE__, "xMmapAt: %s", xac_last_error());
+    return (uint64_t *)p;
+}
+
+void
+env_increment(uint64_t *cell)
+{
+    int rc;
+
+    do {
+        must_ok(xac_begin());
+        *(volatile uint64_t *)cell += 1;
+        rc = xac_end();
+    } while (rc == XAC_ABORTED);
+    must_rc(rc, XAC_COMMITTED);
 }
 
 void

@@ -43,6 +43,9 @@ void env_setup(void);
 /* A test case with env_setup() and a timeout in seconds, added to the suite. */
 TCase *env_tcase(Suite *s, const char *name, double timeout_s);
 
+/* The same with another fixture, which calls env_setup(). */
+TCase *env_tcase_with(Suite *s, const char *name, double timeout_s, void (*setup)(void));
+
 /* Monotonic clock, seconds. */
 double env_now(void);
 
@@ -103,6 +106,19 @@ pid_t env_companion(int flags, size_t n_pages);
 
 /* xShutdown(), which must succeed. */
 void env_detach(void);
+
+/* xMmapAt() of n pages from page `first` of ENV_FILE, which must succeed. */
+uint64_t *env_map_at(size_t first, size_t n);
+
+/* The first number of a page of a mapping. */
+static inline uint64_t *
+env_cell(uint64_t *base, size_t page)
+{
+    return base + page * env_page() / sizeof *base;
+}
+
+/* Add 1 to a number in a transaction, until it commits. */
+void env_increment(uint64_t *cell);
 
 /* Store one number in a transaction that commits, be it after some attempts. */
 void env_put(uint64_t *cell, uint64_t value);

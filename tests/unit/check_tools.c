@@ -13,40 +13,18 @@
 #include "api.h"
 
 #include "../common/recover_env.h"
+#include "../common/tool_run.h"
 #include "digest.h"
 #include "lockfile.h"
 #include "log.h"
 
-static char output[1 << 16]; /* stdout and stderr of the last run */
-
-/* run -- a tool with some arguments on a directory; ret its exit code. */
-static int
-run_on(const char *tool, const char *arguments, const char *dir)
-{
-    const char *top = getenv("top_builddir");
-    char command[512];
-    size_t n;
-    FILE *p;
-    int status;
-
-    (void)snprintf(command, sizeof command, "%s/%s %s %s 2>&1", top != NULL ? top : ".",
-                   tool, arguments, dir);
-    p = popen(command, "re");
-    ck_assert_ptr_nonnull(p);
-    n = fread(output, 1, sizeof output - 1, p);
-    output[n] = '\0';
-    status = pclose(p);
-    ck_assert_msg(WIFEXITED(status), "%s", command);
-    return WEXITSTATUS(status);
-}
-
+/* run -- a tool with some arguments on the environment; ret its exit code. */
 static int
 run(const char *tool, const char *arguments)
 {
-    return run_on(tool, arguments, s.dir);
+    return tool_run(tool, arguments, s.dir);
 }
 
-#define ck_says(words)         ck_assert_msg(strstr(output, words) != NULL, "%s", output)
 #define ck_silent_about(words) ck_assert_msg(strstr(output, words) == NULL, "%s", output)
 
 /* times -- how often a word comes in the output. */
@@ -92,7 +70,7 @@ run_plain(int i, const char *dir)
     (void)snprintf(operands, sizeof operands, "%s%s%s", dir,
                    strcmp(tools[i], "xbackup") == 0 ? " " : "",
                    strcmp(tools[i], "xbackup") == 0 ? "/nonexistent/to" : "");
-    return run_on(tools[i], "", operands);
+    return tool_run(tools[i], "", operands);
 }
 
 START_TEST(usage_is_told)
@@ -109,7 +87,7 @@ START_TEST(usage_is_told)
     ck_assert_int_eq(run(tools[_i], "--nonsense"), 2);
     ck_says(words);
     ck_assert_int_eq(run(tools[_i], "another another another"), 2);
-    ck_assert_int_eq(run_on(tools[_i], "", ""), 2);
+    ck_assert_int_eq(tool_run(tools[_i], "", ""), 2);
 }
 END_TEST
 
@@ -483,16 +461,16 @@ START_TEST(backup_is_made_and_checked)
     synth_open(&s, 4096, 65536);
     pid = start_participant(s.dir, true);
     (void)snprintf(operands, sizeof operands, "%s %s/copy", s.dir, s.dir);
-    ck_assert_int_eq(run_on("xbackup", "", operands), 0);
+    ck_assert_int_eq(tool_run("xbackup", "", operands), 0);
     ck_says("1 file with");
     ck_says("whole from LSN");
-    ck_assert_int_eq(run_on("xbackup", "", operands), 1);
+    ck_assert_int_eq(tool_run("xbackup", "", operands), 1);
     ck_says("holds");
     (void)snprintf(option, sizeof option, "%s/copy", s.dir);
-    ck_assert_int_eq(run_on("xlogdump", "", option), 0);
-    ck_assert_int_eq(run_on("xrecover", "", option), 0);
+    ck_assert_int_eq(tool_run("xlogdump", "", option), 0);
+    ck_assert_int_eq(tool_run("xrecover", "", option), 0);
     (void)snprintf(operands, sizeof operands, "%s %s/copy2", s.dir, s.dir);
-    ck_assert_int_eq(run_on("xbackup", "--recover --json", operands), 0);
+    ck_assert_int_eq(tool_run("xbackup", "--recover --json", operands), 0);
     ck_says("\"recovered\": true");
     ck_assert(!has("copy2/xac.backup") && has("copy2/live"));
     end_participant(pid);

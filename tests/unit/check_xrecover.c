@@ -8,32 +8,15 @@
 #include <sys/wait.h>
 
 #include "../common/recover_env.h"
+#include "../common/tool_run.h"
 #include "lockfile.h"
-
-static char output[8192]; /* stdout and stderr of the last run */
 
 /* run -- xrecover with some arguments on the environment; ret its exit code. */
 static int
 run(const char *arguments)
 {
-    const char *top = getenv("top_builddir");
-    char command[512];
-    size_t n = 0;
-    FILE *p;
-    int status;
-
-    (void)snprintf(command, sizeof command, "%s/xrecover %s %s 2>&1",
-                   top != NULL ? top : ".", arguments, s.dir);
-    p = popen(command, "re");
-    ck_assert_ptr_nonnull(p);
-    n = fread(output, 1, sizeof output - 1, p);
-    output[n] = '\0';
-    status = pclose(p);
-    ck_assert_msg(WIFEXITED(status), "%s", command);
-    return WEXITSTATUS(status);
+    return tool_run("xrecover", arguments, s.dir);
 }
-
-#define ck_says(words) ck_assert_msg(strstr(output, words) != NULL, "%s", output)
 
 static void
 some_log(void)
