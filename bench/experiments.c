@@ -15,6 +15,13 @@
 /* The order is that of `xbench list`, of `xbench run all` and of the report. */
 const struct bench_experiment bench_experiments[] = {
     {
+        .name = "timer",
+        .what = "delay between two looks at a clock",
+        .thesis = "tables C.1, C.2, figure C-1",
+        .main = bench_timer_main,
+        .quick = "--quick",
+    },
+    {
         .name = "insert",
         .what = "durable and nondurable inserts of random keys, one transaction each",
         .thesis = "tables 5.5, 5.6, C.11, C.12",

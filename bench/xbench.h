@@ -68,5 +68,6 @@ int bench_contention_main(int argc, char **argv);
 int bench_frames_main(int argc, char **argv);
 int bench_insert_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
+int bench_timer_main(int argc, char **argv);
 
 #endif /* XBENCH_XBENCH_H */

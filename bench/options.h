@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.h -- the command line of an experiment, from a table.
+ *
+ * WHAT      Long options with numbers, lists of numbers and words, each checked against its
+ *           bounds; -h, --help, --json, --quick and --quiet are there for all.
+ * ERRORS    One message that names the option and what was wanted.
+ */
+#ifndef XBENCH_OPTIONS_H
+#define XBENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_NUMBERS_MAX 16u
+
+/* A list of numbers, "1,2,4". */
+struct bench_numbers {
+    unsigned n;
+    uint64_t v[BENCH_NUMBERS_MAX];
+};
+
+/* One option; exactly one of the pointers is set, and is where its value goes. */
+struct bench_option {
+    const char *name;
+    bool *flag;
+    uint64_t *number;
+    struct bench_numbers *numbers;
+    const char **text;
+    uint64_t low, high; /* bounds of numbers, inclusive                                */
+};
+
+/* What every experiment has. */
+struct bench_common {
+    bool json;       /* one object per measurement instead of a table                  */
+    bool quick;      /* fewer rounds: seconds instead of minutes                       */
+    bool quiet;      /* no progress bar                                                */
+    bool help;       /* asked for; nothing else has been looked at                     */
+    const char *dir; /* where files go; "." if there is no option for it               */
+    char
+        command[512]; /* the command line, for the record                               */
+};
+
+/*
+ * bench_options_parse -- read argv by a table that ends with a NULL name.
+ *
+ * in   argv  [0] is the name of the experiment
+ * ret  0, or 1 after a message.
+ */
+int bench_options_parse(int argc, char **argv, const struct bench_option *table,
+                        struct bench_common *common);
+
+/* The entry for --dir; it is checked to be a directory. */
+#define BENCH_OPTION_DIR(common)        \
+ {                                      \
+  .name = "dir", .text = &(common)->dir \
+ }
+
+#endif /* XBENCH_OPTIONS_H */
