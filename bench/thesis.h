@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thesis.h -- the numbers that the Thesis published, to be set beside ours.
+ *
+ * WHAT      Chapter 4 and appendix C as printed, an entry per quantity, with the values of
+ *           all machines.  It says which measurement of ours is the counterpart.
+ * UNITS     Cycles are those of the machine in question; what compares is microseconds.
+ */
+#ifndef XBENCH_THESIS_H
+#define XBENCH_THESIS_H
+
+/* Columns of the Thesis' tables in app. C; a table of means has the first one only. */
+enum bench_thesis_column {
+    BENCH_THESIS_MEAN,
+    BENCH_THESIS_STDEV,
+    BENCH_THESIS_MIN,
+    BENCH_THESIS_MEDIAN,
+    BENCH_THESIS_P99,
+    BENCH_THESIS_MAX,
+    BENCH_THESIS_COLUMNS
+};
+
+struct bench_thesis_machine {
+    const char *name; /* "3(a)": machine 3, disk (a)                                   */
+    double mhz;
+    const char *what;
+};
+
+/* What one machine showed. */
+struct bench_thesis_value {
+    const char *machine;            /* a name of bench_thesis_machines                 */
+    unsigned n;                     /* columns printed: the first n                    */
+    double v[BENCH_THESIS_COLUMNS]; /* by enum bench_thesis_column                     */
+};
+
+struct bench_thesis_row {
+    const char *table; /* "4.2", "C.3"                                                 */
+    unsigned page;     /* of the Thesis, as printed on it                              */
+    const char *what;
+    const char *unit; /* "cycles", "kcycles", "us", "ms", "percent", "ratio"           */
+    const struct bench_thesis_value *values; /* ended by a NULL machine                */
+    const char *experiment; /* of ours                                                 */
+    const char *where;      /* which of its lines: "field=value ..."                   */
+    const char
+        *keys; /* the numbers of that line: <keys>_mean, _stdev, _min, _median, _p99
+                         and _max, in us; or one number, <keys>, in us or row's unit   */
+};
+
+/* Ended by a NULL name, and a NULL table. */
+extern const struct bench_thesis_machine bench_thesis_machines[];
+extern const struct bench_thesis_row bench_thesis_rows[];
+
+/* bench_thesis_us -- a time in us; negative: not printed, or not a time. */
+double bench_thesis_us(const struct bench_thesis_row *row,
+                       const struct bench_thesis_value *value,
+                       enum bench_thesis_column column);
+
+#endif /* XBENCH_THESIS_H */
