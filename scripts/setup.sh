@@ -11,6 +11,8 @@ packages="autoconf automake libtool make gcc g++ pkg-config
     libsigsegv-dev libssl-dev libxxhash-dev"
 # To test it, to check its style, and to compare it with Berkeley DB.
 packages="$packages check clang-format python3 libdb5.3-dev zlib1g-dev"
+# To test it on file systems that lose their power.
+packages="$packages e2fsprogs mount"
 # For an example: the tree macros.
 packages="$packages libbsd-dev"
 

@@ -5,6 +5,7 @@
  *   powercut_work.c   what is recorded: scripts, and the history that each writer makes
  *   powercut_judge.c  one crash state: recover it, and compare with the history
  *   powercut.c        traces, points and states in turn; counting; the table
+ *   ext4cut.c         the same writers and judge on a file system that is shut down
  *
  * The files a.db (outside the environment's directory) and b.db (inside) hold, for each
  * writer, a header with the number of its last transaction and a row of pages.  What
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../common/disk.h"
 #include "../common/record.h"
@@ -75,6 +77,15 @@ void work_history(struct run *r);
 
 /* work_record -- run the script in child processes, recorded from an empty root on. */
 void work_record(struct run *r);
+
+/*
+ * work_prepare, work_start, work_promise -- the same writers without a recorder: an empty
+ * root; a session of theirs in child processes, which end with their last transaction, and
+ * with WITH_FAILURE when a call fails; what they have been promised so far.
+ */
+void work_prepare(struct run *r);
+void work_start(const struct run *r, unsigned session, pid_t pid[WRITERS]);
+void work_promise(struct promise *p);
 
 /* work_note -- a note of the trace changes what has been promised. */
 void work_note(const struct record_event *ev, struct promise *p);

@@ -50,6 +50,9 @@ const char *const work_path[3] = {"db", "files/a.db", "db/b.db"};
 /* What the processes of a session share. */
 struct board {
     _Atomic uint64_t reader_stops;
+    _Atomic uint64_t is_unrecorded;
+    _Atomic uint64_t
+        noted[NOTE_ACK + 1][WRITERS]; /* the most, if not recorded           */
 };
 
 static struct board *board;
@@ -169,6 +172,23 @@ work_note(const struct record_event *ev, struct promise *p)
         what[ev->ino2] = ev->offset;
 }
 
+/* note -- what a writer tries or has been promised. */
+static void
+note(unsigned kind, unsigned w, uint64_t n)
+{
+    _Atomic uint64_t *most;
+    uint64_t was;
+
+    if (board == NULL || word_load(&board->is_unrecorded) == 0) {
+        record_note(kind, w, n);
+        return;
+    }
+    most = &board->noted[kind][w];
+    was = word_load(most);
+    while (was < n && !atomic_compare_exchange_weak(most, &was, n))
+        continue;
+}
+
 /* ---- A participant --------------------------------------------------------------------- */
 
 struct mapped {
@@ -241,7 +261,7 @@ look(const struct mapped *m, uint64_t n[WRITERS])
         n[w] = header_of(m, w)->n;
     rc = xac_end_query();
     for (unsigned w = 0; w < WRITERS && rc == 0; w++)
-        record_note(NOTE_ACK, w, n[w]);
+        note(NOTE_ACK, w, n[w]);
     return rc;
 }
 
@@ -259,7 +279,7 @@ commit(const struct run *r, struct mapped *m, unsigned w, uint64_t n)
 
         row[j] = (volatile uint64_t *)(void *)(m->base[file] + page * env_page());
     }
-    record_note(NOTE_TRY, w, n);
+    note(NOTE_TRY, w, n);
     do {
         volatile struct header *h = header_of(m, w);
 
@@ -279,10 +299,10 @@ commit(const struct run *r, struct mapped *m, unsigned w, uint64_t n)
     } while (rc == XAC_ABORTED);
     if (rc != XAC_COMMITTED)
         return rc;
-    record_note(NOTE_ACK, w, n);
+    note(NOTE_ACK, w, n);
     for (unsigned v = 0; v < WRITERS; v++) {
         if (v != w)
-            record_note(NOTE_ACK, v, seen[v]);
+            note(NOTE_ACK, v, seen[v]);
     }
     return 0;
 }
@@ -345,7 +365,8 @@ run_writer(void *arg)
     int rc;
 
     set_options(r, r->seed + part->session);
-    record_slow(300, seed);
+    if (r->trace != NULL)
+        record_slow(300, seed);
     if (part->die_at != 0)
         record_die_at(part->die_at, part->takes_all);
     if (part->fails)
@@ -399,7 +420,7 @@ run_session(const struct run *r, unsigned session)
     bool is_last = session + 1 == r->script->sessions;
     bool shuts_down = has_reader || rnd_below(&seed, 2) == 0;
 
-    memset(board, 0, sizeof *board);
+    word_store(&board->reader_stops, 0);
     for (unsigned w = 0; w <= WRITERS; w++) {
         part[w] = (struct part){.run = r, .w = w, .session = session};
         part[w].shuts_down = shuts_down;
@@ -442,11 +463,20 @@ make_files_dir(const struct run *r)
     (void)xac_sys.close(fd);
 }
 
-void
-work_record(struct run *r)
+/* board_clear -- nothing has been promised. */
+static void
+board_clear(bool is_unrecorded)
 {
     if (board == NULL)
         board = (struct board *)proc_shared(sizeof *board);
+    memset(board, 0, sizeof *board);
+    word_store(&board->is_unrecorded, is_unrecorded);
+}
+
+void
+work_record(struct run *r)
+{
+    board_clear(false);
     disk_empty_dir(r->root);
     record_clear(r->trace);
     record_start(r->trace, r->root);
@@ -455,6 +485,33 @@ work_record(struct run *r)
         run_session(r, s);
     record_pause(true);
     must(!record_is_full(r->trace));
+}
+
+void
+work_prepare(struct run *r)
+{
+    board_clear(true);
+    disk_empty_dir(r->root);
+    make_files_dir(r);
+}
+
+void
+work_start(const struct run *r, unsigned session, pid_t pid[WRITERS])
+{
+    for (unsigned w = 0; w < WRITERS; w++) {
+        struct part part = {.run = r, .w = w, .session = session};
+
+        pid[w] = proc_spawn(run_writer, &part);
+    }
+}
+
+void
+work_promise(struct promise *p)
+{
+    for (unsigned w = 0; w < WRITERS; w++) {
+        p->acknowledged[w] = word_load(&board->noted[NOTE_ACK][w]);
+        p->tried[w] = word_load(&board->noted[NOTE_TRY][w]);
+    }
 }
 
 /* ---- After a recovery ------------------------------------------------------------------ */
