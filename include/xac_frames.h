@@ -30,7 +30,9 @@
  *   (4) A page is removed from the table only when the file has its newest bytes.
  *   (5) Memory shared by processes is one mapping of xac_frames_bytes() bytes, at any address
  *       in each; one process creates, the others attach.  A process that dies while it has
- *       pages fixed leaves them fixed.
+ *       pages fixed leaves them fixed, until xac_frames_reap().
+ *   (6) After fork() the child attaches or joins for itself; handles of its parent's users
+ *       are the parent's.
  *
  * RETURN VALUES  0, or a positive errno value; of functions given in io, what they returned.
  * A call that fails has changed nothing unless its comment says otherwise.
@@ -102,6 +104,37 @@ struct xac_frames_config {
      */
     uint32_t batch_queue;
     uint32_t batch_threshold;
+    uint32_t
+        batch_cold; /* 1: nothing is brought into the cache before the lock is taken */
+    /*
+     * BP-Wrapper's lists of free frames: a miss takes a frame of list page % free_lists without
+     * the lock; who finds it empty evicts free_batch pages more.  Up to 1024 lists; 0: none, each miss takes
+     * the lock.  free_batch is at most 64, 0 or lists that would hold more than all frames: as many
+     * as keep the lists below 1/64 of the frames, at least 1.
+     */
+    uint32_t free_lists;
+    uint32_t free_batch;
+    /*
+     * Policies under a lock: parts of the pool with a lock, a policy and frames of their own; a
+     * page belongs to one.  Up to 256 and n_frames; default 1.
+     */
+    uint32_t parts;
+    /*
+     * Pages that a user may have fixed at a time, each noted in the pool's memory, so that
+     * xac_frames_reap() can give them back; a page is then unfixed by who has fixed it.  Up to
+     * 4096; default 0: no notes, no limit.
+     */
+    uint32_t pins_max;
+};
+
+/* Steps at which io->probe is called. */
+enum xac_frames_step {
+    XAC_FRAMES_AT_RESERVED =
+        0,                     /* a vacant frame is reserved                            */
+    XAC_FRAMES_AT_RETIRED = 1, /* a victim is retired, and still in its place           */
+    XAC_FRAMES_AT_TAKEN = 2,   /* its place is taken, the table still has its page      */
+    XAC_FRAMES_AT_PUT = 3,     /* before the table gets the new page                    */
+    XAC_FRAMES_AT_LOCKED = 4   /* with the policy's lock                                */
 };
 
 /*
@@ -118,6 +151,14 @@ struct xac_frames_io {
     int (*write)(void *arg, uint64_t page, const void *data);
     /* Before each write; NULL: nothing.  The write-ahead rule: make the log durable that far. */
     int (*before_write)(void *arg, uint64_t page, const void *data);
+    /*
+     * Read n pages, at most XAC_FRAMES_MANY, into n places, for xac_frames_fix_many(); NULL: read()
+     * one after the other.  rcs[i]: what read() would have returned for pages[i].
+     */
+    void (*read_many)(void *arg, unsigned n, const uint64_t *pages, void *const *datas,
+                      int *rcs);
+    /* For experiments and tests: at the steps of a miss; NULL: nothing.  Not on a hit. */
+    void (*probe)(void *arg, enum xac_frames_step step);
     void *arg;
 };
 
@@ -151,6 +192,15 @@ struct xac_frames_stats {
     uint64_t lock_waits;    /* of them not at once */
     uint64_t lock_tries;    /* times a batch found it taken and went on */
     uint64_t hits_stale;    /* hits in batches whose page had left its frame */
+    uint64_t lock_sleeps;   /* times a thread went to sleep for the policy's lock */
+    uint64_t batches;       /* batches told to a policy */
+    uint64_t batches_full;  /* of them after a wait, with the queue full */
+    uint64_t batched;       /* hits and arrivals in them, stale ones included */
+    uint64_t refills;       /* times a list of free frames was found empty, and filled */
+    uint64_t free_in;       /* frames put into lists of free frames ... */
+    uint64_t free_out;      /* ... and taken out: the difference is there now */
+    uint64_t limbo_ends;    /* of those taken out: told to the policy, or given back */
+    uint64_t no_victim;     /* searches of a policy that found nothing, clean or dirty */
 };
 
 /* ---- Pool ------------------------------------------------------------------------- */
@@ -195,6 +245,25 @@ XAC_API int xac_frames_join(struct xac_frames *pool, struct xac_frames_user **us
 /* The opposite; nothing is fixed by it any more. */
 XAC_API void xac_frames_leave(struct xac_frames_user *user);
 
+/*
+ * Give back what a process that has died had fixed, and its users' places; and a policy's lock if
+ * it had it.  Others go on meanwhile.  Needs pins_max.
+ *
+ * in   pid  of the process; not yet given to another one
+ * err  EINVAL (no pins_max), EAGAIN: it died in the middle of a call; what that one had in hand
+ *      stays lost, at most a frame and two pages of memory for each of its users and what it
+ *      was about to evict, until xac_frames_repair()
+ */
+XAC_API int xac_frames_reap(struct xac_frames *pool, int32_t pid);
+
+/*
+ * Put everything in its place after calls that were cut short.  No other call is under way, in
+ * any process; fixed is what living users have noted (pins_max), and nothing else.
+ *
+ * err  EINVAL (no pins_max), ENOMEM
+ */
+XAC_API int xac_frames_repair(struct xac_frames *pool);
+
 /* ---- Pages ------------------------------------------------------------------------ */
 
 /* Flag of fix(): the page has no bytes in the file yet.  Zeroed and dirty unless in a frame. */
@@ -209,10 +278,24 @@ XAC_API void xac_frames_leave(struct xac_frames_user *user);
  *
  * err  EINVAL  page out of range, unknown flag
  *      ENOBUFS every frame was found fixed, full_tries times
+ *      EMFILE  the user has pins_max pages fixed
  *      of io->read; of io->before_write, io->write if no clean page could make room
  */
 XAC_API int xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
                            struct xac_frames_pin *pinp);
+
+/* Most pages of one xac_frames_fix_many(). */
+#define XAC_FRAMES_MANY 64u
+
+/*
+ * Fix n different pages, 1 to XAC_FRAMES_MANY; those that are not in frames are read together,
+ * if io->read_many is given.
+ *
+ * out  pins  n of them; nothing is fixed after an error
+ * err  as xac_frames_fix(); ENOBUFS also if fewer than n frames can be had at once
+ */
+XAC_API int xac_frames_fix_many(struct xac_frames_user *user, unsigned n,
+                                const uint64_t *pages, struct xac_frames_pin *pins);
 
 /* The page has other bytes than the file.  Only while fixed. */
 XAC_API void xac_frames_mark_dirty(struct xac_frames_user *user,
@@ -226,7 +309,8 @@ XAC_API void xac_frames_unfix(struct xac_frames_user *user,
  * Write the page if it is in a frame and dirty.  Changes marked before the call are in the
  * file when it returns, be it by another thread's write, which it waits for.
  *
- * err  EINVAL page out of range; of io->before_write, io->write: the page is dirty as before
+ * err  EINVAL page out of range; of io->before_write, io->write: the page is dirty as before;
+ *      EOWNERDEAD it waits, and xac_frames_reap() found a call cut short: repair first
  */
 XAC_API int xac_frames_flush(struct xac_frames_user *user, uint64_t page);
 
@@ -240,6 +324,37 @@ XAC_API int xac_frames_flush_all(struct xac_frames_user *user);
  * err  EINVAL page out of range, EBUSY somebody has it fixed
  */
 XAC_API int xac_frames_invalidate(struct xac_frames_user *user, uint64_t page);
+
+/* ---- A file ----------------------------------------------------------------------- */
+
+/* Flags of file_open(). */
+#define XAC_FRAMES_DIRECT \
+ 1u /* past the page cache (O_DIRECT), if the file system can      */
+#define XAC_FRAMES_NO_URING \
+ 2u /* read_many without io_uring, as where the kernel has none    */
+
+struct xac_frames_file;
+
+/*
+ * Pages in a file, page k at k * page_bytes; what lies behind its end is zeros.
+ *
+ * in   path        made if it is not there
+ * in   page_bytes  as of the pool; with DIRECT a multiple of 4096
+ * out  io          read, write and read_many are set, and arg; the rest is as it was
+ * err  EINVAL, ENOMEM, those of open(2)
+ */
+XAC_API int xac_frames_file_open(const char *path, uint32_t page_bytes, unsigned flags,
+                                 struct xac_frames_io *io,
+                                 struct xac_frames_file **filep);
+
+/* Sync what was written.  err  those of fsync(2) */
+XAC_API int xac_frames_file_sync(struct xac_frames_file *file);
+
+/* Of the flags, those that are in effect: DIRECT, and NO_URING if reads go one by one. */
+XAC_API unsigned xac_frames_file_flags(const struct xac_frames_file *file);
+
+/* Close it; the pool that uses it is closed before. */
+XAC_API void xac_frames_file_close(struct xac_frames_file *file);
 
 /* ---- Inspection ------------------------------------------------------------------- */
 

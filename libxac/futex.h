@@ -24,4 +24,7 @@ void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
 /* xac_futex_wake_all -- wake everybody, of any process, who sleeps on the word. */
 void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);
 
+/* xac_futex_wake_one -- wake one of them. */
+void xac_futex_wake_one(xac_shared _Atomic uint32_t *word);
+
 #endif /* XAC_FUTEX_H */

@@ -21,26 +21,25 @@ hit(struct xac_frames_user *user, frame_ref ref)
     int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
 
     pool_count(user, POOL_HITS, 1);
-    if (pool->policy.ops != NULL)
+    if (pool->ops != NULL)
         xac_frames_locked_hit(user, ref);
     else if (weight < (int32_t)pool->region->config.weight_max)
         atomic_fetch_add_explicit(&f->weight, 1, memory_order_relaxed);
 }
 
-/* out_settle -- what left the ring also leaves the table; what it had is the user's. */
-static void
-out_settle(struct xac_frames_user *user, frame_ref out)
+void
+xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
 {
     struct frame *f = pool_frame(user->pool, out);
     uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
 
+    pool_probe(user->pool, XAC_FRAMES_AT_TAKEN);
     xac_frames_point("removed");
     if (table_remove(user->pool, page, out)) { /* refused: a ghost, or rescued */
         pool_count(user, POOL_EVICTIONS, 1);
         xac_frames_buffer_give(user,
                                atomic_load_explicit(&f->data, memory_order_relaxed));
     }
-    user->seat->spare = frame_ref_index(out); /* P4 */
 }
 
 /*
@@ -67,6 +66,29 @@ rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref m
     return false;
 }
 
+/*
+ * publish -- a private frame becomes the page's, or another one is pinned; ret whether it is ours.
+ */
+static bool
+publish(struct xac_frames_user *user, uint64_t page, frame_ref mine, frame_ref *otherp)
+{
+    struct xac_frames *pool = user->pool;
+
+    pool_probe(pool, XAC_FRAMES_AT_PUT);
+    for (;;) { /* again only if another thread has changed the entry */
+        frame_ref other = 0;
+
+        if (slot_cas(&pool->table[page], &other, mine))
+            return true;
+        if (frame_try_pin(pool_frame(pool, other), other)) {
+            *otherp = other;
+            return false;
+        }
+        if (rescue(user, page, other, mine))
+            return true;
+    }
+}
+
 /* install -- a frame for a page that was not found; out *refp pinned. */
 static int
 install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
@@ -75,8 +97,8 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
     uint32_t index = user->seat->spare;
     struct frame *f = &pool->frames[index];
     frame_ref mine = frame_begin(f, index, page);
-    frame_ref other, out = 0;
-    int rc = pool->policy.ops == NULL
+    frame_ref out = 0;
+    int rc = pool->ops == NULL
                  ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
                  : xac_frames_locked_place(user, mine, page, &out, &user->seat->spare);
 
@@ -84,24 +106,22 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
         frame_cancel(f, mine); /* still the spare */
         return rc;
     }
-    if (out != 0)
-        out_settle(user, out);
-    for (;;) { /* again only if another thread has changed the entry */
-        other = 0;
-        if (slot_cas(&pool->table[page], &other, mine))
-            break;
-        if (frame_try_pin(pool_frame(pool, other), other)) {
-            frame_cancel(f, mine); /* stays in the ring, a ghost, until the hand comes */
-            pool_count(user, POOL_LOST_RACES, 1);
-            hit(user, other);
-            *refp = other;
-            return 0;
-        }
-        if (rescue(user, page, other, mine))
-            break;
+    if (out != 0) {
+        xac_frames_unmap(user, out);
+        user->seat->spare = frame_ref_index(out); /* P4 */
     }
-    pool_count(user, POOL_MISSES, 1);
-    *refp = mine;
+    if (publish(user, page, mine, refp)) {
+        if (pool->ops != NULL)
+            xac_frames_locked_came(user, mine);
+        pool_count(user, POOL_MISSES, 1);
+        *refp = mine;
+    } else {
+        frame_cancel(f, mine); /* stays in its place, a ghost, until the hand comes */
+        if (pool->ops != NULL)
+            xac_frames_locked_lost(user, mine);
+        pool_count(user, POOL_LOST_RACES, 1);
+        hit(user, *refp);
+    }
     return 0;
 }
 
@@ -122,8 +142,10 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
     int rc = 0;
 
     if (data == 0) {
-        uint32_t buffer = xac_frames_buffer_take(user);
+        uint32_t buffer;
 
+        pool_in_call(user, true);
+        buffer = xac_frames_buffer_take(user);
         xac_frames_point("read");
         if ((flags & XAC_FRAMES_NEW) != 0)
             memset(pool_data(pool, buffer), 0, pool->region->config.page_bytes);
@@ -133,6 +155,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
         }
         if (rc != 0) {
             xac_frames_buffer_give(user, buffer);
+            pool_in_call(user, false);
             return rc;
         }
         xac_frames_point("publish");
@@ -147,9 +170,58 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
             xac_frames_buffer_give(user, buffer);
             pool_count(user, POOL_READS_DUPLICATE, 1);
         }
+        pool_in_call(user, false);
     }
     *datap = data;
     return 0;
+}
+
+/* pin -- the page's frame, found or installed; it may have no bytes yet. */
+static int
+pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
+    frame_ref *refp)
+{
+    struct xac_frames *pool = user->pool;
+    frame_ref ref = slot_load(&pool->table[page]);
+    int rc;
+
+    xac_frames_point("found");
+    if (ref != 0) {
+        note_set(note, ref | POOL_NOTE_OPEN);
+        if (frame_try_pin(pool_frame(pool, ref), ref)) {
+            note_set(note, ref);
+            hit(user, ref);
+            *refp = ref;
+            return 0;
+        }
+        pool_count(user, POOL_STALE_REFS, 1);
+    }
+    pool_in_call(user, true);
+    rc = install(user, page, refp);
+    note_set(note, rc == 0 ? *refp : 0);
+    pool_in_call(user, false);
+    return rc;
+}
+
+/* unpin -- its opposite. */
+static void
+unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref ref)
+{
+    note_set(note, ref | POOL_NOTE_OPEN);
+    frame_unpin(pool_frame(user->pool, ref));
+    note_set(note, 0);
+}
+
+/* begin -- whether fix() may begin; out *notep where it is noted. */
+static int
+begin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t **notep)
+{
+    const struct xac_frames_config *c = &user->pool->region->config;
+
+    if (page >= c->n_pages)
+        return EINVAL;
+    *notep = note_find(user, 0);
+    return *notep == NULL && c->pins_max > 0 ? EMFILE : 0;
 }
 
 int
@@ -157,33 +229,134 @@ xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
                struct xac_frames_pin *pinp)
 {
     struct xac_frames *pool = user->pool;
+    xac_shared _Atomic uint64_t *note;
     uint32_t data = 0;
     frame_ref ref;
-    int rc;
+    int rc = (flags & ~XAC_FRAMES_NEW) != 0 ? EINVAL : begin(user, page, &note);
 
-    if (page >= pool->region->config.n_pages || (flags & ~XAC_FRAMES_NEW) != 0)
-        return EINVAL;
-    ref = slot_load(&pool->table[page]);
-    xac_frames_point("found");
-    if (ref != 0 && frame_try_pin(pool_frame(pool, ref), ref)) {
-        hit(user, ref);
-    } else {
-        if (ref != 0)
-            pool_count(user, POOL_STALE_REFS, 1);
-        rc = install(user, page, &ref);
-        if (rc != 0)
-            return rc;
-    }
+    if (rc == 0)
+        rc = pin(user, page, note, &ref);
+    if (rc != 0)
+        return rc;
     if (pool->region->config.page_bytes != 0) {
         rc = page_in(user, ref, page, flags, &data);
         if (rc != 0) {
-            frame_unpin(pool_frame(pool, ref));
+            unpin(user, note, ref);
             return rc;
         }
     }
     *pinp = (struct xac_frames_pin){.data = pool_data(pool, data), .ref = ref};
     return 0;
 }
+
+/* ---- Many -------------------------------------------------------------------------- */
+
+/* Pages that this call has brought into frames, and reads. */
+struct many {
+    unsigned n;
+    unsigned which[XAC_FRAMES_MANY];
+    uint64_t pages[XAC_FRAMES_MANY];
+    void *datas[XAC_FRAMES_MANY];
+    uint32_t buffers[XAC_FRAMES_MANY];
+    int rcs[XAC_FRAMES_MANY];
+};
+
+/*
+ * many_read -- read them together and publish each.  As many buffers at a time do not break P6: each
+ * is that of a frame which has none.  ret the first error.
+ */
+static int
+many_read(struct xac_frames_user *user, struct many *m, struct xac_frames_pin *pins)
+{
+    struct xac_frames *pool = user->pool;
+    int rc = 0;
+
+    if (m->n == 0)
+        return 0;
+    pool_in_call(user, true);
+    for (unsigned i = 0; i < m->n; i++) {
+        m->buffers[i] = xac_frames_buffer_take(user);
+        m->datas[i] = pool_data(pool, m->buffers[i]);
+    }
+    pool->io.read_many(pool->io.arg, m->n, m->pages, m->datas, m->rcs);
+    pool_count(user, POOL_READS, m->n);
+    for (unsigned i = 0; i < m->n; i++) {
+        uint32_t none = 0;
+
+        rc = rc == 0 ? m->rcs[i] : rc;
+        /* Pairs with the load in page_in(), and with the one in rescue(). */
+        if (m->rcs[i] == 0
+            && atomic_compare_exchange_strong_explicit(
+                &pool_frame(pool, pins[m->which[i]].ref)->data, &none, m->buffers[i],
+                memory_order_acq_rel, memory_order_acquire))
+            continue;
+        if (m->rcs[i] == 0)
+            pool_count(user, POOL_READS_DUPLICATE, 1);
+        xac_frames_buffer_give(user, m->buffers[i]);
+    }
+    pool_in_call(user, false);
+    return rc;
+}
+
+/* many_pin -- all of them; those that this call installed are to be read. */
+static int
+many_pin(struct xac_frames_user *user, unsigned n, const uint64_t *pages,
+         struct xac_frames_pin *pins, unsigned *n_pinnedp, struct many *m)
+{
+    struct xac_frames *pool = user->pool;
+    bool together = pool->region->config.page_bytes != 0 && pool->io.read_many != NULL;
+
+    for (*n_pinnedp = 0; *n_pinnedp < n; ++*n_pinnedp) {
+        unsigned i = *n_pinnedp;
+        xac_shared _Atomic uint64_t *note;
+        uint64_t misses = atomic_load_explicit(&user->seat->counters[POOL_MISSES],
+                                               memory_order_relaxed);
+        int rc = begin(user, pages[i], &note);
+
+        if (rc == 0)
+            rc = pin(user, pages[i], note, &pins[i].ref);
+        if (rc != 0)
+            return rc;
+        if (together
+            && atomic_load_explicit(&user->seat->counters[POOL_MISSES],
+                                    memory_order_relaxed)
+                   != misses
+            && atomic_load_explicit(&pool_frame(pool, pins[i].ref)->data,
+                                    memory_order_relaxed)
+                   == 0) {
+            m->which[m->n] = i;
+            m->pages[m->n++] = pages[i];
+        }
+    }
+    return 0;
+}
+
+int
+xac_frames_fix_many(struct xac_frames_user *user, unsigned n, const uint64_t *pages,
+                    struct xac_frames_pin *pins)
+{
+    struct xac_frames *pool = user->pool;
+    struct many m = {.n = 0};
+    unsigned n_pinned = 0;
+    uint32_t data = 0;
+    int rc;
+
+    if (n == 0 || n > XAC_FRAMES_MANY)
+        return EINVAL;
+    rc = many_pin(user, n, pages, pins, &n_pinned, &m);
+    if (rc == 0)
+        rc = many_read(user, &m, pins);
+    for (unsigned i = 0; i < n_pinned && rc == 0; i++) {
+        if (pool->region->config.page_bytes != 0) /* those that others are reading */
+            rc = page_in(user, pins[i].ref, pages[i], 0, &data);
+        pins[i].data = pool_data(pool, data);
+    }
+    for (unsigned i = 0; i < n_pinned && rc != 0; i++)
+        xac_frames_unfix(user, &pins[i]);
+    return rc;
+}
+
+/* ---- Use --------------------------------------------------------------------------- */
 
 void
 xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin *pin)
@@ -194,5 +367,8 @@ xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin 
 void
 xac_frames_unfix(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {
-    frame_unpin(pool_frame(user->pool, pin->ref));
+    xac_shared _Atomic uint64_t *note = note_find(user, pin->ref);
+
+    xac_assert(note != NULL || user->pool->region->config.pins_max == 0);
+    unpin(user, note, pin->ref);
 }

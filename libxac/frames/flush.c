@@ -20,16 +20,34 @@ xac_frames_write(struct xac_frames_user *user, struct frame *f)
     /* Acquire pairs with page_in(): the bytes. */
     uint32_t data = atomic_load_explicit(&f->data, memory_order_acquire);
     const void *bytes = pool_data(pool, data);
+    frame_ref ref =
+        frame_ref_make((uint32_t)(frame_load(f) >> 32), (uint32_t)(f - pool->frames));
     int rc = 0;
 
     if (bytes == NULL) /* a simulation */
         return 0;
+    /* Release pairs with xac_frames_reap(). */
+    atomic_store_explicit(&user->seat->writing, ref, memory_order_release);
     if (pool->io.before_write != NULL)
         rc = pool->io.before_write(pool->io.arg, page, bytes);
-    if (rc != 0)
-        return rc;
-    pool_count(user, POOL_WRITES, 1);
-    return pool->io.write(pool->io.arg, page, bytes);
+    if (rc == 0) {
+        pool_count(user, POOL_WRITES, 1);
+        rc = pool->io.write(pool->io.arg, page, bytes);
+    }
+    /* Pairs with xac_frames_reap(). */
+    atomic_store_explicit(&user->seat->writing, 0, memory_order_release);
+    return rc;
+}
+
+/* somebody_died -- in a call, and xac_frames_repair() has not come yet. */
+static bool
+somebody_died(const struct xac_frames *pool)
+{
+    for (uint32_t i = 0; i < pool->region->config.n_users; i++)
+        if (atomic_load_explicit(&pool->seats[i].taken, memory_order_relaxed)
+            == SEAT_BROKEN)
+            return true;
+    return false;
 }
 
 /* flush_pinned -- write it if dirty; wait for another's write, which may have begun too early. */
@@ -40,6 +58,8 @@ flush_pinned(struct xac_frames_user *user, struct frame *f, frame_ref ref)
 
     while ((frame_word(frame_load(f)) & (FRAME_DIRTY | FRAME_FLUSHING)) != 0) {
         if (!frame_flush_begin(f, ref, false)) {
+            if (somebody_died(user->pool)) /* perhaps the one who had begun */
+                return EOWNERDEAD;
             (void)sched_yield();
             continue;
         }
@@ -55,12 +75,16 @@ static int
 flush_ref(struct xac_frames_user *user, frame_ref ref)
 {
     struct frame *f = pool_frame(user->pool, ref);
-    int rc;
+    int rc = 0;
 
-    if (ref == 0 || !frame_try_pin(f, ref))
+    if (ref == 0)
         return 0;
-    rc = flush_pinned(user, f, ref);
-    frame_unpin(f);
+    pool_in_call(user, true);
+    if (frame_try_pin(f, ref)) {
+        rc = flush_pinned(user, f, ref);
+        frame_unpin(f);
+    }
+    pool_in_call(user, false);
     return rc;
 }
 
@@ -105,16 +129,15 @@ gone_forget(struct xac_frames_user *user, uint64_t page, frame_ref ref)
         xac_frames_buffer_give(user, data); /* P5 */
 }
 
-int
-xac_frames_invalidate(struct xac_frames_user *user, uint64_t page)
+/* invalidate -- see xac_frames_invalidate(). */
+static int
+invalidate(struct xac_frames_user *user, uint64_t page)
 {
     struct xac_frames *pool = user->pool;
     frame_ref ref, none = 0;
     struct frame *f;
     uint64_t seen;
 
-    if (page >= pool->region->config.n_pages)
-        return EINVAL;
     ref = slot_load(&pool->table[page]);
     if (ref == 0)
         return 0;
@@ -140,4 +163,17 @@ xac_frames_invalidate(struct xac_frames_user *user, uint64_t page)
     xac_require(slot_cas(&pool->table[page], &none, ref));
     frame_unpin(f);
     return EBUSY;
+}
+
+int
+xac_frames_invalidate(struct xac_frames_user *user, uint64_t page)
+{
+    int rc;
+
+    if (page >= user->pool->region->config.n_pages)
+        return EINVAL;
+    pool_in_call(user, true);
+    rc = invalidate(user, page);
+    pool_in_call(user, false);
+    return rc;
 }

@@ -3,14 +3,26 @@
  * locked.c -- the policies that need a lock, in place of the clock of ring.c; and BP-Wrapper.
  *
  * The table, the frames and the way a page comes in are the same (fix.c); slot i of the ring
- * holds what the policy knows as slot i.  No read and no write is done under the lock.
+ * holds what a policy knows as slot i less the first of its part.  No read and no write is done under
+ * the lock.
  *
  * BP-Wrapper (X. Ding, J. Shan, S. Jiang, IEEE TPDS 2016): hits are noted in a queue of the
  * user's own and told to the policy in batches.  From `threshold` entries on each hit tries the
  * lock; only a full queue waits for it.  So a holder that is not running (of a preempted virtual
- * processor, say) delays others only after that many hits.  A miss tells its user's hits
- * first.  A queued hit counts if its slot still has the same life of the same frame: what
+ * processor, say) delays others only after that many hits.  A miss under the lock tells its user's
+ * hits first.  A queued hit counts if its slot still has the same life of the same frame: what
  * the paper's comparison of tags is, without its ABA.
+ *
+ * A miss takes a slot from a list of free ones; who finds the list empty evicts a batch for it with
+ * one lock.  A slot is then in one of these states:
+ *
+ *      vacant     ring 0                       never used
+ *      free       link not 0                   in a list, or in its owner's hands
+ *      in limbo   link 0, policy: unknown      has a page; its arrival is in a queue
+ *      resident   link 0, policy: known
+ *
+ * The first entry of any queue that names a slot in limbo makes it known, be it a hit that
+ * overtakes the arrival, which then counts as a hit.
  */
 #include <config.h>
 
@@ -19,97 +31,75 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "futex.h"
+#define LINK_BUSY 1 /* not in a list, and nobody else's */
 
-#define SPIN_MAX     1024 /* pauses between two looks at a spin lock, at most */
-#define SLEEP_MAX_MS 1000 /* then a sleeper looks again */
+static struct policy *
+policy_of(const struct xac_frames *pool, uint32_t part)
+{
+    return &pool->policies[part];
+}
 
-enum {
-    LOCK_FREE,
-    LOCK_HELD,
-    LOCK_WAITED_FOR
-};
-
-/* ---- The lock ---------------------------------------------------------------------- */
+static void
+link_set(struct xac_frames *pool, uint32_t slot, uint32_t link)
+{
+    /* Release pairs with is_free(): who sees 0 sees what the slot has now. */
+    atomic_store_explicit(&pool->free_links[slot], link, memory_order_release);
+}
 
 static bool
-lock_try(struct pool_region *r)
+is_free(const struct xac_frames *pool, uint32_t slot)
 {
-    uint32_t is_free = LOCK_FREE;
-
-    /* Acquire pairs with lock_release(). */
-    return atomic_load_explicit(&r->lock, memory_order_relaxed) == LOCK_FREE
-           && atomic_compare_exchange_strong_explicit(&r->lock, &is_free, LOCK_HELD,
-                                                      memory_order_acquire,
-                                                      memory_order_relaxed);
+    /* Acquire pairs with link_set(). */
+    return atomic_load_explicit(&pool->free_links[slot], memory_order_acquire) != 0;
 }
 
-/* lock_spin -- test and test-and-set, with exponential back-off. */
-static void
-lock_spin(struct pool_region *r)
+static uint64_t
+page_of(const struct xac_frames *pool, frame_ref ref)
 {
-    for (unsigned pauses = 1; !lock_try(r);
-         pauses = pauses < SPIN_MAX ? 2 * pauses : SPIN_MAX)
-        for (unsigned i = 0; i < pauses; i++)
-            atomic_signal_fence(
-                memory_order_seq_cst); /* pairs with nothing: time passes */
+    return atomic_load_explicit(&pool_frame(pool, ref)->page_id, memory_order_relaxed);
 }
 
+/* ---- Queues ------------------------------------------------------------------------ */
+
+/* admit -- the policy hears of a slot that was in limbo. */
 static void
-lock_sleep(struct pool_region *r)
+admit(struct xac_frames_user *user, uint32_t part, uint32_t slot, frame_ref ref)
 {
-    /* Acquire pairs with lock_release(). */
-    while (atomic_exchange_explicit(&r->lock, LOCK_WAITED_FOR, memory_order_acquire)
-           != LOCK_FREE)
-        xac_futex_wait(&r->lock, LOCK_WAITED_FOR, SLEEP_MAX_MS);
+    struct policy *p = policy_of(user->pool, part);
+
+    p->ops->admit(p, slot - part_first(user->pool, part), page_of(user->pool, ref));
+    pool_count(user, POOL_LIMBO_ENDS, 1);
 }
 
+/* hit_tell -- under the lock: one entry, if the slot is still that life's. */
 static void
-lock_acquire(struct xac_frames_user *user)
+hit_tell(struct xac_frames_user *user, uint32_t part, const struct pool_hit *hit)
 {
-    struct pool_region *r = user->pool->region;
+    struct policy *p = policy_of(user->pool, part);
+    uint32_t i = hit->slot - part_first(user->pool, part);
 
-    pool_count(user, POOL_LOCKS, 1);
-    if (lock_try(r))
-        return;
-    pool_count(user, POOL_LOCK_WAITS, 1);
-    if (r->config.lock == XAC_FRAMES_SPIN)
-        lock_spin(r);
-    else
-        lock_sleep(r);
-}
-
-static void
-lock_release(struct pool_region *r)
-{
-    /* Release pairs with lock_try() and lock_sleep(). */
-    if (atomic_exchange_explicit(&r->lock, LOCK_FREE, memory_order_release)
-        == LOCK_WAITED_FOR)
-        xac_futex_wake_all(&r->lock);
-}
-
-/* ---- Hits -------------------------------------------------------------------------- */
-
-/* hit_tell -- under the lock: one hit, if the slot is still that life's. */
-static void
-hit_tell(struct xac_frames_user *user, const struct pool_hit *hit)
-{
-    struct policy *p = &user->pool->policy;
-
-    if (slot_load(ring_slot(user->pool, hit->slot)) == hit->ref
-        && p->nodes[hit->slot].where != 0)
-        p->ops->touch(p, hit->slot);
-    else
+    if (is_free(user->pool, hit->slot)
+        || slot_load(ring_slot(user->pool, hit->slot)) != hit->ref)
         pool_count(user, POOL_HITS_STALE, 1);
+    else if (p->nodes[i].where != 0)
+        p->ops->touch(p, i);
+    else
+        admit(user, part, hit->slot, hit->ref);
 }
 
-/* queue_drain -- under the lock: the user's hits, oldest first. */
+/* queue_drain -- under the lock: the user's entries, oldest first. */
 static void
-queue_drain(struct xac_frames_user *user)
+queue_drain(struct xac_frames_user *user, uint32_t part)
 {
-    for (uint32_t i = 0; i < user->n_queued; i++)
-        hit_tell(user, &user->queue[i]);
-    user->n_queued = 0;
+    struct pool_queue *q = &user->queues[part];
+
+    if (q->n == 0)
+        return;
+    for (uint32_t i = 0; i < q->n; i++)
+        hit_tell(user, part, &q->hits[i]);
+    pool_count(user, POOL_BATCHES, 1);
+    pool_count(user, POOL_BATCHED, q->n);
+    q->n = q->n_warm = 0;
 }
 
 /*
@@ -117,53 +107,89 @@ queue_drain(struct xac_frames_user *user)
  * neighbours in a list are not looked up, which would read what others change.
  */
 static void
-queue_warm(struct xac_frames_user *user)
+queue_warm(struct xac_frames_user *user, uint32_t part)
 {
-    for (uint32_t i = user->n_warm; i < user->n_queued; i++)
-        __builtin_prefetch(&user->pool->policy.nodes[user->queue[i].slot], 1);
-    __builtin_prefetch(user->pool->policy.state, 1);
-    user->n_warm = user->n_queued;
+    struct policy *p = policy_of(user->pool, part);
+    struct pool_queue *q = &user->queues[part];
+
+    if (user->pool->region->config.batch_cold != 0)
+        return;
+    for (uint32_t i = q->n_warm; i < q->n; i++)
+        __builtin_prefetch(&p->nodes[q->hits[i].slot - part_first(user->pool, part)], 1);
+    __builtin_prefetch(p->state, 1);
+    __builtin_prefetch(&user->pool->parts[part], 1);
+    q->n_warm = q->n;
+}
+
+/* queue_note -- one entry; tell the batch if it is time. */
+static void
+queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t slot)
+{
+    const struct xac_frames_config *c = &user->pool->region->config;
+    struct pool_queue *q = &user->queues[part];
+    bool locked = false;
+
+    q->hits[q->n++] = (struct pool_hit){.ref = ref, .slot = slot};
+    if (q->n < c->batch_threshold)
+        return;
+    queue_warm(user, part);
+    if (c->batch_queue > 1) {
+        locked = xac_frames_trylock(user, part);
+        pool_count(user, locked ? POOL_LOCKS : POOL_LOCK_TRIES_FAILED, 1);
+        if (locked)
+            pool_probe(user->pool, XAC_FRAMES_AT_LOCKED);
+        else if (q->n < c->batch_queue)
+            return;
+    }
+    if (!locked) {
+        xac_frames_lock(user, part);
+        if (c->batch_queue > 1)
+            pool_count(user, POOL_BATCHES_FULL, 1);
+    }
+    queue_drain(user, part);
+    xac_frames_unlock(user->pool, part);
 }
 
 void
 xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref)
 {
-    struct pool_region *r = user->pool->region;
+    struct xac_frames *pool = user->pool;
     uint32_t slot =
-        atomic_load_explicit(&pool_frame(user->pool, ref)->slot, memory_order_relaxed);
-    bool locked = false;
+        atomic_load_explicit(&pool_frame(pool, ref)->slot, memory_order_relaxed);
+    uint32_t part = part_of(pool, page_of(pool, ref));
 
-    user->queue[user->n_queued++] = (struct pool_hit){.ref = ref, .slot = slot};
-    if (user->n_queued < r->config.batch_threshold)
-        return;
-    if (r->config.batch_queue > 1) {
-        queue_warm(user);
-        locked = lock_try(r);
-        pool_count(user, locked ? POOL_LOCKS : POOL_LOCK_TRIES_FAILED, 1);
-        if (!locked && user->n_queued < r->config.batch_queue)
-            return;
-    }
-    if (!locked)
-        lock_acquire(user);
-    queue_drain(user);
-    lock_release(r);
-    user->n_warm = 0;
+    if (pool->ops->touches_alone)
+        pool->ops->touch(policy_of(pool, part), slot - part_first(pool, part));
+    else
+        queue_note(user, part, ref, slot);
 }
 
-/* ---- Misses ------------------------------------------------------------------------ */
+void
+xac_frames_locked_leave(struct xac_frames_user *user)
+{
+    for (uint32_t part = 0; part < user->pool->region->config.parts; part++)
+        if (user->queues[part].n > 0) {
+            xac_frames_lock(user, part);
+            queue_drain(user, part);
+            xac_frames_unlock(user->pool, part);
+        }
+}
+
+/* ---- A slot under the lock ----------------------------------------------------------- */
 
 struct search {
     struct xac_frames_user *user;
+    uint32_t first; /* slot of the part */
     bool take_dirty;
     bool is_flushing; /* what was taken is dirty, pinned by us, and must be written */
 };
 
 /* slot_offer -- the policy's question: can this slot make room? */
 static bool
-slot_offer(void *arg, uint32_t slot)
+slot_offer(void *arg, uint32_t i)
 {
     struct search *s = arg;
-    frame_ref ref = slot_load(ring_slot(s->user->pool, slot));
+    frame_ref ref = slot_load(ring_slot(s->user->pool, s->first + i));
     struct frame *f = pool_frame(s->user->pool, ref);
     uint32_t word = frame_word(frame_load(f));
 
@@ -172,6 +198,19 @@ slot_offer(void *arg, uint32_t slot)
     if (s->take_dirty && word == FRAME_DIRTY)
         return s->is_flushing = frame_flush_begin(f, ref, true);
     return frame_try_retire(f, ref);
+}
+
+/* victim -- the policy's choice, which nobody else may have now; POLICY_NONE if all are fixed. */
+static uint32_t
+victim(struct search *s, uint32_t part)
+{
+    struct policy *p = policy_of(s->user->pool, part);
+    uint32_t i = p->ops->victim(p, slot_offer, s);
+
+    if (i == POLICY_NONE)
+        return POLICY_NONE;
+    link_set(s->user->pool, s->first + i, LINK_BUSY);
+    return s->first + i;
 }
 
 /* slot_write -- outside the lock: the slot's page, then retire it; ret 0 if it is GONE. */
@@ -189,57 +228,170 @@ slot_write(struct xac_frames_user *user, uint32_t slot)
     return rc != 0 ? rc : EAGAIN;
 }
 
+/* dirty_take -- give up the lock, write, take it; on failure the page stays. */
+static int
+dirty_take(struct xac_frames_user *user, uint32_t part, uint32_t slot)
+{
+    struct policy *p = policy_of(user->pool, part);
+    int rc;
+
+    xac_frames_unlock(user->pool, part);
+    rc = slot_write(user, slot);
+    xac_frames_lock(user, part);
+    if (rc != 0) {
+        link_set(user->pool, slot, 0);
+        p->ops->admit(p, slot - part_first(user->pool, part),
+                      page_of(user->pool, slot_load(ring_slot(user->pool, slot))));
+    }
+    return rc;
+}
+
 /*
- * slot_find -- under the lock, which it may give up and take again: a slot that is nobody's;
- * *outp as in xac_frames_ring_place().
+ * limbo_end -- all of the part that are in limbo become known: their users may be idle, or dead.
+ * But those that are not in the table: they may still be given back.
+ */
+static bool
+limbo_end(struct xac_frames_user *user, uint32_t part)
+{
+    struct policy *p = policy_of(user->pool, part);
+    uint32_t first = part_first(user->pool, part);
+    bool any = false;
+
+    for (uint32_t i = 0; i < p->n; i++) {
+        bool free = is_free(user->pool, first + i);
+        frame_ref ref = slot_load(ring_slot(user->pool, first + i));
+
+        if (!free && ref != 0 && p->nodes[i].where == 0
+            && slot_load(&user->pool->table[page_of(user->pool, ref)]) == ref) {
+            admit(user, part, first + i, ref);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* steal -- from any list of the part. */
+static uint32_t
+steal(struct xac_frames_user *user, uint32_t part)
+{
+    uint32_t slot = POLICY_NONE;
+
+    for (uint32_t i = 0; i < user->pool->region->config.free_lists && slot == POLICY_NONE;
+         i++)
+        slot = xac_frames_free_pop(user, part, i);
+    return slot;
+}
+
+/* fresh_take -- a slot that was never used. */
+static uint32_t
+fresh_take(struct xac_frames_user *user, uint32_t part)
+{
+    xac_shared _Atomic uint32_t *word = &user->pool->parts[part].vacant;
+    uint32_t vacant = atomic_load_explicit(word, memory_order_relaxed);
+
+    if (vacant == 0)
+        return POLICY_NONE;
+    atomic_store_explicit(word, vacant - 1, memory_order_relaxed);
+    return part_first(user->pool, part) + policy_of(user->pool, part)->n - vacant;
+}
+
+/*
+ * slot_try -- under the lock, which it may give up and take again: a slot that is nobody's;
+ * ENOBUFS if all are fixed, or the error of a write.
  */
 static int
-slot_find(struct xac_frames_user *user, uint32_t *slotp, frame_ref *outp,
+slot_try(struct xac_frames_user *user, uint32_t part, uint32_t *slotp)
+{
+    struct search s = {.user = user, .first = part_first(user->pool, part)};
+    int rc = 0;
+
+    *slotp = victim(&s, part);
+    if (*slotp != POLICY_NONE)
+        return 0;
+    *slotp = steal(user, part);
+    if (*slotp != POLICY_NONE) {
+        pool_count(user, POOL_LIMBO_ENDS, 1);
+        return 0;
+    }
+    if (user->pool->region->config.free_lists > 0 && limbo_end(user, part))
+        *slotp = victim(&s, part);
+    if (*slotp != POLICY_NONE)
+        return 0;
+    s.take_dirty = true;
+    *slotp = victim(&s, part);
+    if (*slotp != POLICY_NONE && s.is_flushing)
+        rc = dirty_take(user, part, *slotp);
+    return *slotp == POLICY_NONE ? ENOBUFS : rc;
+}
+
+/* slot_find -- the same, again and again; *outp as in xac_frames_ring_place(). */
+static int
+slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_ref *outp,
           uint32_t *freshp)
 {
     struct xac_frames *pool = user->pool;
-    struct pool_region *r = pool->region;
-    uint32_t vacant = atomic_load_explicit(&r->vacant, memory_order_relaxed);
-    struct policy *p = &pool->policy;
-    int rc = ENOBUFS;
+    int rc = ENOBUFS, last = ENOBUFS;
 
-    if (vacant > 0) {
-        atomic_store_explicit(&r->vacant, vacant - 1, memory_order_relaxed);
-        *slotp = *freshp = pool->n_frames - vacant;
+    *slotp = fresh_take(user, part);
+    if (*slotp != POLICY_NONE) {
+        *freshp = *slotp;
         *outp = 0;
         return 0;
     }
-    for (uint32_t tries = 0; tries < r->config.full_tries; tries++) {
-        struct search s = {.user = user};
-        uint32_t slot = p->ops->victim(p, slot_offer, &s);
-
-        s.take_dirty = slot == POLICY_NONE;
-        if (slot == POLICY_NONE)
-            slot = p->ops->victim(p, slot_offer, &s);
-        if (slot != POLICY_NONE && !s.is_flushing) {
-            *slotp = slot;
-            *outp = slot_load(ring_slot(pool, slot));
+    for (uint32_t tries = 0; tries < pool->region->config.full_tries; tries++) {
+        rc = slot_try(user, part, slotp);
+        if (rc == 0) {
+            *outp = slot_load(ring_slot(pool, *slotp));
             return 0;
         }
-        lock_release(r);
-        if (slot == POLICY_NONE) {
+        if (rc == ENOBUFS) {
+            pool_count(user, POOL_NO_VICTIM, 1);
             pool_count(user, POOL_FULL_YIELDS, 1);
+            xac_frames_unlock(pool, part);
             (void)sched_yield();
-        } else {
-            rc = slot_write(user, slot);
+            xac_frames_lock(user, part);
+        } else if (rc != EAGAIN) {
+            last = rc;
         }
-        lock_acquire(user);
-        if (slot != POLICY_NONE && rc == 0) {
-            *slotp = slot;
-            *outp = slot_load(ring_slot(pool, slot));
-            return 0;
-        }
-        if (slot != POLICY_NONE)
-            p->ops->admit(p, slot, p->nodes[slot].page);
-        if (rc == EAGAIN)
-            rc = ENOBUFS;
     }
-    return rc;
+    return last;
+}
+
+/* ---- Misses ------------------------------------------------------------------------ */
+
+/* slot_fill -- mine is there now. */
+static void
+slot_fill(struct xac_frames *pool, uint32_t slot, frame_ref mine)
+{
+    atomic_store_explicit(&pool_frame(pool, mine)->slot, slot, memory_order_relaxed);
+    /* Release pairs with slot_load(). */
+    atomic_store_explicit(ring_slot(pool, slot), mine, memory_order_release);
+    link_set(pool, slot, 0);
+}
+
+/* more_evict -- under the lock: clean pages only; ret how many. */
+static uint32_t
+more_evict(struct xac_frames_user *user, uint32_t part, uint32_t *slots)
+{
+    struct search s = {.user = user, .first = part_first(user->pool, part)};
+    uint32_t most = user->pool->region->config.free_batch, n = 0;
+
+    while (n < most && (slots[n] = victim(&s, part)) != POLICY_NONE)
+        n++;
+    return n;
+}
+
+/* more_free -- outside the lock: their pages leave the table, the slots go into the list. */
+static void
+more_free(struct xac_frames_user *user, uint32_t part, uint64_t page,
+          const uint32_t *slots, uint32_t n)
+{
+    uint32_t list = (uint32_t)(page % user->pool->region->config.free_lists);
+
+    for (uint32_t i = 0; i < n; i++) {
+        xac_frames_unmap(user, slot_load(ring_slot(user->pool, slots[i])));
+        xac_frames_free_push(user, part, list, slots[i]);
+    }
 }
 
 int
@@ -247,31 +399,77 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
                         frame_ref *outp, uint32_t *freshp)
 {
     struct xac_frames *pool = user->pool;
-    struct policy *p = &pool->policy;
-    uint32_t slot = POLICY_NONE;
+    uint32_t n_lists = pool->region->config.free_lists;
+    uint32_t part = part_of(pool, page), slot = POLICY_NONE, n_more = 0;
+    uint32_t more[POOL_FREE_BATCH_MAX];
+    struct policy *p = policy_of(pool, part);
     int rc;
 
-    queue_warm(user);
-    lock_acquire(user);
-    queue_drain(user);
-    rc = slot_find(user, &slot, outp, freshp);
-    if (rc == 0) {
-        atomic_store_explicit(&pool_frame(pool, mine)->slot, slot, memory_order_relaxed);
-        /* Release pairs with slot_load(). */
-        atomic_store_explicit(ring_slot(pool, slot), mine, memory_order_release);
-        p->ops->admit(p, slot, page);
+    if (n_lists > 0)
+        slot = xac_frames_free_pop(user, part, (uint32_t)(page % n_lists));
+    user->from_free = slot != POLICY_NONE;
+    if (user->from_free) {
+        *outp = slot_load(ring_slot(pool, slot));
+        slot_fill(pool, slot, mine);
+        return 0;
     }
-    lock_release(pool->region);
-    user->n_warm = 0;
+    queue_warm(user, part);
+    xac_frames_lock(user, part);
+    queue_drain(user, part);
+    rc = slot_find(user, part, &slot, outp, freshp);
+    if (rc == 0) {
+        slot_fill(pool, slot, mine);
+        p->ops->admit(p, slot - part_first(pool, part), page);
+        if (n_lists > 0 && *outp != 0) {
+            n_more = more_evict(user, part, more);
+            pool_count(user, POOL_REFILLS, 1);
+        }
+    }
+    xac_frames_unlock(pool, part);
+    if (n_more > 0)
+        more_free(user, part, page, more, n_more);
     return rc;
 }
 
 void
-xac_frames_locked_leave(struct xac_frames_user *user)
+xac_frames_locked_came(struct xac_frames_user *user, frame_ref mine)
 {
-    if (user->n_queued == 0)
+    struct xac_frames *pool = user->pool;
+
+    if (user->from_free)
+        queue_note(user, part_of(pool, page_of(pool, mine)), mine,
+                   atomic_load_explicit(&pool_frame(pool, mine)->slot,
+                                        memory_order_relaxed));
+}
+
+void
+xac_frames_locked_lost(struct xac_frames_user *user, frame_ref mine)
+{
+    struct xac_frames *pool = user->pool;
+    uint64_t page = page_of(pool, mine);
+    uint32_t slot =
+        atomic_load_explicit(&pool_frame(pool, mine)->slot, memory_order_relaxed);
+
+    if (!user->from_free) /* known, and the next to make room when its turn comes */
         return;
-    lock_acquire(user);
-    queue_drain(user);
-    lock_release(user->pool->region);
+    link_set(pool, slot, LINK_BUSY);
+    pool_count(user, POOL_LIMBO_ENDS, 1);
+    xac_frames_free_push(user, part_of(pool, page),
+                         (uint32_t)(page % pool->region->config.free_lists), slot);
+}
+
+void
+xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part)
+{
+    struct policy *p = policy_of(pool, part);
+    uint32_t first = part_first(pool, part);
+
+    memset(p->state, 0, xac_frames_policy_bytes(p->ops, p->n));
+    xac_frames_policy_init(p);
+    for (uint32_t i = 0; i < p->n; i++) {
+        frame_ref ref = slot_load(ring_slot(pool, first + i));
+
+        if (ref != 0 && !is_free(pool, first + i))
+            p->ops->admit(p, i, page_of(pool, ref));
+    }
 }

@@ -10,17 +10,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "sys.h"
 
-#define FRAMES_MAX      (UINT32_C(1) << 30)
-#define USERS_MAX       65535
-#define PAGES_MAX       (UINT64_C(1) << 48)
-#define DATA_ALIGN      4096 /* for O_DIRECT */
-#define WEIGHT_DEFAULT  3
-#define WEIGHT_MAX      1000000
-#define BATCH_MAX       4096
-#define TRIES_DEFAULT   1000
+#define FRAMES_MAX     (UINT32_C(1) << 30)
+#define USERS_MAX      65535
+#define PAGES_MAX      (UINT64_C(1) << 48)
+#define DATA_ALIGN     4096 /* for O_DIRECT */
+#define WEIGHT_DEFAULT 3
+#define WEIGHT_MAX     1000000
+#define BATCH_MAX      4096
+#define TRIES_DEFAULT  1000
+#define LISTS_MAX      1024
+#define PARTS_MAX      256
+#define PINS_MAX       4096
+#define FREE_SHARE \
+ 64 /* lists of free frames by default: this share of the frames, at most */
 #define N_LINES(frames) (((frames) + 7) / 8)
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
@@ -28,6 +34,18 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
 static_assert(sizeof(struct frame) == FRAME_LINE, "one descriptor, one cache line");
 
 /* ---- Layout ----------------------------------------------------------------------- */
+
+/* free_batch -- frames evicted more, of a part; see free_batch in xac_frames.h. */
+static uint32_t
+free_batch(const struct xac_frames_config *c)
+{
+    uint32_t n_part = c->n_frames / c->parts;
+    uint32_t few = n_part / (FREE_SHARE * c->free_lists);
+
+    if (c->free_batch != 0 && (uint64_t)c->free_batch * c->free_lists <= n_part)
+        return c->free_batch;
+    return few < 1 ? 1 : few < POOL_FREE_BATCH_MAX ? few : POOL_FREE_BATCH_MAX;
+}
 
 /* config_complete -- defaults filled in; false if a value is out of range. */
 static bool
@@ -40,7 +58,19 @@ config_complete(struct xac_frames_config *c)
     if (c->full_tries == 0)
         c->full_tries = TRIES_DEFAULT;
     if (c->batch_queue == 0 && c->batch_threshold == 0)
-        c->batch_queue = c->batch_threshold = 1;
+        c->batch_queue = c->batch_threshold = c->batch_cold = 1;
+    if (c->parts == 0)
+        c->parts = 1;
+    if (c->free_lists > LISTS_MAX || c->free_batch > POOL_FREE_BATCH_MAX
+        || c->parts > PARTS_MAX || c->parts > c->n_frames || c->pins_max > PINS_MAX
+        || c->batch_cold > 1)
+        return false;
+    if (c->policy == XAC_FRAMES_NB_GCLOCK) { /* has neither */
+        c->parts = 1;
+        c->free_lists = 0;
+    }
+    if (c->free_lists > 0)
+        c->free_batch = free_batch(c);
     return c->n_pages >= 1 && c->n_pages < PAGES_MAX && c->n_frames >= 1
            && c->n_frames <= FRAMES_MAX && c->n_users >= 1 && c->n_users <= USERS_MAX
            && c->page_bytes % FRAME_LINE == 0 && c->policy < XAC_FRAMES_N_POLICIES
@@ -60,6 +90,16 @@ part(uint64_t *end, uint64_t bytes, uint64_t align)
     return offset;
 }
 
+/* policy_bytes -- of the largest part. */
+static uint64_t
+policy_bytes(const struct xac_frames_config *c, const struct policy_ops *ops)
+{
+    uint64_t bytes =
+        xac_frames_policy_bytes(ops, (c->n_frames + c->parts - 1) / c->parts);
+
+    return (bytes + FRAME_LINE - 1) / FRAME_LINE * FRAME_LINE;
+}
+
 /* region_lay_out -- sizes and offsets; c is complete. */
 static void
 region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
@@ -77,9 +117,16 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
         part(&end, (uint64_t)r->n_frames_all * sizeof(struct frame), FRAME_LINE);
     r->table_offset = part(&end, c->n_pages * sizeof(uint64_t), FRAME_LINE);
     r->links_offset = part(&end, (uint64_t)r->n_buffers * sizeof(uint32_t), FRAME_LINE);
-    r->policy_offset =
-        part(&end, ops == NULL ? 0 : xac_frames_policy_bytes(ops, c->n_frames),
+    r->notes_offset =
+        part(&end, (uint64_t)c->n_users * c->pins_max * sizeof(uint64_t), FRAME_LINE);
+    r->parts_offset = part(&end, c->parts * sizeof(struct pool_part), FRAME_LINE);
+    r->free_offset =
+        part(&end, (uint64_t)c->parts * c->free_lists * sizeof(struct pool_free),
              FRAME_LINE);
+    r->free_links_offset =
+        part(&end, ops == NULL ? 0 : c->n_frames * sizeof(uint32_t), FRAME_LINE);
+    r->policy_offset =
+        part(&end, ops == NULL ? 0 : c->parts * policy_bytes(c, ops), FRAME_LINE);
     r->data_offset = part(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
     r->n_bytes = end;
 }
@@ -100,9 +147,10 @@ xac_frames_bytes(const struct xac_frames_config *config)
 static struct xac_frames *
 pool_open(void *memory, const struct xac_frames_io *io)
 {
-    struct xac_frames *pool = calloc(1, sizeof *pool);
     struct pool_region *r = memory;
-    const struct policy_ops *ops;
+    const struct xac_frames_config *c = &r->config;
+    struct xac_frames *pool =
+        calloc(1, sizeof *pool + c->parts * sizeof pool->policies_here[0]);
     char *base = memory;
 
     if (pool == NULL)
@@ -117,10 +165,16 @@ pool_open(void *memory, const struct xac_frames_io *io)
     pool->data = base + r->data_offset;
     pool->n_frames = r->config.n_frames;
     pool->n_lines = N_LINES(r->config.n_frames);
-    ops = xac_frames_policy_ops(r->config.policy);
-    if (ops != NULL)
-        xac_frames_policy_open(&pool->policy, ops, pool->n_frames,
-                               base + r->policy_offset);
+    pool->notes = (xac_shared _Atomic uint64_t *)(base + r->notes_offset);
+    pool->parts = (struct pool_part *)(base + r->parts_offset);
+    pool->free = (struct pool_free *)(base + r->free_offset);
+    pool->free_links = (xac_shared _Atomic uint32_t *)(base + r->free_links_offset);
+    pool->ops = xac_frames_policy_ops(c->policy);
+    pool->policies = pool->policies_here;
+    for (uint32_t i = 0; i < c->parts && pool->ops != NULL; i++)
+        xac_frames_policy_open(&pool->policies[i], pool->ops,
+                               part_first(pool, i + 1) - part_first(pool, i),
+                               base + r->policy_offset + i * policy_bytes(c, pool->ops));
     if (io != NULL)
         pool->io = *io;
     return pool;
@@ -164,8 +218,11 @@ xac_frames_create(const struct xac_frames_config *config, void *memory,
     atomic_store_explicit(&r->vacant, c.n_frames, memory_order_relaxed);
     for (uint32_t i = 0; i < c.n_users; i++)
         pool->seats[i].spare = c.n_frames + i;
-    if (pool->policy.ops != NULL)
-        xac_frames_policy_init(&pool->policy);
+    for (uint32_t i = 0; i < c.parts && pool->ops != NULL; i++) {
+        xac_frames_policy_init(&pool->policies[i]);
+        atomic_store_explicit(&pool->parts[i].vacant, pool->policies[i].n,
+                              memory_order_relaxed);
+    }
     /* Pairs with xac_frames_attach(): it sees all of the above. */
     atomic_store_explicit(&r->magic, POOL_MAGIC, memory_order_release);
     *poolp = pool;
@@ -200,39 +257,63 @@ xac_frames_close(struct xac_frames *pool)
 
 /* ---- Users ------------------------------------------------------------------------ */
 
+/* user_make -- with its queues, one of batch_queue entries for each part. */
+static struct xac_frames_user *
+user_make(struct xac_frames *pool, uint32_t number)
+{
+    const struct xac_frames_config *c = &pool->region->config;
+    struct xac_frames_user *user;
+    struct pool_hit *hits;
+
+    user = calloc(1, sizeof *user
+                         + c->parts
+                               * (sizeof user->queues[0]
+                                  + c->batch_queue * sizeof(struct pool_hit)));
+    if (user == NULL)
+        return NULL;
+    hits = (struct pool_hit *)&user->queues[c->parts];
+    for (uint32_t i = 0; i < c->parts; i++)
+        user->queues[i].hits = hits + (size_t)i * c->batch_queue;
+    user->pool = pool;
+    user->seat = &pool->seats[number];
+    user->notes = &pool->notes[(size_t)number * c->pins_max];
+    user->number = number;
+    return user;
+}
+
 int
 xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
 {
-    struct xac_frames_user *user =
-        calloc(1,
-               sizeof *user + pool->region->config.batch_queue * sizeof user->queue[0]);
-
-    if (user == NULL)
-        return ENOMEM;
     for (uint32_t i = 0; i < pool->region->config.n_users; i++) {
-        uint32_t is_free = 0;
+        uint32_t is_free = SEAT_FREE;
+        struct xac_frames_user *user;
 
         /* Acquire pairs with xac_frames_leave(): what the former owner left. */
-        if (atomic_compare_exchange_strong_explicit(&pool->seats[i].taken, &is_free, 1,
-                                                    memory_order_acquire,
-                                                    memory_order_relaxed)) {
-            *user = (struct xac_frames_user){.pool = pool,
-                                             .seat = &pool->seats[i],
-                                             .number = i};
-            *userp = user;
-            return 0;
+        if (!atomic_compare_exchange_strong_explicit(&pool->seats[i].taken, &is_free,
+                                                     SEAT_TAKEN, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&pool->seats[i].pid, (uint32_t)getpid(),
+                              memory_order_relaxed);
+        user = user_make(pool, i);
+        if (user == NULL) {
+            /* Pairs with the step above. */
+            atomic_store_explicit(&pool->seats[i].taken, SEAT_FREE, memory_order_release);
+            return ENOMEM;
         }
+        *userp = user;
+        return 0;
     }
-    free(user);
     return EAGAIN;
 }
 
 void
 xac_frames_leave(struct xac_frames_user *user)
 {
-    xac_frames_locked_leave(user);
+    if (user->pool->ops != NULL)
+        xac_frames_locked_leave(user);
     /* Pairs with xac_frames_join(). */
-    atomic_store_explicit(&user->seat->taken, 0, memory_order_release);
+    atomic_store_explicit(&user->seat->taken, SEAT_FREE, memory_order_release);
     free(user);
 }
 

@@ -34,8 +34,9 @@
 #include "replacer.h"
 #include "xac_frames.h"
 
-#define POOL_MAGIC     UINT64_C(0x31736d6172666378) /* "xcframs1" */
-#define POOL_CELLS_MAX 64
+#define POOL_MAGIC          UINT64_C(0x31736d6172666378) /* "xcframs1" */
+#define POOL_CELLS_MAX      64
+#define POOL_FREE_BATCH_MAX 64 /* frames evicted more with one lock */
 
 /* xac_frames_point -- where a test may stop or delay a thread (debug builds). */
 #define xac_frames_point(name) xac_kill_point("frames: " name)
@@ -62,15 +63,54 @@ enum pool_counter {
     POOL_LOCK_WAITS,
     POOL_LOCK_TRIES_FAILED,
     POOL_HITS_STALE,
+    POOL_LOCK_SLEEPS,
+    POOL_BATCHES,
+    POOL_BATCHES_FULL,
+    POOL_BATCHED,
+    POOL_REFILLS,
+    POOL_FREE_IN,
+    POOL_FREE_OUT,
+    POOL_LIMBO_ENDS,
+    POOL_NO_VICTIM,
     POOL_N_COUNTERS
 };
 
+enum pool_taken {
+    SEAT_FREE,
+    SEAT_TAKEN,
+    SEAT_BROKEN /* its owner died in a call: until xac_frames_repair() */
+};
+
+/*
+ * A note of a fixed page: the reference, and this bit while it is being fixed or unfixed, when
+ * the frame may or may not have the pin.
+ */
+#define POOL_NOTE_OPEN (UINT64_C(1) << 31)
+
 /* A user's place.  Its owner's only, but `taken`, and the counters, which others read. */
 struct pool_seat {
-    alignas(FRAME_LINE) xac_shared _Atomic uint32_t taken;
-    uint32_t spare;  /* index of the descriptor */
-    uint32_t buffer; /* index + 1 of the spare buffer, 0: none */
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t taken; /* enum pool_taken */
+    xac_shared _Atomic uint32_t pid;
+    xac_shared _Atomic uint32_t in_call; /* in one that a death leaves half done */
+    xac_shared _Atomic uint64_t writing; /* the life it has FLUSHING of, during a write */
+    uint32_t spare;                      /* index of the descriptor */
+    uint32_t buffer;                     /* index + 1 of the spare buffer, 0: none */
     xac_shared _Atomic uint64_t counters[POOL_N_COUNTERS];
+};
+
+/*
+ * A part of a pool whose policy needs a lock.  Part k of m has slots n * k / m on; its
+ * policy knows them as 0 on.
+ */
+struct pool_part {
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* 0, or see mutex.c */
+    /* Slots never used, the last ones. */
+    xac_shared _Atomic uint32_t vacant XAC_GUARDED_BY(lock);
+};
+
+/* A list of free slots. */
+struct pool_free {
+    alignas(FRAME_LINE) xac_shared _Atomic uint64_t head; /* stack: { tag:32 | slot+1 } */
 };
 
 /* Beginning of a pool's memory.  Fixed after creation where nothing else is said. */
@@ -78,10 +118,10 @@ struct pool_region {
     xac_shared _Atomic uint64_t magic; /* stored last */
     struct xac_frames_config config;
     uint64_t cells_offset, ring_offset, seats_offset, frames_offset;
-    uint64_t table_offset, links_offset, policy_offset, data_offset, n_bytes;
+    uint64_t table_offset, links_offset, notes_offset, parts_offset, free_offset;
+    uint64_t free_links_offset, policy_offset, data_offset, n_bytes;
     uint32_t n_frames_all, n_buffers;
-    alignas(FRAME_LINE) xac_shared _Atomic uint32_t vacant;
-    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* of the policy */
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t vacant; /* NB_GCLOCK */
     alignas(FRAME_LINE)
         xac_shared _Atomic uint64_t buffers;  /* stack: { tag:32 | index+1 } */
     xac_shared _Atomic uint32_t buffers_used; /* those with a smaller index were in use */
@@ -96,27 +136,43 @@ struct xac_frames {
     struct frame *frames;
     xac_shared _Atomic uint64_t *table; /* of frame_ref, by page */
     xac_shared _Atomic uint32_t *links; /* buffer below in the stack, index + 1 */
+    xac_shared _Atomic uint64_t *notes; /* pins_max of each seat */
+    struct pool_part *parts;
+    struct pool_free *free; /* free_lists of each part */
+    /*
+     * By slot: 0 it holds a page, or is vacant; else nobody but the owner of the slot uses it,
+     * and in a list it is the slot below, + 2, or 1 at the bottom.
+     */
+    xac_shared _Atomic uint32_t *free_links;
     char *data;
     uint32_t n_frames;
-    uint32_t n_lines;     /* of the ring */
-    struct policy policy; /* ops NULL: NB_GCLOCK */
+    uint32_t n_lines;             /* of the ring */
+    const struct policy_ops *ops; /* NULL: NB_GCLOCK */
     struct xac_frames_io io;
     bool own_memory;
+    struct policy *policies; /* of each part */
+    struct policy policies_here[];
 };
 
-/* A hit that the policy has not been told of. */
+/* A hit, or an arrival, that the policy has not been told of. */
 struct pool_hit {
     frame_ref ref;
     uint32_t slot;
 };
 
+struct pool_queue {
+    uint32_t n;      /* entries, */
+    uint32_t n_warm; /* of them prefetched */
+    struct pool_hit *hits;
+};
+
 struct xac_frames_user {
     struct xac_frames *pool;
     struct pool_seat *seat;
+    xac_shared _Atomic uint64_t *notes; /* pins_max */
     uint32_t number;
-    uint32_t n_queued; /* hits in the queue, of them n_warm prefetched */
-    uint32_t n_warm;
-    struct pool_hit queue[]; /* batch_queue, at least 1 */
+    bool from_free;             /* locked.c: the last frame placed came from a list */
+    struct pool_queue queues[]; /* of each part */
 };
 
 /* ---- Small parts ------------------------------------------------------------------ */
@@ -125,6 +181,14 @@ static inline struct frame *
 pool_frame(const struct xac_frames *pool, frame_ref ref)
 {
     return &pool->frames[frame_ref_index(ref)];
+}
+
+/* pool_probe -- where an experiment may stop a thread; beside it stands a point for tests. */
+static inline void
+pool_probe(const struct xac_frames *pool, enum xac_frames_step step)
+{
+    if (xac_unlikely(pool->io.probe != NULL))
+        pool->io.probe(pool->io.arg, step);
 }
 
 /* pool_count -- only its owner adds, so that no atomic addition is needed. */
@@ -224,17 +288,100 @@ pool_data(const struct xac_frames *pool, uint32_t buffer)
 int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
                           uint32_t *freshp);
 
+/* ---- notes: what a user has fixed, for xac_frames_reap() ------------------------------- */
+
+/* note_find -- the user's note with this value, or NULL; 0 finds room. */
+static inline xac_shared _Atomic uint64_t *
+note_find(struct xac_frames_user *user, uint64_t value)
+{
+    uint32_t n = user->pool->region->config.pins_max;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_load_explicit(&user->notes[i], memory_order_relaxed) == value)
+            return &user->notes[i];
+    return NULL;
+}
+
+/*
+ * note_set -- in the order of the program before and after the step of the frame: release pairs
+ * with xac_frames_reap(), which comes after the owner's death.
+ */
+static inline void
+note_set(xac_shared _Atomic uint64_t *note, uint64_t value)
+{
+    if (note != NULL)
+        atomic_store_explicit(note, value, memory_order_release);
+}
+
+/* pool_in_call -- what follows, or has ended, is lost if its process dies. */
+static inline void
+pool_in_call(struct xac_frames_user *user, bool in_call)
+{
+    /* Release pairs with xac_frames_reap(). */
+    atomic_store_explicit(&user->seat->in_call, in_call, memory_order_release);
+}
+
+/* ---- mutex.c: a part's lock ------------------------------------------------------------ */
+
+/* xac_frames_lock -- wait for it; sleeping or spinning as configured. */
+void xac_frames_lock(struct xac_frames_user *user, uint32_t part);
+
+/* xac_frames_trylock -- false if somebody has it. */
+bool xac_frames_trylock(struct xac_frames_user *user, uint32_t part);
+void xac_frames_unlock(struct xac_frames *pool, uint32_t part);
+
+/* xac_frames_lock_owner -- number of the user who has it, or UINT32_MAX. */
+uint32_t xac_frames_lock_owner(const struct xac_frames *pool, uint32_t part);
+
 /* ---- locked.c: the other policies, under a lock --------------------------------------- */
+
+/* part_of -- where a page belongs; part_first -- the first slot of a part. */
+static inline uint32_t
+part_of(const struct xac_frames *pool, uint64_t page)
+{
+    uint32_t n = pool->region->config.parts;
+
+    return n == 1 ? 0 : (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15) >> 32) % n);
+}
+
+static inline uint32_t
+part_first(const struct xac_frames *pool, uint32_t part)
+{
+    return (uint32_t)((uint64_t)pool->n_frames * part / pool->region->config.parts);
+}
 
 /* xac_frames_locked_place -- in place of xac_frames_ring_place(). */
 int xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t page,
                             frame_ref *outp, uint32_t *freshp);
+
+/* xac_frames_locked_came -- after it: the page is in the table. */
+void xac_frames_locked_came(struct xac_frames_user *user, frame_ref mine);
+
+/* xac_frames_locked_lost -- or it is not, and mine is cancelled. */
+void xac_frames_locked_lost(struct xac_frames_user *user, frame_ref mine);
 
 /* xac_frames_locked_hit -- a fix found the page; it is pinned. */
 void xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref);
 
 /* xac_frames_locked_leave -- tell what is queued. */
 void xac_frames_locked_leave(struct xac_frames_user *user);
+
+/* xac_frames_locked_rebuild -- nobody else is in the part: tell its policy afresh what it has. */
+void xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part);
+
+/* ---- free.c: slots that nobody uses -------------------------------------------------- */
+
+/* xac_frames_free_push -- a slot whose link is not 0, into list `list` of the part. */
+void xac_frames_free_push(struct xac_frames_user *user, uint32_t part, uint32_t list,
+                          uint32_t slot);
+
+/* xac_frames_free_pop -- POLICY_NONE if it is empty; the link is still not 0. */
+uint32_t xac_frames_free_pop(struct xac_frames_user *user, uint32_t part, uint32_t list);
+
+/* ---- fix.c ----------------------------------------------------------------------------- */
+
+/* xac_frames_unmap -- a life that is GONE leaves the table, if it is still there. */
+void xac_frames_unmap(struct xac_frames_user *user, frame_ref out);
 
 /* ---- flush.c ------------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
  *
  * WHAT      Which slot makes room.  A policy knows slots 0 to n - 1 that hold pages, and some of
  *           them the numbers of pages that were there (ghosts).
- * NOT       Frames, pins, tables: locked.c.  Batches of hits: batch.c.
+ * NOT       Frames, pins, tables, batches: locked.c. 
  * WHERE     In the pool's memory; indices, no pointers.
- * THREADS   under the pool's policy lock, all of it.
+ * THREADS   under the lock of the policy's part, all of it; but touch() of a policy that touches alone.
  *
  * INVARIANTS
  *   Q1  A slot is known between admit() and victim() or forget(); node i is slot i's.
@@ -16,6 +16,7 @@
 #ifndef XAC_FRAMES_REPLACER_H
 #define XAC_FRAMES_REPLACER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,7 +34,8 @@ struct policy_node {
     uint64_t expires;           /* MQ: when it falls by a queue */
     struct policy_link link[2]; /* LIRS has a page in two lists */
     uint32_t chain;             /* next of the same bucket of the index */
-    uint32_t count;             /* references, as far as the policy counts them */
+    /* References, as far as the policy counts them; touched without the lock by some. */
+    xac_shared _Atomic uint32_t count;
     uint8_t where;    /* the policy's; 0: the slot is unknown, the ghost is free */
     uint8_t in_stack; /* LIRS: in the stack */
 };
@@ -64,12 +66,27 @@ struct policy {
 typedef bool policy_take(void *arg, uint32_t slot);
 
 struct policy_ops {
+    /* touch() needs no lock, of a slot that is fixed; it may be one the policy does not know yet. */
+    bool touches_alone;
     uint32_t (*n_ghosts)(uint32_t n);
     void (*touch)(struct policy *p, uint32_t slot);
     void (*admit)(struct policy *p, uint32_t slot, uint64_t page);
     uint32_t (*victim)(struct policy *p, policy_take *take, void *arg); /* or NONE */
     void (*forget)(struct policy *p, uint32_t slot);
 };
+
+/* node_count, node_count_set -- a hint where it is touched without the lock. */
+static inline uint32_t
+node_count(const struct policy *p, uint32_t i)
+{
+    return atomic_load_explicit(&p->nodes[i].count, memory_order_relaxed);
+}
+
+static inline void
+node_count_set(struct policy *p, uint32_t i, uint32_t count)
+{
+    atomic_store_explicit(&p->nodes[i].count, count, memory_order_relaxed);
+}
 
 /* By enum xac_frames_policy; NULL for NB_GCLOCK, which has no such thing. */
 const struct policy_ops *xac_frames_policy_ops(uint32_t policy);

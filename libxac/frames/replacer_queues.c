@@ -61,7 +61,7 @@ ghost_put(struct policy *p, unsigned list, uint32_t slot, uint32_t most)
     ghost = xac_frames_ghost_new(p, p->nodes[slot].page);
     if (ghost == POLICY_NONE)
         return;
-    p->nodes[ghost].count = p->nodes[slot].count;
+    node_count_set(p, ghost, node_count(p, slot));
     put(p, list, ghost);
 }
 
@@ -76,7 +76,7 @@ ghost_end(struct policy *p, uint64_t page, uint32_t *countp)
     if (ghost == POLICY_NONE)
         return -1;
     list = p->nodes[ghost].where - 1;
-    *countp = p->nodes[ghost].count;
+    *countp = node_count(p, ghost);
     out(p, ghost);
     xac_frames_ghost_free(p, ghost);
     return list;
@@ -161,7 +161,7 @@ mq_ghosts(uint32_t n)
 static void
 mq_put(struct policy *p, uint32_t slot)
 {
-    unsigned queue = 31 - (unsigned)__builtin_clz(p->nodes[slot].count);
+    unsigned queue = 31 - (unsigned)__builtin_clz(node_count(p, slot));
 
     put(p, queue < MQ_QUEUES ? queue : MQ_QUEUES - 1, slot);
     p->nodes[slot].expires = p->state->now + (uint64_t)MQ_TIMES * p->n;
@@ -187,7 +187,7 @@ static void
 mq_touch(struct policy *p, uint32_t slot)
 {
     out(p, slot);
-    p->nodes[slot].count++;
+    node_count_set(p, slot, node_count(p, slot) + 1);
     mq_put(p, slot);
     mq_tick(p);
 }
@@ -199,7 +199,7 @@ mq_admit(struct policy *p, uint32_t slot, uint64_t page)
 
     (void)ghost_end(p, page, &count);
     p->nodes[slot].page = page;
-    p->nodes[slot].count = count + 1;
+    node_count_set(p, slot, count + 1);
     mq_put(p, slot);
     mq_tick(p);
 }
@@ -248,7 +248,8 @@ car_n(struct policy *p, unsigned list)
 static void
 car_touch(struct policy *p, uint32_t slot)
 {
-    p->nodes[slot].count = 1;
+    if (node_count(p, slot) != 1)
+        node_count_set(p, slot, 1);
 }
 
 /* car_turn -- the tail of a clock: taken, or moved to the head of T2 (used) or its own. */
@@ -256,7 +257,7 @@ static uint32_t
 car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
 {
     uint32_t slot = p->state->lists[clock].tail;
-    bool used = p->nodes[slot].count != 0;
+    bool used = node_count(p, slot) != 0;
 
     if (!used && take(arg, slot)) {
         out(p, slot);
@@ -264,7 +265,7 @@ car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
         return slot;
     }
     out(p, slot);
-    p->nodes[slot].count = 0;
+    node_count_set(p, slot, 0);
     put(p, used ? CAR_T2 : clock, slot);
     return POLICY_NONE;
 }
@@ -309,11 +310,12 @@ car_admit(struct policy *p, uint32_t slot, uint64_t page)
         ghost_drop(p, CAR_B2);
     }
     p->nodes[slot].page = page;
-    p->nodes[slot].count = 0;
+    node_count_set(p, slot, 0);
     put(p, known < 0 ? CAR_T1 : CAR_T2, slot);
 }
 
 const struct policy_ops xac_frames_car = {
+    .touches_alone = true,
     .n_ghosts = car_ghosts,
     .touch = car_touch,
     .admit = car_admit,

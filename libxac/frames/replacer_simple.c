@@ -71,19 +71,20 @@ hand_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
     p->nodes[slot].page = page;
     p->nodes[slot].where = 1;
-    p->nodes[slot].count = 1;
+    node_count_set(p, slot, 1);
 }
 
 static void
 count_touch(struct policy *p, uint32_t slot)
 {
-    p->nodes[slot].count++;
+    atomic_fetch_add_explicit(&p->nodes[slot].count, 1, memory_order_relaxed);
 }
 
 static void
 bit_touch(struct policy *p, uint32_t slot)
 {
-    p->nodes[slot].count = 1;
+    if (node_count(p, slot) != 1) /* most often it is: the line stays shared */
+        node_count_set(p, slot, 1);
 }
 
 static void
@@ -101,8 +102,8 @@ hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
         uint32_t slot = p->state->hand;
 
         p->state->hand = slot + 1 < p->n ? slot + 1 : 0;
-        if (counts && p->nodes[slot].where != 0 && p->nodes[slot].count > 0) {
-            p->nodes[slot].count--;
+        if (counts && p->nodes[slot].where != 0 && node_count(p, slot) > 0) {
+            atomic_fetch_sub_explicit(&p->nodes[slot].count, 1, memory_order_relaxed);
             refused = 0;
         } else if (p->nodes[slot].where != 0 && take(arg, slot)) {
             p->nodes[slot].where = 0;
@@ -140,6 +141,7 @@ random_victim(struct policy *p, policy_take *take, void *arg)
 }
 
 const struct policy_ops xac_frames_clock = {
+    .touches_alone = true,
     .n_ghosts = no_ghosts,
     .touch = bit_touch,
     .admit = hand_admit,
@@ -147,6 +149,7 @@ const struct policy_ops xac_frames_clock = {
     .forget = hand_forget,
 };
 const struct policy_ops xac_frames_gclock = {
+    .touches_alone = true,
     .n_ghosts = no_ghosts,
     .touch = count_touch,
     .admit = hand_admit,
@@ -154,6 +157,7 @@ const struct policy_ops xac_frames_gclock = {
     .forget = hand_forget,
 };
 const struct policy_ops xac_frames_random = {
+    .touches_alone = true,
     .n_ghosts = no_ghosts,
     .touch = no_touch,
     .admit = hand_admit,
@@ -161,6 +165,7 @@ const struct policy_ops xac_frames_random = {
     .forget = hand_forget,
 };
 const struct policy_ops xac_frames_sweep = {
+    .touches_alone = true,
     .n_ghosts = no_ghosts,
     .touch = no_touch,
     .admit = hand_admit,

@@ -37,6 +37,7 @@ slot_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 {
     s->out = c;
     xac_frames_point("retired");
+    pool_probe(s->user->pool, XAC_FRAMES_AT_RETIRED);
     return slot_cas(slot, &c, s->mine) ? LOOK_TAKEN : LOOK_PASS;
 }
 
@@ -169,6 +170,7 @@ xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *o
                                                   vacant - 1, memory_order_relaxed,
                                                   memory_order_relaxed));
     xac_frames_point("reserved");
+    pool_probe(pool, XAC_FRAMES_AT_RESERVED);
     for (i = hand_get(pool);
          !slot_cas(ring_slot(pool, (uint32_t)(i % pool->n_frames)), &none, mine); i++)
         none = 0;

@@ -245,7 +245,7 @@ START_TEST(a_full_queue_waits_for_the_lock)
     must_ok(xac_frames_create(&c, NULL, NULL, &h.pool));
     must_ok(xac_frames_join(h.pool, &user));
     must_ok(xac_frames_fix(user, 1, 0, &pin));
-    atomic_store(&h.pool->region->lock, 1);
+    atomic_store(&h.pool->parts[0].lock, 1);
     must_eq(pthread_create(&thread, NULL, hits_run, &h), 0);
     proc_await(&h.done, 63, 30);
     proc_sleep_us(100000);
@@ -253,7 +253,7 @@ START_TEST(a_full_queue_waits_for_the_lock)
     xac_frames_get_stats(h.pool, &stats);
     must_eq(stats.lock_tries, 33);
     must_eq(stats.lock_waits, 1);
-    atomic_store(&h.pool->region->lock, 0); /* the sleeper looks again within a second */
+    atomic_store(&h.pool->parts[0].lock, 0); /* the sleeper looks again within a second */
     must_eq(pthread_join(thread, NULL), 0);
     xac_frames_unfix(user, &pin);
     xac_frames_leave(user);
