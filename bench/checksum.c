@@ -120,7 +120,7 @@ mean(const uint32_t *v, uint64_t n)
 static void
 print_row(const char *name, size_t n_bytes, struct times *t, uint64_t rounds, bool json)
 {
-    double cycles_mean = mean(t->cycles, rounds);
+    double cycles_mean = mean(t->cycles, rounds), ns_mean = mean(t->ns, rounds);
     double ns;
 
     bench_sort_u32(t->cycles, rounds);
@@ -136,7 +136,8 @@ print_row(const char *name, size_t n_bytes, struct times *t, uint64_t rounds, bo
                        bench_percentile(t->cycles, rounds, 50) / 1e3);
         bench_json_num(stdout, "kcycles_p99",
                        bench_percentile(t->cycles, rounds, 99) / 1e3);
-        bench_json_num(stdout, "ns_median", ns);
+        bench_json_num(stdout, "us_mean", ns_mean / 1e3);
+        bench_json_num(stdout, "us_median", ns / 1e3);
         bench_json_end(stdout);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.c -- xbench run: experiments whose results are kept.
+ * run.c -- xbench run, xbench report: experiments whose results are kept.
  *
  * WHAT      `xbench run NAME...` runs each experiment in a process of its own.  What it
  *           prints goes to DIR/NAME.jsonl: first a line {"record": "run", ...} with
@@ -31,6 +31,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "thesis.h"
 #include "util.h"
 
 #define OUT_DEFAULT "results"
@@ -298,4 +299,37 @@ bench_run_main(int argc, char **argv)
     if (n_failed > 0)
         return bench_fail("%u of %u experiments failed", n_failed, n);
     return 0;
+}
+
+/* thesis_file -- the Thesis' numbers in a file without a name; its descriptor, or -1. */
+static int
+thesis_file(void)
+{
+    FILE *f = tmpfile();
+
+    if (f == NULL)
+        return -1;
+    bench_thesis_print(f);
+    return fflush(f) == 0 ? fileno(f) : -1; /* stays open for the program to come */
+}
+
+int
+bench_report_main(int argc, char **argv)
+{
+    static char python[] = "python3", script[] = BENCH_SRCDIR "/report.py";
+    char **v = (char **)calloc((size_t)argc + 3, sizeof v[0]);
+    char thesis[40];
+    int fd = thesis_file();
+
+    if (v == NULL)
+        return bench_fail("out of memory");
+    if (fd < 0)
+        return bench_fail("temporary file: %s", strerror(errno));
+    snprintf(thesis, sizeof thesis, "--thesis=/dev/fd/%d", fd);
+    v[0] = python;
+    v[1] = script;
+    v[2] = thesis;
+    memcpy(v + 3, argv + 1, (size_t)(argc - 1) * sizeof v[0]);
+    execvp(python, v);
+    return bench_fail("python3: %s", strerror(errno));
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "util.h"
+
 /* clang-format off */
 #define VALUES(...) ((const struct bench_thesis_value[]){__VA_ARGS__, {0}})
 /* clang-format on */
@@ -366,4 +368,24 @@ bench_thesis_us(const struct bench_thesis_row *row,
     if (strcmp(row->unit, "us") == 0)
         return v;
     return strcmp(row->unit, "ms") == 0 ? v * 1e3 : -1;
+}
+
+void
+bench_thesis_print(FILE *f)
+{
+    for (const struct bench_thesis_row *r = bench_thesis_rows; r->table != NULL; r++)
+        for (const struct bench_thesis_value *v = r->values; v->machine != NULL; v++) {
+            bench_json_begin(f);
+            bench_json_str(f, "table", r->table);
+            bench_json_u64(f, "page", r->page);
+            bench_json_str(f, "what", r->what);
+            bench_json_str(f, "unit", r->unit);
+            bench_json_str(f, "machine", v->machine);
+            bench_json_num(f, "value", v->v[BENCH_THESIS_MEAN]);
+            bench_json_num(f, "us", bench_thesis_us(r, v, BENCH_THESIS_MEAN));
+            bench_json_str(f, "experiment", r->experiment);
+            bench_json_str(f, "where", r->where);
+            bench_json_str(f, "keys", r->keys);
+            bench_json_end(f);
+        }
 }

@@ -2,12 +2,14 @@
 /*
  * thesis.h -- the numbers that the Thesis published, to be set beside ours.
  *
- * WHAT      Chapter 4 and appendix C as printed, an entry per quantity, with the values of
+ * WHAT      Chapters 4 and 5 and appendix C as printed, an entry per quantity, with the values of
  *           all machines.  It says which measurement of ours is the counterpart.
  * UNITS     Cycles are those of the machine in question; what compares is microseconds.
  */
 #ifndef XBENCH_THESIS_H
 #define XBENCH_THESIS_H
+
+#include <stdio.h>
 
 /* Columns of the Thesis' tables in app. C; a table of means has the first one only. */
 enum bench_thesis_column {
@@ -49,6 +51,9 @@ struct bench_thesis_row {
 /* Ended by a NULL name, and a NULL table. */
 extern const struct bench_thesis_machine bench_thesis_machines[];
 extern const struct bench_thesis_row bench_thesis_rows[];
+
+/* bench_thesis_print -- all rows, a JSON object each, for report.py. */
+void bench_thesis_print(FILE *f);
 
 /* bench_thesis_us -- a time in us; negative: not printed, or not a time. */
 double bench_thesis_us(const struct bench_thesis_row *row,

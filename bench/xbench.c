@@ -32,6 +32,7 @@ static int list_main(int argc, char **argv);
 static const struct command commands[] = {
     {"list", "experiments and systems in this build", list_main},
     {"run", "run experiments and keep the results", bench_run_main},
+    {"report", "make a page of the results", bench_report_main},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -67,6 +68,7 @@ usage(FILE *f)
 {
     fputs("usage: xbench list\n"
           "       xbench run NAME...|all [--quick] [--out DIR]\n"
+          "       xbench report [--out DIR] [--markdown FILE]\n"
           "       xbench EXPERIMENT [OPTION...]\n"
           "       xbench EXPERIMENT --help\n\n",
           f);

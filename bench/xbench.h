@@ -3,7 +3,8 @@
  * xbench.h -- what an experiment is, and the table of them.
  *
  * WHAT      `xbench NAME ARG...` calls one experiment; `xbench run NAME` calls it in a child
- *           process and keeps what it measured in a file.
+ *           process and keeps what it measured in a file; `xbench report` makes a page of
+ *           the files.
  * TO ADD ONE
  *           1. Write `int bench_x_main(int argc, char **argv)` in a file of its own.  With
  *              --json it prints one object a line (bench_json_...() of util.h) and nothing
@@ -13,6 +14,10 @@
  *              Temporary files go into a directory made in the working directory, or
  *              in --dir, and are gone at the end.
  *           2. Declare it below, and give it a line in bench_experiments[] (experiments.c).
+ *           3. The Thesis' numbers go into thesis.c, with the measurement that they are
+ *              compared with.
+ *           4. Which columns and figures the page shows stands in bench/report_spec.py.
+ *              An experiment that is not there gets a table of all it has measured.
  * INVARIANTS
  *   1. Names are different, of a-z, 0-9 and '-': they are file names and commands.
  *   2. The experiments of `xbench run all --quick` take 20 minutes together at most; so
@@ -60,6 +65,9 @@ int bench_experiment_call(const struct bench_experiment *x, const char *more, in
 
 /* bench_run_main -- run.c: experiments in child processes, results in files. */
 int bench_run_main(int argc, char **argv);
+
+/* bench_report_main -- run.c: hands over to report.py. */
+int bench_report_main(int argc, char **argv);
 
 /* ---- Experiments --------------------------------------------------------------------- */
 

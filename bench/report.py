@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: MIT
+"""report -- a page of the results that `xbench run` has kept.
+
+    xbench report [--out DIR] [--html FILE] [--markdown FILE --figures DIR]
+
+Reads DIR/*.jsonl (default results/) and writes DIR/report.html, one file that needs no other.
+With --markdown the tables in FILE between `<!-- results NAME -->` and `<!-- end -->` are made
+anew, with figures as files in DIR; what stands around them is left alone.
+"""
+import argparse
+import html
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import report_plot  # noqa: E402
+from report_spec import SPECS, Spec  # noqa: E402
+
+SAME = 0.10  # two numbers that differ by less are called about the same
+LONG_TABLE = 24  # rows; a longer one is folded
+
+
+class Result:
+    """What one experiment measured: head and end of its file, and the measurements."""
+
+    def __init__(self, path):
+        self.name = path.stem
+        rows = []
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError as e:
+                raise SystemExit(f"xbench: {path}:{number}: not JSON: {e}") from e
+        if not rows or rows[0].get("record") != "run" or rows[-1].get("record") != "end":
+            raise SystemExit(f"xbench: {path}: not a whole result of xbench run")
+        self.head, self.end = rows[0], rows[-1]
+        self.measurements = rows[1:-1]
+
+
+def load(folder):
+    """Results by name, in the order of `xbench list` (that of thesis items otherwise)."""
+    paths = sorted(pathlib.Path(folder).glob("*.jsonl"))
+    if not paths:
+        raise SystemExit(f"xbench: {folder}: no results; run `xbench run all --quick` first")
+    order = list(SPECS)
+    paths.sort(key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.stem))
+    return [Result(p) for p in paths]
+
+
+# ---- Numbers and words ---------------------------------------------------------------------
+
+
+def number(v):
+    """A number as people read it: three significant digits, thousands apart."""
+    if v is None:
+        return "–"
+    if isinstance(v, bool):
+        return "yes" if v else "no"
+    if isinstance(v, str):
+        return v
+    if isinstance(v, int) or (float(v).is_integer() and abs(v) >= 100):
+        return f"{int(v):,}".replace(",", " ")
+    if v == 0 or not math.isfinite(v):
+        return str(v)
+    decimals = max(0, 2 - math.floor(math.log10(abs(v))))
+    return f"{v:,.{min(decimals, 4)}f}".replace(",", " ")
+
+
+def times(f):
+    """A factor above 1 in words."""
+    return f"{f:.0f} times" if f >= 9.5 else f"{f:.1f} times"
+
+
+def verdict(gain, unit):
+    """What a comparison says; gain above 1 is in our favour."""
+    if abs(math.log(gain)) < math.log(1 + SAME):
+        return "about the same"
+    if unit in ("ratio", "percent"):
+        return "better" if gain > 1 else "worse"
+    words = ("less", "more") if unit not in TIMES else ("faster", "slower")
+    return f"{times(gain)} {words[0]}" if gain > 1 else f"{times(1 / gain)} {words[1]}"
+
+
+TIMES = ("us", "ms", "s", "cycles", "kcycles")
+
+
+def time_text(us):
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1)):
+        if us >= size:
+            return f"{number(us / size)} {unit}"
+    return f"{number(us * 1e3)} ns"
+
+
+def matches(m, where):
+    """Whether a measurement has the values of "key=value key=value"."""
+
+    def text(have):
+        return json.dumps(have) if have is None or isinstance(have, bool) else str(have)
+
+    return all(text(m.get(key)) == want
+               for key, _, want in (pair.partition("=") for pair in where.split()))
+
+
+def find(result, where, keys):
+    """The number `keys`, or its mean or median, of the first measurement that fits."""
+    for m in result.measurements:
+        if matches(m, where):
+            for key in (keys, keys + "_mean", keys + "_median"):
+                if isinstance(m.get(key), (int, float)):
+                    return m[key]
+    return None
+
+
+def thesis_rows(result, thesis):
+    """A row for each quantity of the Thesis that this result can be compared with."""
+    groups = {}
+    for row in thesis:
+        if row["experiment"] == result.name:
+            groups.setdefault((row["table"], row["what"]), []).append(row)
+    out = []
+    for (table, what), rows in groups.items():
+        ours = find(result, rows[0]["where"], rows[0]["keys"])
+        if ours is None:
+            continue
+        unit = rows[0]["unit"]
+        is_time = unit in TIMES
+        values = {r["machine"]: r["us"] if is_time else r["value"] for r in rows}
+        values = {machine: v for machine, v in values.items() if v is not None}
+        if not values:
+            continue
+        show = time_text if is_time else lambda v, unit=unit: f"{number(v)} {unit}"
+        lower = unit not in ("ratio", "percent")
+        machine = (min if lower else max)(values, key=values.get)
+        best = values[machine]
+        words = "–"
+        if best > 0 and ours > 0:
+            words = verdict(best / ours if lower else ours / best, unit)
+            if len(values) > 1:
+                words += (" as" if "same" in words else " than") + f" machine {machine}"
+        out.append([what, f"{table}, p. {rows[0]['page']}",
+                    ", ".join(f"{m}: {show(v)}" for m, v in values.items()), show(ours),
+                    number(ours / best) if best > 0 else "–", words])
+    return out
+
+
+THESIS_HEAD = ["what", "table", "Thesis, by machine", "ours", "ours / best of theirs", "verdict"]
+
+
+def goal_rows(result):
+    """A row for each thing that was asked of us and that this result shows."""
+    out = []
+    for goal in SPECS.get(result.name, Spec()).goals:
+        ours = find(result, goal.where, goal.key)
+        if ours is not None:
+            reached = ours >= goal.value if goal.at_least else ours <= goal.value
+            bound = "at least" if goal.at_least else "at most"
+            out.append([goal.what, f"{bound} {number(goal.value)}", number(ours),
+                        "reached" if reached else "missed"])
+    return out
+
+
+GOAL_HEAD = ["what was asked", "bound", "ours", "verdict"]
+
+
+def measured_table(result):
+    """(head, rows) of the measurements, with the columns of the spec."""
+    spec = SPECS.get(result.name, Spec())
+    columns = spec.columns
+    if not columns:
+        keys = []
+        for m in result.measurements:
+            keys += [k for k, v in m.items()
+                     if k not in keys and not isinstance(v, (list, dict)) and k != "experiment"
+                     and k != "command"]
+        columns = [(k, k.replace("_", " ")) for k in keys]
+    columns = [c for c in columns if any(m.get(c[0]) is not None for m in result.measurements)]
+    rows = [[number(m.get(key)) if not isinstance(m.get(key), list) else "…"
+             for key, _ in columns] for m in result.measurements]
+    return [heading for _, heading in columns], rows
+
+
+def plot_tables(figure, measurements):
+    """What a figure would have shown, as (head, rows)."""
+    rows = [[name, number(x), number(y)]
+            for name, points in report_plot.lines(figure, measurements)
+            for x, y in points[:40]]
+    return ["line", figure.xlabel or figure.x or "x", figure.ylabel or figure.y], rows
+
+
+# ---- HTML ----------------------------------------------------------------------------------
+
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:68rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.9rem;margin-bottom:.2rem} h2{margin-top:3rem;border-bottom:2px solid #1b6ca8}
+h3{margin-bottom:.3rem} code,pre{background:#f3f5f7;border-radius:4px;padding:.1em .3em}
+pre{padding:.6em 1em;overflow-x:auto}
+table{border-collapse:collapse;margin:.6rem 0 1.2rem;font-size:.88rem}
+.wide{overflow-x:auto}
+th{background:#eef3f8;text-align:left;vertical-align:bottom}
+th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd}
+td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+tr:hover td{background:#f8fafc} .good{color:#1d7a2f} .bad{color:#b3261e}
+nav ol{columns:2} figure{margin:1rem 0;display:inline-block} figure svg{max-width:100%;height:auto}
+.facts{color:#555;font-size:.9rem} summary{cursor:pointer;color:#1b6ca8}
+.quick{background:#fff6dd;border:1px solid #edae49;border-radius:6px;padding:.4rem .8rem}
+"""
+
+NUMERIC = re.compile(r"^[–…]$|^-?[0-9][0-9 .]*( \S+)?$")
+
+
+def html_table(head, rows, fold=False):
+    """A table; folded away if it is long and may be."""
+    out = ["<div class=wide><table><thead><tr>"]
+    out += [f"<th>{html.escape(h)}</th>" for h in head]
+    out.append("</tr></thead><tbody>")
+    for row in rows:
+        out.append("<tr>")
+        for cell in row:
+            kind = " class=n" if NUMERIC.match(cell) else ""
+            if re.search(r"^[0-9.]+ times (faster|less)|^better|^reached", cell):
+                kind = " class=good"
+            elif re.search(r"^[0-9.]+ times (slower|more)|^worse|^missed", cell):
+                kind = " class=bad"
+            out.append(f"<td{kind}>{html.escape(cell)}</td>")
+        out.append("</tr>")
+    out.append("</tbody></table></div>")
+    text = "".join(out)
+    if fold and len(rows) > LONG_TABLE:
+        return f"<details><summary>all {len(rows)} measurements</summary>{text}</details>"
+    return text
+
+
+def html_figures(result):
+    """The figures, or tables where gnuplot is not there."""
+    out = []
+    for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
+        drawing = report_plot.svg(figure, result.measurements)
+        if drawing:
+            # Names in a drawing must not meet those of another one on the page.
+            mark = f"{result.name}{i}_"
+            drawing = re.sub(r"(id=['\"]|url\(#|xlink:href=['\"]#)", r"\g<1>" + mark, drawing)
+            out.append(f"<figure>{drawing}</figure>")
+        elif drawing is None:
+            out.append(f"<p>{html.escape(figure.title)}: gnuplot is not there to draw it.</p>")
+            out.append(html_table(*plot_tables(figure, result.measurements)))
+    return "\n".join(out)
+
+
+def html_section(result, thesis):
+    """Everything about one experiment."""
+    head = result.head
+    title = f" <small>Thesis: {html.escape(head['thesis'])}</small>" if head["thesis"] else ""
+    out = [f"<h2 id={result.name}>{result.name}{title}</h2>",
+           f"<p>{html.escape(head['what'])}.</p>"]
+    if result.name in SPECS and SPECS[result.name].words:
+        out.append(f"<p>{html.escape(SPECS[result.name].words)}</p>")
+    rows = thesis_rows(result, thesis)
+    if rows:
+        out += ["<h3>Beside the Thesis</h3>", html_table(THESIS_HEAD, rows)]
+    rows = goal_rows(result)
+    if rows:
+        out += ["<h3>Beside what was asked</h3>", html_table(GOAL_HEAD, rows)]
+    out += ["<h3>Measured</h3>", html_figures(result),
+            html_table(*measured_table(result), fold=True),
+            f"<p class=facts><code>{html.escape(head['command'])}</code>, {head['date']}, "
+            f"{number(result.end['seconds'])} s{html_perf(result.end)}</p>"]
+    return "\n".join(out)
+
+
+def html_perf(end):
+    """What the processor counted over the whole experiment, if it was asked to."""
+    perf = end.get("perf")
+    if not perf:
+        return ""
+    return "; " + ", ".join(f"{k.replace('_', ' ')} {number(v)}" for k, v in perf.items())
+
+
+def page(results, thesis):
+    """The whole page."""
+    head = results[0].head
+    facts = (f"{head['cpu']}, {head['cpus']} cpus, {head['memory_bytes'] / 2**30:.0f} GiB, "
+             f"Linux {head['kernel']} {head['machine']}, {head['file_system']}, "
+             f"libxac {head['library_version']}")
+    quick = "" if not any(r.head["quick"] for r in results) else (
+        "<p class=quick>Some of these runs were made with --quick: small, and good for "
+        "seeing that everything works, not for conclusions.</p>")
+    toc = "".join(f"<li><a href='#{r.name}'>{r.name}</a>: {html.escape(r.head['what'])}</li>"
+                  for r in results)
+    return ("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+            "<meta name=viewport content='width=device-width'>"
+            f"<title>libxac: measurements</title><style>{STYLE}</style></head><body>"
+            "<h1>libxac: measurements</h1>"
+            f"<p class=facts>{html.escape(facts)}</p>"
+            "<p>Beside the numbers of J. Sukha, <i>Memory-Mapped Transactions</i> (MIT, 2005), whose "
+            "machines were: 1 a Pentium 4 of 3.0 GHz, 2 two Xeons of 2.4 GHz, 3 four Opterons of "
+            "1.4 GHz with disks (a) under ReiserFS and (b) under ext3, 4 a Pentium II of 300 MHz. "
+            "The machines are twenty years apart: a verdict on a time speaks of both, and ratios "
+            "of two systems on one machine say more.</p>"
+            f"{quick}<nav><ol>{toc}</ol></nav>"
+            + "\n".join(html_section(r, thesis) for r in results) + "</body></html>\n")
+
+
+# ---- Markdown ------------------------------------------------------------------------------
+
+
+def md_table(head, rows):
+    """A table of Markdown."""
+    right = [all(NUMERIC.match(row[i]) for row in rows) for i in range(len(head))]
+    out = ["| " + " | ".join(head) + " |",
+           "|" + "|".join("---:" if r else "---" for r in right) + "|"]
+    out += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(out)
+
+
+def md_section(result, thesis, figures, base):
+    """What stands between the marks of an experiment."""
+    out = [f"`{result.head['command']}`, {result.head['date'][:10]}, "
+           f"{number(result.end['seconds'])} s."]
+    rows = thesis_rows(result, thesis)
+    if rows:
+        out.append(md_table(THESIS_HEAD, rows))
+    rows = goal_rows(result)
+    if rows:
+        out.append(md_table(GOAL_HEAD, rows))
+    table = measured_table(result)
+    if table[1]:
+        out.append(md_table(*table))
+    for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
+        drawing = report_plot.svg(figure, result.measurements)
+        if drawing:
+            path = figures / f"{result.name}-{i + 1}.svg"
+            path.write_text('<?xml version="1.0" encoding="utf-8"?>\n' + drawing,
+                            encoding="utf-8")
+            out.append(f"![{figure.title}]({os.path.relpath(path, base)})")
+    return "\n\n".join(out)
+
+
+def write_markdown(results, thesis, path, figures):
+    """Replace what stands between the marks; ret the names that have no marks."""
+    text = path.read_text(encoding="utf-8")
+    figures.mkdir(parents=True, exist_ok=True)
+    missing = []
+    for result in results:
+        mark = f"<!-- results {result.name} -->"
+        if mark not in text:
+            missing.append(result.name)
+            continue
+        begin = text.index(mark) + len(mark)
+        end = text.index("<!-- end -->", begin)
+        text = text[:begin] + "\n" + md_section(result, thesis, figures, path.parent) + "\n" + text[end:]
+    path.write_text(text, encoding="utf-8")
+    return missing
+
+
+def main():
+    """Command line."""
+    p = argparse.ArgumentParser(prog="xbench report", description="Makes a page of results.")
+    p.add_argument("--out", default="results", help="where xbench run put them (results)")
+    p.add_argument("--html", help="the page (OUT/report.html)")
+    p.add_argument("--markdown", help="a file whose marked tables are made anew")
+    p.add_argument("--figures", help="where its figures go (figures/ beside it)")
+    p.add_argument("--thesis", required=True, help="the Thesis' numbers; xbench gives them")
+    args = p.parse_args()
+    results = load(args.out)
+    with open(args.thesis, encoding="utf-8") as f:
+        thesis = [json.loads(line) for line in f]
+    if args.markdown:
+        path = pathlib.Path(args.markdown)
+        figures = pathlib.Path(args.figures) if args.figures else path.parent / "figures"
+        for name in write_markdown(results, thesis, path, figures):
+            print(f"xbench: {path} has no place for {name}", file=sys.stderr)
+        print(path)
+        return
+    out = pathlib.Path(args.html or pathlib.Path(args.out) / "report.html")
+    out.write_text(page(results, thesis), encoding="utf-8")
+    print(out)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, subprocess.SubprocessError) as e:
+        raise SystemExit(f"xbench: {e}") from e

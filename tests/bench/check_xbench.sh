@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check_xbench.sh -- the front end of the benchmarks: xbench list, run, report.
+#
+# One short experiment is run; its file must be JSON line by line, the page well-formed, and
+# what goes wrong must be said and cost nothing that was there.
+set -u
+xbench=$(cd "${top_builddir:-.}" && pwd)/bench/xbench
+top=$(cd "${srcdir:-.}" && pwd)
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+n=0
+
+fail()
+{
+    echo "check_xbench: $*"
+    exit 1
+}
+
+# refuses WORDS COMMAND... -- it fails and says WORDS.
+refuses()
+{
+    words=$1
+    shift
+    if "$@" >out 2>err; then
+        fail "\"$*\" succeeded"
+    fi
+    grep -qF -- "$words" err || fail "\"$*\" did not say \"$words\" but: $(cat err)"
+    n=$((n + 1))
+}
+
+"$xbench" list >list || fail "list"
+# Every experiment explains itself, and names are different.
+names=$(sed -n '/^experiments:/,/^systems:/s/^  \([a-z0-9-][a-z0-9-]*\) .*/\1/p' list)
+[ "$(echo "$names" | sort | uniq -d)" = "" ] || fail "names twice"
+for name in $names; do
+    "$xbench" "$name" --help >help || fail "$name --help"
+    grep -q '^usage: xbench ' help || fail "$name --help says no usage"
+    n=$((n + 1))
+done
+[ "$n" -ge 5 ] || fail "list names $n experiments"
+
+"$xbench" run checksum --quick -- --rounds 200 >log || fail "run"
+"$xbench" run insert -- --procs 1 --count 60 --slices 3 --quiet >>log || fail "run insert"
+grep -q 'measurements in results/checksum.jsonl' log || fail "run said: $(cat log)"
+cp results/checksum.jsonl before
+refuses 'no experiment "checksumm"' "$xbench" run checksumm
+refuses 'no experiment "checksumm"' "$xbench" checksumm
+refuses 'run what?' "$xbench" run
+refuses 'go with one experiment' "$xbench" run all -- --rounds 1
+refuses 'no such directory' "$xbench" run checksum --dir nowhere
+refuses 'its results are not kept' "$xbench" run checksum -- --rounds none
+cmp -s before results/checksum.jsonl || fail "a failed run changed the results"
+[ ! -e results/checksum.jsonl.new ] || fail "a failed run left a file"
+mkdir empty
+refuses 'no results' "$xbench" report --out empty
+cp -r results cut
+sed -i '$d' cut/checksum.jsonl
+refuses 'not a whole result' "$xbench" report --out cut
+
+"$xbench" report >page || fail "report"
+printf '# Title\n<!-- results checksum -->\nold\n<!-- end -->\ntail\n' >doc.md
+"$xbench" report --markdown doc.md --figures figures >>page 2>err || fail "report --markdown"
+python3 - <<'PYTHON' || fail "results or page are not as they should be"
+import html.parser
+import json
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Balanced(html.parser.HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.text = [], set(), ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        name = dict(attrs).get("id")
+        assert name is None or name not in self.ids, f"id {name} twice"
+        self.ids.add(name)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+rows = [json.loads(line) for line in open("results/checksum.jsonl")]
+assert rows[0]["record"] == "run" and rows[0]["command"].startswith("xbench run checksum")
+assert rows[0]["quick"] is True and rows[0]["date"].endswith("Z") and rows[0]["cpus"] > 0
+assert rows[-1]["record"] == "end" and rows[-1]["seconds"] > 0
+assert len(rows) == 8 and all(r["experiment"] == "checksum" for r in rows[:-1])
+assert all(r["kcycles_mean"] >= 0 for r in rows[1:-1])
+page = Balanced()
+page.feed(open("results/report.html", encoding="utf-8").read())
+page.close()
+assert page.open == [], page.open
+assert {"checksum", "insert"} <= page.ids
+for words in ("Beside the Thesis", "C.8, p. 143", "1: 12.1 µs", "µs per insert"):
+    assert words in page.text, words
+doc = open("doc.md").read()
+assert doc.startswith("# Title\n") and doc.endswith("<!-- end -->\ntail\n"), doc
+assert "old" not in doc and "| MD5 of a page | C.8, p. 143 | 1: 12.1 µs, 2: 14.8 µs" in doc, doc
+PYTHON
+ls xbench-* 2>/dev/null && fail "temporary files are left"
+echo "check_xbench: $n refusals and manuals, 0 problems"
