@@ -22,6 +22,28 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "touch",
+        .what = "a page that a transaction touches, with and without advisory functions",
+        .thesis = "figures 4-2, 4-4, C-2 to C-4, table 4.2",
+        .main = bench_touch_main,
+        .quick = "--quick",
+    },
+    {
+        .name = "touch-durable",
+        .what = "the same in durable transactions",
+        .thesis = "tables 4.7, C.5",
+        .main = bench_touch_main,
+        .fixed = "--durable",
+        .quick = "--quick",
+    },
+    {
+        .name = "handler",
+        .what = "fault handlers, mmap, mprotect, userfaultfd, first accesses, copies",
+        .thesis = "tables 4.3 to 4.5, C.3, C.4",
+        .main = bench_handler_main,
+        .quick = "--quick",
+    },
+    {
         .name = "insert",
         .what = "durable and nondurable inserts of random keys, one transaction each",
         .thesis = "tables 5.5, 5.6, C.11, C.12",

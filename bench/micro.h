@@ -40,6 +40,19 @@ bench_ticks(void)
 #endif
 }
 
+/* bench_ticks_done -- now, the loads before it having been made; stores may be on the way. */
+static inline uint64_t
+bench_ticks_done(void)
+{
+#if BENCH_HAS_CYCLES
+    unsigned cpu;
+
+    return __builtin_ia32_rdtscp(&cpu);
+#else
+    return bench_now_ns();
+#endif
+}
+
 /* bench_ticks_per_us -- compared with CLOCK_MONOTONIC at the first call (20 ms). */
 double bench_ticks_per_us(void);
 

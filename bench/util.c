@@ -368,6 +368,16 @@ bench_json_num(FILE *f, const char *key, double value)
 }
 
 void
+bench_json_signed(FILE *f, const char *key, double value)
+{
+    json_key(f, key);
+    if (isfinite(value))
+        fprintf(f, "%.6g", value);
+    else
+        fputs("null", f);
+}
+
+void
 bench_json_nums(FILE *f, const char *key, const double *v, size_t n)
 {
     json_key(f, key);

@@ -109,6 +109,8 @@ void bench_json_u64(FILE *f, const char *key, uint64_t value);
 void bench_json_bool(FILE *f, const char *key, bool value);
 /* A negative or non-finite number means "does not apply" and is printed as null. */
 void bench_json_num(FILE *f, const char *key, double value);
+/* Any finite number, negative ones too. */
+void bench_json_signed(FILE *f, const char *key, double value);
 void bench_json_nums(FILE *f, const char *key, const double *v, size_t n);
 void bench_json_end(FILE *f);
 

@@ -74,8 +74,10 @@ int bench_report_main(int argc, char **argv);
 int bench_checksum_main(int argc, char **argv);
 int bench_contention_main(int argc, char **argv);
 int bench_frames_main(int argc, char **argv);
+int bench_handler_main(int argc, char **argv);
 int bench_insert_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
+int bench_touch_main(int argc, char **argv);
 
 #endif /* XBENCH_XBENCH_H */
