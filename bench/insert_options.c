@@ -180,8 +180,9 @@ parse_option(struct bench_insert_options *o, int code, char *arg)
 static void
 default_systems(struct bench_insert_options *o)
 {
-    static const char *const names[] = {"btree",    "btree-stay", "cobtree", "bdb",
-                                        "bdb-zero", "mmap",       "sync"};
+    static const char *const names[] = {"btree",  "btree-stay", "cobtree",
+                                        "bdb",    "bdb-zero",   "lmdb",
+                                        "sqlite", "mmap",       "sync"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct bench_system *system = find_system(names[i]);

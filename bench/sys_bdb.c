@@ -152,8 +152,9 @@ maybe_checkpoint(struct bdb *b)
     return b->env->txn_checkpoint(b->env, (u_int32_t)(b->checkpoint_bytes / 1024), 0, 0);
 }
 
+/* bdb_put -- DB->put() replaces: an insert and an update are the same to it. */
 static int
-bdb_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
+bdb_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
 {
     struct bdb *b = handle;
     DBT k = {.size = BENCH_KEY_BYTES}, v = {.size = BENCH_VALUE_BYTES};
@@ -183,17 +184,22 @@ bdb_find(void *handle, const void *key, void *value)
 }
 
 static int
-bdb_scan(void *handle, bench_visit *visit, void *arg)
+bdb_scan(void *handle, const void *from, bench_visit *visit, void *arg)
 {
     struct bdb *b = handle;
     DBC *cursor;
     DBT k = {0}, v = {0};
+    u_int32_t how = DB_NEXT;
     int rc, rc2;
 
     rc = b->db->cursor(b->db, NULL, &cursor, 0);
     if (rc != 0)
         return rc;
-    while ((rc = cursor->get(cursor, &k, &v, DB_NEXT)) == 0) {
+    if (from != NULL) {
+        k = (DBT){.data = (void *)(uintptr_t)from, .size = BENCH_KEY_BYTES};
+        how = DB_SET_RANGE;
+    }
+    for (; (rc = cursor->get(cursor, &k, &v, how)) == 0; how = DB_NEXT) {
         if (k.size != BENCH_KEY_BYTES || v.size != BENCH_VALUE_BYTES)
             rc = EINVAL;
         else
@@ -237,7 +243,8 @@ const struct bench_system bench_bdb = {
                "DB_TXN_NOT_DURABLE on the database",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = bdb_open,
-    .insert = bdb_insert,
+    .insert = bdb_put,
+    .put = bdb_put,
     .find = bdb_find,
     .scan = bdb_scan,
     .counters = bdb_counters,
@@ -251,7 +258,8 @@ const struct bench_system bench_bdb_zero = {
     .durably = "as bdb",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = bdb_zero_open,
-    .insert = bdb_insert,
+    .insert = bdb_put,
+    .put = bdb_put,
     .find = bdb_find,
     .scan = bdb_scan,
     .counters = bdb_counters,

@@ -24,10 +24,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trees/btree.h"
+#include "tree_kind.h"
 
 struct mapped_tree {
-    struct btree tree;
+    const struct bench_tree_kind *kind;
+    union bench_tree tree;
     int fd;
     void *base;  /* MAP_FAILED before the mapping                                  */
     size_t size; /* bytes mapped                                                   */
@@ -53,12 +54,13 @@ mmap_close(void *handle)
 static int
 map_tree(struct mapped_tree *m, const struct bench_config *config, bool first)
 {
-    const struct btree_config sizes = {.key_size = BENCH_KEY_BYTES,
-                                       .value_size = BENCH_VALUE_BYTES,
-                                       .block_size = (uint32_t)config->block_bytes};
+    const struct bench_tree_config sizes = {.count = config->count,
+                                            .key_size = BENCH_KEY_BYTES,
+                                            .value_size = BENCH_VALUE_BYTES,
+                                            .block_size = (uint32_t)config->block_bytes};
     char path[PATH_MAX];
 
-    m->size = bench_tree_bytes(config->count, config->block_bytes);
+    m->size = m->kind->size(&sizes);
     snprintf(path, sizeof path, "%s/insert.tree", config->dir);
     m->fd = first ? bench_zero_file(path, m->size) : open(path, O_RDWR | O_CLOEXEC);
     if (m->fd < 0)
@@ -66,18 +68,20 @@ map_tree(struct mapped_tree *m, const struct bench_config *config, bool first)
     m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     if (m->base == MAP_FAILED)
         return errno;
-    return first ? btree_serial_create(&m->tree, m->base, m->size, &sizes)
-                 : btree_serial_open(&m->tree, m->base, m->size);
+    return first ? m->kind->create(&m->tree, m->base, m->size, &sizes)
+                 : m->kind->open(&m->tree, m->base, m->size);
 }
 
 static int
-mmap_open(const struct bench_config *config, bool first, void **handlep)
+open_kind(const struct bench_tree_kind *kind, const struct bench_config *config,
+          bool first, void **handlep)
 {
     struct mapped_tree *m = calloc(1, sizeof *m);
     int rc;
 
     if (m == NULL)
         return ENOMEM;
+    m->kind = kind;
     m->base = MAP_FAILED;
     m->fd = -1;
     m->durable = config->durable;
@@ -91,12 +95,23 @@ mmap_open(const struct bench_config *config, bool first, void **handlep)
 }
 
 static int
-mmap_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
+mmap_open(const struct bench_config *config, bool first, void **handlep)
 {
-    struct mapped_tree *m = handle;
-    int rc = btree_serial_insert(&m->tree, key, value, TREE_ADD, NULL);
+    return open_kind(&bench_kind_btree_serial, config, first, handlep);
+}
 
-    (void)retriesp;
+static int
+mmap_co_open(const struct bench_config *config, bool first, void **handlep)
+{
+    return open_kind(&bench_kind_cobtree_serial, config, first, handlep);
+}
+
+/* update -- insert or put, and what makes it durable. */
+static int
+update(struct mapped_tree *m, const void *key, const void *value, int mode)
+{
+    int rc = m->kind->insert(&m->tree, key, value, mode);
+
     if (rc != 0 || !m->durable)
         return rc;
     m->syncs++;
@@ -104,19 +119,33 @@ mmap_insert(void *handle, const void *key, const void *value, uint64_t *retriesp
 }
 
 static int
+mmap_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    (void)retriesp;
+    return update(handle, key, value, TREE_ADD);
+}
+
+static int
+mmap_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    (void)retriesp;
+    return update(handle, key, value, TREE_PUT);
+}
+
+static int
 mmap_find(void *handle, const void *key, void *value)
 {
     struct mapped_tree *m = handle;
 
-    return btree_serial_search(&m->tree, key, value);
+    return m->kind->search(&m->tree, key, value);
 }
 
 static int
-mmap_scan(void *handle, bench_visit *visit, void *arg)
+mmap_scan(void *handle, const void *from, bench_visit *visit, void *arg)
 {
     struct mapped_tree *m = handle;
 
-    return btree_serial_scan(&m->tree, NULL, NULL, visit, arg);
+    return m->kind->scan(&m->tree, from, visit, arg);
 }
 
 static int
@@ -144,6 +173,22 @@ const struct bench_system bench_mmap = {
     .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
     .open = mmap_open,
     .insert = mmap_insert,
+    .put = mmap_put,
+    .find = mmap_find,
+    .scan = mmap_scan,
+    .counters = mmap_counters,
+    .close = mmap_close,
+    .explain = mmap_explain,
+};
+
+const struct bench_system bench_mmap_co = {
+    .name = "mmap-co",
+    .what = "the cache-oblivious B-tree without libxac, likewise",
+    .durably = "as mmap",
+    .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = mmap_co_open,
+    .insert = mmap_insert,
+    .put = mmap_put,
     .find = mmap_find,
     .scan = mmap_scan,
     .counters = mmap_counters,

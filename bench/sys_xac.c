@@ -12,19 +12,6 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
-#include "util.h"
-
-#include "trees/tree.h"
-
-/* A piece of a scan. */
-struct chunk {
-    bench_visit *visit;
-    void *arg;
-    unsigned n;    /* records seen in this query                                     */
-    int rc;        /* what visit returned                                            */
-    uint64_t last; /* the last key seen                                              */
-};
-
 int
 bench_xac_open(struct xac_segment *s, const struct bench_config *config, size_t size)
 {
@@ -55,35 +42,6 @@ bench_xac_close(struct xac_segment *s)
     int rc2 = xac_shutdown();
 
     return rc != 0 ? rc : rc2;
-}
-
-/* visit_chunk -- callback of btree_scan(); stops it when the chunk is full. */
-static int
-visit_chunk(void *arg, const void *key, const void *value)
-{
-    struct chunk *c = arg;
-
-    c->rc = c->visit(c->arg, key, value);
-    c->last = tree_u64_key(key);
-    c->n++;
-    return c->rc != 0 || c->n == SCAN_CHUNK;
-}
-
-int
-bench_xac_scan(void *tree, bench_tree_scan *scan, bench_visit *visit, void *arg)
-{
-    struct chunk c = {.visit = visit, .arg = arg};
-    unsigned char from[BENCH_KEY_BYTES] = {0};
-    int rc;
-
-    do {
-        c.n = 0;
-        rc = scan(tree, from, visit_chunk, &c);
-        if (c.rc != 0 || rc == 0 || c.n != SCAN_CHUNK)
-            return c.rc != 0 ? c.rc : rc;
-        tree_key_u64(c.last + 1, from);
-    } while (c.last != UINT64_MAX);
-    return 0;
 }
 
 int

@@ -13,9 +13,6 @@
 
 #include "system.h"
 
-/* Records visited in one query: bounds the pages that a query holds. */
-#define SCAN_CHUNK 4096u
-
 struct xac_segment {
     char file[PATH_MAX];
     void *base;
@@ -26,14 +23,6 @@ int bench_xac_open(struct xac_segment *s, const struct bench_config *config, siz
 
 /* bench_xac_close -- unmap and shut down; ret 0 or a code. */
 int bench_xac_close(struct xac_segment *s);
-
-/* A scan of any of our trees, from a key on, for bench_xac_scan(). */
-typedef int bench_tree_scan(void *tree, const void *from,
-                            int (*visit)(void *arg, const void *key, const void *value),
-                            void *arg);
-
-/* bench_xac_scan -- all records, in queries of SCAN_CHUNK. */
-int bench_xac_scan(void *tree, bench_tree_scan *scan, bench_visit *visit, void *arg);
 
 /* counters and explain of struct bench_system. */
 int bench_xac_counters(void *handle, struct bench_counters *out);

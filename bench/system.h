@@ -23,7 +23,7 @@ struct bench_config {
     const char *dir;           /* directory for the files; exists, empty at first    */
     bool durable;              /* each insert is on disk when it returns             */
     bool hints;                /* BENCH_HINTS: announce accesses to pages            */
-    uint64_t count;            /* records that the whole run inserts                 */
+    uint64_t count;            /* records that there will be at the end              */
     uint64_t cache_bytes;      /* page cache, of systems that have one               */
     uint64_t block_bytes;      /* page or block of the tree                          */
     uint64_t checkpoint_bytes; /* log bytes from one checkpoint to the next          */
@@ -67,10 +67,14 @@ struct bench_system {
     /* One record, one transaction; retried until it commits, *retriesp += retries. */
     int (*insert)(void *handle, const void *key, const void *value, uint64_t *retriesp);
 
+    /* The same, for a key that may be there already: its value is replaced. */
+    int (*put)(void *handle, const void *key, const void *value, uint64_t *retriesp);
+
     /* value[BENCH_VALUE_BYTES]; ENOENT if the key is not there. */
     int (*find)(void *handle, const void *key, void *value);
 
-    int (*scan)(void *handle, bench_visit *visit, void *arg);
+    /* From the first record whose key is not less, NULL: from the first of all. */
+    int (*scan)(void *handle, const void *from, bench_visit *visit, void *arg);
 
     int (*counters)(void *handle, struct bench_counters *out);
 
@@ -90,7 +94,10 @@ extern const struct bench_system bench_btree_stay;
 extern const struct bench_system bench_cobtree;
 extern const struct bench_system bench_bdb;
 extern const struct bench_system bench_bdb_zero;
+extern const struct bench_system bench_lmdb;
 extern const struct bench_system bench_mmap;
+extern const struct bench_system bench_mmap_co;
+extern const struct bench_system bench_sqlite;
 extern const struct bench_system bench_sync;
 
 #endif /* XBENCH_SYSTEM_H */

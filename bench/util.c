@@ -296,10 +296,10 @@ bench_zero_file(const char *path, uint64_t bytes)
 }
 
 size_t
-bench_tree_bytes(uint64_t count, uint64_t block_bytes)
+bench_tree_bytes(uint64_t count, uint64_t entry_bytes, uint64_t block_bytes)
 {
     /* Nodes split at random keys are 69% full on average; this allows for 41%. */
-    uint64_t bytes = count * 5 * (BENCH_KEY_BYTES + BENCH_VALUE_BYTES) / 2;
+    uint64_t bytes = count * 5 * entry_bytes / 2;
     uint64_t unit = block_bytes < 65536 ? 65536 : block_bytes;
 
     return (size_t)((bytes + (UINT64_C(16) << 20) + unit - 1) / unit * unit);

@@ -97,10 +97,10 @@ const char *bench_fs_name(const char *path);
 int bench_zero_file(const char *path, uint64_t bytes);
 
 /*
- * bench_tree_bytes -- size of a segment that holds `count` records of one of our trees
+ * bench_tree_bytes -- size of a segment that holds `count` entries of one of our B+-trees
  * after random inserts, with room to spare; a multiple of block_bytes and of the page.
  */
-size_t bench_tree_bytes(uint64_t count, uint64_t block_bytes);
+size_t bench_tree_bytes(uint64_t count, uint64_t entry_bytes, uint64_t block_bytes);
 
 /* JSON: one object per line.  begin, fields, end. */
 void bench_json_begin(FILE *f);

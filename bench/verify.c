@@ -79,7 +79,7 @@ bench_verify(const struct bench_system *system, void *handle, uint64_t seed,
 {
     struct walk walk = {.text = text, .text_bytes = text_bytes};
     uint64_t sum = 0;
-    int rc = system->scan(handle, visit, &walk);
+    int rc = system->scan(handle, NULL, visit, &walk);
 
     if (rc != 0)
         return rc;

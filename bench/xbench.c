@@ -13,12 +13,31 @@
 #include "util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree,   &bench_btree_stay, &bench_btree_ckpt,
-    &bench_cobtree,
+    &bench_btree,  &bench_btree_stay, &bench_btree_ckpt, &bench_cobtree,
 #ifdef HAVE_BDB
-    &bench_bdb,     &bench_bdb_zero,
+    &bench_bdb,    &bench_bdb_zero,
 #endif
-    &bench_mmap,    &bench_sync,       NULL,
+#ifdef HAVE_LMDB
+    &bench_lmdb,
+#endif
+#ifdef HAVE_SQLITE
+    &bench_sqlite,
+#endif
+    &bench_mmap,   &bench_mmap_co,    &bench_sync,       NULL,
+};
+
+/* Systems that configure may not have found. */
+static const char *const missing_systems[] = {
+#ifndef HAVE_BDB
+    "bdb, bdb-zero: configure did not find Berkeley DB",
+#endif
+#ifndef HAVE_LMDB
+    "lmdb: configure did not find LMDB",
+#endif
+#ifndef HAVE_SQLITE
+    "sqlite: configure did not find SQLite",
+#endif
+    NULL,
 };
 
 struct command {
@@ -56,9 +75,8 @@ list_main(int argc, char **argv)
     for (size_t i = 0; bench_systems[i] != NULL; i++)
         printf("  %-13s %s\n  %-13s durable: %s\n", bench_systems[i]->name,
                bench_systems[i]->what, "", bench_systems[i]->durably);
-#ifndef HAVE_BDB
-    puts("  (bdb is not in this build: configure did not find Berkeley DB)");
-#endif
+    for (size_t i = 0; missing_systems[i] != NULL; i++)
+        printf("  (not in this build: %s)\n", missing_systems[i]);
     return 0;
 }
 
