@@ -188,7 +188,7 @@ run_round(struct bench_touch *t, uint64_t n_pages, uint64_t round,
         unsigned k = (unsigned)((round + i) % n);
         enum bench_access access = (enum bench_access)(k / BENCH_N_HINTS);
         enum bench_hint hint = (enum bench_hint)(k % BENCH_N_HINTS);
-        double ticks;
+        double ticks = 0;
 
         if (bench_interrupted())
             return bench_fail("interrupted");
