@@ -10,10 +10,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "team.h"
 
 #define BENCH_HOT_LIST_MAX  8u /* entries of one list of the command line           */
-#define BENCH_HOT_PROCS_MAX 64u
+#define BENCH_HOT_PROCS_MAX BENCH_TEAM_MAX
 #define BENCH_HOT_PAGES_MAX (UINT64_C(1) << 20)
 
 struct bench_hot_policy {
@@ -81,12 +82,9 @@ struct bench_hot_crew {
     struct bench_hot_cell cell;
     char dir[480];
     uint64_t seed;
-    unsigned n_workers;
-    struct bench_hot_worker {
-        pid_t pid;
-        int socket; /* of the parent                                                  */
-        uint64_t commits;
-    } workers[BENCH_HOT_PROCS_MAX];
+    struct bench_team team;
+    uint64_t
+        commits[BENCH_HOT_PROCS_MAX]; /* of each process so far                     */
 };
 
 /*

@@ -11,51 +11,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "sys_xac.h"
 #include "util.h"
 
 #define TOUCHES_MAX 32u /* reads and writes of a transaction                         */
 
-/* Longest time without an answer beyond the time of the slice. */
-#define ANSWER_TIMEOUT_MS (2 * 60 * 1000)
-
 enum order_kind {
     ORDER_OPEN,
-    ORDER_RUN,
+    ORDER_RUN, /* arg: ns                                                            */
     ORDER_CLOSE
 };
 
 static const char *const order_names[] = {"open", "run", "close"};
 
-struct order {
-    enum order_kind kind;
-    uint64_t ns; /* ORDER_RUN                                                        */
+/* What a worker counts. */
+enum {
+    COUNT_COMMITS,
+    COUNT_ABORTS,
+    COUNT_MAX_RETRIES
 };
 
-struct answer {
-    int code; /* 0 or an error                                                       */
-    char text[200];
-    uint64_t start_ns;
-    uint64_t end_ns;
-    uint64_t commits;
-    uint64_t aborts;
-    uint64_t max_retries;
-};
+/* Longest time without an answer beyond the time of the slice. */
+#define ANSWER_TIMEOUT_MS (2u * 60 * 1000)
 
 /* A worker's own. */
 struct hot {
-    const struct bench_hot_crew *crew;
+    struct bench_hot_crew *crew;
     unsigned number;
     char file[512];
     unsigned char *base;
@@ -129,7 +117,7 @@ attempt(const struct bench_hot_length *length, volatile uint64_t *touched[TOUCHE
 
 /* hot_run -- transactions until the time is over; ret 0 or a code. */
 static int
-hot_run(struct hot *h, uint64_t ns, struct answer *answer)
+hot_run(struct hot *h, uint64_t ns, struct bench_answer *answer)
 {
     const struct bench_hot_length *length = h->crew->cell.length;
     volatile uint64_t *touched[TOUCHES_MAX];
@@ -144,10 +132,10 @@ hot_run(struct hot *h, uint64_t ns, struct answer *answer)
             retries++;
         if (rc != XAC_COMMITTED)
             return rc;
-        answer->commits++;
-        answer->aborts += retries;
-        if (retries > answer->max_retries)
-            answer->max_retries = retries;
+        answer->count[COUNT_COMMITS]++;
+        answer->count[COUNT_ABORTS] += retries;
+        if (retries > answer->count[COUNT_MAX_RETRIES])
+            answer->count[COUNT_MAX_RETRIES] = retries;
         answer->end_ns = bench_now_ns();
     }
     return 0;
@@ -155,188 +143,77 @@ hot_run(struct hot *h, uint64_t ns, struct answer *answer)
 
 /* obey -- carry out one order. */
 static int
-obey(struct hot *h, const struct order *order, struct answer *answer)
+obey(void *arg, unsigned number, const struct bench_order *order,
+     struct bench_answer *answer)
 {
+    static struct hot h; /* one worker is a process */
+
+    h.crew = arg;
+    h.number = number;
     switch (order->kind) {
     case ORDER_OPEN:
-        return hot_open(h);
+        return hot_open(&h);
     case ORDER_RUN:
-        return hot_run(h, order->ns, answer);
-    case ORDER_CLOSE:
-        return hot_close(h);
+        return hot_run(&h, order->arg, answer);
+    default:
+        return hot_close(&h);
     }
-    return EINVAL;
-}
-
-/* worker_main -- never returns. */
-static void __attribute__((noreturn))
-worker_main(const struct bench_hot_crew *crew, unsigned number, int socket)
-{
-    struct hot h = {.crew = crew, .number = number};
-    struct order order;
-
-    while (recv(socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
-        struct answer answer = {0};
-
-        answer.code = obey(&h, &order, &answer);
-        if (answer.code != 0)
-            snprintf(answer.text, sizeof answer.text, "%s: %s", xac_strerror(answer.code),
-                     xac_last_error());
-        if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer)
-            _exit(2);
-    }
-    _exit(0);
 }
 
 /* ---- The parent's side ------------------------------------------------------------ */
 
-/* hot_fork -- ret 0, or 1 after a message. */
-static int
-hot_fork(struct bench_hot_crew *crew, unsigned w)
-{
-    pid_t parent = getpid();
-    int pair[2];
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return bench_fail("socketpair: %s", strerror(errno));
-    fflush(NULL);
-    crew->workers[w].pid = fork();
-    if (crew->workers[w].pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent)
-            _exit(2);
-        signal(SIGINT, SIG_IGN); /* the parent decides */
-        signal(SIGTERM, SIG_DFL);
-        close(pair[0]);
-        worker_main(crew, w, pair[1]);
-    }
-    close(pair[1]);
-    crew->workers[w].socket = pair[0];
-    return crew->workers[w].pid > 0 ? 0 : bench_fail("fork: %s", strerror(errno));
-}
-
-/*
- * await -- until worker w has something to say; ret 0, or 1 after a message.
- *
- * The death of any worker ends it: the others may wait for what that one had.
- */
-static int
-await(const struct bench_hot_crew *crew, unsigned w, const struct order *order)
-{
-    struct pollfd p[BENCH_HOT_PROCS_MAX];
-    int n;
-
-    for (unsigned i = 0; i < crew->n_workers; i++)
-        p[i] = (struct pollfd){.fd = crew->workers[i].socket,
-                               .events = (short)(i == w ? POLLIN : 0)};
-    n = poll(p, crew->n_workers, (int)(order->ns / 1000000) + ANSWER_TIMEOUT_MS);
-    if (n <= 0)
-        return bench_fail("%s: worker %u: %s: %s", crew->policy->name, w,
-                          order_names[order->kind],
-                          n == 0 ? "no answer" : strerror(errno));
-    if (p[w].revents & POLLIN)
-        return 0;
-    for (unsigned i = 0; i < crew->n_workers; i++)
-        if (p[i].revents != 0)
-            (void)bench_fail("%s: worker %u died during %s", crew->policy->name, i,
-                             order_names[order->kind]);
-    return 1;
-}
-
-/* hear -- the answer of worker w; ret 0, or 1 after a message. */
-static int
-hear(const struct bench_hot_crew *crew, unsigned w, const struct order *order,
-     struct answer *answer)
-{
-    if (await(crew, w, order) != 0)
-        return 1;
-    if (recv(crew->workers[w].socket, answer, sizeof *answer, 0)
-        != (ssize_t)sizeof *answer)
-        return bench_fail("%s: worker %u died during %s", crew->policy->name, w,
-                          order_names[order->kind]);
-    answer->text[sizeof answer->text - 1] = '\0';
-    if (answer->code != 0)
-        return bench_fail("%s: worker %u: %s: %s", crew->policy->name, w,
-                          order_names[order->kind], answer->text);
-    return 0;
-}
-
-/* tell -- a worker that is dead shows when its answer is read. */
-static void
-tell(const struct bench_hot_crew *crew, unsigned w, const struct order *order)
-{
-    (void)send(crew->workers[w].socket, order, sizeof *order, MSG_NOSIGNAL);
-}
-
-/* reap -- end the connection with a worker and wait for its end. */
-static void
-reap(struct bench_hot_worker *worker)
-{
-    if (worker->socket >= 0)
-        close(worker->socket);
-    worker->socket = -1;
-    while (worker->pid > 0 && waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    worker->pid = 0;
-}
-
 int
 bench_hot_start(struct bench_hot_crew *crew)
 {
-    const struct order order = {.kind = ORDER_OPEN};
-    struct answer answer;
-    int rc = 0;
+    const struct bench_order order = {.kind = ORDER_OPEN};
+    struct bench_answer answer;
+    int rc;
 
-    crew->n_workers = crew->cell.procs;
-    for (unsigned w = 0; w < crew->n_workers; w++)
-        crew->workers[w] = (struct bench_hot_worker){.socket = -1};
-    for (unsigned w = 0; w < crew->n_workers && rc == 0; w++)
-        rc = hot_fork(crew, w);
-    for (unsigned w = 0; w < crew->n_workers && rc == 0; w++) {
-        tell(crew, w, &order);
-        rc = hear(crew, w, &order, &answer);
-    }
+    crew->team = (struct bench_team){.label = crew->policy->name,
+                                     .order_names = order_names,
+                                     .arg = crew,
+                                     .obey = obey,
+                                     .explain = bench_xac_explain};
+    rc = bench_team_start(&crew->team, crew->cell.procs);
+    for (unsigned w = 0; w < crew->cell.procs && rc == 0; w++)
+        rc = bench_team_ask(&crew->team, w, &order, &answer);
     return rc;
 }
 
 int
 bench_hot_run(struct bench_hot_crew *crew, uint64_t ns, struct bench_hot_counts *out)
 {
-    const struct order order = {ORDER_RUN, ns};
-    uint64_t start = UINT64_MAX, end = 0;
-    struct answer answer;
+    const struct bench_order order = {ORDER_RUN, ns,
+                                      (unsigned)(ns / 1000000) + ANSWER_TIMEOUT_MS};
+    struct bench_answer answers[BENCH_TEAM_MAX];
 
     *out = (struct bench_hot_counts){.min_commits = UINT64_MAX};
-    for (unsigned w = 0; w < crew->n_workers; w++)
-        tell(crew, w, &order);
-    for (unsigned w = 0; w < crew->n_workers; w++) {
-        if (hear(crew, w, &order, &answer) != 0)
-            return 1;
-        start = answer.start_ns < start ? answer.start_ns : start;
-        end = answer.end_ns > end ? answer.end_ns : end;
-        out->commits += answer.commits;
-        out->aborts += answer.aborts;
-        if (answer.max_retries > out->max_retries)
-            out->max_retries = answer.max_retries;
-        crew->workers[w].commits += answer.commits;
-        if (crew->workers[w].commits < out->min_commits)
-            out->min_commits = crew->workers[w].commits;
+    if (bench_team_ask_all(&crew->team, &order, answers) != 0)
+        return 1;
+    for (unsigned w = 0; w < crew->team.n; w++) {
+        const uint64_t *count = answers[w].count;
+
+        out->commits += count[COUNT_COMMITS];
+        out->aborts += count[COUNT_ABORTS];
+        if (count[COUNT_MAX_RETRIES] > out->max_retries)
+            out->max_retries = count[COUNT_MAX_RETRIES];
+        crew->commits[w] += count[COUNT_COMMITS];
+        if (crew->commits[w] < out->min_commits)
+            out->min_commits = crew->commits[w];
     }
-    out->ns = end - start;
+    out->ns = bench_team_ns(&crew->team, answers);
     return 0;
 }
 
 int
 bench_hot_close(struct bench_hot_crew *crew)
 {
-    const struct order order = {.kind = ORDER_CLOSE};
-    struct answer answer;
+    const struct bench_order order = {.kind = ORDER_CLOSE};
+    struct bench_answer answer;
 
-    for (unsigned w = crew->n_workers; w-- > 0;) {
-        tell(crew, w, &order);
-        if (hear(crew, w, &order, &answer) != 0)
+    for (unsigned w = crew->team.n; w-- > 0;)
+        if (bench_team_ask(&crew->team, w, &order, &answer) != 0)
             return 1;
-    }
     bench_hot_stop(crew);
     return 0;
 }
@@ -374,10 +251,5 @@ bench_hot_check(const struct bench_hot_crew *crew, uint64_t commits)
 void
 bench_hot_stop(struct bench_hot_crew *crew)
 {
-    for (unsigned w = 0; w < crew->n_workers; w++) {
-        if (crew->workers[w].pid > 0)
-            kill(crew->workers[w].pid, SIGKILL);
-        reap(&crew->workers[w]);
-    }
-    crew->n_workers = 0;
+    bench_team_stop(&crew->team);
 }

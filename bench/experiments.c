@@ -44,6 +44,22 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "concurrency",
+        .what = "independent transactions in several processes: tests A, B, C",
+        .thesis = "tables 4.9, C.9",
+        .main = bench_concurrency_main,
+        .quick = "--quick",
+    },
+    {
+        .name = "concurrency-durable",
+        .what = "the same, durable",
+        .thesis = "tables 4.10, C.10",
+        .main = bench_concurrency_main,
+        .fixed = "--durable",
+        .full = "--count 2000",
+        .quick = "--quick",
+    },
+    {
         .name = "insert",
         .what = "durable and nondurable inserts of random keys, one transaction each",
         .thesis = "tables 5.5, 5.6, C.11, C.12",

@@ -15,6 +15,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "sys_xac.h"
 #include "worker.h"
 #include "xbench.h"
 
@@ -67,10 +68,7 @@ usage(void)
 static int
 fail(const char *what, int rc)
 {
-    const char *more = xac_last_error();
-
-    return bench_fail("%s: %s%s%s", what, xac_strerror(rc), *more != '\0' ? ": " : "",
-                      more);
+    return bench_fail("%s: %s", what, bench_xac_explain(rc));
 }
 
 int
