@@ -9,7 +9,10 @@
  * journal), recovered and compared with what the writers had been promised; they are those of
  * powercut_work.c.  In some rounds the recovery is cut as well.
  *
- *   ext4cut               XAC_ROUNDS (3) rounds; XAC_SEED=n, other histories
+ *   ext4cut               XAC_ROUNDS (3) rounds
+ *   XAC_SEED=n            other histories; the processes' timing is chance all the same
+ *   XAC_KEEP=directory    the files of rounds that went wrong are left there, as they were
+ *                         before their recovery
  *
  * Mounts are made in a name space of their own and end with the program.  Exit code 0 if all
  * rounds came out right, 77 if this cannot be done here: it takes root, a loop device
@@ -230,8 +233,8 @@ judge(void *arg)
     o = judge_recovery(j->run, &j->promise, true, j->seed, what, sizeof what);
     word_add(&totals->outcome[o], 1);
     if (o != OUTCOME_RIGHT)
-        printf("%s: round of seed %llu: %s\n", outcome_name[o],
-               (unsigned long long)j->run->seed, what);
+        printf("%s: round of seed %llu (flags %u): %s\n", outcome_name[o],
+               (unsigned long long)j->run->seed, j->run->script->flags, what);
     fflush(stdout);
 }
 
@@ -249,15 +252,40 @@ script_of(uint64_t *seed)
     return s;
 }
 
+/* keep -- a copy of the files as they are before their recovery, until it comes out right. */
 static void
-one_round(struct run *r, uint64_t seed)
+keep(const struct run *r, const char *dir)
 {
+    char command[1000];
+
+    snprintf(command, sizeof command,
+             "mkdir -p '%s' && cp -a --sparse=always '%s' '%s/%llu'", dir, r->root, dir,
+             (unsigned long long)r->seed);
+    must(run(command));
+}
+
+static void
+keep_no_more(const struct run *r, const char *dir)
+{
+    char command[500];
+
+    snprintf(command, sizeof command, "rm -r '%s/%llu'", dir,
+             (unsigned long long)r->seed);
+    must(run(command));
+}
+
+static void
+one_round(struct run *r, uint64_t number)
+{
+    uint64_t seed = number;
     struct script script = script_of(&seed);
-    struct judged j = {.run = r, .seed = seed};
+    struct judged j = {.run = r, .seed = number};
+    const char *dir = getenv("XAC_KEEP");
+    uint64_t right = word_load(&totals->outcome[OUTCOME_RIGHT]);
     int status;
 
     r->script = &script;
-    r->seed = seed;
+    r->seed = number;
     work_history(r);
     work_prepare(r);
     load_and_cut(r, &seed);
@@ -268,7 +296,11 @@ one_round(struct run *r, uint64_t seed)
     }
     if (rnd_below(&seed, 3) == 0)
         cut_recovery(r, &seed);
+    if (dir != NULL)
+        keep(r, dir);
     status = proc_wait(proc_spawn(judge, &j));
+    if (dir != NULL && word_load(&totals->outcome[OUTCOME_RIGHT]) > right)
+        keep_no_more(r, dir);
     if (status != 0) {
         word_add(&totals->outcome[OUTCOME_FAILED], 1);
         printf("failed: round of seed %llu: %s\n", (unsigned long long)r->seed,
@@ -281,11 +313,12 @@ main(void)
 {
     static struct run run;
     uint64_t rounds = env_number("XAC_ROUNDS", 3), wrong = 0;
-    uint64_t seed = env_seed();
+    uint64_t seed;
     double shown = env_now();
     char cwd[300], shm[400];
 
     env_open();
+    seed = env_seed();
     must(getcwd(cwd, sizeof cwd) != NULL);
     disk_open();
     snprintf(shm, sizeof shm, "%s/shm", cwd);

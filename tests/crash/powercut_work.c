@@ -315,10 +315,11 @@ remove_archived(void)
     size_t n;
     int rc = xac_archive(&name, &n);
 
+    if (rc != 0)
+        return rc;
     for (size_t i = 0; i < n && rc == 0; i++)
-        must(xac_sys.unlinkat(AT_FDCWD, name[i], 0) == 0);
-    if (rc == 0)
-        free(name);
+        rc = xac_sys.unlinkat(AT_FDCWD, name[i], 0) == 0 ? 0 : errno;
+    free(name);
     return rc;
 }
 
