@@ -48,7 +48,7 @@ is_asked(struct verify *v, const struct xac_pagesum *e, uint64_t page)
     static const struct xac_pagesum none;
 
     if (memcmp(e, &none, sizeof none) == 0
-        || v->is_redone(v->redone_arg, v->head.device, v->head.inode, page))
+        || v->is_redone(v->redone_arg, v->head.inode, page))
         return false;
     if (e->page != page || e->check != xac_pagesum_check(e)) {
         v->c->lost++;
@@ -142,7 +142,7 @@ open_data(struct verify *v, bool *is_samep)
         rc = errno;
     if (rc != 0)
         return xac_err(rc, "%s: open", v->head.path);
-    *is_samep = st.st_dev == v->head.device && st.st_ino == v->head.inode;
+    *is_samep = st.st_ino == v->head.inode;
     return 0;
 }
 

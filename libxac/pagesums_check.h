@@ -43,8 +43,7 @@ struct xac_pagesums_check {
 };
 
 /* Would recovery write that page?  For xac_pagesums_verify. */
-typedef bool (*xac_pagesums_redone_fn)(void *arg, uint64_t device, uint64_t inode,
-                                       uint64_t page);
+typedef bool (*xac_pagesums_redone_fn)(void *arg, uint64_t inode, uint64_t page);
 
 /*
  * xac_pagesums_verify -- compare all files of which checksums are kept.

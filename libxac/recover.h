@@ -27,7 +27,7 @@
 struct xac_recover_options {
     bool dry_run;         /* look and report, write nothing                           */
     bool cut;             /* cut a damaged log at the damage instead of refusing      */
-    bool accept_replaced; /* redo into a file whose device or inode has changed       */
+    bool accept_replaced; /* redo into a file whose inode has changed                 */
     /* Called now and then with bytes done and in all; may be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;

@@ -120,7 +120,6 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     free(f->path);
     f->path = copy;
     f->lsn = lsn;
-    f->device = rec->device;
     f->inode = rec->inode;
     return 0;
 }
@@ -189,13 +188,12 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
         return rc;
     if (xac_sys.fstat(f->fd, &st) != 0)
         return xac_err(errno, "%s: stat", f->path);
-    f->is_other = st.st_dev != f->device || st.st_ino != f->inode;
+    /* A device may have another number since the machine was started anew. */
+    f->is_other = st.st_ino != f->inode;
     if (f->is_other && !accept_replaced && !f->is_moved)
         return xac_err(XAC_EREPLACED,
-                       "%s: device %" PRIu64 " inode %" PRIu64 ", the log says device"
-                       " %" PRIu64 " inode %" PRIu64,
-                       f->path, (uint64_t)st.st_dev, (uint64_t)st.st_ino, f->device,
-                       f->inode);
+                       "%s: inode %" PRIu64 ", the log says inode %" PRIu64, f->path,
+                       (uint64_t)st.st_ino, f->inode);
     return 0;
 }
 
@@ -442,14 +440,14 @@ xac_redo_is_kept(const struct xac_redo *r)
 }
 
 bool
-xac_redo_is_redone(void *arg, uint64_t device, uint64_t inode, uint64_t page)
+xac_redo_is_redone(void *arg, uint64_t inode, uint64_t page)
 {
     const struct xac_redo *r = (const struct xac_redo *)arg;
 
     for (size_t i = 0; i < r->n_files; i++) {
         const struct xac_redo_file *f = &r->file[i];
 
-        if (f->device == device && f->inode == inode && is_seen(f, page))
+        if (f->inode == inode && is_seen(f, page))
             return true;
     }
     return false;

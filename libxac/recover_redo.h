@@ -44,10 +44,9 @@ struct xac_redo_file {
     bool is_moved;   /* of a backup: whatever is at its path is the file              */
     bool is_made;    /* created or extended in this run                               */
     int fd;          /* -1 if not open                                                */
-    uint64_t lsn;    /* of the block that path, device and inode come from            */
+    uint64_t lsn;    /* of the block that path and inode come from                    */
     uint64_t length; /* bytes that the file must have, by the log                     */
     uint64_t reach;  /* end of the last page to be redone, bytes                      */
-    uint64_t device;
     uint64_t inode;
     char *path;     /* owned                                                           */
     uint64_t *seen; /* a bit for each page redone from a full image in this pass      */
@@ -132,7 +131,7 @@ int xac_redo_finish(struct xac_redo *r);
 int xac_redo_file_is(void *arg, uint32_t file, struct xac_pagesums_file *out);
 
 /* xac_redo_is_redone -- does this pass redo the page?  arg is the struct xac_redo. */
-bool xac_redo_is_redone(void *arg, uint64_t device, uint64_t inode, uint64_t page);
+bool xac_redo_is_redone(void *arg, uint64_t inode, uint64_t page);
 
 /* xac_redo_files_needed -- number of files with something to redo. */
 uint64_t xac_redo_files_needed(const struct xac_redo *r);

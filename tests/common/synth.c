@@ -213,7 +213,7 @@ file_head(const struct synth *s, const struct synth_file *f, struct xac_xfile *h
     must(fstatat(s->dirfd, f->path, &st, 0) == 0);
     *head = (struct xac_xfile){.file = f->id,
                                .length = f->pages * s->page_size,
-                               .device = st.st_dev,
+                               .device = st.st_dev + s->device_shift,
                                .inode = st.st_ino};
 }
 

@@ -43,6 +43,7 @@ struct synth {
     size_t n_files;
     struct xac_builder b; /* block being built                                         */
     uint64_t random;
+    uint64_t device_shift; /* device numbers in the log are this much too high         */
     bool copies; /* pages also get what other pages hold: XCOPY                   */
     uint64_t serial;
     uint64_t b_records;
