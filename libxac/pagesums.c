@@ -144,7 +144,7 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
     if (fd >= 0) {
         rc = xac_read_full(fd, &h, sizeof h, 0, &got);
         if (rc == 0 && xac_pagesums_head_valid(&h, w->identity, w->page_size)
-            && h.inode == f->inode) {
+            && h.inode == f->inode && strcmp(h.path, f->path) == 0) {
             *fdp = fd;
             return 0;
         }
