@@ -156,7 +156,12 @@ xac_scan_sync(struct xac_scan *s)
         xac_log_segment_name(name, s->segment[i].number);
         rc = sync_name(s, name);
     }
-    return rc != 0 ? rc : xac_scan_names(s->dirfd, XAC_DATA_PREFIX, sync_name, s);
+    if (rc == 0)
+        rc = xac_scan_names(s->dirfd, XAC_DATA_PREFIX, sync_name, s);
+    /* Who made the last segment may have died before its name was durable. */
+    if (rc == 0 && xac_sync_dir(s->dirfd) != 0)
+        rc = xac_err(errno, "environment directory: sync");
+    return rc;
 }
 
 uint64_t

@@ -77,7 +77,8 @@ struct xac_scan_found {
 int xac_scan_open(struct xac_scan *s, int dirfd, const struct xac_master_slot *master);
 void xac_scan_close(struct xac_scan *s);
 
-/* xac_scan_sync -- fdatasync every segment needed and every data file; ret 0 or errno. */
+/* xac_scan_sync -- sync every segment needed, every data file, and their names; ret 0 or
+   errno. */
 int xac_scan_sync(struct xac_scan *s);
 
 /*
