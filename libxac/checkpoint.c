@@ -361,7 +361,8 @@ copy_frame(struct xac_ckpt *r, uint64_t f)
                                          atomic_load_explicit(&frame->page,
                                                               memory_order_relaxed));
     if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
-        return copy_page(r, page, f);
+        return commit <= env->ctl->ckpt_bound ? note_copied(r, page)
+                                              : copy_page(r, page, f);
     /* Open: its newest version up to Cb is not the one that the file holds now. */
     if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
         note_open(r, page);
@@ -578,7 +579,8 @@ ckpt_begin(struct xac_ckpt *r)
 static int
 ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
 {
-    int rc = xac_env_poisoned(r->env);
+    struct xac_env *env = r->env;
+    int rc = xac_env_poisoned(env);
 
     if (rc != 0)
         return rc;
@@ -591,6 +593,8 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     case SYNC:
         xac_kill_point("o");
         rc = sync_files(r);
+        if (rc == 0)
+            env->ctl->ckpt_bound = r->bound;
         xac_kill_point("p");
         r->phase = END;
         break;

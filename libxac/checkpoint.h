@@ -16,6 +16,10 @@
  *       which nobody live looks, and only when that version is durable.
  *   (2) The master record names a checkpoint only after the files have been synced.
  *   (3) Versions are unlinked only after that, as a move.
+ *   (4) A page is written to its file only while the log holds, behind the redo position of
+ *       the master record and durable, a full image of it.  So no version is written twice:
+ *       once its file has been synced, a checkpoint may have counted the page as closed
+ *       and died, or been ended, before it took the version out.
  */
 #ifndef XAC_CHECKPOINT_H
 #define XAC_CHECKPOINT_H

@@ -62,6 +62,9 @@ struct xac_control {
     uint64_t ckpt_epoch; /* + 1 when another one begins: whoever has the last one stops */
     uint64_t ckpt_query; /* slot + 1 of the query that holds its bound, 0 none         */
     uint64_t ckpt_serial; /* of that slot's word                                      */
+    /* The files hold, synced, what some checkpoint has found at this commit number; stored
+       and read under `checkpoint`. */
+    uint64_t ckpt_bound;
 
     struct xac_array participants; /* struct xac_participant                          */
     struct xac_array files;        /* struct xac_file; count: ids given out           */

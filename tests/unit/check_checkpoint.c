@@ -24,6 +24,7 @@
 #include "ctree.h"
 #include "err.h"
 #include "master.h"
+#include "sys.h"
 
 /* ---- not durable, by hand ------------------------------------------------------------------ */
 
@@ -461,6 +462,67 @@ START_TEST(write_large_transactions_after_reopening)
 }
 END_TEST
 
+/* ---- what is in the file already ---------------------------------------------------------- */
+
+#ifdef XAC_DEBUG
+
+static void
+die_at_r(const char *name)
+{
+    if (strcmp(name, "r") == 0)
+        (void)kill(getpid(), SIGKILL);
+}
+
+static void
+checkpoint_and_die(void *arg)
+{
+    put((unsigned char *)arg, 0, 10, 100);
+    xac_kill_hook = die_at_r;
+    (void)xac_checkpoint();
+}
+
+/* Pages written to the mapped file, as far as they can be told. */
+static uint64_t file_writes;
+static ino_t file_ino;
+
+static ssize_t
+count_pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    struct stat st;
+
+    must(fstat(fd, &st) == 0);
+    file_writes += st.st_ino == file_ino;
+    return pwrite(fd, buf, n, offset);
+}
+
+/* Power may fail while it is written: only a page with a full image since may be. */
+START_TEST(write_no_page_again_that_is_closed)
+{
+    unsigned char *file;
+    struct stat st;
+    int status;
+
+    set_options();
+    file = env_attach(XAC_DURABLE, PAGES);
+    status = proc_wait(proc_spawn(checkpoint_and_die, file));
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    must_eq(in_file(0), 100);
+    must(stat(ENV_FILE, &st) == 0);
+    file_ino = st.st_ino;
+    xac_sys.pwrite = count_pwrite;
+    put(file, 3, 5, 200);
+    must_ok(xac_checkpoint());
+    must_eq(file_writes, 2); /* neither the others nor the older versions of these */
+    must_eq(in_file(4), 204);
+    must_eq(in_file(5), 105);
+    must_ok(xac_checkpoint());
+    must_eq(file_writes, 2);
+    must_ok(xac_shutdown());
+}
+END_TEST
+
+#endif /* XAC_DEBUG */
+
 /* ---- what a backup needs ----------------------------------------------------------------- */
 
 /* write_log -- about 1 MiB of log in segments of 64 KiB, and 20 data files. */
@@ -528,6 +590,9 @@ main(void)
     tcase_add_loop_test(tc, redo_what_is_held_back, 0, 2);
     tcase_add_test(tc, commit_beside_checkpoints);
     tcase_add_test(tc, write_large_transactions_after_reopening);
+#ifdef XAC_DEBUG
+    tcase_add_test(tc, write_no_page_again_that_is_closed);
+#endif
     tcase_add_test(tc, recycle_nothing_that_is_pinned);
     return env_main(s);
 }
