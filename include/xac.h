@@ -561,8 +561,9 @@ enum xac_option {
     XAC_OPT_SYNC_DELAY_MS = 7,
     /* 0: log segments that are no longer needed stay until somebody removes them, see
        xArchive(): with a backup they bring back any moment since.  1: they are reused for
-       new ones, so that the log takes no more room on disk than what XAC_OPT_CHECKPOINT_BYTES
-       and the oldest reader need; xArchive() then names few or none.  Any time; concerns
+       new ones, and data files of large transactions are removed, so that the log takes no
+       more room on disk than what XAC_OPT_CHECKPOINT_BYTES and the oldest reader need;
+       xArchive() then names few or none.  Any time; concerns
        all participants.  Default 0. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its

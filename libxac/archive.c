@@ -4,18 +4,19 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "block.h"
 #include "checkpoint.h"
 #include "env.h"
 #include "err.h"
 #include "log.h"
 #include "master.h"
+#include "recover_scan.h"
+#include "sys.h"
 
 /* Names collected so far. */
 struct list {
@@ -49,29 +50,112 @@ list_free(struct list *l)
     free(l->name);
 }
 
-/* is_old -- a segment that ends at or below the redo position, or a data file of an
-   earlier generation of the log, of this name exactly. */
-static bool
-is_old(const char *name, const struct xac_master_slot *master)
-{
-    size_t n = strlen(XAC_LOG_PREFIX);
-    char expected[XAC_LOG_NAME_MAX];
-    unsigned long long number;
-    unsigned generation;
-    char *end;
+/* Which files are looked for. */
+struct wanted {
+    struct list list;
+    int dirfd;
+    const char *dir;
+    const struct xac_master_slot *master; /* redo_lsn: needed from here on            */
+    bool has_bound;
+    uint64_t bound; /* data files below are of the log before redo_lsn                */
+};
 
-    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &number) == 2) {
-        xac_log_datafile_name(expected, generation, number);
-        return strcmp(name, expected) == 0 && generation < master->generation;
-    }
-    if (strncmp(name, XAC_LOG_PREFIX, n) != 0)
-        return false;
-    number = strtoull(name + n, &end, 10);
-    if (*end != '\0' || number == 0)
-        return false;
-    xac_log_segment_name(expected, number);
-    return strcmp(name, expected) == 0
-           && number < xac_log_segment_of(master->redo_lsn, master->segment_bytes);
+/* begin_serial -- what the XCHECKPT_BEGIN at the redo position says; 0, as good as nothing,
+   if it is the start of the log, or a place that a dead checkpointer has left without. */
+static int
+begin_serial(int dirfd, const struct xac_master_slot *master, uint64_t *serialp)
+{
+    const struct xac_record *rec = NULL;
+    const struct xac_block *blk = NULL;
+    struct xac_place place;
+    struct xac_scan scan;
+    int rc;
+
+    *serialp = 0;
+    if (master->redo_lsn <= master->start_lsn)
+        return 0;
+    rc = xac_scan_open(&scan, dirfd, master);
+    if (rc == 0)
+        rc = xac_scan_block(&scan, master->redo_lsn, &blk, &place);
+    if (rc == 0 && blk != NULL)
+        rec = xac_record_next(blk, NULL);
+    if (rec != NULL && rec->type == XAC_XCHECKPT_BEGIN)
+        *serialp = ((const struct xac_xcheckpt_begin *)(const void *)rec)->data_serial;
+    xac_scan_close(&scan);
+    return rc;
+}
+
+/* is_old_data -- a data file of an earlier generation of the log, or of a transaction before
+   the redo position. */
+static int
+is_old_data(struct wanted *w, uint32_t generation, uint64_t serial, bool *oldp)
+{
+    int rc = 0;
+
+    *oldp = generation < w->master->generation;
+    if (generation != w->master->generation)
+        return 0;
+    if (!w->has_bound)
+        rc = begin_serial(w->dirfd, w->master, &w->bound);
+    w->has_bound = rc == 0;
+    *oldp = rc == 0 && serial < w->bound;
+    return rc;
+}
+
+/* list_old -- for xac_scan_names: a segment that ends at or below the redo position, or an
+   old data file. */
+static int
+list_old(void *arg, const char *name)
+{
+    struct wanted *w = (struct wanted *)arg;
+    const struct xac_master_slot *m = w->master;
+    uint32_t generation;
+    uint64_t number;
+    bool is_old = false;
+    int rc = 0;
+
+    if (xac_log_datafile_named(name, &generation, &number))
+        rc = is_old_data(w, generation, number, &is_old);
+    else if (xac_log_segment_named(name, &number))
+        is_old = number < xac_log_segment_of(m->redo_lsn, m->segment_bytes);
+    if (rc == 0 && is_old && list_add(&w->list, w->dir, name) != 0)
+        rc = xac_err(ENOMEM, "listing the log files of %s", w->dir);
+    return rc;
+}
+
+/* remove_old -- for xac_scan_names. */
+static int
+remove_old(void *arg, const char *name)
+{
+    struct wanted *w = (struct wanted *)arg;
+    uint32_t generation;
+    uint64_t serial;
+    bool is_old;
+    int rc;
+
+    if (!xac_log_datafile_named(name, &generation, &serial))
+        return 0;
+    rc = is_old_data(w, generation, serial, &is_old);
+    if (rc == 0 && is_old && xac_sys.unlinkat(w->dirfd, name, 0) != 0 && errno != ENOENT)
+        rc = xac_err(errno, "%s: remove", name);
+    return rc;
+}
+
+void
+xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct wanted w = {.dirfd = env->dirfd, .master = master};
+    uint64_t *removed = &env->ctl->data_removed;
+    /* Relaxed: what is taken from now on is not old. */
+    uint64_t next = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
+
+    /* The first time there may be some of earlier generations. */
+    if (*removed == next)
+        return;
+    w.has_bound = begin_serial(w.dirfd, master, &w.bound) == 0;
+    if (w.has_bound && w.bound > *removed
+        && xac_scan_names(w.dirfd, XAC_DATA_PREFIX, remove_old, &w) == 0)
+        *removed = w.bound;
 }
 
 /* pack -- one block: the pointers, then the strings. */
@@ -108,28 +192,24 @@ int
 xac_archive_list(const char *path, const struct xac_master_slot *master, char ***namesp,
                  size_t *countp)
 {
-    struct list l = {.n = 0};
-    struct dirent *e;
-    DIR *dir = opendir(path);
-    int rc = 0;
+    struct wanted w = {.dir = path, .master = master};
+    int rc;
 
     *namesp = NULL;
     *countp = 0;
-    if (dir == NULL)
+    w.dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (w.dirfd < 0)
         return xac_err(errno, "%s", path);
-    while (rc == 0 && (e = readdir(dir)) != NULL) {
-        if (is_old(e->d_name, master))
-            rc = list_add(&l, path, e->d_name);
+    rc = xac_scan_names(w.dirfd, "xac-", list_old, &w);
+    (void)xac_sys.close(w.dirfd);
+    if (rc == 0 && w.list.n > 0) {
+        qsort(w.list.name, w.list.n, sizeof w.list.name[0], by_name);
+        *namesp = pack(&w.list);
+        *countp = *namesp == NULL ? 0 : w.list.n;
+        rc = *namesp == NULL ? xac_err(ENOMEM, "listing the log files of %s", path) : 0;
     }
-    (void)closedir(dir);
-    if (rc == 0 && l.n > 0) {
-        qsort(l.name, l.n, sizeof l.name[0], by_name);
-        *namesp = pack(&l);
-        rc = *namesp == NULL ? ENOMEM : 0;
-        *countp = rc == 0 ? l.n : 0;
-    }
-    list_free(&l);
-    return rc == 0 ? 0 : xac_err(rc, "listing the log files of %s", path);
+    list_free(&w.list);
+    return rc;
 }
 
 int

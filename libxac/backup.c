@@ -249,10 +249,10 @@ static int
 copy_datafile(void *arg, const char *name)
 {
     struct run *r = (struct run *)arg;
-    unsigned long long serial;
-    unsigned generation;
+    uint32_t generation;
+    uint64_t serial;
 
-    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2
+    if (!xac_log_datafile_named(name, &generation, &serial)
         || generation != r->master.generation)
         return 0;
     return copy_file(r, name, name, true);

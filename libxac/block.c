@@ -102,6 +102,18 @@ xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head)
 }
 
 bool
+xac_put_checkpt_begin(struct xac_builder *b, uint64_t data_serial)
+{
+    struct xac_xcheckpt_begin *rec =
+        (struct xac_xcheckpt_begin *)put(b, XAC_XCHECKPT_BEGIN, sizeof *rec);
+
+    if (rec == NULL)
+        return false;
+    rec->data_serial = data_serial;
+    return true;
+}
+
+bool
 xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn)
 {
     struct xac_xcheckpt_end *rec =

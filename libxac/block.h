@@ -42,6 +42,7 @@ bool xac_put_commit(struct xac_builder *b, uint64_t time_ns);
 bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
 /* head: all but the record header. */
 bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head);
+bool xac_put_checkpt_begin(struct xac_builder *b, uint64_t data_serial);
 bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn);
 
 /*

@@ -41,11 +41,7 @@ ends_at(const struct xac_record *rec, uint64_t size)
 static bool
 txn_ok(const struct xac_record *rec)
 {
-    const struct xac_xtxn *r = (const struct xac_xtxn *)rec;
-
-    if (rec->length != sizeof *r || rec->flags != 0)
-        return false;
-    return rec->type != XAC_XCHECKPT_BEGIN || r->txn == 0;
+    return rec->length == sizeof(struct xac_xtxn) && rec->flags == 0;
 }
 
 static bool

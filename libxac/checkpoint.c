@@ -57,6 +57,7 @@ struct xac_ckpt {
     struct xac_master_slot master;
     uint64_t begin_lsn;    /* b                                                   */
     uint64_t begin_commit; /* Cb                                                  */
+    uint64_t data_serial;  /* data files below are of the log before b            */
     uint64_t redo_lsn;     /* b, or less if a page stays out of its file          */
     uint64_t bound;
     uint64_t query;         /* slot of the query that holds the bound, or MAX      */
@@ -70,15 +71,6 @@ struct xac_ckpt {
     struct xac_pagesums sums; /* of the pages copied                          */
     uint32_t n_files;
 };
-
-static struct xac_log_id
-log_id(const struct xac_env *env)
-{
-    struct xac_log_id id = {.generation = env->ctl->generation};
-
-    memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
-    return id;
-}
 
 /*
  * append -- append a closed block.
@@ -110,6 +102,10 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
                    moves: a block that is built for the place behind BEGIN, if we die
                    right here, has its full images. */
                 atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);
+                atomic_store_explicit(&env->ctl->data_bytes_begin,
+                                      atomic_load_explicit(&env->ctl->data_bytes,
+                                                           memory_order_relaxed),
+                                      memory_order_relaxed);
                 xac_kill_point("m position");
                 (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
             }
@@ -162,49 +158,10 @@ xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
     xac_builder_init(&b, buf, sizeof buf);
     if (!put_file(env, &b, file, length))
         return xac_err(ENAMETOOLONG, "registering a file");
-    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
     if (rc == 0)
         rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &end);
     return rc == 0 ? xac_log_wait_durable(&env->log, end) : rc;
-}
-
-int
-xac_checkpoint_file_fd(struct xac_env *env, uint32_t file)
-{
-    const struct xac_file *f = xac_file_at(env, file);
-    struct stat st;
-    int fd;
-
-    if (file >= env->n_file_fd) {
-        uint32_t want = file + 16;
-        int *more = (int *)malloc(want * sizeof more[0]), *old = env->file_fd;
-
-        if (more == NULL) {
-            errno = ENOMEM;
-            return -1;
-        }
-        for (uint32_t i = 0; i < want; i++)
-            more[i] = i < env->n_file_fd ? old[i] : -1;
-        /* In this order: a child that is forked meanwhile closes what it finds here. */
-        env->file_fd = more;
-        env->n_file_fd = want;
-        free(old);
-    }
-    if (env->file_fd[file] >= 0)
-        return env->file_fd[file];
-    /* Relative paths are relative to the environment directory. */
-    fd = xac_sys.openat(env->dirfd, (const char *)xac_shm_at(&env->shm, f->path),
-                        O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (xac_sys.fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->device
-        || (uint64_t)st.st_ino != f->inode) {
-        (void)xac_sys.close(fd);
-        errno = ESTALE;
-        return -1;
-    }
-    env->file_fd[file] = fd;
-    return fd;
 }
 
 /* ---- Steps m to r ------------------------------------------------------------------- */
@@ -224,8 +181,10 @@ begin(struct xac_ckpt *r)
         return 0;
     }
     xac_builder_init(&b, buf, sizeof buf);
-    (void)xac_put_txn(&b, XAC_XCHECKPT_BEGIN, 0);
-    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    /* Worked out before the block has its place, so it may be smaller than need be. */
+    r->data_serial = xac_commit_data_serial(env);
+    (void)xac_put_checkpt_begin(&b, r->data_serial);
+    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
     if (rc == 0)
         rc = append(env, (struct xac_block *)(void *)buf, true, &r->begin_lsn, &end);
     if (rc != 0)
@@ -312,7 +271,7 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
     uint32_t file = xac_page_file(id);
     const uint8_t *bytes = xac_version_bytes(env, frame);
-    int fd = xac_checkpoint_file_fd(env, file);
+    int fd = xac_registry_file_fd(env, file);
     int rc = 0;
 
     if (fd < 0 || bytes == NULL)
@@ -440,7 +399,7 @@ end_block(struct xac_ckpt *r, uint8_t **bufp)
                                                   memory_order_relaxed));
     is_put = is_put && xac_put_checkpt_end(&b, r->begin_lsn, r->redo_lsn);
     xac_require(is_put); /* the size was worked out above */
-    rc = xac_block_close(&b, log_id(env), checksum_kind(env));
+    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
     if (rc == 0 && b.used > env->ctl->log.ring_bytes / 4)
         rc = xac_err(EFBIG, "checkpoint: too many files for the log buffer");
     return rc;
@@ -451,16 +410,21 @@ end_block(struct xac_ckpt *r, uint8_t **bufp)
  * way needs it: that has pinned everything before it took the checkpoint lock, which we
  * hold, to begin with a checkpoint of its own.  So it is pinned now, or it will begin with
  * this checkpoint's master record or a later one, and needs nothing of what we release.
+ * Data files that are not needed are removed; a failure leaves them to the next one.
  */
 static void
 release_log(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
-    uint64_t needed = xac_registry_log_needed(env, r->redo_lsn);
+    struct xac_master_slot master = r->master;
     bool recycle =
         atomic_load_explicit(&env->ctl->log_recycle, memory_order_relaxed) != 0;
 
-    xac_log_release(&env->log, recycle ? needed : 0);
+    master.redo_lsn = xac_registry_log_needed(env, r->redo_lsn);
+    xac_kill_point("r release");
+    if (recycle)
+        xac_archive_remove_data(env, &master);
+    xac_log_release(&env->log, recycle ? master.redo_lsn : 0);
 }
 
 /* end -- steps q and r. */
@@ -699,7 +663,7 @@ is_due(struct xac_env *env)
 {
     uint64_t limit =
         atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
-    uint64_t tail, begin_lsn, used;
+    uint64_t tail, begin_lsn, data, data_begin, used;
 
     if (limit == 0)
         return false;
@@ -709,7 +673,11 @@ is_due(struct xac_env *env)
     }
     tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
     begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
-    return tail - begin_lsn >= limit;
+    data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
+    data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
+    /* Read one after the other while they grow: a difference below zero is none. */
+    used = data > data_begin ? data - data_begin : 0;
+    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit;
 }
 
 /* put_off -- what readers held back is not worth another run at once. */

@@ -57,9 +57,6 @@ void xac_checkpoint_forked(struct xac_env *env);
  */
 int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
 
-/* xac_checkpoint_file_fd -- descriptor for a registered file; -1 with errno. */
-int xac_checkpoint_file_fd(struct xac_env *env, uint32_t file);
-
 /*
  * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
  *
@@ -68,6 +65,13 @@ int xac_checkpoint_file_fd(struct xac_env *env, uint32_t file);
  */
 int xac_archive_list(const char *path, const struct xac_master_slot *master,
                      char ***namesp, size_t *countp);
+
+/*
+ * xac_archive_remove_data -- remove the data files that xac_archive_list() would name.
+ *
+ * The checkpoint lock is held.  One that cannot be removed is left to the next call.
+ */
+void xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *master);
 
 /* xac_archive_names -- see xac_archive() in xac.h. */
 int xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp);

@@ -22,7 +22,7 @@
 #include "version.h"
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 2u
+#define XAC_CONTROL_VERSION 3u
 
 /* Counters of struct xac_stats that live in the region; relaxed. */
 struct xac_counters {
@@ -71,7 +71,14 @@ struct xac_control {
     struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
 
     xac_shared _Atomic uint64_t next_age;      /* next transaction's age              */
-    xac_shared _Atomic uint64_t next_datafile; /* next data file's serial             */
+    /* Next data file's serial: stored under publish, together with the slot that it is for
+       (struct xac_txn), and read elsewhere as a hint (relaxed). */
+    xac_shared _Atomic uint64_t next_datafile;
+    /* Bytes of data files so far, and when the last checkpoint began; relaxed, hints. */
+    xac_shared _Atomic uint64_t data_bytes, data_bytes_begin;
+    /* Data files with smaller serials, and those of earlier generations of the log, have
+       been removed; under `checkpoint`. */
+    uint64_t data_removed;
     /* Who is alone and need not record its reads, see solo.h. */
     xac_shared _Atomic uint64_t solo;
     /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody.  Taken,

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "control.h"
 #include "log.h"
@@ -117,6 +118,16 @@ static inline bool
 xac_env_is_durable(const struct xac_env *env)
 {
     return (env->flags & XAC_DURABLE) != 0;
+}
+
+/* xac_env_log_id -- what its blocks carry. */
+static inline struct xac_log_id
+xac_env_log_id(const struct xac_env *env)
+{
+    struct xac_log_id id = {.generation = env->ctl->generation};
+
+    memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
+    return id;
 }
 
 /* xac_env_poisoned -- XAC_EPOISONED if a write or sync has failed, else 0. */

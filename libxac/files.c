@@ -5,12 +5,14 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint.h"
 #include "env.h"
 #include "err.h"
 #include "registry.h"
+#include "sys.h"
 
 XAC_SIGSAFE struct xac_file *
 xac_file_at(const struct xac_env *env, uint32_t id)
@@ -125,4 +127,43 @@ xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
     rc = xac_registry_add(env, path, st, length, idp);
     xac_registry_exit(env);
     return rc;
+}
+
+int
+xac_registry_file_fd(struct xac_env *env, uint32_t file)
+{
+    const struct xac_file *f = xac_file_at(env, file);
+    struct stat st;
+    int fd;
+
+    if (file >= env->n_file_fd) {
+        uint32_t want = file + 16;
+        int *more = (int *)malloc(want * sizeof more[0]), *old = env->file_fd;
+
+        if (more == NULL) {
+            errno = ENOMEM;
+            return -1;
+        }
+        for (uint32_t i = 0; i < want; i++)
+            more[i] = i < env->n_file_fd ? old[i] : -1;
+        /* In this order: a child that is forked meanwhile closes what it finds here. */
+        env->file_fd = more;
+        env->n_file_fd = want;
+        free(old);
+    }
+    if (env->file_fd[file] >= 0)
+        return env->file_fd[file];
+    /* Relative paths are relative to the environment directory. */
+    fd = xac_sys.openat(env->dirfd, path_of(env, f),
+                        O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (xac_sys.fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->device
+        || (uint64_t)st.st_ino != f->inode) {
+        (void)xac_sys.close(fd);
+        errno = ESTALE;
+        return -1;
+    }
+    env->file_fd[file] = fd;
+    return fd;
 }

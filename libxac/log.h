@@ -187,6 +187,10 @@ void xac_log_assert(const struct xac_log *log);
 void xac_log_segment_name(char *buf, uint64_t number);
 void xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial);
 
+/* Is a name exactly that of a segment, or of a data file?  ret true, and its numbers. */
+bool xac_log_segment_named(const char *name, uint64_t *numberp);
+bool xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *serialp);
+
 /* xac_log_segment_of -- number of the segment that holds an LSN, from 1. */
 static inline uint64_t
 xac_log_segment_of(uint64_t lsn, uint64_t segment_bytes)

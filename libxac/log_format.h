@@ -113,7 +113,8 @@
  *            32  4  checksum_kind
  *            36  4  reserved       zero
  *            40 24  digest         XXH3-64 (8), MD5 (16) or SHA-1 (20), zero-padded
- *   XCHECKPT_BEGIN  8  8  durable_commit  reserved, zero
+ *   XCHECKPT_BEGIN  8  8  data_serial  data files of this generation with smaller serials
+ *                                  are of transactions before this block, or of none
  *   XCHECKPT_END    8  8  begin_lsn
  *            16  8  redo_lsn       everything committed from here on must be redone: begin_lsn,
  *                                  or that of an earlier checkpoint (finished or not), or
@@ -129,6 +130,7 @@
  * HISTORY   1  first format.
  *           2  XCOMMIT holds the time instead of repeating the transaction's number.
  *           3  XCOPY; XCHECKPT_END without a list of pages.
+ *           4  XCHECKPT_BEGIN says which data files are of the log before it.
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -137,7 +139,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XAC_FORMAT_VERSION 3u
+#define XAC_FORMAT_VERSION 4u
 
 #define XAC_MASTER_NAME "xac.master"
 #define XAC_LOCK_NAME   "xac.lock"
@@ -224,9 +226,14 @@ struct xac_record {
     uint32_t length;   /* 4 */
 };
 
-struct xac_xtxn {        /* XBEGIN, XABORT, XCHECKPT_BEGIN (txn = 0) */
+struct xac_xtxn {        /* XBEGIN, XABORT */
     struct xac_record r; /* 00 */
     uint64_t txn;        /* 08 */
+};
+
+struct xac_xcheckpt_begin {
+    struct xac_record r;  /* 00 */
+    uint64_t data_serial; /* 08 */
 };
 
 struct xac_xcommit {
@@ -299,6 +306,7 @@ static_assert(sizeof(struct xac_block) == 64, "block header");
 static_assert(offsetof(struct xac_block, header_check) == 52, "block header check");
 static_assert(sizeof(struct xac_record) == 8, "record header");
 static_assert(sizeof(struct xac_xtxn) == 16, "XBEGIN, XABORT");
+static_assert(sizeof(struct xac_xcheckpt_begin) == 16, "XCHECKPT_BEGIN");
 static_assert(sizeof(struct xac_xcommit) == 16, "XCOMMIT");
 static_assert(sizeof(struct xac_range) == 4, "range");
 static_assert(sizeof(struct xac_xdata) == 24, "XDATA");

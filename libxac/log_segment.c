@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <xac.h>
@@ -31,6 +32,34 @@ xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial)
 {
     (void)snprintf(buf, XAC_LOG_NAME_MAX, XAC_DATA_PREFIX "%08x.%08llx",
                    (unsigned)generation, (unsigned long long)serial);
+}
+
+bool
+xac_log_segment_named(const char *name, uint64_t *numberp)
+{
+    size_t n = strlen(XAC_LOG_PREFIX);
+    char canonical[XAC_LOG_NAME_MAX];
+
+    if (strncmp(name, XAC_LOG_PREFIX, n) != 0)
+        return false;
+    *numberp = strtoull(name + n, NULL, 10);
+    xac_log_segment_name(canonical, *numberp);
+    return *numberp != 0 && strcmp(name, canonical) == 0;
+}
+
+bool
+xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *serialp)
+{
+    char canonical[XAC_LOG_NAME_MAX];
+    unsigned long long serial;
+    unsigned generation;
+
+    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2)
+        return false;
+    xac_log_datafile_name(canonical, generation, serial);
+    *generationp = generation;
+    *serialp = serial;
+    return strcmp(name, canonical) == 0;
 }
 
 static uint64_t

@@ -596,14 +596,11 @@ static int
 remove_datafile(void *arg, const char *name)
 {
     struct recovery *r = (struct recovery *)arg;
-    char canonical[XAC_LOG_NAME_MAX];
-    unsigned long long serial;
-    unsigned generation;
+    uint32_t generation;
+    uint64_t serial;
 
-    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2)
-        return 0;
-    xac_log_datafile_name(canonical, generation, serial);
-    if (strcmp(name, canonical) != 0 || generation != r->master.generation
+    if (!xac_log_datafile_named(name, &generation, &serial)
+        || generation != r->master.generation
         || r->master.redo_lsn != r->master.start_lsn || is_named(r, serial))
         return 0;
     if (xac_sys.unlinkat(r->dirfd, name, 0) == 0)

@@ -63,13 +63,10 @@ static int
 note_segment(void *arg, const char *name)
 {
     struct xac_scan *s = (struct xac_scan *)arg;
-    const char *digits = name + strlen(XAC_LOG_PREFIX);
     struct xac_scan_segment *grown;
-    char canonical[XAC_LOG_NAME_MAX];
-    uint64_t number = strtoull(digits, NULL, 10);
+    uint64_t number;
 
-    xac_log_segment_name(canonical, number);
-    if (number == 0 || strcmp(canonical, name) != 0)
+    if (!xac_log_segment_named(name, &number))
         return 0;
     if (number > s->max_number)
         s->max_number = number;

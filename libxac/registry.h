@@ -99,6 +99,10 @@ uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
 
+/* xac_registry_file_fd -- this process's descriptor for a registered file; -1 with errno, ESTALE
+   if another file lies there.  Checkpoint lock held. */
+int xac_registry_file_fd(struct xac_env *env, uint32_t file);
+
 /* xac_registry_enter, exit -- take and leave the lock of the files. */
 void xac_registry_enter(struct xac_env *env);
 void xac_registry_exit(struct xac_env *env);

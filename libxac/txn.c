@@ -251,6 +251,8 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
         xac_commit_remove_datafile(env, txn->datafile);
     xac_kill_point("i dropped");
     txn->datafile = 0;
+    /* Release: pairs with the acquire in xac_commit_data_serial. */
+    atomic_store_explicit(&txn->data_floor, 0, memory_order_release);
     txn->n_written = 0;
     if (leave_as == XAC_TXN_FREE) /* nobody will retry; relaxed: a hint */
         atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);

@@ -120,7 +120,11 @@ struct xac_txn {
                                              xStats() only; its owner                  */
     /* Slot + 1 that it was failed by or has failed for; 0 none: see xac_conflict_wait. */
     xac_shared _Atomic uint64_t lost_to;
-    uint64_t pad[4];
+    /* Smallest serial of a data file that has been taken for the transaction, whoever took
+       it; 0 none.  Stored under publish, cleared when the transaction is over (release) and
+       read under publish (acquire); see xac_commit_data_serial. */
+    xac_shared _Atomic uint64_t data_floor;
+    uint64_t pad[3];
 };
 
 static inline uint64_t
@@ -265,6 +269,12 @@ int xac_commit_rebuild(struct xac_env *env, uint64_t slot);
 /* xac_commit_await -- until the log is durable up to lsn, or as long as
    XAC_OPT_SYNC_DELAY_MS asks for; ret 0 or XAC_EPOISONED. */
 int xac_commit_await(struct xac_env *env, uint64_t lsn);
+
+/*
+ * xac_commit_data_serial -- a bound: data files with smaller serials are of transactions
+ * that have been published, or of none, and will never be of another.  Takes publish.
+ */
+uint64_t xac_commit_data_serial(struct xac_env *env);
 
 /* xac_commit_remove_datafile -- of a transaction that was not published. */
 void xac_commit_remove_datafile(struct xac_env *env, uint64_t serial);

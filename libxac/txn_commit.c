@@ -42,15 +42,6 @@ page_id_of(const struct xac_env *env, const struct xac_entry *e)
     return atomic_load_explicit(&page_of(env, e)->id, memory_order_relaxed);
 }
 
-static struct xac_log_id
-log_id(const struct xac_env *env)
-{
-    struct xac_log_id id = {.generation = env->ctl->generation};
-
-    memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
-    return id;
-}
-
 /* ---- The block -------------------------------------------------------------------- */
 
 /* A block being built for a slot, in shared memory. */
@@ -131,7 +122,7 @@ making_end(struct xac_env *env, struct making *m)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)xac_put_commit(&m->b, (uint64_t)now.tv_sec * UINT64_C(1000000000)
                                     + (uint64_t)now.tv_nsec);
-    return xac_block_close(&m->b, log_id(env), kind);
+    return xac_block_close(&m->b, xac_env_log_id(env), kind);
 }
 
 /* ---- Data files of large transactions --------------------------------------------- */
@@ -163,6 +154,7 @@ datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_
     xac_kill_point("b data file");
     if (rc == 0)
         rc = xac_sync_dir(env->dirfd);
+    xac_count(&env->ctl->data_bytes, n);
     return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
 }
 
@@ -236,10 +228,43 @@ out:
     return rc;
 }
 
+/* new_datafile -- take a serial for a transaction.  Both stores in one section: who works
+   out a bound finds the transaction, or a larger next serial. */
 static uint64_t
-new_datafile(struct xac_env *env)
+new_datafile(struct xac_env *env, struct xac_txn *txn)
 {
-    return atomic_fetch_add_explicit(&env->ctl->next_datafile, 1, memory_order_relaxed);
+    uint64_t serial;
+
+    xac_chain_lock(env);
+    /* Relaxed, all: under publish. */
+    serial = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
+    if (atomic_load_explicit(&txn->data_floor, memory_order_relaxed) == 0)
+        atomic_store_explicit(&txn->data_floor, serial, memory_order_relaxed);
+    xac_kill_point("b serial");
+    atomic_store_explicit(&env->ctl->next_datafile, serial + 1, memory_order_relaxed);
+    xac_chain_unlock(env);
+    return serial;
+}
+
+uint64_t
+xac_commit_data_serial(struct xac_env *env)
+{
+    uint64_t bound, n;
+
+    xac_chain_lock(env);
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    bound = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
+    for (uint64_t i = 0; i < n; i++) {
+        /* Acquire: pairs with the release in xac_txn_drop. */
+        uint64_t floor =
+            atomic_load_explicit(&xac_txn_at(env, i)->data_floor, memory_order_acquire);
+
+        if (floor != 0 && floor < bound)
+            bound = floor;
+    }
+    xac_chain_unlock(env);
+    return bound;
 }
 
 /* ---- Steps a and b: what changed --------------------------------------------------- */
@@ -413,7 +438,7 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
         rc = log_pages(env, ctx, &m);
         if (rc == 0 && m.is_large) {
             txn->all_full = 1;
-            txn->datafile = new_datafile(env);
+            txn->datafile = new_datafile(env, txn);
             rc = datafile_block(env, txn, txn->datafile, &m);
         } else if (rc == 0) {
             rc = making_end(env, &m);
@@ -432,7 +457,7 @@ xac_commit_rebuild(struct xac_env *env, uint64_t slot)
     uint64_t count =
         atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    uint64_t serial = new_datafile(env);
+    uint64_t serial = new_datafile(env, txn);
     struct making m;
     bool is_used = false;
     int rc;

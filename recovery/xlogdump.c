@@ -293,6 +293,10 @@ text_record(const struct dump *d, const struct xac_block *blk,
 
     printf("    %-14s", type_name(rec->type));
     switch (rec->type) {
+    case XAC_XCHECKPT_BEGIN:
+        printf(" data files before it: below serial %" PRIx64,
+               ((const struct xac_xcheckpt_begin *)(const void *)rec)->data_serial);
+        break;
     case XAC_XBEGIN:
     case XAC_XABORT:
         printf(" transaction %" PRIu64,
@@ -373,6 +377,10 @@ json_record(const struct dump *d, struct json *j, const struct xac_block *blk,
     json_string(j, "type", type_name(rec->type));
     json_number(j, "length_bytes", rec->length);
     switch (rec->type) {
+    case XAC_XCHECKPT_BEGIN:
+        json_number(j, "data_serial",
+                    ((const struct xac_xcheckpt_begin *)(const void *)rec)->data_serial);
+        break;
     case XAC_XBEGIN:
     case XAC_XABORT:
         json_number(j, "transaction", ((const struct xac_xtxn *)(const void *)rec)->txn);

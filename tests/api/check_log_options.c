@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_log_options.c -- options of the log: delayed sync, reuse of segments.
+ * check_log_options.c -- options of the log: delayed sync, reuse of segments, what becomes of
+ * data files.
  *
  * Children commit and are killed; what xRecover() makes of the rest is compared with what
  * they were promised.
@@ -200,9 +201,9 @@ END_TEST
 
 #define RECYCLE_PAGES 40u
 
-/* count_segments -- files of the log there are. */
+/* count_names -- files of the environment there are whose names begin like that. */
 static unsigned
-count_segments(void)
+count_names(const char *prefix)
 {
     DIR *d = opendir(ENV_DIR);
     const struct dirent *e;
@@ -210,9 +211,15 @@ count_segments(void)
 
     must(d != NULL);
     while ((e = readdir(d)) != NULL)
-        n += strncmp(e->d_name, "xac-log.", 8) == 0;
+        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
     (void)closedir(d);
     return n;
+}
+
+static unsigned
+count_segments(void)
+{
+    return count_names("xac-log.");
 }
 
 /* write_much -- more than 2 MiB of log in segments of 64 KiB, checkpoints on the way. */
@@ -291,6 +298,116 @@ START_TEST(recycling_survives_death_at_any_moment)
 }
 END_TEST
 
+/* ---- data files of large transactions --------------------------------------------------- */
+
+#define LARGE_RUN 60u
+
+/* write_large -- transactions that go to data files, 160 KiB each, and nothing else; a
+   checkpoint is due after 1 MiB. */
+static void
+write_large(void *arg)
+{
+    const uint64_t *recycle = arg;
+    struct xac_stats stats;
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, UINT64_C(1) << 20));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, *recycle));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    for (uint64_t i = 1, r = 1; i <= LARGE_RUN; i++) {
+        must_ok(xbegin());
+        for (size_t k = 8; k < RECYCLE_PAGES * env_page(); k += 8) {
+            r = r * 6364136223846793005 + 1442695040888963407;
+            memcpy(x + k, &r, sizeof r);
+        }
+        memcpy(x, &i, sizeof i);
+        memcpy(x + env_page(), &i, sizeof i);
+        must_rc(xend(), COMMITTED);
+        word_store(&words->done, i);
+    }
+    must_ok(xStats(&stats));
+    word_store(&words->synced, stats.checkpoints);
+}
+
+START_TEST(large_transactions_make_a_checkpoint_due)
+{
+    uint64_t recycle = 1;
+
+    for (int run = 0; run < 3; run++) {
+        proc_run(write_large, &recycle); /* dies without xShutdown() */
+        must(word_load(&words->synced) >= LARGE_RUN / 10);
+        must(count_names("xac-data.") < 30); /* of two rounds, and until one is over */
+        must_eq(recovered(), LARGE_RUN);
+    }
+}
+END_TEST
+
+/* archive_running -- remove what xArchive() names. */
+static void
+archive_running(void)
+{
+    char **name;
+    size_t n;
+
+    must_ok(xArchive(&name, &n));
+    for (size_t i = 0; i < n; i++)
+        must(remove(name[i]) == 0);
+    free(name);
+}
+
+static void
+archive_all(void *arg)
+{
+    (void)arg;
+    (void)env_attach(DURABLE, RECYCLE_PAGES);
+    archive_running();
+}
+
+/* write_and_archive -- remove what is named while the environment runs. */
+static void
+write_and_archive(void *arg)
+{
+    write_large(arg);
+    must_eq(count_names("xac-data."), LARGE_RUN);
+    archive_running();
+    must(count_names("xac-data.") < 30);
+    must(count_names("xac-data.") > 0);
+}
+
+START_TEST(data_files_are_archived_like_segments)
+{
+    uint64_t recycle = 0;
+
+    proc_run(write_and_archive, &recycle);
+    must_eq(recovered(), LARGE_RUN); /* nothing is missing */
+    proc_run(archive_all, NULL);
+    must_eq(count_names("xac-data."), 0);
+}
+END_TEST
+
+START_TEST(data_files_go_at_any_moment_of_death)
+{
+    uint64_t recycle = 1;
+
+    for (unsigned run = 0; run < 12; run++) {
+        pid_t child;
+        uint64_t done, found;
+
+        word_store(&words->done, 0);
+        child = proc_spawn(write_large, &recycle);
+        proc_await(&words->done, 6, 20);
+        proc_sleep_us(run * 2500);
+        proc_kill(child);
+        done = word_load(&words->done);
+        found = recovered();
+        must(found == done || found == done + 1);
+    }
+    proc_run(write_large, &recycle);
+    must(count_names("xac-data.") < 30); /* those of the dead are gone, too */
+}
+END_TEST
+
 static void
 setup(void)
 {
@@ -312,5 +429,8 @@ main(void)
     tcase_add_test(tc, recycling_bounds_the_log);
     tcase_add_test(tc, segments_are_kept_unless_recycled);
     tcase_add_test(tc, recycling_survives_death_at_any_moment);
+    tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
+    tcase_add_test(tc, data_files_are_archived_like_segments);
+    tcase_add_test(tc, data_files_go_at_any_moment_of_death);
     return env_main(s);
 }

@@ -387,7 +387,7 @@ synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
 {
     uint64_t redo;
 
-    must(xac_put_txn(&s->b, XAC_XCHECKPT_BEGIN, 0));
+    must(xac_put_checkpt_begin(&s->b, s->serial + 1));
     s->begin = synth_append(s, false);
     redo = write_closed(s, is_open);
     synth_transactions(s, between);

@@ -395,7 +395,7 @@ build(int kind)
     ck_assert(xac_put_change(&b, &change, 512));
     ck_assert(xac_put_file(&b, &file, path));
     ck_assert(xac_put_datafile(&b, &datafile));
-    ck_assert(xac_put_txn(&b, XAC_XCHECKPT_BEGIN, 0));
+    ck_assert(xac_put_checkpt_begin(&b, 12));
     ck_assert(xac_put_checkpt_end(&b, 4104, 4096));
     ck_assert(xac_put_txn(&b, XAC_XABORT, 77));
     ck_assert(xac_put_commit(&b, 77));
@@ -663,7 +663,7 @@ START_TEST(check_refuses_tables_that_leave_the_record)
     ck_assert(poke(XAC_XDATAFILE, 47, 1, 1));
     ck_assert(!poke(XAC_XDATAFILE, 48, 1, 1)); /* behind the digest */
     ck_assert(!poke(XAC_XDATAFILE, 63, 1, 1));
-    ck_assert(!poke(XAC_XCHECKPT_BEGIN, 8, 8, 1));
+    ck_assert(!poke(XAC_XCHECKPT_BEGIN, 1, 1, 1)); /* flags */
     ck_assert(!poke(XAC_XCHECKPT_END, 16, 8, 4105)); /* redo behind begin */
     ck_assert(!poke(XAC_XCOPY, 8, 4, 0));            /* file */
     ck_assert(!poke(XAC_XCOPY, 12, 4, 0));           /* n_copies */

@@ -541,7 +541,7 @@ write_log(unsigned char *file)
     }
 }
 
-/* A pin such as xac_backup_run() makes keeps segments, as long as it is. */
+/* A pin such as xac_backup_run() makes keeps segments and data files, as long as it is. */
 START_TEST(recycle_nothing_that_is_pinned)
 {
     struct xac_participant *p;
@@ -565,8 +565,16 @@ START_TEST(recycle_nothing_that_is_pinned)
         (void)snprintf(name, sizeof name, ENV_DIR "/xac-log.%08u", k);
         must(file_exists(name));
     }
+    for (unsigned k = 1; k <= 60; k++) {
+        char name[64];
+
+        (void)snprintf(name, sizeof name, ENV_DIR "/xac-data.00000002.%08x", k);
+        must(file_exists(name));
+    }
     atomic_store_explicit(&p->log_pin, 0, memory_order_seq_cst);
     must_ok(xac_checkpoint());
+    must(!file_exists(ENV_DIR "/xac-data.00000002.00000001"));
+    must(!file_exists(ENV_DIR "/xac-data.00000002.0000003c"));
     must(file_exists(ENV_DIR "/xac-log.00000001"));
     write_log(file);
     must(!file_exists(ENV_DIR "/xac-log.00000001"));
