@@ -70,7 +70,7 @@ struct xac_control {
     struct xac_array files;        /* struct xac_file; count: ids given out           */
     struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
 
-    xac_shared _Atomic uint64_t next_age;      /* next transaction's age              */
+    xac_shared _Atomic uint64_t next_age; /* next transaction's age              */
     /* Next data file's serial: stored under publish, together with the slot that it is for
        (struct xac_txn), and read elsewhere as a hint (relaxed). */
     xac_shared _Atomic uint64_t next_datafile;

@@ -154,8 +154,7 @@ xac_registry_file_fd(struct xac_env *env, uint32_t file)
     if (env->file_fd[file] >= 0)
         return env->file_fd[file];
     /* Relative paths are relative to the environment directory. */
-    fd = xac_sys.openat(env->dirfd, path_of(env, f),
-                        O_RDWR | O_CLOEXEC, 0);
+    fd = xac_sys.openat(env->dirfd, path_of(env, f), O_RDWR | O_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     if (xac_sys.fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->device

@@ -600,8 +600,8 @@ remove_datafile(void *arg, const char *name)
     uint64_t serial;
 
     if (!xac_log_datafile_named(name, &generation, &serial)
-        || generation != r->master.generation
-        || r->master.redo_lsn != r->master.start_lsn || is_named(r, serial))
+        || generation != r->master.generation || r->master.redo_lsn != r->master.start_lsn
+        || is_named(r, serial))
         return 0;
     if (xac_sys.unlinkat(r->dirfd, name, 0) == 0)
         r->rep.orphans_removed++;

@@ -663,7 +663,7 @@ START_TEST(check_refuses_tables_that_leave_the_record)
     ck_assert(poke(XAC_XDATAFILE, 47, 1, 1));
     ck_assert(!poke(XAC_XDATAFILE, 48, 1, 1)); /* behind the digest */
     ck_assert(!poke(XAC_XDATAFILE, 63, 1, 1));
-    ck_assert(!poke(XAC_XCHECKPT_BEGIN, 1, 1, 1)); /* flags */
+    ck_assert(!poke(XAC_XCHECKPT_BEGIN, 1, 1, 1));   /* flags */
     ck_assert(!poke(XAC_XCHECKPT_END, 16, 8, 4105)); /* redo behind begin */
     ck_assert(!poke(XAC_XCOPY, 8, 4, 0));            /* file */
     ck_assert(!poke(XAC_XCOPY, 12, 4, 0));           /* n_copies */
