@@ -32,6 +32,7 @@ static const char *const policy_names[XAC_FRAMES_N_POLICIES] = {
     [XAC_FRAMES_CAR] = "car",
     [XAC_FRAMES_RANDOM] = "random",
     [XAC_FRAMES_SWEEP] = "sweep",
+    [XAC_FRAMES_GCLOCK_K] = "gclock-k",
 };
 
 struct options {

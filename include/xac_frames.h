@@ -68,7 +68,8 @@ enum xac_frames_policy {
     XAC_FRAMES_CAR = 7,
     XAC_FRAMES_RANDOM = 8,
     XAC_FRAMES_SWEEP = 9, /* the next in the circle that nobody has fixed              */
-    XAC_FRAMES_N_POLICIES = 10
+    XAC_FRAMES_GCLOCK_K = 10, /* comes in at 0, a hit sets it to k; M. F. Gilbert, 2016 */
+    XAC_FRAMES_N_POLICIES = 11
 };
 
 /* Locks of the policies that need one. */
@@ -86,7 +87,9 @@ struct xac_frames_config {
     /* A multiple of 64; 0: frames without memory, for simulations. */
     uint32_t page_bytes;
     uint32_t policy; /* enum xac_frames_policy */
-    /* NB_GCLOCK: visits of the hand that a page survives; default 3. */
+    /*
+     * NB_GCLOCK: visits of the hand that a page survives; default 3.  GCLOCK_K: k; default 10.
+     */
     uint32_t weight_max;
     /* NB_GCLOCK: words the hand is spread over, a power of two up to 64; default 1. */
     uint32_t hand_cells;
@@ -201,6 +204,8 @@ struct xac_frames_stats {
     uint64_t free_out;      /* ... and taken out: the difference is there now */
     uint64_t limbo_ends;    /* of those taken out: told to the policy, or given back */
     uint64_t no_victim;     /* searches of a policy that found nothing, clean or dirty */
+    uint64_t refused_barred; /* frames passed by because their owner said so */
+    uint64_t refused_owner;  /* evictions that the owner refused at the last moment */
 };
 
 /* ---- Pool ------------------------------------------------------------------------- */

@@ -103,56 +103,6 @@ btree_open(struct btree *t, void *base, size_t size)
 }
 /* ---- Delete ------------------------------------------------------------------------ */
 
-/* Move the last entry of `left` to the front of `right`; `sep` is the key between them. */
-static void
-rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *right,
-             unsigned char *sep)
-{
-    unsigned cell = left->slots[left->n - 1];
-    const unsigned char *key = cell_key(t, left, cell);
-
-    if (left->level == 0) {
-        leaf_put(t, right, 0, key, cell_value(t, left, cell));
-    } else {
-        inner_put(t, right, 0, sep, right->link);
-        right->link = *cell_child(t, left, cell);
-    }
-    memcpy(sep, key, t->key_size);
-    left->n--;
-}
-
-/* Move the first entry of `right` to the end of `left`. */
-static void
-rotate_left(const struct btree *t, struct btree_node *left, struct btree_node *right,
-            unsigned char *sep)
-{
-    unsigned cell = right->slots[0];
-    const unsigned char *key = cell_key(t, right, cell);
-
-    if (left->level == 0) {
-        leaf_put(t, left, left->n, key, cell_value(t, right, cell));
-        slot_close(right, 0);
-        memcpy(sep, key_at(t, right, 0), t->key_size);
-        return;
-    }
-    inner_put(t, left, left->n, sep, right->link);
-    right->link = *cell_child(t, right, cell);
-    memcpy(sep, key, t->key_size);
-    slot_close(right, 0);
-}
-
-/* Append `right`, whose first key is above `sep`, to `left`. */
-static void
-node_merge(const struct btree *t, struct btree_node *left, const struct btree_node *right,
-           const unsigned char *sep)
-{
-    if (left->level == 0)
-        left->link = right->link;
-    else
-        inner_put(t, left, left->n, sep, right->link);
-    node_append(t, left, right, 0);
-}
-
 /*
  * Child `pos` of `parent` has too few entries: merge it with a neighbour when both fill
  * three quarters of a block at most, else share the neighbour's entries.

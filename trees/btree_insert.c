@@ -31,71 +31,6 @@ root_push_down(const struct btree *t, struct path *path)
     path->depth++;
 }
 
-/*
- * Split a leaf and put an entry of rank `pos` into the half that it belongs to.
- *
- * in   append  the entry is the last of the tree: leave the leaf as full as it is
- * out  sep     first key of the new leaf, the right half
- * ret  block number of the new leaf
- */
-static uint32_t
-leaf_split(const struct btree *t, struct btree_node *left, unsigned pos,
-           const struct tree_request *r, bool append, unsigned char *sep)
-{
-    unsigned half = append ? left->n : (left->n + 1u) / 2;
-    bool goes_left = pos < half;
-    unsigned keep = goes_left ? half - 1 : half;
-    uint32_t block = btree_block_alloc(t);
-    struct btree_node *right = node_init(t, block, 0);
-
-    right->link = left->link;
-    node_append(t, right, left, keep);
-    left->link = block;
-    left->n = (uint16_t)keep;
-    if (goes_left)
-        leaf_put(t, left, pos, r->key, r->value);
-    else
-        leaf_put(t, right, pos - keep, r->key, r->value);
-    memcpy(sep, key_at(t, right, 0), t->key_size);
-    return block;
-}
-
-/*
- * Split a full inner node and put a key of rank `pos` and its child into one half; the
- * key in the middle goes up.
- *
- * in,out  sep    the key to put; the key that goes up
- * in      child  the child to put
- * ret     block number of the new node, the right half
- */
-static uint32_t
-inner_split(const struct btree *t, struct btree_node *left, unsigned pos,
-            unsigned char *sep, uint32_t child, bool append)
-{
-    unsigned half = append ? t->inner_cap - 1 : (t->inner_cap + 1) / 2;
-    unsigned keep = pos < half ? half - 1 : half;
-    uint32_t block = btree_block_alloc(t);
-    struct btree_node *right = node_init(t, block, left->level);
-    unsigned char up[BTREE_KEY_MAX];
-
-    if (pos == half) { /* the new key itself goes up */
-        right->link = child;
-        node_append(t, right, left, keep);
-        left->n = (uint16_t)keep;
-        return block;
-    }
-    memcpy(up, key_at(t, left, keep), t->key_size);
-    right->link = child_at(t, left, keep + 1);
-    node_append(t, right, left, keep + 1);
-    left->n = (uint16_t)keep;
-    if (pos < half)
-        inner_put(t, left, pos, sep, child);
-    else
-        inner_put(t, right, pos - keep - 1, sep, child);
-    memcpy(sep, up, t->key_size);
-    return block;
-}
-
 /* Blocks that a split of the leaf takes: one for it and for each full node above it in a
  * row, plus one if the root is among them. */
 static uint32_t
@@ -121,7 +56,7 @@ insert_split(const struct btree *t, struct path *path, unsigned pos,
     uint32_t need = blocks_needed(t, path);
     struct btree_node *node;
     unsigned d;
-    uint32_t right;
+    uint32_t right, child;
     bool append;
     int rc = btree_blocks_reserve(t, need);
 
@@ -132,13 +67,16 @@ insert_split(const struct btree *t, struct path *path, unsigned pos,
     d = path->depth - 1;
     node = node_write(t, path->block[d]);
     append = node->link == 0 && pos == node->n;
-    right = leaf_split(t, node, pos, r, append, sep);
+    right = btree_block_alloc(t);
+    leaf_split(t, node, node_init(t, right, 0), pos, r, append, sep);
     for (;;) {
         pos = path->pos[--d];
         node = node_write(t, path->block[d]);
         if (node->n < t->inner_cap)
             break;
-        right = inner_split(t, node, pos, sep, right, append);
+        child = right;
+        right = btree_block_alloc(t);
+        inner_split(t, node, node_init(t, right, node->level), pos, sep, child, append);
     }
     inner_put(t, node, pos, sep, right);
     return 0;

@@ -2,8 +2,10 @@
 /*
  * btree_node.h -- what the sources of the B+-tree share: changing a node, following a key.
  *
- * WHAT      Announced access to nodes, entries put into and taken out of one node, descent.
- * NOT HERE  The bytes (btree_layout.h), anything that concerns two nodes at a time.
+ * WHAT      Announced access to nodes, entries put into and taken out of one node or moved
+ *           between two, descent.  What takes nodes, not block numbers, also serves trees whose
+ *           blocks lie elsewhere (swizzle/).
+ * NOT HERE  The bytes (btree_layout.h), where blocks come from (btree_block.c).
  */
 #ifndef TREES_BTREE_NODE_H
 #define TREES_BTREE_NODE_H
@@ -36,11 +38,11 @@ node_write(const struct btree *t, uint32_t block)
     return node;
 }
 
-/* Make an empty node of the block, whatever it held. */
+/* Make an empty node of these bytes, whatever they held. */
 static inline struct btree_node *
-node_init(const struct btree *t, uint32_t block, unsigned level)
+node_init_at(const struct btree *t, struct btree_node *node, uint32_t block,
+             unsigned level)
 {
-    struct btree_node *node = node_write(t, block);
     unsigned cap = cap_of(t, level);
 
     node->level = (uint16_t)level;
@@ -52,6 +54,12 @@ node_init(const struct btree *t, uint32_t block, unsigned level)
     for (unsigned i = 0; i < cap; i++)
         node->slots[i] = (uint16_t)i;
     return node;
+}
+
+static inline struct btree_node *
+node_init(const struct btree *t, uint32_t block, unsigned level)
+{
+    return node_init_at(t, node_write(t, block), block, level);
 }
 
 /* Open a gap for a new entry of rank i.  ret its cell, to be filled in. */
@@ -118,6 +126,119 @@ node_append(const struct btree *t, struct btree_node *to, const struct btree_nod
             inner_put(t, to, to->n, cell_key(t, node, cell), *cell_child(t, node, cell));
     }
 }
+
+/* ---- Two nodes at a time --------------------------------------------------------------- */
+
+/*
+ * leaf_split -- split a leaf and put an entry of rank `pos` into the half that it belongs to.
+ *
+ * in   right   an empty node, node_init(): the right half
+ * in   append  the entry is the last of the tree: leave the leaf as full as it is
+ * out  sep     first key of the right half
+ */
+static inline void
+leaf_split(const struct btree *t, struct btree_node *left, struct btree_node *right,
+           unsigned pos, const struct tree_request *r, bool append, unsigned char *sep)
+{
+    unsigned half = append ? left->n : (left->n + 1u) / 2;
+    bool goes_left = pos < half;
+    unsigned keep = goes_left ? half - 1 : half;
+
+    right->link = left->link;
+    node_append(t, right, left, keep);
+    left->link = right->self;
+    left->n = (uint16_t)keep;
+    if (goes_left)
+        leaf_put(t, left, pos, r->key, r->value);
+    else
+        leaf_put(t, right, pos - keep, r->key, r->value);
+    memcpy(sep, key_at(t, right, 0), t->key_size);
+}
+
+/*
+ * inner_split -- split a full inner node and put a key of rank `pos` and its child into one half;
+ * the key in the middle goes up.
+ *
+ * in      right  an empty node: the right half
+ * in,out  sep    the key to put; the key that goes up
+ * in      child  the child to put
+ */
+static inline void
+inner_split(const struct btree *t, struct btree_node *left, struct btree_node *right,
+            unsigned pos, unsigned char *sep, uint32_t child, bool append)
+{
+    unsigned half = append ? t->inner_cap - 1 : (t->inner_cap + 1) / 2;
+    unsigned keep = pos < half ? half - 1 : half;
+    unsigned char up[BTREE_KEY_MAX];
+
+    if (pos == half) { /* the new key itself goes up */
+        right->link = child;
+        node_append(t, right, left, keep);
+        left->n = (uint16_t)keep;
+        return;
+    }
+    memcpy(up, key_at(t, left, keep), t->key_size);
+    right->link = child_at(t, left, keep + 1);
+    node_append(t, right, left, keep + 1);
+    left->n = (uint16_t)keep;
+    if (pos < half)
+        inner_put(t, left, pos, sep, child);
+    else
+        inner_put(t, right, pos - keep - 1, sep, child);
+    memcpy(sep, up, t->key_size);
+}
+
+/* Move the last entry of `left` to the front of `right`; `sep` is the key between them. */
+static inline void
+rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *right,
+             unsigned char *sep)
+{
+    unsigned cell = left->slots[left->n - 1];
+    const unsigned char *key = cell_key(t, left, cell);
+
+    if (left->level == 0) {
+        leaf_put(t, right, 0, key, cell_value(t, left, cell));
+    } else {
+        inner_put(t, right, 0, sep, right->link);
+        right->link = *cell_child(t, left, cell);
+    }
+    memcpy(sep, key, t->key_size);
+    left->n--;
+}
+
+/* Move the first entry of `right` to the end of `left`. */
+static inline void
+rotate_left(const struct btree *t, struct btree_node *left, struct btree_node *right,
+            unsigned char *sep)
+{
+    unsigned cell = right->slots[0];
+    const unsigned char *key = cell_key(t, right, cell);
+
+    if (left->level == 0) {
+        leaf_put(t, left, left->n, key, cell_value(t, right, cell));
+        slot_close(right, 0);
+        memcpy(sep, key_at(t, right, 0), t->key_size);
+        return;
+    }
+    inner_put(t, left, left->n, sep, right->link);
+    right->link = *cell_child(t, right, cell);
+    memcpy(sep, key, t->key_size);
+    slot_close(right, 0);
+}
+
+/* Append `right`, whose first key is above `sep`, to `left`. */
+static inline void
+node_merge(const struct btree *t, struct btree_node *left, const struct btree_node *right,
+           const unsigned char *sep)
+{
+    if (left->level == 0)
+        left->link = right->link;
+    else
+        inner_put(t, left, left->n, sep, right->link);
+    node_append(t, left, right, 0);
+}
+
+/* ---- From the root to a leaf ----------------------------------------------------------- */
 
 /*
  * Follow `key` (NULL: the leftmost way) to its leaf.

@@ -358,6 +358,19 @@ xac_frames_fix_many(struct xac_frames_user *user, unsigned n, const uint64_t *pa
 
 /* ---- Use --------------------------------------------------------------------------- */
 
+void *
+xac_frames_hit(struct xac_frames_user *user, uint32_t frame)
+{
+    struct xac_frames *pool = user->pool;
+    struct frame *f = &pool->frames[frame];
+    /* The owner's latch has ordered this life's beginning before us. */
+    uint32_t data = atomic_load_explicit(&f->data, memory_order_relaxed);
+    uint64_t state = atomic_load_explicit(&f->state, memory_order_relaxed);
+
+    hit(user, frame_ref_make((uint32_t)(state >> 32), frame));
+    return pool_data(pool, data);
+}
+
 void
 xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {

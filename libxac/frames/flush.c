@@ -31,8 +31,10 @@ xac_frames_write(struct xac_frames_user *user, struct frame *f)
     if (pool->io.before_write != NULL)
         rc = pool->io.before_write(pool->io.arg, page, bytes);
     if (rc == 0) {
-        pool_count(user, POOL_WRITES, 1);
-        rc = pool->io.write(pool->io.arg, page, bytes);
+        rc = pool->owner == NULL ? pool->io.write(pool->io.arg, page, bytes)
+                                 : pool->owner->write(pool->owner->arg, page,
+                                                      frame_ref_index(ref), bytes);
+        pool_count(user, POOL_WRITES, pool->owner == NULL || rc != EAGAIN);
     }
     /* Pairs with xac_frames_reap(). */
     atomic_store_explicit(&user->seat->writing, 0, memory_order_release);
@@ -118,15 +120,17 @@ pinned_alone(uint64_t state)
 }
 
 /* gone_forget -- a frame that is being evicted must not be rescued: take it from the table. */
-static void
+static bool
 gone_forget(struct xac_frames_user *user, uint64_t page, frame_ref ref)
 {
     /* Before the removal, after which the evictor may begin the next life. */
     uint32_t data =
         atomic_load_explicit(&pool_frame(user->pool, ref)->data, memory_order_relaxed);
 
-    if (table_remove(user->pool, page, ref))
-        xac_frames_buffer_give(user, data); /* P5 */
+    if (!table_remove(user->pool, page, ref))
+        return false;
+    xac_frames_buffer_give(user, data); /* P5 */
+    return true;
 }
 
 /* invalidate -- see xac_frames_invalidate(). */
@@ -143,7 +147,7 @@ invalidate(struct xac_frames_user *user, uint64_t page)
         return 0;
     f = pool_frame(pool, ref);
     if (!frame_try_pin(f, ref)) {
-        gone_forget(user, page, ref);
+        (void)gone_forget(user, page, ref);
         return 0;
     }
     if (!pinned_alone(frame_load(f)) || !table_remove(pool, page, ref)) {
@@ -176,4 +180,24 @@ xac_frames_invalidate(struct xac_frames_user *user, uint64_t page)
     rc = invalidate(user, page);
     pool_in_call(user, false);
     return rc;
+}
+
+bool
+xac_frames_evict(struct xac_frames_user *user, uint32_t frame)
+{
+    struct xac_frames *pool = user->pool;
+    struct frame *f = &pool->frames[frame];
+    uint64_t state = frame_load(f);
+    uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
+    frame_ref ref = frame_ref_make((uint32_t)(state >> 32), frame);
+    bool is_gone;
+
+    if (frame_word(state) != 0 || pool_is_barred(user, frame)
+        || !pool_evict_begin(user, frame))
+        return false;
+    is_gone = frame_try_retire(f, ref);
+    pool_evict_end(user, frame, is_gone);
+    if (is_gone && gone_forget(user, page, ref))
+        pool_count(user, POOL_EVICTIONS, 1);
+    return is_gone;
 }

@@ -41,6 +41,19 @@
 /* Reference to a life of a descriptor: { life:32 | index + 1:32 }; 0 is none. */
 typedef uint64_t frame_ref;
 
+/*
+ * Words for whoever owns the pool (pool_owner), in the descriptor's cache line.  The pool never
+ * touches them; they outlive lives, and an owner leaves them as it found them when it allows
+ * a life to end.
+ */
+struct frame_side {
+    xac_shared _Atomic uint32_t latch;
+    xac_shared _Atomic uint32_t n_swizzled;
+    xac_shared _Atomic uint32_t parent;
+    xac_shared _Atomic uint32_t flags;
+    xac_shared _Atomic uint64_t lsn;
+};
+
 struct frame {
     alignas(FRAME_LINE) xac_shared _Atomic uint64_t state; /* { life:32 | word:32 } */
     xac_shared _Atomic uint64_t page_id;                   /* fixed during a life */
@@ -49,6 +62,7 @@ struct frame {
         weight; /* a hint; may run below 0 by the number of threads */
     xac_shared _Atomic uint32_t
         slot; /* where a locking policy has it; fixed during a life */
+    alignas(8) struct frame_side side;
 };
 
 static inline frame_ref

@@ -184,6 +184,18 @@ struct search {
     bool is_flushing; /* what was taken is dirty, pinned by us, and must be written */
 };
 
+/* slot_is_barred -- the policy's question: shall it pass this slot by, leaving its count? */
+static bool
+slot_is_barred(void *arg, uint32_t i)
+{
+    struct search *s = arg;
+    frame_ref ref = slot_load(ring_slot(s->user->pool, s->first + i));
+    uint32_t word = frame_word(frame_load(pool_frame(s->user->pool, ref)));
+
+    return word != FRAME_GONE
+           && ((word & FRAME_PINS) != 0 || pool_is_barred(s->user, frame_ref_index(ref)));
+}
+
 /* slot_offer -- the policy's question: can this slot make room? */
 static bool
 slot_offer(void *arg, uint32_t i)
@@ -191,13 +203,21 @@ slot_offer(void *arg, uint32_t i)
     struct search *s = arg;
     frame_ref ref = slot_load(ring_slot(s->user->pool, s->first + i));
     struct frame *f = pool_frame(s->user->pool, ref);
-    uint32_t word = frame_word(frame_load(f));
+    uint32_t word = frame_word(frame_load(f)),
+             part = part_of(s->user->pool, page_of(s->user->pool, ref));
+    bool is_gone;
 
-    if (word == FRAME_GONE)
+    if (word == FRAME_GONE) { /* dropped: nothing for the policy to remember */
+        policy_of(s->user->pool, part)->nodes[i].page = POLICY_NO_PAGE;
         return true;
-    if (s->take_dirty && word == FRAME_DIRTY)
-        return s->is_flushing = frame_flush_begin(f, ref, true);
-    return frame_try_retire(f, ref);
+    }
+    if (word == FRAME_DIRTY)
+        return s->take_dirty && (s->is_flushing = frame_flush_begin(f, ref, true));
+    if (word != 0 || !pool_evict_begin(s->user, frame_ref_index(ref)))
+        return false;
+    is_gone = frame_try_retire(f, ref);
+    pool_evict_end(s->user, frame_ref_index(ref), is_gone);
+    return is_gone;
 }
 
 /* victim -- the policy's choice, which nobody else may have now; POLICY_NONE if all are fixed. */
@@ -205,8 +225,11 @@ static uint32_t
 victim(struct search *s, uint32_t part)
 {
     struct policy *p = policy_of(s->user->pool, part);
-    uint32_t i = p->ops->victim(p, slot_offer, s);
+    uint32_t i;
 
+    if (s->user->pool->owner != NULL || p->ops == &xac_frames_gclock_k)
+        p->is_barred = slot_is_barred;
+    i = p->ops->victim(p, slot_offer, s);
     if (i == POLICY_NONE)
         return POLICY_NONE;
     link_set(s->user->pool, s->first + i, LINK_BUSY);
@@ -222,8 +245,13 @@ slot_write(struct xac_frames_user *user, uint32_t slot)
     int rc = xac_frames_write(user, f);
 
     pool_count(user, POOL_WRITES_INLINE, 1);
-    if (rc == 0 && frame_flush_retire(f, ref))
-        return 0;
+    if (rc == 0 && pool_evict_begin(user, frame_ref_index(ref))) {
+        bool is_gone = frame_flush_retire(f, ref);
+
+        pool_evict_end(user, frame_ref_index(ref), is_gone);
+        if (is_gone)
+            return 0;
+    }
     frame_flush_end(f, rc == 0);
     return rc != 0 ? rc : EAGAIN;
 }
@@ -348,7 +376,8 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
             pool_count(user, POOL_NO_VICTIM, 1);
             pool_count(user, POOL_FULL_YIELDS, 1);
             xac_frames_unlock(pool, part);
-            (void)sched_yield();
+            if (pool->owner == NULL || !pool->owner->no_victim(pool->owner->arg, user))
+                (void)sched_yield();
             xac_frames_lock(user, part);
         } else if (rc != EAGAIN) {
             last = rc;

@@ -19,6 +19,7 @@
 #define PAGES_MAX      (UINT64_C(1) << 48)
 #define DATA_ALIGN     4096 /* for O_DIRECT */
 #define WEIGHT_DEFAULT 3
+#define COUNT_DEFAULT  10 /* GCLOCK_K */
 #define WEIGHT_MAX     1000000
 #define BATCH_MAX      4096
 #define TRIES_DEFAULT  1000
@@ -52,7 +53,7 @@ static bool
 config_complete(struct xac_frames_config *c)
 {
     if (c->weight_max == 0)
-        c->weight_max = WEIGHT_DEFAULT;
+        c->weight_max = c->policy == XAC_FRAMES_GCLOCK_K ? COUNT_DEFAULT : WEIGHT_DEFAULT;
     if (c->hand_cells == 0)
         c->hand_cells = 1;
     if (c->full_tries == 0)
@@ -171,10 +172,12 @@ pool_open(void *memory, const struct xac_frames_io *io)
     pool->free_links = (xac_shared _Atomic uint32_t *)(base + r->free_links_offset);
     pool->ops = xac_frames_policy_ops(c->policy);
     pool->policies = pool->policies_here;
-    for (uint32_t i = 0; i < c->parts && pool->ops != NULL; i++)
+    for (uint32_t i = 0; i < c->parts && pool->ops != NULL; i++) {
         xac_frames_policy_open(&pool->policies[i], pool->ops,
                                part_first(pool, i + 1) - part_first(pool, i),
                                base + r->policy_offset + i * policy_bytes(c, pool->ops));
+        pool->policies[i].count_max = c->weight_max;
+    }
     if (io != NULL)
         pool->io = *io;
     return pool;

@@ -72,6 +72,8 @@ enum pool_counter {
     POOL_FREE_OUT,
     POOL_LIMBO_ENDS,
     POOL_NO_VICTIM,
+    POOL_REFUSED_BARRED,
+    POOL_REFUSED_OWNER,
     POOL_N_COUNTERS
 };
 
@@ -127,6 +129,27 @@ struct pool_region {
     xac_shared _Atomic uint32_t buffers_used; /* those with a smaller index were in use */
 };
 
+/*
+ * Somebody who keeps state in frames (frame_side) and references to them, and so has a say
+ * in evictions (swizzle/).  Called by the thread that needs a frame, with the policy's lock held if
+ * there is one, and with whatever latches its caller holds: they only try, and never wait.
+ * `frame` is a descriptor's index.
+ */
+struct pool_owner {
+    /* A cheap look, without effect: the frame cannot leave now.  The policy passes it by. */
+    bool (*is_barred)(void *arg, uint32_t frame);
+    /* The frame's page is about to leave: withdraw references to it.  false: not now. */
+    bool (*evict_begin)(void *arg, uint32_t frame);
+    /* After evict_begin() was true: it has left, or not after all. */
+    void (*evict_end)(void *arg, uint32_t frame, bool is_gone);
+    /* A round of the policy found nobody: evict some page with xac_frames_evict().  The
+       policy's lock is not held.  ret whether one has left. */
+    bool (*no_victim)(void *arg, struct xac_frames_user *user);
+    /* In place of io.write; EAGAIN if its bytes cannot be read now without waiting. */
+    int (*write)(void *arg, uint64_t page, uint32_t frame, const void *data);
+    void *arg;
+};
+
 /* A process's handle: where the parts are mapped here.  Fixed after creation. */
 struct xac_frames {
     struct pool_region *region;
@@ -149,6 +172,7 @@ struct xac_frames {
     uint32_t n_lines;             /* of the ring */
     const struct policy_ops *ops; /* NULL: NB_GCLOCK */
     struct xac_frames_io io;
+    const struct pool_owner *owner; /* NULL: none.  Set before anybody joins */
     bool own_memory;
     struct policy *policies; /* of each part */
     struct policy policies_here[];
@@ -275,6 +299,53 @@ pool_data(const struct xac_frames *pool, uint32_t buffer)
         return NULL;
     return pool->data + (uint64_t)(buffer - 1) * pool->region->config.page_bytes;
 }
+
+/* ---- The owner's part ---------------------------------------------------------------- */
+
+/* pool_is_barred -- the owner says that the frame cannot leave now. */
+static inline bool
+pool_is_barred(struct xac_frames_user *user, uint32_t frame)
+{
+    const struct pool_owner *o = user->pool->owner;
+
+    if (o == NULL || !o->is_barred(o->arg, frame))
+        return false;
+    pool_count(user, POOL_REFUSED_BARRED, 1);
+    return true;
+}
+
+/* pool_evict_begin, pool_evict_end -- around the step that ends a life. */
+static inline bool
+pool_evict_begin(struct xac_frames_user *user, uint32_t frame)
+{
+    const struct pool_owner *o = user->pool->owner;
+
+    if (o == NULL || o->evict_begin(o->arg, frame))
+        return true;
+    pool_count(user, POOL_REFUSED_OWNER, 1);
+    return false;
+}
+
+static inline void
+pool_evict_end(struct xac_frames_user *user, uint32_t frame, bool is_gone)
+{
+    const struct pool_owner *o = user->pool->owner;
+
+    if (o != NULL)
+        o->evict_end(o->arg, frame, is_gone);
+}
+
+/*
+ * xac_frames_hit -- a use of a page that was found by its frame and is kept there by the owner:
+ * as the hit of a fix, without pin.  ret its bytes
+ */
+void *xac_frames_hit(struct xac_frames_user *user, uint32_t frame);
+
+/*
+ * xac_frames_evict -- end this page's stay now if it is clean, nobody has it fixed, and the
+ * owner allows it.  Its descriptor stays in the ring, a ghost, until the hand comes.
+ */
+bool xac_frames_evict(struct xac_frames_user *user, uint32_t frame);
 
 /* ---- ring.c: Nb-GCLOCK --------------------------------------------------------------- */
 

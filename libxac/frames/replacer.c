@@ -21,6 +21,7 @@ xac_frames_policy_ops(uint32_t policy)
         [XAC_FRAMES_CAR] = &xac_frames_car,
         [XAC_FRAMES_RANDOM] = &xac_frames_random,
         [XAC_FRAMES_SWEEP] = &xac_frames_sweep,
+        [XAC_FRAMES_GCLOCK_K] = &xac_frames_gclock_k,
     };
 
     return policy < XAC_FRAMES_N_POLICIES ? all[policy] : NULL;

@@ -22,8 +22,9 @@
 
 #include "annot.h"
 
-#define POLICY_NONE  UINT32_MAX
-#define POLICY_LISTS 12
+#define POLICY_NONE    UINT32_MAX
+#define POLICY_NO_PAGE UINT64_MAX
+#define POLICY_LISTS   12
 
 struct policy_link {
     uint32_t prev, next;
@@ -60,6 +61,9 @@ struct policy {
     struct policy_node *nodes;
     uint32_t *buckets;
     uint32_t n, n_ghosts, n_buckets;
+    uint32_t count_max; /* GCLOCK_K: k */
+    /* Clocks ask before they look at a slot's count; NULL: none is barred. */
+    bool (*is_barred)(void *arg, uint32_t slot);
 };
 
 /* policy_take -- whether the slot can make room; if so it is taken. */
@@ -94,6 +98,7 @@ const struct policy_ops *xac_frames_policy_ops(uint32_t policy);
 extern const struct policy_ops xac_frames_lru, xac_frames_clock, xac_frames_gclock;
 extern const struct policy_ops xac_frames_2q, xac_frames_lirs, xac_frames_mq;
 extern const struct policy_ops xac_frames_car, xac_frames_random, xac_frames_sweep;
+extern const struct policy_ops xac_frames_gclock_k;
 
 /* ---- replacer.c: lists and ghosts ------------------------------------------------------ */
 

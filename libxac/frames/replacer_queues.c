@@ -56,6 +56,8 @@ ghost_put(struct policy *p, unsigned list, uint32_t slot, uint32_t most)
 {
     uint32_t ghost;
 
+    if (p->nodes[slot].page == POLICY_NO_PAGE) /* dropped, not evicted */
+        return;
     while (p->state->lists[list].n >= most && p->state->lists[list].n > 0)
         ghost_drop(p, list);
     ghost = xac_frames_ghost_new(p, p->nodes[slot].page);
@@ -257,8 +259,14 @@ static uint32_t
 car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
 {
     uint32_t slot = p->state->lists[clock].tail;
-    bool used = node_count(p, slot) != 0;
+    bool used;
 
+    if (p->is_barred != NULL && p->is_barred(arg, slot)) {
+        out(p, slot); /* neither promoted nor marked */
+        put(p, clock, slot);
+        return POLICY_NONE;
+    }
+    used = node_count(p, slot) != 0;
     if (!used && take(arg, slot)) {
         out(p, slot);
         ghost_put(p, clock == CAR_T1 ? CAR_B1 : CAR_B2, slot, car_ghosts(p->n));

@@ -2,7 +2,9 @@
 /*
  * replacer_simple.c -- LRU, CLOCK, GCLOCK, RANDOM and SWEEP: no ghosts.
  *
- * GCLOCK is the textbook's: the hand tests, then decrements; without a cap.  SWEEP takes the
+ * GCLOCK is the textbook's: the hand tests, then decrements; without a cap.  GCLOCK_K is that of
+ * M. F. Gilbert, "Evaluation of Pointer Swizzling Techniques for DBMS Buffer Management" (TU
+ * Kaiserslautern, 2016): a page comes in with count 0, and a hit sets it to k.  SWEEP takes the
  * next slot in the circle that can be taken.
  */
 #include <config.h>
@@ -75,6 +77,20 @@ hand_admit(struct policy *p, uint32_t slot, uint64_t page)
 }
 
 static void
+new_admit(struct policy *p, uint32_t slot, uint64_t page)
+{
+    hand_admit(p, slot, page);
+    node_count_set(p, slot, 0);
+}
+
+static void
+max_touch(struct policy *p, uint32_t slot)
+{
+    if (node_count(p, slot) != p->count_max)
+        node_count_set(p, slot, p->count_max);
+}
+
+static void
 count_touch(struct policy *p, uint32_t slot)
 {
     atomic_fetch_add_explicit(&p->nodes[slot].count, 1, memory_order_relaxed);
@@ -102,7 +118,10 @@ hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
         uint32_t slot = p->state->hand;
 
         p->state->hand = slot + 1 < p->n ? slot + 1 : 0;
-        if (counts && p->nodes[slot].where != 0 && node_count(p, slot) > 0) {
+        if (p->is_barred != NULL && p->nodes[slot].where != 0
+            && p->is_barred(arg, slot)) {
+            refused++; /* its count stays: what bars it is a use */
+        } else if (counts && p->nodes[slot].where != 0 && node_count(p, slot) > 0) {
             atomic_fetch_sub_explicit(&p->nodes[slot].count, 1, memory_order_relaxed);
             refused = 0;
         } else if (p->nodes[slot].where != 0 && take(arg, slot)) {
@@ -153,6 +172,14 @@ const struct policy_ops xac_frames_gclock = {
     .n_ghosts = no_ghosts,
     .touch = count_touch,
     .admit = hand_admit,
+    .victim = clock_victim,
+    .forget = hand_forget,
+};
+const struct policy_ops xac_frames_gclock_k = {
+    .touches_alone = true,
+    .n_ghosts = no_ghosts,
+    .touch = max_touch,
+    .admit = new_admit,
     .victim = clock_victim,
     .forget = hand_forget,
 };

@@ -52,6 +52,21 @@ weight_drop(struct frame *f)
     return atomic_fetch_sub_explicit(&f->weight, 1, memory_order_relaxed) - 1;
 }
 
+/* clean_take -- retire it, if nobody uses it and the owner agrees. */
+static enum look
+clean_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
+{
+    struct frame *f = pool_frame(s->user->pool, c);
+    bool is_gone;
+
+    if (!pool_evict_begin(s->user, frame_ref_index(c)))
+        return LOOK_BLOCKED;
+    xac_frames_point("retire");
+    is_gone = frame_try_retire(f, c);
+    pool_evict_end(s->user, frame_ref_index(c), is_gone);
+    return is_gone ? slot_take(s, slot, c) : LOOK_BLOCKED;
+}
+
 /* dirty_take -- write it and retire it, if nobody uses it meanwhile. */
 static enum look
 dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
@@ -64,10 +79,15 @@ dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
     rc = xac_frames_write(s->user, f);
     pool_count(s->user, POOL_WRITES_INLINE, 1);
     xac_frames_point("written");
-    if (rc == 0 && frame_flush_retire(f, c))
-        return slot_take(s, slot, c);
+    if (rc == 0 && pool_evict_begin(s->user, frame_ref_index(c))) {
+        bool is_gone = frame_flush_retire(f, c);
+
+        pool_evict_end(s->user, frame_ref_index(c), is_gone);
+        if (is_gone)
+            return slot_take(s, slot, c);
+    }
     frame_flush_end(f, rc == 0);
-    if (rc != 0)
+    if (rc != 0 && rc != EAGAIN)
         s->write_rc = rc;
     return LOOK_BLOCKED;
 }
@@ -90,14 +110,14 @@ slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
     }
     if (frame_word(state) == FRAME_GONE) /* cancelled, or retired by a slower sweeper */
         return slot_take(s, slot, c);
-    if ((frame_word(state) & FRAME_PINS) != 0)
-        return LOOK_BLOCKED;
+    if ((frame_word(state) & FRAME_PINS) != 0
+        || pool_is_barred(s->user, frame_ref_index(c)))
+        return LOOK_BLOCKED; /* before the weight: the structural rule */
     if (weight_drop(f) > 0)
         return LOOK_PASS;
     if ((frame_word(state) & FRAME_DIRTY) != 0)
         return s->take_dirty ? dirty_take(s, slot, c) : LOOK_PASS;
-    xac_frames_point("retire");
-    return frame_try_retire(f, c) ? slot_take(s, slot, c) : LOOK_BLOCKED;
+    return clean_take(s, slot, c);
 }
 
 /*
@@ -140,7 +160,8 @@ ring_replace(struct sweep *s)
                 pool_count(s->user, POOL_SWEEP_STEPS, steps);
                 return s->write_rc != 0 ? s->write_rc : ENOBUFS;
             }
-            (void)sched_yield();
+            if (pool->owner == NULL || !pool->owner->no_victim(pool->owner->arg, s->user))
+                (void)sched_yield();
         }
         if (steps >= n)
             s->take_dirty = true;
