@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * insert.c -- the experiment `insert`.
+ * insert.c -- the experiment `insert`, and those made of it.
  *
- * A run is one combination of durability and number of processes.  All its systems are
- * open at the same time; slice by slice each inserts the next share of the records.
+ * A run is one combination of workload, group, durability and number of processes.  All its
+ * systems are open at the same time; slice by slice each does the next share of the steps.
  */
 #include <config.h>
 
@@ -20,6 +20,8 @@
 #include "worker.h"
 #include "xbench.h"
 
+const char *const bench_insert_rivals[BENCH_N_RIVALS] = {"bdb", "lmdb", "sqlite"};
+
 #define LOG_FILE_BYTES (UINT64_C(16) << 20) /* of every system that has a log */
 
 /* One system in a run. */
@@ -34,6 +36,8 @@ struct run {
     const struct bench_insert_options *options;
     bool durable;
     unsigned procs;
+    uint64_t group;
+    struct bench_job job;
     unsigned n_entries;
     struct entry entries[BENCH_ENTRY_MAX];
 };
@@ -50,6 +54,8 @@ entry_add(struct run *run, const struct bench_system *system, bool hints)
         || (!run->durable && !(system->abilities & BENCH_NONDURABLE)))
         return;
     e->result = (struct bench_insert_result){.system = system,
+                                             .workload = run->job.workload,
+                                             .group = run->group,
                                              .procs = run->procs,
                                              .durable = run->durable,
                                              .hints = hints};
@@ -80,7 +86,7 @@ entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
     struct bench_config config = {.dir = e->dir,
                                   .durable = run->durable,
                                   .hints = e->result.hints,
-                                  .count = o->count,
+                                  .count = bench_job_records(&run->job, o->count),
                                   .cache_bytes = o->cache_bytes,
                                   .block_bytes = o->block_bytes,
                                   .checkpoint_bytes = o->checkpoint_bytes,
@@ -101,7 +107,8 @@ entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
              !(system->abilities & BENCH_HINTS) ? ""
              : e->result.hints                  ? " (hints)"
                                                 : " (no hints)");
-    return bench_crew_start(&e->crew, system, &config, label, o->seed, run->procs);
+    return bench_crew_start(&e->crew, system, &config, label, &run->job, run->group,
+                            run->procs);
 }
 
 /* run_slice -- every system inserts slice number `slice`, starting with another. */
@@ -120,7 +127,7 @@ run_slice(struct run *run, uint64_t slice)
         snprintf(label, sizeof label, "%s, %u proc, %s", e->crew.label, run->procs,
                  run->durable ? "durable" : "nondurable");
         bench_progress(label, slice * run->n_entries + j, o->slices * run->n_entries);
-        if (bench_crew_insert(&e->crew, first, n, &outcome) != 0)
+        if (bench_crew_run(&e->crew, first, n, &outcome) != 0)
             return 1;
         e->result.slice_us[slice] = (double)outcome.ns / 1e3 / (double)n;
         e->result.us_mean += (double)outcome.ns / 1e3 / (double)o->count;
@@ -157,12 +164,13 @@ entry_finish(struct run *run, struct entry *e)
     r->p50_us = bench_percentile(e->crew.latencies, count, 50) / 1e3;
     r->p99_us = bench_percentile(e->crew.latencies, count, 99) / 1e3;
     r->max_us = e->crew.latencies[count - 1] / 1e3;
+    r->ns = e->crew.latencies;
     if (bench_crew_close(&e->crew) != 0)
         return 1;
     if (!(r->system->abilities & BENCH_KEEPS))
         return 0;
     bench_progress("checking what is there", 1, 1);
-    return bench_crew_verify(&e->crew, count);
+    return bench_crew_verify(&e->crew);
 }
 
 /* min_max -- of n > 0 values. */
@@ -195,29 +203,49 @@ ratio_slices(const struct bench_insert_result *a, const struct bench_insert_resu
         ratios[i] = a->slice_us[i] / b->slice_us[i];
 }
 
+/* compare -- r beside the other systems of the run, with room for n ratios. */
+static void
+compare(const struct run *run, struct bench_insert_result *r, double *ratios, size_t n)
+{
+    const struct bench_insert_result *sync = find_result(run, "sync");
+    bool is_co = strcmp(r->system->name, "cobtree") == 0;
+    const struct bench_insert_result *plain =
+        find_result(run, is_co ? "mmap-co" : "mmap");
+
+    for (unsigned i = 0; i < BENCH_N_RIVALS; i++) {
+        const struct bench_insert_result *rival =
+            find_result(run, bench_insert_rivals[i]);
+
+        r->ratio[i] = r->ratio_min[i] = r->ratio_max[i] = -1;
+        if (rival == NULL)
+            continue;
+        ratio_slices(rival, r, ratios, n);
+        r->ratio[i] = bench_median(ratios, n);
+        min_max(ratios, n, &r->ratio_min[i], &r->ratio_max[i]);
+    }
+    r->over_sync = r->over_mmap = -1;
+    if (sync != NULL) {
+        ratio_slices(r, sync, ratios, n);
+        r->over_sync = bench_median(ratios, n);
+    }
+    if (plain != NULL) {
+        ratio_slices(r, plain, ratios, n);
+        r->over_mmap = bench_median(ratios, n);
+    }
+}
+
 /* summarize -- medians, and ratios slice by slice; ret 0 or 1. */
 static int
 summarize(const struct run *run, struct bench_insert_result *r)
 {
     size_t n = run->options->slices;
-    const struct bench_insert_result *bdb = find_result(run, "bdb");
-    const struct bench_insert_result *sync = find_result(run, "sync");
     double *ratios = calloc(n, sizeof *ratios);
 
     if (ratios == NULL)
         return bench_fail("out of memory");
     r->us_median = bench_median(r->slice_us, n);
     min_max(r->slice_us, n, &r->us_min, &r->us_max);
-    r->ratio = r->ratio_min = r->ratio_max = r->over_sync = -1;
-    if (bdb != NULL) {
-        ratio_slices(bdb, r, ratios, n);
-        r->ratio = bench_median(ratios, n);
-        min_max(ratios, n, &r->ratio_min, &r->ratio_max);
-    }
-    if (sync != NULL) {
-        ratio_slices(r, sync, ratios, n);
-        r->over_sync = bench_median(ratios, n);
-    }
+    compare(run, r, ratios, n);
     free(ratios);
     return 0;
 }
@@ -231,6 +259,10 @@ run_work(struct run *run, const char *dir)
 
     for (unsigned i = 0; i < run->n_entries && rc == 0; i++)
         rc = entry_start(run, &run->entries[i], i, dir);
+    for (unsigned i = 0; i < run->n_entries && rc == 0; i++) {
+        bench_progress("records that are there before", i, run->n_entries);
+        rc = bench_crew_load(&run->entries[i].crew);
+    }
     for (unsigned i = 0; i < run->n_entries && rc == 0; i++)
         rc = bench_crew_counters(&run->entries[i].crew, &run->entries[i].before);
     for (uint64_t s = 0; s < o->slices && rc == 0; s++)
@@ -246,28 +278,57 @@ run_work(struct run *run, const char *dir)
     return rc;
 }
 
-/* run_one -- one durability, one number of processes; ret 0 or 1. */
+/* run_one -- the run that is described; ret 0 or 1. */
 static int
-run_one(const struct bench_insert_options *o, bool durable, unsigned procs)
+run_one(struct run *run)
 {
-    static struct run run; /* too large for the stack */
+    const struct bench_insert_options *o = run->options;
     char dir[400];
     int rc;
 
-    run = (struct run){.options = o, .durable = durable, .procs = procs};
-    entries_choose(&run);
-    if (run.n_entries == 0)
+    entries_choose(run);
+    if (run->n_entries == 0)
         return 0;
+    if (o->ranks != NULL && o->n_ranks < bench_job_records(&run->job, o->count))
+        return bench_fail("--keys paths: there are %llu only",
+                          (unsigned long long)o->n_ranks);
     snprintf(dir, sizeof dir, "%s/xbench-XXXXXX", o->dir);
     if (mkdtemp(dir) == NULL)
         return bench_fail("%s: %s", dir, strerror(errno));
-    rc = run_work(&run, dir);
-    for (unsigned i = 0; i < run.n_entries; i++) {
-        bench_crew_stop(&run.entries[i].crew);
-        free(run.entries[i].result.slice_us);
+    rc = run_work(run, dir);
+    for (unsigned i = 0; i < run->n_entries; i++) {
+        bench_crew_stop(&run->entries[i].crew);
+        free(run->entries[i].result.slice_us);
     }
     if (bench_remove_tree(dir) != 0)
         rc = bench_fail("%s: cannot be removed: %s", dir, strerror(errno));
+    return rc;
+}
+
+/* run_workload -- with each number of processes and each group; ret 0 or 1. */
+static int
+run_workload(const struct bench_insert_options *o, const struct bench_workload *workload,
+             bool durable)
+{
+    static struct run run; /* too large for the stack */
+    struct bench_job job = {.workload = workload,
+                            .keys = o->keys,
+                            .seed = o->seed,
+                            .loaded = o->loaded,
+                            .steps = o->count,
+                            .scan_length = o->scan_length,
+                            .ranks = o->ranks};
+    int rc = 0;
+
+    bench_job_prepare(&job);
+    for (unsigned i = 0; i < o->n_procs * o->n_groups && rc == 0; i++) {
+        run = (struct run){.options = o,
+                           .durable = durable,
+                           .procs = o->procs[i / o->n_groups],
+                           .group = o->groups[i % o->n_groups],
+                           .job = job};
+        rc = run_one(&run);
+    }
     return rc;
 }
 
@@ -280,14 +341,13 @@ run_all(const struct bench_insert_options *o)
     bench_catch_signals();
     bench_progress_enable(o->quiet);
     bench_insert_print_head(o);
-    for (int pass = 0; pass < 2 && rc == 0; pass++) {
-        bool durable = pass == 0;
-
-        if (!(durable ? o->durable : o->nondurable))
-            continue;
-        for (unsigned i = 0; i < o->n_procs && rc == 0; i++)
-            rc = run_one(o, durable, o->procs[i]);
+    for (unsigned i = 0; i < o->n_workloads && rc == 0; i++) {
+        if (o->durable)
+            rc = run_workload(o, o->workloads[i], true);
+        if (o->nondurable && rc == 0)
+            rc = run_workload(o, o->workloads[i], false);
     }
+    free(o->ranks);
     if (rc == 0 && !o->json)
         puts("\nall records found again in every system that keeps them");
     return rc;

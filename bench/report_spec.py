@@ -49,32 +49,111 @@ class Spec:
     words: str = ""  # a paragraph before the tables
 
 
-INSERT_COLUMNS = [
-    ("system", "system"),
-    ("processes", "processes"),
-    ("durable", "durable"),
-    ("hints", "hints"),
-    ("us_per_insert_median", "µs per insert"),
-    ("insert_us_p99", "p99 µs"),
-    ("insert_us_max", "max µs"),
-    ("log_bytes_per_insert", "log bytes per insert"),
-    ("inserts_per_fsync", "inserts per sync"),
-    ("traps_per_insert", "traps per insert"),
-    ("retries", "aborts"),
-    ("bdb_time_over_this_median", "Berkeley DB's time over this"),
-    ("this_time_over_sync_median", "this over bare sync"),
-]
+
+def tree_columns(unit):
+    """Columns of an experiment made of `insert` with another workload."""
+    return [
+        ("system", "system"),
+        ("workload", "workload"),
+        ("processes", "processes"),
+        ("durable", "durable"),
+        ("hints", "hints"),
+        ("group", "reads per query"),
+        (f"us_per_{unit}_median", f"µs per {unit}"),
+        (f"{unit}_us_p99", "p99 µs"),
+        (f"log_bytes_per_{unit}", f"log bytes per {unit}"),
+        (f"traps_per_{unit}", f"traps per {unit}"),
+        ("retries", "aborts"),
+        ("bdb_time_over_this_median", "Berkeley DB's time over this"),
+        ("lmdb_time_over_this_median", "LMDB's"),
+        ("sqlite_time_over_this_median", "SQLite's"),
+        ("this_time_over_mmap_median", "this over plain mmap"),
+        ("this_time_over_sync_median", "this over bare sync"),
+    ]
+
+
+PEERS = ("Settings. Berkeley DB: DB_INIT_TXN|LOG|LOCK|MPOOL and DB_AUTO_COMMIT; durable is its default, "
+         "nondurable DB_TXN_NOT_DURABLE. LMDB: durable is its default, nondurable MDB_NOSYNC. SQLite: WAL, "
+         "integer primary key; durable synchronous=FULL, nondurable synchronous=OFF. All caches hold all "
+         "data. mmap is the same B+-tree on a shared mapping, durable by fdatasync and not atomic.")
+
+
+def tree_bars(title, unit, where, keys=("hints",)):
+    """One group of bars for each system."""
+    return Figure(title, "system", f"us_per_{unit}_median", list(keys),
+                  ylabel=f"µs per {unit}", where=where, kind="bars", logy=True)
+
+
+def durable_goals(system):
+    """Issue 5: durable inserts beside the peers, at least these ratios, with hints."""
+    where = f"system={system} durable=true processes=1"
+    return [Goal(f"durable inserts, {name}'s time over {system}'s", where,
+                 f"{key}_time_over_this_median", bound, at_least=True)
+            for name, key, bound in (("Berkeley DB", "bdb", 1.3), ("LMDB", "lmdb", 2.0),
+                                     ("SQLite", "sqlite", 1.3))] + [
+        Goal(f"durable inserts, or {system}'s time over the bare sync's", where,
+             "this_time_over_sync_median", 1.15)]
+
 
 SPECS = {
     "insert": Spec(
-        columns=INSERT_COLUMNS,
+        words=PEERS,
+        columns=tree_columns("insert"),
+        goals=durable_goals("btree") + durable_goals("cobtree"),
         figures=[
-            Figure("Durable inserts, one process", "system", "us_per_insert_median", ["hints"],
-                   ylabel="µs per insert", where={"durable": True, "processes": 1}, kind="bars"),
-            Figure("Nondurable inserts, one process", "system", "us_per_insert_median",
-                   ["hints"], ylabel="µs per insert",
-                   where={"durable": False, "processes": 1}, kind="bars"),
+            tree_bars("Durable inserts, one process", "insert",
+                      {"durable": True, "processes": 1}),
+            tree_bars("Nondurable inserts, one process", "insert",
+                      {"durable": False, "processes": 1}),
+            tree_bars("Durable inserts, two processes", "insert",
+                      {"durable": True, "processes": 2}),
         ],
+    ),
+    "txn-trees": Spec(
+        words="hints is the Thesis' advisory function (setPageAccess).",
+        columns=tree_columns("insert"),
+        figures=[
+            tree_bars(f"{'Durable' if durable else 'Nondurable'} inserts, {procs} "
+                      f"process{'es' if procs > 1 else ''}", "insert",
+                      {"durable": durable, "processes": procs})
+            for durable in (True, False) for procs in (1, 2)
+        ],
+    ),
+    "kth": Spec(
+        columns=tree_columns("insert") + [("insert_us_max", "max µs")],
+        figures=[Figure("Time of the k-th most expensive insert", "kth_rank", "kth_us",
+                        ["system"], xlabel="k", ylabel="µs", logx=True, logy=True)],
+    ),
+    "logvolume": Spec(
+        columns=tree_columns("insert") + [("log_bytes", "log bytes in all")],
+        figures=[Figure("Log of a durable insert of 520 bytes", "system",
+                        "log_bytes_per_insert", [], ylabel="bytes", kind="bars")],
+    ),
+    "sorted": Spec(columns=tree_columns("insert"),
+                   figures=[tree_bars("Inserts in ascending order, nondurable", "insert", {})]),
+    "paths": Spec(columns=tree_columns("insert"),
+                  figures=[tree_bars("Durable inserts, keys as a walk of /usr meets them",
+                                     "insert", {"durable": True})]),
+    "search": Spec(
+        words="mmap and mmap-co are the same trees without libxac. A group is the number of "
+              "searches in one query (LMDB, SQLite: one read transaction); Berkeley DB's gets "
+              "stand alone.",
+        columns=tree_columns("search"),
+        goals=[Goal(f"searches in one query, time of {system} over the plain mmap tree's",
+                    f"system={system} group={group}", "this_time_over_mmap_median", 1.1)
+               for system in ("btree", "btree-stay", "cobtree") for group in (40000, 100000)],
+        figures=[tree_bars("Random searches in a warm tree", "search", {}, ("group",))],
+    ),
+    "scan": Spec(columns=tree_columns("scan"),
+                 figures=[tree_bars("Scans of 100 records", "scan", {}, ("group",))]),
+    "ycsb": Spec(
+        words="Zipfian popularity (0.99), 512-byte values, updates replace the whole value; "
+              "nondurable.",
+        columns=tree_columns("operation"),
+        figures=[Figure(f"YCSB, {procs} process{'es' if procs > 1 else ''}", "workload",
+                        "us_per_operation_median", ["system"], ylabel="µs per operation",
+                        where={"processes": procs}, kind="bars", logy=True)
+                 for procs in (1, 2)],
     ),
     "contention": Spec(
         columns=[("policy", "policy"), ("length", "length"), ("processes", "processes"),

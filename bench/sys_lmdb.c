@@ -25,7 +25,8 @@
 struct lmdb {
     MDB_env *env;
     MDB_dbi dbi;
-    MDB_txn *reader; /* NULL, or reset */
+    MDB_txn *reader; /* NULL, or reset, or at work                                  */
+    bool is_reading; /* between begin_read() and end_read()                         */
 };
 
 static int
@@ -126,8 +127,38 @@ lmdb_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
 static int
 read_begin(struct lmdb *l)
 {
+    if (l->is_reading)
+        return 0;
     return l->reader != NULL ? mdb_txn_renew(l->reader)
                              : mdb_txn_begin(l->env, NULL, MDB_RDONLY, &l->reader);
+}
+
+/* read_end -- pairs with read_begin(). */
+static void
+read_end(struct lmdb *l)
+{
+    if (!l->is_reading)
+        mdb_txn_reset(l->reader);
+}
+
+static int
+lmdb_begin_read(void *handle)
+{
+    struct lmdb *l = handle;
+    int rc = read_begin(l);
+
+    l->is_reading = rc == 0;
+    return rc;
+}
+
+static int
+lmdb_end_read(void *handle)
+{
+    struct lmdb *l = handle;
+
+    l->is_reading = false;
+    read_end(l);
+    return 0;
 }
 
 static int
@@ -144,7 +175,7 @@ lmdb_find(void *handle, const void *key, void *value)
         rc = EINVAL;
     if (rc == 0)
         memcpy(value, v.mv_data, BENCH_VALUE_BYTES);
-    mdb_txn_reset(l->reader);
+    read_end(l);
     return rc == MDB_NOTFOUND ? ENOENT : rc;
 }
 
@@ -180,7 +211,7 @@ lmdb_scan(void *handle, const void *from, bench_visit *visit, void *arg)
         rc = walk(cursor, from, visit, arg);
         mdb_cursor_close(cursor);
     }
-    mdb_txn_reset(l->reader);
+    read_end(l);
     return rc;
 }
 
@@ -211,6 +242,8 @@ const struct bench_system bench_lmdb = {
     .put = lmdb_put,
     .find = lmdb_find,
     .scan = lmdb_scan,
+    .begin_read = lmdb_begin_read,
+    .end_read = lmdb_end_read,
     .counters = lmdb_counters,
     .close = lmdb_close,
     .explain = lmdb_explain,

@@ -193,6 +193,22 @@ sqlite_scan(void *handle, const void *from, bench_visit *visit, void *arg)
     return stop != 0 ? stop : rc == SQLITE_DONE ? 0 : rc;
 }
 
+static int
+sqlite_begin_read(void *handle)
+{
+    struct sqlite *s = handle;
+
+    return sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
+}
+
+static int
+sqlite_end_read(void *handle)
+{
+    struct sqlite *s = handle;
+
+    return sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
+}
+
 /* sqlite_counters -- with a write-ahead log the pages that the cache writes go there. */
 static int
 sqlite_counters(void *handle, struct bench_counters *out)
@@ -226,6 +242,8 @@ const struct bench_system bench_sqlite = {
     .put = sqlite_put,
     .find = sqlite_find,
     .scan = sqlite_scan,
+    .begin_read = sqlite_begin_read,
+    .end_read = sqlite_end_read,
     .counters = sqlite_counters,
     .close = sqlite_close,
     .explain = sqlite_explain,

@@ -174,6 +174,7 @@ btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
 /* What all of them have in common. */
 #define TREES_OPERATIONS                                                           \
  .insert = trees_insert, .put = trees_put, .find = trees_find, .scan = trees_scan, \
+ .begin_read = bench_xac_begin_read, .end_read = bench_xac_end_read,               \
  .counters = bench_xac_counters, .close = trees_close, .explain = bench_xac_explain
 
 const struct bench_system bench_btree = {

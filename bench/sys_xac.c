@@ -70,3 +70,17 @@ bench_xac_explain(int code)
              more);
     return text;
 }
+
+int
+bench_xac_begin_read(void *handle)
+{
+    (void)handle;
+    return xac_begin_query();
+}
+
+int
+bench_xac_end_read(void *handle)
+{
+    (void)handle;
+    return xac_end_query();
+}

@@ -28,4 +28,8 @@ int bench_xac_close(struct xac_segment *s);
 int bench_xac_counters(void *handle, struct bench_counters *out);
 const char *bench_xac_explain(int code);
 
+/* begin_read and end_read likewise: a query. */
+int bench_xac_begin_read(void *handle);
+int bench_xac_end_read(void *handle);
+
 #endif /* XBENCH_SYS_XAC_H */

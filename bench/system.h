@@ -76,6 +76,13 @@ struct bench_system {
     /* From the first record whose key is not less, NULL: from the first of all. */
     int (*scan)(void *handle, const void *from, bench_visit *visit, void *arg);
 
+    /*
+     * All reads between the two are one read-only transaction, on one state; no insert or
+     * put.  NULL: the system has no such thing, or each read stands alone anyway.
+     */
+    int (*begin_read)(void *handle);
+    int (*end_read)(void *handle);
+
     int (*counters)(void *handle, struct bench_counters *out);
 
     /* Release the handle, also if it fails. */

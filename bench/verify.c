@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "util.h"
 
@@ -13,6 +12,7 @@
 
 /* Running state of the walk. */
 struct walk {
+    const struct bench_job *job;
     uint64_t n;    /* records seen */
     uint64_t last; /* key before   */
     uint64_t sum;  /* of all keys  */
@@ -24,7 +24,6 @@ struct walk {
 static int
 visit(void *arg, const void *key, const void *value)
 {
-    unsigned char expected[BENCH_VALUE_BYTES];
     struct walk *walk = arg;
     uint64_t number = bench_key_decode(key);
 
@@ -33,8 +32,7 @@ visit(void *arg, const void *key, const void *value)
                  (unsigned long long)number, (unsigned long long)walk->last);
         return EBADMSG;
     }
-    bench_value_fill(number, expected);
-    if (memcmp(expected, value, sizeof expected) != 0) {
+    if (!bench_job_value_right(walk->job, number, value)) {
         snprintf(walk->text, walk->text_bytes, "key %016llx has a wrong value",
                  (unsigned long long)number);
         return EBADMSG;
@@ -47,21 +45,19 @@ visit(void *arg, const void *key, const void *value)
 
 /* look_up_sample -- evenly spread over the order of insertion. */
 static int
-look_up_sample(const struct bench_system *system, void *handle, uint64_t seed,
-               const struct walk *walk, uint64_t count)
+look_up_sample(const struct bench_system *system, void *handle, const struct walk *walk,
+               uint64_t count)
 {
     unsigned char key[BENCH_KEY_BYTES], value[BENCH_VALUE_BYTES];
-    unsigned char expected[BENCH_VALUE_BYTES];
     uint64_t step = count / SAMPLE + 1;
 
     for (uint64_t i = 0; i < count; i += step) {
-        uint64_t number = bench_key(seed, i);
+        uint64_t number = bench_job_key(walk->job, i);
         int rc;
 
         bench_key_encode(number, key);
-        bench_value_fill(number, expected);
         rc = system->find(handle, key, value);
-        if (rc == 0 && memcmp(value, expected, sizeof value) == 0)
+        if (rc == 0 && bench_job_value_right(walk->job, number, value))
             continue;
         if (rc != 0 && rc != ENOENT)
             return rc;
@@ -74,22 +70,22 @@ look_up_sample(const struct bench_system *system, void *handle, uint64_t seed,
 }
 
 int
-bench_verify(const struct bench_system *system, void *handle, uint64_t seed,
-             uint64_t count, char *text, size_t text_bytes)
+bench_verify(const struct bench_system *system, void *handle, const struct bench_job *job,
+             char *text, size_t text_bytes)
 {
-    struct walk walk = {.text = text, .text_bytes = text_bytes};
-    uint64_t sum = 0;
+    struct walk walk = {.job = job, .text = text, .text_bytes = text_bytes};
+    uint64_t sum = 0, count = bench_job_records(job, job->steps);
     int rc = system->scan(handle, NULL, visit, &walk);
 
     if (rc != 0)
         return rc;
     for (uint64_t i = 0; i < count; i++)
-        sum += bench_key(seed, i);
+        sum += bench_job_key(job, i);
     if (walk.n != count || walk.sum != sum) {
         snprintf(text, text_bytes, "%llu records where %llu were inserted%s",
                  (unsigned long long)walk.n, (unsigned long long)count,
                  walk.n == count ? ", but others" : "");
         return EBADMSG;
     }
-    return look_up_sample(system, handle, seed, &walk, count);
+    return look_up_sample(system, handle, &walk, count);
 }

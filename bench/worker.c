@@ -23,27 +23,28 @@
 
 enum order_kind {
     ORDER_OPEN,
-    ORDER_INSERT,
+    ORDER_LOAD,
+    ORDER_RUN,
     ORDER_COUNTERS,
     ORDER_CLOSE,
     ORDER_VERIFY
 };
 
-static const char *const order_names[] = {"open", "insert", "counters", "close",
-                                          "verify"};
+static const char *const order_names[] = {"open",     "load",  "run",
+                                          "counters", "close", "verify"};
 
 struct order {
     enum order_kind kind;
-    uint64_t first; /* ORDER_INSERT: number of the worker's first record */
-    uint64_t end;   /* ORDER_INSERT: one past the last; ORDER_VERIFY: records there */
+    uint64_t first; /* ORDER_RUN: number of the worker's first step */
+    uint64_t end;   /* ORDER_RUN: one past the last                 */
 };
 
 struct answer {
     int code;          /* 0 or the system's error                                   */
     char text[240];    /* words for it                                              */
-    uint64_t start_ns; /* ORDER_INSERT                                              */
-    uint64_t end_ns;   /* ORDER_INSERT                                              */
-    uint64_t retries;  /* ORDER_INSERT                                              */
+    uint64_t start_ns; /* ORDER_RUN                                                 */
+    uint64_t end_ns;   /* ORDER_RUN                                                 */
+    uint64_t retries;  /* ORDER_RUN                                                 */
     struct bench_counters counters; /* ORDER_COUNTERS                                */
 };
 
@@ -75,25 +76,59 @@ bench_interrupted(void)
 
 /* ---- The worker's side ------------------------------------------------------------ */
 
-/* do_insert -- the measured loop: records first, first + n_workers, ... below end. */
+/* do_load -- what is there before the measurement. */
 static int
-do_insert(struct bench_crew *crew, void *handle, const struct order *order,
-          struct answer *answer)
+do_load(struct bench_crew *crew, void *handle)
 {
-    unsigned char key[BENCH_KEY_BYTES], value[BENCH_VALUE_BYTES];
-    uint64_t t0 = bench_now_ns(), t1 = t0;
+    const struct bench_step step = {.kind = BENCH_STEP_INSERT};
+    uint64_t retries = 0, t0, t1;
     int rc = 0;
 
-    answer->start_ns = t0;
-    for (uint64_t i = order->first; i < order->end && rc == 0; i += crew->n_workers) {
-        uint64_t number = bench_key(crew->seed, i);
+    for (uint64_t i = 0; i < crew->job.loaded && rc == 0; i++) {
+        struct bench_step one = step;
 
-        bench_key_encode(number, key);
-        bench_value_fill(number, value);
-        t0 = bench_now_ns();
-        rc = crew->system->insert(handle, key, value, &answer->retries);
-        t1 = bench_now_ns();
+        one.record = i;
+        rc = bench_job_do(&crew->job, crew->system, handle, &one, &retries, &t0, &t1);
+    }
+    return rc;
+}
+
+/* next_group -- one read transaction ends, if there is one, and another begins. */
+static int
+next_group(const struct bench_system *system, void *handle, bool there_is_one)
+{
+    int rc = there_is_one ? system->end_read(handle) : 0;
+
+    return rc != 0 ? rc : system->begin_read(handle);
+}
+
+/* do_run -- the measured loop: steps first, first + n_workers, ... below end. */
+static int
+do_run(struct bench_crew *crew, void *handle, const struct order *order,
+       struct answer *answer)
+{
+    const struct bench_system *system = crew->system;
+    bool grouped = crew->group > 1 && system->begin_read != NULL;
+    uint64_t t0, t1 = bench_now_ns(), n = 0;
+    int rc = 0;
+
+    answer->start_ns = t1;
+    for (uint64_t i = order->first; i < order->end && rc == 0; i += crew->n_workers) {
+        struct bench_step step;
+
+        if (grouped && n++ % crew->group == 0)
+            rc = next_group(system, handle, n > 1);
+        if (rc != 0)
+            break;
+        crew->job.workload->make(&crew->job, i, &step);
+        rc = bench_job_do(&crew->job, system, handle, &step, &answer->retries, &t0, &t1);
         crew->latencies[i] = t1 - t0 < UINT32_MAX ? (uint32_t)(t1 - t0) : UINT32_MAX;
+    }
+    if (grouped && n > 0) {
+        int rc2 = system->end_read(handle);
+
+        rc = rc != 0 ? rc : rc2;
+        t1 = bench_now_ns();
     }
     answer->end_ns = t1;
     return rc;
@@ -101,15 +136,15 @@ do_insert(struct bench_crew *crew, void *handle, const struct order *order,
 
 /* do_verify -- open, check, close; the handle is its own. */
 static int
-do_verify(struct bench_crew *crew, const struct order *order, struct answer *answer)
+do_verify(struct bench_crew *crew, struct answer *answer)
 {
     void *handle = NULL;
     int rc = crew->system->open(&crew->config, false, &handle), rc2;
 
     if (rc != 0)
         return rc;
-    rc = bench_verify(crew->system, handle, crew->seed, order->end, answer->text,
-                      sizeof answer->text);
+    rc =
+        bench_verify(crew->system, handle, &crew->job, answer->text, sizeof answer->text);
     rc2 = crew->system->close(handle);
     return rc != 0 ? rc : rc2;
 }
@@ -125,8 +160,11 @@ obey(struct bench_crew *crew, unsigned w, void **handlep, const struct order *or
     case ORDER_OPEN:
         rc = crew->system->open(&crew->config, w == 0, handlep);
         break;
-    case ORDER_INSERT:
-        rc = do_insert(crew, *handlep, order, answer);
+    case ORDER_LOAD:
+        rc = do_load(crew, *handlep);
+        break;
+    case ORDER_RUN:
+        rc = do_run(crew, *handlep, order, answer);
         break;
     case ORDER_COUNTERS:
         rc = crew->system->counters(*handlep, &answer->counters);
@@ -136,7 +174,7 @@ obey(struct bench_crew *crew, unsigned w, void **handlep, const struct order *or
         *handlep = NULL;
         break;
     case ORDER_VERIFY:
-        rc = do_verify(crew, order, answer);
+        rc = do_verify(crew, answer);
         break;
     }
     return rc;
@@ -309,16 +347,19 @@ alloc_crew(struct bench_crew *crew, unsigned n_workers, uint64_t count)
 
 int
 bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
-                 const struct bench_config *config, const char *label, uint64_t seed,
-                 unsigned n_workers)
+                 const struct bench_config *config, const char *label,
+                 const struct bench_job *job, uint64_t group, unsigned n_workers)
 {
     const struct order order = {.kind = ORDER_OPEN};
     struct answer answer;
     int rc;
 
-    *crew = (struct bench_crew){.system = system, .config = *config, .seed = seed};
+    *crew = (struct bench_crew){.system = system,
+                                .config = *config,
+                                .job = *job,
+                                .group = group};
     snprintf(crew->label, sizeof crew->label, "%s", label);
-    rc = alloc_crew(crew, n_workers, config->count);
+    rc = alloc_crew(crew, n_workers, job->steps);
     for (unsigned w = 0; w < n_workers && rc == 0; w++)
         rc = worker_fork(crew, w);
     for (unsigned w = 0; w < n_workers && rc == 0; w++)
@@ -327,21 +368,30 @@ bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
 }
 
 int
-bench_crew_insert(struct bench_crew *crew, uint64_t first, uint64_t n,
-                  struct bench_outcome *out)
+bench_crew_load(struct bench_crew *crew)
+{
+    const struct order order = {.kind = ORDER_LOAD};
+    struct answer answer;
+
+    return crew->job.loaded == 0 ? 0 : ask(crew, 0, &order, &answer);
+}
+
+int
+bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
+               struct bench_outcome *out)
 {
     uint64_t start = UINT64_MAX, end = 0;
     struct answer answer;
     int rc = 0;
 
     for (unsigned w = 0; w < crew->n_workers; w++) {
-        const struct order order = {ORDER_INSERT, first + w, first + n};
+        const struct order order = {ORDER_RUN, first + w, first + n};
 
         tell(crew, w, &order);
     }
     out->retries = 0;
     for (unsigned w = 0; w < crew->n_workers && rc == 0; w++) {
-        rc = hear(crew, w, ORDER_INSERT, &answer);
+        rc = hear(crew, w, ORDER_RUN, &answer);
         if (rc != 0)
             break;
         start = answer.start_ns < start ? answer.start_ns : start;
@@ -394,9 +444,9 @@ bench_crew_close(struct bench_crew *crew)
 }
 
 int
-bench_crew_verify(struct bench_crew *crew, uint64_t count)
+bench_crew_verify(struct bench_crew *crew)
 {
-    const struct order order = {.kind = ORDER_VERIFY, .end = count};
+    const struct order order = {.kind = ORDER_VERIFY};
     struct answer answer;
     int rc = worker_fork(crew, 0);
 
@@ -418,6 +468,6 @@ bench_crew_stop(struct bench_crew *crew)
     free(crew->workers);
     crew->workers = NULL;
     if (crew->latencies != NULL)
-        munmap(crew->latencies, crew->config.count * sizeof *crew->latencies);
+        munmap(crew->latencies, crew->job.steps * sizeof *crew->latencies);
     crew->latencies = NULL;
 }

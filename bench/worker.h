@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "system.h"
+#include "workload.h"
 
 #define BENCH_PROCS_MAX 256u
 
@@ -28,10 +29,11 @@ struct bench_crew {
     const struct bench_system *system;
     struct bench_config config; /* config.dir is owned by the crew                     */
     char label[32];             /* for messages: name and hints                        */
-    uint64_t seed;
+    struct bench_job job;
+    uint64_t group; /* reads that share a transaction, of systems that can           */
     unsigned n_workers;
     struct bench_worker *workers;
-    uint32_t *latencies; /* ns of each insert by its number, shared memory; full
+    uint32_t *latencies; /* ns of each step by its number, shared memory; full
                             scale means 4.29 s or more                                 */
 };
 
@@ -45,20 +47,24 @@ struct bench_outcome {
  * bench_crew_start -- fork the workers, open the system in each, worker 0 first.
  *
  * in   config  copied, but for the string dir, which must live as long as the crew
+ * in   job     copied, but for its ranks
  * ret  0, or 1 after a message; the crew must be stopped in both cases.
  */
 int bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
-                     const struct bench_config *config, const char *label, uint64_t seed,
-                     unsigned n_workers);
+                     const struct bench_config *config, const char *label,
+                     const struct bench_job *job, uint64_t group, unsigned n_workers);
+
+/* bench_crew_load -- worker 0 inserts the records that are there before; ret as above. */
+int bench_crew_load(struct bench_crew *crew);
 
 /*
- * bench_crew_insert -- all workers insert records first .. first + n - 1, worker w
- * those with number = first + w modulo the number of workers.
+ * bench_crew_run -- all workers do steps first .. first + n - 1, worker w those with
+ * number = first + w modulo the number of workers.
  *
  * ret  0, or 1 after a message.
  */
-int bench_crew_insert(struct bench_crew *crew, uint64_t first, uint64_t n,
-                      struct bench_outcome *out);
+int bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
+                   struct bench_outcome *out);
 
 /* bench_crew_counters -- totals of the crew; ret 0, or 1 after a message. */
 int bench_crew_counters(struct bench_crew *crew, struct bench_counters *out);
@@ -68,10 +74,10 @@ int bench_crew_close(struct bench_crew *crew);
 
 /*
  * bench_crew_verify -- after the close: a new process opens the system, finds that it
- * holds exactly records 0 .. count - 1 in the order of their keys and every value
- * right, and looks up a sample by key.
+ * holds exactly the records that the whole job leaves, in the order of their keys and every
+ * value right, and looks up a sample by key.
  */
-int bench_crew_verify(struct bench_crew *crew, uint64_t count);
+int bench_crew_verify(struct bench_crew *crew);
 
 /* bench_crew_stop -- kill what still runs, release everything; any state. */
 void bench_crew_stop(struct bench_crew *crew);
