@@ -121,21 +121,16 @@ write_row(const struct run *r, volatile uint64_t *const row[ROW_PAGES], unsigned
     uint64_t words = env_page() / sizeof(uint64_t);
     uint64_t state = hash4(r->seed, w, n, 0);
     uint64_t kind = rnd_below(&state, 16);
+    bool is_large = kind >= 14 && (r->script->flags & WITH_LARGE) != 0;
     unsigned rows = row_pages(r->script, n);
     unsigned pages = kind < 6 ? 1 : kind < 12 ? 3 : rows;
 
     for (unsigned k = 0; k < pages; k++) {
         unsigned j = pages == rows ? k : (unsigned)rnd_below(&state, rows);
-        uint64_t most = kind < 6 ? 40 : kind < 10 ? 500 : kind < 14 ? 6 : words;
-        uint64_t len = 1 + rnd_below(&state, most < words ? most : words);
+        uint64_t most = kind < 6 ? 40 : kind < 10 ? 500 : kind < 14 ? 6 : 40;
+        uint64_t len = is_large ? words : 1 + rnd_below(&state, most);
         uint64_t first = rnd_below(&state, words - len + 1);
 
-        if (kind >= 14 && (r->script->flags & WITH_LARGE) != 0) {
-            first = 0;
-            len = words;
-        } else if (kind >= 14) {
-            len = len % 40 + 1;
-        }
         store(row[j], hash4(r->seed, w, n, 1 + j), first, len);
         if (kind == 5 || kind == 11)
             shift(row[j], row[kind == 5 ? j : (j + 1) % rows], 20, words / 2, 4);
