@@ -44,6 +44,20 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "model",
+        .what = "cost of a touched page, predicted from the operations, and measured",
+        .thesis = "equations 4.1 and 4.2, table 4.6",
+        .main = bench_model_main,
+        .quick = "--quick",
+    },
+    {
+        .name = "msync",
+        .what = "modified pages of a mapped file brought to disk; a file written",
+        .thesis = "tables 4.8, C.6, C.7",
+        .main = bench_msync_main,
+        .quick = "--quick",
+    },
+    {
         .name = "concurrency",
         .what = "independent transactions in several processes: tests A, B, C",
         .thesis = "tables 4.9, C.9",
@@ -157,7 +171,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "the log's checksums of a page and of a small block",
         .thesis = "table C.8",
         .main = bench_checksum_main,
-        .quick = "--rounds 20000",
+        .quick = "--quick",
     },
     {
         .name = "recovery",

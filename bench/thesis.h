@@ -39,7 +39,8 @@ struct bench_thesis_row {
     const char *table; /* "4.2", "C.3"                                                 */
     unsigned page;     /* of the Thesis, as printed on it                              */
     const char *what;
-    const char *unit; /* "cycles", "kcycles", "us", "ms", "percent", "ratio"           */
+    const char *unit; /* a time: "cycles", "kcycles", "us", "ms"; "percent", "ratio":
+                         more is better; any other: less is                           */
     const struct bench_thesis_value *values; /* ended by a NULL machine                */
     const char *experiment; /* of ours                                                 */
     const char *where;      /* which of its lines: "field=value ..."                   */

@@ -77,6 +77,8 @@ int bench_contention_main(int argc, char **argv);
 int bench_frames_main(int argc, char **argv);
 int bench_handler_main(int argc, char **argv);
 int bench_insert_main(int argc, char **argv);
+int bench_model_main(int argc, char **argv);
+int bench_msync_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
 int bench_touch_main(int argc, char **argv);
