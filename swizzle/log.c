@@ -278,7 +278,8 @@ int
 swz_log_begin(struct swz_space *s)
 {
     struct swz_log *log = &s->log;
-    int fd, rc;
+    int fd = -1;
+    int rc;
 
     if (log->buffer == NULL) {
         log->buffer = malloc(BUFFER_BYTES);
