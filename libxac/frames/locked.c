@@ -78,13 +78,16 @@ hit_tell(struct xac_frames_user *user, uint32_t part, const struct pool_hit *hit
     struct policy *p = policy_of(user->pool, part);
     uint32_t i = hit->slot - part_first(user->pool, part);
 
-    if (is_free(user->pool, hit->slot)
-        || slot_load(ring_slot(user->pool, hit->slot)) != hit->ref)
-        pool_count(user, POOL_HITS_STALE, 1);
-    else if (p->nodes[i].where != 0)
+    bool is_there = !is_free(user->pool, hit->slot)
+                    && slot_load(ring_slot(user->pool, hit->slot)) == hit->ref;
+
+    if (is_there && p->nodes[i].where == 0) /* even if its page has been forgotten */
+        admit(user, part, hit->slot, hit->ref);
+    else if (is_there
+             && frame_word(frame_load(pool_frame(user->pool, hit->ref))) != FRAME_GONE)
         p->ops->touch(p, i);
     else
-        admit(user, part, hit->slot, hit->ref);
+        pool_count(user, POOL_HITS_STALE, 1);
 }
 
 /* queue_drain -- under the lock: the user's entries, oldest first. */

@@ -8,7 +8,9 @@
  * before it is written.
  *
  *   XAC_FIXES=n  of each combination of threads, frames and delays; with delays of p percent
- *                n / (1 + p)
+ *                n / (1 + p); misses of all threads on a hand that turns over
+ *   XAC_LIVES=n  of one frame (200,000)
+ *   XAC_STORMS=n rounds in which all fix the same cold page (300)
  */
 #include <config.h>
 
@@ -133,14 +135,16 @@ member_flush(void *arg)
     return NULL;
 }
 
-/* crew_run -- everybody adds, and one flushes meanwhile. */
+#define FLUSHERS 2
+
+/* crew_run -- everybody adds, and two flush meanwhile. */
 static void
 crew_run(struct crew *c, uint64_t seed)
 {
-    struct member members[THREADS_MAX + 1];
+    struct member members[THREADS_MAX + FLUSHERS];
 
     atomic_store(&c->over, false);
-    for (unsigned i = 0; i <= c->n_threads; i++) {
+    for (unsigned i = 0; i < c->n_threads + FLUSHERS; i++) {
         members[i] = (struct member){.crew = c, .seed = seed + 1000 * i + 1};
         must_eq(pthread_create(&members[i].thread, NULL,
                                i < c->n_threads ? member_add : member_flush, &members[i]),
@@ -149,7 +153,8 @@ crew_run(struct crew *c, uint64_t seed)
     for (unsigned i = 0; i < c->n_threads; i++)
         must_eq(pthread_join(members[i].thread, NULL), 0);
     atomic_store(&c->over, true);
-    must_eq(pthread_join(members[c->n_threads].thread, NULL), 0);
+    for (unsigned i = 0; i < FLUSHERS; i++)
+        must_eq(pthread_join(members[c->n_threads + i].thread, NULL), 0);
 }
 
 /* store_sum -- of what was added, after a flush; both halves agree. */
@@ -177,7 +182,7 @@ config_of(uint64_t n_pages, uint32_t n_frames)
 {
     return (struct xac_frames_config){.n_pages = n_pages,
                                       .n_frames = n_frames,
-                                      .n_users = THREADS_MAX + 2,
+                                      .n_users = THREADS_MAX + 2 * FLUSHERS,
                                       .page_bytes = PAGE_BYTES};
 }
 
@@ -202,6 +207,8 @@ START_TEST(lose_no_update)
             struct xac_frames_stats stats;
 
             config.hand_cells = d % 2 == 0 ? 1 : 4;
+            config.n_users =
+                threads[t] + FLUSHERS; /* N17: no descriptor more than needed */
             must_ok(xac_frames_create(&config, NULL, &io, &c.pool));
             delays_set(delays[d]);
             crew_run(&c, env_seed() + (uint64_t)(100 * t + d));
@@ -230,10 +237,9 @@ END_TEST
 
 /* ---- N02 -------------------------------------------------------------------------- */
 
-#define LIVES 200000
-
 static struct frame one;
 static _Atomic uint64_t one_ref, n_ended, n_pinned;
+static uint64_t n_lives;
 
 /* Whoever ends a life begins the next, and unpins it for all. */
 static void *
@@ -255,7 +261,7 @@ pin_and_retire(void *arg)
             continue;
         must(!frame_try_pin(&one, ref));
         must_eq(atomic_load(&one_ref), ref); /* nobody else has ended it */
-        if (atomic_fetch_add(&n_ended, 1) + 1 == LIVES) {
+        if (atomic_fetch_add(&n_ended, 1) + 1 == n_lives) {
             atomic_store(&one_ref, UINT64_MAX);
         } else {
             atomic_store(&one_ref, frame_begin(&one, 0, 0));
@@ -269,22 +275,23 @@ START_TEST(end_each_life_once)
 {
     pthread_t threads[8];
 
+    n_lives = env_number("XAC_LIVES", 200000);
     atomic_store(&one_ref, frame_begin(&one, 0, 0));
     frame_unpin(&one);
     for (int i = 0; i < 8; i++)
         must_eq(pthread_create(&threads[i], NULL, pin_and_retire, NULL), 0);
     for (int i = 0; i < 8; i++)
         must_eq(pthread_join(threads[i], NULL), 0);
-    must_eq(atomic_load(&n_ended), LIVES);
-    must(atomic_load(&n_pinned) >= LIVES);
+    must_eq(atomic_load(&n_ended), n_lives);
+    must(atomic_load(&n_pinned) >= n_lives);
 }
 END_TEST
 
 /* ---- N10 -------------------------------------------------------------------------- */
 
 #define STORM_THREADS 8
-#define STORM_ROUNDS  300
 
+static uint64_t n_storms;
 static frame_ref storm_refs[STORM_THREADS];
 
 struct storm {
@@ -301,7 +308,7 @@ storm_run(void *arg)
     struct xac_frames_pin pin;
 
     must_ok(xac_frames_join(c->pool, &user));
-    for (uint64_t round = 0; round < STORM_ROUNDS; round++) {
+    for (uint64_t round = 0; round < n_storms; round++) {
         delay_seed = round * 16 + s->number + 1;
         pthread_barrier_wait(&c->barrier);
         must_ok(fix(user, round, &pin));
@@ -322,8 +329,9 @@ storm_run(void *arg)
 
 START_TEST(bring_a_page_in_once)
 {
-    struct xac_frames_config config = config_of(STORM_ROUNDS + 100, 64);
-    struct crew c = {.store = store_make(STORM_ROUNDS + 100, PAGE_BYTES)};
+    uint64_t n_rounds = n_storms = env_number("XAC_STORMS", 300);
+    struct xac_frames_config config = config_of(n_rounds + 100, 64);
+    struct crew c = {.store = store_make(n_rounds + 100, PAGE_BYTES)};
     struct xac_frames_io io = store_io(c.store);
     struct storm storms[STORM_THREADS];
     pthread_t threads[STORM_THREADS];
@@ -343,11 +351,11 @@ START_TEST(bring_a_page_in_once)
     delays_set(0);
     must_be_whole(c.pool, 0);
     xac_frames_get_stats(c.pool, &stats);
-    must_eq(stats.misses, STORM_ROUNDS);
-    must(stats.lost_races <= (STORM_THREADS - 1) * STORM_ROUNDS);
+    must_eq(stats.misses, n_rounds);
+    must(stats.lost_races <= (STORM_THREADS - 1) * n_rounds);
     /* One revolution of the hand takes the frames that were brought in vain. */
     must_ok(xac_frames_join(c.pool, &user));
-    for (uint64_t page = STORM_ROUNDS; page < STORM_ROUNDS + 100; page++) {
+    for (uint64_t page = n_rounds; page < n_rounds + 100; page++) {
         must_ok(xac_frames_fix(user, page, 0, &pin));
         xac_frames_unfix(user, &pin);
     }
@@ -357,6 +365,63 @@ START_TEST(bring_a_page_in_once)
     xac_frames_leave(user);
     xac_frames_close(c.pool);
     pthread_barrier_destroy(&c.barrier);
+}
+END_TEST
+
+/* ---- N07, N25: the hand turns over under threads ----------------------------------- */
+
+static void *
+turn_run(void *arg)
+{
+    struct member *m = arg;
+    struct crew *c = m->crew;
+    struct xac_frames_user *user;
+
+    must_ok(xac_frames_join(c->pool, &user));
+    for (uint64_t k = 0; k < c->n_fixes; k++) {
+        uint64_t page = mix(&m->seed) % c->pool->region->config.n_pages;
+        struct xac_frames_pin pin;
+
+        must_ok(fix(user, page, &pin));
+        must_eq(atomic_load(&pool_frame(c->pool, pin.ref)->page_id), page);
+        xac_frames_unfix(user, &pin);
+    }
+    xac_frames_leave(user);
+    return NULL;
+}
+
+START_TEST(turn_the_hand_over_under_threads)
+{
+    static const uint32_t sizes[] = {1, 7, 64, 1000};
+    uint64_t n_fixes = env_number("XAC_FIXES", 20000);
+
+    for (int i = 0; i < 4; i++) {
+        struct xac_frames_config config = {.n_pages = 100000,
+                                           .n_frames = sizes[i],
+                                           .n_users = 16,
+                                           .hand_cells = i % 2 == 0 ? 1 : 8,
+                                           .full_tries = 1};
+        struct crew c = {.n_fixes = n_fixes / 16};
+        struct member members[16];
+        uint64_t start = UINT64_MAX - n_fixes / 4, moved;
+        struct xac_frames_stats stats;
+
+        must_ok(xac_frames_create(&config, NULL, NULL, &c.pool));
+        atomic_store(&c.pool->cells[0].moved, start);
+        for (unsigned t = 0; t < 16; t++) {
+            members[t] = (struct member){.crew = &c, .seed = env_seed() + t};
+            must_eq(pthread_create(&members[t].thread, NULL, turn_run, &members[t]), 0);
+        }
+        for (unsigned t = 0; t < 16; t++)
+            must_eq(pthread_join(members[t].thread, NULL), 0);
+        must_be_whole(c.pool, 0);
+        xac_frames_get_stats(c.pool, &stats);
+        moved = hand_get(c.pool) - start;
+        /* Each frame taken moved the hand by 1 to n, and no further than it was looked. */
+        must(moved >= stats.misses && moved <= stats.sweep_steps + sizes[i]);
+        must(moved > n_fixes / 4);
+        xac_frames_close(c.pool);
+    }
 }
 END_TEST
 
@@ -416,6 +481,7 @@ main(void)
     tcase_add_test(t, end_each_life_once);
     tcase_add_test(t, bring_a_page_in_once);
     tcase_add_test(t, lose_no_update);
+    tcase_add_test(t, turn_the_hand_over_under_threads);
 #ifndef __SANITIZE_THREAD__ /* it does not see what the other process does */
     tcase_add_test(t, share_frames_between_processes);
 #endif
