@@ -203,6 +203,7 @@ struct xac_frames_stats {
     uint64_t free_in;       /* frames put into lists of free frames ... */
     uint64_t free_out;      /* ... and taken out: the difference is there now */
     uint64_t limbo_ends;    /* of those taken out: told to the policy, or given back */
+    uint64_t lock_wait_ns;  /* waited for the policy's lock, all users together */
     uint64_t no_victim;     /* searches of a policy that found nothing, clean or dirty */
     uint64_t refused_barred; /* frames passed by because their owner said so */
     uint64_t refused_owner;  /* evictions that the owner refused at the last moment */

@@ -9,6 +9,7 @@
 
 #include "pool.h"
 
+#include "clock.h"
 #include "futex.h"
 
 #define SPIN_MAX     1024 /* pauses between two looks at a spin lock, at most */
@@ -78,11 +79,14 @@ xac_frames_lock(struct xac_frames_user *user, uint32_t part)
 
     pool_count(user, POOL_LOCKS, 1);
     if (!take(word, user->number + 1)) {
+        uint64_t since = xac_clock_ns();
+
         pool_count(user, POOL_LOCK_WAITS, 1);
         if (user->pool->region->config.lock == XAC_FRAMES_SPIN)
             spin(word, user->number + 1);
         else
             wait_asleep(user, word, user->number + 1);
+        pool_count(user, POOL_LOCK_WAIT_NS, xac_clock_ns() - since);
     }
     pool_probe(user->pool, XAC_FRAMES_AT_LOCKED);
 }
