@@ -98,7 +98,7 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
             *lsnp = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
             *endp = *lsnp + blk->length;
             if (ckpt_begins) {
-                /* Count last: pairs with the acquire of builders.  Both before the tail
+                /* Count last, for who builds a block reads it first.  Both before the tail
                    moves: a block that is built for the place behind BEGIN, if we die
                    right here, has its full images. */
                 atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);
@@ -107,6 +107,7 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
                                                            memory_order_relaxed),
                                       memory_order_relaxed);
                 xac_kill_point("m position");
+                /* Release: pairs with the acquires in txn_commit.c. */
                 (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
             }
             xac_kill_point("m count");
