@@ -602,6 +602,24 @@ enum xac_checksum {
 /* ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it); XAC_EINTXN.  */
 XAC_API int xac_set_option(int option, uint64_t value);
 
+/*
+ * The log lies in another directory, on a disk of its own perhaps (Thesis 4.3): its segments
+ * and the data files of large transactions; all else stays with the environment.
+ *
+ * Call it before xInit().  An environment that has no log yet makes the directory, if it is
+ * missing, and remembers it: later calls of xInit(), and the tools, find it by themselves.
+ * For an environment whose log is elsewhere already it says where that lies *now*, after
+ * the directory has been moved as a whole; a log that lies with its environment stays there.
+ * One directory serves one environment.
+ *
+ * in   path  copied; NULL: no wish, as at the start
+ * ret  0; EBUSY: after xInit(); EINVAL: empty, or has a newline; ENAMETOOLONG; ENOMEM.
+ * What xInit() says of it: ENOENT: not there, or without the mark of a log directory (not
+ * mounted?); XAC_EFOREIGN: that of another environment; EINVAL: the log lies with the
+ * environment; EBUSY: those who are attached have it elsewhere.
+ */
+XAC_API int xac_set_log_directory(const char *path);
+
 /* ---- Allocator --------------------------------------------------------------------- */
 
 /*
@@ -721,6 +739,7 @@ XAC_API int xAbort(void);
 XAC_API int xConflict(struct xac_conflict *out);
 XAC_API int xStats(struct xac_stats *out);
 XAC_API int xSetOption(int option, uint64_t value);
+XAC_API int xSetLogDirectory(const char *path);
 XAC_API void *xMalloc(void *base, size_t size);
 XAC_API int xFree(void *base, void *p);
 XAC_API void *xRoot(void *base);

@@ -7,6 +7,8 @@
 #include "api.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -56,6 +58,8 @@ static struct xac_env_options options = {
     .ring_bytes = 4 * MIB,
     .checksum = XAC_CHECKSUM_XXH3,
 };
+
+static char *log_dir; /* options.log_dir, owned                                         */
 
 /* ---- Whose turn it is ---------------------------------------------------------------- */
 
@@ -310,7 +314,7 @@ recover_in(int dirfd, const char *path)
     if (rc != 0) {
         rc = xac_err(rc, "gate of %s", path);
     } else {
-        struct xac_recover_options how = {.dry_run = false};
+        struct xac_recover_options how = {.log_dir = options.log_dir};
 
         rc = xac_alive_any(lockfd) ? xac_err(XAC_ELIVE, "%s", path)
                                    : xac_recover_dir(dirfd, &how, NULL, NULL);
@@ -514,6 +518,32 @@ xac_set_option(int option, uint64_t value)
     return rc;
 }
 
+int
+xac_set_log_directory(const char *path)
+{
+    char *copy = NULL;
+    int rc = 0;
+
+    if (path != NULL && (*path == '\0' || strchr(path, '\n') != NULL))
+        return xac_err(EINVAL, "xSetLogDirectory: empty, or with a newline");
+    if (path != NULL && strlen(path) >= PATH_MAX)
+        return xac_err(ENAMETOOLONG, "xSetLogDirectory");
+    if (path != NULL && (copy = strdup(path)) == NULL)
+        return xac_err(ENOMEM, "xSetLogDirectory");
+    open_enter();
+    if (xac_api_env != NULL) {
+        rc = xac_err(EBUSY, "xSetLogDirectory: must be called before xInit");
+    } else {
+        char *old = log_dir;
+
+        options.log_dir = log_dir = copy;
+        copy = old;
+    }
+    open_leave();
+    free(copy);
+    return rc;
+}
+
 /* ---- Thesis names ------------------------------------------------------------------------ */
 
 int xInit(const char *path, int flags) XAC_ALIAS_OF(xac_init);
@@ -525,6 +555,7 @@ int xArchive(char ***names, size_t *count) XAC_ALIAS_OF(xac_archive);
 const char *xLastError(void) XAC_ALIAS_OF(xac_last_error);
 int xStats(struct xac_stats *out) XAC_ALIAS_OF(xac_get_stats);
 int xSetOption(int option, uint64_t value) XAC_ALIAS_OF(xac_set_option);
+int xSetLogDirectory(const char *path) XAC_ALIAS_OF(xac_set_log_directory);
 
 const char *
 xStrerror(int code)

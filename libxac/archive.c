@@ -144,7 +144,7 @@ remove_old(void *arg, const char *name)
 void
 xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *master)
 {
-    struct wanted w = {.dirfd = env->dirfd, .master = master};
+    struct wanted w = {.dirfd = env->logfd, .master = master};
     uint64_t *removed = &env->ctl->data_removed;
     /* Relaxed: what is taken from now on is not old. */
     uint64_t next = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
@@ -231,5 +231,6 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
     if (rc != 0)
         return rc;
     master.redo_lsn = xac_registry_log_needed(env, master.redo_lsn);
-    return xac_archive_list(env->dir, &master, namesp, countp);
+    return xac_archive_list(env->logdir != NULL ? env->logdir : env->dir, &master, namesp,
+                            countp);
 }

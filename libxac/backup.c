@@ -129,17 +129,18 @@ copy_open(struct run *r, int in, int out)
 /*
  * copy_file -- a file of the environment, under a name in the backup.
  *
+ * in   dirfd        that the path is relative to
  * in   may_be_gone  a missing one is no error
  */
 static int
-copy_file(struct run *r, const char *path, const char *copy, bool may_be_gone)
+copy_file(struct run *r, int dirfd, const char *path, const char *copy, bool may_be_gone)
 {
     int in, out;
     int rc = make_parents(r, copy);
 
     if (rc != 0)
         return rc;
-    in = xac_sys.openat(r->env->dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+    in = xac_sys.openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
     if (in < 0)
         return errno == ENOENT && may_be_gone ? 0
                                               : xac_err(errno, "backup: %s: open", path);
@@ -174,7 +175,8 @@ copy_mapped(struct run *r, const char *path, bool may_be_gone)
         return xac_err(ENOMEM, "backup");
     rc = xac_backup_note_add(&r->note, path, outside != NULL ? outside : path);
     if (rc == 0)
-        rc = copy_file(r, path, outside != NULL ? outside : path, may_be_gone);
+        rc = copy_file(r, r->env->dirfd, path, outside != NULL ? outside : path,
+                       may_be_gone);
     if (rc == 0)
         r->rep.files++;
     free(outside);
@@ -221,7 +223,7 @@ copy_segment(struct run *r, uint64_t number)
     int rc = 0;
 
     xac_log_segment_name(name, number);
-    in = xac_sys.openat(r->env->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    in = xac_sys.openat(r->env->logfd, name, O_RDONLY | O_CLOEXEC, 0);
     out = xac_sys.openat(r->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (in < 0 || out < 0)
         rc = errno;
@@ -255,7 +257,7 @@ copy_datafile(void *arg, const char *name)
     if (!xac_log_datafile_named(name, &generation, &serial)
         || generation != r->master.generation)
         return 0;
-    return copy_file(r, name, name, true);
+    return copy_file(r, r->env->logfd, name, name, true);
 }
 
 /* copy_log -- steps 4 and 5. */
@@ -278,7 +280,7 @@ copy_log(struct run *r)
     for (uint64_t k = xac_log_segment_of(r->master.redo_lsn, bytes);
          rc == 0 && (k - 1) * bytes < tail; k++)
         rc = copy_segment(r, k);
-    return rc == 0 ? xac_scan_names(env->dirfd, XAC_DATA_PREFIX, copy_datafile, r) : rc;
+    return rc == 0 ? xac_scan_names(env->logfd, XAC_DATA_PREFIX, copy_datafile, r) : rc;
 }
 
 /* ---- The directory ---------------------------------------------------------------- */
@@ -382,7 +384,7 @@ copy_all(struct run *r)
     if (rc == 0)
         rc = copy_log(r);
     if (rc == 0)
-        rc = copy_file(r, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, true);
+        rc = copy_file(r, env->dirfd, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, true);
     if (rc == 0)
         rc = sync_parents(r);
     r->note.end_lsn = r->rep.end_lsn;

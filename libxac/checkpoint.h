@@ -60,7 +60,7 @@ int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
 /*
  * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
  *
- * in   path    of the environment's directory
+ * in   path    of the directory in which the log lies
  * in   master  its record, synced; redo_lsn that of backups under way, if it is smaller
  */
 int xac_archive_list(const char *path, const struct xac_master_slot *master,

@@ -26,8 +26,10 @@
 #include "err.h"
 #include "fault.h"
 #include "lockfile.h"
+#include "logdir.h"
 #include "master.h"
 #include "recover.h"
+#include "recover_scan.h"
 #include "solo.h"
 #include "sys.h"
 #include "thread.h"
@@ -203,7 +205,7 @@ log_init(struct xac_env *env, const struct xac_master_slot *master)
     atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
     return xac_log_create(&env->log, &env->ctl->log,
                           (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
-                          env->dirfd, &config);
+                          env->logfd, &config);
 }
 
 /* region_create -- a new region; gate held, nobody attached. */
@@ -294,7 +296,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_buffers_attach(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
         xac_log_attach(&env->log, &env->ctl->log,
-                       (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring), env->dirfd);
+                       (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring), env->logfd);
     return rc;
 }
 
@@ -309,13 +311,10 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
 static int
 sync_parent(const struct xac_env *env)
 {
-    int fd = xac_sys.openat(env->dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc;
+    int rc = xac_sync_parent(AT_FDCWD, env->dir);
 
-    if (fd < 0)
-        return errno == EACCES ? 0 : xac_err(errno, "the directory of %s", env->dir);
-    rc = xac_sync_dir(fd);
-    (void)xac_sys.close(fd);
+    if (rc == EACCES)
+        return 0;
     return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", env->dir);
 }
 
@@ -333,17 +332,78 @@ master_get(struct xac_env *env, struct xac_master_slot *master)
                                        env->options.segment_bytes, master);
 }
 
+/* found_log -- for xac_scan_names. */
+static int
+found_log(void *arg, const char *name)
+{
+    (void)name;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/* logdir_settle -- where the log is to lie, if it is asked for and there is none yet; gate
+   held, nobody attached. */
+static int
+logdir_settle(const struct xac_env *env, const struct xac_master_slot *master)
+{
+    const char *wanted = env->options.log_dir;
+    bool has_log = (master->flags & XAC_MASTER_LOGGED) != 0;
+    char *noted;
+    int rc;
+
+    if (wanted == NULL)
+        return 0;
+    rc = xac_scan_names(env->dirfd, XAC_LOG_PREFIX, found_log, &has_log);
+    if (rc != 0 || has_log)
+        return rc;
+    rc = xac_logdir_noted(env->dirfd, &noted);
+    if (rc == 0 && noted == NULL)
+        rc = xac_logdir_make(env->dirfd, wanted, master->identity);
+    free(noted);
+    return rc;
+}
+
+/* logdir_join -- the directory that the live participants use. */
+static int
+logdir_join(struct xac_env *env, const struct xac_master_slot *master)
+{
+    const char *wanted = env->options.log_dir;
+    int rc =
+        xac_logdir_open(env->dirfd, NULL, master->identity, &env->logfd, &env->logdir);
+    struct stat is, asked;
+    bool is_same = false;
+    int fd;
+
+    if (rc != 0 || wanted == NULL)
+        return rc;
+    fd = xac_sys.openat(AT_FDCWD, wanted, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd >= 0) {
+        is_same = xac_sys.fstat(env->logfd, &is) == 0 && xac_sys.fstat(fd, &asked) == 0
+                  && is.st_dev == asked.st_dev && is.st_ino == asked.st_ino;
+        (void)xac_sys.close(fd);
+    }
+    if (is_same)
+        return 0;
+    return xac_err(EBUSY, "log directory %s: others are attached, the log is in %s",
+                   wanted, env->logdir != NULL ? env->logdir : env->dir);
+}
+
 /* make -- nobody is attached: clear away, recover, make a region. */
 static int
-make(struct xac_env *env)
+make(struct xac_env *env, const struct xac_master_slot *found)
 {
-    struct xac_recover_options options = {.new_segment_bytes =
-                                              env->options.segment_bytes};
+    struct xac_recover_options options = {.new_segment_bytes = env->options.segment_bytes,
+                                          .log_dir = env->options.log_dir};
     struct xac_master_slot master;
     int rc;
 
     xac_env_clear_region(env->dirfd, env->lockfd);
-    rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
+    rc = logdir_settle(env, found);
+    if (rc == 0)
+        rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
+    if (rc == 0)
+        rc =
+            xac_logdir_open(env->dirfd, NULL, master.identity, &env->logfd, &env->logdir);
     return rc == 0 ? region_create(env, &master) : rc;
 }
 
@@ -393,6 +453,11 @@ unmap(struct xac_env *env)
     env->n_file_fd = 0;
     free(env->region);
     env->region = NULL;
+    if (env->logfd >= 0)
+        (void)xac_sys.close(env->logfd);
+    env->logfd = -1;
+    free(env->logdir);
+    env->logdir = NULL;
 }
 
 /* enter -- through the gate: join or make. */
@@ -405,8 +470,13 @@ enter(struct xac_env *env)
     if (rc != 0)
         return xac_err(rc, "gate of %s", env->dir);
     rc = master_get(env, &master);
-    if (rc == 0)
-        rc = xac_alive_any(env->lockfd) ? region_attach(env, &master) : make(env);
+    if (rc == 0 && xac_alive_any(env->lockfd)) {
+        rc = logdir_join(env, &master);
+        if (rc == 0)
+            rc = region_attach(env, &master);
+    } else if (rc == 0) {
+        rc = make(env, &master);
+    }
     if (rc == 0)
         rc = become(env);
     if (rc != 0)
@@ -453,7 +523,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
 
     if (env == NULL)
         return xac_err(ENOMEM, "%s", path);
-    env->dirfd = env->lockfd = -1;
+    env->dirfd = env->lockfd = env->logfd = -1;
     (void)pthread_mutex_init(&env->threads, NULL);
     env->flags = flags;
     env->page_size = (size_t)page_size;

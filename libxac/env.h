@@ -37,10 +37,13 @@ struct xac_env_options {
     uint32_t sync_delay_ms;
     uint32_t log_recycle;
     uint32_t page_checksums;
+    const char *log_dir; /* NULL: not asked for; not owned                         */
 };
 
 struct xac_env {
     int dirfd;    /* the environment's directory                                     */
+    int logfd;    /* where the log lies (logdir.h)                                   */
+    char *logdir; /* its absolute path; NULL: the environment's directory            */
     int lockfd;   /* xac.lock, this process's own description                        */
     int flags;    /* as given to xInit                                               */
     char *dir;    /* absolute path of the directory                                  */

@@ -28,6 +28,7 @@
 #include "block.h"
 #include "err.h"
 #include "log.h"
+#include "logdir.h"
 #include "master.h"
 #include "recover_data.h"
 #include "recover_redo.h"
@@ -37,6 +38,7 @@
 /* One recovery. */
 struct recovery {
     int dirfd;
+    int logfd; /* of the directory of the log (logdir.h)                              */
     const struct xac_recover_options *opt;
     struct xac_recover_report rep;
     struct xac_master_slot master; /* as found */
@@ -152,10 +154,10 @@ visit_datafile(struct recovery *r, const struct xac_xdatafile *rec)
         r->rep.datafiles++;
         rc = note_serial(r, rec->serial);
         if (rc == 0)
-            rc = xac_datafile_verify(r->dirfd, generation, rec, &ok, &place);
+            rc = xac_datafile_verify(r->logfd, generation, rec, &ok, &place);
     }
     if (rc == 0 && ok)
-        rc = xac_datafile_read(r->dirfd, generation, rec, visit_record, r, &ok, &place);
+        rc = xac_datafile_read(r->logfd, generation, rec, visit_record, r, &ok, &place);
     if (rc != 0 || ok)
         return rc;
     if (r->applying)
@@ -603,7 +605,7 @@ remove_datafile(void *arg, const char *name)
         || generation != r->master.generation || r->master.redo_lsn != r->master.start_lsn
         || is_named(r, serial))
         return 0;
-    if (xac_sys.unlinkat(r->dirfd, name, 0) == 0)
+    if (xac_sys.unlinkat(r->logfd, name, 0) == 0)
         r->rep.orphans_removed++;
     return 0;
 }
@@ -651,12 +653,36 @@ read_note(struct recovery *r)
     return rc == ENOENT ? 0 : rc;
 }
 
+/* open_log -- where the log lies; noted, if that is new. */
+static int
+open_log(struct recovery *r)
+{
+    const char *moved = r->opt->log_dir;
+    char *path = NULL, *noted;
+    int rc = xac_logdir_noted(r->dirfd, &noted);
+
+    if (rc != 0)
+        return rc;
+    /* There is no log yet that could be elsewhere. */
+    if (noted == NULL && (r->master.flags & XAC_MASTER_LOGGED) == 0)
+        moved = NULL;
+    rc = xac_logdir_open(r->dirfd, moved, r->master.identity, &r->logfd, &path);
+    if (rc == 0 && moved != NULL && !r->opt->dry_run && strcmp(path, noted) != 0)
+        rc = xac_logdir_note(r->dirfd, path);
+    free(noted);
+    free(path);
+    return rc;
+}
+
 /* open_all -- step 1 for the log, and the parts that work on it. */
 static int
 open_all(struct recovery *r)
 {
     uint64_t limit;
-    int rc = xac_scan_open(&r->scan, r->dirfd, &r->master);
+    int rc = open_log(r);
+
+    if (rc == 0)
+        rc = xac_scan_open(&r->scan, r->logfd, &r->master);
 
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
@@ -695,7 +721,7 @@ run(struct recovery *r, struct xac_master_slot *master)
     if (rc == 0 && !r->goes_on)
         rc = xac_backup_note_remove(r->dirfd);
     if (rc == 0)
-        (void)xac_scan_names(r->dirfd, XAC_DATA_PREFIX, remove_datafile, r);
+        (void)xac_scan_names(r->logfd, XAC_DATA_PREFIX, remove_datafile, r);
     return rc;
 }
 
@@ -704,7 +730,7 @@ static int
 run_once(int dirfd, const struct xac_recover_options *options,
          struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
 {
-    struct recovery r = {.dirfd = dirfd, .opt = options};
+    struct recovery r = {.dirfd = dirfd, .logfd = -1, .opt = options};
     int rc;
 
     r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
@@ -715,6 +741,8 @@ run_once(int dirfd, const struct xac_recover_options *options,
     xac_backup_note_free(&r.note);
     xac_redo_free(&r.redo);
     xac_scan_close(&r.scan);
+    if (r.logfd >= 0)
+        (void)xac_sys.close(r.logfd);
     return rc;
 }
 

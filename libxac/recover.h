@@ -32,6 +32,7 @@ struct xac_recover_options {
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
     uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
+    const char *log_dir;        /* the log lies there now (logdir.h); NULL: as noted  */
     /* Roll a backup (backup_note.h) forward: redo only what stands in the log before an
        LSN, or before the first commit later than a time (ns since 1970), 0 no bound; and
        go on through later generations of the log that have been put beside it. */

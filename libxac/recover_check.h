@@ -29,6 +29,8 @@ typedef void (*xac_check_fn)(void *arg, const struct xac_place *place);
 /*
  * xac_check_log -- walk through the log before the redo position.
  *
+ * in   dirfd  of the directory of the log
+ *
  * A place without a valid block is damage if a block behind it, of the same generation, says
  * that it had been synced; else it is the torn tail that a recovery has discarded.
  * ret  0, damaged or not; XAC_EFOREIGN and others of xac_scan_block; ENOMEM; errno.

@@ -210,28 +210,6 @@ xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
     return rc;
 }
 
-/* sync_parent -- make the name of a new file durable. */
-static int
-sync_parent(const struct xac_redo *r, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *dir = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
-    int rc = 0;
-    int fd;
-
-    if (dir == NULL)
-        return ENOMEM;
-    fd = xac_sys.openat(r->dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0)
-        rc = errno;
-    else
-        rc = xac_sync_dir(fd);
-    if (fd >= 0)
-        (void)xac_sys.close(fd);
-    free(dir);
-    return rc;
-}
-
 /* prepare_file -- see to it that the file exists and is long enough. */
 static int
 prepare_file(struct xac_redo *r, struct xac_redo_file *f)
@@ -255,7 +233,7 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
         return xac_err(errno, "%s: sync", f->path);
     /* Another file may be one that a recovery made which was killed before this sync. */
     if (f->is_missing || f->is_other)
-        rc = sync_parent(r, f->path);
+        rc = xac_sync_parent(r->dirfd, f->path);
     return rc == 0 ? 0 : xac_err(rc, "%s: sync of its directory", f->path);
 }
 

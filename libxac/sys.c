@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -203,6 +204,23 @@ int
 xac_sync_dir(int dirfd)
 {
     return xac_sys.fsync(dirfd) == 0 ? 0 : errno;
+}
+
+int
+xac_sync_parent(int dirfd, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+    int rc, fd;
+
+    if (dir == NULL)
+        return ENOMEM;
+    fd = xac_sys.openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    rc = fd < 0 ? errno : xac_sync_dir(fd);
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    free(dir);
+    return rc;
 }
 
 int

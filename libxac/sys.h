@@ -65,6 +65,10 @@ void xac_sleep_ns(uint64_t ns);
 /* xac_sync_dir -- fsync the directory; ret 0 or errno. */
 int xac_sync_dir(int dirfd);
 
+/* xac_sync_parent -- fsync the directory that a path, relative to dirfd, ends in; ret 0 or
+   errno. */
+int xac_sync_parent(int dirfd, const char *path);
+
 /*
  * xac_open_read_uncached -- open for reading past the page cache.
  *

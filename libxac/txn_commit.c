@@ -133,7 +133,7 @@ xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
     char name[XAC_LOG_NAME_MAX];
 
     xac_log_datafile_name(name, env->ctl->generation, serial);
-    (void)xac_sys.unlinkat(env->dirfd, name, 0);
+    (void)xac_sys.unlinkat(env->logfd, name, 0);
 }
 
 /* datafile_write -- make the file durable, name included; ret 0 or errno. */
@@ -144,7 +144,7 @@ datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_
     int fd, rc;
 
     xac_log_datafile_name(name, env->ctl->generation, serial);
-    fd = xac_sys.openat(env->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = xac_sys.openat(env->logfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return xac_err(errno, "data file %s", name);
     rc = xac_write_full(fd, bytes, n, 0);
@@ -153,7 +153,7 @@ datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_
     (void)xac_sys.close(fd);
     xac_kill_point("b data file");
     if (rc == 0)
-        rc = xac_sync_dir(env->dirfd);
+        rc = xac_sync_dir(env->logfd);
     xac_count(&env->ctl->data_bytes, n);
     return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
 }

@@ -20,6 +20,7 @@
 
 #include "checkpoint.h"
 #include "err.h"
+#include "logdir.h"
 #include "master.h"
 #include "peek.h"
 #include "sys.h"
@@ -34,15 +35,21 @@ struct arguments {
     bool delete;
     bool dry_run;
     const char *move; /* directory, NULL if not wanted                                */
+    const char *log_dir; /* where the log lies, NULL: as noted                        */
     const char *hook; /* command, NULL if not wanted                                  */
     const char *dir;
 };
 
 static const struct option long_options[] = {
-    {"delete", no_argument, NULL, 'd'},  {"dry-run", no_argument, NULL, 'n'},
-    {"help", no_argument, NULL, 'h'},    {"hook", required_argument, NULL, 'k'},
-    {"json", no_argument, NULL, 'j'},    {"move", required_argument, NULL, 'm'},
-    {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0},
+    {"delete", no_argument, NULL, 'd'},
+    {"dry-run", no_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
+    {"hook", required_argument, NULL, 'k'},
+    {"json", no_argument, NULL, 'j'},
+    {"log-dir", required_argument, NULL, 'l'},
+    {"move", required_argument, NULL, 'm'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
 };
 
 static void
@@ -58,6 +65,7 @@ usage(FILE *to)
         "  -m, --move TO       move them to directory TO, synced before they go\n"
         "  -d, --delete        delete them\n"
         "  -n, --dry-run       only name them\n"
+        "  -l, --log-dir PATH  the log has been moved there\n"
         "  -j, --json          print one JSON object\n"
         "  -h, --help          this text\n"
         "  -V, --version       version of libxac\n"
@@ -74,7 +82,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "dhjk:m:nV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "dhjk:l:m:nV", long_options, NULL)) != -1) {
         switch (c) {
         case 'd':
             a->delete = true;
@@ -87,6 +95,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
             break;
         case 'k':
             a->hook = optarg;
+            break;
+        case 'l':
+            a->log_dir = optarg;
             break;
         case 'm':
             a->move = optarg;
@@ -117,7 +128,9 @@ names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
 {
     struct xac_master_slot master;
     struct xac_env env;
+    char *log_dir = NULL;
     bool is_lost;
+    int logfd = -1;
     int rc;
 
     rc = xac_peek_open(dirfd, &env);
@@ -132,7 +145,15 @@ names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
             master.redo_lsn = xac_registry_log_needed(&env, master.redo_lsn);
         xac_peek_close(&env);
     }
-    return rc == 0 ? xac_archive_list(a->dir, &master, namesp, countp) : rc;
+    if (rc == 0)
+        rc = xac_logdir_open(dirfd, a->log_dir, master.identity, &logfd, &log_dir);
+    if (logfd >= 0)
+        (void)xac_sys.close(logfd);
+    if (rc == 0)
+        rc =
+            xac_archive_list(log_dir != NULL ? log_dir : a->dir, &master, namesp, countp);
+    free(log_dir);
+    return rc;
 }
 
 /* ---- Ship ------------------------------------------------------------------------- */

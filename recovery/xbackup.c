@@ -30,16 +30,14 @@ struct arguments {
     bool no_check;
     const char *dir;
     const char *to;
+    const char *log_dir; /* where the log lies, NULL: as noted                        */
 };
 
 static const struct option long_options[] = {
-    {"help", no_argument, NULL, 'h'},
-    {"json", no_argument, NULL, 'j'},
-    {"no-check", no_argument, NULL, 'n'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"recover", no_argument, NULL, 'r'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+    {"help", no_argument, NULL, 'h'},          {"json", no_argument, NULL, 'j'},
+    {"log-dir", required_argument, NULL, 'l'}, {"no-check", no_argument, NULL, 'n'},
+    {"quiet", no_argument, NULL, 'q'},         {"recover", no_argument, NULL, 'r'},
+    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
 };
 
 static void
@@ -52,6 +50,7 @@ usage(FILE *to)
         "\n"
         "  -r, --recover   recover the copy: it cannot be rolled forward then\n"
         "  -n, --no-check  do not read the copy's log once more to verify it\n"
+        "  -l, --log-dir PATH  the log has been moved there; remembered\n"
         "  -j, --json      print one JSON object\n"
         "  -q, --quiet     say nothing unless something is wrong\n"
         "  -h, --help      this text\n"
@@ -69,13 +68,16 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "hjnqrV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "hjl:nqrV", long_options, NULL)) != -1) {
         switch (c) {
         case 'h':
             usage(stdout);
             return EXIT_DONE;
         case 'j':
             a->json = true;
+            break;
+        case 'l':
+            a->log_dir = optarg;
             break;
         case 'n':
             a->no_check = true;
@@ -107,9 +109,11 @@ static int
 copy(const struct arguments *a, struct xac_backup_report *rep)
 {
     struct xac_ctx *ctx;
-    int rc = xac_init(a->dir, XAC_DURABLE);
+    int rc = xac_set_log_directory(a->log_dir);
     int left;
 
+    if (rc == 0)
+        rc = xac_init(a->dir, XAC_DURABLE);
     if (rc != 0)
         return rc;
     rc = xac_api_start("xBackup", &ctx);

@@ -17,6 +17,7 @@
 #include "block.h"
 #include "err.h"
 #include "log.h"
+#include "logdir.h"
 #include "recover_scan.h"
 #include "sys.h"
 #include "tool.h"
@@ -36,6 +37,7 @@ struct arguments {
     uint64_t page;
     const char *file; /* of page; id, or end of its path                              */
     const char *dir;
+    const char *log_dir; /* where the log lies, NULL: as noted                        */
 };
 
 /* A file that the log has named. */
@@ -46,6 +48,7 @@ struct file {
 
 struct dump {
     const struct arguments *a;
+    int logfd; /* of the directory of the log                                         */
     struct xac_scan scan;
     uint32_t generation; /* newest so far                                             */
     struct file *file;
@@ -57,7 +60,8 @@ enum {
     OPT_FROM = 256,
     OPT_TO,
     OPT_STALE,
-    OPT_BLOCKS
+    OPT_BLOCKS,
+    OPT_LOG_DIR
 };
 
 static const struct option long_options[] = {
@@ -66,6 +70,7 @@ static const struct option long_options[] = {
     {"from", required_argument, NULL, OPT_FROM},
     {"help", no_argument, NULL, 'h'},
     {"json", no_argument, NULL, 'j'},
+    {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"page", required_argument, NULL, 'p'},
     {"stale", no_argument, NULL, OPT_STALE},
     {"to", required_argument, NULL, OPT_TO},
@@ -89,6 +94,7 @@ usage(FILE *to)
         "                       the end of a path\n"
         "      --blocks         blocks without their records\n"
         "      --stale          also what a later generation of the log has outdated\n"
+        "      --log-dir PATH   the log has been moved there\n"
         "  -j, --json           one JSON object for each block\n"
         "  -h, --help           this text\n"
         "  -V, --version        version of libxac\n"
@@ -146,6 +152,9 @@ option_read(struct arguments *a, int c)
         break;
     case OPT_BLOCKS:
         a->blocks = true;
+        break;
+    case OPT_LOG_DIR:
+        a->log_dir = optarg;
         break;
     default:
         ok = false;
@@ -531,11 +540,23 @@ dump_log(struct dump *d)
     return rc;
 }
 
+/* open_log -- wherever it lies. */
+static int
+open_log(struct dump *d, int dirfd, struct xac_master_slot *master)
+{
+    char *path = NULL;
+    int rc = xac_logdir_open(dirfd, d->a->log_dir, master->identity, &d->logfd, &path);
+
+    free(path);
+    master->redo_lsn = 0; /* all segments there are */
+    return rc == 0 ? xac_scan_open(&d->scan, d->logfd, master) : rc;
+}
+
 int
 main(int argc, char **argv)
 {
     struct arguments a = {.to = ANY, .txn = ANY, .commit = ANY, .page = ANY};
-    struct dump d = {.a = &a};
+    struct dump d = {.a = &a, .logfd = -1};
     struct xac_master_slot master;
     int rc = arguments_read(&a, argc, argv);
     int dirfd;
@@ -544,12 +565,14 @@ main(int argc, char **argv)
         return rc;
     rc = tool_open_dir(a.dir, &dirfd, &master);
     if (rc == 0) {
-        master.redo_lsn = 0; /* all segments there are */
-        rc = xac_scan_open(&d.scan, dirfd, &master);
+        rc = open_log(&d, dirfd, &master);
         if (rc == 0)
             rc = dump_log(&d);
-        xac_scan_close(&d.scan);
         (void)xac_sys.close(dirfd);
+    }
+    if (d.logfd >= 0) {
+        xac_scan_close(&d.scan);
+        (void)xac_sys.close(d.logfd);
     }
     if (rc == 0 && !a.json)
         printf("%" PRIu64 " block%s of %" PRIu64 " bytes\n", d.n_blocks,

@@ -22,6 +22,7 @@
 #include "err.h"
 #include "lockfile.h"
 #include "log_format.h"
+#include "logdir.h"
 #include "master.h"
 #include "pagesums_check.h"
 #include "recover.h"
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
     {"dry-run", no_argument, NULL, 'n'},
     {"help", no_argument, NULL, 'h'},
     {"json", no_argument, NULL, 'j'},
+    {"log-dir", required_argument, NULL, 'l'},
     {"memory", required_argument, NULL, 'm'},
     {"quiet", no_argument, NULL, 'q'},
     {"until", required_argument, NULL, 'u'},
@@ -92,6 +94,7 @@ usage(FILE *to)
         "  -a, --accept-replaced  redo into files that are missing or were replaced\n"
         "  -u, --until WHEN       restore a backup to a moment: an LSN, a time, or \"end\";\n"
         "                         goes on through log files put beside it\n"
+        "  -l, --log-dir PATH     the log has been moved there; remembered\n"
         "  -m, --memory MIB       for pages while redoing (128)\n"
         "  -q, --quiet            say nothing unless something is wrong\n"
         "  -v, --verbose          say more\n"
@@ -123,7 +126,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "acnhjkm:qu:vV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "acnhjkl:m:qu:vV", long_options, NULL)) != -1) {
         switch (c) {
         case 'a':
             a->recover.accept_replaced = true;
@@ -140,6 +143,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
         case 'k':
             a->check = a->recover.dry_run = true;
             a->recover.pages = &a->pages;
+            break;
+        case 'l':
+            a->recover.log_dir = optarg;
             break;
         case 'm':
             if (!tool_number(optarg, &a->recover.memory_bytes)
@@ -309,10 +315,17 @@ static int
 check_old(int dirfd, struct arguments *a)
 {
     struct xac_master_slot master;
+    char *path = NULL;
+    int logfd = -1;
     int rc = xac_master_read(dirfd, &master);
 
     if (rc == 0)
-        rc = xac_check_log(dirfd, &master, say_damage, a, &a->checked);
+        rc = xac_logdir_open(dirfd, a->recover.log_dir, master.identity, &logfd, &path);
+    if (rc == 0)
+        rc = xac_check_log(logfd, &master, say_damage, a, &a->checked);
+    if (logfd >= 0)
+        (void)xac_sys.close(logfd);
+    free(path);
     if (rc == 0 && a->checked.damages != 0)
         rc = xac_err(XAC_EDAMAGED, "%" PRIu64 " place%s that only a restore would read",
                      a->checked.damages, plural(a->checked.damages));

@@ -9,6 +9,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -487,6 +488,7 @@ END_TEST
 START_TEST(options_have_ranges)
 {
     static const int sizes[] = {XAC_OPT_LOG_SEGMENT_BYTES, XAC_OPT_LOG_BUFFER_BYTES};
+    static char long_path[PATH_MAX + 1];
 
     for (size_t i = 0; i < 2; i++) {
         must_rc(xSetOption(sizes[i], 0), EINVAL);
@@ -503,10 +505,19 @@ START_TEST(options_have_ranges)
     must_rc(xSetOption(XAC_OPT_CHECKSUM, UINT64_MAX), EINVAL);
     must_rc(xSetOption(0, 0), EINVAL);
     must_rc(xSetOption(1000, 0), EINVAL);
+    must_rc(xSetLogDirectory(""), EINVAL);
+    must_rc(xSetLogDirectory("a\nb"), EINVAL);
+    memset(long_path, 'x', sizeof long_path - 1);
+    must_rc(xSetLogDirectory(long_path), ENAMETOOLONG);
+    must_ok(xSetLogDirectory("not/there"));
+    must_rc(xInit(ENV_DIR, DURABLE), ENOENT);
+    must_ok(xSetLogDirectory(NULL));
     must_rc(xSetOption(XAC_OPT_STAY_MAPPED, 2), EINVAL);
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 0));
     (void)env_attach(DURABLE, 1);
     must_rc(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 20), EBUSY);
+    must_rc(xSetLogDirectory("log"), EBUSY);
+    must_rc(xSetLogDirectory(NULL), EBUSY);
     must_rc(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 1 << 20), EBUSY);
     must_rc(xSetOption(XAC_OPT_CHECKSUM, 17), EINVAL);
     must_ok(xSetOption(XAC_OPT_CHECKSUM, XAC_CHECKSUM_SHA1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check_log_options.c -- options of the log: delayed sync, reuse of segments, what becomes of
- * data files.
+ * data files, and a directory of its own.
  *
  * Children commit and are killed; what xRecover() makes of the rest is compared with what
  * they were promised.
@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../common/env.h"
 
@@ -408,6 +410,185 @@ START_TEST(data_files_go_at_any_moment_of_death)
 }
 END_TEST
 
+/* ---- a directory of its own --------------------------------------------------------------- */
+
+#define LOG_DIR "log-disk"
+
+static char log_dir[] = LOG_DIR, log_dir_again[] = "./" LOG_DIR;
+
+/* dir_has -- is there a name with that prefix in a directory? */
+static bool
+dir_has(const char *dir, const char *prefix)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool found = false;
+
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL)
+        found |= strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+    (void)closedir(d);
+    return found;
+}
+
+/* write_there -- some transactions, one of them large; arg: log directory to ask for. */
+static void
+write_there(void *arg)
+{
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetLogDirectory((const char *)arg));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    for (uint64_t i = 1, r = 1; i <= 20; i++) {
+        must_ok(xbegin());
+        for (size_t k = 8; i == 10 && k < RECYCLE_PAGES * env_page(); k += 8) {
+            r = r * 6364136223846793005 + 1442695040888963407;
+            memcpy(x + k, &r, sizeof r);
+        }
+        memcpy(x, &i, sizeof i);
+        memcpy(x + env_page(), &i, sizeof i);
+        must_rc(xend(), COMMITTED);
+    }
+    word_store(&words->done, 20);
+}
+
+static void
+must_not_open(const char *asked, int code)
+{
+    must_ok(xSetLogDirectory(asked));
+    must_rc(xInit(ENV_DIR, DURABLE), code);
+    must(strstr(xLastError(), "log") != NULL);
+}
+
+START_TEST(log_lies_in_a_directory_of_its_own)
+{
+    proc_run(write_there, log_dir);
+    must(dir_has(LOG_DIR, "xac-log.") && dir_has(LOG_DIR, "xac-data."));
+    must(!dir_has(ENV_DIR, "xac-log.") && !dir_has(ENV_DIR, "xac-data."));
+    must_eq(recovered(), 20); /* it is found */
+    proc_run(write_there, NULL);
+    must(!dir_has(ENV_DIR, "xac-log."));
+    must_eq(recovered(), 20);
+    proc_run(write_there, log_dir_again); /* another name of the same */
+    must_eq(recovered(), 20);
+}
+END_TEST
+
+START_TEST(log_directory_may_be_moved)
+{
+    proc_run(write_there, log_dir);
+    must(rename(LOG_DIR, "moved") == 0);
+    must_rc(xRecover(ENV_DIR), ENOENT);
+    must(strstr(xLastError(), LOG_DIR) != NULL);
+    must_not_open(NULL, ENOENT);
+    must_not_open("nowhere", ENOENT);
+    must_ok(xSetLogDirectory("moved"));
+    must_eq(recovered(), 20);
+    must_ok(xSetLogDirectory(NULL));
+    must_eq(recovered(), 20); /* it was remembered */
+    proc_run(write_there, NULL);
+    must(dir_has("moved", "xac-log."));
+}
+END_TEST
+
+/* The disk is not there: its mount point is an empty directory. */
+START_TEST(log_directory_not_mounted_is_no_new_log)
+{
+    proc_run(write_there, log_dir);
+    must(rename(LOG_DIR, "moved") == 0);
+    must(mkdir(LOG_DIR, 0777) == 0);
+    must_not_open(NULL, ENOENT);
+    must_not_open(LOG_DIR, ENOENT);
+    must(!dir_has(LOG_DIR, "xac"));
+    must(rmdir(LOG_DIR) == 0 && rename("moved", LOG_DIR) == 0);
+    must_ok(xSetLogDirectory(NULL));
+    must_eq(recovered(), 20);
+}
+END_TEST
+
+START_TEST(log_directory_of_another_environment_is_refused)
+{
+    proc_run(write_there, log_dir);
+    must_ok(xSetLogDirectory(LOG_DIR));
+    must_rc(xInit("other", DURABLE), XAC_EFOREIGN);
+    must_ok(xSetLogDirectory("log-2"));
+    must_ok(xInit("other", DURABLE));
+    must_rc(xSetLogDirectory("log-2"), EBUSY);
+    must_ok(xShutdown());
+    must_ok(xSetLogDirectory("log-2"));
+    must_rc(xRecover(ENV_DIR), XAC_EFOREIGN);
+    must_not_open("log-2", XAC_EFOREIGN);
+    must_ok(xSetLogDirectory(NULL));
+    must_eq(recovered(), 20);
+}
+END_TEST
+
+/* attach_elsewhere -- beside somebody who has the log in another directory. */
+static void
+attach_elsewhere(void *arg)
+{
+    must_ok(xSetLogDirectory("elsewhere"));
+    must_rc(xInit(ENV_DIR, DURABLE), *(const int *)arg);
+}
+
+START_TEST(log_stays_where_it_is)
+{
+    int busy = EBUSY;
+    pid_t pid;
+
+    proc_run(write_there, NULL);
+    must(dir_has(ENV_DIR, "xac-log."));
+    must_not_open(LOG_DIR, EINVAL);
+    must(access(LOG_DIR, F_OK) != 0);
+    must_ok(xSetLogDirectory(NULL));
+    pid = proc_spawn(wait_attached, NULL);
+    proc_await(&words->synced, 1, 20);
+    proc_run(attach_elsewhere, &busy);
+    proc_kill(pid);
+}
+END_TEST
+
+static void
+archive_there(void *arg)
+{
+    char **name;
+    size_t n;
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetLogDirectory((const char *)arg));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    for (uint64_t i = 1; i <= 10; i++) {
+        must_ok(xbegin());
+        memset(x + 2 * env_page(), (int)i, env_page());
+        for (size_t k = 0; k < 12 * env_page(); k += 8)
+            *(volatile uint64_t *)(void *)(x + k) = i * (k + 1);
+        memcpy(x, &i, sizeof i);
+        memcpy(x + env_page(), &i, sizeof i);
+        must_rc(xend(), COMMITTED);
+        must_ok(xCheckpoint());
+    }
+    must_ok(xBackup("copy"));
+    must_ok(xArchive(&name, &n));
+    must(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        must(strstr(name[i], "/" LOG_DIR "/xac-") != NULL);
+        must(remove(name[i]) == 0);
+    }
+    free(name);
+}
+
+START_TEST(archive_and_backup_follow_the_log)
+{
+    proc_run(archive_there, log_dir);
+    must_eq(recovered(), 10);
+    must(dir_has("copy", "xac-log.") && !dir_has("copy", "xac.logdir"));
+    must_ok(xRecover("copy"));
+}
+END_TEST
+
 static void
 setup(void)
 {
@@ -432,5 +613,11 @@ main(void)
     tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
     tcase_add_test(tc, data_files_are_archived_like_segments);
     tcase_add_test(tc, data_files_go_at_any_moment_of_death);
+    tcase_add_test(tc, log_lies_in_a_directory_of_its_own);
+    tcase_add_test(tc, log_directory_may_be_moved);
+    tcase_add_test(tc, log_directory_not_mounted_is_no_new_log);
+    tcase_add_test(tc, log_directory_of_another_environment_is_refused);
+    tcase_add_test(tc, log_stays_where_it_is);
+    tcase_add_test(tc, archive_and_backup_follow_the_log);
     return env_main(s);
 }

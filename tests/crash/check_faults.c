@@ -86,6 +86,8 @@ commit(unsigned char *file, uint64_t n)
     return xac_end();
 }
 
+static unsigned round_no;
+
 /* ---- Processes ------------------------------------------------------------------------- */
 
 static unsigned char *
@@ -94,6 +96,8 @@ attach(void)
     must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
     must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 100000));
+    /* In every other round the log has a disk of its own. */
+    must_ok(xac_set_log_directory(round_no % 2 == 0 ? "log" : NULL));
     return (unsigned char *)env_attach(XAC_DURABLE, N_PAGES);
 }
 
@@ -249,8 +253,6 @@ verify(void *arg)
 }
 
 /* ---- Rounds ---------------------------------------------------------------------------- */
-
-static unsigned round_no;
 
 /* play -- one plan; ret whether a call was hit. */
 static bool

@@ -41,6 +41,8 @@ const struct script scripts[] = {
     {"optimistic", WITH_OPTIMISTIC | WITH_CHECKPOINTS | WITH_DEATHS, 3, 10},
     {"digests", WITH_DIGESTS | WITH_CHECKPOINTS | WITH_LARGE, 4, 8},
     {"recycling", WITH_RECYCLE | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS, 3, 12},
+    {"two disks",
+     WITH_LOG_DIR | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS | WITH_ARCHIVE, 3, 12},
     {"failed sync", WITH_FAILURE | WITH_CHECKPOINTS | WITH_LARGE, 2, 14},
 };
 const unsigned n_scripts = sizeof scripts / sizeof scripts[0];
@@ -205,7 +207,9 @@ set_options(const struct run *r, uint64_t seed)
 {
     uint64_t segment = 65536;
     uint64_t kind = XAC_CHECKSUM_XXH3;
+    char log_dir[500];
 
+    snprintf(log_dir, sizeof log_dir, "%s/log", r->root);
     if ((r->script->flags & WITH_DIGESTS) != 0) {
         segment <<= seed % 3;
         kind = seed % 2 == 0 ? XAC_CHECKSUM_MD5 : XAC_CHECKSUM_SHA1;
@@ -216,6 +220,8 @@ set_options(const struct run *r, uint64_t seed)
     must_ok(xac_set_option(XAC_OPT_CHECKSUM, kind));
     must_ok(xac_set_option(XAC_OPT_PAGE_CHECKSUMS, seed % 4 != 3));
     must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, (r->script->flags & WITH_RECYCLE) != 0));
+    must_ok(
+        xac_set_log_directory((r->script->flags & WITH_LOG_DIR) != 0 ? log_dir : NULL));
     must_ok(xac_set_option(XAC_OPT_POLICY, (r->script->flags & WITH_OPTIMISTIC) != 0
                                                ? XAC_POLICY_OPTIMISTIC
                                                : XAC_POLICY_OLDEST_WINS));
