@@ -21,7 +21,7 @@
 #define ROUNDS       UINT64_C(10000)
 #define ROUNDS_QUICK UINT64_C(10000)
 #define ROUNDS_MAX   UINT64_C(100000000)
-#define STEPS_MAX    256u /* different delays that are listed; all of them as a rule     */
+#define STEPS_MAX    256u /* different delays that are listed; the last one: or more     */
 
 enum clock {
     RDTSC,
@@ -33,10 +33,11 @@ enum clock {
 static const struct {
     const char *name;
     const char *what;
+    double step_us; /* delays are counted by so much                                   */
 } clocks[N_CLOCKS] = {
-    [RDTSC] = {"rdtsc", "the processor's time stamp counter"},
-    [CLOCK_GETTIME] = {"clock_gettime", "CLOCK_MONOTONIC, in ns"},
-    [GETTIMEOFDAY] = {"gettimeofday", "in us"},
+    [RDTSC] = {"rdtsc", "the processor's time stamp counter", 0.01},
+    [CLOCK_GETTIME] = {"clock_gettime", "CLOCK_MONOTONIC, in ns", 0.01},
+    [GETTIMEOFDAY] = {"gettimeofday", "in us", 1},
 };
 
 /* Delays that occurred, and how often: figure C-1. */
@@ -86,17 +87,17 @@ delay(enum clock clock)
     }
 }
 
-/* count_steps -- of a sorted sample in us: how often each whole number occurs. */
+/* count_steps -- of a sorted sample: how often each delay occurs, in steps of the clock. */
 static void
-count_steps(const struct bench_sample *s, double per_us, struct steps *out)
+count_steps(const struct bench_sample *s, double per_us, double step_us,
+            struct steps *out)
 {
     out->n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        double us = floor(s->v[i] / per_us); /* negative if the clock was set back */
+        /* Negative if the clock was set back. */
+        double us = round(s->v[i] / per_us / step_us) * step_us;
 
-        if (out->n == 0 || us > out->us[out->n - 1]) {
-            if (out->n == STEPS_MAX)
-                return;
+        if (out->n == 0 || (us > out->us[out->n - 1] && out->n < STEPS_MAX)) {
             out->us[out->n] = us;
             out->count[out->n++] = 0;
         }
@@ -115,7 +116,8 @@ report(const struct bench_common *c, enum clock clock, struct bench_sample *s)
         bench_print_row(clocks[clock].name, &sum, 1);
         return;
     }
-    count_steps(s, clock == RDTSC ? bench_ticks_per_us() : 1, &steps);
+    count_steps(s, clock == RDTSC ? bench_ticks_per_us() : 1, clocks[clock].step_us,
+                &steps);
     bench_json_begin(stdout);
     bench_json_str(stdout, "experiment", "timer");
     bench_json_str(stdout, "clock", clocks[clock].name);
