@@ -12,19 +12,27 @@
 
 #include <errno.h>
 
-/* hit -- a fix of a page that is there: its weight, up to the cap, or the policy's notes. */
-static void
-hit(struct xac_frames_user *user, frame_ref ref)
+/* hit_count -- under Nb-GCLOCK: a fix of a page that is there adds to its weight, up to the cap. */
+static inline void
+hit_count(struct xac_frames_user *user, struct frame *f)
 {
-    struct xac_frames *pool = user->pool;
-    struct frame *f = pool_frame(pool, ref);
     int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
 
     pool_count(user, POOL_HITS, 1);
-    if (pool->ops != NULL)
-        xac_frames_locked_hit(user, ref);
-    else if (weight < (int32_t)pool->region->config.weight_max)
+    if (weight < user->pool->weight_max)
         atomic_fetch_add_explicit(&f->weight, 1, memory_order_relaxed);
+}
+
+/* hit -- under any policy. */
+static void
+hit(struct xac_frames_user *user, frame_ref ref)
+{
+    if (user->pool->ops == NULL) {
+        hit_count(user, pool_frame(user->pool, ref));
+    } else {
+        pool_count(user, POOL_HITS, 1);
+        xac_frames_locked_hit(user, ref);
+    }
 }
 
 void
@@ -148,7 +156,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
         buffer = xac_frames_buffer_take(user);
         xac_frames_point("read");
         if ((flags & XAC_FRAMES_NEW) != 0)
-            memset(pool_data(pool, buffer), 0, pool->region->config.page_bytes);
+            memset(pool_data(pool, buffer), 0, pool->page_bytes);
         else {
             rc = pool->io.read(pool->io.arg, page, pool_data(pool, buffer));
             pool_count(user, POOL_READS, 1);
@@ -176,26 +184,15 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
     return 0;
 }
 
-/* pin -- the page's frame, found or installed; it may have no bytes yet. */
+/* pin_new -- the page was not found, or `stale` was, whose life is over. */
 static int
-pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
-    frame_ref *refp)
+pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
+        frame_ref stale, frame_ref *refp)
 {
-    struct xac_frames *pool = user->pool;
-    frame_ref ref = slot_load(&pool->table[page]);
     int rc;
 
-    xac_frames_point("found");
-    if (ref != 0) {
-        note_set(note, ref | POOL_NOTE_OPEN);
-        if (frame_try_pin(pool_frame(pool, ref), ref)) {
-            note_set(note, ref);
-            hit(user, ref);
-            *refp = ref;
-            return 0;
-        }
+    if (stale != 0)
         pool_count(user, POOL_STALE_REFS, 1);
-    }
     pool_in_call(user, true);
     rc = install(user, page, refp);
     note_set(note, rc == 0 ? *refp : 0);
@@ -203,8 +200,27 @@ pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *no
     return rc;
 }
 
+/* pin -- the page's frame, found or installed; it may have no bytes yet. */
+static inline int
+pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
+    frame_ref *refp)
+{
+    struct xac_frames *pool = user->pool;
+    frame_ref ref = slot_load(&pool->table[page]);
+
+    xac_frames_point("found");
+    if (ref != 0)
+        note_set(note, ref | POOL_NOTE_OPEN);
+    if (xac_unlikely(ref == 0 || !frame_try_pin(pool_frame(pool, ref), ref)))
+        return pin_new(user, page, note, ref, refp);
+    note_set(note, ref);
+    hit(user, ref);
+    *refp = ref;
+    return 0;
+}
+
 /* unpin -- its opposite. */
-static void
+static inline void
 unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref ref)
 {
     note_set(note, ref | POOL_NOTE_OPEN);
@@ -213,37 +229,94 @@ unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref
 }
 
 /* begin -- whether fix() may begin; out *notep where it is noted. */
-static int
+static inline int
 begin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t **notep)
 {
-    const struct xac_frames_config *c = &user->pool->region->config;
-
-    if (page >= c->n_pages)
+    *notep = NULL;
+    if (xac_unlikely(page >= user->pool->n_pages))
         return EINVAL;
-    *notep = note_find(user, 0);
-    return *notep == NULL && c->pins_max > 0 ? EMFILE : 0;
+    if (xac_unlikely(user->pool->pins_max != 0)) {
+        *notep = note_find(user, 0);
+        return *notep == NULL ? EMFILE : 0;
+    }
+    return 0;
 }
 
+/* data_of -- the pinned frame's bytes, brought in if need be; else it is unpinned. */
+static int
+data_of(struct xac_frames_user *user, uint64_t page, unsigned flags,
+        xac_shared _Atomic uint64_t *note, struct xac_frames_pin *pinp)
+{
+    struct xac_frames *pool = user->pool;
+    uint32_t data = 0;
+    int rc = 0;
+
+    if (pool->page_bytes != 0)
+        rc = page_in(user, pinp->ref, page, flags, &data);
+    if (rc != 0)
+        unpin(user, note, pinp->ref);
+    else
+        pinp->data = pool_data(pool, data);
+    return rc;
+}
+
+/* fix -- all that xac_frames_fix() does not do at once. */
+static __attribute__((noinline)) int
+fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
+    struct xac_frames_pin *pinp)
+{
+    struct xac_frames_pin result = {.data = NULL};
+    xac_shared _Atomic uint64_t *note;
+    int rc = (flags & ~XAC_FRAMES_NEW) != 0 ? EINVAL : begin(user, page, &note);
+
+    if (rc == 0)
+        rc = pin(user, page, note, &result.ref);
+    if (rc == 0)
+        rc = data_of(user, page, flags, note, &result);
+    if (rc == 0)
+        *pinp = result;
+    return rc;
+}
+
+/* fix_read -- a page that is in a frame, and pinned, and has no bytes yet. */
+static __attribute__((noinline)) int
+fix_read(struct xac_frames_user *user, uint64_t page, unsigned flags, frame_ref ref,
+         struct xac_frames_pin *pinp)
+{
+    struct xac_frames_pin result = {.ref = ref};
+    int rc = data_of(user, page, flags, NULL, &result);
+
+    if (rc == 0)
+        *pinp = result;
+    return rc;
+}
+
+/* The hit of Nb-GCLOCK stands here by itself: what it calls it calls last, so it saves nothing. */
 int
 xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
                struct xac_frames_pin *pinp)
 {
     struct xac_frames *pool = user->pool;
-    xac_shared _Atomic uint64_t *note;
     uint32_t data = 0;
+    struct frame *f;
     frame_ref ref;
-    int rc = (flags & ~XAC_FRAMES_NEW) != 0 ? EINVAL : begin(user, page, &note);
 
-    if (rc == 0)
-        rc = pin(user, page, note, &ref);
-    if (rc != 0)
-        return rc;
-    if (pool->region->config.page_bytes != 0) {
-        rc = page_in(user, ref, page, flags, &data);
-        if (rc != 0) {
-            unpin(user, note, ref);
-            return rc;
-        }
+    if (xac_unlikely(page >= pool->n_pages || flags > XAC_FRAMES_NEW
+                     || pool->pins_max != 0 || pool->ops != NULL))
+        return fix(user, page, flags, pinp);
+    ref = slot_load(&pool->table[page]);
+    xac_frames_point("found");
+    if (xac_unlikely(ref == 0))
+        return fix(user, page, flags, pinp);
+    f = pool_frame(pool, ref);
+    if (xac_unlikely(!frame_try_pin(f, ref)))
+        return fix(user, page, flags, pinp);
+    hit_count(user, f);
+    if (pool->page_bytes != 0) {
+        /* Acquire pairs with the publication in page_in(): the bytes. */
+        data = atomic_load_explicit(&f->data, memory_order_acquire);
+        if (xac_unlikely(data == 0))
+            return fix_read(user, page, flags, ref, pinp);
     }
     *pinp = (struct xac_frames_pin){.data = pool_data(pool, data), .ref = ref};
     return 0;
@@ -304,7 +377,7 @@ many_pin(struct xac_frames_user *user, unsigned n, const uint64_t *pages,
          struct xac_frames_pin *pins, unsigned *n_pinnedp, struct many *m)
 {
     struct xac_frames *pool = user->pool;
-    bool together = pool->region->config.page_bytes != 0 && pool->io.read_many != NULL;
+    bool together = pool->page_bytes != 0 && pool->io.read_many != NULL;
 
     for (*n_pinnedp = 0; *n_pinnedp < n; ++*n_pinnedp) {
         unsigned i = *n_pinnedp;
@@ -347,7 +420,7 @@ xac_frames_fix_many(struct xac_frames_user *user, unsigned n, const uint64_t *pa
     if (rc == 0)
         rc = many_read(user, &m, pins);
     for (unsigned i = 0; i < n_pinned && rc == 0; i++) {
-        if (pool->region->config.page_bytes != 0) /* those that others are reading */
+        if (pool->page_bytes != 0) /* those that others are reading */
             rc = page_in(user, pins[i].ref, pages[i], 0, &data);
         pins[i].data = pool_data(pool, data);
     }
@@ -380,8 +453,11 @@ xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin 
 void
 xac_frames_unfix(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {
-    xac_shared _Atomic uint64_t *note = note_find(user, pin->ref);
+    xac_shared _Atomic uint64_t *note = NULL;
 
-    xac_assert(note != NULL || user->pool->region->config.pins_max == 0);
+    if (xac_unlikely(user->pool->pins_max != 0)) {
+        note = note_find(user, pin->ref);
+        xac_assert(note != NULL);
+    }
     unpin(user, note, pin->ref);
 }

@@ -164,8 +164,12 @@ pool_open(void *memory, const struct xac_frames_io *io)
     pool->table = (xac_shared _Atomic uint64_t *)(base + r->table_offset);
     pool->links = (xac_shared _Atomic uint32_t *)(base + r->links_offset);
     pool->data = base + r->data_offset;
-    pool->n_frames = r->config.n_frames;
-    pool->n_lines = N_LINES(r->config.n_frames);
+    pool->n_pages = c->n_pages;
+    pool->page_bytes = c->page_bytes;
+    pool->pins_max = c->pins_max;
+    pool->weight_max = (int32_t)c->weight_max;
+    pool->n_frames = c->n_frames;
+    pool->n_lines = N_LINES(c->n_frames);
     pool->notes = (xac_shared _Atomic uint64_t *)(base + r->notes_offset);
     pool->parts = (struct pool_part *)(base + r->parts_offset);
     pool->free = (struct pool_free *)(base + r->free_offset);

@@ -169,6 +169,9 @@ struct xac_frames {
      */
     xac_shared _Atomic uint32_t *free_links;
     char *data;
+    uint64_t n_pages; /* of the configuration, and the next three: for fix() */
+    uint32_t page_bytes, pins_max;
+    int32_t weight_max;
     uint32_t n_frames;
     uint32_t n_lines;             /* of the ring */
     const struct policy_ops *ops; /* NULL: NB_GCLOCK */
@@ -296,9 +299,9 @@ void xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer);
 static inline void *
 pool_data(const struct xac_frames *pool, uint32_t buffer)
 {
-    if (pool->region->config.page_bytes == 0)
+    if (pool->page_bytes == 0)
         return NULL;
-    return pool->data + (uint64_t)(buffer - 1) * pool->region->config.page_bytes;
+    return pool->data + (uint64_t)(buffer - 1) * pool->page_bytes;
 }
 
 /* ---- The owner's part ---------------------------------------------------------------- */
