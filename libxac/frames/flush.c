@@ -192,7 +192,8 @@ xac_frames_evict(struct xac_frames_user *user, uint32_t frame)
     frame_ref ref = frame_ref_make((uint32_t)(state >> 32), frame);
     bool is_gone;
 
-    if (frame_word(state) != 0 || pool_is_barred(user, frame)
+    if (state == 0 || frame_word(state) != 0 /* never used; in use, dirty, or gone */
+        || pool_is_barred(user, frame)
         || !pool_evict_begin(user, frame))
         return false;
     is_gone = frame_try_retire(f, ref);

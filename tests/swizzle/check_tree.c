@@ -94,6 +94,287 @@ START_TEST(every_policy_serves_trees)
 }
 END_TEST
 
+/* ---- Toggles, undo, cleaners ----------------------------------------------------------- */
+
+static _Atomic bool stop;
+static _Atomic uint64_t toggles, restored;
+
+/* pest -- number 0 does something nasty, the others work. */
+static void (*pest)(struct swz_thread *th, uint64_t *seed);
+
+static void
+pestered(unsigned number)
+{
+    struct swz_thread *th;
+    uint64_t seed = env_seed();
+
+    if (number > 0) {
+        mixed(number - 1);
+        return;
+    }
+    must_ok(swz_join(space, &th));
+    while (!atomic_load(&stop))
+        pest(th, &seed);
+    swz_leave(th);
+}
+
+/* stopper -- the last of the crew, as soon as the work is done. */
+static void
+pester_crew(unsigned number)
+{
+    if (number <= n_threads) {
+        pestered(number);
+        return;
+    }
+    while (atomic_load(&progress) < n_ops * n_threads)
+        proc_sleep_us(1000);
+    atomic_store(&stop, true);
+}
+
+static void
+pester(struct swz_config config, void (*with)(struct swz_thread *, uint64_t *))
+{
+    struct swz_thread *th;
+
+    config.n_pages = 1 << 16;
+    config.n_threads = 8;
+    config.page_bytes = 2048;
+    space = space_of(config, KEY_LONG, 16, &th);
+    n_threads = 3;
+    n_ops = env_number("XAC_OPS", 40000) / 8;
+    atomic_store(&stop, false);
+    atomic_store(&progress, 0);
+    pest = with;
+    crew_run(n_threads + 2, pester_crew);
+    must_be_whole(space);
+    must_ok(swz_checkpoint(space));
+    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++)
+        (void)xac_frames_evict(th->user, i);
+    must_be_whole(space); /* now from what was written */
+    swz_leave(th);
+    must_ok(swz_close(space));
+}
+
+static void
+toggle(struct swz_thread *th, uint64_t *seed)
+{
+    swz_set_swizzling(th->space, mix(seed) % 2 == 0);
+    atomic_fetch_add(&toggles, 1);
+    proc_sleep_us(mix(seed) % 500);
+}
+
+/* C22 */
+START_TEST(swizzling_is_switched_under_load)
+{
+    pester((struct swz_config){.n_frames = 96}, toggle);
+    pester((struct swz_config){.n_frames = 2000}, toggle);
+    must(atomic_load(&toggles) > 10);
+}
+END_TEST
+
+/* undo -- put an inner page's own plain copy back, as an undo of page images does. */
+static void
+undo(struct swz_thread *th, uint64_t *seed)
+{
+    static unsigned char copy[SWZ_PAGE_MAX];
+    const struct btree *t = &th->space->trees[0].layout;
+    struct swz_page page, child;
+    unsigned char key[KEY_LONG] = {0};
+
+    tree_key_u64(mix(seed) % (N_KEYS * n_threads), key);
+    swz_page_fix_root(th, 0, true, &page);
+    while (page.node->level > 1 && mix(seed) % 2 == 0) {
+        must_ok(swz_page_fix_child(th, &page,
+                                   word_at(t, page.node, node_rank(t, page.node, key, 1)),
+                                   true, &child));
+        page_unfix(th, &page);
+        page = child;
+    }
+    swz_page_copy_plain(th->space, page.node, copy);
+    swz_page_restore(th, &page, copy);
+    page_unfix(th, &page);
+    atomic_fetch_add(&restored, 1);
+    proc_sleep_us(mix(seed) % 300);
+}
+
+/* C17 */
+START_TEST(page_images_are_put_back_under_load)
+{
+    pester((struct swz_config){.n_frames = 128}, undo);
+    must(atomic_load(&restored) > 10);
+}
+END_TEST
+
+/* clean -- write everything back while it is used and evicted. */
+static void
+clean(struct swz_thread *th, uint64_t *seed)
+{
+    if (mix(seed) % 4 == 0)
+        must_ok(swz_checkpoint(th->space));
+    else if (xac_frames_flush(th->user, mix(seed) % 2000) != 0)
+        proc_sleep_us(50); /* EAGAIN: somebody has it latched */
+}
+
+/* C28 */
+START_TEST(pages_are_written_while_their_children_leave)
+{
+    pester((struct swz_config){.n_frames = 96}, clean);
+    pester((struct swz_config){.n_frames = 96, .policy = XAC_FRAMES_CAR}, clean);
+}
+END_TEST
+
+/* ---- Liveness -------------------------------------------------------------------------- */
+
+static uint64_t n_built;
+
+static void
+reader(unsigned number)
+{
+    uint64_t seed = env_seed() + number;
+    struct swz_thread *th;
+
+    must_ok(swz_join(space, &th));
+    while (!atomic_load(&stop)) {
+        must_ok(get(th, 0, mix(&seed) % n_built));
+        atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
+    }
+    swz_leave(th);
+}
+
+/* watcher -- progress in every window; not a measurement: a hang is for ever. */
+static void
+watch_crew(unsigned number)
+{
+    uint64_t seen;
+
+    if (number < n_threads) {
+        reader(number);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        seen = atomic_load(&progress);
+        proc_await(&progress, seen + 1, 10);
+        proc_sleep_us(100000);
+    }
+    atomic_store(&stop, true);
+}
+
+/* build -- keys in order until the tree is so high. */
+static void
+build(struct swz_config config, unsigned height, struct swz_thread **thp)
+{
+    config.n_pages = 1 << 16;
+    config.page_bytes = 2048;
+    config.n_threads = 10;
+    space = space_of(config, KEY_LONG, 16, thp);
+    for (n_built = 0; height_of(space, 0) < height || n_built < 650; n_built++)
+        must_ok(put(*thp, 0, n_built));
+    must_eq(height_of(space, 0), height);
+    must_ok(swz_checkpoint(space));
+}
+
+/* C25 */
+START_TEST(evictions_under_a_latched_parent_go_on)
+{
+    static const unsigned threads[] = {1, 4, 8}, frames[] = {20, 64};
+
+    for (unsigned i = 0; i < 6; i++) {
+        struct swz_config config = {.n_frames = frames[i / 3]};
+        struct swz_thread *th;
+        struct swz_stats stats;
+
+        n_threads = threads[i % 3];
+        build(config, 3, &th);
+        atomic_store(&stop, false);
+        crew_run(n_threads + 1, watch_crew);
+        stats = stats_of(space);
+        must(stats.misses > 100);
+        must_eq(stats.refused_parent, 0); /* nobody writes */
+        must_be_whole(space);
+        swz_leave(th);
+        must_ok(swz_close(space));
+    }
+}
+END_TEST
+
+/* C19, C27: with the fewest frames that suffice, and with too few, when ENOBUFS is right. */
+START_TEST(small_pools_serve_or_say_so)
+{
+    for (uint32_t n_frames = 2; n_frames < 40; n_frames += n_frames < 16 ? 1 : 6) {
+        struct swz_config config = {.n_pages = 4096,
+                                    .page_bytes = 2048,
+                                    .n_frames = n_frames,
+                                    .n_threads = 1,
+                                    .full_tries = 4};
+        uint64_t n_refused = 0, n_there = 0;
+        struct swz_thread *th;
+
+        space = space_of(config, KEY_LONG, 16, &th);
+        for (uint64_t i = 0; i < 3000; i++) {
+            int rc = put(th, 0, i * 7919 % 3000);
+
+            must(rc == 0 || rc == ENOBUFS);
+            n_refused += rc != 0;
+        }
+        for (uint64_t i = 0; i < 3000; i++) {
+            int rc = get(th, 0, i);
+
+            must(rc == 0 || rc == ENOENT || rc == ENOBUFS);
+            n_there += rc == 0;
+        }
+        /* Header, root, path and new pages: height + (height + 1) of them, at height 5. */
+        must(n_frames < 14 || (n_refused == 0 && n_there == 3000));
+        must_ok(swz_checkpoint(space));
+        if (n_frames >= 14)
+            must_be_whole(space);
+        swz_leave(th);
+        must_ok(swz_close(space));
+    }
+}
+END_TEST
+
+#ifdef XAC_DEBUG
+/* wander -- give the processor away between the word and the latch, which is where it counts. */
+static void
+wander(const char *name)
+{
+    static _Thread_local unsigned n;
+
+    if (strcmp(name, "swizzle: word") == 0 && ++n % 16 == 0)
+        proc_sleep_us(1);
+}
+
+static void
+run_without_reread(void *arg)
+{
+    (void)arg;
+    swz_test_no_reread = true;
+    xac_kill_hook = wander;
+    crew_run(n_threads + 1, watch_crew);
+}
+
+/* C26: the second look happens, and without it wrong pages are read. */
+START_TEST(without_the_second_look_pages_are_mistaken)
+{
+    struct swz_thread *th;
+    char text[4096];
+
+    n_threads = 8;
+    build((struct swz_config){.n_frames = 20}, 3, &th);
+    xac_kill_hook = wander;
+    atomic_store(&stop, false);
+    crew_run(n_threads + 1, watch_crew);
+    must(stats_of(space).rereads_failed > 0);
+    xac_kill_hook = NULL;
+    must_be_whole(space);
+    atomic_store(&stop, false);
+    must(proc_capture(run_without_reread, NULL, text, sizeof text) != 0);
+    swz_leave(th);
+    must_ok(swz_close(space));
+}
+END_TEST
+#endif
+
 int
 main(void)
 {
@@ -102,5 +383,13 @@ main(void)
 
     tcase_add_test(tc, mixed_operations_equal_a_model);
     tcase_add_test(tc, every_policy_serves_trees);
+    tcase_add_test(tc, swizzling_is_switched_under_load);
+    tcase_add_test(tc, page_images_are_put_back_under_load);
+    tcase_add_test(tc, pages_are_written_while_their_children_leave);
+    tcase_add_test(tc, evictions_under_a_latched_parent_go_on);
+    tcase_add_test(tc, small_pools_serve_or_say_so);
+#ifdef XAC_DEBUG
+    tcase_add_test(tc, without_the_second_look_pages_are_mistaken);
+#endif
     return env_main(s);
 }

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_pages.c -- pages found by reference and by number, one step at a time: what becomes a
+ * reference, what becomes a number again, what may not leave its frame.
+ */
+#include <config.h>
+
+#include "swz.h"
+
+#define N_KEYS 400u /* of 200 bytes in 2 KiB pages: a tree of height 3 */
+
+static struct swz_space *space;
+static struct swz_thread *th;
+
+/* space_make -- with room for all of it. */
+static void
+space_make(struct swz_config config)
+{
+    config.n_pages = config.n_pages == 0 ? 4096 : config.n_pages;
+    config.n_frames = config.n_frames == 0 ? 1024 : config.n_frames;
+    config.n_threads = config.n_threads == 0 ? 4 : config.n_threads;
+    config.page_bytes = 2048;
+    space = space_of(config, 200, 16, &th);
+    for (uint64_t i = 0; i < N_KEYS; i++)
+        must_ok(put(th, 0, i));
+    must(height_of(space, 0) >= 3);
+    must_ok(swz_checkpoint(space)); /* everything clean */
+}
+
+static void
+space_end(void)
+{
+    must_be_whole(space);
+    swz_leave(th);
+    must_ok(swz_close(space));
+}
+
+static void
+traverse(void)
+{
+    for (uint64_t i = 0; i < N_KEYS; i++)
+        must_ok(get(th, 0, i));
+}
+
+/* evict_all -- whatever can leave; ret how many. */
+static uint64_t
+evict_all(void)
+{
+    uint64_t n = 0, before;
+
+    do {
+        before = n;
+        for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++)
+            n += xac_frames_evict(th->user, i);
+    } while (n != before);
+    return n;
+}
+
+/* path_to -- fix the root and the pages to key 0, shared; ret how many. */
+static unsigned
+path_to(struct swz_page *path)
+{
+    unsigned n = 1;
+
+    swz_page_fix_root(th, 0, false, &path[0]);
+    for (; path[n - 1].node->level > 0; n++)
+        must_ok(swz_page_fix_child(th, &path[n - 1],
+                                   (swz_word *)&path[n - 1].node->link, false,
+                                   &path[n]));
+    return n;
+}
+
+static void
+path_drop(const struct swz_page *path, unsigned n)
+{
+    while (n > 0)
+        page_unfix(th, &path[--n]);
+}
+
+/* C01, C02 */
+START_TEST(words_hold_every_frame)
+{
+    struct swz_config config = {.n_pages = SWZ_TAG, .n_frames = 1, .n_threads = 1};
+    struct swz_space *s;
+
+    for (uint64_t i = 0; i < UINT32_C(1) << 30; i += i < 5000 ? 1 : 99991) {
+        uint32_t w = word_make((uint32_t)i);
+
+        must(word_is_swizzled(w) && w != SWZ_TAG); /* frame 0 of the word is nobody's */
+        must_eq(word_frame(w), i);
+    }
+    must(!word_is_swizzled(SWZ_TAG - 1));
+    must_refuse(swz_open(NULL, &config, &s), EINVAL);
+}
+END_TEST
+
+START_TEST(all_frames_are_usable)
+{
+    struct swz_config config = {.n_pages = 100,
+                                .n_frames = 20,
+                                .n_threads = 2,
+                                .page_bytes = 2048,
+                                .full_tries = 3};
+    struct xac_frames_pin pins[20];
+
+    space = space_of(config, 8, 8, &th); /* header and root are pinned */
+    for (unsigned i = 0; i < 18; i++)
+        must_ok(xac_frames_fix(th->user, 30 + i, XAC_FRAMES_NEW, &pins[i]));
+    must_eq(xac_frames_fix(th->user, 90, XAC_FRAMES_NEW, &pins[18]), ENOBUFS);
+    for (unsigned i = 0; i < 18; i++)
+        xac_frames_unfix(th->user, &pins[i]);
+    must_ok(xac_frames_fix(th->user, 90, XAC_FRAMES_NEW, &pins[18]));
+    xac_frames_unfix(th->user, &pins[18]);
+    space_end();
+}
+END_TEST
+
+/* C03 */
+START_TEST(roots_are_never_looked_up)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct swz_stats before, after;
+        struct swz_page root;
+
+        space_make((struct swz_config){.is_plain = plain != 0});
+        before = stats_of(space);
+        for (int i = 0; i < 100000; i++) {
+            swz_page_fix_root(th, 0, (i & 1) != 0, &root);
+            page_unfix(th, &root);
+        }
+        after = stats_of(space);
+        must_eq(after.fixes_root - before.fixes_root, 100000);
+        must_eq(after.lookups, before.lookups);
+        space_end();
+    }
+}
+END_TEST
+
+/* C04, C05, C06, C10 */
+START_TEST(first_use_swizzles_and_the_second_looks_nothing_up)
+{
+    struct swz_stats s0, s1, s2;
+    uint64_t n_pages;
+
+    space_make((struct swz_config){.is_plain = true});
+    n_pages = space->header->high_water - SWZ_FIRST_PAGE; /* none is free */
+    traverse();
+    must_eq(stats_of(space).swizzles, 0);
+    swz_set_swizzling(space, true);
+    s0 = stats_of(space);
+    traverse();
+    s1 = stats_of(space);
+    must_eq(s1.lookups - s0.lookups, n_pages); /* each child once */
+    must_eq(s1.swizzles - s0.swizzles, n_pages);
+    must_eq(s1.misses, s0.misses);
+    traverse();
+    s2 = stats_of(space);
+    must_eq(s2.lookups, s1.lookups);
+    must_eq(s2.fixes_swizzled - s1.fixes_swizzled,
+            (uint64_t)N_KEYS * (height_of(space, 0) - 1));
+    must_be_whole(space);
+
+    must_eq(evict_all(), n_pages); /* leaves first, then what has no more children */
+    must_eq(stats_of(space).unswizzles, n_pages);
+    must_be_whole(space);
+    must_eq(evict_all(), n_pages); /* the check has had them all back */
+    s0 = stats_of(space);
+    traverse();
+    s1 = stats_of(space);
+    must_eq(s1.misses - s0.misses, n_pages);
+    must_eq(s1.swizzles - s0.swizzles, n_pages);
+    space_end();
+}
+END_TEST
+
+/* C07 */
+START_TEST(a_child_of_an_unswizzled_page_stays_a_number)
+{
+    struct swz_page path[8], alone, leaf;
+    uint32_t number;
+    unsigned n;
+
+    space_make((struct swz_config){0});
+    evict_all();
+    n = path_to(path);
+    number = page_number(space, path[1].frame);
+    path_drop(path, n);
+    evict_all();
+    must_ok(swz_page_fix_number(th, number, false, &alone)); /* not through its parent */
+    must_ok(swz_page_fix_child(th, &alone, (swz_word *)&alone.node->link, false, &leaf));
+    must(!word_is_swizzled(alone.node->link));
+    must_eq(side_of(space, leaf.frame)->flags, 0);
+    page_unfix(th, &leaf);
+    page_unfix(th, &alone);
+    traverse();
+    must(word_is_swizzled(alone.node->link));
+    space_end();
+}
+END_TEST
+
+/* C10: exactly what changes when a leaf leaves. */
+START_TEST(eviction_puts_the_number_back_and_nothing_else)
+{
+    struct swz_page path[8];
+    uint32_t leaf_number, n_swizzled;
+    uint64_t state, lsn;
+    struct frame *parent;
+    unsigned n;
+
+    space_make((struct swz_config){0});
+    traverse();
+    n = path_to(path);
+    parent = &space->pool->frames[path[n - 2].frame];
+    leaf_number = page_number(space, path[n - 1].frame);
+    must_eq(path[n - 2].node->link, word_make(path[n - 1].frame));
+    state = frame_load(parent);
+    lsn = parent->side.lsn;
+    n_swizzled = parent->side.n_swizzled;
+    path_drop(path, n);
+    must(xac_frames_evict(th->user, path[n - 1].frame));
+    must_eq(path[n - 2].node->link, leaf_number);
+    must_eq(frame_load(parent), state); /* not dirty (I9) */
+    must_eq(parent->side.lsn, lsn);
+    must_eq(parent->side.n_swizzled, n_swizzled - 1);
+    space_end();
+}
+END_TEST
+
+static void
+must_refuse_unchanged(uint32_t frame, uint32_t parent, const struct btree_node *node)
+{
+    struct swz_space *s = space;
+    struct frame f = s->pool->frames[frame], p = s->pool->frames[parent];
+    uint32_t word = node->link;
+    uint64_t entry = s->pool->table[page_number(s, frame)];
+
+    must(!xac_frames_evict(th->user, frame));
+    must(memcmp(&f, &s->pool->frames[frame], sizeof f) == 0);
+    must(memcmp(&p, &s->pool->frames[parent], sizeof p) == 0);
+    must_eq(node->link, word);
+    must_eq(s->pool->table[page_number(s, frame)], entry);
+}
+
+/* C11 */
+START_TEST(what_may_not_leave_stays_as_it_is)
+{
+    struct swz_page path[8], root;
+    struct xac_frames_pin pin;
+    uint32_t leaf, above;
+    unsigned n;
+
+    space_make((struct swz_config){0});
+    traverse();
+    n = path_to(path);
+    leaf = path[n - 1].frame;
+    above = path[n - 2].frame;
+    must_refuse_unchanged(leaf, above, path[n - 2].node); /* latched S */
+    must_refuse_unchanged(above, path[0].frame, path[0].node);
+    path_drop(path, n);
+    must_refuse_unchanged(above, path[0].frame, path[0].node); /* has children */
+    must_refuse_unchanged(path[0].frame, leaf, path[n - 2].node); /* a root */
+    must_ok(xac_frames_fix(th->user, page_number(space, leaf), 0, &pin));
+    must_refuse_unchanged(leaf, above, path[n - 2].node); /* pinned */
+    xac_frames_mark_dirty(th->user, &pin);
+    xac_frames_unfix(th->user, &pin);
+    must_refuse_unchanged(leaf, above, path[n - 2].node); /* dirty */
+    must_ok(swz_checkpoint(space));
+    latch_take_x(&side_of(space, above)->latch); /* the parent has a writer */
+    must_refuse_unchanged(leaf, above, path[n - 2].node);
+    latch_drop(&side_of(space, above)->latch, true);
+    swz_page_fix_root(th, 0, false, &root); /* ... a reader does not matter */
+    latch_take_s(&side_of(space, above)->latch);
+    must(xac_frames_evict(th->user, leaf));
+    latch_drop(&side_of(space, above)->latch, false);
+    page_unfix(th, &root);
+    space_end();
+}
+END_TEST
+
+/* ---- Races ---------------------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+static uint64_t n_rounds;
+
+static void
+pair_main(unsigned number)
+{
+    struct swz_thread *mine;
+    struct swz_page root;
+
+    (void)number;
+    must_ok(swz_join(space, &mine));
+    for (uint64_t i = 0; i < n_rounds; i++) {
+        (void)pthread_barrier_wait(&barrier);
+        must_ok(get(mine, 0, 0));
+        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+            swz_page_fix_root(mine, 0, true, &root);
+            must_eq(side_of(space, root.frame)->n_swizzled, 1);
+            swz_page_unswizzle_all(space, root.frame, NULL, 0);
+            page_unfix(mine, &root);
+        }
+        (void)pthread_barrier_wait(&barrier);
+    }
+    swz_leave(mine);
+}
+
+/* C08 */
+START_TEST(one_of_two_swizzles)
+{
+    struct swz_stats before, after;
+    struct swz_page root;
+
+    space_make((struct swz_config){0});
+    swz_page_fix_root(th, 0, true, &root);
+    swz_page_unswizzle_all(space, root.frame, NULL, 0);
+    page_unfix(th, &root);
+    n_rounds = env_number("XAC_ROUNDS", 5000);
+    (void)pthread_barrier_init(&barrier, NULL, 2);
+    before = stats_of(space);
+    crew_run(2, pair_main);
+    after = stats_of(space);
+    must_eq(after.swizzles - before.swizzles,
+            n_rounds * (height_of(space, 0) - 1)); /* each word once */
+    must_eq(after.unswizzles - before.unswizzles, after.swizzles - before.swizzles);
+    space_end();
+}
+END_TEST
+
+static void
+miss_main(unsigned number)
+{
+    struct swz_thread *mine;
+
+    must_ok(swz_join(space, &mine));
+    for (uint64_t i = 0; i < n_rounds; i++) {
+        (void)pthread_barrier_wait(&barrier);
+        must_ok(get(mine, 0, 0));
+        (void)pthread_barrier_wait(&barrier);
+        if (number == 0)
+            must_eq(evict_all(), height_of(space, 0) - 1u); /* one frame for each page */
+        (void)pthread_barrier_wait(&barrier);
+    }
+    swz_leave(mine);
+}
+
+/* C09: the pool may read twice, but one result is used. */
+START_TEST(two_misses_of_a_page_make_one_frame)
+{
+    struct xac_frames_stats p0, p1;
+    struct swz_stats s0, s1;
+    uint64_t n;
+
+    space_make((struct swz_config){0});
+    evict_all();
+    n_rounds = env_number("XAC_ROUNDS", 2000);
+    (void)pthread_barrier_init(&barrier, NULL, 2);
+    swz_get_pool_stats(space, &p0);
+    s0 = stats_of(space);
+    crew_run(2, miss_main);
+    swz_get_pool_stats(space, &p1);
+    s1 = stats_of(space);
+    n = n_rounds * (height_of(space, 0) - 1);
+    must_eq(s1.misses - s0.misses, n);
+    must_eq((p1.reads - p1.reads_duplicate) - (p0.reads - p0.reads_duplicate), n);
+    space_end();
+}
+END_TEST
+
+#ifdef XAC_DEBUG
+static uint32_t hook_frame;
+static struct swz_thread *hook_thread;
+static unsigned hook_evictions;
+
+static void
+evict_at_found(const char *name)
+{
+    if (strcmp(name, "frames: found") == 0 && hook_frame != UINT32_MAX) {
+        uint32_t frame = hook_frame;
+
+        hook_frame = UINT32_MAX;
+        hook_evictions += xac_frames_evict(hook_thread->user, frame);
+    }
+}
+
+/* C12 */
+START_TEST(a_page_that_leaves_while_it_is_found_is_found_again)
+{
+    struct swz_page path[8];
+    unsigned n;
+
+    space_make((struct swz_config){.is_plain = true});
+    must_ok(swz_join(space, &hook_thread));
+    for (uint64_t i = 0; i < N_KEYS; i += 7) {
+        n = path_to(path);
+        path_drop(path, n);
+        hook_frame = path[1].frame;
+        xac_kill_hook = evict_at_found;
+        must_ok(get(th, 0, 0)); /* finds the table's entry of a page that leaves now */
+        must_ok(get(th, 0, i));
+        xac_kill_hook = NULL;
+    }
+    must(hook_evictions > N_KEYS / 14);
+    swz_leave(hook_thread);
+    space_end();
+}
+END_TEST
+#endif
+
+/* C14 */
+START_TEST(a_pinned_page_stays_through_a_storm)
+{
+    struct swz_page path[8], leaf;
+    struct btree_node *node;
+    struct swz_stats before;
+    unsigned n;
+
+    space_make((struct swz_config){.n_frames = 24});
+    n = path_to(path);
+    leaf = path[n - 1];
+    node = leaf.node;
+    swz_page_pin(th, &leaf);
+    path_drop(path, n);
+    for (int i = 0; i < 20; i++)
+        traverse();
+    before = stats_of(space);
+    latch_take_s(&side_of(space, leaf.frame)->latch); /* refix */
+    must(page_node(space, leaf.frame) == node);
+    must_eq(node->self, page_number(space, leaf.frame));
+    page_unfix(th, &leaf);
+    swz_page_unpin(th, &leaf);
+    must_eq(stats_of(space).lookups, before.lookups);
+    must(before.misses > N_KEYS);
+    space_end();
+}
+END_TEST
+
+/* ---- Scans, errors, drops -------------------------------------------------------------- */
+
+static int
+visit_count(void *arg, const void *key, const void *value)
+{
+    uint64_t *n = arg;
+
+    (void)value;
+    must_eq(tree_u64_key(key), *n);
+    ++*n;
+    return 0;
+}
+
+/* C18 */
+START_TEST(scans_follow_numbers_with_parents_gone)
+{
+    struct swz_stats before;
+    uint64_t n = 0;
+
+    space_make((struct swz_config){0});
+    evict_all();
+    before = stats_of(space);
+    must_ok(swz_scan(th, 0, NULL, visit_count, &n));
+    must_eq(n, N_KEYS);
+    /* Only the way to the first leaf was swizzled: the others have no parent here. */
+    must_eq(stats_of(space).swizzles - before.swizzles, height_of(space, 0) - 1);
+    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++) {
+        struct frame *f = &space->pool->frames[i];
+        const struct btree_node *node;
+
+        if (frame_word(f->state) == FRAME_GONE || f->data == 0)
+            continue;
+        node = page_node(space, i);
+        must(i == space->header_frame || node->level != 0
+             || !word_is_swizzled(node->link)); /* I7 */
+    }
+    must_be_whole(space);
+    traverse();
+    space_end();
+}
+END_TEST
+
+/* C20 */
+START_TEST(a_read_that_fails_leaves_nothing_behind)
+{
+    struct swz_stats before;
+
+    space_make((struct swz_config){0});
+    evict_all();
+    before = stats_of(space);
+    atomic_store(&space->store.read_rc, EIO);
+    for (uint64_t i = 0; i < 50; i++)
+        must_rc(get(th, 0, i), EIO);
+    must_rc(put(th, 0, 1), EIO);
+    must_rc(take(th, 0, 1), EIO);
+    must_eq(stats_of(space).swizzles, before.swizzles);
+    atomic_store(&space->store.read_rc, 0);
+    must_be_whole(space);
+    traverse();
+    space_end();
+}
+END_TEST
+
+/* C21: nobody but the walk evicts; each page once in a round. */
+START_TEST(the_walk_takes_each_leaf_once_in_a_round)
+{
+    unsigned char *left = calloc(4096, 1);
+    uint64_t n_leaves = 0, n = 0;
+
+    space_make((struct swz_config){0});
+    traverse();
+    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++)
+        n_leaves += space->pool->frames[i].side.flags == SIDE_SWIZZLED
+                    && page_node(space, i)->level == 0;
+    while (n < n_leaves) {
+        uint64_t before = stats_of(space).unswizzles;
+
+        must(space->owner.no_victim(space, th->user));
+        must_eq(stats_of(space).unswizzles, before + 1);
+        n++;
+        for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
+            if (space->pool->table[page] == 0 && left[page] == 0)
+                left[page] = 1;
+        for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
+            must(left[page] == 0 || space->pool->table[page] == 0);
+        if (n % 10 == 0)
+            must_be_whole(space); /* ... which fixes everything again */
+        if (n % 10 == 0)
+            break;
+    }
+    must(n > 0);
+    while (space->owner.no_victim(space, th->user)) {} /* inner pages when childless */
+    must_eq(space->trees[0].root->level, height_of(space, 0) - 1);
+    must_eq(side_of(space, space->trees[0].root_frame)->n_swizzled, 0);
+    must(stats_of(space).sweep_evictions >= n_leaves);
+    free(left);
+    space_end();
+}
+END_TEST
+
+/* C23 */
+START_TEST(what_is_dropped_is_not_remembered)
+{
+    static const uint32_t policies[] = {XAC_FRAMES_CAR, XAC_FRAMES_GCLOCK_K};
+    struct swz_page path[8];
+    unsigned n;
+
+    for (int i = 0; i < 2; i++) {
+        struct policy *p;
+        uint32_t number;
+
+        space_make((struct swz_config){.n_frames = 24, .policy = policies[i]});
+        p = &space->pool->policies[0];
+        n = path_to(path);
+        number = page_number(space, path[n - 1].frame);
+        path_drop(path, n);
+        must(xac_frames_evict(th->user, path[n - 1].frame));
+        for (uint64_t key = N_KEYS / 2; key < N_KEYS; key++) /* until its slot is used */
+            must_ok(get(th, 0, key));
+        if (policies[i] == XAC_FRAMES_CAR)
+            must_eq(xac_frames_ghost_find(p, number), POLICY_NONE);
+        space_end();
+    }
+}
+END_TEST
+
+/* C24: a new page is not read.  (Latches are tried, not conditional fixes: see I13.) */
+START_TEST(a_new_page_is_not_read)
+{
+    struct xac_frames_stats before, after;
+    struct xac_frames_pin pin;
+
+    space_make((struct swz_config){0});
+    swz_get_pool_stats(space, &before);
+    must_ok(xac_frames_fix(th->user, 4000, XAC_FRAMES_NEW, &pin));
+    xac_frames_unfix(th->user, &pin);
+    must_ok(xac_frames_invalidate(th->user, 4000));
+    swz_get_pool_stats(space, &after);
+    must_eq(after.reads, before.reads);
+    space_end();
+}
+END_TEST
+
+/* Calls that make no sense. */
+START_TEST(bad_calls_are_refused)
+{
+    unsigned char key[200] = {0};
+
+    space_make((struct swz_config){0});
+    must_refuse(swz_search(th, SWZ_TREES, key, NULL), EINVAL);
+    must_refuse(swz_search(th, 3, key, NULL), EINVAL);
+    must_refuse(swz_tree_create(th, SWZ_TREES, 8, 8), EINVAL);
+    must_refuse(swz_tree_create(th, 1, 8, 2000), EINVAL);
+    must_refuse(swz_tree_create(th, 0, 8, 8), EEXIST);
+    must_rc(swz_delete(th, 0, key + 1), ENOENT);
+    space_end();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("pages");
+    TCase *tc = env_tcase(s, "pages", 60);
+
+    tcase_add_test(tc, words_hold_every_frame);
+    tcase_add_test(tc, all_frames_are_usable);
+    tcase_add_test(tc, roots_are_never_looked_up);
+    tcase_add_test(tc, first_use_swizzles_and_the_second_looks_nothing_up);
+    tcase_add_test(tc, a_child_of_an_unswizzled_page_stays_a_number);
+    tcase_add_test(tc, eviction_puts_the_number_back_and_nothing_else);
+    tcase_add_test(tc, what_may_not_leave_stays_as_it_is);
+    tcase_add_test(tc, one_of_two_swizzles);
+    tcase_add_test(tc, two_misses_of_a_page_make_one_frame);
+#ifdef XAC_DEBUG
+    tcase_add_test(tc, a_page_that_leaves_while_it_is_found_is_found_again);
+#endif
+    tcase_add_test(tc, a_pinned_page_stays_through_a_storm);
+    tcase_add_test(tc, scans_follow_numbers_with_parents_gone);
+    tcase_add_test(tc, a_read_that_fails_leaves_nothing_behind);
+    tcase_add_test(tc, the_walk_takes_each_leaf_once_in_a_round);
+    tcase_add_test(tc, what_is_dropped_is_not_remembered);
+    tcase_add_test(tc, a_new_page_is_not_read);
+    tcase_add_test(tc, bad_calls_are_refused);
+    return env_main(s);
+}
