@@ -189,6 +189,14 @@ const struct bench_experiment bench_experiments[] = {
         .full = "--threads 2,8",
         .quick = "--threads 2,8 --policy lru,2q",
     },
+    {
+        .name = "swizzle",
+        .what = "trees over frames, with references between resident pages",
+        .thesis = "",
+        .main = bench_swizzle_main,
+        .full = "--all",
+        .quick = "--all --quick",
+    },
     {.name = NULL},
 };
 

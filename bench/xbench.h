@@ -80,6 +80,7 @@ int bench_insert_main(int argc, char **argv);
 int bench_model_main(int argc, char **argv);
 int bench_msync_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
+int bench_swizzle_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
 int bench_touch_main(int argc, char **argv);
 

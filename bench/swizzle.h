@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * swizzle.h -- the experiment `swizzle`: trees over frames, with references and without.
+ *
+ * WHAT      The program xbench-swizzle, which `xbench swizzle` starts: it reaches into the library,
+ *           so it has a copy of its own.  swizzle.c: parts and options; swizzle_run.c: threads and
+ *           what is counted; swizzle_tpc.c: transactions like those of TPC-B and TPC-C.
+ */
+#ifndef XBENCH_SWIZZLE_H
+#define XBENCH_SWIZZLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <xac_frames.h>
+
+#include "swizzle/space.h"
+
+#define SWZB_THREADS_MAX 8
+
+struct swzb_options {
+    bool json, quick;
+    uint64_t seconds_ms; /* of one sample */
+    uint64_t pairs;      /* with and without references, in turn */
+    uint64_t scale;      /* percent of the sizes of the parts */
+    const char *command;
+};
+
+/* One thread at work. */
+struct swzb_worker {
+    struct swz_thread *th;
+    void *arg;
+    uint64_t seed;
+    uint64_t n_ops;
+    unsigned number;
+};
+
+/* One operation; ret 0 or an error, which ends the run. */
+typedef int swzb_op(struct swzb_worker *w);
+
+struct swzb_result {
+    double ops_per_s;
+    double ops_per_cpu_s; /* for each second that a thread had a processor */
+    struct swz_stats stats; /* differences */
+    struct xac_frames_stats pool;
+    struct swz_times times;
+};
+
+/* swzb_run -- n threads for so long; ret 0, or 1 after a message. */
+int swzb_run(struct swz_space *space, unsigned n_threads, uint64_t ms, swzb_op *op,
+             void *arg, struct swzb_result *rp);
+
+/* swzb_next -- a random number. */
+uint64_t swzb_next(uint64_t *seed);
+
+/* swzb_ns -- mean time of a fix, nanoseconds; -1 if none was timed. */
+double swzb_ns(const struct swzb_result *r, int is_exclusive, enum swz_way way);
+
+/* swzb_per_fix -- look-ups in the table for each fix of a page that is no root. */
+double swzb_per_fix(const struct swzb_result *r);
+
+/* swzb_miss_rate -- misses for each of those fixes. */
+double swzb_miss_rate(const struct swzb_result *r);
+
+/* swzb_print -- one measurement: columns, or an object. */
+void swzb_print(const struct swzb_options *o, const char *part, const char *what,
+                const struct swzb_result *on, const struct swzb_result *off, double ratio,
+                double low, double high);
+
+/* ---- swizzle_tpc.c ------------------------------------------------------------------ */
+
+struct swzb_tpcb {
+    uint64_t n_accounts;
+    _Atomic uint64_t n_history;
+};
+
+/* Make the trees and fill them; pages they take, roughly. */
+int swzb_tpcb_load(struct swz_space *space, struct swzb_tpcb *b);
+swzb_op swzb_tpcb_op;
+
+#define SWZB_DISTRICTS 10u
+struct swzb_tpcc {
+    uint32_t n_warehouses, n_customers, n_items; /* customers of a district */
+    _Atomic uint64_t n_history;
+    _Atomic uint64_t next_order[64][SWZB_DISTRICTS], next_delivery[64][SWZB_DISTRICTS];
+};
+
+int swzb_tpcc_load(struct swz_space *space, struct swzb_tpcc *c);
+swzb_op swzb_tpcc_op;
+
+#endif /* XBENCH_SWIZZLE_H */
