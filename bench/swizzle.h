@@ -40,7 +40,7 @@ typedef int swzb_op(struct swzb_worker *w);
 
 struct swzb_result {
     double ops_per_s;
-    double ops_per_cpu_s; /* for each second that a thread had a processor */
+    double ops_per_cpu_s;   /* for each second that a thread had a processor */
     struct swz_stats stats; /* differences */
     struct xac_frames_stats pool;
     struct swz_times times;

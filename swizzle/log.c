@@ -185,13 +185,12 @@ record_play(struct swz_space *s, const struct swz_record *r)
 
 /* log_play -- all records up to the first that is not valid. */
 static int
-log_play(struct swz_space *s, int fd, const char *bytes, size_t n_bytes)
+log_play(struct swz_space *s, const char *bytes, size_t n_bytes)
 {
     struct swz_log_header header;
     uint64_t offset = sizeof header;
     int rc = 0;
 
-    (void)fd;
     if (n_bytes < sizeof header)
         return xac_err(EUCLEAN, "the file \"log\" of a space is cut short");
     memcpy(&header, bytes, sizeof header);
@@ -237,7 +236,7 @@ swz_log_recover(struct swz_space *s)
     }
     rc = xac_read_full(fd, bytes, (size_t)st.st_size, 0, &got);
     if (rc == 0)
-        rc = log_play(s, fd, bytes, got);
+        rc = log_play(s, bytes, got);
     if (rc == 0)
         rc = swz_store_sync(&s->store);
 out:

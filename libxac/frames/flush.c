@@ -193,8 +193,7 @@ xac_frames_evict(struct xac_frames_user *user, uint32_t frame)
     bool is_gone;
 
     if (state == 0 || frame_word(state) != 0 /* never used; in use, dirty, or gone */
-        || pool_is_barred(user, frame)
-        || !pool_evict_begin(user, frame))
+        || pool_is_barred(user, frame) || !pool_evict_begin(user, frame))
         return false;
     is_gone = frame_try_retire(f, ref);
     pool_evict_end(user, frame, is_gone);
