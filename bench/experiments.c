@@ -129,14 +129,32 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--count 2000 --slices 4",
     },
     {
+        .name = "larger",
+        .what = "trees three times as large as the memory: searches, inserts, scans",
+        .thesis = "tables 5.1, 5.2",
+        .main = bench_larger_main,
+        .full = "--limit 32M --blocks 2K,4K,8K,16K,32K,64K,128K,256K,512K",
+        .quick = "--limit 6M --blocks 4K --searches 300",
+    },
+    {
         .name = "search",
-        .what = "random searches in a warm tree, each a query, and many in one query",
+        .what = "random searches in a warm tree, each a query",
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload search --systems "
                  "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
-        .full = "--loaded 100000 --count 2000000 --slices 20 --groups 1,100000",
-        .quick = "--loaded 10000 --count 200000 --slices 5 --groups 1,40000",
+        .full = "--loaded 100000 --count 500000 --slices 10",
+        .quick = "--loaded 10000 --count 50000 --slices 5",
+    },
+    {
+        .name = "search-query",
+        .what = "random searches in a warm tree, all of a slice in one query",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed = "--nondurable --workload search --hints both --systems "
+                 "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
+        .full = "--loaded 100000 --count 10000000 --slices 10 --groups 1000000",
+        .quick = "--loaded 10000 --count 1000000 --slices 5 --groups 200000",
     },
     {
         .name = "scan",

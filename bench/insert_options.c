@@ -302,6 +302,21 @@ default_systems(struct bench_insert_options *o)
     }
 }
 
+/* inserts_most -- of any of the workloads. */
+static uint64_t
+inserts_most(const struct bench_insert_options *o)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < o->n_workloads; i++) {
+        const struct bench_job job = {.workload = o->workloads[i]};
+        uint64_t n = bench_job_records(&job, o->count);
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /* check_options -- what concerns several options; ret 0, or 1 after a message. */
 static int
 check_options(struct bench_insert_options *o)
@@ -334,7 +349,7 @@ check_options(struct bench_insert_options *o)
                 "say nothing about durability; use --dir\n",
                 o->dir);
     if (o->cache_bytes == 0) {
-        o->cache_bytes = (o->count + o->loaded) * CACHE_PER_RECORD;
+        o->cache_bytes = (o->loaded + inserts_most(o)) * CACHE_PER_RECORD;
         o->cache_bytes = o->cache_bytes < CACHE_MIN ? CACHE_MIN : o->cache_bytes;
     }
     return 0;

@@ -135,7 +135,8 @@ def thesis_rows(result, thesis):
         values = {machine: v for machine, v in values.items() if v is not None}
         if not values:
             continue
-        show = time_text if is_time else lambda v, unit=unit: f"{number(v)} {unit}"
+        show = time_text if is_time else lambda v, unit=unit: (
+            number(v) if unit in ("ratio", "aborts") else f"{number(v)} {unit}")
         lower = unit not in ("ratio", "percent")
         machine = (min if lower else max)(values, key=values.get)
         best = values[machine]

@@ -31,7 +31,7 @@ def label(figure, m):
         elif value is False:
             words.append("no " + key)
         elif value is not None:
-            words.append(f"{value} {key}" if isinstance(value, (int, float)) else str(value))
+            words.append(f"{key} {value}" if isinstance(value, (int, float)) else str(value))
     return ", ".join(words)
 
 

@@ -31,6 +31,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "perf.h"
 #include "thesis.h"
 #include "util.h"
 
@@ -39,6 +40,7 @@
 struct run {
     bool quick;
     bool is_all;
+    bool perf;
     const char *out; /* as given                                                     */
     const char *dir; /* where the temporary files of experiments go                  */
     int n_extra;     /* arguments behind "--"                                        */
@@ -150,12 +152,17 @@ static int
 measure(const struct run *run, const struct bench_experiment *x, FILE *f,
         double *secondsp)
 {
-    uint64_t began = bench_now_ns();
+    struct bench_perf perf;
+    uint64_t began;
     int status = 0;
     pid_t pid;
 
     print_head(f, run, x);
     fflush(NULL);
+    if (run->perf && bench_perf_open(&perf) == 0)
+        return bench_fail("--perf: perf_event_open gives no event; see "
+                          "/proc/sys/kernel/perf_event_paranoid");
+    began = bench_now_ns();
     pid = fork();
     if (pid == 0)
         child(run, x, fileno(f));
@@ -175,6 +182,11 @@ measure(const struct run *run, const struct bench_experiment *x, FILE *f,
     bench_json_begin(f);
     bench_json_str(f, "record", "end");
     bench_json_num(f, "seconds", *secondsp);
+    if (run->perf) {
+        bench_json_key(f, "perf");
+        bench_perf_print(&perf, f);
+        bench_perf_close(&perf);
+    }
     bench_json_end(f);
     return 0;
 }
@@ -216,6 +228,7 @@ parse(struct run *run, int argc, char **argv)
     static const struct option long_options[] = {{"quick", no_argument, NULL, 'q'},
                                                  {"out", required_argument, NULL, 'o'},
                                                  {"dir", required_argument, NULL, 'd'},
+                                                 {"perf", no_argument, NULL, 'p'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {0}};
     int code;
@@ -233,6 +246,8 @@ parse(struct run *run, int argc, char **argv)
             return 1;
         if (code == 'q')
             run->quick = true;
+        else if (code == 'p')
+            run->perf = true;
         else if (code == 'o')
             run->out = optarg;
         else if (code == 'd')

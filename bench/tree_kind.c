@@ -3,6 +3,8 @@
 
 #include "tree_kind.h"
 
+#include <errno.h>
+
 #include "util.h"
 
 /* Bytes of a segment for a B+-tree. */
@@ -68,6 +70,7 @@ cobtree_set_hints(union bench_tree *t, bool on)
      .create = of_##kind##_create,                                                      \
      .open = of_##kind##_open,                                                          \
      .insert = of_##kind##_insert,                                                      \
+     .load = of_##kind##_load,                                                          \
      .search = of_##kind##_search,                                                      \
      .scan = of_##kind##_scan,                                                          \
      .set_hints = member##_set_hints,                                                   \
@@ -104,17 +107,42 @@ cobtree_create_it(union bench_tree *t, void *base, size_t size,
                   : cobtree_create(&t->cobtree, base, size, &sizes);
 }
 
-#define CREATE(kind, tree, serial)                                           \
- static int of_##kind##_create(union bench_tree *t, void *base, size_t size, \
-                               const struct bench_tree_config *config)       \
- {                                                                           \
-  return tree##_create_it(t, base, size, config, serial);                    \
+static int
+btree_load_it(union bench_tree *t, tree_source *source, void *arg, uint64_t count,
+              bool serial)
+{
+    uint64_t n;
+    int rc = (serial ? btree_serial_load : btree_load)(&t->btree, source, arg, 100, &n);
+
+    return rc != 0 || n == count ? rc : EINVAL;
+}
+
+static int
+cobtree_load_it(union bench_tree *t, tree_source *source, void *arg, uint64_t count,
+                bool serial)
+{
+    return (serial ? cobtree_serial_load : cobtree_load)(&t->cobtree, source, arg, count,
+                                                         100);
+}
+
+/* What has other parameters in each tree. */
+#define MAKERS(kind, tree, serial)                                                \
+ static int of_##kind##_create(union bench_tree *t, void *base, size_t size,      \
+                               const struct bench_tree_config *config)            \
+ {                                                                                \
+  return tree##_create_it(t, base, size, config, serial);                         \
+ }                                                                                \
+                                                                                  \
+ static int of_##kind##_load(union bench_tree *t, tree_source *source, void *arg, \
+                             uint64_t count)                                      \
+ {                                                                                \
+  return tree##_load_it(t, source, arg, count, serial);                           \
  }
 
-CREATE(btree_txn, btree, false)
-CREATE(btree_serial, btree, true)
-CREATE(cobtree_txn, cobtree, false)
-CREATE(cobtree_serial, cobtree, true)
+MAKERS(btree_txn, btree, false)
+MAKERS(btree_serial, btree, true)
+MAKERS(cobtree_txn, cobtree, false)
+MAKERS(cobtree_serial, cobtree, true)
 
 TREE_KIND(btree_txn, btree, btree);
 TREE_KIND(btree_serial, btree, btree_serial);

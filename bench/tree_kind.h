@@ -34,11 +34,12 @@ struct bench_tree_kind {
     /* Bytes of a segment for it, a multiple of the page and of the block. */
     size_t (*size)(const struct bench_tree_config *config);
 
-    /* As in trees/btree.h. */
+    /* As in trees/btree.h; load leaves nothing free, or as little as the tree can. */
     int (*create)(union bench_tree *t, void *base, size_t size,
                   const struct bench_tree_config *config);
     int (*open)(union bench_tree *t, void *base, size_t size);
     int (*insert)(union bench_tree *t, const void *key, const void *value, int mode);
+    int (*load)(union bench_tree *t, tree_source *source, void *arg, uint64_t count);
     int (*search)(union bench_tree *t, const void *key, void *value);
     int (*scan)(union bench_tree *t, const void *from, tree_visit *visit, void *arg);
     void (*set_hints)(union bench_tree *t, bool on);

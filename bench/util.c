@@ -305,9 +305,8 @@ bench_tree_bytes(uint64_t count, uint64_t entry_bytes, uint64_t block_bytes)
     return (size_t)((bytes + (UINT64_C(16) << 20) + unit - 1) / unit * unit);
 }
 
-/* json_key -- comma if needed, and the key. */
-static void
-json_key(FILE *f, const char *key)
+void
+bench_json_key(FILE *f, const char *key)
 {
     fprintf(f, "%s\"%s\": ", json_first ? "" : ", ", key);
     json_first = false;
@@ -323,7 +322,7 @@ bench_json_begin(FILE *f)
 void
 bench_json_str(FILE *f, const char *key, const char *value)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     fputc('"', f);
     for (const char *p = value; *p != '\0'; p++) {
         if ((unsigned char)*p < 0x20)
@@ -339,14 +338,14 @@ bench_json_str(FILE *f, const char *key, const char *value)
 void
 bench_json_u64(FILE *f, const char *key, uint64_t value)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     fprintf(f, "%llu", (unsigned long long)value);
 }
 
 void
 bench_json_bool(FILE *f, const char *key, bool value)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     fputs(value ? "true" : "false", f);
 }
 
@@ -363,14 +362,14 @@ json_number(FILE *f, double value)
 void
 bench_json_num(FILE *f, const char *key, double value)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     json_number(f, value);
 }
 
 void
 bench_json_signed(FILE *f, const char *key, double value)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     if (isfinite(value))
         fprintf(f, "%.6g", value);
     else
@@ -380,7 +379,7 @@ bench_json_signed(FILE *f, const char *key, double value)
 void
 bench_json_nums(FILE *f, const char *key, const double *v, size_t n)
 {
-    json_key(f, key);
+    bench_json_key(f, key);
     fputc('[', f);
     for (size_t i = 0; i < n; i++) {
         fputs(i == 0 ? "" : ", ", f);

@@ -104,6 +104,8 @@ size_t bench_tree_bytes(uint64_t count, uint64_t entry_bytes, uint64_t block_byt
 
 /* JSON: one object per line.  begin, fields, end. */
 void bench_json_begin(FILE *f);
+/* Comma, if needed, and the key, for a value that the caller prints. */
+void bench_json_key(FILE *f, const char *key);
 void bench_json_str(FILE *f, const char *key, const char *value);
 void bench_json_u64(FILE *f, const char *key, uint64_t value);
 void bench_json_bool(FILE *f, const char *key, bool value);

@@ -79,6 +79,7 @@ int bench_handler_main(int argc, char **argv);
 int bench_insert_main(int argc, char **argv);
 int bench_model_main(int argc, char **argv);
 int bench_msync_main(int argc, char **argv);
+int bench_larger_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
 int bench_swizzle_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);

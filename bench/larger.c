@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * larger.c -- the experiment `larger`: search trees on plain mmap, with data three times as
+ * large as the memory (Thesis tables 5.1 and 5.2).
+ *
+ * STATIC    A tree is loaded in bulk, without a limit, its pages are forgotten by the page
+ *           cache, and random keys are looked up under the limit.
+ * DYNAMIC   Random keys are inserted, all are scanned, random ones are looked up.
+ *
+ * Each tree is built and measured by a process of its own in a control group with limited
+ * memory, to which the pages of its file are charged.  Random accesses are announced as such
+ * (MADV_RANDOM): the kernel's reading ahead would fill the little memory with neighbours.  Keys have 128 bytes, as in the
+ * Thesis, and no values.
+ */
+#include <config.h>
+
+#include "larger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "micro.h"
+#include "options.h"
+#include "tree_kind.h"
+#include "worker.h"
+#include "xbench.h"
+
+#define KEY_BYTES   128u
+#define TIMES_LIMIT 3u /* the keys alone are so many times the limit */
+
+struct options {
+    struct bench_common common;
+    struct bench_numbers blocks; /* of the B+-tree                                    */
+    uint64_t limit_bytes;
+    uint64_t searches;
+    uint64_t seed;
+    bool only_static;
+};
+
+/* One tree of one test. */
+struct subject {
+    bool is_static;
+    bool is_cobtree;
+    bool scattered;
+    uint64_t block_bytes; /* 0: has none                                              */
+    uint64_t count;
+};
+
+/* What its process found; sent through a pipe. */
+struct outcome {
+    int rc;
+    double build_seconds;
+    double scan_seconds;
+    double search_seconds;
+    uint64_t search_faults; /* pages read from disk by the searches                    */
+    uint64_t size_bytes;    /* of the segment                                          */
+};
+
+/* make_key -- number i; `sorted`: i-th in order. */
+static void
+make_key(uint64_t seed, uint64_t i, bool sorted, unsigned char key[KEY_BYTES])
+{
+    uint64_t number = sorted ? i << 20 : bench_key(seed, i);
+
+    memset(key, 'k', KEY_BYTES);
+    tree_key_u64(number, key);
+}
+
+/* Keys for a bulk load. */
+struct source {
+    uint64_t count;
+    unsigned char key[KEY_BYTES];
+};
+
+static bool
+next_key(void *arg, uint64_t i, const void **keyp, const void **valuep)
+{
+    struct source *s = arg;
+
+    if (i >= s->count)
+        return false;
+    make_key(0, i, true, s->key);
+    *keyp = s->key;
+    *valuep = s->key; /* of size 0 */
+    return true;
+}
+
+/* What a scan has seen. */
+struct tally {
+    uint64_t n;
+    uint64_t sum; /* of a byte of each key, so that all are read */
+};
+
+static int
+tally_visit(void *arg, const void *key, const void *value)
+{
+    struct tally *tally = arg;
+
+    (void)value;
+    tally->n++;
+    tally->sum += *(const unsigned char *)key;
+    return 0;
+}
+
+/* ---- One tree, in a process of its own ---------------------------------------------- */
+
+struct mapped {
+    const struct bench_tree_kind *kind;
+    union bench_tree tree;
+    int fd;
+    void *base;
+    size_t size;
+};
+
+/* advise -- random: no reading ahead, which only pushes out what is needed. */
+static int
+advise(struct mapped *m, bool random)
+{
+    return madvise(m->base, m->size, random ? MADV_RANDOM : MADV_NORMAL) == 0 ? 0 : errno;
+}
+
+/* map_new -- file, mapping, empty tree; ret 0 or errno. */
+static int
+map_new(struct mapped *m, const char *path, const struct subject *x)
+{
+    const struct bench_tree_config config = {.count = x->count,
+                                             .key_size = KEY_BYTES,
+                                             .block_size = (uint32_t)x->block_bytes,
+                                             .scattered = x->scattered};
+
+    m->kind = x->is_cobtree ? &bench_kind_cobtree_serial : &bench_kind_btree_serial;
+    m->size = m->kind->size(&config);
+    m->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (m->fd < 0 || ftruncate(m->fd, (off_t)m->size) != 0)
+        return errno;
+    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    if (m->base == MAP_FAILED)
+        return errno;
+    return m->kind->create(&m->tree, m->base, m->size, &config);
+}
+
+/* forget -- write the pages out and have the page cache drop them; ret 0 or errno. */
+static int
+forget(struct mapped *m)
+{
+    if (msync(m->base, m->size, MS_SYNC) != 0 || munmap(m->base, m->size) != 0)
+        return errno;
+    m->base = MAP_FAILED;
+    if (posix_fadvise(m->fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        return EIO;
+    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    return m->base != MAP_FAILED ? m->kind->open(&m->tree, m->base, m->size) : errno;
+}
+
+static double
+seconds_since(uint64_t began)
+{
+    return (double)(bench_now_ns() - began) / 1e9;
+}
+
+/* search -- random keys that are there. */
+static int
+search(struct mapped *m, const struct options *o, const struct subject *x,
+       struct outcome *out)
+{
+    unsigned char key[KEY_BYTES];
+    struct rusage before, after;
+    uint64_t began;
+    int rc = advise(m, true);
+
+    getrusage(RUSAGE_SELF, &before);
+    began = bench_now_ns();
+    for (uint64_t i = 0; i < o->searches && rc == 0; i++) {
+        make_key(o->seed, bench_key(o->seed + 1, i) % x->count, x->is_static, key);
+        rc = m->kind->search(&m->tree, key, NULL);
+    }
+    out->search_seconds = seconds_since(began);
+    getrusage(RUSAGE_SELF, &after);
+    out->search_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
+    return rc;
+}
+
+/* build_dynamic -- inserts, and a scan of all. */
+static int
+build_dynamic(struct mapped *m, const struct options *o, const struct subject *x,
+              struct outcome *out)
+{
+    uint64_t began = bench_now_ns();
+    struct tally tally = {0};
+    unsigned char key[KEY_BYTES];
+    int rc = advise(m, true);
+
+    for (uint64_t i = 0; i < x->count && rc == 0; i++) {
+        make_key(o->seed, i, false, key);
+        rc = m->kind->insert(&m->tree, key, key, TREE_ADD);
+    }
+    out->build_seconds = seconds_since(began);
+    if (rc == 0)
+        rc = advise(m, false);
+    began = bench_now_ns();
+    if (rc == 0)
+        rc = m->kind->scan(&m->tree, NULL, tally_visit, &tally);
+    out->scan_seconds = seconds_since(began);
+    return rc != 0 ? rc : tally.n == x->count ? 0 : EBADMSG;
+}
+
+/* measure -- build and search, in the group from where the limit counts; ret 0 or errno. */
+static int
+measure(struct mapped *m, const struct bench_cgroup *g, const struct options *o,
+        const struct subject *x, const char *path, struct outcome *out)
+{
+    struct source source = {.count = x->count};
+    uint64_t began;
+    int rc = map_new(m, path, x);
+
+    out->size_bytes = m->size;
+    if (rc == 0 && !x->is_static) {
+        rc = bench_cgroup_enter(g);
+        if (rc == 0)
+            rc = build_dynamic(m, o, x, out);
+    } else if (rc == 0) {
+        began = bench_now_ns();
+        rc = m->kind->load(&m->tree, next_key, &source, x->count);
+        out->build_seconds = seconds_since(began);
+        if (rc == 0)
+            rc = forget(m);
+        if (rc == 0)
+            rc = bench_cgroup_enter(g);
+    }
+    return rc != 0 ? rc : search(m, o, x, out);
+}
+
+/* child -- in the group; sends what it found and ends. */
+static void __attribute__((noreturn))
+child(const struct bench_cgroup *g, const struct options *o, const struct subject *x,
+      const char *path, int fd)
+{
+    struct outcome out = {0};
+    struct mapped m = {.fd = -1, .base = MAP_FAILED};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    out.rc = measure(&m, g, o, x, path, &out);
+    _exit(write(fd, &out, sizeof out) == (ssize_t)sizeof out ? 0 : 1);
+}
+
+/* ---- All of them --------------------------------------------------------------------- */
+
+/* hear -- the child's outcome; ret 0, or 1 after a message. */
+static int
+hear(int fd, pid_t pid, struct outcome *out)
+{
+    ssize_t n;
+    int status = 0;
+
+    while ((n = read(fd, out, sizeof *out)) < 0 && errno == EINTR && !bench_interrupted())
+        ;
+    if (n < 0 && pid > 0)
+        (void)kill(pid, SIGKILL);
+
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid < 0 || n != (ssize_t)sizeof *out)
+        return bench_fail("larger: the process of a tree died (%s)",
+                          WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                              : "no result");
+    return out->rc == 0 ? 0 : bench_fail("larger: %s", strerror(out->rc));
+}
+
+/* print -- one result. */
+static void
+print(const struct options *o, const struct subject *x, const struct outcome *r)
+{
+    const char *tree = x->is_cobtree ? "cobtree" : "btree";
+    const char *test = x->is_static ? "static" : "dynamic";
+    const char *allocation = x->is_cobtree ? "" : x->scattered ? "random" : "sequential";
+    double us_search = r->search_seconds * 1e6 / (double)o->searches;
+    double us_insert = x->is_static ? -1 : r->build_seconds * 1e6 / (double)x->count;
+    double us_scan = x->is_static ? -1 : r->scan_seconds * 1e6 / (double)x->count;
+
+    if (!o->common.json) {
+        printf("%-8s %-8s %7llu %-10s %10.2f %12.3f %12.1f %8.2f\n", test, tree,
+               (unsigned long long)x->block_bytes, allocation, us_insert, us_scan,
+               us_search, (double)r->search_faults / (double)o->searches);
+        fflush(stdout);
+        return;
+    }
+    bench_json_begin(stdout);
+    bench_json_str(stdout, "experiment", "larger");
+    bench_json_str(stdout, "test", test);
+    bench_json_str(stdout, "tree", tree);
+    bench_json_u64(stdout, "block_bytes", x->block_bytes);
+    bench_json_str(stdout, "allocation", allocation);
+    bench_json_u64(stdout, "limit_bytes", o->limit_bytes);
+    bench_json_u64(stdout, "count", x->count);
+    bench_json_u64(stdout, "key_bytes_in_all", x->count * KEY_BYTES);
+    bench_json_u64(stdout, "segment_bytes", r->size_bytes);
+    bench_json_num(stdout, "us_per_insert", us_insert);
+    bench_json_num(stdout, "us_per_scanned_record", us_scan);
+    bench_json_num(stdout, "us_per_search", us_search);
+    bench_json_num(stdout, "disk_faults_per_search",
+                   (double)r->search_faults / (double)o->searches);
+    bench_json_u64(stdout, "searches", o->searches);
+    bench_json_u64(stdout, "seed", o->seed);
+    bench_json_end(stdout);
+}
+
+/* run_subject -- one tree; ret 0, or 1 after a message. */
+static int
+run_subject(const struct options *o, const struct bench_cgroup *g,
+            const struct subject *x, const char *dir)
+{
+    struct outcome out;
+    char path[PATH_MAX];
+    int fds[2], rc;
+    pid_t pid;
+
+    if (bench_interrupted())
+        return bench_fail("interrupted");
+    bench_progress(x->is_static ? "static trees" : "dynamic trees", 0, 1);
+    snprintf(path, sizeof path, "%s/tree", dir);
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return bench_fail("pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        child(g, o, x, path, fds[1]);
+    close(fds[1]);
+    rc = hear(fds[0], pid, &out);
+    close(fds[0]);
+    (void)unlink(path);
+    bench_progress_clear();
+    if (rc == 0)
+        print(o, x, &out);
+    return rc;
+}
+
+/* run_test -- all trees of one test; ret 0, or 1 after a message. */
+static int
+run_test(const struct options *o, const struct bench_cgroup *g, bool is_static,
+         const char *dir)
+{
+    struct subject x = {.is_static = is_static,
+                        .is_cobtree = true,
+                        .count = TIMES_LIMIT * o->limit_bytes / KEY_BYTES};
+    int rc = run_subject(o, g, &x, dir);
+
+    x.is_cobtree = false;
+    for (unsigned i = 0; i < o->blocks.n && rc == 0; i++) {
+        x.block_bytes = o->blocks.v[i];
+        rc = run_subject(o, g, &x, dir);
+    }
+    /* Table 5.2's last line of the B+-tree. */
+    x.block_bytes = o->blocks.v[0];
+    x.scattered = true;
+    return rc != 0 || is_static ? rc : run_subject(o, g, &x, dir);
+}
+
+static void
+usage(void)
+{
+    puts(
+        "usage: xbench larger [OPTION...]\n"
+        "\n"
+        "Search trees on plain mmap whose keys are three times as large as the memory,\n"
+        "which a control group limits.  128-byte keys, no values.  static: a tree loaded\n"
+        "in bulk, forgotten by the page cache, then searched.  dynamic: random inserts,\n"
+        "a scan of all, searches.\n"
+        "\n"
+        "  --limit BYTES    of memory; default 32M\n"
+        "  --blocks LIST    of the B+-tree; default 4K,16K,64K,256K; the first one also\n"
+        "                   with blocks in random order\n"
+        "  --searches N     default 1000\n"
+        "  --static         no dynamic trees\n"
+        "  --seed S         default 1\n"
+        "  --dir DIR        where the trees go; default the current directory\n"
+        "  --json, --quiet, --help");
+}
+
+/* run -- everything, in a directory and a group; ret exit status. */
+static int
+run(const struct options *o, const struct bench_cgroup *g)
+{
+    char dir[BENCH_DIR_BYTES];
+    int rc = bench_dir_make(&o->common, dir);
+
+    if (rc != 0)
+        return rc;
+    if (!o->common.json)
+        printf("%-8s %-8s %7s %-10s %10s %12s %12s %8s\n", "test", "tree", "block",
+               "blocks", "us/insert", "us/scanned", "us/search", "faults");
+    rc = run_test(o, g, true, dir);
+    if (rc == 0 && !o->only_static)
+        rc = run_test(o, g, false, dir);
+    if (bench_dir_remove(dir) != 0)
+        rc = 1;
+    return rc;
+}
+
+int
+bench_larger_main(int argc, char **argv)
+{
+    static struct options o = {
+        .blocks = {4, {4096, 16384, 65536, 262144}},
+        .limit_bytes = UINT64_C(32) << 20,
+        .searches = 1000,
+        .seed = 1,
+    };
+    const struct bench_option table[] = {
+        {.name = "limit",
+         .number = &o.limit_bytes,
+         .low = 4 << 20,
+         .high = UINT64_C(1) << 40},
+        {.name = "blocks", .numbers = &o.blocks, .low = 2048, .high = BTREE_BLOCK_MAX},
+        {.name = "searches", .number = &o.searches, .low = 1, .high = 1 << 30},
+        {.name = "seed", .number = &o.seed, .high = UINT64_MAX},
+        {.name = "static", .flag = &o.only_static},
+        BENCH_OPTION_DIR(&o.common),
+        {0},
+    };
+    struct bench_cgroup group;
+    char why[200];
+    int rc;
+
+    if (bench_options_parse(argc, argv, table, &o.common) != 0)
+        return 2;
+    if (o.common.help) {
+        usage();
+        return 0;
+    }
+    for (unsigned i = 0; i < o.blocks.n; i++)
+        if ((o.blocks.v[i] & (o.blocks.v[i] - 1)) != 0)
+            return 2 * bench_fail("--blocks: powers of two are wanted");
+    if (!bench_cgroup_make(&group, o.limit_bytes, why, sizeof why)) {
+        if (!o.common.json)
+            return bench_fail("larger: %s", why);
+        bench_json_begin(stdout);
+        bench_json_str(stdout, "experiment", "larger");
+        bench_json_str(stdout, "skipped", why);
+        bench_json_end(stdout);
+        return 0;
+    }
+    bench_catch_signals();
+    bench_progress_enable(o.common.quiet);
+    rc = run(&o, &group);
+    bench_cgroup_remove(&group);
+    return rc;
+}
