@@ -58,6 +58,7 @@ struct options {
     struct bench_numbers procs;
     uint64_t count; /* transactions of a slice, all processes together                 */
     uint64_t slices;
+    const char *tests; /* their letters                                                */
     bool durable;
     bool no_hint;
 };
@@ -408,6 +409,8 @@ set_defaults(struct options *o)
 {
     static const struct bench_numbers procs = {3, {1, 2, 4}};
 
+    if (o->tests == NULL)
+        o->tests = "ABC";
     if (o->procs.n == 0)
         o->procs = procs;
     if (o->slices == 0)
@@ -424,6 +427,7 @@ bench_concurrency_main(int argc, char **argv)
     static struct options o;
     static struct run run = {.options = &o}; /* too large for the stack */
     const struct bench_option options[] = {
+        {.name = "tests", .text = &o.tests},
         {.name = "procs", .numbers = &o.procs, .low = 1, .high = BENCH_TEAM_MAX},
         {.name = "count", .number = &o.count, .low = BENCH_TEAM_MAX, .high = COUNT_MAX},
         {.name = "slices", .number = &o.slices, .low = 1, .high = SLICES_MAX},
@@ -441,6 +445,10 @@ bench_concurrency_main(int argc, char **argv)
         return 0;
     }
     set_defaults(&o);
+    if (o.tests[0] == '\0' || o.tests[strspn(o.tests, "ABC")] != '\0') {
+        (void)bench_fail("--tests %s: letters of ABC are wanted", o.tests);
+        return 2;
+    }
     bench_catch_signals();
     bench_progress_enable(o.common.quiet);
     if (!o.common.json) {
@@ -450,6 +458,7 @@ bench_concurrency_main(int argc, char **argv)
         bench_print_columns("test", "us");
     }
     for (run.test = 0; run.test < N_TESTS && rc == 0; run.test++)
-        rc = run_test(&run);
+        if (strchr(o.tests, tests[run.test].name[0]) != NULL)
+            rc = run_test(&run);
     return rc;
 }

@@ -41,6 +41,7 @@ measure()
 
 refuses '--pages 0: a number from 1' "$xbench" touch --pages 1,0
 refuses '--procs: the list is empty' "$xbench" concurrency --procs ,
+refuses '--tests AD: letters' "$xbench" concurrency --tests AD
 refuses '--dir nowhere: no such directory' "$xbench" msync --dir nowhere
 refuses 'unexpected argument "more"' "$xbench" handler more
 
