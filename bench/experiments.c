@@ -134,7 +134,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "tables 5.1, 5.2",
         .main = bench_larger_main,
         .full = "--limit 32M --blocks 2K,4K,8K,16K,32K,64K,128K,256K,512K",
-        .quick = "--limit 6M --blocks 4K --searches 300",
+        .quick = "--limit 4M --blocks 4K --searches 300",
     },
     {
         .name = "search",
@@ -175,6 +175,14 @@ const struct bench_experiment bench_experiments[] = {
                  "--systems btree,cobtree,bdb,lmdb,sqlite,mmap",
         .full = "--procs 1,2 --loaded 100000 --count 90000",
         .quick = "--procs 1,2 --loaded 3000 --count 3000 --slices 3",
+    },
+    {
+        .name = "multiversion",
+        .what = "page faults, pages and cache misses of both trees, plain and on libxac",
+        .thesis = "ch. 6, question 6",
+        .main = bench_multiversion_main,
+        .full = "--loaded 100000 --count 50000",
+        .quick = "--loaded 5000 --count 2000",
     },
     {
         .name = "contention",

@@ -8,9 +8,8 @@
  * DYNAMIC   Random keys are inserted, all are scanned, random ones are looked up.
  *
  * Each tree is built and measured by a process of its own in a control group with limited
- * memory, to which the pages of its file are charged.  Random accesses are announced as such
- * (MADV_RANDOM): the kernel's reading ahead would fill the little memory with neighbours.  Keys have 128 bytes, as in the
- * Thesis, and no values.
+ * memory, to which the pages of its file are charged.  The kernel is told not to
+ * read ahead (MADV_RANDOM), which would fill the little memory with neighbours.
  */
 #include <config.h>
 
@@ -121,11 +120,14 @@ struct mapped {
     size_t size;
 };
 
-/* advise -- random: no reading ahead, which only pushes out what is needed. */
+/* map -- the file, without reading ahead; ret 0 or errno. */
 static int
-advise(struct mapped *m, bool random)
+map(struct mapped *m)
 {
-    return madvise(m->base, m->size, random ? MADV_RANDOM : MADV_NORMAL) == 0 ? 0 : errno;
+    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    if (m->base == MAP_FAILED)
+        return errno;
+    return madvise(m->base, m->size, MADV_RANDOM) == 0 ? 0 : errno;
 }
 
 /* map_new -- file, mapping, empty tree; ret 0 or errno. */
@@ -137,28 +139,30 @@ map_new(struct mapped *m, const char *path, const struct subject *x)
                                              .block_size = (uint32_t)x->block_bytes,
                                              .scattered = x->scattered};
 
+    int rc;
+
     m->kind = x->is_cobtree ? &bench_kind_cobtree_serial : &bench_kind_btree_serial;
     m->size = m->kind->size(&config);
     m->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (m->fd < 0 || ftruncate(m->fd, (off_t)m->size) != 0)
         return errno;
-    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-    if (m->base == MAP_FAILED)
-        return errno;
-    return m->kind->create(&m->tree, m->base, m->size, &config);
+    rc = map(m);
+    return rc != 0 ? rc : m->kind->create(&m->tree, m->base, m->size, &config);
 }
 
 /* forget -- write the pages out and have the page cache drop them; ret 0 or errno. */
 static int
 forget(struct mapped *m)
 {
+    int rc;
+
     if (msync(m->base, m->size, MS_SYNC) != 0 || munmap(m->base, m->size) != 0)
         return errno;
     m->base = MAP_FAILED;
     if (posix_fadvise(m->fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
         return EIO;
-    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-    return m->base != MAP_FAILED ? m->kind->open(&m->tree, m->base, m->size) : errno;
+    rc = map(m);
+    return rc != 0 ? rc : m->kind->open(&m->tree, m->base, m->size);
 }
 
 static double
@@ -175,7 +179,7 @@ search(struct mapped *m, const struct options *o, const struct subject *x,
     unsigned char key[KEY_BYTES];
     struct rusage before, after;
     uint64_t began;
-    int rc = advise(m, true);
+    int rc = 0;
 
     getrusage(RUSAGE_SELF, &before);
     began = bench_now_ns();
@@ -197,15 +201,13 @@ build_dynamic(struct mapped *m, const struct options *o, const struct subject *x
     uint64_t began = bench_now_ns();
     struct tally tally = {0};
     unsigned char key[KEY_BYTES];
-    int rc = advise(m, true);
+    int rc = 0;
 
     for (uint64_t i = 0; i < x->count && rc == 0; i++) {
         make_key(o->seed, i, false, key);
         rc = m->kind->insert(&m->tree, key, key, TREE_ADD);
     }
     out->build_seconds = seconds_since(began);
-    if (rc == 0)
-        rc = advise(m, false);
     began = bench_now_ns();
     if (rc == 0)
         rc = m->kind->scan(&m->tree, NULL, tally_visit, &tally);

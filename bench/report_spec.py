@@ -259,6 +259,20 @@ SPECS = {
                         where={"processes": procs}, kind="bars", logy=True)
                  for procs in (1, 2)],
     ),
+    "multiversion": Spec(
+        words="The same searches and inserts in the same trees, plain and on libxac (nondurable, "
+              "without hints). Distinct pages are those that trap in a transaction; the plain "
+              "build touches the same ones. Cache misses are those of cachegrind, data only, first "
+              "level 32 KiB, last level 1 MiB.",
+        columns=[("tree", "tree"), ("build", "build"), ("workload", "workload"),
+                 ("us_per_step", "µs per step"), ("page_faults_per_step", "page faults"),
+                 ("distinct_pages_per_step", "distinct pages"),
+                 ("data_references_per_step", "data references"),
+                 ("d1_misses_per_step", "D1 misses"), ("ll_misses_per_step", "LL misses")],
+        figures=[Figure(f"Misses of the last level, {w}", "tree", "ll_misses_per_step", ["build"],
+                        ylabel="misses per step", where={"workload": w}, kind="bars")
+                 for w in ("search", "insert")],
+    ),
     "contention": Spec(
         columns=[("policy", "policy"), ("length", "length"), ("processes", "processes"),
                  ("pages", "hot pages"), ("commits_per_second_median", "commits per second"),
