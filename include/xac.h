@@ -573,7 +573,22 @@ enum xac_option {
        kept, and those of a file are removed before it is written.  Pages that have not been
        changed since the option was set have none.  Only durable environments keep them.
        Any time, from the next checkpoint on; concerns all participants.  Default 0. */
-    XAC_OPT_PAGE_CHECKSUMS = 9
+    XAC_OPT_PAGE_CHECKSUMS = 9,
+    /* 1: the first change of a page since the last checkpoint began is logged as an image of
+       the whole page, from which recovery repairs a page that was torn while a checkpoint
+       wrote it.  0: as a difference, like all others, which makes the log shorter.
+       That presumes that file system and device write every page of a mapped file, a
+       write of one page at a multiple of its size, as a whole: when power fails, or the
+       system does, it is the old or the new one, and reads as such.  Then it loses
+       nothing; else a page that was being written is left with bytes of both, which
+       nothing finds, or cannot be read.  (A death of processes alone tears nothing.)
+       Disks with sectors of 512 bytes, and file systems that write in place on them, do
+       not promise it; an NVMe namespace whose AWUPF covers a page, with partitions and
+       blocks so aligned, or a file system that never writes in place, does.
+       xBackup() needs the images, for it copies files while they are written: ENOTSUP.
+       Recovery reads the log twice.  Before xInit(); takes effect for the first
+       participant.  Default 1. */
+    XAC_OPT_FULL_IMAGES = 10
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them

@@ -57,6 +57,7 @@ static struct xac_env_options options = {
     .segment_bytes = 16 * MIB,
     .ring_bytes = 4 * MIB,
     .checksum = XAC_CHECKSUM_XXH3,
+    .full_images = 1,
 };
 
 static char *log_dir; /* options.log_dir, owned                                         */
@@ -469,6 +470,8 @@ set_before(int option, uint64_t value)
         options.segment_bytes = value;
     else if (option == XAC_OPT_LOG_BUFFER_BYTES)
         options.ring_bytes = value;
+    else if (option == XAC_OPT_FULL_IMAGES)
+        options.full_images = (uint32_t)value;
     else
         options.policy = (uint32_t)value;
     return 0;
@@ -490,6 +493,7 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_LOG_RECYCLE:
     case XAC_OPT_PAGE_CHECKSUMS:
     case XAC_OPT_STAY_MAPPED:
+    case XAC_OPT_FULL_IMAGES:
         is_valid = value <= 1;
         break;
     case XAC_OPT_SYNC_DELAY_MS:
@@ -510,7 +514,7 @@ xac_set_option(int option, uint64_t value)
                        (unsigned long long)value);
     open_enter();
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
-        || option == XAC_OPT_POLICY)
+        || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);

@@ -404,6 +404,11 @@ xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *r
     if (!xac_env_is_durable(env))
         return xac_err(ENOTSUP, "%s is not durable: it has no log to make a copy whole",
                        env->dir);
+    if (env->ctl->full_images == 0)
+        return xac_err(ENOTSUP,
+                       "%s logs no full images (XAC_OPT_FULL_IMAGES), which would"
+                       " mend pages that are written while they are copied",
+                       env->dir);
     r.chunk = (uint8_t *)malloc(CHUNK);
     if (r.chunk == NULL)
         return xac_err(ENOMEM, "backup");

@@ -58,6 +58,7 @@ bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page,
 
 /* A change of a page, and where its bytes may have come from. */
 struct xac_page_change {
+    bool is_base; /* the difference is to what the file holds: XAC_XDATA_BASE         */
     uint32_t file;
     uint32_t source_file;
     uint64_t page;

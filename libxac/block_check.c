@@ -52,7 +52,7 @@ data_ok(const struct xac_record *rec)
     uint64_t size = sizeof *r;
     uint32_t end = 0;
 
-    if (rec->length < sizeof *r || (rec->flags & ~XAC_XDATA_FULL) != 0 || r->file == 0)
+    if (rec->length < sizeof *r || rec->flags > XAC_XDATA_BASE || r->file == 0)
         return false;
     if (r->n_ranges > (rec->length - sizeof *r) / sizeof *range)
         return false;

@@ -321,8 +321,9 @@ copy_frame(struct xac_ckpt *r, uint64_t f)
                                          atomic_load_explicit(&frame->page,
                                                               memory_order_relaxed));
     if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
-        return commit <= env->ctl->ckpt_bound ? note_copied(r, page)
-                                              : copy_page(r, page, f);
+        return commit <= atomic_load_explicit(&env->ctl->ckpt_bound, memory_order_relaxed)
+                   ? note_copied(r, page)
+                   : copy_page(r, page, f);
     /* Open: its newest version up to Cb is not the one that the file holds now. */
     if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
         note_open(r, page);
@@ -559,7 +560,7 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
         xac_kill_point("o");
         rc = sync_files(r);
         if (rc == 0)
-            env->ctl->ckpt_bound = r->bound;
+            atomic_store_explicit(&env->ctl->ckpt_bound, r->bound, memory_order_relaxed);
         xac_kill_point("p");
         r->phase = END;
         break;

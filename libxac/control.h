@@ -53,6 +53,7 @@ struct xac_control {
     xac_shared _Atomic uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE                   */
     xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
+    uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
 
     struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */
     uint32_t clean_next XAC_GUARDED_BY(clean); /* participant to look at next          */
@@ -63,8 +64,8 @@ struct xac_control {
     uint64_t ckpt_query; /* slot + 1 of the query that holds its bound, 0 none         */
     uint64_t ckpt_serial; /* of that slot's word                                      */
     /* The files hold, synced, what some checkpoint has found at this commit number; stored
-       and read under `checkpoint`. */
-    uint64_t ckpt_bound;
+       under `checkpoint`, relaxed. */
+    xac_shared _Atomic uint64_t ckpt_bound;
 
     struct xac_array participants; /* struct xac_participant                          */
     struct xac_array files;        /* struct xac_file; count: ids given out           */

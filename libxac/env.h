@@ -37,6 +37,7 @@ struct xac_env_options {
     uint32_t sync_delay_ms;
     uint32_t log_recycle;
     uint32_t page_checksums;
+    uint32_t full_images;
     const char *log_dir; /* NULL: not asked for; not owned                         */
 };
 

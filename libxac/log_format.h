@@ -87,7 +87,8 @@
  *            24     n_ranges times { 2 offset, 2 length-1 } then the bytes of all ranges
  *                  in order.  Ranges ascend and do not overlap.  With flag
  *                  XAC_XDATA_FULL the ranges apply to a page of zeros (a full page
- *                  image), otherwise to the page's previous version.
+ *                  image), with XAC_XDATA_BASE to what the file holds, in whatever state
+ *                  since; otherwise to the page's previous version.
  *   XCOPY     8  4  file           as XDATA
  *            12  4  n_copies       at least 1
  *            16  8  page           as XDATA
@@ -119,7 +120,7 @@
  *            16  8  redo_lsn       everything committed from here on must be redone: begin_lsn,
  *                                  or that of an earlier checkpoint (finished or not), or
  *                                  the start of the log.  The first record of any page
- *                                  from here on is a full image
+ *                                  from here on is a full image, or has XAC_XDATA_BASE
  *
  * BLOCKS
  *   transaction       XBEGIN, XCOPY or XDATA... or one XDATAFILE, XCOMMIT
@@ -130,7 +131,7 @@
  * HISTORY   1  first format.
  *           2  XCOMMIT holds the time instead of repeating the transaction's number.
  *           3  XCOPY; XCHECKPT_END without a list of pages.
- *           4  XCHECKPT_BEGIN says which data files are of the log before it.
+ *           4  XCHECKPT_BEGIN says which data files are of the log before it; XAC_XDATA_BASE.
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -218,6 +219,7 @@ enum xac_record_type {
 };
 
 #define XAC_XDATA_FULL 1u /* flag of XDATA and XCOPY: the page was zeros before */
+#define XAC_XDATA_BASE 2u /* flag of XDATA: the page was as its file has it */
 
 struct xac_record {
     uint8_t type;      /* 0 enum xac_record_type */

@@ -172,8 +172,12 @@ xac_put_change(struct xac_builder *b, const struct xac_page_change *c, size_t pa
     struct xac_builder before = *b, plain;
     struct search s = {.source = c->source, .to = c->to, .page_size = page_size};
 
+    xac_assert(!c->is_base || (c->from != NULL && c->source == NULL));
     if (!xac_put_page(b, c->file, c->page, c->from, c->to, page_size))
         return false;
+    if (c->is_base)
+        ((struct xac_xdata *)(void *)(before.buf + before.used))->r.flags =
+            XAC_XDATA_BASE;
     if (c->source == NULL || rec->r.length < XAC_COPY_WORTH)
         return true;
     index_source(&s);

@@ -326,19 +326,19 @@ static int
 decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
        enum xac_redo_verdict *verdictp)
 {
-    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
+    bool is_first = rec->r.flags != 0; /* an image, or a difference to the file */
 
     *verdictp = XAC_REDO_NO_FILE;
     if (f == NULL)
         return 0;
     *verdictp = XAC_REDO_NO_FULL;
-    if ((!is_full && !is_seen(f, rec->page)) || !has_source(r, rec))
+    if ((!is_first && !is_seen(f, rec->page)) || !has_source(r, rec))
         return 0;
     *verdictp = XAC_REDO_MALFORMED;
     if (rec->page >= (uint64_t)INT64_MAX / r->page_size)
         return 0;
     *verdictp = XAC_REDO_APPLY;
-    return is_full ? seen_set(r, f, rec->page) : 0;
+    return is_first ? seen_set(r, f, rec->page) : 0;
 }
 
 /* apply_to -- apply a record; source is the page that it copies from, if it does. */
@@ -379,6 +379,9 @@ kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
 {
     uint8_t *bytes = NULL;
 
+    /* The file is not looked at before the whole log has been found right. */
+    if ((rec->r.flags & XAC_XDATA_BASE) != 0)
+        r->keeping = false;
     if (r->keeping) {
         bytes = xac_redo_pages_find(&r->pages, rec->file, rec->page);
         if (bytes == NULL)

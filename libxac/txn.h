@@ -63,6 +63,13 @@ enum {
 /* Age of a slot whose transaction is over and will not be retried. */
 #define XAC_AGE_OVER UINT64_MAX
 
+/* Whether a block changes a page for the first time since XCHECKPT_BEGIN, and how it says so. */
+enum xac_first {
+    XAC_FIRST_NOT = 0,
+    XAC_FIRST_FULL = 1, /* a full image                                               */
+    XAC_FIRST_BASE = 2, /* a difference to what the file holds (XAC_OPT_FULL_IMAGES)  */
+};
+
 /* One page in a read or write set; also the part of the commit descriptor for it. */
 struct xac_entry {
     xac_shared _Atomic uint64_t next; /* offset of the next entry in the page's access
@@ -70,7 +77,7 @@ struct xac_entry {
     uint64_t page;                    /* offset of the struct xac_page                 */
     uint64_t slot;                    /* of the transaction                            */
     xac_shared _Atomic uint32_t mode; /* XAC_SET_...; under the page's lock            */
-    uint32_t is_full;                 /* descriptor: the block holds a full image      */
+    uint32_t first;                   /* descriptor: enum xac_first                    */
     uint64_t frame;                   /* descriptor: frame of the new version, or 0    */
     uint64_t reserved[3];
 };

@@ -285,12 +285,27 @@ old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
                       : xac_view_file_bytes(ctx, page_id_of(env, e));
 }
 
-/* needs_full -- has no full image of the page been logged since the last checkpoint? */
-static bool
-needs_full(const struct xac_env *env, const struct xac_page *page)
+/*
+ * first_of -- has the page not been logged since the last checkpoint began?
+ *
+ * A difference to what the file holds says nothing unless the file holds the page as it is
+ * now: a page that comes from the version store is logged in full.
+ */
+static enum xac_first
+first_of(const struct xac_env *env, const struct xac_page *page)
 {
-    return atomic_load_explicit(&page->full_since, memory_order_relaxed)
-           < atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
+    uint64_t newest;
+
+    if (atomic_load_explicit(&page->full_since, memory_order_relaxed)
+        >= atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed))
+        return XAC_FIRST_NOT;
+    (void)xac_version_find(env, page, UINT64_MAX, &newest);
+    /* Relaxed: grows, an older value is smaller. */
+    return env->ctl->full_images != 0
+                   || newest > atomic_load_explicit(&env->ctl->ckpt_bound,
+                                                    memory_order_relaxed)
+               ? XAC_FIRST_FULL
+               : XAC_FIRST_BASE;
 }
 
 /* collect_page -- one entry of the write set; ret 0 or an error. */
@@ -319,7 +334,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     if (keep == NULL)
         return errno;
     memcpy(keep, now, env->page_size);
-    e->is_full = needs_full(env, page_of(env, e));
+    e->first = first_of(env, page_of(env, e));
     return 0;
 }
 
@@ -332,7 +347,8 @@ change_of(const struct xac_ctx *ctx, const struct xac_entry *e)
     return (struct xac_page_change){
         .file = xac_page_file(id),
         .page = xac_page_no(id),
-        .from = e->is_full ? NULL : old_version(ctx, e),
+        .is_base = e->first == XAC_FIRST_BASE,
+        .from = e->first == XAC_FIRST_FULL ? NULL : old_version(ctx, e),
         .to = xac_version_bytes(ctx->env, e->frame),
     };
 }
@@ -379,18 +395,22 @@ log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
 /*
  * log_pages -- records of all pages of the write set: full images first, since they may
  * copy from what the differences are about to change.
+ *
+ * Without full images nothing is copied: recovery applies differences to what the file
+ * holds, which may be newer, and only bytes that stand in the record are right then.
  */
 static int
 log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
 {
     struct xac_page_change source[SOURCES_MAX];
+    bool copies = env->ctl->full_images != 0;
     uint32_t n_sources = 0;
     int rc = 0;
 
-    for (uint64_t i = 0; i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
+    for (uint64_t i = 0; copies && i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
 
-        if (e->frame != 0 && !e->is_full)
+        if (e->frame != 0 && e->first != XAC_FIRST_FULL)
             source[n_sources++] = change_of(ctx, e);
     }
     for (int full = 1; full >= 0; full--) {
@@ -398,12 +418,12 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
             const struct xac_entry *e = xac_set_entry(ctx, i);
             struct xac_page_change c;
 
-            if (e->frame == 0 || (e->is_full != 0) != (full != 0))
+            if (e->frame == 0 || (e->first == XAC_FIRST_FULL) != (full != 0))
                 continue;
             c = change_of(ctx, e);
             if (c.to == NULL)
                 return errno;
-            if (!full)
+            if (!full && copies)
                 set_source(&c, &c);
             rc = full ? log_full(env, m, &c, source, n_sources)
                       : making_change(env, m, &c);

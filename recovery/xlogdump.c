@@ -320,7 +320,9 @@ text_record(const struct dump *d, const struct xac_block *blk,
         printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32 " range%s, %" PRIu32
                " bytes  %s",
                data->file, data->page,
-               (rec->flags & XAC_XDATA_FULL) != 0 ? "full image" : "difference",
+               (rec->flags & XAC_XDATA_FULL) != 0   ? "full image"
+               : (rec->flags & XAC_XDATA_BASE) != 0 ? "difference to the file"
+                                                    : "difference",
                data->n_ranges, plural(data->n_ranges), rec->length,
                file_path(d, blk->generation, data->file));
         break;

@@ -513,9 +513,11 @@ START_TEST(options_have_ranges)
     must_rc(xInit(ENV_DIR, DURABLE), ENOENT);
     must_ok(xSetLogDirectory(NULL));
     must_rc(xSetOption(XAC_OPT_STAY_MAPPED, 2), EINVAL);
+    must_rc(xSetOption(XAC_OPT_FULL_IMAGES, 2), EINVAL);
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 0));
     (void)env_attach(DURABLE, 1);
     must_rc(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 20), EBUSY);
+    must_rc(xSetOption(XAC_OPT_FULL_IMAGES, 0), EBUSY);
     must_rc(xSetLogDirectory("log"), EBUSY);
     must_rc(xSetLogDirectory(NULL), EBUSY);
     must_rc(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 1 << 20), EBUSY);

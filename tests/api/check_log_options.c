@@ -589,6 +589,99 @@ START_TEST(archive_and_backup_follow_the_log)
 }
 END_TEST
 
+/* ---- no full images ------------------------------------------------------------------------ */
+
+#define SCATTERED 30u
+
+/* scatter -- after a checkpoint of full pages eight bytes in each; arg: XAC_OPT_FULL_IMAGES;
+   dies attached, in the middle of another checkpoint's life if `synced` says so. */
+static void
+scatter(void *arg)
+{
+    struct xac_stats before, after;
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_FULL_IMAGES, *(const uint64_t *)arg));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    must_ok(xbegin());
+    for (size_t i = 0; i < SCATTERED * env_page(); i++)
+        x[i] = (unsigned char)(i % 251 + 1);
+    must_rc(xend(), COMMITTED);
+    must_ok(xCheckpoint());
+    must_ok(xStats(&before));
+    for (uint64_t round = 1; round <= 3; round++) {
+        must_ok(xbegin());
+        for (size_t p = 0; p < SCATTERED; p++)
+            memcpy(x + p * env_page() + 8 * round, &round, sizeof round);
+        must_rc(xend(), COMMITTED);
+        if (round == 2 && word_load(&words->synced) != 0)
+            must_ok(xCheckpoint());
+    }
+    must_ok(xStats(&after));
+    word_store(&words->done, after.log_bytes - before.log_bytes);
+}
+
+/* scattered -- is everything there? */
+static void
+scattered(void)
+{
+    unsigned char page[65536];
+
+    must_ok(xRecover(ENV_DIR));
+    for (size_t p = 0; p < SCATTERED; p++) {
+        file_read(ENV_FILE, p * env_page(), page, env_page());
+        for (size_t i = 0; i < env_page(); i++) {
+            uint64_t round = i / 8;
+            unsigned char want = (unsigned char)((p * env_page() + i) % 251 + 1);
+
+            if (round >= 1 && round <= 3)
+                want = (unsigned char)(i % 8 == 0 ? round : 0);
+            must_eq(page[i], want);
+        }
+    }
+}
+
+START_TEST(without_full_images_the_log_is_short)
+{
+    uint64_t full = 1, none = 0, bytes;
+
+    word_store(&words->synced, (uint64_t)_i);
+    proc_run(scatter, &full);
+    bytes = word_load(&words->done);
+    must(bytes > SCATTERED * env_page());
+    scattered();
+    proc_run(scatter, &none);
+    must(word_load(&words->done) < bytes / 8);
+    scattered();
+    must_ok(xRecover(ENV_DIR));
+    proc_run(scatter, &full); /* and back */
+    scattered();
+}
+END_TEST
+
+/* grow_without -- pages that the file has not had. */
+static void
+grow_without(void *arg)
+{
+    unsigned char *x;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_FULL_IMAGES, 0));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    commit(x, 7);
+    must_rc(xBackup("copy"), ENOTSUP);
+    must(strstr(xLastError(), "XAC_OPT_FULL_IMAGES") != NULL);
+}
+
+START_TEST(without_full_images_files_may_be_short)
+{
+    proc_run(grow_without, NULL);
+    must(truncate(ENV_FILE, 0) == 0); /* as if its growth had been lost */
+    must_eq(recovered(), 7);
+    must_eq(file_u64(ENV_FILE, env_page() + 8), 0);
+}
+END_TEST
+
 static void
 setup(void)
 {
@@ -619,5 +712,7 @@ main(void)
     tcase_add_test(tc, log_directory_of_another_environment_is_refused);
     tcase_add_test(tc, log_stays_where_it_is);
     tcase_add_test(tc, archive_and_backup_follow_the_log);
+    tcase_add_loop_test(tc, without_full_images_the_log_is_short, 0, 2);
+    tcase_add_test(tc, without_full_images_files_may_be_short);
     return env_main(s);
 }

@@ -32,7 +32,7 @@ struct change {
 
 struct inode {
     uint64_t ino;
-    bool is_dir, is_log;
+    bool is_dir, is_log, is_users;
     uint8_t *bytes; /* durable; room bytes, zero from size on                           */
     uint64_t size, room;
     uint64_t newest_size;
@@ -44,6 +44,7 @@ struct inode {
 };
 
 struct disk {
+    bool has_atomic_pages;
     uint64_t root;
     uint64_t max_ino;
     struct inode **inode;
@@ -164,6 +165,12 @@ inode_room(struct inode *f, uint64_t size)
     f->bytes = (uint8_t *)must_alloc(realloc(f->bytes, want));
     memset(f->bytes + f->room, 0, want - f->room);
     f->room = want;
+}
+
+void
+disk_set_atomic_pages(struct disk *d, bool is_atomic)
+{
+    d->has_atomic_pages = is_atomic;
 }
 
 struct disk *
@@ -299,10 +306,11 @@ doom(struct inode *f, uint64_t before)
         f->change[i].is_doomed |= f->change[i].position < before;
 }
 
-/* note_name -- a new name may make a file a log segment. */
+/* note_name -- a new name may make a file a log segment, or one of the user's. */
 static void
 note_name(const struct disk *d, uint64_t ino, const char *name)
 {
+    inode_find(d, ino)->is_users = strncmp(name, "xac", 3) != 0;
     if (strncmp(name, LOG_PREFIX, strlen(LOG_PREFIX)) == 0)
         inode_find(d, ino)->is_log = true;
 }
@@ -391,20 +399,29 @@ sectors_of(const struct change *c)
                : (c->to + DISK_SECTOR - 1) / DISK_SECTOR - c->from / DISK_SECTOR;
 }
 
-/* choose_sector -- one that has a pending write; ret false if there is none. */
+/* is_atomic -- are the file's pages never torn? */
+static bool
+is_atomic(const struct disk *d, const struct inode *f)
+{
+    return d->has_atomic_pages && f->is_users;
+}
+
+/* choose_sector -- one that has a pending write and may be torn; ret false if there is none. */
 static bool
 choose_sector(const struct disk *d, struct choice *ch)
 {
     uint64_t n = 0, at;
 
     for (size_t i = 0; i < d->n_inodes; i++) {
-        for (size_t k = 0; k < d->inode[i]->n_changes; k++)
+        for (size_t k = 0; k < d->inode[i]->n_changes && !is_atomic(d, d->inode[i]); k++)
             n += sectors_of(&d->inode[i]->change[k]);
     }
     if (n == 0)
         return false;
     at = rnd_below(&ch->seed, n);
     for (size_t i = 0; i < d->n_inodes; i++) {
+        if (is_atomic(d, d->inode[i]))
+            continue;
         for (size_t k = 0; k < d->inode[i]->n_changes; k++) {
             const struct change *c = &d->inode[i]->change[k];
 
@@ -497,10 +514,13 @@ takes_change(struct choice *ch, const struct inode *f, const struct change *c)
     }
 }
 
-/* mix -- the bytes of a file with pending changes: rule 1. */
+/* mix -- the bytes of a file with pending changes: rule 1; `unit` sectors at a multiple of
+   that share one fate. */
 static void
-mix(struct file *to, const struct inode *f, struct choice *ch, uint64_t room)
+mix(struct file *to, const struct inode *f, struct choice *ch, uint64_t room,
+    uint64_t unit)
 {
+    bool is_taken = false;
     uint8_t *is_stopped = (uint8_t *)must_alloc(calloc(room / DISK_SECTOR + 1, 1));
 
     for (size_t k = 0; k < f->n_changes; k++) {
@@ -510,7 +530,9 @@ mix(struct file *to, const struct inode *f, struct choice *ch, uint64_t room)
         for (uint64_t s = first; s < first + sectors_of(c); s++) {
             if (c->is_settled != NULL && c->is_settled[s - first] != 0)
                 continue;
-            if (is_stopped[s] == 0 && takes_bytes(ch, f, c, s))
+            if (s == first || s % unit == 0)
+                is_taken = is_stopped[s] == 0 && takes_bytes(ch, f, c, s);
+            if (is_taken)
                 apply(to->bytes, c, s * DISK_SECTOR, (s + 1) * DISK_SECTOR);
             else
                 is_stopped[s] = 1;
@@ -542,7 +564,7 @@ spoil(struct file *to, const struct inode *f, struct choice *ch, uint64_t room)
 /* crash_file -- bytes and size. */
 static void
 crash_file(struct file *to, const struct inode *f, struct choice *ch,
-           const struct choice *garbage)
+           const struct choice *garbage, uint64_t unit)
 {
     uint64_t room = f->size;
     bool is_taken = true;
@@ -565,7 +587,7 @@ crash_file(struct file *to, const struct inode *f, struct choice *ch,
     to->is_owned = true;
     if (f->size > 0)
         memcpy(to->bytes, f->bytes, f->size);
-    mix(to, f, ch, room);
+    mix(to, f, ch, room, unit);
     if (ch->kind == DISK_GARBAGE && f->ino == garbage->ino) {
         struct choice spoiler = *garbage;
 
@@ -613,11 +635,12 @@ disk_crash(const struct disk *d, enum disk_kind kind, uint64_t seed)
         to->ino = f->ino;
         to->is_dir = f->is_dir;
         to->is_log = f->is_log;
+        to->is_users = f->is_users;
         if (f->is_dir) {
             crash_dir(to, f, &ch);
             continue;
         }
-        crash_file(to, f, &ch, &garbage);
+        crash_file(to, f, &ch, &garbage, is_atomic(d, f) ? env_page() / DISK_SECTOR : 1);
         if (!to->is_owned && !f->hash_known) {
             f->hash = XXH3_64bits(to->bytes, to->size);
             f->hash_known = true;
@@ -701,6 +724,7 @@ copy_below(struct disk *d, struct inode *to, const struct disk_state *s,
         struct inode *copy = inode_add(d, f->ino, f->is_dir);
 
         copy->is_log = f->is_log;
+        copy->is_users = f->is_users;
         if (f->is_dir) {
             copy_below(d, copy, s, f);
             continue;

@@ -53,6 +53,10 @@ struct disk_state;
 struct disk *disk_new(uint64_t root_ino);
 void disk_free(struct disk *d);
 
+/* Pages of the user's files (those whose names do not begin with "xac") are written as a
+   whole: not torn, and no garbage in them. */
+void disk_set_atomic_pages(struct disk *d, bool is_atomic);
+
 /* What happens next; events in the order of the trace. */
 void disk_follow(struct disk *d, const struct record_event *ev, uint64_t position);
 

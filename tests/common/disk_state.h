@@ -24,7 +24,7 @@ struct names {
 /* A file of a crash state. */
 struct file {
     uint64_t ino;
-    bool is_dir, is_log, is_owned;
+    bool is_dir, is_log, is_users, is_owned;
     uint8_t *bytes;
     uint64_t size, hash;
     struct names names;

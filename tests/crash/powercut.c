@@ -268,6 +268,7 @@ walk_trace(struct walk *w, struct disk *d, struct promise p, unsigned depth,
 
     for (uint64_t at = 0; (ev = record_at(t, at)) != NULL; at = record_next(ev, at))
         n_events++;
+    disk_set_atomic_pages(d, (w->run->script->flags & WITH_NO_IMAGES) != 0);
     odds = n_events == 0 ? 0 : 65536 * (uint64_t)states / (n_events * (DISK_KINDS + 4));
     for (uint64_t at = 0; (ev = record_at(t, at)) != NULL && !is_over();
          at = record_next(ev, at)) {

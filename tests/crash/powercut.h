@@ -42,6 +42,8 @@ enum {
     WITH_DIGESTS = 128, /* MD5, SHA-1; other segment sizes from session to session      */
     WITH_FAILURE = 256, /* in the last session a sync fails                             */
     WITH_RECYCLE = 512, /* old log segments become new ones                             */
+    WITH_NO_IMAGES =
+        2048,           /* no full images, on a disk that writes pages as a whole      */
     WITH_LOG_DIR = 1024 /* the log lies in a directory of its own                       */
 };
 

@@ -43,6 +43,7 @@ const struct script scripts[] = {
     {"recycling", WITH_RECYCLE | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS, 3, 12},
     {"two disks",
      WITH_LOG_DIR | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS | WITH_ARCHIVE, 3, 12},
+    {"no images", WITH_NO_IMAGES | WITH_CHECKPOINTS | WITH_DEATHS | WITH_GROWTH, 3, 14},
     {"failed sync", WITH_FAILURE | WITH_CHECKPOINTS | WITH_LARGE, 2, 14},
 };
 const unsigned n_scripts = sizeof scripts / sizeof scripts[0];
@@ -219,6 +220,8 @@ set_options(const struct run *r, uint64_t seed)
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 200000));
     must_ok(xac_set_option(XAC_OPT_CHECKSUM, kind));
     must_ok(xac_set_option(XAC_OPT_PAGE_CHECKSUMS, seed % 4 != 3));
+    must_ok(
+        xac_set_option(XAC_OPT_FULL_IMAGES, (r->script->flags & WITH_NO_IMAGES) == 0));
     must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, (r->script->flags & WITH_RECYCLE) != 0));
     must_ok(
         xac_set_log_directory((r->script->flags & WITH_LOG_DIR) != 0 ? log_dir : NULL));

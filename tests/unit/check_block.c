@@ -586,7 +586,7 @@ START_TEST(check_refuses_senseless_records)
         ck_assert(!poke(t, 0, 1, 0));
         ck_assert(!poke(t, 0, 1, 9));
         ck_assert(!poke(t, 0, 1, 255));
-        ck_assert(!poke(t, 1, 1, 2));
+        ck_assert(poke(t, 1, 1, 2) == (t == XAC_XDATA));
         ck_assert(!poke(t, 1, 1, 0x80));
         ck_assert(!poke(t, 2, 2, 1));
         ck_assert(!poke(t, 4, 4, 0));
@@ -623,6 +623,8 @@ START_TEST(check_refuses_data_that_leave_the_record)
     ck_assert(!poke(XAC_XDATA, 30, 2, 11));    /* one byte too long              */
     ck_assert(!poke(XAC_XDATA, 46, 1, 1));     /* padding                        */
     ck_assert(poke(XAC_XDATA, 1, 1, XAC_XDATA_FULL));
+    ck_assert(poke(XAC_XDATA, 1, 1, XAC_XDATA_BASE));
+    ck_assert(!poke(XAC_XDATA, 1, 1, XAC_XDATA_FULL | XAC_XDATA_BASE));
 }
 END_TEST
 
