@@ -37,6 +37,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "touch-stay",
+        .what = "the same, nondurable, with a segment that stays readable",
+        .thesis = "",
+        .main = bench_touch_main,
+        .fixed = "--stay-mapped --pages 1,16,1024",
+        .quick = "--quick",
+    },
+    {
         .name = "handler",
         .what = "fault handlers, mmap, mprotect, userfaultfd, first accesses, copies",
         .thesis = "tables 4.3 to 4.5, C.3, C.4",

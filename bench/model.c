@@ -188,7 +188,7 @@ run(const struct options *o, const char *dir)
     int rc;
 
     if (measure_constants(dir, o->rounds, &k) != 0
-        || bench_touch_open(&t, dir, false, PAGES) != 0)
+        || bench_touch_open(&t, dir, (struct bench_touch_mode){false, false}, PAGES) != 0)
         return 1;
     rc = bench_touch_measure(&t, PAGES, o->touch_rounds, &touched);
     if (rc == 0)

@@ -154,6 +154,12 @@ SPECS = {
         words="The Thesis logs whole pages: its page write is set beside `fill`, which "
               "changes every byte of a page. `write` changes four bytes.",
     ),
+    "touch-stay": Spec(
+        columns=TOUCH_COLUMNS,
+        words="With `XAC_OPT_STAY_MAPPED` a participant that is alone keeps its segment "
+              "readable from one transaction to the next: reads cost nothing, and the first "
+              "store to a page is its only trap.",
+    ),
     "handler": Spec(columns=[("operation", "operation"), ("what", "what"), *TIMES_US,
                              ("why", "not available")]),
     "model": Spec(

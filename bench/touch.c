@@ -72,7 +72,8 @@ fail(const char *what, int rc)
 }
 
 int
-bench_touch_open(struct bench_touch *t, const char *dir, bool durable, uint64_t n_pages)
+bench_touch_open(struct bench_touch *t, const char *dir, struct bench_touch_mode mode,
+                 uint64_t n_pages)
 {
     char env[BENCH_DIR_BYTES + 16];
     int rc;
@@ -81,7 +82,9 @@ bench_touch_open(struct bench_touch *t, const char *dir, bool durable, uint64_t 
                               .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
     snprintf(env, sizeof env, "%s/env", dir);
     snprintf(t->file, sizeof t->file, "%s/pages", dir);
-    rc = xac_init(env, durable ? XAC_DURABLE : XAC_NONDURABLE);
+    rc = xac_set_option(XAC_OPT_STAY_MAPPED, mode.stay_mapped);
+    if (rc == 0)
+        rc = xac_init(env, mode.durable ? XAC_DURABLE : XAC_NONDURABLE);
     if (rc != 0)
         return fail("xInit", rc);
     t->base = xac_mmap(t->file, n_pages * t->page_bytes);
@@ -232,7 +235,7 @@ struct options {
     struct bench_common common;
     struct bench_numbers pages;
     uint64_t rounds;
-    bool durable;
+    struct bench_touch_mode mode;
 };
 
 /* print_json -- one combination; `plain` is without hints. */
@@ -244,7 +247,8 @@ print_json(const struct options *o, uint64_t n_pages, enum bench_access access,
 
     bench_json_begin(f);
     bench_json_str(f, "experiment", "touch");
-    bench_json_bool(f, "durable", o->durable);
+    bench_json_bool(f, "durable", o->mode.durable);
+    bench_json_bool(f, "stay_mapped", o->mode.stay_mapped);
     bench_json_str(f, "access", bench_access_names[access]);
     bench_json_str(f, "hint", bench_hint_names[hint]);
     bench_json_u64(f, "pages", n_pages);
@@ -297,12 +301,13 @@ run(const struct options *o, const char *dir)
         most = o->pages.v[i] > most ? o->pages.v[i] : most;
     if (!o->common.json) {
         bench_print_command(&o->common,
-                            o->durable ? "durable transactions; microseconds per page"
-                                       : "nondurable transactions; microseconds per "
-                                         "page");
+                            o->mode.durable
+                                ? "durable transactions; microseconds per page"
+                                : "nondurable transactions; microseconds per "
+                                  "page");
         bench_print_columns("pages, access", "us");
     }
-    if (bench_touch_open(&t, dir, o->durable, most) != 0)
+    if (bench_touch_open(&t, dir, o->mode, most) != 0)
         return 1;
     rc = 0;
     for (unsigned i = 0; i < o->pages.n && rc == 0; i++) {
@@ -320,12 +325,12 @@ set_defaults(struct options *o)
 {
     static const struct bench_numbers both_ends = {2, {1, 1024}};
 
-    if (o->pages.n == 0 && o->durable)
+    if (o->pages.n == 0 && o->mode.durable)
         o->pages = both_ends;
     else if (o->pages.n == 0)
         for (uint64_t n = 1; n <= 1024; n *= 2)
             o->pages.v[o->pages.n++] = n;
-    if (o->rounds == 0 && o->durable)
+    if (o->rounds == 0 && o->mode.durable)
         o->rounds = o->common.quick ? ROUNDS_DURABLE_QUICK : ROUNDS_DURABLE;
     else if (o->rounds == 0)
         o->rounds = o->common.quick ? ROUNDS_QUICK : ROUNDS;
@@ -338,7 +343,8 @@ bench_touch_main(int argc, char **argv)
     const struct bench_option options[] = {
         {.name = "pages", .numbers = &o.pages, .low = 1, .high = PAGES_MAX},
         {.name = "rounds", .number = &o.rounds, .low = 1, .high = ROUNDS_MAX},
-        {.name = "durable", .flag = &o.durable},
+        {.name = "durable", .flag = &o.mode.durable},
+        {.name = "stay-mapped", .flag = &o.mode.stay_mapped},
         BENCH_OPTION_DIR(&o.common),
         {0},
     };

@@ -48,8 +48,14 @@ struct bench_touch {
     unsigned value; /* last one written                                             */
 };
 
+/* What the environment is asked for. */
+struct bench_touch_mode {
+    bool durable;
+    bool stay_mapped; /* XAC_OPT_STAY_MAPPED                                           */
+};
+
 /* bench_touch_open -- an environment in dir; ret 0, or 1 after a message. */
-int bench_touch_open(struct bench_touch *t, const char *dir, bool durable,
+int bench_touch_open(struct bench_touch *t, const char *dir, struct bench_touch_mode mode,
                      uint64_t n_pages);
 
 /* bench_touch_close -- ret 0, or 1 after a message. */

@@ -48,6 +48,7 @@ refuses 'unexpected argument "more"' "$xbench" handler more
 measure timer --rounds 200
 measure touch --rounds 2 --pages 1,1024
 measure touch-durable --rounds 2
+measure touch-stay --rounds 2
 measure handler --rounds 130
 measure model --rounds 130 --touch-rounds 2
 measure msync --rounds 3 --writes 2 --pages 1,3
@@ -66,7 +67,7 @@ import sys
 
 def load(name):
     rows = [json.loads(line) for line in open(f"results/{name}.jsonl")][1:-1]
-    assert all(r["experiment"] == name.removesuffix("-durable") for r in rows), name
+    assert all(r["experiment"] == name.split("-")[0] for r in rows), name
     return rows
 
 
@@ -80,12 +81,13 @@ def in_order(row, unit):
 clocks = load("timer")
 assert [r["clock"] for r in clocks] == ["rdtsc", "clock_gettime", "gettimeofday"]
 assert all(r["n"] == 200 and sum(r["delays"]) == 200 for r in clocks), clocks
-for name, pages in (("touch", 2), ("touch-durable", 2)):
+for name, pages in (("touch", 2), ("touch-durable", 2), ("touch-stay", 3)):
     touched = load(name)
     assert len(touched) == pages * 4 * 3, touched
     for r in touched:
         in_order(r, "us_per_page")
         assert r["n"] == 2 and r["durable"] == (name == "touch-durable"), r
+        assert r["stay_mapped"] == (name == "touch-stay"), r
         assert ("percent_saved_by_hint" in r) == (r["hint"] != "none"), r
 for r in load("handler"):
     if r["available"]:
@@ -114,4 +116,4 @@ page = open("results/report.html", encoding="utf-8").read()
 shown = collections.Counter(re.findall(r"\b(4[.]\d+|C[.][1-9]|C[.]10), p[.] (\d+)", page))
 assert printed == shown and sum(printed.values()) >= 80, (printed - shown, shown - printed)
 PYTHON
-echo "check_micro: 9 experiments, 0 problems"
+echo "check_micro: 10 experiments, 0 problems"
