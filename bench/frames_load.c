@@ -20,6 +20,7 @@
 #define SCAN_PAGES 100
 #define TIMES_MAX  (1u << 20) /* timed fixes of a thread */
 #define ROUNDS_MAX 15
+#define WARM       4 /* references before a measurement, times the pages, at most */
 
 struct worker {
     struct run *run;
@@ -273,12 +274,14 @@ warm(struct run *r)
             xac_frames_unfix(user, &pin);
     }
     /* Then those that belong there, if not all do. */
-    for (uint64_t i = 0; i < (uint64_t)r->load->n_threads * LOAD_REFS && rc == 0
-                         && c->n_frames < c->n_pages && r->load->draw != LOAD_UNIFORM;
-         i++) {
-        rc = xac_frames_fix(user, r->refs[i], 0, &pin);
-        if (rc == 0)
-            xac_frames_unfix(user, &pin);
+    if (c->n_frames < c->n_pages && r->load->draw != LOAD_UNIFORM) {
+        uint64_t n = (uint64_t)r->load->n_threads * LOAD_REFS, most = WARM * c->n_pages;
+
+        for (uint64_t i = 0; i < (n < most ? n : most) && rc == 0; i++) {
+            rc = xac_frames_fix(user, r->refs[i], 0, &pin);
+            if (rc == 0)
+                xac_frames_unfix(user, &pin);
+        }
     }
     if (rc == 0 && c->page_bytes != 0)
         rc = xac_frames_flush_all(user);

@@ -8,9 +8,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util.h"
+
+#define LOAD_QUIET 0.5 /* load average before the first row */
 
 static const char *const verdicts[] = {
     [ROW_PASS] = "pass",
@@ -54,12 +57,26 @@ bench_row_wanted(const struct table *t, const char *name)
                && (name[strlen(t->only)] == '-' || t->only[strlen(t->only) - 1] == '-'));
 }
 
+/* load_note -- what else runs here, if it is much: then threads' figures mean little. */
+static void
+load_note(const struct table *t)
+{
+    double load;
+
+    if (!t->json && getloadavg(&load, 1) == 1 && load > LOAD_QUIET)
+        printf(
+            "load average %.1f: other programs run here, and figures of threads (all of "
+            "nb-1 to nb-6, nb-10 to nb-14, bp-2 to bp-5, bp-8 to bp-10) mean little\n",
+            load);
+}
+
 int
 bench_frames_all(struct table *t)
 {
     const struct row *const tables[] = {bench_nb_rows, bench_nb_more_rows, bench_bp_rows};
     uint64_t begin = bench_now_ns();
 
+    load_note(t);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         for (const struct row *row = tables[i]; row->name != NULL; row++)
             if (bench_row_wanted(t, row->name) && row->measure(t) != 0)
