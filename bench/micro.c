@@ -111,9 +111,9 @@ bench_print_command(const struct bench_common *c, const char *what)
     struct utsname un;
 
     uname(&un);
-    printf("$ %s\n%s %s, %ld cpus, %s; time stamp counter at %.0f MHz\n%s\n\n",
-           c->command, un.sysname, un.release, sysconf(_SC_NPROCESSORS_ONLN),
-           bench_fs_name(c->dir), BENCH_HAS_CYCLES ? bench_ticks_per_us() : 0.0, what);
+    printf("$ %s\n%s %s, %ld cpus, %s; clock of %.0f MHz\n%s\n\n", c->command, un.sysname,
+           un.release, sysconf(_SC_NPROCESSORS_ONLN), bench_fs_name(c->dir),
+           bench_ticks_per_us(), what);
 }
 
 void
