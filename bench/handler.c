@@ -42,6 +42,8 @@ const struct bench_op_words bench_ops[N_OPS] = {
     [OP_MPROTECT_WRITE] = {"mprotect_write", "none to write, page after page"},
     [OP_STORE_AFTER] = {"store_after_mprotect", "the store behind it"},
     [OP_MPROTECT_UPGRADE] = {"mprotect_upgrade", "read to write, page after page"},
+    [OP_MPROTECT_BOTH] = {"mprotect_both", "none to read, then to write, together, page "
+                                           "after page"},
     [OP_MPROTECT_NONE] = {"mprotect_none", "taking back 64 pages at once, per page"},
     [OP_MEMCPY_FIRST] = {"memcpy_first", "of a page, neither touched before"},
     [OP_MEMCPY_NEXT] = {"memcpy_next", "the same pages, 2nd to 5th time"},

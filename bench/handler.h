@@ -45,6 +45,7 @@ enum bench_op {
     OP_MPROTECT_WRITE,
     OP_STORE_AFTER,
     OP_MPROTECT_UPGRADE,
+    OP_MPROTECT_BOTH,
     OP_MPROTECT_NONE,
     /* Copies. */
     OP_MEMCPY_FIRST,

@@ -227,6 +227,32 @@ walk(struct bench_handler *h, int prot, enum bench_op protect_op, enum bench_op 
     return 0;
 }
 
+/*
+ * walk_both -- give access for reading, then for writing, to page after page: the first call
+ * splits off a mapping, which the second one merges with that of the page before.
+ */
+static int
+walk_both(struct bench_handler *h)
+{
+    for (size_t i = 0; i < BENCH_WALK; i++) {
+        uint8_t *page = walk_base + i * BENCH_PAGE;
+        volatile int *first = (volatile int *)(void *)page;
+        uint64_t t0 = bench_ticks(), t1;
+        bool is_refused = mprotect(page, BENCH_PAGE, PROT_READ) != 0;
+
+        if (!is_refused) {
+            (void)*first;
+            is_refused = mprotect(page, BENCH_PAGE, PROT_READ | PROT_WRITE) != 0;
+        }
+        t1 = bench_ticks();
+        if (is_refused)
+            return bench_fail("mprotect: %s", strerror(errno));
+        *first = (int)i;
+        bench_op_add(h, OP_MPROTECT_BOTH, (double)(t1 - t0));
+    }
+    return 0;
+}
+
 /* take_back -- all pages at once, as at the end of a transaction. */
 static int
 take_back(struct bench_handler *h)
@@ -258,6 +284,10 @@ walk_round(struct bench_handler *h)
         rc = bench_fail("mprotect: %s", strerror(errno));
     if (rc == 0)
         rc = walk(h, PROT_READ | PROT_WRITE, OP_MPROTECT_UPGRADE, N_OPS);
+    if (rc == 0)
+        rc = take_back(h);
+    if (rc == 0)
+        rc = walk_both(h);
     return rc == 0 ? take_back(h) : rc;
 }
 

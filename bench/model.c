@@ -16,7 +16,7 @@
  *
  *     read    >= enter + exit + protect + load + back
  *     write   >= enter + exit + protect + store + back + memcmp + memcpy
- *     read, then write: both traps
+ *     read, then write >= 2 enter + 2 exit + protect twice + back + memcmp + memcpy
  */
 #include <config.h>
 
@@ -101,8 +101,7 @@ by_ours(const double us[N_OPS], enum bench_access access, bool is_hinted)
     case BENCH_READ:
         return trap + us[OP_MPROTECT_READ] + us[OP_LOAD_AFTER] + back;
     case BENCH_READ_WRITE:
-        return 2 * trap + us[OP_MPROTECT_READ] + us[OP_LOAD_AFTER]
-               + us[OP_MPROTECT_UPGRADE] + back + commit;
+        return 2 * trap + us[OP_MPROTECT_BOTH] + back + commit;
     default:
         return trap + us[OP_MPROTECT_WRITE] + us[OP_STORE_AFTER] + back + commit;
     }
