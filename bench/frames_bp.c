@@ -382,6 +382,7 @@ row_mixed(struct table *t)
             l[i].config.n_pages = 1000000;
             l[i].config.n_frames = 100000;
             l[i].exponent = 1.12;
+            l[i].n_refs = LOAD_REFS * 8; /* more pages than frames, also of two threads */
             l[i].compute_ns = i >= PLAIN1 ? 1000 : 0;
         }
         lists_set(&l[LISTS], 8, 16);

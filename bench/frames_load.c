@@ -37,7 +37,8 @@ struct run {
     const struct load *load;
     struct xac_frames *pool;
     struct worker *workers;
-    uint32_t *refs;
+    const uint32_t *refs; /* n_refs for each thread; the cache's */
+    uint32_t n_refs;
     pthread_rwlock_t table_lock;
     pthread_mutex_t seek_lock;
     _Atomic bool over;
@@ -239,7 +240,7 @@ worker_run(void *arg)
         for (int i = 0; i < LOOK_EVERY && w->rc == 0; i++, n++) {
             uint64_t since = l->times ? bench_now_ns() : 0;
 
-            w->rc = fix_one(r, user, w->refs[n % LOAD_REFS]);
+            w->rc = fix_one(r, user, w->refs[n % r->n_refs]);
             if (l->times && w->n_times < TIMES_MAX)
                 w->times[w->n_times++] = (uint32_t)(bench_now_ns() - since);
             if (l->compute_ns > 0)
@@ -275,7 +276,7 @@ warm(struct run *r)
     }
     /* Then those that belong there, if not all do. */
     if (c->n_frames < c->n_pages && r->load->draw != LOAD_UNIFORM) {
-        uint64_t n = (uint64_t)r->load->n_threads * LOAD_REFS, most = WARM * c->n_pages;
+        uint64_t n = (uint64_t)r->load->n_threads * r->n_refs, most = WARM * c->n_pages;
 
         for (uint64_t i = 0; i < (n < most ? n : most) && rc == 0; i++) {
             rc = xac_frames_fix(user, r->refs[i], 0, &pin);
@@ -289,28 +290,51 @@ warm(struct run *r)
     return rc;
 }
 
+/* refs_of -- references for all threads, kept for the next load that draws the same; or NULL. */
+static const uint32_t *
+refs_of(const struct load *load, uint64_t n)
+{
+    static struct load kept;
+    static uint64_t n_kept;
+    static uint32_t *refs;
+
+    if (n == n_kept && load->draw == kept.draw
+        && load->config.n_pages == kept.config.n_pages
+        && load->scan_percent == kept.scan_percent
+        && memcmp(&load->exponent, &kept.exponent, sizeof kept.exponent) == 0)
+        return refs;
+    free(refs);
+    n_kept = 0;
+    refs = malloc(n * sizeof *refs);
+    if (refs == NULL || bench_load_draw(load, 1, refs, n) != 0)
+        return NULL;
+    kept = *load;
+    n_kept = n;
+    return refs;
+}
+
 /* workers_make -- with their references. */
 static int
 workers_make(struct run *r)
 {
     const struct load *load = r->load;
 
+    r->n_refs = load->n_refs == 0 ? LOAD_REFS : load->n_refs;
     r->workers = calloc(load->n_threads, sizeof *r->workers);
-    r->refs = malloc((size_t)load->n_threads * LOAD_REFS * sizeof *r->refs);
+    r->refs = refs_of(load, (uint64_t)load->n_threads * r->n_refs);
     if (r->workers == NULL || r->refs == NULL)
         return bench_fail("frames: no memory for references");
     for (unsigned i = 0; i < load->n_threads; i++) {
         struct worker *w = &r->workers[i];
 
         *w = (struct worker){.run = r,
-                             .refs = r->refs + (size_t)i * LOAD_REFS,
+                             .refs = r->refs + (size_t)i * r->n_refs,
                              .number = i};
         w->times = load->times ? malloc(TIMES_MAX * sizeof *w->times) : NULL;
         if (load->times && w->times == NULL)
             return bench_fail("frames: no memory for times");
     }
-    /* One stream, cut up: what a draw prepares is prepared once. */
-    return bench_load_draw(load, 1, r->refs, (uint64_t)load->n_threads * LOAD_REFS);
+    return 0;
 }
 
 /* run_open -- pool, references, threads not started. */
@@ -343,7 +367,6 @@ run_close(struct run *r)
     for (unsigned i = 0; i < r->load->n_threads && r->workers != NULL; i++)
         free(r->workers[i].times);
     free(r->workers);
-    free(r->refs);
     (void)pthread_rwlock_destroy(&r->table_lock);
     (void)pthread_mutex_destroy(&r->seek_lock);
 }

@@ -39,6 +39,7 @@ struct load {
     double exponent;
     unsigned scan_percent;
     unsigned n_threads;
+    uint32_t n_refs; /* of each thread; 0: LOAD_REFS */
     double seconds;
     unsigned compute_ns; /* work between two fixes */
     bool
