@@ -125,28 +125,29 @@ pairs(const struct swzb_options *o, const char *part, const char *what,
 
 /* ---- Parts --------------------------------------------------------------------------- */
 
-/* B01 to B03: everything in frames. */
+/* lookup_cells -- B01 to B03: everything in frames; "without" looks up in array or hash table. */
 static int
-part_lookup(const struct swzb_options *o)
+lookup_cells(const struct swzb_options *o, bool has_hash)
 {
     static const uint64_t leaves[] = {2000, 16000};
+    const char *table = has_hash ? "hash" : "array";
     double product = 1;
     unsigned n_cells = 0;
 
     for (int size = 0; size < 2; size++) {
         uint64_t n_leaves = leaves[size] * o->scale / 100;
         struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves * LEAF_KEYS};
-        struct swz_space *s =
-            space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                         .n_frames = PAGES_OF(n_leaves)},
-                     k.n);
+        struct swz_space *s = space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
+                                                           .n_frames = PAGES_OF(n_leaves),
+                                                           .has_hash = has_hash},
+                                       k.n);
 
         for (int cell = 0; cell < 4; cell++) {
             char what[64];
             double ratio;
 
             k.skewed = (cell & 1) != 0;
-            (void)snprintf(what, sizeof what, "%llu leaves, %s, %d thread%s",
+            (void)snprintf(what, sizeof what, "%s, %llu leaves, %s, %d thread%s", table,
                            (unsigned long long)n_leaves, k.skewed ? "skewed" : "uniform",
                            1 + cell / 2, cell < 2 ? "" : "s");
             ratio = pairs(o, "lookup", what, s, 1 + (unsigned)cell / 2, lookup_op, &k);
@@ -158,9 +159,15 @@ part_lookup(const struct swzb_options *o)
         (void)swz_close(s);
     }
     if (!o->json)
-        printf("%-9s geometric mean of the ratios %.2f\n", "lookup",
+        printf("%-9s geometric mean of the ratios against the %s %.2f\n", "lookup", table,
                pow(product, 1.0 / n_cells));
     return 0;
+}
+
+static int
+part_lookup(const struct swzb_options *o)
+{
+    return lookup_cells(o, true) != 0 ? 1 : lookup_cells(o, false);
 }
 
 /* B04: nothing in frames. */

@@ -161,6 +161,38 @@ swz_page_fix_root(struct swz_thread *th, unsigned tree, bool is_exclusive,
                                .is_exclusive = is_exclusive};
 }
 
+/*
+ * hash_lookup -- through the hash table, without a pin; false: the page is not there, or was not
+ * any more when its latch came.
+ */
+static bool
+hash_lookup(struct swz_thread *th, uint32_t number, bool is_exclusive, uint32_t *framep)
+{
+    struct swz_space *s = th->space;
+    const struct frame *f;
+    unsigned spins = 0;
+    uint64_t state;
+
+    if (!swz_hash_find(s, number, framep))
+        return false;
+    f = &s->pool->frames[*framep];
+    /* As in latch_take_while(): not for a page that has left. */
+    while (is_exclusive ? !latch_try_x(&side_of(s, *framep)->latch)
+                        : !latch_try(&side_of(s, *framep)->latch, LATCH_X | LATCH_WANT)) {
+        if (atomic_load_explicit(&f->page_id, memory_order_relaxed) != number)
+            return false;
+        latch_pause(&spins);
+    }
+    state = atomic_load_explicit(&f->state, memory_order_relaxed);
+    if (atomic_load_explicit(&f->page_id, memory_order_relaxed) == number
+        && frame_word(state) != FRAME_GONE
+        /* Acquire pairs with the pool's publication of the bytes. */
+        && atomic_load_explicit(&f->data, memory_order_acquire) != 0)
+        return true;
+    latch_drop(&side_of(s, *framep)->latch, is_exclusive);
+    return false;
+}
+
 /* lookup -- through the table; swizzle the word if there is one. */
 static int
 lookup(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
@@ -168,8 +200,17 @@ lookup(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
 {
     struct xac_frames_pin pin;
     uint32_t frame;
-    int rc = xac_frames_fix(th->user, number, 0, &pin);
+    int rc;
 
+    if (th->space->hash != NULL && hash_lookup(th, number, is_exclusive, &frame)) {
+        if (parent != NULL)
+            try_swizzle(th, parent, word, number, frame);
+        *pagep = (struct swz_page){.node = xac_frames_hit(th->user, frame),
+                                   .frame = frame,
+                                   .is_exclusive = is_exclusive};
+        return 0;
+    }
+    rc = xac_frames_fix(th->user, number, 0, &pin);
     if (rc != 0)
         return rc;
     swz_point("pinned");
@@ -177,6 +218,8 @@ lookup(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
     latch_take(&side_of(th->space, frame)->latch, is_exclusive);
     if (parent != NULL)
         try_swizzle(th, parent, word, number, frame);
+    if (th->space->hash != NULL)
+        swz_hash_add(th->space, number, frame);
     xac_frames_unfix(th->user, &pin); /* the latch keeps it now */
     *pagep =
         (struct swz_page){.node = pin.data, .frame = frame, .is_exclusive = is_exclusive};
@@ -437,7 +480,8 @@ evict_end(void *space, uint32_t frame, bool is_gone)
 {
     struct swz_space *s = space;
 
-    (void)is_gone; /* I12 either way */
+    if (is_gone && s->hash != NULL) /* page_id is the life's that has just ended */
+        swz_hash_remove(s, page_number(s, frame));
     latch_drop(&side_of(s, frame)->latch, true);
 }
 

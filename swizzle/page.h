@@ -143,8 +143,22 @@ struct swz_cursor {
     unsigned pos[BTREE_DEPTH_MAX];
 };
 
+/*
+ * One bucket of the hash table of swz_config.has_hash: four entries, so one cache line.  A page
+ * that finds no room in its bucket is found in the pool's array.  Entries are added by who has
+ * the frame latched S, and removed by who has it latched X, so none is of another page.
+ */
+#define HASH_ENTRIES 4
+struct swz_bucket {
+    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* as a latch */
+    uint32_t pages[HASH_ENTRIES];                         /* under lock; 0: none */
+    uint32_t frames[HASH_ENTRIES];                        /* under lock */
+};
+
 struct swz_space {
     struct xac_frames *pool;
+    struct swz_bucket *hash; /* NULL: none */
+    uint32_t hash_mask;      /* buckets - 1 */
     struct pool_owner owner;
     struct swz_tree trees[SWZ_TREES];
     struct swz_store store;
@@ -288,6 +302,20 @@ extern _Thread_local bool swz_page_may_wait;
 extern bool swz_test_no_reread;
 #endif
 #define swz_point(name) xac_kill_point("swizzle: " name)
+
+/* ---- hash.c --------------------------------------------------------------------------- */
+
+/* hash_open -- buckets for so many frames; ret 0 or ENOMEM. */
+int swz_hash_open(struct swz_space *s, uint32_t n_frames);
+
+/* hash_find -- false: not there.  The frame is not latched: look at its page again. */
+bool swz_hash_find(const struct swz_space *s, uint32_t page, uint32_t *framep);
+
+/* hash_add -- unless it is there, or there is no room; the frame is latched. */
+void swz_hash_add(struct swz_space *s, uint32_t page, uint32_t frame);
+
+/* hash_remove -- if it is there; the frame is latched X. */
+void swz_hash_remove(struct swz_space *s, uint32_t page);
 
 /* ---- store.c -------------------------------------------------------------------------- */
 

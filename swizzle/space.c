@@ -314,6 +314,9 @@ space_open(struct swz_space *s, const char *directory, const struct swz_config *
     }
     if (rc != 0)
         return rc;
+    if (config->has_hash && swz_hash_open(s, config->n_frames) != 0)
+        return xac_err(ENOMEM, "no memory for a hash table of %u frames",
+                       config->n_frames);
     s->owner = swz_pool_owner;
     s->owner.arg = s;
     s->pool->owner = &s->owner;
@@ -336,6 +339,7 @@ space_free(struct swz_space *s)
         swz_leave(s->keeper);
     if (s->pool != NULL)
         xac_frames_close(s->pool);
+    free(s->hash);
     swz_log_close(&s->log);
     swz_store_close(&s->store);
     if (s->dir_fd >= 0)

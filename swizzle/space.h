@@ -41,6 +41,11 @@ struct swz_config {
     bool is_plain;       /* start without swizzling                      */
     bool has_log;        /* with a directory: updates survive a crash    */
     bool is_direct;      /* with a directory: O_DIRECT for pages         */
+    /*
+     * For comparison: resident pages are found in a hash table with locked buckets, as in the
+     * thesis, and not in the pool's array.  4 bytes of memory for each frame, and more.
+     */
+    bool has_hash;
 };
 
 struct swz_space;

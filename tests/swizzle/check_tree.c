@@ -82,6 +82,9 @@ START_TEST(mixed_operations_equal_a_model)
     mixed_run((struct swz_config){.n_frames = 64, .is_plain = true}, 1, ops);
     mixed_run((struct swz_config){.n_frames = 4096}, 4, ops / 4);
     mixed_run((struct swz_config){.n_frames = 96}, 4, ops / 4);
+    mixed_run((struct swz_config){.n_frames = 96, .has_hash = true}, 4, ops / 4);
+    mixed_run((struct swz_config){.n_frames = 96, .has_hash = true, .is_plain = true}, 4,
+              ops / 4);
 }
 END_TEST
 
