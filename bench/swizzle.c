@@ -22,6 +22,7 @@
 #include "util.h"
 
 #define PAIRS_MAX     32
+#define COLD_SAMPLES  10
 #define LEAF_KEYS     226u /* 8-byte keys and values in 4 KiB */
 #define PAGES_OF(n)   ((uint32_t)((n) + (n) / 64 + 512))
 #define MISS_DELAY_NS 80000u
@@ -354,6 +355,113 @@ part_parallel(const struct swzb_options *o)
     return rc;
 }
 
+/* cold_open -- TPC-B in files, opened with an empty pool; fresh: made first. */
+static struct swz_space *
+cold_open(const char *directory, struct swzb_tpcb *b, bool is_plain, bool is_fresh)
+{
+    uint32_t pages = (uint32_t)(b->n_accounts / 30);
+    struct swz_config config = {.n_pages = 20 * pages + 100000,
+                                .n_frames = pages * 11 / 10 + 5000,
+                                .n_threads = 4,
+                                .is_plain = is_plain,
+                                .has_log = !is_fresh,
+                                .is_direct = true};
+    struct swz_space *s = NULL;
+    int rc = swz_open(directory, &config, &s);
+
+    if (rc == EINVAL) { /* no O_DIRECT here */
+        config.is_direct = false;
+        rc = swz_open(directory, &config, &s);
+    }
+    if (rc == 0 && is_fresh)
+        rc = swzb_tpcb_load(s, b);
+    if (rc != 0)
+        (void)bench_fail("swizzle: %s: %s", directory, strerror(rc));
+    return rc == 0 ? s : NULL;
+}
+
+/* B07, B16: from an empty pool on, with a log and a file; --ms 60000 for ten minutes. */
+static int
+part_cold(const struct swzb_options *o)
+{
+    struct swzb_tpcb b = {.n_accounts = 1900000 * o->scale / 100};
+    char directory[] = "swizzle-XXXXXX";
+    struct swzb_result samples[2][COLD_SAMPLES];
+    struct swz_space *s;
+    int rc = 0;
+
+    if (mkdtemp(directory) == NULL)
+        return bench_fail("swizzle: no directory: %s", strerror(errno));
+    s = cold_open(directory, &b, false, true);
+    if (s == NULL || swz_close(s) != 0)
+        rc = 1;
+    for (int is_on = 0; is_on < 2 && rc == 0; is_on++) {
+        s = cold_open(directory, &b, is_on == 0, false);
+        rc = s == NULL;
+        for (int i = 0; i < COLD_SAMPLES && rc == 0; i++)
+            rc = swzb_run(s, 2, o->seconds_ms, swzb_tpcb_op, &b, &samples[is_on][i]);
+        if (s != NULL && swz_close(s) != 0)
+            rc = 1;
+    }
+    for (int i = 0; i < COLD_SAMPLES && rc == 0; i++) {
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "tpc-b in files, from %llu ms on",
+                       (unsigned long long)o->seconds_ms * (unsigned)i);
+        swzb_print(o, "cold", what, &samples[1][i], &samples[0][i],
+                   samples[1][i].ops_per_s / samples[0][i].ops_per_s, -1, -1);
+    }
+    (void)bench_remove_tree(directory);
+    return rc;
+}
+
+/* What B15 does: number 0 scans, the others look up in a hot set. */
+static int
+scan_op(struct swzb_worker *w)
+{
+    struct keys *k = w->arg;
+    unsigned char key[8], value[8];
+
+    if (w->number != 0) {
+        tree_key_u64(swzb_next(&w->seed) % k->working, key);
+        return swz_search(w->th, 0, key, value);
+    }
+    w->n_scanned = (w->n_scanned + LEAF_KEYS) % k->n; /* the next leaf */
+    tree_key_u64(w->n_scanned, key);
+    return swz_search(w->th, 0, key, value);
+}
+
+/* B15: each policy, one scanner, one with a hot set; a pool of 1.5 times that. */
+static int
+part_scan(const struct swzb_options *o)
+{
+    static const struct {
+        uint32_t policy;
+        const char *name;
+    } policies[] = {{XAC_FRAMES_SWEEP, "sweep"},
+                    {XAC_FRAMES_CAR, "car"},
+                    {XAC_FRAMES_NB_GCLOCK, "nb-gclock"},
+                    {XAC_FRAMES_GCLOCK_K, "gclock k 10"}};
+    uint64_t n_leaves = 32000 * o->scale / 100;
+    struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves / 50 * LEAF_KEYS};
+    int rc = 0;
+
+    for (unsigned i = 0; i < 4 && rc == 0; i++) {
+        struct swz_space *s =
+            space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
+                                         .n_frames = (uint32_t)(n_leaves * 3 / 100 + 64),
+                                         .policy = policies[i].policy},
+                     k.n);
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "a scanner beside a hot set, %s",
+                       policies[i].name);
+        rc = pairs(o, "scan", what, s, 2, scan_op, &k) < 0;
+        (void)swz_close(s);
+    }
+    return rc;
+}
+
 /* ---- One figure: the same look-ups by other means ---------------------------------------- */
 
 /* timed -- look-ups a second in a tree on plain memory. */
@@ -430,7 +538,8 @@ static const struct {
 } parts[] = {
     {"figure", part_figure}, {"lookup", part_lookup},     {"miss", part_miss},
     {"sweep", part_sweep},   {"tpc-b", part_tpcb},        {"tpc-c", part_tpcc},
-    {"policy", part_policy}, {"parallel", part_parallel},
+    {"policy", part_policy}, {"parallel", part_parallel}, {"scan", part_scan},
+    {"cold", part_cold},
 };
 
 #define N_PARTS (sizeof parts / sizeof parts[0])

@@ -32,6 +32,7 @@ struct swzb_worker {
     void *arg;
     uint64_t seed;
     uint64_t n_ops;
+    uint64_t n_scanned;
     unsigned number;
 };
 

@@ -66,6 +66,7 @@ look(struct swzb_worker *w, unsigned tree, uint64_t id)
     return rc == ENOENT ? 0 : rc;
 }
 
+/* add -- a row that may be there from an earlier run. */
 static int
 add(struct swzb_worker *w, unsigned tree, uint64_t id)
 {

@@ -287,7 +287,10 @@ void swz_page_unswizzle_all(struct swz_space *s, uint32_t frame,
  */
 void swz_page_copy_plain(const struct swz_space *s, const void *data, void *copy);
 
-/* page_restore -- put a copy's bytes back, as an undo does.  Held X. */
+/*
+ * page_restore -- put a copy's bytes back, as an undo does.  Held X; of an inner page also under
+ * smo, as any change of structure.
+ */
 void swz_page_restore(struct swz_thread *th, const struct swz_page *page,
                       const void *copy);
 

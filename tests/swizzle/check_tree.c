@@ -185,6 +185,7 @@ undo(struct swz_thread *th, uint64_t *seed)
     unsigned char key[KEY_LONG] = {0};
 
     tree_key_u64(mix(seed) % (N_KEYS * n_threads), key);
+    (void)pthread_mutex_lock(&th->space->smo);
     swz_page_fix_root(th, 0, true, &page);
     while (page.node->level > 1 && mix(seed) % 2 == 0) {
         must_ok(swz_page_fix_child(th, &page,
@@ -196,6 +197,7 @@ undo(struct swz_thread *th, uint64_t *seed)
     swz_page_copy_plain(th->space, page.node, copy);
     swz_page_restore(th, &page, copy);
     page_unfix(th, &page);
+    (void)pthread_mutex_unlock(&th->space->smo);
     atomic_fetch_add(&restored, 1);
     proc_sleep_us(mix(seed) % 300);
 }
