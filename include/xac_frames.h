@@ -82,7 +82,8 @@ enum xac_frames_lock {
 struct xac_frames_config {
     uint64_t n_pages;  /* at least 1, below 2^48; 8 bytes of memory for each */
     uint32_t n_frames; /* 1 to 2^30 */
-    uint32_t n_users;  /* handles at a time, 1 to 65535; each adds two pages of memory */
+    uint32_t n_users;  /* handles at a time, 1 to 65535; each adds two pages of memory,
+                         and those it reads by fix_many() */
 
     /* A multiple of 64; 0: frames without memory, for simulations. */
     uint32_t page_bytes;

@@ -335,8 +335,7 @@ struct many {
 };
 
 /*
- * many_read -- read them together and publish each.  As many buffers at a time do not break P6: each
- * is that of a frame which has none.  ret the first error.
+ * many_read -- read them together and publish each, unless somebody else has.  ret the first error.
  */
 static int
 many_read(struct xac_frames_user *user, struct many *m, struct xac_frames_pin *pins)

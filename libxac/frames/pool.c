@@ -110,7 +110,9 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
 
     r->config = *c;
     r->n_frames_all = c->n_frames + c->n_users;
-    r->n_buffers = c->page_bytes == 0 ? 0 : c->n_frames + 2 * c->n_users;
+    r->n_buffers = c->page_bytes == 0
+                       ? 0
+                       : c->n_frames + (1 + XAC_FRAMES_MANY) * c->n_users; /* P6 */
     r->cells_offset = part(&end, c->hand_cells * sizeof(struct pool_cell), FRAME_LINE);
     r->ring_offset = part(&end, (uint64_t)N_LINES(c->n_frames) * FRAME_LINE, FRAME_LINE);
     r->seats_offset = part(&end, c->n_users * sizeof(struct pool_seat), FRAME_LINE);

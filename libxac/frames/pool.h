@@ -20,8 +20,9 @@
  *   P4  Whoever took a reference out of the ring owns the descriptor, and after the
  *       conditional removal from the table, done or refused, may begin its next life.
  *   P5  Whoever removes or replaces a table entry of a life that is GONE owns its buffer.
- *   P6  n_frames + n_users descriptors, n_frames + 2 * n_users buffers: between its calls a
- *       user holds one of each at most, during a call one buffer more.
+ *   P6  n_frames + n_users descriptors; n_frames + (1 + XAC_FRAMES_MANY) * n_users buffers: between
+ *       its calls a user holds one of each at most, during fix() a buffer more, during fix_many()
+ *       one for each page, while others may read the same pages into buffers of their own.
  *   P7  A page that the table does not have has its newest bytes in the file: only clean
  *       lives are retired (F4).
  */

@@ -204,6 +204,69 @@ START_TEST(fix_many_by_threads)
 }
 END_TEST
 
+/* Meanwhile another user reads each of the pages for itself, and is first. */
+static struct xac_frames_user *rival;
+
+static int
+number_read(void *arg, uint64_t page, void *data)
+{
+    (void)arg;
+    memcpy(data, &page, sizeof page);
+    return 0;
+}
+
+static int
+number_write(void *arg, uint64_t page, const void *data)
+{
+    (void)arg, (void)page, (void)data;
+    return 0;
+}
+
+static void
+number_read_late(void *arg, unsigned n, const uint64_t *pages, void *const *datas,
+                 int *rcs)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct xac_frames_pin pin;
+
+        must_ok(xac_frames_fix(rival, pages[i], 0, &pin));
+        xac_frames_unfix(rival, &pin);
+        rcs[i] = number_read(arg, pages[i], datas[i]);
+    }
+}
+
+START_TEST(use_what_others_have_read)
+{
+    struct xac_frames_config c = {.n_pages = 50,
+                                  .n_frames = 8,
+                                  .n_users = 2,
+                                  .page_bytes = 64};
+    struct xac_frames_io io = {.read = number_read,
+                               .write = number_write,
+                               .read_many = number_read_late};
+    struct xac_frames_pin pins[8];
+    uint64_t pages[8];
+
+    must_ok(xac_frames_create(&c, NULL, &io, &pool));
+    must_ok(xac_frames_join(pool, &user));
+    must_ok(xac_frames_join(pool, &rival));
+    for (uint64_t round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < 8; i++)
+            pages[i] = 8 * round + i;
+        must_ok(xac_frames_fix_many(user, 8, pages, pins));
+        for (unsigned i = 0; i < 8; i++) {
+            must_eq(*(uint64_t *)pins[i].data, pages[i]);
+            xac_frames_unfix(user, &pins[i]);
+        }
+        must_be_whole(pool, 0);
+        must_eq(stats().reads_duplicate, 8 * (round + 1));
+    }
+    xac_frames_leave(user);
+    xac_frames_leave(rival);
+    xac_frames_close(pool);
+}
+END_TEST
+
 /* ---- Calls that do a part, or fail (N21) ---------------------------------------------- */
 
 static ssize_t (*whole_pread)(int, void *, size_t, off_t);
@@ -301,6 +364,7 @@ main(void)
     tcase_add_test(t, fix_many_at_once);
     tcase_add_test(t, fix_none_if_not_all);
     tcase_add_test(t, fix_many_by_threads);
+    tcase_add_test(t, use_what_others_have_read);
     tcase_add_test(t, survive_short_and_failed_calls);
     tcase_add_test(t, survive_a_full_device);
     tcase_add_test(t, refuse_files_that_cannot_be);
