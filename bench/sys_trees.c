@@ -171,6 +171,24 @@ btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
     return btree_system_open(&often, first, handlep);
 }
 
+/* btree_sums_open -- the same, and checksums of pages are kept. */
+static int
+btree_sums_open(const struct bench_config *config, bool first, void **handlep)
+{
+    int rc = xac_set_option(XAC_OPT_PAGE_CHECKSUMS, 1);
+
+    return rc != 0 ? rc : btree_ckpt_open(config, first, handlep);
+}
+
+/* btree_diffs_open -- the same without full images. */
+static int
+btree_diffs_open(const struct bench_config *config, bool first, void **handlep)
+{
+    int rc = xac_set_option(XAC_OPT_FULL_IMAGES, 0);
+
+    return rc != 0 ? rc : btree_ckpt_open(config, first, handlep);
+}
+
 /* What all of them have in common. */
 #define TREES_OPERATIONS                                                           \
  .insert = trees_insert, .put = trees_put, .find = trees_find, .scan = trees_scan, \
@@ -192,6 +210,24 @@ const struct bench_system bench_btree_ckpt = {
     .durably = "as btree",
     .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
     .open = btree_ckpt_open,
+    TREES_OPERATIONS,
+};
+
+const struct bench_system bench_btree_sums = {
+    .name = "btree-sums",
+    .what = "btree-ckpt with XAC_OPT_PAGE_CHECKSUMS",
+    .durably = "as btree",
+    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
+    .open = btree_sums_open,
+    TREES_OPERATIONS,
+};
+
+const struct bench_system bench_btree_diffs = {
+    .name = "btree-diffs",
+    .what = "btree-ckpt with XAC_OPT_FULL_IMAGES 0: no full images in the log",
+    .durably = "as btree, if pages are written as a whole",
+    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
+    .open = btree_diffs_open,
     TREES_OPERATIONS,
 };
 

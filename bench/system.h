@@ -97,6 +97,8 @@ extern const struct bench_system *const bench_systems[];
 
 extern const struct bench_system bench_btree;
 extern const struct bench_system bench_btree_ckpt;
+extern const struct bench_system bench_btree_diffs;
+extern const struct bench_system bench_btree_sums;
 extern const struct bench_system bench_btree_stay;
 extern const struct bench_system bench_cobtree;
 extern const struct bench_system bench_bdb;
