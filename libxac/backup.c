@@ -13,13 +13,10 @@
 
 #include "backup.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <xac.h>
@@ -27,6 +24,7 @@
 #include "address.h"
 #include "backup_note.h"
 #include "checkpoint.h"
+#include "clock.h"
 #include "env.h"
 #include "err.h"
 #include "log.h"
@@ -268,11 +266,9 @@ copy_log(struct run *r)
     /* Acquire: pairs with the release of who appends. */
     uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire);
     uint64_t bytes = r->master.segment_bytes;
-    struct timespec now;
     int rc = xac_log_wait_durable(&env->log, tail);
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    r->rep.time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    r->rep.time_ns = xac_clock_read(CLOCK_REALTIME);
     r->rep.end_lsn = tail;
     r->rep.redo_lsn = r->master.redo_lsn;
     if (rc == 0)
@@ -337,7 +333,7 @@ open_dir(struct run *r)
     return rc;
 }
 
-/* sync_outside -- names of copied directories must stay, too. */
+/* sync_parents -- names in the directories of the copies must stay, too. */
 static int
 sync_parents(struct run *r)
 {

@@ -19,10 +19,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include <xac.h>
 
+#include "clock.h"
 #include "err.h"
 #include "futex.h"
 #include "log_segment.h"
@@ -290,15 +290,6 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, uint64_t written)
     return 0;
 }
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 /* count_batch -- how many blocks this flush takes; the flush lock is held. */
 static void
 count_batch(struct xac_log_shared *sh)
@@ -345,7 +336,7 @@ flush_held(struct xac_log *log, uint64_t written)
         return poisoned_error(error);
     /* release: pairs with every acquire load of durable. */
     atomic_store_explicit(&sh->durable, to, memory_order_release);
-    atomic_store_explicit(&sh->flushed_ns, now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&sh->flushed_ns, xac_clock_coarse_ns(), memory_order_relaxed);
     return 0;
 }
 
@@ -497,7 +488,7 @@ xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms)
 
     if (error != 0)
         return poisoned_error(error);
-    if (now_ns() < last + UINT64_C(1000000) * delay_ms)
+    if (xac_clock_coarse_ns() < last + UINT64_C(1000000) * delay_ms)
         return 0;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     (void)try_flush(log, UINT64_MAX, &rc);

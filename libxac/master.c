@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <xac.h>
 
 #include "annot.h"
+#include "clock.h"
 #include "digest.h"
 #include "err.h"
 #include "rawfile.h"
@@ -183,13 +183,10 @@ xac_master_sync(int dirfd, bool *is_lostp)
 static void
 slot_finish(struct xac_master_slot *s, uint64_t sequence)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     s->magic = XAC_MASTER_MAGIC;
     s->version = XAC_FORMAT_VERSION;
     s->sequence = sequence;
-    s->time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    s->time_ns = xac_clock_read(CLOCK_REALTIME);
     memset(s->reserved, 0, sizeof s->reserved);
     s->checksum = slot_checksum(s);
 }

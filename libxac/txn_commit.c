@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "block.h"
+#include "clock.h"
 #include "digest.h"
 #include "env.h"
 #include "err.h"
@@ -115,13 +115,10 @@ making_change(struct xac_env *env, struct making *m, const struct xac_page_chang
 static int
 making_end(struct xac_env *env, struct making *m)
 {
-    struct timespec now;
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
 
     m->b.size = m->size;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)xac_put_commit(&m->b, (uint64_t)now.tv_sec * UINT64_C(1000000000)
-                                    + (uint64_t)now.tv_nsec);
+    (void)xac_put_commit(&m->b, xac_clock_read(CLOCK_REALTIME));
     return xac_block_close(&m->b, xac_env_log_id(env), kind);
 }
 

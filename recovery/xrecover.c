@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <xac.h>
 
+#include "clock.h"
 #include "env.h"
 #include "err.h"
 #include "lockfile.h"
@@ -190,21 +190,12 @@ arguments_read(struct arguments *a, int argc, char **argv)
 
 /* ---- Progress --------------------------------------------------------------------- */
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 /* show_progress -- a line that is written over, once it takes long. */
 static void
 show_progress(void *arg, uint64_t done, uint64_t total)
 {
     struct progress *p = (struct progress *)arg;
-    uint64_t now = now_ns();
+    uint64_t now = xac_clock_ns();
 
     if (now - p->started_ns < PROGRESS_AFTER_NS || now - p->shown_ns < PROGRESS_EVERY_NS)
         return;
@@ -543,7 +534,7 @@ main(int argc, char **argv)
     struct arguments a = {.json = false};
     struct xac_recover_report rep = {.was_clean = false};
     struct xac_master_slot master = {.magic = 0};
-    struct progress progress = {.started_ns = now_ns()};
+    struct progress progress = {.started_ns = xac_clock_ns()};
     int rc;
 
     a.pages = (struct xac_pagesums_check){.damage = say_page, .arg = &a};
@@ -558,7 +549,7 @@ main(int argc, char **argv)
     rc = recover_path(&a, &rep, &master);
     end_progress(&progress);
     if (a.json) {
-        json_report(&a, &rep, rc, now_ns() - progress.started_ns);
+        json_report(&a, &rep, rc, xac_clock_ns() - progress.started_ns);
     } else if (rc == 0 && !a.quiet) {
         say_found(&a, &rep);
         say_done(&a, &rep);
