@@ -48,7 +48,7 @@ open_buffer(struct xac_env *env, int i, int flags)
 
     if (fd < 0)
         return errno;
-    p = xac_shm_map(fd, &reserve, RESERVE_LEAST);
+    p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_LEAST);
     if (p == MAP_FAILED) {
         int rc = errno;
 

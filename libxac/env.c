@@ -246,15 +246,26 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
 
 /* ---- Joining a region ------------------------------------------------------------------ */
 
+int
+xac_env_check_build(const struct xac_env *env)
+{
+    const struct xac_control *ctl = env->ctl;
+
+    if (ctl->magic == XAC_CONTROL_MAGIC && ctl->version == XAC_CONTROL_VERSION
+        && ctl->bytes == sizeof *ctl)
+        return 0;
+    return xac_err(XAC_EVERSION, "control region %s", env->region);
+}
+
 /* control_check -- is the region of our build, and of this environment? */
 static int
 control_check(const struct xac_env *env, const struct xac_master_slot *master)
 {
     const struct xac_control *ctl = env->ctl;
+    int rc = xac_env_check_build(env);
 
-    if (ctl->magic != XAC_CONTROL_MAGIC || ctl->version != XAC_CONTROL_VERSION
-        || ctl->bytes != sizeof *ctl)
-        return xac_err(XAC_EVERSION, "control region %s", env->region);
+    if (rc != 0)
+        return rc;
     if (memcmp(ctl->identity, master->identity, sizeof ctl->identity) != 0)
         return xac_err(XAC_EFOREIGN, "control region %s", env->region);
     if (ctl->page_size != env->page_size)

@@ -89,6 +89,10 @@ int xac_env_open(const char *path, int flags, const struct xac_env_options *opti
  */
 int xac_env_close(struct xac_env *env);
 
+/* xac_env_check_build -- ret 0, or XAC_EVERSION if the mapped region is that of another build
+   of the library. */
+int xac_env_check_build(const struct xac_env *env);
+
 /* xac_env_region_path -- path of the control region, the first line of the lock file; to be
    freed; NULL if there is none. */
 char *xac_env_region_path(int lockfd);

@@ -32,29 +32,14 @@ map_region(struct xac_env *env, int fd)
         return xac_err(errno, "control region %s", env->region);
     if ((size_t)st.st_size < sizeof(struct xac_control))
         return xac_err(XAC_EVERSION, "control region %s", env->region);
-    do {
-        p = xac_sys.mmap(NULL, reserve, PROT_READ, MAP_SHARED, fd, 0);
-        reserve /= 2;
-    } while (p == MAP_FAILED && reserve >= (size_t)st.st_size);
+    p = xac_shm_map(fd, PROT_READ, &reserve, (size_t)st.st_size);
     if (p == MAP_FAILED)
         return xac_err(errno, "control region %s", env->region);
     env->shm.base = (uint8_t *)p;
-    env->shm.reserve = reserve * 2;
+    env->shm.reserve = reserve;
     env->shm.fd = fd;
     env->ctl = (struct xac_control *)p;
     return 0;
-}
-
-/* check -- is the region one that this build can read? */
-static int
-check(const struct xac_env *env)
-{
-    const struct xac_control *ctl = env->ctl;
-
-    if (ctl->magic == XAC_CONTROL_MAGIC && ctl->version == XAC_CONTROL_VERSION
-        && ctl->bytes == sizeof *ctl)
-        return 0;
-    return xac_err(XAC_EVERSION, "control region %s", env->region);
 }
 
 /* open_region -- the lock file is open and somebody is attached. */
@@ -75,7 +60,7 @@ open_region(struct xac_env *env)
         (void)xac_sys.close(fd);
         return rc;
     }
-    rc = check(env);
+    rc = xac_env_check_build(env);
     env->flags = (int)env->ctl->flags;
     env->page_size = env->ctl->page_size;
     return rc;

@@ -44,13 +44,12 @@ extent_of(uint64_t size, uint64_t limit)
 }
 
 void *
-xac_shm_map(int fd, size_t *reservep, size_t least)
+xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 {
     void *p = MAP_FAILED;
 
     while (*reservep >= least) {
-        p = xac_sys.mmap(NULL, *reservep, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_NORESERVE, fd, 0);
+        p = xac_sys.mmap(NULL, *reservep, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p != MAP_FAILED || errno != ENOMEM)
             break;
         *reservep /= 2;
@@ -61,7 +60,7 @@ xac_shm_map(int fd, size_t *reservep, size_t least)
 static int
 map_region(struct xac_shm *shm, int fd, size_t reserve)
 {
-    void *p = xac_shm_map(fd, &reserve, RESERVE_MIN);
+    void *p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_MIN);
 
     if (p == MAP_FAILED)
         return errno;

@@ -77,11 +77,11 @@ int xac_shm_fit(struct xac_shm *shm);
 #define XAC_SHM_ADDRESSES "this process's address space is too small (see ulimit -v)"
 
 /*
- * xac_shm_map -- map a file shared, with room to grow: *reservep bytes, or as many halves
+ * xac_shm_map -- map a file shared (prot as for mmap), with room to grow: *reservep bytes, or as many halves
  * of it as the address space limit allows, not under `least`.
  * ret  address or MAP_FAILED with errno; *reservep what was taken.
  */
-void *xac_shm_map(int fd, size_t *reservep, size_t least);
+void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
 
 /*
  * xac_shm_alloc -- a zeroed block; its offset, a multiple of 64, or 0 (no room).
