@@ -23,7 +23,7 @@ import report_plot  # noqa: E402
 from report_spec import SPECS, Spec  # noqa: E402
 
 SAME = 0.10  # two numbers that differ by less are called about the same
-LONG_TABLE = 24  # rows; a longer one is folded
+LONG_TABLE = 24  # rows; a longer one is folded, or cut
 
 
 class Result:
@@ -331,8 +331,11 @@ def md_section(result, thesis, figures, base):
     if rows:
         out.append(md_table(GOAL_HEAD, rows))
     table = measured_table(result)
-    if table[1]:
-        out.append(md_table(*table))
+    head, rows = table
+    if rows:
+        out.append(md_table(head, rows[:LONG_TABLE]))
+    if len(rows) > LONG_TABLE:
+        out.append(f"{len(rows) - LONG_TABLE} more are on the page that `xbench report` makes.")
     for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
         drawing = report_plot.svg(figure, result.measurements)
         if drawing:
