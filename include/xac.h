@@ -517,6 +517,19 @@ struct xac_stats {
     uint64_t versions_held;   /* page versions that newer ones have replaced, or that have
                                  been copied to their files, kept for who reads      */
     uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
+
+    uint64_t engine;       /* enum xac_engine_kind: how this process notices accesses   */
+    uint64_t engine_error; /* errno value: the environment variable XAC_ENGINE, or the
+                              system by default, wanted another one, and this is why not;
+                              or why some mapping uses XAC_ENGINE_SIGSEGV instead      */
+};
+
+/* How a process notices the first access to a page.  XAC_ENGINE=uffd, sigsegv or thesis in
+   its environment chooses; otherwise it is the first of these that works. */
+enum xac_engine_kind {
+    XAC_ENGINE_UFFD = 1,    /* userfaultfd(2); Linux 5.11 or later                     */
+    XAC_ENGINE_SIGSEGV = 2, /* mprotect(2)                                             */
+    XAC_ENGINE_THESIS = 3   /* an mmap(2) for each page, two traps for a store; slow   */
 };
 
 /*
@@ -539,9 +552,9 @@ enum xac_option {
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */
     XAC_OPT_LOG_BUFFER_BYTES = 4,
-    /* 1: while this process is the environment's only participant, its segments stay
-       readable from one transaction to the next, which saves the trap of every first
-       read.  The price: a load outside a transaction is not noticed then (a store still
+    /* 1: while this process is the environment's only participant, pages of its segments
+       stay readable from one transaction to the next (with XAC_ENGINE_UFFD those that it has
+       touched, up to 65,536 a mapping), which saves the trap of every first read.  The price: a load outside a transaction is not noticed then (a store still
        stops the program), and a transaction that is running when another process joins
        aborts once (XAC_CONFLICT_REVOKED).  0: every load outside a transaction stops
        the program.  Any time outside a transaction; concerns this process.  Default 0. */

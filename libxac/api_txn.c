@@ -172,14 +172,12 @@ hint(struct xac_ctx *ctx, struct xac_view *v, const void *addr, bool is_write)
 {
     uint64_t page_no =
         (uint64_t)((const uint8_t *)addr - v->base) >> ctx->env->page_shift;
-    uint32_t state = v->page[page_no].state;
+    const struct xac_view_page *p = &v->page[page_no];
     int rc;
 
     if (is_write && ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
-    if (state == XAC_PAGE_DIRTY
-        || (!is_write
-            && (state == XAC_PAGE_READABLE || (v->is_solo && state == XAC_PAGE_ABSENT))))
+    if (p->state == XAC_PAGE_DIRTY || (!is_write && xac_view_is_readable(v, p)))
         return 0;
     rc = xac_view_access(ctx->env, ctx, v, page_no, is_write);
     if (rc != 0)

@@ -144,12 +144,6 @@ entry_at(const struct xac_env *env, uint64_t unit)
     return (struct xac_entry *)xac_shm_at(&env->shm, unit * 64);
 }
 
-XAC_SIGSAFE static struct xac_page *
-page_of(const struct xac_env *env, const struct xac_entry *e)
-{
-    return (struct xac_page *)xac_shm_at(&env->shm, e->page);
-}
-
 /* state_of -- xac_registry_state, asked at most once in a while about one that runs. */
 XAC_SIGSAFE static enum xac_process_state
 state_of(struct xac_env *env, uint32_t participant)
@@ -308,7 +302,7 @@ XAC_SIGSAFE bool
 xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *entry,
                    uint32_t mode)
 {
-    struct xac_page *page = page_of(env, entry);
+    struct xac_page *page = xac_entry_page(env, entry);
 
     while (is_pending(ctx)) {
         uint64_t head = page_lock(env, page, ctx->slot);
@@ -395,7 +389,7 @@ xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx)
 void
 xac_conflict_leave(struct xac_env *env, struct xac_entry *entry)
 {
-    struct xac_page *page = page_of(env, entry);
+    struct xac_page *page = xac_entry_page(env, entry);
     uint64_t self = xac_shm_offset(&env->shm, entry) / 64;
     uint64_t head = page_lock(env, page, xac_ctx_mine(env)->slot);
     uint64_t next = atomic_load_explicit(&entry->next, memory_order_relaxed);

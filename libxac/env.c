@@ -25,6 +25,7 @@
 #include "conflict.h"
 #include "err.h"
 #include "fault.h"
+#include "fault_signal.h"
 #include "lockfile.h"
 #include "logdir.h"
 #include "master.h"
@@ -545,10 +546,10 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (rc == 0)
         rc = enter(env);
     if (rc == 0) {
-        rc = xac_engine_sigsegv.start();
+        rc = xac_engine_start();
         if (rc != 0) {
             (void)xac_env_close(env);
-            return xac_err(rc, "installing the fault handler");
+            return rc == EINVAL ? rc : xac_err(rc, "installing the fault handler");
         }
     }
     if (rc != 0)
@@ -598,7 +599,7 @@ xac_env_close(struct xac_env *env)
     unmap(env);
     xac_signals_restore(&signals);
     xac_gate_leave(env->lockfd);
-    xac_engine_sigsegv.stop();
+    xac_engine_stop();
     env_free(env);
     return rc;
 }
@@ -609,20 +610,20 @@ void
 xac_env_fork(struct xac_env *env, sigset_t *signals)
 {
     xac_threads_lock(env, signals);
-    xac_engine_sigsegv.fork();
+    xac_signal_fork();
 }
 
 void
 xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
 {
-    xac_engine_sigsegv.fork_done();
+    xac_signal_fork_done();
     xac_threads_unlock(env, signals);
 }
 
 void
 xac_env_forked(struct xac_env *env, const sigset_t *signals)
 {
-    xac_engine_sigsegv.forked();
+    xac_engine_forked();
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
     (void)xac_sys.close(env->lockfd);

@@ -19,6 +19,7 @@
 
 #include "control.h"
 #include "log.h"
+#include "ptab.h"
 #include "shm.h"
 #include "txn.h"
 #include "version.h"
@@ -136,6 +137,20 @@ xac_env_log_id(const struct xac_env *env)
 
     memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
     return id;
+}
+
+/* xac_entry_page, page_id -- the page that a set entry is about. */
+XAC_SIGSAFE static inline struct xac_page *
+xac_entry_page(const struct xac_env *env, const struct xac_entry *e)
+{
+    return (struct xac_page *)xac_shm_at(&env->shm, e->page);
+}
+
+XAC_SIGSAFE static inline uint64_t
+xac_entry_page_id(const struct xac_env *env, const struct xac_entry *e)
+{
+    /* Relaxed: fixed since before the entry was made. */
+    return atomic_load_explicit(&xac_entry_page(env, e)->id, memory_order_relaxed);
 }
 
 /* xac_env_poisoned -- XAC_EPOISONED if a write or sync has failed, else 0. */

@@ -6,6 +6,7 @@
 
 #include "fault.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,6 +103,7 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     struct xac_ctx *ctx = view->ctx;
     uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
     uint32_t state;
+    int rc;
 
     xac_require(xac_lock_none_held());
     check_owner(view, addr, is_write);
@@ -114,7 +116,11 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
                      "is the file shorter than its mapping?");
     xac_count(is_write ? &env->ctl->counters.traps_write : &env->ctl->counters.traps_read,
               1);
-    if (xac_view_access(env, ctx, view, page_no, is_write) != 0)
+    rc = xac_view_access(env, ctx, view, page_no, is_write);
+    if (rc == EBADF)
+        stop_program(view, addr, is_write, "cannot be served: a descriptor is missing",
+                     "has the program closed descriptors that are not its own?");
+    if (rc != 0)
         stop_program(view, addr, is_write, "cannot be served: out of memory mappings",
                      "raise vm.max_map_count, or touch fewer pages in one transaction");
 }

@@ -4,8 +4,8 @@
  * protect pages and catch the faults.
  *
  * WHAT      The front half: is the access allowed, which page is it, what is to be done
- *           (xac_view_access).  An engine is the back half: six functions; the rest of
- *           the library does not know which one runs.
+ *           (xac_view_access).  An engine is the back half; the rest of the library knows
+ *           of it what struct xac_engine says, and not which one runs.
  * SIGNALS   The handler runs with all signals blocked, calls XAC_SIGSAFE functions only,
  *           and holds no lock but a page's.  Faults that are not ours go to the handler
  *           that was there before.
@@ -16,6 +16,7 @@
 #define XAC_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "annot.h"
@@ -28,31 +29,83 @@ enum xac_protection {
     XAC_PROT_WRITE = 2
 };
 
+/* n pages from the first one on. */
+struct xac_page_range {
+    uint64_t first, n;
+};
+
 struct xac_engine {
-    const char *name;
-    /* Watch a view's addresses; stop watching.  ret 0 or errno. */
+    const char *name; /* in XAC_ENGINE                                                  */
+    int kind;         /* enum xac_engine_kind                                           */
+    /* Pages are mappings of the file, which changes of protection split, and keep what they
+       hold while they have no access.  Otherwise they are memory, lost with the access. */
+    bool splits;
+    bool
+        reads_first; /* a first store is a load and a store                              */
+    /* Watch a view's addresses, where its file is mapped without access; stop watching.
+       ret 0 or errno. */
     int (*attach)(struct xac_view *view);
     void (*detach)(struct xac_view *view);
-    /* The addresses of a view that is attached have changed. */
-    void (*moved)(struct xac_view *view);
+    /* NULL if it splits.  Map the file there again, attached, for another engine. */
+    int (*leave)(struct xac_view *view);
+    /* The addresses of a view that is attached have changed.  ret 0 or errno. */
+    int (*moved)(struct xac_view *view);
     /* Set the protection of n pages; ret 0 or errno.  XAC_SIGSAFE. */
     int (*protect)(struct xac_view *view, uint64_t first, uint64_t n,
                    enum xac_protection prot);
-    /* Drop the private copies of n pages, so that they show the file.  XAC_SIGSAFE. */
+    /* Drop the private copies of n pages, so that they show the file, or are without
+       access if the engine does not split.  XAC_SIGSAFE. */
     int (*discard)(struct xac_view *view, uint64_t first, uint64_t n);
+    /* Give a page without access these bytes, and access; NULL: let it have access and
+       store them.  ret 0 or errno.  XAC_SIGSAFE. */
+    int (*fill)(struct xac_view *view, uint64_t page_no, const uint8_t *bytes,
+                enum xac_protection prot);
+    /* Pages without access; NULL if it splits. */
+    int (*take_back)(struct xac_view *view, const struct xac_page_range *range, size_t n);
     /* Has the kernel made a private copy of the page?  True if that is not known. */
     bool (*is_private)(const struct xac_view *view, uint64_t page_no);
-    /* Install the handler for the process; put the old one back. */
+    /* In a child: no access to anything; and when it rejoins, ret 0 or errno. */
+    void (*abandon)(struct xac_view *view);
+    int (*rejoin)(struct xac_view *view);
+    /* Make the process ready for views; ret 0 or errno.  The opposite. */
     int (*start)(void);
     void (*stop)(void);
-    /* Before a fork, and after it in the parent: nothing is attached or detached. */
-    void (*fork)(void);
-    void (*fork_done)(void);
     /* In the child, after fork: the other threads, and what they were doing, are gone. */
     void (*forked)(void);
 };
 
-extern const struct xac_engine xac_engine_sigsegv;
+extern const struct xac_engine
+    xac_engine_sigsegv;                         /* fault_sigsegv.c                     */
+extern const struct xac_engine xac_engine_uffd; /* fault_uffd.c                        */
+extern const struct xac_engine
+    xac_engine_thesis; /* fault_thesis.c                      */
+
+/*
+ * xac_engine_start -- choose the process's engine and start it: the one that the environment
+ * variable XAC_ENGINE names, else uffd; sigsegv if that cannot be had.
+ * ret 0; EINVAL: there is none of that name; errno.
+ */
+int xac_engine_start(void);
+void xac_engine_stop(void);
+
+/* xac_engine_forked -- in a child, before its views are abandoned. */
+void xac_engine_forked(void);
+
+/* xac_engine_kind -- of the one chosen; *whyp: errno value for which it is not the one that
+   was wanted, or for which a view uses sigsegv instead; 0 none. */
+int xac_engine_kind(int *whyp);
+
+/* xac_engine_attach -- by the process's engine, or sigsegv if it fails; ret 0 or errno. */
+int xac_engine_attach(struct xac_view *view);
+
+/*
+ * xac_engine_moved, rejoin -- as the engine's functions; if they fail, sigsegv takes over.
+ * xac_engine_fall_back -- let sigsegv take over a view of which nothing is known.
+ * ret 0 or errno.
+ */
+int xac_engine_moved(struct xac_view *view);
+int xac_engine_rejoin(struct xac_view *view);
+int xac_engine_fall_back(struct xac_view *view);
 
 /*
  * xac_fault_handle -- a fault inside a view.

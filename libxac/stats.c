@@ -7,6 +7,7 @@
 #include "stats.h"
 
 #include "env.h"
+#include "fault.h"
 
 static uint64_t
 get(const _Atomic uint64_t *counter)
@@ -44,6 +45,16 @@ add_oldest(const struct xac_env *env, struct xac_stats *out)
     out->versions_oldest = oldest.n_held_own;
 }
 
+/* add_engine -- this process's. */
+static void
+add_engine(struct xac_stats *out)
+{
+    int why;
+
+    out->engine = (uint64_t)xac_engine_kind(&why);
+    out->engine_error = (uint64_t)why;
+}
+
 void
 xac_stats_read(const struct xac_env *env, struct xac_stats *out)
 {
@@ -70,4 +81,5 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
     };
     add_log(env, out);
     add_oldest(env, out);
+    add_engine(out);
 }

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +134,44 @@ sys_lock(int fd, int cmd, struct flock *lk)
     return rc;
 }
 
+/* Calls that the C library has no function for. */
+
+static ssize_t
+sys_process_madvise(int pidfd, const struct iovec *at, size_t n, int advice)
+{
+    return syscall(SYS_process_madvise, pidfd, at, n, advice, 0u);
+}
+
+static int
+sys_userfaultfd(int flags)
+{
+    return (int)syscall(SYS_userfaultfd, flags);
+}
+
+static int
+sys_ioctl(int fd, unsigned long request, void *arg)
+{
+    return ioctl(fd, request, arg);
+}
+
+static int
+sys_io_setup(unsigned n, unsigned long *ctxp)
+{
+    return (int)syscall(SYS_io_setup, n, ctxp);
+}
+
+static int
+sys_io_submit(unsigned long ctx, long n, void *iocbs)
+{
+    return (int)syscall(SYS_io_submit, ctx, n, iocbs);
+}
+
+static int
+sys_io_destroy(unsigned long ctx)
+{
+    return (int)syscall(SYS_io_destroy, ctx);
+}
+
 struct xac_sys xac_sys = {
     .openat = sys_openat,
     .close = sys_close,
@@ -152,6 +192,12 @@ struct xac_sys xac_sys = {
     .munmap = munmap,
     .mprotect = mprotect,
     .madvise = madvise,
+    .process_madvise = sys_process_madvise,
+    .userfaultfd = sys_userfaultfd,
+    .ioctl = sys_ioctl,
+    .io_setup = sys_io_setup,
+    .io_submit = sys_io_submit,
+    .io_destroy = sys_io_destroy,
 };
 
 XAC_SIGSAFE int

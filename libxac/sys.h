@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "annot.h"
 
@@ -40,6 +41,12 @@ struct xac_sys {
     int (*munmap)(void *addr, size_t n);
     int (*mprotect)(void *addr, size_t n, int prot);
     int (*madvise)(void *addr, size_t n, int advice);
+    ssize_t (*process_madvise)(int pidfd, const struct iovec *at, size_t n, int advice);
+    int (*userfaultfd)(int flags);
+    int (*ioctl)(int fd, unsigned long request, void *arg); /* of a userfaultfd */
+    int (*io_setup)(unsigned n, unsigned long *ctxp);
+    int (*io_submit)(unsigned long ctx, long n, void *iocbs); /* struct iocb **         */
+    int (*io_destroy)(unsigned long ctx);
 };
 
 extern struct xac_sys xac_sys;

@@ -30,18 +30,6 @@
    that a block that fits its buffer up to there does not outgrow it. */
 #define RECORD_TAIL 64
 
-static struct xac_page *
-page_of(const struct xac_env *env, const struct xac_entry *e)
-{
-    return (struct xac_page *)xac_shm_at(&env->shm, e->page);
-}
-
-static uint64_t
-page_id_of(const struct xac_env *env, const struct xac_entry *e)
-{
-    return atomic_load_explicit(&page_of(env, e)->id, memory_order_relaxed);
-}
-
 /* ---- The block -------------------------------------------------------------------- */
 
 /* A block being built for a slot, in shared memory. */
@@ -171,7 +159,7 @@ datafile_fill(struct xac_env *env, const struct xac_txn *txn, struct xac_builder
         const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
 
         if (e->frame != 0) {
-            uint64_t id = page_id_of(env, e);
+            uint64_t id = xac_entry_page_id(env, e);
             const uint8_t *bytes = xac_version_bytes(env, e->frame);
 
             if (bytes == NULL)
@@ -276,10 +264,10 @@ old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
     struct xac_env *env = ctx->env;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     uint64_t commit;
-    uint64_t frame = xac_version_find(env, page_of(env, e), parent, &commit);
+    uint64_t frame = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
 
     return frame != 0 ? xac_version_bytes(env, frame)
-                      : xac_view_file_bytes(ctx, page_id_of(env, e));
+                      : xac_view_file_bytes(ctx, xac_entry_page_id(env, e));
 }
 
 /*
@@ -309,13 +297,13 @@ first_of(const struct xac_env *env, const struct xac_page *page)
 static int
 collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
 {
-    const uint8_t *now = xac_view_working_copy(ctx, page_id_of(env, e));
+    const uint8_t *now = xac_view_working_copy(ctx, xac_entry_page_id(env, e));
     const uint8_t *was;
     uint8_t *keep;
     int rc;
 
     /* In units most pages are not written at all; reading them would cost more. */
-    if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, page_id_of(env, e)))
+    if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, xac_entry_page_id(env, e)))
         return 0;
     was = old_version(ctx, e);
     if (was == NULL)
@@ -331,7 +319,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     if (keep == NULL)
         return errno;
     memcpy(keep, now, env->page_size);
-    e->first = first_of(env, page_of(env, e));
+    e->first = first_of(env, xac_entry_page(env, e));
     return 0;
 }
 
@@ -339,7 +327,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
 static struct xac_page_change
 change_of(const struct xac_ctx *ctx, const struct xac_entry *e)
 {
-    uint64_t id = page_id_of(ctx->env, e);
+    uint64_t id = xac_entry_page_id(ctx->env, e);
 
     return (struct xac_page_change){
         .file = xac_page_file(id),

@@ -23,6 +23,12 @@
 /* Versions that a view entering solo hides one by one; more, and it waits. */
 #define SOLO_HIDDEN_MAX 8192
 
+/* Pages that the hand passes in one step. */
+#define EVICT_STEP 1024
+
+/* Ranges that are taken back at once. */
+#define BATCH_MAX 64
+
 /* Commits between two attempts to enter solo. */
 #define SOLO_RETRY 1024
 
@@ -104,12 +110,31 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
         p->copy = p->copy == XAC_COPY_NONE ? XAC_COPY_PERHAPS : XAC_COPY_UNKNOWN;
         p->state = XAC_PAGE_DIRTY;
     } else if (p->state != XAC_PAGE_DIRTY) {
-        p->state = v->is_solo ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
+        p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
     }
     if (page_no < v->low)
         v->low = page_no;
     if (page_no >= v->high)
         v->high = page_no + 1;
+}
+
+/* fill -- step 5 where the engine fills pages: a page without access. */
+XAC_SIGSAFE static int
+fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t parent,
+     bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    const uint8_t *bytes = xac_view_base_bytes(v, page_no, page, parent);
+    int rc;
+
+    if (bytes == NULL)
+        return errno;
+    rc = v->ops->fill(v, page_no, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (rc != 0)
+        return rc;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    return 0;
 }
 
 /* show -- step 5 of a trap: give the page the access that is wanted. */
@@ -123,8 +148,12 @@ show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
 
     if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
         return xac_twin_write(v, page_no, page, parent);
-    if (!was_readable)
+    if (!was_readable && v->ops->fill != NULL) {
+        rc = fill(v, page_no, page, parent, is_write);
+        is_writable = was_readable = true;
+    } else if (!was_readable) {
         rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
+    }
     if (rc == 0 && (is_write ? !is_writable : !was_readable))
         rc = v->ops->protect(v, page_no, 1, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc == 0)
@@ -209,7 +238,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     if (page == NULL)
         return ENOSPC;
     rc = show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
-    if (xac_likely(rc != ENOMEM))
+    if (xac_likely(rc != ENOMEM) || !v->ops->splits)
         return rc;
     ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
     return xac_unit_access(env, ctx, v, page_no, is_write);
@@ -244,7 +273,8 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
     if (xac_unlikely(ctx->is_unrecorded))
         return look_only(env, ctx, v, page_no, is_write, 0);
-    if (xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
+    if (v->ops->splits
+        && xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
         rc = xac_unit_access(env, ctx, v, page_no, is_write);
     else
         rc = access_page(env, ctx, v, page_no, is_write);
@@ -263,14 +293,25 @@ forget_all(struct xac_view *v, enum xac_protection prot)
         && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
         rc = errno;
     v->n_copies = 0;
-    return rc == 0 ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
+    return rc == 0 && v->ops->splits ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
+}
+
+/* lose -- the page has no access any more, and if it was memory, holds nothing. */
+static void
+lose(struct xac_view *v, struct xac_view_page *p)
+{
+    p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    if (v->ops->splits || p->copy == XAC_COPY_NONE)
+        return;
+    p->copy = XAC_COPY_NONE;
+    v->n_copies--;
 }
 
 /* hide -- while alone: this page must trap, for the view does not hold its version. */
 static int
 hide(struct xac_view *v, uint64_t page_no)
 {
-    v->page[page_no].state = XAC_PAGE_HIDDEN;
+    lose(v, &v->page[page_no]);
     return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
 }
 
@@ -307,16 +348,21 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     uint64_t commit = xac_chain_commit(env);
     int rc;
 
+    v->solo_epoch = epoch;
+    if (!v->ops->splits) { /* all is absent, and stays from now on as it is touched */
+        v->is_solo = true;
+        return 0;
+    }
     if (commit < v->solo_retry || used > SOLO_HIDDEN_MAX) {
         if (commit >= v->solo_retry)
             v->solo_retry = commit + SOLO_RETRY;
         return 0;
     }
+    v->is_solo = true;
     rc = forget_all(v, XAC_PROT_READ);
     if (rc == 0)
         rc = hide_versions(env, v);
     v->is_solo = rc == 0;
-    v->solo_epoch = epoch;
     return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
 }
 
@@ -326,6 +372,31 @@ xac_view_leave_solo(struct xac_view *v)
     v->is_solo = false;
     v->solo_retry = 0;
     return forget_all(v, XAC_PROT_NONE);
+}
+
+/*
+ * evict -- drop an eighth of the pages that stay, those the hand comes to first.  Which of
+ * them are used is not known without a trap, so that they are as good as any others.
+ */
+static int
+evict(struct xac_view *v)
+{
+    uint64_t goal = v->n_copies - v->n_copies / 8;
+    int rc = 0;
+
+    for (uint64_t step = 0; v->n_copies > goal && step <= v->n_pages && rc == 0;
+         step += EVICT_STEP) {
+        uint64_t from = v->hand < v->n_pages ? v->hand : 0;
+        uint64_t end = v->n_pages - from < EVICT_STEP ? v->n_pages : from + EVICT_STEP;
+        uint64_t had = v->n_copies;
+
+        for (uint64_t p = from; p < end; p++)
+            lose(v, &v->page[p]);
+        if (v->n_copies < had)
+            rc = v->ops->discard(v, from, end - from);
+        v->hand = end;
+    }
+    return rc;
 }
 
 /* ---- Before and after a transaction ------------------------------------------------ */
@@ -358,6 +429,8 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
             rc = xac_view_leave_solo(v); /* another participant has come */
         else if (!v->is_solo && ctx->solo_epoch != 0)
             rc = enter_solo(env, v, ctx->solo_epoch);
+        else if (v->is_solo && !v->ops->splits)
+            rc = v->n_copies > XAC_STAY_MAX ? evict(v) : 0;
         else if (v->is_solo && v->n_copies > COPIES_MAX
                  && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed)
                         == 0)
@@ -378,8 +451,8 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     if (was_dirty && p->copy == XAC_COPY_SHARED)
         return xac_twin_end(v, page_no);
     if (!v->is_solo) {
-        p->state = XAC_PAGE_ABSENT; /* protected again with all others */
-        if (was_dirty && published != 0 && e->frame != 0)
+        lose(v, p); /* protected again with all others */
+        if (was_dirty && published != 0 && e->frame != 0 && v->ops->splits)
             p->copy = XAC_COPY_OF(published);
         return 0;
     }
@@ -388,40 +461,75 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     if (published == 0 || e->frame == 0)
         return hide(v, page_no);
     p->copy = XAC_COPY_OF(published);
-    p->state = XAC_PAGE_ABSENT;
+    p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
     return v->ops->protect(v, page_no, 1, XAC_PROT_READ);
+}
+
+/* Pages that an engine which does not split has to take back, in batches. */
+struct batch {
+    struct xac_view *v;
+    size_t n;
+    struct xac_page_range range[BATCH_MAX];
+};
+
+static int
+batch_flush(struct batch *b)
+{
+    size_t n = b->n;
+
+    b->n = 0;
+    return n > 0 ? b->v->ops->take_back(b->v, b->range, n) : 0;
+}
+
+/* batch_add -- one page; neighbours that are touched in order are one range. */
+static int
+batch_add(struct batch *b, struct xac_view *v, uint64_t page_no)
+{
+    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
+    int rc = 0;
+
+    if (v->ops->splits || v->is_solo)
+        return 0;
+    if (last != NULL && b->v == v && last->first + last->n == page_no) {
+        last->n++;
+        return 0;
+    }
+    if (b->n == BATCH_MAX || b->v != v)
+        rc = batch_flush(b);
+    b->v = v;
+    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
+    return rc;
 }
 
 /* take_back -- everything the transaction touched in a view is absent again. */
 static int
 take_back(struct xac_view *v)
 {
-    if (v->is_solo || v->low >= v->high)
+    if (v->is_solo || v->low >= v->high || !v->ops->splits)
         return 0;
     if (v->n_copies > COPIES_MAX)
         return forget_all(v, XAC_PROT_NONE);
     return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
 }
 
-void
-xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+/* end_entries -- the pages of the set. */
+static int
+end_entries(struct xac_env *env, struct xac_ctx *ctx, uint64_t published)
 {
-    uint64_t published = is_committed && ctx->txn->n_written > 0 ? ctx->txn->number : 0;
+    struct batch batch = {.v = NULL};
     struct xac_view *v = NULL, *t;
     int rc = 0;
 
-    for (t = ctx->views; t != NULL && rc == 0; t = t->next)
-        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
-        const struct xac_page *page =
-            (const struct xac_page *)xac_shm_at(&env->shm, e->page);
-        uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        uint64_t id = xac_entry_page_id(env, e);
 
         if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
         rc = end_page(v, xac_page_no(id) - v->first, e, published);
+        if (rc == 0)
+            rc = batch_add(&batch, v, xac_page_no(id) - v->first);
         for (t = v; t->twins != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
@@ -429,7 +537,20 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
             rc = end_page(t, xac_page_no(id) - t->first, e, published);
         }
     }
-    for (v = ctx->views; v != NULL && rc == 0; v = v->next) {
+    return rc == 0 ? batch_flush(&batch) : rc;
+}
+
+void
+xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    uint64_t published = is_committed && ctx->txn->n_written > 0 ? ctx->txn->number : 0;
+    int rc = 0;
+
+    for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
+        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
+    if (rc == 0)
+        rc = end_entries(env, ctx, published);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         rc = ctx->is_unrecorded ? xac_view_leave_solo(v) : take_back(v);
         if (v->twins != NULL)
             xac_twins_free_memory(v);
@@ -499,12 +620,10 @@ void
 xac_view_forked(struct xac_view *v)
 {
     /* First of all: pages of the parent's transaction must not be seen. */
-    (void)v->ops->protect(v, 0, v->n_pages, XAC_PROT_NONE);
+    v->ops->abandon(v);
     if (v->twins != NULL)
         xac_twins_forked(v);
-    (void)forget_all(v, XAC_PROT_NONE);
-    v->is_solo = false;
-    v->solo_retry = 0;
+    (void)xac_view_leave_solo(v);
     if (v->pagemap >= 0 && v->origin == NULL) /* of the parent */
         (void)xac_sys.close(v->pagemap);
     v->pagemap = -1;

@@ -5,7 +5,7 @@
  * WHAT      A private mapping of the file, without access at first.  Pages that have no
  *           version in the store are shown straight from the file; versions are copied
  *           into the private page; a written page is a private copy until the commit.
- *           The engine (fault_sigsegv.c) sets protections and catches faults.  A view
+ *           (How that is done depends on the engine, fault.h.)  A view
  *           shows a part of its file; page numbers of a view count from its base, those
  *           in page ids from the start of the file.
  * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
@@ -17,8 +17,9 @@
  *   absent     no access; the next access traps
  *   readable   shows the version that belongs to the transaction
  *   dirty      may be written; private to the transaction
- * While the process is alone (solo.h) the whole view is readable between transactions,
- * but for pages that are hidden one by one.
+ * While the process is alone (solo.h), pages stay readable between transactions.  If the
+ * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
+ * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX.
  *
  * INVARIANTS
  *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
@@ -40,18 +41,18 @@
 #include <xac.h>
 
 #include "annot.h"
+#include "fault.h"
 #include "ptab.h"
 #include "txn.h"
 
-struct xac_engine;
 struct xac_env;
 
 /* States of a page in a view. */
 enum {
-    XAC_PAGE_ABSENT = 0, /* no access; in a view that is_solo: readable and right    */
+    XAC_PAGE_ABSENT = 0, /* no access; in a view that is open: readable and right    */
     XAC_PAGE_READABLE = 1,
     XAC_PAGE_DIRTY = 2,
-    XAC_PAGE_HIDDEN = 3, /* in a view that is_solo: no access                        */
+    XAC_PAGE_HIDDEN = 3, /* in a view that is open: no access                        */
 };
 
 /* What a private copy holds. */
@@ -88,10 +89,11 @@ struct xac_view {
     char *name;                 /* as given to xMmap                                   */
     char *path;                 /* as registered                                       */
     struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_solo;               /* readable as a whole, see above ...                  */
+    bool is_solo;               /* pages stay readable, see above ...                  */
     uint64_t solo_epoch;        /* ... since the process became alone for that time    */
     uint64_t solo_retry;        /* commit number at which to try that again            */
     uint64_t n_copies;          /* pages with a private copy, about                    */
+    uint64_t hand;              /* page at which the next eviction begins              */
     struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
     uint64_t low, high;         /* pages touched by the running transaction lie in
                                    [low, high)                                         */
@@ -171,11 +173,19 @@ XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
 
 /* The parts of an access, for view.c and view_unit.c. */
 
+/* xac_view_is_open -- is a page readable unless it is hidden? */
+XAC_SIGSAFE static inline bool
+xac_view_is_open(const struct xac_view *v)
+{
+    return v->is_solo && v->ops->splits;
+}
+
 /* xac_view_is_readable -- may the page be read now, what it shows being right? */
-static inline bool
+XAC_SIGSAFE static inline bool
 xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
 {
-    return p->state == XAC_PAGE_READABLE || (v->is_solo && p->state == XAC_PAGE_ABSENT);
+    return p->state == XAC_PAGE_READABLE
+           || (p->state == XAC_PAGE_ABSENT && xac_view_is_open(v));
 }
 
 /*
@@ -226,6 +236,9 @@ XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_
  */
 #define XAC_ISLANDS_MAX   8192
 #define XAC_ISLANDS_LEAST 64
+
+/* Pages that a view keeps readable from one transaction to the next, if they are memory. */
+#define XAC_STAY_MAX 65536
 
 /* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
 XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
@@ -300,6 +313,9 @@ int xac_twins_gather(struct xac_view *view);
  * transactions; all is absent again.  ret 0 or errno.
  */
 int xac_view_leave_solo(struct xac_view *view);
+
+/* xac_view_map_file -- map n pages privately, without access; ret 0 or errno. */
+int xac_view_map_file(const struct xac_view *view, uint64_t page_no, uint64_t n);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);

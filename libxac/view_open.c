@@ -215,7 +215,6 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     v->env = env;
     v->ctx = &env->ctx;
-    v->ops = &xac_engine_sigsegv;
     v->page_size = env->page_size;
     v->length = wish->length;
     v->n_pages = wish->length >> env->page_shift;
@@ -237,7 +236,7 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
     if (rc == 0)
         rc = map_file(v);
     if (rc == 0) {
-        rc = v->ops->attach(v);
+        rc = xac_engine_attach(v);
         rc = rc == 0 ? 0 : xac_err(rc, "mapping %s", v->name);
     }
     if (rc == 0)
@@ -301,7 +300,6 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->origin = origin;
     origin->n_clones++;
     v->env = origin->env;
-    v->ops = origin->ops;
     v->page_size = origin->page_size;
     v->file_bytes = origin->file_bytes;
     v->length = origin->length;
@@ -321,7 +319,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
         rc = map_pages(v);
     }
     if (rc == 0)
-        rc = v->ops->attach(v);
+        rc = xac_engine_attach(v);
     if (rc == 0)
         rc = insert(ctx, v);
     if (rc != 0)
@@ -436,14 +434,15 @@ resize(struct xac_view *v, size_t length, int flags)
     is.n_pages = length / v->page_size;
     is.page = NULL;
     is.file_bytes = NULL;
+    /* What is known is forgotten with the old page states. */
+    rc = xac_view_leave_solo(v);
+    if (rc != 0)
+        return xac_err(rc, "resizing %s", v->name);
     v->n_pages = is.n_pages; /* with whom will it share pages? */
     rc = xac_twins_meet(v->ctx);
     v->n_pages = was.n_pages;
     is.twins = v->twins;
-    if (rc == 0) { /* what is known is forgotten with the old page states */
-        rc = xac_view_leave_solo(v);
-        rc = rc == 0 ? 0 : xac_err(rc, "resizing %s", v->name);
-    }
+    is.ops = v->ops;
     if (rc != 0)
         return rc;
     is.n_copies = 0;
@@ -461,7 +460,8 @@ resize(struct xac_view *v, size_t length, int flags)
         return rc;
     }
     *v = is;
-    v->ops->moved(v); /* from here on faults are found there */
+    rc = xac_engine_moved(v); /* from here on faults are found there */
+    xac_require(rc == 0);     /* the file has been mapped there once already */
     unmap_file(&was);
     unstretch(&was, &is);
     return 0;
@@ -511,6 +511,10 @@ rejoin(struct xac_env *env, struct xac_view *v)
 {
     struct stat st;
 
+    int rc = xac_engine_rejoin(v);
+
+    if (rc != 0)
+        return xac_err(rc, "mapping %s", v->name);
     if (v->origin != NULL) { /* joined before */
         v->file = v->origin->file;
         v->pagemap = v->origin->pagemap;

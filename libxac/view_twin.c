@@ -96,12 +96,29 @@ make_memory(struct xac_twins *t, const struct xac_view *v)
     return 0;
 }
 
+/*
+ * fall_back -- pages that are memory of their own cannot be shared, and those of twins are
+ * mapped one by one anyway.
+ */
+static int
+fall_back(struct xac_view *v)
+{
+    int rc = 0;
+
+    if (!v->ops->splits && v->is_solo)
+        rc = xac_view_leave_solo(v);
+    return rc == 0 && !v->ops->splits ? xac_engine_fall_back(v) : rc;
+}
+
 /* join -- let a view use what its twins have in common, made if it is the first. */
 static int
 join(struct xac_view *v)
 {
     const struct xac_view *w = v->ctx->views;
+    int rc = fall_back(v);
 
+    if (rc != 0)
+        return xac_err(rc, "mapping %s a second time", v->name);
     while (w != NULL && (w->file != v->file || w->twins == NULL))
         w = w->next;
     if (w != NULL) {
@@ -224,9 +241,8 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     return 0;
 }
 
-/* show_file -- map n pages privately and without access again. */
-static int
-show_file(const struct xac_view *v, uint64_t page_no, uint64_t n)
+int
+xac_view_map_file(const struct xac_view *v, uint64_t page_no, uint64_t n)
 {
     return xac_sys.mmap(v->base + page_no * v->page_size, n * v->page_size, PROT_NONE,
                         MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, v->fd,
@@ -240,7 +256,7 @@ int
 xac_twin_end(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->page[page_no];
-    int rc = show_file(v, page_no, 1);
+    int rc = xac_view_map_file(v, page_no, 1);
 
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
@@ -256,7 +272,7 @@ xac_twins_end_many(struct xac_view *v, bool all)
 
     if (!all && v->twins->n_used <= SINGLY_MAX)
         return 0;
-    rc = show_file(v, 0, v->n_pages);
+    rc = xac_view_map_file(v, 0, v->n_pages);
     if (rc == 0
         && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
         rc = errno;
@@ -290,10 +306,9 @@ xac_twins_gather(struct xac_view *v)
     int rc = 0;
 
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
-        const struct xac_page *page =
-            (const struct xac_page *)xac_shm_at(&v->env->shm,
-                                                xac_set_entry(ctx, i)->page);
-        uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+        const struct xac_page *page = xac_entry_page(v->env, e);
+        uint64_t id = xac_entry_page_id(v->env, e);
 
         if (xac_view_shows(v, id) && xac_twin_is_dirty(v, xac_page_no(id) - v->first))
             rc = xac_twin_write(v, xac_page_no(id) - v->first, page, parent);
@@ -306,7 +321,7 @@ xac_twins_gather(struct xac_view *v)
 void
 xac_twins_forked(struct xac_view *v)
 {
-    (void)show_file(v, 0, v->n_pages);
+    (void)xac_view_map_file(v, 0, v->n_pages);
     if (v->twins->fd >= 0)
         (void)xac_sys.close(v->twins->fd);
     v->twins->fd = -1;

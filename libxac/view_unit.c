@@ -133,10 +133,7 @@ grow_units(struct xac_env *env, struct xac_ctx *ctx)
         ctx->unit_shift == 0 ? UNIT_FIRST_SHIFT : ctx->unit_shift + UNIT_STEP;
     ctx->n_islands = 0;
     for (uint64_t i = 0; i < n && rc == 0; i++) {
-        const struct xac_entry *e = xac_set_entry(ctx, i);
-        const struct xac_page *page =
-            (const struct xac_page *)xac_shm_at(&env->shm, e->page);
-        uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        uint64_t id = xac_entry_page_id(env, xac_set_entry(ctx, i));
         struct xac_view *v = NULL;
 
         while (rc == 0 && (v = xac_view_next(ctx, v, id)) != NULL) {

@@ -190,6 +190,38 @@ fault_madvise(void *addr, size_t n, int advice)
     return fails(SYSFAULT_MEMORY, "madvise") ? -1 : real.madvise(addr, n, advice);
 }
 
+static ssize_t
+fault_process_madvise(int pidfd, const struct iovec *at, size_t n, int advice)
+{
+    return fails(SYSFAULT_MEMORY, "process_madvise")
+               ? -1
+               : real.process_madvise(pidfd, at, n, advice);
+}
+
+static int
+fault_userfaultfd(int flags)
+{
+    return fails(SYSFAULT_MEMORY, "userfaultfd") ? -1 : real.userfaultfd(flags);
+}
+
+static int
+fault_ioctl(int fd, unsigned long request, void *arg)
+{
+    return fails(SYSFAULT_MEMORY, "ioctl") ? -1 : real.ioctl(fd, request, arg);
+}
+
+static int
+fault_io_setup(unsigned n, unsigned long *ctxp)
+{
+    return fails(SYSFAULT_MEMORY, "io_setup") ? -1 : real.io_setup(n, ctxp);
+}
+
+static int
+fault_io_submit(unsigned long ctx, long n, void *iocbs)
+{
+    return fails(SYSFAULT_MEMORY, "io_submit") ? -1 : real.io_submit(ctx, n, iocbs);
+}
+
 void
 sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
 {
@@ -221,6 +253,12 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .munmap = fault_munmap,
         .mprotect = fault_mprotect,
         .madvise = fault_madvise,
+        .process_madvise = fault_process_madvise,
+        .userfaultfd = fault_userfaultfd,
+        .ioctl = fault_ioctl,
+        .io_setup = fault_io_setup,
+        .io_submit = fault_io_submit,
+        .io_destroy = real.io_destroy,
     };
 }
 

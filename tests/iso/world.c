@@ -92,7 +92,8 @@ engine_stop(void)
 
 /* In place of fault_sigsegv.c. */
 const struct xac_engine xac_engine_sigsegv = {
-    .name = "table",
+    .name = "sigsegv", /* in XAC_ENGINE: a table, in fact */
+    .splits = true,
     .attach = engine_attach,
     .detach = engine_detach,
     .protect = engine_protect,
@@ -318,6 +319,7 @@ world_open(struct world *w, int n_members, enum model_policy policy, bool stay_m
     struct xac_env *env;
 
     memset(w, 0, sizeof *w);
+    sim_must(setenv("XAC_ENGINE", "sigsegv", 1) == 0); /* which is ours, above */
     sys_replace();
     w->dir = strdup("/dev/shm/xac-explore-XXXXXX");
     if (w->dir == NULL || mkdtemp(w->dir) == NULL) {

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_engine.c -- which engine a process uses: see fault.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "fault.h"
+#include "fault_signal.h"
+#include "view.h"
+
+static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_sigsegv,
+                                                   &xac_engine_thesis};
+
+static const struct xac_engine *chosen = &xac_engine_sigsegv;
+static int
+    fell_back; /* errno value for which it is not the one that was wanted, or 0    */
+
+/* named -- by XAC_ENGINE; NULL: there is none of that name. */
+static const struct xac_engine *
+named(const char *name)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        if (strcmp(engines[i]->name, name) == 0)
+            return engines[i];
+    }
+    return NULL;
+}
+
+int
+xac_engine_start(void)
+{
+    const char *name = secure_getenv("XAC_ENGINE");
+    const struct xac_engine *wanted =
+        name == NULL || *name == '\0' ? engines[0] : named(name);
+
+    if (wanted == NULL)
+        return xac_err(EINVAL, "XAC_ENGINE=%s: there are uffd, sigsegv and thesis", name);
+    fell_back = wanted->start();
+    chosen = fell_back == 0 ? wanted : &xac_engine_sigsegv;
+    return fell_back == 0 ? 0 : chosen->start();
+}
+
+void
+xac_engine_stop(void)
+{
+    chosen->stop();
+}
+
+void
+xac_engine_forked(void)
+{
+    xac_signal_forked();
+    chosen->forked();
+}
+
+int
+xac_engine_kind(int *whyp)
+{
+    *whyp = fell_back;
+    return chosen->kind;
+}
+
+/* ---- One view -------------------------------------------------------------------------- */
+
+int
+xac_engine_attach(struct xac_view *v)
+{
+    int rc;
+
+    v->ops = chosen;
+    rc = v->ops->attach(v);
+    if (rc == 0 || v->ops == &xac_engine_sigsegv)
+        return rc;
+    fell_back = rc;
+    v->ops = &xac_engine_sigsegv;
+    rc = xac_view_map_file(v, 0, v->n_pages);
+    return rc == 0 ? v->ops->attach(v) : rc;
+}
+
+int
+xac_engine_fall_back(struct xac_view *v)
+{
+    int rc = v->ops->leave != NULL ? v->ops->leave(v) : 0;
+
+    if (rc == 0)
+        v->ops = &xac_engine_sigsegv;
+    return rc;
+}
+
+int
+xac_engine_moved(struct xac_view *v)
+{
+    int rc = v->ops->moved(v);
+
+    return rc == 0 || v->ops->leave == NULL ? rc : xac_engine_fall_back(v);
+}
+
+int
+xac_engine_rejoin(struct xac_view *v)
+{
+    int rc = v->ops->rejoin(v);
+
+    if (rc == 0 || v->ops->leave == NULL)
+        return rc;
+    fell_back = rc;
+    return xac_engine_fall_back(v);
+}

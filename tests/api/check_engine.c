@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_engine.c -- what is the same under every engine, and what each has of its own.
+ *
+ * GOAL    XAC_ENGINE chooses, xStats() tells; where userfaultfd is refused, mprotect takes
+ *         over; a program that closes descriptors which are not its own never reads what is
+ *         not there.  A participant that is alone traps as rarely as XAC_OPT_STAY_MAPPED
+ *         promises, and keeps a bounded number of pages.
+ * METHOD  loops over the engines; a seccomp filter; counters.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "env.h"
+
+static const struct {
+    const char *name;
+    uint64_t kind;
+} engines[] = {{"uffd", XAC_ENGINE_UFFD},
+               {"sigsegv", XAC_ENGINE_SIGSEGV},
+               {"thesis", XAC_ENGINE_THESIS}};
+
+#define N_ENGINES 3
+
+static struct xac_stats
+stats(void)
+{
+    struct xac_stats s;
+
+    must_ok(xStats(&s));
+    return s;
+}
+
+static uint64_t
+traps(void)
+{
+    struct xac_stats s = stats();
+
+    return s.traps_read + s.traps_write;
+}
+
+/* choose -- an engine; false if this system has not got it. */
+static bool
+choose(int i)
+{
+    bool has;
+
+    must(setenv("XAC_ENGINE", engines[i].name, 1) == 0);
+    env_init(NONDURABLE);
+    has = stats().engine == engines[i].kind;
+    must((stats().engine_error == 0) == has);
+    env_detach();
+    return has;
+}
+
+static uint64_t *
+cell(uint64_t *base, uint64_t page)
+{
+    return base + page * env_page() / sizeof *base;
+}
+
+/* ---- every engine ---------------------------------------------------------------------- */
+
+#define PAGES 64
+
+/* step -- one transaction of a few random loads and stores, beside a model. */
+static void
+step(uint64_t *base, uint64_t *model, uint64_t *seed)
+{
+    uint64_t draft[PAGES];
+    bool gives_up = rnd_below(seed, 4) == 0;
+    int rc;
+
+    memcpy(draft, model, sizeof draft);
+    must_ok(xbegin());
+    for (int k = 0; k < 10; k++) {
+        uint64_t p = rnd_below(seed, PAGES);
+
+        if (rnd_below(seed, 3) == 0)
+            must_ok(setPageAccess(cell(base, p), rnd_below(seed, 2) ? READ : READ_WRITE));
+        must_eq(*cell(base, p), draft[p]);
+        if (rnd_below(seed, 2) == 0)
+            *cell(base, p) = draft[p] = rnd_next(seed);
+    }
+    if (gives_up)
+        must_ok(xAbort());
+    rc = xend();
+    must_eq(rc, gives_up ? ABORTED : COMMITTED);
+    if (rc == COMMITTED)
+        memcpy(model, draft, sizeof draft);
+}
+
+static void
+go_on_in_a_child(void *arg)
+{
+    uint64_t *base = arg, seed = env_seed(), model[PAGES];
+
+    for (int p = 0; p < PAGES; p++)
+        model[p] = env_get(cell(base, (uint64_t)p));
+    for (int k = 0; k < 50; k++)
+        step(base, model, &seed);
+    env_detach();
+}
+
+START_TEST(transactions_follow_the_model)
+{
+    bool is_alone = _i >= N_ENGINES;
+    uint64_t model[PAGES] = {0}, seed = env_seed();
+    uint64_t *base;
+    pid_t companion = 0;
+
+    if (!choose(_i % N_ENGINES))
+        return;
+    env_stay_mapped = true;
+    if (!is_alone)
+        companion = env_companion(NONDURABLE, PAGES);
+    base = env_attach(NONDURABLE, PAGES);
+    for (int k = 0; k < 500; k++)
+        step(base, model, &seed);
+    proc_run(go_on_in_a_child, base);
+    for (int p = 0; p < PAGES; p++)
+        model[p] = env_get(cell(base, (uint64_t)p));
+    for (int k = 0; k < 100; k++)
+        step(base, model, &seed);
+    if (!is_alone)
+        proc_kill(companion); /* nor is it the last one then */
+    env_detach();
+    base = env_attach(NONDURABLE, PAGES);
+    for (int p = 0; p < PAGES; p++)
+        must_eq(env_get(cell(base, (uint64_t)p)), model[p]);
+    env_detach();
+}
+END_TEST
+
+START_TEST(first_store_is_one_trap_but_in_the_thesis)
+{
+    pid_t companion;
+    uint64_t *base, before;
+
+    if (!choose(_i))
+        return;
+    companion = env_companion(NONDURABLE, 4);
+    base = env_attach(NONDURABLE, 4);
+    must_ok(xbegin());
+    before = traps();
+    *cell(base, 1) = 1;
+    must_eq(traps() - before, engines[_i].kind == XAC_ENGINE_THESIS ? 2 : 1);
+    before = traps();
+    must_eq(*cell(base, 2), 0);
+    must_eq(traps() - before, 1);
+    must_eq(xend(), COMMITTED);
+    env_detach();
+    proc_kill(companion);
+}
+END_TEST
+
+START_TEST(refuse_unknown_engines)
+{
+    must(setenv("XAC_ENGINE", "magic", 1) == 0);
+    must_refuse(xInit(ENV_DIR, NONDURABLE), EINVAL);
+    must(strstr(xLastError(), "magic") != NULL);
+    must(unsetenv("XAC_ENGINE") == 0);
+    env_init(NONDURABLE);
+    env_detach();
+}
+END_TEST
+
+/* ---- userfaultfd ------------------------------------------------------------------------- */
+
+/* refuse -- let a system call fail in this process from now on. */
+static void
+refuse(unsigned number, unsigned error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void
+work_without(void *arg)
+{
+    const unsigned *number = arg;
+    uint64_t model[PAGES] = {0}, seed = env_seed();
+    uint64_t *base;
+
+    refuse(*number, EPERM);
+    base = env_attach(NONDURABLE, PAGES);
+    must_eq(stats().engine, XAC_ENGINE_SIGSEGV);
+    must_eq(stats().engine_error, EPERM);
+    for (int k = 0; k < 100; k++)
+        step(base, model, &seed);
+    env_detach();
+}
+
+START_TEST(fall_back_where_it_is_refused)
+{
+    unsigned number = _i == 0 ? SYS_userfaultfd : SYS_io_setup;
+
+    if (!choose(0))
+        return;
+    must(unsetenv("XAC_ENGINE") == 0);
+    proc_run(work_without, &number);
+}
+END_TEST
+
+static void
+load_after_closing_all(void *arg)
+{
+    uint64_t *base = env_attach(NONDURABLE, PAGES);
+    uint64_t *seen = arg;
+
+    must_ok(xbegin());
+    seen[0] = *cell(base, 0);
+    for (int fd = 3; fd < 1024; fd++)
+        (void)close(fd);
+    for (uint64_t p = 1; p < PAGES; p++)
+        seen[p] = *cell(base, p);
+    _exit(0);
+}
+
+/* Descriptors that are not the program's own are closed: it may be stopped, and must not be
+   shown pages that are not there. */
+START_TEST(closed_descriptors_never_show_what_is_not_there)
+{
+    uint64_t *seen = proc_shared(PAGES * sizeof *seen);
+    uint64_t *base;
+    int status;
+
+    if (!choose(_i))
+        return;
+    base = env_attach(NONDURABLE, PAGES);
+    for (uint64_t p = 0; p < PAGES; p++)
+        env_put(cell(base, p), p + 1);
+    env_detach();
+    memset(seen, 0xff, PAGES * sizeof *seen);
+    status = proc_wait(proc_spawn(load_after_closing_all, seen));
+    must((WIFEXITED(status) && WEXITSTATUS(status) == 0)
+         || (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
+    for (uint64_t p = 0; p < PAGES; p++)
+        must(seen[p] == p + 1 || (seen[p] == UINT64_MAX && WIFSIGNALED(status)));
+}
+END_TEST
+
+/* ---- alone ------------------------------------------------------------------------------- */
+
+START_TEST(alone_a_page_traps_once_for_all_loads)
+{
+    uint64_t *base, before;
+
+    if (!choose(_i))
+        return;
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, 8);
+    env_put(cell(base, 0), 10);
+    must_eq(env_get(cell(base, 1)), 0);
+    before = traps();
+    for (int k = 0; k < 10; k++) {
+        must_eq(env_get(cell(base, 0)), 10);
+        must_eq(env_get(cell(base, 1)), 0);
+    }
+    must_eq(traps(), before);
+    env_put(cell(base, 1), 11); /* one for the store */
+    must_eq(traps(), before + 1);
+    must_ok(xbegin());
+    must_ok(setPageAccess(cell(base, 0), READ_WRITE));
+    *cell(base, 0) += *cell(base, 1);
+    must_eq(xend(), COMMITTED);
+    must_eq(traps(), before + 1); /* none with a hint */
+    must_eq(env_get(cell(base, 0)), 21);
+    env_detach();
+}
+END_TEST
+
+#define STAY_MAX 65536 /* XAC_STAY_MAX of libxac/view.h */
+
+/* resident -- bytes of this process's own memory. */
+static uint64_t
+resident(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    unsigned long kib = 0;
+    char line[128];
+
+    must(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL && sscanf(line, "RssAnon: %lu", &kib) != 1)
+        ;
+    fclose(f);
+    return (uint64_t)kib * 1024;
+}
+
+START_TEST(pages_that_stay_are_bounded)
+{
+    uint64_t n = STAY_MAX + STAY_MAX / 2, most = 0, start;
+    uint64_t *base;
+
+    if (!choose(0))
+        return;
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, n);
+    env_put(cell(base, n - 1), 7);
+    start = resident();
+    for (uint64_t p = 0; p < n; p += 64) {
+        must_ok(xbeginQuery());
+        for (uint64_t k = p; k < p + 64; k++)
+            must_eq(*cell(base, k), k == n - 1 ? 7 : 0);
+        must_ok(xendQuery());
+        if (resident() > most)
+            most = resident();
+    }
+    /* Page states take 16 bytes of each page passed. */
+    must(most - start <= (STAY_MAX + 4096) * env_page());
+    must_eq(env_get(cell(base, n - 1)), 7);
+    env_detach();
+}
+END_TEST
+
+static Suite *
+engine_suite(void)
+{
+    Suite *s = suite_create("engine");
+    TCase *tc = env_tcase(s, "every one", 60);
+
+    tcase_add_loop_test(tc, transactions_follow_the_model, 0, 2 * N_ENGINES);
+    tcase_add_loop_test(tc, first_store_is_one_trap_but_in_the_thesis, 0, N_ENGINES);
+    tcase_add_test(tc, refuse_unknown_engines);
+    tc = env_tcase(s, "userfaultfd", 60);
+    tcase_add_loop_test(tc, fall_back_where_it_is_refused, 0, 2);
+    tcase_add_loop_test(tc, closed_descriptors_never_show_what_is_not_there, 0, 2);
+    tc = env_tcase(s, "alone", 60);
+    tcase_add_loop_test(tc, alone_a_page_traps_once_for_all_loads, 0, N_ENGINES);
+    tcase_add_test(tc, pages_that_stay_are_bounded);
+    return s;
+}
+
+int
+main(void)
+{
+    return env_main(engine_suite());
+}
