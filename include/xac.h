@@ -36,7 +36,8 @@
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's
  *       back while it is mapped, nor renamed between a crash and the recovery.
  *   (8) The library's descriptors are the library's: a program that closes them all (as
- *       daemons do) stays a live participant, but its commits abort from then on.
+ *       daemons do) stays a live participant, but its commits abort from then on, or it
+ *       is stopped when it touches a page.
  *   (9) fork() is allowed at any time.  The child is a new participant with the same
  *       segments; a transaction that was open belongs to the parent only, and the
  *       child's xend() for it returns XAC_EFORKED.
@@ -552,12 +553,15 @@ enum xac_option {
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */
     XAC_OPT_LOG_BUFFER_BYTES = 4,
-    /* 1: while this process is the environment's only participant, pages of its segments
-       stay readable from one transaction to the next (with XAC_ENGINE_UFFD those that it has
-       touched, up to 65,536 a mapping), which saves the trap of every first read.  The price: a load outside a transaction is not noticed then (a store still
-       stops the program), and a transaction that is running when another process joins
-       aborts once (XAC_CONFLICT_REVOKED).  0: every load outside a transaction stops
-       the program.  Any time outside a transaction; concerns this process.  Default 0. */
+    /* 1: pages stay readable from one transaction to the next, which saves the trap of every
+       first read: while this process is the environment's only participant, all (with
+       XAC_ENGINE_UFFD those that it has touched, up to 65,536 a mapping); beside others, with
+       XAC_ENGINE_UFFD, those that its queries have read, until it begins something else than
+       a query.  The price: a load outside a transaction is not noticed then (a store still
+       stops the program, though perhaps only at the next begin), and a transaction that is
+       running when another process joins aborts once (XAC_CONFLICT_REVOKED).  0: every load
+       outside a transaction stops the program.  Any time outside a transaction; concerns this
+       process.  Default 0. */
     XAC_OPT_STAY_MAPPED = 5,
     /* enum xac_policy_kind.  Takes effect for the first participant; the others follow.
        Default XAC_POLICY_OLDEST_WINS. */

@@ -54,6 +54,17 @@ xac_begin(void)
     return 0;
 }
 
+/* begin_within -- a query inside a transaction: no page may be written unnoticed. */
+static int
+begin_within(struct xac_ctx *ctx)
+{
+    int rc = xac_warm_gather(ctx->env, ctx);
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = v->n_warm > 0 ? xac_warm_cool(v) : 0;
+    return rc == 0 ? 0 : xac_err(rc, "xbeginQuery");
+}
+
 int
 xac_begin_query(void)
 {
@@ -65,6 +76,10 @@ xac_begin_query(void)
     ctx = xac_ctx_mine(xac_api_env);
     if (!xac_api_is_mine(ctx))
         return begin_outermost(true);
+    if (ctx->query_depth == 0)
+        rc = begin_within(ctx);
+    if (rc != 0)
+        return rc;
     ctx->depth++;
     ctx->query_depth++;
     return 0;
@@ -177,7 +192,7 @@ hint(struct xac_ctx *ctx, struct xac_view *v, const void *addr, bool is_write)
 
     if (is_write && ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
-    if (p->state == XAC_PAGE_DIRTY || (!is_write && xac_view_is_readable(v, p)))
+    if (xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p)))
         return 0;
     rc = xac_view_access(ctx->env, ctx, v, page_no, is_write);
     if (rc != 0)

@@ -264,23 +264,10 @@ xac_collapse_unlock(struct xac_env *env)
 static bool
 thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
 {
-    struct xac_ring_entry *r = &chain_of(env)->ring[number % XAC_RING_ENTRIES];
     uint64_t pages[XAC_RING_PAGES];
     uint32_t n;
 
-    /* Acquire: pairs with the release in ring_end. */
-    if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
-        return false;
-    n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
-    if (r->is_move)
-        return true;
-    if (n == XAC_RING_ALL)
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        pages[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
-    /* Pairs with the fence in ring_begin. */
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&r->number, memory_order_relaxed) != number)
+    if (!xac_chain_wrote(env, number, pages, &n))
         return false;
     for (uint32_t i = 0; i < n; i++)
         chain_of(env)->held +=

@@ -446,3 +446,27 @@ xac_chain_lsn(const struct xac_env *env, uint64_t parent)
         return tail;
     return lsn;
 }
+
+bool
+xac_chain_wrote(const struct xac_env *env, uint64_t number,
+                uint64_t pages[XAC_RING_PAGES], uint32_t *np)
+{
+    const struct xac_ring_entry *r = ring_at(env, number);
+    bool is_move;
+    uint32_t n;
+
+    /* Acquire: pairs with the release in ring_end. */
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
+        return false;
+    n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
+    is_move = r->is_move;
+    if (n == XAC_RING_ALL && !is_move)
+        return false;
+    for (uint32_t i = 0; i < n && !is_move; i++)
+        pages[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
+    *np = is_move ? 0 : n;
+    /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
+       its number has changed. */
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
+}

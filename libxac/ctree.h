@@ -143,6 +143,15 @@ void xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t
 /* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
 uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
 
+/*
+ * xac_chain_wrote -- which pages a recent commit wrote.
+ *
+ * out  pages  offsets of struct xac_page; *np of them, none if the number is a move's
+ * ret  false: too many, or the ring does not tell any more.
+ */
+bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
+                     uint64_t pages[XAC_RING_PAGES], uint32_t *np);
+
 /* xac_collapse -- free what nobody can see, if the lock is free.  Signals blocked. */
 void xac_collapse(struct xac_env *env);
 

@@ -96,22 +96,33 @@ check_owner(const struct xac_view *view, const void *addr, bool is_write)
                  "each has a view of its own: see xView()");
 }
 
+_Noreturn void
+xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *was)
+{
+    const uint8_t *at = view->base + page_no * view->page_size;
+
+    for (size_t i = 0; i + 1 < view->page_size && *at == was[i]; i++)
+        at++;
+    stop_program(view, at, true, "was outside a transaction",
+                 "put the access between xbegin() and xend(); it has not been committed");
+}
+
 XAC_SIGSAFE void
 xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
 {
     struct xac_env *env = view->env;
     struct xac_ctx *ctx = view->ctx;
     uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
-    uint32_t state;
+    const struct xac_view_page *p;
     int rc;
 
     xac_require(xac_lock_none_held());
     check_owner(view, addr, is_write);
-    state = view->page[page_no].state;
+    p = &view->page[page_no];
     if (is_write && (ctx->is_query || ctx->query_depth > 0))
         stop_program(view, addr, is_write, "inside a query",
                      "xbeginQuery() promises not to write; use xbegin()");
-    if (state == XAC_PAGE_DIRTY || (state == XAC_PAGE_READABLE && !is_write))
+    if (xac_view_is_writable(p) || (p->state == XAC_PAGE_READABLE && !is_write))
         stop_program(view, addr, is_write, "faults although access was given",
                      "is the file shorter than its mapping?");
     xac_count(is_write ? &env->ctl->counters.traps_write : &env->ctl->counters.traps_read,

@@ -115,4 +115,9 @@ int xac_engine_fall_back(struct xac_view *view);
  */
 XAC_SIGSAFE void xac_fault_handle(struct xac_view *view, void *addr, bool is_write);
 
+/* xac_fault_stray -- a page is not as it was: stop the program for the store that nobody
+   noticed when it happened. */
+_Noreturn void xac_fault_stray(const struct xac_view *view, uint64_t page_no,
+                               const uint8_t *was);
+
 #endif /* XAC_FAULT_H */

@@ -182,6 +182,7 @@ struct xac_ctx {
     int query_depth;      /* nesting of the queries among them, innermost            */
     int orphan_depth;     /* ends still owed for a transaction left in the parent    */
     bool is_query;        /* the outermost is a query                                */
+    bool keeps;           /* a query whose pages stay readable behind it: see view.h  */
     uint64_t solo_epoch;  /* reads are not recorded: see solo.h; 0 they are          */
     int error;            /* why it must abort: errno value, 0 none                  */
     bool has_turn;        /* see optimistic.h                                        */

@@ -29,6 +29,9 @@
 /* Ranges that are taken back at once. */
 #define BATCH_MAX 64
 
+/* Commits that a view with kept pages looks at; more, and it begins anew. */
+#define ADVANCE_MAX 256
+
 /* Commits between two attempts to enter solo. */
 #define SOLO_RETRY 1024
 
@@ -293,6 +296,8 @@ forget_all(struct xac_view *v, enum xac_protection prot)
         && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
         rc = errno;
     v->n_copies = 0;
+    v->n_warm = 0;
+    v->is_kept = false;
     return rc == 0 && v->ops->splits ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
 }
 
@@ -307,10 +312,10 @@ lose(struct xac_view *v, struct xac_view_page *p)
     v->n_copies--;
 }
 
-/* hide -- while alone: this page must trap, for the view does not hold its version. */
-static int
-hide(struct xac_view *v, uint64_t page_no)
+int
+xac_view_hide(struct xac_view *v, uint64_t page_no)
 {
+    xac_warm_forget(v, page_no);
     lose(v, &v->page[page_no]);
     return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
 }
@@ -335,7 +340,7 @@ hide_versions(struct xac_env *env, struct xac_view *v)
             &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
         if (xac_view_shows(v, id))
-            rc = hide(v, xac_page_no(id) - v->first);
+            rc = xac_view_hide(v, xac_page_no(id) - v->first);
     }
     return rc;
 }
@@ -382,7 +387,7 @@ static int
 evict(struct xac_view *v)
 {
     uint64_t goal = v->n_copies - v->n_copies / 8;
-    int rc = 0;
+    int rc = xac_warm_cool(v);
 
     for (uint64_t step = 0; v->n_copies > goal && step <= v->n_pages && rc == 0;
          step += EVICT_STEP) {
@@ -413,6 +418,66 @@ islands_max(const struct xac_env *env)
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
 }
 
+/* drop -- a kept page that has been written since. */
+static int
+drop(struct xac_env *env, struct xac_view *v, uint64_t page)
+{
+    const struct xac_page *written = (const struct xac_page *)xac_shm_at(&env->shm, page);
+    uint64_t id = atomic_load_explicit(&written->id, memory_order_relaxed);
+    uint64_t page_no = xac_page_no(id) - v->first;
+
+    if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
+        return 0;
+    lose(v, &v->page[page_no]);
+    return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
+}
+
+/* advance -- let the kept pages show what a query is to see, whose parent is not lower. */
+static int
+advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
+{
+    uint64_t pages[XAC_RING_PAGES];
+    uint32_t n_pages;
+    int rc = 0;
+
+    xac_assert(v->shown <= parent);
+    if (parent - v->shown > ADVANCE_MAX)
+        return forget_all(v, XAC_PROT_NONE);
+    for (uint64_t n = v->shown + 1; n <= parent && rc == 0; n++) {
+        if (!xac_chain_wrote(env, n, pages, &n_pages))
+            return forget_all(v, XAC_PROT_NONE);
+        for (uint32_t i = 0; i < n_pages && rc == 0; i++)
+            rc = drop(env, v, pages[i]);
+    }
+    v->shown = parent;
+    return rc == 0 && v->n_copies > XAC_STAY_MAX ? evict(v) : rc;
+}
+
+/* begin_view -- what a view keeps from one transaction to the next. */
+static int
+begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
+{
+    int rc;
+
+    if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
+        return xac_view_leave_solo(v); /* another participant has come */
+    if (v->is_kept && ctx->keeps)
+        return advance(env, v,
+                       atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
+    rc = v->is_kept ? forget_all(v, XAC_PROT_NONE) : 0;
+    if (!v->is_solo)
+        return rc == 0 && ctx->solo_epoch != 0 ? enter_solo(env, v, ctx->solo_epoch) : rc;
+    rc = v->n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
+    if (rc != 0)
+        return rc;
+    if (!v->ops->splits)
+        return v->n_copies > XAC_STAY_MAX ? evict(v) : 0;
+    if (v->n_copies > COPIES_MAX
+        && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
+        return forget_all(v, XAC_PROT_READ);
+    return 0;
+}
+
 int
 xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -422,21 +487,21 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     ctx->n_islands = 0;
     ctx->islands_max = islands_max(env);
     ctx->is_unrecorded = false;
+    ctx->keeps = ctx->is_query && ctx->solo_epoch == 0
+                 && atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
-        if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
-            rc = xac_view_leave_solo(v); /* another participant has come */
-        else if (!v->is_solo && ctx->solo_epoch != 0)
-            rc = enter_solo(env, v, ctx->solo_epoch);
-        else if (v->is_solo && !v->ops->splits)
-            rc = v->n_copies > XAC_STAY_MAX ? evict(v) : 0;
-        else if (v->is_solo && v->n_copies > COPIES_MAX
-                 && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed)
-                        == 0)
-            rc = forget_all(v, XAC_PROT_READ);
+        rc = begin_view(env, ctx, v);
     }
     return rc;
+}
+
+/* is_keeping -- do the pages of the query that ends stay? */
+static bool
+is_keeping(const struct xac_view *v)
+{
+    return v->ctx->keeps && !v->ops->splits;
 }
 
 /* end_page -- one page of the set: what does the view know of it from now on? */
@@ -450,6 +515,8 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     p->entry = 0;
     if (was_dirty && p->copy == XAC_COPY_SHARED)
         return xac_twin_end(v, page_no);
+    if (!v->is_solo && is_keeping(v))
+        return 0;
     if (!v->is_solo) {
         lose(v, p); /* protected again with all others */
         if (was_dirty && published != 0 && e->frame != 0 && v->ops->splits)
@@ -459,10 +526,16 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     if (!was_dirty)
         return 0;
     if (published == 0 || e->frame == 0)
-        return hide(v, page_no);
+        return xac_view_hide(v, page_no);
     p->copy = XAC_COPY_OF(published);
+    if (xac_warm_wanted(v, page_no)) {
+        p->state = XAC_PAGE_WARM;
+        return 0;
+    }
     p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
-    return v->ops->protect(v, page_no, 1, XAC_PROT_READ);
+    /* Dropping it needs no descriptor, should the program have closed ours. */
+    return v->ops->protect(v, page_no, 1, XAC_PROT_READ) == 0 ? 0
+                                                              : xac_view_hide(v, page_no);
 }
 
 /* Pages that an engine which does not split has to take back, in batches. */
@@ -488,7 +561,7 @@ batch_add(struct batch *b, struct xac_view *v, uint64_t page_no)
     struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
     int rc = 0;
 
-    if (v->ops->splits || v->is_solo)
+    if (v->ops->splits || v->is_solo || is_keeping(v))
         return 0;
     if (last != NULL && b->v == v && last->first + last->n == page_no) {
         last->n++;
@@ -551,7 +624,13 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     if (rc == 0)
         rc = end_entries(env, ctx, published);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        if (is_keeping(v)) {
+            v->is_kept = true;
+            v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+        }
         rc = ctx->is_unrecorded ? xac_view_leave_solo(v) : take_back(v);
+        if (rc == 0 && v->n_warm > 0)
+            rc = xac_warm_end(v, is_committed);
         if (v->twins != NULL)
             xac_twins_free_memory(v);
     }

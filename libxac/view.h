@@ -19,11 +19,13 @@
  *   dirty      may be written; private to the transaction
  * While the process is alone (solo.h), pages stay readable between transactions.  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
- * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX.
+ * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
+ * beside others, too, those that queries have touched stay *kept* until a transaction begins
+ * that is no query: the next query drops those that have been written meanwhile.
  *
  * INVARIANTS
  *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
- *       everything is absent.
+ *       everything is absent but for what is kept.  Warm pages then hold their newest versions.
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
  *   (3) A readable page shows the newest version at or below the transaction's parent.
@@ -53,6 +55,7 @@ enum {
     XAC_PAGE_READABLE = 1,
     XAC_PAGE_DIRTY = 2,
     XAC_PAGE_HIDDEN = 3, /* in a view that is open: no access                        */
+    XAC_PAGE_WARM = 4,   /* may be written, transaction or not: see view_warm.c      */
 };
 
 /* What a private copy holds. */
@@ -61,6 +64,14 @@ enum {
 #define XAC_COPY_PERHAPS    2 /* none, unless the transaction has written the page      */
 #define XAC_COPY_SHARED     3 /* dirty, and in memory shared by twins                    */
 #define XAC_COPY_OF(commit) ((commit) + 4)
+
+/* Pages of a view that may be warm at a time, and commits of other pages after which one is
+   not any more. */
+#define XAC_WARM_MAX 4
+#define XAC_WARM_FOR 16
+
+/* Pages whose last commit is remembered, to see which are written again soon. */
+#define XAC_RECENT_MAX 8
 
 /* Per page; lies in a private mapping, so that only touched parts take memory. */
 struct xac_view_page {
@@ -82,18 +93,26 @@ struct xac_view {
     const uint8_t *file_bytes; /* the file itself, mapped shared, for reading         */
     size_t length;             /* bytes                                               */
     uint64_t n_pages;
-    uint64_t first;             /* page of the file that lies at base                  */
-    uint32_t file;              /* id (registry.h)                                     */
-    int fd;                     /* of the file, read and write                         */
-    int pagemap;                /* of this process's page table, -1 if there is none   */
-    char *name;                 /* as given to xMmap                                   */
-    char *path;                 /* as registered                                       */
-    struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_solo;               /* pages stay readable, see above ...                  */
-    uint64_t solo_epoch;        /* ... since the process became alone for that time    */
-    uint64_t solo_retry;        /* commit number at which to try that again            */
-    uint64_t n_copies;          /* pages with a private copy, about                    */
-    uint64_t hand;              /* page at which the next eviction begins              */
+    uint64_t first;              /* page of the file that lies at base                  */
+    uint32_t file;               /* id (registry.h)                                     */
+    int fd;                      /* of the file, read and write                         */
+    int pagemap;                 /* of this process's page table, -1 if there is none   */
+    char *name;                  /* as given to xMmap                                   */
+    char *path;                  /* as registered                                       */
+    struct xac_view_page *page;  /* n_pages of them                                     */
+    bool is_solo;                /* pages stay readable, see above ...                  */
+    uint64_t solo_epoch;         /* ... since the process became alone for that time    */
+    uint64_t solo_retry;         /* commit number at which to try that again            */
+    bool is_kept;                /* queries have left pages readable ...                */
+    uint64_t shown;              /* ... as they were after this commit                  */
+    uint64_t n_copies;           /* pages with a private copy, about                    */
+    uint64_t hand;               /* page at which the next eviction begins              */
+    uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm                          */
+    uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written               */
+    uint32_t n_warm;
+    uint32_t next_recent; /* place of the next one in ...                     */
+    uint64_t
+        recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none              */
     struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
     uint64_t low, high;         /* pages touched by the running transaction lie in
                                    [low, high)                                         */
@@ -180,11 +199,18 @@ xac_view_is_open(const struct xac_view *v)
     return v->is_solo && v->ops->splits;
 }
 
+/* xac_view_is_writable -- may the page be stored to now? */
+XAC_SIGSAFE static inline bool
+xac_view_is_writable(const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_DIRTY || p->state == XAC_PAGE_WARM;
+}
+
 /* xac_view_is_readable -- may the page be read now, what it shows being right? */
 XAC_SIGSAFE static inline bool
 xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
 {
-    return p->state == XAC_PAGE_READABLE
+    return p->state == XAC_PAGE_READABLE || p->state == XAC_PAGE_WARM
            || (p->state == XAC_PAGE_ABSENT && xac_view_is_open(v));
 }
 
@@ -225,6 +251,10 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
                                                const struct xac_page *page,
                                                uint64_t parent);
 
+/* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
+   version.  ret 0 or errno. */
+int xac_view_hide(struct xac_view *view, uint64_t page_no);
+
 /* xac_view_note -- the page has been given the access. */
 XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_write);
 
@@ -259,6 +289,35 @@ void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,
 
 /* xac_view_file_bytes -- contents of a page in its file. */
 const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* ---- Warm: pages of a participant that is alone, found by comparing (view_warm.c) ------ */
+
+/*
+ * xac_warm_begin -- an outermost transaction or query begins, and nobody has joined since the
+ * last: what is warm has not been stored to meanwhile, or the program is stopped; and nothing
+ * is warm in a query.  ret 0 or errno.
+ */
+int xac_warm_begin(struct xac_view *view, bool is_query);
+
+/* xac_warm_cool -- nothing is warm; all of it has been gathered.  ret 0 or errno. */
+int xac_warm_cool(struct xac_view *view);
+
+/* xac_warm_forget -- a page that has lost its access. */
+void xac_warm_forget(struct xac_view *view, uint64_t page_no);
+
+/* xac_warm_gather -- before the commit, or a query inside the transaction: warm pages that have been stored to are dirty, and in
+   the set.  ret 0 or errno. */
+int xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_warm_wanted -- a dirty page has been committed: shall it be warm? */
+bool xac_warm_wanted(struct xac_view *view, uint64_t page_no);
+
+/*
+ * xac_warm_end -- after a transaction: pages that are not written any more are not warm
+ * any more; nor are any, and what was stored to them is gone, if it has aborted.
+ * ret 0 or errno.
+ */
+int xac_warm_end(struct xac_view *view, bool is_committed);
 
 /* ---- Twins: parts of a file that several views of a context show (view_twin.c) ---- */
 

@@ -4,7 +4,7 @@
  *
  * GOAL    XAC_ENGINE chooses, xStats() tells; where userfaultfd is refused, mprotect takes
  *         over; a program that closes descriptors which are not its own never reads what is
- *         not there.  A participant that is alone traps as rarely as XAC_OPT_STAY_MAPPED
+ *         not there.  Queries trap for what has been written only.  A participant that is alone traps as rarely as XAC_OPT_STAY_MAPPED
  *         promises, and keeps a bounded number of pages.
  * METHOD  loops over the engines; a seccomp filter; counters.
  */
@@ -260,6 +260,66 @@ START_TEST(closed_descriptors_never_show_what_is_not_there)
 }
 END_TEST
 
+/* ---- beside others --------------------------------------------------------------------- */
+
+struct writer {
+    _Atomic uint64_t turn; /* page + 1 to be written                                    */
+    _Atomic uint64_t count; /* of commits                                               */
+};
+
+static void
+write_in_turn(void *arg)
+{
+    struct writer *w = arg;
+    uint64_t *base = env_attach(NONDURABLE, PAGES);
+
+    for (uint64_t n = 1;; n++) {
+        proc_await(&w->turn, n, 60);
+        env_put(cell(base, n % PAGES), n);
+        word_store(&w->count, n);
+    }
+}
+
+/* Pages that queries have read trap again only if they have been written. */
+START_TEST(queries_keep_what_they_have_read)
+{
+    struct writer *w = proc_shared(sizeof *w);
+    uint64_t model[PAGES] = {0}, seed = env_seed(), n = 0, *base;
+    pid_t pid;
+
+    if (!choose(0))
+        return;
+    pid = proc_spawn(write_in_turn, w);
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, PAGES);
+    for (int round = 0; round < 200; round++) {
+        uint64_t before, commits = rnd_below(&seed, 10) == 0 ? 300 : rnd_below(&seed, 4);
+        uint64_t most = round == 0 || commits > PAGES ? PAGES : commits;
+
+        for (uint64_t k = 0; k < commits; k++) {
+            word_store(&w->turn, ++n);
+            proc_await(&w->count, n, 60);
+            model[n % PAGES] = n;
+        }
+        if (rnd_below(&seed, 20) == 0) { /* not a query: all begins anew */
+            must_ok(xbegin());
+            must_eq(*cell(base, 1), model[1]);
+            must_eq(xend(), COMMITTED);
+            most = PAGES;
+        }
+        before = traps();
+        must_ok(xbeginQuery());
+        for (uint64_t p = 0; p < PAGES; p++)
+            must_eq(*cell(base, p), model[p]);
+        must_ok(xendQuery());
+        must(traps() - before <= most + 1); /* and one of the writer */
+        must(commits > 0 || most == PAGES || traps() == before);
+    }
+    env_detach();
+    proc_kill(pid);
+}
+END_TEST
+
 /* ---- alone ------------------------------------------------------------------------------- */
 
 START_TEST(alone_a_page_traps_once_for_all_loads)
@@ -286,6 +346,157 @@ START_TEST(alone_a_page_traps_once_for_all_loads)
     must_eq(xend(), COMMITTED);
     must_eq(traps(), before + 1); /* none with a hint */
     must_eq(env_get(cell(base, 0)), 21);
+    env_detach();
+}
+END_TEST
+
+/* A page that is written again and again is found by comparing, not by traps. */
+START_TEST(alone_a_counter_needs_no_traps)
+{
+    uint64_t *base, before;
+
+    if (!choose(0))
+        return;
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, 8);
+    for (int k = 0; k < 5; k++)
+        env_put(cell(base, 3), (uint64_t)k);
+    before = traps();
+    for (uint64_t k = 0; k < 100; k++) {
+        must_ok(xbegin());
+        must_eq(*cell(base, 3), k == 0 ? 4 : k - 1);
+        *cell(base, 3) = k;
+        must_eq(xend(), COMMITTED);
+    }
+    must_eq(traps(), before);
+    must_eq(stats().commits, 104); /* the first one changed nothing */
+    must_ok(xbegin());             /* it is rolled back like any other */
+    *cell(base, 3) = 1000;
+    must_ok(xAbort());
+    must_eq(xend(), ABORTED);
+    must_eq(env_get(cell(base, 3)), 99);
+    env_detach();
+    base = env_attach(NONDURABLE, 8);
+    must_eq(env_get(cell(base, 3)), 99);
+    env_detach();
+}
+END_TEST
+
+static void
+store_wrongly(void *arg)
+{
+    const int *how = arg;
+    uint64_t *base;
+
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, 8);
+    for (int k = 0; k < 10; k++)
+        env_put(cell(base, 3), 10);
+    for (int k = 0; k < 10; k++)
+        env_put(cell(base, 3) + 1, (uint64_t)k);
+    switch (*how) {
+    case 0: /* noticed at the next begin, if not before */
+        cell(base, 3)[7] = 77;
+        must_ok(xbegin());
+        break;
+    case 1:
+        cell(base, 3)[7] = 77;
+        must_ok(xbeginQuery());
+        break;
+    case 2:
+        must_ok(xbeginQuery());
+        cell(base, 3)[7] = 77;
+        break;
+    default:
+        must_ok(xbegin());
+        must_eq(cell(base, 3)[1], 9);
+        must_ok(xbeginQuery());
+        cell(base, 3)[7] = 77;
+    }
+}
+
+START_TEST(alone_stray_stores_stop_the_program)
+{
+    char output[4096];
+    int how = _i, status;
+
+    if (!choose(0))
+        return;
+    status = proc_capture(store_wrongly, &how, output, sizeof output);
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    must(strstr(output, ENV_FILE) != NULL && strstr(output, "store") != NULL);
+    must(strstr(output, _i < 2 ? "outside a transaction" : "inside a query") != NULL);
+    if (_i < 2) {
+        char where[64];
+
+        snprintf(where, sizeof where, "offset %zu ", 3 * env_page() + 56);
+        must(strstr(output, where) != NULL);
+    }
+}
+END_TEST
+
+struct visits {
+    _Atomic uint64_t rounds; /* of the host */
+    _Atomic uint64_t done;
+    uint64_t added; /* committed by visitors */
+};
+
+#define VISITS 40
+
+static void
+visit(void *arg)
+{
+    struct visits *v = arg;
+
+    env_stay_mapped = true;
+    for (int k = 0; k < VISITS; k++) {
+        uint64_t *base = env_attach(NONDURABLE, 8);
+        int rc;
+
+        for (int n = 0; n < 5; n++) {
+            do {
+                must_ok(xbegin());
+                ++*cell(base, 3);
+                rc = xend();
+                must(rc == COMMITTED || rc == ABORTED);
+            } while (rc != COMMITTED);
+            v->added++;
+        }
+        env_detach();
+        proc_await(&v->rounds, word_load(&v->rounds) + 20, 20);
+    }
+    word_store(&v->done, 1);
+}
+
+/* Others come, write the page that is written without traps, and go, at any moment. */
+START_TEST(alone_until_somebody_comes)
+{
+    struct visits *v = proc_shared(sizeof *v);
+    uint64_t mine = 0, *base;
+    pid_t pid;
+
+    if (!choose(_i))
+        return;
+    env_stay_mapped = true;
+    pid = proc_spawn(visit, v);
+    base = env_attach(NONDURABLE, 8);
+    while (word_load(&v->done) == 0) {
+        uint64_t seen;
+        int rc;
+
+        must(!proc_any_failed());
+        must_ok(xbegin());
+        seen = *cell(base, 3);
+        *cell(base, 3) = seen + 1;
+        must_eq(*cell(base, 3), seen + 1);
+        rc = xend();
+        must(rc == COMMITTED || rc == ABORTED);
+        mine += rc == COMMITTED;
+        word_add(&v->rounds, 1);
+    }
+    proc_join(pid);
+    must_eq(v->added, VISITS * 5);
+    must_eq(env_get(cell(base, 3)), mine + v->added);
     env_detach();
 }
 END_TEST
@@ -345,8 +556,13 @@ engine_suite(void)
     tc = env_tcase(s, "userfaultfd", 60);
     tcase_add_loop_test(tc, fall_back_where_it_is_refused, 0, 2);
     tcase_add_loop_test(tc, closed_descriptors_never_show_what_is_not_there, 0, 2);
+    tc = env_tcase(s, "beside others", 60);
+    tcase_add_test(tc, queries_keep_what_they_have_read);
     tc = env_tcase(s, "alone", 60);
     tcase_add_loop_test(tc, alone_a_page_traps_once_for_all_loads, 0, N_ENGINES);
+    tcase_add_test(tc, alone_a_counter_needs_no_traps);
+    tcase_add_loop_test(tc, alone_stray_stores_stop_the_program, 0, 4);
+    tcase_add_loop_test(tc, alone_until_somebody_comes, 0, N_ENGINES);
     tcase_add_test(tc, pages_that_stay_are_bounded);
     return s;
 }
