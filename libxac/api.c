@@ -265,12 +265,7 @@ shut_down(struct xac_env *env, struct xac_ctx *ctx)
                        others, others == 1 ? " has" : "s have each");
     }
     xac_thread_leave(env);
-    while (ctx->views != NULL) {
-        struct xac_view *v = ctx->views;
-
-        ctx->views = v->next;
-        xac_view_close(env, v);
-    }
+    xac_view_close_all(env, ctx);
     rc = xac_env_close(env);
     xac_api_env = NULL;
     return rc;
@@ -283,15 +278,9 @@ xac_shutdown(void)
     int rc;
 
     open_enter();
-    rc = xac_api_opened("xShutdown");
-    if (rc == 0 && xac_api_is_mine(xac_ctx_mine(xac_api_env)))
-        rc = xac_err(XAC_EINTXN, "xShutdown");
-    if (rc == 0) {
-        ctx = &xac_api_env->ctx;
-        rc = start("xShutdown", ctx); /* joins: what is to be left is one's own */
-        if (rc == 0)
-            rc = shut_down(xac_api_env, ctx);
-    }
+    rc = xac_api_start_process("xShutdown", &ctx); /* joins: it leaves what is its own */
+    if (rc == 0)
+        rc = shut_down(xac_api_env, ctx);
     open_leave();
     return rc;
 }
@@ -418,13 +407,24 @@ is_power_of_two_within(uint64_t v, uint64_t least, uint64_t most)
     return v >= least && v <= most && (v & (v - 1)) == 0;
 }
 
+/* set_shared -- one that concerns all participants. */
+static void
+set_shared(uint32_t *mine, _Atomic uint32_t *shared, uint64_t value)
+{
+    *mine = (uint32_t)value;
+    if (shared != NULL)
+        atomic_store_explicit(shared, (uint32_t)value, memory_order_relaxed);
+}
+
 /* set_now -- an option that may change while the environment is open; open_lock held. */
 static int
 set_now(int option, uint64_t value)
 {
     struct xac_env *env = xac_api_env;
+    struct xac_control *ctl = env != NULL ? env->ctl : NULL;
 
-    if (option == XAC_OPT_STAY_MAPPED) {
+    switch (option) {
+    case XAC_OPT_STAY_MAPPED:
         if (env != NULL && xac_api_is_mine(xac_ctx_mine(env)))
             return xac_err(XAC_EINTXN, "xSetOption: option %d", option);
         atomic_store_explicit(&options.stay_mapped, (uint32_t)value,
@@ -432,30 +432,26 @@ set_now(int option, uint64_t value)
         if (env != NULL)
             atomic_store_explicit(&env->options.stay_mapped, (uint32_t)value,
                                   memory_order_relaxed);
-    } else if (option == XAC_OPT_CHECKSUM) {
-        options.checksum = (uint32_t)value;
-        if (env != NULL && env->ctl != NULL)
-            atomic_store_explicit(&env->ctl->checksum, (uint32_t)value,
-                                  memory_order_relaxed);
-    } else if (option == XAC_OPT_LOG_RECYCLE) {
-        options.log_recycle = (uint32_t)value;
-        if (env != NULL && env->ctl != NULL)
-            atomic_store_explicit(&env->ctl->log_recycle, (uint32_t)value,
-                                  memory_order_relaxed);
-    } else if (option == XAC_OPT_PAGE_CHECKSUMS) {
-        options.page_checksums = (uint32_t)value;
-        if (env != NULL && env->ctl != NULL)
-            atomic_store_explicit(&env->ctl->page_checksums, (uint32_t)value,
-                                  memory_order_relaxed);
-    } else if (option == XAC_OPT_SYNC_DELAY_MS) {
+        break;
+    case XAC_OPT_CHECKSUM:
+        set_shared(&options.checksum, ctl != NULL ? &ctl->checksum : NULL, value);
+        break;
+    case XAC_OPT_LOG_RECYCLE:
+        set_shared(&options.log_recycle, ctl != NULL ? &ctl->log_recycle : NULL, value);
+        break;
+    case XAC_OPT_PAGE_CHECKSUMS:
+        set_shared(&options.page_checksums, ctl != NULL ? &ctl->page_checksums : NULL,
+                   value);
+        break;
+    case XAC_OPT_SYNC_DELAY_MS:
         options.sync_delay_ms = (uint32_t)value;
         if (env != NULL)
             env->options.sync_delay_ms = (uint32_t)value;
-    } else {
+        break;
+    default:
         options.checkpoint_bytes = value;
-        if (env != NULL && env->ctl != NULL)
-            atomic_store_explicit(&env->ctl->checkpoint_bytes, value,
-                                  memory_order_relaxed);
+        if (ctl != NULL)
+            atomic_store_explicit(&ctl->checkpoint_bytes, value, memory_order_relaxed);
     }
     return 0;
 }

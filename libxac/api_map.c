@@ -188,11 +188,7 @@ xac_view(void *base)
             rc = xac_thread_view(xac_api_env, base, &v);
         xac_api_done_own();
     }
-    if (rc != 0) {
-        errno = xac_api_errno(rc);
-        return MAP_FAILED;
-    }
-    return v->base;
+    return address(rc, v);
 }
 
 int

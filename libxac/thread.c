@@ -107,12 +107,7 @@ end(struct xac_env *env, struct xac_ctx *ctx)
 static void
 leave(struct xac_env *env, struct xac_ctx *ctx)
 {
-    while (ctx->views != NULL) {
-        struct xac_view *v = ctx->views;
-
-        ctx->views = v->next;
-        xac_view_close(env, v);
-    }
+    xac_view_close_all(env, ctx);
     end(env, ctx);
     own = NULL;
     (void)pthread_setspecific(key, NULL);
@@ -291,12 +286,7 @@ xac_thread_forked(struct xac_env *env)
             continue;
         }
         *link = ctx->next;
-        while (ctx->views != NULL) {
-            struct xac_view *v = ctx->views;
-
-            ctx->views = v->next;
-            xac_view_close(env, v);
-        }
+        xac_view_close_all(env, ctx);
         xac_ctx_close(env, ctx);
         free(ctx);
     }

@@ -115,10 +115,7 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
     } else if (p->state != XAC_PAGE_DIRTY) {
         p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
     }
-    if (page_no < v->low)
-        v->low = page_no;
-    if (page_no >= v->high)
-        v->high = page_no + 1;
+    xac_view_reach(v, page_no, page_no + 1);
 }
 
 /* fill -- step 5 where the engine fills pages: a page without access. */

@@ -153,6 +153,9 @@ bool xac_view_remove(struct xac_ctx *ctx, struct xac_view *view);
 /* xac_view_close -- unmap and free; out of the list already. */
 void xac_view_close(struct xac_env *env, struct xac_view *view);
 
+/* xac_view_close_all -- a context's views, and its list is empty. */
+void xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx);
+
 /*
  * xac_view_named -- the process's view of a file, by its path or the name it was mapped as.
  * out  countp  number of views of that file
@@ -254,6 +257,14 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
 /* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
    version.  ret 0 or errno. */
 int xac_view_hide(struct xac_view *view, uint64_t page_no);
+
+/* xac_view_reach -- pages [first, end) are to be taken back after the transaction. */
+XAC_SIGSAFE static inline void
+xac_view_reach(struct xac_view *v, uint64_t first, uint64_t end)
+{
+    v->low = first < v->low ? first : v->low;
+    v->high = end > v->high ? end : v->high;
+}
 
 /* xac_view_note -- the page has been given the access. */
 XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_write);

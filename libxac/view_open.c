@@ -389,6 +389,17 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     free(v);
 }
 
+void
+xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx)
+{
+    while (ctx->views != NULL) {
+        struct xac_view *v = ctx->views;
+
+        ctx->views = v->next;
+        xac_view_close(env, v);
+    }
+}
+
 /* ---- Making one shorter or longer --------------------------------------------------------- */
 
 /* stretch -- addresses for a view that is to have another length; base may change. */

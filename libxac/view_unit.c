@@ -101,10 +101,7 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
     }
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
     rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_WRITE);
-    if (u->first < u->v->low)
-        u->v->low = u->first; /* to be taken back, even if we fail below */
-    if (u->end > u->v->high)
-        u->v->high = u->end;
+    xac_view_reach(u->v, u->first, u->end); /* even if we fail below */
     if (rc == 0)
         rc = load_all(env, ctx, u, is_write);
     if (rc == 0 && !is_write)
