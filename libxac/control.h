@@ -26,7 +26,7 @@
 
 /* Counters of struct xac_stats that live in the region; relaxed. */
 struct xac_counters {
-    xac_shared _Atomic uint64_t commits, commits_read_only, queries;
+    xac_shared _Atomic uint64_t commits, commits_read_only;
     xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
     xac_shared _Atomic uint64_t traps_read, traps_write, hints;
     xac_shared _Atomic uint64_t pages_written, checkpoints, pages_checkpointed;

@@ -45,6 +45,19 @@ add_oldest(const struct xac_env *env, struct xac_stats *out)
     out->versions_oldest = oldest.n_held_own;
 }
 
+/* count_queries -- of all slots. */
+static uint64_t
+count_queries(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    uint64_t sum = 0;
+
+    for (uint64_t slot = 0; slot < n; slot++)
+        sum += get(&xac_txn_at(env, slot)->n_queries);
+    return sum;
+}
+
 /* add_engine -- this process's. */
 static void
 add_engine(struct xac_stats *out)
@@ -63,7 +76,7 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
     *out = (struct xac_stats){
         .commits = get(&n->commits),
         .commits_read_only = get(&n->commits_read_only),
-        .queries = get(&n->queries),
+        .queries = count_queries(env),
         .aborts_conflict = get(&n->aborts_conflict),
         .aborts_user = get(&n->aborts_user),
         .aborts_other = get(&n->aborts_other),

@@ -376,16 +376,37 @@ count_abort(struct xac_env *env, int kind)
         xac_count(&n->aborts_conflict, 1);
 }
 
-/* end_query -- a query has nothing to publish, but what it read must be durable. */
+/*
+ * end_query -- a query has nothing to publish, but what it read must be durable.  Signals are
+ * blocked only if a lock may have to be taken: to wait for that, or to clean up.
+ */
 static int
 end_query(struct xac_env *env, struct xac_ctx *ctx)
 {
-    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
-    uint64_t lsn = xac_chain_lsn(env, parent);
+    struct xac_txn *txn = ctx->txn;
+    uint64_t lsn =
+        xac_chain_lsn(env, atomic_load_explicit(&txn->parent, memory_order_relaxed));
+    bool may_lock =
+        ctx->saw_dead
+        || (xac_env_is_durable(env)
+            /* Relaxed: looked at again by who waits. */
+            && (env->options.sync_delay_ms != 0
+                || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
+                       < lsn));
+    sigset_t signals;
+    int rc;
 
+    if (may_lock)
+        xac_signals_block(&signals);
     xac_txn_finish(env, ctx, true);
-    xac_count(&env->ctl->counters.queries, 1);
-    return xac_commit_await(env, lsn);
+    /* Relaxed: our own, for statistics. */
+    atomic_store_explicit(&txn->n_queries,
+                          atomic_load_explicit(&txn->n_queries, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    rc = xac_commit_await(env, lsn);
+    if (may_lock)
+        xac_signals_restore(&signals);
+    return rc;
 }
 
 /* end_age -- nobody has to wait for a retry. */
@@ -402,11 +423,9 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     sigset_t signals;
     int rc;
 
+    if (ctx->is_query)
+        return end_query(env, ctx);
     xac_signals_block(&signals);
-    if (ctx->is_query) {
-        rc = end_query(env, ctx);
-        goto out;
-    }
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
         note_conflict(ctx);
@@ -426,7 +445,6 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         ctx->n_lost = 0;
     }
     xac_checkpoint_if_due(env);
-out:
     xac_signals_restore(&signals);
     return rc;
 }

@@ -131,7 +131,10 @@ struct xac_txn {
        it; 0 none.  Stored under publish, cleared when the transaction is over (release) and
        read under publish (acquire); see xac_commit_data_serial. */
     xac_shared _Atomic uint64_t data_floor;
-    uint64_t pad[3];
+    /* Queries ended in this slot, whoever had it; its owner.  For xStats(): who only reads
+       stores to no cache line that others use. */
+    xac_shared _Atomic uint64_t n_queries;
+    uint64_t pad[2];
 };
 
 static inline uint64_t

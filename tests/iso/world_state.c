@@ -206,6 +206,8 @@ world_hash(const struct world *w, uint64_t seed)
     parts_of(w, part);
     part[1].to = atomic_load(&env->ctl->shm.brk);
     memset(&env->ctl->counters, 0, sizeof counters); /* statistics do not matter */
+    for (uint64_t slot = 0; slot < atomic_load(&env->ctl->txns.count); slot++)
+        atomic_store(&xac_txn_at(env, slot)->n_queries, 0);
     for (int i = 0; i < 2; i++)
         h = h * 31 + xac_xxh64(env->shm.base + part[i].from, part[i].to - part[i].from);
     env->ctl->counters = counters;
