@@ -438,27 +438,23 @@ unmap_file(const struct xac_view *v)
 static int
 resize(struct xac_view *v, size_t length, int flags)
 {
-    struct xac_view was = *v, is = *v;
-    int rc;
+    struct xac_view was, is;
+    /* What is known is forgotten with the old page states. */
+    int rc = xac_view_leave_solo(v);
 
+    if (rc != 0)
+        return xac_err(rc, "resizing %s", v->name);
+    was = *v;
+    v->n_pages = length / v->page_size; /* with whom will it share pages? */
+    rc = xac_twins_meet(v->ctx);
+    v->n_pages = was.n_pages;
+    if (rc != 0)
+        return rc;
+    is = *v;
     is.length = length;
     is.n_pages = length / v->page_size;
     is.page = NULL;
     is.file_bytes = NULL;
-    /* What is known is forgotten with the old page states. */
-    rc = xac_view_leave_solo(v);
-    if (rc != 0)
-        return xac_err(rc, "resizing %s", v->name);
-    v->n_pages = is.n_pages; /* with whom will it share pages? */
-    rc = xac_twins_meet(v->ctx);
-    v->n_pages = was.n_pages;
-    is.twins = v->twins;
-    is.ops = v->ops;
-    if (rc != 0)
-        return rc;
-    is.n_copies = 0;
-    is.is_solo = false;
-    is.solo_retry = 0;
     rc = stretch(v, &is, flags);
     if (rc != 0)
         return rc;

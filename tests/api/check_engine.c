@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -375,6 +376,13 @@ START_TEST(alone_a_counter_needs_no_traps)
     must_ok(xAbort());
     must_eq(xend(), ABORTED);
     must_eq(env_get(cell(base, 3)), 99);
+    for (uint64_t k = 0; k < 5; k++)
+        env_put(cell(base, 3), k);
+    base = xMremap(base, 16 * env_page(), XAC_MAY_MOVE);
+    must(base != MAP_FAILED);
+    env_put(cell(base, 9), 9);
+    must_eq(env_get(cell(base, 3)), 4);
+    env_put(cell(base, 3), 99);
     env_detach();
     base = env_attach(NONDURABLE, 8);
     must_eq(env_get(cell(base, 3)), 99);

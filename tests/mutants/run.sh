@@ -16,7 +16,8 @@
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
 iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
-    tests/stress/check_retries tests/crash/check_stop tests/api/check_threads"
+    tests/stress/check_retries tests/crash/check_stop tests/api/check_threads
+    tests/api/check_engine"
 crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
     tests/unit/check_checkpoint tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/stress_frames"
