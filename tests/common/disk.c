@@ -105,8 +105,18 @@ names_copy(const struct names *from)
     return to;
 }
 
+static void
+names_remove_ino(struct names *names, uint64_t ino)
+{
+    for (size_t i = names->n; i > 0; i--) {
+        if (names->entry[i - 1].ino == ino)
+            names->entry[i - 1] = names->entry[--names->n];
+    }
+}
+
 /* names_apply -- an event of a directory.  A rename needs no earlier name: the change that
-   gave it may be one of those that are missing. */
+   gave it may be one of those that are missing.  No name is left to the file but the new
+   one, though: files have one link. */
 static void
 names_apply(struct names *names, const struct record_event *ev)
 {
@@ -119,6 +129,7 @@ names_apply(struct names *names, const struct record_event *ev)
         break;
     case RECORD_RENAME:
         names_remove(names, name);
+        names_remove_ino(names, ev->ino2);
         names_set(names, name + strlen(name) + 1, ev->ino2);
         break;
     default:
