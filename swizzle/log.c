@@ -51,7 +51,7 @@ swz_log_add(struct swz_thread *th, uint32_t page, const void *data, size_t offse
 void
 swz_log_add_page(struct swz_thread *th, const struct swz_page *page)
 {
-    static _Thread_local unsigned char copy[SWZ_PAGE_MAX];
+    static _Thread_local alignas(64) unsigned char copy[SWZ_PAGE_MAX];
 
     if (th->space->log.fd < 0)
         return;

@@ -66,7 +66,7 @@ mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
     must(ops < 2500 || height_of(space, 0) >= 4);
     stats = stats_of(space);
     must(stats.structural > 10);
-    must(config.is_plain ? stats.swizzles == 0 : stats.swizzles > 100);
+    must(config.is_plain ? stats.swizzles == 0 : ops < 1000 || stats.swizzles > 100);
     must(ops < 2500 || config.n_frames > 1000 || stats.misses > 1000);
     must_be_whole(space);
     swz_leave(th);
@@ -179,7 +179,7 @@ END_TEST
 static void
 undo(struct swz_thread *th, uint64_t *seed)
 {
-    static unsigned char copy[SWZ_PAGE_MAX];
+    static alignas(64) unsigned char copy[SWZ_PAGE_MAX];
     const struct btree *t = &th->space->trees[0].layout;
     struct swz_page page, child;
     unsigned char key[KEY_LONG] = {0};
