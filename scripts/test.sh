@@ -66,8 +66,8 @@ finish()
     exit "$1"
 }
 
-# make_check DIR TARGET -- run the tests of a build, one after the other: several use
-# all processors themselves.
+# make_check DIR TARGET JOBS -- build the tests of a build, and run so many at a time.  In the
+# whole check it is one after the other: several use all processors themselves.
 make_check()
 {
     if ! make -C "$1" -s -j2 check TESTS= >"$1/check-build.log" 2>&1; then
@@ -75,7 +75,7 @@ make_check()
         echo "test.sh: the test programs do not build, see $1/check-build.log"
         give_up "$(basename "$1")-check-build"
     fi
-    make -C "$1" -s --no-print-directory "$2" VERBOSE=1 || failed=1
+    make -C "$1" -s --no-print-directory -j"$3" "$2" VERBOSE=1 || failed=1
 }
 
 # A child of a test may die of a sanitizer's report without anybody looking at its exit
@@ -89,7 +89,7 @@ sanitizer_check()
     ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$sanitized/report"
     UBSAN_OPTIONS="print_stacktrace=1:log_path=$sanitized/report"
     export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
-    make_check "$sanitized" check-quick
+    make_check "$sanitized" check-quick 2
     unset CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
     run_one sanitizer-reports no_reports
 }
@@ -116,7 +116,7 @@ find "$normal" "$sanitized" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
 build "$normal" --enable-werror
 stage "all tests"
-make_check "$normal" check
+make_check "$normal" check 1
 stage "build with address and undefined behaviour sanitizers"
 build "$sanitized" --enable-debug --disable-shared \
     --enable-sanitize=address,undefined
