@@ -342,7 +342,12 @@ miss_main(unsigned number)
     swz_leave(mine);
 }
 
-/* C09: the pool may read twice, but one result is used. */
+/*
+ * C09: the pool may read twice, but one result is used.
+ *
+ * Two sweeps that begin at the same place may meet the page that the other one has just
+ * brought in, and it has to come again: then it has left again, too.
+ */
 START_TEST(two_misses_of_a_page_make_one_frame)
 {
     struct xac_frames_stats p0, p1;
@@ -359,8 +364,10 @@ START_TEST(two_misses_of_a_page_make_one_frame)
     swz_get_pool_stats(space, &p1);
     s1 = stats_of(space);
     n = n_rounds * (height_of(space, 0) - 1);
-    must_eq(s1.misses - s0.misses, n);
-    must_eq((p1.reads - p1.reads_duplicate) - (p0.reads - p0.reads_duplicate), n);
+    must(s1.misses - s0.misses >= n);
+    must_eq(s1.misses - s0.misses, p1.evictions - p0.evictions);
+    must_eq((p1.reads - p1.reads_duplicate) - (p0.reads - p0.reads_duplicate),
+            s1.misses - s0.misses);
     space_end();
 }
 END_TEST
