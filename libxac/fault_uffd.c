@@ -10,9 +10,9 @@
  * an address fail with EFAULT, as on pages without access.
  *
  * THE DESCRIPTOR.  If a program closes descriptors that are not its own, the kernel must not
- * stop watching: a missing page would read as zeros.  So a poll that never ends is left
- * pending on it, in an AIO context, which belongs to the address space and not to the table of
- * descriptors; where that cannot be had, nor is this engine.
+ * stop watching: a missing page would read as zeros.  So it is also registered with a ring of
+ * io_uring, of which no descriptor is kept, but a mapping: that belongs to the address space.
+ * Nothing is ever submitted to it; where it cannot be had, nor is this engine.
  *
  * FORK.  A child is not watched.  The views are not inherited (MADV_DONTFORK), and it arms
  * views of its own when it rejoins.
@@ -20,9 +20,8 @@
 #include <config.h>
 
 #include <errno.h>
-#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -48,8 +47,8 @@ static int uffd = -1;
 static unsigned n_views; /* that are armed                                         */
 static bool is_wanted;   /* started                                                */
 static bool has_batches; /* process_madvise on ourselves works                     */
-static aio_context_t
-    pin_ctx; /* in which the poll is pending                            */
+static void *ring;       /* what holds the descriptor open, mapped; NULL if not there  */
+static size_t ring_bytes;
 
 /* ---- The descriptor ------------------------------------------------------------------ */
 
@@ -57,24 +56,33 @@ static aio_context_t
 static int
 pin(void)
 {
-    struct iocb poll_it, *list[1] = {&poll_it};
+    struct io_uring_params p = {0};
+    int fd = xac_sys.io_uring_setup(1, &p);
+    void *at;
+    int rc = 0;
 
-    memset(&poll_it, 0, sizeof poll_it);
-    poll_it.aio_lio_opcode = IOCB_CMD_POLL;
-    poll_it.aio_fildes = (uint32_t)uffd;
-    poll_it.aio_buf = POLLIN;
-    pin_ctx = 0;
-    if (xac_sys.io_setup(1, &pin_ctx) != 0)
+    if (fd < 0)
         return errno;
-    return xac_sys.io_submit(pin_ctx, 1, list) == 1 ? 0 : errno;
+    ring_bytes = p.sq_off.array + p.sq_entries * sizeof(uint32_t);
+    at = xac_sys.mmap(NULL, ring_bytes, PROT_READ, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+    if (at == MAP_FAILED)
+        rc = errno;
+    else
+        ring = at;
+    if (rc == 0
+        && (xac_sys.madvise(ring, ring_bytes, MADV_DONTFORK) != 0
+            || xac_sys.io_uring_register(fd, IORING_REGISTER_FILES, &uffd, 1) < 0))
+        rc = errno;
+    (void)xac_sys.close(fd);
+    return rc;
 }
 
 static void
 close_it(void)
 {
-    if (pin_ctx != 0)
-        (void)xac_sys.io_destroy(pin_ctx);
-    pin_ctx = 0;
+    if (ring != NULL)
+        (void)xac_sys.munmap(ring, ring_bytes);
+    ring = NULL;
     if (uffd >= 0)
         (void)xac_sys.close(uffd);
     uffd = -1;
@@ -303,7 +311,7 @@ stop(void)
 static void
 forked(void)
 {
-    pin_ctx = 0; /* of the parent's address space */
+    ring = NULL; /* not inherited */
     close_it();
 }
 

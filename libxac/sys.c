@@ -155,21 +155,15 @@ sys_ioctl(int fd, unsigned long request, void *arg)
 }
 
 static int
-sys_io_setup(unsigned n, unsigned long *ctxp)
+sys_io_uring_setup(unsigned n, void *params)
 {
-    return (int)syscall(SYS_io_setup, n, ctxp);
+    return (int)syscall(SYS_io_uring_setup, n, params);
 }
 
 static int
-sys_io_submit(unsigned long ctx, long n, void *iocbs)
+sys_io_uring_register(int fd, unsigned what, const void *arg, unsigned n)
 {
-    return (int)syscall(SYS_io_submit, ctx, n, iocbs);
-}
-
-static int
-sys_io_destroy(unsigned long ctx)
-{
-    return (int)syscall(SYS_io_destroy, ctx);
+    return (int)syscall(SYS_io_uring_register, fd, what, arg, n);
 }
 
 struct xac_sys xac_sys = {
@@ -195,9 +189,8 @@ struct xac_sys xac_sys = {
     .process_madvise = sys_process_madvise,
     .userfaultfd = sys_userfaultfd,
     .ioctl = sys_ioctl,
-    .io_setup = sys_io_setup,
-    .io_submit = sys_io_submit,
-    .io_destroy = sys_io_destroy,
+    .io_uring_setup = sys_io_uring_setup,
+    .io_uring_register = sys_io_uring_register,
 };
 
 XAC_SIGSAFE int

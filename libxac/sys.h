@@ -44,9 +44,8 @@ struct xac_sys {
     ssize_t (*process_madvise)(int pidfd, const struct iovec *at, size_t n, int advice);
     int (*userfaultfd)(int flags);
     int (*ioctl)(int fd, unsigned long request, void *arg); /* of a userfaultfd */
-    int (*io_setup)(unsigned n, unsigned long *ctxp);
-    int (*io_submit)(unsigned long ctx, long n, void *iocbs); /* struct iocb **         */
-    int (*io_destroy)(unsigned long ctx);
+    int (*io_uring_setup)(unsigned n, void *params); /* struct io_uring_params *        */
+    int (*io_uring_register)(int fd, unsigned what, const void *arg, unsigned n);
 };
 
 extern struct xac_sys xac_sys;

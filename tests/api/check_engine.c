@@ -214,7 +214,7 @@ work_without(void *arg)
 
 START_TEST(fall_back_where_it_is_refused)
 {
-    unsigned number = _i == 0 ? SYS_userfaultfd : SYS_io_setup;
+    unsigned number = _i == 0 ? SYS_userfaultfd : SYS_io_uring_setup;
 
     if (!choose(0))
         return;

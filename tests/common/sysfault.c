@@ -211,15 +211,17 @@ fault_ioctl(int fd, unsigned long request, void *arg)
 }
 
 static int
-fault_io_setup(unsigned n, unsigned long *ctxp)
+fault_io_uring_setup(unsigned n, void *params)
 {
-    return fails(SYSFAULT_MEMORY, "io_setup") ? -1 : real.io_setup(n, ctxp);
+    return fails(SYSFAULT_MEMORY, "io_uring_setup") ? -1 : real.io_uring_setup(n, params);
 }
 
 static int
-fault_io_submit(unsigned long ctx, long n, void *iocbs)
+fault_io_uring_register(int fd, unsigned what, const void *arg, unsigned n)
 {
-    return fails(SYSFAULT_MEMORY, "io_submit") ? -1 : real.io_submit(ctx, n, iocbs);
+    return fails(SYSFAULT_MEMORY, "io_uring_register")
+               ? -1
+               : real.io_uring_register(fd, what, arg, n);
 }
 
 void
@@ -256,9 +258,8 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .process_madvise = fault_process_madvise,
         .userfaultfd = fault_userfaultfd,
         .ioctl = fault_ioctl,
-        .io_setup = fault_io_setup,
-        .io_submit = fault_io_submit,
-        .io_destroy = real.io_destroy,
+        .io_uring_setup = fault_io_uring_setup,
+        .io_uring_register = fault_io_uring_register,
     };
 }
 
