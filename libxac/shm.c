@@ -50,7 +50,8 @@ xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 
     while (*reservep >= least) {
         p = xac_sys.mmap(NULL, *reservep, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
-        if (p != MAP_FAILED || errno != ENOMEM)
+        /* EINVAL is what valgrind says. */
+        if (p != MAP_FAILED || (errno != ENOMEM && errno != EINVAL))
             break;
         *reservep /= 2;
     }
