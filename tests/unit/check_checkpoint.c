@@ -375,6 +375,7 @@ play_held_back(void *arg)
         must_eq(in_file(p), 100 + p); /* what the reader sees */
     if (play->dies) {
         kill(pid[1], SIGKILL);
+        (void)proc_wait(pid[1]); /* while it is dying it still takes part */
         kill(getpid(), SIGKILL);
     }
     word_store(&r[1].step, 3); /* the same as before the checkpoint */
