@@ -518,18 +518,16 @@ rec_unlinkat(int dirfd, const char *path, int flags)
 }
 
 /*
- * is_failing -- the process's sync of a file is to fail: it is its turn, or a sync of that
- * file has failed elsewhere.  The kernel tells each open description once; one for each
- * process is near enough, since the library does not reopen a file to sync it.
+ * is_news -- has a sync of that file failed elsewhere, and this process does not know?  The
+ * kernel tells each open description once; one for each process is near enough, since the
+ * library does not reopen a file to sync it.
  */
 static bool
-is_failing(uint64_t ino)
+is_news(uint64_t ino)
 {
-    struct record_trace *t = self.trace;
-    bool is_it = self.fail_in != 0 && --self.fail_in == 0;
+    const struct record_trace *t = self.trace;
+    bool is_it = false;
 
-    if (is_it && t->n_failed < FAILS_MAX)
-        t->failed[t->n_failed++] = ino;
     for (uint32_t i = 0; i < t->n_failed; i++) {
         if (t->failed[i] == ino && (self.told >> i & 1) == 0) {
             self.told |= UINT32_C(1) << i;
@@ -539,13 +537,24 @@ is_failing(uint64_t ino)
     return is_it;
 }
 
+/* is_failing -- the process's sync of a file, which begins, is to fail: it is its turn. */
+static bool
+is_failing(uint64_t ino)
+{
+    struct record_trace *t = self.trace;
+    bool is_it = self.fail_in != 0 && --self.fail_in == 0;
+
+    if (is_it && t->n_failed < FAILS_MAX)
+        t->failed[t->n_failed++] = ino;
+    return is_news(ino) || is_it;
+}
+
 /* sync_fd -- both kinds of sync, and of both files and directories. */
 static int
 sync_fd(int fd, int (*call)(int))
 {
     struct record_event ev = {.kind = RECORD_SYNC_BEGIN};
     bool fails = false;
-    uint64_t begin = 0;
     int rc;
 
     trace_lock(self.trace);
@@ -554,21 +563,21 @@ sync_fd(int fd, int (*call)(int))
         if (is_struck())
             die();
         fails = is_failing(ev.ino);
-        begin = put(ev, NULL);
+        ev.offset = put(ev, NULL);
     }
     trace_unlock(self.trace);
     be_slow();
     rc = fails ? -1 : call(fd);
-    if (fails)
-        errno = self.error != 0 ? self.error : EIO;
     if (ev.ino == 0)
         return rc;
-    ev.kind = rc == 0 ? RECORD_SYNC_END : RECORD_SYNC_FAIL;
-    ev.offset = begin;
     trace_lock(self.trace);
+    fails = is_news(ev.ino) || fails; /* meanwhile, perhaps */
+    ev.kind = rc == 0 && !fails ? RECORD_SYNC_END : RECORD_SYNC_FAIL;
     (void)put(ev, NULL);
     trace_unlock(self.trace);
-    return rc;
+    if (fails)
+        errno = self.error != 0 ? self.error : EIO;
+    return fails ? -1 : rc;
 }
 
 static int
