@@ -354,26 +354,40 @@ found_log(void *arg, const char *name)
     return 0;
 }
 
-/* logdir_settle -- where the log is to lie, if it is asked for and there is none yet; gate
-   held, nobody attached. */
+/* logdir_wish -- make a directory for the log, if it is asked for and there is no log yet. */
 static int
-logdir_settle(const struct xac_env *env, const struct xac_master_slot *master)
+logdir_wish(const struct xac_env *env, const struct xac_master_slot *master)
 {
-    const char *wanted = env->options.log_dir;
-    bool has_log = (master->flags & XAC_MASTER_LOGGED) != 0;
-    char *noted;
+    bool has_log = false;
     int rc;
 
-    if (wanted == NULL)
+    if (env->options.log_dir == NULL)
         return 0;
     rc = xac_scan_names(env->dirfd, XAC_LOG_PREFIX, found_log, &has_log);
     if (rc != 0 || has_log)
         return rc;
+    return xac_logdir_make(env->dirfd, env->options.log_dir, master->identity);
+}
+
+/* logdir_settle -- where the log is to lie, before there is one; gate held, nobody
+   attached. */
+static int
+logdir_settle(const struct xac_env *env, const struct xac_master_slot *master)
+{
+    char *noted;
+    int rc;
+
+    if ((master->flags & XAC_MASTER_LOGGED) != 0)
+        return 0;
     rc = xac_logdir_noted(env->dirfd, &noted);
-    if (rc == 0 && noted == NULL)
-        rc = xac_logdir_make(env->dirfd, wanted, master->identity);
+    if (rc != 0)
+        return rc;
+    if (noted == NULL)
+        return logdir_wish(env, master);
     free(noted);
-    return rc;
+    /* Who wrote the note may have died before its name was durable. */
+    rc = xac_sync_dir(env->dirfd);
+    return rc == 0 ? 0 : xac_err(rc, "environment directory: sync");
 }
 
 /* logdir_join -- the directory that the live participants use. */
