@@ -54,24 +54,43 @@ become_member(pid_t parent, int socket)
 
 /* ---- The parent's side ------------------------------------------------------------ */
 
+pid_t
+bench_team_fork(int *socketp)
+{
+    pid_t parent = getpid(), pid;
+    int pair[2];
+
+    *socketp = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        (void)bench_fail("socketpair: %s", strerror(errno));
+        return -1;
+    }
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        become_member(parent, pair[1]);
+        *socketp = pair[1];
+        return 0;
+    }
+    if (pid < 0)
+        (void)bench_fail("fork: %s", strerror(errno));
+    close(pair[1]);
+    *socketp = pair[0];
+    return pid;
+}
+
 /* member_fork -- ret 0, or 1 after a message. */
 static int
 member_fork(struct bench_team *team, unsigned w)
 {
-    pid_t parent = getpid();
-    int pair[2];
+    int socket;
+    pid_t pid = bench_team_fork(&socket);
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return bench_fail("socketpair: %s", strerror(errno));
-    fflush(NULL);
-    team->member[w].pid = fork();
-    if (team->member[w].pid == 0) {
-        become_member(parent, pair[1]);
-        serve(team, w, pair[1]);
-    }
-    close(pair[1]);
-    team->member[w].socket = pair[0];
-    return team->member[w].pid > 0 ? 0 : bench_fail("fork: %s", strerror(errno));
+    if (pid == 0)
+        serve(team, w, socket);
+    team->member[w].pid = pid;
+    team->member[w].socket = socket;
+    return pid < 0;
 }
 
 int

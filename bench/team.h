@@ -50,6 +50,15 @@ struct bench_team {
 };
 
 /*
+ * bench_team_fork -- a child that dies with its parent, has nothing of it but the standard
+ * streams and a socket to it, and leaves signals from the terminal to it.
+ *
+ * out  socketp  the caller's end; -1 if there is none
+ * ret  the child's pid; 0 in the child; -1 after a message.
+ */
+pid_t bench_team_fork(int *socketp);
+
+/*
  * bench_team_start -- fork n members; the fields before `n` are filled in.
  *
  * ret  0, or 1 after a message; bench_team_stop() in both cases.

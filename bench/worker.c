@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "team.h"
 #include "util.h"
 #include "verify.h"
 
@@ -200,21 +200,6 @@ worker_main(struct bench_crew *crew, unsigned w, int socket)
     _exit(0);
 }
 
-/* become_worker -- a fresh child sheds what it inherited from the benchmark. */
-static void
-become_worker(pid_t parent, int socket)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(2);
-    signal(SIGINT, SIG_IGN); /* the parent decides */
-    signal(SIGTERM, SIG_DFL);
-    /* Sockets of other workers: kept open, they would hide the parent's end. */
-    if (socket > STDERR_FILENO + 1)
-        (void)close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0);
-    (void)close_range((unsigned)socket + 1, ~0u, 0);
-}
-
 /* ---- The parent's side ------------------------------------------------------------ */
 
 /* worker_fork -- ret 0, or 1 after a message. */
@@ -222,20 +207,11 @@ static int
 worker_fork(struct bench_crew *crew, unsigned w)
 {
     struct bench_worker *worker = &crew->workers[w];
-    pid_t parent = getpid();
-    int pair[2];
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return bench_fail("socketpair: %s", strerror(errno));
-    fflush(NULL);
-    worker->pid = fork();
-    if (worker->pid == 0) {
-        become_worker(parent, pair[1]);
-        worker_main(crew, w, pair[1]);
-    }
-    close(pair[1]);
-    worker->socket = pair[0];
-    return worker->pid > 0 ? 0 : bench_fail("fork: %s", strerror(errno));
+    worker->pid = bench_team_fork(&worker->socket);
+    if (worker->pid == 0)
+        worker_main(crew, w, worker->socket);
+    return worker->pid < 0;
 }
 
 /* worker_reap -- wait for the end of a worker; says how if it was a signal. */
