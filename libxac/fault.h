@@ -95,6 +95,9 @@ void xac_engine_forked(void);
    was wanted, or for which a view uses sigsegv instead; 0 none. */
 int xac_engine_kind(int *whyp);
 
+/* xac_engine_discard -- what all engines have in the place of discard. */
+XAC_SIGSAFE int xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n);
+
 /* xac_engine_attach -- by the process's engine, or sigsegv if it fails; ret 0 or errno. */
 int xac_engine_attach(struct xac_view *view);
 

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
+#include "sys.h"
 #include "view.h"
 
 static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_sigsegv,
@@ -66,6 +68,16 @@ xac_engine_kind(int *whyp)
 }
 
 /* ---- One view -------------------------------------------------------------------------- */
+
+XAC_SIGSAFE int
+xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n)
+{
+    return xac_sys.madvise(view->base + first * view->page_size, n * view->page_size,
+                           MADV_DONTNEED)
+                   == 0
+               ? 0
+               : errno;
+}
 
 int
 xac_engine_attach(struct xac_view *v)

@@ -32,16 +32,6 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
                : errno;
 }
 
-XAC_SIGSAFE static int
-discard(struct xac_view *view, uint64_t first, uint64_t n)
-{
-    return xac_sys.madvise(view->base + first * view->page_size, n * view->page_size,
-                           MADV_DONTNEED)
-                   == 0
-               ? 0
-               : errno;
-}
-
 /* is_private -- /proc/self/pagemap: present or swapped, and not a page of the file. */
 static bool
 is_private(const struct xac_view *view, uint64_t page_no)
@@ -100,7 +90,7 @@ const struct xac_engine xac_engine_sigsegv = {
     .detach = xac_signal_detach,
     .moved = moved,
     .protect = protect,
-    .discard = discard,
+    .discard = xac_engine_discard,
     .is_private = is_private,
     .abandon = abandon,
     .rejoin = rejoin,

@@ -51,12 +51,6 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
     return xac_engine_sigsegv.protect(view, first, n, prot);
 }
 
-XAC_SIGSAFE static int
-discard(struct xac_view *view, uint64_t first, uint64_t n)
-{
-    return xac_engine_sigsegv.discard(view, first, n);
-}
-
 static bool
 is_private(const struct xac_view *view, uint64_t page_no)
 {
@@ -96,7 +90,7 @@ const struct xac_engine xac_engine_thesis = {
     .detach = xac_signal_detach,
     .moved = moved,
     .protect = protect,
-    .discard = discard,
+    .discard = xac_engine_discard,
     .fill = fill,
     .is_private = is_private,
     .abandon = abandon,

@@ -217,16 +217,6 @@ ask(unsigned long request, void *arg)
 }
 
 XAC_SIGSAFE static int
-discard(struct xac_view *view, uint64_t first, uint64_t n)
-{
-    return xac_sys.madvise(view->base + first * view->page_size, n * view->page_size,
-                           MADV_DONTNEED)
-                   == 0
-               ? 0
-               : errno;
-}
-
-XAC_SIGSAFE static int
 protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
 {
     struct uffdio_writeprotect wp = {
@@ -237,7 +227,7 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
     };
 
     if (prot == XAC_PROT_NONE)
-        return discard(view, first, n);
+        return xac_engine_discard(view, first, n);
     return ask(UFFDIO_WRITEPROTECT, &wp);
 }
 
@@ -272,7 +262,7 @@ take_back(struct xac_view *view, const struct xac_page_range *range, size_t n)
         && xac_sys.process_madvise(PIDFD_SELF, at, done, MADV_DONTNEED) == (ssize_t)bytes)
         return done < n ? take_back(view, range + done, n - done) : 0;
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = discard(view, range[i].first, range[i].n);
+        rc = xac_engine_discard(view, range[i].first, range[i].n);
     return rc;
 }
 
@@ -323,7 +313,7 @@ const struct xac_engine xac_engine_uffd = {
     .leave = leave,
     .moved = moved,
     .protect = protect,
-    .discard = discard,
+    .discard = xac_engine_discard,
     .fill = fill,
     .take_back = take_back,
     .is_private = is_private,
