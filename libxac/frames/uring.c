@@ -19,7 +19,7 @@ int
 xac_uring_open(struct uring *u, uint32_t n)
 {
     struct io_uring_params p = {0};
-    int fd = (int)syscall(SYS_io_uring_setup, n, &p);
+    int fd = xac_sys.io_uring_setup(n, &p);
     size_t sq_bytes, cq_bytes;
     void *sqes;
 
