@@ -67,33 +67,6 @@ open_file(const char *name, int *fdp, struct stat *st, bool *is_newp)
     return rc;
 }
 
-/* sync_parent -- make a new file's name durable. */
-static int
-sync_parent(const char *name)
-{
-    char *copy = strdup(name);
-    char *slash;
-    int fd, rc = 0;
-
-    if (copy == NULL)
-        return ENOMEM;
-    slash = strrchr(copy, '/');
-    if (slash == copy)
-        slash++;
-    if (slash != NULL)
-        *slash = '\0';
-    fd = xac_sys.openat(AT_FDCWD, slash != NULL ? copy : ".",
-                        O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        rc = errno;
-    } else {
-        rc = xac_sync_dir(fd);
-        (void)xac_sys.close(fd);
-    }
-    free(copy);
-    return rc;
-}
-
 /* end_of -- bytes of the file up to the end of the view. */
 static uint64_t
 end_of(const struct xac_view *v)
@@ -123,7 +96,7 @@ grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
     if (synced < end && xac_sys.fsync(v->fd) != 0)
         return xac_err(errno, "syncing %s", v->name);
     if (synced == 0)
-        rc = sync_parent(v->name);
+        rc = xac_sync_parent(AT_FDCWD, v->name);
     if (rc == EACCES && !is_new)
         rc = 0; /* not readable: its owner has put the file there */
     return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", v->name);
