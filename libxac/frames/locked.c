@@ -71,23 +71,31 @@ admit(struct xac_frames_user *user, uint32_t part, uint32_t slot, frame_ref ref)
     pool_count(user, POOL_LIMBO_ENDS, 1);
 }
 
-/* hit_tell -- under the lock: one entry, if the slot is still that life's. */
+/*
+ * hit_tell -- under the lock: one entry, if the slot is still that life's.
+ *
+ * A life that is not over has the slot it was put into, so that of a slot that is known the frame
+ * says all.  Lives that are over, and slots in limbo, are looked up.
+ */
 static void
 hit_tell(struct xac_frames_user *user, uint32_t part, const struct pool_hit *hit)
 {
-    struct policy *p = policy_of(user->pool, part);
-    uint32_t i = hit->slot - part_first(user->pool, part);
+    struct xac_frames *pool = user->pool;
+    struct policy *p = policy_of(pool, part);
+    uint32_t i = hit->slot - part_first(pool, part);
+    uint64_t state = frame_load(pool_frame(pool, hit->ref));
 
-    bool is_there = !is_free(user->pool, hit->slot)
-                    && slot_load(ring_slot(user->pool, hit->slot)) == hit->ref;
-
-    if (is_there && p->nodes[i].where == 0) /* even if its page has been forgotten */
-        admit(user, part, hit->slot, hit->ref);
-    else if (is_there
-             && frame_word(frame_load(pool_frame(user->pool, hit->ref))) != FRAME_GONE)
-        p->ops->touch(p, i);
-    else
+    if (p->nodes[i].where != 0) {
+        if (frame_is_of(state, hit->ref) && frame_word(state) != FRAME_GONE)
+            p->ops->touch(p, i);
+        else
+            pool_count(user, POOL_HITS_STALE, 1);
+    } else if (!is_free(pool, hit->slot)
+               && slot_load(ring_slot(pool, hit->slot)) == hit->ref) {
+        admit(user, part, hit->slot, hit->ref); /* even if its page has been forgotten */
+    } else {
         pool_count(user, POOL_HITS_STALE, 1);
+    }
 }
 
 /* queue_drain -- under the lock: the user's entries, oldest first. */
@@ -106,8 +114,8 @@ queue_drain(struct xac_frames_user *user, uint32_t part)
 }
 
 /*
- * queue_warm -- have in the cache what the critical section is going to change.  Addresses only:
- * neighbours in a list are not looked up, which would read what others change.
+ * queue_warm -- have in the cache what the critical section is going to change: neighbours in
+ * lists, the lists, the lock.  The nodes themselves are on their way since queue_note().
  */
 static void
 queue_warm(struct xac_frames_user *user, uint32_t part)
@@ -118,7 +126,7 @@ queue_warm(struct xac_frames_user *user, uint32_t part)
     if (user->pool->region->config.batch_cold != 0)
         return;
     for (uint32_t i = q->n_warm; i < q->n; i++)
-        __builtin_prefetch(&p->nodes[q->hits[i].slot - part_first(user->pool, part)], 1);
+        xac_frames_policy_warm(p, q->hits[i].slot - part_first(user->pool, part));
     __builtin_prefetch(p->state, 1);
     __builtin_prefetch(&user->pool->parts[part], 1);
     q->n_warm = q->n;
@@ -133,6 +141,9 @@ queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t 
     bool locked = false;
 
     q->hits[q->n++] = (struct pool_hit){.ref = ref, .slot = slot};
+    if (c->batch_cold == 0)
+        __builtin_prefetch(
+            &policy_of(user->pool, part)->nodes[slot - part_first(user->pool, part)], 1);
     if (q->n < c->batch_threshold)
         return;
     queue_warm(user, part);

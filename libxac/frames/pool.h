@@ -191,7 +191,7 @@ struct pool_hit {
 
 struct pool_queue {
     uint32_t n;      /* entries, */
-    uint32_t n_warm; /* of them prefetched */
+    uint32_t n_warm; /* of them with their neighbours in the cache */
     struct pool_hit *hits;
 };
 

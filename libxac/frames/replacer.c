@@ -62,38 +62,39 @@ xac_frames_policy_init(struct policy *p)
     for (uint32_t i = 0; i < p->n_buckets; i++)
         p->buckets[i] = POLICY_NONE;
     for (uint32_t i = p->n_ghosts; i > 0; i--) {
-        p->nodes[p->n + i - 1].link[0].next = p->state->free_ghosts;
+        node_next_set(p, 0, p->n + i - 1, p->state->free_ghosts);
         p->state->free_ghosts = p->n + i - 1;
     }
 }
 
 /* ---- Lists ------------------------------------------------------------------------- */
 
-/* neighbours_set -- let i's neighbours, or the list's ends, say what i's links say. */
+/* join -- b comes after a in the list; NONE is its end. */
 static void
-neighbours_set(struct policy *p, struct policy_list *list, int l, uint32_t i,
-               bool present)
+join(struct policy *p, struct policy_list *list, int l, uint32_t a, uint32_t b)
 {
-    struct policy_link at = p->nodes[i].link[l];
-
-    *(at.prev == POLICY_NONE ? &list->head : &p->nodes[at.prev].link[l].next) =
-        present ? i : at.next;
-    *(at.next == POLICY_NONE ? &list->tail : &p->nodes[at.next].link[l].prev) =
-        present ? i : at.prev;
+    if (a == POLICY_NONE)
+        list->head = b;
+    else
+        node_next_set(p, l, a, b);
+    if (b == POLICY_NONE)
+        list->tail = a;
+    else
+        node_prev_set(p, l, b, a);
 }
 
 void
 xac_frames_list_push(struct policy *p, struct policy_list *list, int l, uint32_t i)
 {
-    p->nodes[i].link[l] = (struct policy_link){.prev = POLICY_NONE, .next = list->head};
-    neighbours_set(p, list, l, i, true);
+    join(p, list, l, i, list->head);
+    join(p, list, l, POLICY_NONE, i);
     list->n++;
 }
 
 void
 xac_frames_list_remove(struct policy *p, struct policy_list *list, int l, uint32_t i)
 {
-    neighbours_set(p, list, l, i, false);
+    join(p, list, l, node_prev(p, l, i), node_next(p, l, i));
     list->n--;
 }
 
@@ -101,20 +102,35 @@ void
 xac_frames_list_swap(struct policy *p, struct policy_list *list, int l, uint32_t a,
                      uint32_t b)
 {
-    p->nodes[b].link[l] = p->nodes[a].link[l];
-    neighbours_set(p, list, l, b, true);
+    join(p, list, l, node_prev(p, l, a), b);
+    join(p, list, l, b, node_next(p, l, a));
 }
 
 uint32_t
 xac_frames_list_take(struct policy *p, struct policy_list *list, int l, policy_take *take,
                      void *arg)
 {
-    for (uint32_t i = list->tail; i != POLICY_NONE; i = p->nodes[i].link[l].prev)
+    for (uint32_t i = list->tail; i != POLICY_NONE; i = node_prev(p, l, i))
         if (take(arg, i)) {
             xac_frames_list_remove(p, list, l, i);
             return i;
         }
     return POLICY_NONE;
+}
+
+void
+xac_frames_policy_warm(const struct policy *p, uint32_t slot)
+{
+    uint32_t n_nodes = p->n + p->n_ghosts;
+
+    for (int l = 0; l < 2; l++) {
+        uint32_t prev = node_prev(p, l, slot), next = node_next(p, l, slot);
+
+        if (prev < n_nodes) /* neither the end of a list, nor from a life long over */
+            __builtin_prefetch(&p->nodes[prev], 1);
+        if (next < n_nodes)
+            __builtin_prefetch(&p->nodes[next], 1);
+    }
 }
 
 /* ---- Ghosts ------------------------------------------------------------------------ */
@@ -133,8 +149,12 @@ xac_frames_ghost_new(struct policy *p, uint64_t page)
 
     if (ghost == POLICY_NONE)
         return POLICY_NONE;
-    p->state->free_ghosts = p->nodes[ghost].link[0].next;
-    p->nodes[ghost] = (struct policy_node){.page = page, .chain = *bucket};
+    p->state->free_ghosts = node_next(p, 0, ghost);
+    p->nodes[ghost].page = page;
+    p->nodes[ghost].chain = *bucket;
+    p->nodes[ghost].expires = 0;
+    p->nodes[ghost].in_stack = 0;
+    node_count_set(p, ghost, 0);
     *bucket = ghost;
     return ghost;
 }
@@ -158,6 +178,6 @@ xac_frames_ghost_free(struct policy *p, uint32_t ghost)
         at = &p->nodes[*at].chain;
     *at = p->nodes[ghost].chain;
     p->nodes[ghost].where = 0;
-    p->nodes[ghost].link[0].next = p->state->free_ghosts;
+    node_next_set(p, 0, ghost, p->state->free_ghosts);
     p->state->free_ghosts = ghost;
 }

@@ -16,6 +16,7 @@
 #ifndef XAC_FRAMES_REPLACER_H
 #define XAC_FRAMES_REPLACER_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,13 +26,16 @@
 #define POLICY_NONE    UINT32_MAX
 #define POLICY_NO_PAGE UINT64_MAX
 #define POLICY_LISTS   12
+#define POLICY_LINE    64 /* bytes of a cache line */
 
+/* Neighbours in a list: written under the lock, and read without it by who warms a cache. */
 struct policy_link {
-    uint32_t prev, next;
+    xac_shared _Atomic uint32_t prev, next;
 };
 
+/* One cache line each: what is changed under the lock is as few lines as can be. */
 struct policy_node {
-    uint64_t page;
+    alignas(POLICY_LINE) uint64_t page;
     uint64_t expires;           /* MQ: when it falls by a queue */
     struct policy_link link[2]; /* LIRS has a page in two lists */
     uint32_t chain;             /* next of the same bucket of the index */
@@ -46,7 +50,7 @@ struct policy_list {
 };
 
 struct policy_state {
-    struct policy_list lists[POLICY_LISTS];
+    alignas(POLICY_LINE) struct policy_list lists[POLICY_LISTS];
     uint32_t free_ghosts; /* through link[0].next */
     uint32_t hand;
     uint64_t target; /* CAR: pages that T1 should have */
@@ -92,6 +96,31 @@ node_count_set(struct policy *p, uint32_t i, uint32_t count)
     atomic_store_explicit(&p->nodes[i].count, count, memory_order_relaxed);
 }
 
+/* node_prev, node_next -- neighbours through link `l`. */
+static inline uint32_t
+node_prev(const struct policy *p, int l, uint32_t i)
+{
+    return atomic_load_explicit(&p->nodes[i].link[l].prev, memory_order_relaxed);
+}
+
+static inline uint32_t
+node_next(const struct policy *p, int l, uint32_t i)
+{
+    return atomic_load_explicit(&p->nodes[i].link[l].next, memory_order_relaxed);
+}
+
+static inline void
+node_prev_set(struct policy *p, int l, uint32_t i, uint32_t prev)
+{
+    atomic_store_explicit(&p->nodes[i].link[l].prev, prev, memory_order_relaxed);
+}
+
+static inline void
+node_next_set(struct policy *p, int l, uint32_t i, uint32_t next)
+{
+    atomic_store_explicit(&p->nodes[i].link[l].next, next, memory_order_relaxed);
+}
+
 /* By enum xac_frames_policy; NULL for NB_GCLOCK, which has no such thing. */
 const struct policy_ops *xac_frames_policy_ops(uint32_t policy);
 
@@ -101,6 +130,12 @@ extern const struct policy_ops xac_frames_car, xac_frames_random, xac_frames_swe
 extern const struct policy_ops xac_frames_gclock_k;
 
 /* ---- replacer.c: lists and ghosts ------------------------------------------------------ */
+
+/*
+ * Bring into the cache what a touch of the slot changes: its node is there, its neighbours are not.
+ * Without the lock: what it reads may be old, and is used for nothing else.
+ */
+void xac_frames_policy_warm(const struct policy *p, uint32_t slot);
 
 /* Bytes for n slots; and a fresh state in zero-filled memory. */
 uint64_t xac_frames_policy_bytes(const struct policy_ops *ops, uint32_t n);

@@ -179,8 +179,7 @@ lirs_victim(struct policy *p, policy_take *take, void *arg)
         return slot;
     }
     /* All of the queue are fixed: the oldest LIR page that is not. */
-    for (slot = list(p, STACK)->tail; slot != POLICY_NONE;
-         slot = p->nodes[slot].link[0].prev)
+    for (slot = list(p, STACK)->tail; slot != POLICY_NONE; slot = node_prev(p, 0, slot))
         if (p->nodes[slot].where == LIR && take(arg, slot)) {
             lirs_forget(p, slot);
             return slot;
