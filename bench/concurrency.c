@@ -29,6 +29,7 @@
 #include "micro.h"
 #include "sys_xac.h"
 #include "team.h"
+#include "thesis.h"
 #include "worker.h"
 #include "xbench.h"
 
@@ -71,8 +72,7 @@ struct crew {
     char dir[BENCH_DIR_BYTES + 8];
     char file[BENCH_DIR_BYTES + 16];
     struct bench_team team;
-    struct bench_sample us; /* per transaction, one per slice                        */
-    double speedup[SLICES_MAX]; /* over one process, one per slice                     */
+    struct bench_sample us; /* per transaction, one per slice                          */
     uint64_t transactions, aborts;
     /* Of a process: */
     size_t page_bytes;
@@ -102,7 +102,8 @@ usage(void)
         "4.9, 4.10, C.9, C.10).  Each process has a page of its own, announced by\n"
         "setPageAccess(), and increments in each transaction: in test A the first int, in B\n"
         "every int, in C every int 1,000 times.  Time per transaction is that of all\n"
-        "transactions over their number; speed-up is over one process.\n"
+        "transactions over their number; speed-up is the median of one process over that\n"
+        "of several.\n"
         "\n"
         "  --procs LIST   default 1,2,4\n"
         "  --count N      transactions of a slice, shared by the processes; default 10000,\n"
@@ -237,8 +238,9 @@ crew_start(struct crew *c, const struct options *o, unsigned test, unsigned n_pr
 static int
 crew_slice(struct crew *c, double *usp)
 {
-    const struct bench_order order = {ORDER_RUN, c->options->count / c->n_procs,
-                                      TURN_TIMEOUT_MS};
+    const struct bench_order order = {.kind = ORDER_RUN,
+                                      .arg = c->options->count / c->n_procs,
+                                      .timeout_ms = TURN_TIMEOUT_MS};
     struct bench_answer answers[BENCH_TEAM_MAX];
 
     if (bench_team_ask_all(&c->team, &order, answers) != 0)
@@ -305,11 +307,9 @@ static int
 run_slices(struct run *run)
 {
     const struct options *o = run->options;
-    double us[BENCH_NUMBERS_MAX];
+    double us;
 
     for (uint64_t s = 0; s < o->slices; s++) {
-        double alone = NAN;
-
         for (unsigned j = 0; j < o->procs.n; j++) {
             unsigned i = (unsigned)((s + j) % o->procs.n);
 
@@ -317,33 +317,64 @@ run_slices(struct run *run)
                            o->slices * o->procs.n);
             if (bench_interrupted())
                 return bench_fail("interrupted");
-            if (crew_slice(&run->crews[i], &us[i]) != 0)
+            if (crew_slice(&run->crews[i], &us) != 0)
                 return 1;
-            if (o->procs.v[i] == 1)
-                alone = us[i];
-        }
-        for (unsigned i = 0; i < o->procs.n; i++) {
-            bench_sample_add(&run->crews[i].us, us[i]);
-            run->crews[i].speedup[s] = alone / us[i];
+            bench_sample_add(&run->crews[i].us, us);
         }
     }
     return 0;
 }
 
+/* alone_us -- median time of one process; NAN if none was measured. */
+static double
+alone_us(struct run *run)
+{
+    for (unsigned i = 0; i < run->options->procs.n; i++)
+        if (run->options->procs.v[i] == 1)
+            return bench_summarize(&run->crews[i].us).median;
+    return NAN;
+}
+
+/* thesis_range -- " (Thesis: ...)", least and most of the machines in tables 4.9 and 4.10, which
+   had two processors; nothing if they do not say. */
+static void
+thesis_range(const struct crew *c, char *out, size_t size)
+{
+    const char *name = c->options->durable ? "concurrency-durable" : "concurrency";
+    double low = INFINITY, high = 0;
+    char where[64];
+
+    snprintf(where, sizeof where, "test=%s processes=%u", tests[c->test].name,
+             c->n_procs);
+    for (const struct bench_thesis_row *r = bench_thesis_rows; r->table != NULL; r++) {
+        if (r->table[0] != '4' || strcmp(r->experiment, name) != 0
+            || strcmp(r->where, where) != 0 || strcmp(r->keys, "speedup") != 0)
+            continue;
+        for (const struct bench_thesis_value *v = r->values; v->machine != NULL; v++) {
+            low = fmin(low, v->v[BENCH_THESIS_MEAN]);
+            high = fmax(high, v->v[BENCH_THESIS_MEAN]);
+        }
+    }
+    out[0] = '\0';
+    if (high > 0)
+        snprintf(out, size, " (Thesis: %.2f to %.2f)", low, high);
+}
+
 /* report -- one number of processes. */
 static void
-report(const struct options *o, struct crew *c)
+report(const struct options *o, struct crew *c, double alone)
 {
-    double speedup = bench_median(c->speedup, c->us.n);
     struct bench_summary s = bench_summarize(&c->us);
-    char label[64];
+    double speedup = alone / s.median;
+    char label[64], thesis[64];
 
     if (!o->common.json) {
         snprintf(label, sizeof label, "test %s, %u process%s", tests[c->test].name,
                  c->n_procs, c->n_procs == 1 ? "" : "es");
+        thesis_range(c, thesis, sizeof thesis);
         bench_print_row(label, &s, 1);
-        printf("%-28s %8s speed-up %.2f, %llu aborts in %llu transactions\n", "", "",
-               speedup, (unsigned long long)c->aborts,
+        printf("%-28s %8s speed-up %.2f%s, %llu aborts in %llu transactions\n", "", "",
+               speedup, thesis, (unsigned long long)c->aborts,
                (unsigned long long)c->transactions);
         return;
     }
@@ -381,7 +412,7 @@ run_crews(struct run *run, const char *dir)
     }
     bench_progress_clear();
     for (unsigned i = 0; i < o->procs.n && rc == 0; i++)
-        report(o, &run->crews[i]);
+        report(o, &run->crews[i], alone_us(run));
     return rc;
 }
 

@@ -183,8 +183,10 @@ bench_hot_start(struct bench_hot_crew *crew)
 int
 bench_hot_run(struct bench_hot_crew *crew, uint64_t ns, struct bench_hot_counts *out)
 {
-    const struct bench_order order = {ORDER_RUN, ns,
-                                      (unsigned)(ns / 1000000) + ANSWER_TIMEOUT_MS};
+    const struct bench_order order = {.kind = ORDER_RUN,
+                                      .arg = ns,
+                                      .timeout_ms =
+                                          (unsigned)(ns / 1000000) + ANSWER_TIMEOUT_MS};
     struct bench_answer answers[BENCH_TEAM_MAX];
 
     *out = (struct bench_hot_counts){.min_commits = UINT64_MAX};

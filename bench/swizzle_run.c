@@ -7,7 +7,6 @@
 #include "swizzle.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,7 @@ struct crew {
     struct swz_space *space;
     swzb_op *op;
     void *arg;
+    unsigned n_threads;
     _Atomic bool stop;
     _Atomic int rc;
 };
@@ -47,6 +47,7 @@ member_main(void *arg)
     struct timespec cpu;
     int rc = 0;
 
+    bench_pin(m->w.number, m->crew->n_threads);
     while (rc == 0 && !atomic_load_explicit(&m->crew->stop, memory_order_relaxed)) {
         for (int i = 0; i < 16 && rc == 0; i++)
             rc = m->crew->op(&m->w);
@@ -78,28 +79,11 @@ counters(struct swz_space *s, struct swzb_result *r)
     swz_get_pool_stats(s, &r->pool);
 }
 
-/* pin_to -- a processor of its own, if there are enough; else the scheduler decides. */
-static void
-pin_to(pthread_t id, unsigned number)
-{
-    cpu_set_t allowed, one;
-    unsigned seen = 0;
-
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-        return;
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &allowed) && seen++ == number) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            (void)pthread_setaffinity_np(id, sizeof one, &one);
-        }
-}
-
 int
 swzb_run(struct swz_space *space, unsigned n_threads, uint64_t ms, swzb_op *op, void *arg,
          struct swzb_result *rp)
 {
-    struct crew crew = {.space = space, .op = op, .arg = arg};
+    struct crew crew = {.space = space, .op = op, .arg = arg, .n_threads = n_threads};
     struct member members[SWZB_THREADS_MAX] = {0};
     struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
                              .tv_nsec = (long)(ms % 1000) * 1000000};
@@ -119,7 +103,6 @@ swzb_run(struct swz_space *space, unsigned n_threads, uint64_t ms, swzb_op *op, 
     for (unsigned i = 0; i < n_threads; i++) {
         if (pthread_create(&members[i].id, NULL, member_main, &members[i]) != 0)
             return bench_fail("swizzle: no thread");
-        pin_to(members[i].id, i);
     }
     (void)nanosleep(&pause, NULL);
     atomic_store_explicit(&crew.stop, true, memory_order_relaxed);

@@ -17,6 +17,9 @@
 
 #define TIMEOUT_MS (2 * 60 * 1000)
 
+/* From an order to many to its start. */
+#define START_AHEAD_NS UINT64_C(1000000)
+
 /* ---- The member's side ------------------------------------------------------------ */
 
 /* serve -- orders and answers; never returns. */
@@ -25,9 +28,11 @@ serve(const struct bench_team *team, unsigned number, int socket)
 {
     struct bench_order order;
 
+    bench_pin(number, team->n);
     while (recv(socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         struct bench_answer answer = {0};
 
+        bench_sleep_until(order.start_ns);
         answer.code = team->obey(team->arg, number, &order, &answer);
         if (answer.code != 0)
             snprintf(answer.text, sizeof answer.text, "%s", team->explain(answer.code));
@@ -164,16 +169,24 @@ bench_team_ask(struct bench_team *team, unsigned number, const struct bench_orde
     return hear(team, number, order, answer);
 }
 
+uint64_t
+bench_team_start_ns(void)
+{
+    return bench_now_ns() + START_AHEAD_NS;
+}
+
 int
 bench_team_ask_all(struct bench_team *team, const struct bench_order *order,
                    struct bench_answer *answers)
 {
+    struct bench_order all = *order;
     int rc = 0;
 
+    all.start_ns = bench_team_start_ns();
     for (unsigned w = 0; w < team->n; w++)
-        tell(team, w, order);
+        tell(team, w, &all);
     for (unsigned w = 0; w < team->n && rc == 0; w++)
-        rc = hear(team, w, order, &answers[w]);
+        rc = hear(team, w, &all, &answers[w]);
     return rc;
 }
 

@@ -5,6 +5,9 @@
  * WHAT      Members are forked once and told what to do over a socket each, so that starting
  *           them is not measured.  Every answer carries the times of the work itself
  *           (CLOCK_MONOTONIC), so that the message is not measured either.
+ * PLACE     Each keeps to a processor of its own, if there are enough (bench_pin).  Woken by
+ *           the same parent, they would share one until the scheduler notices, which is
+ *           longer than a slice of small transactions.
  * DEATH     Members die with their parent (PR_SET_PDEATHSIG).  One that dies or does not
  *           answer in time is an error of the run, never a hang: the others may wait for
  *           what it had, so the death of any is looked for.
@@ -23,6 +26,7 @@ struct bench_order {
     unsigned kind;       /* place in order_names                                       */
     uint64_t arg;        /* of that kind                                               */
     unsigned timeout_ms; /* longest wait for the answer; 0: two minutes                */
+    uint64_t start_ns;   /* when to begin; by bench_team_ask_all()                     */
 };
 
 struct bench_answer {
@@ -69,8 +73,11 @@ int bench_team_start(struct bench_team *team, unsigned n);
 int bench_team_ask(struct bench_team *team, unsigned number,
                    const struct bench_order *order, struct bench_answer *answer);
 
+/* bench_team_start_ns -- for an order to many: a moment at which all will have read it. */
+uint64_t bench_team_start_ns(void);
+
 /*
- * bench_team_ask_all -- the same order to all at the same time.
+ * bench_team_ask_all -- the same order to all; they begin at the same time.
  *
  * out  answers  team->n of them
  * ret  0, or 1 after a message

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <math.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,32 @@ bench_now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+void
+bench_sleep_until(uint64_t ns)
+{
+    const struct timespec ts = {.tv_sec = (time_t)(ns / UINT64_C(1000000000)),
+                                .tv_nsec = (long)(ns % UINT64_C(1000000000))};
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+        ;
+}
+
+void
+bench_pin(unsigned number, unsigned n)
+{
+    cpu_set_t allowed, one;
+    unsigned seen = 0;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0
+        || (unsigned)CPU_COUNT(&allowed) < n)
+        return;
+    CPU_ZERO(&one);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &allowed) && seen++ == number)
+            CPU_SET(cpu, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
 }
 
 /* compare_double -- for qsort(3). */

@@ -20,6 +20,15 @@
 /* bench_now_ns -- CLOCK_MONOTONIC, the same for all processes of the machine. */
 uint64_t bench_now_ns(void);
 
+/* bench_sleep_until -- at once if that has passed; ns of bench_now_ns(). */
+void bench_sleep_until(uint64_t ns);
+
+/*
+ * bench_pin -- the calling thread, the number-th of n that work at the same time, keeps to a
+ * processor of its own, if there are enough for all; else the scheduler decides.
+ */
+void bench_pin(unsigned number, unsigned n);
+
 /* bench_median -- median of n > 0 values; the array is not changed; ENOMEM aborts. */
 double bench_median(const double *v, size_t n);
 

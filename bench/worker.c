@@ -35,8 +35,9 @@ static const char *const order_names[] = {"open",     "load",  "run",
 
 struct order {
     enum order_kind kind;
-    uint64_t first; /* ORDER_RUN: number of the worker's first step */
-    uint64_t end;   /* ORDER_RUN: one past the last                 */
+    uint64_t first;    /* ORDER_RUN: number of the worker's first step */
+    uint64_t end;      /* ORDER_RUN: one past the last                 */
+    uint64_t start_ns; /* ORDER_RUN: when to begin                   */
 };
 
 struct answer {
@@ -109,10 +110,11 @@ do_run(struct bench_crew *crew, void *handle, const struct order *order,
 {
     const struct bench_system *system = crew->system;
     bool grouped = crew->group > 1 && system->begin_read != NULL;
-    uint64_t t0, t1 = bench_now_ns(), n = 0;
+    uint64_t t0, t1, n = 0;
     int rc = 0;
 
-    answer->start_ns = t1;
+    bench_sleep_until(order->start_ns);
+    answer->start_ns = t1 = bench_now_ns();
     for (uint64_t i = order->first; i < order->end && rc == 0; i += crew->n_workers) {
         struct bench_step step;
 
@@ -187,6 +189,7 @@ worker_main(struct bench_crew *crew, unsigned w, int socket)
     struct order order;
     void *handle = NULL;
 
+    bench_pin(w, crew->n_workers);
     while (recv(socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         struct answer answer = {0};
 
@@ -356,12 +359,12 @@ int
 bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
                struct bench_outcome *out)
 {
-    uint64_t start = UINT64_MAX, end = 0;
+    uint64_t start = UINT64_MAX, end = 0, start_ns = bench_team_start_ns();
     struct answer answer;
     int rc = 0;
 
     for (unsigned w = 0; w < crew->n_workers; w++) {
-        const struct order order = {ORDER_RUN, first + w, first + n};
+        const struct order order = {ORDER_RUN, first + w, first + n, start_ns};
 
         tell(crew, w, &order);
     }

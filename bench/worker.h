@@ -5,6 +5,7 @@
  * WHAT      P processes per system, forked once, told what to do over a socket each, so
  *           that starting them is not measured.  Every answer carries the times of the
  *           work itself (CLOCK_MONOTONIC), so that the message is not measured either.
+ * PLACE     As those of a team (team.h).
  * DEATH     Workers die with their parent (PR_SET_PDEATHSIG).  A worker that dies or
  *           does not answer in time is an error of the run, never a hang.
  */
