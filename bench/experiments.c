@@ -26,6 +26,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "a page that a transaction touches, with and without advisory functions",
         .thesis = "figures 4-2, 4-4, C-2 to C-4, table 4.2",
         .main = bench_touch_main,
+        .medium = "--rounds 200",
         .quick = "--quick",
     },
     {
@@ -34,6 +35,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "tables 4.7, C.5",
         .main = bench_touch_main,
         .fixed = "--durable",
+        .medium = "--rounds 30",
         .quick = "--quick",
     },
     {
@@ -42,6 +44,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_touch_main,
         .fixed = "--stay-mapped --pages 1,16,1024",
+        .medium = "--rounds 200",
         .quick = "--quick",
     },
     {
@@ -56,6 +59,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "cost of a touched page, predicted from the operations, and measured",
         .thesis = "equations 4.1 and 4.2, table 4.6",
         .main = bench_model_main,
+        .medium = "--touch-rounds 200",
         .quick = "--quick",
     },
     {
@@ -63,6 +67,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "modified pages of a mapped file brought to disk; a file written",
         .thesis = "tables 4.8, C.6, C.7",
         .main = bench_msync_main,
+        .medium = "--rounds 200",
         .quick = "--quick",
     },
     {
@@ -87,6 +92,8 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "tables 5.5, 5.6, C.11, C.12",
         .main = bench_insert_main,
         .full = "--both --procs 1,2 --count 20000",
+        .medium = "--both --hints both --count 250000 --slices 15 --systems "
+                  "btree,btree-stay,cobtree,cobtree-stay,bdb,lmdb,sqlite,mmap,sync",
         .quick = "--both --procs 1,2 --count 2000 --slices 5",
     },
     {
@@ -97,6 +104,8 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed = "--both --procs 1,2 --hints both --systems btree,cobtree,bdb,sync",
         .full = "--count 250000 --slices 15",
+        .medium =
+            "--count 40000 --slices 15 --systems btree,cobtree,bdb,lmdb,sqlite,sync",
         .quick = "--count 3000 --slices 5",
     },
     {
@@ -106,6 +115,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed = "--durable --kth --systems btree,cobtree,bdb,lmdb,sqlite,sync",
         .full = "--count 250000 --slices 15",
+        .medium = "--count 50000 --slices 15",
         .quick = "--count 3000 --slices 5",
     },
     {
@@ -115,6 +125,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed = "--durable --systems btree,cobtree,bdb,sqlite",
         .full = "--count 250000 --slices 15",
+        .medium = "--count 40000 --slices 8",
         .quick = "--count 4000 --slices 4",
     },
     {
@@ -125,6 +136,7 @@ const struct bench_experiment bench_experiments[] = {
         .fixed = "--nondurable --keys sorted --systems "
                  "btree,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--count 450000 --slices 15",
+        .medium = "--count 100000 --slices 10",
         .quick = "--count 10000 --slices 5",
     },
     {
@@ -142,6 +154,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "tables 5.1, 5.2",
         .main = bench_larger_main,
         .full = "--limit 32M --blocks 2K,4K,8K,16K,32K,64K,128K,256K,512K",
+        .medium = "--limit 4M --blocks 2K,4K,8K,16K,32K,64K,128K,256K,512K",
         .quick = "--limit 4M --blocks 4K --searches 300",
     },
     {
@@ -152,17 +165,30 @@ const struct bench_experiment bench_experiments[] = {
         .fixed = "--nondurable --workload search --systems "
                  "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 500000 --slices 10",
+        .medium = "--loaded 100000 --count 200000 --slices 10",
         .quick = "--loaded 10000 --count 50000 --slices 5",
     },
     {
         .name = "search-query",
-        .what = "random searches in a warm tree, all of a slice in one query",
+        .what = "random searches in one query that has touched every page before",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed = "--nondurable --workload search --warm --hints both --systems "
+                 "btree,btree-stay,cobtree,cobtree-stay,bdb,lmdb,sqlite,mmap,mmap-co",
+        .full = "--loaded 100000 --count 10000000 --slices 10 --groups 1000000",
+        .medium = "--loaded 100000 --count 2000000 --slices 10 --groups 1000000",
+        .quick = "--loaded 10000 --count 500000 --slices 5 --groups 200000",
+    },
+    {
+        .name = "search-query-cold",
+        .what = "the same, first touches of pages included",
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload search --hints both --systems "
                  "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 10000000 --slices 10 --groups 1000000",
-        .quick = "--loaded 10000 --count 1000000 --slices 5 --groups 200000",
+        .medium = "--loaded 100000 --count 2000000 --slices 10 --groups 1000000",
+        .quick = "--loaded 10000 --count 200000 --slices 5 --groups 200000",
     },
     {
         .name = "scan",
@@ -172,6 +198,7 @@ const struct bench_experiment bench_experiments[] = {
         .fixed = "--nondurable --workload scan --systems "
                  "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 45000 --groups 1,5000",
+        .medium = "--loaded 50000 --count 18000 --groups 1,2000",
         .quick = "--loaded 10000 --count 3000 --slices 5 --groups 1,600",
     },
     {
@@ -182,6 +209,7 @@ const struct bench_experiment bench_experiments[] = {
         .fixed = "--nondurable --workload ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f "
                  "--systems btree,cobtree,bdb,lmdb,sqlite,mmap",
         .full = "--procs 1,2 --loaded 100000 --count 90000",
+        .medium = "--procs 1,2 --loaded 30000 --count 30000",
         .quick = "--procs 1,2 --loaded 3000 --count 3000 --slices 3",
     },
     {
@@ -190,6 +218,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "ch. 6, question 6",
         .main = bench_multiversion_main,
         .full = "--loaded 100000 --count 50000",
+        .medium = "--loaded 20000 --count 10000",
         .quick = "--loaded 5000 --count 2000",
     },
     {
@@ -198,6 +227,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "ch. 6, question 5",
         .main = bench_contention_main,
         .full = "--seconds-per-cell 1 --slices 10",
+        .medium = "--seconds-per-cell 0.3 --slices 5",
         .quick = "--seconds-per-cell 0.1 --slices 2",
     },
     {
@@ -212,6 +242,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "a long log recovered, beside cat of the same files",
         .thesis = "",
         .main = bench_recovery_main,
+        .medium = "--log 256M --rounds 3 --kills 10",
         .quick = "--log 128M --rounds 2 --kills 5",
     },
     {
@@ -229,6 +260,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_swizzle_main,
         .full = "--all",
+        .medium = "--all --scale 20 --ms 200 --pairs 3",
         .quick = "--all --quick",
     },
     {.name = NULL},

@@ -108,7 +108,7 @@ entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
              : e->result.hints                  ? " (hints)"
                                                 : " (no hints)");
     return bench_crew_start(&e->crew, system, &config, label, &run->job, run->group,
-                            run->procs);
+                            o->warm, run->procs);
 }
 
 /* run_slice -- every system inserts slice number `slice`, starting with another. */
@@ -208,7 +208,7 @@ static void
 compare(const struct run *run, struct bench_insert_result *r, double *ratios, size_t n)
 {
     const struct bench_insert_result *sync = find_result(run, "sync");
-    bool is_co = strcmp(r->system->name, "cobtree") == 0;
+    bool is_co = strncmp(r->system->name, "cobtree", 7) == 0;
     const struct bench_insert_result *plain =
         find_result(run, is_co ? "mmap-co" : "mmap");
 

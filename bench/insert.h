@@ -27,7 +27,8 @@ struct bench_insert_options {
     bool nondurable;
     bool hints_on;
     bool hints_off;
-    bool kth; /* give the times of the k-th most expensive steps         */
+    bool kth;  /* give the times of the k-th most expensive steps         */
+    bool warm; /* records are touched before a slice's clock starts      */
     bool json;
     const char *name; /* of the experiment                                   */
     bool quiet;

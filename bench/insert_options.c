@@ -36,6 +36,7 @@ enum option_code {
     OPT_SCAN_LENGTH,
     OPT_GROUPS,
     OPT_KTH,
+    OPT_WARM,
     OPT_SLICES,
     OPT_SYSTEMS,
     OPT_HINTS,
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
     {"scan-length", required_argument, NULL, OPT_SCAN_LENGTH},
     {"groups", required_argument, NULL, OPT_GROUPS},
     {"kth", no_argument, NULL, OPT_KTH},
+    {"warm", no_argument, NULL, OPT_WARM},
     {"slices", required_argument, NULL, OPT_SLICES},
     {"systems", required_argument, NULL, OPT_SYSTEMS},
     {"hints", required_argument, NULL, OPT_HINTS},
@@ -219,6 +221,9 @@ parse_flag(struct bench_insert_options *o, int code)
     case OPT_KTH:
         o->kth = true;
         return 0;
+    case OPT_WARM:
+        o->warm = true;
+        return 0;
     case OPT_JSON:
         o->json = true;
         return 0;
@@ -336,6 +341,10 @@ check_options(struct bench_insert_options *o)
         if (o->groups[i % o->n_groups] > 1 && (w->changes || w->insert_every != 0))
             return bench_fail("--groups: %s does more than read", w->name);
     }
+    for (unsigned i = 0; i < o->n_procs && o->warm; i++)
+        if (o->procs[i] > 1)
+            return bench_fail("--warm: with several processes they would not start "
+                              "together");
     if ((o->block_bytes & (o->block_bytes - 1)) != 0)
         return bench_fail("--block %llu: a power of two is wanted",
                           (unsigned long long)o->block_bytes);

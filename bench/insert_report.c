@@ -66,6 +66,8 @@ bench_insert_usage(void)
         "  --loaded N         records that are there before; default 0\n"
         "  --scan-length N    records of one scan; default 100\n"
         "  --groups LIST      reads in one transaction of systems that can; default 1\n"
+        "  --warm             each slice first visits all records (with --groups in its first\n"
+        "                     transaction); its clock starts behind that\n"
         "  --kth              with --json: the time of the k-th most expensive step\n"
         "  --slices K         default 9\n"
         "  --systems LIST     default all; see xbench list\n"
@@ -245,6 +247,7 @@ print_json(const struct bench_insert_options *o, const struct bench_insert_resul
     bench_json_bool(f, "durable", r->durable);
     bench_json_str(f, "keys", keys[o->keys]);
     bench_json_u64(f, "group", r->group);
+    bench_json_bool(f, "warm", o->warm);
     if (r->system->abilities & BENCH_HINTS)
         bench_json_bool(f, "hints", r->hints);
     else

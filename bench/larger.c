@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * larger.c -- the experiment `larger`: search trees on plain mmap, with data three times as
- * large as the memory (Thesis tables 5.1 and 5.2).
+ * larger.c -- the experiment `larger`: search trees on plain mmap, and Berkeley DB, with data
+ * three times as large as the memory (Thesis tables 5.1 and 5.2).
  *
  * STATIC    A tree is loaded in bulk, without a limit, its pages are forgotten by the page
  *           cache, and random keys are looked up under the limit.
  * DYNAMIC   Random keys are inserted, all are scanned, random ones are looked up.
  *
  * Each tree is built and measured by a process of its own in a control group with limited
- * memory, to which the pages of its file are charged.  The kernel is told not to
- * read ahead (MADV_RANDOM), which would fill the little memory with neighbours.
+ * memory, to which the pages of its file are charged.
  */
 #include <config.h>
 
@@ -33,8 +32,12 @@
 #include "worker.h"
 #include "xbench.h"
 
-#define KEY_BYTES   128u
+#define KEY_BYTES   BENCH_LARGER_KEY
 #define TIMES_LIMIT 3u /* the keys alone are so many times the limit */
+
+/* Berkeley DB's cache: what it takes by itself, and what the Thesis gave it, half the memory. */
+#define POOL_DEFAULT (UINT64_C(256) << 10)
+#define POOL_SHARE   2u
 
 struct options {
     struct bench_common common;
@@ -47,12 +50,15 @@ struct options {
 
 /* One tree of one test. */
 struct subject {
+    const char *tree; /* "btree", "cobtree", "bdb"                                     */
+    const char *pool; /* of Berkeley DB: "default", "half"; else ""                    */
     bool is_static;
-    bool is_cobtree;
-    bool scattered;
-    uint64_t block_bytes; /* 0: has none                                              */
-    uint64_t count;
+    struct bench_larger_set set; /* not open                                           */
 };
+
+#define PAGE_BYTES 4096u /* of Berkeley DB's, and in which reads are counted            */
+#define INBLOCK_BYTES \
+ 512u /* of what getrusage(2) counts                                 */
 
 /* What its process found; sent through a pipe. */
 struct outcome {
@@ -60,8 +66,9 @@ struct outcome {
     double build_seconds;
     double scan_seconds;
     double search_seconds;
-    uint64_t search_faults; /* pages read from disk by the searches                    */
-    uint64_t size_bytes;    /* of the segment                                          */
+    double
+        search_pages; /* pages of 4096 bytes that the searches had read from disk     */
+    uint64_t size_bytes; /* of the file; 0 if not known                                 */
 };
 
 /* make_key -- number i; `sorted`: i-th in order. */
@@ -112,59 +119,6 @@ tally_visit(void *arg, const void *key, const void *value)
 
 /* ---- One tree, in a process of its own ---------------------------------------------- */
 
-struct mapped {
-    const struct bench_tree_kind *kind;
-    union bench_tree tree;
-    int fd;
-    void *base;
-    size_t size;
-};
-
-/* map -- the file, without reading ahead; ret 0 or errno. */
-static int
-map(struct mapped *m)
-{
-    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-    if (m->base == MAP_FAILED)
-        return errno;
-    return madvise(m->base, m->size, MADV_RANDOM) == 0 ? 0 : errno;
-}
-
-/* map_new -- file, mapping, empty tree; ret 0 or errno. */
-static int
-map_new(struct mapped *m, const char *path, const struct subject *x)
-{
-    const struct bench_tree_config config = {.count = x->count,
-                                             .key_size = KEY_BYTES,
-                                             .block_size = (uint32_t)x->block_bytes,
-                                             .scattered = x->scattered};
-
-    int rc;
-
-    m->kind = x->is_cobtree ? &bench_kind_cobtree_serial : &bench_kind_btree_serial;
-    m->size = m->kind->size(&config);
-    m->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (m->fd < 0 || ftruncate(m->fd, (off_t)m->size) != 0)
-        return errno;
-    rc = map(m);
-    return rc != 0 ? rc : m->kind->create(&m->tree, m->base, m->size, &config);
-}
-
-/* forget -- write the pages out and have the page cache drop them; ret 0 or errno. */
-static int
-forget(struct mapped *m)
-{
-    int rc;
-
-    if (msync(m->base, m->size, MS_SYNC) != 0 || munmap(m->base, m->size) != 0)
-        return errno;
-    m->base = MAP_FAILED;
-    if (posix_fadvise(m->fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
-        return EIO;
-    rc = map(m);
-    return rc != 0 ? rc : m->kind->open(&m->tree, m->base, m->size);
-}
-
 static double
 seconds_since(uint64_t began)
 {
@@ -173,7 +127,7 @@ seconds_since(uint64_t began)
 
 /* search -- random keys that are there. */
 static int
-search(struct mapped *m, const struct options *o, const struct subject *x,
+search(struct bench_larger_set *s, const struct options *o, const struct subject *x,
        struct outcome *out)
 {
     unsigned char key[KEY_BYTES];
@@ -184,61 +138,77 @@ search(struct mapped *m, const struct options *o, const struct subject *x,
     getrusage(RUSAGE_SELF, &before);
     began = bench_now_ns();
     for (uint64_t i = 0; i < o->searches && rc == 0; i++) {
-        make_key(o->seed, bench_key(o->seed + 1, i) % x->count, x->is_static, key);
-        rc = m->kind->search(&m->tree, key, NULL);
+        make_key(o->seed, bench_key(o->seed + 1, i) % s->count, x->is_static, key);
+        rc = s->kind->search(s, key);
     }
     out->search_seconds = seconds_since(began);
     getrusage(RUSAGE_SELF, &after);
-    out->search_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
+    out->search_pages =
+        (double)(after.ru_inblock - before.ru_inblock) * INBLOCK_BYTES / PAGE_BYTES;
     return rc;
 }
 
 /* build_dynamic -- inserts, and a scan of all. */
 static int
-build_dynamic(struct mapped *m, const struct options *o, const struct subject *x,
-              struct outcome *out)
+build_dynamic(struct bench_larger_set *s, const struct options *o, struct outcome *out)
 {
     uint64_t began = bench_now_ns();
     struct tally tally = {0};
     unsigned char key[KEY_BYTES];
     int rc = 0;
 
-    for (uint64_t i = 0; i < x->count && rc == 0; i++) {
+    for (uint64_t i = 0; i < s->count && rc == 0; i++) {
         make_key(o->seed, i, false, key);
-        rc = m->kind->insert(&m->tree, key, key, TREE_ADD);
+        rc = s->kind->insert(s, key);
     }
     out->build_seconds = seconds_since(began);
     began = bench_now_ns();
     if (rc == 0)
-        rc = m->kind->scan(&m->tree, NULL, tally_visit, &tally);
+        rc = s->kind->scan(s, tally_visit, &tally);
     out->scan_seconds = seconds_since(began);
-    return rc != 0 ? rc : tally.n == x->count ? 0 : EBADMSG;
+    return rc != 0 ? rc : tally.n == s->count ? 0 : EBADMSG;
 }
 
-/* measure -- build and search, in the group from where the limit counts; ret 0 or errno. */
+/* build_static -- all keys in order. */
 static int
-measure(struct mapped *m, const struct bench_cgroup *g, const struct options *o,
-        const struct subject *x, const char *path, struct outcome *out)
+build_static(struct bench_larger_set *s, struct outcome *out)
 {
-    struct source source = {.count = x->count};
-    uint64_t began;
-    int rc = map_new(m, path, x);
+    struct source source = {.count = s->count};
+    uint64_t began = bench_now_ns();
+    const void *key, *value;
+    int rc = 0;
 
-    out->size_bytes = m->size;
-    if (rc == 0 && !x->is_static) {
-        rc = bench_cgroup_enter(g);
+    if (s->kind->load != NULL)
+        rc = s->kind->load(s, next_key, &source);
+    else
+        for (uint64_t i = 0; rc == 0 && next_key(&source, i, &key, &value); i++)
+            rc = s->kind->insert(s, key);
+    out->build_seconds = seconds_since(began);
+    return rc;
+}
+
+/* measure -- build and search, in the group from where the limit counts; ret 0 or a code. */
+static int
+measure(struct bench_larger_set *s, const struct bench_cgroup *g, const struct options *o,
+        const struct subject *x, struct outcome *out)
+{
+    int rc = x->is_static ? 0 : bench_cgroup_enter(g);
+
+    if (rc == 0)
+        rc = s->kind->create(s);
+    if (rc == 0 && !x->is_static)
+        rc = build_dynamic(s, o, out);
+    if (rc == 0 && x->is_static) {
+        rc = build_static(s, out);
         if (rc == 0)
-            rc = build_dynamic(m, o, x, out);
-    } else if (rc == 0) {
-        began = bench_now_ns();
-        rc = m->kind->load(&m->tree, next_key, &source, x->count);
-        out->build_seconds = seconds_since(began);
-        if (rc == 0)
-            rc = forget(m);
+            rc = s->kind->forget(s);
         if (rc == 0)
             rc = bench_cgroup_enter(g);
+        if (rc == 0)
+            rc = s->kind->reopen(s);
     }
-    return rc != 0 ? rc : search(m, o, x, out);
+    out->size_bytes = s->size_bytes;
+    return rc != 0 ? rc : search(s, o, x, out);
 }
 
 /* child -- in the group; sends what it found and ends. */
@@ -246,11 +216,13 @@ static void __attribute__((noreturn))
 child(const struct bench_cgroup *g, const struct options *o, const struct subject *x,
       const char *path, int fd)
 {
+    struct bench_larger_set set = x->set;
     struct outcome out = {0};
-    struct mapped m = {.fd = -1, .base = MAP_FAILED};
 
+    set.path = path;
+    set.fd = -1;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    out.rc = measure(&m, g, o, x, path, &out);
+    out.rc = measure(&set, g, o, x, &out);
     _exit(write(fd, &out, sizeof out) == (ssize_t)sizeof out ? 0 : 1);
 }
 
@@ -277,39 +249,60 @@ hear(int fd, pid_t pid, struct outcome *out)
     return out->rc == 0 ? 0 : bench_fail("larger: %s", strerror(out->rc));
 }
 
+/* describe -- a subject in words, for the figures. */
+static void
+describe(const struct subject *x, char *text, size_t bytes)
+{
+    unsigned long long kib = x->set.block_bytes >> 10;
+
+    if (x->pool[0] != '\0')
+        snprintf(text, bytes, "Berkeley DB, cache %llu KiB",
+                 (unsigned long long)(x->set.pool_bytes >> 10));
+    else if (x->set.block_bytes == 0)
+        snprintf(text, bytes, "CO B-tree");
+    else
+        snprintf(text, bytes, "B+-tree, %llu KiB%s", kib,
+                 x->set.scattered ? ", random" : "");
+}
+
 /* print -- one result. */
 static void
 print(const struct options *o, const struct subject *x, const struct outcome *r)
 {
-    const char *tree = x->is_cobtree ? "cobtree" : "btree";
     const char *test = x->is_static ? "static" : "dynamic";
-    const char *allocation = x->is_cobtree ? "" : x->scattered ? "random" : "sequential";
+    const char *allocation = strcmp(x->tree, "btree") != 0 ? ""
+                             : x->set.scattered            ? "random"
+                                                           : "sequential";
     double us_search = r->search_seconds * 1e6 / (double)o->searches;
-    double us_insert = x->is_static ? -1 : r->build_seconds * 1e6 / (double)x->count;
-    double us_scan = x->is_static ? -1 : r->scan_seconds * 1e6 / (double)x->count;
+    double us_insert = x->is_static ? -1 : r->build_seconds * 1e6 / (double)x->set.count;
+    double us_scan = x->is_static ? -1 : r->scan_seconds * 1e6 / (double)x->set.count;
+    double pages = r->search_pages / (double)o->searches;
+    char words[64];
 
+    describe(x, words, sizeof words);
     if (!o->common.json) {
-        printf("%-8s %-8s %7llu %-10s %10.2f %12.3f %12.1f %8.2f\n", test, tree,
-               (unsigned long long)x->block_bytes, allocation, us_insert, us_scan,
-               us_search, (double)r->search_faults / (double)o->searches);
+        printf("%-8s %-28s %10.2f %12.3f %12.1f %8.2f\n", test, words, us_insert, us_scan,
+               us_search, pages);
         fflush(stdout);
         return;
     }
     bench_json_begin(stdout);
     bench_json_str(stdout, "experiment", "larger");
     bench_json_str(stdout, "test", test);
-    bench_json_str(stdout, "tree", tree);
-    bench_json_u64(stdout, "block_bytes", x->block_bytes);
+    bench_json_str(stdout, "tree", x->tree);
+    bench_json_str(stdout, "what", words);
+    bench_json_u64(stdout, "block_bytes", x->set.block_bytes);
     bench_json_str(stdout, "allocation", allocation);
+    bench_json_str(stdout, "pool", x->pool);
+    bench_json_u64(stdout, "pool_bytes", x->set.pool_bytes);
     bench_json_u64(stdout, "limit_bytes", o->limit_bytes);
-    bench_json_u64(stdout, "count", x->count);
-    bench_json_u64(stdout, "key_bytes_in_all", x->count * KEY_BYTES);
-    bench_json_u64(stdout, "segment_bytes", r->size_bytes);
+    bench_json_u64(stdout, "count", x->set.count);
+    bench_json_u64(stdout, "key_bytes_in_all", x->set.count * KEY_BYTES);
+    bench_json_u64(stdout, "file_bytes", r->size_bytes);
     bench_json_num(stdout, "us_per_insert", us_insert);
     bench_json_num(stdout, "us_per_scanned_record", us_scan);
     bench_json_num(stdout, "us_per_search", us_search);
-    bench_json_num(stdout, "disk_faults_per_search",
-                   (double)r->search_faults / (double)o->searches);
+    bench_json_num(stdout, "disk_pages_per_search", pages);
     bench_json_u64(stdout, "searches", o->searches);
     bench_json_u64(stdout, "seed", o->seed);
     bench_json_end(stdout);
@@ -345,25 +338,54 @@ run_subject(const struct options *o, const struct bench_cgroup *g,
     return rc;
 }
 
+/* run_bdb -- Berkeley DB with its default cache and with a large one; ret as below. */
+static int
+run_bdb(const struct options *o, const struct bench_cgroup *g, struct subject x,
+        const char *dir)
+{
+#ifdef HAVE_BDB
+    int rc;
+
+    x.tree = "bdb";
+    x.set.kind = &bench_larger_bdb;
+    x.set.block_bytes = PAGE_BYTES;
+    x.pool = "default";
+    x.set.pool_bytes = POOL_DEFAULT;
+    rc = run_subject(o, g, &x, dir);
+    x.pool = "half";
+    x.set.pool_bytes = o->limit_bytes / POOL_SHARE;
+    return rc != 0 ? rc : run_subject(o, g, &x, dir);
+#else
+    (void)o, (void)g, (void)x, (void)dir;
+    return 0;
+#endif
+}
+
 /* run_test -- all trees of one test; ret 0, or 1 after a message. */
 static int
 run_test(const struct options *o, const struct bench_cgroup *g, bool is_static,
          const char *dir)
 {
-    struct subject x = {.is_static = is_static,
-                        .is_cobtree = true,
-                        .count = TIMES_LIMIT * o->limit_bytes / KEY_BYTES};
+    struct subject x = {.tree = "cobtree",
+                        .pool = "",
+                        .is_static = is_static,
+                        .set = {.kind = &bench_larger_tree,
+                                .tree_kind = &bench_kind_cobtree_serial,
+                                .count = TIMES_LIMIT * o->limit_bytes / KEY_BYTES}};
     int rc = run_subject(o, g, &x, dir);
 
-    x.is_cobtree = false;
+    x.tree = "btree";
+    x.set.tree_kind = &bench_kind_btree_serial;
     for (unsigned i = 0; i < o->blocks.n && rc == 0; i++) {
-        x.block_bytes = o->blocks.v[i];
+        x.set.block_bytes = o->blocks.v[i];
         rc = run_subject(o, g, &x, dir);
     }
     /* Table 5.2's last line of the B+-tree. */
-    x.block_bytes = o->blocks.v[0];
-    x.scattered = true;
-    return rc != 0 || is_static ? rc : run_subject(o, g, &x, dir);
+    x.set.block_bytes = o->blocks.v[0];
+    x.set.scattered = true;
+    if (rc == 0 && !is_static)
+        rc = run_subject(o, g, &x, dir);
+    return rc != 0 ? rc : run_bdb(o, g, x, dir);
 }
 
 static void
@@ -373,9 +395,10 @@ usage(void)
         "usage: xbench larger [OPTION...]\n"
         "\n"
         "Search trees on plain mmap whose keys are three times as large as the memory,\n"
-        "which a control group limits.  128-byte keys, no values.  static: a tree loaded\n"
-        "in bulk, forgotten by the page cache, then searched.  dynamic: random inserts,\n"
-        "a scan of all, searches.\n"
+        "which a control group limits, and Berkeley DB without transactions, with its\n"
+        "default cache and one of half the memory.  128-byte keys, no values.  static: a\n"
+        "tree loaded in bulk, forgotten by the page cache, then searched.  dynamic:\n"
+        "random inserts, a scan of all, searches.\n"
         "\n"
         "  --limit BYTES    of memory; default 32M\n"
         "  --blocks LIST    of the B+-tree; default 4K,16K,64K,256K; the first one also\n"
@@ -397,8 +420,8 @@ run(const struct options *o, const struct bench_cgroup *g)
     if (rc != 0)
         return rc;
     if (!o->common.json)
-        printf("%-8s %-8s %7s %-10s %10s %12s %12s %8s\n", "test", "tree", "block",
-               "blocks", "us/insert", "us/scanned", "us/search", "faults");
+        printf("%-8s %-28s %10s %12s %12s %8s\n", "test", "what", "us/insert",
+               "us/scanned", "us/search", "pages");
     rc = run_test(o, g, true, dir);
     if (rc == 0 && !o->only_static)
         rc = run_test(o, g, false, dir);

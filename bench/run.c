@@ -39,6 +39,7 @@
 
 struct run {
     bool quick;
+    bool medium;
     bool is_all;
     bool perf;
     const char *out; /* as given                                                     */
@@ -58,6 +59,8 @@ usage(FILE *f)
         "NAME.jsonl each, a JSON object per line.\n"
         "\n"
         "  --quick    small: all experiments together take less than 20 minutes\n"
+        "  --medium   all experiments together take about 45 minutes; without either of\n"
+        "             the two they take hours\n"
         "  --out DIR  where the results go, made if it is not there; default results\n"
         "  --dir DIR  where experiments put their files, which are removed; on the disk\n"
         "             to be measured; default the current directory\n"
@@ -100,6 +103,7 @@ print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
     bench_json_str(f, "what", x->what);
     bench_json_str(f, "thesis", x->thesis);
     bench_json_bool(f, "quick", run->quick);
+    bench_json_bool(f, "medium", run->medium);
     bench_json_str(f, "command", run->command);
     bench_json_str(f, "library_version", version);
     bench_json_str(f, "date", date);
@@ -112,6 +116,15 @@ print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
     bench_json_str(f, "machine", un.machine);
     bench_json_str(f, "file_system", bench_fs_name(run->dir));
     bench_json_end(f);
+}
+
+/* arguments -- those of the size that is asked for; NULL: none. */
+static const char *
+arguments(const struct run *run, const struct bench_experiment *x)
+{
+    if (run->quick)
+        return x->quick;
+    return run->medium && x->medium != NULL ? x->medium : x->full;
 }
 
 /* child -- in a process of its own: the experiment, its output to the file. */
@@ -127,7 +140,7 @@ child(const struct run *run, const struct bench_experiment *x, int fd)
     if (dup2(fd, STDOUT_FILENO) < 0 || chdir(run->dir) != 0)
         _exit(1);
     optind = 0; /* getopt(3) starts anew */
-    rc = bench_experiment_call(x, run->quick ? x->quick : x->full, argc, argv);
+    rc = bench_experiment_call(x, arguments(run, x), argc, argv);
     fflush(stdout);
     _exit(rc);
 }
@@ -226,6 +239,7 @@ static int
 parse(struct run *run, int argc, char **argv)
 {
     static const struct option long_options[] = {{"quick", no_argument, NULL, 'q'},
+                                                 {"medium", no_argument, NULL, 'm'},
                                                  {"out", required_argument, NULL, 'o'},
                                                  {"dir", required_argument, NULL, 'd'},
                                                  {"perf", no_argument, NULL, 'p'},
@@ -246,6 +260,8 @@ parse(struct run *run, int argc, char **argv)
             return 1;
         if (code == 'q')
             run->quick = true;
+        else if (code == 'm')
+            run->medium = true;
         else if (code == 'p')
             run->perf = true;
         else if (code == 'o')
@@ -254,6 +270,10 @@ parse(struct run *run, int argc, char **argv)
             run->dir = optarg;
         else
             return 2;
+    }
+    if (run->quick && run->medium) {
+        (void)bench_fail("--quick and --medium exclude each other");
+        return 2;
     }
     if (optind == argc) {
         (void)bench_fail("run what? a name of xbench list, or all");

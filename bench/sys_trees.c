@@ -161,7 +161,15 @@ btree_stay_open(const struct bench_config *config, bool first, void **handlep)
     return rc != 0 ? rc : btree_system_open(config, first, handlep);
 }
 
-/* btree_ckpt_open -- the same with checkpoints all the time. */
+static int
+cobtree_stay_open(const struct bench_config *config, bool first, void **handlep)
+{
+    int rc = xac_set_option(XAC_OPT_STAY_MAPPED, 1);
+
+    return rc != 0 ? rc : cobtree_system_open(config, first, handlep);
+}
+
+/* btree_ckpt_open -- btree with checkpoints all the time. */
 static int
 btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
 {
@@ -247,5 +255,14 @@ const struct bench_system bench_cobtree = {
     .durably = "log written and synced at each commit; nondurable: no log",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
     .open = cobtree_system_open,
+    TREES_OPERATIONS,
+};
+
+const struct bench_system bench_cobtree_stay = {
+    .name = "cobtree-stay",
+    .what = "cobtree with XAC_OPT_STAY_MAPPED: no traps for reads while alone",
+    .durably = "as cobtree",
+    .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
+    .open = cobtree_stay_open,
     TREES_OPERATIONS,
 };

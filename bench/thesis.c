@@ -306,6 +306,12 @@ const struct bench_thesis_row bench_thesis_rows[] = {
     {"5.2", 104, "random search, B+-tree, blocks of 2 KiB in random order", "ms",
      VALUES({"4", 1, {24.3}}), "larger",
      "test=dynamic tree=btree block_bytes=2048 allocation=random", "us_per_search"},
+    {"5.2", 104, "random insert, Berkeley DB, default cache", "us",
+     VALUES({"4", 1, {2669.1}}), "larger", "test=dynamic tree=bdb pool=default",
+     "us_per_insert"},
+    {"5.2", 104, "random insert, Berkeley DB, cache of half the memory", "us",
+     VALUES({"4", 1, {170.2}}), "larger", "test=dynamic tree=bdb pool=half",
+     "us_per_insert"},
     /* Table 5.3: seconds for 450,000 inserts, here for each of them. */
     {"5.3", 105, "sorted insert, CO B-tree", "us", VALUES({"4", 1, {136.0}}), "sorted",
      "system=mmap-co", "us_per_insert"},

@@ -103,6 +103,27 @@ next_group(const struct bench_system *system, void *handle, bool there_is_one)
     return rc != 0 ? rc : system->begin_read(handle);
 }
 
+/* warm_visit -- touch a record's value. */
+static int
+warm_visit(void *arg, const void *key, const void *value)
+{
+    uint64_t *sum = arg;
+
+    (void)key;
+    *sum += *(const unsigned char *)value;
+    return 0;
+}
+
+/* warm_up -- visit every record, in the slice's first group if there are groups. */
+static int
+warm_up(const struct bench_system *system, void *handle, bool grouped)
+{
+    uint64_t sum = 0;
+    int rc = grouped ? system->begin_read(handle) : 0;
+
+    return rc != 0 ? rc : system->scan(handle, NULL, warm_visit, &sum);
+}
+
 /* do_run -- the measured loop: steps first, first + n_workers, ... below end. */
 static int
 do_run(struct bench_crew *crew, void *handle, const struct order *order,
@@ -111,14 +132,14 @@ do_run(struct bench_crew *crew, void *handle, const struct order *order,
     const struct bench_system *system = crew->system;
     bool grouped = crew->group > 1 && system->begin_read != NULL;
     uint64_t t0, t1, n = 0;
-    int rc = 0;
+    int rc = crew->warm ? warm_up(system, handle, grouped) : 0;
 
     bench_sleep_until(order->start_ns);
     answer->start_ns = t1 = bench_now_ns();
     for (uint64_t i = order->first; i < order->end && rc == 0; i += crew->n_workers) {
         struct bench_step step;
 
-        if (grouped && n++ % crew->group == 0)
+        if (grouped && n++ % crew->group == 0 && !(crew->warm && n == 1))
             rc = next_group(system, handle, n > 1);
         if (rc != 0)
             break;
@@ -327,16 +348,15 @@ alloc_crew(struct bench_crew *crew, unsigned n_workers, uint64_t count)
 int
 bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
                  const struct bench_config *config, const char *label,
-                 const struct bench_job *job, uint64_t group, unsigned n_workers)
+                 const struct bench_job *job, uint64_t group, bool warm,
+                 unsigned n_workers)
 {
     const struct order order = {.kind = ORDER_OPEN};
     struct answer answer;
     int rc;
 
-    *crew = (struct bench_crew){.system = system,
-                                .config = *config,
-                                .job = *job,
-                                .group = group};
+    *crew = (struct bench_crew){
+        .system = system, .config = *config, .job = *job, .group = group, .warm = warm};
     snprintf(crew->label, sizeof crew->label, "%s", label);
     rc = alloc_crew(crew, n_workers, job->steps);
     for (unsigned w = 0; w < n_workers && rc == 0; w++)

@@ -32,6 +32,7 @@ struct bench_crew {
     char label[32];             /* for messages: name and hints                        */
     struct bench_job job;
     uint64_t group; /* reads that share a transaction, of systems that can           */
+    bool warm; /* touch every record in a slice before its clock starts              */
     unsigned n_workers;
     struct bench_worker *workers;
     uint32_t *latencies; /* ns of each step by its number, shared memory; full
@@ -53,7 +54,8 @@ struct bench_outcome {
  */
 int bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
                      const struct bench_config *config, const char *label,
-                     const struct bench_job *job, uint64_t group, unsigned n_workers);
+                     const struct bench_job *job, uint64_t group, bool warm,
+                     unsigned n_workers);
 
 /* bench_crew_load -- worker 0 inserts the records that are there before; ret as above. */
 int bench_crew_load(struct bench_crew *crew);

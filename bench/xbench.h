@@ -21,7 +21,8 @@
  * INVARIANTS
  *   1. Names are different, of a-z, 0-9 and '-': they are file names and commands.
  *   2. The experiments of `xbench run all --quick` take 20 minutes together at most; so
- *      quick arguments aim at less than half a minute.
+ *      quick arguments aim at less than half a minute.  Those of `--medium` take 45 minutes on
+ *      two processors that do nothing else.
  */
 #ifndef XBENCH_XBENCH_H
 #define XBENCH_XBENCH_H
@@ -42,7 +43,8 @@ struct bench_experiment {
     const char
         *fixed;       /* always, before the user's: makes an experiment of another one  */
     const char *full; /* of `xbench run`                                             */
-    const char *quick; /* of `xbench run --quick`                                     */
+    const char *medium; /* of `xbench run --medium`; NULL: as full                     */
+    const char *quick;  /* of `xbench run --quick`                                     */
 };
 
 /* All experiments, ended by a NULL name. */
@@ -54,7 +56,7 @@ const struct bench_experiment *bench_experiment_find(const char *name);
 /*
  * bench_experiment_call -- run it in this process.
  *
- * in   more    arguments of `full` or `quick`, or ""
+ * in   more    arguments of `full`, `medium` or `quick`, or ""
  * in   argc, argv  further arguments, the user's
  * ret  exit status
  */
