@@ -419,6 +419,7 @@ START_TEST(long_transaction_does_not_starve)
     double longest_s = 0;
     pid_t a, b;
 
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));
     board = proc_shared(sizeof *board);
     a = proc_spawn(pester, NULL);
     b = proc_spawn(pester, &other);
@@ -550,6 +551,7 @@ START_TEST(conflicts_are_explained)
     uint64_t *x;
     pid_t child;
 
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));
     board = proc_shared(sizeof *board);
     child = proc_spawn(young_one, &arg);
     x = env_attach(NONDURABLE, 4);

@@ -698,6 +698,7 @@ START_TEST(closing_descriptors_is_not_death)
     uint64_t expected;
     pid_t child;
 
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));
     mode = NONDURABLE;
     child = proc_spawn(close_everything, NULL);
     x = meet(1);

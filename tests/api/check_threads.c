@@ -214,6 +214,7 @@ START_TEST(skew_is_a_conflict_between_threads)
     uint64_t *x, *mine;
     int rc;
 
+    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)_i / 2));
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     mine = _i % 2 == 0 ? x : view_of(x);
@@ -387,9 +388,11 @@ call_everything(void *arg)
 
 START_TEST(every_call_works_in_a_view)
 {
-    uint64_t *x = (uint64_t *)env_attach(_i == 0 ? NONDURABLE : DURABLE, N_PAGES);
     struct worker w;
+    uint64_t *x;
 
+    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    x = (uint64_t *)env_attach(_i == 0 ? NONDURABLE : DURABLE, N_PAGES);
     must_ok(xbegin()); /* a transaction of the process makes no difference */
     must_eq(*env_cell(x, 0), 0);
     worker_start(&w, call_everything, x, 0);
@@ -574,9 +577,11 @@ go_back(void *arg)
 
 START_TEST(thread_goes_back_to_the_process_s_transactions)
 {
-    uint64_t *x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     struct worker w;
+    uint64_t *x;
 
+    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     must_ok(xbegin());
     *env_cell(x, 0) = 1;
     worker_start(&w, go_back, x, 0);

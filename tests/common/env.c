@@ -136,6 +136,8 @@ env_setup(void)
     must(mkdtemp(dir) != NULL);
     must(chmod(dir, 0755) == 0);
     must(chdir(dir) == 0);
+    if (getenv("XAC_POLICY") != NULL) /* a test that chooses, does so after this */
+        must_ok(xac_set_option(XAC_OPT_POLICY, env_number("XAC_POLICY", 0)));
 }
 
 TCase *
