@@ -282,7 +282,7 @@ find_large(void *arg)
         must_eq(*env_cell(a, place(i, n_pages)), i + 2);
     must_eq(env_cell(a, n_pages - 1)[1], 77);
     must_ok(xendQuery());
-    a = (uint64_t *)xMremap(a, 2 * TIB, XAC_MAY_MOVE); /* moves if the program is behind */
+    a = (uint64_t *)xMremap(a, 2 * TIB, XAC_MAY_MOVE); /* moves if it must */
     must(a != MAP_FAILED);
     env_put(env_cell(a, 2 * n_pages - 1), 5);
     env_detach();
