@@ -169,6 +169,17 @@ cobtree_stay_open(const struct bench_config *config, bool first, void **handlep)
     return rc != 0 ? rc : cobtree_system_open(config, first, handlep);
 }
 
+/* btree_declared_open -- btree_stay_open, and the tree has promised to announce every store. */
+static int
+btree_declared_open(const struct bench_config *config, bool first, void **handlep)
+{
+    struct bench_config hints = *config;
+    int rc = xac_set_option(XAC_OPT_DECLARED, XAC_DECLARED_TRUSTED);
+
+    hints.hints = true;
+    return rc != 0 ? rc : btree_stay_open(&hints, first, handlep);
+}
+
 /* btree_ckpt_open -- btree with checkpoints all the time. */
 static int
 btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
@@ -245,6 +256,15 @@ const struct bench_system bench_btree_stay = {
     .durably = "as btree",
     .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
     .open = btree_stay_open,
+    TREES_OPERATIONS,
+};
+
+const struct bench_system bench_btree_declared = {
+    .name = "btree-declared",
+    .what = "btree-stay with XAC_OPT_DECLARED: stores are noticed by hints only",
+    .durably = "as btree",
+    .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = btree_declared_open,
     TREES_OPERATIONS,
 };
 

@@ -100,6 +100,7 @@ extern const struct bench_system bench_btree_ckpt;
 extern const struct bench_system bench_btree_diffs;
 extern const struct bench_system bench_btree_sums;
 extern const struct bench_system bench_btree_stay;
+extern const struct bench_system bench_btree_declared;
 extern const struct bench_system bench_cobtree;
 extern const struct bench_system bench_cobtree_stay;
 extern const struct bench_system bench_bdb;

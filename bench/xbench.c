@@ -13,10 +13,10 @@
 #include "util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree,       &bench_btree_stay, &bench_btree_ckpt,   &bench_btree_sums,
-    &bench_btree_diffs, &bench_cobtree,    &bench_cobtree_stay,
+    &bench_btree,      &bench_btree_stay,  &bench_btree_declared, &bench_btree_ckpt,
+    &bench_btree_sums, &bench_btree_diffs, &bench_cobtree,        &bench_cobtree_stay,
 #ifdef HAVE_BDB
-    &bench_bdb,         &bench_bdb_zero,
+    &bench_bdb,        &bench_bdb_zero,
 #endif
 #ifdef HAVE_LMDB
     &bench_lmdb,
@@ -24,7 +24,7 @@ const struct bench_system *const bench_systems[] = {
 #ifdef HAVE_SQLITE
     &bench_sqlite,
 #endif
-    &bench_mmap,        &bench_mmap_co,    &bench_sync,         NULL,
+    &bench_mmap,       &bench_mmap_co,     &bench_sync,           NULL,
 };
 
 /* Systems that configure may not have found. */

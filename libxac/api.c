@@ -468,6 +468,8 @@ set_before(int option, uint64_t value)
         options.ring_bytes = value;
     else if (option == XAC_OPT_FULL_IMAGES)
         options.full_images = (uint32_t)value;
+    else if (option == XAC_OPT_DECLARED)
+        options.declared = (uint32_t)value;
     else
         options.policy = (uint32_t)value;
     return 0;
@@ -495,6 +497,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_SYNC_DELAY_MS:
         is_valid = value <= 3600 * 1000;
         break;
+    case XAC_OPT_DECLARED:
+        is_valid = value <= XAC_DECLARED_CHECKED;
+        break;
     case XAC_OPT_POLICY:
         is_valid = value <= XAC_POLICY_OPTIMISTIC;
         break;
@@ -510,7 +515,8 @@ xac_set_option(int option, uint64_t value)
                        (unsigned long long)value);
     open_enter();
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
-        || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES)
+        || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES
+        || option == XAC_OPT_DECLARED)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);

@@ -181,23 +181,38 @@ xac_abort(void)
     return 0;
 }
 
-/* hint -- setPageAccess inside a transaction. */
-static int
-hint(struct xac_ctx *ctx, struct xac_view *v, const void *addr, bool is_write)
+/* has_access -- need a page not be announced? */
+static bool
+has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
-    uint64_t page_no =
-        (uint64_t)((const uint8_t *)addr - v->base) >> ctx->env->page_shift;
     const struct xac_view_page *p = &v->page[page_no];
-    int rc;
+
+    return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
+}
+
+/* hint -- pages [at, end) inside a transaction, those that have not got access in runs. */
+static int
+hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is_write)
+{
+    uint64_t n_hints = 0;
+    int rc = 0;
 
     if (is_write && ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
-    if (xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p)))
-        return 0;
-    rc = xac_view_access(ctx->env, ctx, v, page_no, is_write);
+    while (at < end && rc == 0) {
+        uint64_t n = 0;
+
+        while (at + n < end && !has_access(v, at + n, is_write))
+            n++;
+        if (n > 0)
+            rc = xac_view_access_run(ctx->env, ctx, v, at, n, is_write);
+        n_hints += n;
+        at += n + 1; /* the one behind has access */
+    }
     if (rc != 0)
         return xac_err(rc, "setPageAccess");
-    xac_count(&ctx->env->ctl->counters.hints, 1);
+    if (n_hints > 0)
+        xac_count(&ctx->env->ctl->counters.hints, n_hints);
     return 0;
 }
 
@@ -220,10 +235,10 @@ find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
 static int
 announce(const char *what, void *addr, size_t length, int access)
 {
-    uint8_t *at = (uint8_t *)addr, *end = at + length;
     struct xac_view *v = NULL;
     struct xac_ctx *ctx;
     sigset_t signals;
+    size_t at;
     int rc = xac_api_opened(what);
 
     if (rc != 0)
@@ -238,11 +253,12 @@ announce(const char *what, void *addr, size_t length, int access)
         return rc;
     }
     rc = find_range(ctx, addr, length, &v);
-    while (rc == 0 && at < end) {
-        rc = hint(ctx, v, at, access == XAC_READ_WRITE);
-        at += v->page_size - (size_t)(at - v->base) % v->page_size;
-    }
-    return rc;
+    if (rc != 0)
+        return rc;
+    at = (size_t)((const uint8_t *)addr - v->base);
+    return hint(ctx, v, at >> ctx->env->page_shift,
+                ((at + length - 1) >> ctx->env->page_shift) + 1,
+                access == XAC_READ_WRITE);
 }
 
 int

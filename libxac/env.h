@@ -39,6 +39,7 @@ struct xac_env_options {
     uint32_t log_recycle;
     uint32_t page_checksums;
     uint32_t full_images;
+    uint32_t declared;   /* enum xac_declared                                      */
     const char *log_dir; /* NULL: not asked for; not owned                         */
 };
 

@@ -122,9 +122,14 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     if (is_write && (ctx->is_query || ctx->query_depth > 0))
         stop_program(view, addr, is_write, "inside a query",
                      "xbeginQuery() promises not to write; use xbegin()");
-    if (xac_view_is_writable(p) || (p->state == XAC_PAGE_READABLE && !is_write))
+    if (xac_view_is_writable(p) || p->state == XAC_PAGE_LOOSE
+        || (p->state == XAC_PAGE_READABLE && !is_write))
         stop_program(view, addr, is_write, "faults although access was given",
                      "is the file shorter than its mapping?");
+    if (is_write && env->options.declared == XAC_DECLARED_CHECKED)
+        stop_program(view, addr, is_write, "was not announced",
+                     "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
+                     "READ_WRITE before each store");
     xac_count(is_write ? &env->ctl->counters.traps_write : &env->ctl->counters.traps_read,
               1);
     rc = xac_view_access(env, ctx, view, page_no, is_write);

@@ -56,9 +56,10 @@ struct xac_engine {
     /* Drop the private copies of n pages, so that they show the file, or are without
        access if the engine does not split.  XAC_SIGSAFE. */
     int (*discard)(struct xac_view *view, uint64_t first, uint64_t n);
-    /* Give a page without access these bytes, and access; NULL: let it have access and
-       store them.  ret 0 or errno.  XAC_SIGSAFE. */
-    int (*fill)(struct xac_view *view, uint64_t page_no, const uint8_t *bytes,
+    /* Give n pages without access these bytes, and access, or none of them; NULL: let them
+       have access and store them.  More than one if it does not split only.
+       ret 0 or errno.  XAC_SIGSAFE. */
+    int (*fill)(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
                 enum xac_protection prot);
     /* Pages without access; NULL if it splits. */
     int (*take_back)(struct xac_view *view, const struct xac_page_range *range, size_t n);

@@ -20,13 +20,14 @@
 
 /* fill -- one page of the file, mapped privately; a version is copied into it. */
 XAC_SIGSAFE static int
-fill(struct xac_view *view, uint64_t page_no, const uint8_t *bytes,
+fill(struct xac_view *view, uint64_t page_no, uint64_t n, const uint8_t *bytes,
      enum xac_protection prot)
 {
     uint8_t *at = view->base + page_no * view->page_size;
     bool is_version = bytes != view->file_bytes + page_no * view->page_size;
     int flags = is_version || prot == XAC_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
 
+    xac_assert(n == 1);
     if (xac_sys.mmap(at, view->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                      view->fd, (off_t)((view->first + page_no) * view->page_size))
         == MAP_FAILED)

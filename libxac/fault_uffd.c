@@ -232,18 +232,37 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
 }
 
 XAC_SIGSAFE static int
-fill(struct xac_view *view, uint64_t page_no, const uint8_t *bytes,
+fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
      enum xac_protection prot)
 {
-    struct uffdio_copy copy = {
-        .dst = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size),
-        .src = (uint64_t)(uintptr_t)bytes,
-        .len = view->page_size,
-        .mode =
-            UFFDIO_COPY_MODE_DONTWAKE | (prot == XAC_PROT_READ ? UFFDIO_COPY_MODE_WP : 0),
-    };
+    uint64_t done = 0, length = n * view->page_size;
+    uint64_t at = (uint64_t)(uintptr_t)(view->base + first * view->page_size);
 
-    return ask(UFFDIO_COPY, &copy);
+    while (done < length) {
+        struct uffdio_copy copy = {
+            .dst = at + done,
+            .src = (uint64_t)(uintptr_t)bytes + done,
+            .len = length - done,
+            .mode = UFFDIO_COPY_MODE_DONTWAKE
+                    | (prot == XAC_PROT_READ ? UFFDIO_COPY_MODE_WP : 0),
+        };
+
+        if (xac_sys.ioctl(uffd, UFFDIO_COPY, &copy) == 0)
+            return 0;
+        if (errno != EAGAIN) {
+            int rc = errno;
+
+            if (done > 0) /* if that fails, filling it again will */
+                (void)xac_engine_discard(view, first, n);
+            return rc;
+        }
+        /* Somebody forks, or only a part has been copied. */
+        if (copy.copy > 0)
+            done += (uint64_t)copy.copy;
+        else
+            (void)sched_yield();
+    }
+    return 0;
 }
 
 static int

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * view.c -- what pages of a view show: see view.h.  Opening and closing views is in
- * view_open.c.
+ * view_open.c, what happens after a transaction in view_end.c.
  */
 #include <config.h>
 
@@ -17,17 +17,11 @@
 #include "solo.h"
 #include "sys.h"
 
-/* Private copies that a view may keep between transactions. */
-#define COPIES_MAX 65536
-
 /* Versions that a view entering solo hides one by one; more, and it waits. */
 #define SOLO_HIDDEN_MAX 8192
 
 /* Pages that the hand passes in one step. */
 #define EVICT_STEP 1024
-
-/* Ranges that are taken back at once. */
-#define BATCH_MAX 64
 
 /* Commits that a view with kept pages looks at; more, and it begins anew. */
 #define ADVANCE_MAX 256
@@ -108,6 +102,7 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
 {
     struct xac_view_page *p = &v->page[page_no];
 
+    v->n_touched += p->state == XAC_PAGE_ABSENT;
     if (is_write && p->state != XAC_PAGE_DIRTY) {
         v->n_copies += p->copy == XAC_COPY_NONE;
         p->copy = p->copy == XAC_COPY_NONE ? XAC_COPY_PERHAPS : XAC_COPY_UNKNOWN;
@@ -129,7 +124,10 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
 
     if (bytes == NULL)
         return errno;
-    rc = v->ops->fill(v, page_no, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (bytes == v->file_bytes + page_no * v->page_size
+        && xac_ahead_fill(v, page_no, parent, is_write))
+        return 0;
+    rc = v->ops->fill(v, page_no, 1, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
     v->n_copies += p->copy == XAC_COPY_NONE;
@@ -137,13 +135,12 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
     return 0;
 }
 
-/* show -- step 5 of a trap: give the page the access that is wanted. */
-XAC_SIGSAFE static int
-show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
-     const struct xac_page *page, uint64_t parent, bool is_write)
+XAC_SIGSAFE int
+xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool is_write)
 {
     bool was_readable = xac_view_is_readable(v, &v->page[page_no]);
-    bool is_writable = false;
+    bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
     int rc = 0;
 
     if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
@@ -237,7 +234,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
     if (page == NULL)
         return ENOSPC;
-    rc = show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
+    rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
     if (xac_likely(rc != ENOMEM) || !v->ops->splits)
         return rc;
     ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
@@ -260,9 +257,10 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     }
     ctx->is_unrecorded = true;
-    return show(env, v, page_no,
-                xac_ptab_find(&env->shm, &file->root, v->first + page_no),
-                atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed), is_write);
+    return xac_view_show(env, v, page_no,
+                         xac_ptab_find(&env->shm, &file->root, v->first + page_no),
+                         atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed),
+                         is_write);
 }
 
 XAC_SIGSAFE int
@@ -283,9 +281,8 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
 /* ---- Being alone ------------------------------------------------------------------- */
 
-/* forget_all -- nothing is mapped, nothing is known; ret 0 or errno. */
-static int
-forget_all(struct xac_view *v, enum xac_protection prot)
+int
+xac_view_forget(struct xac_view *v, enum xac_protection prot)
 {
     int rc = v->ops->discard(v, 0, v->n_pages);
 
@@ -298,9 +295,8 @@ forget_all(struct xac_view *v, enum xac_protection prot)
     return rc == 0 && v->ops->splits ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
 }
 
-/* lose -- the page has no access any more, and if it was memory, holds nothing. */
-static void
-lose(struct xac_view *v, struct xac_view_page *p)
+void
+xac_view_lose(struct xac_view *v, struct xac_view_page *p)
 {
     p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     if (v->ops->splits || p->copy == XAC_COPY_NONE)
@@ -313,7 +309,7 @@ int
 xac_view_hide(struct xac_view *v, uint64_t page_no)
 {
     xac_warm_forget(v, page_no);
-    lose(v, &v->page[page_no]);
+    xac_view_lose(v, &v->page[page_no]);
     return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
 }
 
@@ -361,11 +357,11 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
         return 0;
     }
     v->is_solo = true;
-    rc = forget_all(v, XAC_PROT_READ);
+    rc = xac_view_forget(v, XAC_PROT_READ);
     if (rc == 0)
         rc = hide_versions(env, v);
     v->is_solo = rc == 0;
-    return rc == 0 ? 0 : forget_all(v, XAC_PROT_NONE);
+    return rc == 0 ? 0 : xac_view_forget(v, XAC_PROT_NONE);
 }
 
 int
@@ -373,7 +369,7 @@ xac_view_leave_solo(struct xac_view *v)
 {
     v->is_solo = false;
     v->solo_retry = 0;
-    return forget_all(v, XAC_PROT_NONE);
+    return xac_view_forget(v, XAC_PROT_NONE);
 }
 
 /*
@@ -393,7 +389,7 @@ evict(struct xac_view *v)
         uint64_t had = v->n_copies;
 
         for (uint64_t p = from; p < end; p++)
-            lose(v, &v->page[p]);
+            xac_view_lose(v, &v->page[p]);
         if (v->n_copies < had)
             rc = v->ops->discard(v, from, end - from);
         v->hand = end;
@@ -425,7 +421,7 @@ drop(struct xac_env *env, struct xac_view *v, uint64_t page)
 
     if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
         return 0;
-    lose(v, &v->page[page_no]);
+    xac_view_lose(v, &v->page[page_no]);
     return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
 }
 
@@ -439,10 +435,10 @@ advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
 
     xac_assert(v->shown <= parent);
     if (parent - v->shown > ADVANCE_MAX)
-        return forget_all(v, XAC_PROT_NONE);
+        return xac_view_forget(v, XAC_PROT_NONE);
     for (uint64_t n = v->shown + 1; n <= parent && rc == 0; n++) {
         if (!xac_chain_wrote(env, n, pages, &n_pages))
-            return forget_all(v, XAC_PROT_NONE);
+            return xac_view_forget(v, XAC_PROT_NONE);
         for (uint32_t i = 0; i < n_pages && rc == 0; i++)
             rc = drop(env, v, pages[i]);
     }
@@ -461,7 +457,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (v->is_kept && ctx->keeps)
         return advance(env, v,
                        atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
-    rc = v->is_kept ? forget_all(v, XAC_PROT_NONE) : 0;
+    rc = v->is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
     if (!v->is_solo)
         return rc == 0 && ctx->solo_epoch != 0 ? enter_solo(env, v, ctx->solo_epoch) : rc;
     rc = v->n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
@@ -469,9 +465,9 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         return rc;
     if (!v->ops->splits)
         return v->n_copies > XAC_STAY_MAX ? evict(v) : 0;
-    if (v->n_copies > COPIES_MAX
+    if (v->n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
-        return forget_all(v, XAC_PROT_READ);
+        return xac_view_forget(v, XAC_PROT_READ);
     return 0;
 }
 
@@ -489,150 +485,10 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
         v->high = 0;
+        v->n_touched = 0;
         rc = begin_view(env, ctx, v);
     }
     return rc;
-}
-
-/* is_keeping -- do the pages of the query that ends stay? */
-static bool
-is_keeping(const struct xac_view *v)
-{
-    return v->ctx->keeps && !v->ops->splits;
-}
-
-/* end_page -- one page of the set: what does the view know of it from now on? */
-static int
-end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
-         uint64_t published)
-{
-    struct xac_view_page *p = &v->page[page_no];
-    bool was_dirty = p->state == XAC_PAGE_DIRTY;
-
-    p->entry = 0;
-    if (was_dirty && p->copy == XAC_COPY_SHARED)
-        return xac_twin_end(v, page_no);
-    if (!v->is_solo && is_keeping(v))
-        return 0;
-    if (!v->is_solo) {
-        lose(v, p); /* protected again with all others */
-        if (was_dirty && published != 0 && e->frame != 0 && v->ops->splits)
-            p->copy = XAC_COPY_OF(published);
-        return 0;
-    }
-    if (!was_dirty)
-        return 0;
-    if (published == 0 || e->frame == 0)
-        return xac_view_hide(v, page_no);
-    p->copy = XAC_COPY_OF(published);
-    if (xac_warm_wanted(v, page_no)) {
-        p->state = XAC_PAGE_WARM;
-        return 0;
-    }
-    p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
-    /* Dropping it needs no descriptor, should the program have closed ours. */
-    return v->ops->protect(v, page_no, 1, XAC_PROT_READ) == 0 ? 0
-                                                              : xac_view_hide(v, page_no);
-}
-
-/* Pages that an engine which does not split has to take back, in batches. */
-struct batch {
-    struct xac_view *v;
-    size_t n;
-    struct xac_page_range range[BATCH_MAX];
-};
-
-static int
-batch_flush(struct batch *b)
-{
-    size_t n = b->n;
-
-    b->n = 0;
-    return n > 0 ? b->v->ops->take_back(b->v, b->range, n) : 0;
-}
-
-/* batch_add -- one page; neighbours that are touched in order are one range. */
-static int
-batch_add(struct batch *b, struct xac_view *v, uint64_t page_no)
-{
-    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
-    int rc = 0;
-
-    if (v->ops->splits || v->is_solo || is_keeping(v))
-        return 0;
-    if (last != NULL && b->v == v && last->first + last->n == page_no) {
-        last->n++;
-        return 0;
-    }
-    if (b->n == BATCH_MAX || b->v != v)
-        rc = batch_flush(b);
-    b->v = v;
-    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
-    return rc;
-}
-
-/* take_back -- everything the transaction touched in a view is absent again. */
-static int
-take_back(struct xac_view *v)
-{
-    if (v->is_solo || v->low >= v->high || !v->ops->splits)
-        return 0;
-    if (v->n_copies > COPIES_MAX)
-        return forget_all(v, XAC_PROT_NONE);
-    return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
-}
-
-/* end_entries -- the pages of the set. */
-static int
-end_entries(struct xac_env *env, struct xac_ctx *ctx, uint64_t published)
-{
-    struct batch batch = {.v = NULL};
-    struct xac_view *v = NULL, *t;
-    int rc = 0;
-
-    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
-        const struct xac_entry *e = xac_set_entry(ctx, i);
-        uint64_t id = xac_entry_page_id(env, e);
-
-        if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
-            v = xac_view_next(ctx, NULL, id);
-        xac_assert(v != NULL);
-        rc = end_page(v, xac_page_no(id) - v->first, e, published);
-        if (rc == 0)
-            rc = batch_add(&batch, v, xac_page_no(id) - v->first);
-        for (t = v; t->twins != NULL && rc == 0;) {
-            t = xac_view_next(ctx, t, id);
-            if (t == NULL)
-                break;
-            rc = end_page(t, xac_page_no(id) - t->first, e, published);
-        }
-    }
-    return rc == 0 ? batch_flush(&batch) : rc;
-}
-
-void
-xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
-{
-    uint64_t published = is_committed && ctx->txn->n_written > 0 ? ctx->txn->number : 0;
-    int rc = 0;
-
-    for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
-        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
-    if (rc == 0)
-        rc = end_entries(env, ctx, published);
-    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
-        if (is_keeping(v)) {
-            v->is_kept = true;
-            v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
-        }
-        rc = ctx->is_unrecorded ? xac_view_leave_solo(v) : take_back(v);
-        if (rc == 0 && v->n_warm > 0)
-            rc = xac_warm_end(v, is_committed);
-        if (v->twins != NULL)
-            xac_twins_free_memory(v);
-    }
-    /* Pages that stay accessible would break isolation; there is no way to go on. */
-    xac_require(rc == 0);
 }
 
 /* dirty_view -- the view that has the page dirty, else one that shows it; NULL: none. */

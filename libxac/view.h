@@ -17,6 +17,9 @@
  *   absent     no access; the next access traps
  *   readable   shows the version that belongs to the transaction
  *   dirty      may be written; private to the transaction
+ *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
+ *   loose      readable, and may be written once it has been announced: the program has
+ *              promised that (XAC_OPT_DECLARED)
  * While the process is alone (solo.h), pages stay readable between transactions.  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
  * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
@@ -25,7 +28,8 @@
  *
  * INVARIANTS
  *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
- *       everything is absent but for what is kept.  Warm pages then hold their newest versions.
+ *       everything is absent but for what is kept.  Warm pages then hold their newest versions,
+ *       and so do loose ones if the program keeps its promise.
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
  *   (3) A readable page shows the newest version at or below the transaction's parent.
@@ -56,6 +60,7 @@ enum {
     XAC_PAGE_DIRTY = 2,
     XAC_PAGE_HIDDEN = 3, /* in a view that is open: no access                        */
     XAC_PAGE_WARM = 4,   /* may be written, transaction or not: see view_warm.c      */
+    XAC_PAGE_LOOSE = 5,  /* is writable, and dirty when it has been announced        */
 };
 
 /* What a private copy holds. */
@@ -80,6 +85,13 @@ struct xac_view_page {
     uint32_t state; /* XAC_PAGE_...                                                 */
 };
 
+/* Pages, in the order in which they are come to. */
+struct xac_span {
+    uint64_t low, high; /* they lie in [low, high)                                     */
+    uint64_t next;      /* behind the last one                                         */
+    uint64_t n_runs;    /* of neighbours; 0 nothing                                    */
+};
+
 struct xac_view {
     struct xac_view *next; /* of its context                                          */
     struct xac_ctx *ctx;   /* whose transactions use it                               */
@@ -93,20 +105,22 @@ struct xac_view {
     const uint8_t *file_bytes; /* the file itself, mapped shared, for reading         */
     size_t length;             /* bytes                                               */
     uint64_t n_pages;
-    uint64_t first;              /* page of the file that lies at base                  */
-    uint32_t file;               /* id (registry.h)                                     */
-    int fd;                      /* of the file, read and write                         */
-    int pagemap;                 /* of this process's page table, -1 if there is none   */
-    char *name;                  /* as given to xMmap                                   */
-    char *path;                  /* as registered                                       */
-    struct xac_view_page *page;  /* n_pages of them                                     */
-    bool is_solo;                /* pages stay readable, see above ...                  */
-    uint64_t solo_epoch;         /* ... since the process became alone for that time    */
-    uint64_t solo_retry;         /* commit number at which to try that again            */
-    bool is_kept;                /* queries have left pages readable ...                */
-    uint64_t shown;              /* ... as they were after this commit                  */
-    uint64_t n_copies;           /* pages with a private copy, about                    */
-    uint64_t hand;               /* page at which the next eviction begins              */
+    uint64_t first;             /* page of the file that lies at base                  */
+    uint32_t file;              /* id (registry.h)                                     */
+    int fd;                     /* of the file, read and write                         */
+    int pagemap;                /* of this process's page table, -1 if there is none   */
+    char *name;                 /* as given to xMmap                                   */
+    char *path;                 /* as registered                                       */
+    struct xac_view_page *page; /* n_pages of them                                     */
+    bool is_solo;               /* pages stay readable, see above ...                  */
+    uint64_t solo_epoch;        /* ... since the process became alone for that time    */
+    uint64_t solo_retry;        /* commit number at which to try that again            */
+    bool is_kept;               /* queries have left pages readable ...                */
+    uint64_t shown;             /* ... as they were after this commit                  */
+    uint64_t n_copies;          /* pages with a private copy, about                    */
+    uint64_t hand;              /* page at which the next eviction begins              */
+    uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
+    uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
     uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm                          */
     uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written               */
     uint32_t n_warm;
@@ -115,7 +129,9 @@ struct xac_view {
         recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none              */
     struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
     uint64_t low, high;         /* pages touched by the running transaction lie in
-                                   [low, high)                                         */
+                                   [low, high) ...                                     */
+    uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
+    struct xac_span written;    /* those to be protected again, while alone            */
     void *engine;               /* the engine's ticket for this view                   */
 };
 
@@ -166,7 +182,7 @@ struct xac_view *xac_view_named(const struct xac_env *env, const char *name,
 /* xac_view_at -- the context's view that an address lies in, or NULL. */
 XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *addr);
 
-/* Before and after each transaction. */
+/* Before and after each transaction (view_end.c). */
 int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
 void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
@@ -202,7 +218,7 @@ xac_view_is_open(const struct xac_view *v)
     return v->is_solo && v->ops->splits;
 }
 
-/* xac_view_is_writable -- may the page be stored to now? */
+/* xac_view_is_writable -- may the page be stored to now, without being announced? */
 XAC_SIGSAFE static inline bool
 xac_view_is_writable(const struct xac_view_page *p)
 {
@@ -214,6 +230,7 @@ XAC_SIGSAFE static inline bool
 xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
 {
     return p->state == XAC_PAGE_READABLE || p->state == XAC_PAGE_WARM
+           || p->state == XAC_PAGE_LOOSE
            || (p->state == XAC_PAGE_ABSENT && xac_view_is_open(v));
 }
 
@@ -254,6 +271,19 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
                                                const struct xac_page *page,
                                                uint64_t parent);
 
+/* xac_view_show -- step 5 of a trap: give the page the access that is wanted.  ret 0 or errno. */
+XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
+                              uint64_t page_no, const struct xac_page *page,
+                              uint64_t parent, bool is_write);
+
+/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
+   the access is the caller's. */
+void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
+
+/* xac_view_forget -- nothing is mapped, nothing is known; if the engine splits, all pages have
+   this protection.  ret 0 or errno. */
+int xac_view_forget(struct xac_view *view, enum xac_protection prot);
+
 /* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
    version.  ret 0 or errno. */
 int xac_view_hide(struct xac_view *view, uint64_t page_no);
@@ -277,6 +307,41 @@ XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_
  */
 #define XAC_ISLANDS_MAX   8192
 #define XAC_ISLANDS_LEAST 64
+
+/* Private copies that a view of an engine that splits keeps between transactions. */
+#define XAC_COPIES_MAX 65536
+
+/* ---- Many pages by one system call (view_many.c) --------------------------------------- */
+
+/*
+ * xac_view_access_run -- xac_view_access for n pages that all lack the access: what is
+ * alike is done by one system call.  ret 0 or errno, of the first that cannot be shown.
+ */
+XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
+                                    struct xac_view *view, uint64_t first, uint64_t n,
+                                    bool is_write);
+
+/*
+ * Read-ahead: when pages are touched in order, the next ones are shown together with one,
+ * where showing what has not been touched is legal: alone, when reads are not recorded, and in
+ * queries, which read one snapshot.  In other transactions they would count as read, and
+ * conflict.  So many pages at first and at most.
+ */
+#define XAC_AHEAD_FIRST 4
+#define XAC_AHEAD_MAX   16
+
+/*
+ * xac_ahead_fill -- fill an absent page, which shows the file, and those behind it, if that
+ * is worth it and legal.  ret false: nothing has been done.
+ */
+XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_t parent,
+                                bool is_write);
+
+/* xac_unit_give -- steps 1 to 5 for the pages [first, end) of a view whose engine splits, by
+   one protection; ret 0; ENOSPC: no room to register them; errno. */
+XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
+                              struct xac_view *view, uint64_t first, uint64_t end,
+                              bool is_write);
 
 /* Pages that a view keeps readable from one transaction to the next, if they are memory. */
 #define XAC_STAY_MAX 65536
@@ -315,6 +380,9 @@ int xac_warm_cool(struct xac_view *view);
 
 /* xac_warm_forget -- a page that has lost its access. */
 void xac_warm_forget(struct xac_view *view, uint64_t page_no);
+
+/* xac_warm_forget_range -- pages [first, end) that are only readable now. */
+void xac_warm_forget_range(struct xac_view *view, uint64_t first, uint64_t end);
 
 /* xac_warm_gather -- before the commit, or a query inside the transaction: warm pages that have been stored to are dirty, and in
    the set.  ret 0 or errno. */

@@ -110,6 +110,15 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
     return rc;
 }
 
+XAC_SIGSAFE int
+xac_unit_give(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+              uint64_t first, uint64_t end, bool is_write)
+{
+    struct unit u = {.v = v, .first = first, .end = end};
+
+    return give(env, ctx, &u, is_write);
+}
+
 /* is_touched -- has the page access in this view?  Its twins may have, and it not. */
 XAC_SIGSAFE static bool
 is_touched(const struct xac_view *v, uint64_t page_no)

@@ -139,6 +139,17 @@ xac_warm_forget(struct xac_view *v, uint64_t page_no)
     }
 }
 
+void
+xac_warm_forget_range(struct xac_view *v, uint64_t first, uint64_t end)
+{
+    for (uint32_t i = v->n_warm; i-- > 0;) {
+        if (v->warm[i] < first || v->warm[i] >= end)
+            continue;
+        v->page[v->warm[i]].state = XAC_PAGE_READABLE;
+        remove_at(v, i);
+    }
+}
+
 int
 xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
 {

@@ -41,6 +41,8 @@ arena_take(const struct btree *t, uint32_t a)
     struct btree_arena *arena = arena_of(t, a);
     uint32_t block = arena->free_head;
 
+    if (block != 0 || arena->chunk_next != arena->chunk_end)
+        tree_hint(t->hints && a != t->arena, arena, TREE_READ_WRITE);
     if (block != 0) {
         arena->free_head = node_write(t, block)->link;
         arena->free_count--;
@@ -62,6 +64,7 @@ arena_refill(const struct btree *t)
 
     if (chunk == 0)
         return;
+    tree_hint(t->hints, header, TREE_READ_WRITE);
     arena->chunk_next = header->high_water;
     arena->chunk_end = header->high_water + chunk;
     header->high_water += chunk;

@@ -96,9 +96,10 @@ insert_body(void *tree, struct tree_request *r)
 
         if (r->mode != TREE_PUT)
             return EEXIST;
-        tree_hint(t->hints, value, TREE_READ_WRITE);
-        if (t->value_size > 0)
+        if (t->value_size > 0) {
+            tree_hint_range(t->hints, value, t->value_size, TREE_READ_WRITE);
             memcpy(value, r->value, t->value_size);
+        }
         return 0;
     }
     if (leaf->n == t->leaf_cap)
@@ -138,6 +139,7 @@ load_body(void *tree, struct tree_request *r)
     struct btree_node *leaf = last_leaf(t, &path);
     const void *key;
 
+    leaf = node_write(t, leaf->self);
     for (load->count = 0; load->source(load->arg, load->count, &key, &r->value);
          load->count++) {
         unsigned n = leaf->n;
@@ -153,7 +155,7 @@ load_body(void *tree, struct tree_request *r)
             rc = insert_split(t, &path, n, r);
             if (rc != 0)
                 return rc;
-            leaf = last_leaf(t, &path);
+            leaf = node_write(t, last_leaf(t, &path)->self);
         }
     }
     return 0;

@@ -19,7 +19,11 @@ struct path {
     unsigned pos[BTREE_DEPTH_MAX];   /* index of the child followed                   */
 };
 
-/* A node about to be read, or about to be changed. */
+/*
+ * A node about to be read, or about to be changed: of a block larger than a page, what lies
+ * before the cells; who puts one in announces it.  Every store is announced, see
+ * XAC_OPT_DECLARED.
+ */
 static inline struct btree_node *
 node_read(const struct btree *t, uint32_t block)
 {
@@ -34,7 +38,12 @@ node_write(const struct btree *t, uint32_t block)
 {
     struct btree_node *node = node_of(t, block);
 
-    tree_hint(t->hints, node, TREE_READ_WRITE);
+    if (t->block_size <= BTREE_PAGE)
+        tree_hint(t->hints, node, TREE_READ_WRITE);
+    else
+        tree_hint_range(t->hints, node,
+                        t->leaf_keys > t->inner_keys ? t->leaf_keys : t->inner_keys,
+                        TREE_READ_WRITE);
     return node;
 }
 
@@ -93,11 +102,13 @@ leaf_put(const struct btree *t, struct btree_node *leaf, unsigned i, const void 
     unsigned cell = slot_open(leaf, i);
     unsigned char *k = cell_key(t, leaf, cell), *v = cell_value(t, leaf, cell);
 
-    tree_hint(t->hints && t->block_size > BTREE_PAGE, k, TREE_READ_WRITE);
+    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, k, t->key_size,
+                    TREE_READ_WRITE);
     memcpy(k, key, t->key_size);
     if (t->value_size == 0)
         return;
-    tree_hint(t->hints && t->block_size > BTREE_PAGE, v, TREE_READ_WRITE);
+    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, v, t->value_size,
+                    TREE_READ_WRITE);
     memcpy(v, value, t->value_size);
 }
 
@@ -107,8 +118,12 @@ inner_put(const struct btree *t, struct btree_node *inner, unsigned i, const voi
           uint32_t child)
 {
     unsigned cell = slot_open(inner, i);
+    unsigned char *k = cell_key(t, inner, cell);
+    bool is_large = t->hints && t->block_size > BTREE_PAGE;
 
-    memcpy(cell_key(t, inner, cell), key, t->key_size);
+    tree_hint_range(is_large, k, t->key_size, TREE_READ_WRITE);
+    memcpy(k, key, t->key_size);
+    tree_hint(is_large, cell_child(t, inner, cell), TREE_READ_WRITE);
     *cell_child(t, inner, cell) = child;
 }
 
@@ -188,6 +203,14 @@ inner_split(const struct btree *t, struct btree_node *left, struct btree_node *r
     memcpy(sep, up, t->key_size);
 }
 
+/* A key of the parent that is about to be replaced. */
+static inline void
+separator_announce(const struct btree *t, const unsigned char *sep)
+{
+    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, sep, t->key_size,
+                    TREE_READ_WRITE);
+}
+
 /* Move the last entry of `left` to the front of `right`; `sep` is the key between them. */
 static inline void
 rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *right,
@@ -196,6 +219,7 @@ rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *
     unsigned cell = left->slots[left->n - 1];
     const unsigned char *key = cell_key(t, left, cell);
 
+    separator_announce(t, sep);
     if (left->level == 0) {
         leaf_put(t, right, 0, key, cell_value(t, left, cell));
     } else {
@@ -214,6 +238,7 @@ rotate_left(const struct btree *t, struct btree_node *left, struct btree_node *r
     unsigned cell = right->slots[0];
     const unsigned char *key = cell_key(t, right, cell);
 
+    separator_announce(t, sep);
     if (left->level == 0) {
         leaf_put(t, left, left->n, key, cell_value(t, right, cell));
         slot_close(right, 0);
@@ -253,6 +278,8 @@ descend(const struct btree *t, const unsigned char *key, bool writing, struct pa
     unsigned depth = 0;
     struct btree_node *node = node_read(t, block);
 
+    if (writing && node->level == 0)
+        node = node_write(t, block);
     while (node->level != 0) {
         unsigned pos = key != NULL ? node_rank(t, node, key, 1) : 0;
 

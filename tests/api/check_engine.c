@@ -390,6 +390,105 @@ START_TEST(alone_a_counter_needs_no_traps)
 }
 END_TEST
 
+/* Sequences, and many pages at a time: what is shown ahead is right and saves traps, and what
+   was written is noticed again afterwards, however it was protected. */
+START_TEST(alone_many_pages_at_a_time)
+{
+    enum {
+        MANY = 3000
+    };
+    uint64_t *base, before, seed = env_seed();
+    static bool is_new[MANY];
+    uint64_t n_written = 0;
+
+    if (!choose(0))
+        return;
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, MANY);
+    for (uint64_t p = 0; p < MANY; p += 100)
+        env_put(cell(base, p), p + 1);
+    before = traps();
+    must_ok(xbeginQuery());
+    for (uint64_t p = 0; p < MANY; p++)
+        must_eq(*cell(base, p), p % 100 == 0 ? p + 1 : 0);
+    must_ok(xendQuery());
+    must(traps() - before <= MANY / 10);
+    for (int round = 0; round < 6; round++) {
+        uint64_t density = round % 3 == 0 ? 2 : round % 3 == 1 ? 30 : 1000;
+
+        must_ok(xbegin());
+        for (uint64_t p = 0; p < MANY; p++)
+            if (rnd_below(&seed, density) == 0) {
+                *cell(base, p) = (uint64_t)round * MANY + p + 7;
+                is_new[p] = true;
+            }
+        must_eq(xend(), COMMITTED);
+    }
+    for (uint64_t p = 0; p < MANY; p++)
+        n_written += is_new[p];
+    before = traps();
+    must_ok(xbegin());
+    for (uint64_t p = 0; p < MANY; p++) {
+        if (is_new[p])
+            *cell(base, p) += 1000000;
+    }
+    must_ok(xAbort());
+    must_eq(xend(), ABORTED);
+    must(traps() - before + 4 >= n_written); /* warm pages need none */
+    for (uint64_t p = 0; p < MANY; p++)
+        must(env_get(cell(base, p)) < 1000000);
+    env_detach();
+}
+END_TEST
+
+static void
+scan_in_a_child(void *arg)
+{
+    uint64_t *base = arg;
+
+    for (int k = 0; k < 200; k++) {
+        uint64_t first;
+
+        must_ok(xbeginQuery());
+        first = *cell(base, 0);
+        for (uint64_t p = 1; p < PAGES; p++)
+            must_eq(*cell(base, p), first);
+        must_ok(xendQuery());
+    }
+    env_detach();
+}
+
+/* Queries that go through pages in order see one state, though some are shown ahead. */
+START_TEST(sequences_beside_a_writer)
+{
+    uint64_t *base, before, n = 0;
+    pid_t pid;
+
+    if (!choose(0))
+        return;
+    env_stay_mapped = _i == 1;
+    base = env_attach(NONDURABLE, PAGES);
+    pid = proc_spawn(scan_in_a_child, base);
+    while (!proc_any_failed() && kill(pid, 0) == 0 && n < 2000) {
+        must_ok(xbegin());
+        must_ok(setRangeAccess(base, PAGES * env_page(), READ_WRITE));
+        for (uint64_t p = 0; p < PAGES; p++)
+            *cell(base, p) = n + 1;
+        n += xend() == COMMITTED;
+    }
+    proc_join(pid);
+    env_detach(); /* the last one: the file holds all */
+    base = env_attach(NONDURABLE, PAGES);
+    before = traps();
+    must_ok(xbeginQuery());
+    for (uint64_t p = 0; p < PAGES; p++)
+        must_eq(*cell(base, p), n);
+    must_ok(xendQuery());
+    must(traps() - before <= PAGES / 4);
+    env_detach();
+}
+END_TEST
+
 static void
 store_wrongly(void *arg)
 {
@@ -566,9 +665,11 @@ engine_suite(void)
     tcase_add_loop_test(tc, closed_descriptors_never_show_what_is_not_there, 0, 2);
     tc = env_tcase(s, "beside others", 60);
     tcase_add_test(tc, queries_keep_what_they_have_read);
+    tcase_add_loop_test(tc, sequences_beside_a_writer, 0, 2);
     tc = env_tcase(s, "alone", 60);
     tcase_add_loop_test(tc, alone_a_page_traps_once_for_all_loads, 0, N_ENGINES);
     tcase_add_test(tc, alone_a_counter_needs_no_traps);
+    tcase_add_test(tc, alone_many_pages_at_a_time);
     tcase_add_loop_test(tc, alone_stray_stores_stop_the_program, 0, 4);
     tcase_add_loop_test(tc, alone_until_somebody_comes, 0, N_ENGINES);
     tcase_add_test(tc, pages_that_stay_are_bounded);
