@@ -48,6 +48,13 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "touch-many",
+        .what = "a transaction that touches very many random pages, under each engine",
+        .thesis = "",
+        .main = bench_many_main,
+        .quick = "--quick",
+    },
+    {
         .name = "handler",
         .what = "fault handlers, mmap, mprotect, userfaultfd, first accesses, copies",
         .thesis = "tables 4.3 to 4.5, C.3, C.4",

@@ -160,6 +160,14 @@ SPECS = {
               "readable from one transaction to the next: reads cost nothing, and the first "
               "store to a page is its only trap.",
     ),
+    "touch-many": Spec(
+        columns=[("engine", "engine"), ("pages", "pages"), ("of", "of"),
+                 ("us_per_page_median", "µs per page, median"), ("us_per_page_min", "min"),
+                 ("us_per_page_max", "max"), ("traps_per_page", "traps per page"),
+                 ("sigsegv_over_this", "sigsegv/this")],
+        words="One transaction touches so many random pages of a segment of `of`, and loads "
+              "and then stores to every second one; processor time.",
+    ),
     "handler": Spec(columns=[("operation", "operation"), ("what", "what"), *TIMES_US,
                              ("why", "not available")]),
     "model": Spec(

@@ -80,6 +80,7 @@ int bench_frames_main(int argc, char **argv);
 int bench_handler_main(int argc, char **argv);
 int bench_insert_main(int argc, char **argv);
 int bench_larger_main(int argc, char **argv);
+int bench_many_main(int argc, char **argv);
 int bench_model_main(int argc, char **argv);
 int bench_msync_main(int argc, char **argv);
 int bench_multiversion_main(int argc, char **argv);

@@ -607,32 +607,19 @@ enum xac_option {
        participant.  Default 1. */
     XAC_OPT_FULL_IMAGES = 10,
     /* enum xac_declared: does the program announce every store, by setPageAccess() or
-       setRangeAccess() with XAC_READ_WRITE for its page, in the same transaction before it?
-       Before xInit(); concerns this process.  Default XAC_DECLARED_NONE. */
+       setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
+       xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
     XAC_OPT_DECLARED = 11
 };
 
-/*
- * Values of XAC_OPT_DECLARED.  xMalloc(), xFree() and xRoot() announce what they store
- * themselves, not what the program stores in what they return.  A page announced for nothing
- * costs a comparison; loads need no word.
- */
 enum xac_declared {
-    /* Announcing is a matter of speed only: every store is noticed. */
-    XAC_DECLARED_NONE = 0,
-    /* A promise.  With XAC_OPT_STAY_MAPPED and XAC_ENGINE_UFFD, while this process is the only
-       participant, pages that it has written stay writable and are neither protected nor
-       unprotected any more.  Announced stores are committed or rolled back as ever.  A store
-       that breaks the promise is noticed on a page that was not announced since it was
-       mapped, and then served as ever; on others it is not noticed: not inside a query, not
-       outside transactions.  It is not committed at the end of its transaction, nor rolled
-       back; loads of this process see it until the page is dropped (when another participant
-       joins, when a transaction that has announced the page aborts, when very many pages are
-       in use), and a later transaction that announces the page commits it. */
+    XAC_DECLARED_NONE = 0, /* every store is noticed; hints only save time              */
+    /* With XAC_OPT_STAY_MAPPED and XAC_ENGINE_UFFD, alone: pages that were written stay
+       writable.  On those a store that was not announced is not noticed, wherever it is;
+       it is neither committed nor rolled back, until the page is dropped or a later
+       transaction announces and commits it. */
     XAC_DECLARED_TRUSTED = 1,
-    /* The promise is checked: a store that was not announced stops the program, saying where,
-       in every engine, alone or not.  As fast as without the option; for tests. */
-    XAC_DECLARED_CHECKED = 2
+    XAC_DECLARED_CHECKED = 2 /* such a store stops the program; as fast as NONE         */
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them

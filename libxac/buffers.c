@@ -22,6 +22,14 @@
 #define RESERVE_WANTED ((size_t)1 << 40)
 #define RESERVE_LEAST  ((size_t)1 << 28)
 
+/* Frames whose memory is mapped at a time. */
+#define PREFAULT 64
+
+/* Of newer headers. */
+#ifndef MADV_POPULATE_WRITE
+# define MADV_POPULATE_WRITE 23
+#endif
+
 /* buffer_path -- path of buffer file i of a region, to free(3); NULL: no memory. */
 static char *
 buffer_path(int i, const char *region_path)
@@ -198,6 +206,24 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
         return NULL;
     }
     return base + offset;
+}
+
+void
+xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have)
+{
+    uint64_t n = have - frame_no + 1 < PREFAULT ? have - frame_no + 1 : PREFAULT;
+    uint64_t offset;
+    uint8_t *base;
+
+    if (frame_no <= atomic_load_explicit(&env->buffers.n_faulted, memory_order_relaxed)
+        || place_of(env, frame_no, &offset) != 0
+        || offset + (n << env->page_shift) > env->buffers.reserve[0])
+        return;
+    atomic_store_explicit(&env->buffers.n_faulted, frame_no + n - 1,
+                          memory_order_relaxed);
+    base = base_of(env, 0);
+    /* If it fails (an older kernel, frames of the second file), they fault one by one. */
+    (void)xac_sys.madvise(base + offset, n << env->page_shift, MADV_POPULATE_WRITE);
 }
 
 /* extend_file -- back the frames [have, want) of one buffer file with disk space. */

@@ -386,7 +386,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     struct xac_txn *txn = ctx->txn;
     uint64_t lsn =
         xac_chain_lsn(env, atomic_load_explicit(&txn->parent, memory_order_relaxed));
-    bool may_lock =
+    bool must_block =
         ctx->saw_dead
         || (xac_env_is_durable(env)
             /* Relaxed: looked at again by who waits. */
@@ -396,7 +396,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     sigset_t signals;
     int rc;
 
-    if (may_lock)
+    if (must_block)
         xac_signals_block(&signals);
     xac_txn_finish(env, ctx, true);
     /* Relaxed: our own, for statistics. */
@@ -404,7 +404,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
                           atomic_load_explicit(&txn->n_queries, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     rc = xac_commit_await(env, lsn);
-    if (may_lock)
+    if (must_block)
         xac_signals_restore(&signals);
     return rc;
 }
@@ -417,15 +417,32 @@ end_age(struct xac_txn *txn)
     atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
 }
 
+/*
+ * may_lock -- may the end of a transaction take a lock, so that signals must be blocked?  Not if
+ * it has nothing in its set, which is so when it has only read while alone (solo.h).
+ */
+static bool
+may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
+{
+    return ctx->n_entries > 0 || ctx->has_turn || ctx->saw_dead
+           || xac_env_is_durable(env);
+}
+
 int
 xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
+    bool is_blocked;
     sigset_t signals;
     int rc;
 
     if (ctx->is_query)
         return end_query(env, ctx);
-    xac_signals_block(&signals);
+    rc = ctx->error == 0 ? xac_warm_gather(env, ctx) : 0;
+    if (rc != 0)
+        ctx->error = rc;
+    is_blocked = may_lock(env, ctx);
+    if (is_blocked)
+        xac_signals_block(&signals);
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
         note_conflict(ctx);
@@ -444,7 +461,9 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         end_age(ctx->txn);
         ctx->n_lost = 0;
     }
-    xac_checkpoint_if_due(env);
-    xac_signals_restore(&signals);
+    if (is_blocked) {
+        xac_checkpoint_if_due(env); /* who has not written leaves it to who has */
+        xac_signals_restore(&signals);
+    }
     return rc;
 }

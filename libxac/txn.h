@@ -265,7 +265,8 @@ void xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_a
 void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
 /*
- * xac_commit -- commit the running transaction, and finish it (txn_commit.c).
+ * xac_commit -- commit the running transaction, whose set is complete, and finish it
+ * (txn_commit.c).
  *
  * ret  XAC_COMMITTED; XAC_ABORTED (not finished yet); XAC_EPOISONED (finished).
  */

@@ -700,9 +700,7 @@ xac_commit(struct xac_env *env, struct xac_ctx *ctx)
     if (xac_txn_state(word) == XAC_TXN_FAILED)
         return XAC_ABORTED;
     xac_kill_point("a");
-    rc = xac_warm_gather(env, ctx);
-    if (rc == 0)
-        rc = collect(env, ctx);
+    rc = collect(env, ctx);
     if (rc != 0)
         return give_up(env, ctx, rc);
     xac_kill_point("b");

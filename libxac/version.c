@@ -80,25 +80,56 @@ xac_version_limit(struct xac_env *env, uint64_t frames_max)
     return rc;
 }
 
+/* claim -- take this frame if it is free. */
+static bool
+claim(struct xac_env *env, uint64_t slot, uint64_t frame_no)
+{
+    struct xac_frame *f = xac_frame_at(env, frame_no);
+    uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
+
+    /* Acquire: pairs with the release in give_back; the last user is done. */
+    return xac_frame_state(word) == XAC_FRAME_FREE
+           && atomic_compare_exchange_strong_explicit(
+               &f->word, &word, xac_frame_word(XAC_FRAME_TAKEN, slot),
+               memory_order_acquire, memory_order_relaxed);
+}
+
+/* take_freed -- the frame that was freed last, if it is known and still free; or 0. */
+static uint64_t
+take_freed(struct xac_env *env, uint64_t slot)
+{
+    struct xac_buffers *b = &env->buffers;
+    uint64_t n = atomic_load_explicit(&b->n_freed, memory_order_relaxed);
+
+    while (n > 0) {
+        _Atomic uint64_t *place = &b->freed[--n % XAC_FREED_MAX];
+        uint64_t frame_no = atomic_load_explicit(place, memory_order_relaxed);
+
+        atomic_store_explicit(&b->n_freed, n, memory_order_relaxed);
+        if (frame_no == 0) /* it has gone round */
+            break;
+        atomic_store_explicit(place, 0, memory_order_relaxed);
+        if (claim(env, slot, frame_no))
+            return frame_no;
+    }
+    return 0;
+}
+
 /* try_take -- look once around the store for a free frame; 0 if there is none. */
 static uint64_t
 try_take(struct xac_env *env, uint64_t slot, uint64_t have)
 {
     uint64_t start = atomic_load_explicit(&env->buffers.cursor, memory_order_relaxed);
+    uint64_t freed = take_freed(env, slot);
 
+    if (freed != 0)
+        return freed;
     for (uint64_t i = 0; i < have; i++) {
         uint64_t frame_no = (start + i) % have + 1;
-        struct xac_frame *f = xac_frame_at(env, frame_no);
-        uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
-        if (xac_frame_state(word) != XAC_FRAME_FREE)
-            continue;
-        /* Acquire: pairs with the release in give_back; the last user is done. */
-        if (atomic_compare_exchange_strong_explicit(&f->word, &word,
-                                                    xac_frame_word(XAC_FRAME_TAKEN, slot),
-                                                    memory_order_acquire,
-                                                    memory_order_relaxed)) {
+        if (claim(env, slot, frame_no)) {
             atomic_store_explicit(&env->buffers.cursor, frame_no, memory_order_relaxed);
+            xac_buffers_prefault(env, frame_no, have);
             return frame_no;
         }
     }
@@ -150,11 +181,15 @@ void
 xac_version_give_back(struct xac_env *env, uint64_t frame_no)
 {
     struct xac_frame *f = xac_frame_at(env, frame_no);
+    struct xac_buffers *b = &env->buffers;
+    uint64_t n = atomic_load_explicit(&b->n_freed, memory_order_relaxed);
 
     count_down(&env->ctl->versions);
     /* Release: pairs with the acquire in try_take. */
     atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_FREE, 0),
                           memory_order_release);
+    atomic_store_explicit(&b->freed[n % XAC_FREED_MAX], frame_no, memory_order_relaxed);
+    atomic_store_explicit(&b->n_freed, n + 1, memory_order_relaxed);
 }
 
 void

@@ -63,6 +63,8 @@ struct xac_versions {
     uint64_t frames_max;
 };
 
+#define XAC_FREED_MAX 256
+
 /* One process's access to the buffer files. */
 struct xac_buffers {
     int fd[2]; /* -1 if not open                                              */
@@ -72,6 +74,13 @@ struct xac_buffers {
     size_t reserve[2];   /* bytes of address space                                      */
     char *path[2];       /* the second one relative to the environment directory        */
     _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
+    /* Frames that this process has freed last, which the caches still hold, and which it has
+       mapped: hints only, so relaxed, and one may be there twice or be lost. */
+    _Atomic uint64_t freed[XAC_FREED_MAX];
+    _Atomic uint64_t
+        n_freed; /* in the ring; the newest is the one before               */
+    _Atomic uint64_t
+        n_faulted; /* frames up to this one are in the page table; relaxed  */
 };
 
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
@@ -184,6 +193,9 @@ void xac_buffers_detach(struct xac_env *env);
  * if the first one's file system is full.  Grow held.  ret 0 or errno.
  */
 int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
+/* xac_buffers_prefault -- a frame that is about to be written, and those behind it, have their
+   memory, by one system call for many page faults. */
+void xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have);
 /* xac_buffers_remove -- delete the files of a region; missing ones are fine. */
 void xac_buffers_remove(int dirfd, const char *region_path);
 

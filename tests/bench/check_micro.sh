@@ -49,6 +49,7 @@ measure timer --rounds 200
 measure touch --rounds 2 --pages 1,1024
 measure touch-durable --rounds 2
 measure touch-stay --rounds 2
+measure touch-many --rounds 2 --pages 64 --of 256
 measure handler --rounds 130
 measure model --rounds 130 --touch-rounds 2
 measure msync --rounds 3 --writes 2 --pages 1,3
