@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "block.h"
+#include "ckpt_run.h"
 #include "clean.h"
 #include "env.h"
 #include "err.h"
@@ -60,9 +61,10 @@ struct xac_ckpt {
     uint64_t data_serial;  /* data files below are of the log before b            */
     uint64_t redo_lsn;     /* b, or less if a page stays out of its file          */
     uint64_t bound;
-    uint64_t query;         /* slot of the query that holds the bound, or MAX      */
-    uint64_t n_frames;      /* frames when it began                                */
-    uint64_t next_frame;    /* COPY: to be looked at next, from 1                  */
+    uint64_t query; /* slot of the query that holds the bound, or MAX      */
+    struct xac_ckpt_run run;
+    uint64_t n_frames;      /* to be looked at: those there were, or had versions  */
+    uint64_t next_frame;    /* COPY: number of the next one, from 1                */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
     size_t n_unlinked;        /* UNLINK                                              */
@@ -264,7 +266,32 @@ note_open(struct xac_ckpt *r, const struct xac_page *page)
         r->redo_lsn = since;
 }
 
-/* copy_page -- step o for one page: its version in that frame goes to the file. */
+static const char *
+path_of(const struct xac_env *env, uint32_t file)
+{
+    return (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path);
+}
+
+/* write_run -- what has been collected (ckpt_run.h); ret 0 or an error. */
+static int
+write_run(struct xac_ckpt *r)
+{
+    struct xac_ckpt_run *run = &r->run;
+    struct xac_env *env = r->env;
+    uint64_t n = run->n;
+    int rc = xac_write_full(xac_registry_file_fd(env, run->file), run->bytes,
+                            n * env->page_size, run->first << env->page_shift);
+
+    run->n = 0;
+    if (rc != 0)
+        return xac_err(rc, "checkpoint: writing %s", path_of(env, run->file));
+    xac_kill_point("o page");
+    for (uint64_t i = 0; i < n && rc == 0; i++)
+        rc = note_copied(r, run->page[i]);
+    return rc;
+}
+
+/* copy_page -- step o for one page: its version goes to the file, or to the run. */
 static int
 copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
 {
@@ -276,21 +303,17 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     int rc = 0;
 
     if (fd < 0 || bytes == NULL)
-        return xac_err(errno, "checkpoint: file %s",
-                       (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
+        return xac_err(errno, "checkpoint: file %s", path_of(env, file));
     if (!r->keeps_sums && !r->is_touched[file])
         rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->inode);
     if (r->keeps_sums)
         rc = xac_pagesums_add(&r->sums, file, xac_page_no(id), bytes, env->page_size);
-    if (rc != 0)
-        return rc;
-    rc = xac_write_full(fd, bytes, env->page_size, xac_page_no(id) << env->page_shift);
-    if (rc != 0)
-        return xac_err(rc, "checkpoint: writing %s",
-                       (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path));
-    xac_kill_point("o page");
-    r->is_touched[file] = true;
-    return note_copied(r, page);
+    r->is_touched[file] = r->is_touched[file] || rc == 0;
+    if (rc == 0 && !xac_ckpt_run_takes(&r->run, id))
+        rc = write_run(r);
+    if (rc == 0)
+        xac_ckpt_run_add(&r->run, page, id, bytes, env->page_size);
+    return rc;
 }
 
 /* newest_by -- commit of the newest version numbered at or below c; 0 none. */
@@ -350,10 +373,12 @@ copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     int rc = 0;
 
     for (uint64_t i = 0; i < frames_max && r->next_frame <= r->n_frames && rc == 0; i++) {
-        rc = copy_frame(r, r->next_frame++);
-        if (r->n_pages - n_pages >= pages_max)
+        rc = copy_frame(r, xac_ckpt_run_frame(&r->run, r->next_frame++));
+        if (r->n_pages + r->run.n - n_pages >= pages_max)
             break;
     }
+    if (rc == 0 && r->run.n > 0)
+        rc = write_run(r);
     if (rc == 0 && r->n_pages > n_pages && pages_max != UINT64_MAX)
         start_writing(r);
     return rc;
@@ -538,7 +563,7 @@ ckpt_begin(struct xac_ckpt *r)
     /* Acquire: pairs with the release of the store's growth. */
     r->n_frames =
         atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
-    return rc;
+    return rc == 0 ? xac_ckpt_run_init(&r->run, env, &r->n_frames) : rc;
 }
 
 /* ckpt_step -- the next step; ret 0 or an error. */
@@ -588,6 +613,7 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
 static void
 ckpt_free(struct xac_ckpt *r)
 {
+    xac_ckpt_run_fini(&r->run);
     free(r->page);
     free(r->is_touched);
     xac_pagesums_free(&r->sums);
