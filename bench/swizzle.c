@@ -107,7 +107,7 @@ pairs(const struct swzb_options *o, const char *part, const char *what,
     double ratios[PAIRS_MAX];
     uint64_t n = o->pairs < PAIRS_MAX ? o->pairs : PAIRS_MAX;
     /* Look-ups that never wait: what others do on the machine then counts less. */
-    bool by_cpu = strcmp(part, "lookup") == 0;
+    bool by_cpu = strcmp(part, "lookup") == 0 || strcmp(part, "sweep") == 0;
 
     for (uint64_t i = 0; i < n; i++) {
         for (int k = 0; k < 2; k++) {

@@ -22,6 +22,12 @@
 /* Field that may be read and written only while the named lock is held. */
 #define XAC_GUARDED_BY(lock)
 
+/*
+ * Function that reads what others may be storing, and whose result counts only if a version read
+ * before and after it is the same: no report of the thread sanitizer.
+ */
+#define XAC_RACY __attribute__((no_sanitize("thread")))
+
 /* Expected outcome, for the few branches on a transaction's fast path. */
 #define xac_likely(c)   __builtin_expect(!!(c), 1)
 #define xac_unlikely(c) __builtin_expect(!!(c), 0)

@@ -79,7 +79,7 @@ frame_check(struct walk *w, uint32_t frame)
     const struct frame_side *side = side_of(s, frame);
     const struct btree_node *node;
 
-    if (load32(&side->latch) != 0)
+    if (!latch_is_free(&side->latch))
         return "a frame is latched";
     if (!resident(s, frame))
         return load32(&side->flags) == 0 && load32(&side->parent) == 0

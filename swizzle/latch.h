@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latch.h -- a latch of one word in a frame's descriptor: shared, or exclusive.
+ * latch.h -- a latch of one word in a frame's descriptor: shared, exclusive, or only looked at.
  *
  * WHAT      Spins a little, then gives the processor away.  A writer that waits announces itself,
- *           and no further reader comes in before it, except one that must not wait.
+ *           and no further reader comes in before it, except one that must not wait.  The upper
+ *           half counts the writers that have gone: who has seen the same number before and
+ *           after reading the page, and no writer in between, has read it as one of them left
+ *           it, without a store (V. Leis et al., "The ART of Practical Synchronization",
+ *           DaMoN 2016).
  * OWNER     The frame (struct frame_side); it outlives the page in it.
  * ORDER     Parent before child, left leaf before right leaf.  Against that order latches are
  *           only tried.
@@ -18,17 +22,26 @@
 
 #include "annot.h"
 
-#define LATCH_X     (UINT32_C(1) << 31)
-#define LATCH_WANT  (UINT32_C(1) << 30) /* somebody waits for X */
-#define LATCH_SPINS 64
+#define LATCH_VERSION (UINT64_C(1) << 32) /* one writer more has gone */
+#define LATCH_X       (UINT64_C(1) << 31)
+#define LATCH_WANT    (UINT64_C(1) << 30) /* somebody waits for X */
+#define LATCH_SPINS   64
 
-typedef xac_shared _Atomic uint32_t latch_word;
+typedef xac_shared _Atomic uint64_t latch_word;
+
+/* The thread sanitizer knows no fences; it does not see the reads that these are for either. */
+#ifdef __SANITIZE_THREAD__
+# define latch_fence(order) ((void)0)
+#else
+# define latch_fence(order) \
+  atomic_thread_fence(order) /* each use says what it pairs with */
+#endif
 
 /* latch_try -- shared unless one of `unless` is set. */
 static inline bool
-latch_try(latch_word *latch, uint32_t unless)
+latch_try(latch_word *latch, uint64_t unless)
 {
-    uint32_t seen = atomic_load_explicit(latch, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(latch, memory_order_relaxed);
 
     while ((seen & unless) == 0)
         /* Acquire pairs with latch_drop(): what the writer has left. */
@@ -49,12 +62,17 @@ latch_try_s(latch_word *latch)
 static inline bool
 latch_try_x(latch_word *latch)
 {
-    uint32_t is_free = 0;
+    uint64_t seen = atomic_load_explicit(latch, memory_order_relaxed);
 
-    /* Acquire pairs with latch_drop(). */
-    return atomic_compare_exchange_strong_explicit(latch, &is_free, LATCH_X,
-                                                   memory_order_acquire,
-                                                   memory_order_relaxed);
+    while ((uint32_t)seen == 0)
+        /* Acquire pairs with latch_drop(). */
+        if (atomic_compare_exchange_weak_explicit(latch, &seen, seen | LATCH_X,
+                                                  memory_order_acquire,
+                                                  memory_order_relaxed)) {
+            latch_fence(memory_order_release); /* pairs with latch_is_still() */
+            return true;
+        }
+    return false;
 }
 
 static inline void
@@ -68,13 +86,18 @@ latch_pause(unsigned *spins)
 static inline bool
 latch_look_x(latch_word *latch)
 {
-    uint32_t seen = atomic_load_explicit(latch, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(latch, memory_order_relaxed);
 
-    if ((seen & ~LATCH_WANT) == 0)
+    if (((uint32_t)seen & ~LATCH_WANT) == 0) {
         /* Acquire pairs with latch_drop(). */
-        return atomic_compare_exchange_weak_explicit(latch, &seen, LATCH_X,
-                                                     memory_order_acquire,
-                                                     memory_order_relaxed);
+        if (!atomic_compare_exchange_weak_explicit(latch, &seen,
+                                                   (seen & ~LATCH_WANT) | LATCH_X,
+                                                   memory_order_acquire,
+                                                   memory_order_relaxed))
+            return false;
+        latch_fence(memory_order_release); /* pairs with latch_is_still() */
+        return true;
+    }
     if ((seen & LATCH_WANT) == 0)
         atomic_fetch_or_explicit(latch, LATCH_WANT, memory_order_relaxed);
     return false;
@@ -137,9 +160,47 @@ latch_drop(latch_word *latch, bool is_exclusive)
 {
     /* Release pairs with the acquires above. */
     if (is_exclusive)
-        atomic_fetch_and_explicit(latch, ~LATCH_X, memory_order_release);
+        atomic_fetch_add_explicit(latch, LATCH_VERSION - LATCH_X, memory_order_release);
     else /* pairs with the same */
         atomic_fetch_sub_explicit(latch, 1, memory_order_release);
+}
+
+/* latch_undo_x -- the opposite of taking it X, for who has changed nothing. */
+static inline void
+latch_undo_x(latch_word *latch)
+{
+    /* Release pairs with the acquires above. */
+    atomic_fetch_and_explicit(latch, ~LATCH_X, memory_order_release);
+}
+
+/* latch_is_free -- nobody has it, or waits for it. */
+static inline bool
+latch_is_free(const latch_word *latch)
+{
+    return (uint32_t)atomic_load_explicit(latch, memory_order_relaxed) == 0;
+}
+
+/* latch_look -- out *versionp for latch_is_still(); false: a writer is at it. */
+static inline bool
+latch_look(const latch_word *latch, uint32_t *versionp)
+{
+    /* Acquire pairs with latch_drop(): what the last writer has left. */
+    uint64_t seen = atomic_load_explicit(latch, memory_order_acquire);
+
+    *versionp = (uint32_t)(seen >> 32);
+    return (seen & LATCH_X) == 0;
+}
+
+/* latch_is_still -- no writer has come since latch_look(): what was read meanwhile counts. */
+static inline bool
+latch_is_still(const latch_word *latch, uint32_t version)
+{
+    uint64_t seen;
+
+    /* Acquire pairs with the fence of whoever takes it X: who has read one of its stores sees X. */
+    latch_fence(memory_order_acquire);
+    seen = atomic_load_explicit(latch, memory_order_relaxed);
+    return (uint32_t)(seen >> 32) == version && (seen & LATCH_X) == 0;
 }
 
 #endif /* SWIZZLE_LATCH_H */

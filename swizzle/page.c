@@ -12,9 +12,6 @@ _Thread_local bool swz_page_may_wait;
 
 #ifdef XAC_DEBUG
 bool swz_test_no_reread;
-# define REREAD_IS_OFF swz_test_no_reread
-#else
-# define REREAD_IS_OFF false
 #endif
 
 /* ---- Clock -------------------------------------------------------------------------- */
@@ -30,13 +27,6 @@ swz_ticks(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 #endif
-}
-
-static void
-add(xac_shared _Atomic uint64_t *sum, uint64_t n)
-{
-    atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n,
-                          memory_order_relaxed);
 }
 
 /* ---- Swizzling ---------------------------------------------------------------------- */
@@ -79,6 +69,9 @@ try_swizzle(struct swz_thread *th, const struct swz_page *parent, swz_word *word
                                                  memory_order_relaxed))
         return;
     atomic_store_explicit(&side->parent, parent->frame + 1, memory_order_relaxed);
+    atomic_store_explicit(&side->offset,
+                          (uint32_t)((uintptr_t)word - (uintptr_t)parent->node),
+                          memory_order_relaxed);
     atomic_fetch_add_explicit(&above->n_swizzled, 1, memory_order_relaxed);
     word_store(word, word_make(frame));
     swz_count(th, SWZ_SWIZZLES);
@@ -193,6 +186,63 @@ hash_lookup(struct swz_thread *th, uint32_t number, bool is_exclusive, uint32_t 
     return false;
 }
 
+/* hash_peek -- through the hash table. */
+static int
+hash_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
+{
+    struct swz_space *s = th->space;
+    struct swz_peek peek = {0};
+    const struct frame *f;
+    uint32_t data;
+
+    if (!swz_hash_find(s, number, &peek.frame))
+        return ENODATA; /* who adds it has its latch */
+    f = &s->pool->frames[peek.frame];
+    /* First the version: what the frame has now it has until a writer comes. */
+    if (!latch_look(&f->side.latch, &peek.version))
+        return EAGAIN;
+    data = atomic_load_explicit(&f->data, memory_order_relaxed);
+    if (atomic_load_explicit(&f->page_id, memory_order_relaxed) != number
+        || frame_word(atomic_load_explicit(&f->state, memory_order_relaxed)) == FRAME_GONE
+        || data == 0)
+        return ENODATA;
+    peek.node = pool_data(s->pool, data);
+    (void)xac_frames_hit(th->user, peek.frame);
+    *peekp = peek;
+    return 0;
+}
+
+int
+swz_page_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
+{
+    uint64_t misses = swz_misses_of(th);
+    struct xac_frames_pin pin;
+    struct swz_peek peek;
+    int rc;
+
+    if (th->space->hash != NULL) {
+        rc = hash_peek(th, number, peekp);
+        if (rc == 0)
+            swz_count(th, SWZ_LOOKUPS);
+        return rc;
+    }
+    rc = xac_frames_fix(th->user, number, 0, &pin);
+    if (rc != 0)
+        return rc;
+    swz_count(th, SWZ_LOOKUPS);
+    if (swz_misses_of(th) != misses)
+        swz_count(th, SWZ_MISSES);
+    peek = (struct swz_peek){.node = pin.data,
+                             .frame = frame_ref_index(pin.ref),
+                             .is_pinned = true};
+    if (!latch_look(&side_of(th->space, peek.frame)->latch, &peek.version)) {
+        peek_end(th, &peek);
+        return EAGAIN;
+    }
+    *peekp = peek;
+    return 0;
+}
+
 /* lookup -- through the table; swizzle the word if there is one. */
 static int
 lookup(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
@@ -226,13 +276,6 @@ lookup(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
     return 0;
 }
 
-static uint64_t
-misses_of(struct swz_thread *th)
-{
-    return atomic_load_explicit(&th->user->seat->counters[POOL_MISSES],
-                                memory_order_relaxed);
-}
-
 /* fix -- by word or by number, and how. */
 static int
 fix(struct swz_thread *th, const struct swz_page *parent, swz_word *word, uint32_t w,
@@ -249,7 +292,7 @@ fix(struct swz_thread *th, const struct swz_page *parent, swz_word *word, uint32
         swz_point("word");
         is_latched = latch_take_while(&side_of(s, frame)->latch, is_exclusive, word, w);
         again = word_load(word);
-        if (xac_likely(is_latched && (again == w || REREAD_IS_OFF))) { /* I11 */
+        if (xac_likely(is_latched && (again == w || SWZ_REREAD_IS_OFF))) { /* I11 */
             swz_count(th, SWZ_FIXES_SWIZZLED);
             *pagep = (struct swz_page){.node = xac_frames_hit(th->user, frame),
                                        .frame = frame,
@@ -262,10 +305,10 @@ fix(struct swz_thread *th, const struct swz_page *parent, swz_word *word, uint32
         swz_count(th, SWZ_REREADS_FAILED);
         w = again;
     }
-    misses = misses_of(th);
+    misses = swz_misses_of(th);
     swz_count(th, SWZ_LOOKUPS);
     rc = lookup(th, parent, word, w, is_exclusive, pagep);
-    *wayp = misses_of(th) != misses ? SWZ_MISS : SWZ_LOOKUP;
+    *wayp = swz_misses_of(th) != misses ? SWZ_MISS : SWZ_LOOKUP;
     if (*wayp == SWZ_MISS)
         swz_count(th, SWZ_MISSES);
     return rc;
@@ -285,8 +328,7 @@ fix_timed(struct swz_thread *th, const struct swz_page *parent, swz_word *word,
     th->until_sample = SWZ_SAMPLE;
     start = swz_ticks();
     rc = fix(th, parent, word, w, is_exclusive, pagep, &way);
-    add(&th->ticks[is_exclusive][way], swz_ticks() - start);
-    add(&th->samples[is_exclusive][way], 1);
+    swz_sampled(th, is_exclusive, way, swz_ticks() - start);
     return rc;
 }
 
@@ -408,21 +450,18 @@ is_barred(void *space, uint32_t frame)
     return true;
 }
 
-/* word_find -- the word of a latched parent that refers to the frame. */
+/*
+ * word_of -- the word of a latched parent that refers to the frame (I2).  It is where it was made a
+ * reference: words do not move within a page, and before they move to another one, or the page is
+ * put back as a whole, they become numbers.
+ */
 static swz_word *
-word_find(struct swz_space *s, uint32_t parent, uint32_t frame)
+word_of(struct swz_space *s, uint32_t parent, uint32_t frame)
 {
-    const struct btree_node *node = page_node(s, parent);
-    const struct btree *t = &s->trees[node->zero].layout;
-    uint32_t wanted = word_make(frame);
+    uint32_t offset =
+        atomic_load_explicit(&side_of(s, frame)->offset, memory_order_relaxed);
 
-    for (unsigned i = 0; i <= node->n; i++) {
-        swz_word *word = word_at(t, node, i);
-
-        if (atomic_load_explicit(word, memory_order_relaxed) == wanted)
-            return word;
-    }
-    return NULL;
+    return (swz_word *)(void *)((char *)page_node(s, parent) + offset);
 }
 
 /* unlink_child -- withdraw the word that refers to a frame held X; false: not now. */
@@ -447,8 +486,8 @@ unlink_child(struct swz_space *s, uint32_t frame)
     is_ours = atomic_load_explicit(&side->flags, memory_order_relaxed) == SIDE_SWIZZLED
               && atomic_load_explicit(&side->parent, memory_order_relaxed) == parent;
     if (is_ours) {
-        word = word_find(s, parent - 1, frame);
-        xac_require(word != NULL); /* I2 */
+        word = word_of(s, parent - 1, frame);
+        xac_require(word_load(word) == word_make(frame)); /* I2 */
         unswizzle(s, parent - 1, word, frame);
     } else {
         swz_event(s, SWZ_REFUSED_MOVED, 1);
@@ -471,7 +510,7 @@ evict_begin(void *space, uint32_t frame)
         && (atomic_load_explicit(&side->flags, memory_order_relaxed) == 0
             || unlink_child(s, frame)))
         return true;
-    latch_drop(&side->latch, true);
+    latch_undo_x(&side->latch);
     return false;
 }
 

@@ -14,7 +14,7 @@
  * INVARIANTS
  *   I1   Each page is in one frame (the pool's, xac_frames_check()).
  *   I2   A frame with SIDE_SWIZZLED that is no root has exactly one reference word, in the frame
- *        `parent`, whose page is resident.
+ *        `parent`, at `offset` of its page, which is resident.
  *   I3   A reference word is of a frame with SIDE_SWIZZLED.
  *   I4   The parent of a swizzled frame is a root or swizzled (chain rule).
  *   I5   n_swizzled is the number of reference words in the page.  A frame with any does not leave.
@@ -31,6 +31,9 @@
  *        its new page may belong anywhere in the order of latches.
  *   I12  The side of a frame whose life is over is zero but for its latch.
  *   I13  An evictor only tries latches.
+ *   I14  A page changes only under X, but for its words (I10).  Who looks at one without a latch
+ *        believes what he has read once its latch shows no writer since (latch.h), and what a
+ *        word led to once the word is the same after the child's latch was looked at.
  */
 #ifndef SWIZZLE_PAGE_H
 #define SWIZZLE_PAGE_H
@@ -85,6 +88,7 @@ enum swz_counter {
     SWZ_MISSES,
     SWZ_SWIZZLES,
     SWZ_REREADS_FAILED,
+    SWZ_PEEKS_FAILED,
     SWZ_N_COUNTERS
 };
 
@@ -150,9 +154,9 @@ struct swz_cursor {
  */
 #define HASH_ENTRIES 4
 struct swz_bucket {
-    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* as a latch */
-    uint32_t pages[HASH_ENTRIES];                         /* under lock; 0: none */
-    uint32_t frames[HASH_ENTRIES];                        /* under lock */
+    alignas(FRAME_LINE) latch_word lock;
+    uint32_t pages[HASH_ENTRIES];  /* under lock; 0: none */
+    uint32_t frames[HASH_ENTRIES]; /* under lock */
 };
 
 struct swz_space {
@@ -206,6 +210,27 @@ swz_count(struct swz_thread *th, enum swz_counter what)
                           memory_order_relaxed);
 }
 
+/* sampled -- one fix was timed. */
+static inline void
+swz_sampled(struct swz_thread *th, bool is_exclusive, enum swz_way way, uint64_t ticks)
+{
+    xac_shared _Atomic uint64_t *sum = &th->ticks[is_exclusive][way],
+                                *n = &th->samples[is_exclusive][way];
+
+    atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + ticks,
+                          memory_order_relaxed);
+    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* misses_of -- of this thread, by the pool's count. */
+static inline uint64_t
+swz_misses_of(const struct swz_thread *th)
+{
+    return atomic_load_explicit(&th->user->seat->counters[POOL_MISSES],
+                                memory_order_relaxed);
+}
+
 static inline void
 swz_event(struct swz_space *s, enum swz_event what, uint64_t n)
 {
@@ -242,7 +267,34 @@ int swz_page_fix_child(struct swz_thread *th, const struct swz_page *parent,
 int swz_page_fix_number(struct swz_thread *th, uint32_t number, bool is_exclusive,
                         struct swz_page *pagep);
 
-/* The opposite of all three. */
+/*
+ * A page looked at, not latched: what is read of it counts while peek_holds().  Pinned if it was
+ * found by number, until peek_end().
+ */
+struct swz_peek {
+    const struct btree_node *node;
+    uint32_t frame;
+    uint32_t version; /* of its latch */
+    bool is_pinned;
+};
+
+static inline bool
+peek_holds(const struct swz_space *s, const struct swz_peek *p)
+{
+    return latch_is_still(&side_of(s, p->frame)->latch, p->version);
+}
+
+static inline void
+peek_end(struct swz_thread *th, const struct swz_peek *p)
+{
+    if (p->is_pinned)
+        frame_unpin(&th->space->pool->frames[p->frame]);
+}
+
+/* page_peek -- by number.  EAGAIN: a writer has it; ENODATA: only by page_fix_number(). */
+int swz_page_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp);
+
+/* The opposite of the three page_fix_...(). */
 static inline void
 page_unfix(struct swz_thread *th, const struct swz_page *page)
 {
@@ -303,8 +355,24 @@ extern _Thread_local bool swz_page_may_wait;
 #ifdef XAC_DEBUG
 /* For a test that shows what the second look at a word is for (I11). */
 extern bool swz_test_no_reread;
+# define SWZ_REREAD_IS_OFF swz_test_no_reread
+#else
+# define SWZ_REREAD_IS_OFF false
 #endif
 #define swz_point(name) xac_kill_point("swizzle: " name)
+
+/* ---- peek.c: pages without latches -------------------------------------------------- */
+
+/*
+ * peek_search -- as swz_search(), storing nothing that others see if the way is resident and
+ * swizzled.  ret 0, ENOENT, an error; EAGAIN: others change it, go by latches
+ */
+int swz_peek_search(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                    void *value);
+
+/* peek_leaf -- the key's leaf, fixed, by a way that is not latched; else as the same. */
+int swz_peek_leaf(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                  bool is_exclusive, struct swz_page *pagep);
 
 /* ---- hash.c --------------------------------------------------------------------------- */
 
@@ -368,6 +436,11 @@ int swz_smo_insert(struct swz_thread *th, unsigned tree, struct tree_request *r)
 int swz_smo_delete(struct swz_thread *th, unsigned tree, const unsigned char *key);
 
 /* ---- tree.c ---------------------------------------------------------------------------- */
+
+/* leaf_fix_below -- from a page held S, which it lets go, latch by latch to the key's leaf. */
+int swz_leaf_fix_below(struct swz_thread *th, const struct btree *t,
+                       const unsigned char *key, bool is_exclusive,
+                       struct swz_page *pagep);
 
 /* leaf_insert, leaf_delete -- in a leaf held X that has room; logged. */
 int swz_leaf_insert(struct swz_thread *th, const struct swz_page *leaf, unsigned pos,

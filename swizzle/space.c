@@ -509,6 +509,7 @@ swz_get_stats(const struct swz_space *space, struct swz_stats *statsp)
                            .misses = counter_sum(s, SWZ_MISSES),
                            .swizzles = counter_sum(s, SWZ_SWIZZLES),
                            .rereads_failed = counter_sum(s, SWZ_REREADS_FAILED),
+                           .peeks_failed = counter_sum(s, SWZ_PEEKS_FAILED),
                            .unswizzles = load(&s->events[SWZ_UNSWIZZLES]),
                            .refused_latch = load(&s->events[SWZ_REFUSED_LATCH]),
                            .refused_children = load(&s->events[SWZ_REFUSED_CHILDREN]),

@@ -59,6 +59,7 @@ struct swz_stats {
     uint64_t misses;         /* of them that were not resident                       */
     uint64_t swizzles;
     uint64_t rereads_failed; /* references that changed while their latch was awaited */
+    uint64_t peeks_failed; /* ways begun again by latches: others changed a page of it */
     uint64_t unswizzles;
     uint64_t refused_latch;    /* evictions refused: the page is latched            */
     uint64_t refused_children; /* ... refers to children by frame                   */

@@ -23,39 +23,18 @@ tree_of(struct swz_thread *th, unsigned tree)
     return NULL;
 }
 
-/*
- * descend -- latch by latch from the root to the leaf that a key belongs to (NULL: the first).
- *
- * A root that is a leaf is latched shared first, since nobody knows it before.
- */
-static int
-leaf_fix(struct swz_thread *th, unsigned tree, const unsigned char *key,
-         bool is_exclusive, struct swz_page *pagep)
+int
+swz_leaf_fix_below(struct swz_thread *th, const struct btree *t, const unsigned char *key,
+                   bool is_exclusive, struct swz_page *pagep)
 {
-    const struct btree *t = &th->space->trees[tree].layout;
-    struct swz_page page, child;
-    int rc;
+    struct swz_page page = *pagep, child;
 
-    swz_page_fix_root(th, tree, false, &page);
-    if (page.node->level == 0 && is_exclusive) {
-        page_unfix(th, &page);
-        swz_page_fix_root(th, tree, true, &page);
-        if (page.node->level != 0) { /* it has grown meanwhile */
-            page_unfix(th, &page);
-            swz_page_fix_root(th, tree, false, &page);
-        }
-    }
-    /* A root that grew and shrank again would be a leaf latched shared: once more. */
-    if (page.node->level == 0 && page.is_exclusive != is_exclusive) {
-        page_unfix(th, &page);
-        return leaf_fix(th, tree, key, is_exclusive, pagep);
-    }
     while (page.node->level != 0) {
         unsigned pos = key != NULL ? node_rank(t, page.node, key, 1) : 0;
         bool to_leaf = page.node->level == 1;
+        int rc = swz_page_fix_child(th, &page, word_at(t, page.node, pos),
+                                    to_leaf && is_exclusive, &child);
 
-        rc = swz_page_fix_child(th, &page, word_at(t, page.node, pos),
-                                to_leaf && is_exclusive, &child);
         page_unfix(th, &page);
         if (rc != 0)
             return rc;
@@ -63,6 +42,43 @@ leaf_fix(struct swz_thread *th, unsigned tree, const unsigned char *key,
     }
     *pagep = page;
     return 0;
+}
+
+/*
+ * leaf_fix_latched -- latch by latch from the root to the leaf that a key belongs to (NULL: the
+ * first).
+ *
+ * A root that is a leaf is latched shared first, since nobody knows it before.
+ */
+static int
+leaf_fix_latched(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                 bool is_exclusive, struct swz_page *pagep)
+{
+    const struct btree *t = &th->space->trees[tree].layout;
+    struct swz_page page;
+
+    for (;;) { /* again only if the root grew and shrank meanwhile */
+        swz_page_fix_root(th, tree, false, &page);
+        if (page.node->level != 0 || !is_exclusive)
+            break;
+        page_unfix(th, &page);
+        swz_page_fix_root(th, tree, true, &page);
+        if (page.node->level == 0)
+            break;
+        page_unfix(th, &page);
+    }
+    *pagep = page;
+    return swz_leaf_fix_below(th, t, key, is_exclusive, pagep);
+}
+
+/* leaf_fix -- without latches above the leaf, if the way is there and nobody changes it. */
+static int
+leaf_fix(struct swz_thread *th, unsigned tree, const unsigned char *key,
+         bool is_exclusive, struct swz_page *pagep)
+{
+    int rc = key != NULL ? swz_peek_leaf(th, tree, key, is_exclusive, pagep) : EAGAIN;
+
+    return rc != EAGAIN ? rc : leaf_fix_latched(th, tree, key, is_exclusive, pagep);
 }
 
 int
@@ -75,7 +91,10 @@ swz_search(struct swz_thread *th, unsigned tree, const void *key, void *value)
 
     if (t == NULL)
         return EINVAL;
-    rc = leaf_fix(th, tree, key, false, &leaf);
+    rc = swz_peek_search(th, tree, key, value);
+    if (rc != EAGAIN)
+        return rc;
+    rc = leaf_fix_latched(th, tree, key, false, &leaf);
     if (rc != 0)
         return rc;
     pos = node_rank(t, leaf.node, key, 0);

@@ -211,6 +211,89 @@ node_rank_word(const struct btree_node *node, const unsigned char *keys, uint64_
     }
 }
 
+/* What a node's 8-byte keys lie between, as far as the nodes above have said: lo <= key < hi. */
+struct key_range {
+    uint64_t lo, hi;
+    bool has_lo, has_hi;
+};
+
+/* word_at_rank -- the i-th 8-byte key in order; a slot that makes no sense is cell 0. */
+static inline __attribute__((always_inline)) uint64_t
+word_at_rank(const struct btree_node *node, const unsigned char *keys, unsigned cap,
+             unsigned i)
+{
+    unsigned cell = node->slots[i];
+
+    return key_word(keys + (size_t)(cell < cap ? cell : 0) * 8);
+}
+
+/* rank_guess -- where `key` is if keys are evenly spread, 0 .. n - 1; n > 0. */
+static inline __attribute__((always_inline)) unsigned
+rank_guess(const struct btree_node *node, const unsigned char *keys, unsigned cap,
+           unsigned n, uint64_t key, unsigned or_equal, const struct key_range *range)
+{
+    uint64_t lo = range->has_lo ? range->lo : word_at_rank(node, keys, cap, 0);
+    uint64_t hi = range->has_hi ? range->hi : word_at_rank(node, keys, cap, n - 1);
+    double part;
+
+    if (key <= lo)
+        return 0;
+    if (key >= hi)
+        return n - 1;
+    if (hi - lo > INT64_MAX) /* signed integers become doubles faster */
+        return n / 2;
+    part = (double)(int64_t)(key - lo) / (double)(int64_t)(hi - lo);
+    part = part * (double)(int)(n + or_equal) - (double)(int)or_equal;
+    return part < (double)(int)n ? (unsigned)(int)(part > 0 ? part : 0) : n - 1;
+}
+
+/*
+ * node_rank_near -- node_rank for 8-byte keys that begins where evenly spread keys would be, and
+ * goes from there in doubling steps: two cache lines where halving reads one for each step.
+ *
+ * Reads the node only inside its bytes whatever it holds, so that it may look at one that
+ * another thread is changing, if what comes of it is thrown away then.
+ *
+ * in      keys, cap  where they are, and how many cells there are
+ * in,out  range      what is known of the node's keys; then of the keys below the rank found
+ */
+static inline __attribute__((always_inline)) unsigned
+node_rank_near(const struct btree_node *node, const unsigned char *keys, unsigned cap,
+               uint64_t key, unsigned or_equal, struct key_range *range)
+{
+    unsigned lo = 0, hi = node->n < cap ? node->n : cap, i, step = 1; /* step 0: halve */
+    bool is_right, was_right = false;
+
+    if (hi == 0)
+        return 0;
+    i = rank_guess(node, keys, cap, hi, key, or_equal, range);
+    for (bool is_first = true;; is_first = false, was_right = is_right) {
+        uint64_t w = word_at_rank(node, keys, cap, i);
+
+        if (w == key && or_equal == 0)
+            return i;
+        is_right = w < key || w == key;
+        if (is_right) {
+            lo = i + 1;
+            range->lo = w;
+            range->has_lo = true;
+        } else {
+            hi = i;
+            range->hi = w;
+            range->has_hi = true;
+        }
+        if (lo >= hi)
+            return lo;
+        if (step >= hi - lo || (!is_first && is_right != was_right))
+            step = 0;
+        if (step == 0)
+            i = lo + (hi - lo) / 2;
+        else
+            i = is_right ? lo + step - 1 : hi - step;
+        step *= 2;
+    }
+}
+
 /*
  * node_rank -- how many keys of a node are less than `key`.
  *

@@ -56,7 +56,7 @@ tree_query(tree_body *run, void *tree, struct tree_request *r)
 }
 
 /* First 8 bytes of a key as an integer of the same order. */
-static inline uint64_t
+static inline __attribute__((always_inline)) uint64_t
 key_word(const unsigned char *key)
 {
     uint64_t w;

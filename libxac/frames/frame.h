@@ -25,6 +25,7 @@
 #ifndef XAC_FRAMES_FRAME_H
 #define XAC_FRAMES_FRAME_H
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,10 +48,11 @@ typedef uint64_t frame_ref;
  * a life to end.
  */
 struct frame_side {
-    xac_shared _Atomic uint32_t latch;
+    xac_shared _Atomic uint64_t latch;
     xac_shared _Atomic uint32_t n_swizzled;
     xac_shared _Atomic uint32_t parent;
     xac_shared _Atomic uint32_t flags;
+    xac_shared _Atomic uint32_t offset;
     xac_shared _Atomic uint64_t lsn;
 };
 
@@ -64,6 +66,8 @@ struct frame {
         slot; /* where a locking policy has it; fixed during a life */
     alignas(8) struct frame_side side;
 };
+
+static_assert(sizeof(struct frame) == FRAME_LINE, "a descriptor is one cache line");
 
 static inline frame_ref
 frame_ref_make(uint32_t life, uint32_t index)

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peek.c -- from the root to a leaf without a latch (I14).
+ *
+ * By reference: the child's latch is looked at, then the word and the parent's latch once more; no
+ * shared word is written.  Without swizzling the child is found in the table and pinned while it
+ * is looked at.  Where a word is to be swizzled, the way goes on with latches.
+ *
+ * What is read here may be in the middle of a change: it is bounded by the page, and thrown away
+ * if a latch says so.  Buffers of pages are never unmapped while a space is open.
+ */
+#include <config.h>
+
+#include "page.h"
+
+#include <errno.h>
+
+#include "err.h"
+
+#define PEEK_TRIES 3 /* then by latches */
+
+/* A leaf found: looked at, or latched. */
+struct goal {
+    struct swz_peek peek;
+    struct swz_page page;
+    bool is_latched;
+};
+
+/* ---- Reading what may change --------------------------------------------------------- */
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* bytes_order -- as key_order(), without a function that a sanitizer watches. */
+ALWAYS int
+bytes_order(const unsigned char *a, const unsigned char *b, uint32_t n)
+{
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        if (key_word(a + i) != key_word(b + i))
+            return key_word(a + i) < key_word(b + i) ? -1 : 1;
+    for (; i < n; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+/* bytes_copy -- the same for memcpy. */
+ALWAYS void
+bytes_copy(unsigned char *to, const unsigned char *from, uint32_t n)
+{
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8)
+        memcpy(to + i, from + i, 8);
+    for (; i < n; i++)
+        *(volatile unsigned char *)(to + i) = from[i];
+}
+
+/* cell_of -- of rank i, inside the page whatever the slot holds. */
+ALWAYS unsigned
+cell_of(const struct btree_node *node, unsigned cap, unsigned i)
+{
+    unsigned cell = i < cap ? node->slots[i] : 0;
+
+    return cell < cap ? cell : 0;
+}
+
+/* rank_of -- as node_rank(); `range` only of 8-byte keys. */
+ALWAYS unsigned
+rank_of(const struct btree *t, const struct btree_node *node, unsigned level,
+        const unsigned char *key, unsigned or_equal, struct key_range *range)
+{
+    unsigned cap = level == 0 ? t->leaf_cap : t->inner_cap;
+    const unsigned char *keys =
+        (const unsigned char *)node + (level == 0 ? t->leaf_keys : t->inner_keys);
+    unsigned lo = 0, hi = node->n < cap ? node->n : cap;
+
+    if (t->key_size == 8)
+        return node_rank_near(node, keys, cap, key_word(key), or_equal, range);
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+        const unsigned char *k = keys + (size_t)cell_of(node, cap, mid) * t->key_size;
+
+        if (bytes_order(k, key, t->key_size) < (int)or_equal)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* child_word -- the level, and unless it is 0 the word of the child that a key belongs to. */
+XAC_RACY static swz_word *
+child_word(const struct btree *t, const struct btree_node *node, const unsigned char *key,
+           struct key_range *range, unsigned *levelp)
+{
+    unsigned char *page = (unsigned char *)(uintptr_t)node;
+    unsigned pos;
+
+    *levelp = node->level;
+    if (*levelp == 0)
+        return NULL;
+    pos = rank_of(t, node, 1, key, 1, range);
+    if (pos == 0)
+        return (swz_word *)(void *)(page + offsetof(struct btree_node, link));
+    return (swz_word *)(void *)(page + t->inner_children)
+           + cell_of(node, t->inner_cap, pos - 1);
+}
+
+/* value_read -- the entry's value; ret 0 or ENOENT. */
+XAC_RACY static int
+value_read(const struct btree *t, const struct btree_node *leaf, const unsigned char *key,
+           struct key_range *range, unsigned char *value)
+{
+    const unsigned char *page = (const unsigned char *)leaf;
+    unsigned pos = rank_of(t, leaf, 0, key, 0, range);
+    unsigned cell = cell_of(leaf, t->leaf_cap, pos);
+
+    if (pos >= leaf->n
+        || bytes_order(page + t->leaf_keys + (size_t)cell * t->key_size, key, t->key_size)
+               != 0)
+        return ENOENT;
+    if (value != NULL)
+        bytes_copy(value, page + t->leaf_values + (size_t)cell * t->value_size,
+                   t->value_size);
+    return 0;
+}
+
+/* ---- From page to page --------------------------------------------------------------- */
+
+static bool
+root_peek(struct swz_thread *th, unsigned tree, struct swz_peek *p)
+{
+    const struct swz_tree *t = &th->space->trees[tree];
+
+    swz_count(th, SWZ_FIXES_ROOT);
+    *p = (struct swz_peek){.node = t->root, .frame = t->root_frame};
+    return latch_look(&side_of(th->space, t->root_frame)->latch, &p->version);
+}
+
+/* word_holds -- I14: the word still says so, and its page is still that page. */
+static inline bool
+word_holds(struct swz_space *s, const struct swz_peek *parent, swz_word *word, uint32_t w)
+{
+    /* Acquire pairs with word_store(); and the parent's latch is looked at after it. */
+    return (atomic_load_explicit(word, memory_order_acquire) == w || SWZ_REREAD_IS_OFF)
+           && peek_holds(s, parent);
+}
+
+/* reference_peek -- follow a reference. */
+ALWAYS int
+reference_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
+               uint32_t w, struct swz_peek *child)
+{
+    struct swz_space *s = th->space;
+    uint32_t frame = word_frame(w), data;
+
+    swz_point("word");
+    if (frame >= s->pool->region->n_frames_all
+        || !latch_look(&side_of(s, frame)->latch, &child->version))
+        return EAGAIN;
+    if (!word_holds(s, parent, word, w)) {
+        swz_count(th, SWZ_REREADS_FAILED);
+        return EAGAIN;
+    }
+    /* Only now: before, it may have been what the frame had in another life. */
+    data = atomic_load_explicit(&s->pool->frames[frame].data, memory_order_relaxed);
+    if (data == 0) /* it has left since */
+        return EAGAIN;
+    swz_count(th, SWZ_FIXES_SWIZZLED);
+    (void)xac_frames_hit(th->user, frame);
+    child->node = pool_data(s->pool, data);
+    child->frame = frame;
+    child->is_pinned = false;
+    return 0;
+}
+
+/* number_peek -- through the table. */
+static int
+number_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
+            uint32_t w, struct swz_peek *child)
+{
+    int rc;
+
+    if (!peek_holds(th->space, parent)) /* or w may be no page at all */
+        return EAGAIN;
+    rc = swz_page_peek(th, w, child);
+    if (rc != 0 || word_holds(th->space, parent, word, w))
+        return rc;
+    peek_end(th, child);
+    return EAGAIN;
+}
+
+/* child_peek -- either way; one in SWZ_SAMPLE is timed. */
+ALWAYS int
+child_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
+           uint32_t w, struct swz_peek *child)
+{
+    bool is_reference = word_is_swizzled(w);
+    uint64_t start, misses;
+    enum swz_way way;
+    int rc;
+
+    if (xac_likely(--th->until_sample != 0))
+        return is_reference ? reference_peek(th, parent, word, w, child)
+                            : number_peek(th, parent, word, w, child);
+    th->until_sample = SWZ_SAMPLE;
+    misses = swz_misses_of(th);
+    start = swz_ticks();
+    rc = is_reference ? reference_peek(th, parent, word, w, child)
+                      : number_peek(th, parent, word, w, child);
+    way = is_reference                  ? SWZ_SWIZZLED
+          : swz_misses_of(th) != misses ? SWZ_MISS
+                                        : SWZ_LOOKUP;
+    swz_sampled(th, false, way, swz_ticks() - start);
+    return rc;
+}
+
+/* parent_latch -- from looking at a page to having it latched S; false: it has changed. */
+static bool
+parent_latch(struct swz_thread *th, const struct swz_peek *p, struct swz_page *pagep)
+{
+    latch_word *latch = &side_of(th->space, p->frame)->latch;
+
+    if (!latch_try_s(latch))
+        return false;
+    if (!peek_holds(th->space, p)) {
+        latch_drop(latch, false);
+        return false;
+    }
+    *pagep = (struct swz_page){.node = (struct btree_node *)(uintptr_t)p->node,
+                               .frame = p->frame};
+    return true;
+}
+
+/* reference_latch -- latch the page that a reference leads to. */
+static int
+reference_latch(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
+                uint32_t w, bool is_exclusive, struct swz_page *pagep)
+{
+    struct swz_space *s = th->space;
+    uint32_t frame = word_frame(w);
+    latch_word *latch;
+
+    if (frame >= s->pool->region->n_frames_all)
+        return EAGAIN;
+    latch = &side_of(s, frame)->latch;
+    /* Without any other latch, so it may wait for whatever page is there now. */
+    if (!latch_take_while(latch, is_exclusive, word, w))
+        return EAGAIN;
+    if (!word_holds(s, parent, word, w)) {
+        latch_drop(latch, is_exclusive);
+        swz_count(th, SWZ_REREADS_FAILED);
+        return EAGAIN;
+    }
+    swz_count(th, SWZ_FIXES_SWIZZLED);
+    *pagep = (struct swz_page){.node = xac_frames_hit(th->user, frame),
+                               .frame = frame,
+                               .is_exclusive = is_exclusive};
+    return 0;
+}
+
+/* leaf_latch -- the leaf that a word of a page looked at refers to. */
+static int
+leaf_latch(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
+           uint32_t w, bool is_exclusive, struct swz_page *pagep)
+{
+    int rc;
+
+    if (word_is_swizzled(w))
+        return reference_latch(th, parent, word, w, is_exclusive, pagep);
+    if (!peek_holds(th->space, parent))
+        return EAGAIN;
+    rc = swz_page_fix_number(th, w, is_exclusive, pagep);
+    if (rc != 0 || word_holds(th->space, parent, word, w))
+        return rc;
+    page_unfix(th, pagep);
+    return EAGAIN;
+}
+
+/*
+ * way_down -- to the key's leaf; latched if that was asked for, or if a page on the way
+ * was not swizzled and is now.
+ */
+ALWAYS int
+way_down(struct swz_thread *th, unsigned tree, const unsigned char *key, bool wants_latch,
+         bool is_exclusive, struct goal *goal, struct key_range *range)
+{
+    const struct btree *t = &th->space->trees[tree].layout;
+    struct swz_peek at, child;
+    bool is_swizzling =
+        atomic_load_explicit(&th->space->is_swizzling, memory_order_relaxed);
+    int rc = root_peek(th, tree, &at) ? 0 : EAGAIN;
+
+    while (rc == 0) {
+        unsigned level;
+        swz_word *word = child_word(t, at.node, key, range, &level);
+        uint32_t w;
+
+        if (word == NULL) {
+            goal->peek = at;
+            return wants_latch ? ENODATA : 0; /* a root that is a leaf */
+        }
+        w = atomic_load_explicit(word,
+                                 memory_order_acquire); /* pairs with word_store() */
+        goal->is_latched =
+            (!word_is_swizzled(w) && is_swizzling) || (wants_latch && level == 1);
+        if (!goal->is_latched)
+            rc = child_peek(th, &at, word, w, &child);
+        else if (word_is_swizzled(w) || !is_swizzling)
+            rc = leaf_latch(th, &at, word, w, is_exclusive, &goal->page);
+        else if (parent_latch(th, &at, &goal->page))
+            rc = swz_leaf_fix_below(th, t, key, is_exclusive, &goal->page);
+        else
+            rc = EAGAIN;
+        peek_end(th, &at);
+        if (rc != 0 || goal->is_latched)
+            return rc;
+        at = child;
+    }
+    return rc;
+}
+
+/* ---- Interface ----------------------------------------------------------------------- */
+
+int
+swz_peek_search(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                void *value)
+{
+    const struct btree *t = &th->space->trees[tree].layout;
+
+    for (int i = 0; i < PEEK_TRIES; i++) {
+        struct key_range range = {0};
+        struct goal goal = {0};
+        int rc = way_down(th, tree, key, false, false, &goal, &range), found;
+
+        if (rc == ENODATA) /* not in the hash table */
+            return EAGAIN;
+        if (rc != 0 && rc != EAGAIN)
+            return rc;
+        if (rc == 0) {
+            bool holds = true;
+
+            found = value_read(t, goal.is_latched ? goal.page.node : goal.peek.node, key,
+                               &range, value);
+            if (goal.is_latched) {
+                page_unfix(th, &goal.page);
+            } else {
+                holds = peek_holds(th->space, &goal.peek);
+                peek_end(th, &goal.peek);
+            }
+            if (holds)
+                return found;
+        }
+        swz_count(th, SWZ_PEEKS_FAILED);
+    }
+    return EAGAIN;
+}
+
+int
+swz_peek_leaf(struct swz_thread *th, unsigned tree, const unsigned char *key,
+              bool is_exclusive, struct swz_page *pagep)
+{
+    for (int i = 0; i < PEEK_TRIES; i++) {
+        struct key_range range = {0};
+        struct goal goal = {0};
+        int rc = way_down(th, tree, key, true, is_exclusive, &goal, &range);
+
+        if (rc == 0)
+            *pagep = goal.page;
+        if (rc != EAGAIN)
+            return rc == ENODATA ? EAGAIN : rc;
+        swz_count(th, SWZ_PEEKS_FAILED);
+    }
+    return EAGAIN;
+}
