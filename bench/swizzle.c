@@ -15,42 +15,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include <xac.h>
-
-#include "btree.h"
 #include "options.h"
 #include "util.h"
 
 #define PAIRS_MAX     32
-#define COLD_SAMPLES  10
-#define LEAF_KEYS     226u /* 8-byte keys and values in 4 KiB */
-#define PAGES_OF(n)   ((uint32_t)((n) + (n) / 64 + 512))
+#define FEW           3 /* pairs, where an operation is long */
 #define MISS_DELAY_NS 80000u
 
-/* What look-ups do. */
-struct keys {
-    uint64_t n, working; /* keys; of them looked up: the first so many */
-    bool skewed;         /* 15 of 16 in one hundredth */
-};
-
-static int
-lookup_op(struct swzb_worker *w)
+int
+swzb_lookup_op(struct swzb_worker *w)
 {
-    const struct keys *k = w->arg;
+    const struct swzb_keys *k = w->arg;
     uint64_t r = swzb_next(&w->seed), id = (r >> 8) % k->working;
     unsigned char key[8], value[8];
 
-    if (k->skewed && (r & 15) != 0)
-        id = (r >> 8) % (k->working / 100 + 1) * 100 % k->working;
+    if (k->skewed && (r & 15) != 0) { /* each hundredth leaf */
+        uint64_t hot = id % (k->working / 100 + 1);
+
+        id = (hot / SWZB_LEAF_KEYS * 100 * SWZB_LEAF_KEYS + hot % SWZB_LEAF_KEYS)
+             % k->working;
+    }
     tree_key_u64(id, key);
     return swz_search(w->th, 0, key, value);
 }
 
-/* space_of -- a tree of n keys in ascending order, so full leaves. */
-static struct swz_space *
-space_of(struct swz_config c, uint64_t n)
+struct swz_space *
+swzb_space_of(struct swz_config c, uint64_t n)
 {
     unsigned char key[8], value[8] = {0};
     struct swz_space *s;
@@ -79,10 +70,9 @@ space_of(struct swz_config c, uint64_t n)
 
 /* ---- Pairs --------------------------------------------------------------------------- */
 
-/* warm -- everything in its place: switched, and used. */
-static int
-warm(const struct swzb_options *o, struct swz_space *s, bool is_on, unsigned n_threads,
-     swzb_op *op, void *arg)
+int
+swzb_warm(const struct swzb_options *o, struct swz_space *s, bool is_on,
+          unsigned n_threads, swzb_op *op, void *arg)
 {
     struct swzb_result ignored;
 
@@ -98,12 +88,12 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* pairs -- on and off in turn; prints the median; ret it, or -1. */
+/* pairs -- on and off in turn; prints the median; out r[0] off, r[1] on: the last; ret it, or -1. */
 static double
 pairs(const struct swzb_options *o, const char *part, const char *what,
-      struct swz_space *s, unsigned n_threads, swzb_op *op, void *arg)
+      struct swz_space *s, unsigned n_threads, swzb_op *op, void *arg,
+      struct swzb_result *results)
 {
-    struct swzb_result results[2];
     double ratios[PAIRS_MAX];
     uint64_t n = o->pairs < PAIRS_MAX ? o->pairs : PAIRS_MAX;
     /* Look-ups that never wait: what others do on the machine then counts less. */
@@ -113,7 +103,7 @@ pairs(const struct swzb_options *o, const char *part, const char *what,
         for (int k = 0; k < 2; k++) {
             int is_on = (k == 0) == (i % 2 == 0);
 
-            if (warm(o, s, is_on, n_threads, op, arg) != 0
+            if (swzb_warm(o, s, is_on, n_threads, op, arg) != 0
                 || swzb_run(s, n_threads, o->seconds_ms, op, arg, &results[is_on]) != 0)
                 return -1;
         }
@@ -126,7 +116,73 @@ pairs(const struct swzb_options *o, const char *part, const char *what,
     return ratios[n / 2];
 }
 
+/* few -- the same options with fewer pairs. */
+static struct swzb_options
+few(const struct swzb_options *o)
+{
+    struct swzb_options c = *o;
+
+    c.pairs = o->pairs < FEW ? o->pairs : FEW;
+    return c;
+}
+
+static double
+least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double
+most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double
+per_eviction(const struct swzb_result *r, uint64_t n)
+{
+    return r->pool.evictions == 0 ? 0 : (double)n / (double)r->pool.evictions;
+}
+
 /* ---- Parts --------------------------------------------------------------------------- */
+
+/* What the cells of part_lookup() come to. */
+struct looked {
+    double product, fix_product; /* of the ratios of throughput; of times of a fix */
+    double worst, most_on, least_off;
+    unsigned n, n_fix;
+};
+
+static int
+lookup_cell(const struct swzb_options *o, struct swz_space *s, const char *table,
+            uint64_t n_leaves, unsigned cell, struct looked *sum)
+{
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves * SWZB_LEAF_KEYS,
+                          .skewed = (cell & 1) != 0};
+    struct swzb_result r[2] = {0};
+    double ratio, on, off;
+    char what[64];
+
+    (void)snprintf(what, sizeof what, "%s, %llu leaves, %s, %u thread%s", table,
+                   (unsigned long long)n_leaves, k.skewed ? "skewed" : "uniform",
+                   1 + cell / 2, cell < 2 ? "" : "s");
+    ratio = pairs(o, "lookup", what, s, 1 + cell / 2, swzb_lookup_op, &k, r);
+    if (ratio < 0)
+        return 1;
+    sum->product *= ratio;
+    sum->worst = least(sum->worst, ratio);
+    sum->most_on = most(sum->most_on, swzb_per_fix(&r[1]));
+    sum->least_off = least(sum->least_off, swzb_per_fix(&r[0]));
+    sum->n++;
+    on = swzb_ns(&r[1], 0, SWZ_SWIZZLED);
+    off = swzb_ns(&r[0], 0, SWZ_LOOKUP);
+    if (on > 0 && off > 0) {
+        sum->fix_product *= on / off;
+        sum->n_fix++;
+    }
+    return 0;
+}
 
 /* lookup_cells -- B01 to B03: everything in frames; "without" looks up in array or hash table. */
 static int
@@ -134,36 +190,34 @@ lookup_cells(const struct swzb_options *o, bool has_hash)
 {
     static const uint64_t leaves[] = {2000, 16000};
     const char *table = has_hash ? "hash" : "array";
-    double product = 1;
-    unsigned n_cells = 0;
+    struct looked sum = {.product = 1, .fix_product = 1, .worst = 1e9, .least_off = 1};
+    char what[64];
 
     for (int size = 0; size < 2; size++) {
         uint64_t n_leaves = leaves[size] * o->scale / 100;
-        struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves * LEAF_KEYS};
-        struct swz_space *s = space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                                           .n_frames = PAGES_OF(n_leaves),
-                                                           .has_hash = has_hash},
-                                       k.n);
+        struct swz_space *s =
+            swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                              .n_frames = SWZB_PAGES_OF(n_leaves),
+                                              .has_hash = has_hash},
+                          n_leaves * SWZB_LEAF_KEYS);
+        int rc = 0;
 
-        for (int cell = 0; cell < 4; cell++) {
-            char what[64];
-            double ratio;
-
-            k.skewed = (cell & 1) != 0;
-            (void)snprintf(what, sizeof what, "%s, %llu leaves, %s, %d thread%s", table,
-                           (unsigned long long)n_leaves, k.skewed ? "skewed" : "uniform",
-                           1 + cell / 2, cell < 2 ? "" : "s");
-            ratio = pairs(o, "lookup", what, s, 1 + (unsigned)cell / 2, lookup_op, &k);
-            if (ratio < 0)
-                return 1;
-            product *= ratio;
-            n_cells++;
-        }
+        for (unsigned cell = 0; cell < 4 && rc == 0; cell++)
+            rc = lookup_cell(o, s, table, n_leaves, cell, &sum);
         (void)swz_close(s);
+        if (rc != 0)
+            return rc;
     }
-    if (!o->json)
-        printf("%-9s geometric mean of the ratios against the %s %.2f\n", "lookup", table,
-               pow(product, 1.0 / n_cells));
+    (void)snprintf(what, sizeof what, "look-ups against the %s, geometric mean", table);
+    swzb_verdict(o, "B01", what, pow(sum.product, 1.0 / sum.n), true, 1.2);
+    (void)snprintf(what, sizeof what, "look-ups against the %s, least cell", table);
+    swzb_verdict(o, "B01", what, sum.worst, true, 1.1);
+    if (sum.n_fix > 0) {
+        (void)snprintf(what, sizeof what, "time of a fix, times that by the %s", table);
+        swzb_verdict(o, "B02", what, pow(sum.fix_product, 1.0 / sum.n_fix), false, 0.85);
+    }
+    swzb_verdict(o, "B03", "look-ups for each fix, on", sum.most_on, false, 0.01);
+    swzb_verdict(o, "B03", "look-ups for each fix, off", sum.least_off, true, 0.99);
     return 0;
 }
 
@@ -179,23 +233,30 @@ part_miss(const struct swzb_options *o)
 {
     static const uint32_t delays[] = {0, MISS_DELAY_NS};
     uint64_t n_leaves = 79000 * o->scale / 100;
-    struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves * LEAF_KEYS};
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves * SWZB_LEAF_KEYS};
 
     for (int i = 0; i < 2; i++) {
         struct swz_space *s =
-            space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                         .n_frames = (uint32_t)(n_leaves / 50 + 64),
-                                         .delay_ns = delays[i]},
-                     k.n);
+            swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                              .n_frames = (uint32_t)(n_leaves / 50 + 64),
+                                              .delay_ns = delays[i]},
+                          k.n);
+        struct swzb_result r[2] = {0};
         char what[64];
         int rc;
 
         (void)snprintf(what, sizeof what, "2 %% of %llu pages, device %u us",
                        (unsigned long long)n_leaves, delays[i] / 1000);
-        rc = pairs(o, "miss", what, s, 1, lookup_op, &k) < 0;
+        rc = pairs(o, "miss", what, s, 1, swzb_lookup_op, &k, r) < 0;
         (void)swz_close(s);
         if (rc != 0)
             return rc;
+        (void)snprintf(what, sizeof what, "time of a miss on/off, device %u us",
+                       delays[i] / 1000);
+        swzb_verdict(o, "B04", what,
+                     swzb_ns(&r[1], 0, SWZ_MISS) / swzb_ns(&r[0], 0, SWZ_MISS), false,
+                     i == 0 ? 1.25 : 1.03);
     }
     return 0;
 }
@@ -206,27 +267,61 @@ part_sweep(const struct swzb_options *o)
 {
     static const unsigned percent[] = {10, 50, 90, 100, 110, 150, 300, 1000};
     uint64_t n_leaves = 64000 * o->scale / 100;
-    struct keys k = {.n = n_leaves * LEAF_KEYS};
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS};
     uint32_t n_frames = (uint32_t)(n_leaves / 10 + 64);
     struct swz_space *s =
-        space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves), .n_frames = n_frames},
-                 k.n);
+        swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                          .n_frames = n_frames},
+                      k.n);
+    double inside = 1e9, outside = 1e9;
     int rc = 0;
 
     for (unsigned i = 0; i < 8 && rc == 0; i++) {
+        struct swzb_result r[2] = {0};
+        double ratio;
         char what[64];
 
-        k.working = (uint64_t)n_frames * percent[i] / 100 * LEAF_KEYS;
+        k.working = (uint64_t)n_frames * percent[i] / 100 * SWZB_LEAF_KEYS;
         if (k.working > k.n)
             k.working = k.n;
         (void)snprintf(what, sizeof what, "working set %u %% of the pool", percent[i]);
-        rc = pairs(o, "sweep", what, s, 2, lookup_op, &k) < 0;
+        ratio = pairs(o, "sweep", what, s, 2, swzb_lookup_op, &k, r);
+        rc = ratio < 0;
+        inside = percent[i] <= 100 ? least(inside, ratio) : inside;
+        outside = percent[i] > 150 ? least(outside, ratio) : outside;
     }
+    swzb_verdict(o, "B05", "least on/off, working set within the pool", inside, true,
+                 1.1);
+    swzb_verdict(o, "B05", "least on/off, more than 1.5 times the pool", outside, true,
+                 0.8);
     (void)swz_close(s);
     return rc;
 }
 
-/* B10 to B12: each policy with a small pool. */
+/* tpcc_open -- a space of one policy whose pool is so large a part of its pages. */
+static struct swz_space *
+tpcc_open(const struct swzb_options *o, struct swzb_tpcc *c, unsigned n_warehouses,
+          double percent, uint32_t policy, uint32_t k, uint32_t delay_ns)
+{
+    uint32_t pages = swzb_tpcc_size(c, n_warehouses, o->scale);
+    struct swz_config config = {.n_pages = 10 * pages + 200000,
+                                .n_frames = (uint32_t)(pages * percent / 100) + 64,
+                                .n_threads = 4,
+                                .policy = policy,
+                                .weight_max = k,
+                                .delay_ns = delay_ns};
+    struct swz_space *s = NULL;
+    int rc = swz_open(NULL, &config, &s);
+
+    rc = rc != 0 ? rc : swzb_tpcc_load(s, c);
+    if (rc != 0) {
+        (void)bench_fail("swizzle: tpc-c: %s", strerror(rc));
+        return NULL;
+    }
+    return s;
+}
+
+/* B09 to B11: each policy with a small pool; "tpc-c-like" under all of them. */
 static int
 part_policy(const struct swzb_options *o)
 {
@@ -241,100 +336,180 @@ part_policy(const struct swzb_options *o)
                     {XAC_FRAMES_GCLOCK_K, 2, "gclock k 2"},
                     {XAC_FRAMES_GCLOCK_K, 3, "gclock k 3"},
                     {XAC_FRAMES_GCLOCK_K, 5, "gclock k 5"},
-                    {XAC_FRAMES_GCLOCK_K, 10, "gclock k 10"}};
-    static const double pools[] = {0.02, 0.075, 0.15};
-    uint32_t n_items = (uint32_t)(100000 * o->scale / 100);
+                    {XAC_FRAMES_GCLOCK_K, 10, "gclock k 10"},
+                    {XAC_FRAMES_GCLOCK_K, 20, "gclock k 20"}};
+    static const double pools[] = {2, 7.5, 15};
+    const struct swzb_options fewer = few(o);
     int rc = 0;
 
-    for (unsigned p = 0; p < 3 && rc == 0; p++)
+    for (unsigned p = 0; p < 3 && rc == 0; p++) {
+        double car_steps = NAN, gclock_steps = NAN;
+
         for (unsigned i = 0; i < sizeof policies / sizeof policies[0] && rc == 0; i++) {
             struct swzb_tpcc *c = calloc(1, sizeof *c);
-            uint32_t pages = n_items / 12 + n_items * 3 / 10 / 7 + 40000;
-            struct swz_config config = {.n_pages = 8 * pages,
-                                        .n_frames = (uint32_t)(pages * pools[p]) + 64,
-                                        .n_threads = 4,
-                                        .policy = policies[i].policy,
-                                        .weight_max = policies[i].k};
-            struct swz_space *s;
+            struct swz_space *s =
+                tpcc_open(o, c, 1, pools[p], policies[i].policy, policies[i].k, 0);
+            struct swzb_result r[2] = {0};
             char what[64];
+            double steps;
 
-            c->n_warehouses = 1;
-            c->n_items = n_items;
-            c->n_customers = (uint32_t)(3000 * o->scale / 100) + 1;
-            rc = swz_open(NULL, &config, &s);
-            rc = rc != 0 ? rc : swzb_tpcc_load(s, c);
-            if (rc != 0)
-                return bench_fail("swizzle: tpc-c: %s", strerror(rc));
             (void)snprintf(what, sizeof what, "%s, %.1f %% of the pages",
-                           policies[i].name, 100 * pools[p]);
-            rc = pairs(o, "policy", what, s, 1, swzb_tpcc_op, c) < 0;
-            (void)swz_close(s);
+                           policies[i].name, pools[p]);
+            rc = s == NULL || pairs(&fewer, "policy", what, s, 1, swzb_tpcc_op, c, r) < 0;
+            steps = per_eviction(&r[1], r[1].pool.sweep_steps);
+            if (policies[i].policy == XAC_FRAMES_CAR)
+                car_steps = steps;
+            if (policies[i].k == 10)
+                gclock_steps = steps;
+            (void)snprintf(what, sizeof what, "misses %%, %s, pool %.1f %%",
+                           policies[i].name, pools[p]);
+            swzb_verdict(o, policies[i].policy == XAC_FRAMES_GCLOCK_K ? "B11" : "B09",
+                         what, 100 * swzb_miss_rate(&r[1]), false, NAN);
+            (void)snprintf(what, sizeof what, "steps for each eviction, %s",
+                           policies[i].name);
+            swzb_verdict(o, "B10", what, steps, false, NAN);
+            if (s != NULL)
+                (void)swz_close(s);
             free(c);
         }
+        swzb_verdict(o, "B10", "steps of car, times those of gclock k 10",
+                     car_steps / gclock_steps, false, 3);
+    }
     return rc;
+}
+
+/* part_structure -- B12: what the structural rule costs SWEEP; only look-ups, so nothing is dirty. */
+static int
+part_structure(const struct swzb_options *o)
+{
+    static const double percent[] = {0.4, 2, 15};
+    const struct swzb_options fewer = few(o);
+    uint64_t n_leaves = 64000 * o->scale / 100;
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves * SWZB_LEAF_KEYS};
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        struct swz_space *s = swzb_space_of(
+            (struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                .n_frames =
+                                    (uint32_t)((double)n_leaves * percent[i] / 100) + 64,
+                                .policy = XAC_FRAMES_SWEEP},
+            k.n);
+        struct swzb_result r[2] = {0};
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "sweep, pool %.1f %%", percent[i]);
+        rc = pairs(&fewer, "structure", what, s, 1, swzb_lookup_op, &k, r) < 0;
+        (void)snprintf(what, sizeof what,
+                       "refused for children, for each eviction, %.1f %%", percent[i]);
+        swzb_verdict(o, "B12", what, per_eviction(&r[1], r[1].stats.refused_children),
+                     false, 0.42);
+        (void)swz_close(s);
+    }
+    return rc;
+}
+
+/* linearity -- R squared of a line through (x, y). */
+static double
+linearity(const double *x, const double *y, unsigned n)
+{
+    double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        mx += x[i] / n;
+        my += y[i] / n;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        xy += (x[i] - mx) * (y[i] - my);
+        xx += (x[i] - mx) * (x[i] - mx);
+        yy += (y[i] - my) * (y[i] - my);
+    }
+    return xx * yy > 0 ? xy * xy / (xx * yy) : 0;
 }
 
 /* B08: uniform accounts, and a pool from little to all of it. */
 static int
 part_tpcb(const struct swzb_options *o)
 {
-    static const unsigned percent[] = {2, 5, 16, 40, 80, 160};
+    static const double percent[] = {2, 5, 16, 40, 80, 160};
+    const struct swzb_options fewer = few(o);
+    double ops[6] = {0}, large = 1e9, small = 1e9;
     int rc = 0;
 
     for (unsigned i = 0; i < 6 && rc == 0; i++) {
         struct swzb_tpcb b = {.n_accounts = 1900000 * o->scale / 100};
         uint32_t pages = (uint32_t)(b.n_accounts / 30);
         struct swz_config config = {.n_pages = 20 * pages + 100000,
-                                    .n_frames = pages * percent[i] / 100 + 64,
+                                    .n_frames = (uint32_t)(pages * percent[i] / 100) + 64,
                                     .n_threads = 4,
                                     .delay_ns = 20000};
+        struct swzb_result r[2] = {0};
         struct swz_space *s;
+        double ratio;
         char what[64];
 
         rc = swz_open(NULL, &config, &s);
         rc = rc != 0 ? rc : swzb_tpcb_load(s, &b);
         if (rc != 0)
             return bench_fail("swizzle: tpc-b: %s", strerror(rc));
-        (void)snprintf(what, sizeof what, "pool %u %% of the accounts", percent[i]);
-        rc = pairs(o, "tpc-b", what, s, 2, swzb_tpcb_op, &b) < 0;
+        (void)snprintf(what, sizeof what, "pool %.0f %% of the accounts", percent[i]);
+        ratio = pairs(&fewer, "tpc-b", what, s, 2, swzb_tpcb_op, &b, r);
+        rc = ratio < 0;
+        ops[i] = r[1].ops_per_s;
+        large = percent[i] >= 80 ? least(large, ratio) : large;
+        small = percent[i] < 80 ? least(small, ratio) : small;
         (void)swz_close(s);
     }
+    swzb_verdict(o, "B08", "growth up to 80 % is linear, R squared",
+                 linearity(percent, ops, 5), true, 0.95);
+    swzb_verdict(o, "B08", "least on/off, pools of 80 % and more", large, true, 1.02);
+    swzb_verdict(o, "B08", "least on/off, smaller pools", small, true, 0.92);
     return rc;
 }
 
-/* B06, B07, B16: pools from little to all; the first sample is cold. */
+/* B06, B09: pools from little to all, three policies. */
 static int
 part_tpcc(const struct swzb_options *o)
 {
     static const double percent[] = {0.4, 0.75, 2, 4, 7.5, 15, 30, 60, 110};
-    uint32_t n_items = (uint32_t)(100000 * o->scale / 100);
+    static const struct {
+        uint32_t policy;
+        const char *name;
+    } policies[] = {{XAC_FRAMES_SWEEP, "sweep"},
+                    {XAC_FRAMES_GCLOCK_K, "gclock"},
+                    {XAC_FRAMES_CAR, "car"}};
+    const struct swzb_options fewer = few(o);
     int rc = 0;
 
-    for (unsigned i = 0; i < 9 && rc == 0; i++) {
-        struct swzb_tpcc *c = calloc(1, sizeof *c);
-        uint32_t pages;
-        struct swz_config config;
-        struct swz_space *s;
+    for (unsigned p = 0; p < 3 && rc == 0; p++) {
+        double worst = 1e9, ops[9] = {0};
         char what[64];
 
-        c->n_warehouses = 6;
-        c->n_items = n_items;
-        c->n_customers = (uint32_t)(3000 * o->scale / 100) + 1;
-        pages =
-            c->n_warehouses * (n_items / 12 + SWZB_DISTRICTS * c->n_customers / 7) + 2000;
-        config =
-            (struct swz_config){.n_pages = 10 * pages + 200000,
-                                .n_frames = (uint32_t)(pages * percent[i] / 100) + 64,
-                                .n_threads = 4,
-                                .delay_ns = 20000};
-        rc = swz_open(NULL, &config, &s);
-        rc = rc != 0 ? rc : swzb_tpcc_load(s, c);
-        if (rc != 0)
-            return bench_fail("swizzle: tpc-c: %s", strerror(rc));
-        (void)snprintf(what, sizeof what, "6 warehouses, pool %.2f %%", percent[i]);
-        rc = pairs(o, "tpc-c", what, s, 2, swzb_tpcc_op, c) < 0;
-        (void)swz_close(s);
-        free(c);
+        for (unsigned i = 0; i < 9 && rc == 0; i++) {
+            struct swzb_tpcc *c = calloc(1, sizeof *c);
+            struct swz_space *s =
+                tpcc_open(o, c, 6, percent[i], policies[p].policy, 0, 20000);
+            struct swzb_result r[2] = {0};
+            double ratio = -1;
+
+            (void)snprintf(what, sizeof what, "6 warehouses, %s, pool %.2f %%",
+                           policies[p].name, percent[i]);
+            if (s != NULL)
+                ratio = pairs(&fewer, "tpc-c", what, s, 2, swzb_tpcc_op, c, r);
+            rc = ratio < 0;
+            worst = least(worst, ratio);
+            ops[i] = r[1].ops_per_s;
+            if (s != NULL)
+                (void)swz_close(s);
+            free(c);
+        }
+        (void)snprintf(what, sizeof what, "least on/off of all pools, %s",
+                       policies[p].name);
+        swzb_verdict(o, "B06", what, worst, true, 0.95);
+        (void)snprintf(what, sizeof what, "tx/s with 60 %% of those with 110 %%, %s",
+                       policies[p].name);
+        swzb_verdict(o, "B06", what, ops[7] / ops[8], false, NAN);
     }
     return rc;
 }
@@ -344,91 +519,48 @@ static int
 part_parallel(const struct swzb_options *o)
 {
     uint64_t n_leaves = 32000 * o->scale / 100;
-    struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves * LEAF_KEYS};
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves * SWZB_LEAF_KEYS};
     struct swz_space *s =
-        space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                     .n_frames = (uint32_t)(n_leaves / 50 + 64)},
-                 k.n);
-    int rc = pairs(o, "parallel", "8 threads, 2 % pool", s, 8, lookup_op, &k) < 0;
+        swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                          .n_frames = (uint32_t)(n_leaves / 50 + 64)},
+                      k.n);
+    struct swzb_result r[2] = {0};
+    int rc = pairs(o, "parallel", "8 threads, 2 % pool", s, 8, swzb_lookup_op, &k, r) < 0;
 
+    swzb_verdict(o, "B13", "longest time of 16 look-ups, s", r[1].longest_s, false, 1);
+    swzb_verdict(o, "B13", "evictions refused for a latch, for each one",
+                 per_eviction(&r[1], r[1].stats.refused_latch), false, NAN);
     if (rc == 0)
-        rc = pairs(o, "parallel", "2 threads, 2 % pool", s, 2, lookup_op, &k) < 0;
+        rc = pairs(o, "parallel", "2 threads, 2 % pool", s, 2, swzb_lookup_op, &k, r) < 0;
+    (void)swz_close(s);
+    if (rc != 0)
+        return rc;
+    s = swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                          .n_frames = SWZB_PAGES_OF(n_leaves)},
+                      k.n);
+    swz_set_swizzling(s, false); /* numbers only, */
+    swz_set_swizzling(s, true);  /* then made references by both */
+    rc = swzb_run(s, 2, o->seconds_ms, swzb_lookup_op, &k, &r[1]);
+    swzb_verdict(o, "B14", "pages latched exclusively while two threads swizzle",
+                 (double)r[1].stats.latched_x, false, 0);
+    swzb_verdict(o, "B14", "... pages swizzled", (double)r[1].stats.swizzles, true, 1);
     (void)swz_close(s);
     return rc;
 }
 
-/* cold_open -- TPC-B in files, opened with an empty pool; fresh: made first. */
-static struct swz_space *
-cold_open(const char *directory, struct swzb_tpcb *b, bool is_plain, bool is_fresh)
-{
-    uint32_t pages = (uint32_t)(b->n_accounts / 30);
-    struct swz_config config = {.n_pages = 20 * pages + 100000,
-                                .n_frames = pages * 11 / 10 + 5000,
-                                .n_threads = 4,
-                                .is_plain = is_plain,
-                                .has_log = !is_fresh,
-                                .is_direct = true};
-    struct swz_space *s = NULL;
-    int rc = swz_open(directory, &config, &s);
-
-    if (rc == EINVAL) { /* no O_DIRECT here */
-        config.is_direct = false;
-        rc = swz_open(directory, &config, &s);
-    }
-    if (rc == 0 && is_fresh)
-        rc = swzb_tpcb_load(s, b);
-    if (rc != 0)
-        (void)bench_fail("swizzle: %s: %s", directory, strerror(rc));
-    return rc == 0 ? s : NULL;
-}
-
-/* B07, B16: from an empty pool on, with a log and a file; --ms 60000 for ten minutes. */
-static int
-part_cold(const struct swzb_options *o)
-{
-    struct swzb_tpcb b = {.n_accounts = 1900000 * o->scale / 100};
-    char directory[] = "swizzle-XXXXXX";
-    struct swzb_result samples[2][COLD_SAMPLES];
-    struct swz_space *s;
-    int rc = 0;
-
-    if (mkdtemp(directory) == NULL)
-        return bench_fail("swizzle: no directory: %s", strerror(errno));
-    s = cold_open(directory, &b, false, true);
-    if (s == NULL || swz_close(s) != 0)
-        rc = 1;
-    for (int is_on = 0; is_on < 2 && rc == 0; is_on++) {
-        s = cold_open(directory, &b, is_on == 0, false);
-        rc = s == NULL;
-        for (int i = 0; i < COLD_SAMPLES && rc == 0; i++)
-            rc = swzb_run(s, 2, o->seconds_ms, swzb_tpcb_op, &b, &samples[is_on][i]);
-        if (s != NULL && swz_close(s) != 0)
-            rc = 1;
-    }
-    for (int i = 0; i < COLD_SAMPLES && rc == 0; i++) {
-        char what[64];
-
-        (void)snprintf(what, sizeof what, "tpc-b in files, from %llu ms on",
-                       (unsigned long long)o->seconds_ms * (unsigned)i);
-        swzb_print(o, "cold", what, &samples[1][i], &samples[0][i],
-                   samples[1][i].ops_per_s / samples[0][i].ops_per_s, -1, -1);
-    }
-    (void)bench_remove_tree(directory);
-    return rc;
-}
-
-/* What B15 does: number 0 scans, the others look up in a hot set. */
+/* What B15 does: number 0 scans unless `skewed`, the others look up in a hot set. */
 static int
 scan_op(struct swzb_worker *w)
 {
-    struct keys *k = w->arg;
+    struct swzb_keys *k = w->arg;
     unsigned char key[8], value[8];
 
-    if (w->number != 0) {
+    if (w->number != 0 || k->skewed) {
         tree_key_u64(swzb_next(&w->seed) % k->working, key);
         return swz_search(w->th, 0, key, value);
     }
-    w->n_scanned = (w->n_scanned + LEAF_KEYS) % k->n; /* the next leaf */
+    w->n_scanned = (w->n_scanned + SWZB_LEAF_KEYS) % k->n; /* the next leaf */
     tree_key_u64(w->n_scanned, key);
     return swz_search(w->th, 0, key, value);
 }
@@ -440,173 +572,42 @@ part_scan(const struct swzb_options *o)
     static const struct {
         uint32_t policy;
         const char *name;
-    } policies[] = {{XAC_FRAMES_SWEEP, "sweep"},
-                    {XAC_FRAMES_CAR, "car"},
-                    {XAC_FRAMES_NB_GCLOCK, "nb-gclock"},
-                    {XAC_FRAMES_GCLOCK_K, "gclock k 10"}};
+        bool is_judged;
+    } policies[] = {{XAC_FRAMES_SWEEP, "sweep", false},
+                    {XAC_FRAMES_RANDOM, "random", false},
+                    {XAC_FRAMES_CAR, "car", true},
+                    {XAC_FRAMES_NB_GCLOCK, "nb-gclock", false},
+                    {XAC_FRAMES_GCLOCK_K, "gclock k 10", true}};
+    const struct swzb_options fewer = few(o);
     uint64_t n_leaves = 32000 * o->scale / 100;
-    struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves / 50 * LEAF_KEYS};
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves / 50 * SWZB_LEAF_KEYS};
     int rc = 0;
 
-    for (unsigned i = 0; i < 4 && rc == 0; i++) {
+    for (unsigned i = 0; i < 5 && rc == 0; i++) {
+        struct swzb_result alone, r[2] = {0};
         struct swz_space *s =
-            space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                         .n_frames = (uint32_t)(n_leaves * 3 / 100 + 64),
-                                         .policy = policies[i].policy},
-                     k.n);
+            swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                              .n_frames =
+                                                  (uint32_t)(n_leaves * 3 / 100 + 64),
+                                              .policy = policies[i].policy},
+                          k.n);
         char what[64];
 
         (void)snprintf(what, sizeof what, "a scanner beside a hot set, %s",
                        policies[i].name);
-        rc = pairs(o, "scan", what, s, 2, scan_op, &k) < 0;
+        k.skewed = true; /* nobody scans */
+        rc = swzb_warm(o, s, true, 2, scan_op, &k)
+             || swzb_run(s, 2, o->seconds_ms, scan_op, &k, &alone);
+        k.skewed = false;
+        rc = rc || pairs(&fewer, "scan", what, s, 2, scan_op, &k, r) < 0;
+        (void)snprintf(what, sizeof what, "points more of misses beside a scan, %s",
+                       policies[i].name);
+        swzb_verdict(o, "B15", what, 100 * (r[1].last_miss_rate - alone.last_miss_rate),
+                     false, policies[i].is_judged ? 1 : NAN);
         (void)swz_close(s);
     }
     return rc;
-}
-
-/* ---- One figure: the same look-ups by other means ---------------------------------------- */
-
-/* timed -- look-ups a second in a tree on plain memory. */
-static double
-raw_lookups(const struct swzb_options *o, uint64_t n)
-{
-    size_t bytes = (size_t)PAGES_OF(n / LEAF_KEYS) * 4096 + (4 << 20);
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct btree_config config = {.key_size = 8, .value_size = 8, .block_size = 4096};
-    struct btree t = {0};
-    unsigned char key[8], value[8] = {0};
-    uint64_t seed = 7, n_ops = 0, start;
-    double rate;
-
-    if (base == MAP_FAILED || btree_serial_create(&t, base, bytes, &config) != 0)
-        return -1;
-    for (uint64_t i = 0; i < n; i++) {
-        tree_key_u64(i, key);
-        if (btree_serial_insert(&t, key, value, TREE_PUT, NULL) != 0)
-            return -1;
-    }
-    start = bench_now_ns();
-    while (bench_now_ns() - start < o->seconds_ms * 1000000)
-        for (int i = 0; i < 256; i++, n_ops++) {
-            tree_key_u64((swzb_next(&seed) >> 8) % n, key);
-            (void)btree_serial_search(&t, key, value);
-        }
-    rate = (double)n_ops * 1e9 / (double)(bench_now_ns() - start);
-    (void)munmap(base, bytes);
-    return rate;
-}
-
-/* key_source -- keys 0, 1, ... for a bulk load. */
-static bool
-key_source(void *arg, uint64_t i, const void **keyp, const void **valuep)
-{
-    static unsigned char key[8], value[8];
-
-    tree_key_u64(i, key);
-    *keyp = key;
-    *valuep = value;
-    return i < *(const uint64_t *)arg;
-}
-
-/*
- * view_lookups -- the same tree in a file that xMmap() has mapped; `batch` look-ups to a query,
- * which is one snapshot.
- */
-static double
-view_lookups(const struct swzb_options *o, uint64_t n, unsigned batch)
-{
-    size_t bytes = (size_t)PAGES_OF(n / LEAF_KEYS) * 4096 + (4 << 20);
-    struct btree_config config = {.key_size = 8, .value_size = 8, .block_size = 4096};
-    char directory[] = "swizzle-XXXXXX", env[64], file[64];
-    unsigned char key[8], value[8];
-    struct btree t = {0};
-    uint64_t seed = 7, n_ops = 0, start;
-    double rate = -1;
-    void *base;
-
-    if (mkdtemp(directory) == NULL)
-        return -1;
-    (void)snprintf(env, sizeof env, "%s/db", directory);
-    (void)snprintf(file, sizeof file, "%s/tree", directory);
-    if (xInit(env, NONDURABLE) == 0) {
-        base = xMmap(file, bytes);
-        if (base != MAP_FAILED && btree_create(&t, base, bytes, &config) == 0
-            && btree_load(&t, key_source, &n, 100, NULL) == 0) {
-            start = bench_now_ns();
-            while (bench_now_ns() - start < o->seconds_ms * 1000000) {
-                (void)xbeginQuery();
-                for (unsigned i = 0; i < batch; i++, n_ops++) {
-                    tree_key_u64((swzb_next(&seed) >> 8) % n, key);
-                    (void)btree_search(&t, key, value);
-                }
-                (void)xendQuery();
-            }
-            rate = (double)n_ops * 1e9 / (double)(bench_now_ns() - start);
-        }
-        (void)xShutdown();
-    }
-    (void)bench_remove_tree(directory);
-    return rate;
-}
-
-/* other_print -- look-ups by something that has no counters of frames. */
-static void
-other_print(const struct swzb_options *o, const char *what, double ops_per_s)
-{
-    if (!o->json) {
-        printf("%-9s %-44s %8.0f ns for each look-up\n", "figure", what, 1e9 / ops_per_s);
-        return;
-    }
-    bench_json_begin(stdout);
-    bench_json_str(stdout, "experiment", "swizzle");
-    bench_json_str(stdout, "part", "figure");
-    bench_json_str(stdout, "what", what);
-    bench_json_num(stdout, "ops_per_s", ops_per_s);
-    bench_json_str(stdout, "command", o->command);
-    bench_json_end(stdout);
-}
-
-/* frames_lookups -- by reference and by number, warm. */
-static int
-frames_lookups(const struct swzb_options *o, bool has_hash, struct swzb_result *on,
-               struct swzb_result *off)
-{
-    uint64_t n_leaves = 16000 * o->scale / 100;
-    struct keys k = {.n = n_leaves * LEAF_KEYS, .working = n_leaves * LEAF_KEYS};
-    struct swz_space *s = space_of((struct swz_config){.n_pages = PAGES_OF(n_leaves),
-                                                       .n_frames = PAGES_OF(n_leaves),
-                                                       .has_hash = has_hash},
-                                   k.n);
-    int rc = warm(o, s, true, 1, lookup_op, &k)
-             || swzb_run(s, 1, o->seconds_ms, lookup_op, &k, on)
-             || warm(o, s, false, 1, lookup_op, &k)
-             || swzb_run(s, 1, o->seconds_ms, lookup_op, &k, off);
-
-    (void)swz_close(s);
-    return rc;
-}
-
-static int
-part_figure(const struct swzb_options *o)
-{
-    uint64_t n = 16000 * o->scale / 100 * LEAF_KEYS;
-    struct swzb_result on, array, hash, ignored;
-    double raw = raw_lookups(o, n);
-    double view = view_lookups(o, n, 1), batch = view_lookups(o, n, 1000);
-
-    if (raw < 0 || view < 0 || batch < 0)
-        return bench_fail("swizzle: a mapped tree cannot be made");
-    if (frames_lookups(o, true, &ignored, &hash) != 0
-        || frames_lookups(o, false, &on, &array) != 0)
-        return 1;
-    other_print(o, "frames, hash table", hash.ops_per_s);
-    other_print(o, "frames, array", array.ops_per_s);
-    other_print(o, "frames, reference", on.ops_per_s);
-    other_print(o, "mapped view, a query for each", view);
-    other_print(o, "mapped view, 1000 in a query", batch);
-    other_print(o, "plain memory", raw);
-    return 0;
 }
 
 /* ---- Command line --------------------------------------------------------------------- */
@@ -615,10 +616,10 @@ static const struct {
     const char *name;
     int (*run)(const struct swzb_options *o);
 } parts[] = {
-    {"figure", part_figure}, {"lookup", part_lookup},     {"miss", part_miss},
-    {"sweep", part_sweep},   {"tpc-b", part_tpcb},        {"tpc-c", part_tpcc},
-    {"policy", part_policy}, {"parallel", part_parallel}, {"scan", part_scan},
-    {"cold", part_cold},
+    {"figure", swzb_figure}, {"lookup", part_lookup},       {"miss", part_miss},
+    {"sweep", part_sweep},   {"tpc-b", part_tpcb},          {"tpc-c", part_tpcc},
+    {"policy", part_policy}, {"structure", part_structure}, {"parallel", part_parallel},
+    {"scan", part_scan},     {"start", swzb_curve},
 };
 
 #define N_PARTS (sizeof parts / sizeof parts[0])
@@ -628,11 +629,14 @@ usage(void)
 {
     printf(
         "usage: xbench swizzle [--part NAME | --all] [--ms N] [--pairs N] [--scale PERCENT]\n"
-        "                      [--quick] [--json]\n"
+        "                      [--seconds N] [--pool PERCENT] [--quick] [--json]\n"
         "  trees over page frames, with references between resident pages and without\n"
         "  --ms     of each sample (1000; quick: 30)\n"
         "  --pairs  samples with and without, in turn (7; quick: 1)\n"
         "  --scale  sizes of trees and pools (100; quick: 5)\n"
+        "  --seconds, --pool  of the part start: of each side (20; quick: 1), and percent of\n"
+        "           the pages (30, then 110)\n"
+        "  lines that begin with B and a number: a row of the plan, and its verdict\n"
         "  parts:");
     for (unsigned i = 0; i < N_PARTS; i++)
         printf(" %s", parts[i].name);
@@ -646,12 +650,14 @@ main(int argc, char **argv)
     struct swzb_options o = {0};
     const char *part = NULL;
     bool all = false;
-    uint64_t ms = 0, n_pairs = 0, scale = 0;
+    uint64_t ms = 0, n_pairs = 0, scale = 0, seconds = 0, pool = 0;
     const struct bench_option table[] = {
         {.name = "part", .text = &part},
         {.name = "all", .flag = &all},
         {.name = "ms", .number = &ms, .low = 1, .high = 600000},
         {.name = "pairs", .number = &n_pairs, .low = 1, .high = PAIRS_MAX},
+        {.name = "seconds", .number = &seconds, .low = 1, .high = 36000},
+        {.name = "pool", .number = &pool, .low = 1, .high = 1000},
         {.name = "scale", .number = &scale, .low = 1, .high = 1000},
         {0},
     };
@@ -668,6 +674,8 @@ main(int argc, char **argv)
     o.seconds_ms = ms != 0 ? ms : common.quick ? 30 : 1000;
     o.pairs = n_pairs != 0 ? n_pairs : common.quick ? 1 : 7;
     o.scale = scale != 0 ? scale : common.quick ? 5 : 100;
+    o.seconds = seconds != 0 ? seconds : common.quick ? 1 : 20;
+    o.pool = (double)pool;
     for (unsigned i = 0; i < N_PARTS; i++)
         if (part == NULL || strcmp(part, parts[i].name) == 0) {
             known = true;

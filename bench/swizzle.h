@@ -4,7 +4,7 @@
  *
  * WHAT      The program xbench-swizzle, which `xbench swizzle` starts: it reaches into the library,
  *           so it has a copy of its own.  swizzle.c: parts and options; swizzle_run.c: threads and
- *           what is counted; swizzle_tpc.c: transactions like those of TPC-B and TPC-C.
+ *           what is counted; swizzle_curve.c: from an empty pool on; swizzle_tpc.c: transactions like those of TPC-B and TPC-C.
  */
 #ifndef XBENCH_SWIZZLE_H
 #define XBENCH_SWIZZLE_H
@@ -23,6 +23,8 @@ struct swzb_options {
     uint64_t seconds_ms; /* of one sample */
     uint64_t pairs;      /* with and without references, in turn */
     uint64_t scale;      /* percent of the sizes of the parts */
+    uint64_t seconds;    /* of each side of the part `start` */
+    double pool;         /* of that part, percent of its pages; 0: 30 and 110 */
     const char *command;
 };
 
@@ -33,6 +35,8 @@ struct swzb_worker {
     uint64_t seed;
     uint64_t n_ops;
     uint64_t n_scanned;
+    uint64_t n_fixes, n_misses; /* its own, at its end */
+    uint64_t longest_ns;        /* of 16 operations */
     unsigned number;
 };
 
@@ -42,6 +46,8 @@ typedef int swzb_op(struct swzb_worker *w);
 struct swzb_result {
     double ops_per_s;
     double ops_per_cpu_s;   /* for each second that a thread had a processor */
+    double last_miss_rate;  /* of the thread with the highest number */
+    double longest_s;       /* that 16 operations of one thread took */
     struct swz_stats stats; /* differences */
     struct xac_frames_stats pool;
     struct swz_times times;
@@ -68,6 +74,43 @@ void swzb_print(const struct swzb_options *o, const char *part, const char *what
                 const struct swzb_result *on, const struct swzb_result *off, double ratio,
                 double low, double high);
 
+/*
+ * swzb_verdict -- a row of the plan of experiments: what came out, and whether it is at least (or
+ * at most) what was expected; NAN: nothing was, it is reported.
+ */
+void swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
+                  double value, bool at_least, double line);
+
+/* ---- swizzle.c ----------------------------------------------------------------------- */
+
+#define SWZB_LEAF_KEYS   226u /* 8-byte keys and values in 4 KiB */
+#define SWZB_PAGES_OF(n) ((uint32_t)((n) + (n) / 64 + 512))
+
+/* What look-ups do. */
+struct swzb_keys {
+    uint64_t n, working; /* keys; of them looked up: the first so many */
+    bool skewed;         /* 15 of 16 in one hundredth of the leaves */
+};
+
+swzb_op swzb_lookup_op;
+
+/* swzb_space_of -- a tree of n keys in ascending order, so full leaves; no return on failure. */
+struct swz_space *swzb_space_of(struct swz_config c, uint64_t n);
+
+/* swzb_warm -- everything in its place: switched, and used. */
+int swzb_warm(const struct swzb_options *o, struct swz_space *s, bool is_on,
+              unsigned n_threads, swzb_op *op, void *arg);
+
+/* ---- swizzle_figure.c --------------------------------------------------------------- */
+
+/* The part `figure`. */
+int swzb_figure(const struct swzb_options *o);
+
+/* ---- swizzle_curve.c ---------------------------------------------------------------- */
+
+/* The part `start`: from an empty pool on, with and without references in turn. */
+int swzb_curve(const struct swzb_options *o);
+
 /* ---- swizzle_tpc.c ------------------------------------------------------------------ */
 
 struct swzb_tpcb {
@@ -86,6 +129,8 @@ struct swzb_tpcc {
     _Atomic uint64_t next_order[64][SWZB_DISTRICTS], next_delivery[64][SWZB_DISTRICTS];
 };
 
+/* swzb_tpcc_size -- counts for a scale of so many percent; ret pages, roughly. */
+uint32_t swzb_tpcc_size(struct swzb_tpcc *c, uint32_t n_warehouses, uint64_t scale);
 int swzb_tpcc_load(struct swz_space *space, struct swzb_tpcc *c);
 swzb_op swzb_tpcc_op;
 

@@ -6,6 +6,7 @@
 
 #include "swizzle.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -49,10 +50,15 @@ member_main(void *arg)
 
     bench_pin(m->w.number, m->crew->n_threads);
     while (rc == 0 && !atomic_load_explicit(&m->crew->stop, memory_order_relaxed)) {
+        uint64_t start = bench_now_ns(), ns;
+
         for (int i = 0; i < 16 && rc == 0; i++)
             rc = m->crew->op(&m->w);
         m->w.n_ops += rc == 0 ? 16 : 0;
+        ns = bench_now_ns() - start;
+        m->w.longest_ns = ns > m->w.longest_ns ? ns : m->w.longest_ns;
     }
+    swz_thread_counts(m->w.th, &m->w.n_fixes, &m->w.n_misses);
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     m->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
     if (rc != 0)
@@ -111,6 +117,12 @@ swzb_run(struct swz_space *space, unsigned n_threads, uint64_t ms, swzb_op *op, 
         n += members[i].w.n_ops;
         cpu_ns += members[i].cpu_ns;
     }
+    rp->longest_s = 0;
+    for (unsigned i = 0; i < n_threads; i++)
+        if ((double)members[i].w.longest_ns / 1e9 > rp->longest_s)
+            rp->longest_s = (double)members[i].w.longest_ns / 1e9;
+    rp->last_miss_rate = (double)members[n_threads - 1].w.n_misses
+                         / ((double)members[n_threads - 1].w.n_fixes + 1e-9);
     rp->ops_per_s = (double)n * 1e9 / (double)(bench_now_ns() - start);
     rp->ops_per_cpu_s = (double)n * 1e9 / (double)cpu_ns;
     for (unsigned i = 0; i < n_threads; i++)
@@ -202,6 +214,8 @@ object(const char *suffix, const struct swzb_result *r)
     bench_json_u64(stdout, key, r->stats.refused_children);
     (void)snprintf(key, sizeof key, "refused_parent_%s", suffix);
     bench_json_u64(stdout, key, r->stats.refused_parent);
+    (void)snprintf(key, sizeof key, "longest_s_%s", suffix);
+    bench_json_num(stdout, key, r->longest_s);
     (void)snprintf(key, sizeof key, "refused_latch_%s", suffix);
     bench_json_u64(stdout, key, r->stats.refused_latch);
 }
@@ -238,4 +252,36 @@ swzb_print(const struct swzb_options *o, const char *part, const char *what,
            100 * swzb_miss_rate(on), swzb_ns(on, 0, SWZ_SWIZZLED),
            swzb_ns(off, 0, SWZ_LOOKUP), swzb_ns(on, 0, SWZ_MISS));
     (void)fflush(stdout);
+}
+
+void
+swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
+             double value, bool at_least, double line)
+{
+    const char *verdict = isnan(line)     ? "reported"
+                          : at_least      ? value >= line ? "pass" : "missed"
+                          : value <= line ? "pass"
+                                          : "missed";
+
+    if (!o->json) {
+        printf("%-9s %-62s %8.3f", row, what, value);
+        if (!isnan(line))
+            printf("  wanted at %s %.2f", at_least ? "least" : "most", line);
+        printf("  %s\n", verdict);
+        (void)fflush(stdout);
+        return;
+    }
+    bench_json_begin(stdout);
+    bench_json_str(stdout, "experiment", "swizzle");
+    bench_json_str(stdout, "row", row);
+    bench_json_str(stdout, "what", what);
+    bench_json_num(stdout, "value", value);
+    bench_json_str(stdout, "wanted",
+                   isnan(line) ? ""
+                   : at_least  ? "at least"
+                               : "at most");
+    bench_json_num(stdout, "line", line);
+    bench_json_str(stdout, "verdict", verdict);
+    bench_json_str(stdout, "command", o->command);
+    bench_json_end(stdout);
 }

@@ -137,6 +137,17 @@ enum {
 #define ORDER_SPAN (UINT64_C(1) << 32) /* orders of a district, at most */
 #define LINES_MAX  16u
 
+uint32_t
+swzb_tpcc_size(struct swzb_tpcc *c, uint32_t n_warehouses, uint64_t scale)
+{
+    c->n_warehouses = n_warehouses;
+    c->n_items = (uint32_t)(100000 * scale / 100);
+    c->n_customers = (uint32_t)(3000 * scale / 100) + 1;
+    /* Leaves of stock, customers and items; the rest is little. */
+    return n_warehouses * (c->n_items / 12 + SWZB_DISTRICTS * c->n_customers / 7)
+           + c->n_items / 40 + 64;
+}
+
 int
 swzb_tpcc_load(struct swz_space *space, struct swzb_tpcc *c)
 {

@@ -190,7 +190,7 @@ struct xac_frames_stats {
     uint64_t lost_races;    /* frames taken in vain: another brought the page in first  */
     uint64_t rescues;       /* pages kept by a fix while they were being evicted        */
     uint64_t stale_refs;    /* references found to be of a frame's former life          */
-    uint64_t sweep_steps;   /* frames looked at by the hand                             */
+    uint64_t sweep_steps;   /* frames looked at by the hand, if it asks who may leave   */
     uint64_t full_yields;   /* rounds in which all frames were fixed                    */
     uint64_t locks;         /* times the policy's lock was acquired */
     uint64_t lock_waits;    /* of them not at once */

@@ -131,6 +131,16 @@ latch_take(latch_word *latch, bool is_exclusive)
 }
 
 /*
+ * latch_watch -- a word of a page that is not latched here, so that a writer may be at it with
+ * plain stores.  Acquire pairs with the release of who has stored it as a word.
+ */
+XAC_RACY static inline uint32_t
+latch_watch(const xac_shared _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire); /* pairs as said above */
+}
+
+/*
  * latch_take_while -- wait only as long as `word` is `value`; ret whether taken.
  *
  * A frame found by reference may have been given to another page since.  To wait for that page's
@@ -144,7 +154,7 @@ latch_take_while(latch_word *latch, bool is_exclusive,
 
     while (is_exclusive ? !latch_look_x(latch)
                         : !latch_try(latch, LATCH_X | LATCH_WANT)) {
-        if (atomic_load_explicit(word, memory_order_relaxed) != value) {
+        if (latch_watch(word) != value) {
             /* Nobody may wait any more; others who do announce it again. */
             if (is_exclusive)
                 atomic_fetch_and_explicit(latch, ~LATCH_WANT, memory_order_relaxed);

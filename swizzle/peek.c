@@ -143,9 +143,8 @@ root_peek(struct swz_thread *th, unsigned tree, struct swz_peek *p)
 static inline bool
 word_holds(struct swz_space *s, const struct swz_peek *parent, swz_word *word, uint32_t w)
 {
-    /* Acquire pairs with word_store(); and the parent's latch is looked at after it. */
-    return (atomic_load_explicit(word, memory_order_acquire) == w || SWZ_REREAD_IS_OFF)
-           && peek_holds(s, parent);
+    /* The parent's latch is looked at after the word. */
+    return (latch_watch(word) == w || SWZ_REREAD_IS_OFF) && peek_holds(s, parent);
 }
 
 /* reference_peek -- follow a reference. */
@@ -302,8 +301,7 @@ way_down(struct swz_thread *th, unsigned tree, const unsigned char *key, bool wa
             goal->peek = at;
             return wants_latch ? ENODATA : 0; /* a root that is a leaf */
         }
-        w = atomic_load_explicit(word,
-                                 memory_order_acquire); /* pairs with word_store() */
+        w = latch_watch(word);
         goal->is_latched =
             (!word_is_swizzled(w) && is_swizzling) || (wants_latch && level == 1);
         if (!goal->is_latched)

@@ -496,6 +496,17 @@ counter_sum(struct swz_space *s, enum swz_counter what)
     return sum;
 }
 
+/* latched_x -- writers that have gone, of all frames (latch.h). */
+static uint64_t
+latched_x(const struct swz_space *s)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < s->pool->region->n_frames_all; i++)
+        sum += load(&side_of(s, i)->latch) / LATCH_VERSION;
+    return sum;
+}
+
 void
 swz_get_stats(const struct swz_space *space, struct swz_stats *statsp)
 {
@@ -509,6 +520,7 @@ swz_get_stats(const struct swz_space *space, struct swz_stats *statsp)
                            .misses = counter_sum(s, SWZ_MISSES),
                            .swizzles = counter_sum(s, SWZ_SWIZZLES),
                            .rereads_failed = counter_sum(s, SWZ_REREADS_FAILED),
+                           .latched_x = latched_x(s),
                            .peeks_failed = counter_sum(s, SWZ_PEEKS_FAILED),
                            .unswizzles = load(&s->events[SWZ_UNSWIZZLES]),
                            .refused_latch = load(&s->events[SWZ_REFUSED_LATCH]),
@@ -521,6 +533,13 @@ swz_get_stats(const struct swz_space *space, struct swz_stats *statsp)
                            .log_bytes = load(&s->events[SWZ_LOG_BYTES]),
                            .log_syncs = load(&s->events[SWZ_LOG_SYNCS])};
     (void)pthread_mutex_unlock(&s->smo);
+}
+
+void
+swz_thread_counts(const struct swz_thread *th, uint64_t *fixesp, uint64_t *missesp)
+{
+    *fixesp = load(&th->counters[SWZ_FIXES_SWIZZLED]) + load(&th->counters[SWZ_LOOKUPS]);
+    *missesp = load(&th->counters[SWZ_MISSES]);
 }
 
 void

@@ -59,6 +59,7 @@ struct swz_stats {
     uint64_t misses;         /* of them that were not resident                       */
     uint64_t swizzles;
     uint64_t rereads_failed; /* references that changed while their latch was awaited */
+    uint64_t latched_x;      /* times a page was latched exclusively                  */
     uint64_t peeks_failed; /* ways begun again by latches: others changed a page of it */
     uint64_t unswizzles;
     uint64_t refused_latch;    /* evictions refused: the page is latched            */
@@ -151,6 +152,9 @@ int swz_scan(struct swz_thread *thread, unsigned tree, const void *from,
 /* ---- Inspection --------------------------------------------------------------------- */
 
 void swz_get_stats(const struct swz_space *space, struct swz_stats *statsp);
+/* One thread's own fixes of pages that are no roots, and of them the misses. */
+void swz_thread_counts(const struct swz_thread *thread, uint64_t *fixesp,
+                       uint64_t *missesp);
 void swz_get_times(const struct swz_space *space, struct swz_times *timesp);
 struct xac_frames_stats;
 void swz_get_pool_stats(const struct swz_space *space, struct xac_frames_stats *statsp);

@@ -206,6 +206,7 @@ slot_is_barred(void *arg, uint32_t i)
     frame_ref ref = slot_load(ring_slot(s->user->pool, s->first + i));
     uint32_t word = frame_word(frame_load(pool_frame(s->user->pool, ref)));
 
+    pool_count(s->user, POOL_SWEEP_STEPS, 1);
     return word != FRAME_GONE
            && ((word & FRAME_PINS) != 0 || pool_is_barred(s->user, frame_ref_index(ref)));
 }

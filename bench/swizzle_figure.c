@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * swizzle_figure.c -- one figure: the same look-ups by reference, by table, in a mapped view of the
+ * library, and in plain memory.
+ */
+#include <config.h>
+
+#include "swizzle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <xac.h>
+
+#include "btree.h"
+#include "util.h"
+
+/* timed -- look-ups a second in a tree on plain memory. */
+static double
+raw_lookups(const struct swzb_options *o, uint64_t n)
+{
+    size_t bytes = (size_t)SWZB_PAGES_OF(n / SWZB_LEAF_KEYS) * 4096 + (4 << 20);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct btree_config config = {.key_size = 8, .value_size = 8, .block_size = 4096};
+    struct btree t = {0};
+    unsigned char key[8], value[8] = {0};
+    uint64_t seed = 7, n_ops = 0, start;
+    double rate;
+
+    if (base == MAP_FAILED || btree_serial_create(&t, base, bytes, &config) != 0)
+        return -1;
+    for (uint64_t i = 0; i < n; i++) {
+        tree_key_u64(i, key);
+        if (btree_serial_insert(&t, key, value, TREE_PUT, NULL) != 0)
+            return -1;
+    }
+    start = bench_now_ns();
+    while (bench_now_ns() - start < o->seconds_ms * 1000000)
+        for (int i = 0; i < 256; i++, n_ops++) {
+            tree_key_u64((swzb_next(&seed) >> 8) % n, key);
+            (void)btree_serial_search(&t, key, value);
+        }
+    rate = (double)n_ops * 1e9 / (double)(bench_now_ns() - start);
+    (void)munmap(base, bytes);
+    return rate;
+}
+
+/* key_source -- keys 0, 1, ... for a bulk load. */
+static bool
+key_source(void *arg, uint64_t i, const void **keyp, const void **valuep)
+{
+    static unsigned char key[8], value[8];
+
+    tree_key_u64(i, key);
+    *keyp = key;
+    *valuep = value;
+    return i < *(const uint64_t *)arg;
+}
+
+/*
+ * view_lookups -- the same tree in a file that xMmap() has mapped; `batch` look-ups to a query,
+ * which is one snapshot.
+ */
+static double
+view_lookups(const struct swzb_options *o, uint64_t n, unsigned batch)
+{
+    size_t bytes = (size_t)SWZB_PAGES_OF(n / SWZB_LEAF_KEYS) * 4096 + (4 << 20);
+    struct btree_config config = {.key_size = 8, .value_size = 8, .block_size = 4096};
+    char directory[] = "swizzle-XXXXXX", env[64], file[64];
+    unsigned char key[8], value[8];
+    struct btree t = {0};
+    uint64_t seed = 7, n_ops = 0, start;
+    double rate = -1;
+    void *base;
+
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    (void)snprintf(env, sizeof env, "%s/db", directory);
+    (void)snprintf(file, sizeof file, "%s/tree", directory);
+    if (xInit(env, NONDURABLE) == 0) {
+        base = xMmap(file, bytes);
+        if (base != MAP_FAILED && btree_create(&t, base, bytes, &config) == 0
+            && btree_load(&t, key_source, &n, 100, NULL) == 0) {
+            start = bench_now_ns();
+            while (bench_now_ns() - start < o->seconds_ms * 1000000) {
+                (void)xbeginQuery();
+                for (unsigned i = 0; i < batch; i++, n_ops++) {
+                    tree_key_u64((swzb_next(&seed) >> 8) % n, key);
+                    (void)btree_search(&t, key, value);
+                }
+                (void)xendQuery();
+            }
+            rate = (double)n_ops * 1e9 / (double)(bench_now_ns() - start);
+        }
+        (void)xShutdown();
+    }
+    (void)bench_remove_tree(directory);
+    return rate;
+}
+
+/* other_print -- look-ups by something that has no counters of frames. */
+static void
+other_print(const struct swzb_options *o, const char *what, double ops_per_s)
+{
+    if (!o->json) {
+        printf("%-9s %-44s %8.0f ns for each look-up\n", "figure", what, 1e9 / ops_per_s);
+        return;
+    }
+    bench_json_begin(stdout);
+    bench_json_str(stdout, "experiment", "swizzle");
+    bench_json_str(stdout, "part", "figure");
+    bench_json_str(stdout, "what", what);
+    bench_json_num(stdout, "ops_per_s", ops_per_s);
+    bench_json_str(stdout, "command", o->command);
+    bench_json_end(stdout);
+}
+
+/* frames_lookups -- by reference and by number, warm. */
+static int
+frames_lookups(const struct swzb_options *o, bool has_hash, struct swzb_result *on,
+               struct swzb_result *off)
+{
+    uint64_t n_leaves = 16000 * o->scale / 100;
+    struct swzb_keys k = {.n = n_leaves * SWZB_LEAF_KEYS,
+                          .working = n_leaves * SWZB_LEAF_KEYS};
+    struct swz_space *s =
+        swzb_space_of((struct swz_config){.n_pages = SWZB_PAGES_OF(n_leaves),
+                                          .n_frames = SWZB_PAGES_OF(n_leaves),
+                                          .has_hash = has_hash},
+                      k.n);
+    int rc = swzb_warm(o, s, true, 1, swzb_lookup_op, &k)
+             || swzb_run(s, 1, o->seconds_ms, swzb_lookup_op, &k, on)
+             || swzb_warm(o, s, false, 1, swzb_lookup_op, &k)
+             || swzb_run(s, 1, o->seconds_ms, swzb_lookup_op, &k, off);
+
+    (void)swz_close(s);
+    return rc;
+}
+
+int
+swzb_figure(const struct swzb_options *o)
+{
+    uint64_t n = 16000 * o->scale / 100 * SWZB_LEAF_KEYS;
+    struct swzb_result on, array, hash, ignored;
+    double raw = raw_lookups(o, n);
+    double view = view_lookups(o, n, 1), batch = view_lookups(o, n, 1000);
+
+    if (raw < 0 || view < 0 || batch < 0)
+        return bench_fail("swizzle: a mapped tree cannot be made");
+    if (frames_lookups(o, true, &ignored, &hash) != 0
+        || frames_lookups(o, false, &on, &array) != 0)
+        return 1;
+    other_print(o, "frames, hash table", hash.ops_per_s);
+    other_print(o, "frames, array", array.ops_per_s);
+    other_print(o, "frames, reference", on.ops_per_s);
+    other_print(o, "mapped view, a query for each", view);
+    other_print(o, "mapped view, 1000 in a query", batch);
+    other_print(o, "plain memory", raw);
+    return 0;
+}
