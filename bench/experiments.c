@@ -225,7 +225,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "ch. 6, question 6",
         .main = bench_multiversion_main,
         .full = "--loaded 100000 --count 50000",
-        .medium = "--loaded 20000 --count 10000",
+        .medium = "--loaded 10000 --count 5000",
         .quick = "--loaded 5000 --count 2000",
     },
     {

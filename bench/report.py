@@ -5,7 +5,8 @@
 
 Reads DIR/*.jsonl (default results/) and writes DIR/report.html, one file that needs no other.
 With --markdown the tables in FILE between `<!-- results NAME -->` and `<!-- end -->` are made
-anew, with figures as files in DIR; what stands around them is left alone.
+anew, with figures as files in DIR; what stands around them is left alone.  A result that has
+no such place gets one at the end of FILE.
 """
 import argparse
 import html
@@ -289,6 +290,8 @@ def page(results, thesis):
     facts = (f"{head['cpu']}, {head['cpus']} cpus, {head['memory_bytes'] / 2**30:.0f} GiB, "
              f"Linux {head['kernel']} {head['machine']}, {head['file_system']}, "
              f"libxac {head['library_version']}")
+    if any(r.head.get("medium") for r in results):
+        facts += "; runs of 45 minutes in all (--medium)"
     quick = "" if not any(r.head["quick"] for r in results) else (
         "<p class=quick>Some of these runs were made with --quick: small, and good for "
         "seeing that everything works, not for conclusions.</p>")
@@ -347,20 +350,17 @@ def md_section(result, thesis, figures, base):
 
 
 def write_markdown(results, thesis, path, figures):
-    """Replace what stands between the marks; ret the names that have no marks."""
+    """Replace what stands between the marks; a result without marks goes to the end."""
     text = path.read_text(encoding="utf-8")
     figures.mkdir(parents=True, exist_ok=True)
-    missing = []
     for result in results:
         mark = f"<!-- results {result.name} -->"
         if mark not in text:
-            missing.append(result.name)
-            continue
+            text = f"{text.rstrip()}\n\n### {result.name}\n\n{mark}\n<!-- end -->\n"
         begin = text.index(mark) + len(mark)
         end = text.index("<!-- end -->", begin)
         text = text[:begin] + "\n" + md_section(result, thesis, figures, path.parent) + "\n" + text[end:]
     path.write_text(text, encoding="utf-8")
-    return missing
 
 
 def main():
@@ -378,8 +378,7 @@ def main():
     if args.markdown:
         path = pathlib.Path(args.markdown)
         figures = pathlib.Path(args.figures) if args.figures else path.parent / "figures"
-        for name in write_markdown(results, thesis, path, figures):
-            print(f"xbench: {path} has no place for {name}", file=sys.stderr)
+        write_markdown(results, thesis, path, figures)
         print(path)
         return
     out = pathlib.Path(args.html or pathlib.Path(args.out) / "report.html")
