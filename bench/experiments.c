@@ -82,6 +82,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "independent transactions in several processes: tests A, B, C",
         .thesis = "tables 4.9, C.9",
         .main = bench_concurrency_main,
+        .medium = "--count 2000",
         .quick = "--quick",
     },
     {
@@ -91,6 +92,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_concurrency_main,
         .fixed = "--durable",
         .full = "--count 2000",
+        .medium = "--count 1000",
         .quick = "--quick",
     },
     {

@@ -4,6 +4,9 @@ import re
 import shutil
 import subprocess
 
+BARS_LINEAR = 30  # bars whose heights differ by less than this factor are drawn from 0 on
+OTHERS = "other systems"  # bars of those that do not know what the series is about
+
 COLOURS = ["#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#7b2d8b", "#00798c", "#8d6a4f",
            "#444444"]
 
@@ -56,24 +59,38 @@ def quoted(text):
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def is_logarithmic(figure, data):
+    """Whether bars get a logarithmic axis: if it is asked for, and their heights need it."""
+    heights = [y for _, points in data for _, y in points if y > 0]
+    return figure.logy and heights and max(heights) > BARS_LINEAR * min(heights)
+
+
 def script_bars(figure, data):
-    """Commands for bars: a group for each x, a bar for each line."""
+    """Commands for bars: a group for each x, in its middle a bar for each line that has it."""
     xs = []
     for _, points in data:
         xs += [x for x, _ in points if x not in xs]
-    one = len(data) == 1
-    out = ["set style data histograms", "set style histogram clustered gap 1",
-           "set style fill solid 0.9 noborder", "set xtics rotate by -30 noenhanced"]
-    out.append("set yrange [%s:*]" % ("*" if figure.logy else "0"))
+    have = [dict(points) for _, points in data]
+    most = max(sum(x in h for h in have) for x in xs)
+    width = 0.8 / most
+    heights = [y for h in have for y in h.values() if y > 0]
+    low = min(heights) / 2 if is_logarithmic(figure, data) else 0
+    tics = ", ".join(f"{quoted(x)} {i}" for i, x in enumerate(xs))
     blocks, plots = [], []
-    for i, (name, points) in enumerate(data):
-        have = dict(points)
+    for i, (name, _) in enumerate(data):
         blocks.append(f"$d{i} << EOD")
-        blocks += [f'"{x}" {have.get(x, "NaN")}' for x in xs]
+        for n, x in enumerate(xs):
+            if x in have[i]:
+                here = [k for k, h in enumerate(have) if x in h]
+                at = n + (here.index(i) - (len(here) - 1) / 2) * width
+                blocks.append(f"{at:.4f} {have[i][x]} {width * 0.92:.4f}")
         blocks.append("EOD")
-        title = "notitle" if one and not name else "title " + quoted(name or "without")
-        plots.append(f"$d{i} using 2:xtic(1) {title} linecolor rgb '{COLOURS[i % 8]}'")
-    return blocks + out + ["plot " + ", ".join(plots)]
+        title = "notitle" if len(data) == 1 and not name else "title " + quoted(name or OTHERS)
+        plots.append(f"$d{i} using 1:2:3 with boxes {title} linecolor rgb '{COLOURS[i % 8]}'")
+    return blocks + ["set style fill solid 0.9 noborder",
+                     f"set xtics rotate by -30 noenhanced ({tics})",
+                     f"set xrange [-0.6:{len(xs) - 0.4}]", f"set yrange [{low}:*]",
+                     "plot " + ", ".join(plots)]
 
 
 def script_lines(figure, data):
@@ -104,7 +121,7 @@ def script(figure, data, size):
            "set ylabel " + quoted(figure.ylabel) + " noenhanced"]
     if figure.logx:
         out.append("set logscale x")
-    if figure.logy:
+    if is_logarithmic(figure, data) if figure.kind == "bars" else figure.logy:
         out.append("set logscale y")
     out += (script_bars if figure.kind == "bars" else script_lines)(figure, data)
     return "\n".join(out) + "\n"

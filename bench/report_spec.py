@@ -323,4 +323,16 @@ SPECS = {
                  ("locks_per_mega_fixes", "locks per million fixes"),
                  ("lock_waits_per_mega_fixes", "waits per million fixes")],
     ),
+    "swizzle": Spec(
+        words="Trees over page frames with references between resident pages (on), and without "
+              "(off): the ratio is that of operations per second, on over off, median of pairs in "
+              "turn.  doc/swizzling.md says what each part is about.",
+        columns=[("part", "part"), ("what", "what"), ("ops_per_s", "operations per second"),
+                 ("ratio", "on over off"), ("ratio_min", "least"), ("ratio_max", "most"),
+                 ("ops_per_s_on", "operations per second, on"), ("ops_per_s_off", "off"),
+                 ("miss_rate_on", "misses per fix, on"), ("miss_rate_off", "off"),
+                 ("lookups_per_fix_on", "look-ups per fix, on")],
+        figures=[Figure("Random look-ups of a tree, in turn on one space", "what", "ops_per_s", [],
+                        ylabel="per second", where={"part": "figure"}, kind="bars", logy=True)],
+    ),
 }
