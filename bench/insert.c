@@ -29,6 +29,7 @@ struct entry {
     struct bench_crew crew;
     struct bench_insert_result result;
     struct bench_counters before; /* after all had opened */
+    uint64_t warm_traps;          /* of all slices */
     char dir[512];
 };
 
@@ -132,6 +133,7 @@ run_slice(struct run *run, uint64_t slice)
         e->result.slice_us[slice] = (double)outcome.ns / 1e3 / (double)n;
         e->result.us_mean += (double)outcome.ns / 1e3 / (double)o->count;
         e->result.retries += outcome.retries;
+        e->warm_traps += outcome.warm_traps;
     }
     return 0;
 }
@@ -159,6 +161,8 @@ entry_finish(struct run *run, struct entry *e)
     r->syncs = per_insert(e->before.syncs, after.syncs, count);
     r->per_sync = r->syncs > 0 ? 1 / r->syncs : -1;
     r->traps = per_insert(e->before.traps, after.traps, count);
+    if (r->traps >= 0)
+        r->traps -= (double)e->warm_traps / (double)count;
     r->retries += after.retries - e->before.retries;
     bench_sort_u32(e->crew.latencies, count);
     r->p50_us = bench_percentile(e->crew.latencies, count, 50) / 1e3;

@@ -66,7 +66,7 @@ bench_insert_usage(void)
         "  --loaded N         records that are there before; default 0\n"
         "  --scan-length N    records of one scan; default 100\n"
         "  --groups LIST      reads in one transaction of systems that can; default 1\n"
-        "  --warm             each slice first visits all records (with --groups in its first\n"
+        "  --warm             each slice first looks up all records (with --groups in its first\n"
         "                     transaction); its clock starts behind that\n"
         "  --kth              with --json: the time of the k-th most expensive step\n"
         "  --slices K         default 9\n"

@@ -256,7 +256,7 @@ SPECS = {
     ),
     "search-query": Spec(
         words="One query for all searches of a slice (LMDB, SQLite: one read transaction), which "
-              "visits every record before the clock starts; Berkeley DB's gets stand alone.",
+              "looks up every record before the clock starts; Berkeley DB's gets stand alone.",
         columns=tree_columns("search"),
         goals=[Goal(f"searches in one query, time of {system} over the plain mmap tree's",
                     f"system={system} hints=false", "this_time_over_mmap_median", 1.1)

@@ -41,11 +41,12 @@ struct order {
 };
 
 struct answer {
-    int code;          /* 0 or the system's error                                   */
-    char text[240];    /* words for it                                              */
-    uint64_t start_ns; /* ORDER_RUN                                                 */
-    uint64_t end_ns;   /* ORDER_RUN                                                 */
-    uint64_t retries;  /* ORDER_RUN                                                 */
+    int code;            /* 0 or the system's error                                   */
+    char text[240];      /* words for it                                              */
+    uint64_t start_ns;   /* ORDER_RUN                                                 */
+    uint64_t end_ns;     /* ORDER_RUN                                                 */
+    uint64_t retries;    /* ORDER_RUN                                                 */
+    uint64_t warm_traps; /* ORDER_RUN: before the clock started           */
     struct bench_counters counters; /* ORDER_COUNTERS                                */
 };
 
@@ -103,25 +104,41 @@ next_group(const struct bench_system *system, void *handle, bool there_is_one)
     return rc != 0 ? rc : system->begin_read(handle);
 }
 
-/* warm_visit -- touch a record's value. */
+/* look_up_all -- every record that was there before; what is found does not matter. */
 static int
-warm_visit(void *arg, const void *key, const void *value)
+look_up_all(const struct bench_crew *crew, void *handle)
 {
-    uint64_t *sum = arg;
+    unsigned char key[BENCH_KEY_BYTES], value[BENCH_VALUE_BYTES];
+    int rc = 0;
 
-    (void)key;
-    *sum += *(const unsigned char *)value;
-    return 0;
+    for (uint64_t i = 0; i < crew->job.loaded && (rc == 0 || rc == ENOENT); i++) {
+        bench_key_encode(bench_job_key(&crew->job, i), key);
+        rc = crew->system->find(handle, key, value);
+    }
+    return rc == ENOENT ? 0 : rc;
 }
 
-/* warm_up -- visit every record, in the slice's first group if there are groups. */
+/*
+ * warm_up -- look up every record, in the slice's first group if there are groups.
+ *
+ * out  trapsp  page faults of that, which the slice must not be charged with
+ */
 static int
-warm_up(const struct bench_system *system, void *handle, bool grouped)
+warm_up(const struct bench_crew *crew, void *handle, bool grouped, uint64_t *trapsp)
 {
-    uint64_t sum = 0;
-    int rc = grouped ? system->begin_read(handle) : 0;
+    const struct bench_system *system = crew->system;
+    struct bench_counters before, after;
+    int rc = system->counters(handle, &before);
 
-    return rc != 0 ? rc : system->scan(handle, NULL, warm_visit, &sum);
+    if (rc == 0 && grouped)
+        rc = system->begin_read(handle);
+    if (rc == 0)
+        rc = look_up_all(crew, handle);
+    if (rc == 0)
+        rc = system->counters(handle, &after);
+    if (rc == 0 && before.traps != BENCH_NONE)
+        *trapsp = after.traps - before.traps;
+    return rc;
 }
 
 /* do_run -- the measured loop: steps first, first + n_workers, ... below end. */
@@ -132,7 +149,7 @@ do_run(struct bench_crew *crew, void *handle, const struct order *order,
     const struct bench_system *system = crew->system;
     bool grouped = crew->group > 1 && system->begin_read != NULL;
     uint64_t t0, t1, n = 0;
-    int rc = crew->warm ? warm_up(system, handle, grouped) : 0;
+    int rc = crew->warm ? warm_up(crew, handle, grouped, &answer->warm_traps) : 0;
 
     bench_sleep_until(order->start_ns);
     answer->start_ns = t1 = bench_now_ns();
@@ -388,7 +405,7 @@ bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
 
         tell(crew, w, &order);
     }
-    out->retries = 0;
+    out->retries = out->warm_traps = 0;
     for (unsigned w = 0; w < crew->n_workers && rc == 0; w++) {
         rc = hear(crew, w, ORDER_RUN, &answer);
         if (rc != 0)
@@ -396,6 +413,7 @@ bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
         start = answer.start_ns < start ? answer.start_ns : start;
         end = answer.end_ns > end ? answer.end_ns : end;
         out->retries += answer.retries;
+        out->warm_traps += answer.warm_traps;
     }
     out->ns = end - start;
     return rc;

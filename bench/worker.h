@@ -32,7 +32,7 @@ struct bench_crew {
     char label[32];             /* for messages: name and hints                        */
     struct bench_job job;
     uint64_t group; /* reads that share a transaction, of systems that can           */
-    bool warm; /* touch every record in a slice before its clock starts              */
+    bool warm; /* look up every record in a slice before its clock starts              */
     unsigned n_workers;
     struct bench_worker *workers;
     uint32_t *latencies; /* ns of each step by its number, shared memory; full
@@ -43,6 +43,7 @@ struct bench_crew {
 struct bench_outcome {
     uint64_t ns;      /* from the first start to the last end                         */
     uint64_t retries; /* of all workers                                               */
+    uint64_t warm_traps; /* page faults handled before the clock started               */
 };
 
 /*

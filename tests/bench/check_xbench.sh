@@ -52,11 +52,26 @@ else
 fi
 "$xbench" run checksum --quick $perf -- --rounds 200 >log || fail "run"
 "$xbench" run insert -- --procs 1 --count 60 --slices 3 --quiet >>log || fail "run insert"
+# A query that has touched every page does not trap any more.
+for x in search-query search-query-cold; do
+    "$xbench" $x --hints off --loaded 300 --count 60 --slices 3 --groups 20 \
+        --systems btree,cobtree --quiet --json >"$x" || fail "$x"
+done
+python3 - <<'PYTHON' || fail "searches are not as warm as they should be"
+import json
+for name, warm in (("search-query", True), ("search-query-cold", False)):
+    rows = [json.loads(line) for line in open(name)]
+    assert [r["system"] for r in rows] == ["btree", "cobtree"], rows
+    for r in rows:
+        assert r["warm"] is warm and r["verified"] and (r["traps_per_search"] == 0) is warm, r
+PYTHON
 grep -q 'measurements in results/checksum.jsonl' log || fail "run said: $(cat log)"
 cp results/checksum.jsonl before
 refuses 'no experiment "checksumm"' "$xbench" run checksumm
 refuses 'no experiment "checksumm"' "$xbench" checksumm
 refuses 'run what?' "$xbench" run
+refuses 'exclude each other' "$xbench" run checksum --quick --medium
+refuses 'would not start' "$xbench" search --nondurable --warm --procs 2 --loaded 50 --count 40
 refuses 'go with one experiment' "$xbench" run all -- --rounds 1
 refuses 'no such directory' "$xbench" run checksum --dir nowhere
 refuses 'its results are not kept' "$xbench" run checksum -- --rounds none
@@ -116,7 +131,8 @@ assert {"checksum", "insert"} <= page.ids
 for words in ("Beside the Thesis", "C.8, p. 143", "1: 12.1 µs", "µs per insert"):
     assert words in page.text, words
 doc = open("doc.md").read()
-assert doc.startswith("# Title\n") and doc.endswith("<!-- end -->\ntail\n"), doc
+assert doc.startswith("# Title\n") and doc.endswith("<!-- end -->\n"), doc
+assert "<!-- end -->\ntail\n\n### insert\n\n<!-- results insert -->\n" in doc, doc
 assert "old" not in doc and "| MD5 of a page | C.8, p. 143 | 1: 12.1 µs, 2: 14.8 µs" in doc, doc
 PYTHON
 ls xbench-* 2>/dev/null && fail "temporary files are left"
