@@ -213,7 +213,7 @@ run_one(const struct run *run, const struct bench_experiment *x)
     FILE *f;
     int rc;
 
-    printf("%-14s ", x->name);
+    printf("%-18s ", x->name);
     fflush(stdout);
     snprintf(path, sizeof path, "%s/%s.jsonl", run->out, x->name);
     snprintf(fresh, sizeof fresh, "%s.new", path);
