@@ -2,10 +2,10 @@
 /*
  * view_end.c -- what pages show after a transaction: see view.h.
  *
- * A system call costs about a microsecond more than the walk of the kernel over the page
- * tables of the pages in between, 2 to 10 ns each.  So what lies closely enough together is
- * taken back, or protected again, by one call over all that lies between; that is harmless
- * where those pages have no access anyway, or have the access that is being given.
+ * A system call costs about a microsecond, a page that the kernel comes to on its way about a
+ * tenth of that if it is there.  So what lies closely enough together is taken back, or
+ * protected again, by one call over all that lies between; that is harmless where those
+ * pages have no access anyway, or have the access that is being given.
  */
 #include <config.h>
 
@@ -18,8 +18,8 @@
 
 /* Pages that the kernel walks over in the time of: protecting one range by a call of its own;
    dropping one range among others of a call (doc/performance.md). */
-#define WALK_PER_PROTECT 400
-#define WALK_PER_DROP    32
+#define WALK_PER_PROTECT 6
+#define WALK_PER_DROP    4
 
 /* Calls saved that are worth the traps of the warm pages. */
 #define RUNS_FOR_WARM (8 * XAC_WARM_MAX)
