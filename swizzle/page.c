@@ -212,8 +212,32 @@ hash_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
     return 0;
 }
 
+/* resident_pin -- as xac_frames_fix() of a page that is there with its bytes; else ENODATA. */
+static int
+resident_pin(struct swz_thread *th, uint32_t number, struct xac_frames_pin *pinp)
+{
+    struct xac_frames *pool = th->space->pool;
+    frame_ref ref = slot_load(&pool->table[number]);
+    struct frame *f;
+    uint32_t data;
+
+    if (ref == 0 || !frame_try_pin(pool_frame(pool, ref), ref))
+        return ENODATA;
+    f = pool_frame(pool, ref);
+    /* Acquire pairs with the pool's publication of the bytes. */
+    data = atomic_load_explicit(&f->data, memory_order_acquire);
+    if (data == 0) { /* being read */
+        frame_unpin(f);
+        return ENODATA;
+    }
+    *pinp = (struct xac_frames_pin){.data = pool_data(pool, data), .ref = ref};
+    (void)xac_frames_hit(th->user, frame_ref_index(ref));
+    return 0;
+}
+
 int
-swz_page_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
+swz_page_peek(struct swz_thread *th, uint32_t number, bool only_resident,
+              struct swz_peek *peekp)
 {
     uint64_t misses = swz_misses_of(th);
     struct xac_frames_pin pin;
@@ -226,7 +250,8 @@ swz_page_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
             swz_count(th, SWZ_LOOKUPS);
         return rc;
     }
-    rc = xac_frames_fix(th->user, number, 0, &pin);
+    rc = only_resident ? resident_pin(th, number, &pin)
+                       : xac_frames_fix(th->user, number, 0, &pin);
     if (rc != 0)
         return rc;
     swz_count(th, SWZ_LOOKUPS);

@@ -291,8 +291,12 @@ peek_end(struct swz_thread *th, const struct swz_peek *p)
         frame_unpin(&th->space->pool->frames[p->frame]);
 }
 
-/* page_peek -- by number.  EAGAIN: a writer has it; ENODATA: only by page_fix_number(). */
-int swz_page_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp);
+/*
+ * page_peek -- by number.  EAGAIN: a writer has it; ENODATA: only by page_fix_number(), or
+ * it is not resident and only such pages were asked for.
+ */
+int swz_page_peek(struct swz_thread *th, uint32_t number, bool only_resident,
+                  struct swz_peek *peekp);
 
 /* The opposite of the three page_fix_...(). */
 static inline void
@@ -369,6 +373,10 @@ extern bool swz_test_no_reread;
  */
 int swz_peek_search(struct swz_thread *th, unsigned tree, const unsigned char *key,
                     void *value);
+
+/* peek_resident -- as swz_try_search(). */
+int swz_peek_resident(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                      void *value);
 
 /* peek_leaf -- the key's leaf, fixed, by a way that is not latched; else as the same. */
 int swz_peek_leaf(struct swz_thread *th, unsigned tree, const unsigned char *key,

@@ -19,11 +19,14 @@
 
 #define PEEK_TRIES 3 /* then by latches */
 
-/* A leaf found: looked at, or latched. */
+/* A leaf to be found, and how: looked at, or latched. */
 struct goal {
+    bool wants_latch, wants_x;
+    bool only_resident; /* no page is read, and nothing is swizzled */
+    bool is_latched;    /* what was found: `page`, or else `peek` */
     struct swz_peek peek;
     struct swz_page page;
-    bool is_latched;
+    struct key_range range; /* of its keys */
 };
 
 /* ---- Reading what may change --------------------------------------------------------- */
@@ -178,13 +181,13 @@ reference_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *w
 /* number_peek -- through the table. */
 static int
 number_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
-            uint32_t w, struct swz_peek *child)
+            uint32_t w, bool only_resident, struct swz_peek *child)
 {
     int rc;
 
     if (!peek_holds(th->space, parent)) /* or w may be no page at all */
         return EAGAIN;
-    rc = swz_page_peek(th, w, child);
+    rc = swz_page_peek(th, w, only_resident, child);
     if (rc != 0 || word_holds(th->space, parent, word, w))
         return rc;
     peek_end(th, child);
@@ -194,7 +197,7 @@ number_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word
 /* child_peek -- either way; one in SWZ_SAMPLE is timed. */
 ALWAYS int
 child_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
-           uint32_t w, struct swz_peek *child)
+           uint32_t w, bool only_resident, struct swz_peek *child)
 {
     bool is_reference = word_is_swizzled(w);
     uint64_t start, misses;
@@ -203,12 +206,12 @@ child_peek(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
 
     if (xac_likely(--th->until_sample != 0))
         return is_reference ? reference_peek(th, parent, word, w, child)
-                            : number_peek(th, parent, word, w, child);
+                            : number_peek(th, parent, word, w, only_resident, child);
     th->until_sample = SWZ_SAMPLE;
     misses = swz_misses_of(th);
     start = swz_ticks();
     rc = is_reference ? reference_peek(th, parent, word, w, child)
-                      : number_peek(th, parent, word, w, child);
+                      : number_peek(th, parent, word, w, only_resident, child);
     way = is_reference                  ? SWZ_SWIZZLED
           : swz_misses_of(th) != misses ? SWZ_MISS
                                         : SWZ_LOOKUP;
@@ -283,33 +286,35 @@ leaf_latch(struct swz_thread *th, const struct swz_peek *parent, swz_word *word,
  * was not swizzled and is now.
  */
 ALWAYS int
-way_down(struct swz_thread *th, unsigned tree, const unsigned char *key, bool wants_latch,
-         bool is_exclusive, struct goal *goal, struct key_range *range)
+way_down(struct swz_thread *th, unsigned tree, const unsigned char *key,
+         struct goal *goal)
 {
     const struct btree *t = &th->space->trees[tree].layout;
     struct swz_peek at, child;
-    bool is_swizzling =
-        atomic_load_explicit(&th->space->is_swizzling, memory_order_relaxed);
+    bool may_swizzle =
+        !goal->only_resident
+        && atomic_load_explicit(&th->space->is_swizzling, memory_order_relaxed);
     int rc = root_peek(th, tree, &at) ? 0 : EAGAIN;
 
     while (rc == 0) {
         unsigned level;
-        swz_word *word = child_word(t, at.node, key, range, &level);
+        swz_word *word = child_word(t, at.node, key, &goal->range, &level);
+        bool swizzles;
         uint32_t w;
 
         if (word == NULL) {
             goal->peek = at;
-            return wants_latch ? ENODATA : 0; /* a root that is a leaf */
+            return goal->wants_latch ? ENODATA : 0; /* a root that is a leaf */
         }
         w = latch_watch(word);
-        goal->is_latched =
-            (!word_is_swizzled(w) && is_swizzling) || (wants_latch && level == 1);
+        swizzles = may_swizzle && !word_is_swizzled(w);
+        goal->is_latched = swizzles || (goal->wants_latch && level == 1);
         if (!goal->is_latched)
-            rc = child_peek(th, &at, word, w, &child);
-        else if (word_is_swizzled(w) || !is_swizzling)
-            rc = leaf_latch(th, &at, word, w, is_exclusive, &goal->page);
+            rc = child_peek(th, &at, word, w, goal->only_resident, &child);
+        else if (!swizzles)
+            rc = leaf_latch(th, &at, word, w, goal->wants_x, &goal->page);
         else if (parent_latch(th, &at, &goal->page))
-            rc = swz_leaf_fix_below(th, t, key, is_exclusive, &goal->page);
+            rc = swz_leaf_fix_below(th, t, key, goal->wants_x, &goal->page);
         else
             rc = EAGAIN;
         peek_end(th, &at);
@@ -320,40 +325,53 @@ way_down(struct swz_thread *th, unsigned tree, const unsigned char *key, bool wa
     return rc;
 }
 
+/* value_get -- of the leaf found, which it lets go; EAGAIN: it has changed meanwhile. */
+ALWAYS int
+value_get(struct swz_thread *th, unsigned tree, const unsigned char *key,
+          struct goal *goal, void *value)
+{
+    const struct btree_node *leaf = goal->is_latched ? goal->page.node : goal->peek.node;
+    int rc = value_read(&th->space->trees[tree].layout, leaf, key, &goal->range, value);
+
+    if (goal->is_latched) {
+        page_unfix(th, &goal->page);
+        return rc;
+    }
+    if (!peek_holds(th->space, &goal->peek))
+        rc = EAGAIN;
+    peek_end(th, &goal->peek);
+    return rc;
+}
+
 /* ---- Interface ----------------------------------------------------------------------- */
 
 int
 swz_peek_search(struct swz_thread *th, unsigned tree, const unsigned char *key,
                 void *value)
 {
-    const struct btree *t = &th->space->trees[tree].layout;
-
     for (int i = 0; i < PEEK_TRIES; i++) {
-        struct key_range range = {0};
         struct goal goal = {0};
-        int rc = way_down(th, tree, key, false, false, &goal, &range), found;
+        int rc = way_down(th, tree, key, &goal);
 
         if (rc == ENODATA) /* not in the hash table */
             return EAGAIN;
-        if (rc != 0 && rc != EAGAIN)
+        if (rc == 0)
+            rc = value_get(th, tree, key, &goal, value);
+        if (rc != EAGAIN)
             return rc;
-        if (rc == 0) {
-            bool holds = true;
-
-            found = value_read(t, goal.is_latched ? goal.page.node : goal.peek.node, key,
-                               &range, value);
-            if (goal.is_latched) {
-                page_unfix(th, &goal.page);
-            } else {
-                holds = peek_holds(th->space, &goal.peek);
-                peek_end(th, &goal.peek);
-            }
-            if (holds)
-                return found;
-        }
         swz_count(th, SWZ_PEEKS_FAILED);
     }
     return EAGAIN;
+}
+
+int
+swz_peek_resident(struct swz_thread *th, unsigned tree, const unsigned char *key,
+                  void *value)
+{
+    struct goal goal = {.only_resident = true};
+    int rc = way_down(th, tree, key, &goal);
+
+    return rc == 0 ? value_get(th, tree, key, &goal, value) : rc;
 }
 
 int
@@ -361,9 +379,8 @@ swz_peek_leaf(struct swz_thread *th, unsigned tree, const unsigned char *key,
               bool is_exclusive, struct swz_page *pagep)
 {
     for (int i = 0; i < PEEK_TRIES; i++) {
-        struct key_range range = {0};
-        struct goal goal = {0};
-        int rc = way_down(th, tree, key, true, is_exclusive, &goal, &range);
+        struct goal goal = {.wants_latch = true, .wants_x = is_exclusive};
+        int rc = way_down(th, tree, key, &goal);
 
         if (rc == 0)
             *pagep = goal.page;

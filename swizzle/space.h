@@ -131,6 +131,16 @@ int swz_tree_create(struct swz_thread *thread, unsigned tree, uint32_t key_size,
 /* ret ENOENT: no such entry.  out value, value_size bytes, may be NULL */
 int swz_search(struct swz_thread *thread, unsigned tree, const void *key, void *value);
 
+/*
+ * As swz_search(), but it neither waits nor reads: only if every page of the way is resident, and
+ * nobody is changing one.
+ *
+ * err  ENODATA  a page is not resident (with has_hash: not in that table)
+ *      EAGAIN   a writer is at one, or came meanwhile
+ */
+int swz_try_search(struct swz_thread *thread, unsigned tree, const void *key,
+                   void *value);
+
 /* err  EEXIST (TREE_ADD), ENOSPC no page is left, ENOBUFS no frame is left */
 int swz_insert(struct swz_thread *thread, unsigned tree, const void *key,
                const void *value, enum tree_mode mode);

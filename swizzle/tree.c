@@ -105,6 +105,12 @@ swz_search(struct swz_thread *th, unsigned tree, const void *key, void *value)
     return rc;
 }
 
+int
+swz_try_search(struct swz_thread *th, unsigned tree, const void *key, void *value)
+{
+    return tree_of(th, tree) == NULL ? EINVAL : swz_peek_resident(th, tree, key, value);
+}
+
 /* ---- Changing one leaf --------------------------------------------------------------- */
 
 /* log_slots -- the number of entries, and the slots from pos to before `to`. */

@@ -567,7 +567,65 @@ START_TEST(what_is_dropped_is_not_remembered)
 }
 END_TEST
 
-/* C24: a new page is not read.  (Latches are tried, not conditional fixes: see I13.) */
+/* try_get -- swz_try_search() of a key. */
+static int
+try_get(uint64_t key)
+{
+    unsigned char k[200] = {0}, value[16];
+
+    tree_key_u64(key, k);
+    return swz_try_search(th, 0, k, value);
+}
+
+/* try_checks -- busy, not resident, there; nothing is read and nothing waits. */
+static void
+try_checks(bool is_plain)
+{
+    struct xac_frames_stats before, after;
+    struct swz_page path[8], root;
+    struct swz_stats s0;
+    unsigned n;
+
+    space_make((struct swz_config){.is_plain = is_plain});
+    traverse();
+    swz_get_pool_stats(space, &before);
+    must_ok(try_get(0));
+    must_rc(try_get(N_KEYS), ENOENT);
+    swz_page_fix_root(th, 0, true, &root); /* a writer at the root */
+    must_rc(try_get(0), EAGAIN);
+    page_unfix(th, &root);
+    n = path_to(path);
+    path_drop(path, n);
+    for (unsigned i = 1; i < n; i++) { /* ... at each page below it */
+        latch_take_x(&side_of(space, path[i].frame)->latch);
+        must_rc(try_get(0), EAGAIN);
+        latch_drop(&side_of(space, path[i].frame)->latch, true);
+        must_ok(try_get(0));
+        latch_take_s(
+            &side_of(space, path[i].frame)->latch); /* a reader does not matter */
+        must_ok(try_get(0));
+        latch_drop(&side_of(space, path[i].frame)->latch, false);
+    }
+    must(xac_frames_evict(th->user, path[n - 1].frame));
+    s0 = stats_of(space);
+    must_rc(try_get(0), ENODATA);
+    must_eq(stats_of(space).swizzles, s0.swizzles);
+    swz_get_pool_stats(space, &after);
+    must_eq(after.reads, before.reads);
+    must_ok(get(th, 0, 0));
+    must_ok(try_get(0));
+    space_end();
+}
+
+/* C24: conditional, and only of what is resident. */
+START_TEST(a_try_neither_waits_nor_reads)
+{
+    try_checks(false);
+    try_checks(true);
+}
+END_TEST
+
+/* C24: a new page is not read. */
 START_TEST(a_new_page_is_not_read)
 {
     struct xac_frames_stats before, after;
@@ -624,6 +682,7 @@ main(void)
     tcase_add_test(tc, a_read_that_fails_leaves_nothing_behind);
     tcase_add_test(tc, the_walk_takes_each_leaf_once_in_a_round);
     tcase_add_test(tc, what_is_dropped_is_not_remembered);
+    tcase_add_test(tc, a_try_neither_waits_nor_reads);
     tcase_add_test(tc, a_new_page_is_not_read);
     tcase_add_test(tc, bad_calls_are_refused);
     return env_main(s);

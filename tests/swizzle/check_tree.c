@@ -50,8 +50,10 @@ mixed(unsigned number)
     free(is_there);
 }
 
+/* mixed_run_of -- with keys and values of such sizes. */
 static void
-mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
+mixed_run_of(struct swz_config config, uint32_t key_size, uint32_t value_size,
+             unsigned threads, uint64_t ops)
 {
     struct swz_thread *th;
     struct swz_stats stats;
@@ -59,11 +61,11 @@ mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
     config.n_pages = 1 << 16;
     config.n_threads = threads + 1;
     config.page_bytes = 2048;
-    space = space_of(config, KEY_LONG, 16, &th);
+    space = space_of(config, key_size, value_size, &th);
     n_threads = threads;
     n_ops = ops;
     crew_run(threads, mixed);
-    must(ops < 2500 || height_of(space, 0) >= 4);
+    must(ops < 2500 || height_of(space, 0) >= (key_size == KEY_LONG ? 4 : 3));
     stats = stats_of(space);
     must(stats.structural > 10);
     must(config.is_plain ? stats.swizzles == 0 : ops < 1000 || stats.swizzles > 100);
@@ -72,6 +74,78 @@ mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
     swz_leave(th);
     must_ok(swz_close(space));
 }
+
+static void
+mixed_run(struct swz_config config, unsigned threads, uint64_t ops)
+{
+    mixed_run_of(config, KEY_LONG, 16, threads, ops);
+}
+
+/* node_fill -- n keys: dense, random, or in a few heaps; cells in no order. */
+static void
+node_fill(const struct btree *t, struct btree_node *node, unsigned n, unsigned kind,
+          uint64_t *seed)
+{
+    uint64_t key = mix(seed) >> (kind * 20 + 1);
+    unsigned char bytes[8];
+
+    (void)node_init_at(t, node, 1, 0);
+    for (unsigned i = 0; i < t->leaf_cap; i++) { /* shuffled */
+        unsigned j = (unsigned)(mix(seed) % (i + 1));
+        uint16_t cell = node->slots[i];
+
+        node->slots[i] = node->slots[j];
+        node->slots[j] = cell;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        key += kind == 0 ? 1 : kind == 1 ? 1 + mix(seed) % 1000000 : 1;
+        if (kind == 2 && mix(seed) % 40 == 0)
+            key += mix(seed) >> 10;
+        tree_key_u64(key, bytes);
+        leaf_put(t, node, i, bytes, bytes);
+    }
+}
+
+/* The search that begins at a guess finds what halving finds, however wrong the guess. */
+START_TEST(a_search_from_a_guess_equals_halving)
+{
+    struct btree_config config = {.key_size = 8, .value_size = 8, .block_size = 2048};
+    static alignas(64) unsigned char page[2048];
+    struct btree_node *node = (struct btree_node *)(void *)page;
+    uint64_t seed = env_seed();
+    struct btree t;
+
+    must_ok(btree_layout_set(&t, &config));
+    for (unsigned round = 0; round < 600; round++) {
+        unsigned n = (unsigned)(mix(&seed) % (t.leaf_cap + 1));
+
+        node_fill(&t, node, n, round % 3, &seed);
+        for (unsigned i = 0; i < 100; i++) {
+            uint64_t key =
+                n == 0 || i % 10 == 0
+                    ? mix(&seed)
+                    : tree_u64_key(key_at(&t, node, (unsigned)(mix(&seed) % n))) + i % 3
+                          - 1;
+            unsigned or_equal = i % 2, want, got;
+            struct key_range range = {.lo = mix(&seed) % 2 == 0 ? key - i : mix(&seed),
+                                      .hi = mix(&seed) % 2 == 0 ? key + i : mix(&seed),
+                                      .has_lo = mix(&seed) % 2 == 0,
+                                      .has_hi = mix(&seed) % 2 == 0};
+            unsigned char bytes[8];
+
+            tree_key_u64(key, bytes);
+            want = node_rank(&t, node, bytes, or_equal);
+            got = node_rank_near(node, page + t.leaf_keys, t.leaf_cap, key, or_equal,
+                                 &range);
+            must_eq(got, want);
+            if (or_equal != 0 && got > 0)
+                must(range.has_lo && range.lo == tree_u64_key(key_at(&t, node, got - 1)));
+            if (or_equal != 0 && got < n)
+                must(range.has_hi && range.hi == tree_u64_key(key_at(&t, node, got)));
+        }
+    }
+}
+END_TEST
 
 /* C15, C13: every policy, 64 frames and enough frames, one thread and four. */
 START_TEST(mixed_operations_equal_a_model)
@@ -85,6 +159,10 @@ START_TEST(mixed_operations_equal_a_model)
     mixed_run((struct swz_config){.n_frames = 96, .has_hash = true}, 4, ops / 4);
     mixed_run((struct swz_config){.n_frames = 96, .has_hash = true, .is_plain = true}, 4,
               ops / 4);
+    /* Keys that are searched from a guess. */
+    mixed_run_of((struct swz_config){.n_frames = 96}, 8, 500, 4, ops / 4);
+    mixed_run_of((struct swz_config){.n_frames = 96, .is_plain = true}, 8, 500, 4,
+                 ops / 4);
 }
 END_TEST
 
@@ -386,6 +464,7 @@ main(void)
     Suite *s = suite_create("tree");
     TCase *tc = env_tcase(s, "tree", 120);
 
+    tcase_add_test(tc, a_search_from_a_guess_equals_halving);
     tcase_add_test(tc, mixed_operations_equal_a_model);
     tcase_add_test(tc, every_policy_serves_trees);
     tcase_add_test(tc, swizzling_is_switched_under_load);
