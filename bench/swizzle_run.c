@@ -273,7 +273,7 @@ swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
     }
     bench_json_begin(stdout);
     bench_json_str(stdout, "experiment", "swizzle");
-    bench_json_str(stdout, "row", row);
+    bench_json_str(stdout, "part", row);
     bench_json_str(stdout, "what", what);
     bench_json_num(stdout, "value", value);
     bench_json_str(stdout, "wanted",
