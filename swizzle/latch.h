@@ -44,9 +44,10 @@ latch_try(latch_word *latch, uint64_t unless)
     uint64_t seen = atomic_load_explicit(latch, memory_order_relaxed);
 
     while ((seen & unless) == 0)
-        /* Acquire pairs with latch_drop(): what the writer has left. */
+        /* Acquire pairs with latch_drop(): what the writer has left; and with the release here of
+           who has it S too, and had brought the page in before. */
         if (atomic_compare_exchange_weak_explicit(latch, &seen, seen + 1,
-                                                  memory_order_acquire,
+                                                  memory_order_acq_rel,
                                                   memory_order_relaxed))
             return true;
     return false;
