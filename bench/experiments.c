@@ -269,7 +269,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_swizzle_main,
         .full = "--all",
-        .medium = "--all --scale 20 --ms 200 --pairs 3 --seconds 3",
+        .medium = "--all --scale 10 --ms 100 --pairs 3 --seconds 2",
         .quick = "--all --quick",
     },
     {.name = NULL},
