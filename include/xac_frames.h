@@ -208,6 +208,7 @@ struct xac_frames_stats {
     uint64_t no_victim;     /* searches of a policy that found nothing, clean or dirty */
     uint64_t refused_barred; /* frames passed by because their owner said so */
     uint64_t refused_owner;  /* evictions that the owner refused at the last moment */
+    uint64_t offers;         /* frames that a policy under a lock offered to make room */
 };
 
 /* ---- Pool ------------------------------------------------------------------------- */
@@ -281,7 +282,8 @@ XAC_API int xac_frames_repair(struct xac_frames *pool);
  *
  * NB_GCLOCK: waits for nobody but its own read, and its own write if no clean page can make
  * room; lock-free (Nb-GCLOCK, section on correctness, Theorem 7).  The others wait for the
- * policy's lock, under which nothing is read or written.
+ * policy's lock, under which nothing is read or written, and a clean page is looked for among the
+ * first to go: behind 64 dirty ones the first is written instead.
  *
  * err  EINVAL  page out of range, unknown flag
  *      ENOBUFS every frame was found fixed, full_tries times

@@ -31,7 +31,8 @@
 #include <errno.h>
 #include <sched.h>
 
-#define LINK_BUSY 1 /* not in a list, and nobody else's */
+#define LINK_BUSY        1  /* not in a list, and nobody else's */
+#define DIRTY_PASSED_MAX 64 /* dirty pages that a search for a clean one passes by */
 
 static struct policy *
 policy_of(const struct xac_frames *pool, uint32_t part)
@@ -193,7 +194,9 @@ xac_frames_locked_leave(struct xac_frames_user *user)
 
 struct search {
     struct xac_frames_user *user;
-    uint32_t first; /* slot of the part */
+    uint32_t first;   /* slot of the part */
+    uint32_t n_dirty; /* passed by, since a clean one may follow; */
+    uint32_t n_dirty_max;
     bool take_dirty;
     bool is_flushing; /* what was taken is dirty, pinned by us, and must be written */
 };
@@ -211,8 +214,13 @@ slot_is_barred(void *arg, uint32_t i)
            && ((word & FRAME_PINS) != 0 || pool_is_barred(s->user, frame_ref_index(ref)));
 }
 
-/* slot_offer -- the policy's question: can this slot make room? */
-static bool
+/*
+ * slot_offer -- the policy's question: can this slot make room?
+ *
+ * Under the lock, so it ends: after so many dirty pages the search for a clean one is given up.
+ * What it passes by besides is fixed by somebody.
+ */
+static enum policy_answer
 slot_offer(void *arg, uint32_t i)
 {
     struct search *s = arg;
@@ -222,17 +230,22 @@ slot_offer(void *arg, uint32_t i)
              part = part_of(s->user->pool, page_of(s->user->pool, ref));
     bool is_gone;
 
+    pool_count(s->user, POOL_OFFERS, 1);
     if (word == FRAME_GONE) { /* dropped: nothing for the policy to remember */
         policy_of(s->user->pool, part)->nodes[i].page = POLICY_NO_PAGE;
-        return true;
+        return POLICY_TAKEN;
+    }
+    if (word == FRAME_DIRTY && s->take_dirty) {
+        s->is_flushing = frame_flush_begin(f, ref, true);
+        return s->is_flushing ? POLICY_TAKEN : POLICY_REFUSED;
     }
     if (word == FRAME_DIRTY)
-        return s->take_dirty && (s->is_flushing = frame_flush_begin(f, ref, true));
+        return ++s->n_dirty < s->n_dirty_max ? POLICY_REFUSED : POLICY_ENOUGH;
     if (word != 0 || !pool_evict_begin(s->user, frame_ref_index(ref)))
-        return false;
+        return POLICY_REFUSED;
     is_gone = frame_try_retire(f, ref);
     pool_evict_end(s->user, frame_ref_index(ref), is_gone);
-    return is_gone;
+    return is_gone ? POLICY_TAKEN : POLICY_REFUSED;
 }
 
 /* victim -- the policy's choice, which nobody else may have now; POLICY_NONE if all are fixed. */
@@ -341,11 +354,16 @@ fresh_take(struct xac_frames_user *user, uint32_t part)
 /*
  * slot_try -- under the lock, which it may give up and take again: a slot that is nobody's;
  * ENOBUFS if all are fixed, or the error of a write.
+ *
+ * in   n_dirty_max  after so many dirty ones, the first of them is written
  */
 static int
-slot_try(struct xac_frames_user *user, uint32_t part, uint32_t *slotp)
+slot_try(struct xac_frames_user *user, uint32_t part, uint32_t n_dirty_max,
+         uint32_t *slotp)
 {
-    struct search s = {.user = user, .first = part_first(user->pool, part)};
+    struct search s = {.user = user,
+                       .first = part_first(user->pool, part),
+                       .n_dirty_max = n_dirty_max};
     int rc = 0;
 
     *slotp = victim(&s, part);
@@ -356,7 +374,9 @@ slot_try(struct xac_frames_user *user, uint32_t part, uint32_t *slotp)
         pool_count(user, POOL_LIMBO_ENDS, 1);
         return 0;
     }
-    if (user->pool->region->config.free_lists > 0 && limbo_end(user, part))
+    /* All are fixed, or in limbo: looking through the whole part is for the rare case. */
+    if (s.n_dirty == 0 && user->pool->region->config.free_lists > 0
+        && limbo_end(user, part))
         *slotp = victim(&s, part);
     if (*slotp != POLICY_NONE)
         return 0;
@@ -382,7 +402,8 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
         return 0;
     }
     for (uint32_t tries = 0; tries < pool->region->config.full_tries; tries++) {
-        rc = slot_try(user, part, slotp);
+        /* What cannot be written keeps nobody from a clean page, wherever that is. */
+        rc = slot_try(user, part, last == ENOBUFS ? DIRTY_PASSED_MAX : UINT32_MAX, slotp);
         if (rc == 0) {
             *outp = slot_load(ring_slot(pool, *slotp));
             return 0;
@@ -417,7 +438,9 @@ slot_fill(struct xac_frames *pool, uint32_t slot, frame_ref mine)
 static uint32_t
 more_evict(struct xac_frames_user *user, uint32_t part, uint32_t *slots)
 {
-    struct search s = {.user = user, .first = part_first(user->pool, part)};
+    struct search s = {.user = user,
+                       .first = part_first(user->pool, part),
+                       .n_dirty_max = DIRTY_PASSED_MAX};
     uint32_t most = user->pool->region->config.free_batch, n = 0;
 
     while (n < most && (slots[n] = victim(&s, part)) != POLICY_NONE)

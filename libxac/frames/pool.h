@@ -76,6 +76,7 @@ enum pool_counter {
     POOL_NO_VICTIM,
     POOL_REFUSED_BARRED,
     POOL_REFUSED_OWNER,
+    POOL_OFFERS,
     POOL_N_COUNTERS
 };
 

@@ -110,12 +110,15 @@ uint32_t
 xac_frames_list_take(struct policy *p, struct policy_list *list, int l, policy_take *take,
                      void *arg)
 {
-    for (uint32_t i = list->tail; i != POLICY_NONE; i = node_prev(p, l, i))
-        if (take(arg, i)) {
-            xac_frames_list_remove(p, list, l, i);
-            return i;
-        }
-    return POLICY_NONE;
+    enum policy_answer answer = POLICY_REFUSED;
+    uint32_t i = list->tail;
+
+    while (i != POLICY_NONE && (answer = take(arg, i)) == POLICY_REFUSED)
+        i = node_prev(p, l, i);
+    if (answer != POLICY_TAKEN)
+        return POLICY_NONE;
+    xac_frames_list_remove(p, list, l, i);
+    return i;
 }
 
 void

@@ -11,7 +11,8 @@
  * INVARIANTS
  *   Q1  A slot is known between admit() and victim() or forget(); node i is slot i's.
  *   Q2  Nodes from n on are ghosts: free, or in a list and in the index of pages.
- *   Q3  victim() offers slots in the policy's order until one is taken.
+ *   Q3  victim() offers slots in the policy's order until one is taken, or it is told that that
+ *       is enough.
  */
 #ifndef XAC_FRAMES_REPLACER_H
 #define XAC_FRAMES_REPLACER_H
@@ -71,7 +72,12 @@ struct policy {
 };
 
 /* policy_take -- whether the slot can make room; if so it is taken. */
-typedef bool policy_take(void *arg, uint32_t slot);
+enum policy_answer {
+    POLICY_REFUSED,
+    POLICY_TAKEN,
+    POLICY_ENOUGH /* this one cannot, and no other is to be offered in this search */
+};
+typedef enum policy_answer policy_take(void *arg, uint32_t slot);
 
 struct policy_ops {
     /* touch() needs no lock, of a slot that is fixed; it may be one the policy does not know yet. */

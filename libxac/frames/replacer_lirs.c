@@ -170,6 +170,7 @@ ghost_begin(struct policy *p, uint32_t slot)
 static uint32_t
 lirs_victim(struct policy *p, policy_take *take, void *arg)
 {
+    enum policy_answer answer = POLICY_REFUSED;
     uint32_t slot = xac_frames_list_take(p, list(p, QUEUE), 1, take, arg);
 
     if (slot != POLICY_NONE) {
@@ -179,8 +180,9 @@ lirs_victim(struct policy *p, policy_take *take, void *arg)
         return slot;
     }
     /* All of the queue are fixed: the oldest LIR page that is not. */
-    for (slot = list(p, STACK)->tail; slot != POLICY_NONE; slot = node_prev(p, 0, slot))
-        if (p->nodes[slot].where == LIR && take(arg, slot)) {
+    for (slot = list(p, STACK)->tail; slot != POLICY_NONE && answer == POLICY_REFUSED;
+         slot = node_prev(p, 0, slot))
+        if (p->nodes[slot].where == LIR && (answer = take(arg, slot)) == POLICY_TAKEN) {
             lirs_forget(p, slot);
             return slot;
         }

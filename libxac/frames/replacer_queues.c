@@ -255,34 +255,39 @@ car_touch(struct policy *p, uint32_t slot)
 }
 
 /* car_turn -- the tail of a clock: taken, or moved to the head of T2 (used) or its own. */
-static uint32_t
+static enum policy_answer
 car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
 {
+    enum policy_answer answer = POLICY_REFUSED;
     uint32_t slot = p->state->lists[clock].tail;
     bool used;
 
     if (p->is_barred != NULL && p->is_barred(arg, slot)) {
         out(p, slot); /* neither promoted nor marked */
         put(p, clock, slot);
-        return POLICY_NONE;
+        return POLICY_REFUSED;
     }
     used = node_count(p, slot) != 0;
-    if (!used && take(arg, slot)) {
-        out(p, slot);
-        ghost_put(p, clock == CAR_T1 ? CAR_B1 : CAR_B2, slot, car_ghosts(p->n));
-        return slot;
-    }
+    if (!used)
+        answer = take(arg, slot);
     out(p, slot);
-    node_count_set(p, slot, 0);
-    put(p, used ? CAR_T2 : clock, slot);
-    return POLICY_NONE;
+    if (answer == POLICY_TAKEN) {
+        ghost_put(p, clock == CAR_T1 ? CAR_B1 : CAR_B2, slot, car_ghosts(p->n));
+    } else {
+        node_count_set(p, slot, 0);
+        put(p, used ? CAR_T2 : clock, slot);
+    }
+    return answer;
 }
 
 static uint32_t
 car_victim(struct policy *p, policy_take *take, void *arg)
 {
     /* Each slot is met at most three times: used in T1, used in T2, refused. */
-    for (uint64_t turns = 0; turns < 4 * (uint64_t)p->n; turns++) {
+    enum policy_answer answer = POLICY_REFUSED;
+
+    for (uint64_t turns = 0; turns < 4 * (uint64_t)p->n && answer == POLICY_REFUSED;
+         turns++) {
         uint64_t want = p->state->target > 1 ? p->state->target : 1;
         unsigned clock = car_n(p, CAR_T1) >= want ? CAR_T1 : CAR_T2;
         uint32_t slot;
@@ -291,8 +296,9 @@ car_victim(struct policy *p, policy_take *take, void *arg)
             clock = CAR_T1 + CAR_T2 - clock; /* all of that one are fixed */
         if (car_n(p, clock) == 0)
             continue;
-        slot = car_turn(p, clock, take, arg);
-        if (slot != POLICY_NONE)
+        slot = p->state->lists[clock].tail;
+        answer = car_turn(p, clock, take, arg);
+        if (answer == POLICY_TAKEN)
             return slot;
     }
     return POLICY_NONE;

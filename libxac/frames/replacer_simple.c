@@ -114,7 +114,9 @@ no_touch(struct policy *p, uint32_t slot)
 static uint32_t
 hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
 {
-    for (uint32_t refused = 0; refused < p->n;) {
+    enum policy_answer answer = POLICY_REFUSED;
+
+    for (uint32_t refused = 0; refused < p->n && answer == POLICY_REFUSED;) {
         uint32_t slot = p->state->hand;
 
         p->state->hand = slot + 1 < p->n ? slot + 1 : 0;
@@ -124,7 +126,8 @@ hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
         } else if (counts && p->nodes[slot].where != 0 && node_count(p, slot) > 0) {
             atomic_fetch_sub_explicit(&p->nodes[slot].count, 1, memory_order_relaxed);
             refused = 0;
-        } else if (p->nodes[slot].where != 0 && take(arg, slot)) {
+        } else if (p->nodes[slot].where != 0
+                   && (answer = take(arg, slot)) == POLICY_TAKEN) {
             p->nodes[slot].where = 0;
             return slot;
         } else {

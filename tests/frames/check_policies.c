@@ -329,6 +329,60 @@ fuzz_run(void *arg)
     return NULL;
 }
 
+/* change -- the page is dirty then. */
+static int
+change(struct xac_frames_user *user, uint64_t page)
+{
+    struct xac_frames_pin pin;
+    int rc = xac_frames_fix(user, page, 0, &pin);
+
+    if (rc == 0) {
+        xac_frames_mark_dirty(user, &pin);
+        xac_frames_unfix(user, &pin);
+    }
+    return rc;
+}
+
+/*
+ * All pages but the last used are dirty: a miss looks at 64 of them, not at all, and writes one; but if
+ * none can be written it finds the clean one.
+ */
+START_TEST(the_search_for_a_clean_page_ends)
+{
+    for (uint32_t policy = XAC_FRAMES_LRU; policy < XAC_FRAMES_N_POLICIES; policy++) {
+        struct xac_frames_config c = {.n_pages = 2000,
+                                      .n_frames = 1000,
+                                      .n_users = 1,
+                                      .page_bytes = 64,
+                                      .policy = policy};
+        struct store *store = store_make(c.n_pages, c.page_bytes);
+        struct xac_frames_io io = store_io(store);
+        struct xac_frames_stats before, after;
+        struct xac_frames_user *user;
+        struct xac_frames *pool;
+
+        must_ok(xac_frames_create(&c, NULL, &io, &pool));
+        must_ok(xac_frames_join(pool, &user));
+        for (uint64_t page = 0; page < 1000; page++)
+            must_ok(change(user, page));
+        xac_frames_get_stats(pool, &before);
+        must_ok(change(user, 1000));
+        xac_frames_get_stats(pool, &after);
+        must_eq(after.writes_inline - before.writes_inline, 1);
+        must(after.offers - before.offers <= 64 + 1);
+        must_ok(xac_frames_flush(user, 1000));
+        atomic_store(&store->write_rc, EIO);
+        must_ok(change(user, 1001));
+        must_eq(change(user, 1002), EIO);
+        atomic_store(&store->write_rc, 0);
+        must_ok(change(user, 1002));
+        xac_frames_leave(user);
+        must_be_whole(pool, 0);
+        xac_frames_close(pool);
+    }
+}
+END_TEST
+
 START_TEST(every_policy_loses_no_update)
 {
     for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++)
@@ -381,6 +435,7 @@ main(void)
     tcase_add_test(t, batches_take_the_lock_rarely);
     tcase_add_test(t, a_full_queue_waits_for_the_lock);
     tcase_add_test(t, stale_hits_are_dropped);
+    tcase_add_test(t, the_search_for_a_clean_page_ends);
     tcase_add_test(t, every_policy_loses_no_update);
     return env_main(s);
 }

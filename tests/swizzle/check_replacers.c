@@ -38,12 +38,13 @@ barred(void *arg, uint32_t slot)
     return s->has_rule && s->children[s->page_in[slot]] > 0;
 }
 
-static bool
+static enum policy_answer
 sim_take(void *arg, uint32_t slot)
 {
     struct sim *s = arg;
+    bool is_free = !s->is_blocked && !(s->has_rule && s->children[s->page_in[slot]] > 0);
 
-    return !s->is_blocked && !(s->has_rule && s->children[s->page_in[slot]] > 0);
+    return is_free ? POLICY_TAKEN : POLICY_REFUSED;
 }
 
 static struct sim
@@ -51,8 +52,12 @@ sim_make(uint32_t policy, uint32_t n, uint32_t k)
 {
     const struct policy_ops *ops = xac_frames_policy_ops(policy);
     struct sim s = {.n = n};
+    size_t n_bytes =
+        xac_frames_policy_bytes(ops, n) / POLICY_LINE * POLICY_LINE + POLICY_LINE;
 
-    s.memory = calloc(1, xac_frames_policy_bytes(ops, n));
+    s.memory = aligned_alloc(POLICY_LINE, n_bytes);
+    must(s.memory != NULL);
+    memset(s.memory, 0, n_bytes);
     xac_frames_policy_open(&s.p, ops, n, s.memory);
     s.p.count_max = k;
     xac_frames_policy_init(&s.p);
