@@ -17,8 +17,10 @@
 #define N_ALL 65536u
 #define VALID \
  10000 /* contentions per million without the wrapper, for a comparison to count */
-#define S 64
-#define T 32
+#define ROUNDS_NEEDED 3 /* that count so */
+#define TRIES         4 /* runs of all rounds for them, at most */
+#define S             64
+#define T             32
 
 /* hits -- all pages in frames, Zipf 0.9. */
 static struct load
@@ -68,39 +70,87 @@ row_acquisitions(struct table *t)
     return 0;
 }
 
+/* Contentions of a load and of the same wrapped, per million, in rounds that can be compared. */
+struct contended {
+    double plain, wrapped;
+    unsigned n_rounds;
+};
+
+/*
+ * contended_measure -- a round counts if threads contended without the wrapper, by the validity gate
+ * of the row: on a processor that others use, too, there may be nobody to contend with.  More
+ * rounds are tried until some count.
+ */
+static int
+contended_measure(struct table *t, uint32_t policy, unsigned n_threads,
+                  struct contended *c)
+{
+    struct load l[2] = {hits(t, policy, n_threads, false),
+                        hits(t, policy, n_threads, true)};
+    uint64_t n_waits[2] = {0, 0}, n_fixes[2] = {0, 0};
+    unsigned tries = t->quick ? 1 : TRIES;
+
+    *c = (struct contended){.n_rounds = 0};
+    for (unsigned i = 0; i < tries && c->n_rounds < ROUNDS_NEEDED; i++) {
+        struct load_got g[2];
+
+        if (bench_load_run(l, 2, t->rounds, g) != 0)
+            return 1;
+        for (unsigned k = 0; k < g[0].n_rounds; k++) {
+            if ((double)g[0].rounds[k].n_waits * 1e6
+                < VALID * (double)g[0].rounds[k].n_fixes)
+                continue;
+            c->n_rounds++;
+            for (int j = 0; j < 2; j++) {
+                n_waits[j] += g[j].rounds[k].n_waits;
+                n_fixes[j] += g[j].rounds[k].n_fixes;
+            }
+        }
+    }
+    if (c->n_rounds > 0) {
+        c->plain = (double)n_waits[0] * 1e6 / (double)n_fixes[0];
+        c->wrapped = (double)n_waits[1] * 1e6 / (double)n_fixes[1];
+    }
+    return 0;
+}
+
 static int
 row_contention(struct table *t)
 {
     static const uint32_t policies[] = {XAC_FRAMES_LRU, XAC_FRAMES_2Q, XAC_FRAMES_LIRS};
     static const char *const names[] = {"lru", "2q", "lirs"};
     static const unsigned threads[] = {2, 8, 32};
-    bool passes = true, fewer = true, valid = true;
-    char text[400] = "";
+    bool passes = true;
+    unsigned n_valid = 0;
+    char text[500] = "";
 
     for (int p = 0; p < 3; p++)
         for (int k = 0; k < 3; k++) {
-            struct load l[2] = {hits(t, policies[p], threads[k], false),
-                                hits(t, policies[p], threads[k], true)};
-            struct load_got g[2];
-            double a, b;
+            struct contended c;
             size_t at = strlen(text);
 
-            if (bench_load_run(l, 2, t->rounds, g) != 0)
+            if (contended_measure(t, policies[p], threads[k], &c) != 0)
                 return 1;
-            a = GOT_WAITS(&g[0]);
-            b = GOT_WAITS(&g[1]);
-            valid = valid && a >= VALID;
-            passes = passes && b <= 400 && a >= 100 * b;
-            fewer = fewer && b <= 0.03 * a;
-            (void)snprintf(text + at, sizeof text - at, "%s%s T%u %.0f, %.1f",
-                           at == 0 ? "" : "; ", names[p], threads[k], a, b);
+            n_valid += c.n_rounds > 0;
+            passes = passes && c.wrapped <= 400 && c.plain >= 100 * c.wrapped
+                     && c.wrapped <= 0.03 * c.plain;
+            (void)snprintf(text + at, sizeof text - at, "%s%s T%u ", at == 0 ? "" : "; ",
+                           names[p], threads[k]);
+            at = strlen(text);
+            if (c.n_rounds > 0)
+                (void)snprintf(text + at, sizeof text - at, "%.0f, %.1f", c.plain,
+                               c.wrapped);
+            else
+                (void)snprintf(text + at, sizeof text - at, "none to compare");
         }
-    bench_row(t, "bp-2", "contentions per million accesses, all hits: plain, wrapped",
-              "wrapped <= 400 and a hundredth of plain; at least 97 % fewer",
-              valid ? ROW_IF(passes && fewer) : ROW_REPORT, "%s%s", text,
-              valid
-                  ? ""
-                  : " (plain below 10,000 somewhere: too quiet or too busy to compare)");
+    bench_row(
+        t, "bp-2", "contentions per million accesses, all hits: plain, wrapped",
+        "wrapped <= 400 and a hundredth of plain; at least 97 % fewer; in rounds with "
+        "10,000 plain",
+        !passes        ? ROW_FAIL
+        : n_valid == 9 ? ROW_PASS
+                       : ROW_REPORT,
+        "%s", text);
     return 0;
 }
 
@@ -126,11 +176,11 @@ row_throughput(struct table *t)
             l[i].compute_ns = 1000;
         if (bench_load_run(l, 5, t->rounds, g) != 0)
             return 1;
-        x = g[1].mfix_s / g[0].mfix_s;
+        x = bench_load_ratio(&g[1], &g[0]);
         worst = x < worst ? x : worst;
-        x = g[3].mfix_s / g[4].mfix_s;
+        x = bench_load_ratio(&g[3], &g[4]);
         worst_clock = x < worst_clock ? x : worst_clock;
-        x = g[3].mfix_s / g[2].mfix_s;
+        x = bench_load_ratio(&g[3], &g[2]);
         worst_plain = x < worst_plain ? x : worst_plain;
     }
     bench_row(
@@ -186,34 +236,32 @@ row_long_sections(struct table *t)
         MUTEX_BP,
         N
     };
-    double m[N][3];
+    struct load l[3 * N];
+    struct load_got got[3 * N], (*g)[N] = (struct load_got(*)[N])got;
+    double keeps, gains, collapses;
 
-    for (int k = 0; k < 3; k++) {
-        struct load l[N];
-        struct load_got g[N];
-
-        for (int i = 0; i < N; i++) {
-            l[i] = hits(t, XAC_FRAMES_LRU, threads[k], i >= SPIN_BP);
-            l[i].config.lock = i % 2 == 0 ? XAC_FRAMES_SPIN : XAC_FRAMES_SLEEP;
-            l[i].harm = HARM_BUSY;
-            l[i].harm_at = XAC_FRAMES_AT_LOCKED;
-            l[i].harm_us = 2;
-        }
-        if (bench_load_run(l, N, t->rounds, g) != 0)
-            return 1;
-        for (int i = 0; i < N; i++)
-            m[i][k] = g[i].mfix_s;
+    for (int i = 0; i < 3 * N; i++) {
+        l[i] = hits(t, XAC_FRAMES_LRU, threads[i / N], i % N >= SPIN_BP);
+        l[i].config.lock = i % 2 == 0 ? XAC_FRAMES_SPIN : XAC_FRAMES_SLEEP;
+        l[i].harm = HARM_BUSY;
+        l[i].harm_at = XAC_FRAMES_AT_LOCKED;
+        l[i].harm_us = 2;
     }
+    if (bench_load_run(l, 3 * N, t->rounds, got) != 0)
+        return 1;
+    keeps = bench_load_ratio(&g[2][MUTEX_BP], &g[0][MUTEX_BP]);
+    gains = bench_load_ratio(&g[2][MUTEX_BP], &g[2][MUTEX]);
+    collapses = bench_load_ratio(&g[2][SPIN], &g[0][SPIN]);
     bench_row(
         t, "bp-5a", "critical sections 2 us longer: Mfix/s at T2, T8, T16",
         "wrapped mutex T16 >= 0.4 x T2 and >= 10 x mutex; ttas T16 <= 0.3 x T2",
-        ROW_IF(m[MUTEX_BP][2] >= 0.4 * m[MUTEX_BP][0]
-               && m[MUTEX_BP][2] >= 10 * m[MUTEX][2] && m[SPIN][2] <= 0.3 * m[SPIN][0]),
-        "ttas %.2f %.2f %.2f; mutex %.2f %.2f %.2f; wrapped ttas %.1f %.1f %.1f; wrapped "
-        "mutex %.1f %.1f %.1f",
-        m[SPIN][0], m[SPIN][1], m[SPIN][2], m[MUTEX][0], m[MUTEX][1], m[MUTEX][2],
-        m[SPIN_BP][0], m[SPIN_BP][1], m[SPIN_BP][2], m[MUTEX_BP][0], m[MUTEX_BP][1],
-        m[MUTEX_BP][2]);
+        ROW_IF(keeps >= 0.4 && gains >= 10 && collapses <= 0.3),
+        "%.2f x, %.1f x; %.2f x; ttas %.2f %.2f %.2f; mutex %.2f %.2f %.2f; wrapped ttas "
+        "%.1f %.1f %.1f; wrapped mutex %.1f %.1f %.1f",
+        keeps, gains, collapses, g[0][SPIN].mfix_s, g[1][SPIN].mfix_s, g[2][SPIN].mfix_s,
+        g[0][MUTEX].mfix_s, g[1][MUTEX].mfix_s, g[2][MUTEX].mfix_s, g[0][SPIN_BP].mfix_s,
+        g[1][SPIN_BP].mfix_s, g[2][SPIN_BP].mfix_s, g[0][MUTEX_BP].mfix_s,
+        g[1][MUTEX_BP].mfix_s, g[2][MUTEX_BP].mfix_s);
     return 0;
 }
 
@@ -241,12 +289,12 @@ row_preempted(struct table *t)
             c[i][k] = GOT_WAITS(&g[i]);
             m[i][k] = g[i].mfix_s;
         }
-        passes = passes && c[0][k] >= 20 * c[1][k] && m[1][k] >= 2 * m[0][k];
+        passes = passes && c[0][k] >= 20 * c[1][k] && bench_load_ratio(&g[1], &g[0]) >= 2;
     }
     bench_row(
         t, "bp-5b", "the lock's holder sleeps 100 us, once in 1000: T2, T8, T16",
         "contentions >= 20 x fewer, throughput >= 2 x", ROW_IF(passes),
-        "contentions per million %.0f %.0f %.0f, wrapped %.0f %.0f %.0f; Mfix/s %.2f %.2f "
+        "contentions per million %.0f %.0f %.0f, wrapped %.1f %.1f %.1f; Mfix/s %.2f %.2f "
         "%.2f, wrapped %.2f %.2f %.2f",
         c[0][0], c[0][1], c[0][2], c[1][0], c[1][1], c[1][2], m[0][0], m[0][1], m[0][2],
         m[1][0], m[1][1], m[1][2]);
@@ -349,7 +397,7 @@ row_all_miss(struct table *t)
         "throughput >= 1.2 x a lock each",
         ROW_IF(GOT_LOCKS(&g[LISTS]) / 1e6 <= 1.0 / T + 1.0 / 65 + 1e-3
                && GOT_WAITS(&g[PRIM]) >= 20 * GOT_WAITS(&g[LISTS])
-               && g[LISTS].mfix_s >= 1.2 * g[PRIM].mfix_s),
+               && bench_load_ratio(&g[LISTS], &g[PRIM]) >= 1.2),
         "locks %.3f, %.3f, %.3f; contentions per million %.0f, %.0f, %.0f; Mfix/s %.2f, "
         "%.2f, %.2f",
         GOT_LOCKS(&g[PRIM]) / 1e6, GOT_LOCKS(&g[LISTS]) / 1e6, GOT_LOCKS(&g[PARTS]) / 1e6,
@@ -382,16 +430,17 @@ row_mixed(struct table *t)
             l[i].config.n_pages = 1000000;
             l[i].config.n_frames = 100000;
             l[i].exponent = 1.12;
-            l[i].n_refs = LOAD_REFS * 8; /* more pages than frames, also of two threads */
+            /* LRU keeps the last million here: what comes again, comes later. */
+            l[i].n_refs = LOAD_REFS * 64 / threads[k];
             l[i].compute_ns = i >= PLAIN1 ? 1000 : 0;
         }
         lists_set(&l[LISTS], 8, 16);
         lists_set(&l[LISTS1], 8, 16);
         if (bench_load_run(l, N, t->rounds, g) != 0)
             return 1;
-        to_prim[k] = g[LISTS].mfix_s / g[PRIM].mfix_s;
-        to_plain[k] = g[LISTS].mfix_s / g[PLAIN].mfix_s;
-        with_work[k] = g[LISTS1].mfix_s / g[PLAIN1].mfix_s;
+        to_prim[k] = bench_load_ratio(&g[LISTS], &g[PRIM]);
+        to_plain[k] = bench_load_ratio(&g[LISTS], &g[PLAIN]);
+        with_work[k] = bench_load_ratio(&g[LISTS1], &g[PLAIN1]);
         hit[k][0] = g[PLAIN].hit_percent;
         hit[k][1] = g[LISTS].hit_percent;
         locks = GOT_LOCKS(&g[LISTS]) / 1e6;

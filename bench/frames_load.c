@@ -19,13 +19,19 @@
 #define LOOK_EVERY 64 /* fixes between two looks at the stop flag */
 #define SCAN_PAGES 100
 #define TIMES_MAX  (1u << 20) /* timed fixes of a thread */
-#define ROUNDS_MAX 15
 #define WARM       4 /* references before a measurement, times the pages, at most */
+
+/* References, of loads that draw alike; the last are kept for the next that does. */
+struct refs {
+    struct load load;
+    uint64_t n;
+    uint32_t *pages;
+    unsigned n_holders;
+};
 
 struct worker {
     struct run *run;
     pthread_t thread;
-    const uint32_t *refs;
     uint32_t *times;
     uint64_t n_times;
     _Atomic uint64_t n_fixes;
@@ -37,8 +43,9 @@ struct run {
     const struct load *load;
     struct xac_frames *pool;
     struct worker *workers;
-    const uint32_t *refs; /* n_refs for each thread; the cache's */
-    uint32_t n_refs;
+    struct refs *refs;
+    uint64_t n_refs; /* of all threads, dealt out in blocks of LOOK_EVERY */
+    uint64_t n_warm; /* of them played before */
     pthread_rwlock_t table_lock;
     pthread_mutex_t seek_lock;
     _Atomic bool over;
@@ -223,6 +230,19 @@ fix_one(struct run *r, struct xac_frames_user *user, uint64_t page)
     return 0;
 }
 
+/*
+ * block_of -- the worker's k-th references.  What was played to warm the pool comes last, so that no
+ * page is in a frame because this very reference has just been played.
+ */
+static const uint32_t *
+block_of(const struct worker *w, uint64_t k)
+{
+    const struct run *r = w->run;
+    uint64_t at = r->n_warm + (k * r->load->n_threads + w->number) * LOOK_EVERY;
+
+    return &r->refs->pages[at % r->n_refs];
+}
+
 static void *
 worker_run(void *arg)
 {
@@ -230,17 +250,19 @@ worker_run(void *arg)
     struct run *r = w->run;
     const struct load *l = r->load;
     struct xac_frames_user *user;
-    uint64_t n = 0;
+    uint64_t n = atomic_load_explicit(&w->n_fixes, memory_order_relaxed);
 
     self = w;
     w->rc = xac_frames_join(r->pool, &user);
     if (w->rc != 0)
         return NULL;
     while (w->rc == 0 && !atomic_load_explicit(&r->over, memory_order_relaxed)) {
+        const uint32_t *refs = block_of(w, n / LOOK_EVERY);
+
         for (int i = 0; i < LOOK_EVERY && w->rc == 0; i++, n++) {
             uint64_t since = l->times ? bench_now_ns() : 0;
 
-            w->rc = fix_one(r, user, w->refs[n % r->n_refs]);
+            w->rc = fix_one(r, user, refs[n % LOOK_EVERY]);
             if (l->times && w->n_times < TIMES_MAX)
                 w->times[w->n_times++] = (uint32_t)(bench_now_ns() - since);
             if (l->compute_ns > 0)
@@ -249,13 +271,68 @@ worker_run(void *arg)
                 atomic_store_explicit(&w->n_fixes, n + 1, memory_order_relaxed);
             if (l->read_us > 0 && atomic_load_explicit(&r->over, memory_order_relaxed)) {
                 n++;
-                break;
+                break; /* the next block then begins in its middle */
             }
         }
         atomic_store_explicit(&w->n_fixes, n, memory_order_relaxed);
     }
     xac_frames_leave(user);
     return NULL;
+}
+
+/* draws_alike -- the same seed gives the same references, of one as many as are wanted. */
+static bool
+draws_alike(const struct load *a, const struct load *b)
+{
+    return a->draw == b->draw && a->config.n_pages == b->config.n_pages
+           && a->scan_percent == b->scan_percent
+           && memcmp(&a->exponent, &b->exponent, sizeof a->exponent) == 0;
+}
+
+static uint64_t
+n_refs_of(const struct load *load)
+{
+    uint64_t n = load->n_refs == 0 ? LOAD_REFS : load->n_refs;
+
+    return n * load->n_threads / (2 * LOOK_EVERY) * (2 * LOOK_EVERY);
+}
+
+static void
+refs_drop(struct refs *refs)
+{
+    if (refs != NULL && --refs->n_holders == 0) {
+        free(refs->pages);
+        free(refs);
+    }
+}
+
+/* refs_hold -- n of them at least; NULL after a message. */
+static struct refs *
+refs_hold(const struct load *load, uint64_t n)
+{
+    static struct refs *kept;
+    int rc;
+
+    if (kept == NULL || !draws_alike(&kept->load, load) || kept->n < n) {
+        refs_drop(kept);
+        kept = malloc(sizeof *kept);
+        if (kept != NULL)
+            *kept = (struct refs){.load = *load,
+                                  .n = n,
+                                  .pages = malloc(n * sizeof *kept->pages),
+                                  .n_holders = 1};
+        if (kept == NULL || kept->pages == NULL)
+            rc = bench_fail("frames: no memory for references");
+        else
+            rc = bench_load_draw(load, 1, kept->pages, n);
+        if (rc != 0) {
+            refs_drop(kept);
+            kept = NULL;
+            return NULL;
+        }
+    }
+    kept->n_holders++;
+    return kept;
 }
 
 /* warm -- the frames are full before anything is measured. */
@@ -276,10 +353,11 @@ warm(struct run *r)
     }
     /* Then those that belong there, if not all do. */
     if (c->n_frames < c->n_pages && r->load->draw != LOAD_UNIFORM) {
-        uint64_t n = (uint64_t)r->load->n_threads * r->n_refs, most = WARM * c->n_pages;
+        uint64_t most = WARM * c->n_pages;
 
-        for (uint64_t i = 0; i < (n < most ? n : most) && rc == 0; i++) {
-            rc = xac_frames_fix(user, r->refs[i], 0, &pin);
+        for (uint64_t i = r->n_warm > most ? r->n_warm - most : 0;
+             i < r->n_warm && rc == 0; i++) {
+            rc = xac_frames_fix(user, r->refs->pages[i], 0, &pin);
             if (rc == 0)
                 xac_frames_unfix(user, &pin);
         }
@@ -290,46 +368,24 @@ warm(struct run *r)
     return rc;
 }
 
-/* refs_of -- references for all threads, kept for the next load that draws the same; or NULL. */
-static const uint32_t *
-refs_of(const struct load *load, uint64_t n)
-{
-    static struct load kept;
-    static uint64_t n_kept;
-    static uint32_t *refs;
-
-    if (n == n_kept && load->draw == kept.draw
-        && load->config.n_pages == kept.config.n_pages
-        && load->scan_percent == kept.scan_percent
-        && memcmp(&load->exponent, &kept.exponent, sizeof kept.exponent) == 0)
-        return refs;
-    free(refs);
-    n_kept = 0;
-    refs = malloc(n * sizeof *refs);
-    if (refs == NULL || bench_load_draw(load, 1, refs, n) != 0)
-        return NULL;
-    kept = *load;
-    n_kept = n;
-    return refs;
-}
-
-/* workers_make -- with their references. */
+/* workers_make -- with their references, n in all at least. */
 static int
-workers_make(struct run *r)
+workers_make(struct run *r, uint64_t n)
 {
     const struct load *load = r->load;
 
-    r->n_refs = load->n_refs == 0 ? LOAD_REFS : load->n_refs;
+    r->n_refs = n_refs_of(load);
+    r->n_warm = r->n_refs / 2;
+    r->refs = refs_hold(load, n);
+    if (r->refs == NULL)
+        return 1;
     r->workers = calloc(load->n_threads, sizeof *r->workers);
-    r->refs = refs_of(load, (uint64_t)load->n_threads * r->n_refs);
-    if (r->workers == NULL || r->refs == NULL)
-        return bench_fail("frames: no memory for references");
+    if (r->workers == NULL)
+        return bench_fail("frames: no memory for threads");
     for (unsigned i = 0; i < load->n_threads; i++) {
         struct worker *w = &r->workers[i];
 
-        *w = (struct worker){.run = r,
-                             .refs = r->refs + (size_t)i * r->n_refs,
-                             .number = i};
+        *w = (struct worker){.run = r, .number = i};
         w->times = load->times ? malloc(TIMES_MAX * sizeof *w->times) : NULL;
         if (load->times && w->times == NULL)
             return bench_fail("frames: no memory for times");
@@ -337,9 +393,10 @@ workers_make(struct run *r)
     return 0;
 }
 
-/* run_open -- pool, references, threads not started. */
+/* run_open -- pool, n references at least, threads not started. */
 static int
-run_open(struct run *r, const struct load *load, enum load_stop stop, bool counted)
+run_open(struct run *r, const struct load *load, uint64_t n, enum load_stop stop,
+         bool counted)
 {
     struct xac_frames_config c = load->config;
     struct xac_frames_io io = {.read = page_read, .write = page_write, .arg = r};
@@ -351,7 +408,7 @@ run_open(struct run *r, const struct load *load, enum load_stop stop, bool count
     c.n_users = load->n_threads + 1;
     if (load->harm != HARM_NONE)
         io.probe = probe;
-    if (workers_make(r) != 0)
+    if (workers_make(r, n) != 0)
         return 1;
     rc = xac_frames_create(&c, NULL, &io, &r->pool);
     if (rc == 0 && !load->cold)
@@ -367,6 +424,7 @@ run_close(struct run *r)
     for (unsigned i = 0; i < r->load->n_threads && r->workers != NULL; i++)
         free(r->workers[i].times);
     free(r->workers);
+    refs_drop(r->refs);
     (void)pthread_rwlock_destroy(&r->table_lock);
     (void)pthread_mutex_destroy(&r->seek_lock);
 }
@@ -419,17 +477,18 @@ cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* stats_less -- after minus before, word by word. */
+/* stats_add -- sum += times * more, word by word. */
 static void
-stats_less(struct xac_frames_stats *after, const struct xac_frames_stats *before)
+stats_add(struct xac_frames_stats *sum, const struct xac_frames_stats *more,
+          uint64_t times)
 {
-    uint64_t a[sizeof *after / 8], b[sizeof *after / 8];
+    uint64_t a[sizeof *sum / 8], b[sizeof *sum / 8];
 
-    memcpy(a, after, sizeof a);
-    memcpy(b, before, sizeof b);
+    memcpy(a, sum, sizeof a);
+    memcpy(b, more, sizeof b);
     for (size_t i = 0; i < sizeof a / sizeof a[0]; i++)
-        a[i] -= b[i];
-    memcpy(after, a, sizeof a);
+        a[i] += times * b[i];
+    memcpy(sum, a, sizeof a);
 }
 
 /* percentiles -- of all threads' times. */
@@ -456,86 +515,141 @@ percentiles(const struct run *r, double *p_ns)
     return 0;
 }
 
-static int
-measure(const struct load *load, struct load_got *got)
-{
-    struct xac_frames_stats before;
-    uint64_t begin = 0, cpu = 0, ns;
-    struct run r;
-    unsigned n_started;
-    double n;
-    int rc = run_open(&r, load, STOP_AT_STEP, false);
+/* One round of one load. */
+struct sample {
+    double mfix_s, cpu_ns, lock_share, p_ns[3];
+    uint64_t n_fixes;
+    struct xac_frames_stats stats;
+};
 
-    if (rc == 0) {
-        xac_frames_get_stats(r.pool, &before);
-        begin = bench_now_ns();
-        cpu = cpu_ns();
-        n_started = threads_start(&r);
-        sleep_us((unsigned)(load->seconds * 1e6));
-        rc = threads_end(&r, n_started);
-    }
-    if (rc == 0) {
-        ns = bench_now_ns() - begin;
-        xac_frames_get_stats(r.pool, &got->stats);
-        stats_less(&got->stats, &before);
-        n = (double)fixes_of(&r, 0);
-        *got = (struct load_got){
-            .mfix_s = n * 1e3 / (double)ns,
-            .cpu_ns = (double)(cpu_ns() - cpu) / n,
-            .lock_share =
-                (double)got->stats.lock_wait_ns / ((double)ns * load->n_threads),
-            .per_million = {(double)got->stats.locks * 1e6 / n,
-                            (double)got->stats.lock_waits * 1e6 / n,
-                            (double)got->stats.lock_tries * 1e6 / n},
-            .hit_percent = 100.0 * (double)got->stats.hits
-                           / (double)(got->stats.hits + got->stats.misses),
-            .duplicate_percent = got->stats.reads == 0
-                                     ? 0
-                                     : 100.0 * (double)got->stats.reads_duplicate
-                                           / (double)got->stats.reads,
-            .stale_per_million = (double)got->stats.hits_stale * 1e6 / n,
-            .stats = got->stats};
-        if (load->times)
-            rc = percentiles(&r, got->p_ns);
-    }
-    run_close(&r);
-    return rc;
+/* measure -- let the threads run for the load's seconds, from where they were. */
+static int
+measure(struct run *r, struct sample *got)
+{
+    const struct load *load = r->load;
+    struct xac_frames_stats before, stats;
+    uint64_t begin, ns, cpu, n = fixes_of(r, 0);
+    unsigned n_started;
+
+    atomic_store_explicit(&r->over, false, memory_order_relaxed);
+    for (unsigned i = 0; i < load->n_threads; i++)
+        r->workers[i].n_times = 0;
+    xac_frames_get_stats(r->pool, &before);
+    begin = bench_now_ns();
+    cpu = cpu_ns();
+    n_started = threads_start(r);
+    sleep_us((unsigned)(load->seconds * 1e6));
+    if (threads_end(r, n_started) != 0)
+        return 1;
+    ns = bench_now_ns() - begin;
+    n = fixes_of(r, 0) - n;
+    xac_frames_get_stats(r->pool, &stats);
+    stats_add(&stats, &before, -UINT64_C(1));
+    *got = (struct sample){.mfix_s = (double)n * 1e3 / (double)ns,
+                           .cpu_ns = (double)(cpu_ns() - cpu) / (double)n,
+                           .lock_share = (double)stats.lock_wait_ns
+                                         / ((double)ns * load->n_threads),
+                           .n_fixes = n,
+                           .stats = stats};
+    return load->times ? percentiles(r, got->p_ns) : 0;
 }
 
-/* medians -- of every number of a measurement. */
-static void
-medians(const struct load_got *all, unsigned rounds, struct load_got *out)
+/* median_of -- the samples' number at this offset. */
+static double
+median_of(const struct sample *samples, unsigned n, size_t offset)
 {
-    size_t n = offsetof(struct load_got, stats) / sizeof(double);
+    double v[LOAD_ROUNDS_MAX];
 
-    *out = all[rounds - 1];
-    for (size_t i = 0; i < n; i++) {
-        double v[ROUNDS_MAX], m;
+    for (unsigned k = 0; k < n; k++)
+        memcpy(&v[k], (const char *)&samples[k] + offset, sizeof v[k]);
+    return bench_median(v, n);
+}
 
-        for (unsigned k = 0; k < rounds; k++)
-            memcpy(&v[k], (const char *)&all[k] + i * sizeof(double), sizeof(double));
-        m = bench_median(v, rounds);
-        memcpy((char *)out + i * sizeof(double), &m, sizeof m);
+/* share -- a of b, times `scale`. */
+static double
+share(uint64_t a, uint64_t b, double scale)
+{
+    return b == 0 ? 0 : scale * (double)a / (double)b;
+}
+
+/* sum_up -- what the rounds say together. */
+static void
+sum_up(const struct sample *samples, unsigned n, struct load_got *got)
+{
+    struct xac_frames_stats *s = &got->stats;
+
+    *got = (struct load_got){
+        .mfix_s = median_of(samples, n, offsetof(struct sample, mfix_s)),
+        .cpu_ns = median_of(samples, n, offsetof(struct sample, cpu_ns)),
+        .lock_share = median_of(samples, n, offsetof(struct sample, lock_share)),
+        .n_rounds = n};
+    for (size_t i = 0; i < 3; i++)
+        got->p_ns[i] =
+            median_of(samples, n, offsetof(struct sample, p_ns) + i * sizeof(double));
+    for (unsigned k = 0; k < n; k++) {
+        got->rounds[k].mfix_s = samples[k].mfix_s;
+        got->rounds[k].n_fixes = samples[k].n_fixes;
+        got->rounds[k].n_waits = samples[k].stats.lock_waits;
+        got->n_fixes += samples[k].n_fixes;
+        stats_add(s, &samples[k].stats, 1);
     }
+    got->per_million[0] = share(s->locks, got->n_fixes, 1e6);
+    got->per_million[1] = share(s->lock_waits, got->n_fixes, 1e6);
+    got->per_million[2] = share(s->lock_tries, got->n_fixes, 1e6);
+    got->hit_percent = share(s->hits, s->hits + s->misses, 100);
+    got->duplicate_percent = share(s->reads_duplicate, s->reads, 100);
+    got->stale_per_million = share(s->hits_stale, got->n_fixes, 1e6);
+}
+
+/* n_refs_most -- of the loads that draw as this one does, so that all can share. */
+static uint64_t
+n_refs_most(const struct load *loads, unsigned n, const struct load *load)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        if (draws_alike(&loads[i], load) && n_refs_of(&loads[i]) > most)
+            most = n_refs_of(&loads[i]);
+    return most;
 }
 
 int
 bench_load_run(const struct load *loads, unsigned n, unsigned rounds,
                struct load_got *got)
 {
-    struct load_got *all = calloc((size_t)n * ROUNDS_MAX, sizeof *all);
+    struct sample *all = calloc((size_t)n * LOAD_ROUNDS_MAX, sizeof *all);
+    struct run *runs = calloc(n, sizeof *runs);
+    unsigned n_open = 0;
     int rc = 0;
 
-    if (all == NULL)
-        return bench_fail("frames: no memory");
+    if (all == NULL || runs == NULL)
+        rc = bench_fail("frames: no memory");
+    for (; rc == 0 && n_open < n; n_open++)
+        rc = run_open(&runs[n_open], &loads[n_open],
+                      n_refs_most(loads, n, &loads[n_open]), STOP_AT_STEP, false);
     for (unsigned round = 0; round < rounds && rc == 0; round++)
-        for (unsigned i = 0; i < n && rc == 0; i++)
-            rc = measure(&loads[(i + round) % n],
-                         &all[(size_t)((i + round) % n) * ROUNDS_MAX + round]);
+        for (unsigned i = 0; i < n && rc == 0; i++) {
+            unsigned at = (i + round) % n;
+
+            rc = measure(&runs[at], &all[(size_t)at * LOAD_ROUNDS_MAX + round]);
+        }
     for (unsigned i = 0; i < n && rc == 0; i++)
-        medians(&all[(size_t)i * ROUNDS_MAX], rounds, &got[i]);
+        sum_up(&all[(size_t)i * LOAD_ROUNDS_MAX], rounds, &got[i]);
+    for (unsigned i = 0; i < n_open; i++)
+        run_close(&runs[i]);
+    free(runs);
     free(all);
     return rc;
+}
+
+double
+bench_load_ratio(const struct load_got *a, const struct load_got *b)
+{
+    double v[LOAD_ROUNDS_MAX];
+
+    for (unsigned k = 0; k < a->n_rounds; k++)
+        v[k] = a->rounds[k].mfix_s / b->rounds[k].mfix_s;
+    return bench_median(v, a->n_rounds);
 }
 
 /* rate -- fixes per nanosecond of all but the first thread, for so long. */
@@ -573,7 +687,7 @@ bench_load_stopped(const struct load *load, enum load_stop stop, double seconds,
     double normal = 0, during = 0;
     unsigned n_started;
     struct run r;
-    int rc = run_open(&r, load, stop, true);
+    int rc = run_open(&r, load, n_refs_of(load), stop, true);
 
     if (rc == 0) {
         atomic_store_explicit(&r.armed, load->cold, memory_order_relaxed);

@@ -53,16 +53,27 @@ struct load {
     unsigned harm_us, harm_every;
 };
 
+#define LOAD_ROUNDS_MAX 15
+
+/* What was measured of one load, in rounds that alternate with those of the loads beside it. */
 struct load_got {
-    double mfix_s;         /* millions of fixes per second, all threads */
-    double cpu_ns;         /* processor time per fix */
-    double lock_share;     /* of all threads' time: waiting for the policy's lock */
+    /* Medians of the rounds. */
+    double mfix_s;     /* millions of fixes per second, all threads */
+    double cpu_ns;     /* processor time per fix */
+    double lock_share; /* of all threads' time: waiting for the policy's lock */
+    double p_ns[3];    /* 50, 99, 99.9 % */
+    /* Of all rounds together: what is counted is rare, and comes in bursts. */
     double per_million[3]; /* locks, waits, tries that failed, per million fixes */
     double hit_percent;
     double duplicate_percent; /* of reads */
     double stale_per_million;
-    double p_ns[3];                /* 50, 99, 99.9 % */
-    struct xac_frames_stats stats; /* of the measured time */
+    struct xac_frames_stats stats;
+    uint64_t n_fixes;
+    unsigned n_rounds;
+    struct {
+        double mfix_s;
+        uint64_t n_fixes, n_waits;
+    } rounds[LOAD_ROUNDS_MAX];
 };
 
 #define GOT_LOCKS(g) ((g)->per_million[0])
@@ -70,12 +81,18 @@ struct load_got {
 #define GOT_TRIES(g) ((g)->per_million[2])
 
 /*
- * bench_load_run -- measure n loads, interleaved, `rounds` times; out medians (stats: the last).
+ * bench_load_run -- measure n loads, interleaved, `rounds` times.
  *
  * ret  0, or 1 after a message
  */
 int bench_load_run(const struct load *loads, unsigned n, unsigned rounds,
                    struct load_got *got);
+
+/*
+ * bench_load_ratio -- fixes per second of a over those of b, of the same run: the median of
+ * the rounds' ratios, since what else runs on the machine changes from round to round.
+ */
+double bench_load_ratio(const struct load_got *a, const struct load_got *b);
 
 /* bench_load_draw -- n pages as the load draws them; ret 0, or 1 after a message. */
 int bench_load_draw(const struct load *load, uint64_t seed, uint32_t *refs, uint64_t n);

@@ -282,7 +282,7 @@ bench_row_tree(struct table *t)
     int rc = tree_load(&tree);
 
     for (int k = 0; k < 4 && rc == 0; k++) {
-        double got[2][8];
+        double got[2][LOAD_ROUNDS_MAX], ratios[LOAD_ROUNDS_MAX];
 
         for (unsigned round = 0; round < t->rounds && rc == 0; round++)
             for (unsigned i = 0; i < 2 && rc == 0; i++) {
@@ -291,9 +291,11 @@ bench_row_tree(struct table *t)
                 rc = tree_measure(&tree, policies[p], threads[k], 2 * t->seconds,
                                   &got[p][round]);
             }
+        for (unsigned round = 0; round < t->rounds && rc == 0; round++)
+            ratios[round] = got[0][round] / got[1][round];
         for (int p = 0; p < 2 && rc == 0; p++)
             kops[p][k] = bench_median(got[p], t->rounds);
-        ratio[k] = kops[0][k] / kops[1][k];
+        ratio[k] = rc == 0 ? bench_median(ratios, t->rounds) : 0;
     }
     free(tree.file);
     if (rc != 0)
