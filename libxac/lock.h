@@ -12,6 +12,8 @@
  * next one, who is told again.
  *
  * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one.
+ * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
+ *           again for a moment before he sleeps.
  * HANDLER   The fault handler takes none of these locks.
  */
 #ifndef XAC_LOCK_H
