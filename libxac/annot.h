@@ -28,6 +28,11 @@
  */
 #define XAC_RACY __attribute__((no_sanitize("thread")))
 
+/* First of the fields that begin a cache line: what one process stores all the time does not
+   lie beside what others look at. */
+#define XAC_LINE_BYTES 64
+#define XAC_LINE       _Alignas(XAC_LINE_BYTES)
+
 /* Expected outcome, for the few branches on a transaction's fast path. */
 #define xac_likely(c)   __builtin_expect(!!(c), 1)
 #define xac_unlikely(c) __builtin_expect(!!(c), 0)

@@ -212,7 +212,7 @@ hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is
     if (rc != 0)
         return xac_err(rc, "setPageAccess");
     if (n_hints > 0)
-        xac_count(&ctx->env->ctl->counters.hints, n_hints);
+        xac_count_own(&ctx->txn->counters.hints, n_hints);
     return 0;
 }
 

@@ -303,6 +303,7 @@ collapse_held(struct xac_env *env)
 
     xac_collapse_needs(env, &needs);
     xac_assert(needs.upper <= xac_chain_commit(env));
+    xac_chain_prefetch(env, c->collapsed + 1, needs.upper);
     for (uint64_t n = c->collapsed + 1; n <= needs.upper && is_told; n++)
         is_told = thin_commit(env, n, &needs);
     if (!is_told || is_release_due(env, &needs))

@@ -22,15 +22,11 @@
 #include "version.h"
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 3u
+#define XAC_CONTROL_VERSION 4u
 
-/* Counters of struct xac_stats that live in the region; relaxed. */
-struct xac_counters {
-    xac_shared _Atomic uint64_t commits, commits_read_only;
-    xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
-    xac_shared _Atomic uint64_t traps_read, traps_write, hints;
-    xac_shared _Atomic uint64_t pages_written, checkpoints, pages_checkpointed;
-    xac_shared _Atomic uint64_t dead_cleaned;
+/* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
+struct xac_rare_counters {
+    xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
 };
 
 struct xac_control {
@@ -71,7 +67,6 @@ struct xac_control {
     struct xac_array files;        /* struct xac_file; count: ids given out           */
     struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
 
-    xac_shared _Atomic uint64_t next_age; /* next transaction's age              */
     /* Next data file's serial: stored under publish, together with the slot that it is for
        (struct xac_txn), and read elsewhere as a hint (relaxed). */
     xac_shared _Atomic uint64_t next_datafile;
@@ -89,7 +84,7 @@ struct xac_control {
     xac_shared _Atomic uint32_t closed;
 
     struct xac_versions versions;
-    struct xac_counters counters;
+    struct xac_rare_counters counters;
     struct xac_log_shared log; /* unused if not durable                                */
     struct xac_chain chain;
 };

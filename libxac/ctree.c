@@ -25,6 +25,9 @@
 
 _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
 
+/* Ring entries that are fetched ahead at once, at the most. */
+#define PREFETCH_MAX 16
+
 static struct xac_chain *
 chain_of(const struct xac_env *env)
 {
@@ -311,6 +314,17 @@ publish_now(struct xac_env *env, uint64_t slot)
     redo_commit(env, txn);
 }
 
+/* prefetch_ring -- the entry that will be written next, before the lock is taken: another
+   processor may have written it last.  A hint: others may publish first. */
+static void
+prefetch_ring(const struct xac_env *env)
+{
+    uint64_t next =
+        atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
+
+    __builtin_prefetch(ring_at(env, next), 1);
+}
+
 enum xac_publish_result
 xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
@@ -318,6 +332,7 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
     enum xac_publish_result result = XAC_PUBLISH_GONE;
     uint64_t word;
 
+    prefetch_ring(env);
     xac_chain_lock(env);
     xac_kill_point("d");
     /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
@@ -355,6 +370,7 @@ xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
     enum xac_publish_result result = XAC_PUBLISH_GONE;
     uint64_t word;
 
+    prefetch_ring(env);
     xac_chain_lock(env);
     /* Acquire: pairs with the exchange in xac_txn_fail. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
@@ -445,6 +461,13 @@ xac_chain_lsn(const struct xac_env *env, uint64_t parent)
     if (atomic_load_explicit(&r->number, memory_order_relaxed) != parent)
         return tail;
     return lsn;
+}
+
+void
+xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last)
+{
+    for (uint64_t n = first; n <= last && n - first < PREFETCH_MAX; n++)
+        __builtin_prefetch(ring_at(env, n), 0);
 }
 
 bool

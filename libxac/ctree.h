@@ -60,15 +60,18 @@ struct xac_move {
 #define XAC_PUBLISHING_MOVE UINT64_MAX
 
 struct xac_chain {
-    struct xac_lock publish;  /* rank XAC_RANK_PUBLISH                                */
-    struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                               */
+    XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
+    /* What a survivor has to finish; stored (release) and read (acquire) by its holder. */
+    xac_shared _Atomic uint64_t publishing;
 
-    /* Stored under publish (release), read by anyone (acquire). */
-    xac_shared _Atomic uint64_t commit;     /* C                                       */
-    xac_shared _Atomic uint64_t publishing; /* what a survivor has to finish           */
+    /* What every begin wants: one line, so that it is waited for once.
+       C: stored under publish (release), read by anyone (acquire). */
+    XAC_LINE xac_shared _Atomic uint64_t commit;
+    xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
     /* Stored under collapse, read at begin. */
     xac_shared _Atomic uint64_t mark; /* no new parent below this                */
 
+    XAC_LINE struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                       */
     uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
     uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
     uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
@@ -76,11 +79,11 @@ struct xac_chain {
         XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
-    xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun                       */
-    xac_shared _Atomic uint64_t begin_lsn;  /* of the last XCHECKPT_BEGIN, or the start
-                                               of the log                              */
+    XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
+    /* Of the last XCHECKPT_BEGIN, or the start of the log. */
+    xac_shared _Atomic uint64_t begin_lsn;
     struct xac_move move XAC_GUARDED_BY(publish);
-    struct xac_ring_entry ring[XAC_RING_ENTRIES];
+    XAC_LINE struct xac_ring_entry ring[XAC_RING_ENTRIES];
 };
 
 /* xac_chain_init -- in a new region; ret 0 or errno. */
@@ -151,6 +154,10 @@ uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
  */
 bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
                      uint64_t pages[XAC_RING_PAGES], uint32_t *np);
+
+/* xac_chain_prefetch -- what xac_chain_wrote() will be asked about, all at the same time: other
+   processors may have written it last. */
+void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);
 
 /* xac_collapse -- free what nobody can see, if the lock is free.  Signals blocked. */
 void xac_collapse(struct xac_env *env);

@@ -160,7 +160,7 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;
     ctl->full_images = env->options.full_images;
-    atomic_init(&ctl->next_age, 1);
+    atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
     xac_array_init(&ctl->participants, sizeof(struct xac_participant), 64);
     xac_array_init(&ctl->files, sizeof(struct xac_file), 64);

@@ -130,8 +130,9 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
         stop_program(view, addr, is_write, "was not announced",
                      "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
                      "READ_WRITE before each store");
-    xac_count(is_write ? &env->ctl->counters.traps_write : &env->ctl->counters.traps_read,
-              1);
+    xac_count_own(is_write ? &ctx->txn->counters.traps_write
+                           : &ctx->txn->counters.traps_read,
+                  1);
     rc = xac_view_access(env, ctx, view, page_no, is_write);
     if (rc == EBADF)
         stop_program(view, addr, is_write, "cannot be served: a descriptor is missing",

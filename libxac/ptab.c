@@ -16,7 +16,7 @@
 #define NODE_BYTES (sizeof(uint64_t) << NODE_BITS)
 
 _Static_assert(LEAF_BITS + LEVELS * NODE_BITS == XAC_PAGE_NO_BITS, "levels fit");
-_Static_assert(sizeof(struct xac_page) == 32, "two entries share a cache line");
+_Static_assert(sizeof(struct xac_page) == XAC_LINE_BYTES, "entries do not share lines");
 
 /*
  * child -- follow a link, making the node below it if there is none and may_make; ret 0:

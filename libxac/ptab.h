@@ -29,6 +29,8 @@ struct xac_page {
     xac_shared _Atomic uint64_t full_since;
     /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
     xac_shared _Atomic uint64_t id;
+    /* A cache line each: neighbours may be the pages of processes that share nothing. */
+    uint64_t reserved[4];
 };
 
 #define XAC_PAGE_NO_BITS 36

@@ -45,17 +45,27 @@ add_oldest(const struct xac_env *env, struct xac_stats *out)
     out->versions_oldest = oldest.n_held_own;
 }
 
-/* count_queries -- of all slots. */
-static uint64_t
-count_queries(const struct xac_env *env)
+/* add_counters -- of all slots. */
+static void
+add_counters(const struct xac_env *env, struct xac_stats *out)
 {
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
-    uint64_t sum = 0;
 
-    for (uint64_t slot = 0; slot < n; slot++)
-        sum += get(&xac_txn_at(env, slot)->n_queries);
-    return sum;
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_counters *c = &xac_txn_at(env, slot)->counters;
+
+        out->commits += get(&c->commits);
+        out->commits_read_only += get(&c->commits_read_only);
+        out->queries += get(&c->queries);
+        out->aborts_conflict += get(&c->aborts_conflict);
+        out->aborts_user += get(&c->aborts_user);
+        out->aborts_other += get(&c->aborts_other);
+        out->traps_read += get(&c->traps_read);
+        out->traps_write += get(&c->traps_write);
+        out->hints += get(&c->hints);
+        out->pages_written += get(&c->pages_written);
+    }
 }
 
 /* add_engine -- this process's. */
@@ -71,19 +81,9 @@ add_engine(struct xac_stats *out)
 void
 xac_stats_read(const struct xac_env *env, struct xac_stats *out)
 {
-    const struct xac_counters *n = &env->ctl->counters;
+    const struct xac_rare_counters *n = &env->ctl->counters;
 
     *out = (struct xac_stats){
-        .commits = get(&n->commits),
-        .commits_read_only = get(&n->commits_read_only),
-        .queries = count_queries(env),
-        .aborts_conflict = get(&n->aborts_conflict),
-        .aborts_user = get(&n->aborts_user),
-        .aborts_other = get(&n->aborts_other),
-        .traps_read = get(&n->traps_read),
-        .traps_write = get(&n->traps_write),
-        .hints = get(&n->hints),
-        .pages_written = get(&n->pages_written),
         .checkpoints = get(&n->checkpoints),
         .pages_checkpointed = get(&n->pages_checkpointed),
         .dead_cleaned = get(&n->dead_cleaned),
@@ -92,6 +92,7 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
         .participants = xac_registry_attached(env),
         .commit_number = xac_chain_commit(env),
     };
+    add_counters(env, out);
     add_log(env, out);
     add_oldest(env, out);
     add_engine(out);

@@ -282,7 +282,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     ctx->n_blocks = 0;
     if (!is_query && !txn->is_retry)
         atomic_store_explicit(&txn->age,
-                              atomic_fetch_add_explicit(&env->ctl->next_age, 1,
+                              atomic_fetch_add_explicit(&env->ctl->chain.next_age, 1,
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
@@ -364,16 +364,14 @@ note_conflict(struct xac_ctx *ctx)
 
 /* count_abort -- one of the three counters. */
 static void
-count_abort(struct xac_env *env, int kind)
+count_abort(struct xac_counters *n, int kind)
 {
-    struct xac_counters *n = &env->ctl->counters;
-
     if (kind == XAC_CONFLICT_USER)
-        xac_count(&n->aborts_user, 1);
+        xac_count_own(&n->aborts_user, 1);
     else if (kind == XAC_CONFLICT_RESOURCE || kind == XAC_CONFLICT_REVOKED)
-        xac_count(&n->aborts_other, 1);
+        xac_count_own(&n->aborts_other, 1);
     else
-        xac_count(&n->aborts_conflict, 1);
+        xac_count_own(&n->aborts_conflict, 1);
 }
 
 /*
@@ -399,10 +397,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     if (must_block)
         xac_signals_block(&signals);
     xac_txn_finish(env, ctx, true);
-    /* Relaxed: our own, for statistics. */
-    atomic_store_explicit(&txn->n_queries,
-                          atomic_load_explicit(&txn->n_queries, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    xac_count_own(&txn->counters.queries, 1);
     rc = xac_commit_await(env, lsn);
     if (must_block)
         xac_signals_restore(&signals);
@@ -446,7 +441,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
         note_conflict(ctx);
-        count_abort(env, ctx->conflict.kind);
+        count_abort(&ctx->txn->counters, ctx->conflict.kind);
         xac_txn_finish(env, ctx, false);
         /* Who gives up by himself has not lost, and need not grow older. */
         ctx->txn->is_retry = ctx->conflict.kind != XAC_CONFLICT_USER;

@@ -89,6 +89,25 @@ struct xac_set_block {
     struct xac_entry entry[XAC_SET_BLOCK_ENTRIES];
 };
 
+/* What has happened in a slot, whoever had it, for xStats(); stored by its owner, so that nobody
+   stores to a cache line that others use; relaxed. */
+struct xac_counters {
+    xac_shared _Atomic uint64_t commits, commits_read_only, queries;
+    xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
+    xac_shared _Atomic uint64_t traps_read, traps_write, hints;
+    xac_shared _Atomic uint64_t pages_written;
+};
+
+/* Count an event in a slot of one's own. */
+XAC_SIGSAFE static inline void
+xac_count_own(_Atomic uint64_t *counter, uint64_t n)
+{
+    /* Relaxed: nobody else stores it. */
+    atomic_store_explicit(counter,
+                          atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
 /* A transaction slot. */
 struct xac_txn {
     xac_shared _Atomic uint64_t word; /* serial << 32 | participant << 8 | state       */
@@ -131,10 +150,8 @@ struct xac_txn {
        it; 0 none.  Stored under publish, cleared when the transaction is over (release) and
        read under publish (acquire); see xac_commit_data_serial. */
     xac_shared _Atomic uint64_t data_floor;
-    /* Queries ended in this slot, whoever had it; its owner.  For xStats(): who only reads
-       stores to no cache line that others use. */
-    xac_shared _Atomic uint64_t n_queries;
-    uint64_t pad[2];
+
+    XAC_LINE struct xac_counters counters;
 };
 
 static inline uint64_t

@@ -666,8 +666,8 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
                  && env->options.sync_delay_ms == 0 && xac_log_flush_start(&env->log);
     xac_txn_finish(env, ctx, true);
     xac_kill_point("i");
-    xac_count(&env->ctl->counters.commits, 1);
-    xac_count(&env->ctl->counters.pages_written, n_written);
+    xac_count_own(&txn->counters.commits, 1);
+    xac_count_own(&txn->counters.pages_written, n_written);
     xac_kill_point("j");
     rc = is_started ? xac_log_flush_end(&env->log, end) : xac_commit_await(env, end);
     xac_collapse(env);
@@ -684,7 +684,7 @@ commit_reads(struct xac_env *env, struct xac_ctx *ctx)
     if (!change_state(env, ctx->txn, XAC_TXN_PUBLISHED))
         return XAC_ABORTED;
     xac_txn_finish(env, ctx, true);
-    xac_count(&env->ctl->counters.commits_read_only, 1);
+    xac_count_own(&ctx->txn->counters.commits_read_only, 1);
     return xac_commit_await(env, lsn);
 }
 

@@ -53,14 +53,14 @@ struct xac_frame {
 struct xac_versions {
     struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
     struct xac_array frames;           /* struct xac_frame; count: frames there are  */
-    xac_shared _Atomic uint64_t used;  /* frames not FREE; may drift when one dies,
-                                            corrected by each sweep                    */
     xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
     /* First frame that lies in the second buffer file (environment directory) because
        the first one's file system was full; 0 while all lie in the first. */
     xac_shared _Atomic uint64_t spill;
     /* Under grow: most frames there may be, for every participant must reach them all.  */
     uint64_t frames_max;
+    /* Frames not FREE; may drift when one dies, corrected by each sweep. */
+    XAC_LINE xac_shared _Atomic uint64_t used;
 };
 
 #define XAC_FREED_MAX 256

@@ -308,6 +308,8 @@ forget(struct world_member *m)
     v->is_solo = false;
     v->solo_retry = 0;
     m->env->buffers.cursor = 0;
+    m->env->buffers.n_freed = 0; /* frames that are not there any more */
+    memset(m->env->buffers.freed, 0, sizeof m->env->buffers.freed);
     m->env->ctx.alive_until = 0;
     m->env->ctx.txn->is_retry = 0;
     m->env->ctx.n_lost = LOST_AT_FIRST;

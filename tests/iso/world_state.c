@@ -157,7 +157,7 @@ world_snapshot_restore(struct world *w)
 
 /* What counts of a member's private state. */
 struct private_digest {
-    uint64_t n_entries, solo_epoch, n_lost, cursor, parts[8];
+    uint64_t n_entries, solo_epoch, n_lost, cursor, freed, parts[8];
     struct xac_view_page page[MODEL_PAGES];
     uint64_t word[MODEL_PAGES][2];
     uint8_t prot[MODEL_PAGES];
@@ -174,6 +174,8 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.n_entries = ctx->n_entries;
     d.solo_epoch = ctx->solo_epoch;
     d.cursor = m->env->buffers.cursor;
+    d.freed = xac_xxh64(m->env->buffers.freed, sizeof m->env->buffers.freed)
+              + m->env->buffers.n_freed;
     d.n_lost = ctx->n_lost;
     d.parts[0] = (uint64_t)ctx->has_turn << 5 | ctx->is_query
                  | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_solo << 2
@@ -199,7 +201,7 @@ world_hash(const struct world *w, uint64_t seed)
 {
     struct xac_env *env = w->member[0].env;
     uint64_t h = seed, n = atomic_load(&env->ctl->versions.frames.count);
-    struct xac_counters counters = env->ctl->counters;
+    struct xac_rare_counters counters = env->ctl->counters;
     uint64_t word[2];
     struct part part[2];
 
@@ -207,7 +209,7 @@ world_hash(const struct world *w, uint64_t seed)
     part[1].to = atomic_load(&env->ctl->shm.brk);
     memset(&env->ctl->counters, 0, sizeof counters); /* statistics do not matter */
     for (uint64_t slot = 0; slot < atomic_load(&env->ctl->txns.count); slot++)
-        atomic_store(&xac_txn_at(env, slot)->n_queries, 0);
+        memset(&xac_txn_at(env, slot)->counters, 0, sizeof(struct xac_counters));
     for (int i = 0; i < 2; i++)
         h = h * 31 + xac_xxh64(env->shm.base + part[i].from, part[i].to - part[i].from);
     env->ctl->counters = counters;
