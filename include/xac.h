@@ -523,6 +523,13 @@ struct xac_stats {
     uint64_t engine_error; /* errno value: the environment variable XAC_ENGINE, or the
                               system by default, wanted another one, and this is why not;
                               or why some mapping uses XAC_ENGINE_SIGSEGV instead      */
+    uint64_t frames_bound; /* XAC_OPT_FRAMES; the next ones are 0 without it     */
+    uint64_t frames_hits;  /* pages of files that were found in a frame          */
+    uint64_t frames_misses;      /* pages that were read from their files              */
+    uint64_t frames_on_disk;     /* of `frames`, those that lie on disk                */
+    uint64_t pages_dropped;      /* dropped by a transaction to show others            */
+    uint64_t pages_spilled;      /* of them, written to a temporary file ...           */
+    uint64_t pages_fetched_back; /* ... and read again                                 */
 };
 
 /* How a process notices the first access to a page.  XAC_ENGINE=uffd, sigsegv or thesis in
@@ -609,7 +616,15 @@ enum xac_option {
     /* enum xac_declared: does the program announce every store, by setPageAccess() or
        setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
        xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
-    XAC_OPT_DECLARED = 11
+    XAC_OPT_DECLARED = 11,
+    /* Pages of memory, at least 256, that all participants together use for pages of their
+       files, for what doc/frames.md says; 0: no bound.  Files and transactions may be
+       larger: pages that were only read are dropped and read again, what has been written
+       goes to temporary files and comes back.  A system call finds only a mapping's share
+       of pages at once.  Needs XAC_ENGINE_UFFD, else xInit() fails (ENOTSUP); mappings may
+       not overlap.  The environment variable XAC_FRAMES sets it where the program does
+       not.  Before xInit(); takes effect for the first participant.  Default 0. */
+    XAC_OPT_FRAMES = 12
 };
 
 enum xac_declared {

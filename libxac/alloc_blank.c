@@ -34,7 +34,7 @@ is_zero(const struct xac_heap *h, const void *page)
 static bool
 is_dirty(const struct xac_heap *h, uint64_t page_no)
 {
-    return h->view->page[page_no].state == XAC_PAGE_DIRTY;
+    return xac_view_is_written(&h->view->page[page_no]);
 }
 
 /* version_of -- bytes of the version that this transaction sees; NULL: the file's. */
@@ -127,10 +127,14 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
         uint64_t end = next_hole(h, page_no);
 
         for (; page_no < end; page_no++) {
+            uint64_t id = xac_page_id(h->view->file, h->view->first + page_no);
             const struct xac_page *page;
+            const uint8_t *bytes;
 
-            if (is_dirty(h, page_no)
-                || is_zero(h, h->view->file_bytes + page_no * h->page_size))
+            if (is_dirty(h, page_no))
+                continue;
+            bytes = xac_view_file_bytes(h->view->ctx, id, XAC_PLACE_SHOWN);
+            if (bytes != NULL && is_zero(h, bytes))
                 continue;
             page = xac_ptab_page(&h->env->shm, &file->root, h->view->file,
                                  h->view->first + page_no);

@@ -229,10 +229,35 @@ watch_forks(void)
 
 /* ---- Opening and closing ------------------------------------------------------------- */
 
+/* is_frames -- a value of XAC_OPT_FRAMES. */
+static bool
+is_frames(uint64_t v)
+{
+    return v == 0 || (v >= XAC_OUTOFCORE_LEAST && v <= UINT32_MAX / 4);
+}
+
+/* frames_wanted -- by XAC_FRAMES, where the program has not said it; ret 0 or EINVAL. */
+static int
+frames_wanted(struct xac_env_options *o)
+{
+    const char *text = secure_getenv("XAC_FRAMES");
+    char *end;
+
+    if (o->frames != 0 || text == NULL || *text == '\0')
+        return 0;
+    errno = 0;
+    o->frames = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || !is_frames(o->frames))
+        return xac_err(EINVAL, "XAC_FRAMES=%s: 0, or at least %d", text,
+                       XAC_OUTOFCORE_LEAST);
+    return 0;
+}
+
 int
 xac_init(const char *path, int flags)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct xac_env_options o;
     struct xac_env *made = NULL;
     int rc;
 
@@ -244,8 +269,12 @@ xac_init(const char *path, int flags)
     open_enter();
     if (xac_api_env != NULL)
         rc = xac_err(XAC_EALREADY, "xInit");
-    else
-        rc = xac_env_open(path, flags, &options, &made);
+    else {
+        o = options;
+        rc = frames_wanted(&o);
+        if (rc == 0)
+            rc = xac_env_open(path, flags, &o, &made);
+    }
     if (rc == 0)
         xac_api_env = made;
     open_leave();
@@ -462,7 +491,9 @@ set_before(int option, uint64_t value)
 {
     if (xac_api_env != NULL)
         return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
-    if (option == XAC_OPT_LOG_SEGMENT_BYTES)
+    if (option == XAC_OPT_FRAMES)
+        options.frames = value;
+    else if (option == XAC_OPT_LOG_SEGMENT_BYTES)
         options.segment_bytes = value;
     else if (option == XAC_OPT_LOG_BUFFER_BYTES)
         options.ring_bytes = value;
@@ -494,6 +525,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_FULL_IMAGES:
         is_valid = value <= 1;
         break;
+    case XAC_OPT_FRAMES:
+        is_valid = is_frames(value);
+        break;
     case XAC_OPT_SYNC_DELAY_MS:
         is_valid = value <= 3600 * 1000;
         break;
@@ -516,7 +550,7 @@ xac_set_option(int option, uint64_t value)
     open_enter();
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
         || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES
-        || option == XAC_OPT_DECLARED)
+        || option == XAC_OPT_DECLARED || option == XAC_OPT_FRAMES)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);

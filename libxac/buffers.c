@@ -30,6 +30,9 @@
 # define MADV_POPULATE_WRITE 23
 #endif
 
+/* Looks at the second file after which its pages are unmapped, within a bound. */
+#define TRIM_EVERY 64
+
 /* buffer_path -- path of buffer file i of a region, to free(3); NULL: no memory. */
 static char *
 buffer_path(int i, const char *region_path)
@@ -185,6 +188,22 @@ place_of(const struct xac_env *env, uint64_t frame_no, uint64_t *offsetp)
     return is_second ? 1 : 0;
 }
 
+/*
+ * trim -- within a bound (outofcore.h) what is mapped of the second file is not kept: its pages
+ * stay in the page cache as long as the system likes, and are mapped again when touched.
+ */
+XAC_SIGSAFE static void
+trim(struct xac_env *env, uint8_t *base)
+{
+    uint64_t n;
+
+    if (!xac_outofcore_is_on(env))
+        return;
+    n = atomic_fetch_add_explicit(&env->buffers.n_second, 1, memory_order_relaxed);
+    if (n % TRIM_EVERY == TRIM_EVERY - 1)
+        (void)xac_sys.madvise(base, env->buffers.reserve[1], MADV_DONTNEED);
+}
+
 XAC_SIGSAFE uint8_t *
 xac_version_bytes(struct xac_env *env, uint64_t frame_no)
 {
@@ -201,6 +220,8 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
         }
         base = base_of(env, i);
     }
+    if (i == 1)
+        trim(env, base);
     if (offset + env->page_size > env->buffers.reserve[i]) {
         errno = ENOMEM;
         return NULL;
@@ -245,10 +266,13 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
 {
     struct xac_versions *v = &env->ctl->versions;
     uint64_t spill = atomic_load_explicit(&v->spill, memory_order_relaxed);
+    uint64_t bound = xac_outofcore_versions(env);
     int rc = 0;
 
     if (spill == 0) {
-        rc = extend_file(env, env->buffers.fd[0], have, want);
+        rc = bound != 0 && want > bound
+                 ? ENOSPC
+                 : extend_file(env, env->buffers.fd[0], have, want);
         if (rc != ENOSPC)
             return rc == 0 ? 0 : xac_err(rc, "growing the version store");
         spill = have + 1;

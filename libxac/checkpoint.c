@@ -32,10 +32,6 @@
 #include "pagesums.h"
 #include "sys.h"
 
-/* In an environment that is not durable a checkpoint is due when this many frames are in
-   use: 64 MiB of 4 KiB pages. */
-#define FRAMES_DUE 16384
-
 /* One step of a checkpoint that is due: pages copied, and frames looked at. */
 #define STEP_PAGES  16
 #define STEP_FRAMES 2048
@@ -286,8 +282,12 @@ write_run(struct xac_ckpt *r)
     if (rc != 0)
         return xac_err(rc, "checkpoint: writing %s", path_of(env, run->file));
     xac_kill_point("o page");
-    for (uint64_t i = 0; i < n && rc == 0; i++)
-        rc = note_copied(r, run->page[i]);
+    rc = xac_outofcore_add_file(env, run->file, env->file_fd[run->file]);
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        rc = xac_outofcore_written(env, run->page[i], run->bytes + i * env->page_size);
+        if (rc == 0)
+            rc = note_copied(r, run->page[i]);
+    }
     return rc;
 }
 
@@ -399,6 +399,7 @@ sync_files(struct xac_ckpt *r)
             xac_log_poison(&env->log, rc);
             return xac_err(rc, "checkpoint: syncing file %u", id);
         }
+        xac_outofcore_uncache(env, env->file_fd[id]);
     }
     return xac_pagesums_checkpoint(env, &r->sums, r->begin_lsn);
 }
@@ -685,6 +686,22 @@ xac_checkpoint_run(struct xac_env *env, bool is_final)
     return rc;
 }
 
+/* frames_used -- of the version store, about. */
+static uint64_t
+frames_used(struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+}
+
+/* is_pressed -- is the room for versions within a bound about to run out? */
+static bool
+is_pressed(struct xac_env *env)
+{
+    uint64_t bound = xac_outofcore_versions(env);
+
+    return bound != 0 && frames_used(env) >= bound - bound / 4;
+}
+
 /* is_due -- has enough been logged since the last one began? */
 static bool
 is_due(struct xac_env *env)
@@ -695,10 +712,13 @@ is_due(struct xac_env *env)
 
     if (limit == 0)
         return false;
-    if (!xac_env_is_durable(env)) {
-        used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
-        return used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed);
+    if (!xac_env_is_durable(env) || xac_outofcore_is_on(env)) {
+        used = frames_used(env);
+        if (used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed))
+            return true;
     }
+    if (!xac_env_is_durable(env))
+        return false;
     tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
     begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
     data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
@@ -712,9 +732,18 @@ is_due(struct xac_env *env)
 static void
 put_off(struct xac_env *env)
 {
-    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    atomic_store_explicit(&env->frames_due,
+                          xac_outofcore_frames_due(env, frames_used(env)),
+                          memory_order_relaxed);
+}
 
-    atomic_store_explicit(&env->frames_due, FRAMES_DUE + 2 * used, memory_order_relaxed);
+/* is_others -- is another process at it, so that we need not be? */
+static bool
+is_others(struct xac_env *env)
+{
+    if (env->ctl->ckpt_query == 0)
+        return false;
+    return !xac_env_is_durable(env) || (xac_outofcore_is_on(env) && !is_pressed(env));
 }
 
 /* step_held -- a step of the checkpoint of this process, or the first one of a new one; a
@@ -730,8 +759,10 @@ step_held(struct xac_env *env)
         return;
     }
     if (r != NULL) {
-        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
-    } else if (!xac_env_is_durable(env) && env->ctl->ckpt_query != 0) {
+        do
+            rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
+        while (rc == 0 && r->phase != DONE && is_pressed(env));
+    } else if (is_others(env)) {
         put_off(env); /* another process is at it */
         return;
     } else {

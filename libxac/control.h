@@ -16,6 +16,7 @@
 #include "ctree.h"
 #include "lock.h"
 #include "log.h"
+#include "outofcore.h"
 #include "registry.h"
 #include "shm.h"
 #include "txn.h"
@@ -84,6 +85,7 @@ struct xac_control {
     xac_shared _Atomic uint32_t closed;
 
     struct xac_versions versions;
+    struct xac_outofcore_shared outofcore;
     struct xac_rare_counters counters;
     struct xac_log_shared log; /* unused if not durable                                */
     struct xac_chain chain;

@@ -125,6 +125,7 @@ region_remove(int dirfd, const char *path)
     if (!looks_like_region(path))
         return;
     xac_buffers_remove(dirfd, path);
+    xac_outofcore_remove(path);
     (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
 }
 
@@ -234,6 +235,8 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     }
     if (rc == 0)
         rc = xac_buffers_create(env, env->region);
+    if (rc == 0)
+        rc = xac_outofcore_create(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_init(env, master);
     if (rc == 0 && xac_env_is_durable(env))
@@ -307,6 +310,8 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
                      env->region, (unsigned long long)xac_shm_size(&env->shm));
     if (rc == 0)
         rc = xac_buffers_attach(env, env->region);
+    if (rc == 0)
+        rc = xac_outofcore_attach(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
         xac_log_attach(&env->log, &env->ctl->log,
                        (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring), env->logfd);
@@ -444,7 +449,9 @@ become(struct xac_env *env)
     if (rc != 0)
         return xac_err(rc, "joining %s", env->dir);
     env->policy = xac_policy_of(env->ctl->policy); /* what we clean up follows it */
-    rc = xac_ctx_open(env, &env->ctx);
+    rc = xac_outofcore_join(env);
+    if (rc == 0)
+        rc = xac_ctx_open(env, &env->ctx);
     if (rc == 0)
         rc = xac_thread_rejoin(env);
     if (rc != 0) {
@@ -457,7 +464,8 @@ become(struct xac_env *env)
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
-    atomic_store_explicit(&env->frames_due, 16384, memory_order_relaxed);
+    atomic_store_explicit(&env->frames_due, xac_outofcore_frames_due(env, 0),
+                          memory_order_relaxed);
     return 0;
 }
 
@@ -468,6 +476,8 @@ unmap(struct xac_env *env)
     if (env->log.sh != NULL)
         xac_log_detach(&env->log);
     memset(&env->log, 0, sizeof env->log);
+    if (env->ctl != NULL)
+        xac_outofcore_detach(env);
     xac_buffers_detach(env);
     xac_shm_detach(&env->shm);
     env->ctl = NULL;
@@ -540,6 +550,21 @@ env_free(struct xac_env *env)
     free(env);
 }
 
+/* check_engine -- only uffd shows pages that are not a file's. */
+static int
+check_engine(const struct xac_env *env)
+{
+    int why;
+
+    if (!xac_outofcore_is_on(env) || xac_engine_kind(&why) == XAC_ENGINE_UFFD)
+        return 0;
+    return why == 0 ? xac_err(ENOTSUP, "XAC_OPT_FRAMES needs the engine uffd")
+                    : xac_err(ENOTSUP,
+                              "XAC_OPT_FRAMES needs the engine uffd, which "
+                              "cannot be had: %s",
+                              strerror(why));
+}
+
 int
 xac_env_open(const char *path, int flags, const struct xac_env_options *options,
              struct xac_env **envp)
@@ -564,6 +589,11 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
         if (rc != 0) {
             (void)xac_env_close(env);
             return rc == EINVAL ? rc : xac_err(rc, "installing the fault handler");
+        }
+        rc = check_engine(env);
+        if (rc != 0) {
+            (void)xac_env_close(env);
+            return rc;
         }
     }
     if (rc != 0)

@@ -19,6 +19,7 @@
 
 #include "control.h"
 #include "log.h"
+#include "outofcore.h"
 #include "ptab.h"
 #include "shm.h"
 #include "txn.h"
@@ -40,6 +41,7 @@ struct xac_env_options {
     uint32_t page_checksums;
     uint32_t full_images;
     uint32_t declared;   /* enum xac_declared                                      */
+    uint64_t frames;     /* XAC_OPT_FRAMES */
     const char *log_dir; /* NULL: not asked for; not owned                         */
 };
 
@@ -59,6 +61,7 @@ struct xac_env {
     struct xac_control *ctl; /* = shm.base; NULL if not attached                       */
     struct xac_log log;
     struct xac_buffers buffers;
+    struct xac_outofcore outofcore;
     uint32_t self; /* index of this participant                              */
     uint32_t pid;
     uint64_t pid_namespace;

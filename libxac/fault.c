@@ -137,6 +137,9 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     if (rc == EBADF)
         stop_program(view, addr, is_write, "cannot be served: a descriptor is missing",
                      "has the program closed descriptors that are not its own?");
+    if (rc != 0 && ctx->outofcore != NULL)
+        stop_program(view, addr, is_write, "cannot be served: a read has failed",
+                     "is the file shorter than its mapping, or its disk damaged?");
     if (rc != 0)
         stop_program(view, addr, is_write, "cannot be served: out of memory mappings",
                      "raise vm.max_map_count, or touch fewer pages in one transaction");

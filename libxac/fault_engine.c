@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "env.h"
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
@@ -86,7 +87,7 @@ xac_engine_attach(struct xac_view *v)
 
     v->ops = chosen;
     rc = v->ops->attach(v);
-    if (rc == 0 || v->ops == &xac_engine_sigsegv)
+    if (rc == 0 || v->ops == &xac_engine_sigsegv || xac_outofcore_is_on(v->env))
         return rc;
     fell_back = rc;
     v->ops = &xac_engine_sigsegv;
@@ -97,7 +98,11 @@ xac_engine_attach(struct xac_view *v)
 int
 xac_engine_fall_back(struct xac_view *v)
 {
-    int rc = v->ops->leave != NULL ? v->ops->leave(v) : 0;
+    int rc;
+
+    if (xac_outofcore_is_on(v->env)) /* the file's pages must not be shown */
+        return ENOTSUP;
+    rc = v->ops->leave != NULL ? v->ops->leave(v) : 0;
 
     if (rc == 0)
         v->ops = &xac_engine_sigsegv;

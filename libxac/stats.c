@@ -96,4 +96,5 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
     add_log(env, out);
     add_oldest(env, out);
     add_engine(out);
+    xac_outofcore_stats(env, out);
 }

@@ -109,6 +109,15 @@ sys_sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
 }
 
 static int
+sys_fadvise(int fd, off_t offset, off_t n, int advice)
+{
+    int rc = posix_fadvise(fd, offset, n, advice);
+
+    errno = rc;
+    return rc == 0 ? 0 : -1;
+}
+
+static int
 sys_fallocate(int fd, int mode, off_t offset, off_t length)
 {
     int state = hold_off();
@@ -175,6 +184,7 @@ struct xac_sys xac_sys = {
     .fsync = sys_fsync,
     .sync_file_range = sys_sync_file_range,
     .ftruncate = ftruncate,
+    .fadvise = sys_fadvise,
     .fallocate = sys_fallocate,
     .fstat = sys_fstat,
     .renameat = renameat,

@@ -30,6 +30,7 @@ struct xac_sys {
     int (*fsync)(int fd);
     int (*sync_file_range)(int fd, off_t offset, off_t n, unsigned flags);
     int (*ftruncate)(int fd, off_t length);
+    int (*fadvise)(int fd, off_t offset, off_t n, int advice);
     int (*fallocate)(int fd, int mode, off_t offset, off_t length);
     int (*fstat)(int fd, struct stat *st);
     int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);

@@ -70,11 +70,18 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 {
+    int rc;
+
     if (ctx->env != env) /* its thread may be looking, while another one rejoins */
         ctx->env = env;
     ctx->slot = xac_txn_claim(env, env->self);
     if (ctx->slot == UINT64_MAX)
         return xac_err(ENOMEM, "no room for a transaction in the control region");
+    rc = xac_outofcore_open(env, ctx);
+    if (rc != 0) {
+        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+        return rc;
+    }
     ctx->txn = xac_txn_at(env, ctx->slot);
     ctx->txn->is_retry = 0;
     ctx->n_blocks = 0;
@@ -88,6 +95,7 @@ xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->txn != NULL)
         xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
     ctx->txn = NULL;
+    xac_outofcore_close(ctx);
     if (ctx->blocks != NULL)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
     memset(ctx, 0, sizeof *ctx);

@@ -41,6 +41,7 @@
 
 struct xac_env;
 struct xac_page;
+struct xac_outofcore_ctx;
 struct xac_view;
 
 enum xac_txn_state {
@@ -218,6 +219,7 @@ struct xac_ctx {
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
+    struct xac_outofcore_ctx *outofcore; /* NULL: without XAC_OPT_FRAMES                */
 
     struct xac_conflict conflict; /* of the transaction that ended last                */
 };

@@ -25,6 +25,7 @@
 
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
+_Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each");
 
 /* Room behind the records for XCOMMIT, digest and padding; kept free until making_end, so
    that a block that fits its buffer up to there does not outgrow it. */
@@ -256,10 +257,10 @@ xac_commit_data_serial(struct xac_env *env)
 
 /*
  * old_version -- the page as the transaction saw it first, in the version store or in
- * its file; NULL with errno.
+ * its file, then with XAC_OPT_FRAMES in that place of the context; NULL with errno.
  */
 static const uint8_t *
-old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
+old_version(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
 {
     struct xac_env *env = ctx->env;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
@@ -267,7 +268,7 @@ old_version(const struct xac_ctx *ctx, const struct xac_entry *e)
     uint64_t frame = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
 
     return frame != 0 ? xac_version_bytes(env, frame)
-                      : xac_view_file_bytes(ctx, xac_entry_page_id(env, e));
+                      : xac_view_file_bytes(ctx, xac_entry_page_id(env, e), place);
 }
 
 /*
@@ -302,10 +303,12 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     uint8_t *keep;
     int rc;
 
+    if (now == NULL)
+        return xac_err(errno, "reading a spilled page");
     /* In units most pages are not written at all; reading them would cost more. */
     if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, xac_entry_page_id(env, e)))
         return 0;
-    was = old_version(ctx, e);
+    was = old_version(ctx, e, XAC_PLACE_SHOWN);
     if (was == NULL)
         return xac_err(errno, "reading the previous version of a page");
     if (memcmp(now, was, env->page_size) == 0)
@@ -323,9 +326,10 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     return 0;
 }
 
-/* change_of -- how an entry's page is logged, without a source. */
+/* change_of -- how an entry's page is logged, without a source; `from` may lie in that place
+   of the context. */
 static struct xac_page_change
-change_of(const struct xac_ctx *ctx, const struct xac_entry *e)
+change_of(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
 {
     uint64_t id = xac_entry_page_id(ctx->env, e);
 
@@ -333,7 +337,7 @@ change_of(const struct xac_ctx *ctx, const struct xac_entry *e)
         .file = xac_page_file(id),
         .page = xac_page_no(id),
         .is_base = e->first == XAC_FIRST_BASE,
-        .from = e->first == XAC_FIRST_FULL ? NULL : old_version(ctx, e),
+        .from = e->first == XAC_FIRST_FULL ? NULL : old_version(ctx, e, place),
         .to = xac_version_bytes(ctx->env, e->frame),
     };
 }
@@ -395,8 +399,10 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
     for (uint64_t i = 0; copies && i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
 
-        if (e->frame != 0 && e->first != XAC_FIRST_FULL)
-            source[n_sources++] = change_of(ctx, e);
+        if (e->frame != 0 && e->first != XAC_FIRST_FULL) {
+            source[n_sources] = change_of(ctx, e, XAC_PLACE_SOURCES + (int)n_sources);
+            n_sources++;
+        }
     }
     for (int full = 1; full >= 0; full--) {
         for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
@@ -405,8 +411,8 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
 
             if (e->frame == 0 || (e->first == XAC_FIRST_FULL) != (full != 0))
                 continue;
-            c = change_of(ctx, e);
-            if (c.to == NULL)
+            c = change_of(ctx, e, XAC_PLACE_SHOWN);
+            if (c.to == NULL || (c.from == NULL && !full))
                 return errno;
             if (!full && copies)
                 set_source(&c, &c);

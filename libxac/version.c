@@ -37,6 +37,7 @@ static int
 grow_store(struct xac_env *env, uint64_t seen)
 {
     struct xac_versions *v = &env->ctl->versions;
+    uint64_t bound = xac_outofcore_versions(env);
     uint64_t have, want;
     int rc = 0;
 
@@ -46,6 +47,8 @@ grow_store(struct xac_env *env, uint64_t seen)
     if (have > seen)
         goto out;
     want = have == 0 ? FRAMES_FIRST : have * 2;
+    if (have < bound && want > bound)
+        want = bound; /* what is more lies on disk */
     if (want > v->frames_max)
         want = v->frames_max;
     if (want <= have) {
@@ -115,25 +118,38 @@ take_freed(struct xac_env *env, uint64_t slot)
     return 0;
 }
 
-/* try_take -- look once around the store for a free frame; 0 if there is none. */
+/* try_range -- look once around the frames from + 1 .. from + n for a free one; 0 if there is
+   none. */
 static uint64_t
-try_take(struct xac_env *env, uint64_t slot, uint64_t have)
+try_range(struct xac_env *env, uint64_t slot, uint64_t from, uint64_t n)
 {
     uint64_t start = atomic_load_explicit(&env->buffers.cursor, memory_order_relaxed);
-    uint64_t freed = take_freed(env, slot);
 
-    if (freed != 0)
-        return freed;
-    for (uint64_t i = 0; i < have; i++) {
-        uint64_t frame_no = (start + i) % have + 1;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t frame_no = from + (start + i) % n + 1;
 
         if (claim(env, slot, frame_no)) {
             atomic_store_explicit(&env->buffers.cursor, frame_no, memory_order_relaxed);
-            xac_buffers_prefault(env, frame_no, have);
+            xac_buffers_prefault(env, frame_no, from + n);
             return frame_no;
         }
     }
     return 0;
+}
+
+/* try_take -- the same for the whole store of so many frames, those in memory first. */
+static uint64_t
+try_take(struct xac_env *env, uint64_t slot, uint64_t have)
+{
+    uint64_t bound = xac_outofcore_versions(env);
+    uint64_t frame_no = take_freed(env, slot);
+
+    if (frame_no != 0)
+        return frame_no;
+    if (bound == 0 || have <= bound)
+        return try_range(env, slot, 0, have);
+    frame_no = try_range(env, slot, 0, bound);
+    return frame_no != 0 ? frame_no : try_range(env, slot, bound, have - bound);
 }
 
 int
@@ -144,7 +160,8 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
     for (;;) {
         uint64_t have = frames_there(env);
         uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
-        bool is_tight = used >= have - have / 4;
+        /* Within a bound not before all are taken. */
+        bool is_tight = used >= (xac_outofcore_is_on(env) ? have : have - have / 4);
         int rc = is_tight ? grow_store(env, have) : 0;
 
         /* When the store cannot grow, what is left of it will do. */

@@ -73,6 +73,7 @@ struct xac_buffers {
     atomic_flag opening; /* held while a file is opened                                */
     size_t reserve[2];   /* bytes of address space                                      */
     char *path[2];       /* the second one relative to the environment directory        */
+    _Atomic uint64_t n_second; /* looks at frames of the second file; relaxed          */
     _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
     /* Frames that this process has freed last, which the caches still hold, and which it has
        mapped: hints only, so relaxed, and one may be there twice or be lost. */

@@ -93,8 +93,11 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
     uint64_t commit;
     uint64_t frame = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
 
-    return frame == 0 ? v->file_bytes + page_no * v->page_size
-                      : xac_version_bytes(v->env, frame);
+    if (frame != 0)
+        return xac_version_bytes(v->env, frame);
+    return v->ctx->outofcore == NULL
+               ? v->file_bytes + page_no * v->page_size
+               : xac_outofcore_page(v->ctx, v->file, v->first + page_no, XAC_PLACE_SHOWN);
 }
 
 XAC_SIGSAFE void
@@ -140,8 +143,12 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool is_write)
 {
     bool was_readable = xac_view_is_readable(v, &v->page[page_no]);
+    bool is_new = !was_readable && v->ctx->outofcore != NULL;
     bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
     int rc = 0;
+
+    if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
+        return xac_outofcore_back(v, page_no);
 
     if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
         return xac_twin_write(v, page_no, page, parent);
@@ -155,7 +162,7 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
         rc = v->ops->protect(v, page_no, 1, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc == 0)
         xac_view_note(v, page_no, is_write);
-    return rc;
+    return rc == 0 && is_new ? xac_outofcore_shown(v, page_no) : rc;
 }
 
 /* entry_for -- the page's entry in the set, made if missing; NULL: no room. */
@@ -480,6 +487,8 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     ctx->n_islands = 0;
     ctx->islands_max = islands_max(env);
     ctx->is_unrecorded = false;
+    if (ctx->outofcore != NULL)
+        xac_outofcore_begin(ctx);
     ctx->keeps = ctx->is_query && ctx->solo_epoch == 0
                  && atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
@@ -514,21 +523,26 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
     return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
 }
 
-uint8_t *
+const uint8_t *
 xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 {
     struct xac_view *v = dirty_view(ctx, page_id);
+    uint64_t page_no;
 
     xac_assert(v != NULL);
-    return v->base + (xac_page_no(page_id) - v->first) * v->page_size;
+    page_no = xac_page_no(page_id) - v->first;
+    return v->page[page_no].state == XAC_PAGE_SPILLED ? xac_outofcore_spilled(v, page_no)
+                                                      : v->base + page_no * v->page_size;
 }
 
 const uint8_t *
-xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id)
+xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
 {
     const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
 
     xac_assert(v != NULL);
+    if (ctx->outofcore != NULL)
+        return xac_outofcore_page(v->ctx, v->file, xac_page_no(page_id), place);
     return v->file_bytes + (xac_page_no(page_id) - v->first) * v->page_size;
 }
 
@@ -556,6 +570,7 @@ xac_view_forked(struct xac_view *v)
     if (v->twins != NULL)
         xac_twins_forked(v);
     (void)xac_view_leave_solo(v);
+    xac_outofcore_drop_file(v);
     if (v->pagemap >= 0 && v->origin == NULL) /* of the parent */
         (void)xac_sys.close(v->pagemap);
     v->pagemap = -1;

@@ -58,9 +58,10 @@ enum {
     XAC_PAGE_ABSENT = 0, /* no access; in a view that is open: readable and right    */
     XAC_PAGE_READABLE = 1,
     XAC_PAGE_DIRTY = 2,
-    XAC_PAGE_HIDDEN = 3, /* in a view that is open: no access                        */
-    XAC_PAGE_WARM = 4,   /* may be written, transaction or not: see view_warm.c      */
-    XAC_PAGE_LOOSE = 5,  /* is writable, and dirty when it has been announced        */
+    XAC_PAGE_HIDDEN = 3,  /* in a view that is open: no access                        */
+    XAC_PAGE_WARM = 4,    /* may be written, transaction or not: see view_warm.c      */
+    XAC_PAGE_LOOSE = 5,   /* is writable, and dirty when it has been announced        */
+    XAC_PAGE_SPILLED = 6, /* written, its copy in a file, no access: see outofcore.h */
 };
 
 /* What a private copy holds. */
@@ -101,9 +102,10 @@ struct xac_view {
     struct xac_env *env;
     const struct xac_engine *ops;
     size_t page_size;
-    uint8_t *base;             /* where the segment starts                            */
-    const uint8_t *file_bytes; /* the file itself, mapped shared, for reading         */
-    size_t length;             /* bytes                                               */
+    uint8_t *base; /* where the segment starts                            */
+    /* The file itself, mapped shared, for reading; NULL with XAC_OPT_FRAMES. */
+    const uint8_t *file_bytes;
+    size_t length; /* bytes                                               */
     uint64_t n_pages;
     uint64_t first;             /* page of the file that lies at base                  */
     uint32_t file;              /* id (registry.h)                                     */
@@ -133,6 +135,8 @@ struct xac_view {
     uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
     struct xac_span written;    /* those to be protected again, while alone            */
     void *engine;               /* the engine's ticket for this view                   */
+    int spill_fd;       /* copies of spilled pages, each at its place; 0: no file     */
+    uint64_t n_spilled; /* pages written to it in this transaction                    */
 };
 
 /* What a view is to show, and how. */
@@ -225,6 +229,13 @@ xac_view_is_writable(const struct xac_view_page *p)
     return p->state == XAC_PAGE_DIRTY || p->state == XAC_PAGE_WARM;
 }
 
+/* xac_view_is_written -- has the transaction a working copy of the page? */
+XAC_SIGSAFE static inline bool
+xac_view_is_written(const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_DIRTY || p->state == XAC_PAGE_SPILLED;
+}
+
 /* xac_view_is_readable -- may the page be read now, what it shows being right? */
 XAC_SIGSAFE static inline bool
 xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
@@ -261,7 +272,7 @@ XAC_SIGSAFE int xac_view_load(struct xac_env *env, struct xac_view *view,
 
 /*
  * xac_view_base_bytes -- the page as the transaction sees it without its own stores: its
- * version, or its file.
+ * version, or its file; with XAC_OPT_FRAMES in XAC_PLACE_SHOWN.
  *
  * in   page  NULL: it has no version
  * ret  NULL with errno.
@@ -356,15 +367,18 @@ XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
  */
 bool xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id);
 
-/* xac_view_working_copy -- where the running transaction's copy of a page lies. */
-uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
+/* xac_view_working_copy -- the running transaction's copy of a page; one that is spilled, in
+   XAC_PLACE_WORKING.  NULL with errno. */
+const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_describe -- file, offset and address of a page for xConflict(). */
 void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,
                        struct xac_conflict *out);
 
-/* xac_view_file_bytes -- contents of a page in its file. */
-const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id);
+/* xac_view_file_bytes -- contents of a page in its file, with XAC_OPT_FRAMES in that place of
+   the context; NULL with errno. */
+const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id,
+                                   int place);
 
 /* ---- Warm: pages of a participant that is alone, found by comparing (view_warm.c) ------ */
 

@@ -51,7 +51,8 @@ stay_written(struct xac_view *v, uint64_t page_no)
     struct xac_view_page *p = &v->page[page_no];
     uint32_t declared = v->env->options.declared;
 
-    if (declared == XAC_DECLARED_TRUSTED && !v->ops->splits) {
+    if (declared == XAC_DECLARED_TRUSTED && !v->ops->splits
+        && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
         return 0;
     }
@@ -141,6 +142,10 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     bool is_newest = is_committed && (e->frame != 0 || !v->ops->splits);
 
     p->entry = 0;
+    if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
+        p->state = XAC_PAGE_ABSENT;
+        return 0;
+    }
     if (was_dirty && p->copy == XAC_COPY_SHARED)
         return xac_twin_end(v, page_no);
     if (!v->is_solo && is_keeping(v))
@@ -272,6 +277,8 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         if (v->twins != NULL)
             xac_twins_free_memory(v);
     }
+    if (ctx->outofcore != NULL)
+        xac_outofcore_end(ctx);
     /* Pages that stay accessible would break isolation; there is no way to go on. */
     xac_require(rc == 0);
 }

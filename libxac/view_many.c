@@ -122,7 +122,8 @@ XAC_SIGSAFE int
 xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
                     uint64_t first, uint64_t n, bool is_write)
 {
-    bool may = n > 1 && v->twins == NULL && !ctx->is_unrecorded && ctx->unit_shift == 0;
+    bool may = n > 1 && v->twins == NULL && !ctx->is_unrecorded && ctx->unit_shift == 0
+               && ctx->outofcore == NULL; /* bounded: one by one */
     uint64_t done = 0;
     int rc = 0;
 
@@ -148,7 +149,8 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
 XAC_SIGSAFE static bool
 is_legal(const struct xac_view *v, bool is_write)
 {
-    if (v->ops->splits || v->twins != NULL || v->ctx->is_unrecorded)
+    if (v->ops->splits || v->twins != NULL || v->ctx->is_unrecorded
+        || v->ctx->outofcore != NULL)
         return false;
     if (is_write)
         return v->is_solo && v->env->options.declared == XAC_DECLARED_TRUSTED;

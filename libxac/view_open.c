@@ -167,8 +167,11 @@ map_pages(struct xac_view *v)
 static int
 map_file(struct xac_view *v)
 {
-    void *p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd,
-                           (off_t)(v->first * v->page_size));
+    void *p = NULL;
+
+    if (!xac_outofcore_is_on(v->env))
+        p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd,
+                         (off_t)(v->first * v->page_size));
 
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
@@ -214,6 +217,8 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
     }
     if (rc == 0)
         rc = enroll(env, v, is_new);
+    if (rc == 0)
+        rc = xac_outofcore_add_file(env, v->file, v->fd);
     if (rc == 0 && (flags & XAC_SAME_ADDRESS) != 0 && !xac_address_is_kept(v))
         rc = xac_err(EADDRINUSE, "%s: another process has just mapped it elsewhere",
                      v->name);
@@ -350,6 +355,7 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     (void)env;
     if (v->engine != NULL)
         v->ops->detach(v);
+    xac_outofcore_drop_file(v);
     xac_twins_leave(v);
     if (v->page != NULL)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
@@ -503,7 +509,8 @@ rejoin(struct xac_env *env, struct xac_view *v)
     if (xac_sys.fstat(v->fd, &st) != 0)
         return xac_err(errno, "%s", v->name);
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-    return xac_registry_file(env, v->path, &st, end_of(v), &v->file);
+    rc = xac_registry_file(env, v->path, &st, end_of(v), &v->file);
+    return rc == 0 ? xac_outofcore_add_file(env, v->file, v->fd) : rc;
 }
 
 int

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outofcore_view.c -- how many pages the views of a context show: see outofcore.h.
+ *
+ * First shown, first dropped.  Which of the shown pages are used is not known without a trap,
+ * and a page that is used soon comes back from the pool.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "env.h"
+#include "fault.h"
+#include "outofcore.h"
+#include "sys.h"
+#include "view.h"
+
+/* Pages that are dropped together, at most. */
+#define BATCH_MAX 32
+
+/* Pages spilled after which the device begins to write them, so that the page cache does not
+   keep what we may not. */
+#define UNCACHE_EVERY 256
+
+/* Neighbouring pages to drop, all of one view. */
+struct batch {
+    struct xac_view *v;
+    size_t n;
+    struct xac_page_range range[BATCH_MAX];
+};
+
+XAC_SIGSAFE static struct xac_outofcore_shared *
+shared_of(const struct xac_view *v)
+{
+    return &v->env->ctl->outofcore;
+}
+
+/* ---- Spilling ------------------------------------------------------------------------------ */
+
+/* open_spill -- the view's temporary file, which has no name; ret 0 or errno. */
+XAC_SIGSAFE static int
+open_spill(struct xac_view *v)
+{
+    if (v->spill_fd > 0)
+        return 0;
+    v->spill_fd =
+        xac_sys.openat(v->env->dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return v->spill_fd > 0 ? 0 : errno;
+}
+
+/* spill -- a dirty page's working copy goes to the file; it is still shown.  ret 0 or errno. */
+XAC_SIGSAFE static int
+spill(struct xac_view *v, uint64_t page_no)
+{
+    int rc = open_spill(v);
+
+    if (rc == 0)
+        rc = xac_write_full(v->spill_fd, v->base + page_no * v->page_size, v->page_size,
+                            page_no * v->page_size);
+    if (rc != 0)
+        return rc;
+    if (++v->n_spilled % UNCACHE_EVERY == 0) {
+        (void)xac_sys.sync_file_range(v->spill_fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        xac_outofcore_uncache(v->env, v->spill_fd); /* what was written before */
+    }
+    xac_count(&shared_of(v)->spilled, 1);
+    return 0;
+}
+
+XAC_SIGSAFE const uint8_t *
+xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
+{
+    uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->page_size;
+    size_t got;
+    int rc = xac_read_full(v->spill_fd, to, v->page_size, page_no * v->page_size, &got);
+
+    if (rc == 0 && got == v->page_size) {
+        xac_count(&shared_of(v)->fetched_back, 1);
+        return to;
+    }
+    errno = rc != 0 ? rc : EIO;
+    return NULL;
+}
+
+XAC_SIGSAFE int
+xac_outofcore_back(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
+    int rc = bytes == NULL ? errno : v->ops->fill(v, page_no, 1, bytes, XAC_PROT_WRITE);
+
+    if (rc != 0)
+        return rc;
+    p->state = XAC_PAGE_DIRTY;
+    p->copy = XAC_COPY_UNKNOWN;
+    v->n_copies++;
+    return xac_outofcore_shown(v, page_no);
+}
+
+void
+xac_outofcore_drop_file(struct xac_view *v)
+{
+    if (v->spill_fd > 0)
+        (void)xac_sys.close(v->spill_fd);
+    v->spill_fd = 0;
+    v->n_spilled = 0;
+}
+
+/* ---- Dropping --------------------------------------------------------------------------------- */
+
+XAC_SIGSAFE static int
+flush(struct batch *b)
+{
+    size_t n = b->n;
+
+    b->n = 0;
+    return n > 0 ? b->v->ops->take_back(b->v, b->range, n) : 0;
+}
+
+XAC_SIGSAFE static int
+add(struct batch *b, struct xac_view *v, uint64_t page_no)
+{
+    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
+    int rc = 0;
+
+    if (last != NULL && b->v == v && last->first + last->n == page_no) {
+        last->n++;
+        return 0;
+    }
+    if (b->n == BATCH_MAX || b->v != v)
+        rc = flush(b);
+    b->v = v;
+    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
+    return rc;
+}
+
+/*
+ * drop -- a page that was shown long ago.
+ *
+ * out  staysp  it cannot go now
+ * ret  0 or errno
+ */
+XAC_SIGSAFE static int
+drop(struct batch *b, struct xac_view *v, uint64_t page_no, bool *staysp)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    bool is_dirty = p->state == XAC_PAGE_DIRTY;
+
+    *staysp = p->state == XAC_PAGE_WARM;
+    if (p->state != XAC_PAGE_READABLE && !is_dirty)
+        return 0; /* gone since */
+    if (is_dirty && spill(v, page_no) != 0) {
+        *staysp = true; /* no room for it on disk: rather beyond the bound than lost */
+        return 0;
+    }
+    p->state = is_dirty ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
+    if (p->copy != XAC_COPY_NONE)
+        v->n_copies--;
+    p->copy = XAC_COPY_NONE;
+    xac_count(&shared_of(v)->dropped, 1);
+    return add(b, v, page_no);
+}
+
+/* push -- at the end of the ring, if it has room. */
+XAC_SIGSAFE static void
+push(struct xac_outofcore_ctx *o, uint64_t id)
+{
+    if (o->end - o->first < o->size)
+        o->ring[o->end++ & (o->size - 1)] = id;
+}
+
+/* shrink -- drop pages from the front until `goal` are left, or all have been looked at. */
+XAC_SIGSAFE static int
+shrink(struct xac_ctx *ctx, uint64_t goal)
+{
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    struct batch batch = {.n = 0};
+    int rc = 0;
+
+    for (uint64_t n = o->end - o->first; n > 0 && o->end - o->first > goal && rc == 0;
+         n--) {
+        uint64_t id = o->ring[o->first++ & (o->size - 1)];
+        struct xac_view *v = xac_view_next(ctx, NULL, id);
+        bool stays = false;
+
+        if (v != NULL)
+            rc = drop(&batch, v, xac_page_no(id) - v->first, &stays);
+        if (stays)
+            push(o, id);
+    }
+    return rc == 0 ? flush(&batch) : rc;
+}
+
+XAC_SIGSAFE int
+xac_outofcore_shown(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_outofcore_ctx *o = v->ctx->outofcore;
+    uint64_t batch = o->limit / 8 < BATCH_MAX ? o->limit / 8 : BATCH_MAX;
+
+    push(o, xac_page_id(v->file, v->first + page_no));
+    return o->end - o->first > o->limit ? shrink(v->ctx, o->limit - batch) : 0;
+}
+
+void
+xac_outofcore_begin(struct xac_ctx *ctx)
+{
+    struct xac_env *env = ctx->env;
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint64_t contexts = 0, share;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        /* Relaxed, both: a share that was right a moment ago will do. */
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
+            contexts += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
+    }
+    share = env->ctl->outofcore.n_frames / 8 / (contexts == 0 ? 1 : contexts);
+    o->limit = share < XAC_OUTOFCORE_SHOWN_LEAST ? XAC_OUTOFCORE_SHOWN_LEAST : share;
+}
+
+void
+xac_outofcore_end(struct xac_ctx *ctx)
+{
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    bool stays = false;
+
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
+        stays = stays || v->is_solo || v->is_kept;
+        /* If its room cannot be given back now, the next one does. */
+        if (v->n_spilled > 0 && xac_sys.ftruncate(v->spill_fd, 0) == 0)
+            v->n_spilled = 0;
+    }
+    if (!stays)
+        o->first = o->end = 0;
+}
