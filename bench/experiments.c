@@ -167,6 +167,17 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--limit 4M --blocks 4K --searches 300",
     },
     {
+        .name = "outofcore",
+        .what =
+            "a B+-tree larger than the memory that libxac is allowed: durable inserts,"
+            " searches, a crash",
+        .thesis = "ch. 6",
+        .main = bench_outofcore_main,
+        .full = "--data 2G --frames 256M",
+        .medium = "--data 256M --frames 32M --searches 10000",
+        .quick = "--quick",
+    },
+    {
         .name = "search",
         .what = "random searches in a warm tree, each a query",
         .thesis = "",
