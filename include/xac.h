@@ -508,7 +508,6 @@ struct xac_stats {
     uint64_t commit_number;      /* number of the last published commit               */
     uint64_t log_tail;           /* LSN, bytes: end of the log                        */
     uint64_t log_durable;        /* LSN, bytes: synced up to here                     */
-
     /* Who reads the oldest state, and what is kept for it: the reason if versions pile up.
        A checkpoint under way counts as a query of its process. */
     uint64_t oldest_pid;      /* process of the oldest snapshot; 0: nobody reads     */
@@ -518,18 +517,13 @@ struct xac_stats {
     uint64_t versions_held;   /* page versions that newer ones have replaced, or that have
                                  been copied to their files, kept for who reads      */
     uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
-
     uint64_t engine;       /* enum xac_engine_kind: how this process notices accesses   */
     uint64_t engine_error; /* errno value: the environment variable XAC_ENGINE, or the
                               system by default, wanted another one, and this is why not;
                               or why some mapping uses XAC_ENGINE_SIGSEGV instead      */
-    uint64_t frames_bound; /* XAC_OPT_FRAMES; the next ones are 0 without it     */
-    uint64_t frames_hits;  /* pages of files that were found in a frame          */
-    uint64_t frames_misses;      /* pages that were read from their files              */
-    uint64_t frames_on_disk;     /* of `frames`, those that lie on disk                */
-    uint64_t pages_dropped;      /* dropped by a transaction to show others            */
-    uint64_t pages_spilled;      /* of them, written to a temporary file ...           */
-    uint64_t pages_fetched_back; /* ... and read again                                 */
+    /* Of XAC_OPT_FRAMES, see doc/frames.md. */
+    uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
+    uint64_t pages_dropped, pages_spilled, pages_fetched_back;
 };
 
 /* How a process notices the first access to a page.  XAC_ENGINE=uffd, sigsegv or thesis in
@@ -551,8 +545,7 @@ XAC_API int xac_get_stats(struct xac_stats *out);
 enum xac_option {
     /* enum xac_checksum; for blocks written from now on, any time. */
     XAC_OPT_CHECKSUM = 1,
-    /* Bytes of log after which a checkpoint starts by itself; 0 never.  Any time.
-       Default 64 MiB. */
+    /* Bytes of log after which a checkpoint starts; 0 never.  Any time.  Default 64 MiB. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
        the environment is made or has been recovered.  Default 16 MiB. */
@@ -570,8 +563,7 @@ enum xac_option {
        outside a transaction stops the program.  Any time outside a transaction; concerns this
        process.  Default 0. */
     XAC_OPT_STAY_MAPPED = 5,
-    /* enum xac_policy_kind.  Takes effect for the first participant; the others follow.
-       Default XAC_POLICY_OLDEST_WINS. */
+    /* enum xac_policy_kind, the first participant's.  Default XAC_POLICY_OLDEST_WINS. */
     XAC_OPT_POLICY = 6,
     /* Milliseconds, at most 3,600,000, that a commit of this process may stay unsynced;
        0: xend() returns when the commit is on disk.  Otherwise xend(), xendQuery() return
@@ -587,8 +579,8 @@ enum xac_option {
        xArchive(): with a backup they bring back any moment since.  1: they are reused for
        new ones, and data files of large transactions are removed, so that the log takes no
        more room on disk than what XAC_OPT_CHECKPOINT_BYTES and the oldest reader need;
-       xArchive() then names few or none.  Any time; concerns
-       all participants.  Default 0. */
+       xArchive() then names few or none.  Any time; concerns all
+       participants.  Default 0. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
        file, in a file of the environment directory for each mapped file, 32 bytes a page;
@@ -610,20 +602,14 @@ enum xac_option {
        not promise it; an NVMe namespace whose AWUPF covers a page, with partitions and
        blocks so aligned, or a file system that never writes in place, does.
        xBackup() needs the images, for it copies files while they are written: ENOTSUP.
-       Recovery reads the log twice.  Before xInit(); takes effect for the first
-       participant.  Default 1. */
+       Recovery reads the log twice.  Before xInit(); the first participant's.  Default 1. */
     XAC_OPT_FULL_IMAGES = 10,
     /* enum xac_declared: does the program announce every store, by setPageAccess() or
        setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
        xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
     XAC_OPT_DECLARED = 11,
-    /* Pages of memory, at least 256, that all participants together use for pages of their
-       files, for what doc/frames.md says; 0: no bound.  Files and transactions may be
-       larger: pages that were only read are dropped and read again, what has been written
-       goes to temporary files and comes back.  A system call finds only a mapping's share
-       of pages at once.  Needs XAC_ENGINE_UFFD, else xInit() fails (ENOTSUP); mappings may
-       not overlap.  The environment variable XAC_FRAMES sets it where the program does
-       not.  Before xInit(); takes effect for the first participant.  Default 0. */
+    /* Pages of memory, at least 256, for all that participants have of their files; 0: no
+       bound.  See doc/frames.md.  Before xInit(); for the first participant.  Default 0. */
     XAC_OPT_FRAMES = 12
 };
 

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "block.h"
+#include "ckpt_due.h"
 #include "ckpt_run.h"
 #include "clean.h"
 #include "env.h"
@@ -686,66 +687,6 @@ xac_checkpoint_run(struct xac_env *env, bool is_final)
     return rc;
 }
 
-/* frames_used -- of the version store, about. */
-static uint64_t
-frames_used(struct xac_env *env)
-{
-    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
-}
-
-/* is_pressed -- is the room for versions within a bound about to run out? */
-static bool
-is_pressed(struct xac_env *env)
-{
-    uint64_t bound = xac_outofcore_versions(env);
-
-    return bound != 0 && frames_used(env) >= bound - bound / 4;
-}
-
-/* is_due -- has enough been logged since the last one began? */
-static bool
-is_due(struct xac_env *env)
-{
-    uint64_t limit =
-        atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
-    uint64_t tail, begin_lsn, data, data_begin, used;
-
-    if (limit == 0)
-        return false;
-    if (!xac_env_is_durable(env) || xac_outofcore_is_on(env)) {
-        used = frames_used(env);
-        if (used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed))
-            return true;
-    }
-    if (!xac_env_is_durable(env))
-        return false;
-    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-    begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
-    data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
-    data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
-    /* Read one after the other while they grow: a difference below zero is none. */
-    used = data > data_begin ? data - data_begin : 0;
-    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit;
-}
-
-/* put_off -- what readers held back is not worth another run at once. */
-static void
-put_off(struct xac_env *env)
-{
-    atomic_store_explicit(&env->frames_due,
-                          xac_outofcore_frames_due(env, frames_used(env)),
-                          memory_order_relaxed);
-}
-
-/* is_others -- is another process at it, so that we need not be? */
-static bool
-is_others(struct xac_env *env)
-{
-    if (env->ctl->ckpt_query == 0)
-        return false;
-    return !xac_env_is_durable(env) || (xac_outofcore_is_on(env) && !is_pressed(env));
-}
-
 /* step_held -- a step of the checkpoint of this process, or the first one of a new one; a
    failure ends it, and shows in the next commit or does not matter. */
 static void
@@ -761,9 +702,9 @@ step_held(struct xac_env *env)
     if (r != NULL) {
         do
             rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
-        while (rc == 0 && r->phase != DONE && is_pressed(env));
-    } else if (is_others(env)) {
-        put_off(env); /* another process is at it */
+        while (rc == 0 && r->phase != DONE && xac_ckpt_is_pressed(env));
+    } else if (xac_ckpt_is_others(env)) {
+        xac_ckpt_put_off(env); /* another process is at it */
         return;
     } else {
         abandon(env);
@@ -774,12 +715,12 @@ step_held(struct xac_env *env)
         env->ckpt = r;
         atomic_store_explicit(&env->has_ckpt, true, memory_order_relaxed);
         rc = ckpt_begin(r);
-        put_off(env);
+        xac_ckpt_put_off(env);
     }
     if (rc != 0 || r->phase == DONE) {
         unpin(r);
         forget(env);
-        put_off(env);
+        xac_ckpt_put_off(env);
     }
 }
 
@@ -788,7 +729,8 @@ xac_checkpoint_if_due(struct xac_env *env)
 {
     enum xac_lock_result got;
 
-    if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed) && !is_due(env))
+    if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
+        && !xac_ckpt_is_due(env))
         return;
     got = xac_lock_try(&env->ctl->checkpoint);
     if (got == XAC_LOCK_BUSY)

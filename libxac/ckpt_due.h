@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ckpt_due.h -- when a checkpoint is due: enough has been logged, or enough versions are there.
+ *
+ * All of it is about what others change meanwhile, and so a hint.
+ */
+#ifndef XAC_CKPT_DUE_H
+#define XAC_CKPT_DUE_H
+
+#include <stdbool.h>
+
+struct xac_env;
+
+/* xac_ckpt_is_due -- has enough been logged since the last one began, or, in an environment
+   that is not durable or has a bound (outofcore.h), are so many versions there? */
+bool xac_ckpt_is_due(struct xac_env *env);
+
+/* xac_ckpt_is_pressed -- is the room for versions within a bound about to run out? */
+bool xac_ckpt_is_pressed(struct xac_env *env);
+
+/* xac_ckpt_is_others -- is another process at it, so that we need not be?  checkpoint held. */
+bool xac_ckpt_is_others(struct xac_env *env);
+
+/* xac_ckpt_put_off -- what readers held back is not worth another run at once. */
+void xac_ckpt_put_off(struct xac_env *env);
+
+#endif /* XAC_CKPT_DUE_H */
