@@ -71,6 +71,19 @@ struct told {
     char words[300];
 };
 
+/* get, set -- one says where it is, the other looks now and then; relaxed. */
+static uint64_t
+get(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void
+set(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
 /* One system. */
 struct subject {
     const struct bench_system *system;
@@ -123,10 +136,10 @@ insert(const struct options *o, const struct bench_system *s, void *handle, uint
 {
     int rc = 0;
 
-    for (uint64_t i = atomic_load(&t->inserted); i < end && rc == 0; i++) {
+    for (uint64_t i = get(&t->inserted); i < end && rc == 0; i++) {
         rc = insert_one(o, s, handle, i);
         if (rc == 0)
-            atomic_store(&t->inserted, i + 1);
+            set(&t->inserted, i + 1);
     }
     return rc;
 }
@@ -160,20 +173,20 @@ work(const struct options *o, const struct subject *x, const struct bench_config
     uint64_t began;
     int rc;
 
-    atomic_store(&t->stage, STAGE_OPEN);
+    set(&t->stage, STAGE_OPEN);
     rc = s->open(config, true, &handle);
     if (rc != 0)
         return rc;
     began = bench_now_ns();
     rc = insert(o, s, handle, o->count, t);
     t->insert_ns = bench_now_ns() - began;
-    atomic_store(&t->stage, STAGE_SEARCH);
+    set(&t->stage, STAGE_SEARCH);
     began = bench_now_ns();
     if (rc == 0)
         rc = search(o, s, handle);
     t->search_ns = bench_now_ns() - began;
     if (rc == 0 && x->is_bounded) { /* until we are killed */
-        atomic_store(&t->stage, STAGE_CRASH);
+        set(&t->stage, STAGE_CRASH);
         rc = insert(o, s, handle, config->count, t);
         return rc == 0 ? ETIME : rc;
     }
@@ -223,7 +236,7 @@ walk(const struct options *o, const struct subject *x, const struct bench_config
         rc = s->close(handle);
     for (; model.n < tally.n; model.n++)
         model.keys ^= bench_key(o->seed, model.n);
-    atomic_store(&t->inserted, tally.n);
+    set(&t->inserted, tally.n);
     if (rc == 0
         && (tally.n < returned || tally.n > returned + 1 || tally.keys != model.keys))
         return EBADMSG;
@@ -286,17 +299,16 @@ look_on(const struct options *o, const struct bench_config *config, pid_t pid,
     int status = 0;
 
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        uint64_t n = atomic_load(&t->inserted);
+        uint64_t n = get(&t->inserted);
         uint64_t own = status_bytes(pid);
         uint64_t all = (own > base ? own - base : 0) + shared_bytes(config->dir);
 
-        if (atomic_load(&t->stage) == STAGE_START)
+        if (get(&t->stage) == STAGE_START)
             base = own;
         else if (own != 0 && all > out->most_bytes)
             out->most_bytes = all;
         if (bench_interrupted()
-            || (atomic_load(&t->stage) == STAGE_CRASH
-                && n > o->count + o->count / EXTRA_SHARE)) {
+            || (get(&t->stage) == STAGE_CRASH && n > o->count + o->count / EXTRA_SHARE)) {
             (void)kill(pid, SIGKILL);
             while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
@@ -313,7 +325,7 @@ static pid_t
 spawn(const struct options *o, const struct subject *x, const struct bench_config *config,
       struct told *t, bool walks)
 {
-    uint64_t returned = atomic_load(&t->inserted);
+    uint64_t returned = get(&t->inserted);
     char frames[32];
     pid_t pid;
 
@@ -334,7 +346,7 @@ spawn(const struct options *o, const struct subject *x, const struct bench_confi
         snprintf(t->words, sizeof t->words, "%s",
                  t->rc == EBADMSG ? "records are not as they should be"
                                   : x->system->explain(t->rc));
-    atomic_store(&t->stage, STAGE_DONE);
+    set(&t->stage, STAGE_DONE);
     _exit(t->rc == 0 ? 0 : 1);
 }
 
@@ -393,11 +405,11 @@ run_subject(const struct options *o, const struct subject *x)
     if (rc != 0)
         return rc;
     status = look_on(o, &config, spawn(o, x, &config, t, false), t, &out);
-    out.crashed_at = atomic_load(&t->inserted);
+    out.crashed_at = get(&t->inserted);
     if (x->is_bounded && WIFSIGNALED(status) && !bench_interrupted()) {
-        atomic_store(&t->stage, STAGE_OPEN);
+        set(&t->stage, STAGE_OPEN);
         status = look_on(o, &config, spawn(o, x, &config, t, true), t, &after);
-        out.found = atomic_load(&t->inserted);
+        out.found = get(&t->inserted);
     }
     bench_progress_clear();
     if (bench_interrupted())
