@@ -321,6 +321,12 @@ xac_futex_wake_all(_Atomic uint32_t *word)
     (void)word;
 }
 
+void
+xac_futex_wake_one(_Atomic uint32_t *word)
+{
+    (void)word;
+}
+
 /* ---- Locks: lock.h ------------------------------------------------------------------- */
 
 int
