@@ -609,7 +609,9 @@ enum xac_option {
        xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
     XAC_OPT_DECLARED = 11,
     /* Pages of memory, at least 256, for all that participants have of their files; 0: no
-       bound.  See doc/frames.md.  Before xInit(); for the first participant.  Default 0. */
+       bound.  See doc/frames.md.  With a bound, xInit() returns ENOTSUP without
+       XAC_ENGINE_UFFD, and no page of a file is in two mappings of a process or thread
+       (ENOTSUP).  Before xInit(); for the first participant.  Default 0. */
     XAC_OPT_FRAMES = 12
 };
 
