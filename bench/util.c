@@ -43,7 +43,8 @@ bench_pin(unsigned number, unsigned n)
     cpu_set_t allowed, one;
     unsigned seen = 0;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0
+    /* One alone is best left where the scheduler, and its disk's interrupts, put it. */
+    if (n < 2 || sched_getaffinity(0, sizeof allowed, &allowed) != 0
         || (unsigned)CPU_COUNT(&allowed) < n)
         return;
     CPU_ZERO(&one);

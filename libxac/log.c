@@ -376,6 +376,7 @@ start_held(struct xac_log *log)
     (void)xac_sys.sync_file_range(fd,
                                   (off_t)(XAC_SEGMENT_HEADER + from % sh->segment_bytes),
                                   (off_t)(to - from), SYNC_FILE_RANGE_WRITE);
+    xac_log_gap_begin(&log->gap);
 }
 
 bool
@@ -499,13 +500,18 @@ xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms)
 int
 xac_log_flush_end(struct xac_log *log, uint64_t lsn)
 {
+    bool is_needed;
     int cancel;
     int rc = 0;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     /* relaxed: stored under the flush lock, which is ours since xac_log_flush_start. */
-    if (atomic_load_explicit(&log->sh->durable, memory_order_relaxed) < lsn)
+    is_needed = atomic_load_explicit(&log->sh->durable, memory_order_relaxed) < lsn;
+    if (is_needed) {
+        xac_log_gap_wait(&log->gap);
         rc = flush_held(log, log->started);
+    }
+    xac_log_gap_end(&log->gap, is_needed && rc == 0);
     flush_done(log);
     if (rc == 0)
         xac_log_segment_prepare_ahead(log);

@@ -30,6 +30,7 @@
 #include "annot.h"
 #include "block.h"
 #include "lock.h"
+#include "log_gap.h"
 
 struct xac_log_shared {
     /* Fixed by xac_log_create(). */
@@ -86,6 +87,7 @@ struct xac_log {
     int seg_fd[2];
     uint64_t seg_no[2];
     uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
+    struct xac_log_gap gap; /* flush lock held                                        */
     /* The value of `prepared` at which making a segment failed last: that it is not
        tried ahead of time again and again on a full disk. */
     _Atomic uint64_t ahead_failed;
