@@ -445,7 +445,7 @@ usage(void)
         "  --data BYTES     of the tree, about; default 2G\n"
         "  --frames BYTES   default 256M\n"
         "  --searches N     default 100000\n"
-        "  --quick          64M in 8M, 2000 searches\n"
+        "  --quick          64M in 16M, 2000 searches\n"
         "  --seed S         default 1\n"
         "  --dir DIR        where the trees go; default the current directory\n"
         "  --json, --quiet, --help");
@@ -486,7 +486,7 @@ bench_outofcore_main(int argc, char **argv)
     if (o.data_bytes == 0)
         o.data_bytes = UINT64_C(64) << (o.common.quick ? 20 : 25);
     if (o.frames_bytes == 0)
-        o.frames_bytes = UINT64_C(8) << (o.common.quick ? 20 : 25);
+        o.frames_bytes = UINT64_C(1) << (o.common.quick ? 24 : 28);
     if (o.searches == 0)
         o.searches = o.common.quick ? 2000 : 100000;
     o.count = (uint64_t)((double)o.data_bytes * FILL / RECORD_BYTES);
