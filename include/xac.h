@@ -579,8 +579,7 @@ enum xac_option {
        xArchive(): with a backup they bring back any moment since.  1: they are reused for
        new ones, and data files of large transactions are removed, so that the log takes no
        more room on disk than what XAC_OPT_CHECKPOINT_BYTES and the oldest reader need;
-       xArchive() then names few or none.  Any time; concerns all
-       participants.  Default 0. */
+       xArchive() then names few or none.  Any time; concerns all participants.  Default 0. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
        file, in a file of the environment directory for each mapped file, 32 bytes a page;
@@ -608,10 +607,9 @@ enum xac_option {
        setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
        xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
     XAC_OPT_DECLARED = 11,
-    /* Pages of memory, at least 256, for all that participants have of their files; 0: no
-       bound.  See doc/frames.md.  With a bound, xInit() returns ENOTSUP without
-       XAC_ENGINE_UFFD, and no page of a file is in two mappings of a process or thread
-       (ENOTSUP).  Before xInit(); for the first participant.  Default 0. */
+    /* Pages of memory, at least 256, for all that participants have of their files, 0: no
+       bound; see doc/frames.md.  ENOTSUP: another engine than uffd, a page in two mappings.
+       Before xInit(); for the first participant.  Default 0. */
     XAC_OPT_FRAMES = 12
 };
 
