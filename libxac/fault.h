@@ -34,6 +34,16 @@ struct xac_page_range {
     uint64_t first, n;
 };
 
+/* Pages that an engine which does not split has to take back, so many ranges by one call. */
+#define XAC_BATCH_MAX 64
+
+/* Zeroed at first; all of one view. */
+struct xac_page_batch {
+    struct xac_view *view;
+    size_t n;
+    struct xac_page_range range[XAC_BATCH_MAX];
+};
+
 struct xac_engine {
     const char *name; /* in XAC_ENGINE                                                  */
     int kind;         /* enum xac_engine_kind                                           */
@@ -98,6 +108,12 @@ int xac_engine_kind(int *whyp);
 
 /* xac_engine_discard -- what all engines have in the place of discard. */
 XAC_SIGSAFE int xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n);
+
+/* xac_batch_add -- one page more; neighbours that come in order are one range.  What does not fit
+   is taken back, as by xac_batch_flush.  ret 0 or errno. */
+XAC_SIGSAFE int xac_batch_add(struct xac_page_batch *batch, struct xac_view *view,
+                              uint64_t page_no);
+XAC_SIGSAFE int xac_batch_flush(struct xac_page_batch *batch);
 
 /* xac_engine_attach -- by the process's engine, or sigsegv if it fails; ret 0 or errno. */
 int xac_engine_attach(struct xac_view *view);

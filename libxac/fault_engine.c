@@ -80,6 +80,32 @@ xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n)
                : errno;
 }
 
+XAC_SIGSAFE int
+xac_batch_flush(struct xac_page_batch *b)
+{
+    size_t n = b->n;
+
+    b->n = 0;
+    return n > 0 ? b->view->ops->take_back(b->view, b->range, n) : 0;
+}
+
+XAC_SIGSAFE int
+xac_batch_add(struct xac_page_batch *b, struct xac_view *v, uint64_t page_no)
+{
+    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
+    int rc = 0;
+
+    if (last != NULL && b->view == v && last->first + last->n == page_no) {
+        last->n++;
+        return 0;
+    }
+    if (b->n == XAC_BATCH_MAX || b->view != v)
+        rc = xac_batch_flush(b);
+    b->view = v;
+    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
+    return rc;
+}
+
 int
 xac_engine_attach(struct xac_view *v)
 {

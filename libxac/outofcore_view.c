@@ -17,18 +17,11 @@
 #include "view.h"
 
 /* Pages that are dropped together, at most. */
-#define BATCH_MAX 32
+#define DROPPED_MAX 32
 
 /* Pages spilled after which the device begins to write them, so that the page cache does not
    keep what we may not. */
 #define UNCACHE_EVERY 256
-
-/* Neighbouring pages to drop, all of one view. */
-struct batch {
-    struct xac_view *v;
-    size_t n;
-    struct xac_page_range range[BATCH_MAX];
-};
 
 XAC_SIGSAFE static struct xac_outofcore_shared *
 shared_of(const struct xac_view *v)
@@ -109,32 +102,6 @@ xac_outofcore_drop_file(struct xac_view *v)
 
 /* ---- Dropping --------------------------------------------------------------------------------- */
 
-XAC_SIGSAFE static int
-flush(struct batch *b)
-{
-    size_t n = b->n;
-
-    b->n = 0;
-    return n > 0 ? b->v->ops->take_back(b->v, b->range, n) : 0;
-}
-
-XAC_SIGSAFE static int
-add(struct batch *b, struct xac_view *v, uint64_t page_no)
-{
-    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
-    int rc = 0;
-
-    if (last != NULL && b->v == v && last->first + last->n == page_no) {
-        last->n++;
-        return 0;
-    }
-    if (b->n == BATCH_MAX || b->v != v)
-        rc = flush(b);
-    b->v = v;
-    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
-    return rc;
-}
-
 /*
  * drop -- a page that was shown long ago.
  *
@@ -142,7 +109,7 @@ add(struct batch *b, struct xac_view *v, uint64_t page_no)
  * ret  0 or errno
  */
 XAC_SIGSAFE static int
-drop(struct batch *b, struct xac_view *v, uint64_t page_no, bool *staysp)
+drop(struct xac_page_batch *b, struct xac_view *v, uint64_t page_no, bool *staysp)
 {
     struct xac_view_page *p = &v->page[page_no];
     bool is_dirty = p->state == XAC_PAGE_DIRTY;
@@ -159,7 +126,7 @@ drop(struct batch *b, struct xac_view *v, uint64_t page_no, bool *staysp)
         v->n_copies--;
     p->copy = XAC_COPY_NONE;
     xac_count(&shared_of(v)->dropped, 1);
-    return add(b, v, page_no);
+    return xac_batch_add(b, v, page_no);
 }
 
 /* push -- at the end of the ring, if it has room. */
@@ -175,7 +142,7 @@ XAC_SIGSAFE static int
 shrink(struct xac_ctx *ctx, uint64_t goal)
 {
     struct xac_outofcore_ctx *o = ctx->outofcore;
-    struct batch batch = {.n = 0};
+    struct xac_page_batch batch = {.n = 0};
     int rc = 0;
 
     for (uint64_t n = o->end - o->first; n > 0 && o->end - o->first > goal && rc == 0;
@@ -189,14 +156,14 @@ shrink(struct xac_ctx *ctx, uint64_t goal)
         if (stays)
             push(o, id);
     }
-    return rc == 0 ? flush(&batch) : rc;
+    return rc == 0 ? xac_batch_flush(&batch) : rc;
 }
 
 XAC_SIGSAFE int
 xac_outofcore_shown(struct xac_view *v, uint64_t page_no)
 {
     struct xac_outofcore_ctx *o = v->ctx->outofcore;
-    uint64_t batch = o->limit / 8 < BATCH_MAX ? o->limit / 8 : BATCH_MAX;
+    uint64_t batch = o->limit / 8 < DROPPED_MAX ? o->limit / 8 : DROPPED_MAX;
 
     push(o, xac_page_id(v->file, v->first + page_no));
     return o->end - o->first > o->limit ? shrink(v->ctx, o->limit - batch) : 0;

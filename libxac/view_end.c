@@ -13,9 +13,6 @@
 #include "fault.h"
 #include "view.h"
 
-/* Ranges that are taken back at once. */
-#define BATCH_MAX 64
-
 /* Pages that the kernel walks over in the time of: protecting one range by a call of its own;
    dropping one range among others of a call (doc/performance.md). */
 #define WALK_PER_PROTECT 6
@@ -167,49 +164,27 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 
 /* ---- Beside others: nothing stays ---------------------------------------------------- */
 
-/* is_dense -- is one call over all between the first page and the last cheaper than one over
-   the pages themselves?  Where all that lies there is to be absent. */
+/* are_dropped -- are the pages that were touched memory, to be absent now? */
+static bool
+are_dropped(const struct xac_view *v)
+{
+    return !v->ops->splits && !v->is_solo && !is_keeping(v);
+}
+
+/* is_dense -- are they dropped by one call over all between the first page and the last, which
+   is cheaper than one over the pages themselves? */
 static bool
 is_dense(const struct xac_view *v)
 {
-    return !v->ops->splits && !v->is_solo && !is_keeping(v) && v->low < v->high
+    return are_dropped(v) && v->low < v->high
            && v->high - v->low <= v->n_touched * WALK_PER_DROP;
 }
 
-/* Pages that an engine which does not split has to take back, in batches. */
-struct batch {
-    struct xac_view *v;
-    size_t n;
-    struct xac_page_range range[BATCH_MAX];
-};
-
-static int
-batch_flush(struct batch *b)
+/* goes_alone -- is each dropped by itself? */
+static bool
+goes_alone(const struct xac_view *v)
 {
-    size_t n = b->n;
-
-    b->n = 0;
-    return n > 0 ? b->v->ops->take_back(b->v, b->range, n) : 0;
-}
-
-/* batch_add -- one page; neighbours that are touched in order are one range. */
-static int
-batch_add(struct batch *b, struct xac_view *v, uint64_t page_no)
-{
-    struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
-    int rc = 0;
-
-    if (v->ops->splits || v->is_solo || is_keeping(v) || is_dense(v))
-        return 0;
-    if (last != NULL && b->v == v && last->first + last->n == page_no) {
-        last->n++;
-        return 0;
-    }
-    if (b->n == BATCH_MAX || b->v != v)
-        rc = batch_flush(b);
-    b->v = v;
-    b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
-    return rc;
+    return are_dropped(v) && !is_dense(v);
 }
 
 /* take_back -- everything the transaction touched in a view is absent again. */
@@ -231,7 +206,7 @@ take_back(struct xac_view *v)
 static int
 end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
-    struct batch batch = {.v = NULL};
+    struct xac_page_batch batch = {.n = 0};
     struct xac_view *v = NULL, *t;
     int rc = 0;
 
@@ -243,8 +218,8 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
         rc = end_page(v, xac_page_no(id) - v->first, e, is_committed);
-        if (rc == 0)
-            rc = batch_add(&batch, v, xac_page_no(id) - v->first);
+        if (rc == 0 && goes_alone(v))
+            rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
         for (t = v; t->twins != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
@@ -252,7 +227,7 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
             rc = end_page(t, xac_page_no(id) - t->first, e, is_committed);
         }
     }
-    return rc == 0 ? batch_flush(&batch) : rc;
+    return rc == 0 ? xac_batch_flush(&batch) : rc;
 }
 
 void
