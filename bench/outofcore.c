@@ -64,8 +64,7 @@ enum stage {
 /* What the process at work tells. */
 struct told {
     _Atomic uint64_t stage;
-    _Atomic uint64_t
-        inserted; /* that have returned                                     */
+    _Atomic uint64_t inserted; /* that have returned                                   */
     uint64_t insert_ns, search_ns, open_ns;
     int rc;
     char words[300];
@@ -87,16 +86,13 @@ set(_Atomic uint64_t *word, uint64_t value)
 /* One system. */
 struct subject {
     const struct bench_system *system;
-    bool
-        is_bounded; /* by XAC_FRAMES                                                    */
+    bool is_bounded; /* by XAC_FRAMES                                                  */
 };
 
 /* What was found. */
 struct outcome {
-    uint64_t
-        most_bytes; /* of memory                                                    */
-    uint64_t
-        crashed_at; /* inserts that had returned                                    */
+    uint64_t most_bytes; /* of memory                                                  */
+    uint64_t crashed_at; /* inserts that had returned                                  */
     uint64_t found; /* records after recovery                                       */
 };
 

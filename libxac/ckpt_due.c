@@ -8,6 +8,10 @@
 
 #include "env.h"
 
+/* In an environment without a bound that is not durable a checkpoint is due when this many
+   frames are in use: 64 MiB of 4 KiB pages. */
+#define FRAMES_DUE 16384
+
 /* frames_used -- of the version store, about. */
 static uint64_t
 frames_used(struct xac_env *env)
@@ -48,12 +52,29 @@ xac_ckpt_is_due(struct xac_env *env)
     return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit;
 }
 
+/* frames_due -- those in use at which the next one is due that the log does not ask for, after
+   one that has left so many. */
+static uint64_t
+frames_due(const struct xac_env *env, uint64_t used)
+{
+    uint64_t bound = xac_outofcore_versions(env);
+
+    if (bound == 0)
+        return FRAMES_DUE + 2 * used;
+    return used < bound / 4 ? bound / 2 : used + bound / 4;
+}
+
 void
 xac_ckpt_put_off(struct xac_env *env)
 {
-    atomic_store_explicit(&env->frames_due,
-                          xac_outofcore_frames_due(env, frames_used(env)),
+    atomic_store_explicit(&env->frames_due, frames_due(env, frames_used(env)),
                           memory_order_relaxed);
+}
+
+void
+xac_ckpt_first_due(struct xac_env *env)
+{
+    atomic_store_explicit(&env->frames_due, frames_due(env, 0), memory_order_relaxed);
 }
 
 bool

@@ -24,4 +24,7 @@ bool xac_ckpt_is_others(struct xac_env *env);
 /* xac_ckpt_put_off -- what readers held back is not worth another run at once. */
 void xac_ckpt_put_off(struct xac_env *env);
 
+/* xac_ckpt_first_due -- when this process joins. */
+void xac_ckpt_first_due(struct xac_env *env);
+
 #endif /* XAC_CKPT_DUE_H */

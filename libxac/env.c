@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "ckpt_due.h"
 #include "clean.h"
 #include "conflict.h"
 #include "err.h"
@@ -464,8 +465,7 @@ become(struct xac_env *env)
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
-    atomic_store_explicit(&env->frames_due, xac_outofcore_frames_due(env, 0),
-                          memory_order_relaxed);
+    xac_ckpt_first_due(env);
     return 0;
 }
 

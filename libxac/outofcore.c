@@ -24,10 +24,6 @@
 /* Rounds over the pool before a page is read past it. */
 #define FULL_TRIES 4
 
-/* In an environment without a bound that is not durable a checkpoint is due when this many
-   frames are in use: 64 MiB of 4 KiB pages. */
-#define FRAMES_DUE 16384
-
 /* Seats in the pool: one for each context, and one for each process's checkpoints. */
 #define SEATS_LEAST 256
 #define SEATS_MOST  1024
@@ -38,11 +34,9 @@
 
 /* Descriptors for reading, by file id. */
 struct xac_outofcore_files {
-    struct xac_outofcore_files
-        *older; /* freed with the others, for the handler may look */
+    struct xac_outofcore_files *older; /* freed with the others: the handler may look  */
     uint32_t n;
-    int fd
-        []; /* << 1, + 1 if it goes past the page cache; -1 none                        */
+    int fd[]; /* << 1, + 1 if it goes past the page cache; -1 none                     */
 };
 
 XAC_SIGSAFE bool
@@ -55,16 +49,6 @@ uint64_t
 xac_outofcore_versions(const struct xac_env *env)
 {
     return env->ctl->outofcore.n_frames / 8;
-}
-
-uint64_t
-xac_outofcore_frames_due(const struct xac_env *env, uint64_t used)
-{
-    uint64_t bound = xac_outofcore_versions(env);
-
-    if (bound == 0)
-        return used == 0 ? FRAMES_DUE : FRAMES_DUE + 2 * used;
-    return used < bound / 4 ? bound / 2 : used + bound / 4;
 }
 
 XAC_SIGSAFE void

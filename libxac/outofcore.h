@@ -68,45 +68,35 @@ struct xac_outofcore_shared {
 
 /* One process's access to the pool. */
 struct xac_outofcore {
-    struct xac_frames
-        *pool; /* NULL: off, or not attached                                 */
+    struct xac_frames *pool; /* NULL: off, or not attached                            */
     void *memory;
-    int fd; /* of the pool's file                                    */
-    struct xac_frames_user
-        *user;      /* for checkpoints                                       */
-    pid_t user_pid; /* whose it is: after a fork the parent's                */
+    int fd;                       /* of the pool's file                               */
+    struct xac_frames_user *user; /* for checkpoints                                  */
+    pid_t user_pid;               /* whose it is: after a fork the parent's           */
     /* Descriptors by file id, for reading; grows by a copy, for the handler looks. */
     struct xac_outofcore_files *_Atomic files;
-    atomic_flag adding; /* held while it grows                                      */
-    _Atomic uint64_t
-        *backed; /* bit k: part k of the pool's table has memory; relaxed    */
+    atomic_flag adding; /* held while it grows                                        */
+    /* Bit k: part k of the pool's table has memory; relaxed. */
+    _Atomic uint64_t *backed;
 };
 
 /* Places for pages that a context looks at: valid until the next use of the same place. */
 enum xac_outofcore_place {
-    XAC_PLACE_SHOWN =
-        0, /* what a page shows, or showed                                 */
-    XAC_PLACE_WORKING =
-        1, /* a working copy that is spilled                               */
-    XAC_PLACE_SOURCES =
-        2, /* txn_commit.c: sources of copies, from here on                */
+    XAC_PLACE_SHOWN = 0,   /* what a page shows, or showed                            */
+    XAC_PLACE_WORKING = 1, /* a working copy that is spilled                          */
+    XAC_PLACE_SOURCES = 2, /* txn_commit.c: sources of copies, from here on           */
     XAC_PLACES = 6
 };
 
 /* What a context's views show, and places of its own. */
 struct xac_outofcore_ctx {
-    struct xac_frames_user
-        *user; /* NULL: no seat was free, reads go past the pool        */
-    pid_t user_pid;
-    uint8_t
-        *places; /* XAC_PLACES pages                                                   */
-    uint64_t
-        *ring; /* ids of pages, in the order in which they were shown                */
-    uint64_t
-        size; /* of the ring, a power of two                                        */
-    uint64_t first,
-        end;        /* numbers of those in it; taken modulo size                      */
-    uint64_t limit; /* pages that may be shown at a time                              */
+    struct xac_frames_user *user; /* NULL: no seat was free, reads go past the pool   */
+    pid_t user_pid;               /* as in struct xac_outofcore                       */
+    uint8_t *places;              /* XAC_PLACES pages                                 */
+    uint64_t *ring;      /* ids of pages, in the order in which they were shown       */
+    uint64_t size;       /* of the ring, a power of two                               */
+    uint64_t first, end; /* numbers of those in it; taken modulo size                 */
+    uint64_t limit;      /* pages that may be shown at a time                         */
 };
 
 /* xac_outofcore_is_on -- has the environment a bound? */
@@ -159,10 +149,6 @@ int xac_outofcore_written(struct xac_env *env, const struct xac_page *page,
 
 /* xac_outofcore_versions -- frames that the first buffer file may have; 0: no bound. */
 uint64_t xac_outofcore_versions(const struct xac_env *env);
-
-/* xac_outofcore_frames_due -- frames in use at which a checkpoint is due that was not by the
-   log, after one that has left so many in use; 0 at first. */
-uint64_t xac_outofcore_frames_due(const struct xac_env *env, uint64_t used);
 
 /* xac_outofcore_uncache -- a file has been synced: the page cache may let go of it. */
 XAC_SIGSAFE void xac_outofcore_uncache(const struct xac_env *env, int fd);

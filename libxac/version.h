@@ -78,10 +78,8 @@ struct xac_buffers {
     /* Frames that this process has freed last, which the caches still hold, and which it has
        mapped: hints only, so relaxed, and one may be there twice or be lost. */
     _Atomic uint64_t freed[XAC_FREED_MAX];
-    _Atomic uint64_t
-        n_freed; /* in the ring; the newest is the one before               */
-    _Atomic uint64_t
-        n_faulted; /* frames up to this one are in the page table; relaxed  */
+    _Atomic uint64_t n_freed;   /* in the ring; the newest is the one before           */
+    _Atomic uint64_t n_faulted; /* frames up to this are in the page table; relaxed    */
 };
 
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
