@@ -47,6 +47,14 @@ node_write(const struct btree *t, uint32_t block)
     return node;
 }
 
+/* Bytes of a cell that are about to be stored to: node_write() does not reach those of a block
+   larger than a page. */
+static inline void
+announce_in_cell(const struct btree *t, const void *at, size_t size)
+{
+    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, at, size, TREE_READ_WRITE);
+}
+
 /* Make an empty node of these bytes, whatever they held. */
 static inline struct btree_node *
 node_init_at(const struct btree *t, struct btree_node *node, uint32_t block,
@@ -102,13 +110,11 @@ leaf_put(const struct btree *t, struct btree_node *leaf, unsigned i, const void 
     unsigned cell = slot_open(leaf, i);
     unsigned char *k = cell_key(t, leaf, cell), *v = cell_value(t, leaf, cell);
 
-    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, k, t->key_size,
-                    TREE_READ_WRITE);
+    announce_in_cell(t, k, t->key_size);
     memcpy(k, key, t->key_size);
     if (t->value_size == 0)
         return;
-    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, v, t->value_size,
-                    TREE_READ_WRITE);
+    announce_in_cell(t, v, t->value_size);
     memcpy(v, value, t->value_size);
 }
 
@@ -119,11 +125,10 @@ inner_put(const struct btree *t, struct btree_node *inner, unsigned i, const voi
 {
     unsigned cell = slot_open(inner, i);
     unsigned char *k = cell_key(t, inner, cell);
-    bool is_large = t->hints && t->block_size > BTREE_PAGE;
 
-    tree_hint_range(is_large, k, t->key_size, TREE_READ_WRITE);
+    announce_in_cell(t, k, t->key_size);
     memcpy(k, key, t->key_size);
-    tree_hint(is_large, cell_child(t, inner, cell), TREE_READ_WRITE);
+    announce_in_cell(t, cell_child(t, inner, cell), sizeof child);
     *cell_child(t, inner, cell) = child;
 }
 
@@ -203,14 +208,6 @@ inner_split(const struct btree *t, struct btree_node *left, struct btree_node *r
     memcpy(sep, up, t->key_size);
 }
 
-/* A key of the parent that is about to be replaced. */
-static inline void
-separator_announce(const struct btree *t, const unsigned char *sep)
-{
-    tree_hint_range(t->hints && t->block_size > BTREE_PAGE, sep, t->key_size,
-                    TREE_READ_WRITE);
-}
-
 /* Move the last entry of `left` to the front of `right`; `sep` is the key between them. */
 static inline void
 rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *right,
@@ -219,7 +216,7 @@ rotate_right(const struct btree *t, struct btree_node *left, struct btree_node *
     unsigned cell = left->slots[left->n - 1];
     const unsigned char *key = cell_key(t, left, cell);
 
-    separator_announce(t, sep);
+    announce_in_cell(t, sep, t->key_size);
     if (left->level == 0) {
         leaf_put(t, right, 0, key, cell_value(t, left, cell));
     } else {
@@ -238,7 +235,7 @@ rotate_left(const struct btree *t, struct btree_node *left, struct btree_node *r
     unsigned cell = right->slots[0];
     const unsigned char *key = cell_key(t, right, cell);
 
-    separator_announce(t, sep);
+    announce_in_cell(t, sep, t->key_size);
     if (left->level == 0) {
         leaf_put(t, left, left->n, key, cell_value(t, right, cell));
         slot_close(right, 0);
