@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "env.h"
+#include "visits.h"
 
 static const char *const engines[] = {"uffd", "sigsegv", "thesis"};
 #define N_ENGINES 3
@@ -159,14 +160,6 @@ START_TEST(transactions_follow_the_model)
 }
 END_TEST
 
-struct visits {
-    _Atomic uint64_t rounds; /* of the host */
-    _Atomic uint64_t done;
-    uint64_t added; /* committed by visitors */
-};
-
-#define VISITS 30
-
 /* increment -- two pages that always hold the same; ret whether it has committed. */
 static bool
 increment(uint64_t *base)
@@ -183,45 +176,16 @@ increment(uint64_t *base)
     return rc == COMMITTED;
 }
 
-static void
-visit(void *arg)
-{
-    struct visits *v = arg;
-
-    for (int k = 0; k < VISITS; k++) {
-        uint64_t *base = env_attach(NONDURABLE, 8);
-
-        for (int n = 0; n < 5; n++) {
-            while (!increment(base))
-                ;
-            v->added++;
-        }
-        env_detach();
-        proc_await(&v->rounds, word_load(&v->rounds) + 20, 20);
-    }
-    word_store(&v->done, 1);
-}
-
 /* Others come, write the pages that stay writable, and go, at any moment. */
 START_TEST(until_somebody_comes)
 {
-    struct visits *v = proc_shared(sizeof *v);
-    uint64_t mine = 0, *base;
-    pid_t pid;
+    uint64_t added, *base;
 
     if (!promise(_i, XAC_DECLARED_TRUSTED))
         return;
-    pid = proc_spawn(visit, v);
-    base = env_attach(NONDURABLE, 8);
-    while (word_load(&v->done) == 0) {
-        must(!proc_any_failed());
-        mine += increment(base);
-        word_add(&v->rounds, 1);
-    }
-    proc_join(pid);
-    must_eq(v->added, VISITS * 5);
-    must_eq(env_get(cell(base, 3)), mine + v->added);
-    must_eq(env_get(cell(base, 6)), mine + v->added);
+    base = visits_play(increment, 30, &added);
+    must_eq(env_get(cell(base, 3)), added);
+    must_eq(env_get(cell(base, 6)), added);
     env_detach();
 }
 END_TEST

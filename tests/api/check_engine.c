@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "env.h"
+#include "visits.h"
 
 static const struct {
     const char *name;
@@ -542,68 +543,32 @@ START_TEST(alone_stray_stores_stop_the_program)
 }
 END_TEST
 
-struct visits {
-    _Atomic uint64_t rounds; /* of the host */
-    _Atomic uint64_t done;
-    uint64_t added; /* committed by visitors */
-};
-
-#define VISITS 40
-
-static void
-visit(void *arg)
+/* increment_once -- ret whether it has committed. */
+static bool
+increment_once(uint64_t *base)
 {
-    struct visits *v = arg;
+    uint64_t seen;
+    int rc;
 
-    env_stay_mapped = true;
-    for (int k = 0; k < VISITS; k++) {
-        uint64_t *base = env_attach(NONDURABLE, 8);
-        int rc;
-
-        for (int n = 0; n < 5; n++) {
-            do {
-                must_ok(xbegin());
-                ++*cell(base, 3);
-                rc = xend();
-                must(rc == COMMITTED || rc == ABORTED);
-            } while (rc != COMMITTED);
-            v->added++;
-        }
-        env_detach();
-        proc_await(&v->rounds, word_load(&v->rounds) + 20, 20);
-    }
-    word_store(&v->done, 1);
+    must_ok(xbegin());
+    seen = *cell(base, 3);
+    *cell(base, 3) = seen + 1;
+    must_eq(*cell(base, 3), seen + 1);
+    rc = xend();
+    must(rc == COMMITTED || rc == ABORTED);
+    return rc == COMMITTED;
 }
 
 /* Others come, write the page that is written without traps, and go, at any moment. */
 START_TEST(alone_until_somebody_comes)
 {
-    struct visits *v = proc_shared(sizeof *v);
-    uint64_t mine = 0, *base;
-    pid_t pid;
+    uint64_t added, *base;
 
     if (!choose(_i))
         return;
     env_stay_mapped = true;
-    pid = proc_spawn(visit, v);
-    base = env_attach(NONDURABLE, 8);
-    while (word_load(&v->done) == 0) {
-        uint64_t seen;
-        int rc;
-
-        must(!proc_any_failed());
-        must_ok(xbegin());
-        seen = *cell(base, 3);
-        *cell(base, 3) = seen + 1;
-        must_eq(*cell(base, 3), seen + 1);
-        rc = xend();
-        must(rc == COMMITTED || rc == ABORTED);
-        mine += rc == COMMITTED;
-        word_add(&v->rounds, 1);
-    }
-    proc_join(pid);
-    must_eq(v->added, VISITS * 5);
-    must_eq(env_get(cell(base, 3)), mine + v->added);
+    base = visits_play(increment_once, 40, &added);
+    must_eq(env_get(cell(base, 3)), added);
     env_detach();
 }
 END_TEST
