@@ -95,9 +95,12 @@ struct xac_frames_config {
     /* NB_GCLOCK: words the hand is spread over, a power of two up to 64; default 1. */
     uint32_t hand_cells;
     /*
-     * Rounds over all frames, each found fixed, before fix() gives up with ENOBUFS; the thread
-     * yields after each.  Default 1000.
+     * When every frame is found fixed, round after round, fix() gives up with ENOBUFS.  Either
+     * after so many milliseconds, default 1000, in which it sleeps 0.05 to 5 ms between
+     * rounds, once some have passed.  Or after full_tries rounds with a yield each, if that is not 0: it
+     * never sleeps, but whoever has the pages may be off its processor for longer.
      */
+    uint32_t full_ms;
     uint32_t full_tries;
     uint32_t lock; /* enum xac_frames_lock */
     /*
@@ -280,15 +283,16 @@ XAC_API int xac_frames_repair(struct xac_frames *pool);
 /*
  * Fix a page; it stays where it is until unfix(), and may be fixed many times.
  *
- * NB_GCLOCK: waits for nobody but its own read, and its own write if no clean page can make
- * room; lock-free (Nb-GCLOCK, section on correctness, Theorem 7).  The others wait for the
+ * NB_GCLOCK: waits for nobody but its own read, its own write if no clean page can make
+ * room, and an unfix() if every page is fixed; lock-free (Nb-GCLOCK, section on correctness, Theorem 7).  The others wait for the
  * policy's lock, under which nothing is read or written, and a clean page is looked for among the
  * first to go: behind 64 dirty ones the first is written instead.
  *
  * err  EINVAL  page out of range, unknown flag
- *      ENOBUFS every frame was found fixed, full_tries times
+ *      ENOBUFS every frame was found fixed for full_ms, or full_tries times; at once if pins_max
+ *              is not 0 and this user has all of them fixed
  *      EMFILE  the user has pins_max pages fixed
- *      of io->read; of io->before_write, io->write if no clean page could make room
+ *      of io->read; of io->before_write, io->write if no clean page could make room, in a few rounds
  */
 XAC_API int xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
                            struct xac_frames_pin *pinp);

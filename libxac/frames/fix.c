@@ -415,6 +415,8 @@ xac_frames_fix_many(struct xac_frames_user *user, unsigned n, const uint64_t *pa
 
     if (n == 0 || n > XAC_FRAMES_MANY)
         return EINVAL;
+    if (n > pool->n_frames)
+        return ENOBUFS;
     rc = many_pin(user, n, pages, pins, &n_pinned, &m);
     if (rc == 0)
         rc = many_read(user, &m, pins);

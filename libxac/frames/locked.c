@@ -29,7 +29,6 @@
 #include "pool.h"
 
 #include <errno.h>
-#include <sched.h>
 
 #define LINK_BUSY        1  /* not in a list, and nobody else's */
 #define DIRTY_PASSED_MAX 64 /* dirty pages that a search for a clean one passes by */
@@ -393,7 +392,9 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
           uint32_t *freshp)
 {
     struct xac_frames *pool = user->pool;
-    int rc = ENOBUFS, last = ENOBUFS;
+    struct pool_full full = {.n = 0};
+    int last = ENOBUFS;
+    bool go_on;
 
     *slotp = fresh_take(user, part);
     if (*slotp != POLICY_NONE) {
@@ -401,24 +402,23 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
         *outp = 0;
         return 0;
     }
-    for (uint32_t tries = 0; tries < pool->region->config.full_tries; tries++) {
+    do {
         /* What cannot be written keeps nobody from a clean page, wherever that is. */
-        rc = slot_try(user, part, last == ENOBUFS ? DIRTY_PASSED_MAX : UINT32_MAX, slotp);
+        int rc =
+            slot_try(user, part, last == ENOBUFS ? DIRTY_PASSED_MAX : UINT32_MAX, slotp);
+
         if (rc == 0) {
             *outp = slot_load(ring_slot(pool, *slotp));
             return 0;
         }
-        if (rc == ENOBUFS) {
+        if (rc == ENOBUFS)
             pool_count(user, POOL_NO_VICTIM, 1);
-            pool_count(user, POOL_FULL_YIELDS, 1);
-            xac_frames_unlock(pool, part);
-            if (pool->owner == NULL || !pool->owner->no_victim(pool->owner->arg, user))
-                (void)sched_yield();
-            xac_frames_lock(user, part);
-        } else if (rc != EAGAIN) {
+        else if (rc != EAGAIN)
             last = rc;
-        }
-    }
+        xac_frames_unlock(pool, part);
+        go_on = xac_frames_full(user, part, &full, last != ENOBUFS);
+        xac_frames_lock(user, part);
+    } while (go_on);
     return last;
 }
 

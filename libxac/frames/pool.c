@@ -22,7 +22,7 @@
 #define COUNT_DEFAULT  10 /* GCLOCK_K */
 #define WEIGHT_MAX     1000000
 #define BATCH_MAX      4096
-#define TRIES_DEFAULT  1000
+#define FULL_MS        1000
 #define LISTS_MAX      1024
 #define PARTS_MAX      256
 #define PINS_MAX       4096
@@ -56,8 +56,8 @@ config_complete(struct xac_frames_config *c)
         c->weight_max = c->policy == XAC_FRAMES_GCLOCK_K ? COUNT_DEFAULT : WEIGHT_DEFAULT;
     if (c->hand_cells == 0)
         c->hand_cells = 1;
-    if (c->full_tries == 0)
-        c->full_tries = TRIES_DEFAULT;
+    if (c->full_ms == 0)
+        c->full_ms = FULL_MS;
     if (c->batch_queue == 0 && c->batch_threshold == 0)
         c->batch_queue = c->batch_threshold = c->batch_cold = 1;
     if (c->parts == 0)

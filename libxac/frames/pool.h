@@ -365,6 +365,23 @@ bool xac_frames_evict(struct xac_frames_user *user, uint32_t frame);
 int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
                           uint32_t *freshp);
 
+/* ---- full.c --------------------------------------------------------------------------- */
+
+/* A search that finds all frames fixed, round after round. */
+struct pool_full {
+    uint32_t n; /* rounds; 0: it has found one that is not */
+    uint64_t since;
+};
+
+/*
+ * xac_frames_full -- after each such round, without locks: have the owner evict, yield, or sleep.
+ *
+ * in   is_unwritable  some were not fixed, but dirty, and a write has failed
+ * ret  false: give up
+ */
+bool xac_frames_full(struct xac_frames_user *user, uint32_t part, struct pool_full *full,
+                     bool is_unwritable);
+
 /* ---- notes: what a user has fixed, for xac_frames_reap() ------------------------------- */
 
 /* note_find -- the user's note with this value, or NULL; 0 finds room. */

@@ -14,7 +14,6 @@
 #include "pool.h"
 
 #include <errno.h>
-#include <sched.h>
 
 /* What came of looking at one slot. */
 enum look {
@@ -29,6 +28,7 @@ struct sweep {
     frame_ref out;   /* what was taken */
     bool take_dirty; /* one revolution found nothing clean */
     int write_rc;    /* of the last write that failed */
+    struct pool_full full;
 };
 
 /* slot_take -- put mine where c, which is GONE, was; false if a helper was faster. */
@@ -142,7 +142,6 @@ ring_replace(struct sweep *s)
     uint64_t start = hand_get(pool);
     uint32_t i = (uint32_t)(start % n);
     uint32_t blocked = 0; /* frames found unusable, one after the other */
-    uint32_t rounds = 0;
 
     for (uint64_t steps = 1;; steps++) {
         enum look look = slot_look(s, ring_slot(pool, i));
@@ -153,15 +152,14 @@ ring_replace(struct sweep *s)
             return 0;
         }
         blocked = look == LOOK_BLOCKED ? blocked + 1 : 0;
+        if (look == LOOK_PASS)
+            s->full.n = 0; /* not every frame is fixed */
         if (blocked >= n) {
             blocked = 0;
-            pool_count(s->user, POOL_FULL_YIELDS, 1);
-            if (++rounds >= pool->region->config.full_tries) {
+            if (!xac_frames_full(s->user, 0, &s->full, s->write_rc != 0)) {
                 pool_count(s->user, POOL_SWEEP_STEPS, steps);
                 return s->write_rc != 0 ? s->write_rc : ENOBUFS;
             }
-            if (pool->owner == NULL || !pool->owner->no_victim(pool->owner->arg, s->user))
-                (void)sched_yield();
         }
         if (steps >= n)
             s->take_dirty = true;

@@ -141,7 +141,7 @@ END_TEST
 
 START_TEST(fix_none_if_not_all)
 {
-    struct xac_frames_pin pins[20];
+    struct xac_frames_pin pins[20], one;
     uint64_t pages[20];
 
     pool_make(0, 16);
@@ -149,6 +149,10 @@ START_TEST(fix_none_if_not_all)
         pages[i] = i;
     must_eq(xac_frames_fix_many(user, 20, pages, pins), ENOBUFS);
     must_be_whole(pool, 0);
+    must_ok(xac_frames_fix(user, 19, 0, &one));
+    must_eq(xac_frames_fix_many(user, 16, pages, pins), ENOBUFS);
+    must_be_whole(pool, 1);
+    xac_frames_unfix(user, &one);
     pages[7] = N_PAGES + 1;
     must_eq(xac_frames_fix_many(user, 10, pages, pins), EINVAL);
     must_be_whole(pool, 0);

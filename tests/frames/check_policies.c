@@ -293,6 +293,106 @@ START_TEST(stale_hits_are_dropped)
 }
 END_TEST
 
+/* ---- Every frame fixed (N09) ------------------------------------------------------- */
+
+/* full_make -- a pool of four frames; out its user, and pins of all four. */
+static struct xac_frames *
+full_make(struct xac_frames_config c, struct xac_frames_user **userp,
+          struct xac_frames_pin *pins)
+{
+    struct xac_frames *pool;
+
+    c.n_pages = 100;
+    c.n_frames = 4;
+    c.n_users = 2;
+    must_ok(xac_frames_create(&c, NULL, NULL, &pool));
+    must_ok(xac_frames_join(pool, userp));
+    for (uint64_t page = 0; page < 4; page++)
+        must_ok(xac_frames_fix(*userp, page, 0, &pins[page]));
+    return pool;
+}
+
+static void
+full_end(struct xac_frames *pool, struct xac_frames_user *user,
+         const struct xac_frames_pin *pins)
+{
+    for (int i = 0; i < 4; i++)
+        xac_frames_unfix(user, &pins[i]);
+    xac_frames_leave(user);
+    must_be_whole(pool, 0);
+    xac_frames_close(pool);
+}
+
+struct waiter {
+    struct xac_frames *pool;
+    _Atomic uint64_t begun;
+    int rc;
+};
+
+static void *
+waiter_run(void *arg)
+{
+    struct waiter *w = arg;
+    struct xac_frames_user *user;
+    struct xac_frames_pin pin;
+
+    must_ok(xac_frames_join(w->pool, &user));
+    atomic_store(&w->begun, 1);
+    w->rc = xac_frames_fix(user, 50, 0, &pin);
+    if (w->rc == 0)
+        xac_frames_unfix(user, &pin);
+    xac_frames_leave(user);
+    return NULL;
+}
+
+/* Whoever has the frames is off its processor for 200 ms; yields alone last less than one. */
+START_TEST(wait_for_a_holder_that_does_not_run)
+{
+    for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++) {
+        struct xac_frames_config c = {.policy = policy, .full_ms = 60000};
+        struct xac_frames_pin pins[4];
+        struct xac_frames_user *user;
+        struct waiter w = {.pool = full_make(c, &user, pins)};
+        pthread_t thread;
+
+        must_eq(pthread_create(&thread, NULL, waiter_run, &w), 0);
+        proc_await(&w.begun, 1, 30);
+        proc_sleep_us(200000);
+        xac_frames_unfix(user, &pins[2]);
+        must_eq(pthread_join(thread, NULL), 0);
+        must_eq(w.rc, 0);
+        must_ok(xac_frames_fix(user, 2, 0, &pins[2]));
+        full_end(w.pool, user, pins);
+    }
+}
+END_TEST
+
+/* The error comes, and not before its time; at once if the user itself is all that it waits for. */
+START_TEST(give_up_after_a_while)
+{
+    for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++) {
+        struct xac_frames_config timed = {.policy = policy, .full_ms = 100};
+        struct xac_frames_config own = {.policy = policy,
+                                        .full_ms = UINT32_MAX,
+                                        .pins_max = 8};
+        struct xac_frames_pin pins[4], more;
+        struct xac_frames_user *user;
+        struct xac_frames *pool = full_make(timed, &user, pins);
+        double since = env_now();
+
+        must_eq(xac_frames_fix(user, 50, 0, &more), ENOBUFS);
+        must(env_now() - since >= 0.1);
+        full_end(pool, user, pins);
+        pool = full_make(own, &user, pins);
+        must_ok(xac_frames_fix(user, 2, 0,
+                               &more)); /* one of them twice: five pins, four frames */
+        must_eq(xac_frames_fix(user, 50, 0, &more), ENOBUFS);
+        xac_frames_unfix(user, &pins[2]);
+        full_end(pool, user, pins);
+    }
+}
+END_TEST
+
 /* ---- Threads ---------------------------------------------------------------------- */
 
 struct fuzz {
@@ -436,6 +536,8 @@ main(void)
     tcase_add_test(t, a_full_queue_waits_for_the_lock);
     tcase_add_test(t, stale_hits_are_dropped);
     tcase_add_test(t, the_search_for_a_clean_page_ends);
+    tcase_add_test(t, wait_for_a_holder_that_does_not_run);
+    tcase_add_test(t, give_up_after_a_while);
     tcase_add_test(t, every_policy_loses_no_update);
     return env_main(s);
 }
