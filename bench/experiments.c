@@ -62,6 +62,13 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "watch",
+        .what = "bare means to find out what a large transaction touches: traps, scans",
+        .thesis = "",
+        .main = bench_watch_main,
+        .quick = "--quick",
+    },
+    {
         .name = "model",
         .what = "cost of a touched page, predicted from the operations, and measured",
         .thesis = "equations 4.1 and 4.2, table 4.6",

@@ -170,6 +170,13 @@ SPECS = {
     ),
     "handler": Spec(columns=[("operation", "operation"), ("what", "what"), *TIMES_US,
                              ("why", "not available")]),
+    "watch": Spec(
+        columns=[("way", "way"), ("knows", "knows"), ("pages", "pages"), ("of", "of"),
+                 ("us_per_page_median", "µs per page, median"), ("us_per_page_min", "min"),
+                 ("us_per_page_max", "max")],
+        words="One transaction touches so many random pages of a segment of `of`, and stores "
+              "to every second one; what finds that out, without the library; processor time.",
+    ),
     "model": Spec(
         columns=[("equation", "equation"), ("access", "access"), ("hint", "hint"),
                  ("us_per_page_predicted", "predicted, µs per page"),
