@@ -210,6 +210,8 @@ START_TEST(batches_take_the_lock_rarely)
 }
 END_TEST
 
+#define WORKERS 15
+
 struct hits {
     struct xac_frames *pool;
     _Atomic uint64_t done;
@@ -255,6 +257,9 @@ START_TEST(a_full_queue_waits_for_the_lock)
     must_eq(stats.lock_waits, 1);
     atomic_store(&h.pool->parts[0].lock, 0); /* the sleeper looks again within a second */
     must_eq(pthread_join(thread, NULL), 0);
+    xac_frames_get_stats(h.pool, &stats);
+    must_eq(stats.batches, 1);
+    must_eq(stats.batched, 64);
     xac_frames_unfix(user, &pin);
     xac_frames_leave(user);
     must_be_whole(h.pool, 0);
@@ -262,11 +267,61 @@ START_TEST(a_full_queue_waits_for_the_lock)
 }
 END_TEST
 
+/* The paper's preempted holder (B5c): 15 others go on for 63 hits each; without queues for none. */
+START_TEST(others_go_on_while_the_holder_is_stopped)
+{
+    for (uint32_t queue = 1; queue <= 64; queue += 63) {
+        struct xac_frames_config c =
+            config_of(XAC_FRAMES_LRU, queue, queue == 1 ? 1 : 32);
+        struct hits workers[WORKERS] = {{0}};
+        pthread_t threads[WORKERS];
+        struct xac_frames_user *user;
+        struct xac_frames_pin pin;
+        struct xac_frames *pool;
+
+        c.n_users = WORKERS + 1;
+        must_ok(xac_frames_create(&c, NULL, NULL, &pool));
+        must_ok(xac_frames_join(pool, &user));
+        must_ok(xac_frames_fix(user, 1, 0, &pin));
+        atomic_store(&pool->parts[0].lock, 1);
+        for (int i = 0; i < WORKERS; i++) {
+            workers[i].pool = pool;
+            must_eq(pthread_create(&threads[i], NULL, hits_run, &workers[i]), 0);
+        }
+        for (int i = 0; i < WORKERS && queue > 1; i++)
+            proc_await(&workers[i].done, queue - 1, 30);
+        proc_sleep_us(50000);
+        for (int i = 0; i < WORKERS; i++)
+            must_eq(atomic_load(&workers[i].done), queue - 1);
+        atomic_store(&pool->parts[0].lock, 0);
+        for (int i = 0; i < WORKERS; i++)
+            must_eq(pthread_join(threads[i], NULL), 0);
+        xac_frames_unfix(user, &pin);
+        xac_frames_leave(user);
+        must_be_whole(pool, 0);
+        xac_frames_close(pool);
+    }
+}
+END_TEST
+
+/* list_of -- LRU's slots, from the last used one on. */
+static void
+list_of(struct xac_frames *pool, uint32_t slots[N_FRAMES])
+{
+    const struct policy *p = &pool->policies[0];
+    uint32_t slot = p->state->lists[0].head;
+
+    for (int i = 0; i < N_FRAMES; i++, slot = node_next(p, 0, slot))
+        slots[i] = slot;
+    must_eq(slot, POLICY_NONE);
+}
+
 /* F6, F8: a queued hit of a page that has left counts for nobody, even if it has come back. */
 START_TEST(stale_hits_are_dropped)
 {
     struct xac_frames_config c = config_of(XAC_FRAMES_LRU, 64, 32);
     struct xac_frames_user *a, *b;
+    uint32_t before[N_FRAMES], after[N_FRAMES];
     struct xac_frames_stats stats;
     struct xac_frames_pin pin;
     struct xac_frames *pool;
@@ -284,9 +339,13 @@ START_TEST(stale_hits_are_dropped)
     }
     must_ok(xac_frames_fix(b, 0, 0, &pin)); /* back again */
     xac_frames_unfix(b, &pin);
+    xac_frames_locked_leave(b);
+    list_of(pool, before);
     xac_frames_leave(a);
     xac_frames_get_stats(pool, &stats);
     must_eq(stats.hits_stale, 2);
+    list_of(pool, after); /* who has those frames now has not moved */
+    must(memcmp(before, after, sizeof before) == 0);
     xac_frames_leave(b);
     must_be_whole(pool, 0);
     xac_frames_close(pool);
@@ -534,6 +593,7 @@ main(void)
     tcase_add_test(t, scans_do_not_flush_what_is_used);
     tcase_add_test(t, batches_take_the_lock_rarely);
     tcase_add_test(t, a_full_queue_waits_for_the_lock);
+    tcase_add_test(t, others_go_on_while_the_holder_is_stopped);
     tcase_add_test(t, stale_hits_are_dropped);
     tcase_add_test(t, the_search_for_a_clean_page_ends);
     tcase_add_test(t, wait_for_a_holder_that_does_not_run);
