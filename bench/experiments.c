@@ -185,6 +185,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "competition",
+        .what = "libxac on the page cache and on frames, alone and beside a memory hog",
+        .thesis = "section 5.5, point 3",
+        .main = bench_competition_main,
+        .medium = "--slices 3 --ms 500",
+        .quick = "--quick",
+    },
+    {
         .name = "search",
         .what = "random searches in a warm tree, each a query",
         .thesis = "",

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "micro.h"
 #include "options.h"
 #include "tree_kind.h"
@@ -464,7 +465,7 @@ bench_larger_main(int argc, char **argv)
     for (unsigned i = 0; i < o.blocks.n; i++)
         if ((o.blocks.v[i] & (o.blocks.v[i] - 1)) != 0)
             return 2 * bench_fail("--blocks: powers of two are wanted");
-    if (!bench_cgroup_make(&group, o.limit_bytes, why, sizeof why)) {
+    if (!bench_cgroup_make(&group, 0, o.limit_bytes, why, sizeof why)) {
         if (!o.common.json)
             return bench_fail("larger: %s", why);
         bench_json_begin(stdout);

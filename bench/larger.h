@@ -2,40 +2,16 @@
 /*
  * larger.h -- the experiment `larger`: what its parts share.
  *
- * WHAT      A control group of the memory controller, version 1 or 2, made below this
- *           process's own; needs permission to make one (root, as a rule).  The sets of keys
- *           that are compared, behind one interface.
+ * WHAT      The sets of keys that are compared, behind one interface.
  */
 #ifndef XBENCH_LARGER_H
 #define XBENCH_LARGER_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tree_kind.h"
-
-struct bench_cgroup {
-    char dir[PATH_MAX];
-    bool is_v1;
-};
-
-/*
- * bench_cgroup_make -- a group with a limit on all memory, the page cache of its files
- * included.
- *
- * out  why  words, if it cannot be had
- * ret  true, or false
- */
-bool bench_cgroup_make(struct bench_cgroup *g, uint64_t limit_bytes, char *why,
-                       size_t why_bytes);
-
-/* bench_cgroup_enter -- the calling process moves into it; ret 0 or errno. */
-int bench_cgroup_enter(const struct bench_cgroup *g);
-
-/* bench_cgroup_remove -- when all its processes have ended. */
-void bench_cgroup_remove(const struct bench_cgroup *g);
 
 /* A set of keys of BENCH_LARGER_KEY bytes, in the file `path`. */
 #define BENCH_LARGER_KEY 128u

@@ -25,13 +25,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "memory.h"
 #include "micro.h"
 #include "options.h"
 #include "system.h"
@@ -241,63 +241,20 @@ walk(const struct options *o, const struct subject *x, const struct bench_config
 
 /* ---- Looking on -------------------------------------------------------------------------- */
 
-/* status_bytes -- RssAnon and RssFile of a process; 0 if it is gone. */
-static uint64_t
-status_bytes(pid_t pid)
-{
-    char path[64], line[200];
-    unsigned long long kib, sum = 0;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    f = fopen(path, "re");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "RssAnon: %llu", &kib) == 1
-            || sscanf(line, "RssFile: %llu", &kib) == 1)
-            sum += kib << 10;
-    if (f != NULL)
-        fclose(f);
-    return sum;
-}
-
-/* shared_bytes -- memory of the environment's files beside the control region, mapped or not. */
-static uint64_t
-shared_bytes(const char *dir)
-{
-    static const char *const tails[] = {"", ".frames", ".pool"};
-    char path[PATH_MAX], name[PATH_MAX], file[PATH_MAX + 16];
-    uint64_t sum = 0;
-    struct stat st;
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/env/xac.lock", dir);
-    f = fopen(path, "re");
-    if (f == NULL)
-        return 0;
-    if (fgets(name, sizeof name, f) == NULL)
-        name[0] = '\0';
-    fclose(f);
-    name[strcspn(name, "\n")] = '\0';
-    for (size_t i = 0; i < sizeof tails / sizeof tails[0] && name[0] != '\0'; i++) {
-        snprintf(file, sizeof file, "%s%s", name, tails[i]);
-        if (stat(file, &st) == 0)
-            sum += (uint64_t)st.st_blocks * 512;
-    }
-    return sum;
-}
-
 /* look_on -- until the process ends, or has inserted enough to be killed; ret its status. */
 static int
 look_on(const struct options *o, const struct bench_config *config, pid_t pid,
         struct told *t, struct outcome *out)
 {
-    uint64_t base = status_bytes(pid);
+    uint64_t base = bench_process_bytes(pid);
+    char env[PATH_MAX];
     int status = 0;
 
+    snprintf(env, sizeof env, "%s/env", config->dir);
     while (waitpid(pid, &status, WNOHANG) == 0) {
         uint64_t n = get(&t->inserted);
-        uint64_t own = status_bytes(pid);
-        uint64_t all = (own > base ? own - base : 0) + shared_bytes(config->dir);
+        uint64_t own = bench_process_bytes(pid);
+        uint64_t all = (own > base ? own - base : 0) + bench_env_bytes(env);
 
         if (get(&t->stage) == STAGE_START)
             base = own;

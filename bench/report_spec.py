@@ -256,6 +256,28 @@ SPECS = {
                    ylabel="µs per search", where={"test": "dynamic"}, kind="bars"),
         ],
     ),
+    "competition": Spec(
+        words="A B+-tree larger than the memory that a control group allows. page cache: libxac as it is; not "
+              "ahead: with MADV_RANDOM; frames: XAC_OPT_FRAMES. The hog keeps touching its memory in the same "
+              "group. A ratio is the rate on frames by that beside it.",
+        columns=[("hog", "hog"), ("hog_bytes", "its bytes"), ("memory", "memory"),
+                 ("beside", "beside"), ("work", "work"),
+                 ("us_per_operation", "µs per operation"),
+                 ("major_faults_per_operation", "major faults per operation"),
+                 ("device_read_bytes_per_operation", "bytes read per operation"),
+                 ("resident_bytes_most", "most resident bytes"),
+                 ("group_page_cache_bytes_least", "least page cache of the group"),
+                 ("hog_mib_per_second", "hog, MiB/s"),
+                 ("insert_rate_ratio", "inserts, ratio"),
+                 ("search_rate_ratio", "searches, ratio"), ("verdict", "verdict"),
+                 ("skipped", "skipped")],
+        figures=[
+            Figure("Searches beside a memory hog", "hog", "us_per_operation", ["memory"],
+                   ylabel="µs per search", where={"work": "search"}, kind="bars", logy=True),
+            Figure("Durable inserts beside a memory hog", "hog", "us_per_operation", ["memory"],
+                   ylabel="µs per insert", where={"work": "insert"}, kind="bars", logy=True),
+        ],
+    ),
     "search": Spec(
         words="mmap and mmap-co are the same trees without libxac.",
         columns=tree_columns("search"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
-#include "larger.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,12 +56,14 @@ own_group(const char *controller, const char *root, char *out, size_t out_bytes)
 
 /* make_below -- a group in `parent`, and its limit; ret 0 or errno. */
 static int
-make_below(struct bench_cgroup *g, const char *parent, uint64_t limit_bytes)
+make_below(struct bench_cgroup *g, const char *parent, unsigned number,
+           uint64_t limit_bytes)
 {
     char text[32];
     int rc;
 
-    if (snprintf(g->dir, sizeof g->dir, "%s/xbench-%ld", parent, (long)getpid())
+    if (snprintf(g->dir, sizeof g->dir, "%s/xbench-%ld-%u", parent, (long)getpid(),
+                 number)
         >= (int)sizeof g->dir)
         return ENAMETOOLONG;
     if (mkdir(g->dir, 0755) != 0)
@@ -74,23 +76,23 @@ make_below(struct bench_cgroup *g, const char *parent, uint64_t limit_bytes)
 }
 
 bool
-bench_cgroup_make(struct bench_cgroup *g, uint64_t limit_bytes, char *why,
-                  size_t why_bytes)
+bench_cgroup_make(struct bench_cgroup *g, unsigned number, uint64_t limit_bytes,
+                  char *why, size_t why_bytes)
 {
     char parent[PATH_MAX - 64];
     int rc = ENOENT;
 
     g->is_v1 = true;
     if (own_group("memory", "/sys/fs/cgroup/memory", parent, sizeof parent)) {
-        rc = make_below(g, parent, limit_bytes);
+        rc = make_below(g, parent, number, limit_bytes);
         /* Its own group may be one that only the host sees. */
         if (rc == ENOENT)
-            rc = make_below(g, "/sys/fs/cgroup/memory", limit_bytes);
+            rc = make_below(g, "/sys/fs/cgroup/memory", number, limit_bytes);
     }
     if (rc != 0) {
         g->is_v1 = false;
         if (own_group("", "/sys/fs/cgroup", parent, sizeof parent))
-            rc = make_below(g, parent, limit_bytes);
+            rc = make_below(g, parent, number, limit_bytes);
     }
     if (rc != 0)
         snprintf(why, why_bytes, "no control group that limits memory: %s", strerror(rc));
@@ -111,4 +113,67 @@ bench_cgroup_remove(const struct bench_cgroup *g)
 {
     for (unsigned i = 0; i < REMOVE_TRIES && rmdir(g->dir) != 0 && errno == EBUSY; i++)
         usleep(10000);
+}
+
+uint64_t
+bench_cgroup_cache_bytes(const struct bench_cgroup *g)
+{
+    char path[PATH_MAX + 64], line[100];
+    unsigned long long n, cache = 0, shared = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/memory.stat", g->dir);
+    f = fopen(path, "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, g->is_v1 ? "cache %llu" : "file %llu", &n) == 1)
+            cache = n;
+        else if (sscanf(line, "shmem %llu", &n) == 1)
+            shared = n;
+    }
+    if (f != NULL)
+        fclose(f);
+    return cache > shared ? cache - shared : 0;
+}
+
+uint64_t
+bench_process_bytes(pid_t pid)
+{
+    char path[64], line[200];
+    unsigned long long kib, sum = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "RssAnon: %llu", &kib) == 1
+            || sscanf(line, "RssFile: %llu", &kib) == 1)
+            sum += kib << 10;
+    if (f != NULL)
+        fclose(f);
+    return sum;
+}
+
+uint64_t
+bench_env_bytes(const char *env_dir)
+{
+    static const char *const tails[] = {"", ".frames", ".pool"};
+    char path[PATH_MAX], name[PATH_MAX], file[PATH_MAX + 16];
+    uint64_t sum = 0;
+    struct stat st;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/xac.lock", env_dir);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return 0;
+    if (fgets(name, sizeof name, f) == NULL)
+        name[0] = '\0';
+    fclose(f);
+    name[strcspn(name, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0] && name[0] != '\0'; i++) {
+        snprintf(file, sizeof file, "%s%s", name, tails[i]);
+        if (stat(file, &st) == 0)
+            sum += (uint64_t)st.st_blocks * 512;
+    }
+    return sum;
 }
