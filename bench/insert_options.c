@@ -383,7 +383,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o)
         .slices = 9,
         .seed = 1,
         .block_bytes = 4096,
-        .checkpoint_bytes = UINT64_C(64) << 20,
+        .checkpoint_bytes = UINT64_C(256) << 20,
         .sync_bytes = 700,
         .dir = ".",
     };

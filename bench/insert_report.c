@@ -74,7 +74,7 @@ bench_insert_usage(void)
         "  --hints on|off|both  setPageAccess() hints of btree; default on\n"
         "  --cache BYTES      cache of systems that have one; default: all data fit\n"
         "  --block BYTES      page or block of the trees; default 4096\n"
-        "  --checkpoint BYTES log between checkpoints, 0 never; default 64M\n"
+        "  --checkpoint BYTES log between checkpoints, 0 never; default 256M\n"
         "  --sync-bytes BYTES per write of the yardstick sync; default 700\n"
         "  --seed S           default 1\n"
         "  --dir DIR          where to put the files, in a directory that is removed\n"

@@ -141,7 +141,7 @@ probe(const struct options *o, const struct bench_system *system, const char *wo
     const struct bench_config config = {.dir = dir,
                                         .count = o->loaded + o->count,
                                         .block_bytes = 4096,
-                                        .checkpoint_bytes = UINT64_C(64) << 20,
+                                        .checkpoint_bytes = UINT64_C(256) << 20,
                                         .log_file_bytes = UINT64_C(16) << 20};
     void *handle = NULL;
     int rc = system->open(&config, true, &handle), rc2;

@@ -106,7 +106,7 @@ config_of(const struct options *o, const char *dir)
         .count = o->count + o->count / EXTRA_SHARE + 1000,
         .cache_bytes = o->frames_bytes,
         .block_bytes = 4096,
-        .checkpoint_bytes = UINT64_C(64) << 20,
+        .checkpoint_bytes = UINT64_C(256) << 20,
         .log_file_bytes = UINT64_C(16) << 20,
     };
 }

@@ -545,7 +545,7 @@ XAC_API int xac_get_stats(struct xac_stats *out);
 enum xac_option {
     /* enum xac_checksum; for blocks written from now on, any time. */
     XAC_OPT_CHECKSUM = 1,
-    /* Bytes of log after which a checkpoint starts; 0 never.  Any time.  Default 64 MiB. */
+    /* Bytes of log or versions for which a checkpoint starts; 0 never.  Default 256 MiB. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
        the environment is made or has been recovered.  Default 16 MiB. */

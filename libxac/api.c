@@ -53,7 +53,7 @@ open_leave(void)
 static sigset_t fork_signals; /* of the thread that forks; under open_lock */
 
 static struct xac_env_options options = {
-    .checkpoint_bytes = 64 * MIB,
+    .checkpoint_bytes = 256 * MIB,
     .segment_bytes = 16 * MIB,
     .ring_bytes = 4 * MIB,
     .checksum = XAC_CHECKSUM_XXH3,

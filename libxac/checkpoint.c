@@ -700,9 +700,7 @@ step_held(struct xac_env *env)
         return;
     }
     if (r != NULL) {
-        do
-            rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
-        while (rc == 0 && r->phase != DONE && xac_ckpt_is_pressed(env));
+        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
     } else if (xac_ckpt_is_others(env)) {
         xac_ckpt_put_off(env); /* another process is at it */
         return;
@@ -717,6 +715,9 @@ step_held(struct xac_env *env)
         rc = ckpt_begin(r);
         xac_ckpt_put_off(env);
     }
+    /* At once, for others that are short of room would begin anew. */
+    while (rc == 0 && r->phase != DONE && xac_ckpt_is_pressed(env))
+        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
     if (rc != 0 || r->phase == DONE) {
         unpin(r);
         forget(env);

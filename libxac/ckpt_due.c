@@ -8,9 +8,11 @@
 
 #include "env.h"
 
-/* In an environment without a bound that is not durable a checkpoint is due when this many
-   frames are in use: 64 MiB of 4 KiB pages. */
-#define FRAMES_DUE 16384
+/* In an environment without a bound a checkpoint is due when its versions are this many bytes; in
+   a durable one as many as its log may have, if that is more: soon enough for memory and for the
+   time of recovery, and no sooner, for each page that is changed again after a checkpoint costs a
+   full image in the log. */
+#define BYTES_DUE (UINT64_C(64) << 20)
 
 /* frames_used -- of the version store, about. */
 static uint64_t
@@ -27,20 +29,19 @@ xac_ckpt_is_pressed(struct xac_env *env)
     return bound != 0 && frames_used(env) >= bound - bound / 4;
 }
 
-bool
-xac_ckpt_is_due(struct xac_env *env)
+/* limit_of -- bytes of log after which a checkpoint is due; 0: none ever is. */
+static uint64_t
+limit_of(struct xac_env *env)
 {
-    uint64_t limit =
-        atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
+    return atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
+}
+
+/* is_log_due -- has enough been logged since the last one began? */
+static bool
+is_log_due(struct xac_env *env)
+{
     uint64_t tail, begin_lsn, data, data_begin, used;
 
-    if (limit == 0)
-        return false;
-    if (!xac_env_is_durable(env) || xac_outofcore_is_on(env)) {
-        used = frames_used(env);
-        if (used >= atomic_load_explicit(&env->frames_due, memory_order_relaxed))
-            return true;
-    }
     if (!xac_env_is_durable(env))
         return false;
     tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
@@ -49,19 +50,31 @@ xac_ckpt_is_due(struct xac_env *env)
     data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
     /* Read one after the other while they grow: a difference below zero is none. */
     used = data > data_begin ? data - data_begin : 0;
-    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit;
+    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit_of(env);
+}
+
+bool
+xac_ckpt_is_due(struct xac_env *env)
+{
+    if (limit_of(env) == 0)
+        return false;
+    return frames_used(env)
+               >= atomic_load_explicit(&env->frames_due, memory_order_relaxed)
+           || is_log_due(env);
 }
 
 /* frames_due -- those in use at which the next one is due that the log does not ask for, after
    one that has left so many. */
 static uint64_t
-frames_due(const struct xac_env *env, uint64_t used)
+frames_due(struct xac_env *env, uint64_t used)
 {
-    uint64_t bound = xac_outofcore_versions(env);
+    uint64_t bound = xac_outofcore_versions(env), bytes = BYTES_DUE;
 
-    if (bound == 0)
-        return FRAMES_DUE + 2 * used;
-    return used < bound / 4 ? bound / 2 : used + bound / 4;
+    if (bound != 0)
+        return used < bound / 4 ? bound / 2 : used + bound / 4;
+    if (xac_env_is_durable(env) && limit_of(env) > bytes)
+        bytes = limit_of(env);
+    return bytes / env->page_size + 2 * used;
 }
 
 void
@@ -80,8 +93,5 @@ xac_ckpt_first_due(struct xac_env *env)
 bool
 xac_ckpt_is_others(struct xac_env *env)
 {
-    if (env->ctl->ckpt_query == 0)
-        return false;
-    return !xac_env_is_durable(env)
-           || (xac_outofcore_is_on(env) && !xac_ckpt_is_pressed(env));
+    return env->ctl->ckpt_query != 0 && !is_log_due(env) && !xac_ckpt_is_pressed(env);
 }

@@ -410,6 +410,41 @@ START_TEST(data_files_go_at_any_moment_of_death)
 }
 END_TEST
 
+/* ---- versions ----------------------------------------------------------------------------- */
+
+#define VERSIONS 20000u /* 78 MiB of them, in a log of 2 */
+
+/* A program that changes a little on many pages has a checkpoint before its memory is full of
+   their versions, however short its log is. */
+START_TEST(versions_make_a_checkpoint_due)
+{
+    struct xac_stats stats;
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, UINT64_C(64) << 20));
+    must_ok(xSetOption(XAC_OPT_FULL_IMAGES, 0));
+    x = env_attach(DURABLE, VERSIONS);
+    for (size_t page = 0; page < VERSIONS;) {
+        must_ok(xbegin());
+        for (size_t end = page + 500; page < end; page++)
+            x[page * env_page()] = 1;
+        must_rc(xend(), COMMITTED);
+    }
+    /* It goes by steps of the commits that follow. */
+    for (unsigned n = 0; n < VERSIONS; n++) {
+        must_ok(xbegin());
+        x[0]++;
+        must_rc(xend(), COMMITTED);
+        must_ok(xStats(&stats));
+        if (stats.checkpoints > 0)
+            break;
+    }
+    must(stats.checkpoints > 0);
+    must(stats.log_bytes < UINT64_C(32) << 20);
+    env_detach();
+}
+END_TEST
+
 /* ---- a directory of its own --------------------------------------------------------------- */
 
 #define LOG_DIR "log-disk"
@@ -706,6 +741,7 @@ main(void)
     tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
     tcase_add_test(tc, data_files_are_archived_like_segments);
     tcase_add_test(tc, data_files_go_at_any_moment_of_death);
+    tcase_add_test(tc, versions_make_a_checkpoint_due);
     tcase_add_test(tc, log_lies_in_a_directory_of_its_own);
     tcase_add_test(tc, log_directory_may_be_moved);
     tcase_add_test(tc, log_directory_not_mounted_is_no_new_log);
