@@ -701,8 +701,8 @@ step_held(struct xac_env *env)
     }
     if (r != NULL) {
         rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
-    } else if (xac_ckpt_is_others(env)) {
-        xac_ckpt_put_off(env); /* another process is at it */
+    } else if (xac_ckpt_leave_to_other(env)) {
+        xac_ckpt_put_off(env);
         return;
     } else {
         abandon(env);

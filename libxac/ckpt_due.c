@@ -91,7 +91,13 @@ xac_ckpt_first_due(struct xac_env *env)
 }
 
 bool
-xac_ckpt_is_others(struct xac_env *env)
+xac_ckpt_leave_to_other(struct xac_env *env)
 {
-    return env->ctl->ckpt_query != 0 && !is_log_due(env) && !xac_ckpt_is_pressed(env);
+    uint64_t epoch = env->ctl->ckpt_epoch;
+
+    if (env->ctl->ckpt_query == 0 || is_log_due(env) || xac_ckpt_is_pressed(env)
+        || env->ckpt_left == epoch)
+        return false;
+    env->ckpt_left = epoch;
+    return true;
 }

@@ -19,10 +19,14 @@ bool xac_ckpt_is_due(struct xac_env *env);
 /* xac_ckpt_is_pressed -- is the room for versions within a bound about to run out? */
 bool xac_ckpt_is_pressed(struct xac_env *env);
 
-/* xac_ckpt_is_others -- is another process at it, so that we need not be?  Not if as much has
-   been logged since as makes one due, or the room runs out: then it has stopped stepping, and
-   whoever finds that begins anew.  checkpoint held. */
-bool xac_ckpt_is_others(struct xac_env *env);
+/*
+ * xac_ckpt_leave_to_other -- is another process at it, so that we need not be?
+ *
+ * Not if one is due by the log that was written since, if room runs out, or if we have left
+ * this very one to it before: then it has stopped committing, and with it stepping, and
+ * whoever finds that begins anew.  The checkpoint lock is held.
+ */
+bool xac_ckpt_leave_to_other(struct xac_env *env);
 
 /* xac_ckpt_put_off -- what readers held back is not worth another run at once. */
 void xac_ckpt_put_off(struct xac_env *env);

@@ -74,6 +74,8 @@ struct xac_env {
     uint32_t n_file_fd;
     struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
     _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
+    uint64_t ckpt_left;          /* epoch of one that another process was left to, 0 none;
+                                    under the checkpoint lock                        */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
     _Atomic bool is_forked;      /* child that has not joined yet                    */
 };

@@ -207,6 +207,34 @@ START_TEST(end_when_another_begins)
 }
 END_TEST
 
+/* Whoever began one and commits no more does not keep it from the others for ever. */
+START_TEST(not_wait_for_who_idles)
+{
+    struct xac_env *idle = open_due();
+    struct xac_env *busy = world_open(XAC_NONDURABLE);
+    uint64_t before = checkpoints(idle), steps = 0;
+
+    xac_checkpoint_if_due(idle);
+    must(idle->ckpt != NULL);
+    atomic_store_explicit(&busy->frames_due, 50, memory_order_relaxed);
+    xac_checkpoint_if_due(busy);
+    must(busy->ckpt == NULL); /* left to the other one */
+    must(atomic_load_explicit(&busy->frames_due, memory_order_relaxed) > 50);
+    xac_checkpoint_if_due(busy);
+    must(busy->ckpt == NULL); /* and not due again so soon */
+    atomic_store_explicit(&busy->frames_due, 50, memory_order_relaxed);
+    do {
+        xac_checkpoint_if_due(busy);
+        must(++steps < 100);
+    } while (checkpoints(busy) == before);
+    must_eq(world_frames(busy, XAC_FRAME_VERSION), 0);
+    xac_checkpoint_if_due(idle); /* its own has been ended */
+    must(idle->ckpt == NULL);
+    must_eq(xac_env_close(idle), 0);
+    must_eq(xac_env_close(busy), 0);
+}
+END_TEST
+
 START_TEST(end_with_who_leaves)
 {
     struct xac_env *env = open_due();
@@ -595,6 +623,7 @@ main(void)
     tcase_add_test(tc, refuse_a_file_that_was_replaced);
     tcase_add_test(tc, go_by_steps_when_due);
     tcase_add_loop_test(tc, end_when_another_begins, 0, 12);
+    tcase_add_test(tc, not_wait_for_who_idles);
     tcase_add_test(tc, end_with_who_leaves);
     tcase_add_loop_test(tc, redo_what_is_held_back, 0, 2);
     tcase_add_test(tc, commit_beside_checkpoints);
