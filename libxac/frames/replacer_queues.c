@@ -254,9 +254,14 @@ car_touch(struct policy *p, uint32_t slot)
         node_count_set(p, slot, 1);
 }
 
-/* car_turn -- the tail of a clock: taken, or moved to the head of T2 (used) or its own. */
+/*
+ * car_turn -- the tail of a clock: taken, or moved to the head of T2 (used) or of its own.
+ *
+ * out  *blockedp  one more if it cannot be taken now
+ */
 static enum policy_answer
-car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
+car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg,
+         uint32_t *blockedp)
 {
     enum policy_answer answer = POLICY_REFUSED;
     uint32_t slot = p->state->lists[clock].tail;
@@ -265,6 +270,7 @@ car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
     if (p->is_barred != NULL && p->is_barred(arg, slot)) {
         out(p, slot); /* neither promoted nor marked */
         put(p, clock, slot);
+        ++*blockedp;
         return POLICY_REFUSED;
     }
     used = node_count(p, slot) != 0;
@@ -276,28 +282,31 @@ car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg)
     } else {
         node_count_set(p, slot, 0);
         put(p, used ? CAR_T2 : clock, slot);
+        *blockedp += !used;
     }
     return answer;
 }
 
+/*
+ * car_victim -- from T1 if it has more than its share; from the other clock when all of the one
+ * are blocked (Gilbert).  A turn blocks, or ends a use: so it ends.
+ */
 static uint32_t
 car_victim(struct policy *p, policy_take *take, void *arg)
 {
-    /* Each slot is met at most three times: used in T1, used in T2, refused. */
     enum policy_answer answer = POLICY_REFUSED;
+    uint32_t blocked[] = {0, 0}; /* turns of T1, of T2, that found a slot not to be had */
 
-    for (uint64_t turns = 0; turns < 4 * (uint64_t)p->n && answer == POLICY_REFUSED;
-         turns++) {
+    while (answer == POLICY_REFUSED) {
         uint64_t want = p->state->target > 1 ? p->state->target : 1;
-        unsigned clock = car_n(p, CAR_T1) >= want ? CAR_T1 : CAR_T2;
-        uint32_t slot;
+        uint32_t n1 = car_n(p, CAR_T1), n2 = car_n(p, CAR_T2), slot;
+        bool is_first = (n1 >= want || blocked[CAR_T2] >= n2) && blocked[CAR_T1] < n1;
+        unsigned clock = is_first ? CAR_T1 : CAR_T2;
 
-        if (car_n(p, clock) == 0 || (turns > 2 * (uint64_t)p->n && turns % 2 == 1))
-            clock = CAR_T1 + CAR_T2 - clock; /* all of that one are fixed */
-        if (car_n(p, clock) == 0)
-            continue;
+        if (blocked[clock] >= car_n(p, clock))
+            return POLICY_NONE;
         slot = p->state->lists[clock].tail;
-        answer = car_turn(p, clock, take, arg);
+        answer = car_turn(p, clock, take, arg, &blocked[clock]);
         if (answer == POLICY_TAKEN)
             return slot;
     }
