@@ -168,6 +168,7 @@ hash_lookup(struct swz_thread *th, uint32_t number, bool is_exclusive, uint32_t 
 
     if (!swz_hash_find(s, number, framep))
         return false;
+    swz_point("hash found");
     f = &s->pool->frames[*framep];
     /* As in latch_take_while(): not for a page that has left. */
     while (is_exclusive ? !latch_try_x(&side_of(s, *framep)->latch)
@@ -197,6 +198,7 @@ hash_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
 
     if (!swz_hash_find(s, number, &peek.frame))
         return ENODATA; /* who adds it has its latch */
+    swz_point("hash found");
     f = &s->pool->frames[peek.frame];
     /* First the version: what the frame has now it has until a writer comes. */
     if (!latch_look(&f->side.latch, &peek.version))
@@ -414,6 +416,7 @@ swz_page_copy_plain(const struct swz_space *s, const void *data, void *copy)
         || node->level == BTREE_LEVEL_FREE)
         return;
     t = &s->trees[node->zero].layout;
+    swz_point("copied");
     for (unsigned i = 0; i <= node->n; i++) {
         uint32_t *word = i == 0 ? &node->link : cell_child(t, node, node->slots[i - 1]);
 
@@ -457,7 +460,7 @@ page_write(void *space, uint64_t number, uint32_t frame, const void *data)
     lsn = atomic_load_explicit(&side->lsn, memory_order_relaxed);
     latch_drop(&side->latch, is_exclusive);
     rc = swz_log_sync(s, lsn);
-    return rc != 0 ? rc : swz_store_write(&s->store, number, copy);
+    return rc != 0 ? rc : swz_store_write(s, number, copy);
 }
 
 /* ---- Eviction ----------------------------------------------------------------------- */

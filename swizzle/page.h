@@ -398,8 +398,9 @@ void swz_hash_remove(struct swz_space *s, uint32_t page);
 
 /* ---- store.c -------------------------------------------------------------------------- */
 
-int swz_store_read(void *store, uint64_t page, void *data);
-int swz_store_write(void *store, uint64_t page, const void *data);
+/* store_read, store_write -- as the pool's; EUCLEAN: an inner page's words are no page numbers. */
+int swz_store_read(void *space, uint64_t page, void *data);
+int swz_store_write(void *space, uint64_t page, const void *data);
 int swz_store_open(struct swz_store *store, int dir_fd, const struct swz_config *config);
 int swz_store_sync(struct swz_store *store);
 void swz_store_close(struct swz_store *store);

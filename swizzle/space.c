@@ -295,7 +295,7 @@ space_open(struct swz_space *s, const char *directory, const struct swz_config *
     struct xac_frames_config pool = pool_config(config, s->page_bytes);
     struct xac_frames_io io = {.read = swz_store_read,
                                .write = swz_store_write,
-                               .arg = &s->store};
+                               .arg = s};
     int rc;
 
     if (directory != NULL) {

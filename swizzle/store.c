@@ -37,10 +37,35 @@ delay(uint64_t ns)
         (void)sched_yield();
 }
 
-int
-swz_store_read(void *store, uint64_t page, void *data)
+/*
+ * children_are_pages -- an inner node's words are numbers of pages (I8): what is read has been
+ * written by anybody.
+ */
+static bool
+children_are_pages(const struct swz_space *s, uint64_t page,
+                   const struct btree_node *node)
 {
-    struct swz_store *s = store;
+    const struct btree *t;
+
+    if (page == 0 || node->level == 0 || node->level == BTREE_LEVEL_FREE)
+        return true;
+    if (node->level >= BTREE_DEPTH_MAX || node->zero >= SWZ_TREES)
+        return false;
+    t = &s->trees[node->zero].layout;
+    if (node->n > t->inner_cap || node->link >= s->store.n_pages)
+        return false;
+    for (unsigned i = 0; i < node->n; i++)
+        if (node->slots[i] >= t->inner_cap
+            || *cell_child(t, (struct btree_node *)(uintptr_t)node, node->slots[i])
+                   >= s->store.n_pages)
+            return false;
+    return true;
+}
+
+int
+swz_store_read(void *space, uint64_t page, void *data)
+{
+    struct swz_store *s = &((struct swz_space *)space)->store;
     int rc = atomic_load_explicit(&s->read_rc, memory_order_relaxed);
     size_t got;
 
@@ -55,13 +80,16 @@ swz_store_read(void *store, uint64_t page, void *data)
             return xac_err(rc, "page %llu of a space cannot be read",
                            (unsigned long long)page);
     }
+    if (!children_are_pages(space, page, data))
+        return xac_err(EUCLEAN, "page %llu of a space is damaged",
+                       (unsigned long long)page);
     return 0;
 }
 
 int
-swz_store_write(void *store, uint64_t page, const void *data)
+swz_store_write(void *space, uint64_t page, const void *data)
 {
-    struct swz_store *s = store;
+    struct swz_store *s = &((struct swz_space *)space)->store;
     int rc = 0;
 
     if (s->fd < 0)
