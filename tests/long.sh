@@ -47,10 +47,11 @@ run XAC_STEPS_LONG=1 tests/crash/check_steps
 run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/check_more
 run XAC_MANY="${XAC_MANY:-1000}" tests/stress/check_many
 run XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" tests/stress/stress_threads
-run XAC_OPS="${XAC_OPS:-400000}" tests/swizzle/check_tree
-run XAC_ROUNDS="${XAC_ROUNDS:-100000}" tests/swizzle/check_pages
+run XAC_OPS="${XAC_OPS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_tree
+run XAC_WINDOWS="${XAC_WINDOWS:-40}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_liveness
+run XAC_ROUNDS="${XAC_ROUNDS:-100000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_pages
 run XAC_ROUNDS="${XAC_ROUNDS:-200}" tests/swizzle/check_crash
-run XAC_REFS="${XAC_REFS:-1000000}" tests/swizzle/check_replacers
+run XAC_REFS="${XAC_REFS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_replacers
 run tests/stress/long_query --seconds 60 --rounds 3
 run tests/stress/long_query --seconds 60 --rounds 3 --durable
 echo "== totals"

@@ -56,6 +56,17 @@ evict_all(void)
     return n;
 }
 
+/* n_references -- words that are references now, all pages together. */
+static uint64_t
+n_references(void)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++)
+        n += side_of(space, i)->n_swizzled;
+    return n;
+}
+
 /* path_to -- fix the root and the pages to key 0, shared; ret how many. */
 static unsigned
 path_to(struct swz_page *path)
@@ -76,7 +87,7 @@ path_drop(const struct swz_page *path, unsigned n)
         page_unfix(th, &path[--n]);
 }
 
-/* C01, C02 */
+/* C01 */
 START_TEST(words_hold_every_frame)
 {
     struct swz_config config = {.n_pages = SWZ_TAG, .n_frames = 1, .n_threads = 1};
@@ -88,11 +99,41 @@ START_TEST(words_hold_every_frame)
         must(word_is_swizzled(w) && w != SWZ_TAG); /* frame 0 of the word is nobody's */
         must_eq(word_frame(w), i);
     }
-    must(!word_is_swizzled(SWZ_TAG - 1));
+    must_eq(word_frame(word_make(SWZ_TAG - 2)), SWZ_TAG - 2); /* the last there can be */
+    must(word_is_swizzled(word_make(SWZ_TAG - 2)));
+    must(!word_is_swizzled(SWZ_TAG - 1)); /* the last page */
     must_refuse(swz_open(NULL, &config, &s), EINVAL);
 }
 END_TEST
 
+/* C01: numbers are given out up to the last one, and not beyond. */
+START_TEST(no_page_is_given_out_beyond_the_last)
+{
+    struct swz_config config = {.n_pages = 40,
+                                .n_frames = 64,
+                                .n_threads = 2,
+                                .page_bytes = 2048};
+    uint64_t n = 0;
+
+    space = space_of(config, 200, 16, &th);
+    while (put(th, 0, n) == 0)
+        n++;
+    must_refuse(put(th, 0, n), ENOSPC);
+    must(n > 100);
+    must(space->header->high_water <= 40 && space->header->high_water > 36);
+    for (uint64_t i = 0; i < n; i++)
+        must_ok(get(th, 0, i));
+    must_rc(get(th, 0, n), ENOENT);
+    must_be_whole(space);
+    for (uint64_t i = 0; i < n; i++)
+        must_ok(take(th, 0, i));
+    for (uint64_t i = 0; i < n; i++) /* with the pages given back */
+        must_ok(put(th, 0, i));
+    space_end();
+}
+END_TEST
+
+/* C02 */
 START_TEST(all_frames_are_usable)
 {
     struct swz_config config = {.n_pages = 100,
@@ -123,12 +164,12 @@ START_TEST(roots_are_never_looked_up)
 
         space_make((struct swz_config){.is_plain = plain != 0});
         before = stats_of(space);
-        for (int i = 0; i < 100000; i++) {
+        for (int i = 0; i < 1000000; i++) {
             swz_page_fix_root(th, 0, (i & 1) != 0, &root);
             page_unfix(th, &root);
         }
         after = stats_of(space);
-        must_eq(after.fixes_root - before.fixes_root, 100000);
+        must_eq(after.fixes_root - before.fixes_root, 1000000);
         must_eq(after.lookups, before.lookups);
         space_end();
     }
@@ -168,6 +209,8 @@ START_TEST(first_use_swizzles_and_the_second_looks_nothing_up)
     s1 = stats_of(space);
     must_eq(s1.misses - s0.misses, n_pages);
     must_eq(s1.swizzles - s0.swizzles, n_pages);
+    must_eq(n_references(),
+            n_pages); /* each, and must_be_whole() sees that it is right */
     space_end();
 }
 END_TEST
@@ -225,19 +268,29 @@ START_TEST(eviction_puts_the_number_back_and_nothing_else)
 }
 END_TEST
 
+/* must_refuse_unchanged -- a frame does not leave, and nothing of any frame or page has changed. */
 static void
-must_refuse_unchanged(uint32_t frame, uint32_t parent, const struct btree_node *node)
+must_refuse_unchanged(uint32_t frame)
 {
-    struct swz_space *s = space;
-    struct frame f = s->pool->frames[frame], p = s->pool->frames[parent];
-    uint32_t word = node->link;
-    uint64_t entry = s->pool->table[page_number(s, frame)];
+    struct xac_frames *pool = space->pool;
+    uint32_t n = pool->region->n_frames_all;
+    size_t n_bytes = (size_t)n * space->page_bytes;
+    struct frame *frames = aligned_alloc(FRAME_LINE, n * sizeof *frames);
+    uint64_t *table = malloc(pool->n_pages * sizeof *table);
+    char *data = malloc(n_bytes);
+    const void *now = (const void *)(uintptr_t)pool->table;
 
+    must(frames != NULL && table != NULL && data != NULL);
+    memcpy((void *)frames, (void *)pool->frames, n * sizeof *frames);
+    memcpy(table, now, pool->n_pages * sizeof *table);
+    memcpy(data, pool->data, n_bytes);
     must(!xac_frames_evict(th->user, frame));
-    must(memcmp(&f, &s->pool->frames[frame], sizeof f) == 0);
-    must(memcmp(&p, &s->pool->frames[parent], sizeof p) == 0);
-    must_eq(node->link, word);
-    must_eq(s->pool->table[page_number(s, frame)], entry);
+    must(memcmp((void *)frames, (void *)pool->frames, n * sizeof *frames) == 0);
+    must(memcmp(table, now, pool->n_pages * sizeof *table) == 0);
+    must(memcmp(data, pool->data, n_bytes) == 0);
+    free(frames);
+    free(table);
+    free(data);
 }
 
 /* C11 */
@@ -248,24 +301,27 @@ START_TEST(what_may_not_leave_stays_as_it_is)
     uint32_t leaf, above;
     unsigned n;
 
-    space_make((struct swz_config){0});
+    space_make((struct swz_config){.n_frames = 200});
     traverse();
     n = path_to(path);
     leaf = path[n - 1].frame;
     above = path[n - 2].frame;
-    must_refuse_unchanged(leaf, above, path[n - 2].node); /* latched S */
-    must_refuse_unchanged(above, path[0].frame, path[0].node);
+    must_refuse_unchanged(leaf); /* latched S */
+    must_refuse_unchanged(above);
+    swz_page_pin(th, &path[n - 1]);
     path_drop(path, n);
-    must_refuse_unchanged(above, path[0].frame, path[0].node);    /* has children */
-    must_refuse_unchanged(path[0].frame, leaf, path[n - 2].node); /* a root */
+    must_refuse_unchanged(leaf); /* pinned to be fixed again */
+    swz_page_unpin(th, &path[n - 1]);
+    must_refuse_unchanged(above);         /* has children */
+    must_refuse_unchanged(path[0].frame); /* a root */
     must_ok(xac_frames_fix(th->user, page_number(space, leaf), 0, &pin));
-    must_refuse_unchanged(leaf, above, path[n - 2].node); /* pinned */
+    must_refuse_unchanged(leaf); /* pinned */
     xac_frames_mark_dirty(th->user, &pin);
     xac_frames_unfix(th->user, &pin);
-    must_refuse_unchanged(leaf, above, path[n - 2].node); /* dirty */
+    must_refuse_unchanged(leaf); /* dirty */
     must_ok(swz_checkpoint(space));
     latch_take_x(&side_of(space, above)->latch); /* the parent has a writer */
-    must_refuse_unchanged(leaf, above, path[n - 2].node);
+    must_refuse_unchanged(leaf);
     latch_drop(&side_of(space, above)->latch, true);
     swz_page_fix_root(th, 0, false, &root); /* ... a reader does not matter */
     latch_take_s(&side_of(space, above)->latch);
@@ -348,13 +404,14 @@ miss_main(unsigned number)
  * Two sweeps that begin at the same place may meet the page that the other one has just
  * brought in, and it has to come again: then it has left again, too.
  */
-START_TEST(two_misses_of_a_page_make_one_frame)
+static void
+miss_race(bool has_hash)
 {
     struct xac_frames_stats p0, p1;
     struct swz_stats s0, s1;
     uint64_t n;
 
-    space_make((struct swz_config){0});
+    space_make((struct swz_config){.has_hash = has_hash});
     evict_all();
     n_rounds = env_number("XAC_ROUNDS", 2000);
     (void)pthread_barrier_init(&barrier, NULL, 2);
@@ -370,6 +427,12 @@ START_TEST(two_misses_of_a_page_make_one_frame)
             s1.misses - s0.misses);
     space_end();
 }
+
+START_TEST(two_misses_of_a_page_make_one_frame)
+{
+    miss_race(false);
+    miss_race(true);
+}
 END_TEST
 
 #ifdef XAC_DEBUG
@@ -377,10 +440,12 @@ static uint32_t hook_frame;
 static struct swz_thread *hook_thread;
 static unsigned hook_evictions;
 
+static const char *hook_point;
+
 static void
-evict_at_found(const char *name)
+evict_at_point(const char *name)
 {
-    if (strcmp(name, "frames: found") == 0 && hook_frame != UINT32_MAX) {
+    if (strcmp(name, hook_point) == 0 && hook_frame != UINT32_MAX) {
         uint32_t frame = hook_frame;
 
         hook_frame = UINT32_MAX;
@@ -388,26 +453,32 @@ evict_at_found(const char *name)
     }
 }
 
-/* C12 */
+/* C12: between the table and the latch; get() sees that the value is the key's. */
 START_TEST(a_page_that_leaves_while_it_is_found_is_found_again)
 {
+    static const char *const points[] = {"frames: found", "swizzle: hash found"};
     struct swz_page path[8];
     unsigned n;
 
-    space_make((struct swz_config){.is_plain = true});
-    must_ok(swz_join(space, &hook_thread));
-    for (uint64_t i = 0; i < N_KEYS; i += 7) {
-        n = path_to(path);
-        path_drop(path, n);
-        hook_frame = path[1].frame;
-        xac_kill_hook = evict_at_found;
-        must_ok(get(th, 0, 0)); /* finds the table's entry of a page that leaves now */
-        must_ok(get(th, 0, i));
-        xac_kill_hook = NULL;
+    for (int hash = 0; hash < 2; hash++) {
+        space_make((struct swz_config){.is_plain = true, .has_hash = hash != 0});
+        must_ok(swz_join(space, &hook_thread));
+        hook_point = points[hash];
+        hook_evictions = 0;
+        for (uint64_t i = 0; i < N_KEYS; i += 7) {
+            n = path_to(path);
+            path_drop(path, n);
+            hook_frame = path[1].frame;
+            xac_kill_hook = evict_at_point;
+            must_ok(
+                get(th, 0, 0)); /* finds the table's entry of a page that leaves now */
+            must_ok(get(th, 0, i));
+            xac_kill_hook = NULL;
+        }
+        must(hook_evictions > N_KEYS / 14);
+        swz_leave(hook_thread);
+        space_end();
     }
-    must(hook_evictions > N_KEYS / 14);
-    swz_leave(hook_thread);
-    space_end();
 }
 END_TEST
 #endif
@@ -482,12 +553,23 @@ START_TEST(scans_follow_numbers_with_parents_gone)
 }
 END_TEST
 
+/* is_empty -- the page's frame has no bytes, and nobody has it: it may leave. */
+static bool
+is_empty(uint32_t page)
+{
+    const struct frame *f = pool_frame(space->pool, space->pool->table[page]);
+
+    return f->data == 0 && frame_word(f->state) == 0;
+}
+
 /* C20 */
 START_TEST(a_read_that_fails_leaves_nothing_behind)
 {
+    struct xac_frames_pin pins[16];
     struct swz_stats before;
+    unsigned n_pinned;
 
-    space_make((struct swz_config){0});
+    space_make((struct swz_config){.n_frames = 16, .full_tries = 3});
     evict_all();
     before = stats_of(space);
     atomic_store(&space->store.read_rc, EIO);
@@ -496,74 +578,194 @@ START_TEST(a_read_that_fails_leaves_nothing_behind)
     must_rc(put(th, 0, 1), EIO);
     must_rc(take(th, 0, 1), EIO);
     must_eq(stats_of(space).swizzles, before.swizzles);
+    must_eq(n_references(), 0);
+    for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
+        must(space->pool->table[page] == 0 || is_empty(page));
     atomic_store(&space->store.read_rc, 0);
     must_be_whole(space);
     traverse();
+    /* All of them are to be had, none is lost: 16 frames but for the header and the root. */
+    n_pinned = 0;
+    evict_all();
+    while (n_pinned < 16
+           && xac_frames_fix(th->user, 2000 + n_pinned, XAC_FRAMES_NEW, &pins[n_pinned])
+                  == 0)
+        n_pinned++;
+    must_eq(n_pinned, 14);
+    while (n_pinned > 0)
+        xac_frames_unfix(th->user, &pins[--n_pinned]);
     space_end();
 }
 END_TEST
 
-/* C21: nobody but the walk evicts; each page once in a round. */
+/* leaf_gone -- a leaf that has left since `was_there` was taken; 0: none. */
+static uint32_t
+leaf_gone(const bool *was_there)
+{
+    for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
+        if (was_there[page] && space->pool->table[page] == 0)
+            return page;
+    return 0;
+}
+
+/* C21: the walk goes on where it stopped, and meets each leaf once in a round. */
 START_TEST(the_walk_takes_each_leaf_once_in_a_round)
 {
-    unsigned char *left = calloc(4096, 1);
-    uint64_t n_leaves = 0, n = 0;
+    static bool was_there[4096];
+    unsigned times[4096] = {0};
+    uint32_t n_leaves = 0, page;
 
     space_make((struct swz_config){0});
     traverse();
-    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++)
-        n_leaves += space->pool->frames[i].side.flags == SIDE_SWIZZLED
-                    && page_node(space, i)->level == 0;
-    while (n < n_leaves) {
-        uint64_t before = stats_of(space).unswizzles;
+    for (uint32_t i = 0; i < space->pool->region->n_frames_all; i++) {
+        bool is_leaf =
+            side_of(space, i)->flags == SIDE_SWIZZLED && page_node(space, i)->level == 0;
 
-        must(space->owner.no_victim(space, th->user));
-        must_eq(stats_of(space).unswizzles, before + 1);
-        n++;
-        for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
-            if (space->pool->table[page] == 0 && left[page] == 0)
-                left[page] = 1;
-        for (uint32_t page = SWZ_FIRST_PAGE; page < space->header->high_water; page++)
-            must(left[page] == 0 || space->pool->table[page] == 0);
-        if (n % 10 == 0)
-            must_be_whole(space); /* ... which fixes everything again */
-        if (n % 10 == 0)
-            break;
+        n_leaves += is_leaf;
+        was_there[page_number(space, i)] |= is_leaf;
     }
-    must(n > 0);
+    for (uint32_t i = 0; i < 2 * n_leaves; i++) {
+        must(space->owner.no_victim(space, th->user));
+        page = leaf_gone(was_there);
+        must(page != 0);
+        times[page]++;
+        traverse(); /* it comes back, so that only the cursor tells who is next */
+        must_eq(leaf_gone(was_there), 0);
+        if (i + 1 == n_leaves || i + 1 == 2 * n_leaves)
+            for (page = 0; page < 4096; page++)
+                must_eq(times[page], !was_there[page] ? 0 : i + 1 == n_leaves ? 1 : 2);
+    }
     while (space->owner.no_victim(space, th->user)) {
     } /* inner pages when childless */
-    must_eq(space->trees[0].root->level, height_of(space, 0) - 1);
     must_eq(side_of(space, space->trees[0].root_frame)->n_swizzled, 0);
-    must(stats_of(space).sweep_evictions >= n_leaves);
-    free(left);
+    must_eq(n_references(), 0);
     space_end();
 }
 END_TEST
 
-/* C23 */
-START_TEST(what_is_dropped_is_not_remembered)
+static const struct pool_owner *owner_kept;
+
+/* only_inner -- the policy is shown inner pages only. */
+static bool
+only_inner(void *arg, uint32_t frame)
 {
-    static const uint32_t policies[] = {XAC_FRAMES_CAR, XAC_FRAMES_GCLOCK_K};
-    struct swz_page path[8];
-    unsigned n;
+    struct frame *f = &space->pool->frames[frame];
 
-    for (int i = 0; i < 2; i++) {
-        struct policy *p;
-        uint32_t number;
+    if (atomic_load(&space->sweeping) != 0 || f->data == 0
+        || page_node(space, frame)->level != 0)
+        return owner_kept->is_barred(arg, frame);
+    return true;
+}
 
-        space_make((struct swz_config){.n_frames = 24, .policy = policies[i]});
-        p = &space->pool->policies[0];
-        n = path_to(path);
-        number = page_number(space, path[n - 1].frame);
-        path_drop(path, n);
-        must(xac_frames_evict(th->user, path[n - 1].frame));
-        for (uint64_t key = N_KEYS / 2; key < N_KEYS; key++) /* until its slot is used */
-            must_ok(get(th, 0, key));
-        if (policies[i] == XAC_FRAMES_CAR)
-            must_eq(xac_frames_ghost_find(p, number), POLICY_NONE);
+/* is_list -- the policy does not ask who is barred. */
+static bool
+is_list(uint32_t policy)
+{
+    return policy == XAC_FRAMES_LRU || policy == XAC_FRAMES_2Q
+           || policy == XAC_FRAMES_LIRS || policy == XAC_FRAMES_MQ;
+}
+
+/* C21: when the policy finds nobody, the walk does; under each. */
+START_TEST(the_walk_finds_whom_no_policy_may_take)
+{
+    for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++) {
+        struct pool_owner owner;
+        struct swz_stats before;
+
+        space_make((struct swz_config){.n_frames = 24, .policy = policy});
+        traverse();
+        owner_kept = space->pool->owner;
+        owner = *owner_kept;
+        owner.is_barred = only_inner;
+        space->pool->owner = &owner;
+        before = stats_of(space);
+        traverse();
+        must(stats_of(space).misses - before.misses > 10);
+        space->pool->owner = owner_kept;
+        must_be_whole(space);
+        must(is_list(policy)
+             || stats_of(space).sweep_evictions - before.sweep_evictions > 10);
         space_end();
     }
+}
+END_TEST
+
+/* leaf_drop -- fix the leaf of key 0 again and again, then drop it; ret its page. */
+static uint32_t
+leaf_drop(void)
+{
+    struct swz_page path[8];
+    unsigned n;
+    uint32_t page;
+
+    for (int i = 0; i < 3; i++) {
+        n = path_to(path);
+        path_drop(path, n);
+    }
+    page = page_number(space, path[n - 1].frame);
+    must(xac_frames_evict(th->user, path[n - 1].frame));
+    return page;
+}
+
+/* C23: CAR does not remember it; GCLOCK begins at 0 again.  Hands: check_replacers.c. */
+START_TEST(what_is_dropped_is_not_remembered)
+{
+    struct policy *p;
+    uint32_t page, n, slot;
+    struct swz_page path[8];
+
+    space_make((struct swz_config){.n_frames = 24, .policy = XAC_FRAMES_CAR});
+    p = &space->pool->policies[0];
+    for (uint64_t key = 0; key < 60; key++) /* some in T2, too */
+        must_ok(get(th, 0, key % 20));
+    page = leaf_drop();
+    for (uint64_t key = N_KEYS / 2; key < N_KEYS; key++) { /* until its slot is used */
+        must_ok(get(th, 0, key));
+        must_eq(xac_frames_ghost_find(p, page), POLICY_NONE);
+    }
+    space_end();
+
+    space_make((struct swz_config){.n_frames = 24, .policy = XAC_FRAMES_GCLOCK_K});
+    p = &space->pool->policies[0];
+    page = leaf_drop();
+    n = path_to(path);
+    slot = space->pool->frames[path[n - 1].frame].slot;
+    must_eq(page_number(space, path[n - 1].frame), page);
+    must_eq(node_count(p, slot), 0);
+    path_drop(path, n);
+    n = path_to(path);
+    must(node_count(p, slot) > 0);
+    path_drop(path, n);
+    space_end();
+}
+END_TEST
+
+/* A page file is input: words that are no numbers of pages, and counts that cannot be. */
+START_TEST(a_damaged_page_is_refused)
+{
+    struct swz_page path[8];
+    struct btree_node *node;
+    uint32_t link, page;
+    unsigned n;
+
+    space_make((struct swz_config){0});
+    n = path_to(path);
+    page = page_number(space, path[n - 2].frame);
+    path_drop(path, n);
+    evict_all();
+    node = (void *)(space->store.memory + (size_t)page * space->page_bytes);
+    link = node->link;
+    node->link = word_make(3);
+    must_refuse(get(th, 0, 0), EUCLEAN);
+    node->link = space->store.n_pages;
+    must_refuse(get(th, 0, 0), EUCLEAN);
+    node->link = link;
+    node->n += 5000;
+    must_refuse(get(th, 0, 0), EUCLEAN);
+    must_refuse(put(th, 0, 0), EUCLEAN);
+    node->n = (uint16_t)(node->n - 5000);
+    traverse();
+    space_end();
 }
 END_TEST
 
@@ -666,6 +868,7 @@ main(void)
     TCase *tc = env_tcase(s, "pages", 60);
 
     tcase_add_test(tc, words_hold_every_frame);
+    tcase_add_test(tc, no_page_is_given_out_beyond_the_last);
     tcase_add_test(tc, all_frames_are_usable);
     tcase_add_test(tc, roots_are_never_looked_up);
     tcase_add_test(tc, first_use_swizzles_and_the_second_looks_nothing_up);
@@ -681,7 +884,9 @@ main(void)
     tcase_add_test(tc, scans_follow_numbers_with_parents_gone);
     tcase_add_test(tc, a_read_that_fails_leaves_nothing_behind);
     tcase_add_test(tc, the_walk_takes_each_leaf_once_in_a_round);
+    tcase_add_test(tc, the_walk_finds_whom_no_policy_may_take);
     tcase_add_test(tc, what_is_dropped_is_not_remembered);
+    tcase_add_test(tc, a_damaged_page_is_refused);
     tcase_add_test(tc, a_try_neither_waits_nor_reads);
     tcase_add_test(tc, a_new_page_is_not_read);
     tcase_add_test(tc, bad_calls_are_refused);

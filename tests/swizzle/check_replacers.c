@@ -12,7 +12,7 @@
 #include "swz.h"
 
 #define N_LEAVES 20000u
-#define FAN      60u
+#define FAN      60u /* leaves below an inner page, unless said otherwise; at least */
 #define N_PAGES  (N_LEAVES + N_LEAVES / FAN + 1)
 #define NONE     POLICY_NONE
 
@@ -20,7 +20,7 @@ struct sim {
     struct policy p;
     void *memory;
     uint32_t n, used; /* slots */
-    uint32_t *slot_of, *page_in, *children;
+    uint32_t *slot_of, *page_in, *children, fan;
     bool has_rule, is_blocked, marks_new;
     uint64_t refs, misses, steps, evictions;
     unsigned char *visited;
@@ -51,7 +51,7 @@ static struct sim
 sim_make(uint32_t policy, uint32_t n, uint32_t k)
 {
     const struct policy_ops *ops = xac_frames_policy_ops(policy);
-    struct sim s = {.n = n};
+    struct sim s = {.n = n, .fan = FAN};
     size_t n_bytes =
         xac_frames_policy_bytes(ops, n) / POLICY_LINE * POLICY_LINE + POLICY_LINE;
 
@@ -80,9 +80,9 @@ sim_free(struct sim *s)
 }
 
 static uint32_t
-parent_of(uint32_t page)
+parent_of(const struct sim *s, uint32_t page)
 {
-    return page < N_LEAVES ? N_LEAVES + page / FAN : NONE;
+    return page < N_LEAVES ? N_LEAVES + page / s->fan : NONE;
 }
 
 /* sim_play -- one reference; ret the page that left, or NONE. */
@@ -105,13 +105,13 @@ sim_play(struct sim *s, uint32_t page)
         s->evictions++;
         out = s->page_in[slot];
         s->slot_of[out] = NONE;
-        if (parent_of(out) != NONE)
-            s->children[parent_of(out)]--;
+        if (parent_of(s, out) != NONE)
+            s->children[parent_of(s, out)]--;
     }
     s->page_in[slot] = page;
     s->slot_of[page] = slot;
-    if (parent_of(page) != NONE)
-        s->children[parent_of(page)]++;
+    if (parent_of(s, page) != NONE)
+        s->children[parent_of(s, page)]++;
     s->p.ops->admit(&s->p, slot, page);
     if (s->marks_new) /* what "set on unfix" does to the fix that brings it in */
         s->p.ops->touch(&s->p, slot);
@@ -134,7 +134,7 @@ skewed(uint64_t *seed, uint64_t i)
 static void
 sim_tree(struct sim *s, uint32_t leaf)
 {
-    (void)sim_play(s, parent_of(leaf));
+    (void)sim_play(s, parent_of(s, leaf));
     (void)sim_play(s, leaf);
 }
 
@@ -153,11 +153,12 @@ trace(struct sim *s, uint64_t n)
 }
 
 static double
-rate(uint32_t policy, uint32_t n, uint32_t k, bool marks_new, bool has_rule)
+rate(uint32_t policy, uint32_t n, uint32_t k, bool marks_new, uint32_t fan, bool has_rule)
 {
     struct sim s = sim_make(policy, n, k);
     double r;
 
+    s.fan = fan;
     s.marks_new = marks_new;
     s.has_rule = has_rule;
     r = trace(&s, env_number("XAC_REFS", 60000));
@@ -246,6 +247,28 @@ START_TEST(gclock_follows_its_definition)
     }
     for (uint32_t slot = 0; slot < N; slot++)
         must_eq(node_count(&s.p, slot), count[slot]);
+    sim_free(&s);
+}
+END_TEST
+
+/* P03: a count of 0 stays 0 however often its page is refused (erratum E8), then counts on. */
+START_TEST(a_refused_page_does_not_wrap_its_count)
+{
+    struct sim s = sim_make(XAC_FRAMES_GCLOCK_K, 10, 10);
+
+    for (uint32_t page = 0; page < 10; page++)
+        (void)sim_play(&s, page);
+    (void)sim_play(&s, 3);
+    s.is_blocked = true;
+    for (int i = 0; i < 20; i++) {
+        must_eq(s.p.ops->victim(&s.p, sim_take, &s), NONE);
+        for (uint32_t slot = 0; slot < 10; slot++)
+            must(node_count(&s.p, slot) <= 10);
+    }
+    must_eq(node_count(&s.p, 0), 0);
+    s.is_blocked = false;
+    must(sim_play(&s, 1000) != NONE);
+    must_eq(node_count(&s.p, s.slot_of[1000]), 0);
     sim_free(&s);
 }
 END_TEST
@@ -383,6 +406,23 @@ car_ref(uint32_t page, uint32_t c, uint32_t *p)
     return out;
 }
 
+/* ghosts_are_those_of -- P08: B1 and B2 from the oldest on, page by page. */
+static void
+ghosts_are_those_of(const struct policy *p)
+{
+    const struct queue *queues[] = {&b1, &b2};
+
+    for (int k = 0; k < 2; k++) {
+        uint32_t node = p->state->lists[2 + k].tail;
+
+        for (uint32_t i = 0; i < queues[k]->n; i++) {
+            must_eq(p->nodes[node].page, queues[k]->page[i]);
+            node = node_prev(p, 0, node);
+        }
+        must_eq(node, NONE);
+    }
+}
+
 /* P07, P08, P09 */
 START_TEST(car_follows_its_definition)
 {
@@ -391,13 +431,20 @@ START_TEST(car_follows_its_definition)
     };
     struct sim s = sim_make(XAC_FRAMES_CAR, C, 1);
     uint64_t seed = env_seed();
-    uint32_t p = 0, rises = 0, falls = 0;
+    uint32_t p = 0, rises = 0, falls = 0, n_at_0 = 0, n_at_c = 0;
 
     for (uint64_t i = 0; i < env_number("XAC_REFS", 60000); i++) {
         bool scan = i / 700 % 3 == 0;
         uint32_t page = scan ? (uint32_t)(i % 400)
                              : (uint32_t)(mix(&seed) % 300 * (mix(&seed) % 300) / 300);
-        uint32_t before = p, out = car_ref(page, C, &p);
+        uint32_t before, out;
+
+        if (i % 700 == 30) /* P09: at what it is clamped to */
+            s.p.state->target = p = i / 700 % 2 == 0 ? C : 0;
+        n_at_c += p == C && where(&b1, page) != NONE;
+        n_at_0 += p == 0 && where(&b2, page) != NONE;
+        before = p;
+        out = car_ref(page, C, &p);
 
         must_eq(sim_play(&s, page), out);
         must_eq(s.p.state->target, p);
@@ -408,8 +455,11 @@ START_TEST(car_follows_its_definition)
         must(t1.n + t2.n <= C && t1.n + b1.n <= C && t1.n + t2.n + b1.n + b2.n <= 2 * C);
         rises += p > before;
         falls += p < before;
+        if (i % 16 == 0)
+            ghosts_are_those_of(&s.p);
     }
     must(rises > 10 && falls > 10);
+    must(n_at_0 > 0 && n_at_c > 0);
     sim_free(&s);
 }
 END_TEST
@@ -423,9 +473,39 @@ START_TEST(car_gives_up_when_all_are_blocked_and_recovers)
         (void)sim_play(&s, page);
     s.is_blocked = true;
     must_eq(s.p.ops->victim(&s.p, sim_take, &s), NONE);
-    must(s.steps <= 4 * 50);
+    must(s.steps <= 2 * 50);
     s.is_blocked = false;
     must(sim_play(&s, 1000) != NONE);
+    sim_free(&s);
+}
+END_TEST
+
+/* C23: what is dropped is in no list, no ghost, and no hand has moved (erratum E12). */
+START_TEST(car_forgets_what_is_dropped)
+{
+    struct sim s = sim_make(XAC_FRAMES_CAR, 12, 1);
+    uint32_t t1_tail, t2_tail, slot;
+
+    for (uint32_t page = 0; page < 12; page++)
+        (void)sim_play(&s, page);
+    for (uint32_t page = 0; page < 18; page += page == 5 ? 7 : 1)
+        (void)sim_play(&s, page); /* 0 to 5 are used again, and then go to T2 */
+    must(s.p.state->lists[0].n > 3 && s.p.state->lists[1].n > 3);
+    for (int clock = 0; clock < 2; clock++) {
+        uint32_t n = s.p.state->lists[clock].n, n_other = s.p.state->lists[1 - clock].n,
+                 n_ghosts = s.p.state->lists[2].n + s.p.state->lists[3].n;
+
+        t1_tail = s.p.state->lists[0].tail;
+        t2_tail = s.p.state->lists[1].tail;
+        slot = node_prev(&s.p, 0, s.p.state->lists[clock].tail); /* not at the hand */
+        s.p.ops->forget(&s.p, slot);
+        must_eq(s.p.state->lists[0].tail, t1_tail);
+        must_eq(s.p.state->lists[1].tail, t2_tail);
+        must_eq(s.p.state->lists[clock].n, n - 1);
+        must_eq(s.p.state->lists[1 - clock].n, n_other);
+        must_eq(s.p.state->lists[2].n + s.p.state->lists[3].n, n_ghosts);
+        must_eq(xac_frames_ghost_find(&s.p, s.page_in[slot]), NONE);
+    }
     sim_free(&s);
 }
 END_TEST
@@ -435,11 +515,11 @@ END_TEST
 /* P11 */
 START_TEST(car_beats_gclock_that_counts_the_first_unfix)
 {
-    static const uint32_t pools[] = {200, 800, 2000};
+    static const uint32_t pools[] = {N_PAGES * 3 / 400, N_PAGES / 25, N_PAGES * 3 / 20};
 
     for (int i = 0; i < 3; i++) {
-        double car = rate(XAC_FRAMES_CAR, pools[i], 1, false, false);
-        double gclock = rate(XAC_FRAMES_GCLOCK_K, pools[i], 10, true, false);
+        double car = rate(XAC_FRAMES_CAR, pools[i], 1, false, FAN, false);
+        double gclock = rate(XAC_FRAMES_GCLOCK_K, pools[i], 10, true, FAN, false);
 
         printf("%u frames: car %.2f %%, gclock on unfix %.2f %%\n", pools[i], 100 * car,
                100 * gclock);
@@ -448,20 +528,24 @@ START_TEST(car_beats_gclock_that_counts_the_first_unfix)
 }
 END_TEST
 
-/* scan_rate -- 75 % of a hot set, 25 % of a loop over all leaves. */
+/* scan_rate -- 75 % of a hot set, 25 % of a loop over all leaves; out how much that was. */
 static double
-scan_rate(uint32_t policy, uint32_t n_hot, uint32_t n)
+scan_rate(uint32_t policy, uint32_t n_hot, uint32_t n, double *scannedp)
 {
     struct sim s = sim_make(policy, n, 1);
     uint64_t seed = env_seed(), at = 0;
     double r;
 
     for (uint64_t i = 0; i < 120000; i++) {
-        if (i == 60000)
+        bool is_hot = mix(&seed) % 4 != 0;
+
+        if (i == 60000) {
             s.refs = s.misses = 0;
-        (void)sim_play(&s, mix(&seed) % 4 != 0
-                               ? (uint32_t)(mix(&seed) % n_hot)
-                               : n_hot + (uint32_t)(at++ % (N_LEAVES - n_hot)));
+            *scannedp = 0;
+        }
+        (void)sim_play(&s, is_hot ? (uint32_t)(mix(&seed) % n_hot)
+                                  : n_hot + (uint32_t)(at++ % (N_LEAVES - n_hot)));
+        *scannedp += is_hot ? 0 : 1.0 / 60000;
     }
     r = (double)s.misses / (double)s.refs;
     sim_free(&s);
@@ -471,48 +555,79 @@ scan_rate(uint32_t policy, uint32_t n_hot, uint32_t n)
 /* P12 */
 START_TEST(car_resists_scans)
 {
+    static const unsigned percent[] = {60, 80, 150, 200};
     uint32_t hot = N_LEAVES / 50;
-    double car = scan_rate(XAC_FRAMES_CAR, hot, hot * 8 / 10);
-    double lru = scan_rate(XAC_FRAMES_LRU, hot, hot * 8 / 10);
 
-    printf("pool 80 %% of the hot set: car %.2f %%, lru %.2f %%\n", 100 * car, 100 * lru);
-    must(car <= 0.85 * lru);
-    car = scan_rate(XAC_FRAMES_CAR, hot, hot * 2);
-    printf("pool twice the hot set: car %.2f %%, the scan alone 25 %%\n", 100 * car);
-    must(car <= 0.26);
+    for (int i = 0; i < 4; i++) {
+        uint32_t n = hot * percent[i] / 100;
+        double scanned, car = scan_rate(XAC_FRAMES_CAR, hot, n, &scanned);
+        double lru = scan_rate(XAC_FRAMES_LRU, hot, n, &scanned);
+
+        printf("pool %u %% of the hot set: car %.2f %%, lru %.2f %%, the scan %.2f %%\n",
+               percent[i], 100 * car, 100 * lru, 100 * scanned);
+        must(car <= (percent[i] < 100 ? 0.85 * lru : 1.01 * scanned));
+    }
 }
 END_TEST
 
-/* P13 to P16: how much the rule changes. */
+/*
+ * P13 to P16: how much the rule changes.
+ *
+ * What the rule saves depends on how many inner pages there are beside the pool: 60 leaves below
+ * each make them nearly as many as the frames of the small pool.  Each row has a tree whose pages
+ * are as full as those of its model: 200 of 4 KiB, 340 of 8 KiB.
+ */
 START_TEST(the_structural_rule_changes_little)
 {
     static const struct {
-        uint32_t policy, k;
+        uint32_t policy, k, fan;
         bool marks_new;
-        double low, high; /* change of misses, pools of 2 % */
+        double bounds[2][2]; /* change of misses: pools of 2 %, of 20 % */
         const char *name;
     } rows[] = {
-        {XAC_FRAMES_GCLOCK_K, 10, true, -0.15, 0.005, "gclock on unfix"},
-        /* On this trace the rule helps CAR's smallest pool more than the 2 % of the model. */
-        {XAC_FRAMES_CAR, 1, false, -0.04, 0.02, "car"},
-        {XAC_FRAMES_SWEEP, 0, false, -0.12, 0.02, "sweep"},
-        {XAC_FRAMES_RANDOM, 0, false, -0.12, 0.02, "random"},
-        {XAC_FRAMES_LRU, 0, false, -0.001, 0.001, "lru"},
+        {XAC_FRAMES_GCLOCK_K, 10, 200, true, {{-0.15, -0.02}, {-0.02, 0.02}}, "gclock"},
+        {XAC_FRAMES_CAR, 1, 200, false, {{-0.02, 0.02}, {-0.02, 0.02}}, "car"},
+        {XAC_FRAMES_SWEEP, 0, 340, false, {{-0.12, 0}, {-0.12, 0.02}}, "sweep"},
+        {XAC_FRAMES_RANDOM, 0, 340, false, {{-0.12, 0}, {-0.12, 0.02}}, "random"},
+        {XAC_FRAMES_LRU, 0, 340, false, {{-0.001, 0.001}, {-0.001, 0.001}}, "lru"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (int large = 0; large < 2; large++) {
             uint32_t n = large ? 4000 : 400;
-            double off = rate(rows[i].policy, n, rows[i].k, rows[i].marks_new, false);
-            double on = rate(rows[i].policy, n, rows[i].k, rows[i].marks_new, true);
+            double off =
+                rate(rows[i].policy, n, rows[i].k, rows[i].marks_new, rows[i].fan, false);
+            double on =
+                rate(rows[i].policy, n, rows[i].k, rows[i].marks_new, rows[i].fan, true);
             double change = on / off - 1;
 
             printf("%s, %u frames: %.3f %% to %.3f %%, %+.2f %%\n", rows[i].name, n,
                    100 * off, 100 * on, 100 * change);
-            must(change >= rows[i].low && change <= rows[i].high);
+            must(change >= rows[i].bounds[large][0]
+                 && change <= rows[i].bounds[large][1]);
         }
 }
 END_TEST
+
+/* misses_allocate_nothing -- all but the pinned pages leave, and come again. */
+static void
+misses_allocate_nothing(struct swz_space *s, struct swz_thread *th)
+{
+    uint32_t n = s->pool->region->n_frames_all;
+    struct xac_frames_stats before, after;
+    struct mallinfo2 memory;
+
+    for (int round = 0; round < 8; round++) /* inner pages after what is below them */
+        for (uint32_t i = 0; i < n; i++)
+            (void)xac_frames_evict(th->user, i);
+    swz_get_pool_stats(s, &before);
+    memory = mallinfo2();
+    for (uint64_t key = 0; key < 1000; key++)
+        must_ok(get(th, 0, key));
+    must_eq(mallinfo2().uordblks, memory.uordblks);
+    swz_get_pool_stats(s, &after);
+    must(after.misses - before.misses > 100);
+}
 
 /* P17 */
 START_TEST(hits_lock_and_allocate_nothing)
@@ -543,6 +658,9 @@ START_TEST(hits_lock_and_allocate_nothing)
         must_eq(mallinfo2().uordblks, memory.uordblks);
         swz_get_pool_stats(s, &after);
         must_eq(after.locks, before.locks);
+        must_eq(after.misses, before.misses);
+        must_ok(swz_checkpoint(s));
+        misses_allocate_nothing(s, th);
         swz_leave(th);
         must_ok(swz_close(s));
     }
@@ -558,10 +676,12 @@ main(void)
     tcase_add_test(tc, hands_visit_every_frame);
     tcase_add_test(tc, sweep_is_not_random);
     tcase_add_test(tc, gclock_follows_its_definition);
+    tcase_add_test(tc, a_refused_page_does_not_wrap_its_count);
     tcase_add_test(tc, a_page_used_once_leaves_on_the_first_pass);
     tcase_add_test(tc, a_larger_k_misses_less_and_looks_longer);
     tcase_add_test(tc, car_follows_its_definition);
     tcase_add_test(tc, car_gives_up_when_all_are_blocked_and_recovers);
+    tcase_add_test(tc, car_forgets_what_is_dropped);
     tcase_add_test(tc, car_beats_gclock_that_counts_the_first_unfix);
     tcase_add_test(tc, car_resists_scans);
     tcase_add_test(tc, the_structural_rule_changes_little);
