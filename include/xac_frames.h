@@ -284,9 +284,11 @@ XAC_API int xac_frames_repair(struct xac_frames *pool);
  * Fix a page; it stays where it is until unfix(), and may be fixed many times.
  *
  * NB_GCLOCK: waits for nobody but its own read, its own write if no clean page can make
- * room, and an unfix() if every page is fixed; lock-free (Nb-GCLOCK, section on correctness, Theorem 7).  The others wait for the
- * policy's lock, under which nothing is read or written, and a clean page is looked for among the
- * first to go: behind 64 dirty ones the first is written instead.
+ * room, and an unfix() if every page is fixed; lock-free (Nb-GCLOCK, section on correctness, Theorem
+ * 7).  The others wait for the policy's lock, under which nothing is read or written.
+ *
+ * Under any policy a clean page is looked for among the first to go: behind 16 dirty ones a dirty
+ * one is written instead.
  *
  * err  EINVAL  page out of range, unknown flag
  *      ENOBUFS every frame was found fixed for full_ms, or full_tries times; at once if pins_max

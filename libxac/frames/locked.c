@@ -30,8 +30,7 @@
 
 #include <errno.h>
 
-#define LINK_BUSY        1  /* not in a list, and nobody else's */
-#define DIRTY_PASSED_MAX 64 /* dirty pages that a search for a clean one passes by */
+#define LINK_BUSY 1 /* not in a list, and nobody else's */
 
 static struct policy *
 policy_of(const struct xac_frames *pool, uint32_t part)

@@ -38,6 +38,7 @@
 #define POOL_MAGIC          UINT64_C(0x31736d6172666378) /* "xcframs1" */
 #define POOL_CELLS_MAX      64
 #define POOL_FREE_BATCH_MAX 64 /* frames evicted more with one lock */
+#define DIRTY_PASSED_MAX    16 /* dirty pages that a search for a clean one passes by */
 
 /* xac_frames_point -- where a test may stop or delay a thread (debug builds). */
 #define xac_frames_point(name) xac_kill_point("frames: " name)

@@ -6,8 +6,10 @@
  * unfixed.  The hand is advanced by the distance covered, never stored; sweepers who cover the
  * same stretch each add theirs, and it runs ahead: a hint.
  *
- * Clean frames go first: for one revolution dirty ones are passed by.  A dirty one is written
- * while it is still in the table and pinned by the sweeper, and retired after that (P7).
+ * Clean frames go first: a few dirty ones are passed by.  Were it all of them, they would pile up where
+ * nobody flushes, pages in use would leave in their stead, and each search would pass them all.
+ * A dirty one is written while it is still in the table and pinned by the sweeper, and retired
+ * after that (P7).
  */
 #include <config.h>
 
@@ -25,9 +27,10 @@ enum look {
 struct sweep {
     struct xac_frames_user *user;
     frame_ref mine;
-    frame_ref out;   /* what was taken */
-    bool take_dirty; /* one revolution found nothing clean */
-    int write_rc;    /* of the last write that failed */
+    frame_ref out;    /* what was taken */
+    uint32_t n_dirty; /* passed by, since a clean one may follow */
+    bool take_dirty;  /* one revolution found nothing clean */
+    int write_rc;     /* of the last write that failed */
     struct pool_full full;
 };
 
@@ -65,6 +68,16 @@ clean_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
     is_gone = frame_try_retire(f, c);
     pool_evict_end(s->user, frame_ref_index(c), is_gone);
     return is_gone ? slot_take(s, slot, c) : LOOK_BLOCKED;
+}
+
+/*
+ * may_write -- a dirty one's turn: whether it is to make room.  What cannot be written keeps nobody
+ * from a clean page, wherever that is.
+ */
+static bool
+may_write(struct sweep *s)
+{
+    return s->take_dirty || (s->write_rc == 0 && ++s->n_dirty > DIRTY_PASSED_MAX);
 }
 
 /* dirty_take -- write it and retire it, if nobody uses it meanwhile. */
@@ -116,7 +129,7 @@ slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
     if (weight_drop(f) > 0)
         return LOOK_PASS;
     if ((frame_word(state) & FRAME_DIRTY) != 0)
-        return s->take_dirty ? dirty_take(s, slot, c) : LOOK_PASS;
+        return may_write(s) ? dirty_take(s, slot, c) : LOOK_PASS;
     return clean_take(s, slot, c);
 }
 

@@ -15,6 +15,7 @@
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
+#   XAC_FIXES=n         of tests/frames/stress_frames (200,000 otherwise)
 iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/check_threads
     tests/api/check_engine"
@@ -32,6 +33,8 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/tests/mutants
 XAC_SECONDS=${XAC_SECONDS:-1}
 export XAC_SECONDS
+XAC_FIXES=${XAC_FIXES:-200000}
+export XAC_FIXES
 XAC_PROCESSES=${XAC_PROCESSES:-4}
 export XAC_PROCESSES
 
@@ -43,15 +46,16 @@ if [ -z "$work" ]; then
 fi
 mkdir -p "$work/build" || exit 1
 
-# copy -- the sources as they are, without what has been built among them.
+# copy -- the sources as they are, without what has been built among them; newer than what was
+# built of a mutant in a directory that is kept.
 copy()
 {
     rm -rf "$work/src"
     mkdir -p "$work/src"
     if git -C "$top" rev-parse >/dev/null 2>&1; then
-        (cd "$top" && git ls-files -z | tar cf - --null -T -) | tar xf - -C "$work/src"
+        (cd "$top" && git ls-files -z | tar cf - --null -T -) | tar xmf - -C "$work/src"
     else
-        (cd "$top" && tar cf - .) | tar xf - -C "$work/src"
+        (cd "$top" && tar cf - .) | tar xmf - -C "$work/src"
     fi
     [ -x "$work/src/configure" ] || (cd "$work/src" && ./autogen.sh >/dev/null 2>&1)
 }
