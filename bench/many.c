@@ -47,6 +47,8 @@ static const struct way {
     {"uffd, stays mapped", "uffd", 1, XAC_DECLARED_NONE, false},
     {"uffd, stays mapped, hints", "uffd", 1, XAC_DECLARED_NONE, true},
     {"uffd, stays mapped, declared", "uffd", 1, XAC_DECLARED_TRUSTED, true},
+    {"scan, stays mapped", "scan", 1, XAC_DECLARED_NONE, false},
+    {"default, stays mapped", "", 1, XAC_DECLARED_NONE, false},
 };
 #define N_WAYS ((unsigned)(sizeof ways / sizeof ways[0]))
 

@@ -518,20 +518,21 @@ struct xac_stats {
                                  been copied to their files, kept for who reads      */
     uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
     uint64_t engine;       /* enum xac_engine_kind: how this process notices accesses   */
-    uint64_t engine_error; /* errno value: the environment variable XAC_ENGINE, or the
-                              system by default, wanted another one, and this is why not;
-                              or why some mapping uses XAC_ENGINE_SIGSEGV instead      */
+    uint64_t engine_error; /* errno value: why it is not the one that XAC_ENGINE, or the
+                              system by default, wanted, or why some mapping uses
+                              XAC_ENGINE_SIGSEGV instead                               */
     /* Of XAC_OPT_FRAMES, see doc/frames.md. */
     uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
     uint64_t pages_dropped, pages_spilled, pages_fetched_back;
 };
 
-/* How a process notices the first access to a page.  XAC_ENGINE=uffd, sigsegv or thesis in
-   its environment chooses; otherwise it is the first of these that works. */
+/* How a process notices the first access to a page.  XAC_ENGINE=uffd, scan, sigsegv or
+   thesis in its environment chooses; else uffd, or sigsegv if that does not work. */
 enum xac_engine_kind {
     XAC_ENGINE_UFFD = 1,    /* userfaultfd(2); Linux 5.11 or later                     */
     XAC_ENGINE_SIGSEGV = 2, /* mprotect(2)                                             */
-    XAC_ENGINE_THESIS = 3   /* an mmap(2) for each page, two traps for a store; slow   */
+    XAC_ENGINE_THESIS = 3,  /* an mmap(2) for each page, two traps for a store; slow   */
+    XAC_ENGINE_SCAN = 4     /* UFFD, without traps for stores where that can be; 6.7   */
 };
 
 /*
@@ -553,15 +554,14 @@ enum xac_option {
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */
     XAC_OPT_LOG_BUFFER_BYTES = 4,
-    /* 1: pages stay readable from one transaction to the next, which saves the trap of every
-       first read: while this process is the environment's only participant, all (with
-       XAC_ENGINE_UFFD those that it has touched, up to 65,536 a mapping); beside others, with
-       XAC_ENGINE_UFFD, those that its queries have read, until it begins something else than
-       a query.  The price: a load outside a transaction is not noticed then (a store still
-       stops the program, though perhaps only at the next begin), and a transaction that is
-       running when another process joins aborts once (XAC_CONFLICT_REVOKED).  0: every load
-       outside a transaction stops the program.  Any time outside a transaction; concerns this
-       process.  Default 0. */
+    /* 1: pages stay readable from one transaction to the next, which saves first loads' traps:
+       in the environment's only participant, all (with XAC_ENGINE_UFFD those touched, up to
+       65,536 a mapping; their stores are found at the end where that is cheaper than traps);
+       beside others, with XAC_ENGINE_UFFD, those that its queries have read, until something
+       else than a query begins.  The price: a load outside a transaction or by another thread
+       is not noticed then, a store outside or in a query perhaps only at the next begin or the
+       query's end, and a transaction that is running when another process joins aborts once
+       (XAC_CONFLICT_REVOKED).  Outside a transaction; this process's.  Default 0. */
     XAC_OPT_STAY_MAPPED = 5,
     /* enum xac_policy_kind, the first participant's.  Default XAC_POLICY_OLDEST_WINS. */
     XAC_OPT_POLICY = 6,

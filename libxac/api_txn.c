@@ -11,6 +11,7 @@
 
 #include "api.h"
 #include "view.h"
+#include "view_scan.h"
 
 /* Of the transaction that the thread has ended last: the context may be another thread's by
    the time it asks. */
@@ -150,7 +151,7 @@ xac_end_query(void)
         return end_outermost(ctx);
     ctx->depth--;
     ctx->query_depth--;
-    return 0;
+    return ctx->query_depth > 0 ? 0 : xac_scan_end_query(ctx);
 }
 
 int

@@ -556,7 +556,8 @@ check_engine(const struct xac_env *env)
 {
     int why;
 
-    if (!xac_outofcore_is_on(env) || xac_engine_kind(&why) == XAC_ENGINE_UFFD)
+    if (!xac_outofcore_is_on(env) || xac_engine_kind(&why) == XAC_ENGINE_UFFD
+        || xac_engine_kind(&why) == XAC_ENGINE_SCAN)
         return 0;
     return why == 0 ? xac_err(ENOTSUP, "XAC_OPT_FRAMES needs the engine uffd")
                     : xac_err(ENOTSUP,

@@ -97,12 +97,16 @@ check_owner(const struct xac_view *view, const void *addr, bool is_write)
 }
 
 _Noreturn void
-xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *was)
+xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *was,
+                bool in_query)
 {
     const uint8_t *at = view->base + page_no * view->page_size;
 
     for (size_t i = 0; i + 1 < view->page_size && *at == was[i]; i++)
         at++;
+    if (in_query)
+        stop_program(view, at, true, "was inside a query",
+                     "xbeginQuery() promises not to write; use xbegin()");
     stop_program(view, at, true, "was outside a transaction",
                  "put the access between xbegin() and xend(); it has not been committed");
 }
@@ -130,6 +134,7 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
         stop_program(view, addr, is_write, "was not announced",
                      "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
                      "READ_WRITE before each store");
+    view->n_stores += is_write && p->state == XAC_PAGE_READABLE;
     xac_count_own(is_write ? &ctx->txn->counters.traps_write
                            : &ctx->txn->counters.traps_read,
                   1);

@@ -73,6 +73,14 @@ struct xac_engine {
                 enum xac_protection prot);
     /* Pages without access; NULL if it splits. */
     int (*take_back)(struct xac_view *view, const struct xac_page_range *range, size_t n);
+    /* NULL if stores to pages that have been filled for loads always trap.  Have a view
+       scanned, so that they do not, or not; all that is there is protected.  ret 0, or
+       errno and nothing is known of the view: it must be attached anew (moved). */
+    int (*scan_set)(struct xac_view *view, bool is_on);
+    /* Of a scanned view, pages from *fromp on that have been stored to since they were
+       protected, and are now again; *fromp becomes where to go on.  ret 0 or errno. */
+    int (*scan)(const struct xac_view *view, uint64_t *fromp,
+                struct xac_page_range *range, size_t room, size_t *np);
     /* Has the kernel made a private copy of the page?  True if that is not known. */
     bool (*is_private)(const struct xac_view *view, uint64_t page_no);
     /* In a child: no access to anything; and when it rejoins, ret 0 or errno. */
@@ -91,9 +99,22 @@ extern const struct xac_engine xac_engine_uffd; /* fault_uffd.c                 
 extern const struct xac_engine
     xac_engine_thesis; /* fault_thesis.c                      */
 
+extern const struct xac_engine xac_engine_scan; /* fault_uffd.c, always scanned       */
+
+/* When views are scanned while alone (view_scan.h). */
+enum xac_scanning {
+    XAC_SCAN_NEVER,
+    XAC_SCAN_IF_CHEAPER,
+    XAC_SCAN_ALWAYS
+};
+
+/* xac_engine_scanning -- IF_CHEAPER unless XAC_ENGINE says which engine. */
+enum xac_scanning xac_engine_scanning(void);
+
 /*
  * xac_engine_start -- choose the process's engine and start it: the one that the environment
- * variable XAC_ENGINE names, else uffd; sigsegv if that cannot be had.
+ * variable XAC_ENGINE names, else uffd; uffd in the place of scan, or sigsegv, if that cannot
+ * be had.
  * ret 0; EINVAL: there is none of that name; errno.
  */
 int xac_engine_start(void);
@@ -136,8 +157,8 @@ int xac_engine_fall_back(struct xac_view *view);
 XAC_SIGSAFE void xac_fault_handle(struct xac_view *view, void *addr, bool is_write);
 
 /* xac_fault_stray -- a page is not as it was: stop the program for the store that nobody
-   noticed when it happened. */
+   noticed when it happened, in a query or outside a transaction. */
 _Noreturn void xac_fault_stray(const struct xac_view *view, uint64_t page_no,
-                               const uint8_t *was);
+                               const uint8_t *was, bool in_query);
 
 #endif /* XAC_FAULT_H */

@@ -16,12 +16,14 @@
 #include "sys.h"
 #include "view.h"
 
-static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_sigsegv,
+static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_scan,
+                                                   &xac_engine_sigsegv,
                                                    &xac_engine_thesis};
 
 static const struct xac_engine *chosen = &xac_engine_sigsegv;
 static int
     fell_back; /* errno value for which it is not the one that was wanted, or 0    */
+static enum xac_scanning scanning = XAC_SCAN_NEVER;
 
 /* named -- by XAC_ENGINE; NULL: there is none of that name. */
 static const struct xac_engine *
@@ -38,14 +40,28 @@ int
 xac_engine_start(void)
 {
     const char *name = secure_getenv("XAC_ENGINE");
-    const struct xac_engine *wanted =
-        name == NULL || *name == '\0' ? engines[0] : named(name);
+    bool is_free = name == NULL || *name == '\0';
+    const struct xac_engine *wanted = is_free ? engines[0] : named(name);
 
     if (wanted == NULL)
-        return xac_err(EINVAL, "XAC_ENGINE=%s: there are uffd, sigsegv and thesis", name);
+        return xac_err(EINVAL, "XAC_ENGINE=%s: there are uffd, scan, sigsegv and thesis",
+                       name);
     fell_back = wanted->start();
     chosen = fell_back == 0 ? wanted : &xac_engine_sigsegv;
-    return fell_back == 0 ? 0 : chosen->start();
+    scanning = chosen == &xac_engine_scan ? XAC_SCAN_ALWAYS
+               : is_free                  ? XAC_SCAN_IF_CHEAPER
+                                          : XAC_SCAN_NEVER;
+    if (fell_back != 0 && wanted == &xac_engine_scan && xac_engine_uffd.start() == 0)
+        chosen = &xac_engine_uffd;
+    else if (fell_back != 0)
+        return chosen->start();
+    return 0;
+}
+
+enum xac_scanning
+xac_engine_scanning(void)
+{
+    return scanning;
 }
 
 void

@@ -14,6 +14,10 @@
  * io_uring, of which no descriptor is kept, but a mapping: that belongs to the address space.
  * Nothing is ever submitted to it; where it cannot be had, nor is this engine.
  *
+ * SCANS.  A second descriptor watches views that are scanned (view_scan.c): it, too, has missing
+ * pages trap, but a store to a protected page is let through by the kernel, which PAGEMAP_SCAN
+ * tells of afterwards.  A view belongs to one of the two.  Swapped pages count as well.
+ *
  * FORK.  A child is not watched.  The views are not inherited (MADV_DONTFORK), and it arms
  * views of its own when it rejoins.
  */
@@ -40,10 +44,31 @@
 # define PIDFD_SELF (-10000)
 #endif
 
+#ifndef UFFD_FEATURE_WP_ASYNC
+# define UFFD_FEATURE_WP_ASYNC (1 << 15)
+#endif
+#ifndef PAGEMAP_SCAN
+# define PAGE_IS_WRITTEN       (1 << 1)
+# define PAGE_IS_PRESENT       (1 << 3)
+# define PAGE_IS_SWAPPED       (1 << 4)
+# define PM_SCAN_WP_MATCHING   (1 << 0)
+# define PM_SCAN_CHECK_WPASYNC (1 << 1)
+struct page_region {
+    __u64 start, end, categories;
+};
+struct pm_scan_arg {
+    __u64 size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    __u64 category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+# define PAGEMAP_SCAN _IOWR('f', 16, struct pm_scan_arg)
+#endif
+
 /* Ranges that one process_madvise takes back. */
 #define RANGES_MAX 64
 
 static int uffd = -1;
+static int scanner = -1; /* see SCANS; -1: the kernel has no such thing                */
+static int no_scanner;   /* errno value, why                                           */
 static unsigned n_views; /* that are armed                                         */
 static bool is_wanted;   /* started                                                */
 static bool has_batches; /* process_madvise on ourselves works                     */
@@ -57,6 +82,7 @@ static int
 pin(void)
 {
     struct io_uring_params p = {0};
+    const int fds[] = {uffd, scanner};
     int fd = xac_sys.io_uring_setup(1, &p);
     void *at;
     int rc = 0;
@@ -71,7 +97,9 @@ pin(void)
         ring = at;
     if (rc == 0
         && (xac_sys.madvise(ring, ring_bytes, MADV_DONTFORK) != 0
-            || xac_sys.io_uring_register(fd, IORING_REGISTER_FILES, &uffd, 1) < 0))
+            || xac_sys.io_uring_register(fd, IORING_REGISTER_FILES, fds,
+                                         scanner >= 0 ? 2 : 1)
+                   < 0))
         rc = errno;
     (void)xac_sys.close(fd);
     return rc;
@@ -85,29 +113,42 @@ close_it(void)
     ring = NULL;
     if (uffd >= 0)
         (void)xac_sys.close(uffd);
-    uffd = -1;
+    if (scanner >= 0)
+        (void)xac_sys.close(scanner);
+    uffd = scanner = -1;
 }
 
-/* open_it -- the process's descriptor, if it has none; ret 0 or errno. */
+/* open_one -- a descriptor with these features; -1 with errno. */
+static int
+open_one(uint64_t features)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS | features};
+    /* O_NONBLOCK: a poll of a blocking one ends at once. */
+    int fd = xac_sys.userfaultfd(O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), rc;
+
+    if (fd < 0 || xac_sys.ioctl(fd, UFFDIO_API, &api) == 0)
+        return fd;
+    rc = errno;
+    (void)xac_sys.close(fd);
+    errno = rc;
+    return -1;
+}
+
+/* open_it -- the process's descriptors, if it has none; ret 0 or errno. */
 static int
 open_it(void)
 {
-    struct uffdio_api api = {.api = UFFD_API,
-                             .features =
-                                 UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP};
     struct iovec none = {.iov_base = NULL, .iov_len = 0};
-    int rc = 0;
+    int rc;
 
     if (uffd >= 0)
         return 0;
-    /* O_NONBLOCK: a poll of a blocking one ends at once. */
-    uffd = xac_sys.userfaultfd(O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    uffd = open_one(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
     if (uffd < 0)
         return errno;
-    if (xac_sys.ioctl(uffd, UFFDIO_API, &api) != 0)
-        rc = errno;
-    if (rc == 0)
-        rc = pin();
+    scanner = open_one(UFFD_FEATURE_WP_ASYNC);
+    no_scanner = scanner < 0 ? errno : 0;
+    rc = pin();
     if (rc != 0)
         close_it();
     has_batches = xac_sys.process_madvise(PIDFD_SELF, &none, 1, MADV_DONTNEED) == 0;
@@ -116,9 +157,16 @@ open_it(void)
 
 /* ---- Views ----------------------------------------------------------------------------- */
 
-/* arm -- missing memory at the view's addresses, watched; ret 0 or errno. */
+/* fd_of -- the descriptor that the view belongs to. */
+XAC_SIGSAFE static int
+fd_of(const struct xac_view *view)
+{
+    return view->is_scanned ? scanner : uffd;
+}
+
+/* enlist -- with the descriptor that it belongs to; ret 0 or errno. */
 static int
-arm(struct xac_view *view)
+enlist(const struct xac_view *view)
 {
     struct uffdio_register reg = {
         .range = {.start = (uint64_t)(uintptr_t)view->base, .len = view->length},
@@ -126,20 +174,31 @@ arm(struct xac_view *view)
     };
     const uint64_t needed =
         UINT64_C(1) << _UFFDIO_COPY | UINT64_C(1) << _UFFDIO_WRITEPROTECT;
+
+    if (xac_sys.ioctl(fd_of(view), UFFDIO_REGISTER, &reg) != 0)
+        return errno;
+    return (reg.ioctls & needed) == needed ? 0 : ENOTSUP;
+}
+
+/* arm -- missing memory at the view's addresses, watched; ret 0 or errno. */
+static int
+arm(struct xac_view *view)
+{
     int rc = open_it();
 
     if (rc != 0)
         return rc;
+    view->is_scanned = false;
     /* Without access until it is watched. */
     if (xac_sys.mmap(view->base, view->length, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
         == MAP_FAILED)
         return errno;
-    if (xac_sys.madvise(view->base, view->length, MADV_DONTFORK) != 0
-        || xac_sys.ioctl(uffd, UFFDIO_REGISTER, &reg) != 0)
+    if (xac_sys.madvise(view->base, view->length, MADV_DONTFORK) != 0)
         return errno;
-    if ((reg.ioctls & needed) != needed)
-        return ENOTSUP;
+    rc = enlist(view);
+    if (rc != 0)
+        return rc;
     /* Where there are no huge pages, that is an error and as it should be. */
     (void)xac_sys.madvise(view->base, view->length, MADV_NOHUGEPAGE);
     return xac_sys.mprotect(view->base, view->length, PROT_READ | PROT_WRITE) == 0
@@ -182,6 +241,7 @@ leave(struct xac_view *view)
 {
     int rc = xac_view_map_file(view, 0, view->length / view->page_size);
 
+    view->is_scanned = false;
     if (rc == 0)
         let_go();
     return rc;
@@ -198,6 +258,7 @@ moved(struct xac_view *view)
 static void
 abandon(struct xac_view *view)
 {
+    view->is_scanned = false;
     (void)xac_sys.mmap(view->base, view->length, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -206,9 +267,9 @@ abandon(struct xac_view *view)
 
 /* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
 XAC_SIGSAFE static int
-ask(unsigned long request, void *arg)
+ask(const struct xac_view *view, unsigned long request, void *arg)
 {
-    while (xac_sys.ioctl(uffd, request, arg) != 0) {
+    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
         if (errno != EAGAIN)
             return errno;
         (void)sched_yield();
@@ -228,7 +289,7 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
 
     if (prot == XAC_PROT_NONE)
         return xac_engine_discard(view, first, n);
-    return ask(UFFDIO_WRITEPROTECT, &wp);
+    return ask(view, UFFDIO_WRITEPROTECT, &wp);
 }
 
 XAC_SIGSAFE static int
@@ -247,7 +308,7 @@ fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
                     | (prot == XAC_PROT_READ ? UFFDIO_COPY_MODE_WP : 0),
         };
 
-        if (xac_sys.ioctl(uffd, UFFDIO_COPY, &copy) == 0)
+        if (xac_sys.ioctl(fd_of(view), UFFDIO_COPY, &copy) == 0)
             return 0;
         if (errno != EAGAIN) {
             int rc = errno;
@@ -293,6 +354,84 @@ is_private(const struct xac_view *view, uint64_t page_no)
     return true;
 }
 
+/* ---- Scans ----------------------------------------------------------------------------- */
+
+/* look -- pages of a scanned view that have been stored to since they were protected, or all
+   that are there; they are protected.  ret how many ranges, or -1 with errno. */
+static int
+look(const struct xac_view *view, uint64_t *atp, bool all, struct page_region *region,
+     size_t room)
+{
+    struct pm_scan_arg a = {
+        .size = sizeof a,
+        .flags = PM_SCAN_WP_MATCHING | PM_SCAN_CHECK_WPASYNC,
+        .start = *atp,
+        .end = (uint64_t)(uintptr_t)(view->base + view->length),
+        .vec = (uint64_t)(uintptr_t)region,
+        .vec_len = room,
+        .category_mask = all ? 0 : PAGE_IS_WRITTEN,
+        .category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+        .return_mask = PAGE_IS_WRITTEN,
+    };
+    int n = xac_sys.ioctl(view->pagemap, (unsigned long)PAGEMAP_SCAN, &a);
+
+    *atp = a.walk_end;
+    return n;
+}
+
+static int
+scan(const struct xac_view *view, uint64_t *fromp, struct xac_page_range *range,
+     size_t room, size_t *np)
+{
+    struct page_region region[XAC_BATCH_MAX];
+    uint64_t base = (uint64_t)(uintptr_t)view->base, at = base + *fromp * view->page_size;
+    int n = look(view, &at, false, region, room < XAC_BATCH_MAX ? room : XAC_BATCH_MAX);
+
+    if (n < 0)
+        return errno;
+    for (int i = 0; i < n; i++) {
+        range[i].first = (region[i].start - base) / view->page_size;
+        range[i].n = (region[i].end - region[i].start) / view->page_size;
+    }
+    *fromp = (at - base) / view->page_size;
+    *np = (size_t)n;
+    return 0;
+}
+
+/* protect_all -- what is there; ret 0 or errno. */
+static int
+protect_all(struct xac_view *view)
+{
+    uint64_t at = (uint64_t)(uintptr_t)view->base;
+    uint64_t end = at + view->length;
+
+    if (!view->is_scanned)
+        return protect(view, 0, view->n_pages, XAC_PROT_READ);
+    while (at < end) { /* a write-protection would mark what is not there, too */
+        struct page_region region[XAC_BATCH_MAX];
+
+        if (look(view, &at, true, region, XAC_BATCH_MAX) < 0)
+            return errno;
+    }
+    return 0;
+}
+
+static int
+scan_set(struct xac_view *view, bool is_on)
+{
+    struct uffdio_range range = {.start = (uint64_t)(uintptr_t)view->base,
+                                 .len = view->length};
+    int rc;
+
+    if (is_on && (scanner < 0 || view->pagemap < 0))
+        return ENOTSUP;
+    if (xac_sys.ioctl(fd_of(view), UFFDIO_UNREGISTER, &range) != 0)
+        return errno;
+    view->is_scanned = is_on;
+    rc = enlist(view);
+    return rc == 0 ? protect_all(view) : rc;
+}
+
 /* ---- The process ----------------------------------------------------------------------- */
 
 static int
@@ -317,6 +456,19 @@ stop(void)
     xac_signal_stop();
 }
 
+/* start_scans -- as start, and what scans need. */
+static int
+start_scans(void)
+{
+    int rc = start();
+
+    if (rc != 0 || scanner >= 0)
+        return rc;
+    rc = no_scanner;
+    stop();
+    return rc;
+}
+
 static void
 forked(void)
 {
@@ -324,21 +476,18 @@ forked(void)
     close_it();
 }
 
-const struct xac_engine xac_engine_uffd = {
-    .name = "uffd",
-    .kind = XAC_ENGINE_UFFD,
-    .attach = attach,
-    .detach = detach,
-    .leave = leave,
-    .moved = moved,
-    .protect = protect,
-    .discard = xac_engine_discard,
-    .fill = fill,
-    .take_back = take_back,
-    .is_private = is_private,
-    .abandon = abandon,
-    .rejoin = arm,
-    .start = start,
-    .stop = stop,
-    .forked = forked,
-};
+#define FUNCTIONS                                                                        \
+ .attach = attach, .detach = detach, .leave = leave, .moved = moved, .protect = protect, \
+ .discard = xac_engine_discard, .fill = fill, .take_back = take_back,                    \
+ .scan_set = scan_set, .scan = scan, .is_private = is_private, .abandon = abandon,       \
+ .rejoin = arm, .stop = stop, .forked = forked
+
+const struct xac_engine xac_engine_uffd = {.name = "uffd",
+                                           .kind = XAC_ENGINE_UFFD,
+                                           .start = start,
+                                           FUNCTIONS};
+
+const struct xac_engine xac_engine_scan = {.name = "scan",
+                                           .kind = XAC_ENGINE_SCAN,
+                                           .start = start_scans,
+                                           FUNCTIONS};

@@ -44,7 +44,7 @@ struct xac_sys {
     int (*madvise)(void *addr, size_t n, int advice);
     ssize_t (*process_madvise)(int pidfd, const struct iovec *at, size_t n, int advice);
     int (*userfaultfd)(int flags);
-    int (*ioctl)(int fd, unsigned long request, void *arg); /* of a userfaultfd */
+    int (*ioctl)(int fd, unsigned long request, void *arg); /* userfaultfd, pagemap */
     int (*io_uring_setup)(unsigned n, void *params); /* struct io_uring_params *        */
     int (*io_uring_register)(int fd, unsigned what, const void *arg, unsigned n);
 };

@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "solo.h"
 #include "sys.h"
+#include "view_scan.h"
 
 /* Versions that a view entering solo hides one by one; more, and it waits. */
 #define SOLO_HIDDEN_MAX 8192
@@ -374,9 +375,12 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
 int
 xac_view_leave_solo(struct xac_view *v)
 {
+    int rc;
+
     v->is_solo = false;
     v->solo_retry = 0;
-    return xac_view_forget(v, XAC_PROT_NONE);
+    rc = xac_view_forget(v, XAC_PROT_NONE);
+    return rc == 0 && v->is_scanned ? xac_scan_stop(v) : rc;
 }
 
 /*
@@ -468,6 +472,8 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (!v->is_solo)
         return rc == 0 && ctx->solo_epoch != 0 ? enter_solo(env, v, ctx->solo_epoch) : rc;
     rc = v->n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
+    if (rc == 0)
+        rc = xac_scan_begin(v);
     if (rc != 0)
         return rc;
     if (!v->ops->splits)

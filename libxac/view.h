@@ -133,8 +133,12 @@ struct xac_view {
     uint64_t low, high;         /* pages touched by the running transaction lie in
                                    [low, high) ...                                     */
     uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
-    struct xac_span written;    /* those to be protected again, while alone            */
-    void *engine;               /* the engine's ticket for this view                   */
+    bool is_scanned;            /* see view_scan.h ...                                  */
+    bool is_unscannable;        /* ... it has failed                                    */
+    uint64_t n_stores;    /* to readable pages, in the transaction: trapped, or found */
+    int64_t scan_account; /* ns that the other way would have saved lately        */
+    struct xac_span written; /* those to be protected again, while alone            */
+    void *engine;            /* the engine's ticket for this view                   */
     int spill_fd;       /* copies of spilled pages, each at its place; 0: no file     */
     uint64_t n_spilled; /* pages written to it in this transaction                    */
 };
@@ -389,6 +393,10 @@ const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id,
  */
 int xac_warm_begin(struct xac_view *view, bool is_query);
 
+/* xac_warm_check -- stop the program if the page is not what the transaction is shown, for the
+   store was in a query, or outside a transaction.  ret 0 or errno. */
+int xac_warm_check(const struct xac_view *view, uint64_t page_no, bool in_query);
+
 /* xac_warm_cool -- nothing is warm; all of it has been gathered.  ret 0 or errno. */
 int xac_warm_cool(struct xac_view *view);
 
@@ -398,8 +406,8 @@ void xac_warm_forget(struct xac_view *view, uint64_t page_no);
 /* xac_warm_forget_range -- pages [first, end) that are only readable now. */
 void xac_warm_forget_range(struct xac_view *view, uint64_t first, uint64_t end);
 
-/* xac_warm_gather -- before the commit, or a query inside the transaction: warm pages that have been stored to are dirty, and in
-   the set.  ret 0 or errno. */
+/* xac_warm_gather -- before the commit, or a query inside the transaction: pages that have been
+   stored to, being warm or in a view that is scanned, are dirty, and in the set.  ret 0 or errno. */
 int xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx);
 
 /* xac_warm_wanted -- a dirty page has been committed: shall it be warm? */

@@ -12,6 +12,7 @@
 #include "env.h"
 #include "fault.h"
 #include "view.h"
+#include "view_scan.h"
 
 /* Pages that the kernel walks over in the time of: protecting one range by a call of its own;
    dropping one range among others of a call (doc/performance.md). */
@@ -51,6 +52,10 @@ stay_written(struct xac_view *v, uint64_t page_no)
     if (declared == XAC_DECLARED_TRUSTED && !v->ops->splits
         && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
+        return 0;
+    }
+    if (v->is_scanned) { /* protected already */
+        p->state = XAC_PAGE_READABLE;
         return 0;
     }
     if (declared == XAC_DECLARED_NONE && xac_warm_wanted(v, page_no)) {
@@ -233,7 +238,7 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 void
 xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
-    int rc = 0;
+    int rc = ctx->is_query ? xac_scan_end_query(ctx) : 0;
 
     for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
         rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
@@ -246,9 +251,12 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         }
         rc = protect_written(env, ctx, v);
         if (rc == 0)
-            rc = ctx->is_unrecorded ? xac_view_leave_solo(v) : take_back(v);
+            rc = ctx->is_unrecorded || (v->is_scanned && ctx->error != 0)
+                     ? xac_view_leave_solo(v)
+                     : take_back(v);
         if (rc == 0 && v->n_warm > 0)
             rc = xac_warm_end(v, is_committed);
+        xac_scan_account(v);
         if (v->twins != NULL)
             xac_twins_free_memory(v);
     }

@@ -17,6 +17,7 @@
 #include "env.h"
 #include "fault.h"
 #include "view.h"
+#include "view_scan.h"
 
 /*
  * shown -- the page as the transaction sees it without its own stores; NULL with errno.  Not
@@ -31,6 +32,18 @@ shown(const struct xac_view *v, uint64_t page_no)
 
     return xac_view_base_bytes(
         v, page_no, xac_ptab_find(&v->env->shm, &file->root, v->first + page_no), parent);
+}
+
+int
+xac_warm_check(const struct xac_view *v, uint64_t page_no, bool in_query)
+{
+    const uint8_t *was = shown(v, page_no);
+
+    if (was == NULL)
+        return errno;
+    if (memcmp(v->base + page_no * v->page_size, was, v->page_size) != 0)
+        xac_fault_stray(v, page_no, was, in_query);
+    return 0;
 }
 
 /* is_changed -- has a warm page been stored to?  ret 0 or errno. */
@@ -69,14 +82,10 @@ cool(struct xac_view *v, uint32_t i)
 static int
 check(struct xac_view *v)
 {
-    bool is = false;
     int rc = 0;
 
-    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++) {
-        rc = is_changed(v, v->warm[i], &is);
-        if (rc == 0 && is)
-            xac_fault_stray(v, v->warm[i], shown(v, v->warm[i]));
-    }
+    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++)
+        rc = xac_warm_check(v, v->warm[i], false);
     return rc;
 }
 
@@ -156,7 +165,7 @@ xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
     int rc = 0;
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = gather(env, ctx, v);
+        rc = v->is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
     return rc;
 }
 

@@ -32,9 +32,10 @@ static const struct {
     uint64_t kind;
 } engines[] = {{"uffd", XAC_ENGINE_UFFD},
                {"sigsegv", XAC_ENGINE_SIGSEGV},
-               {"thesis", XAC_ENGINE_THESIS}};
+               {"thesis", XAC_ENGINE_THESIS},
+               {"scan", XAC_ENGINE_SCAN}};
 
-#define N_ENGINES 3
+#define N_ENGINES 4
 
 static struct xac_stats
 stats(void)
@@ -340,13 +341,14 @@ START_TEST(alone_a_page_traps_once_for_all_loads)
         must_eq(env_get(cell(base, 1)), 0);
     }
     must_eq(traps(), before);
-    env_put(cell(base, 1), 11); /* one for the store */
-    must_eq(traps(), before + 1);
+    env_put(cell(base, 1), 11); /* one for the store, unless it is found by a scan */
+    before += engines[_i].kind != XAC_ENGINE_SCAN;
+    must_eq(traps(), before);
     must_ok(xbegin());
     must_ok(setPageAccess(cell(base, 0), READ_WRITE));
     *cell(base, 0) += *cell(base, 1);
     must_eq(xend(), COMMITTED);
-    must_eq(traps(), before + 1); /* none with a hint */
+    must_eq(traps(), before); /* none with a hint */
     must_eq(env_get(cell(base, 0)), 21);
     env_detach();
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_scan.h -- views of a participant that is alone whose stores do not trap, but are found in
+ * the page table at the end of the transaction.
+ *
+ * WHAT      While alone (solo.h) what has been touched stays readable, and nobody is there to
+ *           conflict with, so it need not be known before the commit what is written.  In a
+ *           view that is *scanned*, the kernel lets stores to readable pages through, and a
+ *           scan of the page table finds them: for a store a third of what a trap costs, for
+ *           each page that is there, stored to or not, two nanoseconds and twice a transaction.
+ *           So it pays for transactions that write many of the pages that are there.  First
+ *           accesses to absent pages trap as ever.
+ * WHEN      The account of a view says what the other way would have saved lately; it changes
+ *           sides when that is as much as changing costs, so that it never costs more than twice
+ *           what the better way would have.  XAC_ENGINE=scan: always while alone; uffd: never.
+ * NOT HERE  System calls (fault_uffd.c); warm pages, of which a scanned view has none.
+ * STRAY     A store outside a transaction, or in a query, stops the program at the next
+ *           begin, or the end of the query.
+ * THREADS   the one that has the context's turn.
+ *
+ * INVARIANTS
+ *   (1) A scanned view is alone, has no twins, and its stores are not announced
+ *       (XAC_OPT_DECLARED).
+ *   (2) Of a scanned view, every page is protected that has not been stored to since the last
+ *       scan; a dirty page may be protected, too.
+ *   (3) If a scan fails, nothing is committed of what it was to find, all pages are dropped,
+ *       and the view is not scanned again.
+ */
+#ifndef XAC_VIEW_SCAN_H
+#define XAC_VIEW_SCAN_H
+
+#include <stdbool.h>
+
+struct xac_ctx;
+struct xac_view;
+
+/* xac_scan_begin -- an outermost transaction or query begins, and nobody has come since the
+   last: stop the program if something was stored meanwhile; take the cheaper way from now on.
+   ret 0 or errno. */
+int xac_scan_begin(struct xac_view *view);
+
+/* xac_scan_gather -- pages of a scanned view that have been stored to are dirty, and in the set.
+   ret 0; ENOSPC; errno. */
+int xac_scan_gather(struct xac_view *view);
+
+/* xac_scan_end_query -- stop the program if something was stored in the query that ends.
+   ret 0 or errno. */
+int xac_scan_end_query(struct xac_ctx *ctx);
+
+/* xac_scan_account -- a transaction or query has ended. */
+void xac_scan_account(struct xac_view *view);
+
+/* xac_scan_stop -- of a view that has no pages; ret 0 or errno. */
+int xac_scan_stop(struct xac_view *view);
+
+#endif /* XAC_VIEW_SCAN_H */
