@@ -26,6 +26,22 @@ size_t xac_digest_trailer(int kind);
  */
 int xac_digest(int kind, const void *data, size_t n, uint8_t out[XAC_DIGEST_MAX]);
 
+/* A checksum that is fed piecemeal. */
+struct xac_digester {
+    struct XXH3_state_s *xxh; /* of the two one is NULL                              */
+    struct evp_md_ctx_st *evp;
+};
+
+/*
+ * xac_digest_begin -- then add, in order, and end; free in any case.
+ *
+ * ret  as xac_digest, or ENOMEM
+ */
+int xac_digest_begin(struct xac_digester *d, int kind);
+void xac_digest_add(struct xac_digester *d, const void *data, size_t n);
+void xac_digest_end(struct xac_digester *d, uint8_t out[XAC_DIGEST_MAX]);
+void xac_digest_free(struct xac_digester *d);
+
 /* xac_xxh64 -- XXH3-64 of n bytes. */
 uint64_t xac_xxh64(const void *data, size_t n);
 

@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <xxhash.h>
-
 #include <xac.h>
 
 #include "annot.h"
+#include "digest.h"
 #include "err.h"
 #include "log.h"
 
@@ -34,58 +32,6 @@ struct stream {
     size_t at;      /* consumed of it                            */
     uint8_t *carry; /* a record that does not lie in one chunk */
 };
-
-/* A digest that is fed piecemeal. */
-struct digest {
-    int kind;
-    XXH3_state_t *xxh;
-    EVP_MD_CTX *evp;
-};
-
-static int
-digest_begin(struct digest *d, uint32_t kind)
-{
-    const EVP_MD *md = kind == XAC_CHECKSUM_MD5 ? EVP_md5() : EVP_sha1();
-
-    *d = (struct digest){.kind = (int)kind};
-    if (kind == XAC_CHECKSUM_XXH3) {
-        d->xxh = XXH3_createState();
-        return d->xxh != NULL && XXH3_64bits_reset(d->xxh) == XXH_OK ? 0 : ENOMEM;
-    }
-    d->evp = EVP_MD_CTX_new();
-    if (d->evp == NULL)
-        return ENOMEM;
-    return EVP_DigestInit_ex(d->evp, md, NULL) == 1 ? 0 : ENOTSUP;
-}
-
-static void
-digest_add(struct digest *d, const void *p, size_t n)
-{
-    if (d->xxh != NULL)
-        (void)XXH3_64bits_update(d->xxh, p, n);
-    else
-        (void)EVP_DigestUpdate(d->evp, p, n);
-}
-
-static void
-digest_end(struct digest *d, uint8_t out[24])
-{
-    memset(out, 0, 24);
-    if (d->xxh != NULL) {
-        uint64_t h = XXH3_64bits_digest(d->xxh);
-
-        memcpy(out, &h, sizeof h);
-    } else {
-        (void)EVP_DigestFinal_ex(d->evp, out, NULL);
-    }
-}
-
-static void
-digest_free(struct digest *d)
-{
-    XXH3_freeState(d->xxh);
-    EVP_MD_CTX_free(d->evp);
-}
 
 static void
 stream_close(struct stream *s)
@@ -157,8 +103,8 @@ int
 xac_datafile_verify(int dirfd, uint32_t generation, const struct xac_xdatafile *rec,
                     bool *okp, struct xac_place *place)
 {
-    uint8_t sum[24];
-    struct digest d = {.kind = 0};
+    uint8_t sum[XAC_DIGEST_MAX];
+    struct xac_digester d = {.xxh = NULL};
     struct stream s;
     int rc = stream_open(&s, dirfd, generation, rec, okp, place);
 
@@ -168,22 +114,22 @@ xac_datafile_verify(int dirfd, uint32_t generation, const struct xac_xdatafile *
         wrong(okp, place, 0, "unknown checksum");
         goto out;
     }
-    rc = digest_begin(&d, rec->checksum_kind);
+    rc = xac_digest_begin(&d, (int)rec->checksum_kind);
     if (rc != 0) {
         (void)xac_err(rc, "%s: digest", s.file.name);
         goto out;
     }
     while ((rc = stream_fill(&s)) == 0 && s.got > 0)
-        digest_add(&d, s.chunk, s.got);
+        xac_digest_add(&d, s.chunk, s.got);
     if (rc != 0)
         goto out;
-    digest_end(&d, sum);
+    xac_digest_end(&d, sum);
     if (s.offset != rec->length)
         wrong(okp, place, s.offset, "too short");
     else if (memcmp(sum, rec->digest, sizeof sum) != 0)
         wrong(okp, place, 0, "checksum");
 out:
-    digest_free(&d);
+    xac_digest_free(&d);
     stream_close(&s);
     return rc;
 }

@@ -40,6 +40,7 @@
 #include "annot.h"
 
 struct xac_env;
+struct xac_xdatafile;
 struct xac_page;
 struct xac_outofcore_ctx;
 struct xac_view;
@@ -306,6 +307,16 @@ int xac_commit_await(struct xac_env *env, uint64_t lsn);
  * that have been published, or of none, and will never be of another.  Takes publish.
  */
 uint64_t xac_commit_data_serial(struct xac_env *env);
+
+/*
+ * xac_commit_write_datafile -- what a transaction has written, as full images in a data file
+ * that is durable then (txn_datafile.c).
+ *
+ * out  recp  the record that names it
+ * ret  0 or an error; a file that is there then is removed as that of any other transaction
+ */
+int xac_commit_write_datafile(struct xac_env *env, const struct xac_txn *txn,
+                              uint64_t serial, struct xac_xdatafile *recp);
 
 /* xac_commit_remove_datafile -- of a transaction that was not published. */
 void xac_commit_remove_datafile(struct xac_env *env, uint64_t serial);

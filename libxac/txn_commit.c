@@ -11,7 +11,6 @@
 
 #include "block.h"
 #include "clock.h"
-#include "digest.h"
 #include "env.h"
 #include "err.h"
 #include "optimistic.h"
@@ -113,68 +112,6 @@ making_end(struct xac_env *env, struct making *m)
 
 /* ---- Data files of large transactions --------------------------------------------- */
 
-void
-xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
-{
-    char name[XAC_LOG_NAME_MAX];
-
-    xac_log_datafile_name(name, env->ctl->generation, serial);
-    (void)xac_sys.unlinkat(env->logfd, name, 0);
-}
-
-/* datafile_write -- make the file durable, name included; ret 0 or errno. */
-static int
-datafile_write(struct xac_env *env, uint64_t serial, const uint8_t *bytes, size_t n)
-{
-    char name[XAC_LOG_NAME_MAX];
-    int fd, rc;
-
-    xac_log_datafile_name(name, env->ctl->generation, serial);
-    fd = xac_sys.openat(env->logfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return xac_err(errno, "data file %s", name);
-    rc = xac_write_full(fd, bytes, n, 0);
-    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
-        rc = errno;
-    (void)xac_sys.close(fd);
-    xac_kill_point("b data file");
-    if (rc == 0)
-        rc = xac_sync_dir(env->logfd);
-    xac_count(&env->ctl->data_bytes, n);
-    return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
-}
-
-/*
- * datafile_fill -- all written pages of a slot as full images, one after the other.
- *
- * in   b  builder whose header part is not used: records only count
- */
-static int
-datafile_fill(struct xac_env *env, const struct xac_txn *txn, struct xac_builder *b)
-{
-    uint64_t at = txn->first_block;
-    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
-
-    for (uint64_t i = 0; i < n; i++) {
-        struct xac_set_block *blk = (struct xac_set_block *)xac_shm_at(&env->shm, at);
-        const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
-
-        if (e->frame != 0) {
-            uint64_t id = xac_entry_page_id(env, e);
-            const uint8_t *bytes = xac_version_bytes(env, e->frame);
-
-            if (bytes == NULL)
-                return errno;
-            if (!xac_put_page(b, xac_page_file(id), xac_page_no(id), NULL, bytes,
-                              env->page_size))
-                return ENOSPC;
-        }
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = blk->next;
-    }
-    return 0;
-}
-
 /*
  * datafile_block -- write a slot's pages to a data file and build the small block that
  * names it.
@@ -184,34 +121,14 @@ datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
                struct making *m)
 {
     uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
-    int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
-    struct xac_xdatafile rec = {.serial = serial, .checksum_kind = (uint32_t)kind};
-    size_t size =
-        sizeof(struct xac_block) + txn->n_written * xac_page_record_max(env->page_size);
-    uint8_t *buf = (uint8_t *)malloc(size);
-    struct xac_builder b;
-    int rc;
+    struct xac_xdatafile rec;
+    int rc = xac_commit_write_datafile(env, txn, serial, &rec);
 
-    if (buf == NULL)
-        return xac_err(ENOMEM, "logging a transaction of %u pages", txn->n_written);
-    xac_builder_init(&b, buf, size);
-    rc = datafile_fill(env, txn, &b);
-    if (rc != 0)
-        goto out;
-    rec.length = b.used - sizeof(struct xac_block);
-    rec.n_records = b.records;
-    rc = xac_digest(kind, buf + sizeof(struct xac_block), rec.length, rec.digest);
-    if (rc == 0)
-        rc = datafile_write(env, serial, buf + sizeof(struct xac_block), rec.length);
     if (rc == 0)
         rc = making_begin(env, m, m->at, m->size, age);
     if (rc == 0 && !xac_put_datafile(&m->b, &rec))
         rc = ENOMEM;
-    if (rc == 0)
-        rc = making_end(env, m);
-out:
-    free(buf);
-    return rc;
+    return rc == 0 ? making_end(env, m) : rc;
 }
 
 /* new_datafile -- take a serial for a transaction.  Both stores in one section: who works
