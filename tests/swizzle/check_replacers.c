@@ -586,7 +586,7 @@ START_TEST(the_structural_rule_changes_little)
         const char *name;
     } rows[] = {
         {XAC_FRAMES_GCLOCK_K, 10, 200, true, {{-0.15, -0.02}, {-0.02, 0.02}}, "gclock"},
-        {XAC_FRAMES_CAR, 1, 200, false, {{-0.02, 0.02}, {-0.02, 0.02}}, "car"},
+        {XAC_FRAMES_CAR, 1, FAN, false, {{-0.02, 0.02}, {-0.02, 0.02}}, "car"},
         {XAC_FRAMES_SWEEP, 0, 340, false, {{-0.12, 0}, {-0.12, 0.02}}, "sweep"},
         {XAC_FRAMES_RANDOM, 0, 340, false, {{-0.12, 0}, {-0.12, 0.02}}, "random"},
         {XAC_FRAMES_LRU, 0, 340, false, {{-0.001, 0.001}, {-0.001, 0.001}}, "lru"},
