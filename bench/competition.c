@@ -179,23 +179,15 @@ load(struct contender *c)
     return rc;
 }
 
-/* stop_reading_ahead -- in this process's mappings of the tree; ret 0 or errno. */
+/* stop_reading_ahead -- ret 0 or errno. */
 static int
 stop_reading_ahead(const struct contender *c)
 {
-    FILE *f = fopen("/proc/self/maps", "re");
-    char line[PATH_MAX + 100], path[PATH_MAX];
-    unsigned long from, to;
-    int rc = f == NULL ? errno : ENOENT;
+    char path[PATH_MAX];
 
     /* The list has whole paths; dir may be relative, but its last part is our own. */
-    snprintf(path, sizeof path, "%s/insert.tree\n", strrchr(c->dir, '/'));
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strstr(line, path) != NULL && sscanf(line, "%lx-%lx", &from, &to) == 2)
-            rc = madvise((void *)from, to - from, MADV_RANDOM) == 0 ? 0 : errno;
-    if (f != NULL)
-        fclose(f);
-    return rc;
+    snprintf(path, sizeof path, "%s/insert.tree", strrchr(c->dir, '/'));
+    return bench_stop_reading_ahead(path);
 }
 
 /* open_limited -- in the group. */

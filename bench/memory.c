@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +134,26 @@ bench_cgroup_cache_bytes(const struct bench_cgroup *g)
     if (f != NULL)
         fclose(f);
     return cache > shared ? cache - shared : 0;
+}
+
+int
+bench_stop_reading_ahead(const char *end)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[PATH_MAX + 100];
+    unsigned long from, to;
+    int rc = f == NULL ? errno : ENOENT;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        const char *at = strstr(line, end);
+
+        if (at != NULL && at[strlen(end)] == '\n'
+            && sscanf(line, "%lx-%lx", &from, &to) == 2)
+            rc = madvise((void *)from, to - from, MADV_RANDOM) == 0 ? 0 : errno;
+    }
+    if (f != NULL)
+        fclose(f);
+    return rc;
 }
 
 uint64_t

@@ -40,6 +40,14 @@ void bench_cgroup_remove(const struct bench_cgroup *g);
 /* bench_cgroup_cache_bytes -- page cache charged to it, without shared memory; 0: unknown. */
 uint64_t bench_cgroup_cache_bytes(const struct bench_cgroup *g);
 
+/*
+ * bench_stop_reading_ahead -- MADV_RANDOM for all mappings of a file in this process, the library's
+ * own, too; ret 0 or errno.
+ *
+ * in  end  of the file's path, with the last "/"
+ */
+int bench_stop_reading_ahead(const char *end);
+
 /* bench_process_bytes -- RssAnon and RssFile of a process; 0 if it is gone. */
 uint64_t bench_process_bytes(pid_t pid);
 

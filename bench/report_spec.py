@@ -356,13 +356,15 @@ SPECS = {
         words="Trees over page frames with references between resident pages (on), and without "
               "(off): the ratio is that of operations per second, on over off, median of pairs in "
               "turn.  doc/swizzling.md says what each part is about.",
-        columns=[("part", "part"), ("what", "what"), ("ops_per_s", "operations per second"),
+        columns=[("part", "part"), ("what", "what"), ("memory", "memory"),
+                 ("ops_per_s", "operations per second"),
                  ("ratio", "on over off"), ("ratio_min", "least"), ("ratio_max", "most"),
                  ("ops_per_s_on", "operations per second, on"), ("ops_per_s_off", "off"),
                  ("miss_rate_on", "misses per fix, on"), ("miss_rate_off", "off"),
                  ("lookups_per_fix_on", "look-ups per fix, on"), ("value", "value"),
                  ("wanted", "wanted"), ("line", "line"), ("verdict", "verdict")],
-        figures=[Figure("Random look-ups of a tree, in turn on one space", "what", "ops_per_s", [],
-                        ylabel="per second", where={"part": "figure"}, kind="bars", logy=True)],
+        figures=[Figure("Random look-ups of a tree, by memory", "what", "ops_per_s", ["memory"],
+                        ylabel="per second", where={"part": ["figure", "pressure"]}, kind="bars",
+                        logy=True)],
     ),
 }

@@ -23,12 +23,10 @@
 #define FEW           3 /* pairs, where an operation is long */
 #define MISS_DELAY_NS 80000u
 
-int
-swzb_lookup_op(struct swzb_worker *w)
+uint64_t
+swzb_key_next(const struct swzb_keys *k, uint64_t *seed)
 {
-    const struct swzb_keys *k = w->arg;
-    uint64_t r = swzb_next(&w->seed), id = (r >> 8) % k->working;
-    unsigned char key[8], value[8];
+    uint64_t r = swzb_next(seed), id = (r >> 8) % k->working;
 
     if (k->skewed && (r & 15) != 0) { /* each hundredth leaf */
         uint64_t hot = id % (k->working / 100 + 1);
@@ -36,34 +34,50 @@ swzb_lookup_op(struct swzb_worker *w)
         id = (hot / SWZB_LEAF_KEYS * 100 * SWZB_LEAF_KEYS + hot % SWZB_LEAF_KEYS)
              % k->working;
     }
-    tree_key_u64(id, key);
+    return id;
+}
+
+int
+swzb_lookup_op(struct swzb_worker *w)
+{
+    unsigned char key[8], value[8];
+
+    tree_key_u64(swzb_key_next(w->arg, &w->seed), key);
     return swz_search(w->th, 0, key, value);
+}
+
+int
+swzb_fill(struct swz_space *s, uint64_t n)
+{
+    unsigned char key[8], value[8] = {0};
+    struct swz_thread *th;
+    int rc = swz_join(s, &th);
+
+    if (rc != 0)
+        return rc;
+    rc = swz_tree_create(th, 0, 8, 8);
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        tree_key_u64(i, key);
+        rc = swz_insert(th, 0, key, value, TREE_PUT);
+    }
+    swz_leave(th);
+    return rc;
 }
 
 struct swz_space *
 swzb_space_of(struct swz_config c, uint64_t n)
 {
-    unsigned char key[8], value[8] = {0};
     struct swz_space *s;
-    struct swz_thread *th;
     int rc;
 
     c.n_threads = SWZB_THREADS_MAX + 1;
     rc = swz_open(NULL, &c, &s);
-    if (rc == 0)
-        rc = swz_join(s, &th);
-    if (rc == 0)
-        rc = swz_tree_create(th, 0, 8, 8);
-    for (uint64_t i = 0; i < n && rc == 0; i++) {
-        tree_key_u64(i, key);
-        rc = swz_insert(th, 0, key, value, TREE_PUT);
-    }
+    rc = rc != 0 ? rc : swzb_fill(s, n);
     if (rc != 0) {
         (void)bench_fail("swizzle: a tree of %llu keys: %s", (unsigned long long)n,
                          strerror(rc));
         exit(1);
     }
-    swz_leave(th);
     (void)swz_checkpoint(s);
     return s;
 }
@@ -616,10 +630,12 @@ static const struct {
     const char *name;
     int (*run)(const struct swzb_options *o);
 } parts[] = {
-    {"figure", swzb_figure}, {"lookup", part_lookup},       {"miss", part_miss},
-    {"sweep", part_sweep},   {"tpc-b", part_tpcb},          {"tpc-c", part_tpcc},
-    {"policy", part_policy}, {"structure", part_structure}, {"parallel", part_parallel},
-    {"scan", part_scan},     {"start", swzb_curve},
+    {"figure", swzb_figure},       {"pressure", swzb_pressure},
+    {"lookup", part_lookup},       {"miss", part_miss},
+    {"sweep", part_sweep},         {"tpc-b", part_tpcb},
+    {"tpc-c", part_tpcc},          {"policy", part_policy},
+    {"structure", part_structure}, {"parallel", part_parallel},
+    {"scan", part_scan},           {"start", swzb_curve},
 };
 
 #define N_PARTS (sizeof parts / sizeof parts[0])

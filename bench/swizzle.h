@@ -4,7 +4,8 @@
  *
  * WHAT      The program xbench-swizzle, which `xbench swizzle` starts: it reaches into the library,
  *           so it has a copy of its own.  swizzle.c: parts and options; swizzle_run.c: threads and
- *           what is counted; swizzle_curve.c: from an empty pool on; swizzle_tpc.c: transactions like those of TPC-B and TPC-C.
+ *           what is counted; swizzle_figure.c and swizzle_pressure.c: beside mapped memory, with
+ *           enough of it and with little; swizzle_curve.c: from an empty pool on; swizzle_tpc.c: transactions like those of TPC-B and TPC-C.
  */
 #ifndef XBENCH_SWIZZLE_H
 #define XBENCH_SWIZZLE_H
@@ -92,7 +93,12 @@ struct swzb_keys {
     bool skewed;         /* 15 of 16 in one hundredth of the leaves */
 };
 
+/* swzb_key_next -- the key that is looked up next. */
+uint64_t swzb_key_next(const struct swzb_keys *k, uint64_t *seed);
 swzb_op swzb_lookup_op;
+
+/* swzb_fill -- tree 0, of keys 0 to n - 1 in ascending order, so full leaves. */
+int swzb_fill(struct swz_space *s, uint64_t n);
 
 /* swzb_space_of -- a tree of n keys in ascending order, so full leaves; no return on failure. */
 struct swz_space *swzb_space_of(struct swz_config c, uint64_t n);
@@ -105,6 +111,18 @@ int swzb_warm(const struct swzb_options *o, struct swz_space *s, bool is_on,
 
 /* The part `figure`. */
 int swzb_figure(const struct swzb_options *o);
+
+/* swzb_key_source -- keys 0, 1, ... for a bulk load; arg: how many, a uint64_t. */
+bool swzb_key_source(void *arg, uint64_t i, const void **keyp, const void **valuep);
+
+/* swzb_other_print -- look-ups by something that may have no counters of frames. */
+void swzb_other_print(const struct swzb_options *o, const char *part, const char *what,
+                      const char *memory, double ops_per_s);
+
+/* ---- swizzle_pressure.c ------------------------------------------------------------- */
+
+/* The part `pressure`; says so, and returns 0, where no control group can be had. */
+int swzb_pressure(const struct swzb_options *o);
 
 /* ---- swizzle_curve.c ---------------------------------------------------------------- */
 
