@@ -168,11 +168,11 @@ swzb_figure(const struct swzb_options *o)
     if (frames_lookups(o, true, &ignored, &hash) != 0
         || frames_lookups(o, false, &on, &array) != 0)
         return 1;
-    swzb_other_print(o, "figure", "frames, hash table", "enough", hash.ops_per_s);
-    swzb_other_print(o, "figure", "frames, array", "enough", array.ops_per_s);
-    swzb_other_print(o, "figure", "frames, reference", "enough", on.ops_per_s);
-    swzb_other_print(o, "figure", "mapped view, a query for each", "enough", view);
-    swzb_other_print(o, "figure", "mapped view, 1000 in a query", "enough", batch);
+    swzb_other_print(o, "figure", "hash table", "enough", hash.ops_per_s);
+    swzb_other_print(o, "figure", "array", "enough", array.ops_per_s);
+    swzb_other_print(o, "figure", "reference", "enough", on.ops_per_s);
+    swzb_other_print(o, "figure", "view, query for each", "enough", view);
+    swzb_other_print(o, "figure", "view, 1000 in a query", "enough", batch);
     swzb_other_print(o, "figure", "plain mmap", "enough", raw);
     return 0;
 }
