@@ -236,6 +236,9 @@ is_frames(uint64_t v)
     return v == 0 || (v >= XAC_OUTOFCORE_LEAST && v <= UINT32_MAX / 4);
 }
 
+/* Has the program set XAC_OPT_FRAMES?  Under the same lock as the options. */
+static bool frames_said;
+
 /* frames_wanted -- by XAC_FRAMES, where the program has not said it; ret 0 or EINVAL. */
 static int
 frames_wanted(struct xac_env_options *o)
@@ -243,7 +246,7 @@ frames_wanted(struct xac_env_options *o)
     const char *text = secure_getenv("XAC_FRAMES");
     char *end;
 
-    if (o->frames != 0 || text == NULL || *text == '\0')
+    if (frames_said || text == NULL || *text == '\0')
         return 0;
     errno = 0;
     o->frames = strtoull(text, &end, 10);
@@ -491,9 +494,10 @@ set_before(int option, uint64_t value)
 {
     if (xac_api_env != NULL)
         return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
-    if (option == XAC_OPT_FRAMES)
+    if (option == XAC_OPT_FRAMES) {
         options.frames = value;
-    else if (option == XAC_OPT_LOG_SEGMENT_BYTES)
+        frames_said = true;
+    } else if (option == XAC_OPT_LOG_SEGMENT_BYTES)
         options.segment_bytes = value;
     else if (option == XAC_OPT_LOG_BUFFER_BYTES)
         options.ring_bytes = value;

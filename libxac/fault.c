@@ -130,7 +130,9 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
         || (p->state == XAC_PAGE_READABLE && !is_write))
         stop_program(view, addr, is_write, "faults although access was given",
                      "is the file shorter than its mapping?");
-    if (is_write && env->options.declared == XAC_DECLARED_CHECKED)
+    /* What has been spilled had been announced. */
+    if (is_write && env->options.declared == XAC_DECLARED_CHECKED
+        && p->state != XAC_PAGE_SPILLED)
         stop_program(view, addr, is_write, "was not announced",
                      "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
                      "READ_WRITE before each store");

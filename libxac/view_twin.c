@@ -19,6 +19,7 @@
 #include "env.h"
 #include "err.h"
 #include "fault.h"
+#include "outofcore.h"
 #include "sys.h"
 #include "view.h"
 
@@ -118,7 +119,8 @@ join(struct xac_view *v)
     int rc = fall_back(v);
 
     if (rc != 0)
-        return xac_err(rc, "mapping %s a second time", v->name);
+        return xac_err(rc, "%smapping %s a second time, overlapping",
+                       xac_outofcore_is_on(v->env) ? "XAC_OPT_FRAMES: " : "", v->name);
     while (w != NULL && (w->file != v->file || w->twins == NULL))
         w = w->next;
     if (w != NULL) {

@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "env.h"
@@ -119,6 +121,49 @@ START_TEST(large_transactions_commit)
 }
 END_TEST
 
+#if !defined(__SANITIZE_ADDRESS__) \
+    && !defined(__SANITIZE_THREAD__) /* have memory of their own */
+/* Bytes of private memory that may be written, as the kernel counts for RLIMIT_DATA. */
+static rlim_t
+data_bytes(void)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    unsigned long long kib = 0;
+    char line[200];
+
+    must(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL)
+        (void)sscanf(line, "VmData: %llu", &kib);
+    (void)fclose(f);
+    must(kib > 0);
+    return (rlim_t)kib << 10;
+}
+
+/* A transaction that goes to a data file takes no more memory the larger it is. */
+START_TEST(large_transactions_commit_in_little_memory)
+{
+    struct rlimit most, all;
+    glob_t found;
+    uint64_t *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 1 << 16));
+    x = attach(DURABLE);
+    must_eq(getrlimit(RLIMIT_DATA, &all), 0);
+    must_ok(xbegin());
+    write_all(x, 5000);
+    most = all;
+    most.rlim_cur = data_bytes() + FRAMES / 2 * env_page();
+    must_eq(setrlimit(RLIMIT_DATA, &most), 0);
+    must_rc(xend(), COMMITTED);
+    must_eq(setrlimit(RLIMIT_DATA, &all), 0);
+    must_eq(glob(ENV_DIR "/xac-data.*", 0, NULL, &found), 0);
+    globfree(&found);
+    query_must_hold(x, 5000);
+    env_detach();
+}
+END_TEST
+#endif
+
 START_TEST(large_transactions_abort)
 {
     uint64_t *x = attach(MODE(_i));
@@ -218,6 +263,24 @@ START_TEST(pages_that_stay_mapped_are_bounded)
     }
     env_detach();
     env_stay_mapped = false;
+}
+END_TEST
+
+/* Announced once, a page may be stored to until the end, wherever it has been meanwhile. */
+START_TEST(spilled_pages_stay_announced)
+{
+    uint64_t *x;
+
+    must_ok(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_CHECKED));
+    x = attach(MODE(_i));
+    must_ok(xbegin());
+    for (size_t p = 0; p < N_PAGES; p++)
+        must_ok(setPageAccess(env_cell(x, p), READ_WRITE));
+    write_all(x, 3);
+    must_rc(xend(), COMMITTED);
+    must(stats().pages_spilled > 0);
+    query_must_hold(x, 3);
+    env_detach();
 }
 END_TEST
 
@@ -389,7 +452,6 @@ START_TEST(wrong_values_are_refused)
 {
     must_refuse(xSetOption(XAC_OPT_FRAMES, 255), EINVAL);
     must_refuse(xSetOption(XAC_OPT_FRAMES, UINT64_MAX), EINVAL);
-    must_ok(xSetOption(XAC_OPT_FRAMES, 0));
     must_eq(setenv("XAC_FRAMES", "12", 1), 0);
     must_refuse(xInit(ENV_DIR, NONDURABLE), EINVAL);
     must_eq(setenv("XAC_FRAMES", "300x", 1), 0);
@@ -398,6 +460,10 @@ START_TEST(wrong_values_are_refused)
     env_init(NONDURABLE);
     must_eq(stats().frames_bound, 300);
     must_refuse(xSetOption(XAC_OPT_FRAMES, FRAMES), EBUSY);
+    env_detach();
+    must_ok(xSetOption(XAC_OPT_FRAMES, 0)); /* what the program says, counts */
+    env_init(NONDURABLE);
+    must_eq(stats().frames_bound, 0);
     env_detach();
     must_eq(unsetenv("XAC_FRAMES"), 0);
 }
@@ -420,6 +486,8 @@ START_TEST(overlapping_mappings_are_refused)
 
     must(xMmapAt(ENV_FILE, env_page(), env_page(), 0) == MAP_FAILED);
     must_eq(errno, ENOTSUP);
+    must(strstr(xLastError(), "XAC_OPT_FRAMES") != NULL);
+    must(strstr(xLastError(), "overlapping") != NULL);
     must_ok(xbegin());
     write_all(x, 1);
     must_rc(xend(), COMMITTED);
@@ -434,10 +502,14 @@ suite(void)
     TCase *tc = env_tcase(s, "large", 120);
 
     tcase_add_loop_test(tc, large_transactions_commit, 0, 2);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tcase_add_test(tc, large_transactions_commit_in_little_memory);
+#endif
     tcase_add_loop_test(tc, large_transactions_abort, 0, 2);
     tcase_add_loop_test(tc, dropped_pages_stay_in_the_read_set, 0, 2);
     tcase_add_loop_test(tc, random_transactions_follow_the_model, 0, 2);
     tcase_add_loop_test(tc, pages_that_stay_mapped_are_bounded, 0, 2);
+    tcase_add_loop_test(tc, spilled_pages_stay_announced, 0, 2);
     tcase_add_loop_test(tc, large_commits_survive_a_crash, 0, 2);
     tc = env_tcase(s, "processes", 120);
     tcase_add_loop_test(tc, nobody_is_shown_an_older_page, 0, 2);

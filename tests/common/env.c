@@ -250,6 +250,15 @@ env_companion(int flags, size_t n_pages)
 }
 
 void
+env_without_frames(const char *why)
+{
+    if (env_number("XAC_FRAMES", 0) == 0)
+        return;
+    printf("without frames: %s\n", why);
+    must_ok(xac_set_option(XAC_OPT_FRAMES, 0));
+}
+
+void
 env_detach(void)
 {
     must_ok(xac_shutdown());

@@ -87,6 +87,12 @@ void env_must_refuse(const char *file, int line, const char *call, int got, int 
 #define ENV_FILE "input.db"
 
 /*
+ * env_without_frames -- for a test that takes something for granted that a bound on memory
+ * (XAC_FRAMES) changes; before anybody attaches.  If there is one, says why, and does without.
+ */
+void env_without_frames(const char *why);
+
+/*
  * Whether participants ask for XAC_OPT_STAY_MAPPED; XAC_STAY_MAPPED=1 at first.
  */
 extern bool env_stay_mapped;

@@ -4,8 +4,8 @@
 # run.sh [-a] [MUTANT...] -- deliberate bugs, one at a time, and which test catches each.
 #
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
-# Those named crash-* break durability and are for the crash tests, pool-* page frames, the others
-# isolation.
+# Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
+# files larger than memory, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -22,6 +22,7 @@ iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
 crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
     tests/unit/check_checkpoint tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/stress_frames"
+outofcore_tests="tests/api/check_outofcore"
 timeout_s=180
 
 run_all=
@@ -66,6 +67,7 @@ tests_of()
     case $1 in
     crash-*) echo "$crash_tests" ;;
     pool-*) echo "$pool_tests" ;;
+    outofcore-*) echo "$outofcore_tests" ;;
     *) echo "$iso_tests" ;;
     esac
 }

@@ -73,6 +73,31 @@ START_TEST(trailer_holds_digest)
 }
 END_TEST
 
+/* Data files written by pieces can be read whole, and the other way round. */
+START_TEST(pieces_have_the_digest_of_the_whole)
+{
+    static const int kinds[] = {XAC_CHECKSUM_XXH3, XAC_CHECKSUM_MD5, XAC_CHECKSUM_SHA1};
+    uint8_t data[5000], whole[XAC_DIGEST_MAX], sum[XAC_DIGEST_MAX];
+
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t k = 0; k < 3; k++) {
+        struct xac_digester d;
+
+        ck_assert_int_eq(xac_digest(kinds[k], data, sizeof data, whole), 0);
+        ck_assert_int_eq(xac_digest_begin(&d, kinds[k]), 0);
+        for (size_t at = 0, n = 1; at < sizeof data; at += n, n = n * 3 % 1024) {
+            n = n > sizeof data - at ? sizeof data - at : n;
+            xac_digest_add(&d, data + at, n);
+        }
+        memset(sum, 0xff, sizeof sum);
+        xac_digest_end(&d, sum);
+        xac_digest_free(&d);
+        ck_assert_mem_eq(sum, whole, sizeof sum);
+    }
+}
+END_TEST
+
 static Suite *
 digest_suite(void)
 {
@@ -84,6 +109,7 @@ digest_suite(void)
     tcase_add_test(tc, xxh64_matches_vector);
     tcase_add_test(tc, digest_xxh3_is_xxh64_in_memory_order);
     tcase_add_test(tc, trailer_holds_digest);
+    tcase_add_test(tc, pieces_have_the_digest_of_the_whole);
     suite_add_tcase(s, tc);
     return s;
 }
