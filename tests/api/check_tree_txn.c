@@ -115,6 +115,49 @@ traps_each(struct model_tree *t, uint64_t *rng, uint64_t n_keys, bool is_insert)
     return (traps_now() - before) / 2000;
 }
 
+/* Which inserts trap how often, without hints: once for each page that they write, so one that
+   splits nothing once.  Their shares are printed. */
+START_TEST(inserts_trap_once_for_each_page_they_write)
+{
+    enum {
+        KEYS = 8000
+    };
+    static const struct TREE(config) wide = SIZES(8, 512, 4096);
+    unsigned n[2][5] = {{0}};
+    unsigned char key[8], value[512] = {0};
+    uint64_t rng = env_seed();
+    struct xac_stats a, b;
+    struct model_tree t;
+
+    must_ok(xSetOption(XAC_OPT_STAY_MAPPED, 1));
+    tree_begin_env(&t, NONDURABLE, &wide);
+    for (unsigned k = 0; k < 2 * KEYS; k++) {
+        uint64_t traps, pages;
+
+        tree_key_u64(rnd_next(&rng), key);
+        must_ok(xStats(&a));
+        must_ok(TREE(insert)(&t, key, value, TREE_ADD, NULL));
+        must_ok(xStats(&b));
+        traps = b.traps_read + b.traps_write - a.traps_read - a.traps_write;
+        pages = b.pages_written - a.pages_written;
+        if (k >= KEYS)
+            n[pages > 1][traps < 4 ? traps : 4]++;
+        must(k < KEYS || traps <= pages || b.engine != XAC_ENGINE_UFFD);
+    }
+    for (int s = 0; s < 2; s++)
+        printf("inserts that split %s: traps 0 %.2f %%, 1 %.2f %%, 2 %.2f %%, 3 %.2f %%, "
+               "more %.2f %%\n",
+               s ? "something" : "nothing", n[s][0] * 100.0 / KEYS,
+               n[s][1] * 100.0 / KEYS, n[s][2] * 100.0 / KEYS, n[s][3] * 100.0 / KEYS,
+               n[s][4] * 100.0 / KEYS);
+    if (b.engine == XAC_ENGINE_SCAN) /* but for new pages stores do not trap */
+        must(n[0][0] > KEYS / 2 && n[1][1] > 0);
+    else
+        must(n[0][1] > KEYS / 2 && n[1][3] + n[1][4] > 0);
+    env_detach();
+}
+END_TEST
+
 /* What an operation costs in traps; printed, and wanted: 0 with hints and for searches, 1 for an
    insert without (a leaf that splits has more, which is one in some dozens here). */
 START_TEST(warm_operations_hardly_trap)
@@ -139,9 +182,9 @@ START_TEST(warm_operations_hardly_trap)
     t.hints = true;
     hinted = traps_each(&t, &rng, KEYS, true);
     must_ok(xStats(&s));
-    printf("traps of a warm operation, engine %s: search %.2f, insert %.2f, with hints "
+    printf("traps of a warm operation, engine %d: search %.2f, insert %.2f, with hints "
            "%.2f\n",
-           s.engine == XAC_ENGINE_UFFD ? "uffd" : "sigsegv", search, insert, hinted);
+           (int)s.engine, search, insert, hinted);
     if (s.engine == XAC_ENGINE_UFFD) {
         must(search <= 0.05);
         must(insert <= 1.5);
@@ -722,6 +765,7 @@ main(void)
     tcase_add_loop_test(one, operations_agree_with_model, 0, 3 * N_GEOMETRIES);
 #ifndef MODEL_COBTREE
     tcase_add_test(one, warm_operations_hardly_trap);
+    tcase_add_test(one, inserts_trap_once_for_each_page_they_write);
 #endif
     tcase_add_test(one, durable_tree_is_there_again);
     tcase_add_test(one, group_takes_effect_together);
