@@ -115,7 +115,8 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
         return rc;
     }
     if (out != 0) {
-        xac_frames_unmap(user, out);
+        if (!user->from_free) /* else it has left the table before it came to the list */
+            xac_frames_unmap(user, out);
         user->seat->spare = frame_ref_index(out); /* P4 */
     }
     if (publish(user, page, mine, refp)) {

@@ -196,6 +196,7 @@ struct search {
     uint32_t n_dirty; /* passed by, since a clean one may follow; */
     uint32_t n_dirty_max;
     bool take_dirty;
+    bool is_batch;    /* more are wanted */
     bool is_flushing; /* what was taken is dirty, pinned by us, and must be written */
 };
 
@@ -210,6 +211,26 @@ slot_is_barred(void *arg, uint32_t i)
     pool_count(s->user, POOL_SWEEP_STEPS, 1);
     return word != FRAME_GONE
            && ((word & FRAME_PINS) != 0 || pool_is_barred(s->user, frame_ref_index(ref)));
+}
+
+/*
+ * next_warm -- have in the cache what will be offered after the next, if the policy goes through a
+ * list; of one that does not, it is some other slot.
+ */
+static void
+next_warm(const struct search *s, const struct policy *p, uint32_t i)
+{
+    struct xac_frames *pool = s->user->pool;
+    uint32_t next = node_prev(p, 0, i);
+
+    next = next < p->n ? node_prev(p, 0, next) : POLICY_NONE;
+    if (next < p->n) {
+        frame_ref ref = slot_load(ring_slot(pool, s->first + next));
+
+        __builtin_prefetch(&p->nodes[next], 1);
+        if (ref != 0)
+            __builtin_prefetch(pool_frame(pool, ref), 1);
+    }
 }
 
 /*
@@ -229,6 +250,8 @@ slot_offer(void *arg, uint32_t i)
     bool is_gone;
 
     pool_count(s->user, POOL_OFFERS, 1);
+    if (s->is_batch)
+        next_warm(s, policy_of(s->user->pool, part), i);
     if (word == FRAME_GONE) { /* dropped: nothing for the policy to remember */
         policy_of(s->user->pool, part)->nodes[i].page = POLICY_NO_PAGE;
         return POLICY_TAKEN;
@@ -439,7 +462,8 @@ more_evict(struct xac_frames_user *user, uint32_t part, uint32_t *slots)
 {
     struct search s = {.user = user,
                        .first = part_first(user->pool, part),
-                       .n_dirty_max = DIRTY_PASSED_MAX};
+                       .n_dirty_max = DIRTY_PASSED_MAX,
+                       .is_batch = true};
     uint32_t most = user->pool->region->config.free_batch, n = 0;
 
     while (n < most && (slots[n] = victim(&s, part)) != POLICY_NONE)
@@ -454,6 +478,11 @@ more_free(struct xac_frames_user *user, uint32_t part, uint64_t page,
 {
     uint32_t list = (uint32_t)(page % user->pool->region->config.free_lists);
 
+    for (uint32_t i = 0; i < n; i++) /* what waits for memory waits for all at once */
+        __builtin_prefetch(
+            &user->pool
+                 ->table[page_of(user->pool, slot_load(ring_slot(user->pool, slots[i])))],
+            1);
     for (uint32_t i = 0; i < n; i++) {
         xac_frames_unmap(user, slot_load(ring_slot(user->pool, slots[i])));
         xac_frames_free_push(user, part, list, slots[i]);
