@@ -83,6 +83,7 @@ flush_ref(struct xac_frames_user *user, frame_ref ref)
         return 0;
     pool_in_call(user, true);
     if (frame_try_pin(f, ref)) {
+        xac_frames_point("flush");
         rc = flush_pinned(user, f, ref);
         frame_unpin(f);
     }
@@ -98,14 +99,23 @@ xac_frames_flush(struct xac_frames_user *user, uint64_t page)
     return flush_ref(user, slot_load(&user->pool->table[page]));
 }
 
+/*
+ * Only dirty frames are pinned: one that is not may be its creator's alone, in the ring and not yet
+ * in the table, who can cancel it only if nobody else has it pinned.  Dirty ones have been published.
+ */
 int
 xac_frames_flush_all(struct xac_frames_user *user)
 {
     int first = 0;
 
     for (uint32_t i = 0; i < user->pool->n_frames; i++) {
-        int rc = flush_ref(user, slot_load(ring_slot(user->pool, i)));
+        frame_ref ref = slot_load(ring_slot(user->pool, i));
+        uint64_t state = ref == 0 ? 0 : frame_load(pool_frame(user->pool, ref));
+        int rc = 0;
 
+        if (frame_is_of(state, ref) && frame_word(state) != FRAME_GONE
+            && (frame_word(state) & (FRAME_DIRTY | FRAME_FLUSHING)) != 0)
+            rc = flush_ref(user, ref);
         if (first == 0)
             first = rc;
     }

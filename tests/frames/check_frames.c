@@ -825,6 +825,38 @@ START_TEST(keep_a_page_changed_while_written)
 }
 END_TEST
 
+static void
+count_pins(const char *name)
+{
+    n_passed += strcmp(name, "frames: flush") == 0;
+    stop_hook(name);
+}
+
+/* A frame that is in the ring and not yet in the table is its creator's alone, to cancel. */
+START_TEST(flush_no_frame_that_is_private)
+{
+    struct xac_frames_pin pin;
+    struct helper h;
+
+    pool_plain(100, 4);
+    for (uint64_t page = 0; page < 4; page++)
+        touch(page);
+    helper_start(&h, 50, "frames: removed"); /* has put its frame into the ring */
+    xac_kill_hook = count_pins;
+    n_passed = 0;
+    must_ok(xac_frames_flush_all(user));
+    must_eq(n_passed, 0);
+    pin = fix(50); /* so that the helper has to cancel */
+    xac_frames_mark_dirty(user, &pin);
+    must_ok(xac_frames_flush_all(user));
+    must_eq(n_passed, 1);
+    xac_frames_unfix(user, &pin);
+    helper_end(&h);
+    must_eq(stats().lost_races, 1);
+    pool_end();
+}
+END_TEST
+
 START_TEST(go_on_while_others_stop_anywhere)
 {
     static const char *const points[] = {"frames: found",   "frames: reserved",
@@ -879,6 +911,7 @@ main(void)
     tcase_add_test(t, publish_a_rescued_page_whole);
     tcase_add_test(t, read_twice_and_use_one);
     tcase_add_test(t, keep_a_page_changed_while_written);
+    tcase_add_test(t, flush_no_frame_that_is_private);
     tcase_add_test(t, go_on_while_others_stop_anywhere);
 #endif
     return env_main(s);
