@@ -73,6 +73,11 @@ try_swizzle(struct swz_thread *th, const struct swz_page *parent, swz_word *word
                           (uint32_t)((uintptr_t)word - (uintptr_t)parent->node),
                           memory_order_relaxed);
     atomic_fetch_add_explicit(&above->n_swizzled, 1, memory_order_relaxed);
+    atomic_store_explicit(&s->buffers[frame],
+                          atomic_load_explicit(&s->pool->frames[frame].data,
+                                               memory_order_relaxed)
+                              - 1,
+                          memory_order_relaxed);
     word_store(word, word_make(frame));
     swz_count(th, SWZ_SWIZZLES);
 }
@@ -209,7 +214,7 @@ hash_peek(struct swz_thread *th, uint32_t number, struct swz_peek *peekp)
         || data == 0)
         return ENODATA;
     peek.node = pool_data(s->pool, data);
-    (void)xac_frames_hit(th->user, peek.frame);
+    pool_hit(th->user, peek.frame);
     *peekp = peek;
     return 0;
 }
@@ -233,7 +238,7 @@ resident_pin(struct swz_thread *th, uint32_t number, struct xac_frames_pin *pinp
         return ENODATA;
     }
     *pinp = (struct xac_frames_pin){.data = pool_data(pool, data), .ref = ref};
-    (void)xac_frames_hit(th->user, frame_ref_index(ref));
+    pool_hit(th->user, frame_ref_index(ref));
     return 0;
 }
 

@@ -161,6 +161,8 @@ struct swz_bucket {
 
 struct swz_space {
     struct xac_frames *pool;
+    /* By frame: the buffer that its page had when it was swizzled; a hint, to fetch it early. */
+    xac_shared _Atomic uint32_t *buffers;
     struct swz_bucket *hash; /* NULL: none */
     uint32_t hash_mask;      /* buckets - 1 */
     struct pool_owner owner;

@@ -314,6 +314,9 @@ space_open(struct swz_space *s, const char *directory, const struct swz_config *
     }
     if (rc != 0)
         return rc;
+    s->buffers = calloc(s->pool->region->n_frames_all, sizeof *s->buffers);
+    if (s->buffers == NULL)
+        return xac_err(ENOMEM, "no memory for %u frames", config->n_frames);
     if (config->has_hash && swz_hash_open(s, config->n_frames) != 0)
         return xac_err(ENOMEM, "no memory for a hash table of %u frames",
                        config->n_frames);
@@ -340,6 +343,7 @@ space_free(struct swz_space *s)
     if (s->pool != NULL)
         xac_frames_close(s->pool);
     free(s->hash);
+    free(s->buffers);
     swz_log_close(&s->log);
     swz_store_close(&s->store);
     if (s->dir_fd >= 0)

@@ -227,7 +227,7 @@ word_at_rank(const struct btree_node *node, const unsigned char *keys, unsigned 
     return key_word(keys + (size_t)(cell < cap ? cell : 0) * 8);
 }
 
-/* rank_guess -- where `key` is if keys are evenly spread, 0 .. n - 1; n > 0. */
+/* rank_guess -- where `key` is if keys are evenly spread, 0 .. n - 1; n > 0.  See rank_from(). */
 static inline __attribute__((always_inline)) unsigned
 rank_guess(const struct btree_node *node, const unsigned char *keys, unsigned cap,
            unsigned n, uint64_t key, unsigned or_equal, const struct key_range *range)
@@ -248,8 +248,8 @@ rank_guess(const struct btree_node *node, const unsigned char *keys, unsigned ca
 }
 
 /*
- * node_rank_near -- node_rank for 8-byte keys that begins where evenly spread keys would be, and
- * goes from there in doubling steps: two cache lines where halving reads one for each step.
+ * rank_from -- node_rank for 8-byte keys that begins at rank i, of `hi` > 0, and goes from there in
+ * doubling steps: two cache lines where halving reads one for each step.
  *
  * Reads the node only inside its bytes whatever it holds, so that it may look at one that
  * another thread is changing, if what comes of it is thrown away then.
@@ -258,15 +258,13 @@ rank_guess(const struct btree_node *node, const unsigned char *keys, unsigned ca
  * in,out  range      what is known of the node's keys; then of the keys below the rank found
  */
 static inline __attribute__((always_inline)) unsigned
-node_rank_near(const struct btree_node *node, const unsigned char *keys, unsigned cap,
-               uint64_t key, unsigned or_equal, struct key_range *range)
+rank_from(const struct btree_node *node, const unsigned char *keys, unsigned cap,
+          unsigned hi, unsigned i, uint64_t key, unsigned or_equal,
+          struct key_range *range)
 {
-    unsigned lo = 0, hi = node->n < cap ? node->n : cap, i, step = 1; /* step 0: halve */
+    unsigned lo = 0, step = 1; /* step 0: halve */
     bool is_right, was_right = false;
 
-    if (hi == 0)
-        return 0;
-    i = rank_guess(node, keys, cap, hi, key, or_equal, range);
     for (bool is_first = true;; is_first = false, was_right = is_right) {
         uint64_t w = word_at_rank(node, keys, cap, i);
 
@@ -292,6 +290,19 @@ node_rank_near(const struct btree_node *node, const unsigned char *keys, unsigne
             i = is_right ? lo + step - 1 : hi - step;
         step *= 2;
     }
+}
+
+/* node_rank_near -- from where evenly spread keys would be; as rank_from(). */
+static inline __attribute__((always_inline)) unsigned
+node_rank_near(const struct btree_node *node, const unsigned char *keys, unsigned cap,
+               uint64_t key, unsigned or_equal, struct key_range *range)
+{
+    unsigned n = node->n < cap ? node->n : cap, i;
+
+    if (n == 0)
+        return 0;
+    i = rank_guess(node, keys, cap, n, key, or_equal, range);
+    return rank_from(node, keys, cap, n, i, key, or_equal, range);
 }
 
 /*

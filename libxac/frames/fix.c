@@ -12,23 +12,12 @@
 
 #include <errno.h>
 
-/* hit_count -- under Nb-GCLOCK: a fix of a page that is there adds to its weight, up to the cap. */
-static inline void
-hit_count(struct xac_frames_user *user, struct frame *f)
-{
-    int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
-
-    pool_count(user, POOL_HITS, 1);
-    if (weight < user->pool->weight_max)
-        atomic_fetch_add_explicit(&f->weight, 1, memory_order_relaxed);
-}
-
 /* hit -- under any policy. */
 static void
 hit(struct xac_frames_user *user, frame_ref ref)
 {
     if (user->pool->ops == NULL) {
-        hit_count(user, pool_frame(user->pool, ref));
+        pool_hit_count(user, pool_frame(user->pool, ref));
     } else {
         pool_count(user, POOL_HITS, 1);
         xac_frames_locked_hit(user, ref);
@@ -312,7 +301,7 @@ xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
     f = pool_frame(pool, ref);
     if (xac_unlikely(!frame_try_pin(f, ref)))
         return fix(user, page, flags, pinp);
-    hit_count(user, f);
+    pool_hit_count(user, f);
     if (pool->page_bytes != 0) {
         /* Acquire pairs with the publication in page_in(): the bytes. */
         data = atomic_load_explicit(&f->data, memory_order_acquire);

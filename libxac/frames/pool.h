@@ -233,6 +233,17 @@ pool_count(struct xac_frames_user *user, enum pool_counter what, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* pool_hit_count -- under Nb-GCLOCK: a fix of a page that is there adds to its weight, up to the cap. */
+static inline void
+pool_hit_count(struct xac_frames_user *user, struct frame *f)
+{
+    int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
+
+    pool_count(user, POOL_HITS, 1);
+    if (weight < user->pool->weight_max)
+        atomic_fetch_add_explicit(&f->weight, 1, memory_order_relaxed);
+}
+
 /*
  * ring_slot -- slot i.  Neighbours lie in different cache lines, so that sweepers who follow
  * each other do not meet (Nb-GCLOCK, figure 14).
@@ -347,6 +358,16 @@ pool_evict_end(struct xac_frames_user *user, uint32_t frame, bool is_gone)
  * as the hit of a fix, without pin.  ret its bytes
  */
 void *xac_frames_hit(struct xac_frames_user *user, uint32_t frame);
+
+/* pool_hit -- the same, for who knows its bytes. */
+static inline void
+pool_hit(struct xac_frames_user *user, uint32_t frame)
+{
+    if (user->pool->ops == NULL)
+        pool_hit_count(user, &user->pool->frames[frame]);
+    else
+        (void)xac_frames_hit(user, frame);
+}
 
 /*
  * xac_frames_evict -- end this page's stay now if it is clean, nobody has it fixed, and the
