@@ -88,7 +88,10 @@ commit_delayed(void *arg)
 
 START_TEST(sync_makes_durable_what_was_delayed)
 {
-    pid_t child = proc_spawn(commit_delayed, NULL);
+    pid_t child;
+
+    env_without_frames("a checkpoint for want of them syncs");
+    child = proc_spawn(commit_delayed, NULL);
 
     proc_await(&words->done, 150, 20);
     proc_kill(child);
@@ -113,9 +116,10 @@ survive(void *arg)
 
 START_TEST(death_of_one_loses_nothing_of_the_delayed)
 {
-    pid_t survivor = proc_spawn(survive, NULL);
-    pid_t child;
+    pid_t survivor, child;
 
+    env_without_frames("a checkpoint for want of them syncs");
+    survivor = proc_spawn(survive, NULL);
     proc_await(&words->synced, 1, 20);
     child = proc_spawn(commit_delayed, NULL);
     proc_await(&words->done, 150, 20);
@@ -381,6 +385,7 @@ START_TEST(data_files_are_archived_like_segments)
 {
     uint64_t recycle = 0;
 
+    env_without_frames("a checkpoint for want of them makes data files unnecessary");
     proc_run(write_and_archive, &recycle);
     must_eq(recovered(), LARGE_RUN); /* nothing is missing */
     proc_run(archive_all, NULL);
@@ -680,6 +685,7 @@ START_TEST(without_full_images_the_log_is_short)
 {
     uint64_t full = 1, none = 0, bytes;
 
+    env_without_frames("a checkpoint for want of them has pages logged in full again");
     word_store(&words->synced, (uint64_t)_i);
     proc_run(scatter, &full);
     bytes = word_load(&words->done);
