@@ -73,7 +73,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "cost of a touched page, predicted from the operations, and measured",
         .thesis = "equations 4.1 and 4.2, table 4.6",
         .main = bench_model_main,
-        .medium = "--touch-rounds 200",
+        .medium = "--touch-rounds 10",
         .quick = "--quick",
     },
     {

@@ -178,10 +178,13 @@ SPECS = {
               "to every second one; what finds that out, without the library; processor time.",
     ),
     "model": Spec(
-        columns=[("equation", "equation"), ("access", "access"), ("hint", "hint"),
+        columns=[("equation", "equation"), ("pages", "pages"), ("access", "access"), ("hint", "hint"),
                  ("us_per_page_predicted", "predicted, µs per page"),
                  ("us_per_page_measured", "measured"),
-                 ("percent_unexplained", "% not explained")],
+                 ("measured_over_predicted", "measured/predicted"),
+                 ("percent_unexplained", "% not explained"),
+                 ("us_per_page_engine_thesis", "engine `thesis`"),
+                 ("engine_thesis_over_measured", "`thesis`/ours")],
         words="The Thesis' equations 4.1 and 4.2 with this machine's constants say what its "
               "engine would need at least; ours undercuts that where the last column is "
               "negative. The equations of our own engine stand in `bench/model.c`.",

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #define BENCH_TEAM_MAX    64u
-#define BENCH_TEAM_COUNTS 4u
+#define BENCH_TEAM_COUNTS 8u
 
 struct bench_order {
     unsigned kind;       /* place in order_names                                       */

@@ -52,7 +52,7 @@ measure touch-stay --rounds 2
 measure touch-many --rounds 2 --pages 64 --of 256
 measure handler --rounds 130
 measure watch --rounds 2 --pages 64 --of 256
-measure model --rounds 130 --touch-rounds 2
+measure model --slices 2 --rounds 130 --touch-rounds 2
 measure msync --rounds 3 --writes 2 --pages 1,3
 measure concurrency --count 64 --slices 2 --procs 1,2
 measure concurrency-durable --count 64 --slices 2 --procs 1,2
