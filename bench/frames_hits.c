@@ -189,6 +189,42 @@ bench_row_order(struct table *t)
     return rc;
 }
 
+/* ---- bp-6b ------------------------------------------------------------------------------- */
+
+#define QUEUE_USERS 16
+#define QUEUE_REFS  2000000u
+
+int
+bench_queue_hits(const struct load *load, const uint32_t (*sizes)[2], unsigned n,
+                 double *offp)
+{
+    struct trace trace = {.n = QUEUE_REFS, .page_max = load->config.n_pages - 1};
+    uint32_t *refs = malloc(QUEUE_REFS * sizeof *refs);
+    struct xac_frames_config c = {.policy = load->config.policy,
+                                  .n_frames = (uint32_t)(load->config.n_pages / 16)};
+    uint64_t plain, hits;
+    int rc;
+
+    trace.pages = malloc(QUEUE_REFS * sizeof *trace.pages);
+    rc = refs == NULL || trace.pages == NULL
+             ? bench_fail("frames: no memory for references")
+             : bench_load_draw(load, 1, refs, QUEUE_REFS);
+    for (size_t i = 0; i < QUEUE_REFS && rc == 0; i++)
+        trace.pages[i] = refs[i];
+    free(refs);
+    rc = rc == 0 ? bench_trace_play(&trace, &c, QUEUE_USERS, 0, &plain) : rc;
+    *offp = 0;
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        c.batch_queue = sizes[i][0];
+        c.batch_threshold = sizes[i][1];
+        rc = bench_trace_play(&trace, &c, QUEUE_USERS, 0, &hits);
+        if (rc == 0)
+            *offp = fmax(*offp, 100 * fabs((double)hits - (double)plain) / QUEUE_REFS);
+    }
+    free(trace.pages);
+    return rc;
+}
+
 /* ---- nb-12 ------------------------------------------------------------------------------- */
 
 /* steps -- of the hand per victim: on average, at most. */

@@ -61,4 +61,12 @@ int bench_row_hits(struct table *t);
 int bench_row_order(struct table *t);
 int bench_row_cap(struct table *t);
 
+/*
+ * bench_queue_hits -- how far hits of 16 users in turn are from those without queues, in points, at
+ * most, with queues of sizes[i][0] and thresholds sizes[i][1]; pages as the load draws them, of
+ * which a sixteenth is in frames.
+ */
+int bench_queue_hits(const struct load *load, const uint32_t (*sizes)[2], unsigned n,
+                     double *offp);
+
 #endif /* XBENCH_FRAMES_TABLE_H */

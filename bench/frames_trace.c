@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 
 #define LINE_BYTES  64
 #define USERS_MAX   16
-#define THREADS     8 /* of the concurrent play */
+#define THREADS     8 /* of the concurrent play, of which the median is taken */
+#define PLAYS       5
 #define TOLERANCE   0.5
 #define TOLERANCE_T 2.0
 
@@ -275,14 +277,42 @@ worst_note(struct worst *w, double points, const char *trace, uint64_t size,
 }
 
 struct report {
-    struct worst batched, many, threads;
-    uint64_t n_lru, n_lru_wrong, n_many, n_many_off;
+    struct worst batched, many, threads, once;
+    uint64_t n_lru, n_lru_wrong, n_many, n_many_off, n_threads, n_threads_off;
 };
 
 static double
 percent(const struct trace *t, uint64_t hits)
 {
     return 100.0 * (double)hits / (double)t->n;
+}
+
+/*
+ * threads_report -- Nb-GCLOCK with threads, against one thread: the median of some plays.
+ *
+ * In a loop as long as there are frames one page that stays a round longer, because its thread lost
+ * the processor while it had it fixed, is hit, gains weight, and others follow: a single play may
+ * end anywhere between no hits and nearly all.  The farthest of all plays is reported beside.
+ */
+static int
+threads_report(struct report *r, const struct trace *t, const char *name,
+               const struct xac_frames_config *c, uint64_t hits)
+{
+    const char *policy = bench_policy_names[c->policy];
+    double points[PLAYS], off;
+    uint64_t other;
+
+    for (int i = 0; i < PLAYS; i++) {
+        if (bench_trace_play_threads(t, c, THREADS, &other) != 0)
+            return 1;
+        points[i] = percent(t, other) - percent(t, hits);
+        worst_note(&r->once, fabs(points[i]), name, c->n_frames, policy);
+    }
+    off = fabs(bench_median(points, PLAYS));
+    worst_note(&r->threads, off, name, c->n_frames, policy);
+    r->n_threads++;
+    r->n_threads_off += off > TOLERANCE_T;
+    return 0;
 }
 
 /* size_report -- one line: each policy's hits; and the comparisons. */
@@ -301,10 +331,8 @@ size_report(struct report *r, const struct trace *t, const char *name, uint64_t 
         printf(" %9.2f", percent(t, hits));
         (void)fflush(stdout);
         if (policy == XAC_FRAMES_NB_GCLOCK) {
-            if (bench_trace_play_threads(t, &c, THREADS, &other) != 0)
+            if (threads_report(r, t, name, &c, hits) != 0)
                 return 1;
-            worst_note(&r->threads, fabs(percent(t, other) - percent(t, hits)), name,
-                       size, bench_policy_names[policy]);
             continue;
         }
         c.batch_queue = BENCH_BATCH_QUEUE;
@@ -350,12 +378,26 @@ trace_report(struct report *r, const char *path, const uint64_t *sizes, unsigned
     return rc;
 }
 
+/* verdict -- a line of the end. */
+static void __attribute__((format(printf, 3, 4)))
+verdict(bool *allp, bool passes, const char *format, ...)
+{
+    va_list args;
+
+    *allp = *allp && passes;
+    printf("%-7s ", passes ? "pass" : "FAIL");
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
 int
 bench_trace_hits(char **names, int n_names, const uint64_t *sizes, unsigned n_sizes)
 {
     static const uint64_t usual[] = {50, 100, 200, 500, 1000, 1500, 2000, 2500, 3000};
     struct report r = {0};
-    bool good;
+    bool all = true;
 
     if (n_sizes == 0) {
         sizes = usual;
@@ -364,19 +406,25 @@ bench_trace_hits(char **names, int n_names, const uint64_t *sizes, unsigned n_si
     for (int i = 0; i < n_names; i++)
         if (trace_report(&r, names[i], sizes, n_sizes) != 0)
             return 1;
-    good = r.n_lru_wrong == 0 && r.batched.points <= TOLERANCE
-           && r.threads.points <= TOLERANCE_T;
-    printf("lru: %llu of %llu plays equal to stack distances\n",
-           (unsigned long long)(r.n_lru - r.n_lru_wrong), (unsigned long long)r.n_lru);
-    printf("batches: at most %.3f points off; %.1f are allowed\n", r.batched.points,
-           TOLERANCE);
+    verdict(&all, r.n_lru_wrong == 0, "lru: %llu of %llu plays equal to stack distances",
+            (unsigned long long)(r.n_lru - r.n_lru_wrong), (unsigned long long)r.n_lru);
+    verdict(&all, r.batched.points <= TOLERANCE,
+            "batches change at most %.3f points; %.1f are allowed", r.batched.points,
+            TOLERANCE);
     printf(
-        "batches, the trace dealt out to %d users: %llu of %llu plays more than %.1f points "
+        "report  batches, the trace dealt out to %d users: %llu of %llu plays more than %.1f points "
         "off, at most %.3f (%s)\n",
         THREADS, (unsigned long long)r.n_many_off, (unsigned long long)r.n_many,
         TOLERANCE, r.many.points, r.many.where);
-    printf("nb-gclock, %d threads: at most %.3f points off (%s); %.1f are allowed\n%s\n",
-           THREADS, r.threads.points, r.threads.where, TOLERANCE_T,
-           good ? "pass" : "FAIL");
-    return good ? 0 : 1;
+    verdict(
+        &all, r.threads.points <= TOLERANCE_T,
+        "nb-gclock, %d threads, medians of %d plays: %llu of %llu more than %.1f points off one "
+        "thread, at most %.3f (%s)",
+        THREADS, PLAYS, (unsigned long long)r.n_threads_off,
+        (unsigned long long)r.n_threads, TOLERANCE_T, r.threads.points, r.threads.where);
+    printf(
+        "report  of single plays at most %.3f points (%s): loops about as long as there are "
+        "frames hit never or always, by who loses the processor when\n",
+        r.once.points, r.once.where);
+    return all ? 0 : 1;
 }
