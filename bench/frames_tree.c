@@ -232,10 +232,10 @@ tree_end(struct tree *tree)
                : bench_fail("frames: tree: a change is lost");
 }
 
-/* tree_measure -- out operations per second, in thousands. */
+/* tree_measure -- out operations per second, in thousands; of the same seed, on the same keys. */
 static int
 tree_measure(struct tree *tree, uint32_t policy, unsigned n_threads, double seconds,
-             double *kops)
+             uint64_t seed, double *kops)
 {
     struct xac_frames_config c = {.n_pages = tree->n_pages,
                                   .n_frames = POOL_BYTES / NODE_BYTES,
@@ -256,7 +256,7 @@ tree_measure(struct tree *tree, uint32_t policy, unsigned n_threads, double seco
     done = atomic_load_explicit(&tree->n_done, memory_order_relaxed);
     begin = bench_now_ns();
     for (; n < n_threads; n++) {
-        members[n] = (struct member){.tree = tree, .seed = begin + n};
+        members[n] = (struct member){.tree = tree, .seed = seed * THREADS_MAX + n};
         rc = pthread_create(&members[n].thread, NULL, member_run, &members[n]);
         if (rc != 0) {
             atomic_store_explicit(&tree->rc, rc, memory_order_relaxed);
@@ -289,7 +289,7 @@ bench_row_tree(struct table *t)
                 unsigned p = (i + round) % 2;
 
                 rc = tree_measure(&tree, policies[p], threads[k], 2 * t->seconds,
-                                  &got[p][round]);
+                                  1 + round, &got[p][round]);
             }
         for (unsigned round = 0; round < t->rounds && rc == 0; round++)
             ratios[round] = got[0][round] / got[1][round];
