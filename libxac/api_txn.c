@@ -151,7 +151,9 @@ xac_end_query(void)
         return end_outermost(ctx);
     ctx->depth--;
     ctx->query_depth--;
-    return ctx->query_depth > 0 ? 0 : xac_scan_end_query(ctx);
+    if (ctx->query_depth == 0)
+        xac_scan_end_query(ctx);
+    return 0;
 }
 
 int

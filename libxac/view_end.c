@@ -238,8 +238,10 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 void
 xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
-    int rc = ctx->is_query ? xac_scan_end_query(ctx) : 0;
+    int rc = 0;
 
+    if (ctx->is_query)
+        xac_scan_end_query(ctx);
     for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
         rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
     if (rc == 0)

@@ -43,9 +43,10 @@ int xac_scan_begin(struct xac_view *view);
    ret 0; ENOSPC; errno. */
 int xac_scan_gather(struct xac_view *view);
 
-/* xac_scan_end_query -- stop the program if something was stored in the query that ends.
-   ret 0 or errno. */
-int xac_scan_end_query(struct xac_ctx *ctx);
+/* xac_scan_end_query -- stop the program if something was stored in the query that ends.  If
+   that cannot be found out, the transaction around it will abort, and all pages are dropped
+   at the end. */
+void xac_scan_end_query(struct xac_ctx *ctx);
 
 /* xac_scan_account -- a transaction or query has ended. */
 void xac_scan_account(struct xac_view *view);
