@@ -382,6 +382,9 @@ part_policy(const struct swzb_options *o)
             (void)snprintf(what, sizeof what, "steps for each eviction, %s",
                            policies[i].name);
             swzb_verdict(o, "B10", what, steps, false, NAN);
+            (void)snprintf(what, sizeof what, "ns of a miss, an eviction in it, %s",
+                           policies[i].name);
+            swzb_verdict(o, "B10", what, swzb_ns(&r[1], 0, SWZ_MISS), false, NAN);
             if (s != NULL)
                 (void)swz_close(s);
             free(c);
@@ -419,6 +422,9 @@ part_structure(const struct swzb_options *o)
                        "refused for children, for each eviction, %.1f %%", percent[i]);
         swzb_verdict(o, "B12", what, per_eviction(&r[1], r[1].stats.refused_children),
                      false, 0.42);
+        (void)swzb_warm(o, s, true, 1, swzb_lookup_op, &k);
+        (void)snprintf(what, sizeof what, "ns to ask for children, %.1f %%", percent[i]);
+        swzb_verdict(o, "B12", what, swzb_barred_ns(s), false, 20);
         (void)swz_close(s);
     }
     return rc;
@@ -645,18 +651,35 @@ usage(void)
 {
     printf(
         "usage: xbench swizzle [--part NAME | --all] [--ms N] [--pairs N] [--scale PERCENT]\n"
-        "                      [--seconds N] [--pool PERCENT] [--quick] [--json]\n"
+        "                      [--seconds N] [--pools LIST] [--intervals N] [--quick] [--json]\n"
+        "       xbench swizzle --curve [--seconds N] [--pools LIST] [--intervals N]\n"
         "  trees over page frames, with references between resident pages and without\n"
         "  --ms     of each sample (1000; quick: 30)\n"
         "  --pairs  samples with and without, in turn (7; quick: 1)\n"
         "  --scale  sizes of trees and pools (100; quick: 5)\n"
-        "  --seconds, --pool  of the part start: of each side (20; quick: 1), and percent of\n"
-        "           the pages (30, then 110)\n"
+        "  --seconds, --pools, --intervals  of the part start: of each side (20; quick: 1),\n"
+        "           percent of the pages (30,110), and in how many the time is measured (10)\n"
+        "  --curve  the part start alone, with 600 seconds, pools of 7,30,110, 20 intervals:\n"
+        "           an hour\n"
         "  lines that begin with B and a number: a row of the plan, and its verdict\n"
         "  parts:");
     for (unsigned i = 0; i < N_PARTS; i++)
         printf(" %s", parts[i].name);
     printf("\n");
+}
+
+/* curve_options -- what the part start does if it is not told; 0, and no pools: not told. */
+static void
+curve_options(struct swzb_options *o, bool is_curve, uint64_t seconds, uint64_t intervals,
+              bool is_quick)
+{
+    static const struct bench_numbers few_pools = {2, {30, 110}},
+                                      more_pools = {3, {7, 30, 110}};
+
+    o->seconds = seconds != 0 ? seconds : is_quick ? 1 : is_curve ? 600 : 20;
+    o->intervals = intervals != 0 ? intervals : is_curve ? 20 : 10;
+    if (o->pools.n == 0)
+        o->pools = is_curve ? more_pools : few_pools;
 }
 
 int
@@ -665,15 +688,17 @@ main(int argc, char **argv)
     struct bench_common common = {.dir = "."};
     struct swzb_options o = {0};
     const char *part = NULL;
-    bool all = false;
-    uint64_t ms = 0, n_pairs = 0, scale = 0, seconds = 0, pool = 0;
+    bool all = false, curve = false;
+    uint64_t ms = 0, n_pairs = 0, scale = 0, seconds = 0, intervals = 0;
     const struct bench_option table[] = {
         {.name = "part", .text = &part},
         {.name = "all", .flag = &all},
         {.name = "ms", .number = &ms, .low = 1, .high = 600000},
         {.name = "pairs", .number = &n_pairs, .low = 1, .high = PAIRS_MAX},
         {.name = "seconds", .number = &seconds, .low = 1, .high = 36000},
-        {.name = "pool", .number = &pool, .low = 1, .high = 1000},
+        {.name = "curve", .flag = &curve},
+        {.name = "intervals", .number = &intervals, .low = 4, .high = SWZB_INTERVALS_MAX},
+        {.name = "pools", .numbers = &o.pools, .low = 1, .high = 1000},
         {.name = "scale", .number = &scale, .low = 1, .high = 1000},
         {0},
     };
@@ -690,8 +715,9 @@ main(int argc, char **argv)
     o.seconds_ms = ms != 0 ? ms : common.quick ? 30 : 1000;
     o.pairs = n_pairs != 0 ? n_pairs : common.quick ? 1 : 7;
     o.scale = scale != 0 ? scale : common.quick ? 5 : 100;
-    o.seconds = seconds != 0 ? seconds : common.quick ? 1 : 20;
-    o.pool = (double)pool;
+    curve_options(&o, curve, seconds, intervals, common.quick);
+    if (curve && part == NULL)
+        part = "start";
     for (unsigned i = 0; i < N_PARTS; i++)
         if (part == NULL || strcmp(part, parts[i].name) == 0) {
             known = true;

@@ -15,17 +15,20 @@
 
 #include <xac_frames.h>
 
+#include "options.h"
 #include "swizzle/space.h"
 
-#define SWZB_THREADS_MAX 8
+#define SWZB_THREADS_MAX   8
+#define SWZB_INTERVALS_MAX 100
 
 struct swzb_options {
     bool json, quick;
-    uint64_t seconds_ms; /* of one sample */
-    uint64_t pairs;      /* with and without references, in turn */
-    uint64_t scale;      /* percent of the sizes of the parts */
-    uint64_t seconds;    /* of each side of the part `start` */
-    double pool;         /* of that part, percent of its pages; 0: 30 and 110 */
+    uint64_t seconds_ms;        /* of one sample */
+    uint64_t pairs;             /* with and without references, in turn */
+    uint64_t scale;             /* percent of the sizes of the parts */
+    uint64_t seconds;           /* of each side of the part `start` */
+    uint64_t intervals;         /* of that part, 4 .. SWZB_INTERVALS_MAX */
+    struct bench_numbers pools; /* of that part, percent of its pages */
     const char *command;
 };
 
@@ -69,6 +72,9 @@ double swzb_per_fix(const struct swzb_result *r);
 
 /* swzb_miss_rate -- misses for each of those fixes. */
 double swzb_miss_rate(const struct swzb_result *r);
+
+/* swzb_barred_ns -- mean time of asking whether a frame's page has children; -1: none has. */
+double swzb_barred_ns(const struct swz_space *space);
 
 /* swzb_print -- one measurement: columns, or an object. */
 void swzb_print(const struct swzb_options *o, const char *part, const char *what,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "swizzle/page.h"
 #include "util.h"
 
 struct crew {
@@ -218,6 +219,22 @@ object(const char *suffix, const struct swzb_result *r)
     bench_json_num(stdout, key, r->longest_s);
     (void)snprintf(key, sizeof key, "refused_latch_%s", suffix);
     bench_json_u64(stdout, key, r->stats.refused_latch);
+}
+
+double
+swzb_barred_ns(const struct swz_space *s)
+{
+    const struct pool_owner *owner = s->pool->owner;
+    uint32_t n = s->pool->region->n_frames_all, n_barred = 0;
+    uint64_t n_asked = 0, start = bench_now_ns(), now;
+
+    do {
+        for (uint32_t i = 0; i < n; i++)
+            n_barred += owner->is_barred(owner->arg, i);
+        n_asked += n;
+        now = bench_now_ns();
+    } while (now - start < 20000000);
+    return n_barred == 0 ? -1 : (double)(now - start) / (double)n_asked;
 }
 
 void
