@@ -201,10 +201,11 @@ small_worker(unsigned number)
     for (int pass = 0; pass < 3; pass++)
         for (uint64_t i = 0; i < SMALL_KEYS; i++) {
             uint64_t key = i * 7919 % SMALL_KEYS;
-            int rc, want = shared_there[key] ? 0 : ENOENT;
+            int rc, want;
 
             if (key % n_threads != number || (pass == 1 && key % 3 != 0))
                 continue;
+            want = shared_there[key] ? 0 : ENOENT;
             rc = pass == 0   ? put(th, 0, key)
                  : pass == 1 ? take(th, 0, key)
                              : get(th, 0, key);

@@ -442,6 +442,17 @@ static unsigned hook_evictions;
 
 static const char *hook_point;
 
+/* leaf_evict -- that of key 0. */
+static bool
+leaf_evict(void)
+{
+    struct swz_page path[8];
+    unsigned n = path_to(path);
+
+    path_drop(path, n);
+    return xac_frames_evict(th->user, path[n - 1].frame);
+}
+
 static void
 evict_at_point(const char *name)
 {
@@ -479,6 +490,34 @@ START_TEST(a_page_that_leaves_while_it_is_found_is_found_again)
         swz_leave(hook_thread);
         space_end();
     }
+}
+END_TEST
+#endif
+
+#ifdef XAC_DEBUG
+/* read_by_another -- while we are about to read, somebody else does, and our read fails then. */
+static void
+read_by_another(const char *name)
+{
+    if (strcmp(name, "frames: read") != 0)
+        return;
+    xac_kill_hook = NULL;
+    must_ok(get(hook_thread, 0, 0));
+    atomic_store(&space->store.read_rc, EIO);
+}
+
+/* C09, C20: what the other one has read counts. */
+START_TEST(a_failed_read_of_a_page_that_another_has_read_does_not_matter)
+{
+    space_make((struct swz_config){0});
+    must_ok(swz_join(space, &hook_thread));
+    must(leaf_evict());
+    xac_kill_hook = read_by_another;
+    must_ok(get(th, 0, 0));
+    must(xac_kill_hook == NULL);
+    atomic_store(&space->store.read_rc, 0);
+    swz_leave(hook_thread);
+    space_end();
 }
 END_TEST
 #endif
@@ -879,6 +918,9 @@ main(void)
     tcase_add_test(tc, two_misses_of_a_page_make_one_frame);
 #ifdef XAC_DEBUG
     tcase_add_test(tc, a_page_that_leaves_while_it_is_found_is_found_again);
+#endif
+#ifdef XAC_DEBUG
+    tcase_add_test(tc, a_failed_read_of_a_page_that_another_has_read_does_not_matter);
 #endif
     tcase_add_test(tc, a_pinned_page_stays_through_a_storm);
     tcase_add_test(tc, scans_follow_numbers_with_parents_gone);

@@ -342,14 +342,14 @@ write_seen(void *arg, uint64_t number, uint32_t frame, const void *data)
     latch_word *latch = &side_of(s, frame)->latch;
     const struct btree_node *node = data;
     uint64_t writers = *latch / LATCH_VERSION;
-    bool is_inner = number != 0 && node->level != 0 && node->level != BTREE_LEVEL_FREE;
     uint32_t n = atomic_load(&side_of(s, frame)->n_swizzled);
     int rc = owner_kept.write(arg, number, frame, data);
 
-    if (rc != 0 || !is_inner || !latch_try_x(latch))
+    if (rc != 0 || number == 0 || !latch_try_x(latch))
         return rc;
     /* Nobody has changed it but for its references: it is the plain page still. */
-    if (*latch / LATCH_VERSION <= writers + 1) {
+    if (node->level != 0 && node->level != BTREE_LEVEL_FREE
+        && *latch / LATCH_VERSION <= writers + 1) {
         swz_page_copy_plain(s, data, copy);
         must(memcmp(copy, s->store.memory + number * s->page_bytes, s->page_bytes) == 0);
         atomic_fetch_add(&inner_written, 1);
