@@ -155,7 +155,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
             xac_frames_buffer_give(user, buffer);
             pool_in_call(user, false);
             /* Another thread may have read it, changed it, and be writing it back by now: what
-               we have read may be half of each, and does not matter.  Acquire as above. */
+               we have read may be half of each, and does not matter.  Pairs with its publication. */
             *datap = atomic_load_explicit(&f->data, memory_order_acquire);
             return *datap != 0 ? 0 : rc;
         }
