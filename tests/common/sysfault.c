@@ -99,6 +99,12 @@ fault_fsync(int fd)
 }
 
 static int
+fault_fadvise(int fd, off_t offset, off_t n, int advice)
+{
+    return fails(SYSFAULT_FILES, "fadvise") ? -1 : real.fadvise(fd, offset, n, advice);
+}
+
+static int
 fault_sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
 {
     return fails(SYSFAULT_FILES, "sync_file_range")
@@ -242,6 +248,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .pwrite = fault_pwrite,
         .fdatasync = fault_fdatasync,
         .fsync = fault_fsync,
+        .fadvise = fault_fadvise,
         .sync_file_range = fault_sync_file_range,
         .ftruncate = fault_ftruncate,
         .fallocate = fault_fallocate,

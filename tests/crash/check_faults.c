@@ -326,6 +326,7 @@ START_TEST(no_room_is_survived_or_told)
     struct plan p = {.kinds = SYSFAULT_DATA, .error = errors[_i]};
     unsigned seen[3] = {0};
 
+    env_without_frames("a page that cannot be read stops the program, as with mmap");
     p.what = SYSFAULT_FAIL;
     play_all(p, 2 * step(), seen);
     p.what = SYSFAULT_FAIL_ALL;
