@@ -492,6 +492,7 @@ write_until_killed(void *arg)
     struct shared *s = (struct shared *)arg;
     uint64_t *p;
 
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));
     env_init(NONDURABLE);
     p = env_map_at(9, 1);
     must_ok(xbegin());
@@ -510,6 +511,7 @@ START_TEST(conflicts_name_the_place_in_the_file)
     env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
     older = proc_spawn(write_until_killed, s);
     proc_await(&s->step, 1, 10);
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));
     env_init(NONDURABLE);
     (void)env_map_at(0, 3);
     b = env_map_at(7, 4);
