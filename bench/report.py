@@ -209,7 +209,7 @@ th{background:#eef3f8;text-align:left;vertical-align:bottom}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd}
 td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 tr:hover td{background:#f8fafc} .good{color:#1d7a2f} .bad{color:#b3261e}
-nav ol{columns:2} figure{margin:1rem 0;display:inline-block} figure svg{max-width:100%;height:auto}
+nav ol{columns:2;column-gap:4rem} nav li{break-inside:avoid} figure{margin:1rem 0;display:inline-block} figure svg{max-width:100%;height:auto}
 .facts{color:#555;font-size:.9rem} summary{cursor:pointer;color:#1b6ca8}
 .quick{background:#fff6dd;border:1px solid #edae49;border-radius:6px;padding:.4rem .8rem}
 """
