@@ -468,15 +468,6 @@ fixes_of(const struct run *r, unsigned first)
 
 /* ---- Measuring ------------------------------------------------------------------------ */
 
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* stats_add -- sum += times * more, word by word. */
 static void
 stats_add(struct xac_frames_stats *sum, const struct xac_frames_stats *more,
@@ -536,7 +527,7 @@ measure(struct run *r, struct sample *got)
         r->workers[i].n_times = 0;
     xac_frames_get_stats(r->pool, &before);
     begin = bench_now_ns();
-    cpu = cpu_ns();
+    cpu = bench_cpu_ns();
     n_started = threads_start(r);
     sleep_us((unsigned)(load->seconds * 1e6));
     if (threads_end(r, n_started) != 0)
@@ -546,7 +537,7 @@ measure(struct run *r, struct sample *got)
     xac_frames_get_stats(r->pool, &stats);
     stats_add(&stats, &before, -UINT64_C(1));
     *got = (struct sample){.mfix_s = (double)n * 1e3 / (double)ns,
-                           .cpu_ns = (double)(cpu_ns() - cpu) / (double)n,
+                           .cpu_ns = (double)(bench_cpu_ns() - cpu) / (double)n,
                            .lock_share = (double)stats.lock_wait_ns
                                          / ((double)ns * load->n_threads),
                            .n_fixes = n,

@@ -151,15 +151,6 @@ touch(const struct many *m, const struct way *way, uint64_t seed)
     return rc;
 }
 
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* transact -- ret 0 or an error. */
 static int
 transact(const struct many *m, const struct way *way, uint64_t seed,
@@ -169,14 +160,14 @@ transact(const struct many *m, const struct way *way, uint64_t seed,
     uint64_t ns;
     int rc = xac_get_stats(&before), rc2;
 
-    ns = cpu_ns();
+    ns = bench_cpu_ns();
     if (rc == 0)
         rc = xac_begin();
     if (rc != 0)
         return rc;
     rc = touch(m, way, seed);
     rc2 = xac_end();
-    answer->count[COUNT_NS] = cpu_ns() - ns;
+    answer->count[COUNT_NS] = bench_cpu_ns() - ns;
     rc = rc != 0 ? rc : rc2;
     if (rc == 0)
         rc = xac_get_stats(&after);

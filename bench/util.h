@@ -20,6 +20,9 @@
 /* bench_now_ns -- CLOCK_MONOTONIC, the same for all processes of the machine. */
 uint64_t bench_now_ns(void);
 
+/* bench_cpu_ns -- processor time of the process, all its threads. */
+uint64_t bench_cpu_ns(void);
+
 /* bench_sleep_until -- at once if that has passed; ns of bench_now_ns(). */
 void bench_sleep_until(uint64_t ns);
 

@@ -105,15 +105,6 @@ catch_traps(void)
 
 /* ---- A transaction ------------------------------------------------------------------------ */
 
-static uint64_t
-cpu_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* transact -- out nsp; ret 0 or errno. */
 static int
 transact(const struct watch *m, struct bench_watch *w, uint64_t seed, uint64_t *nsp)
@@ -123,7 +114,7 @@ transact(const struct watch *m, struct bench_watch *w, uint64_t seed, uint64_t *
 
     memset(w->found, 0, w->n_pages);
     w->n_order = 0;
-    ns = cpu_ns();
+    ns = bench_cpu_ns();
     rc = w->way->begin != NULL ? w->way->begin(w) : 0;
     if (rc != 0)
         return rc;
@@ -141,7 +132,7 @@ transact(const struct watch *m, struct bench_watch *w, uint64_t seed, uint64_t *
     }
     current = NULL;
     rc = w->way->end(w);
-    *nsp = cpu_ns() - ns;
+    *nsp = bench_cpu_ns() - ns;
     return rc;
 }
 
