@@ -37,23 +37,6 @@ static const struct {
 
 #define N_ENGINES 4
 
-static struct xac_stats
-stats(void)
-{
-    struct xac_stats s;
-
-    must_ok(xStats(&s));
-    return s;
-}
-
-static uint64_t
-traps(void)
-{
-    struct xac_stats s = stats();
-
-    return s.traps_read + s.traps_write;
-}
-
 /* choose -- an engine; false if this system has not got it. */
 static bool
 choose(int i)
@@ -62,16 +45,10 @@ choose(int i)
 
     must(setenv("XAC_ENGINE", engines[i].name, 1) == 0);
     env_init(NONDURABLE);
-    has = stats().engine == engines[i].kind;
-    must((stats().engine_error == 0) == has);
+    has = env_stats().engine == engines[i].kind;
+    must((env_stats().engine_error == 0) == has);
     env_detach();
     return has;
-}
-
-static uint64_t *
-cell(uint64_t *base, uint64_t page)
-{
-    return base + page * env_page() / sizeof *base;
 }
 
 /* ---- every engine ---------------------------------------------------------------------- */
@@ -92,10 +69,11 @@ step(uint64_t *base, uint64_t *model, uint64_t *seed)
         uint64_t p = rnd_below(seed, PAGES);
 
         if (rnd_below(seed, 3) == 0)
-            must_ok(setPageAccess(cell(base, p), rnd_below(seed, 2) ? READ : READ_WRITE));
-        must_eq(*cell(base, p), draft[p]);
+            must_ok(
+                setPageAccess(env_cell(base, p), rnd_below(seed, 2) ? READ : READ_WRITE));
+        must_eq(*env_cell(base, p), draft[p]);
         if (rnd_below(seed, 2) == 0)
-            *cell(base, p) = draft[p] = rnd_next(seed);
+            *env_cell(base, p) = draft[p] = rnd_next(seed);
     }
     if (gives_up)
         must_ok(xAbort());
@@ -111,7 +89,7 @@ go_on_in_a_child(void *arg)
     uint64_t *base = arg, seed = env_seed(), model[PAGES];
 
     for (int p = 0; p < PAGES; p++)
-        model[p] = env_get(cell(base, (uint64_t)p));
+        model[p] = env_get(env_cell(base, (uint64_t)p));
     for (int k = 0; k < 50; k++)
         step(base, model, &seed);
     env_detach();
@@ -134,7 +112,7 @@ START_TEST(transactions_follow_the_model)
         step(base, model, &seed);
     proc_run(go_on_in_a_child, base);
     for (int p = 0; p < PAGES; p++)
-        model[p] = env_get(cell(base, (uint64_t)p));
+        model[p] = env_get(env_cell(base, (uint64_t)p));
     for (int k = 0; k < 100; k++)
         step(base, model, &seed);
     if (!is_alone)
@@ -142,7 +120,7 @@ START_TEST(transactions_follow_the_model)
     env_detach();
     base = env_attach(NONDURABLE, PAGES);
     for (int p = 0; p < PAGES; p++)
-        must_eq(env_get(cell(base, (uint64_t)p)), model[p]);
+        must_eq(env_get(env_cell(base, (uint64_t)p)), model[p]);
     env_detach();
 }
 END_TEST
@@ -157,12 +135,12 @@ START_TEST(first_store_is_one_trap_but_in_the_thesis)
     companion = env_companion(NONDURABLE, 4);
     base = env_attach(NONDURABLE, 4);
     must_ok(xbegin());
-    before = traps();
-    *cell(base, 1) = 1;
-    must_eq(traps() - before, engines[_i].kind == XAC_ENGINE_THESIS ? 2 : 1);
-    before = traps();
-    must_eq(*cell(base, 2), 0);
-    must_eq(traps() - before, 1);
+    before = env_traps();
+    *env_cell(base, 1) = 1;
+    must_eq(env_traps() - before, engines[_i].kind == XAC_ENGINE_THESIS ? 2 : 1);
+    before = env_traps();
+    must_eq(*env_cell(base, 2), 0);
+    must_eq(env_traps() - before, 1);
     must_eq(xend(), COMMITTED);
     env_detach();
     proc_kill(companion);
@@ -207,8 +185,8 @@ work_without(void *arg)
 
     refuse(*number, EPERM);
     base = env_attach(NONDURABLE, PAGES);
-    must_eq(stats().engine, XAC_ENGINE_SIGSEGV);
-    must_eq(stats().engine_error, EPERM);
+    must_eq(env_stats().engine, XAC_ENGINE_SIGSEGV);
+    must_eq(env_stats().engine_error, EPERM);
     for (int k = 0; k < 100; k++)
         step(base, model, &seed);
     env_detach();
@@ -232,11 +210,11 @@ load_after_closing_all(void *arg)
     uint64_t *seen = arg;
 
     must_ok(xbegin());
-    seen[0] = *cell(base, 0);
+    seen[0] = *env_cell(base, 0);
     for (int fd = 3; fd < 1024; fd++)
         (void)close(fd);
     for (uint64_t p = 1; p < PAGES; p++)
-        seen[p] = *cell(base, p);
+        seen[p] = *env_cell(base, p);
     _exit(0);
 }
 
@@ -252,7 +230,7 @@ START_TEST(closed_descriptors_never_show_what_is_not_there)
         return;
     base = env_attach(NONDURABLE, PAGES);
     for (uint64_t p = 0; p < PAGES; p++)
-        env_put(cell(base, p), p + 1);
+        env_put(env_cell(base, p), p + 1);
     env_detach();
     memset(seen, 0xff, PAGES * sizeof *seen);
     status = proc_wait(proc_spawn(load_after_closing_all, seen));
@@ -278,7 +256,7 @@ write_in_turn(void *arg)
 
     for (uint64_t n = 1;; n++) {
         proc_await(&w->turn, n, 60);
-        env_put(cell(base, n % PAGES), n);
+        env_put(env_cell(base, n % PAGES), n);
         word_store(&w->count, n);
     }
 }
@@ -306,17 +284,17 @@ START_TEST(queries_keep_what_they_have_read)
         }
         if (rnd_below(&seed, 20) == 0) { /* not a query: all begins anew */
             must_ok(xbegin());
-            must_eq(*cell(base, 1), model[1]);
+            must_eq(*env_cell(base, 1), model[1]);
             must_eq(xend(), COMMITTED);
             most = PAGES;
         }
-        before = traps();
+        before = env_traps();
         must_ok(xbeginQuery());
         for (uint64_t p = 0; p < PAGES; p++)
-            must_eq(*cell(base, p), model[p]);
+            must_eq(*env_cell(base, p), model[p]);
         must_ok(xendQuery());
-        must(traps() - before <= most + 1); /* and one of the writer */
-        must(commits > 0 || most == PAGES || traps() == before);
+        must(env_traps() - before <= most + 1); /* and one of the writer */
+        must(commits > 0 || most == PAGES || env_traps() == before);
     }
     env_detach();
     proc_kill(pid);
@@ -333,23 +311,23 @@ START_TEST(alone_a_page_traps_once_for_all_loads)
         return;
     env_stay_mapped = true;
     base = env_attach(NONDURABLE, 8);
-    env_put(cell(base, 0), 10);
-    must_eq(env_get(cell(base, 1)), 0);
-    before = traps();
+    env_put(env_cell(base, 0), 10);
+    must_eq(env_get(env_cell(base, 1)), 0);
+    before = env_traps();
     for (int k = 0; k < 10; k++) {
-        must_eq(env_get(cell(base, 0)), 10);
-        must_eq(env_get(cell(base, 1)), 0);
+        must_eq(env_get(env_cell(base, 0)), 10);
+        must_eq(env_get(env_cell(base, 1)), 0);
     }
-    must_eq(traps(), before);
-    env_put(cell(base, 1), 11); /* one for the store, unless it is found by a scan */
+    must_eq(env_traps(), before);
+    env_put(env_cell(base, 1), 11); /* one for the store, unless it is found by a scan */
     before += engines[_i].kind != XAC_ENGINE_SCAN;
-    must_eq(traps(), before);
+    must_eq(env_traps(), before);
     must_ok(xbegin());
-    must_ok(setPageAccess(cell(base, 0), READ_WRITE));
-    *cell(base, 0) += *cell(base, 1);
+    must_ok(setPageAccess(env_cell(base, 0), READ_WRITE));
+    *env_cell(base, 0) += *env_cell(base, 1);
     must_eq(xend(), COMMITTED);
-    must_eq(traps(), before); /* none with a hint */
-    must_eq(env_get(cell(base, 0)), 21);
+    must_eq(env_traps(), before); /* none with a hint */
+    must_eq(env_get(env_cell(base, 0)), 21);
     env_detach();
 }
 END_TEST
@@ -364,31 +342,31 @@ START_TEST(alone_a_counter_needs_no_traps)
     env_stay_mapped = true;
     base = env_attach(NONDURABLE, 8);
     for (int k = 0; k < 5; k++)
-        env_put(cell(base, 3), (uint64_t)k);
-    before = traps();
+        env_put(env_cell(base, 3), (uint64_t)k);
+    before = env_traps();
     for (uint64_t k = 0; k < 100; k++) {
         must_ok(xbegin());
-        must_eq(*cell(base, 3), k == 0 ? 4 : k - 1);
-        *cell(base, 3) = k;
+        must_eq(*env_cell(base, 3), k == 0 ? 4 : k - 1);
+        *env_cell(base, 3) = k;
         must_eq(xend(), COMMITTED);
     }
-    must_eq(traps(), before);
-    must_eq(stats().commits, 104); /* the first one changed nothing */
-    must_ok(xbegin());             /* it is rolled back like any other */
-    *cell(base, 3) = 1000;
+    must_eq(env_traps(), before);
+    must_eq(env_stats().commits, 104); /* the first one changed nothing */
+    must_ok(xbegin());                 /* it is rolled back like any other */
+    *env_cell(base, 3) = 1000;
     must_ok(xAbort());
     must_eq(xend(), ABORTED);
-    must_eq(env_get(cell(base, 3)), 99);
+    must_eq(env_get(env_cell(base, 3)), 99);
     for (uint64_t k = 0; k < 5; k++)
-        env_put(cell(base, 3), k);
+        env_put(env_cell(base, 3), k);
     base = xMremap(base, 16 * env_page(), XAC_MAY_MOVE);
     must(base != MAP_FAILED);
-    env_put(cell(base, 9), 9);
-    must_eq(env_get(cell(base, 3)), 4);
-    env_put(cell(base, 3), 99);
+    env_put(env_cell(base, 9), 9);
+    must_eq(env_get(env_cell(base, 3)), 4);
+    env_put(env_cell(base, 3), 99);
     env_detach();
     base = env_attach(NONDURABLE, 8);
-    must_eq(env_get(cell(base, 3)), 99);
+    must_eq(env_get(env_cell(base, 3)), 99);
     env_detach();
 }
 END_TEST
@@ -409,37 +387,37 @@ START_TEST(alone_many_pages_at_a_time)
     env_stay_mapped = true;
     base = env_attach(NONDURABLE, MANY);
     for (uint64_t p = 0; p < MANY; p += 100)
-        env_put(cell(base, p), p + 1);
-    before = traps();
+        env_put(env_cell(base, p), p + 1);
+    before = env_traps();
     must_ok(xbeginQuery());
     for (uint64_t p = 0; p < MANY; p++)
-        must_eq(*cell(base, p), p % 100 == 0 ? p + 1 : 0);
+        must_eq(*env_cell(base, p), p % 100 == 0 ? p + 1 : 0);
     must_ok(xendQuery());
-    must(traps() - before <= MANY / 10);
+    must(env_traps() - before <= MANY / 10);
     for (int round = 0; round < 6; round++) {
         uint64_t density = round % 3 == 0 ? 2 : round % 3 == 1 ? 30 : 1000;
 
         must_ok(xbegin());
         for (uint64_t p = 0; p < MANY; p++)
             if (rnd_below(&seed, density) == 0) {
-                *cell(base, p) = (uint64_t)round * MANY + p + 7;
+                *env_cell(base, p) = (uint64_t)round * MANY + p + 7;
                 is_new[p] = true;
             }
         must_eq(xend(), COMMITTED);
     }
     for (uint64_t p = 0; p < MANY; p++)
         n_written += is_new[p];
-    before = traps();
+    before = env_traps();
     must_ok(xbegin());
     for (uint64_t p = 0; p < MANY; p++) {
         if (is_new[p])
-            *cell(base, p) += 1000000;
+            *env_cell(base, p) += 1000000;
     }
     must_ok(xAbort());
     must_eq(xend(), ABORTED);
-    must(traps() - before + 4 >= n_written); /* warm pages need none */
+    must(env_traps() - before + 4 >= n_written); /* warm pages need none */
     for (uint64_t p = 0; p < MANY; p++)
-        must(env_get(cell(base, p)) < 1000000);
+        must(env_get(env_cell(base, p)) < 1000000);
     env_detach();
 }
 END_TEST
@@ -453,9 +431,9 @@ scan_in_a_child(void *arg)
         uint64_t first;
 
         must_ok(xbeginQuery());
-        first = *cell(base, 0);
+        first = *env_cell(base, 0);
         for (uint64_t p = 1; p < PAGES; p++)
-            must_eq(*cell(base, p), first);
+            must_eq(*env_cell(base, p), first);
         must_ok(xendQuery());
     }
     env_detach();
@@ -476,18 +454,18 @@ START_TEST(sequences_beside_a_writer)
         must_ok(xbegin());
         must_ok(setRangeAccess(base, PAGES * env_page(), READ_WRITE));
         for (uint64_t p = 0; p < PAGES; p++)
-            *cell(base, p) = n + 1;
+            *env_cell(base, p) = n + 1;
         n += xend() == COMMITTED;
     }
     proc_join(pid);
     env_detach(); /* the last one: the file holds all */
     base = env_attach(NONDURABLE, PAGES);
-    before = traps();
+    before = env_traps();
     must_ok(xbeginQuery());
     for (uint64_t p = 0; p < PAGES; p++)
-        must_eq(*cell(base, p), n);
+        must_eq(*env_cell(base, p), n);
     must_ok(xendQuery());
-    must(traps() - before <= PAGES / 4);
+    must(env_traps() - before <= PAGES / 4);
     env_detach();
 }
 END_TEST
@@ -501,27 +479,27 @@ store_wrongly(void *arg)
     env_stay_mapped = true;
     base = env_attach(NONDURABLE, 8);
     for (int k = 0; k < 10; k++)
-        env_put(cell(base, 3), 10);
+        env_put(env_cell(base, 3), 10);
     for (int k = 0; k < 10; k++)
-        env_put(cell(base, 3) + 1, (uint64_t)k);
+        env_put(env_cell(base, 3) + 1, (uint64_t)k);
     switch (*how) {
     case 0: /* noticed at the next begin, if not before */
-        cell(base, 3)[7] = 77;
+        env_cell(base, 3)[7] = 77;
         must_ok(xbegin());
         break;
     case 1:
-        cell(base, 3)[7] = 77;
+        env_cell(base, 3)[7] = 77;
         must_ok(xbeginQuery());
         break;
     case 2:
         must_ok(xbeginQuery());
-        cell(base, 3)[7] = 77;
+        env_cell(base, 3)[7] = 77;
         break;
     default:
         must_ok(xbegin());
-        must_eq(cell(base, 3)[1], 9);
+        must_eq(env_cell(base, 3)[1], 9);
         must_ok(xbeginQuery());
-        cell(base, 3)[7] = 77;
+        env_cell(base, 3)[7] = 77;
     }
 }
 
@@ -553,9 +531,9 @@ increment_once(uint64_t *base)
     int rc;
 
     must_ok(xbegin());
-    seen = *cell(base, 3);
-    *cell(base, 3) = seen + 1;
-    must_eq(*cell(base, 3), seen + 1);
+    seen = *env_cell(base, 3);
+    *env_cell(base, 3) = seen + 1;
+    must_eq(*env_cell(base, 3), seen + 1);
     rc = xend();
     must(rc == COMMITTED || rc == ABORTED);
     return rc == COMMITTED;
@@ -570,7 +548,7 @@ START_TEST(alone_until_somebody_comes)
         return;
     env_stay_mapped = true;
     base = visits_play(increment_once, 40, &added);
-    must_eq(env_get(cell(base, 3)), added);
+    must_eq(env_get(env_cell(base, 3)), added);
     env_detach();
 }
 END_TEST
@@ -601,19 +579,19 @@ START_TEST(pages_that_stay_are_bounded)
         return;
     env_stay_mapped = true;
     base = env_attach(NONDURABLE, n);
-    env_put(cell(base, n - 1), 7);
+    env_put(env_cell(base, n - 1), 7);
     start = resident();
     for (uint64_t p = 0; p < n; p += 64) {
         must_ok(xbeginQuery());
         for (uint64_t k = p; k < p + 64; k++)
-            must_eq(*cell(base, k), k == n - 1 ? 7 : 0);
+            must_eq(*env_cell(base, k), k == n - 1 ? 7 : 0);
         must_ok(xendQuery());
         if (resident() > most)
             most = resident();
     }
     /* Page states take 16 bytes of each page passed. */
     must(most - start <= (STAY_MAX + 4096) * env_page());
-    must_eq(env_get(cell(base, n - 1)), 7);
+    must_eq(env_get(env_cell(base, n - 1)), 7);
     env_detach();
 }
 END_TEST

@@ -25,29 +25,6 @@
 
 #define PAGES 512
 
-static struct xac_stats
-stats(void)
-{
-    struct xac_stats s;
-
-    must_ok(xStats(&s));
-    return s;
-}
-
-static uint64_t
-traps(void)
-{
-    struct xac_stats s = stats();
-
-    return s.traps_read + s.traps_write;
-}
-
-static uint64_t *
-cell(uint64_t *base, uint64_t page)
-{
-    return base + page * env_page() / sizeof *base;
-}
-
 /* scans -- has the system got it?  Says so if not. */
 static bool
 scans(void)
@@ -56,8 +33,8 @@ scans(void)
 
     must(setenv("XAC_ENGINE", "scan", 1) == 0);
     env_init(NONDURABLE);
-    has = stats().engine == XAC_ENGINE_SCAN;
-    must(has || stats().engine_error != 0);
+    has = env_stats().engine == XAC_ENGINE_SCAN;
+    must(has || env_stats().engine_error != 0);
     must_ok(xShutdown());
     if (!has)
         printf("no asynchronous write-protection here\n");
@@ -70,7 +47,7 @@ load_all(uint64_t *base)
 {
     must_ok(xbegin());
     for (uint64_t p = 0; p < PAGES; p++)
-        (void)*(volatile uint64_t *)cell(base, p);
+        (void)*(volatile uint64_t *)env_cell(base, p);
     must_eq(xend(), COMMITTED);
 }
 
@@ -80,7 +57,7 @@ store(uint64_t *base, uint64_t first, uint64_t step, uint64_t value)
 {
     must_ok(xbegin());
     for (uint64_t p = first; p < PAGES; p += step)
-        *cell(base, p) = value;
+        *env_cell(base, p) = value;
     return xend();
 }
 
@@ -90,7 +67,7 @@ must_hold(uint64_t *base, uint64_t step, uint64_t value, uint64_t other)
 {
     must_ok(xbeginQuery());
     for (uint64_t p = 0; p < PAGES; p++)
-        must_eq(*cell(base, p), p % step == 0 ? value : other);
+        must_eq(*env_cell(base, p), p % step == 0 ? value : other);
     must_ok(xendQuery());
 }
 
@@ -105,21 +82,21 @@ START_TEST(large_transactions_stop_trapping)
     base = env_attach(_i == 0 ? NONDURABLE : DURABLE, PAGES);
     load_all(base);
     for (uint64_t k = 1; k <= 20; k++) {
-        before = traps();
+        before = env_traps();
         must_eq(store(base, 0, 2, k), COMMITTED); /* more ranges than come by one scan */
         must_hold(base, 2, k, 0);
     }
-    must_eq(traps(), before); /* the last of them had none */
-    must_eq(stats().engine, XAC_ENGINE_UFFD);
+    must_eq(env_traps(), before); /* the last of them had none */
+    must_eq(env_stats().engine, XAC_ENGINE_UFFD);
     do { /* small ones: it is cheaper to trap than to scan */
-        before = traps();
+        before = env_traps();
         must_eq(store(base, PAGES - 1 - n % 256, PAGES, 1), COMMITTED);
-        after = traps();
+        after = env_traps();
     } while (after == before && ++n < 1000);
     must(n > 0 && n < 1000);
     env_detach();
     base = env_attach(_i == 0 ? NONDURABLE : DURABLE, PAGES);
-    must_eq(env_get(cell(base, 0)), 20);
+    must_eq(env_get(env_cell(base, 0)), 20);
     env_detach();
 }
 END_TEST
@@ -135,10 +112,10 @@ START_TEST(uffd_never_scans)
     base = env_attach(NONDURABLE, PAGES);
     load_all(base);
     for (uint64_t k = 1; k <= 20; k++) {
-        before = traps();
+        before = env_traps();
         must_eq(store(base, 0, 2, k), COMMITTED);
     }
-    must_eq(traps(), before + PAGES / 2);
+    must_eq(env_traps(), before + PAGES / 2);
     env_detach();
 }
 END_TEST
@@ -164,28 +141,28 @@ START_TEST(rolled_back_and_queries_inside)
         return;
     base = attach_scanned();
     must_eq(store(base, 0, 3, 1), COMMITTED);
-    before = traps();
+    before = env_traps();
     must_ok(xbegin());
     for (uint64_t p = 0; p < PAGES; p++)
-        *cell(base, p) = 99;
+        *env_cell(base, p) = 99;
     must_ok(xAbort());
     must_eq(xend(), ABORTED);
     must_hold(base, 3, 1, 0);
-    before = traps(); /* those of pages that were rolled back */
+    before = env_traps(); /* those of pages that were rolled back */
     must_ok(xbegin());
-    *cell(base, 0) = 5;
-    must_ok(setPageAccess(cell(base, 1), READ_WRITE));
+    *env_cell(base, 0) = 5;
+    must_ok(setPageAccess(env_cell(base, 1), READ_WRITE));
     must_ok(xbeginQuery());
-    must_eq(*cell(base, 0), 5);
+    must_eq(*env_cell(base, 0), 5);
     must_ok(xendQuery());
-    *cell(base, 0) = 1; /* again, behind the query's scan */
-    *cell(base, 3) = 7;
-    *cell(base, 1) = 8;
+    *env_cell(base, 0) = 1; /* again, behind the query's scan */
+    *env_cell(base, 3) = 7;
+    *env_cell(base, 1) = 8;
     must_eq(xValidate(), PENDING);
     must_eq(xend(), COMMITTED);
-    must_eq(traps(), before);
-    must_eq(env_get(cell(base, 3)), 7);
-    must_eq(env_get(cell(base, 1)), 8);
+    must_eq(env_traps(), before);
+    must_eq(env_get(env_cell(base, 3)), 7);
+    must_eq(env_get(env_cell(base, 1)), 8);
     must_eq(store(base, 3, PAGES, 1), COMMITTED);
     must_eq(store(base, 1, PAGES, 0), COMMITTED);
     base = xMremap(base, 2 * PAGES * env_page(), XAC_MAY_MOVE);
@@ -205,23 +182,23 @@ store_wrongly(void *arg)
     must_eq(store(base, 0, 2, 1), COMMITTED);
     switch (*(int *)arg) {
     case 0:
-        cell(base, 70)[7] = 77;
+        env_cell(base, 70)[7] = 77;
         must_ok(xbegin());
         break;
     case 1:
-        cell(base, 70)[7] = 77;
+        env_cell(base, 70)[7] = 77;
         must_ok(xbeginQuery());
         break;
     case 2:
         must_ok(xbeginQuery());
-        cell(base, 70)[7] = 77;
+        env_cell(base, 70)[7] = 77;
         must_ok(xendQuery());
         break;
     default:
         must_ok(xbegin());
-        *cell(base, 71) = 1;
+        *env_cell(base, 71) = 1;
         must_ok(xbeginQuery());
-        cell(base, 70)[7] = 77;
+        env_cell(base, 70)[7] = 77;
         must_ok(xendQuery());
     }
 }
@@ -249,10 +226,10 @@ step(uint64_t *base)
     uint64_t seen;
 
     must_ok(xbegin());
-    seen = *cell(base, 0);
+    seen = *env_cell(base, 0);
     for (uint64_t p = 0; p < 8; p++) {
-        must_eq(*cell(base, p), seen);
-        *cell(base, p) = seen + 1;
+        must_eq(*env_cell(base, p), seen);
+        *env_cell(base, p) = seen + 1;
     }
     return xend() == COMMITTED;
 }
@@ -267,7 +244,7 @@ START_TEST(visitors_see_and_are_seen)
     env_stay_mapped = true;
     base = visits_play(step, 40, &added);
     for (uint64_t p = 0; p < 8; p++)
-        must_eq(env_get(cell(base, p)), added);
+        must_eq(env_get(env_cell(base, p)), added);
     env_detach();
 }
 END_TEST
@@ -304,14 +281,14 @@ START_TEST(failed_scan_commits_nothing)
     base = attach_scanned();
     must_eq(store(base, 0, 2, 1), COMMITTED);
     must_ok(xbegin());
-    *cell(base, 1) = 2;
-    *cell(base, 2) = 2;
+    *env_cell(base, 1) = 2;
+    *env_cell(base, 2) = 2;
     if (_i == 1) { /* in the query */
         must_ok(xbeginQuery());
         close_pagemaps();
         must_ok(xendQuery());
         must_eq(xValidate(), FAILED);
-        must_eq(*cell(base, 1), 2); /* and goes on as it was */
+        must_eq(*env_cell(base, 1), 2); /* and goes on as it was */
     } else {
         close_pagemaps();
     }
@@ -321,9 +298,9 @@ START_TEST(failed_scan_commits_nothing)
     must_eq(c.error, EBADF);
     must_hold(base, 2, 1, 0);
     must_eq(store(base, 0, 2, 3), COMMITTED);
-    before = traps();
+    before = env_traps();
     must_eq(store(base, 1, 2, 3), COMMITTED);
-    must_eq(traps(), before + PAGES / 2);
+    must_eq(env_traps(), before + PAGES / 2);
     must_hold(base, 1, 3, 3);
     env_detach();
 }

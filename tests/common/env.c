@@ -287,6 +287,23 @@ env_increment(uint64_t *cell)
     must_rc(rc, XAC_COMMITTED);
 }
 
+struct xac_stats
+env_stats(void)
+{
+    struct xac_stats s;
+
+    must_ok(xStats(&s));
+    return s;
+}
+
+uint64_t
+env_traps(void)
+{
+    struct xac_stats s = env_stats();
+
+    return s.traps_read + s.traps_write;
+}
+
 void
 env_put(uint64_t *cell, uint64_t value)
 {

@@ -113,6 +113,10 @@ pid_t env_companion(int flags, size_t n_pages);
 /* xShutdown(), which must succeed. */
 void env_detach(void);
 
+/* xStats(), which must succeed; and of those the traps, of reads and writes. */
+struct xac_stats env_stats(void);
+uint64_t env_traps(void);
+
 /* xMmapAt() of n pages from page `first` of ENV_FILE, which must succeed. */
 uint64_t *env_map_at(size_t first, size_t n);
 
