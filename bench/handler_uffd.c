@@ -9,32 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "handler.h"
-
-/* Newer than the headers of the distributions that we build on. */
-#ifndef MADV_GUARD_INSTALL
-# define MADV_GUARD_INSTALL 102
-# define MADV_GUARD_REMOVE  103
-#endif
-#ifndef UFFD_USER_MODE_ONLY
-# define UFFD_USER_MODE_ONLY 1
-#endif
-#ifndef UFFDIO_MOVE
-# define UFFD_FEATURE_MOVE (1 << 16)
-struct uffdio_move {
-    __u64 dst, src, len, mode;
-    __s64 move;
-};
-# define UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct uffdio_move)
-#endif
+#include "libxac/kernel.h"
 
 #define WHY_BYTES 96u
 

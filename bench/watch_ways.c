@@ -8,43 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Newer than the headers of the distributions that we build on. */
-#ifndef MADV_GUARD_INSTALL
-# define MADV_GUARD_INSTALL 102
-# define MADV_GUARD_REMOVE  103
-#endif
-#ifndef UFFD_USER_MODE_ONLY
-# define UFFD_USER_MODE_ONLY 1
-#endif
-#ifndef UFFD_FEATURE_WP_ASYNC
-# define UFFD_FEATURE_WP_ASYNC (1 << 15)
-#endif
-#ifndef PIDFD_SELF
-# define PIDFD_SELF (-10000)
-#endif
-#ifndef PAGEMAP_SCAN
-# define PAGE_IS_WRITTEN     (1 << 1)
-# define PAGE_IS_FILE        (1 << 2)
-# define PAGE_IS_PRESENT     (1 << 3)
-# define PM_SCAN_WP_MATCHING (1 << 0)
-struct page_region {
-    __u64 start, end, categories;
-};
-struct pm_scan_arg {
-    __u64 size, flags, start, end, walk_end, vec, vec_len, max_pages;
-    __u64 category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-# define PAGEMAP_SCAN _IOWR('f', 16, struct pm_scan_arg)
-#endif
+#include "libxac/kernel.h"
 
 enum {
     SYNC,

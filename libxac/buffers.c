@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "env.h"
 #include "err.h"
+#include "kernel.h"
 #include "sys.h"
 
 #define RESERVE_WANTED ((size_t)1 << 40)
@@ -24,11 +24,6 @@
 
 /* Frames whose memory is mapped at a time. */
 #define PREFAULT 64
-
-/* Of newer headers. */
-#ifndef MADV_POPULATE_WRITE
-# define MADV_POPULATE_WRITE 23
-#endif
 
 /* Looks at the second file after which its pages are unmapped, within a bound. */
 #define TRIM_EVERY 64

@@ -25,43 +25,17 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
-#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <xac.h>
 
 #include "fault.h"
 #include "fault_signal.h"
+#include "kernel.h"
 #include "sys.h"
 #include "view.h"
-
-/* Of newer headers. */
-#ifndef PIDFD_SELF
-# define PIDFD_SELF (-10000)
-#endif
-
-#ifndef UFFD_FEATURE_WP_ASYNC
-# define UFFD_FEATURE_WP_ASYNC (1 << 15)
-#endif
-#ifndef PAGEMAP_SCAN
-# define PAGE_IS_WRITTEN       (1 << 1)
-# define PAGE_IS_PRESENT       (1 << 3)
-# define PAGE_IS_SWAPPED       (1 << 4)
-# define PM_SCAN_WP_MATCHING   (1 << 0)
-# define PM_SCAN_CHECK_WPASYNC (1 << 1)
-struct page_region {
-    __u64 start, end, categories;
-};
-struct pm_scan_arg {
-    __u64 size, flags, start, end, walk_end, vec, vec_len, max_pages;
-    __u64 category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-# define PAGEMAP_SCAN _IOWR('f', 16, struct pm_scan_arg)
-#endif
 
 /* Ranges that one process_madvise takes back. */
 #define RANGES_MAX 64
