@@ -213,7 +213,7 @@ hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is
         at += n + 1; /* the one behind has access */
     }
     if (rc != 0)
-        return xac_err(rc, "setPageAccess");
+        return xac_err(rc, "setPageAccess: %s", xac_fault_lacks(ctx));
     if (n_hints > 0)
         xac_count_own(&ctx->txn->counters.hints, n_hints);
     return 0;

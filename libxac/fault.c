@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <xac.h>
+
 #include "env.h"
 #include "lock.h"
 #include "thread.h"
@@ -46,10 +48,11 @@ say_number(struct message *m, uint64_t v)
     say(m, p);
 }
 
-/* stop_program -- say what happened where, and what to do about it. */
+/* stop_for -- say what happened where, with which errno unless that is 0, and what to do about
+   it. */
 XAC_SIGSAFE _Noreturn static void
-stop_program(const struct xac_view *view, const void *addr, bool is_write,
-             const char *what, const char *hint)
+stop_for(const struct xac_view *view, const void *addr, bool is_write, const char *what,
+         int error, const char *hint)
 {
     struct message m = {.used = 0};
     ssize_t n;
@@ -63,12 +66,63 @@ stop_program(const struct xac_view *view, const void *addr, bool is_write,
                        + (uint64_t)((const uint8_t *)addr - view->base));
     say(&m, " ");
     say(&m, what);
+    if (error != 0) {
+        say(&m, ": ");
+        say(&m, xac_strerror(error));
+    }
     say(&m, "\nlibxac: hint: ");
     say(&m, hint);
     say(&m, "\n");
     n = write(STDERR_FILENO, m.text, m.used);
     (void)n;
     abort();
+}
+
+XAC_SIGSAFE _Noreturn static void
+stop_program(const struct xac_view *view, const void *addr, bool is_write,
+             const char *what, const char *hint)
+{
+    stop_for(view, addr, is_write, what, 0, hint);
+}
+
+#define UNSERVED "cannot be served: "
+
+/* What an access lacks, and what to do about it. */
+static const struct {
+    const char *what, *hint;
+} lacks[] = {
+    [XAC_LACKS_MEMORY] = {UNSERVED "no memory or mappings",
+                          "raise vm.max_map_count or the limit of memory, or touch fewer "
+                          "pages in one transaction"},
+    [XAC_LACKS_FILE] = {UNSERVED "its page cannot be read from the file",
+                        "is the disk damaged?"},
+    [XAC_LACKS_SPILLED] = {UNSERVED "what the transaction stored there cannot be read "
+                                    "again from the environment directory",
+                           "is the disk damaged?"},
+    [XAC_LACKS_VERSION] = {UNSERVED "its version lies in a buffer file that cannot be "
+                                    "opened or mapped",
+                           "raise the limit of descriptors, or of addresses"},
+};
+
+XAC_SIGSAFE const char *
+xac_fault_lacks(const struct xac_ctx *ctx)
+{
+    return lacks[ctx->lacking].what + sizeof UNSERVED - 1;
+}
+
+/* stop_unserved -- the access is allowed, but errno value rc is in the way. */
+XAC_SIGSAFE _Noreturn static void
+stop_unserved(const struct xac_view *view, const void *addr, bool is_write, int rc)
+{
+    int lacking = view->ctx->lacking;
+
+    if (rc == EBADF)
+        stop_program(view, addr, is_write, UNSERVED "a descriptor is missing",
+                     "has the program closed descriptors that are not its own?");
+    if (lacking == XAC_LACKS_FILE && rc == EFAULT)
+        stop_program(view, addr, is_write, UNSERVED "the file ends before it",
+                     "has somebody made the file shorter than its mapping?");
+    stop_for(view, addr, is_write, lacks[lacking].what, rc, lacks[lacking].hint);
 }
 
 /* check_owner -- the thread must have a transaction, and this must be a view of it. */
@@ -141,13 +195,6 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
                            : &ctx->txn->counters.traps_read,
                   1);
     rc = xac_view_access(env, ctx, view, page_no, is_write);
-    if (rc == EBADF)
-        stop_program(view, addr, is_write, "cannot be served: a descriptor is missing",
-                     "has the program closed descriptors that are not its own?");
-    if (rc != 0 && ctx->outofcore != NULL)
-        stop_program(view, addr, is_write, "cannot be served: a read has failed",
-                     "is the file shorter than its mapping, or its disk damaged?");
     if (rc != 0)
-        stop_program(view, addr, is_write, "cannot be served: out of memory mappings",
-                     "raise vm.max_map_count, or touch fewer pages in one transaction");
+        stop_unserved(view, addr, is_write, rc);
 }

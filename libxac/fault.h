@@ -21,7 +21,16 @@
 
 #include "annot.h"
 
+struct xac_ctx;
 struct xac_view;
+
+/* What could not be had for an access that failed: set by whoever cannot get it. */
+enum xac_lacking {
+    XAC_LACKS_MEMORY = 0, /* memory or mappings                                         */
+    XAC_LACKS_FILE,       /* the page, out of its file                                  */
+    XAC_LACKS_SPILLED,    /* the working copy, out of the temporary file (outofcore.h)  */
+    XAC_LACKS_VERSION     /* the version, out of the buffer file (version.h)            */
+};
 
 enum xac_protection {
     XAC_PROT_NONE = 0,
@@ -155,6 +164,9 @@ int xac_engine_fall_back(struct xac_view *view);
  * ret  returns if the access can be repeated; stops the program if it must not be.
  */
 XAC_SIGSAFE void xac_fault_handle(struct xac_view *view, void *addr, bool is_write);
+
+/* xac_fault_lacks -- that in words, as the end of "... cannot be served: "; static. */
+XAC_SIGSAFE const char *xac_fault_lacks(const struct xac_ctx *ctx);
 
 /* xac_fault_stray -- a page is not as it was: stop the program for the store that nobody
    noticed when it happened, in a query or outside a transaction. */

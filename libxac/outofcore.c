@@ -18,6 +18,7 @@
 
 #include "env.h"
 #include "err.h"
+#include "fault.h"
 #include "frames/pool.h"
 #include "sys.h"
 
@@ -255,6 +256,7 @@ xac_outofcore_page(struct xac_ctx *ctx, uint32_t file, uint64_t page_no, int pla
     }
     if (rc == 0)
         return to;
+    ctx->lacking = XAC_LACKS_FILE;
     errno = rc;
     return NULL;
 }

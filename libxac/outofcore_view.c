@@ -72,6 +72,7 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
         xac_count(&shared_of(v)->fetched_back, 1);
         return to;
     }
+    v->ctx->lacking = XAC_LACKS_SPILLED;
     errno = rc != 0 ? rc : EIO;
     return NULL;
 }

@@ -217,6 +217,7 @@ struct xac_ctx {
     uint64_t n_islands; /* accesses, or units, that may each need a mapping ...        */
     uint64_t islands_max; /* ... and how many there may be before units grow           */
     bool is_unrecorded;   /* there was no room to record an access: see view.h         */
+    int lacking;          /* enum xac_lacking, of the access that failed last          */
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;

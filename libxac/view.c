@@ -53,6 +53,17 @@ xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page
 
 /* ---- One page ---------------------------------------------------------------------- */
 
+/* version_bytes -- of a frame; NULL with errno. */
+XAC_SIGSAFE static const uint8_t *
+version_bytes(const struct xac_view *v, uint64_t frame)
+{
+    const uint8_t *bytes = xac_version_bytes(v->env, frame);
+
+    if (xac_unlikely(bytes == NULL))
+        v->ctx->lacking = XAC_LACKS_VERSION;
+    return bytes;
+}
+
 XAC_SIGSAFE int
 xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool *is_writablep)
@@ -72,7 +83,7 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     }
     if (p->copy == XAC_COPY_OF(commit))
         return 0;
-    bytes = xac_version_bytes(env, frame);
+    bytes = version_bytes(v, frame);
     if (bytes == NULL)
         return errno;
     if (!*is_writablep)
@@ -95,7 +106,7 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
     uint64_t frame = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
 
     if (frame != 0)
-        return xac_version_bytes(v->env, frame);
+        return version_bytes(v, frame);
     return v->ctx->outofcore == NULL
                ? v->file_bytes + page_no * v->page_size
                : xac_outofcore_page(v->ctx, v->file, v->first + page_no, XAC_PLACE_SHOWN);
@@ -265,6 +276,7 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     }
     ctx->is_unrecorded = true;
+    ctx->lacking = XAC_LACKS_MEMORY; /* unless somebody says otherwise */
     return xac_view_show(env, v, page_no,
                          xac_ptab_find(&env->shm, &file->root, v->first + page_no),
                          atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed),

@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../common/env.h"
@@ -366,6 +368,176 @@ START_TEST(short_and_interrupted_calls_do_no_harm)
 }
 END_TEST
 
+/* ---- Accesses that cannot be served -------------------------------------------------------- */
+
+#define FRAMES 256u
+#define FRAMES_PAGES \
+ 100u /* more than are shown, or have versions in memory; all in the pool */
+
+/* What a process of a bounded environment does, and which call fails in it. */
+struct access {
+    const char *told; /* in the message that it is stopped with                        */
+    unsigned kinds;
+    int error;
+    bool cuts;   /* the file is cut off                                                 */
+    bool stores; /* all pages, in the same transaction, before calls fail               */
+    bool hints;  /* setPageAccess() in the place of a load, which returns the error     */
+};
+
+static const struct access accesses[] = {
+    {.told = "page cannot be read from the file: Input/output error",
+     .kinds = SYSFAULT_DATA,
+     .error = EIO},
+    {.told = "the file ends before it", .cuts = true},
+    {.told = "stored there cannot be read again from the environment directory: "
+             "Input/output error",
+     .kinds = SYSFAULT_DATA,
+     .error = EIO,
+     .stores = true},
+    {.told = "cannot be read from the file",
+     .kinds = SYSFAULT_DATA,
+     .error = EIO,
+     .hints = true},
+    {.told = "buffer file that cannot be opened or mapped: Too many open files",
+     .kinds = SYSFAULT_FILES,
+     .error = EMFILE},
+};
+#define LACKS_VERSION 4
+
+static void
+store_all(unsigned char *file, uint64_t n)
+{
+    for (unsigned p = 0; p < FRAMES_PAGES; p++)
+        fill(file, p, n + p);
+}
+
+static void
+must_be_all(const unsigned char *file, uint64_t n)
+{
+    for (unsigned p = 0; p < FRAMES_PAGES; p++)
+        must_be(file, p, n + p);
+}
+
+static unsigned char *
+attach_bounded(void)
+{
+    must_ok(xac_set_option(XAC_OPT_FRAMES, FRAMES));
+    return (unsigned char *)env_attach(XAC_NONDURABLE, FRAMES_PAGES);
+}
+
+static void
+run_stored(void *arg)
+{
+    unsigned char *file = attach_bounded();
+
+    (void)arg;
+    must_ok(xac_begin());
+    store_all(file, 1);
+    must_rc(xac_end(), XAC_COMMITTED);
+    env_detach();
+}
+
+/* run_query -- what is committed from now on stays a version. */
+static void
+run_query(void *arg)
+{
+    (void)arg;
+    (void)attach_bounded();
+    must_ok(xac_begin_query());
+    word_store(&board->ready, 1);
+    proc_sleep_us(100000000);
+}
+
+/* run_storing -- so that there are versions of all pages, in both buffer files. */
+static void
+run_storing(void *arg)
+{
+    unsigned char *file = attach_bounded();
+
+    (void)arg;
+    must_ok(xac_begin());
+    store_all(file, 2);
+    must_rc(xac_end(), XAC_COMMITTED);
+    must(env_stats().frames_on_disk > 0);
+    env_detach();
+}
+
+static void
+run_access(void *arg)
+{
+    const struct access *a = (const struct access *)arg;
+    unsigned char *file = attach_bounded();
+
+    if (a->cuts)
+        must_eq(truncate(ENV_FILE, 0), 0);
+    must_ok(xac_begin());
+    if (a->stores)
+        store_all(file, 3);
+    if (a->error != 0)
+        sysfault_arm(SYSFAULT_FAIL_ALL, a->kinds, 1, a->error);
+    if (a->hints) {
+        must_rc(xac_set_page_access(file, XAC_READ), EIO);
+        sysfault_disarm();
+        must(strstr(xac_last_error(), a->told) != NULL);
+        must_rc(xac_end(), XAC_ABORTED);
+        (void)fputs(a->told, stderr);
+        abort();
+    }
+    for (unsigned p = 0; p < FRAMES_PAGES; p++)
+        (void)((volatile unsigned char *)file)[p * env_page()];
+    sysfault_disarm();
+}
+
+START_TEST(who_cannot_be_served_is_told_why)
+{
+    const struct access *a = &accesses[_i];
+    char text[2048], *at;
+    pid_t other = 0;
+    int status;
+
+    proc_run(run_stored, NULL);
+    if (_i == LACKS_VERSION) {
+        other = proc_spawn(run_query, NULL);
+        proc_await(&board->ready, 1, 30);
+        proc_run(run_storing, NULL);
+    }
+    status = proc_capture(run_access, (void *)(uintptr_t)a, text, sizeof text);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT
+        || strstr(text, a->told) == NULL)
+        env_fail(__FILE__, __LINE__, "status %d, not told \"%s\": %s", status, a->told,
+                 text);
+    at = strstr(text, ENV_FILE);
+    must(a->hints || (at != NULL && strstr(at, " at offset ") != NULL));
+    if (other != 0)
+        proc_kill(other);
+}
+END_TEST
+
+/* No room to spill: the pages stay in memory, and the transaction commits. */
+START_TEST(pages_that_cannot_be_spilled_stay)
+{
+    unsigned char *file;
+
+    proc_run(run_stored, NULL);
+    file = attach_bounded();
+    must_ok(xac_begin_query());
+    must_be_all(file, 1);
+    must_rc(xac_end_query(), XAC_COMMITTED);
+    must_ok(xac_begin());
+    sysfault_arm(SYSFAULT_FAIL_ALL, SYSFAULT_DATA, 1, ENOSPC);
+    store_all(file, 4);
+    must_be_all(file, 4);
+    must(sysfault_hit() != NULL);
+    sysfault_disarm();
+    must_eq(env_stats().pages_spilled, 0);
+    must_rc(xac_end(), XAC_COMMITTED);
+    must_ok(xac_begin_query());
+    must_be_all(file, 4);
+    must_rc(xac_end_query(), XAC_COMMITTED);
+    env_detach();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -380,5 +552,9 @@ main(void)
     tcase_add_loop_test(tc, no_room_is_survived_or_told, 0, 3);
     tcase_add_test(tc, no_room_to_grow_aborts_only);
     tcase_add_test(tc, short_and_interrupted_calls_do_no_harm);
+    tc = env_tcase(s, "accesses", 120);
+    tcase_add_loop_test(tc, who_cannot_be_served_is_told_why, 0,
+                        (int)(sizeof accesses / sizeof accesses[0]));
+    tcase_add_test(tc, pages_that_cannot_be_spilled_stay);
     return env_main(s);
 }
