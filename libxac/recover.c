@@ -31,6 +31,7 @@
 #include "logdir.h"
 #include "master.h"
 #include "recover_data.h"
+#include "recover_next.h"
 #include "recover_redo.h"
 #include "recover_scan.h"
 #include "sys.h"
@@ -50,6 +51,7 @@ struct recovery {
     struct xac_place end_place;  /* and why                                             */
     bool stopped;                /* at the bound that was given                        */
     bool goes_on;                /* a later generation of the log follows              */
+    struct xac_next next;        /* it                                                 */
     uint32_t next_generation;    /* its number, or of an empty one                     */
     struct xac_backup_note note; /* of a backup; rep.was_backup                        */
     struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
@@ -76,12 +78,6 @@ progress(void *arg, uint64_t bytes)
         r->bytes_total = r->bytes_done;
     if (r->opt->progress != NULL)
         r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
-}
-
-static uint64_t
-round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
 }
 
 /* ---- Records ---------------------------------------------------------------------- */
@@ -379,37 +375,27 @@ is_log_lost(const struct recovery *r)
            && xac_scan_limit(&r->scan) <= r->master.redo_lsn;
 }
 
-/*
- * look_on -- does a later generation of the log follow right behind this one?
- *
- * Every recovery has begun the next generation at the next multiple of
- * XAC_LSN_GENERATION_ALIGN.  One that began elsewhere, because of damage or of another
- * segment size, or because log is missing, cannot be gone on with.
- */
+/* look_on -- does a later generation of the log follow right behind this one? */
 static int
 look_on(struct recovery *r, struct xac_place *place)
 {
-    uint64_t start = round_up(r->end, XAC_LSN_GENERATION_ALIGN);
-    struct xac_block head = {.lsn = start};
-    int rc;
-
-    do {
-        rc = xac_scan_next(&r->scan, head.lsn, &head);
-        if (rc != 0)
-            return rc;
-        if (head.generation > r->master.generation)
-            break;
-        head.lsn += XAC_BLOCK_ALIGN;
-    } while (head.length != 0);
-    if (head.length != 0 && head.lsn == start) {
+    if (!r->opt->forward) {
+        (void)snprintf(place->why, sizeof place->why,
+                       "the log has blocks of generation %" PRIu32
+                       ", the newest valid record is of %" PRIu32,
+                       r->next.newest, r->master.generation);
+        /* Redoing an older log onto newer files would destroy what they have. */
+        return damage(r, place, false);
+    }
+    if (r->next.follows) {
         r->goes_on = true;
-        r->next_generation = head.generation;
+        r->next_generation = r->next.generation;
         return 0;
     }
     (void)snprintf(place->why, sizeof place->why,
                    "the log ends at LSN %" PRIu64 " and goes on at LSN %" PRIu64
                    ", generation %" PRIu32 ": log files are missing",
-                   r->end, head.lsn, head.generation);
+                   r->end, r->next.lsn, r->next.generation);
     return damage(r, place, false);
 }
 
@@ -433,8 +419,12 @@ judge(struct recovery *r)
     struct xac_place master = {.file = XAC_MASTER_NAME};
     int rc = xac_scan_search(&r->scan, r->end, &r->found);
 
+    if (rc == 0 && (r->found.newer != 0 || r->found.any_bad))
+        rc = xac_next_find(&r->scan, r->end, &r->next);
     if (rc != 0)
         return rc;
+    if (r->found.newer > r->next.newest)
+        r->next.newest = r->found.newer; /* in a segment with a wrong header */
     r->rep.end_lsn = r->end;
     r->rep.discarded_bytes = r->found.end_lsn - r->end;
     r->rep.discarded_blocks = r->found.blocks;
@@ -446,23 +436,17 @@ judge(struct recovery *r)
         r->rep.synced_lsn = r->note.end_lsn;
     (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
     r->next_generation =
-        (r->found.newer > r->master.generation ? r->found.newer : r->master.generation)
+        (r->next.newest > r->master.generation ? r->next.newest : r->master.generation)
         + 1;
     if (r->stopped) {
         r->rep.until_reached = true;
         return check_bound(r, r->end, UINT64_MAX);
     }
-    if (r->found.newer != 0 && !r->opt->forward) {
-        (void)snprintf(master.why, sizeof master.why,
-                       "the log has blocks of generation %" PRIu32
-                       ", the newest valid record is of %" PRIu32,
-                       r->found.newer, r->master.generation);
-        /* Redoing an older log onto newer files would destroy what they have. */
-        return damage(r, &master, false);
-    }
+    if (r->next.newest != 0 && !r->opt->forward)
+        return look_on(r, &master);
     if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r))
         return damage(r, &r->end_place, true);
-    return r->found.newer != 0 ? look_on(r, &master) : 0;
+    return r->next.newest != 0 ? look_on(r, &master) : 0;
 }
 
 /* read_log -- step 2. */
@@ -541,11 +525,11 @@ redo_all(struct recovery *r)
 static uint64_t
 next_start(const struct recovery *r, uint64_t segment_bytes)
 {
-    uint64_t start = round_up(r->end, XAC_LSN_GENERATION_ALIGN);
+    uint64_t start = xac_next_start(r->end);
     bool is_other_size = segment_bytes != r->master.segment_bytes;
 
     if (r->goes_on)
-        return start;
+        return r->next.lsn;
     /* What has been cut off may have been archived; its numbers are not used again. */
     if (r->stopped)
         return r->scan.max_number * r->master.segment_bytes > start
@@ -564,7 +548,9 @@ write_master(struct recovery *r, struct xac_master_slot *out)
 {
     struct xac_master_slot m = r->master;
 
-    if (r->opt->new_segment_bytes != 0)
+    if (r->goes_on)
+        m.segment_bytes = r->next.segment_bytes;
+    else if (r->opt->new_segment_bytes != 0)
         m.segment_bytes = r->opt->new_segment_bytes;
     m.generation = r->next_generation;
     m.flags = r->goes_on ? XAC_MASTER_LOGGED : XAC_MASTER_CLEAN;

@@ -163,7 +163,9 @@ check_holes(struct walk *w)
     for (size_t i = 1; i < w->scan.n_segments; i++) {
         struct xac_place place = {.why = "segment is missing"};
 
-        if (seg[i].number == seg[i - 1].number + 1)
+        /* Numbers may leap where segments of another size begin. */
+        if (seg[i].number == seg[i - 1].number + 1
+            || seg[i].other_bytes != seg[i - 1].other_bytes)
             continue;
         xac_log_segment_name(place.file, seg[i - 1].number + 1);
         w->rep.damages++;
@@ -193,21 +195,56 @@ check_rest(struct walk *w, const struct xac_master_slot *master)
     return rc;
 }
 
+/* check_segments -- walk through those of one size. */
+static int
+check_segments(struct walk *w, const struct xac_master_slot *master,
+               uint64_t segment_bytes)
+{
+    struct xac_master_slot all = *master;
+    int rc;
+
+    all.redo_lsn = 0;
+    all.segment_bytes = segment_bytes;
+    rc = xac_scan_open(&w->scan, w->dirfd, &all);
+    w->rep.segments = w->scan.n_segments;
+    if (rc == 0)
+        rc = walk_log(w, master->redo_lsn);
+    return rc;
+}
+
+/* check_others -- walk through the segments of each other size, made before the last change. */
+static int
+check_others(struct walk *w, const struct xac_master_slot *master)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0; i++) {
+        struct walk other = {.dirfd = w->dirfd,
+                             .fn = w->fn,
+                             .arg = w->arg,
+                             .rep = w->rep};
+
+        rc = xac_scan_other(&w->scan, &i);
+        if (rc != 0 || i == w->scan.n_segments)
+            break;
+        rc = check_segments(&other, master, w->scan.segment[i].other_bytes);
+        xac_scan_close(&other.scan);
+        w->rep = other.rep;
+    }
+    return rc;
+}
+
 int
 xac_check_log(int dirfd, const struct xac_master_slot *master, xac_check_fn fn, void *arg,
               struct xac_check_report *report)
 {
     struct walk w = {.dirfd = dirfd, .fn = fn, .arg = arg};
-    struct xac_master_slot all = *master;
-    int rc;
+    int rc = check_segments(&w, master, master->segment_bytes);
 
-    all.redo_lsn = 0;
-    rc = xac_scan_open(&w.scan, dirfd, &all);
-    w.rep.segments = w.scan.n_segments;
-    if (rc == 0)
-        rc = walk_log(&w, master->redo_lsn);
     if (rc == 0)
         rc = check_rest(&w, master);
+    if (rc == 0)
+        rc = check_others(&w, master);
     if (rc == 0)
         check_holes(&w);
     xac_scan_close(&w.scan);

@@ -202,6 +202,14 @@ place_set(const struct xac_scan *s, struct xac_place *p, uint64_t lsn)
     p->why[0] = '\0';
 }
 
+/* is_size -- can segments have it?  A header that proves itself may still hold nonsense. */
+static bool
+is_size(uint64_t bytes)
+{
+    return bytes >= XAC_SEGMENT_HEADER && bytes <= UINT32_MAX
+           && (bytes & (bytes - 1)) == 0;
+}
+
 /*
  * segment_use -- make a segment the open one and verify its header, once.
  *
@@ -211,6 +219,7 @@ static int
 segment_use(struct xac_scan *s, uint64_t number, struct xac_scan_segment **segp)
 {
     char name[XAC_LOG_NAME_MAX];
+    const struct xac_segment_header *head;
     uint8_t *buf;
     size_t got;
     int rc;
@@ -234,10 +243,15 @@ segment_use(struct xac_scan *s, uint64_t number, struct xac_scan_segment **segp)
         (void)xac_err(rc, "%s: read at offset 0", name);
         goto out;
     }
-    rc = xac_log_segment_check((const struct xac_segment_header *)buf, name,
-                               s->master.identity, number, s->master.segment_bytes,
-                               s->master.page_size);
+    head = (const struct xac_segment_header *)buf;
+    rc = xac_log_segment_check(head, name, s->master.identity, number,
+                               s->master.segment_bytes, s->master.page_size);
     (*segp)->state = rc == 0 ? XAC_SEGMENT_GOOD : XAC_SEGMENT_BAD;
+    if (rc == XAC_EDAMAGED && is_size(head->segment_bytes)
+        && xac_log_segment_check(head, name, s->master.identity, number,
+                                 head->segment_bytes, s->master.page_size)
+               == 0)
+        (*segp)->other_bytes = head->segment_bytes;
     /* A damaged header is judged later; another environment's log never is. */
     if (rc == XAC_EDAMAGED)
         rc = 0;
@@ -620,6 +634,32 @@ xac_scan_next(struct xac_scan *s, uint64_t lsn, struct xac_block *headp)
         if (lsn < begin)
             lsn = begin;
         rc = next_in(s, &lsn, begin + bytes, headp);
+    }
+    return rc;
+}
+
+/* is_listed_before -- has a segment before the i-th the same other size? */
+static bool
+is_listed_before(const struct xac_scan *s, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (s->segment[k].other_bytes == s->segment[i].other_bytes)
+            return true;
+    }
+    return false;
+}
+
+int
+xac_scan_other(struct xac_scan *s, size_t *ip)
+{
+    int rc = 0;
+
+    for (; *ip < s->n_segments; (*ip)++) {
+        struct xac_scan_segment *seg;
+
+        rc = segment_use(s, s->segment[*ip].number, &seg);
+        if (rc != 0 || (seg->other_bytes != 0 && !is_listed_before(s, *ip)))
+            break;
     }
     return rc;
 }

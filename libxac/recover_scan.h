@@ -35,6 +35,8 @@ enum xac_segment_state {
 struct xac_scan_segment {
     uint64_t number;
     enum xac_segment_state state;
+    uint64_t
+        other_bytes; /* BAD only because it is of this size; else 0                   */
 };
 
 struct xac_scan {
@@ -110,6 +112,15 @@ int xac_scan_search(struct xac_scan *s, uint64_t lsn, struct xac_scan_found *out
  * ret  as xac_scan_block.
  */
 int xac_scan_next(struct xac_scan *s, uint64_t lsn, struct xac_block *headp);
+
+/*
+ * xac_scan_other -- the next segment from *ip on that is right but for its size, which is not
+ * the one this scan is for and none of those listed before it.
+ *
+ * out  ip   its place in the list; n_segments: there is none
+ * ret  as xac_scan_block.
+ */
+int xac_scan_other(struct xac_scan *s, size_t *ip);
 
 /* xac_scan_limit -- first LSN behind all segments. */
 uint64_t xac_scan_limit(const struct xac_scan *s);

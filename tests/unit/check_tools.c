@@ -477,6 +477,63 @@ START_TEST(backup_is_made_and_checked)
 }
 END_TEST
 
+/* one_run -- of an environment with segments of that size; a backup in the middle, if asked for. */
+static void
+one_run(uint64_t segment_bytes, uint64_t value, const char *backup)
+{
+    char path[256];
+    uint64_t *x;
+
+    ck_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, segment_bytes));
+    (void)snprintf(path, sizeof path, "%s/env", s.dir);
+    ck_ok(xac_init(path, XAC_DURABLE));
+    (void)snprintf(path, sizeof path, "%s/env/live", s.dir);
+    x = (uint64_t *)xac_mmap(path, 16 * 4096);
+    ck_assert_ptr_ne(x, MAP_FAILED);
+    for (uint64_t i = 0; i < 40; i++) {
+        ck_ok(xac_begin());
+        for (uint64_t k = 0; k < 16; k++)
+            memset(x + 512 * k + 1 + i, (int)synth_random(&s, 256), 900);
+        x[0] = value + i;
+        ck_assert_int_eq(xac_end(), XAC_COMMITTED);
+        if (i == 20 && backup != NULL)
+            ck_ok(xac_backup(backup));
+    }
+    ck_ok(xac_shutdown());
+}
+
+/* The size of segments may change between two runs: what has been logged before stays good for
+   restores, and is verified. */
+START_TEST(restore_goes_on_with_segments_of_another_size)
+{
+    static const uint64_t sizes[] = {65536, 1 << 20, 65536};
+    char backup[256], env[256], logs[300];
+    uint64_t *live;
+    size_t n;
+
+    synth_open(&s, 4096, 65536);
+    (void)snprintf(backup, sizeof backup, "%s/copy", s.dir);
+    (void)snprintf(env, sizeof env, "%s/env", s.dir);
+    (void)snprintf(logs, sizeof logs, "%s/xac-log.*", env);
+    for (uint64_t i = 0; i < 3; i++)
+        one_run(sizes[i], 100 * i, i == 0 ? backup : NULL);
+    ck_assert_int_eq(tool_run("xrecover", "--check", env), 0);
+    ck_says("sound");
+    ck_assert_int_eq(tool_run("/bin/cp", logs, backup), 0);
+    ck_assert_int_eq(tool_run("xrecover", "", backup), 3);
+    ck_says("the log has blocks of generation");
+    ck_assert_int_eq(tool_run("xrecover", "--until end", backup), 0);
+    live = (uint64_t *)(void *)synth_get(&s, "copy/live", &n);
+    ck_assert_uint_eq(live[0], 239);
+    free(live);
+
+    /* Damage in segments of a former size is found. */
+    synth_flip(&s, "env/xac-log.00000002", 30000, 0x20);
+    ck_assert_int_eq(tool_run("xrecover", "--check", env), 3);
+    ck_says("xac-log.00000002: offset");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -498,5 +555,6 @@ main(void)
     tcase_add_test(tc, archive_hooks);
     tcase_add_test(tc, archive_waits_for_backups);
     tcase_add_test(tc, backup_is_made_and_checked);
+    tcase_add_test(tc, restore_goes_on_with_segments_of_another_size);
     return recover_main(suite);
 }
