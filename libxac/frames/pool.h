@@ -293,12 +293,23 @@ hand_get(const struct xac_frames *pool)
     return sum;
 }
 
-static inline void
+/* hand_add -- move it on; ret where the word of this user was. */
+static inline uint64_t
 hand_add(struct xac_frames_user *user, uint64_t n)
 {
     uint32_t cell = user->number & (user->pool->region->config.hand_cells - 1);
 
-    atomic_fetch_add_explicit(&user->pool->cells[cell].moved, n, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&user->pool->cells[cell].moved, n,
+                                     memory_order_relaxed);
+}
+
+/* hand_take -- move it on by one; ret where it was, which nobody else is told if it is one word. */
+static inline uint64_t
+hand_take(struct xac_frames_user *user)
+{
+    uint64_t at = hand_get(user->pool), was = hand_add(user, 1);
+
+    return user->pool->region->config.hand_cells == 1 ? was : at;
 }
 
 /* ---- spare.c: page buffers -------------------------------------------------------- */

@@ -3,8 +3,14 @@
  * ring.c -- the clock of Nb-GCLOCK (ICDE 2010, figures 4 and 5).
  *
  * Decrement, then test: a page fixed once makes room the first time the hand meets it
- * unfixed.  The hand is advanced by the distance covered, never stored; sweepers who cover the
- * same stretch each add theirs, and it runs ahead: a hint.
+ * unfixed.
+ *
+ * The hand goes on by one with each look, and gives each slot to one sweeper: together they make the
+ * round that one would.  The figure moves it after the search, by the distance: sweepers at the same
+ * time start at the same slot, each takes a weight from the same frames, each adds its distance, and
+ * what lies between where they ended and where the hand is then is passed over.  With eight that
+ * overlap all the time hits are other ones by that (doc/frames.md).  A hand spread over several words
+ * cannot give slots away; it is moved as in the figure.
  *
  * Clean frames go first: a few dirty ones are passed by.  Were it all of them, they would pile up where
  * nobody flushes, pages in use would leave in their stead, and each search would pass them all.
@@ -30,6 +36,9 @@ struct sweep {
     frame_ref out;    /* what was taken */
     uint32_t n_dirty; /* passed by, since a clean one may follow */
     bool take_dirty;  /* one revolution found nothing clean */
+    bool is_alone;    /* goes from slot to slot, wherever the hand is */
+    uint32_t at;      /* the slot looked at */
+    uint32_t n_alone; /* looks by which the hand is behind */
     int write_rc;     /* of the last write that failed */
     struct pool_full full;
 };
@@ -109,10 +118,12 @@ dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 static enum look
 slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
 {
-    frame_ref c = slot_load(slot);
+    frame_ref c;
     struct frame *f;
     uint64_t state;
 
+    xac_frames_point("look");
+    c = slot_load(slot);
     if (c == 0) /* promised to somebody who is about to fill it */
         return LOOK_BLOCKED;
     f = pool_frame(s->user->pool, c);
@@ -134,16 +145,34 @@ slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
 }
 
 /*
- * hand_bump -- by the distance from where the sweep began to slot i, 1 to n_frames.  The start
- * is reduced first: its raw value would make the distance negative.
+ * hand_next -- to the next slot.
+ *
+ * Alone, too, once n looks in turn have found no frame that can be had: between them lie others'
+ * looks, and all may have been at the same few slots, which are fixed.
  */
 static void
-hand_bump(struct xac_frames_user *user, uint64_t start, uint32_t i)
+hand_next(struct sweep *s)
 {
-    uint32_t n = user->pool->n_frames;
-    uint32_t from = (uint32_t)(start % n);
+    uint32_t n = s->user->pool->n_frames;
 
-    hand_add(user, (i + n - from) % n + 1);
+    if (s->is_alone) {
+        s->n_alone++;
+        s->at = s->at + 1 < n ? s->at + 1 : 0;
+    } else {
+        s->at = (uint32_t)(hand_take(s->user) % n);
+    }
+}
+
+/* sweep_begin -- the slot before the first. */
+static void
+sweep_begin(struct sweep *s)
+{
+    struct xac_frames *pool = s->user->pool;
+
+    s->is_alone = pool->region->config.hand_cells > 1;
+    if (s->is_alone)
+        s->at = (uint32_t)((hand_get(pool) % pool->n_frames + pool->n_frames - 1)
+                           % pool->n_frames);
 }
 
 /* ring_replace -- sweep until a frame makes room for s->mine. */
@@ -152,16 +181,18 @@ ring_replace(struct sweep *s)
 {
     struct xac_frames *pool = s->user->pool;
     uint32_t n = pool->n_frames;
-    uint64_t start = hand_get(pool);
-    uint32_t i = (uint32_t)(start % n);
     uint32_t blocked = 0; /* frames found unusable, one after the other */
 
+    sweep_begin(s);
     for (uint64_t steps = 1;; steps++) {
-        enum look look = slot_look(s, ring_slot(pool, i));
+        enum look look;
 
+        hand_next(s);
+        look = slot_look(s, ring_slot(pool, s->at));
         if (look == LOOK_TAKEN) {
             pool_count(s->user, POOL_SWEEP_STEPS, steps);
-            hand_bump(s->user, start, i);
+            if (s->n_alone > 0)
+                hand_add(s->user, s->n_alone);
             return 0;
         }
         blocked = look == LOOK_BLOCKED ? blocked + 1 : 0;
@@ -169,14 +200,15 @@ ring_replace(struct sweep *s)
             s->full.n = 0; /* not every frame is fixed */
         if (blocked >= n) {
             blocked = 0;
-            if (!xac_frames_full(s->user, 0, &s->full, s->write_rc != 0)) {
+            if (!s->is_alone)
+                s->is_alone = true;
+            else if (!xac_frames_full(s->user, 0, &s->full, s->write_rc != 0)) {
                 pool_count(s->user, POOL_SWEEP_STEPS, steps);
                 return s->write_rc != 0 ? s->write_rc : ENOBUFS;
             }
         }
         if (steps >= n)
             s->take_dirty = true;
-        i = i + 1 < n ? i + 1 : 0;
     }
 }
 
@@ -203,10 +235,9 @@ xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *o
                                                   memory_order_relaxed));
     xac_frames_point("reserved");
     pool_probe(pool, XAC_FRAMES_AT_RESERVED);
-    for (i = hand_get(pool);
+    for (i = hand_take(user);
          !slot_cas(ring_slot(pool, (uint32_t)(i % pool->n_frames)), &none, mine); i++)
         none = 0;
-    hand_add(user, 1);
     *outp = 0;
     *freshp = pool->n_frames - vacant;
     return 0;

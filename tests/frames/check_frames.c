@@ -734,13 +734,71 @@ START_TEST(take_the_slot_of_a_slower_sweeper)
     pool_plain(100, 4);
     for (uint64_t page = 0; page < 4; page++)
         touch(page);
-    helper_start(&h, 50, "frames: retired"); /* page 0 is GONE and in the ring */
-    touch(51);
+    helper_start(&h, 50, "frames: retired");       /* page 0 is GONE and in the ring */
+    for (uint64_t page = 51; page <= 54; page++) { /* the hand comes around */
+        must(is_mapped(0) && stats().evictions == page - 51);
+        touch(page);
+    }
     must(!is_mapped(0));
-    must_eq(stats().evictions, 1);
+    must_eq(stats().evictions, 4);
     helper_end(&h); /* takes another slot */
-    must(!is_mapped(1));
-    must_eq(stats().evictions, 2);
+    must(!is_mapped(51));
+    must_eq(stats().evictions, 5);
+    pool_end();
+}
+END_TEST
+
+/* While a sweeper stands still, the others go on where it is, and leave nothing out when it goes on. */
+START_TEST(share_a_round_among_sweepers)
+{
+    struct helper h;
+
+    pool_plain(100, 8);
+    for (uint64_t page = 0; page < 8; page++)
+        touch(page);
+    touch(0);
+    touch(1);
+    touch(2);                               /* weights 2, 2, 2, 1, 1, 1, 1, 1 */
+    helper_start(&h, 50, "frames: retire"); /* has looked at 0 to 3 */
+    touch(51);
+    must(!is_mapped(4) && is_mapped(0) && is_mapped(1) && is_mapped(2) && is_mapped(3));
+    helper_end(&h);
+    must(!is_mapped(3));
+    must_eq(hand_get(pool), 8 + 5);
+    must_eq(stats().sweep_steps, 5);
+    for (uint64_t page = 5; page < 8; page++) {
+        touch(47 + page);
+        must(!is_mapped(page));
+    }
+    pool_end();
+}
+END_TEST
+
+/* Another sweeper's look, which finds the page between fixed. */
+static void
+take_the_next_look(const char *name)
+{
+    if (strcmp(name, "frames: look") == 0)
+        hand_add(user, 1);
+}
+
+/* Others' looks lie between a sweeper's: one that sees fixed pages only sees the others before it gives up. */
+START_TEST(see_every_frame_before_giving_up)
+{
+    struct xac_frames_pin pins[2];
+
+    pool_make(100, 4, (struct xac_frames_config){.full_tries = 1});
+    for (uint64_t page = 0; page < 4; page++)
+        touch(page);
+    pins[0] = fix(0);
+    pins[1] = fix(2);
+    xac_kill_hook = take_the_next_look;
+    touch(50);
+    xac_kill_hook = NULL;
+    must_eq(stats().full_yields, 0);
+    must(is_mapped(50) && is_mapped(0) && is_mapped(2));
+    xac_frames_unfix(user, &pins[0]);
+    xac_frames_unfix(user, &pins[1]);
     pool_end();
 }
 END_TEST
@@ -908,6 +966,8 @@ main(void)
 #ifdef XAC_DEBUG
     tcase_add_test(t, rescue_a_page_that_is_leaving);
     tcase_add_test(t, take_the_slot_of_a_slower_sweeper);
+    tcase_add_test(t, share_a_round_among_sweepers);
+    tcase_add_test(t, see_every_frame_before_giving_up);
     tcase_add_test(t, publish_a_rescued_page_whole);
     tcase_add_test(t, read_twice_and_use_one);
     tcase_add_test(t, keep_a_page_changed_while_written);
