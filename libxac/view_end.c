@@ -205,6 +205,16 @@ take_back(struct xac_view *v)
     return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
 }
 
+/* end_here -- end_page, and a view that stays and cannot any more is left as beside others: what
+   it has written in few large pieces would take more mappings, page by page, than there are. */
+static int
+end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e, bool is_committed)
+{
+    int rc = end_page(v, page_no, e, is_committed);
+
+    return rc != 0 && v->is_solo ? xac_view_leave_solo(v) : rc;
+}
+
 /* ---- All of it ----------------------------------------------------------------------- */
 
 /* end_entries -- the pages of the set. */
@@ -222,14 +232,14 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
-        rc = end_page(v, xac_page_no(id) - v->first, e, is_committed);
+        rc = end_here(v, xac_page_no(id) - v->first, e, is_committed);
         if (rc == 0 && goes_alone(v))
             rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
         for (t = v; t->twins != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
                 break;
-            rc = end_page(t, xac_page_no(id) - t->first, e, is_committed);
+            rc = end_here(t, xac_page_no(id) - t->first, e, is_committed);
         }
     }
     return rc == 0 ? xac_batch_flush(&batch) : rc;
