@@ -276,9 +276,11 @@ write_run(struct xac_ckpt *r)
     struct xac_ckpt_run *run = &r->run;
     struct xac_env *env = r->env;
     uint64_t n = run->n;
-    int rc = xac_write_full(xac_registry_file_fd(env, run->file), run->bytes,
-                            n * env->page_size, run->first << env->page_shift);
+    int rc;
 
+    xac_file_write_begin(xac_file_at(env, run->file), run->first + n);
+    rc = xac_write_full(xac_registry_file_fd(env, run->file), run->bytes,
+                        n * env->page_size, run->first << env->page_shift);
     run->n = 0;
     if (rc != 0)
         return xac_err(rc, "checkpoint: writing %s", path_of(env, run->file));

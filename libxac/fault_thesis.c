@@ -24,7 +24,7 @@ fill(struct xac_view *view, uint64_t page_no, uint64_t n, const uint8_t *bytes,
      enum xac_protection prot)
 {
     uint8_t *at = view->base + page_no * view->page_size;
-    bool is_version = bytes != view->file_bytes + page_no * view->page_size;
+    bool is_version = !xac_view_is_file(view, page_no, bytes);
     int flags = is_version || prot == XAC_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
 
     xac_assert(n == 1);

@@ -31,6 +31,7 @@ path_of(const struct xac_env *env, const struct xac_file *f)
 static int
 fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct stat *st)
 {
+    uint64_t size = (uint64_t)st->st_size;
     size_t n = strlen(path);
     uint64_t at = xac_shm_alloc(&env->shm, n + 1);
 
@@ -41,6 +42,8 @@ fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct 
     f->inode = (uint64_t)st->st_ino;
     f->path = at;
     f->path_len = (uint32_t)n;
+    atomic_store_explicit(&f->blank_from, (size + env->page_size - 1) >> env->page_shift,
+                          memory_order_relaxed);
     return 0;
 }
 

@@ -50,7 +50,10 @@ struct xac_file {
     uint32_t reserved;
     xac_shared _Atomic uint64_t
         address; /* where it is mapped, see address.h; 0 unknown */
-    uint64_t reserved2;
+    /* Pages of the file from here on are blank: it has been made longer by them since it was
+       registered, and no checkpoint has written them or one behind them.  Only grows; under
+       the checkpoint lock, before the write. */
+    xac_shared _Atomic uint64_t blank_from;
 };
 
 /* xac_participant_at -- participant with that index, which exists. */
@@ -99,6 +102,24 @@ uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
 
+/* xac_file_blank_from -- see blank_from; asked after a page has been found to have no version. */
+XAC_SIGSAFE static inline uint64_t
+xac_file_blank_from(const struct xac_file *f)
+{
+    /* Acquire: pairs with the release in xac_file_write_begin.  Who finds no version because a
+       checkpoint has written it has acquired what came before, this number among it. */
+    return atomic_load_explicit(&f->blank_from, memory_order_acquire);
+}
+
+/* xac_file_write_begin -- pages up to `end` are about to be written.  Checkpoint lock held. */
+static inline void
+xac_file_write_begin(struct xac_file *f, uint64_t end)
+{
+    if (atomic_load_explicit(&f->blank_from, memory_order_relaxed) < end)
+        /* Release: pairs with the acquire in xac_file_blank_from. */
+        atomic_store_explicit(&f->blank_from, end, memory_order_release);
+}
+
 /* xac_registry_file_fd -- this process's descriptor for a registered file; -1 with errno, ESTALE
    if another file lies there.  Checkpoint lock held. */
 int xac_registry_file_fd(struct xac_env *env, uint32_t file);
@@ -121,7 +142,7 @@ int xac_registry_find(const struct xac_env *env, const char *path, const struct 
  *
  * In a durable environment a new or longer file is in the log before this returns.
  * in   path  as stored: absolute, or relative to the environment directory
- * in   st    of the file
+ * in   st    of the file, before it was made longer: what lies behind st_size is blank
  * ret  0; XAC_EREPLACED; ENOMEM; what appending to the log may return.
  */
 int xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,

@@ -98,6 +98,39 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     return 0;
 }
 
+/* What blank pages hold.  Never stored to: the kernel has one page of zeros behind all of it. */
+static uint8_t blank[XAC_BLANK_BYTES];
+
+XAC_SIGSAFE const uint8_t *
+xac_view_file_run(const struct xac_view *v, uint64_t first, uint64_t *n)
+{
+    uint64_t from = xac_file_blank_from(xac_file_at(v->env, v->file));
+    uint64_t most = sizeof blank / v->page_size;
+
+    if (v->first + first >= from) {
+        *n = *n < most ? *n : most;
+        return blank;
+    }
+    most = from - (v->first + first);
+    *n = *n < most ? *n : most;
+    return v->file_bytes + first * v->page_size;
+}
+
+XAC_SIGSAFE bool
+xac_view_is_file(const struct xac_view *v, uint64_t page_no, const uint8_t *bytes)
+{
+    return bytes == blank || bytes == v->file_bytes + page_no * v->page_size;
+}
+
+/* file_page -- one of them. */
+XAC_SIGSAFE static const uint8_t *
+file_page(const struct xac_view *v, uint64_t page_no)
+{
+    uint64_t one = 1;
+
+    return xac_view_file_run(v, page_no, &one);
+}
+
 XAC_SIGSAFE const uint8_t *
 xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
                     const struct xac_page *page, uint64_t parent)
@@ -108,7 +141,7 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
     if (frame != 0)
         return version_bytes(v, frame);
     return v->ctx->outofcore == NULL
-               ? v->file_bytes + page_no * v->page_size
+               ? file_page(v, page_no)
                : xac_outofcore_page(v->ctx, v->file, v->first + page_no, XAC_PLACE_SHOWN);
 }
 
@@ -139,7 +172,7 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
 
     if (bytes == NULL)
         return errno;
-    if (bytes == v->file_bytes + page_no * v->page_size
+    if (xac_view_is_file(v, page_no, bytes)
         && xac_ahead_fill(v, page_no, parent, is_write))
         return 0;
     rc = v->ops->fill(v, page_no, 1, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
@@ -561,7 +594,7 @@ xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
     xac_assert(v != NULL);
     if (ctx->outofcore != NULL)
         return xac_outofcore_page(v->ctx, v->file, xac_page_no(page_id), place);
-    return v->file_bytes + (xac_page_no(page_id) - v->first) * v->page_size;
+    return file_page(v, xac_page_no(page_id) - v->first);
 }
 
 void

@@ -286,6 +286,20 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
                                                const struct xac_page *page,
                                                uint64_t parent);
 
+/*
+ * xac_view_file_run -- what the file holds in pages [first, first + n), without XAC_OPT_FRAMES.
+ * Blank ones (registry.h) are not asked from the file system, which would make pages of zeros
+ * and bring in what lies around them.
+ *
+ * in, out  n  pages wanted, at least 1; those that are there, at least 1
+ */
+XAC_SIGSAFE const uint8_t *xac_view_file_run(const struct xac_view *view, uint64_t first,
+                                             uint64_t *n);
+
+/* xac_view_is_file -- are these bytes of that page those of the file, not a version? */
+XAC_SIGSAFE bool xac_view_is_file(const struct xac_view *view, uint64_t page_no,
+                                  const uint8_t *bytes);
+
 /* xac_view_show -- step 5 of a trap: give the page the access that is wanted.  ret 0 or errno. */
 XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
                               uint64_t page_no, const struct xac_page *page,
@@ -357,6 +371,9 @@ XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_
 XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
                               struct xac_view *view, uint64_t first, uint64_t end,
                               bool is_write);
+
+/* Of zeros, for blank pages; at least one page of any size. */
+#define XAC_BLANK_BYTES 262144
 
 /* Pages that a view keeps readable from one transaction to the next, if they are memory. */
 #define XAC_STAY_MAX 65536

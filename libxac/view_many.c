@@ -36,14 +36,16 @@ file_run(const struct xac_view *v, uint64_t first, uint64_t end, uint64_t parent
     return p - first;
 }
 
-/* fill_run -- those n pages; they hold the file's bytes then.  ret 0 or errno. */
+/* fill_run -- the first n of those pages, or of n as many as lie in one piece; they hold the
+   file's bytes then.  ret 0 or errno. */
 XAC_SIGSAFE static int
-fill_run(struct xac_view *v, uint64_t first, uint64_t n, bool is_write)
+fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 {
-    int rc = v->ops->fill(v, first, n, v->file_bytes + first * v->page_size,
-                          is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    const uint8_t *bytes = xac_view_file_run(v, first, n);
+    int rc =
+        v->ops->fill(v, first, *n, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
-    for (uint64_t p = first; p < first + n && rc == 0; p++) {
+    for (uint64_t p = first; p < first + *n && rc == 0; p++) {
         v->n_copies += v->page[p].copy == XAC_COPY_NONE;
         v->page[p].copy = XAC_COPY_UNKNOWN;
     }
@@ -87,7 +89,7 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
     } else {
         n = file_run(v, first, end, parent);
         rc = n > 0
-                 ? fill_run(v, first, n, is_write)
+                 ? fill_run(v, first, &n, is_write)
                  : xac_view_show(env, v, first,
                                  xac_ptab_find(&env->shm, &file->root, v->first + first),
                                  parent, is_write);
@@ -198,7 +200,7 @@ xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_wr
     n = file_run(v, page_no, page_no + n, parent);
     if (n > 1)
         n = 1 + take_in(v, page_no + 1, n - 1);
-    if (n < 2 || fill_run(v, page_no, n, is_write) != 0)
+    if (n < 2 || fill_run(v, page_no, &n, is_write) != 0)
         return false;
     for (uint64_t p = page_no + 1; p < page_no + n; p++)
         keep(v, p, is_write);

@@ -158,6 +158,43 @@ START_TEST(refuse_unknown_engines)
 }
 END_TEST
 
+/*
+ * What a new file does not hold yet reads as zeros, and what a checkpoint has written there, as
+ * it was written, whoever maps it: once a version is no longer there, in an environment that
+ * goes on.
+ */
+START_TEST(new_pages_are_zeros_until_a_checkpoint)
+{
+    uint64_t *base;
+    pid_t companion;
+
+    if (!choose(_i))
+        return;
+    companion = env_companion(NONDURABLE, PAGES);
+    base = env_attach(NONDURABLE, PAGES);
+    for (uint64_t p = 0; p < PAGES; p++)
+        must_eq(env_get(env_cell(base, p)), 0);
+    for (uint64_t p = 5; p < PAGES; p += 10)
+        env_put(env_cell(base, p), p);
+    must_ok(xCheckpoint());
+    for (uint64_t n = 1; n < 100 && env_stats().versions_live > 1; n++)
+        env_put(env_cell(base, 0), n); /* commits free what has been checkpointed */
+    must(env_stats().versions_live <= 1);
+    env_detach();
+    base = env_attach(NONDURABLE, PAGES);
+    for (uint64_t p = 1; p < PAGES; p++)
+        must_eq(env_get(env_cell(base, p)), p % 10 == 5 ? p : 0);
+    must_ok(xbegin());
+    for (uint64_t p = 1; p < PAGES; p++) /* compared with what the file holds */
+        *env_cell(base, p) = *env_cell(base, p) + (p % 10 == 6);
+    must_eq(xend(), COMMITTED);
+    for (uint64_t p = 1; p < PAGES; p++)
+        must_eq(env_get(env_cell(base, p)), p % 10 == 5 ? p : p % 10 == 6);
+    env_detach();
+    proc_kill(companion);
+}
+END_TEST
+
 /* ---- userfaultfd ------------------------------------------------------------------------- */
 
 /* refuse -- let a system call fail in this process from now on. */
@@ -422,6 +459,36 @@ START_TEST(alone_many_pages_at_a_time)
 }
 END_TEST
 
+/*
+ * Pages written in few large pieces, with and without changes between them: to take them back
+ * one by one would need more mappings than there are.
+ */
+START_TEST(alone_more_pages_than_mappings)
+{
+    enum {
+        MANY = 80000
+    };
+    uint64_t *base;
+
+    if (!choose(1))
+        return;
+    env_stay_mapped = true;
+    base = env_attach(NONDURABLE, MANY);
+    for (uint64_t round = 1; round < 3; round++) {
+        must_ok(xbegin());
+        must_ok(setRangeAccess(base, MANY * env_page(), READ_WRITE));
+        for (uint64_t p = 0; p < MANY; p += 2)
+            *env_cell(base, p) = p + round;
+        must_eq(xend(), COMMITTED);
+        must_ok(xbeginQuery());
+        for (uint64_t p = 0; p < MANY; p += 999)
+            must_eq(*env_cell(base, p), p % 2 == 0 ? p + round : 0);
+        must_ok(xendQuery());
+    }
+    env_detach();
+}
+END_TEST
+
 static void
 scan_in_a_child(void *arg)
 {
@@ -606,6 +673,7 @@ engine_suite(void)
     tcase_add_loop_test(tc, first_store_is_one_trap_but_in_the_thesis, 0, N_ENGINES);
     tcase_add_test(tc, refuse_unknown_engines);
     tc = env_tcase(s, "userfaultfd", 60);
+    tcase_add_loop_test(tc, new_pages_are_zeros_until_a_checkpoint, 0, N_ENGINES);
     tcase_add_loop_test(tc, fall_back_where_it_is_refused, 0, 2);
     tcase_add_loop_test(tc, closed_descriptors_never_show_what_is_not_there, 0, 2);
     tc = env_tcase(s, "beside others", 60);
@@ -615,6 +683,7 @@ engine_suite(void)
     tcase_add_loop_test(tc, alone_a_page_traps_once_for_all_loads, 0, N_ENGINES);
     tcase_add_test(tc, alone_a_counter_needs_no_traps);
     tcase_add_test(tc, alone_many_pages_at_a_time);
+    tcase_add_test(tc, alone_more_pages_than_mappings);
     tcase_add_loop_test(tc, alone_stray_stores_stop_the_program, 0, 4);
     tcase_add_loop_test(tc, alone_until_somebody_comes, 0, N_ENGINES);
     tcase_add_test(tc, pages_that_stay_are_bounded);
