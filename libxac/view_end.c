@@ -208,7 +208,8 @@ take_back(struct xac_view *v)
 /* end_here -- end_page, and a view that stays and cannot any more is left as beside others: what
    it has written in few large pieces would take more mappings, page by page, than there are. */
 static int
-end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e, bool is_committed)
+end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
+         bool is_committed)
 {
     int rc = end_page(v, page_no, e, is_committed);
 

@@ -42,8 +42,7 @@ XAC_SIGSAFE static int
 fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 {
     const uint8_t *bytes = xac_view_file_run(v, first, n);
-    int rc =
-        v->ops->fill(v, first, *n, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    int rc = v->ops->fill(v, first, *n, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
     for (uint64_t p = first; p < first + *n && rc == 0; p++) {
         v->n_copies += v->page[p].copy == XAC_COPY_NONE;
