@@ -62,7 +62,7 @@ usage(FILE *f)
         "                ten minutes, with --quick two and less sure\n"
         "  --rows NAME   of them one, as nb-4, or all that begin so, as bp\n"
         "  --hits        every policy's hits on traces, LRU against stack distances, batches\n"
-        "                against none, threads against one\n"
+        "                against none, eight users against one\n"
         "  --trace FILE  one page number per line, plain or compressed by gzip; a line that\n"
         "                is empty or begins with * or # is no reference\n"
         "  --sizes LIST  frames\n"

@@ -5,10 +5,13 @@
 #ifndef XBENCH_FRAMES_TRACE_H
 #define XBENCH_FRAMES_TRACE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <xac_frames.h>
+
+#define TRACE_USERS_MAX 16
 
 struct trace {
     uint64_t *pages;
@@ -32,14 +35,34 @@ int bench_trace_load(struct trace *t, const char *name);
 int bench_trace_play(const struct trace *t, const struct xac_frames_config *config,
                      unsigned n_users, size_t skip, uint64_t *hitsp);
 
-/* bench_trace_play_threads -- by threads that draw the next one; hits of all. */
+/* ---- frames_history.c: several users at once ------------------------------------------ */
+
+/* In which order all pages were fixed and unfixed. */
+struct history {
+    uint64_t *events; /* 2 * reference + 1: fixed; 2 * reference: unfixed */
+    _Atomic size_t n;
+};
+
+/* bench_history_init -- room for that of a trace; the caller frees events.  ret 0, 1 after a message. */
+int bench_history_init(struct history *h, const struct trace *t);
+
+/* bench_history_replay -- the same fixes and unfixes by one user; hits. */
+int bench_history_replay(const struct trace *t, const struct xac_frames_config *config,
+                         struct history *h, uint64_t *hitsp);
+
+/* bench_trace_play_threads -- by threads that draw the next one; hits of all, and what they did. */
 int bench_trace_play_threads(const struct trace *t,
                              const struct xac_frames_config *config, unsigned n_threads,
-                             uint64_t *hitsp);
+                             struct history *h, uint64_t *hitsp);
+
+/* bench_trace_play_woven -- by users whose steps follow each other by chance, in one thread. */
+int bench_trace_play_woven(const struct trace *t, const struct xac_frames_config *config,
+                           unsigned n_users, uint64_t seed, struct history *h,
+                           uint64_t *hitsp);
 
 /*
  * bench_trace_hits -- the experiment `frames --hits`: a table of each trace, LRU against stack
- * distances, batches against none, threads against one.
+ * distances, batches against none, several users against one.
  */
 int bench_trace_hits(char **names, int n_names, const uint64_t *sizes, unsigned n_sizes);
 
