@@ -37,7 +37,7 @@ struct load {
     struct xac_frames_config config; /* n_users is set from the threads */
     enum load_draw draw;
     double exponent;
-    unsigned scan_percent;
+    double scan_percent; /* of references */
     unsigned n_threads;
     uint32_t n_refs; /* of each thread; 0: LOAD_REFS */
     double seconds;
