@@ -5,7 +5,8 @@
  * memory, too (Thesis section 5.5, point 3).
  *
  * On the page cache there are two: one as it is, where the kernel reads ahead on each fault as
- * much as the device is set to, and one that has told it not to (MADV_RANDOM).
+ * much as the device is set to, and one that only reads ahead what is touched in order
+ * (XAC_OPT_READ_AHEAD_BYTES).
  *
  * Each of the three has a tree of its own with the same records, and a control group of its own
  * with the same limit, so that those that wait take no memory from the one at work.  They take
@@ -47,6 +48,7 @@
 #define FILL          0.69 /* of a B+-tree after random inserts                              */
 #define LOG_BUFFER    (UINT64_C(256) << 10)
 #define BLOCK_BYTES   4096u
+#define READ_AHEAD    (UINT64_C(1) << 20)
 #define SLICES_MAX    64u
 #define INBLOCK_BYTES 512u  /* of what getrusage(2) counts                             */
 #define INSERT_RATE   50000 /* per second, at the most: the tree has room for these     */
@@ -90,7 +92,7 @@ struct cell {
 
 enum {
     AS_IS,
-    NOT_AHEAD,
+    IN_ORDER,
     FRAMES,
     N_CONTENDERS
 };
@@ -99,7 +101,7 @@ enum {
 struct contender {
     const char *name;
     bool is_bounded; /* by XAC_FRAMES                                                   */
-    bool is_random;  /* no reading ahead                                                */
+    uint64_t read_ahead_bytes; /* XAC_OPT_READ_AHEAD_BYTES                              */
     const struct options *o;
     struct bench_cgroup group;
     bool has_group;
@@ -179,17 +181,6 @@ load(struct contender *c)
     return rc;
 }
 
-/* stop_reading_ahead -- ret 0 or errno. */
-static int
-stop_reading_ahead(const struct contender *c)
-{
-    char path[PATH_MAX];
-
-    /* The list has whole paths; dir may be relative, but its last part is our own. */
-    snprintf(path, sizeof path, "%s/insert.tree", strrchr(c->dir, '/'));
-    return bench_stop_reading_ahead(path);
-}
-
 /* open_limited -- in the group. */
 static int
 open_limited(struct contender *c)
@@ -207,8 +198,8 @@ open_limited(struct contender *c)
     if (rc == 0)
         rc = xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, LOG_BUFFER);
     if (rc == 0)
-        rc = bench_btree.open(&config, false, &c->handle);
-    return rc == 0 && c->is_random ? stop_reading_ahead(c) : rc;
+        rc = xac_set_option(XAC_OPT_READ_AHEAD_BYTES, c->read_ahead_bytes);
+    return rc == 0 ? bench_btree.open(&config, false, &c->handle) : rc;
 }
 
 /* insert_one, search_one -- ret 0 or a code. */
@@ -621,9 +612,14 @@ bench_competition_main(int argc, char **argv)
 {
     static struct options o = {.seed = 1};
     static struct contender c[N_CONTENDERS] = {
-        [AS_IS] = {.name = "page cache", .o = &o},
-        [NOT_AHEAD] = {.name = "not ahead", .o = &o, .is_random = true},
-        [FRAMES] = {.name = "frames", .o = &o, .is_bounded = true},
+        [AS_IS] = {.name = "page cache",
+                   .o = &o,
+                   .read_ahead_bytes = XAC_READ_AHEAD_SYSTEM},
+        [IN_ORDER] = {.name = "in order", .o = &o, .read_ahead_bytes = READ_AHEAD},
+        [FRAMES] = {.name = "frames",
+                    .o = &o,
+                    .is_bounded = true,
+                    .read_ahead_bytes = XAC_READ_AHEAD_SYSTEM},
     };
     const uint64_t most = UINT64_C(1) << 40;
     const struct bench_option table[] = {

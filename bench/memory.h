@@ -41,8 +41,8 @@ void bench_cgroup_remove(const struct bench_cgroup *g);
 uint64_t bench_cgroup_cache_bytes(const struct bench_cgroup *g);
 
 /*
- * bench_stop_reading_ahead -- MADV_RANDOM for all mappings of a file in this process, the library's
- * own, too; ret 0 or errno.
+ * bench_stop_reading_ahead -- MADV_RANDOM for all mappings of a file in this process; ret 0 or
+ * errno.
  *
  * in  end  of the file's path, with the last "/"
  */

@@ -260,8 +260,8 @@ SPECS = {
         ],
     ),
     "competition": Spec(
-        words="A B+-tree larger than the memory that a control group allows. page cache: libxac as it is; not "
-              "ahead: with MADV_RANDOM; frames: XAC_OPT_FRAMES. The hog keeps touching its memory in the same "
+        words="A B+-tree larger than the memory that a control group allows. page cache: libxac as it is; in "
+              "order: with XAC_OPT_READ_AHEAD_BYTES; frames: XAC_OPT_FRAMES. The hog keeps touching its memory in the same "
               "group. A ratio is the rate on frames by that beside it.",
         columns=[("hog", "hog"), ("hog_bytes", "its bytes"), ("memory", "memory"),
                  ("beside", "beside"), ("work", "work"),

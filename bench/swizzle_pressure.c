@@ -266,12 +266,12 @@ measure(const struct job *j, struct outcome *out)
     }
     if (rc == 0 && j->x->has_frames)
         rc = xac_set_option(XAC_OPT_FRAMES, j->n_frames);
+    else if (rc == 0)
+        rc = xac_set_option(XAC_OPT_READ_AHEAD_BYTES, 0);
     if (rc != 0 || xac_init("db", XAC_NONDURABLE) != 0)
         return rc != 0 ? rc : EIO;
     base = xac_mmap("view", j->bytes);
     rc = base == MAP_FAILED ? EIO : btree_open(&t, base, j->bytes);
-    if (rc == 0 && !j->x->has_frames)
-        rc = bench_stop_reading_ahead("/view");
     if (rc == 0)
         rates(j, NULL, &t, out);
     return xac_shutdown() != 0 && rc == 0 ? EIO : rc;

@@ -24,15 +24,11 @@
  *       began it; and besides one for each thread that has views of its own (xView).
  *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
  *       xbeginQuery()/xendQuery().  An access outside stops the program (SIGABRT)
- *       with a message that names file, offset and process; so does a store inside
- *       a query.
- *   (4) Every begin is paired with its end; control must not leave a transaction by
- *       any other way.
- *   (5) No function here may be called from a signal handler, and a signal handler
- *       must not touch a segment.
+ *       with a message that names file, offset, process; so does a store in a query.
+ *   (4) Every begin is paired with its end; control leaves a transaction no other way.
+ *   (5) A signal handler must not call any function here, nor touch a segment.
  *   (6) System calls do not fault pages in: read(fd, segment, n) fails with EFAULT on
- *       a page that the transaction has not touched.  Touch it first, or call
- *       setPageAccess().
+ *       a page that the transaction has not touched: first that, or setPageAccess().
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's
  *       back while it is mapped, nor renamed between a crash and the recovery.
  *   (8) The library's descriptors are the library's: a program that closes them all (as
@@ -217,8 +213,7 @@ XAC_API void *xac_mmap_at(const char *name, uint64_t offset, size_t length, int 
  *
  * in   base    start of a mapping of this process, outside transactions.
  * in   length  bytes; a positive multiple of the system page size.
- * in   flags   0: the address stays; XAC_MAY_MOVE: it may change if there is no room
- *              behind it.
+ * in   flags   0: the address stays; XAC_MAY_MOVE: it may change for want of room.
  * ret  base address from now on; or MAP_FAILED, nothing has changed (but the file may be
  *      longer), and errno is
  *        EINVAL      no mapping starts at base; length or flags wrong
@@ -340,8 +335,7 @@ XAC_API int xac_set_page_access(void *addr, int access);
  *
  * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
  *      XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE, XAC_EREPLACED; errno
- *      values of the file system.  On an error that concerns the log nothing has
- *      been written.
+ *      values of the file system.  If it concerns the log nothing has been written.
  */
 XAC_API int xac_recover(const char *path);
 
@@ -357,8 +351,7 @@ XAC_API int xac_checkpoint(void);
 
 /*
  * Wait until everything that this process has committed is on disk, and whatever others
- * committed before: for XAC_OPT_SYNC_DELAY_MS.  Also inside a transaction, which it does
- * not concern.
+ * committed before: for XAC_OPT_SYNC_DELAY_MS.  A transaction it is called in is no matter.
  *
  * ret  0, at once in an environment that is not durable; XAC_EPOISONED; XAC_ENOINIT.
  */
@@ -390,8 +383,7 @@ XAC_API int xac_archive(char ***names, size_t *count);
  * ret  0; EINVAL; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOTSUP (not durable); EEXIST
  *      (not empty); ENOSPC and other errno values: what has been copied by then is no
  *      environment, and is left to be removed.
- * No lock is held while copying; log files that the copy needs are not named by xArchive()
- * before it is complete.
+ * No lock is held while copying; xArchive() does not name what an unfinished copy needs.
  */
 XAC_API int xac_backup(const char *dir);
 
@@ -610,8 +602,15 @@ enum xac_option {
     /* Pages of memory, at least 256, for all that participants have of their files, 0: no
        bound; see doc/frames.md.  ENOTSUP: another engine than uffd, a page in two mappings.
        Before xInit(); for the first participant.  Default 0. */
-    XAC_OPT_FRAMES = 12
+    XAC_OPT_FRAMES = 12,
+    /* Bytes, at most 1 GiB, that are read ahead of pages touched in order; a page touched
+       otherwise is read alone: for random accesses to files larger than memory.  With the
+       engine uffd, without XAC_OPT_FRAMES.  Before xInit(); this process's.  Default
+       XAC_READ_AHEAD_SYSTEM: around each page, as far as the device is set to. */
+    XAC_OPT_READ_AHEAD_BYTES = 13
 };
+
+#define XAC_READ_AHEAD_SYSTEM UINT64_MAX
 
 enum xac_declared {
     XAC_DECLARED_NONE = 0, /* every store is noticed; hints only save time              */

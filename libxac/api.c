@@ -58,6 +58,7 @@ static struct xac_env_options options = {
     .ring_bytes = 4 * MIB,
     .checksum = XAC_CHECKSUM_XXH3,
     .full_images = 1,
+    .read_ahead = XAC_READ_AHEAD_SYSTEM,
 };
 
 static char *log_dir; /* options.log_dir, owned                                         */
@@ -229,6 +230,9 @@ watch_forks(void)
 
 /* ---- Opening and closing ------------------------------------------------------------- */
 
+static_assert(XAC_OUTOFCORE_LEAST == 256, "as below");
+#define FRAMES_RANGE "0, or at least 256"
+
 /* is_frames -- a value of XAC_OPT_FRAMES. */
 static bool
 is_frames(uint64_t v)
@@ -236,23 +240,38 @@ is_frames(uint64_t v)
     return v == 0 || (v >= XAC_OUTOFCORE_LEAST && v <= UINT32_MAX / 4);
 }
 
-/* Has the program set XAC_OPT_FRAMES?  Under the same lock as the options. */
-static bool frames_said;
-
-/* frames_wanted -- by XAC_FRAMES, where the program has not said it; ret 0 or EINVAL. */
-static int
-frames_wanted(struct xac_env_options *o)
+/* is_read_ahead -- a value of XAC_OPT_READ_AHEAD_BYTES, not the system's. */
+static bool
+is_read_ahead(uint64_t v)
 {
-    const char *text = secure_getenv("XAC_FRAMES");
+    return v <= 1024 * MIB;
+}
+
+/* Has the program set these options?  Under the same lock as they. */
+static bool frames_said, read_ahead_said;
+
+/*
+ * said_outside -- an option of the environment that the process runs in.
+ *
+ * in   has_said  the program has set it, and that counts
+ * in   range     words for what is_valid accepts
+ * ret  0 or EINVAL.
+ */
+static int
+said_outside(const char *name, bool has_said, bool (*is_valid)(uint64_t),
+             const char *range, uint64_t *valuep)
+{
+    const char *text = secure_getenv(name);
+    uint64_t value;
     char *end;
 
-    if (frames_said || text == NULL || *text == '\0')
+    if (has_said || text == NULL || *text == '\0')
         return 0;
     errno = 0;
-    o->frames = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || !is_frames(o->frames))
-        return xac_err(EINVAL, "XAC_FRAMES=%s: 0, or at least %d", text,
-                       XAC_OUTOFCORE_LEAST);
+    value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || !is_valid(value))
+        return xac_err(EINVAL, "%s=%s: %s", name, text, range);
+    *valuep = value;
     return 0;
 }
 
@@ -274,7 +293,10 @@ xac_init(const char *path, int flags)
         rc = xac_err(XAC_EALREADY, "xInit");
     else {
         o = options;
-        rc = frames_wanted(&o);
+        rc = said_outside("XAC_FRAMES", frames_said, is_frames, FRAMES_RANGE, &o.frames);
+        if (rc == 0)
+            rc = said_outside("XAC_READ_AHEAD", read_ahead_said, is_read_ahead,
+                              "bytes, at most 1 GiB", &o.read_ahead);
         if (rc == 0)
             rc = xac_env_open(path, flags, &o, &made);
     }
@@ -497,6 +519,9 @@ set_before(int option, uint64_t value)
     if (option == XAC_OPT_FRAMES) {
         options.frames = value;
         frames_said = true;
+    } else if (option == XAC_OPT_READ_AHEAD_BYTES) {
+        options.read_ahead = value;
+        read_ahead_said = true;
     } else if (option == XAC_OPT_LOG_SEGMENT_BYTES)
         options.segment_bytes = value;
     else if (option == XAC_OPT_LOG_BUFFER_BYTES)
@@ -532,6 +557,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_FRAMES:
         is_valid = is_frames(value);
         break;
+    case XAC_OPT_READ_AHEAD_BYTES:
+        is_valid = value == XAC_READ_AHEAD_SYSTEM || is_read_ahead(value);
+        break;
     case XAC_OPT_SYNC_DELAY_MS:
         is_valid = value <= 3600 * 1000;
         break;
@@ -554,7 +582,8 @@ xac_set_option(int option, uint64_t value)
     open_enter();
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
         || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES
-        || option == XAC_OPT_DECLARED || option == XAC_OPT_FRAMES)
+        || option == XAC_OPT_DECLARED || option == XAC_OPT_FRAMES
+        || option == XAC_OPT_READ_AHEAD_BYTES)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);

@@ -123,6 +123,8 @@ struct xac_view {
     uint64_t hand;              /* page at which the next eviction begins              */
     uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
     uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
+    uint64_t asked;      /* up to this page the file has been asked for ...             */
+    uint64_t asked_n;    /* ... in a sequence, so many pages last                       */
     uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm                          */
     uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written               */
     uint32_t n_warm;
@@ -360,8 +362,16 @@ XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
 #define XAC_AHEAD_MAX   16
 
 /*
- * xac_ahead_fill -- fill an absent page, which shows the file, and those behind it, if that
- * is worth it and legal.  ret false: nothing has been done.
+ * With XAC_OPT_READ_AHEAD_BYTES the kernel reads no page of a file that has not been asked for,
+ * and of a sequence the next pages are asked for, which shows nobody anything: so many at first,
+ * then twice as many, up to the option, each time half of the last have been touched.
+ */
+#define XAC_READ_FIRST 16
+
+/*
+ * xac_ahead_fill -- an absent page shows the file: have those behind it read, if it is one of
+ * a sequence; and fill it and them, if that is worth it and legal.  ret false: nothing has
+ * been filled.
  */
 XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_t parent,
                                 bool is_write);

@@ -6,9 +6,11 @@
 #include <config.h>
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "env.h"
 #include "fault.h"
+#include "sys.h"
 #include "view.h"
 
 /* shows_file -- is a page absent, without a version at or below the parent? */
@@ -51,6 +53,56 @@ fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
     return rc;
 }
 
+/* ---- Reading the file ------------------------------------------------------------------ */
+
+/* Bytes that one call asks for: the kernel reads no more of a range than the device takes. */
+#define ASK_BYTES ((uint64_t)128 << 10)
+
+/* pages_ahead -- that may be asked for; 0: none, or that is the system's. */
+XAC_SIGSAFE static uint64_t
+pages_ahead(const struct xac_view *v)
+{
+    uint64_t bytes = v->env->options.read_ahead;
+
+    return bytes == XAC_READ_AHEAD_SYSTEM ? 0 : bytes / v->page_size;
+}
+
+/* ask -- for n pages of the file, but for blank ones; a hint. */
+XAC_SIGSAFE static void
+ask(const struct xac_view *v, uint64_t first, uint64_t n)
+{
+    const uint8_t *at = xac_view_file_run(v, first, &n);
+    uint64_t left = n * v->page_size;
+
+    if (at != v->file_bytes + first * v->page_size)
+        return;
+    for (uint64_t bytes; left > 0; at += bytes, left -= bytes) {
+        bytes = left < ASK_BYTES ? left : ASK_BYTES;
+        (void)xac_sys.madvise((void *)(uintptr_t)at, bytes, MADV_WILLNEED);
+    }
+}
+
+/* read_on -- a page of a sequence is going to be shown. */
+XAC_SIGSAFE static void
+read_on(struct xac_view *v, uint64_t page_no)
+{
+    uint64_t most = pages_ahead(v), n = XAC_READ_FIRST;
+
+    /* When they were asked for, no more than half as many were left of those before. */
+    if (page_no < v->asked && v->asked - page_no <= v->asked_n * 2) {
+        if (v->asked - page_no > v->asked_n / 2)
+            return;
+        n = v->asked_n * 2;
+    } else {
+        v->asked = page_no;
+    }
+    n = n > most ? most : n;
+    n = n > v->n_pages - v->asked ? v->n_pages - v->asked : n;
+    ask(v, v->asked, n);
+    v->asked += n;
+    v->asked_n = n;
+}
+
 /* ---- Announced ranges ------------------------------------------------------------------ */
 
 /* unprotect_run -- pages from first on that are readable, at most up to end; ret how many,
@@ -80,13 +132,17 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
           uint64_t parent, bool is_write)
 {
     struct xac_file *file = xac_file_at(env, v->file);
-    uint64_t n;
+    uint64_t most = pages_ahead(v), n;
     int rc;
 
+    if (most > 0 && end - first > most)
+        end = first + most;
     if (v->page[first].state != XAC_PAGE_ABSENT) {
         n = unprotect_run(v, first, end);
     } else {
         n = file_run(v, first, end, parent);
+        if (most > 0 && n > 1)
+            ask(v, first, n);
         rc = n > 0
                  ? fill_run(v, first, &n, is_write)
                  : xac_view_show(env, v, first,
@@ -192,6 +248,8 @@ xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_wr
 
     v->ahead_next = page_no + 1;
     v->ahead_n = 1;
+    if (is_next && pages_ahead(v) > 0)
+        read_on(v, page_no);
     if (!is_next || !is_legal(v, is_write))
         return false;
     n = n > XAC_AHEAD_MAX ? XAC_AHEAD_MAX : n;

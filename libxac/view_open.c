@@ -176,6 +176,8 @@ map_file(struct xac_view *v)
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->file_bytes = (const uint8_t *)p;
+    if (p != NULL && v->env->options.read_ahead != XAC_READ_AHEAD_SYSTEM)
+        (void)xac_sys.madvise(p, v->length, MADV_RANDOM); /* a hint */
     return map_pages(v);
 }
 

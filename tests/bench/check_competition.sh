@@ -58,7 +58,7 @@ import json
 rows = [json.loads(line) for line in open("results/competition.jsonl")][1:-1]
 measured = [r for r in rows if "work" in r]
 compared = [r for r in rows if "verdict" in r]
-hogs, memories = ("none", "anonymous", "file"), ("page cache", "not ahead", "frames")
+hogs, memories = ("none", "anonymous", "file"), ("page cache", "in order", "frames")
 assert [(r["hog"], r["memory"], r["work"]) for r in measured] == [
     (h, m, w) for h in hogs for m in memories for w in ("insert", "search")], measured
 assert [(r["hog"], r["beside"]) for r in compared] == [
