@@ -465,6 +465,7 @@ end(struct xac_ckpt *r)
     struct xac_env *env = r->env;
     uint64_t lsn = 0, after = 0;
     uint8_t *buf = NULL;
+    bool is_lost;
     int rc;
 
     if (!xac_env_is_durable(env))
@@ -484,10 +485,10 @@ end(struct xac_ckpt *r)
     r->master.end_lsn = lsn;
     r->master.end_lsn_after = after;
     r->master.flags = XAC_MASTER_LOGGED | (r->is_final ? XAC_MASTER_CLEAN : 0);
-    rc = xac_master_write(env->dirfd, &r->master);
-    if (rc != 0)
+    rc = xac_master_write(env->dirfd, &r->master, &is_lost);
+    if (is_lost)
         xac_log_poison(&env->log, rc);
-    else
+    if (rc == 0)
         release_log(r);
     return rc;
 }

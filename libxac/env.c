@@ -183,11 +183,12 @@ static int
 log_announce(struct xac_env *env, const struct xac_master_slot *master)
 {
     struct xac_master_slot m = *master;
+    bool is_lost; /* nobody has attached yet whom it would concern */
 
     if ((m.flags & XAC_MASTER_LOGGED) != 0)
         return 0;
     m.flags |= XAC_MASTER_LOGGED;
-    return xac_master_write(env->dirfd, &m);
+    return xac_master_write(env->dirfd, &m, &is_lost);
 }
 
 /* log_init -- the log of a new region. */

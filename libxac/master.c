@@ -192,18 +192,20 @@ slot_finish(struct xac_master_slot *s, uint64_t sequence)
 }
 
 int
-xac_master_write(int dirfd, struct xac_master_slot *slot)
+xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
 {
     struct slots s;
     int newest;
     int rc;
     int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC, 0);
 
+    *is_lostp = false;
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
     /* Else the slot that looks newest may be one that a power cut takes away, and the
        one about to be overwritten the only good one. */
     if (xac_sys.fdatasync(fd) != 0) {
+        *is_lostp = true;
         rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
         goto out;
     }
@@ -212,6 +214,7 @@ xac_master_write(int dirfd, struct xac_master_slot *slot)
         goto out;
     newest = slots_newest(&s);
     if (newest < 0) {
+        *is_lostp = true;
         rc = xac_err(XAC_EDAMAGED, "%s: no valid master record", XAC_MASTER_NAME);
         goto out;
     }
@@ -221,6 +224,7 @@ xac_master_write(int dirfd, struct xac_master_slot *slot)
         rc = errno;
     if (rc != 0)
         (void)xac_err(rc, "%s: write", XAC_MASTER_NAME);
+    *is_lostp = rc != 0;
 out:
     (void)xac_sys.close(fd);
     return rc;

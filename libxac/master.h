@@ -26,10 +26,12 @@ int xac_master_read(int dirfd, struct xac_master_slot *out);
 /*
  * xac_master_write -- make *slot the newest: sync, write the older slot, sync.
  *
- * in   slot  magic, version, sequence, time and checksum are filled in here
+ * in   slot      magic, version, sequence, time and checksum are filled in here
+ * out  is_lostp  a write or sync has failed: the environment is to be poisoned.  False if
+ *                nothing has been touched (no descriptor could be had)
  * ret  0 or errno (the older record still stands).
  */
-int xac_master_write(int dirfd, struct xac_master_slot *slot);
+int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
 
 /*
  * xac_master_create -- a new environment: random identity, generation 1, empty log.

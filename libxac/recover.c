@@ -547,6 +547,7 @@ static int
 write_master(struct recovery *r, struct xac_master_slot *out)
 {
     struct xac_master_slot m = r->master;
+    bool is_lost; /* recovery begins anew in any case */
 
     if (r->goes_on)
         m.segment_bytes = r->next.segment_bytes;
@@ -560,7 +561,7 @@ write_master(struct recovery *r, struct xac_master_slot *out)
         && xac_scan_limit(&r->scan) > m.start_lsn)
         m.flags |= XAC_MASTER_LOGGED;
     *out = m;
-    return xac_master_write(r->dirfd, out);
+    return xac_master_write(r->dirfd, out, &is_lost);
 }
 
 /* is_named -- true if the log that was read names the data file. */

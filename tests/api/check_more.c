@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "env.h"
@@ -449,6 +450,34 @@ START_TEST(optimistic_loser_is_told_before_its_end)
 }
 END_TEST
 
+/* ---- descriptors ------------------------------------------------------------------------ */
+
+/* A process that has used up its descriptors cannot do a checkpoint.  That harms nobody. */
+START_TEST(lack_of_descriptors_poisons_nothing)
+{
+    uint64_t *x = env_attach(DURABLE, 1);
+    struct rlimit was, low;
+    int fd;
+
+    env_put(x, 1);
+    must(getrlimit(RLIMIT_NOFILE, &was) == 0);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    must(fd >= 0);
+    low = was;
+    low.rlim_cur = (rlim_t)fd; /* none below is free */
+    must(close(fd) == 0 && setrlimit(RLIMIT_NOFILE, &low) == 0);
+    must_rc(xCheckpoint(), EMFILE);
+    env_put(x, 2);
+    must_rc(xBackup("copy"), EMFILE);
+    must(setrlimit(RLIMIT_NOFILE, &was) == 0);
+    must_ok(xCheckpoint());
+    must_eq(file_u64(ENV_FILE, 0), 2);
+    env_put(x, 3);
+    env_detach();
+    must_eq(file_u64(ENV_FILE, 0), 3);
+}
+END_TEST
+
 static Suite *
 more_suite(void)
 {
@@ -461,6 +490,7 @@ more_suite(void)
     tcase_add_test(tc, transact_commits_or_rolls_back);
     tcase_add_loop_test(tc, transact_retries_until_it_commits, 0, 3);
     tcase_add_test(tc, range_may_be_handed_to_system_calls);
+    tcase_add_test(tc, lack_of_descriptors_poisons_nothing);
     tc = env_tcase(s, "policies", 120);
     tcase_add_loop_test(tc, every_policy_keeps_the_total, 0, XAC_POLICY_OPTIMISTIC + 1);
     tc = env_tcase(s, "many pages", 240);

@@ -200,7 +200,9 @@ synth_sync(struct synth *s)
 void
 synth_master(struct synth *s)
 {
-    must(xac_master_write(s->dirfd, &s->master) == 0);
+    bool is_lost;
+
+    must(xac_master_write(s->dirfd, &s->master, &is_lost) == 0);
 }
 
 /* ---- Files and transactions ---- */

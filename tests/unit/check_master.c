@@ -18,9 +18,10 @@ static int
 write_once(uint64_t mark)
 {
     struct xac_master_slot m = s.master;
+    bool is_lost;
 
     m.end_lsn_after = mark;
-    return xac_master_write(s.dirfd, &m);
+    return xac_master_write(s.dirfd, &m, &is_lost);
 }
 
 static uint64_t
