@@ -26,7 +26,8 @@
  *       xbeginQuery()/xendQuery().  An access outside stops the program (SIGABRT)
  *       with a message that names file, offset, process; so does a store in a query.
  *   (4) Every begin is paired with its end; control leaves a transaction no other way.
- *   (5) A signal handler must not call any function here, nor touch a segment.
+ *   (5) A signal handler must not call any function here, nor touch a segment; who
+ *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.
  *   (6) System calls do not fault pages in: read(fd, segment, n) fails with EFAULT on
  *       a page that the transaction has not touched: first that, or setPageAccess().
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's
@@ -172,13 +173,13 @@ XAC_API int xac_shutdown(void);
  * in   length  bytes; a positive multiple of the system page size.
  * ret  page-aligned base address of `length` bytes, owned by the library until
  *      xMunmap(); or MAP_FAILED, and errno is
- *        EINVAL   name NULL or empty, length 0 or not a multiple of the page size
+ *        EINVAL   name NULL, empty, or of the environment's own files (xac.*, xac-* in its
+ *                 directory), no regular file; length 0 or not a multiple of the page size
  *        EPERM    no xInit() yet, or inside a transaction
  *        EFBIG    more pages than a file can have (2^36), or bytes (2^63)
  *        ESTALE   the file is not the one that others have mapped (replaced)
  *        EIO      the environment is poisoned
  *        others   from open(2), ftruncate(2), fsync(2), mmap(2)
- *      xLastError() has the words.
  */
 XAC_API void *xac_mmap(const char *name, size_t length);
 

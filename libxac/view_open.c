@@ -227,6 +227,19 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
     return rc;
 }
 
+/* check_name -- the library's own files in the environment directory are no segments. */
+static int
+check_name(const struct xac_view *v)
+{
+    bool is_own = strncmp(v->path, "xac.", 4) == 0 || strncmp(v->path, "xac-", 4) == 0;
+
+    /* Relative is what lies in it; below a directory it is the user's (xac-outside/...). */
+    if (!is_own || strchr(v->path, '/') != NULL)
+        return 0;
+    return xac_err(EINVAL, "%s: the name is reserved for the environment's own files",
+                   v->name);
+}
+
 int
 xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
               struct xac_view **viewp)
@@ -241,8 +254,9 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
     rc = open_file(name, &v->fd, &st, &is_new);
     if (rc == 0) {
         v->path = stored_path(env, name);
-        rc = v->path == NULL ? xac_err(errno, "%s", name)
-                             : place(env, v, wish->flags, is_new);
+        rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
+        if (rc == 0)
+            rc = place(env, v, wish->flags, is_new);
         if (rc != 0 && is_new && v->path != NULL)
             withdraw(env, v);
     }

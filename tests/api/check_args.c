@@ -214,6 +214,28 @@ END_TEST
 
 /* ---- xMmap, xMunmap ------------------------------------------------------------------ */
 
+START_TEST(map_refuses_the_environments_own_files)
+{
+    static const char *const names[] = {"xac.master", "xac.lock", "xac-log.00000001",
+                                        "xac-data.new", "../" ENV_DIR "/xac.addresses"};
+    uint64_t *x = env_attach(DURABLE, 1);
+    struct image *before;
+
+    env_put(x, 7);
+    before = image_take(".");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "%s/%s", ENV_DIR, names[i]);
+        must_refuse(map(path, env_page()), EINVAL);
+    }
+    must_unchanged(before, ".");
+    image_free(before);
+    must_ok(map(ENV_DIR "/user.db", env_page()));
+    env_detach();
+}
+END_TEST
+
 START_TEST(map_refuses_bad_arguments)
 {
     size_t page = env_page();
@@ -614,6 +636,7 @@ args_suite(void)
 
     tc = env_tcase(s, "map", 20);
     tcase_add_test(tc, map_refuses_bad_arguments);
+    tcase_add_test(tc, map_refuses_the_environments_own_files);
     tcase_add_test(tc, map_of_an_impossible_length_changes_nothing);
     tcase_add_test(tc, map_knows_a_file_by_every_name);
     tcase_add_test(tc, map_refuses_without_permission);
