@@ -343,7 +343,7 @@ XAC_API int xac_recover(const char *path);
 /*
  * Copy what was committed from the log to the mapped files, as far as running
  * transactions allow, and sync them; shortens recovery and lets log files go.  Runs
- * by itself when the log has grown by XAC_OPT_CHECKPOINT_BYTES.
+ * by itself when log or versions have grown by XAC_OPT_CHECKPOINT_BYTES.
  *
  * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOSPC and other errno values (all
  *      commits are still safe in the log).

@@ -71,8 +71,9 @@ usage(FILE *to)
         "  -V, --version       version of libxac\n"
         "\n"
         "The hook comes before the move or the deletion.\n"
-        "exit: 0 done    2 wrong usage\n"
-        "      1 error   5 no environment\n",
+        "exit: 0 done          3 damaged master record\n"
+        "      1 error         5 no environment\n"
+        "      2 wrong usage\n",
         to);
 }
 

@@ -99,8 +99,9 @@ usage(FILE *to)
         "  -h, --help           this text\n"
         "  -V, --version        version of libxac\n"
         "\n"
-        "exit: 0 shown   2 wrong usage\n"
-        "      1 error   5 no environment\n",
+        "exit: 0 shown         3 damaged master record\n"
+        "      1 error         5 no environment\n"
+        "      2 wrong usage\n",
         to);
 }
 
