@@ -266,6 +266,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--seconds-per-cell 0.1 --slices 2",
     },
     {
+        .name = "cold",
+        .what = "a file that is not in the page cache, for each way to read ahead",
+        .thesis = "",
+        .main = bench_cold_main,
+        .medium = "--data 64M --rounds 3",
+        .quick = "--quick",
+    },
+    {
         .name = "checksum",
         .what = "the log's checksums of a page and of a small block",
         .thesis = "table C.8",

@@ -338,6 +338,14 @@ SPECS = {
             for length in ("short", "long") for procs in (2, 8)
         ],
     ),
+    "cold": Spec(
+        words="A file that is not in the page cache, read through libxac, for each value of "
+              "XAC_OPT_READ_AHEAD_BYTES.",
+        columns=[("work", "work"), ("read_ahead", "read ahead"), ("ms_median", "ms, median"),
+                 ("ms_min", "min"), ("ms_max", "max"),
+                 ("device_read_bytes", "bytes read")],
+        figures=[],
+    ),
     "checksum": Spec(
         columns=[("checksum", "checksum"), ("bytes", "bytes"), *TIMES_US,
                  ("mb_per_s_median", "MB/s")],

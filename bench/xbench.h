@@ -74,6 +74,7 @@ int bench_report_main(int argc, char **argv);
 /* ---- Experiments --------------------------------------------------------------------- */
 
 int bench_checksum_main(int argc, char **argv);
+int bench_cold_main(int argc, char **argv);
 int bench_competition_main(int argc, char **argv);
 int bench_concurrency_main(int argc, char **argv);
 int bench_contention_main(int argc, char **argv);

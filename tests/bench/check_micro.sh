@@ -57,6 +57,7 @@ measure msync --rounds 3 --writes 2 --pages 1,3
 measure concurrency --count 64 --slices 2 --procs 1,2
 measure concurrency-durable --count 64 --slices 2 --procs 1,2
 measure checksum --rounds 100
+measure cold --data 1M --rounds 2
 "$xbench" report >log 2>&1 || fail "report: $(cat log)"
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 
@@ -103,6 +104,13 @@ for r in load("model"):
     assert abs(r["percent_unexplained"] - 100 * (1 - predicted / measured)) < 0.1, r
 synced = load("msync")
 assert collections.Counter(r["pages"] for r in synced) == {1: 4, 3: 4, 10000: 3}, synced
+cold = {(r["work"], r["read_ahead"]): r for r in load("cold")}
+assert len(cold) == 3 * 5, "cold"
+for r in cold.values():
+    assert 0 < r["ms_min"] <= r["ms_median"] <= r["ms_max"], r
+few, whole = cold["random, few", "0"], cold["in order", "0"]
+assert few["device_read_bytes"] <= whole["device_read_bytes"], (few, whole)
+
 for r in synced + load("checksum"):
     in_order(r, "us")
 for name in ("concurrency", "concurrency-durable"):
