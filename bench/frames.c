@@ -29,25 +29,19 @@ struct options {
     bool batch;
     bool json;
     bool all, hits, quick;
-    const char *rows, *count;
+    const char *rows, *count, *record;
 };
 
 /* ---- Command line ------------------------------------------------------------------ */
 
 static const struct option long_options[] = {
-    {"trace", required_argument, NULL, 't'},
-    {"policy", required_argument, NULL, 'p'},
-    {"sizes", required_argument, NULL, 's'},
-    {"batch", no_argument, NULL, 'b'},
-    {"threads", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'j'},
-    {"all", no_argument, NULL, 'a'},
-    {"rows", required_argument, NULL, 'r'},
-    {"hits", no_argument, NULL, 'H'},
-    {"quick", no_argument, NULL, 'q'},
-    {"count", required_argument, NULL, 'c'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+    {"trace", required_argument, NULL, 't'},   {"policy", required_argument, NULL, 'p'},
+    {"sizes", required_argument, NULL, 's'},   {"batch", no_argument, NULL, 'b'},
+    {"threads", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'j'},
+    {"all", no_argument, NULL, 'a'},           {"rows", required_argument, NULL, 'r'},
+    {"hits", no_argument, NULL, 'H'},          {"record", required_argument, NULL, 'R'},
+    {"quick", no_argument, NULL, 'q'},         {"count", required_argument, NULL, 'c'},
+    {"help", no_argument, NULL, 'h'},          {0},
 };
 
 static void
@@ -57,6 +51,7 @@ usage(FILE *f)
         "usage: xbench frames --all [--quick] [--rows NAME]\n"
         "       xbench frames --hits [--sizes N[,N...]] TRACE...\n"
         "       xbench frames --trace FILE --sizes N[,N...] [--policy P[,P...]] [--batch]\n"
+        "       xbench frames --record FILE\n"
         "       xbench frames --threads N[,N...] [--policy P[,P...]]\n\n"
         "  --all         what two papers claim of page frames, each with the line to pass; about\n"
         "                ten minutes, with --quick two and less sure\n"
@@ -65,6 +60,8 @@ usage(FILE *f)
         "                against none, eight users against one\n"
         "  --trace FILE  one page number per line, plain or compressed by gzip; a line that\n"
         "                is empty or begins with * or # is no reference\n"
+        "  --record FILE write such a trace: the pages that 200,000 inserts of random keys into our\n"
+        "                B+-tree touch\n"
         "  --sizes LIST  frames\n"
         "  --policy LIST of: all",
         f);
@@ -155,6 +152,8 @@ options_parse(struct options *o, int argc, char **argv)
             o->quick = true;
         else if (code == 'r')
             o->rows = optarg;
+        else if (code == 'R')
+            o->record = optarg;
         else if (code == 'c')
             o->count = optarg;
         else if (code == 'j')
@@ -170,7 +169,7 @@ options_parse(struct options *o, int argc, char **argv)
         return 2 * bench_fail("frames: --hits of which traces?");
     if (!o->hits && optind < argc)
         return 2 * bench_fail("frames: unexpected argument \"%s\"", argv[optind]);
-    if (!o->all && !o->hits && o->count == NULL && o->n_threads == 0
+    if (!o->all && !o->hits && o->count == NULL && o->record == NULL && o->n_threads == 0
         && (o->trace == NULL || o->n_sizes == 0))
         return 2
                * bench_fail(
@@ -263,6 +262,19 @@ trace_report(const struct options *o)
     return rc;
 }
 
+/* record -- a trace of our own. */
+static int
+record(const char *name)
+{
+    struct trace t;
+    int rc = bench_trace_record(&t, 200000, 1);
+
+    if (rc == 0)
+        rc = bench_trace_write(&t, name);
+    free(t.pages);
+    return rc;
+}
+
 int
 bench_frames_main(int argc, char **argv)
 {
@@ -281,6 +293,8 @@ bench_frames_main(int argc, char **argv)
                          .only = o.rows};
     if (o.count != NULL)
         return bench_frames_count(o.count);
+    if (o.record != NULL)
+        return record(o.record);
     if (o.all)
         return bench_frames_all(&all);
     if (o.hits)

@@ -601,9 +601,12 @@ row_machine(struct table *t)
 }
 
 const struct row bench_bp_rows[] = {
-    {"bp-1", row_acquisitions}, {"bp-2", row_contention},     {"bp-3", row_throughput},
-    {"bp-4", row_prefetch},     {"bp-5a", row_long_sections}, {"bp-5b", row_preempted},
-    {"bp-6", row_sizes},        {"bp-6b", row_queues},        {"bp-7", row_amortised},
-    {"bp-8", row_all_miss},     {"bp-9", row_mixed},          {"bp-10", row_parts},
-    {"bp-H4", row_trap},        {"bp-11", row_machine},       {NULL, NULL},
+    {"bp-1", row_acquisitions},    {"bp-2", row_contention},
+    {"bp-3", row_throughput},      {"bp-4", row_prefetch},
+    {"bp-5a", row_long_sections},  {"bp-5b", row_preempted},
+    {"bp-6", row_sizes},           {"bp-6b", row_queues},
+    {"bp-7", row_amortised},       {"bp-8", row_all_miss},
+    {"bp-9", row_mixed},           {"bp-10", row_parts},
+    {"bp-H1", bench_row_recorded}, {"bp-H4", row_trap},
+    {"bp-11", row_machine},        {NULL, NULL},
 };

@@ -52,6 +52,9 @@ int bench_frames_all(struct table *t);
 /* frames_tree.c: nb-14. */
 int bench_row_tree(struct table *t);
 
+/* frames_record.c: bp-H1. */
+int bench_row_recorded(struct table *t);
+
 /* frames_cost.c: instructions under valgrind, nb-7; count_main is what runs there. */
 int bench_row_instructions(struct table *t);
 int bench_frames_count(const char *what);

@@ -39,8 +39,8 @@ const char *const bench_policy_names[XAC_FRAMES_N_POLICIES] = {
 
 /* ---- Loading ------------------------------------------------------------------------- */
 
-static int
-trace_add(struct trace *t, uint64_t page)
+int
+bench_trace_add(struct trace *t, uint64_t page)
 {
     if (t->n == t->room) {
         size_t room = t->room == 0 ? 65536 : 2 * t->room;
@@ -70,7 +70,7 @@ line_add(struct trace *t, const char *name, uint64_t number, char *line)
     if (errno != 0 || end == text || *text == '-' || end[strspn(end, " \t\r\n")] != '\0'
         || page >= (UINT64_C(1) << 40))
         return bench_fail("%s:%llu: not a page number", name, (unsigned long long)number);
-    return trace_add(t, page);
+    return bench_trace_add(t, page);
 }
 
 int

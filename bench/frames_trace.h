@@ -26,6 +26,18 @@ struct trace {
  */
 int bench_trace_load(struct trace *t, const char *name);
 
+/* bench_trace_add -- one reference more; ret 0, or 1 after a message. */
+int bench_trace_add(struct trace *t, uint64_t page);
+
+/*
+ * bench_trace_record -- pages that n inserts of random keys into our B+-tree touch, of 4 KiB; the
+ * caller frees pages, also after a failure.  bench_trace_write -- as bench_trace_load() reads it.
+ *
+ * ret  0, or 1 after a message
+ */
+int bench_trace_record(struct trace *t, uint64_t n_inserts, uint64_t seed);
+int bench_trace_write(const struct trace *t, const char *name);
+
 /*
  * bench_trace_play -- all references by so many users in turn, one thread.
  *

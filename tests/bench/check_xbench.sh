@@ -67,6 +67,13 @@ for name, warm in (("search-query", True), ("search-query-cold", False)):
 PYTHON
 grep -q 'measurements in results/checksum.jsonl' log || fail "run said: $(cat log)"
 cp results/checksum.jsonl before
+# LRU hits as often as distances say; searches that overlap share one round of the clock.  Of threads nothing
+# is asked here: they overlap as the machine lets them.
+python3 -c 'for i in range(40000): print(abs(i % 400 - 200))' >zigzag
+"$xbench" frames --hits --sizes 100 zigzag >log
+grep -q '^pass    lru: 1 of 1 plays equal' log || fail "frames --hits: $(cat log)"
+grep -q '^pass    nb-gclock, 8 woven users .* against the same history' log || fail "frames --hits: $(cat log)"
+
 refuses 'no experiment "checksumm"' "$xbench" run checksumm
 refuses 'no experiment "checksumm"' "$xbench" checksumm
 refuses 'run what?' "$xbench" run
