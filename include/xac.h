@@ -601,8 +601,8 @@ enum xac_option {
        xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
     XAC_OPT_DECLARED = 11,
     /* Pages of memory, at least 256, for all that participants have of their files, 0: no
-       bound; see doc/frames.md.  ENOTSUP: engines but uffd and scan, a page in two mappings.
-       Before xInit(); for the first participant.  Default 0. */
+       bound; see doc/frames.md.  ENOTSUP: engines but uffd and scan; two mappings of a page
+       before Linux 6.4.  Before xInit(); for the first participant.  Default 0. */
     XAC_OPT_FRAMES = 12,
     /* Bytes, at most 1 GiB, that are read ahead of pages touched in order; a page touched
        otherwise is read alone: for random accesses to files larger than memory.  With the

@@ -174,9 +174,14 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     const struct xac_view_page *p;
     int rc;
 
+    p = &view->page[page_no];
+    /* First of all: the commit reads working copies, with locks held. */
+    if (xac_unlikely(xac_view_shares(view))
+        && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
+        && xac_twin_is_back(view, page_no))
+        return;
     xac_require(xac_lock_none_held());
     check_owner(view, addr, is_write);
-    p = &view->page[page_no];
     if (is_write && (ctx->is_query || ctx->query_depth > 0))
         stop_program(view, addr, is_write, "inside a query",
                      "xbeginQuery() promises not to write; use xbegin()");

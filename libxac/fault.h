@@ -67,16 +67,19 @@ struct xac_engine {
     void (*detach)(struct xac_view *view);
     /* NULL if it splits.  Map the file there again, attached, for another engine. */
     int (*leave)(struct xac_view *view);
-    /* The addresses of a view that is attached have changed.  ret 0 or errno. */
+    /* The addresses of a view that is attached have changed, or its memory (view->memory),
+       and all is absent.  ret 0; ENOTSUP: no memory can be shared; errno. */
     int (*moved)(struct xac_view *view);
     /* Set the protection of n pages; ret 0 or errno.  XAC_SIGSAFE. */
     int (*protect)(struct xac_view *view, uint64_t first, uint64_t n,
                    enum xac_protection prot);
     /* Drop the private copies of n pages, so that they show the file, or are without
-       access if the engine does not split.  XAC_SIGSAFE. */
+       access if the engine does not split: in twins that share the memory, too.
+       XAC_SIGSAFE. */
     int (*discard)(struct xac_view *view, uint64_t first, uint64_t n);
     /* Give n pages without access these bytes, and access, or none of them; NULL: let them
-       have access and store them.  More than one if it does not split only.
+       have access and store them.  More than one if it does not split only.  Without bytes:
+       the one page that is in the shared memory; EEXIST: it has access.
        ret 0 or errno.  XAC_SIGSAFE. */
     int (*fill)(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
                 enum xac_protection prot);

@@ -90,7 +90,7 @@ XAC_SIGSAFE int
 xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n)
 {
     return xac_sys.madvise(view->base + first * view->page_size, n * view->page_size,
-                           MADV_DONTNEED)
+                           xac_view_shares(view) ? MADV_REMOVE : MADV_DONTNEED)
                    == 0
                ? 0
                : errno;

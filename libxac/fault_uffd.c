@@ -18,6 +18,10 @@
  * pages trap, but a store to a protected page is let through by the kernel, which PAGEMAP_SCAN
  * tells of afterwards.  A view belongs to one of the two.  Swapped pages count as well.
  *
+ * TWINS.  With XAC_OPT_FRAMES, views that show the same pages share a memfd.  A page that is
+ * in it, but has no access in one of them, traps there as a minor fault, and is given access
+ * without being filled (UFFDIO_CONTINUE, protected only since Linux 6.4).
+ *
  * FORK.  A child is not watched.  The views are not inherited (MADV_DONTFORK), and it arms
  * views of its own when it rejoins.
  */
@@ -138,6 +142,33 @@ fd_of(const struct xac_view *view)
     return view->is_scanned ? scanner : uffd;
 }
 
+/* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
+XAC_SIGSAFE static int
+ask(const struct xac_view *view, unsigned long request, void *arg)
+{
+    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
+        if (errno != EAGAIN)
+            return errno;
+        (void)sched_yield();
+    }
+    return 0;
+}
+
+/* give_access -- to a page that is in the shared memory; ret 0; EEXIST: it has access; EFAULT:
+   it is not there; errno. */
+XAC_SIGSAFE static int
+give_access(const struct xac_view *view, uint64_t page_no, enum xac_protection prot)
+{
+    struct uffdio_continue c = {
+        .range = {.start = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size),
+                  .len = view->page_size},
+        .mode = UFFDIO_CONTINUE_MODE_DONTWAKE
+                | (prot == XAC_PROT_READ ? UFFDIO_CONTINUE_MODE_WP : 0),
+    };
+
+    return ask(view, UFFDIO_CONTINUE, &c);
+}
+
 /* enlist -- with the descriptor that it belongs to; ret 0 or errno. */
 static int
 enlist(const struct xac_view *view)
@@ -146,18 +177,34 @@ enlist(const struct xac_view *view)
         .range = {.start = (uint64_t)(uintptr_t)view->base, .len = view->length},
         .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
     };
-    const uint64_t needed =
-        UINT64_C(1) << _UFFDIO_COPY | UINT64_C(1) << _UFFDIO_WRITEPROTECT;
+    uint64_t needed = UINT64_C(1) << _UFFDIO_COPY | UINT64_C(1) << _UFFDIO_WRITEPROTECT;
 
+    if (xac_view_shares(view)) {
+        reg.mode |= UFFDIO_REGISTER_MODE_MINOR;
+        needed |= UINT64_C(1) << _UFFDIO_CONTINUE;
+    }
     if (xac_sys.ioctl(fd_of(view), UFFDIO_REGISTER, &reg) != 0)
         return errno;
     return (reg.ioctls & needed) == needed ? 0 : ENOTSUP;
+}
+
+/* enlist_shared -- the same, of memory that is shared and empty; ret 0 or errno. */
+static int
+enlist_shared(const struct xac_view *view)
+{
+    int rc = enlist(view);
+
+    if (rc == 0) /* does the kernel know the flag? */
+        rc = give_access(view, 0, XAC_PROT_READ);
+    return rc == EFAULT ? 0 : rc == EINVAL ? ENOTSUP : rc;
 }
 
 /* arm -- missing memory at the view's addresses, watched; ret 0 or errno. */
 static int
 arm(struct xac_view *view)
 {
+    bool shares = xac_view_shares(view);
+    int kind = shares ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     int rc = open_it();
 
     if (rc != 0)
@@ -165,12 +212,13 @@ arm(struct xac_view *view)
     view->is_scanned = false;
     /* Without access until it is watched. */
     if (xac_sys.mmap(view->base, view->length, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
+                     kind | MAP_NORESERVE | MAP_FIXED, view->memory,
+                     shares ? (off_t)(view->first * view->page_size) : 0)
         == MAP_FAILED)
         return errno;
     if (xac_sys.madvise(view->base, view->length, MADV_DONTFORK) != 0)
         return errno;
-    rc = enlist(view);
+    rc = shares ? enlist_shared(view) : enlist(view);
     if (rc != 0)
         return rc;
     /* Where there are no huge pages, that is an error and as it should be. */
@@ -239,18 +287,6 @@ abandon(struct xac_view *view)
 
 /* ---- Pages ----------------------------------------------------------------------------- */
 
-/* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
-XAC_SIGSAFE static int
-ask(const struct xac_view *view, unsigned long request, void *arg)
-{
-    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
-        if (errno != EAGAIN)
-            return errno;
-        (void)sched_yield();
-    }
-    return 0;
-}
-
 XAC_SIGSAFE static int
 protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
 {
@@ -273,6 +309,8 @@ fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
     uint64_t done = 0, length = n * view->page_size;
     uint64_t at = (uint64_t)(uintptr_t)(view->base + first * view->page_size);
 
+    if (bytes == NULL)
+        return give_access(view, first, prot);
     while (done < length) {
         struct uffdio_copy copy = {
             .dst = at + done,
@@ -312,7 +350,7 @@ take_back(struct xac_view *view, const struct xac_page_range *range, size_t n)
         at[done].iov_len = range[done].n * view->page_size;
         bytes += at[done].iov_len;
     }
-    if (n > 1 && has_batches
+    if (n > 1 && has_batches && !xac_view_shares(view)
         && xac_sys.process_madvise(PIDFD_SELF, at, done, MADV_DONTNEED) == (ssize_t)bytes)
         return done < n ? take_back(view, range + done, n - done) : 0;
     for (size_t i = 0; i < n && rc == 0; i++)

@@ -30,9 +30,23 @@
 # define PIDFD_SELF (-10000)
 #endif
 
-/* userfaultfd(2): Linux 5.11; 6.7; 6.8. */
+/* userfaultfd(2): Linux 5.11; 5.13; 6.4; 6.7; 6.8. */
 #ifndef UFFD_USER_MODE_ONLY
 # define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFDIO_CONTINUE
+# define UFFDIO_REGISTER_MODE_MINOR    ((__u64)1 << 2)
+# define UFFDIO_CONTINUE_MODE_DONTWAKE ((__u64)1 << 0)
+# define _UFFDIO_CONTINUE              0x07
+struct uffdio_continue {
+    struct uffdio_range range;
+    __u64 mode;
+    __s64 mapped;
+};
+# define UFFDIO_CONTINUE _IOWR(UFFDIO, _UFFDIO_CONTINUE, struct uffdio_continue)
+#endif
+#ifndef UFFDIO_CONTINUE_MODE_WP
+# define UFFDIO_CONTINUE_MODE_WP ((__u64)1 << 1)
 #endif
 #ifndef UFFD_FEATURE_WP_ASYNC
 # define UFFD_FEATURE_WP_ASYNC (1 << 15)

@@ -12,6 +12,8 @@
  *           has only been read is absent again, and shown again from the same version when it
  *           is touched, for it stays in the read set; one that has been written is *spilled*
  *           to an unlinked file of the environment directory, and comes back from there.
+ *           A page that twins show (view_twin.c) is one page of memory, goes in all of them at
+ *           once, and is spilled to the file of the first.
  * NOT HERE  Which page is shown (view.h).  Without the option everything here is off: views
  *           show the page cache, and nothing is bounded.
  * LOCK      The pool's user of the process is used under `checkpoint`.  Joining, and giving
@@ -26,6 +28,8 @@
  *   (2) A page of the pool has the number of its entry's place in the control region, so that
  *       pages of all files share one table.
  *   (3) Every page that a context's views show is in its ring, once or more often.
+ *   (4) A page that is spilled in a view has memory in a twin, or its newest bytes are in the
+ *       file of the first view that shows it.
  */
 #ifndef XAC_OUTOFCORE_H
 #define XAC_OUTOFCORE_H
@@ -158,14 +162,15 @@ XAC_SIGSAFE void xac_outofcore_uncache(const struct xac_env *env, int fd);
 /* xac_outofcore_begin -- an outermost transaction begins: what is the context's share? */
 void xac_outofcore_begin(struct xac_ctx *ctx);
 
-/* xac_outofcore_shown -- a page has just been shown; others may have to go for it.  ret 0 or
-   errno. */
+/* xac_outofcore_shown -- a page has just been given memory; others may have to go for it.
+   ret 0 or errno. */
 XAC_SIGSAFE int xac_outofcore_shown(struct xac_view *view, uint64_t page_no);
 
 /* xac_outofcore_back -- a spilled page is dirty again, writable.  ret 0 or errno. */
 XAC_SIGSAFE int xac_outofcore_back(struct xac_view *view, uint64_t page_no);
 
-/* xac_outofcore_spilled -- a spilled page, in XAC_PLACE_WORKING; NULL with errno. */
+/* xac_outofcore_spilled -- a page that is spilled, here or in a twin, and has no memory, in
+   XAC_PLACE_WORKING; NULL with errno. */
 XAC_SIGSAFE const uint8_t *xac_outofcore_spilled(struct xac_view *view, uint64_t page_no);
 
 /* xac_outofcore_end -- the transaction is over: nothing is spilled, and unless pages stay

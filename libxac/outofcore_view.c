@@ -42,15 +42,36 @@ open_spill(struct xac_view *v)
     return v->spill_fd > 0 ? 0 : errno;
 }
 
+/* home -- the view whose file a page is spilled to: of twins the first. */
+XAC_SIGSAFE static struct xac_view *
+home(const struct xac_ctx *ctx, uint64_t id)
+{
+    return xac_view_next(ctx, NULL, id);
+}
+
+/* write_page -- from memory that the kernel may be about to swap; ret 0 or errno. */
+XAC_SIGSAFE static int
+write_page(struct xac_view *from, uint64_t page_no, int fd, uint64_t offset)
+{
+    int rc;
+
+    do
+        rc = xac_write_full(fd, from->base + page_no * from->page_size, from->page_size,
+                            offset);
+    while (rc == EFAULT && xac_view_shares(from) && xac_twin_is_back(from, page_no));
+    return rc;
+}
+
 /* spill -- a dirty page's working copy goes to the file; it is still shown.  ret 0 or errno. */
 XAC_SIGSAFE static int
-spill(struct xac_view *v, uint64_t page_no)
+spill(const struct xac_ctx *ctx, uint64_t id)
 {
+    struct xac_view *v = home(ctx, id), *from = xac_view_written(ctx, id);
     int rc = open_spill(v);
 
     if (rc == 0)
-        rc = xac_write_full(v->spill_fd, v->base + page_no * v->page_size, v->page_size,
-                            page_no * v->page_size);
+        rc = write_page(from, xac_page_no(id) - from->first, v->spill_fd,
+                        (xac_page_no(id) - v->first) * v->page_size);
     if (rc != 0)
         return rc;
     if (++v->n_spilled % UNCACHE_EVERY == 0) {
@@ -64,9 +85,11 @@ spill(struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE const uint8_t *
 xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
 {
+    const struct xac_view *h = home(v->ctx, xac_page_id(v->file, v->first + page_no));
     uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->page_size;
     size_t got;
-    int rc = xac_read_full(v->spill_fd, to, v->page_size, page_no * v->page_size, &got);
+    int rc = xac_read_full(h->spill_fd, to, v->page_size,
+                           (v->first + page_no - h->first) * v->page_size, &got);
 
     if (rc == 0 && got == v->page_size) {
         xac_count(&shared_of(v)->fetched_back, 1);
@@ -103,31 +126,58 @@ xac_outofcore_drop_file(struct xac_view *v)
 
 /* ---- Dropping --------------------------------------------------------------------------------- */
 
+/* page_in -- what a view that shows it knows of a page. */
+XAC_SIGSAFE static struct xac_view_page *
+page_in(const struct xac_view *v, uint64_t id)
+{
+    return &v->page[xac_page_no(id) - v->first];
+}
+
+/* is_shown -- by one of the views that could? */
+XAC_SIGSAFE static bool
+is_shown(const struct xac_ctx *ctx, uint64_t id)
+{
+    const struct xac_view *v = home(ctx, id);
+
+    while (v != NULL && page_in(v, id)->state != XAC_PAGE_READABLE
+           && page_in(v, id)->state != XAC_PAGE_DIRTY)
+        v = xac_view_next(ctx, v, id);
+    return v != NULL;
+}
+
+/* lose -- a view's page has no access any more; what was written is in the file. */
+XAC_SIGSAFE static void
+lose(struct xac_view *v, struct xac_view_page *p)
+{
+    p->state = xac_view_is_written(p) ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
+    if (p->copy != XAC_COPY_NONE)
+        v->n_copies--;
+    p->copy = XAC_COPY_NONE;
+}
+
 /*
- * drop -- a page that was shown long ago.
+ * drop -- a page that was shown long ago, in all views that show it.
  *
  * out  staysp  it cannot go now
  * ret  0 or errno
  */
 XAC_SIGSAFE static int
-drop(struct xac_page_batch *b, struct xac_view *v, uint64_t page_no, bool *staysp)
+drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
 {
-    struct xac_view_page *p = &v->page[page_no];
-    bool is_dirty = p->state == XAC_PAGE_DIRTY;
+    struct xac_view *v = xac_view_written(ctx, id);
 
-    *staysp = p->state == XAC_PAGE_WARM;
-    if (p->state != XAC_PAGE_READABLE && !is_dirty)
+    *staysp = v != NULL && page_in(v, id)->state == XAC_PAGE_WARM;
+    if (*staysp || !is_shown(ctx, id))
         return 0; /* gone since */
-    if (is_dirty && spill(v, page_no) != 0) {
+    if (page_in(v, id)->state == XAC_PAGE_DIRTY && spill(ctx, id) != 0) {
         *staysp = true; /* no room for it on disk: rather beyond the bound than lost */
         return 0;
     }
-    p->state = is_dirty ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
-    if (p->copy != XAC_COPY_NONE)
-        v->n_copies--;
-    p->copy = XAC_COPY_NONE;
+    for (v = home(ctx, id); v != NULL; v = xac_view_next(ctx, v, id))
+        lose(v, page_in(v, id));
+    v = home(ctx, id);
     xac_count(&shared_of(v)->dropped, 1);
-    return xac_batch_add(b, v, page_no);
+    return xac_batch_add(b, v, xac_page_no(id) - v->first);
 }
 
 /* push -- at the end of the ring, if it has room. */
@@ -149,11 +199,9 @@ shrink(struct xac_ctx *ctx, uint64_t goal)
     for (uint64_t n = o->end - o->first; n > 0 && o->end - o->first > goal && rc == 0;
          n--) {
         uint64_t id = o->ring[o->first++ & (o->size - 1)];
-        struct xac_view *v = xac_view_next(ctx, NULL, id);
         bool stays = false;
 
-        if (v != NULL)
-            rc = drop(&batch, v, xac_page_no(id) - v->first, &stays);
+        rc = drop(&batch, ctx, id, &stays);
         if (stays)
             push(o, id);
     }

@@ -192,9 +192,10 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
     int rc = 0;
 
+    if (xac_unlikely(xac_view_shares(v)))
+        return xac_twin_show(v, page_no, page, parent, is_write);
     if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
         return xac_outofcore_back(v, page_no);
-
     if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
         return xac_twin_write(v, page_no, page, parent);
     if (!was_readable && v->ops->fill != NULL) {
@@ -400,6 +401,8 @@ enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     int rc;
 
     v->solo_epoch = epoch;
+    if (xac_view_shares(v)) /* invariant (5): nothing stays */
+        return 0;
     if (!v->ops->splits) { /* all is absent, and stays from now on as it is touched */
         v->is_solo = true;
         return 0;
@@ -546,21 +549,25 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
         v->low = UINT64_MAX;
         v->high = 0;
         v->n_touched = 0;
+        xac_assert(!xac_view_shares(v) || v->n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
     }
     return rc;
 }
 
-/* dirty_view -- the view that has the page dirty, else one that shows it; NULL: none. */
-static struct xac_view *
-dirty_view(const struct xac_ctx *ctx, uint64_t page_id)
+XAC_SIGSAFE struct xac_view *
+xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
 {
     struct xac_view *found = xac_view_next(ctx, NULL, page_id);
 
     for (struct xac_view *v = found; v != NULL && v->twins != NULL;
          v = xac_view_next(ctx, v, page_id)) {
-        if (v->page[xac_page_no(page_id) - v->first].state == XAC_PAGE_DIRTY)
+        uint32_t state = v->page[xac_page_no(page_id) - v->first].state;
+
+        if (state == XAC_PAGE_DIRTY)
             return v;
+        if (state == XAC_PAGE_SPILLED)
+            found = v;
     }
     return found;
 }
@@ -568,7 +575,7 @@ dirty_view(const struct xac_ctx *ctx, uint64_t page_id)
 bool
 xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    const struct xac_view *v = dirty_view(ctx, page_id);
+    const struct xac_view *v = xac_view_written(ctx, page_id);
     uint64_t page_no = xac_page_no(page_id) - v->first;
 
     return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
@@ -577,7 +584,7 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 const uint8_t *
 xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 {
-    struct xac_view *v = dirty_view(ctx, page_id);
+    struct xac_view *v = xac_view_written(ctx, page_id);
     uint64_t page_no;
 
     xac_assert(v != NULL);

@@ -35,7 +35,10 @@
  *   (3) A readable page shows the newest version at or below the transaction's parent.
  *   (4) Views of one context that show the same page of a file are twins there.  If the
  *       page is dirty in one of them, then in the others it is absent, or dirty and the
- *       same memory (view_twin.c): there is one working copy.
+ *       same memory (view_twin.c): there is one working copy.  With XAC_OPT_FRAMES they
+ *       have the same memory for all their pages, so it may be readable there, too.
+ *   (5) In views that share all their memory a page has memory if one of them has it
+ *       readable or dirty, and only then; and outside a transaction none has.
  */
 #ifndef XAC_VIEW_H
 #define XAC_VIEW_H
@@ -132,6 +135,8 @@ struct xac_view {
     uint64_t
         recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none              */
     struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
+    int memory;                 /* memfd of the memory it shares with its twins: a page
+                                   where it is in the file; -1: memory of its own      */
     uint64_t low, high;         /* pages touched by the running transaction lie in
                                    [low, high) ...                                     */
     uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
@@ -218,6 +223,13 @@ xac_view_shows(const struct xac_view *v, uint64_t page_id)
 /* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
 XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
                                            const struct xac_view *v, uint64_t page_id);
+
+/* xac_view_shares -- is it memory that twins have in common (XAC_OPT_FRAMES)? */
+XAC_SIGSAFE static inline bool
+xac_view_shares(const struct xac_view *v)
+{
+    return v->memory >= 0;
+}
 
 /* The parts of an access, for view.c and view_unit.c. */
 
@@ -398,6 +410,11 @@ XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
  */
 bool xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id);
 
+/* xac_view_written -- the view that has the page dirty, else one that has it spilled, else the
+   first one that shows it; NULL: none. */
+XAC_SIGSAFE struct xac_view *xac_view_written(const struct xac_ctx *ctx,
+                                              uint64_t page_id);
+
 /* xac_view_working_copy -- the running transaction's copy of a page; one that is spilled, in
    XAC_PLACE_WORKING.  NULL with errno. */
 const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
@@ -467,7 +484,7 @@ void xac_twins_forked(struct xac_view *view);
 /* xac_twin_entry -- the number of the page's set entry + 1 as a twin knows it, or 0. */
 XAC_SIGSAFE uint32_t xac_twin_entry(const struct xac_view *view, uint64_t page_no);
 
-/* xac_twin_is_dirty -- is the page dirty in a twin, and not here? */
+/* xac_twin_is_dirty -- is the page dirty (spilled) in a twin, and not here? */
 XAC_SIGSAFE bool xac_twin_is_dirty(const struct xac_view *view, uint64_t page_no);
 
 /*
@@ -483,6 +500,20 @@ XAC_SIGSAFE bool xac_twin_is_needed(const struct xac_view *view, uint64_t page_n
  */
 XAC_SIGSAFE int xac_twin_write(struct xac_view *view, uint64_t page_no,
                                const struct xac_page *page, uint64_t parent);
+
+/*
+ * xac_twin_show -- xac_view_show, of a view that shares its memory (xac_view_shares): what a
+ * twin has there is given access here, and is filled only if none has.  ret 0 or errno.
+ */
+XAC_SIGSAFE int xac_twin_show(struct xac_view *view, uint64_t page_no,
+                              const struct xac_page *page, uint64_t parent,
+                              bool is_write);
+
+/*
+ * xac_twin_is_back -- a page of such a view, readable or dirty, has no access all the same: the
+ * kernel has taken it out of the page table, to swap it.  Has it been given back?
+ */
+XAC_SIGSAFE bool xac_twin_is_back(struct xac_view *view, uint64_t page_no);
 
 /*
  * After the transaction: a page in shared memory is absent (hidden); before that, the

@@ -26,7 +26,7 @@
 static bool
 is_keeping(const struct xac_view *v)
 {
-    return v->ctx->keeps && !v->ops->splits;
+    return v->ctx->keeps && !v->ops->splits && !xac_view_shares(v);
 }
 
 /* ---- Alone: written pages stay, protected or not ------------------------------------- */
@@ -177,19 +177,19 @@ are_dropped(const struct xac_view *v)
 }
 
 /* is_dense -- are they dropped by one call over all between the first page and the last, which
-   is cheaper than one over the pages themselves? */
+   is cheaper than one over the pages themselves?  Of twins each has its own. */
 static bool
 is_dense(const struct xac_view *v)
 {
     return are_dropped(v) && v->low < v->high
-           && v->high - v->low <= v->n_touched * WALK_PER_DROP;
+           && (xac_view_shares(v) || v->high - v->low <= v->n_touched * WALK_PER_DROP);
 }
 
 /* goes_alone -- is each dropped by itself? */
 static bool
 goes_alone(const struct xac_view *v)
 {
-    return are_dropped(v) && !is_dense(v);
+    return are_dropped(v) && !xac_view_shares(v) && !is_dense(v);
 }
 
 /* take_back -- everything the transaction touched in a view is absent again. */

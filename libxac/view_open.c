@@ -190,6 +190,7 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     if (v == NULL)
         return NULL;
     v->fd = -1;
+    v->memory = -1;
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
     v->env = env;
     v->ctx = &env->ctx;
@@ -301,6 +302,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->first = origin->first;
     v->file = origin->file;
     v->fd = origin->fd;
+    v->memory = -1;
     v->pagemap = origin->pagemap;
     v->name = origin->name;
     v->path = origin->path;

@@ -8,6 +8,11 @@
  * could it wander from one to the other: an instruction that loads through one view and
  * stores through another needs both at once.  So it is memory that they share, a page of
  * a memfd, from the first store to the end of the transaction.
+ *
+ * With XAC_OPT_FRAMES no view may show the page cache, so twins lie over the memfd with all
+ * their pages, watched by the engine.  A page has memory there while one of them shows it, and
+ * counts once (outofcore_view.c); each of them traps by itself, and is given access to what is
+ * there, or fills it.  Nothing stays from one transaction to the next (view.h, invariant 5).
  */
 #include <config.h>
 
@@ -99,13 +104,15 @@ make_memory(struct xac_twins *t, const struct xac_view *v)
 
 /*
  * fall_back -- pages that are memory of their own cannot be shared, and those of twins are
- * mapped one by one anyway.
+ * mapped one by one anyway.  In a bound they are memory, but other memory than what is there.
  */
 static int
 fall_back(struct xac_view *v)
 {
     int rc = 0;
 
+    if (xac_outofcore_is_on(v->env))
+        return v->is_solo || v->is_kept ? xac_view_leave_solo(v) : 0;
     if (!v->ops->splits && v->is_solo)
         rc = xac_view_leave_solo(v);
     return rc == 0 && !v->ops->splits ? xac_engine_fall_back(v) : rc;
@@ -119,8 +126,7 @@ join(struct xac_view *v)
     int rc = fall_back(v);
 
     if (rc != 0)
-        return xac_err(rc, "%smapping %s a second time, overlapping",
-                       xac_outofcore_is_on(v->env) ? "XAC_OPT_FRAMES: " : "", v->name);
+        return xac_err(rc, "mapping %s a second time, overlapping", v->name);
     while (w != NULL && (w->file != v->file || w->twins == NULL))
         w = w->next;
     if (w != NULL) {
@@ -135,17 +141,37 @@ join(struct xac_view *v)
     return 0;
 }
 
+/* share -- let a view that shows nothing be the twins' memory; ret 0, or an error and it has
+   memory of its own as before. */
+static int
+share(struct xac_view *v)
+{
+    int rc;
+
+    v->memory = v->twins->fd;
+    rc = v->ops->moved(v);
+    if (rc == 0)
+        return 0;
+    v->memory = -1;
+    (void)v->ops->moved(v); /* if that fails, so does every access */
+    return xac_err(rc, "XAC_OPT_FRAMES: mapping %s a second time, overlapping", v->name);
+}
+
 int
 xac_twins_meet(struct xac_ctx *ctx)
 {
     int rc = 0;
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
-        if (v->twins == NULL && has_twin(v))
+        bool has = has_twin(v);
+
+        if (v->twins == NULL && has)
             rc = join(v);
         if (rc == 0 && v->twins != NULL
             && (v->twins->fd < 0 || v->first + v->n_pages > v->twins->n_pages))
             rc = make_memory(v->twins, v);
+        if (rc == 0 && has && !xac_view_shares(v) && xac_outofcore_is_on(v->env))
+            rc = share(v);
     }
     return rc;
 }
@@ -156,6 +182,7 @@ xac_twins_leave(struct xac_view *v)
     struct xac_twins *t = v->twins;
 
     v->twins = NULL;
+    v->memory = -1;
     if (t == NULL || --t->n_views > 0)
         return;
     if (t->fd >= 0)
@@ -180,9 +207,9 @@ xac_twin_is_dirty(const struct xac_view *v, uint64_t page_no)
 {
     const struct xac_view *w = other(v, NULL, page_no);
 
-    if (v->page[page_no].state == XAC_PAGE_DIRTY)
+    if (xac_view_is_written(&v->page[page_no]))
         return false;
-    while (w != NULL && page_in(w, v, page_no)->state != XAC_PAGE_DIRTY)
+    while (w != NULL && !xac_view_is_written(page_in(w, v, page_no)))
         w = other(v, w, page_no);
     return w != NULL;
 }
@@ -243,6 +270,62 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     return 0;
 }
 
+/* ---- One page of memory that is shared in any case ----------------------------------------- */
+
+/* is_in -- does a view that shows v's page have it in one of two states? */
+XAC_SIGSAFE static bool
+is_in(const struct xac_view *v, uint64_t page_no, uint32_t one, uint32_t other_one)
+{
+    const struct xac_view *w = xac_view_next(v->ctx, NULL, id_of(v, page_no));
+    uint32_t state;
+
+    for (; w != NULL; w = xac_view_next(v->ctx, w, id_of(v, page_no))) {
+        state = page_in(w, v, page_no)->state;
+        if (state == one || state == other_one)
+            return true;
+    }
+    return false;
+}
+
+XAC_SIGSAFE int
+xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+              uint64_t parent, bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    bool is_there = is_in(v, page_no, XAC_PAGE_READABLE, XAC_PAGE_DIRTY);
+    bool is_dirty = is_write || xac_view_is_written(p); /* from now on */
+    const uint8_t *bytes = NULL;
+    int rc = 0;
+
+    if (xac_view_is_readable(v, p)) {
+        rc = is_write ? v->ops->protect(v, page_no, 1, XAC_PROT_WRITE) : 0;
+    } else if (p->state != XAC_PAGE_DIRTY) {
+        if (!is_there && is_in(v, page_no, XAC_PAGE_SPILLED, XAC_PAGE_SPILLED))
+            bytes = xac_outofcore_spilled(v, page_no);
+        else if (!is_there)
+            bytes = xac_view_base_bytes(v, page_no, page, parent);
+        if (!is_there && bytes == NULL)
+            return errno;
+        rc =
+            v->ops->fill(v, page_no, 1, bytes, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
+    }
+    if (rc != 0)
+        return rc;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_note(v, page_no, is_dirty);
+    return is_there ? 0 : xac_outofcore_shown(v, page_no);
+}
+
+XAC_SIGSAFE bool
+xac_twin_is_back(struct xac_view *v, uint64_t page_no)
+{
+    bool is_dirty = v->page[page_no].state == XAC_PAGE_DIRTY;
+
+    return v->ops->fill(v, page_no, 1, NULL, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
+           == 0;
+}
+
 int
 xac_view_map_file(const struct xac_view *v, uint64_t page_no, uint64_t n)
 {
@@ -272,7 +355,7 @@ xac_twins_end_many(struct xac_view *v, bool all)
 {
     int rc;
 
-    if (!all && v->twins->n_used <= SINGLY_MAX)
+    if (xac_view_shares(v) || (!all && v->twins->n_used <= SINGLY_MAX))
         return 0;
     rc = xac_view_map_file(v, 0, v->n_pages);
     if (rc == 0
@@ -311,9 +394,12 @@ xac_twins_gather(struct xac_view *v)
         const struct xac_entry *e = xac_set_entry(ctx, i);
         const struct xac_page *page = xac_entry_page(v->env, e);
         uint64_t id = xac_entry_page_id(v->env, e);
+        uint64_t page_no = xac_page_no(id) - v->first;
 
-        if (xac_view_shows(v, id) && xac_twin_is_dirty(v, xac_page_no(id) - v->first))
-            rc = xac_twin_write(v, xac_page_no(id) - v->first, page, parent);
+        if (!xac_view_shows(v, id) || !xac_twin_is_dirty(v, page_no))
+            continue;
+        rc = xac_view_shares(v) ? xac_twin_show(v, page_no, page, parent, true)
+                                : xac_twin_write(v, page_no, page, parent);
     }
     return rc;
 }
@@ -323,7 +409,9 @@ xac_twins_gather(struct xac_view *v)
 void
 xac_twins_forked(struct xac_view *v)
 {
-    (void)xac_view_map_file(v, 0, v->n_pages);
+    if (!xac_view_shares(v))
+        (void)xac_view_map_file(v, 0, v->n_pages);
+    v->memory = -1;
     if (v->twins->fd >= 0)
         (void)xac_sys.close(v->twins->fd);
     v->twins->fd = -1;

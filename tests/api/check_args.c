@@ -286,7 +286,6 @@ START_TEST(map_knows_a_file_by_every_name)
     size_t page = env_page();
     uint64_t *x;
 
-    env_without_frames("overlapping mappings");
     x = env_attach(NONDURABLE, 2);
     must(link(ENV_FILE, "hard.db") == 0);
     must(symlink(ENV_FILE, "soft.db") == 0);

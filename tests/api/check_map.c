@@ -658,19 +658,11 @@ START_TEST(large_files_do_not_take_each_others_addresses)
 }
 END_TEST
 
-/* setup -- most tests here have overlapping mappings. */
-static void
-setup(void)
-{
-    env_setup();
-    env_without_frames("overlapping mappings");
-}
-
 static Suite *
 map_suite(void)
 {
     Suite *s = suite_create("map");
-    TCase *tc = env_tcase_with(s, "parts", 60, setup);
+    TCase *tc = env_tcase(s, "parts", 60);
 
     tcase_add_test(tc, part_holds_the_bytes_of_its_place);
     tcase_add_test(tc, arguments_are_checked);
@@ -678,7 +670,7 @@ map_suite(void)
     tcase_add_test(tc, stopped_program_is_told_the_place_in_the_file);
     tcase_add_test(tc, heap_in_a_part_of_a_file);
     tcase_add_loop_test(tc, processes_map_different_parts, 0, 2);
-    tc = env_tcase_with(s, "twins", 120, setup);
+    tc = env_tcase(s, "twins", 120);
     tcase_add_loop_test(tc, store_through_one_is_seen_through_the_other, 0, VARIANTS);
     tcase_add_loop_test(tc, abort_restores_all_mappings, 0, VARIANTS);
     tcase_add_loop_test(tc, copy_from_a_page_to_itself, 0, VARIANTS);
@@ -686,7 +678,7 @@ map_suite(void)
     tcase_add_loop_test(tc, very_many_pages_through_two_mappings, 0, VARIANTS);
     tcase_add_loop_test(tc, child_has_twins_of_its_own, 0, 2);
     tcase_add_test(tc, threads_have_twins_of_their_own);
-    tc = env_tcase_with(s, "addresses", 60, setup);
+    tc = env_tcase(s, "addresses", 60);
     tcase_add_test(tc, same_address_or_not_at_all);
     tcase_add_test(tc, large_files_do_not_take_each_others_addresses);
     return s;

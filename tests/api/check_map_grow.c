@@ -93,7 +93,6 @@ START_TEST(growth_into_another_mapping_makes_twins)
     size_t page = env_page();
     uint64_t *a, *b;
 
-    env_without_frames("overlapping mappings");
     env_stay_mapped = _i == 1;
     env_init(NONDURABLE);
     a = env_map_at(0, 2);
@@ -312,7 +311,6 @@ START_TEST(segment_of_one_tebibyte)
 
     if (!holds_sparse_files())
         return;
-    env_without_frames("overlapping mappings");
     flags = _i;
     if (flags == DURABLE)
         (void)proc_wait(proc_spawn(fill_large, &flags)); /* killed */
@@ -457,7 +455,6 @@ START_TEST(random_mappings_follow_the_model)
     static const int policies[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_OPTIMISTIC};
     pid_t companion = 0;
 
-    env_without_frames("overlapping mappings");
     memset(&g, 0, sizeof g);
     g.seed = env_seed() * 100 + (uint64_t)_i;
     env_stay_mapped = _i % 3 == 1;

@@ -21,33 +21,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "env.h"
+#include "check_outofcore.h"
 
-#define MODE(i) ((i) == 0 ? NONDURABLE : DURABLE)
-
-#define FRAMES  ((size_t)256)
-#define N_PAGES (10 * FRAMES)
-
-static struct xac_stats
-stats(void)
-{
-    struct xac_stats s;
-
-    must_ok(xStats(&s));
-    return s;
-}
-
-/* Attach with a bound; the file is mapped. */
-static uint64_t *
+uint64_t *
 attach(int flags)
 {
     must_ok(xSetOption(XAC_OPT_FRAMES, FRAMES));
     return env_attach(flags, N_PAGES);
 }
 
-/* In a transaction: every page gets the number base + its place, in its first word and in a
-   word that depends on it. */
-static void
+void
 write_all(uint64_t *x, uint64_t base)
 {
     for (size_t p = 0; p < N_PAGES; p++) {
@@ -56,7 +39,7 @@ write_all(uint64_t *x, uint64_t base)
     }
 }
 
-static void
+void
 must_hold(uint64_t *x, uint64_t base)
 {
     for (size_t p = 0; p < N_PAGES; p++) {
@@ -68,7 +51,7 @@ must_hold(uint64_t *x, uint64_t base)
     }
 }
 
-static void
+void
 query_must_hold(uint64_t *x, uint64_t base)
 {
     must_ok(xbeginQuery());
@@ -76,16 +59,15 @@ query_must_hold(uint64_t *x, uint64_t base)
     must_rc(xendQuery(), COMMITTED);
 }
 
-/* Pages of the mapping that have memory, as the kernel says. */
-static size_t
-present(const uint64_t *x)
+size_t
+present(const uint64_t *x, size_t n_pages)
 {
     int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     size_t n = 0;
     uint64_t word;
 
     must(fd >= 0);
-    for (size_t p = 0; p < N_PAGES; p++) {
+    for (size_t p = 0; p < n_pages; p++) {
         uint64_t at = ((uintptr_t)x / env_page() + p) * sizeof word;
 
         must_eq(pread(fd, &word, sizeof word, (off_t)at), sizeof word);
@@ -105,12 +87,12 @@ START_TEST(large_transactions_commit)
     for (uint64_t round = 1; round <= 2; round++) {
         must_ok(xbegin());
         write_all(x, round << 32);
-        must(present(x) <= FRAMES / 8 + 1);
+        must(present(x, N_PAGES) <= FRAMES / 8 + 1);
         must_hold(x, round << 32); /* its own stores, back from where they have gone */
         must_rc(xend(), COMMITTED);
         query_must_hold(x, round << 32);
     }
-    s = stats();
+    s = env_stats();
     must_eq(s.frames_bound, FRAMES);
     must(s.pages_spilled >= N_PAGES - FRAMES / 8 && s.pages_fetched_back > 0);
     must(s.pages_dropped > s.pages_spilled);
@@ -191,15 +173,15 @@ START_TEST(dropped_pages_stay_in_the_read_set)
     must_ok(xSetOption(XAC_OPT_FRAMES, FRAMES)); /* the companion's, too */
     other = env_companion(MODE(_i), 1);
     x = attach(MODE(_i));
-    before = stats();
+    before = env_stats();
 
     must_ok(xbegin());
     must_eq(env_cell(x, 0)[0], 0);
     for (size_t p = 1; p < N_PAGES; p++)
         must_eq(env_cell(x, p)[0], 0);
-    must(present(x) <= FRAMES / 8 + 1);
+    must(present(x, N_PAGES) <= FRAMES / 8 + 1);
     must_eq(env_cell(x, 0)[0], 0); /* a second trap, and the same page */
-    must(stats().traps_read > before.traps_read + N_PAGES);
+    must(env_stats().traps_read > before.traps_read + N_PAGES);
     must_rc(xend(), COMMITTED);
     env_detach();
     proc_kill(other);
@@ -259,7 +241,7 @@ START_TEST(pages_that_stay_mapped_are_bounded)
         write_all(x, round << 32);
         must_rc(xend(), COMMITTED);
         query_must_hold(x, round << 32);
-        must(present(x) <= FRAMES / 8 + 8);
+        must(present(x, N_PAGES) <= FRAMES / 8 + 8);
     }
     env_detach();
     env_stay_mapped = false;
@@ -278,7 +260,7 @@ START_TEST(spilled_pages_stay_announced)
         must_ok(setPageAccess(env_cell(x, p), READ_WRITE));
     write_all(x, 3);
     must_rc(xend(), COMMITTED);
-    must(stats().pages_spilled > 0);
+    must(env_stats().pages_spilled > 0);
     query_must_hold(x, 3);
     env_detach();
 }
@@ -411,7 +393,7 @@ START_TEST(long_query_beside_checkpoints)
         must_rc(xend(), COMMITTED);
         must_ok(xCheckpoint());
     }
-    must(stats().frames_on_disk > 0);
+    must(env_stats().frames_on_disk > 0);
     word_store(&sh->stop, 1);
     proc_join(other);
     must_ok(xCheckpoint());
@@ -458,12 +440,12 @@ START_TEST(wrong_values_are_refused)
     must_refuse(xInit(ENV_DIR, NONDURABLE), EINVAL);
     must_eq(setenv("XAC_FRAMES", "300", 1), 0);
     env_init(NONDURABLE);
-    must_eq(stats().frames_bound, 300);
+    must_eq(env_stats().frames_bound, 300);
     must_refuse(xSetOption(XAC_OPT_FRAMES, FRAMES), EBUSY);
     env_detach();
     must_ok(xSetOption(XAC_OPT_FRAMES, 0)); /* what the program says, counts */
     env_init(NONDURABLE);
-    must_eq(stats().frames_bound, 0);
+    must_eq(env_stats().frames_bound, 0);
     env_detach();
     must_eq(unsetenv("XAC_FRAMES"), 0);
 }
@@ -476,21 +458,6 @@ START_TEST(other_engines_are_refused)
     must_refuse(xInit(ENV_DIR, MODE(_i)), ENOTSUP);
     must_eq(unsetenv("XAC_ENGINE"), 0);
     (void)attach(MODE(_i)); /* nothing is left of the first */
-    env_detach();
-}
-END_TEST
-
-START_TEST(overlapping_mappings_are_refused)
-{
-    uint64_t *x = attach(NONDURABLE);
-
-    must(xMmapAt(ENV_FILE, env_page(), env_page(), 0) == MAP_FAILED);
-    must_eq(errno, ENOTSUP);
-    must(strstr(xLastError(), "XAC_OPT_FRAMES") != NULL);
-    must(strstr(xLastError(), "overlapping") != NULL);
-    must_ok(xbegin());
-    write_all(x, 1);
-    must_rc(xend(), COMMITTED);
     env_detach();
 }
 END_TEST
@@ -518,7 +485,7 @@ suite(void)
     tc = env_tcase(s, "refused", 60);
     tcase_add_test(tc, wrong_values_are_refused);
     tcase_add_loop_test(tc, other_engines_are_refused, 0, 2);
-    tcase_add_test(tc, overlapping_mappings_are_refused);
+    add_twins(s);
     return s;
 }
 
