@@ -21,7 +21,8 @@ iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
     tests/api/check_engine"
 crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
     tests/unit/check_checkpoint tests/crash/check_faults"
-pool_tests="tests/frames/check_frames tests/frames/stress_frames"
+pool_tests="tests/frames/check_frames tests/frames/check_races
+    tests/frames/stress_frames"
 outofcore_tests="tests/api/check_outofcore"
 timeout_s=180
 
