@@ -49,7 +49,9 @@ fails(unsigned kind, const char *name)
 static int
 fault_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
-    return fails(SYSFAULT_FILES, "openat") ? -1 : real.openat(dirfd, path, flags, mode);
+    return fails(SYSFAULT_FILES | SYSFAULT_OPEN, "openat")
+               ? -1
+               : real.openat(dirfd, path, flags, mode);
 }
 
 static int
@@ -181,7 +183,9 @@ fault_munmap(void *addr, size_t n)
 static int
 fault_memfd_create(const char *name, unsigned flags)
 {
-    return fails(SYSFAULT_FILES, "memfd_create") ? -1 : real.memfd_create(name, flags);
+    return fails(SYSFAULT_FILES | SYSFAULT_OPEN, "memfd_create")
+               ? -1
+               : real.memfd_create(name, flags);
 }
 
 static int

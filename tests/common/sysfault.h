@@ -26,8 +26,9 @@ enum {
     SYSFAULT_CLOSE = 16, /* close, munmap: done all the same when they fail            */
     SYSFAULT_EVERY = 31,
     SYSFAULT_SYNCS =
-        32,            /* of files and directories; they are among the first kind, too */
-    SYSFAULT_DATA = 64 /* read, write and room; the same                               */
+        32,             /* of files and directories; they are among the first kind, too */
+    SYSFAULT_DATA = 64, /* read, write and room; the same                              */
+    SYSFAULT_OPEN = 128 /* what gives a descriptor; the same                           */
 };
 
 /* What happens, when, and with which errno; installs the wrappers. */

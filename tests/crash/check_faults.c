@@ -399,7 +399,7 @@ static const struct access accesses[] = {
      .error = EIO,
      .hints = true},
     {.told = "buffer file that cannot be opened or mapped: Too many open files",
-     .kinds = SYSFAULT_FILES,
+     .kinds = SYSFAULT_OPEN,
      .error = EMFILE},
 };
 #define LACKS_VERSION 4
