@@ -205,15 +205,25 @@ take_back(struct xac_view *v)
     return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
 }
 
-/* end_here -- end_page, and a view that stays and cannot any more is left as beside others: what
-   it has written in few large pieces would take more mappings, page by page, than there are. */
+/*
+ * end_here -- end_page, of a view that stays only as long as that takes few mappings.
+ *
+ * What was written in few large pieces would take more of them, page by page, than the program
+ * can do without, or than there are; then the view is left as beside others, by one call.
+ * in, out  np  pages taken back one by one
+ */
 static int
 end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
-         bool is_committed)
+         bool is_committed, uint64_t *np)
 {
-    int rc = end_page(v, page_no, e, is_committed);
+    bool is_one = v->is_solo && v->ops->splits && v->twins == NULL;
+    int rc = 0;
 
-    return rc != 0 && v->is_solo ? xac_view_leave_solo(v) : rc;
+    if (is_one && v->page[page_no].state == XAC_PAGE_DIRTY && ++*np > v->ctx->islands_max)
+        rc = xac_view_leave_solo(v);
+    if (rc == 0)
+        rc = end_page(v, page_no, e, is_committed);
+    return rc != 0 && is_one && v->is_solo ? xac_view_leave_solo(v) : rc;
 }
 
 /* ---- All of it ----------------------------------------------------------------------- */
@@ -224,6 +234,7 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
     struct xac_page_batch batch = {.n = 0};
     struct xac_view *v = NULL, *t;
+    uint64_t n_pieces = 0;
     int rc = 0;
 
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
@@ -233,14 +244,14 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
-        rc = end_here(v, xac_page_no(id) - v->first, e, is_committed);
+        rc = end_here(v, xac_page_no(id) - v->first, e, is_committed, &n_pieces);
         if (rc == 0 && goes_alone(v))
             rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
         for (t = v; t->twins != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
                 break;
-            rc = end_here(t, xac_page_no(id) - t->first, e, is_committed);
+            rc = end_here(t, xac_page_no(id) - t->first, e, is_committed, &n_pieces);
         }
     }
     return rc == 0 ? xac_batch_flush(&batch) : rc;
