@@ -538,6 +538,13 @@ START_TEST(pages_that_cannot_be_spilled_stay)
 }
 END_TEST
 
+/* A board for each test: what an earlier one said on its own is not to be taken for news. */
+static void
+setup(void)
+{
+    board = (struct board *)proc_shared(sizeof *board);
+}
+
 int
 main(void)
 {
@@ -547,12 +554,13 @@ main(void)
 
     if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
         (void)setenv("TMPDIR", "/dev/shm", 0);
-    board = (struct board *)proc_shared(sizeof *board);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, failed_sync_is_told_to_all);
     tcase_add_loop_test(tc, no_room_is_survived_or_told, 0, 3);
     tcase_add_test(tc, no_room_to_grow_aborts_only);
     tcase_add_test(tc, short_and_interrupted_calls_do_no_harm);
     tc = env_tcase(s, "accesses", 120);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_loop_test(tc, who_cannot_be_served_is_told_why, 0,
                         (int)(sizeof accesses / sizeof accesses[0]));
     tcase_add_test(tc, pages_that_cannot_be_spilled_stay);
