@@ -307,9 +307,13 @@ hand_add(struct xac_frames_user *user, uint64_t n)
 static inline uint64_t
 hand_take(struct xac_frames_user *user)
 {
-    uint64_t at = hand_get(user->pool), was = hand_add(user, 1);
+    uint64_t at;
 
-    return user->pool->region->config.hand_cells == 1 ? was : at;
+    if (user->pool->region->config.hand_cells == 1)
+        return hand_add(user, 1);
+    at = hand_get(user->pool);
+    (void)hand_add(user, 1);
+    return at;
 }
 
 /* ---- spare.c: page buffers -------------------------------------------------------- */
