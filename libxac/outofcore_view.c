@@ -126,25 +126,6 @@ xac_outofcore_drop_file(struct xac_view *v)
 
 /* ---- Dropping --------------------------------------------------------------------------------- */
 
-/* page_in -- what a view that shows it knows of a page. */
-XAC_SIGSAFE static struct xac_view_page *
-page_in(const struct xac_view *v, uint64_t id)
-{
-    return &v->page[xac_page_no(id) - v->first];
-}
-
-/* is_shown -- by one of the views that could? */
-XAC_SIGSAFE static bool
-is_shown(const struct xac_ctx *ctx, uint64_t id)
-{
-    const struct xac_view *v = home(ctx, id);
-
-    while (v != NULL && page_in(v, id)->state != XAC_PAGE_READABLE
-           && page_in(v, id)->state != XAC_PAGE_DIRTY)
-        v = xac_view_next(ctx, v, id);
-    return v != NULL;
-}
-
 /* lose -- a view's page has no access any more; what was written is in the file. */
 XAC_SIGSAFE static void
 lose(struct xac_view *v, struct xac_view_page *p)
@@ -166,15 +147,15 @@ drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
 {
     struct xac_view *v = xac_view_written(ctx, id);
 
-    *staysp = v != NULL && page_in(v, id)->state == XAC_PAGE_WARM;
-    if (*staysp || !is_shown(ctx, id))
+    *staysp = v != NULL && xac_view_page(v, id)->state == XAC_PAGE_WARM;
+    if (*staysp || !xac_view_is_shown(ctx, id))
         return 0; /* gone since */
-    if (page_in(v, id)->state == XAC_PAGE_DIRTY && spill(ctx, id) != 0) {
+    if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY && spill(ctx, id) != 0) {
         *staysp = true; /* no room for it on disk: rather beyond the bound than lost */
         return 0;
     }
     for (v = home(ctx, id); v != NULL; v = xac_view_next(ctx, v, id))
-        lose(v, page_in(v, id));
+        lose(v, xac_view_page(v, id));
     v = home(ctx, id);
     xac_count(&shared_of(v)->dropped, 1);
     return xac_batch_add(b, v, xac_page_no(id) - v->first);

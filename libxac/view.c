@@ -555,6 +555,17 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     return rc;
 }
 
+XAC_SIGSAFE bool
+xac_view_is_shown(const struct xac_ctx *ctx, uint64_t page_id)
+{
+    const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
+
+    while (v != NULL && xac_view_page(v, page_id)->state != XAC_PAGE_READABLE
+           && xac_view_page(v, page_id)->state != XAC_PAGE_DIRTY)
+        v = xac_view_next(ctx, v, page_id);
+    return v != NULL;
+}
+
 XAC_SIGSAFE struct xac_view *
 xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
 {
@@ -562,7 +573,7 @@ xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
 
     for (struct xac_view *v = found; v != NULL && v->twins != NULL;
          v = xac_view_next(ctx, v, page_id)) {
-        uint32_t state = v->page[xac_page_no(page_id) - v->first].state;
+        uint32_t state = xac_view_page(v, page_id)->state;
 
         if (state == XAC_PAGE_DIRTY)
             return v;

@@ -220,6 +220,13 @@ xac_view_shows(const struct xac_view *v, uint64_t page_id)
            && xac_page_no(page_id) - v->first < v->n_pages;
 }
 
+/* xac_view_page -- what a view that shows it knows of the page with that id. */
+XAC_SIGSAFE static inline struct xac_view_page *
+xac_view_page(const struct xac_view *v, uint64_t page_id)
+{
+    return &v->page[xac_page_no(page_id) - v->first];
+}
+
 /* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
 XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
                                            const struct xac_view *v, uint64_t page_id);
@@ -409,6 +416,9 @@ XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
  * written: it showed the file, and the kernel has made no private copy of it.
  */
 bool xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* xac_view_is_shown -- has a view of the context given the page memory that is its own? */
+XAC_SIGSAFE bool xac_view_is_shown(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_written -- the view that has the page dirty, else one that has it spilled, else the
    first one that shows it; NULL: none. */

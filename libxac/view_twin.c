@@ -51,18 +51,11 @@ id_of(const struct xac_view *v, uint64_t page_no)
 
 /* other -- the first view behind `after` (NULL: of all) but v that shows v's page. */
 XAC_SIGSAFE static struct xac_view *
-other(const struct xac_view *v, const struct xac_view *after, uint64_t page_no)
+other(const struct xac_view *v, const struct xac_view *after, uint64_t id)
 {
-    struct xac_view *next = xac_view_next(v->ctx, after, id_of(v, page_no));
+    struct xac_view *next = xac_view_next(v->ctx, after, id);
 
-    return next == v ? xac_view_next(v->ctx, next, id_of(v, page_no)) : next;
-}
-
-/* page_in -- what another view knows of v's page. */
-XAC_SIGSAFE static struct xac_view_page *
-page_in(const struct xac_view *twin, const struct xac_view *v, uint64_t page_no)
-{
-    return &twin->page[v->first + page_no - twin->first];
+    return next == v ? xac_view_next(v->ctx, next, id) : next;
 }
 
 /* ---- Who is whose twin ----------------------------------------------------------------- */
@@ -195,22 +188,24 @@ xac_twins_leave(struct xac_view *v)
 XAC_SIGSAFE uint32_t
 xac_twin_entry(const struct xac_view *v, uint64_t page_no)
 {
-    const struct xac_view *w = other(v, NULL, page_no);
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = other(v, NULL, id);
 
-    while (w != NULL && page_in(w, v, page_no)->entry == 0)
-        w = other(v, w, page_no);
-    return w != NULL ? page_in(w, v, page_no)->entry : 0;
+    while (w != NULL && xac_view_page(w, id)->entry == 0)
+        w = other(v, w, id);
+    return w != NULL ? xac_view_page(w, id)->entry : 0;
 }
 
 XAC_SIGSAFE bool
 xac_twin_is_dirty(const struct xac_view *v, uint64_t page_no)
 {
-    const struct xac_view *w = other(v, NULL, page_no);
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = other(v, NULL, id);
 
     if (xac_view_is_written(&v->page[page_no]))
         return false;
-    while (w != NULL && !xac_view_is_written(page_in(w, v, page_no)))
-        w = other(v, w, page_no);
+    while (w != NULL && !xac_view_is_written(xac_view_page(w, id)))
+        w = other(v, w, id);
     return w != NULL;
 }
 
@@ -219,7 +214,8 @@ xac_twin_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
     if (v->page[page_no].state == XAC_PAGE_DIRTY)
         return false;
-    return is_write ? other(v, NULL, page_no) != NULL : xac_twin_is_dirty(v, page_no);
+    return is_write ? other(v, NULL, id_of(v, page_no)) != NULL
+                    : xac_twin_is_dirty(v, page_no);
 }
 
 /* hide_in -- a page that is about to become dirty elsewhere must trap in this view. */
@@ -241,6 +237,7 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
                uint64_t parent)
 {
     struct xac_view_page *p = &v->page[page_no];
+    uint64_t id = id_of(v, page_no);
     uint8_t *at = v->base + page_no * v->page_size;
     const uint8_t *bytes = NULL;
     int rc = 0;
@@ -249,9 +246,9 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
         bytes = xac_view_base_bytes(v, page_no, page, parent);
         if (bytes == NULL)
             return errno;
-        for (struct xac_view *w = other(v, NULL, page_no); w != NULL && rc == 0;
-             w = other(v, w, page_no))
-            rc = hide_in(w, page_in(w, v, page_no));
+        for (struct xac_view *w = other(v, NULL, id); w != NULL && rc == 0;
+             w = other(v, w, id))
+            rc = hide_in(w, xac_view_page(w, id));
         if (rc != 0)
             return rc;
     }
@@ -272,19 +269,18 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
 
 /* ---- One page of memory that is shared in any case ----------------------------------------- */
 
-/* is_in -- does a view that shows v's page have it in one of two states? */
-XAC_SIGSAFE static bool
-is_in(const struct xac_view *v, uint64_t page_no, uint32_t one, uint32_t other_one)
+/* missing_bytes -- of a page that nobody shows: what was stored and spilled, or what it was
+   before. */
+XAC_SIGSAFE static const uint8_t *
+missing_bytes(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+              uint64_t parent)
 {
-    const struct xac_view *w = xac_view_next(v->ctx, NULL, id_of(v, page_no));
-    uint32_t state;
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = xac_view_written(v->ctx, id);
 
-    for (; w != NULL; w = xac_view_next(v->ctx, w, id_of(v, page_no))) {
-        state = page_in(w, v, page_no)->state;
-        if (state == one || state == other_one)
-            return true;
-    }
-    return false;
+    return xac_view_page(w, id)->state == XAC_PAGE_SPILLED
+               ? xac_outofcore_spilled(v, page_no)
+               : xac_view_base_bytes(v, page_no, page, parent);
 }
 
 XAC_SIGSAFE int
@@ -292,7 +288,7 @@ xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
               uint64_t parent, bool is_write)
 {
     struct xac_view_page *p = &v->page[page_no];
-    bool is_there = is_in(v, page_no, XAC_PAGE_READABLE, XAC_PAGE_DIRTY);
+    bool is_there = xac_view_is_shown(v->ctx, id_of(v, page_no));
     bool is_dirty = is_write || xac_view_is_written(p); /* from now on */
     const uint8_t *bytes = NULL;
     int rc = 0;
@@ -300,12 +296,11 @@ xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
     if (xac_view_is_readable(v, p)) {
         rc = is_write ? v->ops->protect(v, page_no, 1, XAC_PROT_WRITE) : 0;
     } else if (p->state != XAC_PAGE_DIRTY) {
-        if (!is_there && is_in(v, page_no, XAC_PAGE_SPILLED, XAC_PAGE_SPILLED))
-            bytes = xac_outofcore_spilled(v, page_no);
-        else if (!is_there)
-            bytes = xac_view_base_bytes(v, page_no, page, parent);
-        if (!is_there && bytes == NULL)
-            return errno;
+        if (!is_there) {
+            bytes = missing_bytes(v, page_no, page, parent);
+            if (bytes == NULL)
+                return errno;
+        }
         rc =
             v->ops->fill(v, page_no, 1, bytes, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
     }
