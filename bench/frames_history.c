@@ -43,7 +43,6 @@ bench_history_replay(const struct trace *t, const struct xac_frames_config *conf
 {
     size_t n = atomic_load_explicit(&h->n, memory_order_relaxed);
     struct xac_frames_pin *pins = malloc(t->n * sizeof *pins);
-    struct xac_frames_config c = *config;
     struct xac_frames_stats stats;
     struct xac_frames_user *user;
     struct xac_frames *pool;
@@ -51,12 +50,9 @@ bench_history_replay(const struct trace *t, const struct xac_frames_config *conf
 
     if (pins == NULL)
         return bench_fail("frames: no memory for a history");
-    c.n_pages = t->page_max + 1;
-    c.n_users = 1;
-    rc = xac_frames_create(&c, NULL, NULL, &pool);
-    if (rc != 0) {
+    if (bench_trace_pool(t, config, 1, NULL, &pool) != 0) {
         free(pins);
-        return bench_fail("frames: no pool: %s", strerror(rc));
+        return 1;
     }
     rc = xac_frames_join(pool, &user);
     for (size_t k = 0; k < n && rc == 0; k++) {
@@ -119,7 +115,6 @@ int
 bench_trace_play_threads(const struct trace *t, const struct xac_frames_config *config,
                          unsigned n_threads, struct history *h, uint64_t *hitsp)
 {
-    struct xac_frames_config c = *config;
     struct draw d = {.trace = t, .history = h};
     struct xac_frames_stats stats;
     pthread_t threads[TRACE_USERS_MAX];
@@ -127,11 +122,9 @@ bench_trace_play_threads(const struct trace *t, const struct xac_frames_config *
     int rc;
 
     atomic_store_explicit(&h->n, 0, memory_order_relaxed);
-    c.n_pages = t->page_max + 1;
-    c.n_users = n_threads;
-    rc = xac_frames_create(&c, NULL, NULL, &d.pool);
+    rc = bench_trace_pool(t, config, n_threads, NULL, &d.pool);
     if (rc != 0)
-        return bench_fail("frames: no pool: %s", strerror(rc));
+        return rc;
     while (n < n_threads && rc == 0) {
         rc = pthread_create(&threads[n], NULL, draw_run, &d);
         n += rc == 0;
@@ -166,8 +159,7 @@ weave_on(void)
     unsigned from = weave.at;
 
     do {
-        weave.seed = weave.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-        weave.at = (unsigned)(weave.seed >> 33) % weave.n_users;
+        weave.at = (unsigned)bench_trace_random(&weave.seed) % weave.n_users;
     } while (weave.done[weave.at]);
     if (weave.at != from)
         (void)swapcontext(&weave.contexts[from], &weave.contexts[weave.at]);
@@ -240,17 +232,14 @@ bench_trace_play_woven(const struct trace *t, const struct xac_frames_config *co
                        uint64_t *hitsp)
 {
     struct xac_frames_io io = {.probe = weave_step};
-    struct xac_frames_config c = *config;
     struct xac_frames_stats stats;
     struct xac_frames *pool;
     int rc;
 
     atomic_store_explicit(&h->n, 0, memory_order_relaxed);
-    c.n_pages = t->page_max + 1;
-    c.n_users = n_users;
-    rc = xac_frames_create(&c, NULL, &io, &pool);
+    rc = bench_trace_pool(t, config, n_users, &io, &pool);
     if (rc != 0)
-        return bench_fail("frames: no pool: %s", strerror(rc));
+        return rc;
     weave = (struct weave){
         .trace = t, .history = h, .n_users = n_users, .n_left = n_users, .seed = seed};
     rc = weave_run(pool, n_users);

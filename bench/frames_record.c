@@ -91,8 +91,9 @@ bench_trace_record(struct trace *t, uint64_t n_inserts, uint64_t seed)
     rc = rc != 0 ? bench_fail("frames: no tree: %s", strerror(rc))
                  : sigaction(SIGSEGV, &action, &recorder.before);
     for (uint64_t i = 0; i < n_inserts && rc == 0; i++) {
-        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-        rc = insert_record(&tree, (seed >> 20) % (4 * n_inserts), t);
+        uint64_t key = bench_trace_random(&seed) % (4 * n_inserts);
+
+        rc = insert_record(&tree, key, t);
     }
     (void)sigaction(SIGSEGV, &recorder.before, NULL);
     (void)munmap(recorder.base, recorder.size);

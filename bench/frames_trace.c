@@ -108,20 +108,30 @@ fix_one(struct xac_frames_user *user, uint64_t page)
 }
 
 int
-bench_trace_play(const struct trace *t, const struct xac_frames_config *config,
-                 unsigned n_users, size_t skip, uint64_t *hitsp)
+bench_trace_pool(const struct trace *t, const struct xac_frames_config *config,
+                 unsigned n_users, const struct xac_frames_io *io,
+                 struct xac_frames **poolp)
 {
-    struct xac_frames_user *users[TRACE_USERS_MAX] = {NULL};
     struct xac_frames_config c = *config;
-    struct xac_frames_stats skipped = {0}, stats;
-    struct xac_frames *pool;
     int rc;
 
     c.n_pages = t->page_max + 1;
     c.n_users = n_users;
-    rc = xac_frames_create(&c, NULL, NULL, &pool);
+    rc = xac_frames_create(&c, NULL, io, poolp);
+    return rc == 0 ? 0 : bench_fail("frames: no pool: %s", strerror(rc));
+}
+
+int
+bench_trace_play(const struct trace *t, const struct xac_frames_config *config,
+                 unsigned n_users, size_t skip, uint64_t *hitsp)
+{
+    struct xac_frames_user *users[TRACE_USERS_MAX] = {NULL};
+    struct xac_frames_stats skipped = {0}, stats;
+    struct xac_frames *pool;
+    int rc = bench_trace_pool(t, config, n_users, NULL, &pool);
+
     if (rc != 0)
-        return bench_fail("frames: no pool: %s", strerror(rc));
+        return rc;
     for (unsigned i = 0; i < n_users && rc == 0; i++)
         rc = xac_frames_join(pool, &users[i]);
     for (size_t i = 0; i < t->n && rc == 0; i++) {

@@ -30,6 +30,26 @@ int bench_trace_load(struct trace *t, const char *name);
 int bench_trace_add(struct trace *t, uint64_t page);
 
 /*
+ * bench_trace_pool -- a pool without memory that has all of a trace's pages.
+ *
+ * in   config  without n_pages and n_users
+ *      io      NULL: none
+ * out  poolp   the caller closes it
+ * ret  0, or 1 after a message
+ */
+int bench_trace_pool(const struct trace *t, const struct xac_frames_config *config,
+                     unsigned n_users, const struct xac_frames_io *io,
+                     struct xac_frames **poolp);
+
+/* bench_trace_random -- Knuth's MMIX generator; its upper 31 bits.  *seedp: its state. */
+static inline uint64_t
+bench_trace_random(uint64_t *seedp)
+{
+    *seedp = *seedp * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return *seedp >> 33;
+}
+
+/*
  * bench_trace_record -- pages that n inserts of random keys into our B+-tree touch, of 4 KiB; the
  * caller frees pages, also after a failure.  bench_trace_write -- as bench_trace_load() reads it.
  *
