@@ -287,6 +287,7 @@ user_make(struct xac_frames *pool, uint32_t number)
     user->seat = &pool->seats[number];
     user->notes = &pool->notes[(size_t)number * c->pins_max];
     user->number = number;
+    user->hand_cell = number & (pool->region->config.hand_cells - 1);
     return user;
 }
 

@@ -37,13 +37,14 @@
 
 #define POOL_MAGIC          UINT64_C(0x31736d6172666378) /* "xcframs1" */
 #define POOL_CELLS_MAX      64
+#define HAND_RUN            16 /* places in turn that one word of the hand gives away */
 #define POOL_FREE_BATCH_MAX 64 /* frames evicted more with one lock */
 #define DIRTY_PASSED_MAX    16 /* dirty pages that a search for a clean one passes by */
 
 /* xac_frames_point -- where a test may stop or delay a thread (debug builds). */
 #define xac_frames_point(name) xac_kill_point("frames: " name)
 
-/* One word of the clock's hand; the hand is their sum. */
+/* One word of the clock's hand, see hand_take(); the hand has moved by their sum. */
 struct pool_cell {
     alignas(FRAME_LINE) xac_shared _Atomic uint64_t moved;
 };
@@ -202,7 +203,8 @@ struct xac_frames_user {
     struct pool_seat *seat;
     xac_shared _Atomic uint64_t *notes; /* pins_max */
     uint32_t number;
-    bool from_free;             /* locked.c: the last frame placed came from a list */
+    uint32_t hand_cell; /* where it moves the hand next                            */
+    bool from_free;     /* locked.c: the last frame placed came from a list */
     struct pool_queue queues[]; /* of each part */
 };
 
@@ -282,7 +284,7 @@ table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
     return slot_cas(&pool->table[page], &ref, 0);
 }
 
-/* hand_get -- the clock's hand, a number that only grows. */
+/* hand_get -- how far the clock's hand has moved. */
 static inline uint64_t
 hand_get(const struct xac_frames *pool)
 {
@@ -293,27 +295,23 @@ hand_get(const struct xac_frames *pool)
     return sum;
 }
 
-/* hand_add -- move it on; ret where the word of this user was. */
-static inline uint64_t
-hand_add(struct xac_frames_user *user, uint64_t n)
-{
-    uint32_t cell = user->number & (user->pool->region->config.hand_cells - 1);
-
-    return atomic_fetch_add_explicit(&user->pool->cells[cell].moved, n,
-                                     memory_order_relaxed);
-}
-
-/* hand_take -- move it on by one; ret where it was, which nobody else is told if it is one word. */
+/*
+ * hand_take -- move it on by one; ret a place that nobody else is told.
+ *
+ * Of n words each gives away every n-th run of places, and who has taken the last one of a run goes on
+ * to the next word: so all words go on alike, users are at different ones, and one user alone is told
+ * all places in turn.
+ */
 static inline uint64_t
 hand_take(struct xac_frames_user *user)
 {
-    uint64_t at;
+    uint32_t n = user->pool->region->config.hand_cells, cell = user->hand_cell;
+    uint64_t at = atomic_fetch_add_explicit(&user->pool->cells[cell].moved, 1,
+                                            memory_order_relaxed);
 
-    if (user->pool->region->config.hand_cells == 1)
-        return hand_add(user, 1);
-    at = hand_get(user->pool);
-    (void)hand_add(user, 1);
-    return at;
+    if (at % HAND_RUN == HAND_RUN - 1)
+        user->hand_cell = (cell + 1) & (n - 1);
+    return (at / HAND_RUN * n + cell) * HAND_RUN + at % HAND_RUN;
 }
 
 /* ---- spare.c: page buffers -------------------------------------------------------- */

@@ -9,8 +9,8 @@
  * round that one would.  The figure moves it after the search, by the distance: sweepers at the same
  * time start at the same slot, each takes a weight from the same frames, each adds its distance, and
  * what lies between where they ended and where the hand is then is passed over.  With eight that
- * overlap all the time hits are other ones by that (doc/frames.md).  A hand spread over several words
- * cannot give slots away; it is moved as in the figure.
+ * overlap all the time hits are other ones by that (doc/frames.md).  A hand of several words gives
+ * them away in runs (hand_take()).
  *
  * Clean frames go first: a few dirty ones are passed by.  Were it all of them, they would pile up where
  * nobody flushes, pages in use would leave in their stead, and each search would pass them all.
@@ -38,7 +38,6 @@ struct sweep {
     bool take_dirty;  /* one revolution found nothing clean */
     bool is_alone;    /* goes from slot to slot, wherever the hand is */
     uint32_t at;      /* the slot looked at */
-    uint32_t n_alone; /* looks by which the hand is behind */
     int write_rc;     /* of the last write that failed */
     struct pool_full full;
 };
@@ -155,24 +154,7 @@ hand_next(struct sweep *s)
 {
     uint32_t n = s->user->pool->n_frames;
 
-    if (s->is_alone) {
-        s->n_alone++;
-        s->at = s->at + 1 < n ? s->at + 1 : 0;
-    } else {
-        s->at = (uint32_t)(hand_take(s->user) % n);
-    }
-}
-
-/* sweep_begin -- the slot before the first. */
-static void
-sweep_begin(struct sweep *s)
-{
-    struct xac_frames *pool = s->user->pool;
-
-    s->is_alone = pool->region->config.hand_cells > 1;
-    if (s->is_alone)
-        s->at = (uint32_t)((hand_get(pool) % pool->n_frames + pool->n_frames - 1)
-                           % pool->n_frames);
+    s->at = s->is_alone ? (s->at + 1) % n : (uint32_t)(hand_take(s->user) % n);
 }
 
 /* ring_replace -- sweep until a frame makes room for s->mine. */
@@ -183,7 +165,6 @@ ring_replace(struct sweep *s)
     uint32_t n = pool->n_frames;
     uint32_t blocked = 0; /* frames found unusable, one after the other */
 
-    sweep_begin(s);
     for (uint64_t steps = 1;; steps++) {
         enum look look;
 
@@ -191,8 +172,6 @@ ring_replace(struct sweep *s)
         look = slot_look(s, ring_slot(pool, s->at));
         if (look == LOOK_TAKEN) {
             pool_count(s->user, POOL_SWEEP_STEPS, steps);
-            if (s->n_alone > 0)
-                hand_add(s->user, s->n_alone);
             return 0;
         }
         blocked = look == LOOK_BLOCKED ? blocked + 1 : 0;

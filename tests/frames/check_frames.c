@@ -201,12 +201,14 @@ compare_with_model(unsigned n_frames, unsigned n_pages, uint64_t n_fixes, uint32
 {
     struct model *m = calloc(1, sizeof *m);
     struct xac_frames_user *users[8];
+    unsigned n_users =
+        cells == 1 ? 8 : 1; /* by several words one alone is told all in turn */
     uint64_t seed = env_seed();
 
     pool_make(n_pages, n_frames,
               (struct xac_frames_config){.weight_max = cap, .hand_cells = cells});
     users[0] = user;
-    for (int i = 1; i < 8; i++) /* each moves a word of its own, if there are so many */
+    for (unsigned i = 1; i < n_users; i++)
         must_ok(xac_frames_join(pool, &users[i]));
     *m = (struct model){.n = n_frames, .cap = cap};
     memset(m->slot_of, 0xff, sizeof m->slot_of);
@@ -216,7 +218,7 @@ compare_with_model(unsigned n_frames, unsigned n_pages, uint64_t n_fixes, uint32
         unsigned slot = model_fix(m, page, &left);
         frame_ref ref;
 
-        user = users[k % 8];
+        user = users[k % n_users];
         touch(page);
         ref = slot_load(ring_slot(pool, slot));
         must(ref != 0 && atomic_load(&pool_frame(pool, ref)->page_id) == page);
@@ -224,10 +226,10 @@ compare_with_model(unsigned n_frames, unsigned n_pages, uint64_t n_fixes, uint32
     }
     must_eq(hand_get(pool) % n_frames, m->hand);
     must_eq(stats().stale_refs, 0);
-    for (uint32_t i = 0; i < cells && i < 8; i++)
-        must(atomic_load(&pool->cells[i].moved) != 0);
+    for (uint32_t i = 0; i < cells; i++)
+        must(atomic_load(&pool->cells[i].moved) > 2 * HAND_RUN);
     user = users[0];
-    for (int i = 1; i < 8; i++)
+    for (unsigned i = 1; i < n_users; i++)
         xac_frames_leave(users[i]);
     free(m);
     pool_end();
@@ -249,6 +251,41 @@ END_TEST
 START_TEST(choose_the_models_victims_with_a_striped_hand)
 {
     compare_with_model(512, 4096, 200000, 3, 64);
+}
+END_TEST
+
+/*
+ * Users that take turns by chance are told each place once.  Who ends a run of a word goes to the next
+ * word, so none can be more runs ahead of another than there are users.
+ */
+START_TEST(give_each_place_away_once)
+{
+    enum {
+        USERS = 8,
+        TAKEN = 1000000
+    };
+    struct xac_frames_user *users[USERS];
+
+    for (uint32_t cells = 1; cells <= 64; cells *= 2) {
+        uint64_t seed = env_seed() + cells, ahead = (USERS + 1) * cells * HAND_RUN;
+        unsigned char *told = calloc(TAKEN + ahead, 1);
+
+        pool_make(10, 1, (struct xac_frames_config){.hand_cells = cells});
+        users[0] = user;
+        for (int i = 1; i < USERS; i++)
+            must_ok(xac_frames_join(pool, &users[i]));
+        for (uint64_t k = 0; k < TAKEN; k++) {
+            uint64_t at = hand_take(users[mix(&seed) % USERS]);
+
+            must(at < k + ahead && told[at] == 0);
+            told[at] = 1;
+        }
+        must_eq(hand_get(pool), TAKEN);
+        free(told);
+        for (int i = 1; i < USERS; i++)
+            xac_frames_leave(users[i]);
+        pool_end();
+    }
 }
 END_TEST
 
@@ -539,6 +576,7 @@ main(void)
     tcase_add_test(t, choose_the_models_victims);
     tcase_add_test(t, choose_the_models_victims_capped);
     tcase_add_test(t, choose_the_models_victims_with_a_striped_hand);
+    tcase_add_test(t, give_each_place_away_once);
     tcase_add_test(t, turn_the_hand_over);
     tcase_add_test(t, leave_fixed_pages_alone);
     tcase_add_test(t, give_up_when_all_are_fixed);
