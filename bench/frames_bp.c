@@ -25,7 +25,7 @@
 #define S             64
 #define T             32
 
-/* hits -- all pages in frames, Zipf 0.9. */
+/* hits -- all pages in frames, Zipf 0.9.  2Q has them in A1in; it is told of them all the same. */
 static struct load
 hits(const struct table *t, uint32_t policy, unsigned n_threads, bool batched)
 {
@@ -33,7 +33,8 @@ hits(const struct table *t, uint32_t policy, unsigned n_threads, bool batched)
                                     .n_frames = N_ALL,
                                     .policy = policy,
                                     .batch_queue = batched ? S : 0,
-                                    .batch_threshold = batched ? T : 0},
+                                    .batch_threshold = batched ? T : 0,
+                                    .batch_all = 1},
                          .draw = LOAD_ZIPF,
                          .exponent = 0.9,
                          .n_threads = n_threads,
@@ -429,6 +430,32 @@ row_amortised(struct table *t)
     return 0;
 }
 
+/* Figure 7, which the paper does not measure: all pages are in A1in. */
+static int
+row_ignored(struct table *t)
+{
+    static const unsigned threads[] = {1, 2, 8};
+    double faster[3], locks = 0;
+
+    for (int k = 0; k < 3; k++) {
+        struct load l[2] = {hits(t, XAC_FRAMES_2Q, threads[k], true),
+                            hits(t, XAC_FRAMES_2Q, threads[k], true)};
+        struct load_got g[2];
+
+        l[1].config.batch_all = 0;
+        if (bench_load_run(l, 2, t->rounds, g) != 0)
+            return 1;
+        faster[k] = bench_load_ratio(&g[1], &g[0]);
+        locks += GOT_LOCKS(&g[1]);
+    }
+    bench_row(t, "bp-F7", "2Q, hits that change nothing: not told, over told in batches",
+              "no locks; >= 1 at T1, T2, T8",
+              ROW_IF(locks == 0 && faster[0] >= 1 && faster[1] >= 1 && faster[2] >= 1),
+              "T1 %.2f, T2 %.2f, T8 %.2f x the rate; %.0f locks", faster[0], faster[1],
+              faster[2], locks);
+    return 0;
+}
+
 /* ---- bp-8, bp-9, bp-10: misses, parts ---------------------------------------------------------- */
 
 static void
@@ -601,12 +628,21 @@ row_machine(struct table *t)
 }
 
 const struct row bench_bp_rows[] = {
-    {"bp-1", row_acquisitions},    {"bp-2", row_contention},
-    {"bp-3", row_throughput},      {"bp-4", row_prefetch},
-    {"bp-5a", row_long_sections},  {"bp-5b", row_preempted},
-    {"bp-6", row_sizes},           {"bp-6b", row_queues},
-    {"bp-7", row_amortised},       {"bp-8", row_all_miss},
-    {"bp-9", row_mixed},           {"bp-10", row_parts},
-    {"bp-H1", bench_row_recorded}, {"bp-H4", row_trap},
-    {"bp-11", row_machine},        {NULL, NULL},
+    {"bp-1", row_acquisitions},
+    {"bp-2", row_contention},
+    {"bp-3", row_throughput},
+    {"bp-4", row_prefetch},
+    {"bp-5a", row_long_sections},
+    {"bp-5b", row_preempted},
+    {"bp-6", row_sizes},
+    {"bp-6b", row_queues},
+    {"bp-7", row_amortised},
+    {"bp-F7", row_ignored},
+    {"bp-8", row_all_miss},
+    {"bp-9", row_mixed},
+    {"bp-10", row_parts},
+    {"bp-H1", bench_row_recorded},
+    {"bp-H4", row_trap},
+    {"bp-11", row_machine},
+    {NULL, NULL},
 };

@@ -115,6 +115,11 @@ struct xac_frames_config {
     uint32_t
         batch_cold; /* 1: nothing is brought into the cache before the lock is taken */
     /*
+     * Hits that change nothing for the policy, those in 2Q's A1in, are not told; they are counted while
+     * others wait to be told (section 4, figure 7).  1: they are told like others.
+     */
+    uint32_t batch_all;
+    /*
      * BP-Wrapper's lists of free frames: a miss takes a frame of list page % free_lists without
      * the lock; who finds it empty evicts free_batch pages more.  Up to 1024 lists; 0: none, each miss takes
      * the lock.  free_batch is at most 64, 0 or lists that would hold more than all frames: as many

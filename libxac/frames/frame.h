@@ -64,7 +64,9 @@ struct frame {
         weight; /* a hint; may run below 0 by the number of threads */
     xac_shared _Atomic uint32_t
         slot; /* where a locking policy has it; fixed during a life */
-    alignas(8) struct frame_side side;
+    xac_shared _Atomic uint32_t
+        ignored; /* 1: a locking policy need not be told of hits */
+    struct frame_side side;
 };
 
 static_assert(sizeof(struct frame) == FRAME_LINE, "a descriptor is one cache line");

@@ -60,13 +60,25 @@ page_of(const struct xac_frames *pool, frame_ref ref)
 
 /* ---- Queues ------------------------------------------------------------------------ */
 
-/* admit -- the policy hears of a slot that was in limbo. */
+/* admit -- the policy hears of a slot, and says whether it wants to hear of hits there. */
 static void
-admit(struct xac_frames_user *user, uint32_t part, uint32_t slot, frame_ref ref)
+admit(struct xac_frames *pool, uint32_t part, uint32_t slot, frame_ref ref)
 {
-    struct policy *p = policy_of(user->pool, part);
+    struct policy *p = policy_of(pool, part);
+    uint32_t i = slot - part_first(pool, part);
 
-    p->ops->admit(p, slot - part_first(user->pool, part), page_of(user->pool, ref));
+    p->ops->admit(p, i, page_of(pool, ref));
+    /* Relaxed: who fixes the page before sees 0, and tells what is then ignored. */
+    if (p->ops->ignores != NULL && pool->region->config.batch_all == 0)
+        atomic_store_explicit(&pool_frame(pool, ref)->ignored, p->ops->ignores(p, i),
+                              memory_order_relaxed);
+}
+
+/* limbo_admit -- of a slot that was in limbo. */
+static void
+limbo_admit(struct xac_frames_user *user, uint32_t part, uint32_t slot, frame_ref ref)
+{
+    admit(user->pool, part, slot, ref);
     pool_count(user, POOL_LIMBO_ENDS, 1);
 }
 
@@ -91,7 +103,8 @@ hit_tell(struct xac_frames_user *user, uint32_t part, const struct pool_hit *hit
             pool_count(user, POOL_HITS_STALE, 1);
     } else if (!is_free(pool, hit->slot)
                && slot_load(ring_slot(pool, hit->slot)) == hit->ref) {
-        admit(user, part, hit->slot, hit->ref); /* even if its page has been forgotten */
+        limbo_admit(user, part, hit->slot,
+                    hit->ref); /* even if its page has been forgotten */
     } else {
         pool_count(user, POOL_HITS_STALE, 1);
     }
@@ -109,7 +122,7 @@ queue_drain(struct xac_frames_user *user, uint32_t part)
         hit_tell(user, part, &q->hits[i]);
     pool_count(user, POOL_BATCHES, 1);
     pool_count(user, POOL_BATCHED, q->n);
-    q->n = q->n_warm = 0;
+    q->n = q->n_warm = q->n_hits = 0;
 }
 
 /*
@@ -131,19 +144,15 @@ queue_warm(struct xac_frames_user *user, uint32_t part)
     q->n_warm = q->n;
 }
 
-/* queue_note -- one entry; tell the batch if it is time. */
+/* queue_count -- one hit more since the first entry; tell the batch if it is time. */
 static void
-queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t slot)
+queue_count(struct xac_frames_user *user, uint32_t part)
 {
     const struct xac_frames_config *c = &user->pool->region->config;
     struct pool_queue *q = &user->queues[part];
     bool locked = false;
 
-    q->hits[q->n++] = (struct pool_hit){.ref = ref, .slot = slot};
-    if (c->batch_cold == 0)
-        __builtin_prefetch(
-            &policy_of(user->pool, part)->nodes[slot - part_first(user->pool, part)], 1);
-    if (q->n < c->batch_threshold)
+    if (++q->n_hits < c->batch_threshold)
         return;
     queue_warm(user, part);
     if (c->batch_queue > 1) {
@@ -151,7 +160,7 @@ queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t 
         pool_count(user, locked ? POOL_LOCKS : POOL_LOCK_TRIES_FAILED, 1);
         if (locked)
             pool_probe(user->pool, XAC_FRAMES_AT_LOCKED);
-        else if (q->n < c->batch_queue)
+        else if (q->n_hits < c->batch_queue)
             return;
     }
     if (!locked) {
@@ -163,18 +172,39 @@ queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t 
     xac_frames_unlock(user->pool, part);
 }
 
+/* queue_note -- one entry; tell the batch if it is time. */
+static void
+queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t slot)
+{
+    struct xac_frames *pool = user->pool;
+    struct pool_queue *q = &user->queues[part];
+
+    q->hits[q->n++] = (struct pool_hit){.ref = ref, .slot = slot};
+    if (pool->region->config.batch_cold == 0)
+        __builtin_prefetch(&policy_of(pool, part)->nodes[slot - part_first(pool, part)],
+                           1);
+    queue_count(user, part);
+}
+
+/*
+ * xac_frames_locked_hit -- what the policy ignores is not noted, but counted if there are
+ * entries: they wait for so many hits, whatever these are (the paper's section 4 and figure 7, where the first
+ * entry is not counted, so that the queue overflows).
+ */
 void
 xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref)
 {
     struct xac_frames *pool = user->pool;
-    uint32_t slot =
-        atomic_load_explicit(&pool_frame(pool, ref)->slot, memory_order_relaxed);
+    struct frame *f = pool_frame(pool, ref);
+    uint32_t slot = atomic_load_explicit(&f->slot, memory_order_relaxed);
     uint32_t part = part_of(pool, page_of(pool, ref));
 
     if (pool->ops->touches_alone)
         pool->ops->touch(policy_of(pool, part), slot - part_first(pool, part));
-    else
+    else if (atomic_load_explicit(&f->ignored, memory_order_relaxed) == 0)
         queue_note(user, part, ref, slot);
+    else if (user->queues[part].n > 0)
+        queue_count(user, part);
 }
 
 void
@@ -309,7 +339,6 @@ slot_write(struct xac_frames_user *user, uint32_t slot)
 static int
 dirty_take(struct xac_frames_user *user, uint32_t part, uint32_t slot)
 {
-    struct policy *p = policy_of(user->pool, part);
     int rc;
 
     xac_frames_unlock(user->pool, part);
@@ -317,8 +346,7 @@ dirty_take(struct xac_frames_user *user, uint32_t part, uint32_t slot)
     xac_frames_lock(user, part);
     if (rc != 0) {
         link_set(user->pool, slot, 0);
-        p->ops->admit(p, slot - part_first(user->pool, part),
-                      page_of(user->pool, slot_load(ring_slot(user->pool, slot))));
+        admit(user->pool, part, slot, slot_load(ring_slot(user->pool, slot)));
     }
     return rc;
 }
@@ -340,7 +368,7 @@ limbo_end(struct xac_frames_user *user, uint32_t part)
 
         if (!free && ref != 0 && p->nodes[i].where == 0
             && slot_load(&user->pool->table[page_of(user->pool, ref)]) == ref) {
-            admit(user, part, first + i, ref);
+            limbo_admit(user, part, first + i, ref);
             any = true;
         }
     }
@@ -451,6 +479,7 @@ static void
 slot_fill(struct xac_frames *pool, uint32_t slot, frame_ref mine)
 {
     atomic_store_explicit(&pool_frame(pool, mine)->slot, slot, memory_order_relaxed);
+    atomic_store_explicit(&pool_frame(pool, mine)->ignored, 0, memory_order_relaxed);
     /* Release pairs with slot_load(). */
     atomic_store_explicit(ring_slot(pool, slot), mine, memory_order_release);
     link_set(pool, slot, 0);
@@ -497,7 +526,6 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
     uint32_t n_lists = pool->region->config.free_lists;
     uint32_t part = part_of(pool, page), slot = POLICY_NONE, n_more = 0;
     uint32_t more[POOL_FREE_BATCH_MAX];
-    struct policy *p = policy_of(pool, part);
     int rc;
 
     if (n_lists > 0)
@@ -514,7 +542,7 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
     rc = slot_find(user, part, &slot, outp, freshp);
     if (rc == 0) {
         slot_fill(pool, slot, mine);
-        p->ops->admit(p, slot - part_first(pool, part), page);
+        admit(pool, part, slot, mine);
         if (n_lists > 0 && *outp != 0) {
             n_more = more_evict(user, part, more);
             pool_count(user, POOL_REFILLS, 1);
@@ -565,6 +593,6 @@ xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part)
         frame_ref ref = slot_load(ring_slot(pool, first + i));
 
         if (ref != 0 && !is_free(pool, first + i))
-            p->ops->admit(p, i, page_of(pool, ref));
+            admit(pool, part, first + i, ref);
     }
 }

@@ -59,12 +59,12 @@ config_complete(struct xac_frames_config *c)
     if (c->full_ms == 0)
         c->full_ms = FULL_MS;
     if (c->batch_queue == 0 && c->batch_threshold == 0)
-        c->batch_queue = c->batch_threshold = c->batch_cold = 1;
+        c->batch_queue = c->batch_threshold = c->batch_cold = c->batch_all = 1;
     if (c->parts == 0)
         c->parts = 1;
     if (c->free_lists > LISTS_MAX || c->free_batch > POOL_FREE_BATCH_MAX
         || c->parts > PARTS_MAX || c->parts > c->n_frames || c->pins_max > PINS_MAX
-        || c->batch_cold > 1)
+        || c->batch_cold > 1 || c->batch_all > 1)
         return false;
     if (c->policy == XAC_FRAMES_NB_GCLOCK) { /* has neither */
         c->parts = 1;

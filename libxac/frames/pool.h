@@ -35,7 +35,7 @@
 #include "replacer.h"
 #include "xac_frames.h"
 
-#define POOL_MAGIC          UINT64_C(0x31736d6172666378) /* "xcframs1" */
+#define POOL_MAGIC          UINT64_C(0x32736d6172666378) /* "xcframs2" */
 #define POOL_CELLS_MAX      64
 #define HAND_RUN            16 /* places in turn that one word of the hand gives away */
 #define POOL_FREE_BATCH_MAX 64 /* frames evicted more with one lock */
@@ -195,6 +195,7 @@ struct pool_hit {
 struct pool_queue {
     uint32_t n;      /* entries, */
     uint32_t n_warm; /* of them with their neighbours in the cache */
+    uint32_t n_hits; /* since the first entry, it and those that need none included */
     struct pool_hit *hits;
 };
 

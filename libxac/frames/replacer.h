@@ -85,6 +85,8 @@ struct policy_ops {
     uint32_t (*n_ghosts)(uint32_t n);
     void (*touch)(struct policy *p, uint32_t slot);
     void (*admit)(struct policy *p, uint32_t slot, uint64_t page);
+    /* After admit(): will no touch of the slot change anything, until it is unknown again?  NULL: each does. */
+    bool (*ignores)(const struct policy *p, uint32_t slot);
     uint32_t (*victim)(struct policy *p, policy_take *take, void *arg); /* or NONE */
     void (*forget)(struct policy *p, uint32_t slot);
 };

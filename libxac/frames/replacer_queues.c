@@ -113,6 +113,13 @@ q2_touch(struct policy *p, uint32_t slot)
     }
 }
 
+/* q2_ignores -- from A1in a page only leaves. */
+static bool
+q2_ignores(const struct policy *p, uint32_t slot)
+{
+    return p->nodes[slot].where == Q_A1IN + 1;
+}
+
 static void
 q2_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
@@ -144,6 +151,7 @@ const struct policy_ops xac_frames_2q = {
     .n_ghosts = half,
     .touch = q2_touch,
     .admit = q2_admit,
+    .ignores = q2_ignores,
     .victim = q2_victim,
     .forget = out,
 };

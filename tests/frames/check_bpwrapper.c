@@ -2,88 +2,18 @@
 /*
  * check_bpwrapper.c -- BP-Wrapper to the last count: queues, batches, lists of free frames, parts.
  *
- * F1 to F24 and H1 to H6 name the rows of tests/README.md.  One thread plays several users where
+ * F1 to F24 name the rows of tests/README.md.  One thread plays several users where
  * that is enough, and takes the part of another one by storing into the lock's word.
  *
- *   XAC_REFS=n  references of each play of a trace (300,000)
  *   XAC_FIXES=n of each thread of a spied queue, a quarter of them of a fuzz round (20,000)
  */
 #include <config.h>
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
-#include "store.h"
-
-#define SOMEBODY \
- UINT32_C(999) /* a number no user has: the lock's word when others have it */
-
-static struct xac_frames *pool;
-static struct xac_frames_user *user;
-
-static void
-pool_make(uint64_t n_pages, uint32_t n_frames, struct xac_frames_config more)
-{
-    more.n_pages = n_pages;
-    more.n_frames = n_frames;
-    if (more.n_users == 0)
-        more.n_users = 4;
-    must_ok(xac_frames_create(&more, NULL, NULL, &pool));
-    must_ok(xac_frames_join(pool, &user));
-}
-
-static void
-pool_end(void)
-{
-    xac_frames_leave(user);
-    must_be_whole(pool, 0);
-    xac_frames_close(pool);
-}
-
-static struct xac_frames_stats
-stats(void)
-{
-    struct xac_frames_stats s;
-
-    xac_frames_get_stats(pool, &s);
-    return s;
-}
-
-static void
-touch_by(struct xac_frames_user *who, uint64_t page)
-{
-    struct xac_frames_pin pin;
-
-    must_ok(xac_frames_fix(who, page, 0, &pin));
-    xac_frames_unfix(who, &pin);
-}
-
-static void
-touch(uint64_t page)
-{
-    touch_by(user, page);
-}
-
-static void
-fill(uint64_t n_pages)
-{
-    for (uint64_t page = 0; page < n_pages; page++)
-        touch(page);
-}
-
-static bool
-is_mapped(uint64_t page)
-{
-    return slot_load(&pool->table[page]) != 0;
-}
-
-static void
-lock_set(uint32_t part, uint32_t word)
-{
-    atomic_store(&pool->parts[part].lock, word);
-}
+#include "sim_pool.h"
 
 /* slots_known -- residents of a part. */
 static uint32_t
@@ -167,6 +97,9 @@ START_TEST(f04_refuse_sizes_that_cannot_be)
         c.batch_threshold = bad[i][1];
         must_eq(xac_frames_create(&c, NULL, NULL, &pool), EINVAL);
     }
+    c.batch_all = 2;
+    must_eq(xac_frames_create(&c, NULL, NULL, &pool), EINVAL);
+    c.batch_all = 0;
     c.batch_queue = c.batch_threshold = 0;
     c.parts = 10;
     must_eq(xac_frames_create(&c, NULL, NULL, &pool), EINVAL);
@@ -584,6 +517,155 @@ START_TEST(f18_do_not_wait_for_an_idle_users_arrivals)
 }
 END_TEST
 
+/* ---- F21: pages whose hits change nothing, beside others --------------------------------- */
+
+#define STILL 60 /* a page in A1in; MOVED in Am */
+#define MOVED 0
+
+/* region_make -- 2Q with both kinds of pages, nothing in the queue, the lock free. */
+static void
+region_make(struct xac_frames_config more)
+{
+    more.policy = XAC_FRAMES_2Q;
+    pool_make(1000, 100, more);
+    fill(120); /* 0 to 19 leave A1in, and are remembered */
+    touch(MOVED);
+    xac_frames_locked_leave(user);
+    must_eq(user->queues[0].n, 0);
+    must(is_mapped(MOVED) && is_mapped(STILL));
+}
+
+#define IN_BATCHES .batch_queue = 64, .batch_threshold = 32
+
+START_TEST(f21_ask_nobody_for_what_changes_nothing)
+{
+    struct xac_frames_stats before, after;
+
+    region_make((struct xac_frames_config){IN_BATCHES});
+    before = stats();
+    lock_set(0, SOMEBODY);
+    for (int i = 0; i < 1000; i++)
+        touch(STILL);
+    lock_set(0, 0);
+    after = stats();
+    must_eq(after.hits - before.hits, 1000);
+    must_eq(after.locks - before.locks, 0);
+    must_eq(after.lock_tries - before.lock_tries, 0);
+    must_eq(user->queues[0].n, 0);
+    pool_end();
+    region_make((struct xac_frames_config){IN_BATCHES, .batch_all = 1});
+    before = stats();
+    for (int i = 0; i < 320; i++)
+        touch(STILL);
+    must_eq(stats().locks - before.locks, 10);
+    pool_end();
+    region_make((struct xac_frames_config){0});
+    before = stats();
+    for (int i = 0; i < 320; i++)
+        touch(STILL);
+    must_eq(stats().locks - before.locks, 320);
+    pool_end();
+}
+END_TEST
+
+/* One entry is told after 32 hits, itself and the others', and before them all by a miss. */
+START_TEST(f21_let_no_entry_wait_for_its_like)
+{
+    struct xac_frames_stats before;
+
+    region_make((struct xac_frames_config){IN_BATCHES});
+    for (int i = 0; i < 3; i++) {
+        before = stats();
+        touch(MOVED);
+        for (int k = 0; k < 30; k++)
+            touch(STILL);
+        must_eq(stats().batches - before.batches, 0);
+        must_eq(user->queues[0].n, 1);
+        touch(STILL);
+        must_eq(stats().batches - before.batches, 1);
+        must_eq(stats().batched - before.batched, 1);
+        must_eq(stats().locks - before.locks, 1);
+        must_eq(user->queues[0].n, 0);
+    }
+    touch(MOVED);
+    touch(500);
+    must_eq(user->queues[0].n, 0);
+    for (int k = 0; k < 100; k++)
+        touch(STILL); /* the count has begun anew, and nothing waits */
+    must_eq(stats().batches - before.batches, 2);
+    pool_end();
+}
+END_TEST
+
+/* A page that came without the lock is an entry like others. */
+START_TEST(f21_count_from_an_arrival_on)
+{
+    struct xac_frames_stats before;
+
+    region_make((struct xac_frames_config){IN_BATCHES, .free_lists = 1, .free_batch = 8});
+    touch(500); /* fills the list */
+    xac_frames_locked_leave(user);
+    before = stats();
+    touch(501);
+    must_eq(stats().locks - before.locks, 0);
+    must_eq(user->queues[0].n, 1);
+    for (int k = 0; k < 31; k++)
+        touch(STILL);
+    must_eq(stats().locks - before.locks, 1);
+    must_eq(user->queues[0].n, 0);
+    pool_end();
+}
+END_TEST
+
+struct stuck {
+    pthread_t thread;
+    unsigned every; /* this many hits, one is to be told */
+    _Atomic unsigned n_hits, n_entries_max;
+};
+
+static void *
+stuck_run(void *arg)
+{
+    struct stuck *s = arg;
+
+    for (unsigned i = 0; i < 64; i++) {
+        touch(i % s->every == 0 ? MOVED : STILL);
+        atomic_fetch_add(&s->n_hits, 1);
+        if (user->queues[0].n > atomic_load(&s->n_entries_max))
+            atomic_store(&s->n_entries_max, user->queues[0].n);
+    }
+    return NULL;
+}
+
+/* While another holds the lock 63 hits return, however many of them are entries; the 64th waits. */
+START_TEST(f21_wait_for_a_stuck_lock_before_the_queue_is_full)
+{
+    static const unsigned every[] = {1, 2, 63, 64};
+
+    for (int i = 0; i < 4; i++) {
+        struct stuck s = {.every = every[i]};
+        struct xac_frames_stats before;
+        unsigned n_entries = (63 + every[i] - 1) / every[i];
+
+        region_make((struct xac_frames_config){IN_BATCHES});
+        before = stats();
+        lock_set(0, SOMEBODY);
+        must_eq(pthread_create(&s.thread, NULL, stuck_run, &s), 0);
+        while (stats().lock_waits == before.lock_waits && atomic_load(&s.n_hits) < 64)
+            sched_yield();
+        must_eq(atomic_load(&s.n_hits), 63);
+        must_eq(atomic_load(&s.n_entries_max), n_entries);
+        must_eq(stats().lock_tries - before.lock_tries, 63 - 31 + 1);
+        xac_frames_unlock(pool, 0);
+        must_eq(pthread_join(s.thread, NULL), 0);
+        must_eq(stats().batches - before.batches, 1);
+        must_eq(stats().batched - before.batched, (64 + every[i] - 1) / every[i]);
+        must_eq(user->queues[0].n, 0);
+        pool_end();
+    }
+}
+END_TEST
+
 /* ---- F22: parts ------------------------------------------------------------------------ */
 
 START_TEST(f22_keep_parts_apart)
@@ -613,196 +695,6 @@ START_TEST(f22_keep_parts_apart)
 }
 END_TEST
 
-/* ---- Plays of a trace (H1 to H6, F20) -------------------------------------------------- */
-
-#define TRACE_PAGES 20000
-static uint32_t *refs;
-static uint64_t n_refs;
-
-/* refs_make -- skewed as 80/20, of them `scans` percent in runs of 100 neighbours. */
-static void
-refs_make(unsigned scans)
-{
-    uint64_t seed = env_seed(), left = 0, at = 0;
-
-    n_refs = env_number("XAC_REFS", 300000);
-    refs = realloc(refs, n_refs * sizeof *refs);
-    must(refs != NULL);
-    for (uint64_t i = 0; i < n_refs; i++) {
-        double u = (double)(mix(&seed) >> 11) / (double)(UINT64_C(1) << 53);
-
-        if (left == 0 && mix(&seed) % 10000 < (uint64_t)scans * 100 / (100 - scans)) {
-            left = 100;
-            at = mix(&seed) % TRACE_PAGES;
-        }
-        refs[i] = left > 0 ? (uint32_t)(at++ % TRACE_PAGES)
-                           : (uint32_t)(TRACE_PAGES * pow(u, 1 / 0.14)) % TRACE_PAGES;
-        left -= left > 0;
-    }
-}
-
-/* play -- by k users in turn; `fail` percent of the hits find the lock taken.  ret hits, percent. */
-static double
-play(struct xac_frames_config c, uint32_t n_frames, unsigned k, unsigned fail,
-     uint64_t *digestp)
-{
-    struct xac_frames_user *users[16];
-    uint64_t seed = env_seed(), digest = 0;
-    struct xac_frames_stats s;
-
-    c.n_users = k + 1;
-    pool_make(TRACE_PAGES, n_frames, c);
-    for (unsigned i = 0; i < k; i++)
-        must_ok(xac_frames_join(pool, &users[i]));
-    for (uint64_t i = 0; i < n_refs; i++) {
-        struct xac_frames_user *who = users[i % k];
-        bool taken = fail > 0 && is_mapped(refs[i]) && mix(&seed) % 100 < fail
-                     && who->queues[0].n + 1 < c.batch_queue;
-
-        if (taken)
-            lock_set(0, SOMEBODY);
-        touch_by(who, refs[i]);
-        digest = digest * 31 + slot_load(&pool->table[refs[i]]);
-        if (taken)
-            lock_set(0, 0);
-    }
-    for (unsigned i = 0; i < k; i++)
-        xac_frames_leave(users[i]);
-    s = stats();
-    must(k > 1 || c.free_lists > 0 || s.hits_stale == 0); /* H1 */
-    pool_end();
-    if (digestp != NULL)
-        *digestp = digest;
-    return 100.0 * (double)s.hits / (double)n_refs;
-}
-
-static struct xac_frames_config
-wrapped(uint32_t policy, uint32_t queue, uint32_t threshold)
-{
-    return (struct xac_frames_config){.policy = policy,
-                                      .batch_queue = queue,
-                                      .batch_threshold = threshold};
-}
-
-static const uint32_t traced[] = {XAC_FRAMES_LRU, XAC_FRAMES_2Q, XAC_FRAMES_LIRS,
-                                  XAC_FRAMES_MQ};
-
-START_TEST(h1_choose_the_same_victims)
-{
-    static const unsigned fails[] = {0, 50, 90};
-
-    refs_make(20);
-    for (int p = 0; p < 4; p++) {
-        uint64_t want, digest;
-        double plain = play(wrapped(traced[p], 0, 0), 1024, 1, 0, &want);
-
-        for (unsigned i = 0; i < 6; i++) {
-            struct xac_frames_config c =
-                i % 2 == 0 ? wrapped(traced[p], 64, 32) : wrapped(traced[p], 2048, 1024);
-
-            must(play(c, 1024, 1, fails[i / 2], &digest) == plain);
-            must_eq(digest, want);
-        }
-    }
-}
-END_TEST
-
-/* F20: single user, prefetching or not: the same victims. */
-START_TEST(f20_change_nothing_by_prefetching)
-{
-    uint64_t warm, cold;
-    struct xac_frames_config c = wrapped(XAC_FRAMES_2Q, 64, 32);
-
-    refs_make(20);
-    c.free_lists = 4;
-    (void)play(c, 1024, 1, 0, &warm);
-    c.batch_cold = 1;
-    (void)play(c, 1024, 1, 0, &cold);
-    must_eq(warm, cold);
-}
-END_TEST
-
-START_TEST(h2_h3_keep_the_hit_ratio)
-{
-    refs_make(20);
-    for (int p = 0; p < 4; p++) {
-        double plain = play(wrapped(traced[p], 0, 0), 4096, 1, 0, NULL);
-        double many = play(wrapped(traced[p], 64, 32), 4096, 16, 0, NULL);
-        struct xac_frames_config c = wrapped(traced[p], 64, 32);
-
-        printf("policy %u: plain %.3f %%, 16 users %.3f %%", traced[p], plain, many);
-        must(fabs(many - plain) <= 0.05 + 50.0 / (double)n_refs);
-        c.free_lists = 8;
-        for (unsigned k = 1; k <= 16; k += 15) {
-            double lists = play(c, 4096, k, 0, NULL);
-            /* With 8 lists of 8: as many frames fewer as lists and queues may hold. */
-            double fewer =
-                play(wrapped(traced[p], 0, 0), 4096 - 8 * 8 - k * 64, 1, 0, NULL);
-
-            printf(", lists, %u users %.3f %% (%.3f)", k, lists, fewer);
-            (void)fflush(stdout);
-            /* LIRS has 1 % of the frames for what came last: fewer than are in lists and queues. */
-            must(traced[p] == XAC_FRAMES_LIRS
-                 || (lists >= plain - 0.5 && lists >= fewer - 0.1));
-        }
-        putchar('\n');
-    }
-}
-END_TEST
-
-START_TEST(h5_keep_what_2q_is_better_by)
-{
-    double clock, plain, batched;
-
-    refs_make(20);
-    clock = play(wrapped(XAC_FRAMES_CLOCK, 0, 0), 2048, 1, 0, NULL);
-    plain = play(wrapped(XAC_FRAMES_2Q, 0, 0), 2048, 1, 0, NULL);
-    batched = play(wrapped(XAC_FRAMES_2Q, 64, 32), 2048, 8, 0, NULL);
-    printf("clock %.3f, 2q %.3f, batched %.3f\n", clock, plain, batched);
-    must(plain > clock);
-    must(batched - clock >= 0.9 * (plain - clock));
-}
-END_TEST
-
-/* H6: threads draw the next reference from one trace: its order is the log's. */
-static _Atomic uint64_t drawn;
-
-static void *
-draw_run(void *arg)
-{
-    struct xac_frames_user *mine;
-    uint64_t i;
-
-    (void)arg;
-    must_ok(xac_frames_join(pool, &mine));
-    while ((i = atomic_fetch_add(&drawn, 1)) < n_refs)
-        touch_by(mine, refs[i]);
-    xac_frames_leave(mine);
-    return NULL;
-}
-
-START_TEST(h6_hit_as_often_live)
-{
-    struct xac_frames_config c = wrapped(XAC_FRAMES_2Q, 64, 32);
-    pthread_t threads[8];
-    double replayed, live;
-
-    refs_make(20);
-    replayed = play(c, 2048, 1, 0, NULL);
-    c.n_users = 9;
-    pool_make(TRACE_PAGES, 2048, c);
-    atomic_store(&drawn, 0);
-    for (int i = 0; i < 8; i++)
-        must_eq(pthread_create(&threads[i], NULL, draw_run, NULL), 0);
-    for (int i = 0; i < 8; i++)
-        must_eq(pthread_join(threads[i], NULL), 0);
-    live = 100.0 * (double)stats().hits / (double)n_refs;
-    pool_end();
-    printf("live %.3f, replayed %.3f\n", live, replayed);
-    must(fabs(live - replayed) <= 0.2);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -824,12 +716,10 @@ main(void)
     tcase_add_test(t, f16_take_from_another_list);
     tcase_add_test(t, f17_give_a_frame_back_after_a_lost_race);
     tcase_add_test(t, f18_do_not_wait_for_an_idle_users_arrivals);
-    tcase_add_test(t, f20_change_nothing_by_prefetching);
+    tcase_add_test(t, f21_ask_nobody_for_what_changes_nothing);
+    tcase_add_test(t, f21_let_no_entry_wait_for_its_like);
+    tcase_add_test(t, f21_count_from_an_arrival_on);
+    tcase_add_test(t, f21_wait_for_a_stuck_lock_before_the_queue_is_full);
     tcase_add_test(t, f22_keep_parts_apart);
-    t = env_tcase(s, "traces", 300);
-    tcase_add_test(t, h1_choose_the_same_victims);
-    tcase_add_test(t, h2_h3_keep_the_hit_ratio);
-    tcase_add_test(t, h5_keep_what_2q_is_better_by);
-    tcase_add_test(t, h6_hit_as_often_live);
     return env_main(s);
 }
