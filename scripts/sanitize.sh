@@ -23,7 +23,8 @@ thread)
     dir=$base/tsan
     options="--enable-sanitize=thread --disable-shared"
     tests="tests/stress/stress_threads tests/api/check_threads tests/frames/stress_frames
-        tests/frames/check_policies tests/frames/check_bpwrapper tests/frames/check_file
+        tests/frames/check_policies tests/frames/check_bpwrapper
+        tests/frames/check_hit_ratio tests/frames/check_file
         tests/swizzle/check_edges tests/swizzle/check_liveness tests/swizzle/check_pages
         tests/swizzle/check_tree"
     ;;
