@@ -46,11 +46,18 @@ struct file {
     char *path;
 };
 
+/* The log in segments of one size: of another before the option was changed. */
+struct source {
+    struct xac_scan scan;
+    struct xac_block head; /* the next one; length 0: none                            */
+    struct source *next;
+};
+
 struct dump {
     const struct arguments *a;
-    int logfd; /* of the directory of the log                                         */
-    struct xac_scan scan;
-    uint32_t generation; /* newest so far                                             */
+    int logfd;            /* of the directory of the log                              */
+    struct source *first; /* the present size, then others                            */
+    uint32_t generation;  /* newest so far                                             */
     struct file *file;
     size_t n_files;
     uint64_t n_blocks, n_bytes; /* shown                                              */
@@ -488,17 +495,18 @@ show_hole(const struct dump *d, uint64_t lsn, uint64_t end, const char *why)
     json_end(&j);
 }
 
-/* one_block -- the header at head->lsn is right; is its block, and is it to be shown? */
+/* one_block -- the header of the source's next one is right; is its block, and is it to be shown? */
 static int
-one_block(struct dump *d, const struct xac_block *head, uint64_t *nextp)
+one_block(struct dump *d, struct source *s, uint64_t *nextp)
 {
+    const struct xac_block *head = &s->head;
     const struct xac_record *rec = NULL;
     const struct xac_block *blk;
     struct xac_place at;
     int rc;
 
-    d->scan.id.generation = head->generation;
-    rc = xac_scan_block(&d->scan, head->lsn, &blk, &at);
+    s->scan.id.generation = head->generation;
+    rc = xac_scan_block(&s->scan, head->lsn, &blk, &at);
     *nextp = head->lsn + (blk != NULL ? blk->length : XAC_BLOCK_ALIGN);
     if (rc != 0)
         return rc;
@@ -522,28 +530,50 @@ one_block(struct dump *d, const struct xac_block *head, uint64_t *nextp)
     return 0;
 }
 
+/* earliest -- the source whose next block comes first in the log; NULL: there is none. */
+static struct source *
+earliest(const struct dump *d)
+{
+    struct source *found = NULL;
+
+    for (struct source *s = d->first; s != NULL; s = s->next)
+        if (s->head.length != 0 && (found == NULL || s->head.lsn < found->head.lsn))
+            found = s;
+    return found;
+}
+
 /* dump_log -- from the first segment on.  Blocks before --from are read for the names of
    files. */
 static int
 dump_log(struct dump *d)
 {
-    uint64_t lsn = 0;
+    struct source *s;
     int rc = 0;
 
-    while (rc == 0 && lsn < d->a->to) {
-        struct xac_block head;
-        uint64_t next = lsn;
+    for (s = d->first; s != NULL && rc == 0; s = s->next)
+        rc = xac_scan_next(&s->scan, 0, &s->head);
+    while (rc == 0 && (s = earliest(d)) != NULL && s->head.lsn < d->a->to) {
+        uint64_t next;
 
-        rc = xac_scan_next(&d->scan, lsn, &head);
-        if (rc != 0 || head.length == 0 || head.lsn >= d->a->to)
-            break;
-        rc = one_block(d, &head, &next);
-        lsn = next;
+        rc = one_block(d, s, &next);
+        if (rc == 0)
+            rc = xac_scan_next(&s->scan, next, &s->head);
     }
     return rc;
 }
 
-/* open_log -- wherever it lies. */
+/* ---- Sources ---------------------------------------------------------------------- */
+
+/* source_open -- segments of the size that master names; the newest source is at *atp. */
+static int
+source_open(struct dump *d, const struct xac_master_slot *master, struct source **atp)
+{
+    *atp = (struct source *)calloc(1, sizeof **atp);
+    return *atp != NULL ? xac_scan_open(&(*atp)->scan, d->logfd, master)
+                        : xac_err(ENOMEM, "buffer for the log");
+}
+
+/* open_log -- wherever it lies, and of whatever sizes its segments are. */
 static int
 open_log(struct dump *d, int dirfd, struct xac_master_slot *master)
 {
@@ -552,7 +582,36 @@ open_log(struct dump *d, int dirfd, struct xac_master_slot *master)
 
     free(path);
     master->redo_lsn = 0; /* all segments there are */
-    return rc == 0 ? xac_scan_open(&d->scan, d->logfd, master) : rc;
+    if (rc == 0)
+        rc = source_open(d, master, &d->first);
+    for (size_t i = 0; rc == 0; i++) {
+        struct source *other;
+
+        rc = xac_scan_other(&d->first->scan, &i);
+        if (rc != 0 || i == d->first->scan.n_segments)
+            break;
+        master->segment_bytes = d->first->scan.segment[i].other_bytes;
+        rc = source_open(d, master, &other);
+        if (other != NULL) {
+            other->next = d->first->next;
+            d->first->next = other;
+        }
+    }
+    return rc;
+}
+
+static void
+close_log(struct dump *d)
+{
+    while (d->first != NULL) {
+        struct source *s = d->first;
+
+        d->first = s->next;
+        xac_scan_close(&s->scan);
+        free(s);
+    }
+    if (d->logfd >= 0)
+        (void)xac_sys.close(d->logfd);
 }
 
 int
@@ -573,10 +632,7 @@ main(int argc, char **argv)
             rc = dump_log(&d);
         (void)xac_sys.close(dirfd);
     }
-    if (d.logfd >= 0) {
-        xac_scan_close(&d.scan);
-        (void)xac_sys.close(d.logfd);
-    }
+    close_log(&d);
     if (rc == 0 && !a.json)
         printf("%" PRIu64 " block%s of %" PRIu64 " bytes\n", d.n_blocks,
                plural(d.n_blocks), d.n_bytes);

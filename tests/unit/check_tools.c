@@ -502,6 +502,29 @@ one_run(uint64_t segment_bytes, uint64_t value, const char *backup)
     ck_ok(xac_shutdown());
 }
 
+/* The log is one, in the order of its positions, whatever sizes its segments had. */
+START_TEST(dump_shows_segments_of_all_sizes)
+{
+    static const uint64_t sizes[] = {65536, 1 << 20, 65536};
+    unsigned long long last = 0, lsn;
+    char env[256];
+
+    synth_open(&s, 4096, 65536);
+    (void)snprintf(env, sizeof env, "%s/env", s.dir);
+    for (uint64_t i = 0; i < 3; i++)
+        one_run(sizes[i], 100 * i, NULL);
+    ck_assert_int_eq(tool_run("xlogdump", "--blocks", env), 0);
+    ck_assert_uint_eq(times(", commit "), 3 * (40 + 2)); /* the last checkpoint's, too */
+    ck_silent_about("no block");
+    for (char *line = strtok(output, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        if (sscanf(line, "%llu  xac-log.", &lsn) == 1 && strstr(line, "offset") != NULL) {
+            ck_assert(last == 0 || lsn > last);
+            last = lsn;
+        }
+    ck_assert_uint_gt(last, 1 << 20);
+}
+END_TEST
+
 /* The size of segments may change between two runs: what has been logged before stays good for
    restores, and is verified. */
 START_TEST(restore_goes_on_with_segments_of_another_size)
@@ -548,6 +571,7 @@ main(void)
     tcase_add_test(tc, dump_filters);
     tcase_add_test(tc, dump_goes_on_behind_damage);
     tcase_add_test(tc, dump_hides_what_is_stale);
+    tcase_add_test(tc, dump_shows_segments_of_all_sizes);
     tcase_add_test(tc, stat_says_that_nobody_is_attached);
     tcase_add_loop_test(tc, stat_shows_a_running_environment, 0, 2);
     tcase_add_test(tc, archive_names_what_is_not_needed);
