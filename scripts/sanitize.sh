@@ -40,6 +40,7 @@ address)
 esac
 shift
 [ $# -eq 0 ] || tests=$*
+tests=$(echo $tests) # in one line, for make
 
 # shellcheck disable=SC2086
 scripts/build.sh "$dir" $options
