@@ -24,7 +24,7 @@ int xac_err(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 /* xac_err_text -- text noted last in this thread, "" if none. */
 const char *xac_err_text(void);
 
-/* xac_err_clear -- forget it. */
+/* xac_err_clear -- forget it; what has failed was an attempt. */
 void xac_err_clear(void);
 
 #endif /* XAC_ERR_H */

@@ -608,6 +608,15 @@ START_TEST(last_error_is_empty_at_first)
 {
     must(xLastError() != NULL);
     ck_assert_str_eq(xLastError(), "");
+    must_ok(xInit(ENV_DIR, DURABLE)); /* which looks for what is not there */
+    ck_assert_str_eq(xLastError(), "");
+    must(xMmap(ENV_FILE, 4 * env_page()) != MAP_FAILED);
+    must_ok(xbegin());
+    must_rc(xend(), COMMITTED);
+    must_ok(xCheckpoint());
+    ck_assert_str_eq(xLastError(), "");
+    env_detach();
+    ck_assert_str_eq(xLastError(), "");
 }
 END_TEST
 
