@@ -158,6 +158,14 @@ link_of(const struct xac_shm *shm, uint64_t unit)
     return (_Atomic uint64_t *)xac_shm_at(shm, unit * BLOCK_MIN);
 }
 
+/* next_of -- what comes behind a block that was free a moment ago.  Who has taken it since may be
+   storing there; then the list's tag has moved on, and what is read is used for nothing. */
+XAC_SIGSAFE XAC_RACY static uint64_t
+next_of(const struct xac_shm *shm, uint64_t unit)
+{
+    return atomic_load_explicit(link_of(shm, unit), memory_order_relaxed);
+}
+
 XAC_SIGSAFE static uint64_t
 pop(struct xac_shm *shm, unsigned k)
 {
@@ -166,11 +174,9 @@ pop(struct xac_shm *shm, unsigned k)
     uint64_t old = atomic_load_explicit(list, memory_order_acquire);
 
     while ((old & OFFSET_MASK) != 0) {
-        uint64_t next =
-            atomic_load_explicit(link_of(shm, old & OFFSET_MASK), memory_order_relaxed);
+        uint64_t next = next_of(shm, old & OFFSET_MASK);
         uint64_t tag = (old >> OFFSET_BITS) + 1;
 
-        /* A stale link is harmless: the tag has moved on and the exchange fails. */
         if (atomic_compare_exchange_weak_explicit(
                 list, &old, (next & OFFSET_MASK) | tag << OFFSET_BITS,
                 memory_order_acquire, /* pairs with the release in xac_shm_free */
