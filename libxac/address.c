@@ -257,7 +257,7 @@ taken(const struct xac_view *v, uint64_t address, size_t length)
 {
     int error = errno;
     int fd = xac_sys.openat(AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+    FILE *maps = fd >= 0 ? fdopen(fd, "rc") : NULL; /* c: no cancellation points */
     char *line = NULL;
     size_t size = 0;
     bool is_found = false;

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "env.h"
+#include "sys.h"
 #include "thread.h"
 
 /*
@@ -349,12 +350,10 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
 static void
 loser_pause(unsigned n)
 {
-    struct timespec ts = {.tv_nsec = LOSER_SLEEP_NS};
-
     if (n <= LOSER_YIELDS)
         (void)sched_yield();
     else
-        (void)nanosleep(&ts, NULL);
+        xac_sleep_ns(LOSER_SLEEP_NS);
 }
 
 void

@@ -83,11 +83,15 @@ xac_ahead_start(struct xac_ahead *a, struct xac_rawfile *file, void *buf, size_t
 int
 xac_ahead_wait(struct xac_ahead *a, size_t *gotp)
 {
+    int cancel; /* a recovery goes on to its end, which gives locks back */
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     (void)pthread_mutex_lock(&a->lock);
     while (a->state != XAC_AHEAD_DONE)
         (void)pthread_cond_wait(&a->changed, &a->lock);
     a->state = XAC_AHEAD_IDLE;
     (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_setcancelstate(cancel, NULL);
     *gotp = a->got;
     return a->rc;
 }
@@ -95,10 +99,14 @@ xac_ahead_wait(struct xac_ahead *a, size_t *gotp)
 void
 xac_ahead_stop(struct xac_ahead *a)
 {
+    int cancel;
+
     if (!a->is_made)
         return;
     set(a, XAC_AHEAD_STOP);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
     (void)pthread_join(a->thread, NULL);
+    (void)pthread_setcancelstate(cancel, NULL);
     (void)pthread_cond_destroy(&a->changed);
     (void)pthread_mutex_destroy(&a->lock);
     a->is_made = false;

@@ -16,6 +16,7 @@
 
 #include "annot.h"
 #include "err.h"
+#include "sys.h"
 
 /* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
 #define YIELDS      3
@@ -44,7 +45,6 @@ static void
 backoff_default(void *arg, unsigned attempt)
 {
     unsigned doubles = attempt > YIELDS ? attempt - YIELDS : 0;
-    struct timespec ts = {0};
 
     (void)arg;
     xac_assert(attempt > 0);
@@ -53,8 +53,7 @@ backoff_default(void *arg, unsigned attempt)
         return;
     }
     doubles = doubles > DOUBLES_MAX ? DOUBLES_MAX : doubles;
-    ts.tv_nsec = (long)(next_random() % ((uint64_t)UNIT_NS << doubles));
-    (void)nanosleep(&ts, NULL);
+    xac_sleep_ns(next_random() % ((uint64_t)UNIT_NS << doubles));
 }
 
 void

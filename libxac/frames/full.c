@@ -11,9 +11,9 @@
 #include "pool.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include "clock.h"
+#include "sys.h"
 
 #define ROUNDS_AWAKE  16      /* each with a yield; then it sleeps ... */
 #define SLEEP_FIRST   50000   /* nanoseconds, twice as long each time, ... */
@@ -56,16 +56,13 @@ is_own_doing(const struct xac_frames_user *user, uint32_t part)
 static void
 pause_for(uint32_t n)
 {
-    struct timespec ts = {.tv_nsec = SLEEP_LONGEST};
-
     if (n <= ROUNDS_AWAKE) {
         (void)sched_yield();
         return;
     }
     n -= ROUNDS_AWAKE + 1;
-    if (n < 8 && SLEEP_FIRST << n < SLEEP_LONGEST)
-        ts.tv_nsec = SLEEP_FIRST << n;
-    (void)nanosleep(&ts, NULL);
+    xac_sleep_ns(n < 8 && SLEEP_FIRST << n < SLEEP_LONGEST ? SLEEP_FIRST << n
+                                                           : SLEEP_LONGEST);
 }
 
 bool

@@ -155,12 +155,21 @@ END_TEST
 
 /* ---- cancellation ------------------------------------------------------------------------- */
 
+/* must_be_out -- a cancelled thread's last words. */
+static void
+must_be_out(void *arg)
+{
+    must(word_load((_Atomic uint64_t *)arg) != 0);
+}
+
 static void *
 commit_until_cancelled(void *arg)
 {
     struct worker *w = (struct worker *)arg;
+    _Atomic uint64_t is_out = 0; /* of the library */
     int rc;
 
+    pthread_cleanup_push(must_be_out, &is_out);
     for (;;) {
         uint64_t *v = view_of(w->base);
 
@@ -175,8 +184,11 @@ commit_until_cancelled(void *arg)
             must_ok(xCheckpoint());
         must_ok(xUnview(v));
         word_add(&board->count[w->i], 1);
+        word_store(&is_out, 1);
         pthread_testcancel();
+        word_store(&is_out, 0);
     }
+    pthread_cleanup_pop(0);
     return NULL;
 }
 

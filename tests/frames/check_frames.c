@@ -8,6 +8,8 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "one_pool.h"
@@ -333,6 +335,43 @@ START_TEST(leave_fixed_pages_alone)
 }
 END_TEST
 
+/* fix_cancelled -- wait for a frame; ret what fix() says, not PTHREAD_CANCELED. */
+static void *
+fix_cancelled(void *arg)
+{
+    struct xac_frames_user *mine = arg;
+    struct xac_frames_pin pin;
+
+    return (void *)(intptr_t)xac_frames_fix(mine, 50, 0, &pin);
+}
+
+/* A fix() holds a frame of its own while it waits for another one: it goes on to its end. */
+START_TEST(end_a_wait_before_the_thread)
+{
+    struct xac_frames_pin pins[4];
+    struct xac_frames_user *other;
+    pthread_t thread;
+    void *said;
+
+    pool_make(100, 4, (struct xac_frames_config){.full_ms = 200});
+    must_ok(xac_frames_join(pool, &other));
+    for (uint64_t i = 0; i < 4; i++)
+        pins[i] = fix(i);
+    must_eq(pthread_create(&thread, NULL, fix_cancelled, other), 0);
+    while (stats().full_yields < 20) /* it sleeps between rounds by now */
+        (void)sched_yield();
+    must_eq(pthread_cancel(thread), 0);
+    must_eq(pthread_join(thread, &said), 0);
+    must_eq((intptr_t)said, ENOBUFS);
+    xac_frames_leave(other);
+    for (int i = 0; i < 4; i++)
+        xac_frames_unfix(user, &pins[i]);
+    for (uint64_t page = 10; page < 40; page++)
+        touch(page);
+    pool_end();
+}
+END_TEST
+
 START_TEST(give_up_when_all_are_fixed)
 {
     struct xac_frames_pin pins[4], more;
@@ -580,6 +619,7 @@ main(void)
     tcase_add_test(t, turn_the_hand_over);
     tcase_add_test(t, leave_fixed_pages_alone);
     tcase_add_test(t, give_up_when_all_are_fixed);
+    tcase_add_test(t, end_a_wait_before_the_thread);
     tcase_add_test(t, write_before_a_page_leaves);
     tcase_add_test(t, prefer_clean_pages);
     tcase_add_test(t, flush_and_invalidate);

@@ -5,7 +5,7 @@
 # Nb-GCLOCK call nothing that locks or allocates: they need each other, and of the system only what
 # is listed here.  (Under other policies fix.c calls locked.c, which locks.)
 objects="fix flush full ring spare"
-allowed='memset|memcpy|sched_yield|nanosleep|clock_gettime|xac_die|xac_kill_hook'
+allowed='memset|memcpy|sched_yield|xac_sleep_ns|clock_gettime|xac_die|xac_kill_hook'
 allowed="$allowed|xac_frames_locked_(place|hit|came|lost)"
 # Of the compiler: sanitizers, coverage, position independence.
 compiler='__(asan|ubsan|tsan|gcov)_.*|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__llvm_.*'
