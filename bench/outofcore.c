@@ -11,7 +11,9 @@
  *
  * MEMORY    Is looked at from outside, in /proc and the shared memory's files, many times a
  *           second: what libxac's process has beyond what it had before it opened the
- *           environment.  More than the bound and a tenth of it fails the run.
+ *           environment.  More than the bound and a tenth of it fails the run.  With --limit
+ *           each process has so much for everything, the page cache of its files included,
+ *           without which Berkeley DB has all that the machine has left.
  */
 #include <config.h>
 
@@ -48,9 +50,11 @@ struct options {
     struct bench_common common;
     uint64_t data_bytes;
     uint64_t frames_bytes;
+    uint64_t limit_bytes; /* 0: none                                                   */
     uint64_t searches;
     uint64_t seed;
     uint64_t count;
+    struct bench_cgroup group; /* with that limit                                      */
 };
 
 enum stage {
@@ -287,6 +291,8 @@ spawn(const struct options *o, const struct subject *x, const struct bench_confi
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (o->limit_bytes > 0 && bench_cgroup_enter(&o->group) != 0)
+        _exit(1);
     bench_sleep_until(bench_now_ns() + UINT64_C(3) * LOOK_EVERY * 1000000);
     snprintf(frames, sizeof frames, "%llu", (unsigned long long)(o->frames_bytes / 4096));
     if (x->is_bounded) {
@@ -327,6 +333,7 @@ print(const struct options *o, const struct subject *x, const struct told *t,
     bench_json_str(stdout, "system", x->system->name);
     bench_json_u64(stdout, "data_bytes", o->data_bytes);
     bench_json_u64(stdout, "frames_bytes", o->frames_bytes);
+    bench_json_u64(stdout, "limit_bytes", o->limit_bytes);
     bench_json_u64(stdout, "count", o->count);
     bench_json_u64(stdout, "searches", o->searches);
     bench_json_num(stdout, "us_per_insert", us_insert);
@@ -394,9 +401,12 @@ usage(void)
         "libxac with XAC_OPT_FRAMES, Berkeley DB with a cache as large.  Everything found\n"
         "is compared with a model, libxac's process is killed and recovered, and its\n"
         "memory is looked at from outside: more than a tenth beyond --frames fails.\n"
+        "Berkeley DB reads through the page cache, which --limit limits, too.\n"
         "\n"
         "  --data BYTES     of the tree, about; default 2G\n"
         "  --frames BYTES   default 256M\n"
+        "  --limit BYTES    memory of each process, the page cache of its files included,\n"
+        "                   by a control group; default none\n"
         "  --searches N     default 100000\n"
         "  --quick          64M in 16M, 2000 searches\n"
         "  --seed S         default 1\n"
@@ -417,6 +427,10 @@ bench_outofcore_main(int argc, char **argv)
          .number = &o.frames_bytes,
          .low = 1 << 20,
          .high = UINT64_C(1) << 40},
+        {.name = "limit",
+         .number = &o.limit_bytes,
+         .low = 1 << 20,
+         .high = UINT64_C(1) << 40},
         {.name = "searches", .number = &o.searches, .low = 1, .high = 1 << 30},
         {.name = "seed", .number = &o.seed, .high = UINT64_MAX},
         BENCH_OPTION_DIR(&o.common),
@@ -428,6 +442,7 @@ bench_outofcore_main(int argc, char **argv)
         {.system = &bench_bdb},
 #endif
     };
+    char why[200];
     int rc = 0;
 
     if (bench_options_parse(argc, argv, table, &o.common) != 0)
@@ -443,6 +458,9 @@ bench_outofcore_main(int argc, char **argv)
     if (o.searches == 0)
         o.searches = o.common.quick ? 2000 : 100000;
     o.count = (uint64_t)((double)o.data_bytes * FILL / RECORD_BYTES);
+    if (o.limit_bytes > 0
+        && !bench_cgroup_make(&o.group, 0, o.limit_bytes, why, sizeof why))
+        return bench_fail("outofcore: --limit: %s", why);
     bench_catch_signals();
     bench_progress_enable(o.common.quiet);
     if (!o.common.json)
@@ -450,5 +468,7 @@ bench_outofcore_main(int argc, char **argv)
                "MiB most", "of bound", "ms recov.", "recovered");
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0] && rc == 0; i++)
         rc = run_subject(&o, &subjects[i]);
+    if (o.limit_bytes > 0)
+        bench_cgroup_remove(&o.group);
     return rc;
 }
