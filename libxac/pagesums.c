@@ -143,7 +143,8 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
         return errno;
     if (fd >= 0) {
         rc = xac_read_full(fd, &h, sizeof h, 0, &got);
-        if (rc == 0 && xac_pagesums_head_valid(&h, w->identity, w->page_size)
+        if (rc == 0 && got == sizeof h
+            && xac_pagesums_head_valid(&h, w->identity, w->page_size)
             && h.inode == f->inode && strcmp(h.path, f->path) == 0) {
             *fdp = fd;
             return 0;
@@ -222,17 +223,33 @@ xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where)
 
 /* ---- Forgetting ------------------------------------------------------------------- */
 
+/*
+ * xac_pagesums_drop -- away from its name, for good.
+ *
+ * Who has done it before may have died, or failed, before the directory was synced: so it is synced
+ * even if nothing is there.  And a removal whose sync has failed is taken back, so that the next one
+ * has something to do: what a failed sync left undone, another need not do.
+ */
 int
 xac_pagesums_drop(int dirfd, uint64_t inode)
 {
     char name[32];
+    bool is_there;
     int rc;
 
     xac_pagesums_name(name, inode);
-    if (xac_sys.unlinkat(dirfd, name, 0) != 0)
-        return errno == ENOENT ? 0 : xac_err(errno, "%s: remove", name);
+    is_there = xac_sys.renameat(dirfd, name, dirfd, XAC_PAGESUMS_NEW) == 0;
+    if (!is_there && errno != ENOENT)
+        return xac_err(errno, "%s: remove", name);
     rc = xac_sync_dir(dirfd);
-    return rc == 0 ? 0 : xac_err(rc, "%s: sync of its removal", name);
+    if (rc != 0) {
+        if (is_there)
+            (void)xac_sys.renameat(dirfd, XAC_PAGESUMS_NEW, dirfd, name);
+        return xac_err(rc, "%s: sync of its removal", name);
+    }
+    if (is_there)
+        (void)xac_sys.unlinkat(dirfd, XAC_PAGESUMS_NEW, 0);
+    return 0;
 }
 
 /* drop_named -- for xac_scan_names. */

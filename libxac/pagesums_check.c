@@ -180,6 +180,7 @@ verify_named(void *arg, const char *name)
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
     v->name = name;
+    memset(&v->head, 0, sizeof v->head);
     rc = xac_read_full(fd, &v->head, sizeof v->head, 0, &got);
     rc = rc == 0 ? verify_file(v, fd) : xac_err(rc, "%s: read", name);
     (void)xac_sys.close(fd);

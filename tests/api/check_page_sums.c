@@ -347,6 +347,22 @@ START_TEST(damaged_checksums_are_told_from_damaged_pages)
 }
 END_TEST
 
+START_TEST(shortened_file_of_checksums_is_damaged)
+{
+    char path[300];
+
+    run((struct job){.n = 8, .value = 1, .keeps = 1});
+    must(sums_path(ENV_DIR, path));
+    for (long bytes = 100; bytes >= 0; bytes -= 100) {
+        must_eq(truncate(path, bytes), 0);
+        must_eq(check_dir("", ENV_DIR), 3);
+        ck_says("header is damaged");
+    }
+    run((struct job){.first = 2, .n = 2, .value = 2, .keeps = 1}); /* makes it anew */
+    must_sound(2);
+}
+END_TEST
+
 START_TEST(replaced_file_is_not_compared)
 {
     char path[300];
@@ -393,6 +409,7 @@ main(void)
     tcase_add_test(tc, survivor_keeps_them_right);
     tcase_add_test(tc, backup_begins_without);
     tcase_add_test(tc, damaged_checksums_are_told_from_damaged_pages);
+    tcase_add_test(tc, shortened_file_of_checksums_is_damaged);
     tcase_add_test(tc, replaced_file_is_not_compared);
     return env_main(s);
 }
