@@ -28,7 +28,12 @@ struct change {
     uint64_t size;     /* of the file afterwards                                       */
     bool is_doomed;    /* a sync of it failed: rule 5                                  */
     uint8_t *is_settled; /* by sector from `from` on: written again and synced; or NULL */
+    unsigned
+        names_settled; /* OLD_NAME, NEW_NAME: changed again and synced                */
 };
+
+#define OLD_NAME 1u /* of a rename                                                      */
+#define NEW_NAME 2u
 
 struct inode {
     uint64_t ino;
@@ -114,27 +119,42 @@ names_remove_ino(struct names *names, uint64_t ino)
     }
 }
 
+/* old_name, new_name -- of an event of a directory, of which only a rename has two. */
+static const char *
+old_name(const struct record_event *ev)
+{
+    return (const char *)(ev + 1);
+}
+
+static const char *
+new_name(const struct record_event *ev)
+{
+    const char *name = old_name(ev);
+
+    return ev->kind == RECORD_RENAME ? name + strlen(name) + 1 : name;
+}
+
 /* names_apply -- an event of a directory.  A rename needs no earlier name: the change that
    gave it may be one of those that are missing.  No name is left to the file but the new
    one, though: files have one link. */
 static void
-names_apply(struct names *names, const struct record_event *ev)
+names_apply(struct names *names, const struct change *c)
 {
-    const char *name = (const char *)(ev + 1);
+    const char *name = new_name(c->ev);
 
-    switch (ev->kind) {
-    case RECORD_CREATE:
-    case RECORD_MKDIR:
-        names_set(names, name, ev->ino2);
-        break;
-    case RECORD_RENAME:
-        names_remove(names, name);
-        names_remove_ino(names, ev->ino2);
-        names_set(names, name + strlen(name) + 1, ev->ino2);
-        break;
-    default:
-        names_remove(names, name);
+    if (c->names_settled == (OLD_NAME | NEW_NAME))
+        return;
+    if (c->ev->kind == RECORD_RENAME) {
+        if ((c->names_settled & OLD_NAME) == 0)
+            names_remove(names, old_name(c->ev));
+        names_remove_ino(names, c->ev->ino2);
     }
+    if ((c->names_settled & NEW_NAME) != 0)
+        return;
+    if (c->ev->kind == RECORD_UNLINK)
+        names_remove(names, name);
+    else
+        names_set(names, name, c->ev->ino2);
 }
 
 /* ---- Inodes ------------------------------------------------------------------------ */
@@ -282,6 +302,27 @@ settle_doomed(struct inode *f, const struct change *synced)
     }
 }
 
+/* settle_names -- a synced change of a name has the last word on it, and on its file, before older,
+   doomed ones. */
+static void
+settle_names(struct inode *dir, const struct change *synced)
+{
+    const char *names[] = {old_name(synced->ev), new_name(synced->ev)};
+
+    for (struct change *c = dir->change; c < synced; c++) {
+        if (!c->is_doomed)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            if (strcmp(old_name(c->ev), names[i]) == 0)
+                c->names_settled |= OLD_NAME;
+            if (strcmp(new_name(c->ev), names[i]) == 0)
+                c->names_settled |= NEW_NAME;
+        }
+        if (synced->ev->ino2 != 0 && synced->ev->ino2 == c->ev->ino2)
+            c->names_settled = OLD_NAME | NEW_NAME;
+    }
+}
+
 /* make_durable -- changes before a position, but for those whose sync has failed. */
 static void
 make_durable(struct inode *f, uint64_t before)
@@ -294,7 +335,8 @@ make_durable(struct inode *f, uint64_t before)
         if (c->position >= before || c->is_doomed)
             continue;
         if (f->is_dir) {
-            names_apply(&f->names, c->ev);
+            settle_names(f, c);
+            names_apply(&f->names, c);
             continue;
         }
         settle_doomed(f, c);
@@ -334,7 +376,7 @@ newest_ino(const struct inode *dir, const char *name)
     uint64_t ino;
 
     for (size_t i = 0; i < dir->n_changes; i++)
-        names_apply(&names, dir->change[i].ev);
+        names_apply(&names, &dir->change[i]);
     ino = names_find(&names, name);
     free(names.entry);
     return ino;
@@ -613,7 +655,7 @@ crash_dir(struct file *to, const struct inode *f, struct choice *ch)
     to->names = names_copy(&f->names);
     for (size_t k = 0; k < f->n_changes; k++) {
         if (takes_change(ch, f, &f->change[k]))
-            names_apply(&to->names, f->change[k].ev);
+            names_apply(&to->names, &f->change[k]);
     }
 }
 

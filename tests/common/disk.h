@@ -14,7 +14,7 @@
  *   (4) One sector with a pending write may hold garbage; in the log only those bytes of it
  *       that change (doc/formats.md: a repeated byte is trusted).
  *   (5) What a failed sync was to make durable stays pending, also when a later sync
- *       succeeds, until it is written again.
+ *       succeeds, until it is written again: bytes, or a name.
  * A file is there if a directory that is there has a name for it.
  */
 #ifndef XAC_TEST_DISK_H

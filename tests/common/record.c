@@ -37,6 +37,7 @@ struct record_trace {
     uint32_t is_full;
     uint32_t all_die;
     uint32_t n_failed;          /* syncs that have failed                               */
+    uint32_t over;              /* by failed sync: it has ended                         */
     uint64_t failed[FAILS_MAX]; /* of which file                                        */
     uint64_t device; /* of the root                                                     */
     uint64_t root;   /* its number                                                      */
@@ -84,7 +85,7 @@ record_clear(struct record_trace *t)
 {
     t->used = 0;
     t->is_full = 0;
-    t->n_failed = 0;
+    t->n_failed = t->over = 0;
     record_forget(t);
 }
 
@@ -517,44 +518,62 @@ rec_unlinkat(int dirfd, const char *path, int flags)
     return rc;
 }
 
+/* Of a failed sync elsewhere. */
+enum news {
+    NO_NEWS,
+    OLD_NEWS, /* it was over before this one began, which does its own work            */
+    NEWS_BESIDE /* what it was to sync may be what this one was to                       */
+};
+
 /*
- * is_news -- has a sync of that file failed elsewhere, and this process does not know?  The
+ * news_of -- has a sync of that file failed elsewhere, and this process does not know?  The
  * kernel tells each open description once; one for each process is near enough, since the
  * library does not reopen a file to sync it.
  */
-static bool
-is_news(uint64_t ino)
+static enum news
+news_of(uint64_t ino)
 {
     const struct record_trace *t = self.trace;
-    bool is_it = false;
+    enum news news = NO_NEWS;
 
     for (uint32_t i = 0; i < t->n_failed; i++) {
-        if (t->failed[i] == ino && (self.told >> i & 1) == 0) {
-            self.told |= UINT32_C(1) << i;
-            is_it = true;
-        }
+        if (t->failed[i] != ino || (self.told >> i & 1) != 0)
+            continue;
+        self.told |= UINT32_C(1) << i;
+        if (news != NEWS_BESIDE)
+            news = (t->over >> i & 1) != 0 ? OLD_NEWS : NEWS_BESIDE;
     }
-    return is_it;
+    return news;
 }
 
-/* is_failing -- the process's sync of a file, which begins, is to fail: it is its turn. */
-static bool
-is_failing(uint64_t ino)
+/* fail_now -- is it the turn of the process's sync of a file, which begins, to fail?  Its number,
+   or NOT_IT. */
+#define NOT_IT UINT32_MAX
+static uint32_t
+fail_now(uint64_t ino)
 {
     struct record_trace *t = self.trace;
-    bool is_it = self.fail_in != 0 && --self.fail_in == 0;
 
-    if (is_it && t->n_failed < FAILS_MAX)
-        t->failed[t->n_failed++] = ino;
-    return is_news(ino) || is_it;
+    if (self.fail_in == 0 || --self.fail_in > 0)
+        return NOT_IT;
+    must(t->n_failed < FAILS_MAX);
+    self.told |= UINT32_C(1) << t->n_failed;
+    t->failed[t->n_failed] = ino;
+    return t->n_failed++;
 }
 
-/* sync_fd -- both kinds of sync, and of both files and directories. */
+/*
+ * sync_fd -- both kinds of sync, and of both files and directories.
+ *
+ * One that is told of an older failure fails, but has done its work: the kernel writes what is
+ * dirty, and looks for errors then.
+ */
 static int
 sync_fd(int fd, int (*call)(int))
 {
     struct record_event ev = {.kind = RECORD_SYNC_BEGIN};
-    bool fails = false;
+    enum news news = NO_NEWS;
+    uint32_t own = NOT_IT;
     int rc;
 
     trace_lock(self.trace);
@@ -562,22 +581,27 @@ sync_fd(int fd, int (*call)(int))
     if (ev.ino != 0) {
         if (is_struck())
             die();
-        fails = is_failing(ev.ino);
+        own = fail_now(ev.ino);
+        news = news_of(ev.ino);
         ev.offset = put(ev, NULL);
     }
     trace_unlock(self.trace);
     be_slow();
-    rc = fails ? -1 : call(fd);
+    rc = own != NOT_IT ? -1 : call(fd);
     if (ev.ino == 0)
         return rc;
     trace_lock(self.trace);
-    fails = is_news(ev.ino) || fails; /* meanwhile, perhaps */
-    ev.kind = rc == 0 && !fails ? RECORD_SYNC_END : RECORD_SYNC_FAIL;
+    if (news_of(ev.ino) != NO_NEWS) /* meanwhile */
+        news = NEWS_BESIDE;
+    ev.kind = rc == 0 && news != NEWS_BESIDE ? RECORD_SYNC_END : RECORD_SYNC_FAIL;
     (void)put(ev, NULL);
+    if (own != NOT_IT)
+        self.trace->over |= UINT32_C(1) << own;
     trace_unlock(self.trace);
-    if (fails)
-        errno = self.error != 0 ? self.error : EIO;
-    return fails ? -1 : rc;
+    if (own == NOT_IT && news == NO_NEWS)
+        return rc;
+    errno = self.error != 0 ? self.error : EIO;
+    return -1;
 }
 
 static int
@@ -662,7 +686,7 @@ void
 record_revive(struct record_trace *t)
 {
     t->all_die = 0;
-    t->n_failed = 0;
+    t->n_failed = t->over = 0;
 }
 
 void

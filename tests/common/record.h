@@ -29,7 +29,8 @@ enum record_kind {
     RECORD_UNLINK,     /* name in directory ino                                         */
     RECORD_SYNC_BEGIN, /* of file or directory ino                                      */
     RECORD_SYNC_END,   /* offset: position of its begin in the trace                    */
-    RECORD_SYNC_FAIL,  /* the same, but it failed: what it was to sync may be anywhere  */
+    RECORD_SYNC_FAIL,  /* the same, but it failed: what it was to sync may be anywhere;
+                          of one that only tells of an older failure there is an END    */
     RECORD_NOTE        /* ino, ino2, offset: the program's words                        */
 };
 
