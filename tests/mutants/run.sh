@@ -14,7 +14,7 @@
 #
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
-#   XAC_CRASH_SECONDS=n of tests/crash/powercut (90 otherwise)
+#   XAC_CRASH_SECONDS=n of tests/crash/powercut (150 otherwise)
 #   XAC_FIXES=n         of tests/frames/stress_frames (200,000 otherwise)
 iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/check_threads
@@ -89,7 +89,7 @@ seconds()
 judge()
 {
     limit_s=$XAC_SECONDS
-    [ "$1" != tests/crash/powercut ] || limit_s=${XAC_CRASH_SECONDS:-90}
+    [ "$1" != tests/crash/powercut ] || limit_s=${XAC_CRASH_SECONDS:-150}
     (cd "$work/build" && XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
         >"$work/test.log" 2>&1
 }
