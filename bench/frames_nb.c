@@ -399,6 +399,7 @@ row_striped(struct table *t)
     struct load_got g[N];
     double few, many;
 
+    l[P2].config.hand_cells = l[P8].config.hand_cells = 1;
     l[S2].config.hand_cells = l[S8].config.hand_cells = 8;
     if (bench_load_run(l, N, t->rounds, g) != 0)
         return 1;

@@ -92,8 +92,11 @@ struct xac_frames_config {
      * NB_GCLOCK: visits of the hand that a page survives; default 3.  GCLOCK_K: k; default 10.
      */
     uint32_t weight_max;
-    /* NB_GCLOCK: words the hand is spread over, a power of two up to 64, for many processors; each
-       gives away 16 frames in turn, so fewer than n_frames / 16; default 1. */
+    /*
+     * NB_GCLOCK: words the hand is spread over, so that searches at the same time do not store to one
+     * cache line; a power of two up to 64.  Each gives away 16 frames in turn.  Default: 1 below 4096
+     * frames, then one for each 2048.
+     */
     uint32_t hand_cells;
     /*
      * When every frame is found fixed, round after round, fix() gives up with ENOBUFS.  Either

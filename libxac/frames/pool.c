@@ -48,6 +48,17 @@ free_batch(const struct xac_frames_config *c)
     return few < 1 ? 1 : few < POOL_FREE_BATCH_MAX ? few : POOL_FREE_BATCH_MAX;
 }
 
+/* hand_cells -- as many words as leave their runs below 1/128 of the frames; a power of two. */
+static uint32_t
+hand_cells(uint32_t n_frames)
+{
+    uint32_t n = 1;
+
+    while (2 * n <= POOL_CELLS_MAX && n_frames / (2 * n) >= 128 * HAND_RUN)
+        n *= 2;
+    return n;
+}
+
 /* config_complete -- defaults filled in; false if a value is out of range. */
 static bool
 config_complete(struct xac_frames_config *c)
@@ -55,7 +66,7 @@ config_complete(struct xac_frames_config *c)
     if (c->weight_max == 0)
         c->weight_max = c->policy == XAC_FRAMES_GCLOCK_K ? COUNT_DEFAULT : WEIGHT_DEFAULT;
     if (c->hand_cells == 0)
-        c->hand_cells = 1;
+        c->hand_cells = hand_cells(c->n_frames);
     if (c->full_ms == 0)
         c->full_ms = FULL_MS;
     if (c->batch_queue == 0 && c->batch_threshold == 0)

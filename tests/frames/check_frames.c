@@ -291,6 +291,22 @@ START_TEST(give_each_place_away_once)
 }
 END_TEST
 
+START_TEST(spread_the_hand_over_large_pools)
+{
+    static const uint32_t want[][2] = {{100, 1},     {4095, 1},    {4096, 2},
+                                       {8191, 2},    {8192, 4},    {100000, 32},
+                                       {131072, 64}, {1 << 20, 64}};
+
+    for (int i = 0; i < 8; i++) {
+        struct xac_frames_config c = {.n_pages = 1, .n_frames = want[i][0], .n_users = 1};
+
+        must_ok(xac_frames_create(&c, NULL, NULL, &pool));
+        must_eq(pool->region->config.hand_cells, want[i][1]);
+        xac_frames_close(pool);
+    }
+}
+END_TEST
+
 START_TEST(turn_the_hand_over)
 {
     static const uint32_t sizes[] = {1, 7, 64, 1000};
@@ -616,6 +632,7 @@ main(void)
     tcase_add_test(t, choose_the_models_victims_capped);
     tcase_add_test(t, choose_the_models_victims_with_a_striped_hand);
     tcase_add_test(t, give_each_place_away_once);
+    tcase_add_test(t, spread_the_hand_over_large_pools);
     tcase_add_test(t, turn_the_hand_over);
     tcase_add_test(t, leave_fixed_pages_alone);
     tcase_add_test(t, give_up_when_all_are_fixed);
