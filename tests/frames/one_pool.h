@@ -5,13 +5,11 @@
 #ifndef XAC_TEST_ONE_POOL_H
 #define XAC_TEST_ONE_POOL_H
 
-#include "store.h"
+#include "the_pool.h"
 
 #define PAGE_BYTES 64
 
 static struct store *store;
-static struct xac_frames *pool;
-static struct xac_frames_user *user;
 
 static inline void
 pool_make(uint64_t n_pages, uint32_t n_frames, struct xac_frames_config more)
@@ -39,15 +37,6 @@ pool_end(void)
     xac_frames_close(pool);
 }
 
-static inline struct xac_frames_stats
-stats(void)
-{
-    struct xac_frames_stats s;
-
-    xac_frames_get_stats(pool, &s);
-    return s;
-}
-
 static inline struct xac_frames_pin
 fix(uint64_t page)
 {
@@ -55,14 +44,6 @@ fix(uint64_t page)
 
     must_ok(xac_frames_fix(user, page, 0, &pin));
     return pin;
-}
-
-static inline void
-touch(uint64_t page)
-{
-    struct xac_frames_pin pin = fix(page);
-
-    xac_frames_unfix(user, &pin);
 }
 
 /* Change the page's first word and mark it. */
@@ -83,12 +64,6 @@ stored(uint64_t page)
 
     memcpy(&value, store_page(store, page), sizeof value);
     return value;
-}
-
-static inline bool
-is_mapped(uint64_t page)
-{
-    return slot_load(&pool->table[page]) != 0;
 }
 
 /* N18: no write of a page that has left the table. */

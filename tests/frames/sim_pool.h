@@ -5,13 +5,10 @@
 #ifndef XAC_TEST_SIM_POOL_H
 #define XAC_TEST_SIM_POOL_H
 
-#include "store.h"
+#include "the_pool.h"
 
 #define SOMEBODY \
  UINT32_C(999) /* a number no user has: the lock's word when others have it */
-
-static struct xac_frames *pool;
-static struct xac_frames_user *user;
 
 static inline void
 pool_make(uint64_t n_pages, uint32_t n_frames, struct xac_frames_config more)
@@ -32,41 +29,11 @@ pool_end(void)
     xac_frames_close(pool);
 }
 
-static inline struct xac_frames_stats
-stats(void)
-{
-    struct xac_frames_stats s;
-
-    xac_frames_get_stats(pool, &s);
-    return s;
-}
-
-static inline void
-touch_by(struct xac_frames_user *who, uint64_t page)
-{
-    struct xac_frames_pin pin;
-
-    must_ok(xac_frames_fix(who, page, 0, &pin));
-    xac_frames_unfix(who, &pin);
-}
-
-static inline void
-touch(uint64_t page)
-{
-    touch_by(user, page);
-}
-
 static inline void
 fill(uint64_t n_pages)
 {
     for (uint64_t page = 0; page < n_pages; page++)
         touch(page);
-}
-
-static inline bool
-is_mapped(uint64_t page)
-{
-    return slot_load(&pool->table[page]) != 0;
 }
 
 static inline void
