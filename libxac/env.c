@@ -346,7 +346,7 @@ master_get(struct xac_env *env, struct xac_master_slot *master)
 
     if (rc != ENOENT)
         return rc;
-    xac_err_clear(); /* no failure: the environment is new */
+    xac_err_clear();       /* no failure: the environment is new */
     rc = sync_parent(env); /* later users may want their commits durable */
     return rc != 0 ? rc
                    : xac_master_create(env->dirfd, (uint32_t)env->page_size,
