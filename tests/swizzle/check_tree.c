@@ -333,23 +333,40 @@ END_TEST
 static struct pool_owner owner_kept;
 static _Atomic uint64_t inner_written, inner_with_references;
 
-/* write_seen -- the pool's question "write this page", and then a look at what was written. */
+static bool
+is_inner(const struct btree_node *node)
+{
+    return node->level != 0 && node->level != BTREE_LEVEL_FREE;
+}
+
+/*
+ * write_seen -- the pool's question "write this page", and then a look at what was written.
+ *
+ * An inner page is copied under X, which counts as one writer.  Of a page that becomes one only
+ * meanwhile, that one is another.
+ */
 static int
 write_seen(void *arg, uint64_t number, uint32_t frame, const void *data)
 {
     static _Thread_local alignas(64) unsigned char copy[SWZ_PAGE_MAX];
     struct swz_space *s = arg;
     latch_word *latch = &side_of(s, frame)->latch;
-    const struct btree_node *node = data;
-    uint64_t writers = *latch / LATCH_VERSION;
-    uint32_t n = atomic_load(&side_of(s, frame)->n_swizzled);
-    int rc = owner_kept.write(arg, number, frame, data);
+    uint64_t writers = 0;
+    bool was_inner = false;
+    uint32_t n = 0;
+    int rc;
 
-    if (rc != 0 || number == 0 || !latch_try_x(latch))
+    if (number != 0 && latch_try_s(latch)) {
+        was_inner = is_inner(data);
+        writers = *latch / LATCH_VERSION;
+        n = atomic_load(&side_of(s, frame)->n_swizzled);
+        latch_drop(latch, false);
+    }
+    rc = owner_kept.write(arg, number, frame, data);
+    if (rc != 0 || !was_inner || !latch_try_x(latch))
         return rc;
     /* Nobody has changed it but for its references: it is the plain page still. */
-    if (node->level != 0 && node->level != BTREE_LEVEL_FREE
-        && *latch / LATCH_VERSION <= writers + 1) {
+    if (is_inner(data) && *latch / LATCH_VERSION <= writers + 1) {
         swz_page_copy_plain(s, data, copy);
         must(memcmp(copy, s->store.memory + number * s->page_bytes, s->page_bytes) == 0);
         atomic_fetch_add(&inner_written, 1);
