@@ -299,6 +299,43 @@ START_TEST(log_is_synced_before_anything_is_written)
 }
 END_TEST
 
+static size_t n_name_syncs; /* of the directory */
+
+static int
+note_sync(int fd)
+{
+    struct stat dir, st;
+
+    ck_assert(fstat(s.dirfd, &dir) == 0 && fstat(fd, &st) == 0);
+    n_name_syncs += st.st_ino == dir.st_ino;
+    return real.fsync(fd);
+}
+
+static ssize_t
+write_after_names(int fd, const void *p, size_t n, off_t offset)
+{
+    ck_assert_uint_gt(n_name_syncs, 0);
+    n_writes++;
+    return real.pwrite(fd, p, n, offset);
+}
+
+/* Who made the last segment may have died before its name was durable. */
+START_TEST(names_are_synced_before_anything_is_written)
+{
+    struct synth_picture picture;
+
+    crash_scene(&picture);
+    real = xac_sys;
+    n_name_syncs = n_writes = 0;
+    xac_sys.fsync = note_sync;
+    xac_sys.pwrite = write_after_names;
+    ck_ok(recover());
+    xac_sys = real;
+    ck_assert_uint_gt(n_writes, 0);
+    synth_picture_free(&picture);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -310,5 +347,6 @@ main(void)
     tcase_add_loop_test(tc, failing_call_fails_the_recovery_and_harms_nothing, 0, 2);
     tcase_add_test(tc, read_error_is_no_end_of_the_log);
     tcase_add_test(tc, log_is_synced_before_anything_is_written);
+    tcase_add_test(tc, names_are_synced_before_anything_is_written);
     return recover_main(suite);
 }
