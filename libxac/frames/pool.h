@@ -285,17 +285,6 @@ table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
     return slot_cas(&pool->table[page], &ref, 0);
 }
 
-/* hand_get -- how far the clock's hand has moved. */
-static inline uint64_t
-hand_get(const struct xac_frames *pool)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < pool->region->config.hand_cells; i++)
-        sum += atomic_load_explicit(&pool->cells[i].moved, memory_order_relaxed);
-    return sum;
-}
-
 /*
  * hand_take -- move it on by one; ret a place that nobody else is told.
  *

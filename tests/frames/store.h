@@ -142,4 +142,15 @@ must_be_whole(struct xac_frames *pool, uint64_t n_pins)
     must_eq(pins, n_pins);
 }
 
+/* hand_get -- how far the clock's hand has moved. */
+static inline uint64_t
+hand_get(const struct xac_frames *pool)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < pool->region->config.hand_cells; i++)
+        sum += atomic_load_explicit(&pool->cells[i].moved, memory_order_relaxed);
+    return sum;
+}
+
 #endif /* XAC_TEST_STORE_H */
