@@ -77,6 +77,14 @@ static const struct {
     {XAC_ENOTSHARED,
      "shared memory of the live participants cannot be reached from here"},
     {XAC_ENOTENV, "no environment in this directory"},
+    {XAC_EINUSE, "file belongs to another environment"},
+    {XAC_ECOPY, "a copy of an environment must not touch what belongs to the original"},
+    {XAC_ENAMESPACE, "live participants are in another PID namespace"},
+    {XAC_ELOCKLOST, "xac.lock was removed or replaced while participants are attached"},
+    {XAC_EREADONLY, "opened for queries only"},
+    {XAC_EUNTRUSTED, "a stranger may have made this file"},
+    {XAC_EDESCRIPTOR, "the program has closed a descriptor of the library"},
+    {XAC_EFILESYSTEM, "locks on this file system can be lost"},
 };
 
 const char *

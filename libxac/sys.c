@@ -7,6 +7,7 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +48,22 @@ sys_openat(int dirfd, const char *path, int flags, mode_t mode)
 
     let_go(state);
     return rc;
+}
+
+static int
+sys_openat2(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
+{
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags,
+                           .mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0,
+                           .resolve = resolve};
+
+    return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+}
+
+static int
+sys_dup_above(int fd, int least)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, least);
 }
 
 static int
@@ -134,6 +152,12 @@ sys_fstat(int fd, struct stat *st)
 }
 
 static int
+sys_fsetxattr(int fd, const char *name, const void *value, size_t n)
+{
+    return fsetxattr(fd, name, value, n, 0);
+}
+
+static int
 sys_lock(int fd, int cmd, struct flock *lk)
 {
     int state = hold_off();
@@ -177,6 +201,8 @@ sys_io_uring_register(int fd, unsigned what, const void *arg, unsigned n)
 
 struct xac_sys xac_sys = {
     .openat = sys_openat,
+    .openat2 = sys_openat2,
+    .dup_above = sys_dup_above,
     .close = sys_close,
     .pread = sys_pread,
     .pwrite = sys_pwrite,
@@ -187,6 +213,13 @@ struct xac_sys xac_sys = {
     .fadvise = sys_fadvise,
     .fallocate = sys_fallocate,
     .fstat = sys_fstat,
+    .statx = statx,
+    .fstatfs = fstatfs,
+    .fchmod = fchmod,
+    .fchown = fchown,
+    .fgetxattr = fgetxattr,
+    .fsetxattr = sys_fsetxattr,
+    .fremovexattr = fremovexattr,
     .renameat = renameat,
     .unlinkat = unlinkat,
     .mkdir = mkdir,

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,9 @@
 
 struct xac_sys {
     int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
+    /* openat2(2): resolve is RESOLVE_...; ENOSYS before Linux 5.6. */
+    int (*openat2)(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
+    int (*dup_above)(int fd, int least); /* close-on-exec, at or above `least`         */
     int (*close)(int fd);
     ssize_t (*pread)(int fd, void *buf, size_t n, off_t offset);
     ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t offset);
@@ -33,6 +37,14 @@ struct xac_sys {
     int (*fadvise)(int fd, off_t offset, off_t n, int advice);
     int (*fallocate)(int fd, int mode, off_t offset, off_t length);
     int (*fstat)(int fd, struct stat *st);
+    int (*statx)(int dirfd, const char *path, int flags, unsigned mask,
+                 struct statx *out);
+    int (*fstatfs)(int fd, struct statfs *fs);
+    int (*fchmod)(int fd, mode_t mode);
+    int (*fchown)(int fd, uid_t uid, gid_t gid);
+    ssize_t (*fgetxattr)(int fd, const char *name, void *value, size_t n);
+    int (*fsetxattr)(int fd, const char *name, const void *value, size_t n);
+    int (*fremovexattr)(int fd, const char *name);
     int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);
     int (*unlinkat)(int dirfd, const char *path, int flags);
     int (*mkdir)(const char *path, mode_t mode);

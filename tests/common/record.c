@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -365,6 +366,15 @@ rec_openat(int dirfd, const char *path, int flags, mode_t mode)
     return fd;
 }
 
+/* rec_openat2 -- the model of the disk knows no symbolic links: as openat. */
+static int
+rec_openat2(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
+{
+    if ((flags & (O_CREAT | O_TRUNC)) == 0)
+        return self.real.openat2(dirfd, path, flags, mode, resolve);
+    return rec_openat(dirfd, path, flags, mode);
+}
+
 static int
 rec_mkdir(const char *path, mode_t mode)
 {
@@ -465,6 +475,30 @@ rec_fstat(int fd, struct stat *st)
     ino = ino_of(st);
     if (ino != 0)
         st->st_ino = (ino_t)ino;
+    trace_unlock(self.trace);
+    return 0;
+}
+
+/* rec_statx -- a file is born with its number in the model, wherever it is laid out again. */
+static int
+rec_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    int rc = self.real.statx(dirfd, path, flags, mask, out);
+    struct stat st;
+    uint64_t ino;
+
+    if (rc != 0)
+        return rc;
+    st.st_dev = makedev(out->stx_dev_major, out->stx_dev_minor);
+    st.st_ino = out->stx_ino;
+    trace_lock(self.trace);
+    ino = ino_of(&st);
+    if (ino != 0) {
+        out->stx_ino = ino;
+        out->stx_mask |= STATX_BTIME;
+        out->stx_btime.tv_sec = 1;
+        out->stx_btime.tv_nsec = (uint32_t)ino;
+    }
     trace_unlock(self.trace);
     return 0;
 }
@@ -648,11 +682,13 @@ record_start(struct record_trace *t, const char *root)
     self.is_on = true;
     self.real = xac_sys;
     xac_sys.openat = rec_openat;
+    xac_sys.openat2 = rec_openat2;
     xac_sys.mkdir = rec_mkdir;
     xac_sys.pwrite = rec_pwrite;
     xac_sys.ftruncate = rec_ftruncate;
     xac_sys.fallocate = rec_fallocate;
     xac_sys.fstat = rec_fstat;
+    xac_sys.statx = rec_statx;
     xac_sys.renameat = rec_renameat;
     xac_sys.unlinkat = rec_unlinkat;
     xac_sys.fdatasync = rec_fdatasync;

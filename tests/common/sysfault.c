@@ -55,6 +55,21 @@ fault_openat(int dirfd, const char *path, int flags, mode_t mode)
 }
 
 static int
+fault_openat2(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
+{
+    return fails(SYSFAULT_FILES | SYSFAULT_OPEN, "openat2")
+               ? -1
+               : real.openat2(dirfd, path, flags, mode, resolve);
+}
+
+static int
+fault_dup_above(int fd, int least)
+{
+    return fails(SYSFAULT_FILES | SYSFAULT_OPEN, "dup_above") ? -1
+                                                              : real.dup_above(fd, least);
+}
+
+static int
 fault_close(int fd)
 {
     bool is_bad = fails(SYSFAULT_CLOSE, "close");
@@ -132,6 +147,49 @@ static int
 fault_fstat(int fd, struct stat *st)
 {
     return fails(SYSFAULT_FILES, "fstat") ? -1 : real.fstat(fd, st);
+}
+
+static int
+fault_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    return fails(SYSFAULT_FILES, "statx") ? -1
+                                          : real.statx(dirfd, path, flags, mask, out);
+}
+
+static int
+fault_fstatfs(int fd, struct statfs *fs)
+{
+    return fails(SYSFAULT_FILES, "fstatfs") ? -1 : real.fstatfs(fd, fs);
+}
+
+static int
+fault_fchmod(int fd, mode_t mode)
+{
+    return fails(SYSFAULT_FILES, "fchmod") ? -1 : real.fchmod(fd, mode);
+}
+
+static int
+fault_fchown(int fd, uid_t uid, gid_t gid)
+{
+    return fails(SYSFAULT_FILES, "fchown") ? -1 : real.fchown(fd, uid, gid);
+}
+
+static ssize_t
+fault_fgetxattr(int fd, const char *name, void *value, size_t n)
+{
+    return fails(SYSFAULT_FILES, "fgetxattr") ? -1 : real.fgetxattr(fd, name, value, n);
+}
+
+static int
+fault_fsetxattr(int fd, const char *name, const void *value, size_t n)
+{
+    return fails(SYSFAULT_FILES, "fsetxattr") ? -1 : real.fsetxattr(fd, name, value, n);
+}
+
+static int
+fault_fremovexattr(int fd, const char *name)
+{
+    return fails(SYSFAULT_FILES, "fremovexattr") ? -1 : real.fremovexattr(fd, name);
 }
 
 static int
@@ -247,6 +305,8 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
     atomic_store_explicit(&plan.count, 0, memory_order_relaxed);
     xac_sys = (struct xac_sys){
         .openat = fault_openat,
+        .openat2 = fault_openat2,
+        .dup_above = fault_dup_above,
         .close = fault_close,
         .pread = fault_pread,
         .pwrite = fault_pwrite,
@@ -257,6 +317,13 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .ftruncate = fault_ftruncate,
         .fallocate = fault_fallocate,
         .fstat = fault_fstat,
+        .statx = fault_statx,
+        .fstatfs = fault_fstatfs,
+        .fchmod = fault_fchmod,
+        .fchown = fault_fchown,
+        .fgetxattr = fault_fgetxattr,
+        .fsetxattr = fault_fsetxattr,
+        .fremovexattr = fault_fremovexattr,
         .renameat = fault_renameat,
         .unlinkat = fault_unlinkat,
         .mkdir = fault_mkdir,

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xac_codes.h -- flags, outcomes and error codes of libxac; xac.h includes it and says what
+ * they mean where.
+ */
+#ifndef XAC_CODES_H
+#define XAC_CODES_H
+
+/* Flags of xInit().  The participants of one environment must agree. */
+#define XAC_NONDURABLE 0 /* nothing is promised after a crash                       */
+#define XAC_DURABLE    1 /* a committed transaction survives a crash or power cut   */
+
+/* Outcomes of xend() and xValidate().  They overlap with no error code. */
+#define XAC_COMMITTED 0     /* the outermost transaction took effect                */
+#define XAC_ABORTED   10001 /* the outermost transaction left no trace; try again   */
+#define XAC_PENDING   10002 /* nested or running: no conflict found so far          */
+#define XAC_FAILED    10003 /* nested or running: the outermost xend() will abort   */
+
+/* Flags of xMmapAt() and xMremap(). */
+#define XAC_SAME_ADDRESS 1 /* where the file was mapped before, or not at all       */
+#define XAC_MAY_MOVE     2 /* elsewhere rather than not at all                      */
+
+/* Kinds of access for setPageAccess(). */
+#define XAC_READ       1
+#define XAC_READ_WRITE 3
+
+/*
+ * Error codes of our own.  Positive codes are errno values.
+ */
+enum xac_error {
+    XAC_ENOINIT = -31001,     /* no xInit() before, or after xShutdown()              */
+    XAC_EALREADY = -31002,    /* a second xInit() in the process                      */
+    XAC_ENOTXN = -31003,      /* xend() without xbegin(), and the like                */
+    XAC_EINTXN = -31004,      /* not allowed inside a transaction                     */
+    XAC_EINQUERY = -31005,    /* a transaction nested in a query                      */
+    XAC_ENOTMAPPED = -31006,  /* no such segment, or address outside every segment    */
+    XAC_EMAPPED = -31007,     /* the file is mapped several times: say which          */
+    XAC_EFORKED = -31008,     /* the transaction belongs to the parent process        */
+    XAC_EVERSION = -31009,    /* written by another format version of the library     */
+    XAC_EFOREIGN = -31010,    /* a log or control file of another environment         */
+    XAC_EDAMAGED = -31011,    /* bytes that had been synced are no longer right       */
+    XAC_EPAGESIZE = -31012,   /* written on a machine with another page size          */
+    XAC_EPOISONED = -31013,   /* a write or sync failed; all must detach and recover  */
+    XAC_EMODE = -31014,       /* participants disagree on DURABLE or NONDURABLE       */
+    XAC_ELIVE = -31015,       /* the environment is in use by live processes          */
+    XAC_EREPLACED = -31016,   /* the file is not the one that the log speaks of       */
+    XAC_ENOTSHARED = -31017,  /* live participants, but their shared memory is out of
+                                reach (another container or mount namespace)         */
+    XAC_ENOTENV = -31018,     /* the directory holds no environment                   */
+    XAC_EINUSE = -31019,      /* the file belongs to another environment              */
+    XAC_ECOPY = -31020,       /* a copy of an environment must not touch what belongs
+                                to the original                                      */
+    XAC_ENAMESPACE = -31021,  /* live participants are in another PID namespace       */
+    XAC_ELOCKLOST = -31022,   /* xac.lock was removed or replaced while participants
+                                are attached                                         */
+    XAC_EREADONLY = -31023,   /* opened for queries only                              */
+    XAC_EUNTRUSTED = -31024,  /* a file of the library that a stranger may have made  */
+    XAC_EDESCRIPTOR = -31025, /* the program has closed a descriptor of the library  */
+    XAC_EFILESYSTEM = -31026  /* locks on this file system can be lost               */
+};
+
+#endif /* XAC_CODES_H */
