@@ -234,13 +234,11 @@ remembered(const struct xac_view *v)
 {
     struct xac_env *env = v->env;
     uint64_t address = 0;
-    struct stat st;
     uint32_t id = 0;
     char *text;
 
     xac_registry_enter(env);
-    if (xac_sys.fstat(v->fd, &st) == 0 && xac_registry_find(env, v->path, &st, &id) == 0
-        && id != 0)
+    if (xac_registry_find(env, v->path, &v->who, &id) == 0 && id != 0)
         address =
             atomic_load_explicit(&xac_file_at(env, id)->address, memory_order_relaxed);
     xac_registry_exit(env);

@@ -281,7 +281,8 @@ copy_log(struct run *r)
 
 /* ---- The directory ---------------------------------------------------------------- */
 
-/* write_master -- step 6: the record as it was read, under its name when it is synced. */
+/* write_master -- step 6: the record as it was read but for the directory, under its name when it is
+   synced. */
 static int
 write_master(struct run *r)
 {
@@ -292,6 +293,7 @@ write_master(struct run *r)
 
     if (fd < 0)
         return xac_err(errno, "%s/%s", r->dir, made);
+    xac_master_put_dir(&r->master, &(struct xac_identity){0}); /* wherever it is put */
     memset(r->chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
     memcpy(r->chunk, &r->master, sizeof r->master);
     rc = xac_write_full(fd, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, 0);

@@ -68,19 +68,24 @@ xac_put_commit(struct xac_builder *b, uint64_t time_ns)
 }
 
 bool
-xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path)
+xac_put_file(struct xac_builder *b, const struct xac_xfile *head, uint64_t birth_ns,
+             const char *path)
 {
     size_t len = strlen(path);
-    struct xac_xfile *rec = (struct xac_xfile *)put(b, XAC_XFILE, sizeof *rec + len);
+    size_t born = birth_ns != 0 ? sizeof birth_ns : 0;
+    struct xac_xfile *rec =
+        (struct xac_xfile *)put(b, XAC_XFILE, sizeof *rec + born + len);
 
     if (rec == NULL)
         return false;
+    rec->r.flags = birth_ns != 0 ? XAC_XFILE_BORN : 0;
     rec->file = head->file;
     rec->path_len = (uint32_t)len;
     rec->length = head->length;
     rec->device = head->device;
     rec->inode = head->inode;
-    memcpy(rec + 1, path, len);
+    memcpy(rec + 1, &birth_ns, born);
+    memcpy((uint8_t *)(rec + 1) + born, path, len);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "log_format.h"
 
@@ -38,8 +39,9 @@ void xac_builder_init(struct xac_builder *b, void *buf, size_t size);
 bool xac_put_txn(struct xac_builder *b, enum xac_record_type type, uint64_t txn);
 /* time_ns: wall clock, nanoseconds since 1970. */
 bool xac_put_commit(struct xac_builder *b, uint64_t time_ns);
-/* head: file, length, device, inode; path_len is that of the string. */
-bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, const char *path);
+/* head: file, length, device, inode; path_len is that of the string; birth_ns 0: not known. */
+bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, uint64_t birth_ns,
+                  const char *path);
 /* head: all but the record header. */
 bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head);
 bool xac_put_checkpt_begin(struct xac_builder *b, uint64_t data_serial);
@@ -125,6 +127,25 @@ bool xac_record_ok(const struct xac_record *rec, uint64_t room);
  */
 const struct xac_record *xac_record_next(const struct xac_block *blk,
                                          const struct xac_record *rec);
+
+/* xac_xfile_birth -- of the file of an XFILE record, 0 unknown; xac_xfile_path -- its path,
+   path_len bytes without NUL. */
+static inline uint64_t
+xac_xfile_birth(const struct xac_xfile *rec)
+{
+    uint64_t birth_ns = 0;
+
+    if ((rec->r.flags & XAC_XFILE_BORN) != 0)
+        memcpy(&birth_ns, rec + 1, sizeof birth_ns);
+    return birth_ns;
+}
+
+static inline const char *
+xac_xfile_path(const struct xac_xfile *rec)
+{
+    return (const char *)(rec + 1)
+           + ((rec->r.flags & XAC_XFILE_BORN) != 0 ? sizeof(uint64_t) : 0);
+}
 
 /*
  * xac_apply_page -- apply an XDATA record to a page.

@@ -72,12 +72,14 @@ static bool
 file_ok(const struct xac_record *rec)
 {
     const struct xac_xfile *r = (const struct xac_xfile *)rec;
+    uint64_t head = sizeof *r + ((rec->flags & XAC_XFILE_BORN) != 0 ? 8 : 0);
 
-    if (rec->length < sizeof *r || rec->flags != 0 || r->file == 0 || r->path_len == 0)
+    if (rec->length < head || (rec->flags & ~XAC_XFILE_BORN) != 0 || r->file == 0
+        || r->path_len == 0)
         return false;
-    if (!ends_at(rec, sizeof *r + (uint64_t)r->path_len))
+    if (!ends_at(rec, head + r->path_len))
         return false;
-    return memchr(r + 1, '\0', r->path_len) == NULL;
+    return memchr(xac_xfile_path(r), '\0', r->path_len) == NULL;
 }
 
 static bool

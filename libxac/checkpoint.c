@@ -132,11 +132,12 @@ put_file(struct xac_env *env, struct xac_builder *b, uint32_t id, uint64_t lengt
         .file = id,
         .path_len = f->path_len,
         .length = length,
-        .device = f->device,
-        .inode = f->inode,
+        .device = f->who.device,
+        .inode = f->who.inode,
     };
 
-    return xac_put_file(b, &rec, (const char *)xac_shm_at(&env->shm, f->path));
+    return xac_put_file(b, &rec, f->who.birth_ns,
+                        (const char *)xac_shm_at(&env->shm, f->path));
 }
 
 static int
@@ -308,7 +309,7 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     if (fd < 0 || bytes == NULL)
         return xac_err(errno, "checkpoint: file %s", path_of(env, file));
     if (!r->keeps_sums && !r->is_touched[file])
-        rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->inode);
+        rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode);
     if (r->keeps_sums)
         rc = xac_pagesums_add(&r->sums, file, xac_page_no(id), bytes, env->page_size);
     r->is_touched[file] = r->is_touched[file] || rc == 0;
@@ -418,7 +419,7 @@ end_block(struct xac_ckpt *r, uint8_t **bufp)
     int rc;
 
     for (uint32_t id = 1; id < r->n_files; id++)
-        size += sizeof(struct xac_xfile) + xac_file_at(env, id)->path_len + 8;
+        size += sizeof(struct xac_xfile) + 8 + xac_file_at(env, id)->path_len + 8;
     *bufp = (uint8_t *)malloc(size);
     if (*bufp == NULL)
         return xac_err(ENOMEM, "checkpoint");

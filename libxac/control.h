@@ -23,7 +23,7 @@
 #include "version.h"
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 5u
+#define XAC_CONTROL_VERSION 6u
 
 /* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
 struct xac_rare_counters {

@@ -29,17 +29,16 @@ path_of(const struct xac_env *env, const struct xac_file *f)
 
 /* fill_in -- describe a new file in the entry behind the last one. */
 static int
-fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct stat *st)
+fill_in(struct xac_env *env, struct xac_file *f, const char *path,
+        const struct xac_identity *who, uint64_t size)
 {
-    uint64_t size = (uint64_t)st->st_size;
     size_t n = strlen(path);
     uint64_t at = xac_shm_alloc(&env->shm, n + 1);
 
     if (at == 0)
         return xac_err(ENOMEM, "registering %s", path);
     memcpy(xac_shm_at(&env->shm, at), path, n + 1);
-    f->device = (uint64_t)st->st_dev;
-    f->inode = (uint64_t)st->st_ino;
+    f->who = *who;
     f->path = at;
     f->path_len = (uint32_t)n;
     atomic_store_explicit(&f->blank_from, (size + env->page_size - 1) >> env->page_shift,
@@ -47,19 +46,25 @@ fill_in(struct xac_env *env, struct xac_file *f, const char *path, const struct 
     return 0;
 }
 
+/* is_file -- is it that registered file?  While it is registered its device keeps its
+   number. */
+static bool
+is_file(const struct xac_file *f, const struct xac_identity *who)
+{
+    return f->who.device == who->device && xac_identity_is_same(&f->who, who);
+}
+
 int
-xac_registry_find(const struct xac_env *env, const char *path, const struct stat *st,
-                  uint32_t *idp)
+xac_registry_find(const struct xac_env *env, const char *path,
+                  const struct xac_identity *who, uint32_t *idp)
 {
     uint64_t n = atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed);
 
     *idp = 0;
     for (uint32_t id = 1; id <= n; id++) {
         const struct xac_file *f = xac_file_at(env, id);
-        bool is_inode =
-            f->device == (uint64_t)st->st_dev && f->inode == (uint64_t)st->st_ino;
 
-        if (is_inode)
+        if (is_file(f, who))
             *idp = id;
         else if (strcmp(path_of(env, f), path) == 0)
             return xac_err(XAC_EREPLACED, "%s", path);
@@ -83,27 +88,28 @@ xac_registry_exit(struct xac_env *env)
 
 /* add -- an entry for a new file, which does not count yet. */
 static int
-add(struct xac_env *env, const char *path, const struct stat *st, uint32_t *idp)
+add(struct xac_env *env, const char *path, const struct xac_identity *who, uint64_t size,
+    uint32_t *idp)
 {
     struct xac_array *files = &env->ctl->files;
     int rc;
 
     *idp = (uint32_t)atomic_load_explicit(&files->count, memory_order_relaxed) + 1;
     rc = xac_array_reserve(&env->shm, files, *idp - 1);
-    return rc != 0 ? rc : fill_in(env, xac_file_at(env, *idp), path, st);
+    return rc != 0 ? rc : fill_in(env, xac_file_at(env, *idp), path, who, size);
 }
 
 int
-xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,
-                 uint64_t length, uint32_t *idp)
+xac_registry_add(struct xac_env *env, const char *path, const struct xac_identity *who,
+                 uint64_t size, uint64_t length, uint32_t *idp)
 {
     struct xac_file *f;
     bool is_new;
-    int rc = xac_registry_find(env, path, st, idp);
+    int rc = xac_registry_find(env, path, who, idp);
 
     is_new = rc == 0 && *idp == 0;
     if (is_new)
-        rc = add(env, path, st, idp);
+        rc = add(env, path, who, size, idp);
     if (rc != 0)
         return rc;
     f = xac_file_at(env, *idp);
@@ -121,13 +127,19 @@ xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,
 }
 
 int
-xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
-                  uint64_t length, uint32_t *idp)
+xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length,
+                  uint32_t *idp)
 {
-    int rc;
+    struct xac_identity who;
+    struct stat st;
+    int rc = xac_identity_of(fd, &who);
 
+    if (rc == 0 && xac_sys.fstat(fd, &st) != 0)
+        rc = errno;
+    if (rc != 0)
+        return xac_err(rc, "%s", path);
     xac_registry_enter(env);
-    rc = xac_registry_add(env, path, st, length, idp);
+    rc = xac_registry_add(env, path, &who, (uint64_t)st.st_size, length, idp);
     xac_registry_exit(env);
     return rc;
 }
@@ -136,7 +148,7 @@ int
 xac_registry_file_fd(struct xac_env *env, uint32_t file)
 {
     const struct xac_file *f = xac_file_at(env, file);
-    struct stat st;
+    struct xac_identity who;
     int fd;
 
     if (file >= env->n_file_fd) {
@@ -160,8 +172,7 @@ xac_registry_file_fd(struct xac_env *env, uint32_t file)
     fd = xac_sys.openat(env->dirfd, path_of(env, f), O_RDWR | O_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    if (xac_sys.fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->device
-        || (uint64_t)st.st_ino != f->inode) {
+    if (xac_identity_of(fd, &who) != 0 || !is_file(f, &who)) {
         (void)xac_sys.close(fd);
         errno = ESTALE;
         return -1;

@@ -4,6 +4,8 @@
  *
  * Every multi-byte field is little-endian.  Sizes are bytes.  The layout is frozen per
  * XAC_FORMAT_VERSION; a change adds a row to the history at the end of this comment.
+ * What XAC_FORMAT_VERSION_LEAST and later versions wrote is read; only XAC_FORMAT_VERSION
+ * is written.
  *
  * FILES of an environment directory
  *   xac.lock           byte-range locks (lockfile.h), and the path of the control region
@@ -38,14 +40,20 @@
  *     88     8  end_lsn_after  first LSN behind that block; everything below had been
  *                              synced when this slot was written (start_lsn if none)
  *     96     8  time_ns        wall clock when written, nanoseconds since 1970
- *    104   400  reserved       zero
+ *    104     8  dir_device     st_dev,
+ *    112     8  dir_inode      st_ino and
+ *    120     8  dir_birth_ns   time of birth (0 unknown) of the directory whose
+ *                              environment this is: a directory that is another one holds
+ *                              a copy.  All three 0: not known (version 4, backups)
+ *    128   376  reserved       zero
  *    504     8  checksum       XXH3-64 of bytes 0..503
  *   A slot is VALID if and only if magic and version match, reserved is zero, and the
- *   checksum is right.
+ *   checksum is right.  In version 4 the fields from 104 on were reserved.
  *
  * SEGMENT HEADER, 512 bytes used of XAC_SEGMENT_HEADER, at offset 0 of a segment
  *      0     8  magic          XAC_SEGMENT_MAGIC
- *      8     4  version        XAC_FORMAT_VERSION
+ *      8     4  version        XAC_FORMAT_VERSION when it was made.  Blocks of a later
+ *                              version may follow in it: they tell by their records
  *     12     4  page_size
  *     16    16  identity       of the environment
  *     32     8  number         k
@@ -107,7 +115,8 @@
  *            16  8  length         bytes mapped so far; recovery extends the file to it
  *            24  8  device         st_dev and
  *            32  8  inode          st_ino of the file when it was mapped
- *            40     path           absolute, or relative to the environment directory
+ *            40  8  birth_ns       with flag XAC_XFILE_BORN only: its time of birth
+ *            40, 48 path           absolute, or relative to the environment directory
  *   XDATAFILE 8  8  serial         of the data file, see FILES
  *            16  8  length         bytes of it: XDATA records, nothing else
  *            24  8  n_records
@@ -132,6 +141,7 @@
  *           2  XCOMMIT holds the time instead of repeating the transaction's number.
  *           3  XCOPY; XCHECKPT_END without a list of pages.
  *           4  XCHECKPT_BEGIN says which data files are of the log before it; XAC_XDATA_BASE.
+ *           5  The master record knows its directory; XFILE the birth of its file.
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -140,7 +150,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XAC_FORMAT_VERSION 4u
+#define XAC_FORMAT_VERSION       5u
+#define XAC_FORMAT_VERSION_LEAST 4u
 
 #define XAC_MASTER_NAME "xac.master"
 #define XAC_LOCK_NAME   "xac.lock"
@@ -175,7 +186,10 @@ struct xac_master_slot {
     uint64_t end_lsn;       /* 080 */
     uint64_t end_lsn_after; /* 088 */
     uint64_t time_ns;       /* 096 */
-    uint8_t reserved[400];  /* 104 */
+    uint64_t dir_device;    /* 104 */
+    uint64_t dir_inode;     /* 112 */
+    uint64_t dir_birth_ns;  /* 120 */
+    uint8_t reserved[376];  /* 128 */
     uint64_t checksum;      /* 504 */
 };
 
@@ -220,6 +234,7 @@ enum xac_record_type {
 
 #define XAC_XDATA_FULL 1u /* flag of XDATA and XCOPY: the page was zeros before */
 #define XAC_XDATA_BASE 2u /* flag of XDATA: the page was as its file has it */
+#define XAC_XFILE_BORN 1u /* flag of XFILE: the time of birth stands before the path */
 
 struct xac_record {
     uint8_t type;      /* 0 enum xac_record_type */
@@ -301,6 +316,7 @@ struct xac_xcheckpt_end {
 
 static_assert(sizeof(struct xac_master_slot) == 512, "master slot");
 static_assert(offsetof(struct xac_master_slot, time_ns) == 96, "master time");
+static_assert(offsetof(struct xac_master_slot, dir_device) == 104, "master directory");
 static_assert(offsetof(struct xac_master_slot, checksum) == 504, "master checksum");
 static_assert(sizeof(struct xac_segment_header) == 512, "segment header");
 static_assert(offsetof(struct xac_segment_header, checksum) == 504, "segment checksum");

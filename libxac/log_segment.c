@@ -75,7 +75,7 @@ xac_log_segment_check(const struct xac_segment_header *head, const char *name,
 {
     if (head->magic != XAC_SEGMENT_MAGIC)
         return xac_err(XAC_EDAMAGED, "%s: segment header: magic", name);
-    if (head->version != XAC_FORMAT_VERSION)
+    if (head->version < XAC_FORMAT_VERSION_LEAST || head->version > XAC_FORMAT_VERSION)
         return xac_err(XAC_EVERSION, "%s: format version %u instead of %u", name,
                        head->version, XAC_FORMAT_VERSION);
     if (head->checksum != head_checksum(head))

@@ -57,10 +57,12 @@ slot_state(const struct xac_master_slot *s)
 {
     if (s->magic != XAC_MASTER_MAGIC)
         return SLOT_INVALID;
-    if (s->version != XAC_FORMAT_VERSION)
+    if (s->version < XAC_FORMAT_VERSION_LEAST || s->version > XAC_FORMAT_VERSION)
         return SLOT_OTHER_VERSION;
     if (s->checksum != slot_checksum(s) || !is_zero(s->reserved, sizeof s->reserved))
         return SLOT_INVALID;
+    if (s->version == 4 && (s->dir_device | s->dir_inode | s->dir_birth_ns) != 0)
+        return SLOT_INVALID; /* it had reserved them */
     return SLOT_VALID;
 }
 
@@ -191,6 +193,25 @@ slot_finish(struct xac_master_slot *s, uint64_t sequence)
     s->checksum = slot_checksum(s);
 }
 
+void
+xac_master_put_dir(struct xac_master_slot *slot, const struct xac_identity *dir)
+{
+    slot->dir_device = dir->device;
+    slot->dir_inode = dir->inode;
+    slot->dir_birth_ns = dir->birth_ns;
+    slot->checksum = slot_checksum(slot);
+}
+
+bool
+xac_master_is_copied(const struct xac_master_slot *slot, const struct xac_identity *dir)
+{
+    struct xac_identity was = {.device = slot->dir_device,
+                               .inode = slot->dir_inode,
+                               .birth_ns = slot->dir_birth_ns};
+
+    return was.inode != 0 && !xac_identity_is_same(&was, dir);
+}
+
 int
 xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
 {
@@ -255,10 +276,14 @@ xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
                   struct xac_master_slot *out)
 {
     struct xac_master_slot s = {.page_size = page_size, .segment_bytes = segment_bytes};
-    int rc;
+    struct xac_identity dir;
+    int rc = xac_identity_of(dirfd, &dir);
 
+    if (rc != 0)
+        return xac_err(rc, "environment directory: stat");
     if (getentropy(s.identity, sizeof s.identity) != 0)
         return xac_err(errno != 0 ? errno : EIO, "random numbers");
+    xac_master_put_dir(&s, &dir);
     s.generation = 1;
     s.flags = XAC_MASTER_CLEAN;
     s.start_lsn = s.redo_lsn = s.end_lsn_after = XAC_LSN_FIRST;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "identity.h"
 #include "log_format.h"
 
 /*
@@ -32,6 +33,17 @@ int xac_master_read(int dirfd, struct xac_master_slot *out);
  * ret  0 or errno (the older record still stands).
  */
 int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
+
+/*
+ * xac_master_put_dir -- say whose record it is: that of the environment in the directory
+ * `dir`; zeros: of none in particular, as in a backup.
+ */
+void xac_master_put_dir(struct xac_master_slot *slot, const struct xac_identity *dir);
+
+/* xac_master_is_copied -- has the record been made in another directory than `dir`, and
+   been copied to it?  Renaming a directory makes no other one of it. */
+bool xac_master_is_copied(const struct xac_master_slot *slot,
+                          const struct xac_identity *dir);
 
 /*
  * xac_master_create -- a new environment: random identity, generation 1, empty log.

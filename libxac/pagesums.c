@@ -32,11 +32,19 @@ bool
 xac_pagesums_head_valid(const struct xac_pagesums_head *h, const uint8_t *identity,
                         uint32_t page_size)
 {
-    return memcmp(h->magic, XAC_PAGESUMS_MAGIC, sizeof h->magic) == 0
-           && h->version == XAC_PAGESUMS_VERSION && h->page_size == page_size
+    return memcmp(h->magic, XAC_PAGESUMS_MAGIC, sizeof h->magic) == 0 && h->version >= 1
+           && h->version <= XAC_PAGESUMS_VERSION && h->page_size == page_size
            && memcmp(h->identity, identity, sizeof h->identity) == 0 && h->path_len > 0
            && h->path_len < sizeof h->path && h->path[h->path_len] == '\0'
            && h->checksum == xac_xxh64(h, offsetof(struct xac_pagesums_head, checksum));
+}
+
+struct xac_identity
+xac_pagesums_who(const struct xac_pagesums_head *h)
+{
+    return (struct xac_identity){.device = h->device,
+                                 .inode = h->inode,
+                                 .birth_ns = h->birth_ns};
 }
 
 uint64_t
@@ -94,8 +102,9 @@ make_new(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
 {
     struct xac_pagesums_head h = {.version = XAC_PAGESUMS_VERSION,
                                   .page_size = w->page_size,
-                                  .device = f->device,
-                                  .inode = f->inode,
+                                  .device = f->who.device,
+                                  .inode = f->who.inode,
+                                  .birth_ns = f->who.birth_ns,
                                   .path_len = (uint32_t)strlen(f->path)};
     int flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
     int fd, rc;
@@ -134,6 +143,7 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
           const char *name, int *fdp)
 {
     struct xac_pagesums_head h;
+    struct xac_identity who;
     size_t got;
     int fd = xac_sys.openat(w->dirfd, name, O_RDWR | O_CLOEXEC, 0);
     int rc;
@@ -143,9 +153,10 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
         return errno;
     if (fd >= 0) {
         rc = xac_read_full(fd, &h, sizeof h, 0, &got);
+        who = xac_pagesums_who(&h);
         if (rc == 0 && got == sizeof h
             && xac_pagesums_head_valid(&h, w->identity, w->page_size)
-            && h.inode == f->inode && strcmp(h.path, f->path) == 0) {
+            && xac_identity_is_same(&who, &f->who) && strcmp(h.path, f->path) == 0) {
             *fdp = fd;
             return 0;
         }
@@ -187,7 +198,7 @@ put_file(const struct xac_pagesums_store *w, const struct xac_pagesums_note *not
 
     if (rc != 0)
         return rc;
-    xac_pagesums_name(name, f.inode);
+    xac_pagesums_name(name, f.who.inode);
     rc = open_file(w, &f, name, &fd);
     for (size_t i = 0, run; rc == 0 && fd >= 0 && i < n; i += run) {
         run = 1;
@@ -282,8 +293,7 @@ registered(void *arg, uint32_t id, struct xac_pagesums_file *out)
     const struct xac_file *f = xac_file_at(env, id);
 
     *out = (struct xac_pagesums_file){
-        .device = f->device,
-        .inode = f->inode,
+        .who = f->who,
         .path = (const char *)xac_shm_at(&env->shm, f->path),
     };
     return 0;

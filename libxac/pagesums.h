@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "identity.h"
 #include "pagesums_format.h"
 
 struct xac_env;
@@ -51,7 +52,7 @@ void xac_pagesums_free(struct xac_pagesums *s);
 
 /* Which mapped file it is. */
 struct xac_pagesums_file {
-    uint64_t device, inode;
+    struct xac_identity who;
     const char *path; /* as the log has it; the callee's                              */
 };
 
@@ -91,6 +92,9 @@ void xac_pagesums_name(char name[32], uint64_t inode);
 /* xac_pagesums_head_valid -- is the header valid, and of this environment? */
 bool xac_pagesums_head_valid(const struct xac_pagesums_head *h, const uint8_t *identity,
                              uint32_t page_size);
+
+/* xac_pagesums_who -- the mapped file that a header is about. */
+struct xac_identity xac_pagesums_who(const struct xac_pagesums_head *h);
 
 /* xac_pagesum_check -- what `check` of the entry must be. */
 uint64_t xac_pagesum_check(const struct xac_pagesum *e);

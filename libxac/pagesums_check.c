@@ -132,17 +132,17 @@ verify_entries(struct verify *v, int sums)
 static int
 open_data(struct verify *v, bool *is_samep)
 {
-    struct stat st;
+    struct xac_identity was = xac_pagesums_who(&v->head), is;
     int rc = xac_rawfile_open(&v->data, v->dirfd, v->head.path);
 
     *is_samep = false;
     if (rc == ENOENT || rc == ENOTDIR)
         return 0;
-    if (rc == 0 && xac_sys.fstat(v->data.fd, &st) != 0)
-        rc = errno;
+    if (rc == 0)
+        rc = xac_identity_of(v->data.fd, &is);
     if (rc != 0)
         return xac_err(rc, "%s: open", v->head.path);
-    *is_samep = st.st_ino == v->head.inode;
+    *is_samep = xac_identity_is_same(&was, &is);
     return 0;
 }
 

@@ -12,7 +12,8 @@
  *     32     8  device         st_dev and
  *     40     8  inode          st_ino of the mapped file
  *     48     4  path_len       bytes of path, without NUL
- *     52    12  reserved       zero
+ *     52     4  reserved       zero
+ *     56     8  birth_ns       time of birth of the mapped file, 0 unknown
  *     64  8120  path           absolute, or relative to the environment directory; then zeros
  *   8184     8  checksum       XXH3-64 of bytes 0..8183
  *   It is VALID if and only if everything matches and the checksum is right.
@@ -31,6 +32,7 @@
  *
  * HISTORY
  *   1  first format
+ *   2  birth_ns, which was reserved (zero) before; the first format is read as this one
  */
 #ifndef XAC_PAGESUMS_FORMAT_H
 #define XAC_PAGESUMS_FORMAT_H
@@ -42,7 +44,7 @@
 #define XAC_PAGESUMS_PREFIX   "xac-sums."
 #define XAC_PAGESUMS_NEW      "xac-sums-new"
 #define XAC_PAGESUMS_MAGIC    "XACPSUM1"
-#define XAC_PAGESUMS_VERSION  1u
+#define XAC_PAGESUMS_VERSION  2u
 #define XAC_PAGESUMS_PATH_MAX 8120u
 
 struct xac_pagesums_head {
@@ -53,7 +55,8 @@ struct xac_pagesums_head {
     uint64_t device;
     uint64_t inode;
     uint32_t path_len;
-    uint32_t reserved[3];
+    uint32_t reserved;
+    uint64_t birth_ns;
     char path[XAC_PAGESUMS_PATH_MAX];
     uint64_t checksum;
 };

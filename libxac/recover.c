@@ -40,6 +40,7 @@
 struct recovery {
     int dirfd;
     int logfd; /* of the directory of the log (logdir.h)                              */
+    struct xac_identity dir; /* the environment's directory                           */
     const struct xac_recover_options *opt;
     struct xac_recover_report rep;
     struct xac_master_slot master; /* as found */
@@ -557,6 +558,7 @@ write_master(struct recovery *r, struct xac_master_slot *out)
     m.flags = r->goes_on ? XAC_MASTER_LOGGED : XAC_MASTER_CLEAN;
     m.start_lsn = m.redo_lsn = m.end_lsn_after = next_start(r, m.segment_bytes);
     m.begin_lsn = m.end_lsn = 0;
+    xac_master_put_dir(&m, &r->dir);
     if (m.segment_bytes == r->master.segment_bytes
         && xac_scan_limit(&r->scan) > m.start_lsn)
         m.flags |= XAC_MASTER_LOGGED;
@@ -613,6 +615,8 @@ read_master(struct recovery *r)
     if (!r->opt->dry_run && xac_sys.fdatasync(fd) != 0)
         rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
     (void)xac_sys.close(fd);
+    if (rc == 0 && (rc = xac_identity_of(r->dirfd, &r->dir)) != 0)
+        (void)xac_err(rc, "environment directory: stat");
     if (rc == 0)
         rc = xac_master_read(r->dirfd, &r->master);
     r->rep.generation = r->master.generation;

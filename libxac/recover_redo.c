@@ -97,11 +97,12 @@ place_of(const struct xac_redo *r, const struct xac_xfile *rec, const char *path
 int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
-    const char *path = (const char *)(rec + 1);
+    const char *path = xac_xfile_path(rec);
+    const char *end = (const char *)rec + rec->r.length;
     struct xac_redo_file *f;
     char *copy;
 
-    if (rec->r.length < sizeof *rec || rec->path_len > rec->r.length - sizeof *rec
+    if (rec->r.length < sizeof *rec || path > end || rec->path_len > (size_t)(end - path)
         || rec->path_len == 0 || memchr(path, '\0', rec->path_len) != NULL)
         return XAC_EDAMAGED;
     f = file_find(r, rec->file);
@@ -120,7 +121,9 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     free(f->path);
     f->path = copy;
     f->lsn = lsn;
-    f->inode = rec->inode;
+    f->who = (struct xac_identity){.device = rec->device,
+                                   .inode = rec->inode,
+                                   .birth_ns = xac_xfile_birth(rec)};
     return 0;
 }
 
@@ -172,11 +175,25 @@ file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
     return 0;
 }
 
+/* other_file -- words for a file that is not the one that was mapped. */
+static int
+other_file(const struct xac_redo_file *f, const struct xac_identity *is)
+{
+    if (is->inode != f->who.inode)
+        return xac_err(XAC_EREPLACED,
+                       "%s: inode %" PRIu64 ", the log says inode %" PRIu64, f->path,
+                       is->inode, f->who.inode);
+    return xac_err(XAC_EREPLACED,
+                   "%s: another file that has got the same inode number, %" PRIu64
+                   ", was made later",
+                   f->path, is->inode);
+}
+
 /* check_file -- is it the file that was mapped? */
 static int
 check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, int flags)
 {
-    struct stat st;
+    struct xac_identity is;
     int rc = file_open(r, f, flags);
 
     f->is_missing = rc == ENOENT;
@@ -186,15 +203,11 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
                    : xac_err(XAC_EREPLACED, "%s: missing", f->path);
     if (rc != 0)
         return rc;
-    if (xac_sys.fstat(f->fd, &st) != 0)
-        return xac_err(errno, "%s: stat", f->path);
-    /* A device may have another number since the machine was started anew. */
-    f->is_other = st.st_ino != f->inode;
-    if (f->is_other && !accept_replaced && !f->is_moved)
-        return xac_err(XAC_EREPLACED,
-                       "%s: inode %" PRIu64 ", the log says inode %" PRIu64, f->path,
-                       (uint64_t)st.st_ino, f->inode);
-    return 0;
+    rc = xac_identity_of(f->fd, &is);
+    if (rc != 0)
+        return xac_err(rc, "%s: stat", f->path);
+    f->is_other = !xac_identity_is_same(&is, &f->who);
+    return f->is_other && !accept_replaced && !f->is_moved ? other_file(f, &is) : 0;
 }
 
 int
@@ -428,7 +441,7 @@ xac_redo_is_redone(void *arg, uint64_t inode, uint64_t page)
     for (size_t i = 0; i < r->n_files; i++) {
         const struct xac_redo_file *f = &r->file[i];
 
-        if (f->inode == inode && is_seen(f, page))
+        if (f->who.inode == inode && is_seen(f, page))
             return true;
     }
     return false;
@@ -439,16 +452,13 @@ xac_redo_file_is(void *arg, uint32_t file, struct xac_pagesums_file *out)
 {
     struct xac_redo *r = (struct xac_redo *)arg;
     struct xac_redo_file *f = file_find(r, file);
-    struct stat st;
     int rc = file_open(r, f, O_RDWR);
 
-    if (rc == 0 && xac_sys.fstat(f->fd, &st) != 0)
-        rc = errno;
+    if (rc == 0)
+        rc = xac_identity_of(f->fd, &out->who);
     if (rc != 0)
         return xac_err(rc, "%s: open", f->path);
-    *out = (struct xac_pagesums_file){.device = st.st_dev,
-                                      .inode = st.st_ino,
-                                      .path = f->path};
+    out->path = f->path;
     return 0;
 }
 

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "backup_note.h"
+#include "identity.h"
 #include "log_format.h"
 #include "pagesums.h"
 #include "recover_pages.h"
@@ -47,7 +48,7 @@ struct xac_redo_file {
     uint64_t lsn;    /* of the block that path and inode come from                    */
     uint64_t length; /* bytes that the file must have, by the log                     */
     uint64_t reach;  /* end of the last page to be redone, bytes                      */
-    uint64_t inode;
+    struct xac_identity who; /* when it was mapped                                    */
     char *path;     /* owned                                                           */
     uint64_t *seen; /* a bit for each page redone from a full image in this pass      */
     uint64_t seen_words;

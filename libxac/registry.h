@@ -14,9 +14,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "annot.h"
+#include "identity.h"
 #include "shm.h"
 
 struct xac_env;
@@ -44,7 +44,7 @@ struct xac_participant {
 struct xac_file {
     xac_shared _Atomic uint64_t root;   /* page table (ptab.h)                         */
     xac_shared _Atomic uint64_t length; /* bytes: the longest mapping so far           */
-    uint64_t device, inode;             /* fixed                                       */
+    struct xac_identity who;            /* fixed                                       */
     uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
     uint32_t path_len;                  /* fixed                                       */
     uint32_t reserved;
@@ -131,10 +131,10 @@ void xac_registry_exit(struct xac_env *env);
 /*
  * xac_registry_find -- id of a file, 0 if it is not registered.  Files lock held.
  *
- * ret  0; XAC_EREPLACED if that path is registered with another inode.
+ * ret  0; XAC_EREPLACED if that path is registered for another file.
  */
-int xac_registry_find(const struct xac_env *env, const char *path, const struct stat *st,
-                      uint32_t *idp);
+int xac_registry_find(const struct xac_env *env, const char *path,
+                      const struct xac_identity *who, uint32_t *idp);
 
 /*
  * xac_registry_add -- id of a file, registered if new; its length grows to `length`.
@@ -142,14 +142,15 @@ int xac_registry_find(const struct xac_env *env, const char *path, const struct 
  *
  * In a durable environment a new or longer file is in the log before this returns.
  * in   path  as stored: absolute, or relative to the environment directory
- * in   st    of the file, before it was made longer: what lies behind st_size is blank
+ * in   size  of the file, before it was made longer: what lies behind is blank
  * ret  0; XAC_EREPLACED; ENOMEM; what appending to the log may return.
  */
-int xac_registry_add(struct xac_env *env, const char *path, const struct stat *st,
-                     uint64_t length, uint32_t *idp);
+int xac_registry_add(struct xac_env *env, const char *path,
+                     const struct xac_identity *who, uint64_t size, uint64_t length,
+                     uint32_t *idp);
 
-/* xac_registry_file -- the same with the lock taken and left. */
-int xac_registry_file(struct xac_env *env, const char *path, const struct stat *st,
-                      uint64_t length, uint32_t *idp);
+/* xac_registry_file -- the same for an open file, with the lock taken and left. */
+int xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length,
+                      uint32_t *idp);
 
 #endif /* XAC_REGISTRY_H */

@@ -51,6 +51,7 @@
 
 #include "annot.h"
 #include "fault.h"
+#include "identity.h"
 #include "ptab.h"
 #include "txn.h"
 
@@ -113,6 +114,7 @@ struct xac_view {
     uint64_t first;             /* page of the file that lies at base                  */
     uint32_t file;              /* id (registry.h)                                     */
     int fd;                     /* of the file, read and write                         */
+    struct xac_identity who;    /* the file                                            */
     int pagemap;                /* of this process's page table, -1 if there is none   */
     char *name;                 /* as given to xMmap                                   */
     char *path;                 /* as registered                                       */

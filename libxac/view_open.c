@@ -41,10 +41,11 @@ stored_path(const struct xac_env *env, const char *name)
 
 /* open_file -- open or create the file to be mapped; ret 0 or an error. */
 static int
-open_file(const char *name, int *fdp, struct stat *st, bool *is_newp)
+open_file(struct xac_view *v, bool *is_newp)
 {
-    int rc = 0;
-    int fd;
+    const char *name = v->name;
+    struct stat st;
+    int rc, fd;
 
     do { /* somebody may create or remove it between the two */
         *is_newp = false;
@@ -56,14 +57,17 @@ open_file(const char *name, int *fdp, struct stat *st, bool *is_newp)
     } while (fd < 0 && errno == EEXIST);
     if (fd < 0)
         return xac_err(errno, "%s", name);
-    if (xac_sys.fstat(fd, st) != 0)
-        rc = xac_err(errno, "%s", name);
-    else if (!S_ISREG(st->st_mode))
+    rc = xac_identity_of(fd, &v->who);
+    if (rc == 0 && xac_sys.fstat(fd, &st) != 0)
+        rc = errno;
+    if (rc != 0)
+        (void)xac_err(rc, "%s", name);
+    else if (!S_ISREG(st.st_mode))
         rc = xac_err(EINVAL, "%s is not a regular file", name);
     if (rc != 0)
         (void)xac_sys.close(fd);
     else
-        *fdp = fd;
+        v->fd = fd;
     return rc;
 }
 
@@ -118,14 +122,15 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
 
     xac_registry_enter(env);
     rc = xac_sys.fstat(v->fd, &st) != 0 ? xac_err(errno, "%s", v->name)
-                                        : xac_registry_find(env, v->path, &st, &id);
+                                        : xac_registry_find(env, v->path, &v->who, &id);
     if (rc == 0) {
         if (id != 0)
             synced =
                 atomic_load_explicit(&xac_file_at(env, id)->length, memory_order_relaxed);
         rc = grow_file(env, v, &st, synced, is_new);
         if (rc == 0)
-            rc = xac_registry_add(env, v->path, &st, end_of(v), &v->file);
+            rc = xac_registry_add(env, v->path, &v->who, (uint64_t)st.st_size, end_of(v),
+                                  &v->file);
         if (rc == 0)
             rc = xac_address_keep(env, v);
         if (rc != 0 && id == 0 && (uint64_t)st.st_size < end_of(v))
@@ -140,12 +145,10 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
 static void
 withdraw(struct xac_env *env, const struct xac_view *v)
 {
-    struct stat st;
     uint32_t id;
 
     xac_registry_enter(env);
-    if (xac_sys.fstat(v->fd, &st) == 0 && xac_registry_find(env, v->path, &st, &id) == 0
-        && id == 0)
+    if (xac_registry_find(env, v->path, &v->who, &id) == 0 && id == 0)
         (void)xac_sys.unlinkat(AT_FDCWD, v->name, 0);
     xac_registry_exit(env);
 }
@@ -246,13 +249,12 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
               struct xac_view **viewp)
 {
     struct xac_view *v = new_view(env, name, wish);
-    struct stat st;
     bool is_new = false;
     int rc;
 
     if (v == NULL)
         return xac_err(errno, "%s", name);
-    rc = open_file(name, &v->fd, &st, &is_new);
+    rc = open_file(v, &is_new);
     if (rc == 0) {
         v->path = stored_path(env, name);
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
@@ -302,6 +304,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->first = origin->first;
     v->file = origin->file;
     v->fd = origin->fd;
+    v->who = origin->who;
     v->memory = -1;
     v->pagemap = origin->pagemap;
     v->name = origin->name;
@@ -513,8 +516,6 @@ xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
 static int
 rejoin(struct xac_env *env, struct xac_view *v)
 {
-    struct stat st;
-
     int rc = xac_engine_rejoin(v);
 
     if (rc != 0)
@@ -524,10 +525,8 @@ rejoin(struct xac_env *env, struct xac_view *v)
         v->pagemap = v->origin->pagemap;
         return 0;
     }
-    if (xac_sys.fstat(v->fd, &st) != 0)
-        return xac_err(errno, "%s", v->name);
     v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-    rc = xac_registry_file(env, v->path, &st, end_of(v), &v->file);
+    rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file);
     return rc == 0 ? xac_outofcore_add_file(env, v->file, v->fd) : rc;
 }
 

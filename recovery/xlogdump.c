@@ -208,8 +208,8 @@ file_note(struct dump *d, uint32_t generation, const struct xac_xfile *rec)
     if (grown == NULL)
         return xac_err(ENOMEM, "table of files");
     d->file = grown;
-    grown[d->n_files] = (struct file){generation, rec->file,
-                                      strndup((const char *)(rec + 1), rec->path_len)};
+    grown[d->n_files] =
+        (struct file){generation, rec->file, strndup(xac_xfile_path(rec), rec->path_len)};
     return grown[d->n_files++].path != NULL ? 0 : xac_err(ENOMEM, "table of files");
 }
 
@@ -346,7 +346,7 @@ text_record(const struct dump *d, const struct xac_block *blk,
         printf(" file %" PRIu32 " of %" PRIu64 " bytes, device %" PRIu64 " inode %" PRIu64
                "  %.*s",
                file->file, file->length, file->device, file->inode, (int)file->path_len,
-               (const char *)(file + 1));
+               xac_xfile_path(file));
         break;
     case XAC_XDATAFILE:
         xac_log_datafile_name(words, blk->generation, large->serial);
@@ -413,10 +413,12 @@ json_record(const struct dump *d, struct json *j, const struct xac_block *blk,
         json_data(d, j, blk, (const struct xac_xdata *)(const void *)rec);
         break;
     case XAC_XFILE:
-        path = strndup((const char *)(file + 1), file->path_len);
+        path = strndup(xac_xfile_path(file), file->path_len);
         json_number(j, "file", file->file);
         json_string(j, "path", path != NULL ? path : "");
         json_number(j, "file_length_bytes", file->length);
+        json_number(j, "inode", file->inode);
+        json_number(j, "birth_ns", xac_xfile_birth(file));
         free(path);
         break;
     case XAC_XDATAFILE:

@@ -346,7 +346,7 @@ world_block(struct xac_block *blk, int worker, uint64_t serial, uint64_t *rng, s
     text[len] = '\0';
     memcpy(&id.identity, world_identity, sizeof id.identity);
     xac_builder_init(&b, blk, RECORD_MAX + 1024);
-    must(xac_put_file(&b, &head, text));
+    must(xac_put_file(&b, &head, 0, text));
     must(xac_block_close(&b, id, XAC_CHECKSUM_XXH3) == 0);
 }
 

@@ -17,6 +17,7 @@
 #include <xac.h>
 
 #include "digest.h"
+#include "identity.h"
 #include "log.h"
 #include "master.h"
 
@@ -219,6 +220,17 @@ file_head(const struct synth *s, const struct synth_file *f, struct xac_xfile *h
                                .inode = st.st_ino};
 }
 
+/* birth_of -- for the XFILE record. */
+static uint64_t
+birth_of(const struct synth *s, const struct synth_file *f)
+{
+    struct xac_identity who = {.birth_ns = 0};
+
+    if (s->born)
+        must(xac_identity_at(s->dirfd, f->path, &who) == 0);
+    return who.birth_ns;
+}
+
 size_t
 synth_file(struct synth *s, const char *path, uint64_t pages)
 {
@@ -236,7 +248,7 @@ synth_file(struct synth *s, const char *path, uint64_t pages)
     f->full_since = (uint64_t *)zeros(pages * sizeof *f->full_since);
     f->is_fresh = (bool *)zeros(pages * sizeof *f->is_fresh);
     file_head(s, f, &head);
-    must(xac_put_file(&s->b, &head, path));
+    must(xac_put_file(&s->b, &head, birth_of(s, f), path));
     (void)synth_append(s, false);
     return s->n_files++;
 }
@@ -248,7 +260,7 @@ synth_refile(struct synth *s)
         struct xac_xfile head;
 
         file_head(s, &s->file[i], &head);
-        must(xac_put_file(&s->b, &head, s->file[i].path));
+        must(xac_put_file(&s->b, &head, birth_of(s, &s->file[i]), s->file[i].path));
         (void)synth_append(s, false);
     }
 }
@@ -397,7 +409,7 @@ synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
         struct xac_xfile head;
 
         file_head(s, &s->file[i], &head);
-        must(xac_put_file(&s->b, &head, s->file[i].path));
+        must(xac_put_file(&s->b, &head, birth_of(s, &s->file[i]), s->file[i].path));
     }
     must(xac_put_checkpt_end(&s->b, s->begin, redo));
     s->master.end_lsn = synth_append(s, false);
@@ -407,6 +419,42 @@ synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
     s->master.flags = 0;
     synth_sync(s);
     synth_master(s);
+}
+
+/* ---- An older format ---- */
+
+/* slot_to_version_4 -- where all that is new was reserved. */
+static void
+slot_to_version_4(struct xac_master_slot *m)
+{
+    if (m->magic != XAC_MASTER_MAGIC)
+        return;
+    m->version = 4;
+    m->dir_device = m->dir_inode = m->dir_birth_ns = 0;
+    m->checksum = xac_xxh64(m, offsetof(struct xac_master_slot, checksum));
+}
+
+void
+synth_make_version_4(struct synth *s)
+{
+    size_t n;
+    uint8_t *master = synth_get(s, XAC_MASTER_NAME, &n);
+
+    must(!s->born);
+    for (size_t at = 0; at < n; at += XAC_MASTER_SLOT_STRIDE)
+        slot_to_version_4((struct xac_master_slot *)(void *)(master + at));
+    synth_put(s, XAC_MASTER_NAME, master, n);
+    free(master);
+    for (uint64_t k = 1; k <= s->tail / s->master.segment_bytes + 1; k++) {
+        int fd = segment_open(s, k);
+        struct xac_segment_header h;
+
+        must(pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h);
+        h.version = 4;
+        h.checksum = xac_xxh64(&h, offsetof(struct xac_segment_header, checksum));
+        must(pwrite(fd, &h, sizeof h, 0) == (ssize_t)sizeof h);
+        close(fd);
+    }
 }
 
 /* ---- Comparing ---- */

@@ -43,6 +43,7 @@ struct synth {
     size_t n_files;
     struct xac_builder b; /* block being built                                         */
     uint64_t random;
+    bool born;             /* the log says when files were born                        */
     uint64_t device_shift; /* device numbers in the log are this much too high         */
     bool copies; /* pages also get what other pages hold: XCOPY                   */
     uint64_t serial;
@@ -59,6 +60,9 @@ uint64_t synth_random(struct synth *s, uint64_t below);
 
 /* A file of zeros, and its XFILE block; ret index. */
 size_t synth_file(struct synth *s, const char *path, uint64_t pages);
+
+/* What lies in the directory becomes what version 4 of the format wrote; not if `born`. */
+void synth_make_version_4(struct synth *s);
 
 /* The XFILE blocks of all files once more, in a new generation of the log. */
 void synth_refile(struct synth *s);

@@ -393,7 +393,7 @@ build(int kind)
     memcpy(page_c + 120, page_d + 11, 200);
     memcpy(page_c + 400, page_d + 300, 50);
     ck_assert(xac_put_change(&b, &change, 512));
-    ck_assert(xac_put_file(&b, &file, path));
+    ck_assert(xac_put_file(&b, &file, 0, path));
     ck_assert(xac_put_datafile(&b, &datafile));
     ck_assert(xac_put_checkpt_begin(&b, 12));
     ck_assert(xac_put_checkpt_end(&b, 4104, 4096));
@@ -628,6 +628,29 @@ START_TEST(check_refuses_data_that_leave_the_record)
 }
 END_TEST
 
+/* The time of birth stands between the head and the path, and only with its flag. */
+START_TEST(file_record_may_hold_a_birth)
+{
+    const struct xac_xfile file = {.file = 3, .inode = 6};
+    const struct xac_xfile *rec = (const struct xac_xfile *)(const void *)(blk + 1);
+    uint64_t birth_ns = _i == 0 ? 0 : UINT64_C(1700000000123456789);
+    struct xac_builder b;
+
+    xac_builder_init(&b, block_buf, sizeof block_buf);
+    ck_assert(xac_put_file(&b, &file, birth_ns, path));
+    ck_assert_int_eq(xac_block_close(&b, id, XAC_CHECKSUM_XXH3), 0);
+    xac_block_seal(blk, LSN, 0, 0);
+    ck_assert(valid());
+    ck_assert_uint_eq(rec->inode, 6);
+    ck_assert_uint_eq(xac_xfile_birth(rec), birth_ns);
+    ck_assert_uint_eq(rec->path_len, strlen(path));
+    ck_assert_int_eq(memcmp(xac_xfile_path(rec), path, strlen(path)), 0);
+    ((struct xac_record *)(void *)(blk + 1))->flags = 2;
+    reseal();
+    ck_assert(!valid());
+}
+END_TEST
+
 /* A record that is longer than its contents by a word of zeros, else in order. */
 START_TEST(check_refuses_needless_padding)
 {
@@ -639,7 +662,7 @@ START_TEST(check_refuses_needless_padding)
 
         memset(block_buf, 0xff, sizeof block_buf);
         xac_builder_init(&b, block_buf, sizeof block_buf);
-        ck_assert(xac_put_file(&b, &file, "0123456789abcdef"));
+        ck_assert(xac_put_file(&b, &file, 0, "0123456789abcdef"));
         rec = (struct xac_xfile *)(blk + 1);
         memset((char *)(rec + 1) + 16 - cut, 0, cut);
         rec->path_len = (uint32_t)(16 - cut);
@@ -757,7 +780,7 @@ START_TEST(put_without_room_puts_nothing)
             if (which == 0)
                 fits = xac_put_txn(&b, XAC_XBEGIN, 1);
             else if (which == 1)
-                fits = xac_put_file(&b, &file, path);
+                fits = xac_put_file(&b, &file, 0, path);
             else if (which == 2)
                 fits = xac_put_datafile(&b, &datafile);
             else
@@ -820,6 +843,7 @@ block_suite(void)
     tcase_add_loop_test(tc, check_allows_padding_of_zeros_only, 0, 3);
     tcase_add_test(tc, check_refuses_senseless_records);
     tcase_add_test(tc, check_refuses_data_that_leave_the_record);
+    tcase_add_loop_test(tc, file_record_may_hold_a_birth, 0, 2);
     tcase_add_test(tc, check_refuses_needless_padding);
     tcase_add_test(tc, check_refuses_tables_that_leave_the_record);
     tcase_add_test(tc, check_survives_random_records);

@@ -132,11 +132,42 @@ START_TEST(other_version_is_refused)
 
     synth_open(&s, 4096, 65536);
     m = s.master;
-    m.version = XAC_FORMAT_VERSION - 1;
+    m.version = _i == 0 ? XAC_FORMAT_VERSION_LEAST - 1 : XAC_FORMAT_VERSION + 1;
     m.sequence = 2;
     put_slot(1, &m);
     ck_assert_int_eq(xac_master_read(s.dirfd, &got), XAC_EVERSION);
     ck_assert_int_eq(recover(), XAC_EVERSION);
+}
+END_TEST
+
+/* What version 4 had reserved says nothing in it, and must be zero. */
+START_TEST(version_4_knows_no_directory)
+{
+    struct xac_master_slot m;
+    struct xac_identity dir;
+
+    synth_open(&s, 4096, 65536);
+    ck_ok(xac_master_read(s.dirfd, &m));
+    ck_ok(xac_identity_of(s.dirfd, &dir));
+    ck_assert(!xac_master_is_copied(&m, &dir));
+    dir.inode++;
+    ck_assert(xac_master_is_copied(&m, &dir));
+    m.version = 4;
+    m.sequence = 2;
+    put_slot(1, &m);
+    ck_ok(xac_master_read(s.dirfd, &got));
+    ck_assert_uint_eq(got.sequence, 1);
+    xac_master_put_dir(&m, &(struct xac_identity){.inode = 0});
+    put_slot(1, &m);
+    ck_ok(xac_master_read(s.dirfd, &got));
+    ck_assert_uint_eq(got.sequence, 2);
+    ck_assert(!xac_master_is_copied(&got, &dir));
+    ck_ok(recover());
+    ck_ok(xac_master_read(s.dirfd, &got));
+    ck_assert_uint_eq(got.version, XAC_FORMAT_VERSION);
+    dir.inode--;
+    ck_assert_uint_eq(got.dir_inode, dir.inode);
+    ck_assert_uint_eq(got.dir_birth_ns, dir.birth_ns);
 }
 END_TEST
 
@@ -174,7 +205,7 @@ START_TEST(nonzero_reserved_bytes_make_a_slot_invalid)
 
     synth_open(&s, 4096, 65536);
     m = s.master;
-    m.reserved[399] = 1;
+    m.reserved[sizeof m.reserved - 1] = 1;
     put_slot(0, &m);
     ck_assert_int_eq(xac_master_read(s.dirfd, &got), XAC_EDAMAGED);
 }
@@ -287,7 +318,8 @@ main(void)
     tcase_add_test(tc, damaged_newest_slot_leaves_the_older);
     tcase_add_test(tc, two_damaged_slots_are_reported);
     tcase_add_test(tc, missing_file_is_enoent);
-    tcase_add_test(tc, other_version_is_refused);
+    tcase_add_loop_test(tc, other_version_is_refused, 0, 2);
+    tcase_add_test(tc, version_4_knows_no_directory);
     tcase_add_test(tc, other_page_size_is_refused);
     tcase_add_loop_test(tc, impossible_values_are_damage, 0, 3);
     tcase_add_test(tc, nonzero_reserved_bytes_make_a_slot_invalid);

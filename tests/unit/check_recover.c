@@ -322,7 +322,7 @@ START_TEST(generations_follow_each_other)
             ck_assert_int_eq(fstatat(s.dirfd, "a", &st, 0), 0);
             head.device = st.st_dev;
             head.inode = st.st_ino;
-            ck_assert(xac_put_file(&s.b, &head, "a"));
+            ck_assert(xac_put_file(&s.b, &head, 0, "a"));
             (void)synth_append(&s, false);
         }
         synth_transactions(&s, 30);
@@ -567,7 +567,7 @@ START_TEST(absolute_path_is_found)
     ck_assert_int_eq(stat(path, &st), 0);
     head.device = st.st_dev;
     head.inode = st.st_ino;
-    ck_assert(xac_put_file(&s.b, &head, path));
+    ck_assert(xac_put_file(&s.b, &head, 0, path));
     (void)synth_append(&s, false);
     synth_transactions(&s, 3);
     ck_ok(recover());

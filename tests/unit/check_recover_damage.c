@@ -365,7 +365,7 @@ START_TEST(log_newer_than_the_master_is_refused)
     ck_assert_int_eq(fstatat(s.dirfd, "a", &st, 0), 0);
     head.device = st.st_dev;
     head.inode = st.st_ino;
-    ck_assert(xac_put_file(&s.b, &head, "a"));
+    ck_assert(xac_put_file(&s.b, &head, 0, "a"));
     (void)synth_append(&s, false);
     synth_flip(&s, XAC_MASTER_NAME, 4096 + 77, 1);
     ck_refused(XAC_MASTER_NAME, 0);

@@ -225,11 +225,13 @@ END_TEST
 static int
 register_file(struct xac_env *e, const char *path, uint64_t length, uint32_t *idp)
 {
-    struct stat st;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int rc;
 
-    must(fd >= 0 && fstat(fd, &st) == 0 && close(fd) == 0);
-    return xac_registry_file(e, path, &st, length, idp);
+    must(fd >= 0);
+    rc = xac_registry_file(e, path, fd, length, idp);
+    must(close(fd) == 0);
+    return rc;
 }
 
 START_TEST(know_files_by_inode_and_path)
@@ -254,6 +256,42 @@ START_TEST(know_files_by_inode_and_path)
     must(rename("b", "a") == 0);
     must_eq(register_file(env, "a", 4096, &again), XAC_EREPLACED);
     must_eq(xac_env_close(other), 0);
+}
+END_TEST
+
+static struct xac_sys real;
+
+static int
+statx_born_later(int dirfd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    int rc = real.statx(dirfd, path, flags, mask, out);
+
+    out->stx_btime.tv_sec++;
+    return rc;
+}
+
+/* A file that has got the inode number of one that was removed. */
+START_TEST(know_files_by_birth)
+{
+    int fd = open("b", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    struct xac_identity who;
+    uint32_t b, again;
+
+    must_eq(xac_identity_of(fd, &who), 0);
+    must_eq(xac_registry_file(env, "../b", fd, 4096, &b), 0);
+    real = xac_sys;
+    xac_sys.statx = statx_born_later;
+    if (who.birth_ns != 0) {
+        errno = 0;
+        must_eq(xac_registry_file_fd(env, b), -1);
+        must_eq(errno, ESTALE);
+        must_eq(xac_registry_file(env, "../b", fd, 4096, &again), XAC_EREPLACED);
+    }
+    xac_sys = real;
+    must(xac_registry_file_fd(env, b) >= 0);
+    must_eq(xac_registry_file(env, "../b", fd, 4096, &again), 0);
+    must_eq(again, b);
+    must(close(fd) == 0);
 }
 END_TEST
 
@@ -288,6 +326,7 @@ main(void)
     tcase_add_test(tc, use_places_again);
     tcase_add_test(tc, give_a_dead_place_to_nobody_before_cleaning);
     tcase_add_test(tc, know_files_by_inode_and_path);
+    tcase_add_test(tc, know_files_by_birth);
     tcase_add_test(tc, register_many_files);
     return env_main(s);
 }
