@@ -59,7 +59,7 @@ make_parents(struct run *r, const char *name)
         return xac_err(ENAMETOOLONG, "%s/%s", r->dir, name);
     for (char *p = path + strlen(r->dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
         *p = '\0';
-        if (xac_sys.mkdir(path, 0777) != 0 && errno != EEXIST)
+        if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
             return xac_err(errno, "%s", path);
         *p = '/';
     }
@@ -325,7 +325,7 @@ open_dir(struct run *r)
     char words[512];
     int rc;
 
-    if (xac_sys.mkdir(r->dir, 0777) != 0 && errno != EEXIST)
+    if (xac_sys.mkdirat(AT_FDCWD, r->dir, 0777) != 0 && errno != EEXIST)
         return xac_err(errno, "%s", r->dir);
     r->dirfd = xac_sys.openat(AT_FDCWD, r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (r->dirfd < 0)

@@ -528,7 +528,7 @@ enter(struct xac_env *env)
 static int
 open_dir(struct xac_env *env, const char *path)
 {
-    if (xac_sys.mkdir(path, 0777) != 0 && errno != EEXIST)
+    if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
         return xac_err(errno, "%s", path);
     env->dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (env->dirfd < 0)

@@ -180,7 +180,7 @@ xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16])
     int fd = -1;
     int rc;
 
-    if (xac_sys.mkdir(path, 0777) != 0 && errno != EEXIST)
+    if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
         return xac_err(errno, "log directory %s", path);
     full = realpath(path, NULL);
     if (full == NULL)

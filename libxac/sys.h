@@ -47,7 +47,7 @@ struct xac_sys {
     int (*fremovexattr)(int fd, const char *name);
     int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);
     int (*unlinkat)(int dirfd, const char *path, int flags);
-    int (*mkdir)(const char *path, mode_t mode);
+    int (*mkdirat)(int dirfd, const char *path, mode_t mode);
     int (*memfd_create)(const char *name, unsigned flags);
     int (*lock)(int fd, int cmd, struct flock *lk); /* fcntl F_OFD_... */
     void *(*mmap)(void *addr, size_t n, int prot, int flags, int fd, off_t offset);

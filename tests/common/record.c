@@ -376,16 +376,16 @@ rec_openat2(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolv
 }
 
 static int
-rec_mkdir(const char *path, mode_t mode)
+rec_mkdirat(int dirfd, const char *path, mode_t mode)
 {
     struct stat st;
     uint64_t parent;
     int rc;
 
     trace_lock(self.trace);
-    parent = parent_ino(AT_FDCWD, path);
-    rc = self.real.mkdir(path, mode);
-    if (rc == 0 && parent != 0 && stat(path, &st) == 0)
+    parent = parent_ino(dirfd, path);
+    rc = self.real.mkdirat(dirfd, path, mode);
+    if (rc == 0 && parent != 0 && fstatat(dirfd, path, &st, 0) == 0)
         note_new(RECORD_MKDIR, parent, &st, path);
     trace_unlock(self.trace);
     return rc;
@@ -683,7 +683,7 @@ record_start(struct record_trace *t, const char *root)
     self.real = xac_sys;
     xac_sys.openat = rec_openat;
     xac_sys.openat2 = rec_openat2;
-    xac_sys.mkdir = rec_mkdir;
+    xac_sys.mkdirat = rec_mkdirat;
     xac_sys.pwrite = rec_pwrite;
     xac_sys.ftruncate = rec_ftruncate;
     xac_sys.fallocate = rec_fallocate;

@@ -206,9 +206,9 @@ fault_unlinkat(int dirfd, const char *path, int flags)
 }
 
 static int
-fault_mkdir(const char *path, mode_t mode)
+fault_mkdirat(int dirfd, const char *path, mode_t mode)
 {
-    return fails(SYSFAULT_FILES, "mkdir") ? -1 : real.mkdir(path, mode);
+    return fails(SYSFAULT_FILES, "mkdirat") ? -1 : real.mkdirat(dirfd, path, mode);
 }
 
 static int
@@ -326,7 +326,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .fremovexattr = fault_fremovexattr,
         .renameat = fault_renameat,
         .unlinkat = fault_unlinkat,
-        .mkdir = fault_mkdir,
+        .mkdirat = fault_mkdirat,
         .memfd_create = fault_memfd_create,
         .lock = fault_lock,
         .mmap = fault_mmap,

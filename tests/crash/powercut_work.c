@@ -462,7 +462,7 @@ make_files_dir(const struct run *r)
     int fd;
 
     snprintf(files, sizeof files, "%s/files", r->root);
-    must(xac_sys.mkdir(files, 0777) == 0 || errno == EEXIST);
+    must(xac_sys.mkdirat(AT_FDCWD, files, 0777) == 0 || errno == EEXIST);
     fd = xac_sys.openat(AT_FDCWD, r->root, O_RDONLY | O_DIRECTORY, 0);
     must(fd >= 0 && xac_sys.fsync(fd) == 0);
     (void)xac_sys.close(fd);
