@@ -177,9 +177,9 @@ xac_heap_damaged(const struct xac_heap *h, uint64_t page_no, const char *what)
 struct xac_run *
 xac_run_at(const struct xac_heap *h, uint64_t page_no)
 {
-    struct xac_run *run = xac_heap_page(h, page_no);
+    struct xac_run *run = page_no < h->view_pages ? xac_heap_page(h, page_no) : NULL;
 
-    if (run->magic != XAC_HEAP_RUN_MAGIC
+    if (run == NULL || run->magic != XAC_HEAP_RUN_MAGIC
         || run->stamp != xac_heap_stamp(h->hints->identity, page_no)
         || run->class >= h->classes->n_runs)
         return NULL;
@@ -274,7 +274,8 @@ from_hints(struct xac_heap *h, const struct xac_want *want)
 
     if (x->identity == 0)
         return NULL;
-    if (want->pages == 0 && want->class < h->classes->n_runs && page_no != 0) {
+    if (want->pages == 0 && want->class < h->classes->n_runs && page_no != 0
+        && page_no < h->view_pages) {
         struct xac_run *run;
         void *address;
 

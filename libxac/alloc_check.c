@@ -195,13 +195,14 @@ static int
 check_paged(struct check *k, const struct xac_chunk_entry *e, uint64_t number)
 {
     uint64_t page_no = number * XAC_CHUNK_PAGES + e->header % XAC_CHUNK_PAGES;
-    const struct xac_chunk *c = xac_heap_page(&k->h, page_no);
     unsigned own = own_pages(&k->h, number);
+    const struct xac_chunk *c = NULL;
     unsigned longest;
     int rc;
 
-    if (e->header >= xac_heap_present(&k->h, number)
-        || !xac_chunk_is_sound(&k->h, c, number, page_no))
+    if (e->header < xac_heap_present(&k->h, number))
+        c = xac_heap_page(&k->h, page_no);
+    if (c == NULL || !xac_chunk_is_sound(&k->h, c, number, page_no))
         return wrong(k, number, e->header % XAC_CHUNK_PAGES, "no chunk header here");
     if (c->header != e->header || c->rooms != e->rooms || c->longest != e->longest)
         return wrong(k, number, c->header, "chunk header and directory disagree");

@@ -56,7 +56,23 @@ xac_chunk_is_sound(const struct xac_heap *h, const struct xac_chunk *c, uint64_t
 {
     return c->magic == XAC_HEAP_CHUNK_MAGIC
            && c->stamp == xac_heap_stamp(h->hints->identity, page_no)
-           && c->number == number;
+           && c->number == number && c->header < XAC_CHUNK_PAGES
+           && c->present <= XAC_CHUNK_PAGES;
+}
+
+/* shown -- pages of a chunk that it has and this mapping shows. */
+static unsigned
+shown(const struct xac_heap *h, const struct xac_chunk *c)
+{
+    uint64_t left = h->view_pages - c->number * XAC_CHUNK_PAGES;
+
+    return left < c->present ? (unsigned)left : c->present;
+}
+
+uint64_t
+xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c)
+{
+    return c->used | ~bits_below(shown(h, c)) | UINT64_C(1) << c->header;
 }
 
 struct xac_chunk *
@@ -65,7 +81,8 @@ xac_chunk_hinted(struct xac_heap *h, uint64_t number)
     struct xac_heap_hints *x = h->hints;
     struct xac_chunk *c;
 
-    if (x->identity == 0 || x->chunk_page == 0 || x->chunk != number)
+    if (x->identity == 0 || x->chunk_page == 0 || x->chunk != number
+        || x->chunk_page >= h->view_pages || x->chunk_page / XAC_CHUNK_PAGES != number)
         return NULL;
     c = xac_heap_page(h, x->chunk_page);
     if (xac_chunk_is_sound(h, c, number, x->chunk_page))
@@ -110,8 +127,8 @@ xac_chunk_at(struct xac_heap *h, uint64_t number, struct xac_chunk **cp)
     if (e->state != XAC_CHUNK_PAGED)
         return why_not_paged(h, number, e->state);
     page_no = number * XAC_CHUNK_PAGES + e->header % XAC_CHUNK_PAGES;
-    c = xac_heap_page(h, page_no);
-    if (page_no >= h->view_pages || !xac_chunk_is_sound(h, c, number, page_no))
+    c = page_no < h->view_pages ? xac_heap_page(h, page_no) : NULL;
+    if (c == NULL || !xac_chunk_is_sound(h, c, number, page_no))
         return xac_heap_damaged(h, page_no, "no chunk header where it should be");
     *cp = c;
     return 0;
@@ -238,7 +255,7 @@ slot_in_use(struct xac_heap *h, struct xac_chunk *c, uint32_t class, bool is_our
     bool is_run = class < h->classes->n_runs;
     void *address = NULL;
 
-    for (unsigned p = 0; p < XAC_CHUNK_PAGES && address == NULL; p++) {
+    for (unsigned p = 0; p < shown(h, c) && address == NULL; p++) {
         const struct xac_slab *s = &c->slab[p];
 
         if (s->kind != (is_run ? XAC_SLAB_RUN : XAC_SLAB_SLOTS)
@@ -258,7 +275,7 @@ slot_in_new(struct xac_heap *h, struct xac_chunk *c, uint32_t class)
     struct xac_slab slab = {.kind = is_run ? XAC_SLAB_RUN : XAC_SLAB_SLOTS,
                             .class = (uint8_t) class,
                             .tag = h->tag};
-    unsigned p = find_pages(c->used, 1);
+    unsigned p = find_pages(xac_chunk_not_free(h, c), 1);
 
     /* Others must be able to find the slots that are left. */
     if (p == XAC_CHUNK_PAGES || raise_room(h, c, UINT64_C(1) << class, 0) != 0)
@@ -284,7 +301,7 @@ xac_chunk_take(struct xac_heap *h, struct xac_chunk *c, const struct xac_want *w
             address = slot_in_use(h, c, want->class, false);
         return address;
     }
-    p = find_pages(c->used, want->pages);
+    p = find_pages(xac_chunk_not_free(h, c), want->pages);
     if (p == XAC_CHUNK_PAGES)
         return NULL;
     mark_used(h, c, p, want->pages,
@@ -400,7 +417,7 @@ xac_chunk_give_at(struct xac_heap *h, struct xac_chunk *c, uint64_t offset)
     case XAC_SLAB_SLOTS:
         return give_slot(h, c, p, within);
     case XAC_SLAB_PAGES:
-        if (within == 0 && s->bits <= XAC_CHUNK_PAGES - p)
+        if (within == 0 && s->bits != 0 && s->bits <= XAC_CHUNK_PAGES - p)
             return xac_chunk_give(h, c, p, s->bits);
         what = "inside an allocation";
         break;
@@ -424,7 +441,7 @@ xac_chunk_reclaim(struct xac_heap *h, struct xac_chunk *c)
 {
     int rc = 0;
 
-    for (unsigned p = 0; p < XAC_CHUNK_PAGES && rc == 0; p++) {
+    for (unsigned p = 0; p < shown(h, c) && rc == 0; p++) {
         struct xac_run *run = NULL;
 
         if (c->slab[p].kind == XAC_SLAB_RUN && c->slab[p].bits == 0)

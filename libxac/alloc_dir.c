@@ -13,6 +13,7 @@
 #include "env.h"
 #include "err.h"
 #include "registry.h"
+#include "sys.h"
 #include "view.h"
 
 static uint64_t
@@ -41,6 +42,8 @@ xac_dir_entry(const struct xac_heap *h, uint64_t number)
     uint64_t page_no = 1;
     uint64_t at = number;
 
+    if (number >= xac_heap_chunks(h))
+        return NULL;
     if (number >= s) {
         while (number >= 2 * s)
             s *= 2;
@@ -81,7 +84,8 @@ xac_dir_free(struct xac_heap *h, uint64_t number)
     if (rc != 0)
         return rc;
     e = xac_dir_entry(h, number);
-    xac_assert(e != NULL);
+    if (e == NULL)
+        return xac_heap_damaged(h, number * XAC_CHUNK_PAGES, "no entry of this chunk");
     xac_heap_write(h, e);
     memset(e, 0, sizeof *e);
     return 0;
@@ -134,6 +138,19 @@ make(struct xac_heap *h, struct xac_heap_header *header)
     return reserve(h, 0, 1 + dir_pages);
 }
 
+/* is_within_file -- does the file have so many pages from the view's first on?  Who made the
+   heap so long had made the file longer before, and no file becomes shorter. */
+static bool
+is_within_file(const struct xac_heap *h, uint64_t n_pages)
+{
+    struct stat st;
+
+    if (n_pages <= h->view_pages)
+        return true;
+    return xac_sys.fstat(h->view->fd, &st) == 0
+           && n_pages <= (uint64_t)st.st_size / h->page_size - h->view->first;
+}
+
 /* check_header -- is it a heap that we understand? */
 static int
 check_header(const struct xac_heap *h, const struct xac_heap_header *header)
@@ -145,7 +162,7 @@ check_header(const struct xac_heap *h, const struct xac_heap_header *header)
         return xac_err(XAC_EPAGESIZE, "heap in %s: made with pages of %u bytes",
                        h->view->name, header->page_size);
     if (header->identity == 0 || header->dir_pages == 0
-        || header->n_pages < header->dir_pages)
+        || header->n_pages < header->dir_pages || !is_within_file(h, header->n_pages))
         return xac_heap_damaged(h, 0, "the heap's header is wrong");
     if (header->dir_pages >= h->view_pages)
         return xac_err(EINVAL, "heap in %s: mapped too short", h->view->name);
@@ -315,7 +332,7 @@ static struct search
 search_chunk(const struct xac_heap *h, const struct xac_want *want)
 {
     struct search s = {.merit = NO_USE};
-    uint64_t n = xac_heap_chunks(h);
+    uint64_t n = xac_heap_chunks_seen(h);
     uint64_t per_page = entries_per_page(h);
     uint64_t k = h->hints->scan < n ? h->hints->scan / per_page * per_page : 0;
 
@@ -362,7 +379,7 @@ static int
 lower_room(struct xac_heap *h, struct xac_chunk *c, const struct xac_want *want)
 {
     xac_heap_write(h, c);
-    c->longest = (uint8_t)xac_chunk_longest(c->used);
+    c->longest = (uint8_t)xac_chunk_longest(xac_chunk_not_free(h, c));
     if (want->pages == 0)
         c->rooms &= ~(UINT64_C(1) << want->class);
     return xac_dir_update(h, c);
@@ -371,10 +388,11 @@ lower_room(struct xac_heap *h, struct xac_chunk *c, const struct xac_want *want)
 int
 xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp)
 {
+    uint64_t rounds_max = xac_heap_chunks_seen(h) + 1; /* each rules out a chunk */
     struct xac_chunk *c;
     int rc;
 
-    for (;;) {
+    for (uint64_t round = 0; round < rounds_max; round++) {
         struct search s = search_chunk(h, want);
 
         if (s.merit == NO_USE)
@@ -389,11 +407,11 @@ xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp)
             h->hints->scan = s.best;
             return 0;
         }
-        /* Each round rules out one chunk, so this ends. */
         rc = lower_room(h, c, want);
         if (rc != 0)
             return rc;
     }
+    return xac_heap_damaged(h, 1, "the directory offers chunks that have been ruled out");
 }
 
 /* ---- Large allocations ------------------------------------------------------------------- */
@@ -402,7 +420,7 @@ xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp)
 static uint64_t
 search_large(const struct xac_heap *h, uint64_t whole, uint32_t tail)
 {
-    uint64_t n = xac_heap_chunks(h);
+    uint64_t n = xac_heap_chunks_seen(h);
     uint64_t row = 0;
 
     for (uint64_t k = 0; k < n; k++) {
@@ -490,7 +508,7 @@ xac_dir_give_large(struct xac_heap *h, uint64_t number)
 int
 xac_dir_reclaim(struct xac_heap *h)
 {
-    uint64_t n = xac_heap_chunks(h);
+    uint64_t n = xac_heap_chunks_seen(h);
     struct xac_chunk *c;
     int rc = 0;
 

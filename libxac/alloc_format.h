@@ -38,6 +38,8 @@
  * wiped before the page is used for anything else; so a page that has them is what it
  * says, and need not be looked up in the directory.
  *
+ * What is read is bounded by what exists: pages by the file, page numbers by the mapping.
+ *
  * Version 1: the first.
  */
 #ifndef XAC_ALLOC_FORMAT_H

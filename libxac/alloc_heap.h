@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "alloc_format.h"
+#include "annot.h"
 
 struct xac_env;
 struct xac_view;
@@ -71,9 +72,11 @@ struct xac_want {
 /* xac_heap_init -- a heap as this call sees it. */
 void xac_heap_init(struct xac_heap *h, struct xac_view *view);
 
+/* xac_heap_page -- a page that this mapping shows. */
 static inline void *
 xac_heap_page(const struct xac_heap *h, uint64_t page_no)
 {
+    xac_assert(page_no < h->view_pages);
     return h->base + page_no * h->page_size;
 }
 
@@ -90,7 +93,7 @@ xac_heap_tag(uint32_t pid, uint8_t thread)
 /* xac_heap_stamp -- of the page with that number. */
 uint64_t xac_heap_stamp(uint64_t identity, uint64_t page_no);
 
-/* xac_run_at -- the run header in a page, or NULL if it has none. */
+/* xac_run_at -- the run header in a page, or NULL if it has none or is not shown. */
 struct xac_run *xac_run_at(const struct xac_heap *h, uint64_t page_no);
 
 /* xac_run_take -- a free slot of a run; NULL if it is full. */
@@ -124,7 +127,11 @@ int xac_heap_damaged(const struct xac_heap *h, uint64_t page_no, const char *wha
 /* xac_chunk_longest -- most zero bits in a row. */
 unsigned xac_chunk_longest(uint64_t used);
 
-/* xac_chunk_is_sound -- is this the header of that chunk? */
+/* xac_chunk_not_free -- a bit for each page that cannot be allocated.  In a sound chunk that is
+   `used`; a damaged one must not give away its header, or what is not mapped. */
+uint64_t xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c);
+
+/* xac_chunk_is_sound -- is this the header of that chunk, its counts within bounds? */
 bool xac_chunk_is_sound(const struct xac_heap *h, const struct xac_chunk *c,
                         uint64_t number, uint64_t page_no);
 
@@ -182,6 +189,15 @@ xac_heap_chunks(const struct xac_heap *h)
     return (h->n_pages + XAC_CHUNK_PAGES - 1) / XAC_CHUNK_PAGES;
 }
 
+/* xac_heap_chunks_seen -- those that this mapping shows the beginning of. */
+static inline uint64_t
+xac_heap_chunks_seen(const struct xac_heap *h)
+{
+    uint64_t pages = h->n_pages < h->view_pages ? h->n_pages : h->view_pages;
+
+    return (pages + XAC_CHUNK_PAGES - 1) / XAC_CHUNK_PAGES;
+}
+
 /* xac_heap_present -- pages of a chunk that the heap has. */
 static inline uint32_t
 xac_heap_present(const struct xac_heap *h, uint64_t number)
@@ -198,7 +214,7 @@ xac_heap_sees(const struct xac_heap *h, uint64_t number)
     return number * XAC_CHUNK_PAGES + xac_heap_present(h, number) <= h->view_pages;
 }
 
-/* xac_dir_entry -- entry of a chunk; NULL if this mapping is too short for it. */
+/* xac_dir_entry -- entry of a chunk; NULL if this mapping is too short for it, or the heap. */
 struct xac_chunk_entry *xac_dir_entry(const struct xac_heap *h, uint64_t number);
 
 /* xac_dir_part_pages -- size of the directory's part that begins at chunk s. */

@@ -5,13 +5,18 @@
  * GOAL    each invariant of libxac/alloc.h that is broken is reported in words; nothing is
  *         taken for damaged that is sound; damaged heaps are refused, not followed.
  * METHOD  a heap with allocations of all kinds; a transaction breaks one field of its
- *         format (alloc_format.h), asks the checker, and is undone.
+ *         format (alloc_format.h), asks the checker, and is undone.  Thousands of heaps are
+ *         damaged at random; all calls on each of them must end within a bound of processor
+ *         time (not of time on the clock, which other programs use, too).
  */
 #include <config.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "alloc_format.h"
 #include "env.h"
@@ -24,6 +29,7 @@ static struct xac_heap_header *header;
 static struct xac_chunk_entry *entry; /* directory                       */
 static struct xac_chunk *chunk;       /* header of chunk 0               */
 static struct xac_chunk *tail;        /* header of the large one's end   */
+static struct xac_chunk *last;        /* header of the last chunk        */
 static struct xac_run *run;
 static unsigned run_page, slots_page, pages_page, free_page;
 static uint64_t large; /* first chunk of the large allocation */
@@ -233,6 +239,196 @@ START_TEST(damaged_heaps_are_not_followed)
 }
 END_TEST
 
+/* ---- damage at random -------------------------------------------------------------------- */
+
+#define N_HEAPS    4000 /* damaged, unless XAC_DAMAGES says otherwise */
+#define HEAP_CPU_S 5    /* of processor time for one heap: usually less than 0.01 */
+#define N_CHANGES  4    /* words changed in one heap, at most */
+
+static uint64_t heap_seed; /* of the heap that is being tried */
+
+/* too_long -- SIGPROF: a call goes on and on. */
+static void
+too_long(int sig)
+{
+    char text[80];
+    int n = snprintf(text, sizeof text, "heap %llu: %d s of processor time are over\n",
+                     (unsigned long long)heap_seed, HEAP_CPU_S);
+
+    (void)sig;
+    (void)!write(STDERR_FILENO, text, (size_t)n);
+    abort();
+}
+
+/* allow -- so much processor time from now on; 0: no bound. */
+static void
+allow(int seconds)
+{
+    const struct itimerval bound = {.it_value.tv_sec = seconds};
+
+    must_ok(setitimer(ITIMER_PROF, &bound, NULL));
+}
+
+/* odd_number -- the kinds of wrong numbers that bounds are forgotten for. */
+static uint64_t
+odd_number(uint64_t old, uint64_t *rng)
+{
+    switch (rnd_below(rng, 6)) {
+    case 0:
+        return old ^ UINT64_C(1) << rnd_below(rng, 64);
+    case 1:
+        return old + rnd_below(rng, 5) - 2;
+    case 2:
+        return rnd_below(rng, 2 * N_PAGES);
+    case 3:
+        return UINT64_MAX - rnd_below(rng, 200);
+    case 4:
+        return rnd_below(rng, UINT64_MAX) << rnd_below(rng, 64);
+    default:
+        return 0;
+    }
+}
+
+/* make_last -- allocate in the last chunk, which has fewer pages than others. */
+static void
+make_last(void)
+{
+    size_t page = env_page();
+    unsigned char *wide[N_PAGES / XAC_CHUNK_PAGES + 1];
+    unsigned n = 0;
+
+    must_ok(xbegin());
+    while ((wide[n] = xMalloc(base, 62 * page)) != NULL)
+        n++;
+    do
+        last = xMalloc(base, 30 * page);
+    while (last != NULL && page_of(last) < N_PAGES / XAC_CHUNK_PAGES * XAC_CHUNK_PAGES);
+    must(last != NULL);
+    last = (struct xac_chunk *)(void *)(base
+                                        + N_PAGES / XAC_CHUNK_PAGES * XAC_CHUNK_PAGES
+                                              * page);
+    must(last->magic == XAC_HEAP_CHUNK_MAGIC);
+    while (n > 0)
+        must_ok(xFree(base, wide[--n]));
+    must_rc(xend(), COMMITTED);
+}
+
+/* damage_at_random -- words of the heap's own data. */
+static void
+damage_at_random(uint64_t *rng)
+{
+    struct place {
+        void *at;
+        size_t bytes;
+    } const place[] = {{&header->identity, 24},
+                       {&header->dir_pages, 16},
+                       {entry, 20 * sizeof *entry},
+                       {chunk, sizeof *chunk},
+                       {&chunk->used, 32},
+                       {tail, sizeof *tail},
+                       {run, 64},
+                       {last, sizeof *last},
+                       {&last->used, 32}};
+    uint64_t n = 1 + rnd_below(rng, N_CHANGES);
+
+    for (uint64_t i = 0; i < n; i++) {
+        const struct place *p = &place[rnd_below(rng, sizeof place / sizeof *place)];
+        uint64_t *word = (uint64_t *)p->at + rnd_below(rng, p->bytes / sizeof(uint64_t));
+
+        *word = odd_number(*word, rng);
+    }
+}
+
+/* use -- every call that looks at the heap. */
+static void
+use(uint64_t *rng)
+{
+    size_t page = env_page();
+
+    for (size_t size = 8; size < 300 * page; size = size * 3 / 2 + 1) {
+        unsigned char *p = xMalloc(base, size);
+
+        must(p == NULL || (p >= base && p + size <= base + N_PAGES * page));
+        if (p != NULL && rnd_below(rng, 2) == 0)
+            (void)xFree(base, p);
+    }
+    for (int k = 0; k < 4; k++)
+        (void)xFree(base, object[k]);
+    for (int k = 0; k < 20; k++)
+        (void)xFree(base, base + rnd_below(rng, N_PAGES * page / 16) * 16);
+    (void)xHeapCheck(base, NULL);
+    (void)xRoot(base);
+}
+
+/* Whatever the heap holds, all calls end; none stores outside of the mapping. */
+START_TEST(calls_on_damaged_heaps_end)
+{
+    struct sigaction action = {.sa_handler = too_long};
+    uint64_t n = env_number("XAC_DAMAGES", N_HEAPS);
+    uint64_t n_found = 0;
+
+    make_heap();
+    make_last();
+    must_ok(sigaction(SIGPROF, &action, NULL));
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t rng = env_seed() + i;
+
+        heap_seed = rng;
+        allow(HEAP_CPU_S);
+        must_ok(xbegin());
+        damage_at_random(&rng);
+        n_found += xHeapCheck(base, NULL) != 0;
+        use(&rng);
+        must_ok(xAbort());
+        must_rc(xend(), ABORTED);
+    }
+    allow(0);
+    printf("%llu damaged heaps, the checker refused %llu\n", (unsigned long long)n,
+           (unsigned long long)n_found);
+    must(n_found > n / 2);
+    must_ok(xbeginQuery());
+    must_ok(xHeapCheck(base, NULL));
+    must_ok(xendQuery());
+    env_detach();
+}
+END_TEST
+
+/* A heap may be longer than the mapping, but not than the file. */
+START_TEST(heap_longer_than_its_file_is_damaged)
+{
+    make_heap();
+    must_ok(xbegin());
+    header->n_pages = N_PAGES + 1;
+    must_refuse(xHeapCheck(base, NULL), XAC_EDAMAGED);
+    must(xRoot(base) == NULL);
+    must_ok(xAbort());
+    must_rc(xend(), ABORTED);
+    env_detach();
+}
+END_TEST
+
+/* What a thread remembers of a heap lies behind the end of a mapping that became shorter. */
+START_TEST(allocate_in_mapping_made_shorter)
+{
+    size_t page = env_page();
+    unsigned char *p;
+
+    base = env_attach(NONDURABLE, N_PAGES);
+    must_ok(xbegin());
+    do
+        p = xMalloc(base, 64);
+    while (p != NULL && page_of(p) < 300);
+    must(p != NULL);
+    must_rc(xend(), COMMITTED);
+    must(xMremap(base, 200 * page, 0) == base);
+    must_ok(xbegin());
+    p = xMalloc(base, 64);
+    must(p == NULL || page_of(p) < 200);
+    must_rc(xend(), COMMITTED);
+    env_detach();
+}
+END_TEST
+
 START_TEST(other_versions_are_refused)
 {
     make_heap();
@@ -259,6 +455,9 @@ damage_suite(void)
     tcase_add_test(tc, check_finds_damage);
     tcase_add_test(tc, damaged_heaps_are_not_followed);
     tcase_add_test(tc, other_versions_are_refused);
+    tcase_add_test(tc, calls_on_damaged_heaps_end);
+    tcase_add_test(tc, heap_longer_than_its_file_is_damaged);
+    tcase_add_test(tc, allocate_in_mapping_made_shorter);
     return s;
 }
 
