@@ -90,6 +90,8 @@ extern "C" {
  * in   flags  XAC_NONDURABLE or XAC_DURABLE.
  * ret  0, or
  *        EINVAL          path NULL or empty, unknown flag
+ *        XAC_EFILESYSTEM the directory, or that of the log, lies on a file system of the
+ *                        network (XAC_ALLOW_NETWORK_FS=1 in the environment allows it)
  *        EACCES, EROFS   directory not writable
  *        ENOTDIR         path is not a directory
  *        ENOSPC          no room for the control region or the first log segment
@@ -292,8 +294,8 @@ XAC_API int xac_set_page_access(void *addr, int access);
  * log.  May be killed at any point and run again.  xInit() does this by itself.
  *
  * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
- *      XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE, XAC_EREPLACED; errno
- *      values of the file system.  If it concerns the log nothing has been written.
+ *      XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE, XAC_EREPLACED,
+ *      XAC_EFILESYSTEM; errno values of the file system.  If it concerns the log nothing has been written.
  */
 XAC_API int xac_recover(const char *path);
 

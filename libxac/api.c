@@ -17,6 +17,7 @@
 #include <xac.h>
 
 #include "checkpoint.h"
+#include "filesystem.h"
 #include "lock.h"
 #include "lockfile.h"
 #include "master.h"
@@ -380,7 +381,9 @@ xac_recover(const char *path)
     dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (dirfd < 0)
         return xac_err(errno, "%s", path);
-    rc = recover_in(dirfd, path);
+    rc = xac_filesystem_check(dirfd, path);
+    if (rc == 0)
+        rc = recover_in(dirfd, path);
     (void)xac_sys.close(dirfd);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * buffers.c -- the files behind the version store (version.h): the first beside the
- * control region, the second, made when the first one's file system is full, in the
- * environment directory.
+ * control region, the second in the environment directory, made when the first one has its
+ * share of memory (filesystem.h), or cannot grow for whatever reason.
  */
 #include <config.h>
 
@@ -16,6 +16,7 @@
 
 #include "env.h"
 #include "err.h"
+#include "filesystem.h"
 #include "kernel.h"
 #include "sys.h"
 
@@ -24,6 +25,9 @@
 
 /* Frames whose memory is mapped at a time. */
 #define PREFAULT 64
+
+/* Frames that the first file may have however little memory there is. */
+#define SHARE_LEAST 64u
 
 /* Looks at the second file after which its pages are unmapped, within a bound. */
 #define TRIM_EVERY 64
@@ -111,6 +115,39 @@ start(struct xac_env *env, const char *region_path, int flags)
                              rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
 }
 
+/* share_of -- frames that the first file may have, as far as this process can tell. */
+static uint64_t
+share_of(const struct xac_env *env)
+{
+    uint64_t bytes = xac_filesystem_share(env->buffers.fd[0]);
+    uint64_t frames = bytes >> env->page_shift;
+
+    if (bytes == UINT64_MAX)
+        return UINT64_MAX;
+    return frames > SHARE_LEAST ? frames : SHARE_LEAST;
+}
+
+/* share_join -- the least of all participants' counts; gate held. */
+static void
+share_join(struct xac_env *env)
+{
+    _Atomic uint64_t *share = &env->ctl->versions.share;
+    uint64_t own = share_of(env);
+
+    if (own < atomic_load_explicit(share, memory_order_relaxed))
+        atomic_store_explicit(share, own, memory_order_relaxed);
+}
+
+uint64_t
+xac_buffers_bound(const struct xac_env *env)
+{
+    uint64_t share =
+        atomic_load_explicit(&env->ctl->versions.share, memory_order_relaxed);
+    uint64_t bound = xac_outofcore_versions(env);
+
+    return bound != 0 && bound < share ? bound : share;
+}
+
 uint64_t
 xac_buffers_reach(const struct xac_env *env)
 {
@@ -122,8 +159,11 @@ xac_buffers_create(struct xac_env *env, const char *region_path)
 {
     int rc = start(env, region_path, O_CREAT | O_EXCL);
 
-    if (rc == 0)
+    if (rc == 0) {
         env->ctl->versions.frames_max = xac_buffers_reach(env);
+        atomic_store_explicit(&env->ctl->versions.share, share_of(env),
+                              memory_order_relaxed);
+    }
     return rc;
 }
 
@@ -132,6 +172,8 @@ xac_buffers_attach(struct xac_env *env, const char *region_path)
 {
     int rc = start(env, region_path, 0);
 
+    if (rc == 0)
+        share_join(env);
     /* Unlocked, but only those who come and go change it, with the gate held. */
     if (rc != 0 || xac_buffers_reach(env) >= env->ctl->versions.frames_max)
         return rc;
@@ -261,15 +303,16 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
 {
     struct xac_versions *v = &env->ctl->versions;
     uint64_t spill = atomic_load_explicit(&v->spill, memory_order_relaxed);
-    uint64_t bound = xac_outofcore_versions(env);
     int rc = 0;
 
     if (spill == 0) {
-        rc = bound != 0 && want > bound
+        rc = want > xac_buffers_bound(env)
                  ? ENOSPC
                  : extend_file(env, env->buffers.fd[0], have, want);
-        if (rc != ENOSPC)
-            return rc == 0 ? 0 : xac_err(rc, "growing the version store");
+        if (rc == 0)
+            return 0;
+        if (rc == EBADF) /* this process has lost the file, the others have not */
+            return xac_err(rc, "growing the version store");
         spill = have + 1;
     }
     rc = open_once(env, 1, O_CREAT);

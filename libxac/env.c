@@ -27,6 +27,7 @@
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
+#include "filesystem.h"
 #include "lockfile.h"
 #include "logdir.h"
 #include "master.h"
@@ -37,7 +38,7 @@
 #include "thread.h"
 #include "view.h"
 
-#define REGION_RESERVE ((size_t)64 << 30)
+#define REGION_RESERVE XAC_SHM_RESERVE_MAX
 #define SHM_DIR        "/dev/shm"
 #define REGION_SUFFIX  ".control"
 
@@ -439,6 +440,8 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     if (rc == 0)
         rc =
             xac_logdir_open(env->dirfd, NULL, master.identity, &env->logfd, &env->logdir);
+    if (rc == 0 && env->logdir != NULL)
+        rc = xac_filesystem_check(env->logfd, env->logdir);
     return rc == 0 ? region_create(env, &master) : rc;
 }
 
@@ -528,11 +531,16 @@ enter(struct xac_env *env)
 static int
 open_dir(struct xac_env *env, const char *path)
 {
+    int rc;
+
     if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
         return xac_err(errno, "%s", path);
     env->dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (env->dirfd < 0)
         return xac_err(errno, "%s", path);
+    rc = xac_filesystem_check(env->dirfd, path);
+    if (rc != 0)
+        return rc;
     env->dir = realpath(path, NULL);
     if (env->dir == NULL)
         return xac_err(errno, "%s", path);

@@ -15,8 +15,7 @@
 #define BLOCK_MIN   64u
 #define RESERVE_MIN ((size_t)1 << 30)
 #define GROW_MIN    ((uint64_t)1 << 20) /* unit of the extent, too                     */
-#define OFFSET_BITS 44
-#define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
+#define OFFSET_MASK ((UINT64_C(1) << XAC_SHM_OFFSET_BITS) - 1)
 
 static struct xac_shm_head *
 head_of(const struct xac_shm *shm)
@@ -61,8 +60,11 @@ xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 static int
 map_region(struct xac_shm *shm, int fd, size_t reserve)
 {
-    void *p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_MIN);
+    void *p;
 
+    if (reserve > XAC_SHM_RESERVE_MAX)
+        return EINVAL;
+    p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_MIN);
     if (p == MAP_FAILED)
         return errno;
     shm->base = (uint8_t *)p;
@@ -175,10 +177,10 @@ pop(struct xac_shm *shm, unsigned k)
 
     while ((old & OFFSET_MASK) != 0) {
         uint64_t next = next_of(shm, old & OFFSET_MASK);
-        uint64_t tag = (old >> OFFSET_BITS) + 1;
+        uint64_t tag = (old >> XAC_SHM_OFFSET_BITS) + 1;
 
         if (atomic_compare_exchange_weak_explicit(
-                list, &old, (next & OFFSET_MASK) | tag << OFFSET_BITS,
+                list, &old, (next & OFFSET_MASK) | tag << XAC_SHM_OFFSET_BITS,
                 memory_order_acquire, /* pairs with the release in xac_shm_free */
                 memory_order_acquire))
             return (old & OFFSET_MASK) * BLOCK_MIN;
@@ -256,7 +258,7 @@ xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes)
                               memory_order_relaxed);
         /* Release: pairs with the acquire in pop. */
     } while (!atomic_compare_exchange_weak_explicit(
-        list, &old, unit | ((old >> OFFSET_BITS) + 1) << OFFSET_BITS,
+        list, &old, unit | ((old >> XAC_SHM_OFFSET_BITS) + 1) << XAC_SHM_OFFSET_BITS,
         memory_order_release, /* pairs with the acquire in pop */
         memory_order_relaxed));
 }

@@ -17,6 +17,11 @@
  *       the one block.
  *   (4) The size is not above the limit, and the limit is not above what any participant
  *       has reserved: every offset that is in use can be reached by all.
+ *   (5) A free list's word changes its tag with each block that comes or goes.  A process
+ *       that is stopped between its look at a list and its exchange takes a wrong block only
+ *       if, when it goes on, the same block is in front and the tag is the same again: after
+ *       a multiple of 2^34 changes of this list, which takes a quarter of an hour of nothing
+ *       else, and at that very change.
  */
 #ifndef XAC_SHM_H
 #define XAC_SHM_H
@@ -29,13 +34,18 @@
 
 #define XAC_SHM_CLASSES 32 /* block sizes 64 << k */
 
+/* Blocks are multiples of 64 bytes in a region of at most so many; the rest of a list's word
+   is its tag. */
+#define XAC_SHM_OFFSET_BITS 30
+#define XAC_SHM_RESERVE_MAX ((size_t)64 << XAC_SHM_OFFSET_BITS)
+
 /* First bytes of the region. */
 struct xac_shm_head {
     xac_shared _Atomic uint64_t brk; /* first byte never allocated                     */
     /* Size, the bytes backed by the file, in MiB (low 32 bits), and above it the limit,
        likewise.  One word, so that neither passes the other. */
     xac_shared _Atomic uint64_t extent;
-    /* Free blocks: offset / 64 in the low 44 bits, above them a tag against reuse. */
+    /* Free blocks: offset / 64 in the low 30 bits, above them a tag against reuse. */
     xac_shared _Atomic uint64_t free[XAC_SHM_CLASSES];
 };
 
@@ -51,7 +61,7 @@ struct xac_shm {
  *
  * in   fd       owned by shm on success
  * in   head     bytes that the caller uses at the start, head included; zeroed
- * in   reserve  bytes of address space
+ * in   reserve  bytes of address space, at most XAC_SHM_RESERVE_MAX
  * ret  0 or errno.
  */
 int xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve);

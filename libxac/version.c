@@ -37,7 +37,7 @@ static int
 grow_store(struct xac_env *env, uint64_t seen)
 {
     struct xac_versions *v = &env->ctl->versions;
-    uint64_t bound = xac_outofcore_versions(env);
+    uint64_t bound = xac_buffers_bound(env);
     uint64_t have, want;
     int rc = 0;
 

@@ -55,8 +55,11 @@ struct xac_versions {
     struct xac_array frames;           /* struct xac_frame; count: frames there are  */
     xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
     /* First frame that lies in the second buffer file (environment directory) because
-       the first one's file system was full; 0 while all lie in the first. */
+       the first one could not or should not grow; 0 while all lie in the first. */
     xac_shared _Atomic uint64_t spill;
+    /* Frames that the first file may have, for it takes memory; UINT64_MAX: any number.
+       Only falls; stored with the gate held, relaxed. */
+    xac_shared _Atomic uint64_t share;
     /* Under grow: most frames there may be, for every participant must reach them all.  */
     uint64_t frames_max;
     /* Frames not FREE; may drift when one dies, corrected by each sweep. */
@@ -187,9 +190,12 @@ int xac_buffers_attach(struct xac_env *env, const char *region_path);
 /* xac_buffers_reach -- frames that this process has addresses for. */
 uint64_t xac_buffers_reach(const struct xac_env *env);
 void xac_buffers_detach(struct xac_env *env);
+/* xac_buffers_bound -- frames that the first file may have: by its share of memory, and by
+   XAC_OPT_FRAMES. */
+uint64_t xac_buffers_bound(const struct xac_env *env);
 /*
  * xac_buffers_extend -- back frames have + 1 .. want with disk space, in the second file
- * if the first one's file system is full.  Grow held.  ret 0 or errno.
+ * if the first one has its bound or cannot grow.  Grow held.  ret 0 or errno.
  */
 int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
 /* xac_buffers_prefault -- a frame that is about to be written, and those behind it, have their

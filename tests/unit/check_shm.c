@@ -182,6 +182,34 @@ START_TEST(use_freed_blocks_again)
 }
 END_TEST
 
+/* What a process has seen of a list before it was stopped must not be right again by chance: not
+   after a million changes either. */
+START_TEST(list_is_never_the_same_after_a_million_changes)
+{
+    uint64_t first = xac_shm_alloc(&shm, 64), second = xac_shm_alloc(&shm, 64);
+    _Atomic uint64_t *list = &head->shm.free[0];
+    uint64_t seen, now;
+
+    xac_shm_free(&shm, second, 64);
+    xac_shm_free(&shm, first,
+                 64); /* in front; the stopped process reads: second is next */
+    seen = atomic_load_explicit(list, memory_order_relaxed);
+    must_eq(xac_shm_alloc(&shm, 64), first);
+    must_eq(xac_shm_alloc(&shm, 64), second); /* no longer free */
+    xac_shm_free(&shm, first, 64);
+    for (uint64_t n = 3; n < (UINT64_C(1) << 22); n++) {
+        now = atomic_load_explicit(list, memory_order_relaxed);
+        if (now == seen)
+            env_fail(__FILE__, __LINE__, "the same after %llu changes",
+                     (unsigned long long)n);
+        if (n % 2 == 1)
+            must_eq(xac_shm_alloc(&shm, 64), first);
+        else
+            xac_shm_free(&shm, first, 64);
+    }
+}
+END_TEST
+
 /* ---- no room ---------------------------------------------------------------------------- */
 
 /* must_serve_small -- a small block is still to be had from what is backed. */
@@ -374,6 +402,7 @@ main(void)
     tcase_add_test(tc, give_each_block_to_one);
     tcase_add_test(tc, go_on_when_others_are_killed);
     tcase_add_test(tc, use_freed_blocks_again);
+    tcase_add_test(tc, list_is_never_the_same_after_a_million_changes);
     tcase_add_test(tc, serve_small_blocks_after_a_large_one_failed);
     tcase_add_test(tc, lose_no_room_by_failing);
     tcase_add_test(tc, stay_within_the_limit_of_file_size);
