@@ -102,6 +102,8 @@ extern "C" {
  *        XAC_EPAGESIZE   environment of a machine with another page size
  *        XAC_EDAMAGED    the log is damaged where it had been synced: see xrecover(1)
  *        XAC_EREPLACED   a file that the log speaks of is missing or another one
+ *        XAC_ECOPY       the directory is a copy of an environment, and the log has changes
+ *                        of files outside of it, or lies elsewhere: see xrecover(1)
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
  */
 XAC_API int xac_init(const char *path, int flags);

@@ -160,6 +160,34 @@ xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], int *f
 }
 
 int
+xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *moved,
+                   bool is_copy, bool may_note, int *fdp)
+{
+    char *path = NULL, *noted;
+    int rc = xac_logdir_noted(dirfd, &noted);
+
+    if (rc != 0)
+        return rc;
+    /* There is no log yet that could be elsewhere. */
+    if (noted == NULL && (master->flags & XAC_MASTER_LOGGED) == 0)
+        moved = NULL;
+    if (is_copy && noted != NULL && moved == NULL)
+        rc =
+            xac_err(XAC_ECOPY,
+                    "%s: this directory is a copy of an environment, and the log in %s"
+                    " may be the original's; say where the copy's is (xrecover --log-dir,"
+                    " xSetLogDirectory)",
+                    XAC_LOGDIR_NOTE, noted);
+    else
+        rc = xac_logdir_open(dirfd, moved, master->identity, fdp, &path);
+    if (rc == 0 && moved != NULL && may_note && strcmp(path, noted) != 0)
+        rc = xac_logdir_note(dirfd, path);
+    free(noted);
+    free(path);
+    return rc;
+}
+
+int
 xac_logdir_note(int dirfd, const char *path)
 {
     char *text = NULL;

@@ -14,11 +14,16 @@
  * INVARIANTS
  *   (1) The mark is durable before the note is, the note before a segment is made.
  *   (2) Where the log lies is settled before there is one: no segment lies elsewhere.
+ *   (3) A copy of an environment has the original's note and identity.  It uses the directory
+ *       that the note names only if it is told to (xac_logdir_recover).
  */
 #ifndef XAC_LOGDIR_H
 #define XAC_LOGDIR_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "log_format.h"
 
 #define XAC_LOGDIR_NOTE "xac.logdir"
 #define XAC_LOGDIR_MARK "xac.log-of"
@@ -43,6 +48,16 @@ int xac_logdir_noted(int dirfd, char **pathp);
  */
 int xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], int *fdp,
                     char **pathp);
+
+/*
+ * xac_logdir_recover -- the same for a recovery, which decides where the log is from now on.
+ *
+ * in   is_copy   the environment's directory is a copy of another one (master.h)
+ * in   may_note  note a new place
+ * ret  as above; XAC_ECOPY if the log of a copy lies elsewhere, and `moved` is NULL.
+ */
+int xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *moved,
+                       bool is_copy, bool may_note, int *fdp);
 
 /* xac_logdir_note -- write the note; ret 0 or an error. */
 int xac_logdir_note(int dirfd, const char *path);

@@ -601,10 +601,30 @@ remove_datafile(void *arg, const char *name)
 
 /* ---- The whole -------------------------------------------------------------------- */
 
+/*
+ * check_copy -- is the directory a copy?
+ *
+ * One that was made of hard links has the files of the original: what is written to them is
+ * written there, too.
+ */
+static int
+check_copy(struct recovery *r, nlink_t links)
+{
+    r->rep.was_copy = xac_master_is_copied(&r->master, &r->dir);
+    if (r->rep.was_copy && links > 1)
+        return xac_err(
+            XAC_ECOPY,
+            "%s: a hard link to that of the original; copy the files themselves",
+            XAC_MASTER_NAME);
+    return 0;
+}
+
 /* read_master -- step 1 for the master record, then read it. */
 static int
 read_master(struct recovery *r)
 {
+    struct stat st;
+    nlink_t links = 0;
     int rc = 0;
     int fd = xac_sys.openat(r->dirfd, XAC_MASTER_NAME, O_RDONLY | O_CLOEXEC, 0);
 
@@ -614,11 +634,15 @@ read_master(struct recovery *r)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
     if (!r->opt->dry_run && xac_sys.fdatasync(fd) != 0)
         rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
+    if (rc == 0 && xac_sys.fstat(fd, &st) == 0)
+        links = st.st_nlink;
     (void)xac_sys.close(fd);
     if (rc == 0 && (rc = xac_identity_of(r->dirfd, &r->dir)) != 0)
         (void)xac_err(rc, "environment directory: stat");
     if (rc == 0)
         rc = xac_master_read(r->dirfd, &r->master);
+    if (rc == 0)
+        rc = check_copy(r, links);
     r->rep.generation = r->master.generation;
     r->rep.redo_lsn = r->rep.end_lsn = r->rep.synced_lsn = r->master.redo_lsn;
     return rc;
@@ -644,39 +668,21 @@ read_note(struct recovery *r)
     return rc == ENOENT ? 0 : rc;
 }
 
-/* open_log -- where the log lies; noted, if that is new. */
-static int
-open_log(struct recovery *r)
-{
-    const char *moved = r->opt->log_dir;
-    char *path = NULL, *noted;
-    int rc = xac_logdir_noted(r->dirfd, &noted);
-
-    if (rc != 0)
-        return rc;
-    /* There is no log yet that could be elsewhere. */
-    if (noted == NULL && (r->master.flags & XAC_MASTER_LOGGED) == 0)
-        moved = NULL;
-    rc = xac_logdir_open(r->dirfd, moved, r->master.identity, &r->logfd, &path);
-    if (rc == 0 && moved != NULL && !r->opt->dry_run && strcmp(path, noted) != 0)
-        rc = xac_logdir_note(r->dirfd, path);
-    free(noted);
-    free(path);
-    return rc;
-}
-
 /* open_all -- step 1 for the log, and the parts that work on it. */
 static int
 open_all(struct recovery *r)
 {
     uint64_t limit;
-    int rc = open_log(r);
+    int rc = xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir, r->rep.was_copy,
+                                !r->opt->dry_run, &r->logfd);
 
     if (rc == 0)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
 
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
+    r->redo.is_copy = r->rep.was_copy;
+    r->redo.takes_outside = r->opt->outside;
     if (rc == 0)
         rc = read_note(r);
     if (rc == 0 && !r->opt->dry_run)
@@ -744,6 +750,7 @@ add_up(struct xac_recover_report *all, const struct xac_recover_report *one)
     struct xac_recover_report sum = *one;
 
     sum.was_backup |= all->was_backup;
+    sum.was_copy |= all->was_copy;
     sum.blocks += all->blocks;
     sum.transactions += all->transactions;
     sum.transactions_redone += all->transactions_redone;

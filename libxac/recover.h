@@ -14,6 +14,10 @@
  *   (3) The first thing redone to any page is a full image.
  *   (4) Damage before the last position known to have been synced is reported and nothing
  *       is written, unless `cut` is set.
+ *   (5) In a copy of an environment's directory (xac_master_is_copied) nothing outside of it
+ *       is written, neither a mapped file nor the log, unless the caller says that it
+ *       belongs to the copy now.  When recovery is done, the copy is an environment of its
+ *       own: its master record names its own directory.
  */
 #ifndef XAC_RECOVER_H
 #define XAC_RECOVER_H
@@ -28,11 +32,13 @@ struct xac_recover_options {
     bool dry_run;         /* look and report, write nothing                           */
     bool cut;             /* cut a damaged log at the damage instead of refusing      */
     bool accept_replaced; /* redo into a file whose inode has changed                 */
+    bool outside;         /* of a copy: files outside of it belong to it now          */
     /* Called now and then with bytes done and in all; may be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
     uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
-    const char *log_dir;        /* the log lies there now (logdir.h); NULL: as noted  */
+    const char *log_dir;        /* the log lies there now (logdir.h); NULL: as noted,
+                                   if the directory is no copy                        */
     /* Roll a backup (backup_note.h) forward: redo only what stands in the log before an
        LSN, or before the first commit later than a time (ns since 1970), 0 no bound; and
        go on through later generations of the log that have been put beside it. */
@@ -62,6 +68,7 @@ struct xac_recover_report {
     uint64_t last_commit;         /* number of the last commit redone, 0 if none       */
     uint64_t last_time_ns;        /* its time, 0 if none                               */
     bool was_backup;              /* xac.backup was there                              */
+    bool was_copy;                /* the directory is a copy of an environment's       */
     bool until_reached;           /* the log goes on behind the bound                  */
     bool damaged;                 /* damage was found (and cut, if asked for)          */
     char damage_file[64];         /* name of the log file                              */
@@ -75,7 +82,7 @@ struct xac_recover_report {
  * out  report  filled in as far as it got, also on failure; may be NULL
  * out  master  the new master record (without dry_run); may be NULL
  * ret  0; XAC_ENOTENV; XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
- *      XAC_EREPLACED; errno values.  Words are noted (err.h).
+ *      XAC_EREPLACED, XAC_ECOPY; errno values.  Words are noted (err.h).
  */
 int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                     struct xac_recover_report *report, struct xac_master_slot *master);

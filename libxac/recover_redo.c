@@ -189,12 +189,22 @@ other_file(const struct xac_redo_file *f, const struct xac_identity *is)
                    f->path, is->inode);
 }
 
-/* check_file -- is it the file that was mapped? */
+/* check_file -- is it the file that was mapped, and ours? */
 static int
 check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, int flags)
 {
+    bool is_outside = f->path[0] == '/';
+    bool may_differ = accept_replaced || f->is_moved || (r->is_copy && !is_outside);
     struct xac_identity is;
-    int rc = file_open(r, f, flags);
+    int rc;
+
+    if (r->is_copy && is_outside && !r->takes_outside)
+        return xac_err(
+            XAC_ECOPY,
+            "%s: changes of it are to be redone, but this directory is a copy of"
+            " an environment, and the file lies outside of it",
+            f->path);
+    rc = file_open(r, f, flags);
 
     f->is_missing = rc == ENOENT;
     if (f->is_missing)
@@ -207,7 +217,7 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
     if (rc != 0)
         return xac_err(rc, "%s: stat", f->path);
     f->is_other = !xac_identity_is_same(&is, &f->who);
-    return f->is_other && !accept_replaced && !f->is_moved ? other_file(f, &is) : 0;
+    return f->is_other && !may_differ ? other_file(f, &is) : 0;
 }
 
 int

@@ -57,6 +57,8 @@ struct xac_redo_file {
 struct xac_redo {
     int dirfd;
     const struct xac_backup_note *backup; /* where the files are, if it is a backup   */
+    bool is_copy;       /* of an environment, by other means than xBackup()           */
+    bool takes_outside; /* and files that do not lie in it belong to it               */
     uint32_t page_size;
 
     struct xac_redo_file *file; /* by id                                              */
@@ -111,7 +113,9 @@ int xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
 /*
  * xac_redo_check_files -- verify that the needed files are those the log speaks of.
  *
- * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); errno.
+ * In a copy, files that lie in it have been copied with it, so they are others; what lies
+ * elsewhere may belong to the original.
+ * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); XAC_ECOPY; errno.
  */
 int xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable);
 

@@ -71,6 +71,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},
     {"log-dir", required_argument, NULL, 'l'},
     {"memory", required_argument, NULL, 'm'},
+    {"outside", no_argument, NULL, 'o'},
     {"quiet", no_argument, NULL, 'q'},
     {"until", required_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, 'v'},
@@ -92,6 +93,8 @@ usage(FILE *to)
         "  -c, --cut              cut a damaged log at the damage; what was committed\n"
         "                         behind it is lost\n"
         "  -a, --accept-replaced  redo into files that are missing or were replaced\n"
+        "  -o, --outside          DIR is a copy of an environment: mapped files that lie\n"
+        "                         outside of it belong to it now\n"
         "  -u, --until WHEN       restore a backup to a moment: an LSN, a time, or \"end\";\n"
         "                         goes on through log files put beside it\n"
         "  -l, --log-dir PATH     the log has been moved there; remembered\n"
@@ -126,7 +129,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "acnhjkl:m:qu:vV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "acnhjkl:m:oqu:vV", long_options, NULL)) != -1) {
         switch (c) {
         case 'a':
             a->recover.accept_replaced = true;
@@ -154,6 +157,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
                 return EXIT_USAGE;
             }
             a->recover.memory_bytes <<= 20;
+            break;
+        case 'o':
+            a->recover.outside = true;
             break;
         case 'u':
             if (!until_read(&a->recover, optarg)) {
@@ -373,6 +379,9 @@ recover_path(struct arguments *a, struct xac_recover_report *rep,
 static void
 say_found(const struct arguments *a, const struct xac_recover_report *r)
 {
+    if (r->was_copy)
+        printf("%s: is a copy of an environment%s\n", a->dir,
+               a->recover.dry_run ? "" : ", and from now on one of its own");
     if (r->was_clean)
         printf("%s: was shut down cleanly, nothing to redo\n", a->dir);
     else
@@ -451,6 +460,11 @@ say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc
                 "damage; %" PRIu64 " whole blocks behind it.\n"
                 "xrecover: copy the directory, then --cut keeps what lies before.\n",
                 r->transactions, r->discarded_blocks);
+    if (rc == XAC_ECOPY)
+        fputs(
+            "xrecover: nothing was written.  If the original is gone, --outside has the "
+            "copy take\nxrecover: over the mapped files that lie outside of it.\n",
+            stderr);
     if (rc == XAC_EREPLACED)
         fputs("xrecover: nothing was written.  --accept-replaced redoes into it all the "
               "same.\n",
@@ -516,6 +530,7 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_number(&j, "discarded_blocks", r->discarded_blocks);
     json_number(&j, "last_commit_time_ns", r->last_time_ns);
     json_bool(&j, "was_backup", r->was_backup);
+    json_bool(&j, "was_copy", r->was_copy);
     json_bool(&j, "until_reached", r->until_reached);
     json_number(&j, "old_blocks_checked", a->checked.blocks);
     json_number(&j, "old_damages", a->checked.damages);

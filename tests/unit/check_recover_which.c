@@ -30,16 +30,17 @@ recover_accepting(void)
 /* ---- Inode numbers that are used again --------------------------------------------- */
 
 static struct xac_sys real;
-static int64_t later_s;      /* files are born so much later than they say         */
+static int64_t later_s; /* files are born so much later than they say               */
 static bool is_birth_hidden; /* the file system does not keep it                   */
 
 static int
 statx_other_birth(int dirfd, const char *path, int flags, unsigned mask,
                   struct statx *out)
 {
-    int rc = real.statx(dirfd, path, flags, mask, out);
+    int rc = real.statx(dirfd, path, flags, mask | STATX_TYPE, out);
 
-    out->stx_btime.tv_sec += later_s;
+    if (!S_ISDIR(out->stx_mode)) /* else it would be a copy of an environment */
+        out->stx_btime.tv_sec += later_s;
     if (is_birth_hidden)
         out->stx_mask &= ~STATX_BTIME;
     return rc;
