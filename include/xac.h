@@ -92,7 +92,7 @@ extern "C" {
  *        EINVAL          path NULL or empty, unknown flag
  *        XAC_EFILESYSTEM the directory, or that of the log, lies on a file system of the
  *                        network (XAC_ALLOW_NETWORK_FS=1 in the environment allows it)
- *        EACCES, EROFS   directory not writable
+ *        EACCES, EROFS   directory not writable for this user
  *        ENOTDIR         path is not a directory
  *        ENOSPC          no room for the control region or the first log segment
  *        XAC_EALREADY    the process has an environment open
@@ -105,6 +105,11 @@ extern "C" {
  *        XAC_ECOPY       the directory is a copy of an environment, and the log has changes
  *                        of files outside of it, or lies elsewhere: see xrecover(1)
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
+ *        XAC_ENAMESPACE  live participants are in another PID namespace than this process: all
+ *                        must be in one.  A child of fork() in another one is told so at its
+ *                        first call
+ *        XAC_ELOCKLOST   live participants, and somebody has removed or replaced xac.lock:
+ *                        they work on, nobody joins before they have ended
  */
 XAC_API int xac_init(const char *path, int flags);
 
@@ -296,8 +301,9 @@ XAC_API int xac_set_page_access(void *addr, int access);
  * log.  May be killed at any point and run again.  xInit() does this by itself.
  *
  * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
- *      XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE, XAC_EREPLACED,
- *      XAC_EFILESYSTEM; errno values of the file system.  If it concerns the log nothing has been written.
+ *      XAC_ELOCKLOST, XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
+ *      XAC_EREPLACED, XAC_EFILESYSTEM; errno values of the file system.  If it concerns the
+ *      log nothing has been written.
  */
 XAC_API int xac_recover(const char *path);
 

@@ -346,27 +346,24 @@ xac_shutdown(void)
 static int
 recover_in(int dirfd, const char *path)
 {
+    struct xac_recover_options how = {.log_dir = options.log_dir};
     struct xac_master_slot master;
     int lockfd, rc;
 
     rc = xac_master_read(dirfd, &master);
     if (rc != 0)
         return rc == ENOENT ? xac_err(XAC_ENOTENV, "%s", path) : rc;
-    lockfd = xac_lockfile_open(dirfd);
-    if (lockfd < 0)
-        return xac_err(errno, "%s/%s", path, XAC_LOCK_NAME);
-    rc = xac_gate_enter(lockfd);
-    if (rc != 0) {
-        rc = xac_err(rc, "gate of %s", path);
-    } else {
-        struct xac_recover_options how = {.log_dir = options.log_dir};
-
-        rc = xac_alive_any(lockfd) ? xac_err(XAC_ELIVE, "%s", path)
-                                   : xac_recover_dir(dirfd, &how, NULL, NULL);
-        if (rc == 0)
-            xac_env_clear_region(dirfd, lockfd);
-        xac_gate_leave(lockfd);
-    }
+    rc = xac_gate_open(dirfd, path, &lockfd);
+    if (rc != 0)
+        return rc;
+    rc = xac_attached(dirfd, path, lockfd);
+    if (rc == XAC_ELIVE)
+        rc = xac_err(rc, "%s", path);
+    if (rc == 0)
+        rc = xac_recover_dir(dirfd, &how, NULL, NULL);
+    if (rc == 0)
+        xac_env_clear_region(dirfd, lockfd);
+    xac_gate_leave(lockfd);
     (void)xac_sys.close(lockfd);
     return rc;
 }

@@ -42,7 +42,8 @@ struct xac_control {
     uint8_t identity[16]; /* of the environment                                      */
     uint32_t generation;  /* of the log                                              */
     uint32_t reserved;
-    uint64_t log_ring; /* offset of the log buffer, 0 if not durable              */
+    uint64_t log_ring;      /* offset of the log buffer, 0 if not durable              */
+    uint64_t pid_namespace; /* of its maker, and so of all participants; 0 unknown    */
 
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;

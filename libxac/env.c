@@ -157,6 +157,7 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->flags = (uint32_t)env->flags;
     memcpy(ctl->identity, master->identity, sizeof ctl->identity);
     ctl->generation = master->generation;
+    ctl->pid_namespace = env->pid_namespace;
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
     atomic_init(&ctl->log_recycle, env->options.log_recycle);
@@ -279,6 +280,9 @@ control_check(const struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(XAC_EPAGESIZE, "control region %s", env->region);
     if (ctl->flags != (uint32_t)env->flags)
         return xac_err(XAC_EMODE, "%s", env->dir);
+    rc = xac_registry_check(env);
+    if (rc != 0)
+        return rc;
     return xac_env_poisoned((struct xac_env *)(uintptr_t)env);
 }
 
@@ -502,28 +506,69 @@ unmap(struct xac_env *env)
     env->logdir = NULL;
 }
 
-/* enter -- through the gate: join or make. */
+/*
+ * master_open -- xac.master, for a lock that lasts as long as this participant.
+ *
+ * Who may not write it gets along without, for it is the lock file that counts.
+ */
 static int
-enter(struct xac_env *env)
+master_open(struct xac_env *env)
+{
+    env->masterfd = xac_sys.openat(env->dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC, 0);
+    if (env->masterfd >= 0 || errno == EACCES || errno == EPERM || errno == EROFS)
+        return 0;
+    return xac_err(errno, "%s/%s", env->dir, XAC_MASTER_NAME);
+}
+
+/* guards_close -- leave the gate; what keeps others out goes first, lest they wait for it. */
+static void
+guards_close(struct xac_env *env)
+{
+    if (env->masterfd >= 0)
+        (void)xac_sys.close(env->masterfd);
+    env->masterfd = -1;
+    xac_gate_leave(env->lockfd);
+}
+
+/* enter_gated -- join or make. */
+static int
+enter_gated(struct xac_env *env)
 {
     struct xac_master_slot master;
-    int rc = xac_gate_enter(env->lockfd);
+    int rc = master_get(env, &master);
 
-    if (rc != 0)
-        return xac_err(rc, "gate of %s", env->dir);
-    rc = master_get(env, &master);
-    if (rc == 0 && xac_alive_any(env->lockfd)) {
+    if (rc == 0)
+        rc = master_open(env);
+    if (rc == 0)
+        rc = xac_attached(env->dirfd, env->dir, env->lockfd);
+    if (rc == XAC_ELIVE) {
         rc = logdir_join(env, &master);
         if (rc == 0)
             rc = region_attach(env, &master);
     } else if (rc == 0) {
         rc = make(env, &master);
     }
-    if (rc == 0)
-        rc = become(env);
+    return rc == 0 ? become(env) : rc;
+}
+
+/* enter -- through the gate. */
+static int
+enter(struct xac_env *env)
+{
+    int rc = xac_gate_open(env->dirfd, env->dir, &env->lockfd);
+
     if (rc != 0)
-        unmap(env);
-    xac_gate_leave(env->lockfd);
+        return rc;
+    xac_registry_identify(env);
+    rc = enter_gated(env);
+    if (rc == 0) {
+        xac_gate_leave(env->lockfd);
+        return 0;
+    }
+    unmap(env);
+    guards_close(env);
+    (void)xac_sys.close(env->lockfd);
+    env->lockfd = -1;
     return rc;
 }
 
@@ -544,8 +589,7 @@ open_dir(struct xac_env *env, const char *path)
     env->dir = realpath(path, NULL);
     if (env->dir == NULL)
         return xac_err(errno, "%s", path);
-    env->lockfd = xac_lockfile_open(env->dirfd);
-    return env->lockfd >= 0 ? 0 : xac_err(errno, "%s/%s", path, XAC_LOCK_NAME);
+    return 0;
 }
 
 static void
@@ -586,7 +630,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
 
     if (env == NULL)
         return xac_err(ENOMEM, "%s", path);
-    env->dirfd = env->lockfd = env->logfd = -1;
+    env->dirfd = env->lockfd = env->masterfd = env->logfd = -1;
     (void)pthread_mutex_init(&env->threads, NULL);
     env->flags = flags;
     env->page_size = (size_t)page_size;
@@ -653,7 +697,7 @@ xac_env_close(struct xac_env *env)
     }
     unmap(env);
     xac_signals_restore(&signals);
-    xac_gate_leave(env->lockfd);
+    guards_close(env);
     xac_engine_stop();
     env_free(env);
     return rc;
@@ -682,7 +726,9 @@ xac_env_forked(struct xac_env *env, const sigset_t *signals)
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
     (void)xac_sys.close(env->lockfd);
-    env->lockfd = -1;
+    if (env->masterfd >= 0)
+        (void)xac_sys.close(env->masterfd);
+    env->lockfd = env->masterfd = -1;
     xac_lock_forget();
     xac_checkpoint_forked(env);
     /* Relaxed: no other thread is there yet. */
@@ -698,10 +744,6 @@ rejoin(struct xac_env *env)
 
     if (env->ctl != NULL)
         unmap(env);
-    if (env->lockfd < 0)
-        env->lockfd = xac_lockfile_open(env->dirfd);
-    if (env->lockfd < 0)
-        return xac_err(errno, "%s/%s", env->dir, XAC_LOCK_NAME);
     rc = enter(env);
     if (rc != 0)
         return rc;

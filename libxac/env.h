@@ -51,6 +51,8 @@ struct xac_env {
     int logfd;    /* where the log lies (logdir.h)                                   */
     char *logdir; /* its absolute path; NULL: the environment's directory            */
     int lockfd;   /* xac.lock, this process's own description                        */
+    int masterfd; /* xac.master, likewise, for its locks only (lockfile.h); -1 if it may not
+                     be written */
     int flags;    /* as given to xInit                                               */
     char *dir;    /* absolute path of the directory                                  */
     char *region; /* path of the control region                                      */
@@ -65,7 +67,7 @@ struct xac_env {
     struct xac_outofcore outofcore;
     uint32_t self; /* index of this participant                              */
     uint32_t pid;
-    uint64_t pid_namespace;
+    uint64_t pid_namespace, time_namespace; /* see struct xac_participant              */
     const struct xac_policy *policy;
 
     struct xac_ctx ctx;      /* of the process                                       */

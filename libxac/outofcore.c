@@ -466,18 +466,12 @@ join(struct xac_env *env, struct xac_frames_user **userp, pid_t *pidp)
 int
 xac_outofcore_join(struct xac_env *env)
 {
-    uint64_t *namespace = &env->ctl->outofcore.pid_namespace;
     struct xac_outofcore *o = &env->outofcore;
     sigset_t signals;
     int rc;
 
     if (!xac_outofcore_is_on(env))
         return 0;
-    if (*namespace == 0) /* the first one */
-        *namespace = env->pid_namespace;
-    if (env->pid_namespace != *namespace)
-        return xac_err(ENOTSUP,
-                       "XAC_OPT_FRAMES: others are in another PID namespace than we");
     /* Who had our pid before us is dead.  Under clean, so that nobody who has seen it free
        gives back what is ours from now on; our entry is there already. */
     xac_signals_block(&signals);

@@ -59,9 +59,6 @@ struct xac_view;
 struct xac_outofcore_shared {
     uint64_t n_frames;   /* XAC_OPT_FRAMES; 0: off.  Fixed when made, as the next one   */
     uint64_t pool_bytes; /* of the mapping                                              */
-    /* Of all participants, as the first one's, for the pool knows them by their pids; gate
-       held. */
-    uint64_t pid_namespace;
     /* For xStats(); relaxed.  Pages taken from the pool, and of them those that had to be
        read into it, and those that were read past it: no seat, or no frame. */
     xac_shared _Atomic uint64_t fetches, reads, past;

@@ -67,15 +67,26 @@ open_region(struct xac_env *env)
 }
 
 int
-xac_peek_open(int dirfd, struct xac_env *env)
+xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
 {
-    int rc;
+    int error, rc;
 
     *env = (struct xac_env){.dirfd = dirfd};
     env->lockfd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
-    if (env->lockfd < 0)
-        return errno == ENOENT ? ENOENT : xac_err(errno, "%s", XAC_LOCK_NAME);
-    rc = xac_alive_any(env->lockfd) ? open_region(env) : ENOENT;
+    error = env->lockfd < 0 ? errno : 0;
+    rc = xac_attached(dirfd, dir, env->lockfd);
+    if (rc == 0)
+        rc = ENOENT;
+    else if (rc == XAC_ELIVE && error == EACCES)
+        rc =
+            xac_err(EACCES,
+                    "%s/%s (to look at a running environment one must be allowed to write"
+                    " its directory)",
+                    dir, XAC_LOCK_NAME);
+    else if (rc == XAC_ELIVE && error != 0)
+        rc = xac_err(error, "%s/%s", dir, XAC_LOCK_NAME);
+    else if (rc == XAC_ELIVE)
+        rc = open_region(env);
     if (rc != 0)
         xac_peek_close(env);
     return rc;

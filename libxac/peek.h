@@ -15,11 +15,12 @@
 /*
  * xac_peek_open -- map the region of the environment in a directory.
  *
+ * in   dir  path of the directory, for messages
  * out  env  to be closed by xac_peek_close, if 0 is returned
- * ret  0; ENOENT if nobody is attached; XAC_ENOTSHARED; XAC_EVERSION (participants of
- *      another build); errno.
+ * ret  0; ENOENT if nobody is attached; EACCES: this takes permission to write the directory;
+ *      XAC_ENOTSHARED; XAC_EVERSION (participants of another build); XAC_ELOCKLOST; errno.
  */
-int xac_peek_open(int dirfd, struct xac_env *env);
+int xac_peek_open(int dirfd, const char *dir, struct xac_env *env);
 void xac_peek_close(struct xac_env *env);
 
 /* xac_peek_is_over -- true if the last participant has left, or all have died. */

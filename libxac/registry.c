@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xac.h>
+
 #include "env.h"
+#include "err.h"
 #include "lockfile.h"
 #include "sys.h"
 
@@ -31,9 +34,9 @@ struct proc_stat {
     uint64_t start_time;
 };
 
-/* stat_path -- "/proc/PID/stat" without stdio. */
+/* proc_path -- "/proc/PID" and the file's name, without stdio. */
 XAC_SIGSAFE static void
-stat_path(char *buf, uint32_t pid)
+proc_path(char buf[32], uint32_t pid, const char *file)
 {
     char digits[12];
     char *p = digits + sizeof digits - 1;
@@ -44,7 +47,7 @@ stat_path(char *buf, uint32_t pid)
     while ((pid /= 10) != 0);
     memcpy(buf, "/proc/", 6);
     memcpy(buf + 6, p, strlen(p));
-    memcpy(buf + 6 + strlen(p), "/stat", 6);
+    memcpy(buf + 6 + strlen(p), file, strlen(file) + 1);
 }
 
 /* proc_stat_read -- state and start time (fields 3 and 22) of a process. */
@@ -57,7 +60,7 @@ proc_stat_read(uint32_t pid)
     size_t got;
     int fd;
 
-    stat_path(path, pid);
+    proc_path(path, pid, "/stat");
     fd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return st;
@@ -81,12 +84,102 @@ proc_stat_read(uint32_t pid)
     return st;
 }
 
+/* Does a process map the control region? */
+enum maps_region {
+    MAPS_NOT,
+    MAPS_IT,
+    MAPS_UNKNOWN /* one may not look */
+};
+
+/*
+ * maps_region -- looks for the region's name, which is its own in the whole world, in the list
+ * of what a process maps.  In parts, as little of the stack as the fault handler has.
+ */
+XAC_SIGSAFE static enum maps_region
+maps_region(const struct xac_env *env, uint32_t pid)
+{
+    const char *name = strrchr(env->region, '/');
+    size_t n_name = name != NULL ? strlen(name) : 0;
+    char path[32], text[512];
+    size_t kept = 0, room, got;
+    uint64_t offset = 0;
+    enum maps_region found = MAPS_NOT;
+    int fd;
+
+    if (n_name == 0 || n_name > sizeof text / 2)
+        return MAPS_UNKNOWN;
+    proc_path(path, pid, "/maps");
+    fd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return MAPS_UNKNOWN;
+    for (;;) {
+        room = sizeof text - kept;
+        if (xac_read_full(fd, text + kept, room, offset, &got) != 0) {
+            found = MAPS_UNKNOWN;
+            break;
+        }
+        offset += got;
+        kept += got;
+        if (memmem(text, kept, name, n_name) != NULL) {
+            found = MAPS_IT;
+            break;
+        }
+        if (got < room)
+            break;
+        memmove(text, text + kept - (n_name - 1), n_name - 1); /* it may go on */
+        kept = n_name - 1;
+    }
+    (void)xac_sys.close(fd);
+    return found;
+}
+
+/* namespace_of -- inode of one of our namespaces, 0 unknown. */
 static uint64_t
-own_pid_namespace(void)
+namespace_of(const char *path)
 {
     struct stat st;
 
-    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void
+xac_registry_identify(struct xac_env *env)
+{
+    env->pid = (uint32_t)getpid();
+    env->pid_namespace = namespace_of("/proc/self/ns/pid");
+    env->time_namespace = namespace_of("/proc/self/ns/time");
+}
+
+int
+xac_registry_check(const struct xac_env *env)
+{
+    if (env->pid_namespace == env->ctl->pid_namespace)
+        return 0;
+    return xac_err(
+        XAC_ENAMESPACE,
+        "%s: the processes that are attached are in PID namespace %llu, this one"
+        " is in %llu; the locks that they share need thread ids that all of them"
+        " understand",
+        env->dir, (unsigned long long)env->ctl->pid_namespace,
+        (unsigned long long)env->pid_namespace);
+}
+
+/*
+ * end_former -- entries of this process from before an exec(): id and start time are still its
+ * own, and once it has mapped the region again only this tells that they are over.
+ */
+static void
+end_former(const struct xac_env *env, uint32_t self)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct xac_participant *p = xac_participant_at(env, i);
+
+        if (i != self && p->pid == env->pid && !xac_alive_test(env->lockfd, i))
+            atomic_store_explicit(&p->is_over, 1, memory_order_relaxed);
+    }
 }
 
 int
@@ -111,13 +204,24 @@ xac_registry_join(struct xac_env *env)
             return rc;
     }
     env->self = i;
-    env->pid = (uint32_t)getpid();
-    env->pid_namespace = own_pid_namespace();
+    /* What holds the same bytes here keeps others out as well, but is nobody: a lock for reading
+       in xac.master, or a child of a dead participant that still maps the region. */
+    if (env->masterfd >= 0)
+        rc = xac_alive_take(env->masterfd, i);
+    if (rc == 0 || rc == EAGAIN)
+        rc = xac_alive_take(env->shm.fd, i);
+    if (rc != 0 && rc != EAGAIN) {
+        xac_alive_drop(env->lockfd, i);
+        return rc;
+    }
     p->pid = env->pid;
     p->pid_namespace = env->pid_namespace;
+    p->time_namespace = env->time_namespace;
     p->start_time = proc_stat_read(env->pid).start_time;
     p->region_bytes = env->shm.reserve;
     p->frames_max = xac_buffers_reach(env);
+    end_former(env, i);
+    atomic_store_explicit(&p->is_over, 0, memory_order_relaxed);
     atomic_store_explicit(&p->n_contexts, 1, memory_order_relaxed);
     atomic_store_explicit(&p->log_pin, 0, memory_order_relaxed);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
@@ -162,24 +266,29 @@ XAC_SIGSAFE enum xac_process_state
 xac_registry_state(const struct xac_env *env, uint32_t index)
 {
     const struct xac_participant *p = xac_participant_at(env, index);
-    struct proc_stat st;
+    struct proc_stat st = {.is_known = false};
+    bool is_told = false; /* whether its start time says who it is */
 
     if (index == env->self)
         return XAC_PROCESS_RUNNING;
     /* Acquire: pairs with the release in xac_registry_join. */
-    if (atomic_load_explicit(&p->state, memory_order_acquire) == XAC_PART_FREE)
+    if (atomic_load_explicit(&p->state, memory_order_acquire) == XAC_PART_FREE
+        || atomic_load_explicit(&p->is_over, memory_order_relaxed) != 0)
         return XAC_PROCESS_DEAD;
     if (p->pid_namespace == env->pid_namespace && p->start_time != 0) {
         if (kill((pid_t)p->pid, 0) != 0 && errno == ESRCH)
             return XAC_PROCESS_DEAD;
         st = proc_stat_read(p->pid);
-        if (st.is_known && !st.is_zombie && st.start_time != p->start_time)
+        /* A leader that ended before its threads says nothing of them. */
+        is_told =
+            st.is_known && !st.is_zombie && p->time_namespace == env->time_namespace;
+        if (is_told && st.start_time != p->start_time)
             return XAC_PROCESS_DEAD;
-        if (st.is_known && !st.is_zombie)
-            return st.is_stopped ? XAC_PROCESS_STOPPED : XAC_PROCESS_RUNNING;
     }
-    /* Another namespace, no /proc, or a leader that ended before its threads. */
-    return xac_alive_test(env->lockfd, index) ? XAC_PROCESS_RUNNING : XAC_PROCESS_DEAD;
+    if (!xac_alive_test(env->lockfd, index)
+        && (!is_told || maps_region(env, p->pid) == MAPS_NOT))
+        return XAC_PROCESS_DEAD;
+    return st.is_stopped ? XAC_PROCESS_STOPPED : XAC_PROCESS_RUNNING;
 }
 
 XAC_SIGSAFE bool

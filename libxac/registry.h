@@ -30,11 +30,16 @@ struct xac_participant {
     xac_shared _Atomic uint32_t state; /* changed with the gate or the clean lock held */
     uint32_t pid;                      /* in its own PID namespace                     */
     uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
-    uint64_t start_time;               /* field 22 of /proc/PID/stat, 0 unknown        */
+    /* Inode of /proc/self/ns/time, 0 unknown, and field 22 of /proc/PID/stat, 0 unknown: the
+       same process has another start time when it is looked at from another time namespace. */
+    uint64_t time_namespace;
+    uint64_t start_time;
     uint64_t region_bytes; /* that it has addresses for; with the gate held            */
     uint64_t frames_max;   /* of the version store, likewise                           */
     xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
-    uint32_t reserved1;
+    /* 1: its process has gone on with another program and has come again, as another
+       participant.  Gate held; 0 when a process comes. */
+    xac_shared _Atomic uint32_t is_over;
     /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
        who archives. */
     xac_shared _Atomic uint64_t log_pin;
@@ -60,6 +65,17 @@ struct xac_file {
 XAC_SIGSAFE struct xac_participant *xac_participant_at(const struct xac_env *env,
                                                        uint32_t index);
 
+/* xac_registry_identify -- who are we?  The env's pid and namespaces; nothing is shared yet. */
+void xac_registry_identify(struct xac_env *env);
+
+/*
+ * xac_registry_check -- may this process come?  Robust mutexes tell their holders apart by
+ * thread ids, which mean something within one PID namespace only.
+ *
+ * ret 0 or XAC_ENAMESPACE.
+ */
+int xac_registry_check(const struct xac_env *env);
+
 /*
  * xac_registry_join -- become a participant: take a byte of the lock file, fill in an
  * entry.  Gate held.  ret 0, ENOMEM, errno.
@@ -83,8 +99,13 @@ enum xac_process_state {
 
 /*
  * xac_registry_state -- of that participant's process, as it was a moment ago; our own is
- * always RUNNING, and so is one that cannot be looked at: in another PID namespace, or
- * without /proc.  A hint but for DEAD: who was STOPPED may go on at any instant.
+ * always RUNNING.  A hint but for DEAD: who was STOPPED may go on at any instant.
+ *
+ * A process is dead if there is none with its id, or if that one has started at another time.
+ * If this cannot be known (no /proc, another time namespace) its byte of the lock file decides.
+ * If the byte is free though the process is there, the program has closed its descriptors and
+ * is alive, or has called exec() and is dead: then nothing of the region is mapped any more.
+ * Where one may not look at its mappings, it is alive.
  */
 XAC_SIGSAFE enum xac_process_state xac_registry_state(const struct xac_env *env,
                                                       uint32_t index);

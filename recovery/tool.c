@@ -38,6 +38,7 @@ tool_exit_code(int rc)
     case XAC_EDAMAGED:
         return EXIT_DAMAGED;
     case XAC_ELIVE:
+    case XAC_ELOCKLOST:
         return EXIT_LIVE;
     case XAC_ENOTENV:
         return EXIT_NOTENV;

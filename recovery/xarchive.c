@@ -134,7 +134,7 @@ names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
     int logfd = -1;
     int rc;
 
-    rc = xac_peek_open(dirfd, &env);
+    rc = xac_peek_open(dirfd, a->dir, &env);
     if (rc != 0 && rc != ENOENT)
         return rc;
     /* The record is read before the pins: a backup pins everything, then reads it. */

@@ -227,18 +227,19 @@ end_progress(const struct progress *p)
  * ret  descriptor, or -1 if there is no lock file to take; *rcp gets 0 or the error.
  */
 static int
-gate_open(int dirfd, bool dry_run, int *rcp)
+gate_open(int dirfd, const struct arguments *a, int *rcp)
 {
-    int fd;
+    int fd = -1;
 
     *rcp = 0;
-    if (!dry_run)
-        fd = xac_lockfile_open(dirfd);
-    else
-        fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0 && dry_run && (errno == EACCES || errno == EROFS))
+    if (!a->recover.dry_run) {
+        *rcp = xac_gate_open(dirfd, a->dir, &fd);
+        return fd;
+    }
+    fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0 && (errno == EACCES || errno == EROFS))
         return xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0 && dry_run && errno == ENOENT)
+    if (fd < 0 && errno == ENOENT)
         return -1;
     if (fd < 0)
         *rcp = xac_err(errno, "%s: open", XAC_LOCK_NAME);
@@ -345,9 +346,11 @@ recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
     /* Before a lock file is made in some directory that is no environment. */
     if (fstatat(dirfd, XAC_MASTER_NAME, &st, 0) != 0 && errno == ENOENT)
         return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
-    fd = gate_open(dirfd, a->recover.dry_run, &rc);
-    if (rc == 0 && fd >= 0 && xac_alive_any(fd))
-        rc = xac_err(XAC_ELIVE, "%s", XAC_LOCK_NAME);
+    fd = gate_open(dirfd, a, &rc);
+    if (rc == 0)
+        rc = xac_attached(dirfd, a->dir, fd);
+    if (rc == XAC_ELIVE)
+        (void)xac_err(rc, "%s", XAC_LOCK_NAME);
     if (rc == 0)
         rc = xac_recover_dir(dirfd, &a->recover, rep, master);
     /* Also says so if pages are damaged. */

@@ -302,7 +302,7 @@ show(const struct arguments *a, int dirfd)
 {
     struct xac_env env;
     struct sample now;
-    int rc = xac_peek_open(dirfd, &env);
+    int rc = xac_peek_open(dirfd, a->dir, &env);
 
     if (rc == ENOENT) {
         nobody(a);

@@ -6,12 +6,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../common/recover_env.h"
 #include "lockfile.h"
+#include "peek.h"
 #include "sys.h"
+
+#include "../common/recover_env.h" /* defines things that others must not see */
 
 static int
 open_lock(void)
@@ -175,6 +179,133 @@ START_TEST(inherited_description_keeps_the_byte)
 }
 END_TEST
 
+START_TEST(locks_for_reading_do_not_count)
+{
+    struct flock lk = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 1};
+    int a, b, reader;
+
+    synth_open(&s, 4096, 65536);
+    a = open_lock();
+    b = open_lock();
+    reader = openat(s.dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(reader, 0);
+    ck_assert_int_eq(fcntl(reader, F_OFD_SETLK, &lk), 0);
+    ck_assert(!xac_alive_any(a));
+    ck_assert(!xac_alive_test(a, 3));
+    lk.l_type = F_UNLCK;
+    ck_assert_int_eq(fcntl(reader, F_OFD_SETLK, &lk), 0);
+    ck_assert_int_eq(xac_alive_take(b, 3), 0);
+    lk = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100};
+    ck_assert_int_eq(fcntl(reader, F_OFD_SETLK, &lk), 0);
+    ck_assert(xac_alive_any(a) && xac_alive_test(a, 3) && !xac_alive_test(a, 99));
+    close(reader);
+    close(b);
+    close(a);
+}
+END_TEST
+
+/* put_new_file -- another file gets the name of the lock file. */
+static void
+put_new_file(void)
+{
+    int fd = openat(s.dirfd, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(renameat(s.dirfd, "other", s.dirfd, XAC_LOCK_NAME), 0);
+}
+
+START_TEST(gate_is_of_the_file_with_the_name)
+{
+    struct stat opened, named;
+    pid_t pid, killer;
+    int fd;
+
+    synth_open(&s, 4096, 65536);
+    pid = child_holds();
+    killer = fork();
+    if (killer == 0) { /* while the other waits at the gate of the file that goes */
+        usleep(200000);
+        put_new_file();
+        kill(pid, SIGKILL);
+        _exit(0);
+    }
+    ck_ok(xac_gate_open(s.dirfd, s.dir, &fd));
+    ck_assert_int_eq(fstat(fd, &opened), 0);
+    ck_assert_int_eq(fstatat(s.dirfd, XAC_LOCK_NAME, &named, 0), 0);
+    ck_assert_uint_eq(opened.st_ino, named.st_ino);
+    while (wait(NULL) > 0)
+        ;
+    close(fd);
+}
+END_TEST
+
+/* replacing_lock -- takes the lock, and the file's name away. */
+static int (*real_lock)(int fd, int cmd, struct flock *lk);
+static unsigned n_replaced;
+
+static int
+replacing_lock(int fd, int cmd, struct flock *lk)
+{
+    if (cmd == F_OFD_SETLKW) {
+        put_new_file();
+        n_replaced++;
+    }
+    return real_lock(fd, cmd, lk);
+}
+
+START_TEST(gate_gives_up_on_a_file_that_is_always_replaced)
+{
+    int fd = -1;
+
+    synth_open(&s, 4096, 65536);
+    close(open_lock());
+    real_lock = xac_sys.lock;
+    xac_sys.lock = replacing_lock;
+    ck_assert_int_eq(xac_gate_open(s.dirfd, s.dir, &fd), XAC_ELOCKLOST);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_uint_gt(n_replaced, 10);
+    ck_assert_ptr_nonnull(strstr(xac_err_text(), "again and again"));
+    xac_sys.lock = real_lock;
+}
+END_TEST
+
+START_TEST(who_may_only_read_is_told_so)
+{
+    struct xac_env env;
+    int held, rc, status;
+    pid_t pid;
+
+    if (geteuid() != 0) {
+        printf("skipped: only root may become nobody\n");
+        return;
+    }
+    synth_open(&s, 4096, 65536);
+    ck_assert_int_eq(fchmod(s.dirfd, 0755), 0);
+    held = open_lock();
+    for (int attached = 0; attached < 2; attached++) {
+        int master = openat(s.dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC);
+
+        ck_assert_int_ge(master, 0);
+        ck_assert_int_eq(fchmod(master, 0644), 0);
+        if (attached)
+            ck_assert_int_eq(xac_alive_take(master, 0), 0);
+        pid = fork();
+        if (pid == 0) {
+            if (setresuid(65534, 65534, 65534) != 0)
+                _exit(9);
+            rc = xac_peek_open(s.dirfd, s.dir, &env);
+            _exit(rc != (attached ? EACCES : ENOENT)
+                  || (attached && strstr(xac_err_text(), "allowed to write") == NULL));
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        close(master);
+    }
+    close(held);
+}
+END_TEST
+
 static int
 broken_lock(int fd, int cmd, struct flock *lk)
 {
@@ -215,6 +346,10 @@ main(void)
     tcase_add_test(tc, death_lets_go);
     tcase_add_test(tc, gate_is_waited_for);
     tcase_add_test(tc, inherited_description_keeps_the_byte);
+    tcase_add_test(tc, locks_for_reading_do_not_count);
+    tcase_add_test(tc, gate_is_of_the_file_with_the_name);
+    tcase_add_test(tc, gate_gives_up_on_a_file_that_is_always_replaced);
+    tcase_add_test(tc, who_may_only_read_is_told_so);
     tcase_add_test(tc, nobody_is_dead_by_mistake);
     return recover_main(suite);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -150,6 +151,86 @@ START_TEST(believe_the_byte_of_other_namespaces)
     must(xac_registry_alive(env, child_index()));
     proc_kill(pid);
     must(!xac_registry_alive(env, child_index()));
+}
+END_TEST
+
+START_TEST(compare_no_start_times_across_time_namespaces)
+{
+    pid_t pid = spawn_child(false);
+    struct xac_participant *p = xac_participant_at(env, child_index());
+
+    p->time_namespace++;
+    p->start_time += 1000; /* as it was to be seen from there */
+    must(xac_registry_alive(env, child_index()));
+    must(kill(pid, SIGSTOP) == 0);
+    while (xac_registry_state(env, child_index()) != XAC_PROCESS_STOPPED)
+        proc_sleep_us(100);
+    proc_kill(pid);
+    must(!xac_registry_alive(env, child_index()));
+}
+END_TEST
+
+/* ---- exec() -------------------------------------------------------------------------------- */
+
+/* join_and_exec -- leave the library behind in another program, or in this one again. */
+static void
+join_and_exec(void *arg)
+{
+    struct xac_env *mine = world_open(XAC_NONDURABLE);
+
+    word_store(&child->index1, mine->self + 1);
+    if (arg != NULL)
+        execl("/proc/self/exe", "check_registry", "--join", (char *)NULL);
+    execlp("sleep", "sleep", "1000", (char *)NULL);
+    must(false);
+}
+
+static void
+await_death(uint32_t index)
+{
+    double end = env_now() + 10;
+
+    while (xac_registry_alive(env, index) && env_now() < end)
+        proc_sleep_us(100);
+    must(!xac_registry_alive(env, index));
+}
+
+START_TEST(exec_is_a_death)
+{
+    struct xac_participant *p;
+    pid_t pid;
+
+    child = proc_shared(sizeof *child);
+    pid = proc_spawn(join_and_exec, NULL);
+    proc_await(&child->index1, 1, 10);
+    await_death(child_index());
+    p = xac_participant_at(env, child_index());
+    must_eq(p->pid, pid);
+    must(kill(pid, 0) == 0); /* the process is there still */
+    xac_clean_dead(env);
+    must_eq(xac_registry_attached(env), 1);
+    proc_kill(pid);
+}
+END_TEST
+
+START_TEST(exec_and_joining_again_is_a_death_and_a_birth)
+{
+    pid_t pid;
+    uint64_t n = 0;
+
+    child = proc_shared(sizeof *child);
+    pid = proc_spawn(join_and_exec, child);
+    proc_await(&child->index1, 1, 10);
+    for (int i = 0; i < 10000 && n < 3; i++) { /* it comes a second time */
+        n = atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+        proc_sleep_us(1000);
+    }
+    must_eq(n, 3);
+    await_death(child_index());
+    must(xac_registry_alive(env, 2));
+    must_eq(xac_participant_at(env, 2)->pid, pid);
+    proc_kill(pid);
+    must(!xac_registry_alive(env, 2));
 }
 END_TEST
 
@@ -310,11 +391,25 @@ START_TEST(register_many_files)
 }
 END_TEST
 
-int
-main(void)
+/* join_again -- the program that join_and_exec() goes on with. */
+static _Noreturn void
+join_again(void)
 {
-    Suite *s = suite_create("registry");
-    TCase *tc = env_tcase(s, "registry", 60);
+    (void)world_open(XAC_NONDURABLE);
+    for (;;)
+        proc_sleep_us(1000000);
+}
+
+int
+main(int argc, char **argv)
+{
+    Suite *s;
+    TCase *tc;
+
+    if (argc > 1 && strcmp(argv[1], "--join") == 0)
+        join_again();
+    s = suite_create("registry");
+    tc = env_tcase(s, "registry", 60);
 
     tcase_add_checked_fixture(tc, open_world, NULL);
     tcase_add_test(tc, tell_live_from_gone);
@@ -322,6 +417,9 @@ main(void)
     tcase_add_test(tc, tell_a_reused_process_id);
     tcase_add_test(tc, believe_the_process_rather_than_its_byte);
     tcase_add_test(tc, believe_the_byte_of_other_namespaces);
+    tcase_add_test(tc, compare_no_start_times_across_time_namespaces);
+    tcase_add_test(tc, exec_is_a_death);
+    tcase_add_test(tc, exec_and_joining_again_is_a_death_and_a_birth);
     tcase_add_test(tc, do_without_proc);
     tcase_add_test(tc, use_places_again);
     tcase_add_test(tc, give_a_dead_place_to_nobody_before_cleaning);
