@@ -575,7 +575,16 @@ enum xac_option {
        otherwise is read alone: for random accesses to files larger than memory.  With the
        engine uffd, without XAC_OPT_FRAMES.  Before xInit(); this process's.  Default
        XAC_READ_AHEAD_SYSTEM: around each page, as far as the device is set to. */
-    XAC_OPT_READ_AHEAD_BYTES = 13
+    XAC_OPT_READ_AHEAD_BYTES = 13,
+    /* Permissions of the files that the library makes for the environment, as for chmod(2):
+       0600 and reading, or reading and writing, for group and others; the umask does not
+       matter.  0: owner and group are the directory's, and whoever may write in the directory
+       may read and write them, nobody else; a sticky directory counts as not writable.  What
+       all participants write (locks, shared memory) is for those who may write only.  New
+       data files in the directory get it, too, beside what the umask leaves.  See
+       doc/security.md.  Before xInit(); kept with the environment (as the mode of
+       xac.master); for the first participant, who must own that file.  Default 0: as kept. */
+    XAC_OPT_MODE = 14
 };
 
 #define XAC_READ_AHEAD_SYSTEM UINT64_MAX

@@ -16,7 +16,9 @@
 #include "digest.h"
 #include "env.h"
 #include "err.h"
+#include "newfile.h"
 #include "registry.h"
+#include "stored.h"
 #include "sys.h"
 #include "view.h"
 
@@ -40,7 +42,8 @@
 static int
 text_read(struct xac_env *env, char **textp)
 {
-    int fd = xac_sys.openat(env->dirfd, XAC_ADDRESSES_NAME, O_RDONLY | O_CLOEXEC, 0);
+    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = xac_sys.openat(env->dirfd, XAC_ADDRESSES_NAME, flags, 0);
     struct stat st;
     size_t got = 0;
     int rc = 0;
@@ -143,10 +146,16 @@ xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path), vo
     if (rc != 0)
         return rc;
     at = strchr(text, '\n');
-    while (rc == 0 && line_next(&at, &line)) {
+    for (unsigned n = 2; rc == 0 && line_next(&at, &line); n++) {
         char *path = strndup(line.path, line.path_len);
 
-        rc = path != NULL ? fn(arg, path) : xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+        if (path == NULL)
+            rc = xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+        else if (path[0] != '/' && !xac_stored_is_inside(path))
+            rc = xac_err(XAC_EDAMAGED, "%s: line %u: %s is no path of a file",
+                         XAC_ADDRESSES_NAME, n, path);
+        else
+            rc = fn(arg, path);
         free(path);
     }
     free(text);
@@ -157,21 +166,12 @@ xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path), vo
 static int
 text_write(struct xac_env *env, const char *text)
 {
-    int fd = xac_sys.openat(env->dirfd, NEW_NAME,
-                            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int rc;
+    struct xac_newfile f = {.dirfd = env->dirfd,
+                            .made = NEW_NAME,
+                            .name = XAC_ADDRESSES_NAME,
+                            .is_synced = xac_env_is_durable(env)};
+    int rc = xac_newfile_replace(&f, text, strlen(text), NULL);
 
-    if (fd < 0)
-        return xac_err(errno, "%s", NEW_NAME);
-    rc = xac_write_full(fd, text, strlen(text), 0);
-    if (rc == 0 && xac_env_is_durable(env) && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    (void)xac_sys.close(fd);
-    if (rc == 0
-        && xac_sys.renameat(env->dirfd, NEW_NAME, env->dirfd, XAC_ADDRESSES_NAME) != 0)
-        rc = errno;
-    if (rc == 0 && xac_env_is_durable(env))
-        rc = xac_sync_dir(env->dirfd);
     return rc == 0 ? 0 : xac_err(rc, "%s", XAC_ADDRESSES_NAME);
 }
 

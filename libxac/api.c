@@ -21,6 +21,7 @@
 #include "lock.h"
 #include "lockfile.h"
 #include "master.h"
+#include "newfile.h"
 #include "recover.h"
 #include "stats.h"
 #include "sys.h"
@@ -530,6 +531,8 @@ set_before(int option, uint64_t value)
         options.full_images = (uint32_t)value;
     else if (option == XAC_OPT_DECLARED)
         options.declared = (uint32_t)value;
+    else if (option == XAC_OPT_MODE)
+        options.mode = (uint32_t)value;
     else
         options.policy = (uint32_t)value;
     return 0;
@@ -569,6 +572,9 @@ xac_set_option(int option, uint64_t value)
     case XAC_OPT_POLICY:
         is_valid = value <= XAC_POLICY_OPTIMISTIC;
         break;
+    case XAC_OPT_MODE:
+        is_valid = value == 0 || xac_owner_mode_ok(value);
+        break;
     case XAC_OPT_LOG_SEGMENT_BYTES:
     case XAC_OPT_LOG_BUFFER_BYTES:
         is_valid = is_power_of_two_within(value, MIB / 16, 1024 * MIB);
@@ -583,7 +589,7 @@ xac_set_option(int option, uint64_t value)
     if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
         || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES
         || option == XAC_OPT_DECLARED || option == XAC_OPT_FRAMES
-        || option == XAC_OPT_READ_AHEAD_BYTES)
+        || option == XAC_OPT_READ_AHEAD_BYTES || option == XAC_OPT_MODE)
         rc = set_before(option, value);
     else
         rc = set_now(option, value);

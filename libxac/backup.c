@@ -29,7 +29,9 @@
 #include "err.h"
 #include "log.h"
 #include "master.h"
+#include "newfile.h"
 #include "recover_scan.h"
+#include "stored.h"
 #include "sys.h"
 
 #define CHUNK ((size_t)1 << 20)
@@ -38,7 +40,8 @@
 struct run {
     struct xac_env *env;
     const char *dir;
-    int dirfd; /* of the backup                                                       */
+    int dirfd;              /* of the backup                                          */
+    struct xac_owner owner; /* of log files there: no wider than the environment's    */
     uint8_t *chunk;
     struct xac_master_slot master;
     struct xac_backup_note note;
@@ -48,22 +51,40 @@ struct run {
 
 /* ---- A file ----------------------------------------------------------------------- */
 
+/* make_parent -- one directory of the backup, as the one that it stands for. */
+static int
+make_parent(struct run *r, const char *path)
+{
+    const char *name;
+    int like = -1, fd = -1;
+    int rc =
+        xac_stored_open(r->env->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, &like);
+
+    if (rc == 0 || rc == ENOENT) /* one for files from outside, or gone by now */
+        rc = xac_stored_parent(r->dirfd, path, &fd, &name);
+    if (rc == 0)
+        rc = xac_newdir_make(fd, name, like >= 0 ? like : r->dirfd);
+    if (like >= 0)
+        (void)xac_sys.close(like);
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    return rc == 0 || rc == EEXIST ? 0 : xac_err(rc, "%s/%s", r->dir, path);
+}
+
 /* make_parents -- directories of a relative path; those that are there are fine. */
 static int
-make_parents(struct run *r, const char *name)
+make_parents(struct run *r, const char *copy)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s/%s", r->dir, name);
+    char *path = strdup(copy);
+    int rc = path != NULL ? 0 : xac_err(ENOMEM, "backup");
 
-    if (n < 0 || (size_t)n >= sizeof path)
-        return xac_err(ENAMETOOLONG, "%s/%s", r->dir, name);
-    for (char *p = path + strlen(r->dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
+    for (char *p = path; rc == 0 && (p = strchr(p, '/')) != NULL; p++) {
         *p = '\0';
-        if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
-            return xac_err(errno, "%s", path);
+        rc = make_parent(r, path);
         *p = '/';
     }
-    return 0;
+    free(path);
+    return rc;
 }
 
 /* copy_range -- bytes [at, end) of a file; less if it ends before. */
@@ -116,7 +137,11 @@ copy_open(struct run *r, int in, int out)
     struct stat st;
     int rc;
 
-    if (xac_sys.fstat(in, &st) != 0 || xac_sys.ftruncate(out, st.st_size) != 0)
+    if (xac_sys.fstat(in, &st) != 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return EINVAL;
+    if (xac_sys.ftruncate(out, st.st_size) != 0)
         return errno;
     rc = copy_data(r, in, out, (uint64_t)st.st_size);
     if (rc == 0 && xac_sys.fsync(out) != 0)
@@ -124,34 +149,55 @@ copy_open(struct run *r, int in, int out)
     return rc;
 }
 
+/* make_copy -- the file for a copy of what is open as `in`. */
+static int
+make_copy(struct run *r, int in, const char *copy, const struct xac_owner *owner,
+          int *outp)
+{
+    struct xac_owner same;
+    const char *name;
+    int fd = -1;
+    int rc = xac_stored_parent(r->dirfd, copy, &fd, &name);
+
+    if (rc == 0 && owner == NULL)
+        rc = xac_owner_of_file(in, &same);
+    if (rc == 0)
+        rc = xac_newfile_make(fd, name, owner != NULL ? owner : &same, outp);
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    return rc == 0 ? 0 : xac_err(rc, "%s/%s: create", r->dir, copy);
+}
+
 /*
  * copy_file -- a file of the environment, under a name in the backup.
  *
  * in   dirfd        that the path is relative to
+ * in   owner        of the copy; NULL: as the file
  * in   may_be_gone  a missing one is no error
  */
 static int
-copy_file(struct run *r, int dirfd, const char *path, const char *copy, bool may_be_gone)
+copy_file(struct run *r, int dirfd, const char *path, const char *copy,
+          const struct xac_owner *owner, bool may_be_gone)
 {
-    int in, out;
+    int in = -1, out = -1;
     int rc = make_parents(r, copy);
 
-    if (rc != 0)
-        return rc;
-    in = xac_sys.openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
-    if (in < 0)
-        return errno == ENOENT && may_be_gone ? 0
-                                              : xac_err(errno, "backup: %s: open", path);
-    out = xac_sys.openat(r->dirfd, copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (out < 0) {
-        rc = xac_err(errno, "%s/%s: create", r->dir, copy);
-    } else {
+    if (rc == 0)
+        rc = xac_stored_open(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                             &in);
+    if (rc == ENOENT)
+        return may_be_gone ? 0 : xac_err(rc, "backup: %s: open", path);
+    if (rc == 0)
+        rc = make_copy(r, in, copy, owner, &out);
+    if (rc == 0) {
         rc = copy_open(r, in, out);
         if (rc != 0)
             (void)xac_err(rc, "backup: %s to %s/%s", path, r->dir, copy);
-        (void)xac_sys.close(out);
     }
-    (void)xac_sys.close(in);
+    if (out >= 0)
+        (void)xac_sys.close(out);
+    if (in >= 0)
+        (void)xac_sys.close(in);
     return rc;
 }
 
@@ -173,7 +219,7 @@ copy_mapped(struct run *r, const char *path, bool may_be_gone)
         return xac_err(ENOMEM, "backup");
     rc = xac_backup_note_add(&r->note, path, outside != NULL ? outside : path);
     if (rc == 0)
-        rc = copy_file(r, r->env->dirfd, path, outside != NULL ? outside : path,
+        rc = copy_file(r, r->env->dirfd, path, outside != NULL ? outside : path, NULL,
                        may_be_gone);
     if (rc == 0)
         r->rep.files++;
@@ -217,14 +263,12 @@ copy_segment(struct run *r, uint64_t number)
     uint64_t used = r->rep.end_lsn - begin < bytes ? r->rep.end_lsn - begin : bytes;
     uint64_t at = XAC_SEGMENT_HEADER + used;
     char name[XAC_LOG_NAME_MAX];
-    int in, out;
-    int rc = 0;
+    int out = -1;
+    int in, rc;
 
     xac_log_segment_name(name, number);
-    in = xac_sys.openat(r->env->logfd, name, O_RDONLY | O_CLOEXEC, 0);
-    out = xac_sys.openat(r->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (in < 0 || out < 0)
-        rc = errno;
+    in = xac_sys.openat(r->env->logfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    rc = in < 0 ? errno : xac_newfile_make(r->dirfd, name, &r->owner, &out);
     if (rc == 0)
         rc = copy_range(r, in, out, 0, at, &r->rep.log_bytes);
     memset(r->chunk, 0, CHUNK);
@@ -255,7 +299,7 @@ copy_datafile(void *arg, const char *name)
     if (!xac_log_datafile_named(name, &generation, &serial)
         || generation != r->master.generation)
         return 0;
-    return copy_file(r, r->env->logfd, name, name, true);
+    return copy_file(r, r->env->logfd, name, name, &r->owner, true);
 }
 
 /* copy_log -- steps 4 and 5. */
@@ -286,26 +330,18 @@ copy_log(struct run *r)
 static int
 write_master(struct run *r)
 {
-    static const char made[] = XAC_MASTER_NAME ".new";
-    int rc = 0;
-    int fd =
-        xac_sys.openat(r->dirfd, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct xac_newfile f = {.dirfd = r->dirfd,
+                            .made = XAC_MASTER_NAME ".new",
+                            .name = XAC_MASTER_NAME,
+                            .owner = &r->owner,
+                            .is_synced = true};
+    int rc = xac_sync_dir(r->dirfd);
 
-    if (fd < 0)
-        return xac_err(errno, "%s/%s", r->dir, made);
     xac_master_put_dir(&r->master, &(struct xac_identity){0}); /* wherever it is put */
     memset(r->chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
     memcpy(r->chunk, &r->master, sizeof r->master);
-    rc = xac_write_full(fd, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    (void)xac_sys.close(fd);
     if (rc == 0)
-        rc = xac_sync_dir(r->dirfd);
-    if (rc == 0 && xac_sys.renameat(r->dirfd, made, r->dirfd, XAC_MASTER_NAME) != 0)
-        rc = errno;
-    if (rc == 0)
-        rc = xac_sync_dir(r->dirfd);
+        rc = xac_newfile_replace(&f, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, NULL);
     return rc == 0 ? 0 : xac_err(rc, "%s/%s", r->dir, XAC_MASTER_NAME);
 }
 
@@ -318,6 +354,24 @@ not_empty(void *arg, const char *name)
     return xac_err(EEXIST, "%s: holds %s already", (const char *)arg, name);
 }
 
+/* owner_of -- log files of the backup are for those who may write there, and may read the
+   environment's. */
+static int
+owner_of(struct run *r)
+{
+    struct xac_owner of_env;
+    int rc = xac_owner_of_dir(r->dirfd, &r->owner);
+
+    if (rc == 0)
+        rc = xac_owner_get(r->env->dirfd, &of_env);
+    if (rc != 0)
+        return xac_err(rc, "%s", r->dir);
+    r->owner.mode &= of_env.mode;
+    if (r->owner.gid != of_env.gid)
+        r->owner.mode &= ~(mode_t)070;
+    return 0;
+}
+
 /* open_dir -- the directory of the backup: made, or empty. */
 static int
 open_dir(struct run *r)
@@ -325,14 +379,14 @@ open_dir(struct run *r)
     char words[512];
     int rc;
 
-    if (xac_sys.mkdirat(AT_FDCWD, r->dir, 0777) != 0 && errno != EEXIST)
+    if (xac_sys.mkdirat(AT_FDCWD, r->dir, 0700) != 0 && errno != EEXIST)
         return xac_err(errno, "%s", r->dir);
     r->dirfd = xac_sys.openat(AT_FDCWD, r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (r->dirfd < 0)
         return xac_err(errno, "%s", r->dir);
     (void)snprintf(words, sizeof words, "%s", r->dir);
     rc = xac_scan_names(r->dirfd, "", not_empty, words);
-    return rc;
+    return rc == 0 ? owner_of(r) : rc;
 }
 
 /* sync_parents -- names in the directories of the copies must stay, too. */
@@ -348,12 +402,12 @@ sync_parents(struct run *r)
         if (path == NULL)
             return xac_err(ENOMEM, "backup");
         while (rc == 0 && (slash = strrchr(path, '/')) != NULL) {
-            int fd;
+            int fd = -1;
 
             *slash = '\0';
-            fd = xac_sys.openat(r->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-            if (fd < 0 || (rc = xac_sync_dir(fd)) != 0)
-                rc = xac_err(fd < 0 ? errno : rc, "%s/%s: sync", r->dir, path);
+            rc = xac_stored_open(r->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, &fd);
+            if (rc != 0 || (rc = xac_sync_dir(fd)) != 0)
+                rc = xac_err(rc, "%s/%s: sync", r->dir, path);
             if (fd >= 0)
                 (void)xac_sys.close(fd);
         }
@@ -382,7 +436,8 @@ copy_all(struct run *r)
     if (rc == 0)
         rc = copy_log(r);
     if (rc == 0)
-        rc = copy_file(r, env->dirfd, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, true);
+        rc = copy_file(r, env->dirfd, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, &r->owner,
+                       true);
     if (rc == 0)
         rc = sync_parents(r);
     r->note.end_lsn = r->rep.end_lsn;

@@ -16,6 +16,8 @@
 
 #include "annot.h"
 #include "err.h"
+#include "newfile.h"
+#include "stored.h"
 #include "sys.h"
 
 #define NEW_NAME      "xac-backup-new"
@@ -77,7 +79,7 @@ text_read(int dirfd, char **textp)
     struct stat st;
     size_t got;
     int rc = 0;
-    int fd = xac_sys.openat(dirfd, XAC_BACKUP_NAME, O_RDONLY | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(dirfd, XAC_BACKUP_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
 
     *textp = NULL;
     if (fd < 0)
@@ -111,6 +113,19 @@ line_take(char **textp)
     return begin;
 }
 
+/* check_names -- a copy lies in the backup, whatever the note says. */
+static int
+check_names(const char *path, const char *copy, uint64_t line)
+{
+    if (path[0] != '/' && !xac_stored_is_inside(path))
+        return xac_err(XAC_EDAMAGED, "%s: line %" PRIu64 ": %s is no path of a file",
+                       XAC_BACKUP_NAME, line, path);
+    if (!xac_stored_is_inside(copy))
+        return xac_err(XAC_EDAMAGED, "%s: line %" PRIu64 ": %s is outside of the backup",
+                       XAC_BACKUP_NAME, line + 1, copy);
+    return 0;
+}
+
 /* parse -- all lines. */
 static int
 parse(char *text, struct xac_backup_note *note)
@@ -126,7 +141,7 @@ parse(char *text, struct xac_backup_note *note)
     if (line == NULL
         || sscanf(line, "%" SCNu64 " %" SCNu64, &note->end_lsn, &note->time_ns) != 2)
         return xac_err(XAC_EDAMAGED, "%s: second line", XAC_BACKUP_NAME);
-    while (rc == 0) {
+    for (uint64_t n = 3; rc == 0; n += 2) {
         const char *path = line_take(&text);
         const char *copy;
 
@@ -135,7 +150,9 @@ parse(char *text, struct xac_backup_note *note)
         copy = line_take(&text);
         if (path == NULL || copy == NULL)
             return xac_err(XAC_EDAMAGED, "%s: breaks off", XAC_BACKUP_NAME);
-        rc = xac_backup_note_add(note, path, copy);
+        rc = check_names(path, copy, n);
+        if (rc == 0)
+            rc = xac_backup_note_add(note, path, copy);
     }
     return rc;
 }
@@ -178,27 +195,18 @@ text_make(const struct xac_backup_note *note, size_t *np)
 int
 xac_backup_note_write(int dirfd, const struct xac_backup_note *note)
 {
+    struct xac_newfile f = {.dirfd = dirfd,
+                            .made = NEW_NAME,
+                            .name = XAC_BACKUP_NAME,
+                            .is_synced = true};
     size_t n = 0;
     char *text = text_make(note, &n);
-    int rc = 0;
-    int fd;
+    int rc;
 
     if (text == NULL)
         return xac_err(ENOMEM, "%s", XAC_BACKUP_NAME);
-    fd = xac_sys.openat(dirfd, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        rc = errno;
-    if (rc == 0)
-        rc = xac_write_full(fd, text, n, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    if (fd >= 0)
-        (void)xac_sys.close(fd);
+    rc = xac_newfile_replace(&f, text, n, NULL);
     free(text);
-    if (rc == 0 && xac_sys.renameat(dirfd, NEW_NAME, dirfd, XAC_BACKUP_NAME) != 0)
-        rc = errno;
-    if (rc == 0)
-        rc = xac_sync_dir(dirfd);
     return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_BACKUP_NAME);
 }
 

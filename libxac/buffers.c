@@ -18,6 +18,7 @@
 #include "err.h"
 #include "filesystem.h"
 #include "kernel.h"
+#include "newfile.h"
 #include "sys.h"
 
 #define RESERVE_WANTED ((size_t)1 << 40)
@@ -47,21 +48,40 @@ buffer_path(int i, const char *region_path)
     return n < 0 ? NULL : path;
 }
 
-/* open_buffer -- open or create buffer file i and map it. */
+/* make_buffer -- a buffer file; the second one may have been made by somebody who died. */
 XAC_SIGSAFE static int
-open_buffer(struct xac_env *env, int i, int flags)
+make_buffer(const struct xac_env *env, int i, int *fdp)
+{
+    const char *path = env->buffers.path[i];
+    struct xac_owner owner;
+    int rc = xac_owner_get_shared(env->dirfd, &owner);
+
+    if (rc != 0)
+        return rc;
+    return i == 0 ? xac_newfile_make(env->dirfd, path, &owner, fdp)
+                  : xac_newfile_open(env->dirfd, path, &owner, fdp);
+}
+
+/* open_buffer -- open or make buffer file i and map it. */
+XAC_SIGSAFE static int
+open_buffer(struct xac_env *env, int i, bool make)
 {
     struct xac_buffers *b = &env->buffers;
     size_t reserve = RESERVE_WANTED;
+    int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
     void *p;
-    int fd = xac_sys.openat(env->dirfd, b->path[i], O_RDWR | O_CLOEXEC | flags, 0666);
+    int fd = -1;
+    int rc = 0;
 
-    if (fd < 0)
-        return errno;
+    if (make)
+        rc = make_buffer(env, i, &fd);
+    else if ((fd = xac_sys.openat(env->dirfd, b->path[i], flags, 0)) < 0)
+        rc = errno;
+    if (rc != 0)
+        return rc;
     p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_LEAST);
     if (p == MAP_FAILED) {
-        int rc = errno;
-
+        rc = errno;
         (void)xac_sys.close(fd);
         return rc;
     }
@@ -82,7 +102,7 @@ base_of(const struct xac_env *env, int i)
 
 /* open_once -- open a buffer file unless another thread has done so. */
 XAC_SIGSAFE static int
-open_once(struct xac_env *env, int i, int flags)
+open_once(struct xac_env *env, int i, bool make)
 {
     struct xac_buffers *b = &env->buffers;
     int rc = 0;
@@ -92,13 +112,13 @@ open_once(struct xac_env *env, int i, int flags)
     while (atomic_flag_test_and_set_explicit(&b->opening, memory_order_acquire))
         (void)sched_yield();
     if (base_of(env, i) == NULL)
-        rc = open_buffer(env, i, flags);
+        rc = open_buffer(env, i, make);
     atomic_flag_clear_explicit(&b->opening, memory_order_release); /* as above */
     return rc;
 }
 
 static int
-start(struct xac_env *env, const char *region_path, int flags)
+start(struct xac_env *env, const char *region_path, bool make)
 {
     struct xac_buffers *b = &env->buffers;
     int rc;
@@ -109,7 +129,7 @@ start(struct xac_env *env, const char *region_path, int flags)
     b->path[1] = buffer_path(1, region_path);
     if (b->path[0] == NULL || b->path[1] == NULL)
         return ENOMEM;
-    rc = open_buffer(env, 0, flags);
+    rc = open_buffer(env, 0, make);
     return rc == 0 ? 0
                    : xac_err(rc, "buffer file %s%s", b->path[0],
                              rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
@@ -157,7 +177,7 @@ xac_buffers_reach(const struct xac_env *env)
 int
 xac_buffers_create(struct xac_env *env, const char *region_path)
 {
-    int rc = start(env, region_path, O_CREAT | O_EXCL);
+    int rc = start(env, region_path, true);
 
     if (rc == 0) {
         env->ctl->versions.frames_max = xac_buffers_reach(env);
@@ -170,7 +190,7 @@ xac_buffers_create(struct xac_env *env, const char *region_path)
 int
 xac_buffers_attach(struct xac_env *env, const char *region_path)
 {
-    int rc = start(env, region_path, 0);
+    int rc = start(env, region_path, false);
 
     if (rc == 0)
         share_join(env);
@@ -249,7 +269,7 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
     uint8_t *base = base_of(env, i);
 
     if (xac_unlikely(base == NULL)) {
-        int rc = open_once(env, i, 0);
+        int rc = open_once(env, i, false);
 
         if (rc != 0) {
             errno = rc;
@@ -315,7 +335,7 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
             return xac_err(rc, "growing the version store");
         spill = have + 1;
     }
-    rc = open_once(env, 1, O_CREAT);
+    rc = open_once(env, 1, true);
     if (rc == 0)
         rc = extend_file(env, env->buffers.fd[1], have + 1 - spill, want + 1 - spill);
     if (rc != 0)

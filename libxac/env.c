@@ -31,6 +31,7 @@
 #include "lockfile.h"
 #include "logdir.h"
 #include "master.h"
+#include "newfile.h"
 #include "recover.h"
 #include "recover_scan.h"
 #include "solo.h"
@@ -219,15 +220,17 @@ log_init(struct xac_env *env, const struct xac_master_slot *master)
 static int
 region_create(struct xac_env *env, const struct xac_master_slot *master)
 {
+    struct xac_owner owner;
     int rc, fd;
 
     env->region = region_path_new(env);
     if (env->region == NULL)
         return xac_err(errno, "naming the control region");
-    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                        0666);
-    if (fd < 0)
-        return xac_err(errno, "control region %s", env->region);
+    rc = xac_owner_get_shared(env->dirfd, &owner);
+    if (rc == 0)
+        rc = xac_newfile_make(AT_FDCWD, env->region, &owner, &fd);
+    if (rc != 0)
+        return xac_err(rc, "control region %s", env->region);
     rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
     if (rc != 0) {
         (void)xac_sys.close(fd);
@@ -428,6 +431,17 @@ logdir_join(struct xac_env *env, const struct xac_master_slot *master)
                    wanted, env->logdir != NULL ? env->logdir : env->dir);
 }
 
+/* mode_wish -- XAC_OPT_MODE, for what is made in a directory of the environment. */
+static int
+mode_wish(const struct xac_env *env, int dirfd)
+{
+    int rc = 0;
+
+    if (env->options.mode != 0)
+        rc = xac_owner_set_mode(dirfd, env->options.mode);
+    return rc == 0 ? 0 : xac_err(rc, "%s: XAC_OPT_MODE %#o", env->dir, env->options.mode);
+}
+
 /* make -- nobody is attached: clear away, recover, make a region. */
 static int
 make(struct xac_env *env, const struct xac_master_slot *found)
@@ -438,7 +452,9 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     int rc;
 
     xac_env_clear_region(env->dirfd, env->lockfd);
-    rc = logdir_settle(env, found);
+    rc = mode_wish(env, env->dirfd);
+    if (rc == 0)
+        rc = logdir_settle(env, found);
     if (rc == 0)
         rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
     if (rc == 0)
@@ -446,6 +462,8 @@ make(struct xac_env *env, const struct xac_master_slot *found)
             xac_logdir_open(env->dirfd, NULL, master.identity, &env->logfd, &env->logdir);
     if (rc == 0 && env->logdir != NULL)
         rc = xac_filesystem_check(env->logfd, env->logdir);
+    if (rc == 0)
+        rc = mode_wish(env, env->logfd);
     return rc == 0 ? region_create(env, &master) : rc;
 }
 

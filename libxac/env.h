@@ -43,6 +43,7 @@ struct xac_env_options {
     uint32_t declared;   /* enum xac_declared                                      */
     uint64_t frames;     /* XAC_OPT_FRAMES */
     uint64_t read_ahead; /* XAC_OPT_READ_AHEAD_BYTES                               */
+    uint32_t mode;       /* XAC_OPT_MODE; 0: as the directory says                 */
     const char *log_dir; /* NULL: not asked for; not owned                         */
 };
 

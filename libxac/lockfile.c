@@ -83,12 +83,10 @@ xac_lockfile_open(int dirfd)
 {
     struct xac_owner owner;
     int fd = -1;
-    int rc = xac_owner_get(dirfd, &owner);
+    int rc = xac_owner_get_shared(dirfd, &owner);
 
-    if (rc == 0) {
-        owner = xac_owner_shared(owner);
+    if (rc == 0)
         rc = xac_newfile_open(dirfd, XAC_LOCK_NAME, &owner, &fd);
-    }
     /* Who makes it may not have given it its mode yet. */
     for (int i = 0; i < MODE_TRIES && rc == EACCES; i++) {
         xac_sleep_ns(MODE_NS);

@@ -15,6 +15,7 @@
 
 #include "digest.h"
 #include "err.h"
+#include "newfile.h"
 #include "sys.h"
 
 /* Written over and over; not const, so that it takes no room in the program's file. */
@@ -178,50 +179,86 @@ oldest(int dirfd, uint64_t number)
 }
 
 /*
- * take_old -- give a segment that is not needed the temporary name.
+ * old_take -- give an old segment the temporary name; what only has the name of one stays.
  *
  * What it holds cannot be taken for new: every block says where in the log it stands.
- * ret  true; false if there is none.
+ * out  fdp  it, if it can be written over: it is as a new one would be; else -1
+ * ret  0; errno, or an error, if it is none or has not been renamed.
  */
-static bool
-take_old(struct xac_log_shared *sh, int dirfd)
+static int
+old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
+         const struct xac_owner *owner, int *fdp)
+{
+    struct xac_segment_header head;
+    char name[XAC_LOG_NAME_MAX];
+    struct stat st;
+    size_t got;
+    int fd, rc;
+
+    xac_log_segment_name(name, number);
+    fd = xac_sys.openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+    *fdp = -1;
+    if (fd < 0)
+        return errno;
+    rc = xac_sys.fstat(fd, &st) != 0 ? errno
+                                     : xac_read_full(fd, &head, sizeof head, 0, &got);
+    if (rc == 0)
+        rc = xac_log_segment_check(&head, name, sh->identity, number, head.segment_bytes,
+                                   sh->page_size);
+    if (rc == 0 && xac_sys.renameat(dirfd, name, dirfd, XAC_LOG_NEW_NAME) != 0)
+        rc = errno;
+    if (rc == 0 && st.st_nlink == 1 && (st.st_mode & 0777u) == owner->mode
+        && st.st_gid == owner->gid
+        && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes)
+        *fdp = fd;
+    else
+        (void)xac_sys.close(fd);
+    return rc;
+}
+
+/*
+ * take_old -- the oldest segment that is not needed, under the temporary name.
+ *
+ * out  fdp  it, if it can be written over, else -1
+ */
+static void
+take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, int *fdp)
 {
     /* relaxed: see log.h. */
     uint64_t below = atomic_load_explicit(&sh->free_below, memory_order_relaxed);
+    uint64_t end = below == 0 ? 0 : xac_log_segment_of(below, sh->segment_bytes);
 
+    *fdp = -1;
     if (below == 0)
-        return false;
+        return;
     if (sh->reuse_next == 0)
-        sh->reuse_next = oldest(dirfd, xac_log_segment_of(below, sh->segment_bytes));
-    while (sh->reuse_next < xac_log_segment_of(below, sh->segment_bytes)) {
-        char old[XAC_LOG_NAME_MAX];
-
-        xac_log_segment_name(old, sh->reuse_next++);
-        if (xac_sys.renameat(dirfd, old, dirfd, XAC_LOG_NEW_NAME) == 0)
-            return true;
+        sh->reuse_next = oldest(dirfd, end);
+    while (sh->reuse_next < end) {
+        if (old_take(sh, dirfd, sh->reuse_next++, owner, fdp) == 0)
+            return;
+        xac_err_clear(); /* no failure: a new one is made */
     }
-    return false;
 }
 
 /* make_new -- the segment under the temporary name: an old one, or zeros. */
 static int
 make_new(struct xac_log_shared *sh, int dirfd, uint64_t number)
 {
-    bool is_old = take_old(sh, dirfd);
-    int flags = is_old ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    int fd = xac_sys.openat(dirfd, XAC_LOG_NEW_NAME, flags, 0666);
-    struct stat st;
-    int rc;
+    struct xac_owner owner;
+    int fd = -1;
+    int rc = xac_owner_get(dirfd, &owner);
 
-    if (fd < 0)
-        return errno;
-    /* One of another size is made anew: that writes all of it. */
-    if (is_old && xac_sys.fstat(fd, &st) == 0
-        && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes)
+    if (rc != 0)
+        return rc;
+    take_old(sh, dirfd, &owner, &fd);
+    if (fd >= 0) {
         rc = write_header(sh, fd, number);
-    else
-        rc = segment_fill(sh, fd, number);
-    if (xac_sys.close(fd) != 0 && rc == 0)
+    } else {
+        rc = xac_newfile_remake(dirfd, XAC_LOG_NEW_NAME, &owner, &fd);
+        if (rc == 0)
+            rc = segment_fill(sh, fd, number);
+    }
+    if (fd >= 0 && xac_sys.close(fd) != 0 && rc == 0)
         rc = errno;
     return rc;
 }
@@ -264,7 +301,7 @@ segment_ensure(const struct xac_log *log, uint64_t number)
     int rc;
 
     xac_log_segment_name(name, number);
-    fd = xac_sys.openat(log->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    fd = xac_sys.openat(log->dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0 && errno == ENOENT)
         return segment_create(log->sh, log->dirfd, name, number);
     if (fd < 0)

@@ -15,6 +15,7 @@
 #include <xac.h>
 
 #include "err.h"
+#include "newfile.h"
 #include "sys.h"
 
 #define NOTE_NEW   XAC_LOGDIR_NOTE "-new"
@@ -25,7 +26,7 @@
 static int
 line_read(int dirfd, const char *name, char *buf, size_t size)
 {
-    int fd = xac_sys.openat(dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     size_t got;
     int rc;
 
@@ -40,25 +41,6 @@ line_read(int dirfd, const char *name, char *buf, size_t size)
         return XAC_EDAMAGED;
     buf[got - 1] = '\0';
     return 0;
-}
-
-/* line_write -- make a file of one line, or replace it: as a whole, and durable. */
-static int
-line_write(int dirfd, const char *made, const char *name, const char *text)
-{
-    int fd = xac_sys.openat(dirfd, made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int rc;
-
-    if (fd < 0)
-        return errno;
-    rc = xac_write_full(fd, text, strlen(text), 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    if (xac_sys.close(fd) != 0 && rc == 0)
-        rc = errno;
-    if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
-        rc = errno;
-    return rc == 0 ? xac_sync_dir(dirfd) : rc;
 }
 
 int
@@ -190,26 +172,46 @@ xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *
 int
 xac_logdir_note(int dirfd, const char *path)
 {
+    struct xac_newfile f = {.dirfd = dirfd,
+                            .made = NOTE_NEW,
+                            .name = XAC_LOGDIR_NOTE,
+                            .is_synced = true};
     char *text = NULL;
     int rc;
 
     if (asprintf(&text, "%s\n", path) < 0)
         return xac_err(ENOMEM, "%s", XAC_LOGDIR_NOTE);
-    rc = line_write(dirfd, NOTE_NEW, XAC_LOGDIR_NOTE, text);
+    rc = xac_newfile_replace(&f, text, strlen(text), NULL);
     free(text);
     return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_LOGDIR_NOTE);
+}
+
+/* mark_write -- say whose log it is, in a file of the environment's owner. */
+static int
+mark_write(int dirfd, int fd, const uint8_t identity[16])
+{
+    struct xac_owner o;
+    struct xac_newfile f = {.dirfd = fd,
+                            .made = MARK_NEW,
+                            .name = XAC_LOGDIR_MARK,
+                            .owner = &o,
+                            .is_synced = true};
+    char text[MARK_CHARS + 1];
+    int rc = xac_owner_get(dirfd, &o);
+
+    mark_text(identity, text);
+    return rc == 0 ? xac_newfile_replace(&f, text, strlen(text), NULL) : rc;
 }
 
 int
 xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16])
 {
-    char text[MARK_CHARS + 1];
     char *full = NULL;
     int fd = -1;
-    int rc;
+    int rc = xac_newdir_make(AT_FDCWD, path, dirfd);
 
-    if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
-        return xac_err(errno, "log directory %s", path);
+    if (rc != 0 && rc != EEXIST)
+        return xac_err(rc, "log directory %s", path);
     full = realpath(path, NULL);
     if (full == NULL)
         return xac_err(errno, "log directory %s", path);
@@ -217,10 +219,8 @@ xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16])
     if (rc != 0)
         goto out;
     rc = mark_check(fd, identity);
-    if (rc == ENOENT) {
-        mark_text(identity, text);
-        rc = line_write(fd, MARK_NEW, XAC_LOGDIR_MARK, text);
-    }
+    if (rc == ENOENT)
+        rc = mark_write(dirfd, fd, identity);
     if (rc == 0)
         rc = xac_sync_parent(AT_FDCWD, full);
     /* Not readable: whoever may write there has put the directory there. */

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "digest.h"
 #include "err.h"
+#include "newfile.h"
 #include "rawfile.h"
 #include "sys.h"
 
@@ -218,7 +219,7 @@ xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
     struct slots s;
     int newest;
     int rc;
-    int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
 
     *is_lostp = false;
     if (fd < 0)
@@ -251,31 +252,16 @@ out:
     return rc;
 }
 
-/* write_new -- a whole master file under its temporary name, synced. */
-static int
-write_new(int dirfd, const struct xac_master_slot *slot)
-{
-    uint8_t buf[MASTER_BYTES] = {0};
-    int rc;
-    int fd =
-        xac_sys.openat(dirfd, MASTER_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (fd < 0)
-        return errno;
-    memcpy(buf, slot, sizeof *slot);
-    rc = xac_write_full(fd, buf, sizeof buf, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    if (xac_sys.close(fd) != 0 && rc == 0)
-        rc = errno;
-    return rc;
-}
-
 int
 xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
                   struct xac_master_slot *out)
 {
     struct xac_master_slot s = {.page_size = page_size, .segment_bytes = segment_bytes};
+    struct xac_newfile f = {.dirfd = dirfd,
+                            .made = MASTER_NEW,
+                            .name = XAC_MASTER_NAME,
+                            .is_synced = true};
+    uint8_t buf[MASTER_BYTES] = {0};
     struct xac_identity dir;
     int rc = xac_identity_of(dirfd, &dir);
 
@@ -288,11 +274,8 @@ xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
     s.flags = XAC_MASTER_CLEAN;
     s.start_lsn = s.redo_lsn = s.end_lsn_after = XAC_LSN_FIRST;
     slot_finish(&s, 1);
-    rc = write_new(dirfd, &s);
-    if (rc == 0 && xac_sys.renameat(dirfd, MASTER_NEW, dirfd, XAC_MASTER_NAME) != 0)
-        rc = errno;
-    if (rc == 0)
-        rc = xac_sync_dir(dirfd);
+    memcpy(buf, &s, sizeof s);
+    rc = xac_newfile_replace(&f, buf, sizeof buf, NULL);
     if (rc != 0)
         return xac_err(rc, "%s: create", XAC_MASTER_NAME);
     *out = s;

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "log_format.h"
+#include "logdir.h"
 #include "sys.h"
 
 #define PRIVATE    0600u
@@ -18,7 +19,7 @@
 /* ---- Whose ------------------------------------------------------------------------ */
 
 /* class_bits -- of group (shift 3) or others (shift 0), from a directory's mode. */
-static mode_t
+XAC_SIGSAFE static mode_t
 class_bits(mode_t dir, unsigned shift)
 {
     bool is_full = (dir >> shift & 07u) == 07u;
@@ -26,7 +27,7 @@ class_bits(mode_t dir, unsigned shift)
     return is_full && (dir & S_ISVTX) == 0 ? READ_WRITE << shift : 0;
 }
 
-int
+XAC_SIGSAFE int
 xac_owner_of_dir(int dirfd, struct xac_owner *out)
 {
     struct stat st;
@@ -54,15 +55,15 @@ xac_owner_of_file(int fd, struct xac_owner *out)
     return 0;
 }
 
-int
-xac_owner_get(int dirfd, struct xac_owner *out)
+/* owner_of_name -- of a file; ret 0, ENOENT, other errno values. */
+XAC_SIGSAFE static int
+owner_of_name(int dirfd, const char *name, struct xac_owner *out)
 {
+    unsigned want = STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID;
     struct statx st;
 
-    if (xac_sys.statx(dirfd, XAC_MASTER_NAME, AT_SYMLINK_NOFOLLOW,
-                      STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID, &st)
-        != 0)
-        return errno == ENOENT ? xac_owner_of_dir(dirfd, out) : errno;
+    if (xac_sys.statx(dirfd, name, AT_SYMLINK_NOFOLLOW, want, &st) != 0)
+        return errno;
     if (!S_ISREG(st.stx_mode))
         return EINVAL;
     *out = (struct xac_owner){.uid = st.stx_uid,
@@ -71,11 +72,24 @@ xac_owner_get(int dirfd, struct xac_owner *out)
     return 0;
 }
 
-struct xac_owner
-xac_owner_shared(struct xac_owner o)
+XAC_SIGSAFE int
+xac_owner_get(int dirfd, struct xac_owner *out)
 {
-    o.mode &= PRIVATE | ((o.mode & 022u) << 1) | (o.mode & 022u);
-    return o;
+    int rc = owner_of_name(dirfd, XAC_MASTER_NAME, out);
+
+    if (rc == ENOENT)
+        rc = owner_of_name(dirfd, XAC_LOGDIR_MARK, out);
+    return rc == ENOENT ? xac_owner_of_dir(dirfd, out) : rc;
+}
+
+XAC_SIGSAFE int
+xac_owner_get_shared(int dirfd, struct xac_owner *out)
+{
+    int rc = xac_owner_get(dirfd, out);
+
+    if (rc == 0)
+        out->mode &= PRIVATE | (out->mode & 022u) << 1 | (out->mode & 022u);
+    return rc;
 }
 
 bool
@@ -83,6 +97,25 @@ xac_owner_mode_ok(uint64_t mode)
 {
     return (mode & ~UINT64_C(0666)) == 0 && (mode & PRIVATE) == PRIVATE
            && (mode & 022u) == (mode >> 1 & mode & 022u);
+}
+
+int
+xac_owner_set_mode(int dirfd, mode_t mode)
+{
+    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, flags, 0);
+    struct stat st;
+    int rc = 0;
+
+    if (fd < 0 && errno == ENOENT)
+        fd = xac_sys.openat(dirfd, XAC_LOGDIR_MARK, flags, 0);
+    if (fd < 0)
+        return errno;
+    if (xac_sys.fstat(fd, &st) != 0
+        || ((st.st_mode & 0777u) != mode && xac_sys.fchmod(fd, mode) != 0))
+        rc = errno;
+    (void)xac_sys.close(fd);
+    return rc;
 }
 
 /* ---- Making ----------------------------------------------------------------------- */
@@ -102,11 +135,18 @@ give(int fd, const struct stat *st, const struct xac_owner *o, mode_t alone)
 
     if (st->st_gid != o->gid && xac_sys.fchown(fd, (uid_t)-1, o->gid) != 0)
         mode = alone;
-    if ((st->st_mode & 0777u) != mode && xac_sys.fchmod(fd, mode) != 0)
+    if ((st->st_mode & 07777u) != mode && xac_sys.fchmod(fd, mode) != 0)
         return errno;
     if (st->st_uid != o->uid)
         (void)xac_sys.fchown(fd, o->uid, (gid_t)-1);
     return 0;
+}
+
+/* without_group -- the mode of what cannot get its group. */
+XAC_SIGSAFE static mode_t
+without_group(mode_t mode)
+{
+    return mode & (07707u | (mode & 07u) << 3);
 }
 
 /* settle -- whose a file is that has just been made. */
@@ -120,7 +160,7 @@ settle(int fd, const struct xac_owner *o)
     /* More than was asked for: the file system keeps no modes, the mount says. */
     if ((st.st_mode & 0777u & ~PRIVATE) != 0)
         return 0;
-    return give(fd, &st, o, o->mode & (0707u | (o->mode & 07u) << 3));
+    return give(fd, &st, o, without_group(o->mode));
 }
 
 XAC_SIGSAFE int
@@ -189,9 +229,13 @@ xac_newfile_widen(int fd, const struct xac_owner *o)
 int
 xac_newfile_replace(const struct xac_newfile *f, const void *bytes, size_t n, int *fdp)
 {
+    struct xac_owner of_dir;
+    const struct xac_owner *o = f->owner != NULL ? f->owner : &of_dir;
     int fd = -1;
-    int rc = xac_newfile_remake(f->dirfd, f->made, &f->owner, &fd);
+    int rc = f->owner != NULL ? 0 : xac_owner_get(f->dirfd, &of_dir);
 
+    if (rc == 0)
+        rc = xac_newfile_remake(f->dirfd, f->made, o, &fd);
     if (rc != 0)
         return rc;
     rc = xac_write_full(fd, bytes, n, 0);
@@ -210,5 +254,29 @@ xac_newfile_replace(const struct xac_newfile *f, const void *bytes, size_t n, in
         *fdp = fd;
     else if (fd >= 0)
         (void)xac_sys.close(fd);
+    return rc;
+}
+
+int
+xac_newdir_make(int dirfd, const char *path, int like)
+{
+    struct stat want, st;
+    struct xac_owner o;
+    int rc, fd;
+
+    if (xac_sys.fstat(like, &want) != 0)
+        return errno;
+    o = (struct xac_owner){.uid = want.st_uid,
+                           .gid = want.st_gid,
+                           .mode = want.st_mode & 07777u};
+    if (xac_sys.mkdirat(dirfd, path, 0700) != 0)
+        return errno;
+    fd = xac_sys.openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    rc = fd < 0 || xac_sys.fstat(fd, &st) != 0 ? errno
+                                               : give(fd, &st, &o, without_group(o.mode));
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    if (rc != 0)
+        (void)xac_sys.unlinkat(dirfd, path, AT_REMOVEDIR);
     return rc;
 }

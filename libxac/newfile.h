@@ -3,9 +3,9 @@
  * newfile.h -- every file that the library makes: whose it is, and who may open it.
  *
  * WHAT      Files of an environment are made here and nowhere else, with owner, group and
- *           mode of struct xac_owner.  That of an environment is the one of its master
- *           record; a new master record's is taken from the directory, or is
- *           XAC_OPT_MODE.  The umask does not matter.
+ *           mode of struct xac_owner.  Those of an environment are the ones of its master
+ *           record, which got them from the directory or from XAC_OPT_MODE.  The umask does
+ *           not matter.
  * NOT HERE  Data files that a user maps: they are his, and his umask applies, see
  *           xac_newfile_widen.  Opening by a name that was read from a file (within).
  * THREADS   Any.  Functions that are XAC_SIGSAFE note no words.
@@ -44,30 +44,42 @@ struct xac_newfile {
     int dirfd;
     const char *made; /* the name until then; what has it is removed                  */
     const char *name;
-    struct xac_owner owner;
+    const struct xac_owner *owner; /* NULL: as xac_owner_get says                     */
     bool is_synced; /* before it gets the name, and the directory afterwards          */
 };
 
 /*
- * xac_owner_get -- of what is made for the environment in a directory.
+ * xac_owner_get -- of what is made in a directory of an environment: as its master record,
+ * in a directory of the log as the mark; if there is neither, as the directory says.
  *
  * ret  0 or errno.
  */
-int xac_owner_get(int dirfd, struct xac_owner *out);
+XAC_SIGSAFE int xac_owner_get(int dirfd, struct xac_owner *out);
 
 /* xac_owner_of_dir -- what invariant (1) says of a directory; ret 0 or errno. */
-int xac_owner_of_dir(int dirfd, struct xac_owner *out);
+XAC_SIGSAFE int xac_owner_of_dir(int dirfd, struct xac_owner *out);
 
 /* xac_owner_of_file -- of a copy of an open file; ret 0 or errno. */
 int xac_owner_of_file(int fd, struct xac_owner *out);
 
-/* xac_owner_shared -- the same without those who may not write: for what all participants
-   write, the control region and the like. */
-struct xac_owner xac_owner_shared(struct xac_owner o);
+/*
+ * xac_owner_get_shared -- of what all participants write, the control region and the like:
+ * the same without those who may not write.
+ */
+XAC_SIGSAFE int xac_owner_get_shared(int dirfd, struct xac_owner *out);
 
 /* xac_owner_mode_ok -- may a user ask for such a mode?  0600 and more, no execution; who may
    write may read. */
 bool xac_owner_mode_ok(uint64_t mode);
+
+/*
+ * xac_owner_set_mode -- the mode of what will be made in a directory that belongs to an
+ * environment.
+ *
+ * ret  0; ENOENT if it has no file that would keep it; EPERM if that is another user's; other
+ *      errno values.
+ */
+int xac_owner_set_mode(int dirfd, mode_t mode);
 
 /*
  * xac_newfile_make -- make a file, open for reading and writing.
@@ -109,5 +121,12 @@ int xac_newfile_widen(int fd, const struct xac_owner *o);
  */
 int xac_newfile_replace(const struct xac_newfile *f, const void *bytes, size_t n,
                         int *fdp);
+
+/*
+ * xac_newdir_make -- make a directory with owner, group and mode of another one.
+ *
+ * ret  0; EEXIST if there is something; other errno values, and nothing is left.
+ */
+int xac_newdir_make(int dirfd, const char *path, int like);
 
 #endif /* XAC_NEWFILE_H */

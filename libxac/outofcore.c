@@ -20,6 +20,7 @@
 #include "err.h"
 #include "fault.h"
 #include "frames/pool.h"
+#include "newfile.h"
 #include "sys.h"
 
 /* Rounds over the pool before a page is read past it. */
@@ -361,8 +362,9 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     struct xac_outofcore_shared *sh = &env->ctl->outofcore;
     struct xac_frames_config config;
     struct xac_frames_io io = io_of(env);
+    struct xac_owner owner;
     char *path;
-    int rc = 0;
+    int rc;
 
     sh->n_frames = env->options.frames;
     if (sh->n_frames == 0)
@@ -372,8 +374,10 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
         return xac_err(ENOMEM, "XAC_OPT_FRAMES");
     config = config_of(env);
     sh->pool_bytes = xac_frames_bytes(&config);
-    o->fd = xac_sys.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (o->fd < 0 || xac_sys.ftruncate(o->fd, (off_t)sh->pool_bytes) != 0)
+    rc = xac_owner_get_shared(env->dirfd, &owner);
+    if (rc == 0)
+        rc = xac_newfile_make(AT_FDCWD, path, &owner, &o->fd);
+    if (rc == 0 && xac_sys.ftruncate(o->fd, (off_t)sh->pool_bytes) != 0)
         rc = errno;
     if (rc == 0)
         rc = map_pool(env);
@@ -401,7 +405,7 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
     path = pool_path(region_path);
     if (path == NULL)
         return xac_err(ENOMEM, "XAC_OPT_FRAMES");
-    o->fd = xac_sys.openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
+    o->fd = xac_sys.openat(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
     rc = o->fd < 0 ? errno : map_pool(env);
     if (rc == 0)
         rc = xac_frames_attach(o->memory, &io, &o->pool);

@@ -17,6 +17,7 @@
 #include "digest.h"
 #include "env.h"
 #include "err.h"
+#include "newfile.h"
 #include "recover_scan.h"
 #include "sys.h"
 
@@ -106,8 +107,10 @@ make_new(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
                                   .inode = f->who.inode,
                                   .birth_ns = f->who.birth_ns,
                                   .path_len = (uint32_t)strlen(f->path)};
-    int flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
-    int fd, rc;
+    struct xac_newfile made = {.dirfd = w->dirfd,
+                               .made = XAC_PAGESUMS_NEW,
+                               .name = name,
+                               .is_synced = true};
 
     if (h.path_len >= sizeof h.path)
         return ENAMETOOLONG;
@@ -115,21 +118,7 @@ make_new(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
     memcpy(h.identity, w->identity, sizeof h.identity);
     memcpy(h.path, f->path, h.path_len);
     h.checksum = xac_xxh64(&h, offsetof(struct xac_pagesums_head, checksum));
-    fd = xac_sys.openat(w->dirfd, XAC_PAGESUMS_NEW, flags, 0666);
-    if (fd < 0)
-        return errno;
-    rc = xac_write_full(fd, &h, sizeof h, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    if (rc == 0 && xac_sys.renameat(w->dirfd, XAC_PAGESUMS_NEW, w->dirfd, name) != 0)
-        rc = errno;
-    if (rc == 0)
-        rc = xac_sync_dir(w->dirfd);
-    if (rc != 0)
-        (void)xac_sys.close(fd);
-    else
-        *fdp = fd;
-    return rc;
+    return xac_newfile_replace(&made, &h, sizeof h, fdp);
 }
 
 /*
@@ -145,7 +134,7 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
     struct xac_pagesums_head h;
     struct xac_identity who;
     size_t got;
-    int fd = xac_sys.openat(w->dirfd, name, O_RDWR | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(w->dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
     int rc;
 
     *fdp = -1;

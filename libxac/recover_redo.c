@@ -17,6 +17,8 @@
 #include "annot.h"
 #include "block.h"
 #include "err.h"
+#include "newfile.h"
+#include "stored.h"
 #include "sys.h"
 
 #define OPEN_FDS_MAX 200u                /* descriptors of mapped files at a time */
@@ -66,20 +68,44 @@ file_insert(struct xac_redo *r, uint32_t id)
     return &grown[at];
 }
 
+/* path_of -- the path in a record, to be freed; ret 0, ENOMEM, XAC_EDAMAGED if there is none
+   that the library can have written. */
+static int
+path_of(const struct xac_xfile *rec, char **pathp)
+{
+    const char *bytes = xac_xfile_path(rec);
+    const char *end = (const char *)rec + rec->r.length;
+    char *path;
+
+    if (rec->r.length < sizeof *rec || bytes > end
+        || rec->path_len > (size_t)(end - bytes) || rec->path_len == 0
+        || memchr(bytes, '\0', rec->path_len) != NULL)
+        return XAC_EDAMAGED;
+    path = strndup(bytes, rec->path_len);
+    if (path == NULL)
+        return xac_err(ENOMEM, "table of files");
+    if (path[0] != '/' && !xac_stored_is_inside(path)) {
+        free(path);
+        return XAC_EDAMAGED;
+    }
+    *pathp = path;
+    return 0;
+}
+
 /*
  * place_of -- where a file named by the log is; to be freed, NULL if out of memory.
  *
  * In a backup nothing is where the log says, and nothing outside of it may be touched.
  * A file that it does not have was mapped first when it had been made.
+ * in   name  is freed, or returned
  */
 static char *
-place_of(const struct xac_redo *r, const struct xac_xfile *rec, const char *path)
+place_of(const struct xac_redo *r, const struct xac_xfile *rec, char *name)
 {
-    char *name = strndup(path, rec->path_len);
     const char *copy;
     char *place = NULL;
 
-    if (name == NULL || r->backup == NULL)
+    if (r->backup == NULL)
         return name;
     copy = xac_backup_note_find(r->backup, name);
     if (copy != NULL)
@@ -97,23 +123,23 @@ place_of(const struct xac_redo *r, const struct xac_xfile *rec, const char *path
 int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
-    const char *path = xac_xfile_path(rec);
-    const char *end = (const char *)rec + rec->r.length;
     struct xac_redo_file *f;
-    char *copy;
+    char *path, *copy;
+    int rc = path_of(rec, &path);
 
-    if (rec->r.length < sizeof *rec || path > end || rec->path_len > (size_t)(end - path)
-        || rec->path_len == 0 || memchr(path, '\0', rec->path_len) != NULL)
-        return XAC_EDAMAGED;
+    if (rc != 0)
+        return rc;
     f = file_find(r, rec->file);
     if (f == NULL)
         f = file_insert(r, rec->file);
     if (f == NULL)
-        return xac_err(ENOMEM, "table of files");
-    if (rec->length > f->length)
+        rc = xac_err(ENOMEM, "table of files");
+    else if (rec->length > f->length)
         f->length = rec->length;
-    if (f->path != NULL && lsn <= f->lsn)
-        return 0;
+    if (f == NULL || (f->path != NULL && lsn <= f->lsn)) {
+        free(path);
+        return rc;
+    }
     copy = place_of(r, rec, path);
     if (copy == NULL)
         return xac_err(ENOMEM, "table of files");
@@ -168,11 +194,31 @@ file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
     rc = make_room_for_fd(r);
     if (rc != 0)
         return rc;
-    f->fd = xac_sys.openat(r->dirfd, f->path, flags | O_CLOEXEC | O_NOCTTY, 0666);
-    if (f->fd < 0)
-        return errno == ENOENT ? ENOENT : xac_err(errno, "%s: open", f->path);
-    r->n_open_fds++;
-    return 0;
+    rc = xac_stored_open(r->dirfd, f->path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                         &f->fd);
+    r->n_open_fds += rc == 0;
+    return rc;
+}
+
+/* file_make -- one that is missing, as the environment's files are. */
+static int
+file_make(struct xac_redo *r, struct xac_redo_file *f)
+{
+    struct xac_owner owner;
+    const char *name;
+    int fd = -1;
+    int rc = make_room_for_fd(r);
+
+    if (rc == 0)
+        rc = xac_stored_parent(r->dirfd, f->path, &fd, &name);
+    if (rc == 0)
+        rc = xac_owner_get(r->dirfd, &owner);
+    if (rc == 0)
+        rc = xac_newfile_make(fd, name, &owner, &f->fd);
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    r->n_open_fds += rc == 0;
+    return rc == 0 ? 0 : xac_err(rc, "%s: create", f->path);
 }
 
 /* other_file -- words for a file that is not the one that was mapped. */
@@ -196,6 +242,7 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
     bool is_outside = f->path[0] == '/';
     bool may_differ = accept_replaced || f->is_moved || (r->is_copy && !is_outside);
     struct xac_identity is;
+    struct stat st;
     int rc;
 
     if (r->is_copy && is_outside && !r->takes_outside)
@@ -214,8 +261,12 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
     if (rc != 0)
         return rc;
     rc = xac_identity_of(f->fd, &is);
+    if (rc == 0 && xac_sys.fstat(f->fd, &st) != 0)
+        rc = errno;
     if (rc != 0)
         return xac_err(rc, "%s: stat", f->path);
+    if (!S_ISREG(st.st_mode))
+        return xac_err(XAC_EREPLACED, "%s: no regular file", f->path);
     f->is_other = !xac_identity_is_same(&is, &f->who);
     return f->is_other && !may_differ ? other_file(f, &is) : 0;
 }
@@ -239,10 +290,10 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
 {
     uint64_t want = f->reach > f->length ? f->reach : f->length;
     struct stat st;
-    int rc = file_open(r, f, f->is_missing ? O_RDWR | O_CREAT : O_RDWR);
+    int rc = file_open(r, f, O_RDWR);
 
     if (rc == ENOENT)
-        return xac_err(ENOENT, "%s: create", f->path);
+        rc = f->is_missing ? file_make(r, f) : xac_err(ENOENT, "%s: open", f->path);
     if (rc != 0)
         return rc;
     if (xac_sys.fstat(f->fd, &st) != 0)

@@ -17,6 +17,7 @@
 #include "env.h"
 #include "err.h"
 #include "log.h"
+#include "newfile.h"
 #include "outofcore.h"
 #include "sys.h"
 #include "txn.h"
@@ -102,13 +103,14 @@ write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
            struct datafile *f)
 {
     char name[XAC_LOG_NAME_MAX];
-    int rc;
+    struct xac_owner owner;
+    int rc = xac_owner_get(env->logfd, &owner);
 
     xac_log_datafile_name(name, env->ctl->generation, serial);
-    f->fd =
-        xac_sys.openat(env->logfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (f->fd < 0)
-        return xac_err(errno, "data file %s", name);
+    if (rc == 0)
+        rc = xac_newfile_make(env->logfd, name, &owner, &f->fd);
+    if (rc != 0)
+        return xac_err(rc, "data file %s", name);
     rc = fill(env, txn, f);
     if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)
         rc = errno;

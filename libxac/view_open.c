@@ -16,6 +16,7 @@
 #include "env.h"
 #include "err.h"
 #include "fault.h"
+#include "newfile.h"
 #include "registry.h"
 #include "sys.h"
 #include "view.h"
@@ -237,11 +238,25 @@ check_name(const struct xac_view *v)
 {
     bool is_own = strncmp(v->path, "xac.", 4) == 0 || strncmp(v->path, "xac-", 4) == 0;
 
+    if (strchr(v->path, '\n') != NULL)
+        return xac_err(EINVAL, "%s: the name has a newline", v->name);
     /* Relative is what lies in it; below a directory it is the user's (xac-outside/...). */
     if (!is_own || strchr(v->path, '/') != NULL)
         return 0;
     return xac_err(EINVAL, "%s: the name is reserved for the environment's own files",
                    v->name);
+}
+
+/* share -- a new file below the directory is for all who take part. */
+static int
+share(const struct xac_env *env, const struct xac_view *v)
+{
+    struct xac_owner owner;
+    int rc = v->path[0] == '/' ? 0 : xac_owner_get(env->dirfd, &owner);
+
+    if (rc == 0 && v->path[0] != '/')
+        rc = xac_newfile_widen(v->fd, &owner);
+    return rc == 0 ? 0 : xac_err(rc, "%s: owner and mode", v->name);
 }
 
 int
@@ -258,6 +273,8 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
     if (rc == 0) {
         v->path = stored_path(env, name);
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
+        if (rc == 0 && is_new)
+            rc = share(env, v);
         if (rc == 0)
             rc = place(env, v, wish->flags, is_new);
         if (rc != 0 && is_new && v->path != NULL)

@@ -22,6 +22,7 @@
 #include "err.h"
 #include "logdir.h"
 #include "master.h"
+#include "newfile.h"
 #include "peek.h"
 #include "sys.h"
 #include "tool.h"
@@ -243,10 +244,15 @@ static int
 copy_across(const char *path, int tofd, const char *name)
 {
     static const char made[] = "xarchive-new";
-    int in = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    int out = xac_sys.openat(tofd, made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int rc = in < 0 || out < 0 ? errno : copy_bytes(in, out);
+    struct xac_owner owner;
+    int in = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    int out = -1;
+    int rc = in < 0 ? errno : xac_owner_of_file(in, &owner);
 
+    if (rc == 0)
+        rc = xac_newfile_remake(tofd, made, &owner, &out);
+    if (rc == 0)
+        rc = copy_bytes(in, out);
     if (in >= 0)
         (void)xac_sys.close(in);
     if (out >= 0)

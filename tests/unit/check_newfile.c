@@ -119,18 +119,24 @@ START_TEST(mode_is_that_of_the_master_record)
     put("xac.master", "x");
     ck_assert_int_eq(chmod("xac.master", 0644), 0);
     ck_assert_uint_eq(made(0700, 077), 0644);
+    ck_assert_int_eq(rename("xac.master", "xac.log-of"), 0);
+    ck_assert_uint_eq(made(0700, 077), 0644);
 }
 END_TEST
 
 START_TEST(shared_mode_is_for_those_who_write)
 {
-    struct xac_owner o = {.mode = 0664};
+    static const struct {
+        mode_t master, shared;
+    } want[] = {{0664, 0660}, {0644, 0600}, {0606, 0606}, {0666, 0666}, {0640, 0600}};
+    struct xac_owner o;
 
-    ck_assert_uint_eq(xac_owner_shared(o).mode, 0660);
-    o.mode = 0644;
-    ck_assert_uint_eq(xac_owner_shared(o).mode, 0600);
-    o.mode = 0606;
-    ck_assert_uint_eq(xac_owner_shared(o).mode, 0606);
+    put("xac.master", "x");
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        ck_assert_int_eq(chmod("xac.master", want[i].master), 0);
+        ck_assert_int_eq(xac_owner_get_shared(dirfd, &o), 0);
+        ck_assert_uint_eq(o.mode, want[i].shared);
+    }
     ck_assert(xac_owner_mode_ok(0640) && xac_owner_mode_ok(0666));
     ck_assert(!xac_owner_mode_ok(0620) && !xac_owner_mode_ok(0440));
     ck_assert(!xac_owner_mode_ok(0700) && !xac_owner_mode_ok(04600));
@@ -206,15 +212,15 @@ START_TEST(link_is_not_followed)
     struct xac_newfile f = {.dirfd = dirfd,
                             .made = "new",
                             .name = "name",
-                            .owner = {getuid(), getgid(), 0600},
                             .is_synced = true};
+    struct xac_owner o = {getuid(), getgid(), 0600};
     int fd;
 
     put("victim", "victim");
     ck_assert_int_eq(symlink("victim", "new"), 0);
     ck_assert_int_eq(symlink("victim", "name"), 0);
-    ck_assert_int_eq(xac_newfile_make(dirfd, "new", &f.owner, &fd), EEXIST);
-    ck_assert_int_eq(xac_newfile_open(dirfd, "new", &f.owner, &fd), ELOOP);
+    ck_assert_int_eq(xac_newfile_make(dirfd, "new", &o, &fd), EEXIST);
+    ck_assert_int_eq(xac_newfile_open(dirfd, "new", &o, &fd), ELOOP);
     ck_assert_int_eq(xac_newfile_replace(&f, "text", 4, NULL), 0);
     ck_assert_str_eq(get("victim"), "victim");
     ck_assert_str_eq(get("name"), "text");
@@ -225,10 +231,7 @@ END_TEST
 
 START_TEST(another_link_to_a_file_is_not_emptied)
 {
-    struct xac_newfile f = {.dirfd = dirfd,
-                            .made = "new",
-                            .name = "name",
-                            .owner = {getuid(), getgid(), 0600}};
+    struct xac_newfile f = {.dirfd = dirfd, .made = "new", .name = "name"};
     char text[5] = "";
     int fd;
 
