@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_notes.c -- targets: the small text files of an environment.
+ *
+ * The input is the file.
+ * backup     xac.backup: read, written, read again
+ * logdir     xac.logdir, and behind a form feed the mark in the directory that it names
+ * addresses  xac.addresses: an environment is opened, a file mapped, and a backup made
+ * lock       xac.lock: the environment that has it is opened
+ */
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "backup_note.h"
+#include "err.h"
+#include "logdir.h"
+#include "target.h"
+
+/* ---- Files -------------------------------------------------------------------------- */
+
+static void
+put(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    fuzz_must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
+    (void)close(fd);
+}
+
+static void
+empty(const char *path)
+{
+    DIR *d = opendir(path);
+    struct dirent *e;
+
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        char name[600];
+
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        (void)snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+        if (unlink(name) != 0) {
+            empty(name);
+            fuzz_must(rmdir(name) == 0);
+        }
+    }
+    if (d != NULL)
+        (void)closedir(d);
+}
+
+/* fresh -- an empty directory of that name in the scratch directory; ret its descriptor. */
+static int
+fresh(const char *name)
+{
+    int fd;
+
+    fuzz_watch();
+    fuzz_must(mkdir(name, 0700) == 0 || errno == EEXIST);
+    empty(name);
+    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fuzz_must(fd >= 0);
+    return fd;
+}
+
+/* ---- The note of a backup ----------------------------------------------------------- */
+
+static void
+run_backup(const uint8_t *data, size_t size)
+{
+    struct xac_backup_note note = {.n_files = 0}, again = {.n_files = 0};
+    int dirfd = fresh("backup");
+    int rc;
+
+    put("backup/" XAC_BACKUP_NAME, data, size);
+    rc = xac_backup_note_read(dirfd, &note);
+    fuzz_told("reading", rc);
+    if (rc == 0) {
+        for (size_t i = 0; i < note.n_files; i++)
+            fuzz_must(xac_backup_note_find(&note, note.file[i].path) != NULL);
+        fuzz_told("writing", xac_backup_note_write(dirfd, &note));
+        fuzz_must(xac_backup_note_read(dirfd, &again) == 0);
+        fuzz_must(again.n_files == note.n_files && again.end_lsn == note.end_lsn);
+        xac_backup_note_free(&again);
+    }
+    xac_backup_note_free(&note);
+    (void)close(dirfd);
+}
+
+/* ---- Where the log is --------------------------------------------------------------- */
+
+static void
+run_logdir(const uint8_t *data, size_t size)
+{
+    static const uint8_t identity[16];
+    const uint8_t *mark = memchr(data, '\f', size);
+    size_t n = mark != NULL ? (size_t)(mark - data) : size;
+    int logs = fresh("logs"), dirfd = fresh("env");
+    char *path;
+    int fd;
+    int rc;
+
+    put("env/" XAC_LOGDIR_NOTE, data, n);
+    if (mark != NULL)
+        put("logs/" XAC_LOGDIR_MARK, mark + 1, size - n - 1);
+    rc = xac_logdir_open(dirfd, NULL, identity, &fd, &path);
+    fuzz_told("opening", rc);
+    if (rc == 0) {
+        fuzz_must(path != NULL && path[0] == '/' && fd >= 0);
+        (void)close(fd);
+        free(path);
+    }
+    (void)close(logs);
+    (void)close(dirfd);
+}
+
+/* ---- A whole environment ------------------------------------------------------------ */
+
+#define LENGTH ((size_t)4 * 4096)
+
+/* use -- open it, map a file, change it, back it up, close it. */
+static void
+use(void)
+{
+    volatile uint64_t *x;
+    int rc = xac_init("env", XAC_NONDURABLE);
+
+    fuzz_told("xInit", rc);
+    if (rc != 0)
+        return;
+    x = (volatile uint64_t *)xac_mmap("env/inside.db", LENGTH);
+    if (x == NULL) {
+        fuzz_told("xMmap", errno);
+    } else {
+        fuzz_must(xac_begin() == 0);
+        x[3]++;
+        fuzz_must(xac_end() == XAC_COMMITTED);
+        fuzz_told("xBackup", xac_backup("copy"));
+    }
+    xac_err_clear();
+    fuzz_told("xShutdown", xac_shutdown());
+}
+
+/* run_env -- with such a file in its directory. */
+static void
+run_env(const char *path, const uint8_t *data, size_t size)
+{
+    int copy = fresh("copy"), shm = fresh("shm"), dirfd = fresh("env");
+
+    (void)close(copy);
+    fuzz_must(rmdir("copy") == 0);
+    fuzz_must(setenv("XAC_SHM_DIR", "shm", 1) == 0);
+    put(path, data, size);
+    use();
+    (void)close(shm);
+    (void)close(dirfd);
+}
+
+static void
+run_addresses(const uint8_t *data, size_t size)
+{
+    run_env("env/xac.addresses", data, size);
+}
+
+static void
+run_lock(const uint8_t *data, size_t size)
+{
+    run_env("env/xac.lock", data, size);
+}
+
+const struct fuzz_target fuzz_note_targets[] = {{"backup", run_backup},
+                                                {"logdir", run_logdir},
+                                                {"addresses", run_addresses},
+                                                {"lock", run_lock},
+                                                {NULL, NULL}};
