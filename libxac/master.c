@@ -23,6 +23,8 @@
 
 #define MASTER_BYTES (2 * XAC_MASTER_SLOT_STRIDE)
 #define MASTER_NEW   XAC_MASTER_NAME ".new"
+/* A sequence number behind it could have no successor: the next slot would be the older one. */
+#define SEQUENCE_END (UINT64_C(1) << 63)
 
 enum slot_state {
     SLOT_INVALID = 0,
@@ -136,8 +138,8 @@ values_sane(const struct xac_master_slot *s)
     uint64_t size = s->segment_bytes;
 
     return size >= XAC_SEGMENT_HEADER && (size & (size - 1)) == 0
-           && s->redo_lsn % XAC_BLOCK_ALIGN == 0 && s->start_lsn != 0
-           && s->redo_lsn >= s->start_lsn;
+           && s->sequence < SEQUENCE_END && s->redo_lsn % XAC_BLOCK_ALIGN == 0
+           && s->start_lsn != 0 && s->redo_lsn >= s->start_lsn;
 }
 
 int
