@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,7 +139,7 @@ use(void)
     if (rc != 0)
         return;
     x = (volatile uint64_t *)xac_mmap("env/inside.db", LENGTH);
-    if (x == NULL) {
+    if (x == MAP_FAILED) {
         fuzz_told("xMmap", errno);
     } else {
         fuzz_must(xac_begin() == 0);
@@ -155,10 +156,12 @@ static void
 run_env(const char *path, const uint8_t *data, size_t size)
 {
     int copy = fresh("copy"), shm = fresh("shm"), dirfd = fresh("env");
+    char where[600];
 
     (void)close(copy);
     fuzz_must(rmdir("copy") == 0);
-    fuzz_must(setenv("XAC_SHM_DIR", "shm", 1) == 0);
+    (void)snprintf(where, sizeof where, "%s/shm", fuzz_scratch());
+    fuzz_must(setenv("XAC_SHM_DIR", where, 1) == 0);
     put(path, data, size);
     use();
     (void)close(shm);
