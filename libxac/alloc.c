@@ -14,15 +14,20 @@
 #include "alloc_heap.h"
 #include "env.h"
 #include "err.h"
+#include "tls.h"
 #include "view.h"
 
 #define HEAPS_HINTED 4 /* heaps that a thread remembers */
 
 static struct xac_classes classes;
 
-static _Thread_local struct xac_heap_hints hints_of[HEAPS_HINTED];
-static _Thread_local unsigned hints_next;
-static _Thread_local uint32_t thread_no; /* from 1 */
+/* What a thread remembers. */
+struct hinted {
+    struct xac_heap_hints of[HEAPS_HINTED];
+    unsigned next;
+};
+
+static XAC_TLS uint32_t thread_no; /* from 1 */
 
 /* ---- Size classes ------------------------------------------------------------------------ */
 
@@ -107,26 +112,34 @@ number_thread(void)
         thread_no = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-/* hints_for -- this thread's hints for a heap; the oldest others are forgotten for it. */
+/* hints_for -- this thread's hints for a heap; the oldest others are forgotten for it.
+   NULL: no memory. */
 static struct xac_heap_hints *
 hints_for(const uint8_t *base, uint32_t pid)
 {
+    struct hinted *mine =
+        (struct hinted *)xac_tls_part(XAC_TLS_HINTS, sizeof(struct hinted));
     struct xac_heap_hints *x;
 
+    if (mine == NULL)
+        return NULL;
     for (unsigned i = 0; i < HEAPS_HINTED; i++) {
-        if (hints_of[i].base == base && hints_of[i].pid == pid)
-            return &hints_of[i];
+        if (mine->of[i].base == base && mine->of[i].pid == pid)
+            return &mine->of[i];
     }
-    x = &hints_of[hints_next++ % HEAPS_HINTED];
+    x = &mine->of[mine->next++ % HEAPS_HINTED];
     *x = (struct xac_heap_hints){.base = base, .pid = pid};
     return x;
 }
 
-void
+int
 xac_heap_init(struct xac_heap *h, struct xac_view *view)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct xac_heap_hints *hints = hints_for(view->base, view->env->pid);
 
+    if (hints == NULL)
+        return xac_err(ENOMEM, "heap of %s", view->name);
     atomic_store_explicit(&class_page_size, (uint32_t)view->page_size,
                           memory_order_relaxed);
     (void)pthread_once(&once, make_classes);
@@ -138,11 +151,12 @@ xac_heap_init(struct xac_heap *h, struct xac_view *view)
         .page_size = view->page_size,
         .view_pages = view->n_pages,
         .classes = &classes,
-        .hints = hints_for(view->base, view->env->pid),
+        .hints = hints,
         .pid = view->env->pid,
         .thread = (uint8_t)thread_no,
         .tag = xac_heap_tag(view->env->pid, (uint8_t)thread_no),
     };
+    return 0;
 }
 
 void
@@ -326,9 +340,10 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
     struct xac_heap h;
     struct xac_want want = {0};
     uint64_t pages;
-    int rc;
+    int rc = xac_heap_init(&h, view);
 
-    xac_heap_init(&h, view);
+    if (rc != 0)
+        return rc;
     if (size > view->length)
         return xac_err(ENOMEM, "xMalloc: %zu bytes, but %s is mapped %zu bytes long",
                        size, view->name, view->length);
@@ -404,8 +419,10 @@ xac_alloc_give(struct xac_view *view, void *address)
     struct xac_chunk *c;
     uint64_t offset = (uint64_t)((uint8_t *)address - view->base);
     uint64_t page_no = offset / view->page_size;
+    int rc = xac_heap_init(&h, view);
 
-    xac_heap_init(&h, view);
+    if (rc != 0)
+        return rc;
     if ((uint8_t *)address < view->base || offset >= view->length
         || offset % XAC_ALIGNMENT != 0)
         return xac_err(EINVAL, "xFree: %p is no allocation in %s", address, view->name);
@@ -421,9 +438,10 @@ xac_alloc_root(struct xac_view *view, void **addressp)
 {
     struct xac_heap h;
     bool may_make = view->ctx->query_depth == 0;
-    int rc;
+    int rc = xac_heap_init(&h, view);
 
-    xac_heap_init(&h, view);
+    if (rc != 0)
+        return rc;
     rc = xac_heap_load(&h, may_make);
     if (rc != 0 && (rc != ENOENT || may_make))
         return rc;

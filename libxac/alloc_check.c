@@ -293,9 +293,10 @@ xac_alloc_check(struct xac_view *view, struct xac_heap_totals *out)
 {
     struct check k = {.more = 0};
     uint64_t sum;
-    int rc;
+    int rc = xac_heap_init(&k.h, view);
 
-    xac_heap_init(&k.h, view);
+    if (rc != 0)
+        return rc;
     rc = xac_heap_load(&k.h, false);
     if (rc == 0 && k.h.n_pages > k.h.view_pages)
         rc = xac_err(EINVAL, "xHeapCheck: the heap in %s has %llu pages, mapped are %llu",

@@ -69,8 +69,8 @@ struct xac_want {
 
 /* ---- alloc.c: pages and classes -------------------------------------------------------- */
 
-/* xac_heap_init -- a heap as this call sees it. */
-void xac_heap_init(struct xac_heap *h, struct xac_view *view);
+/* xac_heap_init -- a heap as this call sees it; ret 0 or ENOMEM. */
+int xac_heap_init(struct xac_heap *h, struct xac_view *view);
 
 /* xac_heap_page -- a page that this mapping shows. */
 static inline void *

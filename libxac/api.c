@@ -25,6 +25,7 @@
 #include "recover.h"
 #include "stats.h"
 #include "sys.h"
+#include "tls.h"
 #include "view.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -36,7 +37,7 @@ struct xac_env *xac_api_env;
  * process forks, be it by a signal handler in the middle of it.  Taken before env->threads.
  */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local int open_depth; /* how often this thread has it */
+static XAC_TLS int open_depth; /* how often this thread has it */
 
 static void
 open_enter(void)

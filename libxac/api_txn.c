@@ -10,12 +10,19 @@
 #include <xac.h>
 
 #include "api.h"
+#include "tls.h"
 #include "view.h"
 #include "view_scan.h"
 
 /* Of the transaction that the thread has ended last: the context may be another thread's by
    the time it asks. */
-static _Thread_local struct xac_conflict last_conflict;
+/* last_conflict -- why the last transaction of this thread aborted; NULL: no memory. */
+static struct xac_conflict *
+last_conflict(void)
+{
+    return (struct xac_conflict *)xac_tls_part(XAC_TLS_CONFLICT,
+                                               sizeof(struct xac_conflict));
+}
 
 /* begin_outermost -- a transaction or a query. */
 static int
@@ -101,10 +108,11 @@ status(const struct xac_ctx *ctx)
 static int
 end_outermost(struct xac_ctx *ctx)
 {
+    struct xac_conflict *last = last_conflict();
     int rc = xac_txn_end(ctx->env, ctx);
 
-    if (!ctx->is_query)
-        last_conflict = ctx->conflict;
+    if (!ctx->is_query && last != NULL)
+        *last = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;
     xac_api_done(ctx);
@@ -280,12 +288,15 @@ int
 xac_get_conflict(struct xac_conflict *out)
 {
     int rc = xac_api_opened("xConflict");
+    const struct xac_conflict *last = last_conflict();
 
     if (rc != 0)
         return rc;
     if (out == NULL)
         return xac_err(EINVAL, "xConflict: NULL");
-    *out = last_conflict;
+    if (last == NULL)
+        return xac_err(ENOMEM, "xConflict");
+    *out = *last;
     return 0;
 }
 

@@ -14,7 +14,9 @@
 
 #include <xac.h>
 
-static _Thread_local char err_text[512];
+#include "tls.h"
+
+#define TEXT_BYTES 512 /* of a part of each thread (tls.h) */
 
 #ifdef XAC_DEBUG
 void (*xac_kill_hook)(const char *name);
@@ -24,28 +26,35 @@ int
 xac_err(int code, const char *fmt, ...)
 {
     va_list ap;
+    char *text = (char *)xac_tls_part(XAC_TLS_ERR, TEXT_BYTES);
     int n;
 
     xac_assert(code != 0);
+    if (text == NULL)
+        return code;
     va_start(ap, fmt);
-    n = vsnprintf(err_text, sizeof err_text, fmt, ap);
+    n = vsnprintf(text, TEXT_BYTES, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof err_text)
-        (void)snprintf(err_text + n, sizeof err_text - (size_t)n, ": %s",
-                       xac_strerror(code));
+    if (n >= 0 && n < TEXT_BYTES)
+        (void)snprintf(text + n, TEXT_BYTES - (size_t)n, ": %s", xac_strerror(code));
     return code;
 }
 
 const char *
 xac_err_text(void)
 {
-    return err_text;
+    const char *text = (const char *)xac_tls_look(XAC_TLS_ERR);
+
+    return text != NULL ? text : "";
 }
 
 void
 xac_err_clear(void)
 {
-    err_text[0] = '\0';
+    char *text = (char *)xac_tls_look(XAC_TLS_ERR);
+
+    if (text != NULL)
+        text[0] = '\0';
 }
 
 /* Texts of the codes that are our own; errno values are strerror's. */

@@ -28,6 +28,7 @@
 
 #include "fault.h"
 #include "lock.h"
+#include "tls.h"
 #include "view.h"
 
 static sigsegv_dispatcher trees[2];
@@ -43,13 +44,13 @@ static struct taken {
 } taken[] = {{.signal = SIGSEGV}, {.signal = SIGBUS}};
 static bool is_started;
 
-/* Of the fault being handled by this thread.  Initial-exec: no allocation at first use. */
+/* Of the fault being handled by this thread. */
 enum {
     ACCESS_READ,
     ACCESS_WRITE,
     ACCESS_UNKNOWN
 };
-static _Thread_local int fault_access __attribute__((tls_model("initial-exec")));
+static XAC_TLS int fault_access;
 
 /* A view's registrations in both trees. */
 struct ticket {

@@ -8,11 +8,12 @@
 
 #include <errno.h>
 
+#include "tls.h"
+
 /* Ranks held by this thread, as a stack: acquired in rank order, released in any. */
 #define HELD_MAX 8
-static _Thread_local int held[HELD_MAX];
-/* Initial-exec: the fault handler looks at it. */
-static _Thread_local int n_held __attribute__((tls_model("initial-exec")));
+static XAC_TLS int held[HELD_MAX];
+static XAC_TLS int n_held;
 
 /* Looks at the publish lock before its thread sleeps, and pauses of the processor after the
    first of them; each is followed by twice as many, up to so many.  About 3 us in all: some

@@ -15,11 +15,11 @@
 #include "lock.h"
 #include "lockfile.h"
 #include "solo.h"
+#include "tls.h"
 #include "view.h"
 
-/* The calling thread's own context; NULL if it shares the process's.  Initial-exec: the
-   fault handler looks at it. */
-static _Thread_local struct xac_ctx *own __attribute__((tls_model("initial-exec")));
+/* The calling thread's own context; NULL if it shares the process's. */
+static XAC_TLS struct xac_ctx *own;
 
 static pthread_key_t key; /* the same, for its destructor */
 

@@ -17,6 +17,7 @@
 #include "annot.h"
 #include "err.h"
 #include "sys.h"
+#include "tls.h"
 
 /* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
 #define YIELDS      3
@@ -27,7 +28,7 @@
 static uint64_t
 next_random(void)
 {
-    static _Thread_local uint64_t x;
+    static XAC_TLS uint64_t x;
     struct timespec ts;
 
     if (x == 0) {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls.h -- what each thread has of its own.
+ *
+ * WHAT      A few words of thread-local storage (XAC_TLS), and parts on the heap that a
+ *           thread gets when it first needs them, and that are freed when it ends.
+ * WHY       The fault handler reads some of the words.  With the dynamic models of
+ *           thread-local storage, the first access of a thread may allocate memory, which a
+ *           signal handler must not do.  So all words are of the model initial-exec: they
+ *           exist, zeroed, in each thread from its beginning, also in those that were there
+ *           before the library was loaded.  The price is paid by dlopen(3): it takes such
+ *           storage from a small surplus that all libraries share, and fails if that is used
+ *           up.  So we have few words, and what is larger is a part.
+ * SIGNALS   The fault handler uses words only, never a part.  A thread that has never called the
+ *           library has zeroed words; so the handler sees no context of its own and no lock.
+ * UNLOADING The library is linked with `-z nodelete`: destructors and signal handlers need it
+ *           after dlclose(3), too.
+ *
+ * INVARIANTS
+ *   (1) All thread-local variables of the library are XAC_TLS, and take at most 128 bytes
+ *       together (tests/install/check_load.sh).
+ *   (2) A part belongs to one thread; nobody else reads it.
+ */
+#ifndef XAC_TLS_H
+#define XAC_TLS_H
+
+#include <stddef.h>
+
+#define XAC_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+enum xac_tls_part {
+    XAC_TLS_ERR,      /* err.c: the last error in words          */
+    XAC_TLS_CONFLICT, /* api_txn.c: why the last one aborted     */
+    XAC_TLS_HINTS,    /* alloc.c: where memory was found last    */
+    XAC_TLS_PARTS
+};
+
+/*
+ * xac_tls_part -- a part of the calling thread; made, of so many zeroed bytes, if there is none.
+ *
+ * ret  NULL if there is no memory.  errno is left alone.
+ */
+void *xac_tls_part(enum xac_tls_part part, size_t bytes);
+
+/* xac_tls_look -- the same, but NULL if it has not been made. */
+void *xac_tls_look(enum xac_tls_part part);
+
+#endif /* XAC_TLS_H */
