@@ -14,6 +14,7 @@
 
 #include "err.h"
 #include "lockfile.h"
+#include "policy.h"
 #include "sys.h"
 
 /* Address space for the region, which grows while we look; half of it, and so on, where
@@ -63,6 +64,7 @@ open_region(struct xac_env *env)
     rc = xac_env_check_build(env);
     env->flags = (int)env->ctl->flags;
     env->page_size = env->ctl->page_size;
+    env->policy = xac_policy_of(env->ctl->policy);
     return rc;
 }
 

@@ -247,9 +247,9 @@ END_TEST
 
 /* ---- xstat ------------------------------------------------------------------------ */
 
-/* A child with an environment: commits, opens a query, waits to be killed. */
+/* A child with an environment: commits, opens a query or a transaction, waits to be killed. */
 static pid_t
-start_participant(const char *dir, bool is_durable)
+start_participant(const char *dir, bool is_durable, bool is_query)
 {
     int ready[2];
     char byte;
@@ -271,7 +271,7 @@ start_participant(const char *dir, bool is_durable)
             if (xac_end() != XAC_COMMITTED)
                 _exit(1);
         }
-        if (xac_begin_query() != 0 || base[0] != 1)
+        if ((is_query ? xac_begin_query() : xac_begin()) != 0 || base[0] == 0)
             _exit(1);
         (void)!write(ready[1], "", 1);
         for (;;)
@@ -310,7 +310,7 @@ START_TEST(stat_shows_a_running_environment)
     pid_t pid;
 
     synth_open(&s, 4096, 65536);
-    pid = start_participant(s.dir, _i == 0);
+    pid = start_participant(s.dir, _i == 0, true);
     ck_assert_int_eq(run("xstat", ""), 0);
     ck_says(_i == 0 ? ": durable, 1 participant\n" : ": not durable, 1 participant\n");
     ck_assert_int_eq(run("xstat", "--json"), 0);
@@ -326,6 +326,27 @@ START_TEST(stat_shows_a_running_environment)
     end_participant(pid);
     ck_assert_int_eq(run("xstat", ""), 0);
     ck_says("nobody is attached");
+}
+END_TEST
+
+/* A query that others have left behind, beside an open transaction. */
+START_TEST(stat_shows_what_an_old_query_holds_back)
+{
+    char words[64];
+    pid_t query, writer;
+
+    synth_open(&s, 4096, 65536);
+    query = start_participant(s.dir, true, true);
+    writer = start_participant(s.dir, true, false);
+    ck_assert_int_eq(run("xstat", "--json"), 0);
+    ck_says("\"commits\": 14,");
+    ck_says("\"oldest_behind\": 7,");
+    (void)snprintf(words, sizeof words, "\"oldest_pid\": %d,", (int)query);
+    ck_says(words);
+    ck_assert_int_eq(run("xstat", ""), 0);
+    ck_assert_int_eq(kill(query, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(query, NULL, 0), query);
+    end_participant(writer);
 }
 END_TEST
 
@@ -460,7 +481,7 @@ START_TEST(backup_is_made_and_checked)
     pid_t pid;
 
     synth_open(&s, 4096, 65536);
-    pid = start_participant(s.dir, true);
+    pid = start_participant(s.dir, true, true);
     (void)snprintf(operands, sizeof operands, "%s %s/copy", s.dir, s.dir);
     ck_assert_int_eq(tool_run("xbackup", "", operands), 0);
     ck_says("1 file with");
@@ -575,6 +596,7 @@ main(void)
     tcase_add_test(tc, dump_shows_segments_of_all_sizes);
     tcase_add_test(tc, stat_says_that_nobody_is_attached);
     tcase_add_loop_test(tc, stat_shows_a_running_environment, 0, 2);
+    tcase_add_test(tc, stat_shows_what_an_old_query_holds_back);
     tcase_add_test(tc, archive_names_what_is_not_needed);
     tcase_add_test(tc, archive_moves);
     tcase_add_test(tc, archive_hooks);
