@@ -124,7 +124,7 @@ int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
     struct xac_redo_file *f;
-    char *path, *copy;
+    char *path = NULL, *copy;
     int rc = path_of(rec, &path);
 
     if (rc != 0)
