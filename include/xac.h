@@ -32,9 +32,12 @@
  *       a page that the transaction has not touched: first that, or setPageAccess().
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's
  *       back while it is mapped, nor renamed between a crash and the recovery.
- *   (8) The library's descriptors are the library's: a program that closes them all (as
- *       daemons do) stays a live participant, but its commits abort from then on, or it
- *       is stopped when it touches a page.
+ *   (8) The library's descriptors are the library's: they have high numbers and are
+ *       closed by exec().  A program that closes them all between transactions (as daemons
+ *       do) may go on, and no byte goes to files that get the same numbers: they are
+ *       opened again by name.  Where that is not possible calls fail with XAC_EDESCRIPTOR,
+ *       xend() with XAC_ENOTDURABLE, and the program is stopped when it touches a page that
+ *       cannot be shown.  Nobody else is disturbed.
  *   (9) fork() is allowed at any time.  The child is a new participant with the same
  *       segments; a transaction that was open belongs to the parent only, and the
  *       child's xend() for it returns XAC_EFORKED.
@@ -242,7 +245,7 @@ XAC_API int xac_unview(void *view);
  * outermost transaction and takes effect or not with it.
  *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
- *      thread of the process has a transaction open; ENOMEM, ENOSPC.
+ *      thread of the process has a transaction open; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
  */
 XAC_API int xac_begin(void);
 
@@ -253,7 +256,10 @@ XAC_API int xac_begin(void);
  *      its age, so that it cannot starve); nested: XAC_PENDING or XAC_FAILED.
  *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 9), XAC_EINQUERY (the
  *      innermost is a query), XAC_EPOISONED (the commit may or may not have reached
- *      the disk: xrecover decides).
+ *      the disk: xrecover decides), XAC_ENOTDURABLE (committed, do not repeat it; this
+ *      process could not write it to the log, see xLastError(): its limits, rights or
+ *      descriptors.  The next commit of any participant writes it, and so does xSync()
+ *      once the cause is gone.  If others are attached, they get 200 ms to do so first).
  *      In a durable environment XAC_COMMITTED is returned only after everything that
  *      the transaction wrote and read is on disk.
  */
@@ -280,7 +286,8 @@ XAC_API int xac_begin_query(void);
  * End the innermost query.
  *
  * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED;
- *      XAC_EPOISONED (durable environments: what it read did not reach the disk).
+ *      XAC_EPOISONED, XAC_ENOTDURABLE (durable environments: what it read did not reach
+ *      the disk, or not yet).
  */
 XAC_API int xac_end_query(void);
 
@@ -321,7 +328,8 @@ XAC_API int xac_checkpoint(void);
  * Wait until everything that this process has committed is on disk, and whatever others
  * committed before: for XAC_OPT_SYNC_DELAY_MS.  A transaction it is called in is no matter.
  *
- * ret  0, at once in an environment that is not durable; XAC_EPOISONED; XAC_ENOINIT.
+ * ret  0, at once in an environment that is not durable; XAC_EPOISONED; XAC_ENOTDURABLE
+ *      (see xend); XAC_ENOINIT.
  */
 XAC_API int xac_sync(void);
 

@@ -99,7 +99,8 @@ static uint64_t
 next_data(const struct xac_heap *h, uint64_t page_no)
 {
     uint64_t from = h->view->first;
-    off_t at = lseek(h->view->fd, (off_t)((from + page_no) * h->page_size), SEEK_DATA);
+    off_t at =
+        lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_DATA);
 
     if (at >= 0)
         return (uint64_t)at / h->page_size - from;
@@ -111,7 +112,8 @@ static uint64_t
 next_hole(const struct xac_heap *h, uint64_t page_no)
 {
     uint64_t from = h->view->first;
-    off_t at = lseek(h->view->fd, (off_t)((from + page_no) * h->page_size), SEEK_HOLE);
+    off_t at =
+        lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_HOLE);
     uint64_t hole = at >= 0 ? ((uint64_t)at + h->page_size - 1) / h->page_size - from : 0;
 
     return at >= 0 && hole < h->view_pages ? hole : h->view_pages;

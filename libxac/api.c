@@ -395,7 +395,9 @@ xac_checkpoint(void)
 
     if (rc != 0)
         return rc;
-    rc = xac_checkpoint_run(xac_api_env, false);
+    rc = xac_env_mend(xac_api_env);
+    if (rc == 0)
+        rc = xac_checkpoint_run(xac_api_env, false);
     xac_api_done(ctx);
     return rc;
 }
@@ -428,7 +430,9 @@ xac_archive(char ***names, size_t *count)
     rc = xac_api_start("xArchive", &ctx);
     if (rc != 0)
         return rc;
-    rc = xac_archive_names(xac_api_env, names, count);
+    rc = xac_env_mend(xac_api_env);
+    if (rc == 0)
+        rc = xac_archive_names(xac_api_env, names, count);
     xac_api_done(ctx);
     return rc;
 }

@@ -24,6 +24,8 @@ xac_backup(const char *dir)
         return rc;
     rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
+        rc = xac_env_mend(ctx->env);
+    if (rc == 0)
         rc = xac_backup_run(ctx->env, dir, NULL);
     xac_api_done(ctx);
     return rc;

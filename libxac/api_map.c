@@ -46,7 +46,9 @@ map(const char *what, const char *name, const struct xac_view_wish *wish,
     rc = xac_api_start_process(what, &ctx);
     if (rc != 0)
         return rc;
-    rc = check_range(ctx->env, what, wish->offset, wish->length);
+    rc = xac_env_mend(ctx->env);
+    if (rc == 0)
+        rc = check_range(ctx->env, what, wish->offset, wish->length);
     if (rc == 0)
         rc = xac_view_open(ctx->env, name, wish, viewp);
     if (rc == 0) {
@@ -118,6 +120,8 @@ xac_mremap(void *base, size_t length, int flags)
     if ((flags & ~XAC_MAY_MOVE) != 0)
         rc = xac_err(EINVAL, "xMremap: unknown flags %#x", (unsigned)flags);
     else
+        rc = xac_env_mend(ctx->env);
+    if (rc == 0)
         rc = check_range(ctx->env, "xMremap", v->first * v->page_size, length);
     if (rc == 0)
         rc = xac_view_resize(v, length, flags);

@@ -35,6 +35,8 @@ begin_outermost(bool is_query)
         return rc;
     rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
+        rc = xac_env_glance(ctx->env);
+    if (rc == 0)
         rc = xac_txn_begin(ctx->env, ctx, is_query);
     if (rc != 0) {
         xac_api_done(ctx);

@@ -50,16 +50,17 @@ buffer_path(int i, const char *region_path)
 
 /* make_buffer -- a buffer file; the second one may have been made by somebody who died. */
 XAC_SIGSAFE static int
-make_buffer(const struct xac_env *env, int i, int *fdp)
+make_buffer(struct xac_env *env, int i, int *fdp)
 {
     const char *path = env->buffers.path[i];
+    int dirfd = xac_env_dirfd(env);
     struct xac_owner owner;
-    int rc = xac_owner_get_shared(env->dirfd, &owner);
+    int rc = xac_owner_get_shared(dirfd, &owner);
 
     if (rc != 0)
         return rc;
-    return i == 0 ? xac_newfile_make(env->dirfd, path, &owner, fdp)
-                  : xac_newfile_open(env->dirfd, path, &owner, fdp);
+    return i == 0 ? xac_newfile_make(dirfd, path, &owner, fdp)
+                  : xac_newfile_open(dirfd, path, &owner, fdp);
 }
 
 /* open_buffer -- open or make buffer file i and map it. */
@@ -75,7 +76,9 @@ open_buffer(struct xac_env *env, int i, bool make)
 
     if (make)
         rc = make_buffer(env, i, &fd);
-    else if ((fd = xac_sys.openat(env->dirfd, b->path[i], flags, 0)) < 0)
+    else if ((fd = xac_sys.openat(xac_env_dirfd(env), b->path[i], flags, 0)) < 0)
+        rc = errno;
+    if (rc == 0 && (fd = xac_handle_keep(fd, &b->handle[i])) < 0)
         rc = errno;
     if (rc != 0)
         return rc;
@@ -214,7 +217,7 @@ xac_buffers_detach(struct xac_env *env)
         if (base_of(env, i) == NULL)
             continue;
         (void)xac_sys.munmap(base_of(env, i), b->reserve[i]);
-        (void)xac_sys.close(b->fd[i]);
+        xac_handle_close(b->fd[i], &b->handle[i]);
         atomic_store_explicit(&b->base[i], NULL, memory_order_relaxed);
         b->fd[i] = -1;
     }
@@ -304,13 +307,19 @@ xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have)
     (void)xac_sys.madvise(base + offset, n << env->page_shift, MADV_POPULATE_WRITE);
 }
 
-/* extend_file -- back the frames [have, want) of one buffer file with disk space. */
+/* extend_file -- back the frames [have, want) of buffer file i with disk space. */
 static int
-extend_file(struct xac_env *env, int fd, uint64_t have, uint64_t want)
+extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
 {
+    struct xac_buffers *b = &env->buffers;
     off_t from = (off_t)(have << env->page_shift);
     off_t n = (off_t)((want - have) << env->page_shift);
+    int fd =
+        xac_handle_again(b->fd[i], &b->handle[i], xac_env_dirfd(env), b->path[i], O_RDWR);
 
+    if (fd < 0)
+        return errno;
+    b->fd[i] = fd;
     while (xac_sys.fallocate(fd, 0, from, n) != 0) {
         if (errno != EINTR) /* memory is given in pieces, with a look for signals */
             return errno;
@@ -326,9 +335,7 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
     int rc = 0;
 
     if (spill == 0) {
-        rc = want > xac_buffers_bound(env)
-                 ? ENOSPC
-                 : extend_file(env, env->buffers.fd[0], have, want);
+        rc = want > xac_buffers_bound(env) ? ENOSPC : extend_file(env, 0, have, want);
         if (rc == 0)
             return 0;
         if (rc == EBADF) /* this process has lost the file, the others have not */
@@ -337,7 +344,7 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
     }
     rc = open_once(env, 1, true);
     if (rc == 0)
-        rc = extend_file(env, env->buffers.fd[1], have + 1 - spill, want + 1 - spill);
+        rc = extend_file(env, 1, have + 1 - spill, want + 1 - spill);
     if (rc != 0)
         return xac_err(rc, "growing the version store in %s", env->buffers.path[1]);
     /* Release: pairs with the acquire in place_of; before the frames can be taken. */

@@ -277,11 +277,13 @@ write_run(struct xac_ckpt *r)
     struct xac_ckpt_run *run = &r->run;
     struct xac_env *env = r->env;
     uint64_t n = run->n;
-    int rc;
+    int rc, fd = xac_registry_file_fd(env, run->file);
 
+    if (fd < 0)
+        return xac_err(errno, "checkpoint: file %s", path_of(env, run->file));
     xac_file_write_begin(xac_file_at(env, run->file), run->first + n);
-    rc = xac_write_full(xac_registry_file_fd(env, run->file), run->bytes,
-                        n * env->page_size, run->first << env->page_shift);
+    rc =
+        xac_write_full(fd, run->bytes, n * env->page_size, run->first << env->page_shift);
     run->n = 0;
     if (rc != 0)
         return xac_err(rc, "checkpoint: writing %s", path_of(env, run->file));
@@ -303,10 +305,9 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
     uint32_t file = xac_page_file(id);
     const uint8_t *bytes = xac_version_bytes(env, frame);
-    int fd = xac_registry_file_fd(env, file);
     int rc = 0;
 
-    if (fd < 0 || bytes == NULL)
+    if (bytes == NULL || (!r->is_touched[file] && xac_registry_file_fd(env, file) < 0))
         return xac_err(errno, "checkpoint: file %s", path_of(env, file));
     if (!r->keeps_sums && !r->is_touched[file])
         rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode);
@@ -395,15 +396,20 @@ sync_files(struct xac_ckpt *r)
     struct xac_env *env = r->env;
 
     for (uint32_t id = 1; id < r->n_files; id++) {
+        int fd;
+
         if (!r->is_touched[id] || !xac_env_is_durable(env))
             continue;
-        if (xac_sys.fdatasync(env->file_fd[id]) != 0) {
+        fd = xac_registry_file_fd(env, id);
+        if (fd < 0)
+            return xac_err(errno, "checkpoint: file %s", path_of(env, id));
+        if (xac_sys.fdatasync(fd) != 0) {
             int rc = errno;
 
             xac_log_poison(&env->log, rc);
             return xac_err(rc, "checkpoint: syncing file %u", id);
         }
-        xac_outofcore_uncache(env, env->file_fd[id]);
+        xac_outofcore_uncache(env, fd);
     }
     return xac_pagesums_checkpoint(env, &r->sums, r->begin_lsn);
 }
@@ -551,6 +557,8 @@ ckpt_begin(struct xac_ckpt *r)
     int rc = xac_env_poisoned(env);
 
     r->epoch = ++env->ctl->ckpt_epoch;
+    if (rc == 0)
+        rc = xac_env_mend(env);
     if (rc == 0 && xac_env_is_durable(env))
         rc = xac_master_read(env->dirfd, &r->master); /* step l */
     xac_kill_point("l");
@@ -579,6 +587,8 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     struct xac_env *env = r->env;
     int rc = xac_env_poisoned(env);
 
+    if (rc == 0)
+        rc = xac_env_mend(env);
     if (rc != 0)
         return rc;
     switch (r->phase) {

@@ -229,6 +229,8 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     rc = xac_owner_get_shared(env->dirfd, &owner);
     if (rc == 0)
         rc = xac_newfile_make(AT_FDCWD, env->region, &owner, &fd);
+    if (rc == 0 && (fd = xac_handle_keep(fd, &env->shm.handle)) < 0)
+        rc = errno;
     if (rc != 0)
         return xac_err(rc, "control region %s", env->region);
     rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
@@ -237,6 +239,7 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_err(rc, "control region %s%s", env->region,
                      rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     } else {
+        env->shm.path = env->region;
         env->ctl = (struct xac_control *)(void *)env->shm.base;
         rc = control_init(env, master);
     }
@@ -299,7 +302,8 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     env->region = xac_env_region_path(env->lockfd);
     if (env->region == NULL || !looks_like_region(env->region))
         return xac_err(XAC_ENOTSHARED, "%s", env->dir);
-    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0);
+    fd = xac_handle_keep(xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0),
+                         &env->shm.handle);
     if (fd < 0)
         return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
                                : xac_err(errno, "control region %s", env->region);
@@ -313,6 +317,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(rc, "control region %s%s", env->region,
                        rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     }
+    env->shm.path = env->region;
     env->ctl = (struct xac_control *)(void *)env->shm.base;
     rc = control_check(env, master);
     if (rc == 0 && xac_shm_fit(&env->shm) != 0)
@@ -323,8 +328,9 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     if (rc == 0)
         rc = xac_outofcore_attach(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
-        xac_log_attach(&env->log, &env->ctl->log,
-                       (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring), env->logfd);
+        rc = xac_log_attach(&env->log, &env->ctl->log,
+                            (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
+                            env->logfd);
     return rc;
 }
 
@@ -406,13 +412,25 @@ logdir_settle(const struct xac_env *env, const struct xac_master_slot *master)
     return rc == 0 ? 0 : xac_err(rc, "environment directory: sync");
 }
 
+/* open_logdir -- where the log lies; ret 0 or an error. */
+static int
+open_logdir(struct xac_env *env, const struct xac_master_slot *master)
+{
+    int rc =
+        xac_logdir_open(env->dirfd, NULL, master->identity, &env->logfd, &env->logdir);
+
+    if (rc != 0)
+        return rc;
+    env->logfd = xac_handle_keep(env->logfd, &env->log_handle);
+    return env->logfd >= 0 ? 0 : xac_err(errno, "log directory");
+}
+
 /* logdir_join -- the directory that the live participants use. */
 static int
 logdir_join(struct xac_env *env, const struct xac_master_slot *master)
 {
     const char *wanted = env->options.log_dir;
-    int rc =
-        xac_logdir_open(env->dirfd, NULL, master->identity, &env->logfd, &env->logdir);
+    int rc = open_logdir(env, master);
     struct stat is, asked;
     bool is_same = false;
     int fd;
@@ -458,8 +476,7 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     if (rc == 0)
         rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
     if (rc == 0)
-        rc =
-            xac_logdir_open(env->dirfd, NULL, master.identity, &env->logfd, &env->logdir);
+        rc = open_logdir(env, &master);
     if (rc == 0 && env->logdir != NULL)
         rc = xac_filesystem_check(env->logfd, env->logdir);
     if (rc == 0)
@@ -506,19 +523,16 @@ unmap(struct xac_env *env)
     if (env->ctl != NULL)
         xac_outofcore_detach(env);
     xac_buffers_detach(env);
+    for (uint32_t i = 1; i < env->n_file_fd; i++)
+        xac_registry_file_close(env, i);
     xac_shm_detach(&env->shm);
     env->ctl = NULL;
-    for (uint32_t i = 0; i < env->n_file_fd; i++) {
-        if (env->file_fd[i] >= 0)
-            (void)xac_sys.close(env->file_fd[i]);
-    }
     free(env->file_fd);
     env->file_fd = NULL;
     env->n_file_fd = 0;
     free(env->region);
     env->region = NULL;
-    if (env->logfd >= 0)
-        (void)xac_sys.close(env->logfd);
+    xac_handle_close(env->logfd, &env->log_handle);
     env->logfd = -1;
     free(env->logdir);
     env->logdir = NULL;
@@ -532,7 +546,9 @@ unmap(struct xac_env *env)
 static int
 master_open(struct xac_env *env)
 {
-    env->masterfd = xac_sys.openat(env->dirfd, XAC_MASTER_NAME, O_RDWR | O_CLOEXEC, 0);
+    env->masterfd = xac_handle_keep(xac_sys.openat(env->dirfd, XAC_MASTER_NAME,
+                                                   O_RDWR | O_CLOEXEC, 0),
+                                    &env->master_handle);
     if (env->masterfd >= 0 || errno == EACCES || errno == EPERM || errno == EROFS)
         return 0;
     return xac_err(errno, "%s/%s", env->dir, XAC_MASTER_NAME);
@@ -542,8 +558,7 @@ master_open(struct xac_env *env)
 static void
 guards_close(struct xac_env *env)
 {
-    if (env->masterfd >= 0)
-        (void)xac_sys.close(env->masterfd);
+    xac_handle_close(env->masterfd, &env->master_handle);
     env->masterfd = -1;
     xac_gate_leave(env->lockfd);
 }
@@ -566,7 +581,11 @@ enter_gated(struct xac_env *env)
     } else if (rc == 0) {
         rc = make(env, &master);
     }
-    return rc == 0 ? become(env) : rc;
+    if (rc == 0)
+        rc = become(env);
+    env->log.mend = xac_env_mend_log;
+    env->log.mend_arg = env;
+    return rc;
 }
 
 /* enter -- through the gate. */
@@ -575,6 +594,8 @@ enter(struct xac_env *env)
 {
     int rc = xac_gate_open(env->dirfd, env->dir, &env->lockfd);
 
+    if (rc == 0 && (env->lockfd = xac_handle_keep(env->lockfd, &env->lock_handle)) < 0)
+        rc = xac_err(errno, "%s/%s", env->dir, XAC_LOCK_NAME);
     if (rc != 0)
         return rc;
     xac_registry_identify(env);
@@ -585,7 +606,7 @@ enter(struct xac_env *env)
     }
     unmap(env);
     guards_close(env);
-    (void)xac_sys.close(env->lockfd);
+    xac_handle_close(env->lockfd, &env->lock_handle);
     env->lockfd = -1;
     return rc;
 }
@@ -598,7 +619,9 @@ open_dir(struct xac_env *env, const char *path)
 
     if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
         return xac_err(errno, "%s", path);
-    env->dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    env->dirfd = xac_handle_keep(xac_sys.openat(AT_FDCWD, path,
+                                                O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
+                                 &env->dir_handle);
     if (env->dirfd < 0)
         return xac_err(errno, "%s", path);
     rc = xac_filesystem_check(env->dirfd, path);
@@ -613,10 +636,8 @@ open_dir(struct xac_env *env, const char *path)
 static void
 env_free(struct xac_env *env)
 {
-    if (env->lockfd >= 0)
-        (void)xac_sys.close(env->lockfd);
-    if (env->dirfd >= 0)
-        (void)xac_sys.close(env->dirfd);
+    xac_handle_close(env->lockfd, &env->lock_handle);
+    xac_handle_close(env->dirfd, &env->dir_handle);
     (void)pthread_mutex_destroy(&env->threads);
     free(env->dir);
     free(env);
@@ -683,14 +704,34 @@ is_last(const struct xac_env *env)
     return xac_registry_attached(env) <= 1;
 }
 
+/* walk_out -- leave as the dead do, without the gate: others clean up. */
+static void
+walk_out(struct xac_env *env)
+{
+    sigset_t signals;
+
+    xac_signals_block(&signals);
+    xac_checkpoint_forked(env);
+    unmap(env);
+    xac_handle_close(env->masterfd, &env->master_handle);
+    xac_signals_restore(&signals);
+    xac_engine_stop();
+    env_free(env);
+}
+
 int
 xac_env_close(struct xac_env *env)
 {
     sigset_t signals;
     bool last;
-    int rc = 0;
+    int rc = xac_env_mend(env);
 
-    (void)xac_gate_enter(env->lockfd);
+    if (rc == 0)
+        rc = xac_gate_enter(env->lockfd);
+    if (rc != 0) {
+        walk_out(env);
+        return rc;
+    }
     xac_signals_block(&signals);
     /* The last one out must know that it is; another one whose byte is held is alive. */
     if (xac_alive_any(env->lockfd))
@@ -743,10 +784,10 @@ xac_env_forked(struct xac_env *env, const sigset_t *signals)
     xac_engine_forked();
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
-    (void)xac_sys.close(env->lockfd);
-    if (env->masterfd >= 0)
-        (void)xac_sys.close(env->masterfd);
+    xac_handle_close(env->lockfd, &env->lock_handle);
+    xac_handle_close(env->masterfd, &env->master_handle);
     env->lockfd = env->masterfd = -1;
+    atomic_flag_clear_explicit(&env->mending, memory_order_relaxed);
     xac_lock_forget();
     xac_checkpoint_forked(env);
     /* Relaxed: no other thread is there yet. */
@@ -762,6 +803,8 @@ rejoin(struct xac_env *env)
 
     if (env->ctl != NULL)
         unmap(env);
+    if (xac_env_dirfd(env) < 0)
+        return xac_err(XAC_EDESCRIPTOR, "%s: %s", env->dir, strerror(errno));
     rc = enter(env);
     if (rc != 0)
         return rc;

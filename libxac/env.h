@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "handle.h"
 #include "log.h"
 #include "outofcore.h"
 #include "ptab.h"
@@ -48,12 +49,16 @@ struct xac_env_options {
 };
 
 struct xac_env {
+    /* Where the descriptor may have been closed since the call began: xac_env_dirfd(). */
     int dirfd;    /* the environment's directory                                     */
     int logfd;    /* where the log lies (logdir.h)                                   */
     char *logdir; /* its absolute path; NULL: the environment's directory            */
     int lockfd;   /* xac.lock, this process's own description                        */
     int masterfd; /* xac.master, likewise, for its locks only (lockfile.h); -1 if it may not
                      be written */
+    struct xac_handle dir_handle, log_handle, lock_handle, master_handle; /* of these  */
+    atomic_flag mending;        /* xac_env_mend is at it                             */
+    _Atomic uint64_t glance_ns; /* when xac_env_glance looks next; relaxed           */
     int flags;    /* as given to xInit                                               */
     char *dir;    /* absolute path of the directory                                  */
     char *region; /* path of the control region                                      */
@@ -93,6 +98,22 @@ struct xac_env {
  */
 int xac_env_open(const char *path, int flags, const struct xac_env_options *options,
                  struct xac_env **envp);
+
+/*
+ * xac_env_mend -- open the directories and the lock file again if the program has closed the
+ * descriptors, perhaps for files of its own.  Any thread, any lock held.
+ * xac_env_mend_log -- the same; for struct xac_log.
+ * xac_env_glance -- the same, but not more often than 50 times a second.
+ *
+ * ret  0; XAC_EDESCRIPTOR: this process must not go on.
+ */
+int xac_env_mend(struct xac_env *env);
+int xac_env_mend_log(void *env);
+int xac_env_glance(struct xac_env *env);
+
+/* xac_env_dirfd -- the descriptor of the directory, opened again if it has been lost; -1 with
+   errno. */
+XAC_SIGSAFE int xac_env_dirfd(struct xac_env *env);
 
 /*
  * xac_env_close -- leave; the last one out checkpoints and deletes the region.

@@ -94,6 +94,7 @@ static const struct {
     {XAC_EUNTRUSTED, "a stranger may have made this file"},
     {XAC_EDESCRIPTOR, "the program has closed a descriptor of the library"},
     {XAC_EFILESYSTEM, "locks on this file system can be lost"},
+    {XAC_ENOTDURABLE, "committed, but not known to be on disk yet"},
 };
 
 const char *

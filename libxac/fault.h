@@ -91,8 +91,8 @@ struct xac_engine {
     int (*scan_set)(struct xac_view *view, bool is_on);
     /* Of a scanned view, pages from *fromp on that have been stored to since they were
        protected, and are now again; *fromp becomes where to go on.  ret 0 or errno. */
-    int (*scan)(const struct xac_view *view, uint64_t *fromp,
-                struct xac_page_range *range, size_t room, size_t *np);
+    int (*scan)(struct xac_view *view, uint64_t *fromp, struct xac_page_range *range,
+                size_t room, size_t *np);
     /* Has the kernel made a private copy of the page?  True if that is not known. */
     bool (*is_private)(const struct xac_view *view, uint64_t page_no);
     /* In a child: no access to anything; and when it rejoins, ret 0 or errno. */

@@ -40,7 +40,7 @@ is_private(const struct xac_view *view, uint64_t page_no)
     uint64_t bits;
     size_t got;
 
-    if (view->pagemap < 0
+    if (!xac_handle_is_ours(view->pagemap, &view->pagemap_handle)
         || xac_read_full(view->pagemap, &bits, sizeof bits, at / view->page_size * 8,
                          &got)
                != 0

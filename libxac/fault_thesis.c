@@ -29,7 +29,8 @@ fill(struct xac_view *view, uint64_t page_no, uint64_t n, const uint8_t *bytes,
 
     xac_assert(n == 1);
     if (xac_sys.mmap(at, view->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-                     view->fd, (off_t)((view->first + page_no) * view->page_size))
+                     xac_view_fd(view),
+                     (off_t)((view->first + page_no) * view->page_size))
         == MAP_FAILED)
         return errno;
     if (!is_version)

@@ -13,6 +13,10 @@
  * stop watching: a missing page would read as zeros.  So it is also registered with a ring of
  * io_uring, of which no descriptor is kept, but a mapping: that belongs to the address space.
  * Nothing is ever submitted to it; where it cannot be had, nor is this engine.
+ * What is asked of a descriptor that is not ours any more fails.  Then the process gets new
+ * ones, and a view is given to them when it is next asked about: its memory is moved away and
+ * back, which ends the old watch, and is watched anew.  Between the two any access traps, as
+ * nothing is there.  The ring stays for views that have not been asked about.
  *
  * SCANS.  A second descriptor watches views that are scanned (view_scan.c): it, too, has missing
  * pages trap, but a store to a protected page is let through by the kernel, which PAGEMAP_SCAN
@@ -37,6 +41,7 @@
 
 #include "fault.h"
 #include "fault_signal.h"
+#include "handle.h"
 #include "kernel.h"
 #include "sys.h"
 #include "view.h"
@@ -46,6 +51,9 @@
 
 static int uffd = -1;
 static int scanner = -1; /* see SCANS; -1: the kernel has no such thing                */
+static struct xac_handle uffd_handle, scanner_handle;
+static _Atomic unsigned watch; /* counts the descriptors that there have been; relaxed */
+static atomic_flag reviving;   /* somebody makes new ones                              */
 static int no_scanner;   /* errno value, why                                           */
 static unsigned n_views; /* that are armed                                         */
 static bool is_wanted;   /* started                                                */
@@ -56,7 +64,7 @@ static size_t ring_bytes;
 /* ---- The descriptor ------------------------------------------------------------------ */
 
 /* pin -- see THE DESCRIPTOR; ret 0 or errno. */
-static int
+XAC_SIGSAFE static int
 pin(void)
 {
     struct io_uring_params p = {0};
@@ -89,27 +97,64 @@ close_it(void)
     if (ring != NULL)
         (void)xac_sys.munmap(ring, ring_bytes);
     ring = NULL;
-    if (uffd >= 0)
-        (void)xac_sys.close(uffd);
-    if (scanner >= 0)
-        (void)xac_sys.close(scanner);
+    xac_handle_close(uffd, &uffd_handle);
+    xac_handle_close(scanner, &scanner_handle);
     uffd = scanner = -1;
 }
 
 /* open_one -- a descriptor with these features; -1 with errno. */
-static int
-open_one(uint64_t features)
+XAC_SIGSAFE static int
+open_one(uint64_t features, struct xac_handle *handle)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS | features};
     /* O_NONBLOCK: a poll of a blocking one ends at once. */
     int fd = xac_sys.userfaultfd(O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), rc;
 
     if (fd < 0 || xac_sys.ioctl(fd, UFFDIO_API, &api) == 0)
-        return fd;
+        return xac_handle_keep(fd, handle);
     rc = errno;
     (void)xac_sys.close(fd);
     errno = rc;
     return -1;
+}
+
+/* open_both -- new descriptors; ret 0 or errno. */
+XAC_SIGSAFE static int
+open_both(void)
+{
+    uffd = open_one(UFFD_FEATURE_PAGEFAULT_FLAG_WP, &uffd_handle);
+    if (uffd < 0)
+        return errno;
+    scanner = open_one(UFFD_FEATURE_WP_ASYNC, &scanner_handle);
+    no_scanner = scanner < 0 ? errno : 0;
+    (void)atomic_fetch_add_explicit(&watch, 1, memory_order_relaxed);
+    return pin();
+}
+
+/* are_ours -- has no descriptor been lost? */
+XAC_SIGSAFE static bool
+are_ours(void)
+{
+    return xac_handle_is_ours(uffd, &uffd_handle)
+           && (scanner < 0 || xac_handle_is_ours(scanner, &scanner_handle));
+}
+
+/* replace -- descriptors that have been lost; ret 0 or errno. */
+XAC_SIGSAFE static int
+replace(void)
+{
+    int rc = 0;
+
+    /* A spin lock, for the fault handler comes here; acquire: pairs with the release. */
+    while (atomic_flag_test_and_set_explicit(&reviving, memory_order_acquire))
+        (void)sched_yield();
+    if (!are_ours()) {
+        xac_handle_close(uffd, &uffd_handle);
+        xac_handle_close(scanner, &scanner_handle);
+        rc = open_both();
+    }
+    atomic_flag_clear_explicit(&reviving, memory_order_release); /* as above */
+    return rc;
 }
 
 /* open_it -- the process's descriptors, if it has none; ret 0 or errno. */
@@ -120,13 +165,8 @@ open_it(void)
     int rc;
 
     if (uffd >= 0)
-        return 0;
-    uffd = open_one(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
-    if (uffd < 0)
-        return errno;
-    scanner = open_one(UFFD_FEATURE_WP_ASYNC);
-    no_scanner = scanner < 0 ? errno : 0;
-    rc = pin();
+        return are_ours() ? 0 : replace();
+    rc = open_both();
     if (rc != 0)
         close_it();
     has_batches = xac_sys.process_madvise(PIDFD_SELF, &none, 1, MADV_DONTNEED) == 0;
@@ -142,36 +182,9 @@ fd_of(const struct xac_view *view)
     return view->is_scanned ? scanner : uffd;
 }
 
-/* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
-XAC_SIGSAFE static int
-ask(const struct xac_view *view, unsigned long request, void *arg)
-{
-    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
-        if (errno != EAGAIN)
-            return errno;
-        (void)sched_yield();
-    }
-    return 0;
-}
-
-/* give_access -- to a page that is in the shared memory; ret 0; EEXIST: it has access; EFAULT:
-   it is not there; errno. */
-XAC_SIGSAFE static int
-give_access(const struct xac_view *view, uint64_t page_no, enum xac_protection prot)
-{
-    struct uffdio_continue c = {
-        .range = {.start = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size),
-                  .len = view->page_size},
-        .mode = UFFDIO_CONTINUE_MODE_DONTWAKE
-                | (prot == XAC_PROT_READ ? UFFDIO_CONTINUE_MODE_WP : 0),
-    };
-
-    return ask(view, UFFDIO_CONTINUE, &c);
-}
-
 /* enlist -- with the descriptor that it belongs to; ret 0 or errno. */
-static int
-enlist(const struct xac_view *view)
+XAC_SIGSAFE static int
+enlist(struct xac_view *view)
 {
     struct uffdio_register reg = {
         .range = {.start = (uint64_t)(uintptr_t)view->base, .len = view->length},
@@ -185,12 +198,110 @@ enlist(const struct xac_view *view)
     }
     if (xac_sys.ioctl(fd_of(view), UFFDIO_REGISTER, &reg) != 0)
         return errno;
+    view->watch = atomic_load_explicit(&watch, memory_order_relaxed);
     return (reg.ioctls & needed) == needed ? 0 : ENOTSUP;
+}
+
+/* protect_again -- what has been shown for loads only; ret 0 or errno. */
+XAC_SIGSAFE static int
+protect_again(const struct xac_view *view)
+{
+    uint64_t n = 0;
+    int rc = 0;
+
+    for (uint64_t at = 0; at < view->n_pages && rc == 0; at += n + (n == 0)) {
+        struct uffdio_writeprotect wp = {.mode = UFFDIO_WRITEPROTECT_MODE_WP};
+
+        n = 0;
+        while (at + n < view->n_pages && view->page[at + n].state == XAC_PAGE_READABLE
+               && !xac_view_is_writable(&view->page[at + n]))
+            n++;
+        wp.range.start = (uint64_t)(uintptr_t)(view->base + at * view->page_size);
+        wp.range.len = n * view->page_size;
+        if (n > 0 && xac_sys.ioctl(fd_of(view), UFFDIO_WRITEPROTECT, &wp) != 0)
+            rc = errno;
+    }
+    return rc;
+}
+
+/*
+ * revive -- have a view watched by descriptors that are ours; see THE DESCRIPTOR.
+ *
+ * A scanned view counts as stored to, all of it: who looks at it compares.
+ * ret  0; EALREADY: it is; errno.
+ */
+XAC_SIGSAFE static int
+revive(struct xac_view *view)
+{
+    const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+    int rc = are_ours() ? 0 : replace();
+    void *away;
+
+    if (rc == 0 && view->watch == atomic_load_explicit(&watch, memory_order_relaxed))
+        return EALREADY;
+    if (rc != 0)
+        return rc;
+    away = xac_sys.mmap(NULL, view->length, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (away == MAP_FAILED)
+        return errno;
+    /* The addresses stay taken, and watched, until what has been there is back. */
+    if (xac_sys.mremap(view->base, view->length, flags | MREMAP_DONTUNMAP, away)
+            == MAP_FAILED
+        || xac_sys.mprotect(away, view->length, PROT_NONE) != 0
+        || xac_sys.mremap(away, view->length, flags, view->base) == MAP_FAILED)
+        return errno;
+    rc = enlist(view);
+    if (rc == 0 && !view->is_scanned)
+        rc = protect_again(view);
+    if (rc == 0
+        && xac_sys.mprotect(view->base, view->length, PROT_READ | PROT_WRITE) != 0)
+        rc = errno;
+    return rc;
+}
+
+/* is_lost -- may that come from a descriptor that is not ours? */
+XAC_SIGSAFE static bool
+is_lost(struct xac_view *view, int error)
+{
+    return (error == EBADF || error == ENOTTY || error == EINVAL || error == ENOENT
+            || error == EPERM)
+           && revive(view) == 0;
+}
+
+/* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
+XAC_SIGSAFE static int
+ask(struct xac_view *view, unsigned long request, void *arg)
+{
+    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
+        int rc = errno;
+
+        if (rc == EAGAIN)
+            (void)sched_yield();
+        else if (!is_lost(view, rc))
+            return rc;
+    }
+    return 0;
+}
+
+/* give_access -- to a page that is in the shared memory; ret 0; EEXIST: it has access; EFAULT:
+   it is not there; errno. */
+XAC_SIGSAFE static int
+give_access(struct xac_view *view, uint64_t page_no, enum xac_protection prot)
+{
+    struct uffdio_continue c = {
+        .range = {.start = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size),
+                  .len = view->page_size},
+        .mode = UFFDIO_CONTINUE_MODE_DONTWAKE
+                | (prot == XAC_PROT_READ ? UFFDIO_CONTINUE_MODE_WP : 0),
+    };
+
+    return ask(view, UFFDIO_CONTINUE, &c);
 }
 
 /* enlist_shared -- the same, of memory that is shared and empty; ret 0 or errno. */
 static int
-enlist_shared(const struct xac_view *view)
+enlist_shared(struct xac_view *view)
 {
     int rc = enlist(view);
 
@@ -325,6 +436,8 @@ fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
         if (errno != EAGAIN) {
             int rc = errno;
 
+            if (is_lost(view, rc))
+                continue;
             if (done > 0) /* if that fails, filling it again will */
                 (void)xac_engine_discard(view, first, n);
             return rc;
@@ -371,7 +484,7 @@ is_private(const struct xac_view *view, uint64_t page_no)
 /* look -- pages of a scanned view that have been stored to since they were protected, or all
    that are there; they are protected.  ret how many ranges, or -1 with errno. */
 static int
-look(const struct xac_view *view, uint64_t *atp, bool all, struct page_region *region,
+look(struct xac_view *view, uint64_t *atp, bool all, struct page_region *region,
      size_t room)
 {
     struct pm_scan_arg a = {
@@ -387,13 +500,15 @@ look(const struct xac_view *view, uint64_t *atp, bool all, struct page_region *r
     };
     int n = xac_sys.ioctl(view->pagemap, (unsigned long)PAGEMAP_SCAN, &a);
 
+    if (n < 0 && (errno == EBADF || errno == ENOTTY))
+        n = xac_sys.ioctl(xac_view_pagemap(view), (unsigned long)PAGEMAP_SCAN, &a);
     *atp = a.walk_end;
     return n;
 }
 
 static int
-scan(const struct xac_view *view, uint64_t *fromp, struct xac_page_range *range,
-     size_t room, size_t *np)
+scan(struct xac_view *view, uint64_t *fromp, struct xac_page_range *range, size_t room,
+     size_t *np)
 {
     struct page_region region[XAC_BATCH_MAX];
     uint64_t base = (uint64_t)(uintptr_t)view->base, at = base + *fromp * view->page_size;
@@ -437,6 +552,9 @@ scan_set(struct xac_view *view, bool is_on)
 
     if (is_on && (scanner < 0 || view->pagemap < 0))
         return ENOTSUP;
+    rc = revive(view);
+    if (rc != 0 && rc != EALREADY)
+        return rc;
     if (xac_sys.ioctl(fd_of(view), UFFDIO_UNREGISTER, &range) != 0)
         return errno;
     view->is_scanned = is_on;

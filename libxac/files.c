@@ -148,6 +148,7 @@ int
 xac_registry_file_fd(struct xac_env *env, uint32_t file)
 {
     const struct xac_file *f = xac_file_at(env, file);
+    struct xac_handle handle = {.device = f->who.device, .inode = f->who.inode};
     struct xac_identity who;
     int fd;
 
@@ -166,17 +167,33 @@ xac_registry_file_fd(struct xac_env *env, uint32_t file)
         env->n_file_fd = want;
         free(old);
     }
-    if (env->file_fd[file] >= 0)
-        return env->file_fd[file];
     /* Relative paths are relative to the environment directory. */
-    fd = xac_sys.openat(env->dirfd, path_of(env, f), O_RDWR | O_CLOEXEC, 0);
+    if (xac_handle_is_ours(env->file_fd[file], &handle))
+        return env->file_fd[file];
+    fd = xac_handle_keep(xac_sys.openat(xac_env_dirfd(env), path_of(env, f),
+                                        O_RDWR | O_CLOEXEC, 0),
+                         &handle);
+    env->file_fd[file] = -1;
     if (fd < 0)
         return -1;
     if (xac_identity_of(fd, &who) != 0 || !is_file(f, &who)) {
-        (void)xac_sys.close(fd);
+        xac_handle_close(fd, &handle);
         errno = ESTALE;
         return -1;
     }
     env->file_fd[file] = fd;
     return fd;
+}
+
+void
+xac_registry_file_close(struct xac_env *env, uint32_t file)
+{
+    struct xac_handle handle;
+
+    if (env->file_fd[file] < 0)
+        return;
+    handle.device = xac_file_at(env, file)->who.device;
+    handle.inode = xac_file_at(env, file)->who.inode;
+    xac_handle_close(env->file_fd[file], &handle);
+    env->file_fd[file] = -1;
 }

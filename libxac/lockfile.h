@@ -32,8 +32,10 @@
 /* xac_lockfile_open -- open or create; ret descriptor or -1 with errno. */
 int xac_lockfile_open(int dirfd);
 
-/* xac_gate_enter -- wait for the gate; ret 0 or errno.  xac_gate_leave -- leave it. */
+/* xac_gate_enter -- wait for the gate; ret 0 or errno.  xac_gate_try -- without waiting; ret
+   0, EAGAIN or another errno.  xac_gate_leave -- leave it. */
 int xac_gate_enter(int fd);
+int xac_gate_try(int fd);
 void xac_gate_leave(int fd);
 
 /*

@@ -25,6 +25,7 @@
 #include "clock.h"
 #include "err.h"
 #include "futex.h"
+#include "handle.h"
 #include "log_segment.h"
 #include "sys.h"
 
@@ -48,28 +49,62 @@ is_power_of_2(uint64_t n)
 
 /* ---- Descriptors of segments; flush lock held, or nobody else here yet ------------ */
 
+/* mend -- a descriptor has been lost; ret as struct xac_log's mend. */
+static int
+mend(struct xac_log *log)
+{
+    int fd = -1;
+
+    errno = EBADF;
+    if (log->mend != NULL)
+        fd = log->mend(log->mend_arg);
+    if (fd >= 0)
+        atomic_store_explicit(&log->dirfd, fd, memory_order_relaxed);
+    return fd;
+}
+
+int
+xac_log_dir(struct xac_log *log)
+{
+    int fd = atomic_load_explicit(&log->dirfd, memory_order_relaxed);
+
+    return xac_handle_is_ours(fd, &log->dir) ? fd : mend(log);
+}
+
 /*
  * segment_fd -- descriptor of a segment, for writing.
  *
  * The descriptor that gives way is closed first, so that a process that has run out of
- * descriptors can still flush.
+ * descriptors can still flush.  One that the program has closed is replaced by one for the
+ * same file, and what has been written to it is written again.
  * ret  descriptor, or -1 with errno.
  */
 static int
 segment_fd(struct xac_log *log, uint64_t number)
 {
     int i = (int)(number % 2);
-    int old = log->seg_fd[i];
+    struct xac_handle *seg = &log->seg[i];
+    bool is_same = log->seg_no[i] == number && seg->inode != 0;
+    int old = log->seg_fd[i], dirfd;
     char name[XAC_LOG_NAME_MAX];
 
-    if (old >= 0 && log->seg_no[i] == number)
+    if (is_same && xac_handle_is_ours(old, seg))
         return old;
+    xac_handle_close(old, seg);
     log->seg_fd[i] = -1;
-    if (old >= 0)
-        (void)xac_sys.close(old);
+    log->started = 0;
+    dirfd = is_same ? mend(log) : xac_log_dir(log);
+    if (dirfd < 0)
+        return -1;
     xac_log_segment_name(name, number);
+    if (is_same) {
+        log->seg_fd[i] = xac_handle_again(-1, seg, dirfd, name, O_WRONLY);
+        return log->seg_fd[i];
+    }
     log->seg_no[i] = number;
-    log->seg_fd[i] = xac_sys.openat(log->dirfd, name, O_WRONLY | O_CLOEXEC, 0);
+    *seg = (struct xac_handle){.inode = 0};
+    log->seg_fd[i] =
+        xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_CLOEXEC, 0), seg);
     return log->seg_fd[i];
 }
 
@@ -90,15 +125,24 @@ reserve_fds(struct xac_log *log)
     (void)segment_fd(log, number);
     log->seg_no[i] = 0;
     log->seg_fd[i] =
-        xac_sys.openat(log->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        xac_handle_keep(xac_sys.openat(xac_log_dir(log), ".",
+                                       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
+                        &log->seg[i]);
 }
 
-/* access_init -- this process's part, without descriptors. */
-static void
+/* access_init -- this process's part, without descriptors; ret 0 or errno. */
+static int
 access_init(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
 {
-    *log = (struct xac_log){.sh = sh, .ring = ring, .dirfd = dirfd, .seg_fd = {-1, -1}};
+    struct stat st;
+
+    *log = (struct xac_log){.sh = sh, .ring = ring, .seg_fd = {-1, -1}};
+    atomic_init(&log->dirfd, dirfd);
     atomic_init(&log->ahead_failed, NEVER_FAILED);
+    if (xac_sys.fstat(dirfd, &st) != 0)
+        return errno;
+    log->dir = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
+    return 0;
 }
 
 int
@@ -127,26 +171,31 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
     atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
     atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
-    access_init(log, sh, ring, dirfd);
+    rc = access_init(log, sh, ring, dirfd);
+    if (rc != 0)
+        return xac_err(rc, "log directory");
     rc = xac_log_segment_prepare(log, prepared + 1);
     if (rc == 0)
         reserve_fds(log);
     return rc;
 }
 
-void
+int
 xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
 {
-    access_init(log, sh, ring, dirfd);
+    int rc = access_init(log, sh, ring, dirfd);
+
+    if (rc != 0)
+        return xac_err(rc, "log directory");
     reserve_fds(log);
+    return 0;
 }
 
 void
 xac_log_detach(struct xac_log *log)
 {
     for (int i = 0; i < 2; i++) {
-        if (log->seg_fd[i] >= 0)
-            (void)xac_sys.close(log->seg_fd[i]);
+        xac_handle_close(log->seg_fd[i], &log->seg[i]);
         log->seg_fd[i] = -1;
     }
 }
@@ -233,16 +282,22 @@ poisoned_error(int error)
                    xac_strerror(error));
 }
 
-/* flush_failed -- poison; which step failed where goes to the one who saw it. */
+/*
+ * flush_failed -- poison, unless nothing has happened yet (invariant 6); which step failed
+ * where goes to the one who saw it.
+ */
 static int
-flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn)
+flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn,
+             bool is_harmless)
 {
     char name[XAC_LOG_NAME_MAX];
     uint64_t segment_bytes = log->sh->segment_bytes;
 
-    set_poison(log->sh, error);
+    if (!is_harmless)
+        set_poison(log->sh, error);
     xac_log_segment_name(name, xac_log_segment_of(lsn, segment_bytes));
-    return xac_err(XAC_EPOISONED, "%s: %s at offset %llu: %s", name, step,
+    return xac_err(is_harmless ? XAC_ENOTDURABLE : XAC_EPOISONED,
+                   "%s: %s at offset %llu: %s", name, step,
                    (unsigned long long)(XAC_SEGMENT_HEADER + lsn % segment_bytes),
                    xac_strerror(error));
 }
@@ -255,13 +310,14 @@ write_segment(struct xac_log *log, int fd, uint64_t from, uint64_t to)
 
     for (uint64_t lsn = from, n; lsn < to; lsn += n) {
         uint64_t at = lsn & (sh->ring_bytes - 1);
+        size_t done;
         int rc;
 
         n = min64(to - lsn, sh->ring_bytes - at);
-        rc = xac_write_full(fd, log->ring + at, n,
-                            XAC_SEGMENT_HEADER + lsn % sh->segment_bytes);
+        rc = xac_write_part(fd, log->ring + at, n,
+                            XAC_SEGMENT_HEADER + lsn % sh->segment_bytes, &done);
         if (rc != 0)
-            return flush_failed(log, rc, "write", lsn);
+            return flush_failed(log, rc, "write", lsn, lsn == from && done == 0);
         (void)atomic_fetch_add_explicit(&sh->n_writes, 1, memory_order_relaxed);
     }
     return 0;
@@ -270,22 +326,23 @@ write_segment(struct xac_log *log, int fd, uint64_t from, uint64_t to)
 /*
  * flush_segment -- write and sync the LSNs [from, to), all of one segment.
  *
- * in   written  up to here this process has written already, under the same lock
+ * in   is_started  xac_log_flush_start has been called under the same lock
  */
 static int
-flush_segment(struct xac_log *log, uint64_t from, uint64_t to, uint64_t written)
+flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
     int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    uint64_t written = is_started ? log->started : 0;
     int rc;
 
     if (fd < 0)
-        return flush_failed(log, errno, "open", from);
+        return flush_failed(log, errno, "open", from, true);
     rc = write_segment(log, fd, from < written ? min64(written, to) : from, to);
     if (rc != 0)
         return rc;
     if (xac_sys.fdatasync(fd) != 0)
-        return flush_failed(log, errno, "sync", from);
+        return flush_failed(log, errno, "sync", from, false);
     (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
     return 0;
 }
@@ -305,11 +362,11 @@ count_batch(struct xac_log_shared *sh)
 /*
  * flush_held -- make everything appended durable; the flush lock is held.
  *
- * in   written  as for flush_segment; 0 nothing
- * ret  0, or XAC_EPOISONED with the log poisoned.
+ * in   is_started  as for flush_segment
+ * ret  0; XAC_EPOISONED with the log poisoned; XAC_ENOTDURABLE (invariant 6).
  */
 static int
-flush_held(struct xac_log *log, uint64_t written)
+flush_held(struct xac_log *log, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
     /* relaxed: stored under the flush lock.  acquire: pairs with xac_log_append. */
@@ -325,7 +382,7 @@ flush_held(struct xac_log *log, uint64_t written)
         uint64_t border = (from & ~(sh->segment_bytes - 1)) + sh->segment_bytes;
         uint64_t end = min64(border, to);
 
-        rc = flush_segment(log, from, end, written);
+        rc = flush_segment(log, from, end, is_started);
         if (rc != 0)
             return rc;
         from = end;
@@ -351,7 +408,7 @@ flush_done(struct xac_log *log)
 
 /*
  * start_held -- write what is appended and tell the kernel to begin; the flush lock is
- * held.  A failure shows in the poison.
+ * held.  A failure shows in the poison, or again.
  */
 static void
 start_held(struct xac_log *log)
@@ -419,7 +476,7 @@ try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
         xac_lock_repaired(&sh->flush);
     /* relaxed: stored under the flush lock. */
     if (atomic_load_explicit(&sh->durable, memory_order_relaxed) < lsn)
-        *rcp = flush_held(log, 0);
+        *rcp = flush_held(log, false);
     flush_done(log);
     if (*rcp == 0)
         xac_log_segment_prepare_ahead(log);
@@ -470,6 +527,26 @@ xac_log_wait_durable(struct xac_log *log, uint64_t lsn)
 }
 
 int
+xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
+{
+    struct xac_log_shared *sh = log->sh;
+
+    for (unsigned left = wait_ms;; left -= RETRY_MS) {
+        /* acquire: as in wait_durable, and in this order. */
+        uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
+        int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+
+        if (atomic_load_explicit(&sh->durable, memory_order_acquire) >= lsn)
+            return 0;
+        if (error != 0)
+            return poisoned_error(error);
+        if (left < RETRY_MS)
+            return XAC_ENOTDURABLE;
+        xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+    }
+}
+
+int
 xac_log_sync(struct xac_log *log)
 {
     /* acquire: pairs with xac_log_append. */
@@ -509,7 +586,7 @@ xac_log_flush_end(struct xac_log *log, uint64_t lsn)
     is_needed = atomic_load_explicit(&log->sh->durable, memory_order_relaxed) < lsn;
     if (is_needed) {
         xac_log_gap_wait(&log->gap);
-        rc = flush_held(log, log->started);
+        rc = flush_held(log, true);
     }
     xac_log_gap_end(&log->gap, is_needed && rc == 0);
     flush_done(log);

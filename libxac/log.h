@@ -19,6 +19,10 @@
  *       for every LSN below prepared; a commit never grows a file.
  *   (5) Once poisoned, durable never moves again (a flush that has looked at poisoned for
  *       the last time may still store what it has synced).
+ *   (6) A failed sync poisons, and a write that fails behind its first byte.  What fails
+ *       before that concerns the process whose limits, rights or descriptors were in the
+ *       way, and nobody else: nothing has changed, and the next flush, by whichever process,
+ *       writes all of it.
  */
 #ifndef XAC_LOG_H
 #define XAC_LOG_H
@@ -29,6 +33,7 @@
 
 #include "annot.h"
 #include "block.h"
+#include "handle.h"
 #include "lock.h"
 #include "log_gap.h"
 
@@ -81,11 +86,17 @@ struct xac_log_shared {
 /* One process's access to the log. */
 struct xac_log {
     struct xac_log_shared *sh;
-    uint8_t *ring; /* ring_bytes, in shared memory */
-    int dirfd;     /* environment directory; not owned */
+    uint8_t *ring;     /* ring_bytes, in shared memory */
+    _Atomic int dirfd; /* the log's directory; not owned; relaxed: any number will do */
+    struct xac_handle dir; /* fixed                                                   */
+    /* What to do when a descriptor has been lost; NULL: nothing can be done.  ret the
+       directory's descriptor from now on; -1 with errno: this process must not write. */
+    int (*mend)(void *arg);
+    void *mend_arg;
     /* Descriptors of the segments used last, -1 if none; flush lock held. */
     int seg_fd[2];
     uint64_t seg_no[2];
+    struct xac_handle seg[2];
     uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
     struct xac_log_gap gap; /* flush lock held                                        */
     /* The value of `prepared` at which making a segment failed last: that it is not
@@ -114,9 +125,9 @@ struct xac_log_config {
 int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
                    int dirfd, const struct xac_log_config *config);
 
-/* xac_log_attach -- join a log that another process has created. */
-void xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
-                    int dirfd);
+/* xac_log_attach -- join a log that another process has created; ret 0 or errno. */
+int xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
+                   int dirfd);
 
 /* xac_log_detach -- close this process's descriptors. */
 void xac_log_detach(struct xac_log *log);
@@ -127,7 +138,8 @@ void xac_log_detach(struct xac_log *log);
  * Before the publish lock is taken: flushes if the ring is full, makes segments.
  * in   bytes  at most ring_bytes / 4
  * ret  0; the poison as XAC_EPOISONED; ENOSPC or another errno value if a segment could
- *      not be made (nothing is poisoned by that).
+ *      not be made, XAC_ENOTDURABLE if the ring could not be flushed (nothing is poisoned
+ *      by either).
  */
 int xac_log_make_room(struct xac_log *log, uint64_t bytes);
 
@@ -146,9 +158,21 @@ void xac_log_append(struct xac_log *log, const struct xac_block *blk);
  * xac_log_wait_durable -- return when everything below lsn is on disk.
  *
  * Group commit: whoever finds the flush lock free writes and syncs for all.
- * ret  0; XAC_EPOISONED.  A position already durable is 0 even when poisoned.
+ * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE if this process could not even begin to write
+ *      (invariant 6).  A position already durable is 0 even when poisoned.
  */
 int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
+
+/*
+ * xac_log_wait_others -- the same, but have others write; gives up after wait_ms.
+ *
+ * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE (no words noted).
+ */
+int xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms);
+
+/* xac_log_dir -- the descriptor of the log's directory, mended if it has been lost; -1 with
+   errno. */
+int xac_log_dir(struct xac_log *log);
 
 /* xac_log_sync -- the same for everything appended by now. */
 int xac_log_sync(struct xac_log *log);

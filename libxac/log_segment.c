@@ -294,16 +294,18 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
 
 /* segment_ensure -- see to it that a segment exists, is sound, and stays after a crash. */
 static int
-segment_ensure(const struct xac_log *log, uint64_t number)
+segment_ensure(struct xac_log *log, uint64_t number)
 {
     char name[XAC_LOG_NAME_MAX];
-    int fd;
+    int fd, dirfd = xac_log_dir(log);
     int rc;
 
+    if (dirfd < 0)
+        return xac_err(XAC_EDESCRIPTOR, "log directory");
     xac_log_segment_name(name, number);
-    fd = xac_sys.openat(log->dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0 && errno == ENOENT)
-        return segment_create(log->sh, log->dirfd, name, number);
+        return segment_create(log->sh, dirfd, name, number);
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
     rc = segment_keep(log->sh, fd, name, number);
@@ -311,7 +313,7 @@ segment_ensure(const struct xac_log *log, uint64_t number)
     if (rc != 0)
         return rc;
     /* Its maker may have died between the rename and the sync of the directory. */
-    rc = xac_sync_dir(log->dirfd);
+    rc = xac_sync_dir(dirfd);
     return rc == 0 ? 0 : xac_err(rc, "%s: sync the directory", name);
 }
 

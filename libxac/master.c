@@ -219,6 +219,7 @@ int
 xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
 {
     struct slots s;
+    size_t done;
     int newest;
     int rc;
     int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -243,12 +244,13 @@ xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
         goto out;
     }
     slot_finish(slot, s.slot[newest].sequence + 1);
-    rc = xac_write_full(fd, slot, sizeof *slot, newest == 0 ? XAC_MASTER_SLOT_STRIDE : 0);
+    rc = xac_write_part(fd, slot, sizeof *slot, newest == 0 ? XAC_MASTER_SLOT_STRIDE : 0,
+                        &done);
     if (rc == 0 && xac_sys.fdatasync(fd) != 0)
         rc = errno;
     if (rc != 0)
         (void)xac_err(rc, "%s: write", XAC_MASTER_NAME);
-    *is_lostp = rc != 0;
+    *is_lostp = rc != 0 && done > 0;
 out:
     (void)xac_sys.close(fd);
     return rc;

@@ -73,11 +73,43 @@ descriptor(const struct xac_env *env, uint32_t file)
     return t != NULL && file < t->n ? t->fd[file] : -1;
 }
 
+/* handle_of -- which file a descriptor in the table is for. */
+XAC_SIGSAFE static struct xac_handle
+handle_of(const struct xac_env *env, uint32_t file)
+{
+    const struct xac_file *f = xac_file_at(env, file);
+
+    return (struct xac_handle){.device = f->who.device, .inode = f->who.inode};
+}
+
+/* kept -- the descriptor in the table, opened again if the program has closed it; -1: it has
+   not been added, or with errno. */
+XAC_SIGSAFE static int
+kept(struct xac_env *env, uint32_t file)
+{
+    struct xac_handle handle = handle_of(env, file);
+    struct xac_outofcore_files *t;
+    int fd = descriptor(env, file), direct = fd & 1;
+
+    if (fd < 0 || xac_handle_is_ours(fd >> 1, &handle))
+        return fd;
+    fd = xac_handle_again(-1, &handle, xac_env_dirfd(env),
+                          (const char *)xac_shm_at(&env->shm,
+                                                   xac_file_at(env, file)->path),
+                          O_RDONLY | (direct != 0 ? O_DIRECT : 0));
+    if (fd < 0)
+        return -1;
+    /* Acquire: pairs with the release in xac_outofcore_add_file. */
+    t = atomic_load_explicit(&env->outofcore.files, memory_order_acquire);
+    t->fd[file] = fd << 1 | direct;
+    return t->fd[file];
+}
+
 /* read_file -- a page of a file, into aligned memory; ret 0 or errno. */
 XAC_SIGSAFE static int
-read_file(const struct xac_env *env, uint64_t id, void *to)
+read_file(struct xac_env *env, uint64_t id, void *to)
 {
-    int fd = descriptor(env, xac_page_file(id));
+    int fd = kept(env, xac_page_file(id));
     off_t offset = (off_t)(xac_page_no(id) << env->page_shift);
     ssize_t got;
 
@@ -170,13 +202,18 @@ xac_outofcore_add_file(struct xac_env *env, uint32_t file, int fd)
 
 /* close_files -- all descriptors, and the tables. */
 static void
-close_files(struct xac_outofcore *o)
+close_files(struct xac_env *env)
 {
+    struct xac_outofcore *o = &env->outofcore;
     struct xac_outofcore_files *t = atomic_load_explicit(&o->files, memory_order_relaxed);
 
     for (uint32_t i = 0; t != NULL && i < t->n; i++) {
-        if (t->fd[i] >= 0)
-            (void)xac_sys.close(t->fd[i] >> 1);
+        struct xac_handle handle;
+
+        if (t->fd[i] < 0)
+            continue;
+        handle = handle_of(env, i);
+        xac_handle_close(t->fd[i] >> 1, &handle);
     }
     while (t != NULL) {
         struct xac_outofcore_files *older = t->older;
@@ -212,9 +249,10 @@ is_backed(const struct xac_env *env, uint64_t place)
         return false;
     if ((atomic_load_explicit(&o->backed[part / 64], memory_order_relaxed) & bit) != 0)
         return true;
-    if (xac_sys.fallocate(o->fd, 0, (off_t)(r->table_offset + part * PART_BYTES),
-                          (off_t)PART_BYTES)
-        != 0)
+    if (!xac_handle_is_ours(o->fd, &o->handle)
+        || xac_sys.fallocate(o->fd, 0, (off_t)(r->table_offset + part * PART_BYTES),
+                             (off_t)PART_BYTES)
+               != 0)
         return false;
     (void)atomic_fetch_or_explicit(&o->backed[part / 64], bit, memory_order_relaxed);
     return true;
@@ -377,6 +415,8 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     rc = xac_owner_get_shared(env->dirfd, &owner);
     if (rc == 0)
         rc = xac_newfile_make(AT_FDCWD, path, &owner, &o->fd);
+    if (rc == 0 && (o->fd = xac_handle_keep(o->fd, &o->handle)) < 0)
+        rc = errno;
     if (rc == 0 && xac_sys.ftruncate(o->fd, (off_t)sh->pool_bytes) != 0)
         rc = errno;
     if (rc == 0)
@@ -405,7 +445,9 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
     path = pool_path(region_path);
     if (path == NULL)
         return xac_err(ENOMEM, "XAC_OPT_FRAMES");
-    o->fd = xac_sys.openat(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+    o->fd = xac_handle_keep(xac_sys.openat(AT_FDCWD, path,
+                                           O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0),
+                            &o->handle);
     rc = o->fd < 0 ? errno : map_pool(env);
     if (rc == 0)
         rc = xac_frames_attach(o->memory, &io, &o->pool);
@@ -432,7 +474,7 @@ xac_outofcore_detach(struct xac_env *env)
 
     leave(o->user, o->user_pid);
     o->user = NULL;
-    close_files(o);
+    close_files(env);
     if (o->pool != NULL)
         xac_frames_close(o->pool);
     o->pool = NULL;
@@ -442,7 +484,7 @@ xac_outofcore_detach(struct xac_env *env)
         (void)xac_sys.munmap(o->memory, env->ctl->outofcore.pool_bytes);
     o->memory = NULL;
     if (o->fd > 0)
-        (void)xac_sys.close(o->fd);
+        xac_handle_close(o->fd, &o->handle);
     o->fd = 0;
 }
 

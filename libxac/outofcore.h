@@ -40,6 +40,7 @@
 #include <sys/types.h>
 
 #include "annot.h"
+#include "handle.h"
 #include "ptab.h"
 
 struct xac_ctx;
@@ -72,6 +73,7 @@ struct xac_outofcore {
     struct xac_frames *pool; /* NULL: off, or not attached                            */
     void *memory;
     int fd;                       /* of the pool's file                               */
+    struct xac_handle handle;     /* of fd                                            */
     struct xac_frames_user *user; /* for checkpoints                                  */
     pid_t user_pid;               /* whose it is: after a fork the parent's           */
     /* Descriptors by file id, for reading; grows by a copy, for the handler looks. */

@@ -35,10 +35,13 @@ shared_of(const struct xac_view *v)
 XAC_SIGSAFE static int
 open_spill(struct xac_view *v)
 {
-    if (v->spill_fd > 0)
+    if (v->spill_fd > 0 && xac_handle_is_ours(v->spill_fd, &v->spill_handle))
         return 0;
-    v->spill_fd =
-        xac_sys.openat(v->env->dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (v->n_spilled > 0)
+        return EBADF; /* it has no name by which it could be opened again */
+    v->spill_fd = xac_handle_keep(xac_sys.openat(xac_env_dirfd(v->env), ".",
+                                                 O_TMPFILE | O_RDWR | O_CLOEXEC, 0600),
+                                  &v->spill_handle);
     return v->spill_fd > 0 ? 0 : errno;
 }
 
@@ -87,10 +90,12 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
 {
     const struct xac_view *h = home(v->ctx, xac_page_id(v->file, v->first + page_no));
     uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->page_size;
-    size_t got;
-    int rc = xac_read_full(h->spill_fd, to, v->page_size,
-                           (v->first + page_no - h->first) * v->page_size, &got);
+    size_t got = 0;
+    int rc = EBADF;
 
+    if (xac_handle_is_ours(h->spill_fd, &h->spill_handle))
+        rc = xac_read_full(h->spill_fd, to, v->page_size,
+                           (v->first + page_no - h->first) * v->page_size, &got);
     if (rc == 0 && got == v->page_size) {
         xac_count(&shared_of(v)->fetched_back, 1);
         return to;
@@ -119,7 +124,7 @@ void
 xac_outofcore_drop_file(struct xac_view *v)
 {
     if (v->spill_fd > 0)
-        (void)xac_sys.close(v->spill_fd);
+        xac_handle_close(v->spill_fd, &v->spill_handle);
     v->spill_fd = 0;
     v->n_spilled = 0;
 }
@@ -228,7 +233,9 @@ xac_outofcore_end(struct xac_ctx *ctx)
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
         stays = stays || v->is_solo || v->is_kept;
         /* If its room cannot be given back now, the next one does. */
-        if (v->n_spilled > 0 && xac_sys.ftruncate(v->spill_fd, 0) == 0)
+        if (v->n_spilled > 0
+            && (!xac_handle_is_ours(v->spill_fd, &v->spill_handle)
+                || xac_sys.ftruncate(v->spill_fd, 0) == 0))
             v->n_spilled = 0;
     }
     if (!stays)

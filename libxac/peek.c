@@ -39,6 +39,7 @@ map_region(struct xac_env *env, int fd)
     env->shm.base = (uint8_t *)p;
     env->shm.reserve = reserve;
     env->shm.fd = fd;
+    env->shm.handle = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
     env->ctl = (struct xac_control *)p;
     return 0;
 }

@@ -285,7 +285,8 @@ xac_registry_state(const struct xac_env *env, uint32_t index)
         if (is_told && st.start_time != p->start_time)
             return XAC_PROCESS_DEAD;
     }
-    if (!xac_alive_test(env->lockfd, index)
+    if (xac_handle_is_ours(env->lockfd, &env->lock_handle) /* else nobody is dead */
+        && !xac_alive_test(env->lockfd, index)
         && (!is_told || maps_region(env, p->pid) == MAPS_NOT))
         return XAC_PROCESS_DEAD;
     return st.is_stopped ? XAC_PROCESS_STOPPED : XAC_PROCESS_RUNNING;

@@ -145,6 +145,9 @@ xac_file_write_begin(struct xac_file *f, uint64_t end)
    if another file lies there.  Checkpoint lock held. */
 int xac_registry_file_fd(struct xac_env *env, uint32_t file);
 
+/* xac_registry_file_close -- close it, if it is open and ours. */
+void xac_registry_file_close(struct xac_env *env, uint32_t file);
+
 /* xac_registry_enter, exit -- take and leave the lock of the files. */
 void xac_registry_enter(struct xac_env *env);
 void xac_registry_exit(struct xac_env *env);

@@ -60,16 +60,21 @@ xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 static int
 map_region(struct xac_shm *shm, int fd, size_t reserve)
 {
+    struct stat st;
     void *p;
 
     if (reserve > XAC_SHM_RESERVE_MAX)
         return EINVAL;
+    if (xac_sys.fstat(fd, &st) != 0)
+        return errno;
     p = xac_shm_map(fd, PROT_READ | PROT_WRITE, &reserve, RESERVE_MIN);
     if (p == MAP_FAILED)
         return errno;
+    shm->handle = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
     shm->base = (uint8_t *)p;
     shm->reserve = reserve;
     shm->fd = fd;
+    shm->path = NULL;
     return 0;
 }
 
@@ -136,7 +141,7 @@ xac_shm_detach(struct xac_shm *shm)
     if (shm->base == NULL)
         return;
     (void)xac_sys.munmap(shm->base, shm->reserve);
-    (void)xac_sys.close(shm->fd);
+    xac_handle_close(shm->fd, &shm->handle);
     shm->base = NULL;
     shm->fd = -1;
 }
@@ -188,6 +193,25 @@ pop(struct xac_shm *shm, unsigned k)
     return 0;
 }
 
+/* back_up -- have the file hold the bytes [from, to); ret 0 or errno. */
+XAC_SIGSAFE static int
+back_up(const struct xac_shm *shm, uint64_t from, uint64_t to)
+{
+    int fd = shm->fd, rc = 0;
+
+    if (!xac_handle_is_ours(fd, &shm->handle)) {
+        errno = EBADF;
+        fd = shm->path != NULL
+                 ? xac_handle_again(-1, &shm->handle, AT_FDCWD, shm->path, O_RDWR)
+                 : -1;
+    }
+    if (fd < 0 || xac_sys.fallocate(fd, 0, (off_t)from, (off_t)(to - from)) != 0)
+        rc = errno;
+    if (fd != shm->fd)
+        xac_handle_close(fd, &shm->handle);
+    return rc;
+}
+
 /* back_up_to -- have the file hold everything below end. */
 XAC_SIGSAFE static int
 back_up_to(struct xac_shm *shm, uint64_t end)
@@ -200,6 +224,7 @@ back_up_to(struct xac_shm *shm, uint64_t end)
         uint64_t size = size_in(extent);
         uint64_t step = size / 4 < GROW_MIN ? GROW_MIN : size / 4 / GROW_MIN * GROW_MIN;
         uint64_t want = size + step;
+        int rc;
 
         while (want < end)
             want += step;
@@ -207,11 +232,11 @@ back_up_to(struct xac_shm *shm, uint64_t end)
             want = (end + GROW_MIN - 1) / GROW_MIN * GROW_MIN; /* the last bit */
         if (want > limit_in(extent))
             return ENOMEM;
-        if (xac_sys.fallocate(shm->fd, 0, (off_t)size, (off_t)(want - size)) != 0) {
-            if (errno == EINTR)
-                continue;
-            return errno;
-        }
+        rc = back_up(shm, size, want);
+        if (rc == EINTR)
+            continue;
+        if (rc != 0)
+            return rc;
         /* Release: pairs with the acquire above. */
         if (atomic_compare_exchange_strong_explicit(extentp, &extent,
                                                     extent_of(want, limit_in(extent)),

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "annot.h"
+#include "handle.h"
 
 #define XAC_SHM_CLASSES 32 /* block sizes 64 << k */
 
@@ -54,12 +55,14 @@ struct xac_shm {
     uint8_t *base;
     size_t reserve; /* bytes of address space                                         */
     int fd;
+    struct xac_handle handle; /* of fd                                                */
+    const char *path; /* to open the file again; absolute, not owned; NULL unknown    */
 };
 
 /*
  * xac_shm_create -- make the region in a new file; xac_shm_attach -- map an existing one.
  *
- * in   fd       owned by shm on success
+ * in   fd       owned by shm on success; it may be given another number then
  * in   head     bytes that the caller uses at the start, head included; zeroed
  * in   reserve  bytes of address space, at most XAC_SHM_RESERVE_MAX
  * ret  0 or errno.

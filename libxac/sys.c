@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/openat2.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,12 +87,32 @@ sys_pread(int fd, void *buf, size_t n, off_t offset)
     return rc;
 }
 
+/*
+ * drop_xfsz -- a write or growth beyond the process's limit has failed with EFBIG, and with
+ * SIGXFSZ, which must not end the process when the library lets signals through again.
+ * Where signals are not blocked, it has been delivered already.
+ */
+XAC_SIGSAFE static void
+drop_xfsz(void)
+{
+    static const struct timespec now = {.tv_sec = 0};
+    int error = errno;
+    sigset_t only;
+
+    (void)sigemptyset(&only);
+    (void)sigaddset(&only, SIGXFSZ);
+    (void)sigtimedwait(&only, NULL, &now);
+    errno = error;
+}
+
 static ssize_t
 sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     int state = hold_off();
     ssize_t rc = pwrite(fd, buf, n, offset);
 
+    if (rc < 0 && errno == EFBIG)
+        drop_xfsz();
     let_go(state);
     return rc;
 }
@@ -141,6 +162,20 @@ sys_fallocate(int fd, int mode, off_t offset, off_t length)
     int state = hold_off();
     int rc = fallocate(fd, mode, offset, length);
 
+    if (rc != 0 && errno == EFBIG)
+        drop_xfsz();
+    let_go(state);
+    return rc;
+}
+
+static int
+sys_ftruncate(int fd, off_t length)
+{
+    int state = hold_off();
+    int rc = ftruncate(fd, length);
+
+    if (rc != 0 && errno == EFBIG)
+        drop_xfsz();
     let_go(state);
     return rc;
 }
@@ -165,6 +200,12 @@ sys_lock(int fd, int cmd, struct flock *lk)
 
     let_go(state);
     return rc;
+}
+
+static void *
+sys_mremap(void *from, size_t n, int flags, void *to)
+{
+    return mremap(from, n, n, flags, to);
 }
 
 /* Calls that the C library has no function for. */
@@ -209,7 +250,7 @@ struct xac_sys xac_sys = {
     .fdatasync = sys_fdatasync,
     .fsync = sys_fsync,
     .sync_file_range = sys_sync_file_range,
-    .ftruncate = ftruncate,
+    .ftruncate = sys_ftruncate,
     .fadvise = sys_fadvise,
     .fallocate = sys_fallocate,
     .fstat = sys_fstat,
@@ -227,6 +268,7 @@ struct xac_sys xac_sys = {
     .lock = sys_lock,
     .mmap = mmap,
     .munmap = munmap,
+    .mremap = sys_mremap,
     .mprotect = mprotect,
     .madvise = madvise,
     .process_madvise = sys_process_madvise,
@@ -261,12 +303,14 @@ xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size_t *gotp)
 }
 
 int
-xac_write_full(int fd, const void *buf, size_t n, uint64_t offset)
+xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep)
 {
     const char *from = (const char *)buf;
 
-    while (n > 0) {
-        ssize_t w = xac_sys.pwrite(fd, from, n, (off_t)offset);
+    *donep = 0;
+    while (*donep < n) {
+        ssize_t w =
+            xac_sys.pwrite(fd, from + *donep, n - *donep, (off_t)(offset + *donep));
 
         if (w < 0) {
             if (errno == EINTR)
@@ -275,11 +319,17 @@ xac_write_full(int fd, const void *buf, size_t n, uint64_t offset)
         }
         if (w == 0)
             return EIO;
-        from += w;
-        n -= (size_t)w;
-        offset += (uint64_t)w;
+        *donep += (size_t)w;
     }
     return 0;
+}
+
+int
+xac_write_full(int fd, const void *buf, size_t n, uint64_t offset)
+{
+    size_t done;
+
+    return xac_write_part(fd, buf, n, offset, &done);
 }
 
 int

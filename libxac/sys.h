@@ -52,6 +52,7 @@ struct xac_sys {
     int (*lock)(int fd, int cmd, struct flock *lk); /* fcntl F_OFD_... */
     void *(*mmap)(void *addr, size_t n, int prot, int flags, int fd, off_t offset);
     int (*munmap)(void *addr, size_t n);
+    void *(*mremap)(void *from, size_t n, int flags, void *to);
     int (*mprotect)(void *addr, size_t n, int prot);
     int (*madvise)(void *addr, size_t n, int advice);
     ssize_t (*process_madvise)(int pidfd, const struct iovec *at, size_t n, int advice);
@@ -73,10 +74,12 @@ XAC_SIGSAFE int xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size
 
 /*
  * xac_write_full -- pwrite all n bytes.
+ * xac_write_part -- the same; out *donep: bytes written, n if it succeeds.
  *
  * ret  0 or errno; a write that makes no progress is EIO.
  */
 int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
+int xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep);
 
 /* xac_sleep_ns -- sleep for so long, or until a signal; no cancellation point either. */
 void xac_sleep_ns(uint64_t ns);

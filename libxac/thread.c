@@ -70,8 +70,11 @@ contexts(const struct xac_env *env)
 static int
 start(struct xac_env *env, struct xac_ctx *ctx)
 {
-    int rc = xac_gate_enter(env->lockfd);
+    int rc = xac_env_mend(env);
 
+    if (rc != 0)
+        return rc;
+    rc = xac_gate_enter(env->lockfd);
     if (rc != 0)
         return xac_err(rc, "gate of %s", env->dir);
     rc = xac_ctx_open(env, ctx);
@@ -95,7 +98,8 @@ end(struct xac_env *env, struct xac_ctx *ctx)
         link = &(*link)->next;
     *link = ctx->next;
     xac_ctx_close(env, ctx);
-    if (!xac_env_is_forked(env) && xac_gate_enter(env->lockfd) == 0) {
+    if (!xac_env_is_forked(env) && xac_env_mend(env) == 0
+        && xac_gate_enter(env->lockfd) == 0) {
         count_contexts(env, contexts(env));
         xac_solo_offer(env, false);
         xac_gate_leave(env->lockfd);

@@ -15,6 +15,7 @@
 #include "err.h"
 #include "optimistic.h"
 #include "policy.h"
+#include "registry.h"
 #include "sys.h"
 #include "txn.h"
 #include "view.h"
@@ -25,6 +26,9 @@
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
 _Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each");
+
+/* How long a process that cannot write the log itself waits for others to do so. */
+#define OTHERS_MS 200
 
 /* Room behind the records for XCOMMIT, digest and padding; kept free until making_end, so
    that a block that fits its buffer up to there does not outgrow it. */
@@ -593,6 +597,9 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     xac_count_own(&txn->counters.pages_written, n_written);
     xac_kill_point("j");
     rc = is_started ? xac_log_flush_end(&env->log, end) : xac_commit_await(env, end);
+    if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
+        && xac_log_wait_others(&env->log, end, OTHERS_MS) == 0)
+        rc = 0;
     xac_collapse(env);
     return rc;
 }

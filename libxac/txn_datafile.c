@@ -39,7 +39,7 @@ xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
     char name[XAC_LOG_NAME_MAX];
 
     xac_log_datafile_name(name, env->ctl->generation, serial);
-    (void)xac_sys.unlinkat(env->logfd, name, 0);
+    (void)xac_sys.unlinkat(xac_log_dir(&env->log), name, 0);
 }
 
 /* flush -- the piece goes to the file; ret 0 or errno. */
@@ -102,13 +102,14 @@ static int
 write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
            struct datafile *f)
 {
+    int dirfd = xac_log_dir(&env->log);
     char name[XAC_LOG_NAME_MAX];
     struct xac_owner owner;
-    int rc = xac_owner_get(env->logfd, &owner);
+    int rc = xac_owner_get(dirfd, &owner);
 
     xac_log_datafile_name(name, env->ctl->generation, serial);
     if (rc == 0)
-        rc = xac_newfile_make(env->logfd, name, &owner, &f->fd);
+        rc = xac_newfile_make(dirfd, name, &owner, &f->fd);
     if (rc != 0)
         return xac_err(rc, "data file %s", name);
     rc = fill(env, txn, f);
@@ -118,7 +119,7 @@ write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
     (void)xac_sys.close(f->fd);
     xac_kill_point("b data file");
     if (rc == 0)
-        rc = xac_sync_dir(env->logfd);
+        rc = xac_sync_dir(dirfd);
     xac_count(&env->ctl->data_bytes, f->length);
     return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "annot.h"
+#include "handle.h"
 #include "lock.h"
 #include "ptab.h"
 #include "shm.h"
@@ -71,6 +72,7 @@ struct xac_versions {
 /* One process's access to the buffer files. */
 struct xac_buffers {
     int fd[2]; /* -1 if not open                                              */
+    struct xac_handle handle[2]; /* of fd                                              */
     /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
     uint8_t *_Atomic base[2];
     atomic_flag opening; /* held while a file is opened                                */

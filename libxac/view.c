@@ -640,7 +640,7 @@ xac_view_forked(struct xac_view *v)
         xac_twins_forked(v);
     (void)xac_view_leave_solo(v);
     xac_outofcore_drop_file(v);
-    if (v->pagemap >= 0 && v->origin == NULL) /* of the parent */
-        (void)xac_sys.close(v->pagemap);
+    if (v->origin == NULL) /* of the parent */
+        xac_handle_close(v->pagemap, &v->pagemap_handle);
     v->pagemap = -1;
 }

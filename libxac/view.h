@@ -111,13 +111,16 @@ struct xac_view {
     const uint8_t *file_bytes;
     size_t length; /* bytes                                               */
     uint64_t n_pages;
-    uint64_t first;             /* page of the file that lies at base                  */
-    uint32_t file;              /* id (registry.h)                                     */
-    int fd;                     /* of the file, read and write                         */
-    struct xac_identity who;    /* the file                                            */
-    int pagemap;                /* of this process's page table, -1 if there is none   */
-    char *name;                 /* as given to xMmap                                   */
-    char *path;                 /* as registered                                       */
+    uint64_t first;           /* page of the file that lies at base                  */
+    uint32_t file;            /* id (registry.h)                                     */
+    int fd;                   /* of the file, read and write; see xac_view_fd        */
+    struct xac_identity who;  /* the file                                            */
+    struct xac_handle handle; /* of fd, with an origin too                           */
+    int pagemap;              /* of this process's page table, -1 if there is none   */
+    struct xac_handle pagemap_handle;
+    unsigned watch; /* which userfaultfd watches it, see fault_uffd.c                  */
+    char *name;     /* as given to xMmap                                   */
+    char *path;     /* as registered                                       */
     struct xac_view_page *page; /* n_pages of them                                     */
     bool is_solo;               /* pages stay readable, see above ...                  */
     uint64_t solo_epoch;        /* ... since the process became alone for that time    */
@@ -148,7 +151,8 @@ struct xac_view {
     int64_t scan_account; /* ns that the other way would have saved lately        */
     struct xac_span written; /* those to be protected again, while alone            */
     void *engine;            /* the engine's ticket for this view                   */
-    int spill_fd;       /* copies of spilled pages, each at its place; 0: no file     */
+    int spill_fd; /* copies of spilled pages, each at its place; 0: no file     */
+    struct xac_handle spill_handle;
     uint64_t n_spilled; /* pages written to it in this transaction                    */
 };
 
@@ -545,7 +549,15 @@ int xac_twins_gather(struct xac_view *view);
 int xac_view_leave_solo(struct xac_view *view);
 
 /* xac_view_map_file -- map n pages privately, without access; ret 0 or errno. */
-int xac_view_map_file(const struct xac_view *view, uint64_t page_no, uint64_t n);
+int xac_view_map_file(struct xac_view *view, uint64_t page_no, uint64_t n);
+
+/*
+ * xac_view_fd -- the file's descriptor, opened again if the program has closed it; -1 with
+ * errno.
+ * xac_view_pagemap -- that of the page table; -1: there is none.
+ */
+XAC_SIGSAFE int xac_view_fd(struct xac_view *view);
+int xac_view_pagemap(struct xac_view *view);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);

@@ -185,6 +185,39 @@ map_file(struct xac_view *v)
     return map_pages(v);
 }
 
+static void
+open_pagemap(struct xac_view *v)
+{
+    v->pagemap = xac_handle_keep(xac_sys.openat(AT_FDCWD, "/proc/self/pagemap",
+                                                O_RDONLY | O_CLOEXEC, 0),
+                                 &v->pagemap_handle);
+}
+
+int
+xac_view_pagemap(struct xac_view *v)
+{
+    if (v->pagemap >= 0 && !xac_handle_is_ours(v->pagemap, &v->pagemap_handle))
+        open_pagemap(v);
+    return v->pagemap;
+}
+
+XAC_SIGSAFE int
+xac_view_fd(struct xac_view *v)
+{
+    int fd;
+
+    if (xac_handle_is_ours(v->fd, &v->handle))
+        return v->fd;
+    /* A clone uses its origin's, which knows its own path. */
+    if (v->origin != NULL)
+        fd = xac_view_fd(v->origin);
+    else
+        fd = xac_handle_again(-1, &v->handle, xac_env_dirfd(v->env), v->path, O_RDWR);
+    if (fd >= 0)
+        v->fd = fd;
+    return fd;
+}
+
 /* new_view -- what is known before the file is open; NULL with errno. */
 static struct xac_view *
 new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish)
@@ -195,7 +228,7 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
         return NULL;
     v->fd = -1;
     v->memory = -1;
-    v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+    open_pagemap(v);
     v->env = env;
     v->ctx = &env->ctx;
     v->page_size = env->page_size;
@@ -271,6 +304,10 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
         return xac_err(errno, "%s", name);
     rc = open_file(v, &is_new);
     if (rc == 0) {
+        v->fd = xac_handle_keep(v->fd, &v->handle);
+        rc = v->fd >= 0 ? 0 : xac_err(errno, "%s", name);
+    }
+    if (rc == 0) {
         v->path = stored_path(env, name);
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
         if (rc == 0 && is_new)
@@ -320,10 +357,12 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->n_pages = origin->n_pages;
     v->first = origin->first;
     v->file = origin->file;
-    v->fd = origin->fd;
+    v->fd = xac_view_fd(origin);
+    v->handle = origin->handle;
     v->who = origin->who;
     v->memory = -1;
-    v->pagemap = origin->pagemap;
+    v->pagemap = xac_view_pagemap(origin);
+    v->pagemap_handle = origin->pagemap_handle;
     v->name = origin->name;
     v->path = origin->path;
     p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd,
@@ -379,10 +418,8 @@ close_shared(struct xac_view *v)
 {
     if (v->file_bytes != NULL)
         (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
-    if (v->pagemap >= 0)
-        (void)xac_sys.close(v->pagemap);
-    if (v->fd >= 0)
-        (void)xac_sys.close(v->fd);
+    xac_handle_close(v->pagemap, &v->pagemap_handle);
+    xac_handle_close(v->fd, &v->handle);
     free(v->path);
     free(v->name);
 }
@@ -502,6 +539,8 @@ xac_view_resize(struct xac_view *v, size_t length, int flags)
     (void)pthread_mutex_lock(threads);
     if (v->n_clones > 0)
         rc = xac_err(EBUSY, "xMremap: threads have views of %s", v->name);
+    else if (xac_view_fd(v) < 0)
+        rc = xac_err(XAC_EDESCRIPTOR, "%s: %s", v->name, strerror(errno));
     else
         rc = resize(v, length, flags);
     (void)pthread_mutex_unlock(threads);
@@ -540,9 +579,12 @@ rejoin(struct xac_env *env, struct xac_view *v)
     if (v->origin != NULL) { /* joined before */
         v->file = v->origin->file;
         v->pagemap = v->origin->pagemap;
+        v->pagemap_handle = v->origin->pagemap_handle;
         return 0;
     }
-    v->pagemap = xac_sys.openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+    if (xac_view_fd(v) < 0)
+        return xac_err(errno, "%s", v->name);
+    open_pagemap(v);
     rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file);
     return rc == 0 ? xac_outofcore_add_file(env, v->file, v->fd) : rc;
 }

@@ -36,6 +36,7 @@
 
 /* What all views of a file with twins in one context have in common. */
 struct xac_twins {
+    struct xac_handle handle; /* of fd                                                */
     int fd;           /* memfd; page n of the file at the same place                    */
     unsigned n_views; /* that point here                                                */
     uint64_t n_pages; /* size of the memfd                                              */
@@ -84,8 +85,9 @@ make_memory(struct xac_twins *t, const struct xac_view *v)
     uint64_t end = v->first + v->n_pages;
 
     if (t->fd < 0)
-        t->fd = xac_sys.memfd_create("xac-twins", MFD_CLOEXEC);
-    if (t->fd < 0)
+        t->fd =
+            xac_handle_keep(xac_sys.memfd_create("xac-twins", MFD_CLOEXEC), &t->handle);
+    if (!xac_handle_is_ours(t->fd, &t->handle))
         return xac_err(errno, "memory for overlapping mappings of %s", v->name);
     if (end < t->n_pages)
         end = t->n_pages;
@@ -178,8 +180,7 @@ xac_twins_leave(struct xac_view *v)
     v->memory = -1;
     if (t == NULL || --t->n_views > 0)
         return;
-    if (t->fd >= 0)
-        (void)xac_sys.close(t->fd);
+    xac_handle_close(t->fd, &t->handle);
     free(t);
 }
 
@@ -252,6 +253,8 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
         if (rc != 0)
             return rc;
     }
+    if (!xac_handle_is_ours(v->twins->fd, &v->twins->handle))
+        return EBADF;
     if (xac_sys.mmap(at, v->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                      v->twins->fd, (off_t)((v->first + page_no) * v->page_size))
         == MAP_FAILED)
@@ -322,10 +325,10 @@ xac_twin_is_back(struct xac_view *v, uint64_t page_no)
 }
 
 int
-xac_view_map_file(const struct xac_view *v, uint64_t page_no, uint64_t n)
+xac_view_map_file(struct xac_view *v, uint64_t page_no, uint64_t n)
 {
     return xac_sys.mmap(v->base + page_no * v->page_size, n * v->page_size, PROT_NONE,
-                        MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, v->fd,
+                        MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, xac_view_fd(v),
                         (off_t)((v->first + page_no) * v->page_size))
                    == MAP_FAILED
                ? errno
@@ -372,9 +375,10 @@ xac_twins_free_memory(struct xac_view *v)
     if (t->n_kept <= KEPT_MAX)
         return;
     /* If it fails, the next one will do it. */
-    if (xac_sys.fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                          (off_t)(t->n_pages * v->page_size))
-        == 0)
+    if (xac_handle_is_ours(t->fd, &t->handle)
+        && xac_sys.fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                             (off_t)(t->n_pages * v->page_size))
+               == 0)
         t->n_kept = 0;
 }
 
@@ -407,7 +411,6 @@ xac_twins_forked(struct xac_view *v)
     if (!xac_view_shares(v))
         (void)xac_view_map_file(v, 0, v->n_pages);
     v->memory = -1;
-    if (v->twins->fd >= 0)
-        (void)xac_sys.close(v->twins->fd);
+    xac_handle_close(v->twins->fd, &v->twins->handle);
     v->twins->fd = -1;
 }

@@ -63,7 +63,8 @@ static struct {
     uint64_t segment;
     uint64_t low, high; /* LSNs written and not synced through this descriptor's file */
     char name[32];
-} fds[256];
+    bool is_short; /* the last write did only a part                                */
+} fds[1024];
 
 /* act -- count a call; ret true if it shall fail, errno set. */
 static bool
@@ -141,6 +142,17 @@ fake_openat(int at, const char *path, int flags, mode_t mode)
 }
 
 static int
+fake_dup_above(int fd, int least)
+{
+    int high = real.dup_above(fd, least);
+
+    must(high < (int)(sizeof fds / sizeof fds[0]));
+    if (high >= 0)
+        fds[high] = fds[fd];
+    return high;
+}
+
+static int
 fake_close(int fd)
 {
     bool failed = act(CALL_CLOSE, fds[fd].name);
@@ -155,16 +167,20 @@ static ssize_t
 fake_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     ssize_t done;
+    size_t wanted;
 
-    if (act(CALL_PWRITE, fds[fd].name))
+    if (act(CALL_PWRITE, fds[fd].name)
+        || (fds[fd].is_short && act(CALL_PWRITE_REST, fds[fd].name)))
         return -1;
     if (plan.interrupts && world_rnd(&plan.rng, 2) == 0) {
         errno = EINTR;
         return -1;
     }
+    wanted = n;
     if (plan.short_writes || dying_in(CALL_PWRITE))
         n = 1 + world_rnd(&plan.rng, n);
     done = real.pwrite(fd, buf, n, offset);
+    fds[fd].is_short = done > 0 && (size_t)done < wanted;
     if (done > 0 && fds[fd].segment != 0) {
         uint64_t lsn =
             (fds[fd].segment - 1) * SEGMENT_BYTES + (uint64_t)offset - XAC_SEGMENT_HEADER;
@@ -291,6 +307,7 @@ world_setup(void)
     memset(&plan, 0, sizeof plan);
     plan.rng = world_seed;
     xac_sys.openat = fake_openat;
+    xac_sys.dup_above = fake_dup_above;
     xac_sys.close = fake_close;
     xac_sys.pwrite = fake_pwrite;
     xac_sys.fdatasync = fake_fdatasync;

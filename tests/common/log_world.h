@@ -31,6 +31,7 @@ enum call {
     CALL_OPEN,
     CALL_CLOSE,
     CALL_PWRITE,
+    CALL_PWRITE_REST, /* behind a write that did only a part; counted twice           */
     CALL_FDATASYNC,
     CALL_FSYNC,
     CALL_FALLOCATE,

@@ -238,6 +238,13 @@ fault_munmap(void *addr, size_t n)
     return is_bad ? -1 : rc;
 }
 
+static void *
+fault_mremap(void *from, size_t n, int flags, void *to)
+{
+    return fails(SYSFAULT_MEMORY, "mremap") ? MAP_FAILED
+                                            : real.mremap(from, n, flags, to);
+}
+
 static int
 fault_memfd_create(const char *name, unsigned flags)
 {
@@ -331,6 +338,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .lock = fault_lock,
         .mmap = fault_mmap,
         .munmap = fault_munmap,
+        .mremap = fault_mremap,
         .mprotect = fault_mprotect,
         .madvise = fault_madvise,
         .process_madvise = fault_process_madvise,

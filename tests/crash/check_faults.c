@@ -194,7 +194,7 @@ try_commit(unsigned char *file, uint64_t n, const struct plan *p)
         }
     }
     must(rc == XAC_COMMITTED || rc == XAC_ABORTED || rc == XAC_EPOISONED
-         || rc == p->error);
+         || rc == XAC_ENOTDURABLE || rc == p->error);
     if (rc == XAC_COMMITTED)
         word_store(&board->acknowledged, n);
     return rc;

@@ -84,6 +84,7 @@ END_TEST
 START_TEST(stay_intact_when_it_fails)
 {
     struct xac_env *env = world_open(XAC_NONDURABLE);
+    const char *hit;
     uint64_t calls;
 
     must(world_put(env, 1, 11) && world_put(env, 2, 21));
@@ -93,10 +94,14 @@ START_TEST(stay_intact_when_it_fails)
         sysfault_arm(SYSFAULT_FAIL, SYSFAULT_FILES, n, ENOSPC);
         rc = xac_checkpoint_run(env, false);
         calls = sysfault_count();
+        hit = sysfault_hit();
         sysfault_disarm();
         if (calls < n)
             break;
-        must(rc != 0);
+        /* A descriptor that seems to be lost is opened again. */
+        must(rc != 0 || strcmp(hit, "fstat") == 0 || strcmp(hit, "dup_above") == 0);
+        if (rc == 0)
+            must(world_put(env, 1, 11) && world_put(env, 2, 21));
         must_eq(world_value(env, 1, xac_chain_commit(env)), 11);
         must_eq(world_value(env, 2, xac_chain_commit(env)), 21);
         world_query(env); /* nothing holds the floor, all slots are back */

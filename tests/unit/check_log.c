@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -214,7 +213,7 @@ END_TEST
 
 /* ---- tests: failures -------------------------------------------------------------- */
 
-/* The i-th write or sync of the log fails once, for a moment. */
+/* The i-th sync of the log, or write behind the first byte, fails once, for a moment. */
 START_TEST(failed_flush_poisons_for_ever)
 {
     uint64_t rng = world_seed;
@@ -223,8 +222,9 @@ START_TEST(failed_flush_poisons_for_ever)
     uint64_t acked;
 
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
-    world_plan_failure(_i % 2 == 0 ? CALL_PWRITE : CALL_FDATASYNC, XAC_LOG_PREFIX, after,
-                       1, _i % 3 == 0 ? ENOSPC : EIO);
+    plan.short_writes = _i % 2 == 0;
+    world_plan_failure(_i % 2 == 0 ? CALL_PWRITE_REST : CALL_FDATASYNC, XAC_LOG_PREFIX,
+                       after, 1, _i % 3 == 0 ? ENOSPC : EIO);
     for (uint64_t i = 1; world_get(w->refused) == 0; i++)
         (void)world_commit(&the_log, 0, i, &rng);
     durable = world_get(w->log.durable);
@@ -240,6 +240,37 @@ START_TEST(failed_flush_poisons_for_ever)
     must(world_get(w->log.durable) == durable);
     must(world_get(plan.n[plan.fail]) == plan.after + 1);
     must(world_expect() == acked);
+}
+END_TEST
+
+/* What fails before the first byte harms nobody: the next flush writes all of it. */
+START_TEST(flush_that_cannot_begin_poisons_nothing)
+{
+    uint64_t rng = world_seed, acked = 0;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    for (uint64_t i = 1; i <= 200; i++) {
+        uint64_t durable = world_get(w->log.durable);
+
+        if (i % 3 == 0)
+            world_plan_failure(i % 2 == 0 ? CALL_PWRITE : CALL_OPEN, XAC_LOG_PREFIX, 0,
+                               UINT64_MAX, i % 2 == 0 ? EFBIG : EACCES);
+        if (world_commit(&the_log, 0, i, &rng) == 0) {
+            acked = i;
+        } else {
+            must(i % 3 == 0 && world_get(w->log.durable) == durable);
+            must(xac_log_sync(&the_log) == XAC_ENOTDURABLE);
+            must(xac_log_wait_others(&the_log, world_get(w->log.tail), 0)
+                 == XAC_ENOTDURABLE);
+        }
+        must(world_get(w->log.poisoned) == 0);
+        plan.fail = CALL_NONE;
+    }
+    must(acked == 200);
+    must(xac_log_sync(&the_log) == 0);
+    must(world_get(w->log.durable) == world_get(w->log.tail));
+    must(world_get(w->refused) > 30);
+    (void)world_expect();
 }
 END_TEST
 
@@ -298,28 +329,20 @@ START_TEST(failed_prepare_ahead_is_not_repeated)
 }
 END_TEST
 
-/* Descriptors that are used are all below the limit, and there is no gap. */
+/* The process has used up its descriptors. */
 START_TEST(flush_does_without_a_free_descriptor)
 {
-    struct rlimit saved;
-    struct rlimit none;
     uint64_t rng = world_seed;
     uint64_t n = 0;
-    int fd;
 
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
     must(xac_log_segment_prepare(&the_log, 20 * SEGMENT_BYTES) == 0);
-    fd = dup(dir_fd);
-    must(fd >= 0);
-    (void)close(fd);
-    must(getrlimit(RLIMIT_NOFILE, &saved) == 0);
-    none = saved;
-    none.rlim_cur = (rlim_t)fd;
-    must(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    must(dup(dir_fd) < 0);
+    while (dup(dir_fd) >= 0)
+        ;
     while (world_get(w->log.tail) < 10 * SEGMENT_BYTES)
         must(world_commit(&the_log, 0, ++n, &rng) == 0);
-    must(setrlimit(RLIMIT_NOFILE, &saved) == 0);
+    closefrom(dir_fd + 1);
+    the_log.seg_fd[0] = the_log.seg_fd[1] = -1;
     must(world_expect() == n);
 }
 END_TEST
@@ -346,6 +369,7 @@ log_suite(void)
     tcase_add_checked_fixture(fail, world_setup, world_teardown);
     tcase_set_timeout(fail, 60);
     tcase_add_loop_test(fail, failed_flush_poisons_for_ever, 0, 12);
+    tcase_add_test(fail, flush_that_cannot_begin_poisons_nothing);
     tcase_add_test(fail, failed_prepare_is_reported_and_passes);
     tcase_add_test(fail, failed_prepare_ahead_is_not_repeated);
     tcase_add_test(fail, flush_does_without_a_free_descriptor);

@@ -72,7 +72,7 @@ spawn(int worker, uint64_t rounds)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     xac_lock_forget();
     plan.rng += (uint64_t)getpid();
-    xac_log_attach(&log, &w->log, w->ring, dir_fd);
+    must(xac_log_attach(&log, &w->log, w->ring, dir_fd) == 0);
     take_over(&log);
     (void)work(&log, worker, rounds);
     xac_log_detach(&log);
@@ -311,10 +311,11 @@ START_TEST(failed_sync_is_told_to_all_processes)
 
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
     plan.sync_us = 2000;
+    plan.short_writes = _i % 2 != 0;
     for (int i = 0; i < n; i++) {
         world_plan_failure(i > 0         ? CALL_NONE
                            : _i % 2 == 0 ? CALL_FDATASYNC
-                                         : CALL_PWRITE,
+                                         : CALL_PWRITE_REST,
                            XAC_LOG_PREFIX, 10 + (uint64_t)_i, 1, EIO);
         pid[i] = spawn(i, 0);
     }
