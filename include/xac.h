@@ -107,6 +107,7 @@ extern "C" {
  *        XAC_EREPLACED   a file that the log speaks of is missing or another one
  *        XAC_ECOPY       the directory is a copy of an environment, and the log has changes
  *                        of files outside of it, or lies elsewhere: see xrecover(1)
+ *        XAC_EINUSE      another environment has mapped such a file since the crash
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
  *        XAC_ENAMESPACE  live participants are in another PID namespace than this process: all
  *                        must be in one.  A child of fork() in another one is told so at its
@@ -147,6 +148,8 @@ XAC_API int xac_shutdown(void);
  *        EPERM    no xInit() yet, or inside a transaction
  *        EFBIG    more pages than a file can have (2^36), or bytes (2^63)
  *        ESTALE   the file is not the one that others have mapped (replaced)
+ *        EBUSY    it belongs to another environment, which xLastError() names: one that has
+ *                 it mapped, or has crashed and is still to be recovered
  *        EIO      the environment is poisoned
  *        others   from open(2), ftruncate(2), fsync(2), mmap(2)
  */
@@ -309,8 +312,8 @@ XAC_API int xac_set_page_access(void *addr, int access);
  *
  * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
  *      XAC_ELOCKLOST, XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
- *      XAC_EREPLACED, XAC_EFILESYSTEM; errno values of the file system.  If it concerns the
- *      log nothing has been written.
+ *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE, XAC_EFILESYSTEM; errno values of the file
+ *      system.  If it concerns the log nothing has been written.
  */
 XAC_API int xac_recover(const char *path);
 

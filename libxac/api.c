@@ -183,6 +183,8 @@ xac_api_errno(int rc)
         return EEXIST;
     case XAC_EREPLACED:
         return ESTALE;
+    case XAC_EINUSE:
+        return EBUSY;
     case XAC_ENOTMAPPED:
         return EINVAL;
     default:

@@ -630,7 +630,8 @@ open_dir(struct xac_env *env, const char *path)
     env->dir = realpath(path, NULL);
     if (env->dir == NULL)
         return xac_err(errno, "%s", path);
-    return 0;
+    rc = xac_identity_of(env->dirfd, &env->dir_is);
+    return rc == 0 ? 0 : xac_err(rc, "%s", path);
 }
 
 static void

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "claim.h"
 #include "control.h"
 #include "handle.h"
 #include "log.h"
@@ -61,6 +62,7 @@ struct xac_env {
     _Atomic uint64_t glance_ns; /* when xac_env_glance looks next; relaxed           */
     int flags;    /* as given to xInit                                               */
     char *dir;    /* absolute path of the directory                                  */
+    struct xac_identity dir_is; /* which one that is                                  */
     char *region; /* path of the control region                                      */
     size_t page_size;
     unsigned page_shift;
@@ -158,6 +160,13 @@ static inline bool
 xac_env_is_durable(const struct xac_env *env)
 {
     return (env->flags & XAC_DURABLE) != 0;
+}
+
+/* xac_env_claimant -- for the files that it maps. */
+static inline struct xac_claimant
+xac_env_claimant(const struct xac_env *env)
+{
+    return (struct xac_claimant){.dir = env->dir_is, .dirfd = env->dirfd};
 }
 
 /* xac_env_log_id -- what its blocks carry. */

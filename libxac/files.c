@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "checkpoint.h"
+#include "claim.h"
 #include "env.h"
 #include "err.h"
 #include "registry.h"
@@ -149,6 +150,7 @@ xac_registry_file_fd(struct xac_env *env, uint32_t file)
 {
     const struct xac_file *f = xac_file_at(env, file);
     struct xac_handle handle = {.device = f->who.device, .inode = f->who.inode};
+    struct xac_claimant claimant = xac_env_claimant(env);
     struct xac_identity who;
     int fd;
 
@@ -179,6 +181,11 @@ xac_registry_file_fd(struct xac_env *env, uint32_t file)
     if (xac_identity_of(fd, &who) != 0 || !is_file(f, &who)) {
         xac_handle_close(fd, &handle);
         errno = ESTALE;
+        return -1;
+    }
+    if (xac_claim_hold(fd, &claimant, true, path_of(env, f)) != 0) {
+        xac_handle_close(fd, &handle);
+        errno = EBUSY;
         return -1;
     }
     env->file_fd[file] = fd;

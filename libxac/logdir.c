@@ -153,15 +153,15 @@ xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *
     /* There is no log yet that could be elsewhere. */
     if (noted == NULL && (master->flags & XAC_MASTER_LOGGED) == 0)
         moved = NULL;
-    if (is_copy && noted != NULL && moved == NULL)
-        rc =
-            xac_err(XAC_ECOPY,
-                    "%s: this directory is a copy of an environment, and the log in %s"
-                    " may be the original's; say where the copy's is (xrecover --log-dir,"
-                    " xSetLogDirectory)",
-                    XAC_LOGDIR_NOTE, noted);
-    else
-        rc = xac_logdir_open(dirfd, moved, master->identity, fdp, &path);
+    rc = xac_logdir_open(dirfd, moved, master->identity, fdp, &path);
+    /* Programs say it at every start: that it is said does not make it the copy's. */
+    if (is_copy && noted != NULL
+        && (moved == NULL || (rc == 0 && strcmp(path, noted) == 0)))
+        rc = xac_err(XAC_ECOPY,
+                     "%s: this directory is a copy of an environment, and the log in %s"
+                     " may be the original's; copy that, too, and say where it is"
+                     " (xrecover --log-dir, xSetLogDirectory)",
+                     XAC_LOGDIR_NOTE, noted);
     if (rc == 0 && moved != NULL && may_note && strcmp(path, noted) != 0)
         rc = xac_logdir_note(dirfd, path);
     free(noted);

@@ -15,7 +15,7 @@
  *   (1) The mark is durable before the note is, the note before a segment is made.
  *   (2) Where the log lies is settled before there is one: no segment lies elsewhere.
  *   (3) A copy of an environment has the original's note and identity.  It uses the directory
- *       that the note names only if it is told to (xac_logdir_recover).
+ *       that the note names only if that belongs to it now (xac_logdir_recover).
  */
 #ifndef XAC_LOGDIR_H
 #define XAC_LOGDIR_H
@@ -52,9 +52,11 @@ int xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], in
 /*
  * xac_logdir_recover -- the same for a recovery, which decides where the log is from now on.
  *
- * in   is_copy   the environment's directory is a copy of another one (master.h)
+ * in   is_copy   the environment's directory is a copy of another one (master.h), and what
+ *                lies outside of it does not belong to it
  * in   may_note  note a new place
- * ret  as above; XAC_ECOPY if the log of a copy lies elsewhere, and `moved` is NULL.
+ * ret  as above; XAC_ECOPY if the log of a copy lies elsewhere, and `moved` names no other
+ *      place than the note.
  */
 int xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *moved,
                        bool is_copy, bool may_note, int *fdp);

@@ -673,14 +673,16 @@ static int
 open_all(struct recovery *r)
 {
     uint64_t limit;
-    int rc = xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir, r->rep.was_copy,
-                                !r->opt->dry_run, &r->logfd);
+    int rc = xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir,
+                                r->rep.was_copy && !r->opt->outside, !r->opt->dry_run,
+                                &r->logfd);
 
     if (rc == 0)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
 
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
+    r->redo.claimant = (struct xac_claimant){.dir = r->dir, .dirfd = r->dirfd};
     r->redo.is_copy = r->rep.was_copy;
     r->redo.takes_outside = r->opt->outside;
     if (rc == 0)

@@ -82,7 +82,7 @@ struct xac_recover_report {
  * out  report  filled in as far as it got, also on failure; may be NULL
  * out  master  the new master record (without dry_run); may be NULL
  * ret  0; XAC_ENOTENV; XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
- *      XAC_EREPLACED, XAC_ECOPY; errno values.  Words are noted (err.h).
+ *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE; errno values.  Words are noted (err.h).
  */
 int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                     struct xac_recover_report *report, struct xac_master_slot *master);

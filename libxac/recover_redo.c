@@ -196,8 +196,10 @@ file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
         return rc;
     rc = xac_stored_open(r->dirfd, f->path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
                          &f->fd);
-    r->n_open_fds += rc == 0;
-    return rc;
+    if (rc != 0)
+        return rc;
+    r->n_open_fds++;
+    return xac_claim_hold(f->fd, &r->claimant, (flags & O_ACCMODE) != O_RDONLY, f->path);
 }
 
 /* file_make -- one that is missing, as the environment's files are. */
@@ -217,8 +219,10 @@ file_make(struct xac_redo *r, struct xac_redo_file *f)
         rc = xac_newfile_make(fd, name, &owner, &f->fd);
     if (fd >= 0)
         (void)xac_sys.close(fd);
-    r->n_open_fds += rc == 0;
-    return rc == 0 ? 0 : xac_err(rc, "%s: create", f->path);
+    if (rc != 0)
+        return xac_err(rc, "%s: create", f->path);
+    r->n_open_fds++;
+    return xac_claim_hold(f->fd, &r->claimant, true, f->path);
 }
 
 /* other_file -- words for a file that is not the one that was mapped. */
@@ -240,6 +244,7 @@ static int
 check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, int flags)
 {
     bool is_outside = f->path[0] == '/';
+    bool may_take = accept_replaced || (r->is_copy && r->takes_outside);
     bool may_differ = accept_replaced || f->is_moved || (r->is_copy && !is_outside);
     struct xac_identity is;
     struct stat st;
@@ -268,7 +273,9 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
     if (!S_ISREG(st.st_mode))
         return xac_err(XAC_EREPLACED, "%s: no regular file", f->path);
     f->is_other = !xac_identity_is_same(&is, &f->who);
-    return f->is_other && !may_differ ? other_file(f, &is) : 0;
+    if (f->is_other && !may_differ)
+        return other_file(f, &is);
+    return xac_claim_check(f->fd, &r->claimant, may_take, f->path);
 }
 
 int
@@ -298,6 +305,7 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
         return rc;
     if (xac_sys.fstat(f->fd, &st) != 0)
         return xac_err(errno, "%s: stat", f->path);
+    xac_claim_mark(f->fd, &r->claimant);
     if ((uint64_t)st.st_size < want) {
         f->is_made = true;
         if (xac_sys.ftruncate(f->fd, (off_t)want) != 0)

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "backup_note.h"
+#include "claim.h"
 #include "identity.h"
 #include "log_format.h"
 #include "pagesums.h"
@@ -57,6 +58,7 @@ struct xac_redo_file {
 struct xac_redo {
     int dirfd;
     const struct xac_backup_note *backup; /* where the files are, if it is a backup   */
+    struct xac_claimant claimant; /* the environment                                  */
     bool is_copy;       /* of an environment, by other means than xBackup()           */
     bool takes_outside; /* and files that do not lie in it belong to it               */
     uint32_t page_size;
@@ -115,7 +117,8 @@ int xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
  *
  * In a copy, files that lie in it have been copied with it, so they are others; what lies
  * elsewhere may belong to the original.
- * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); XAC_ECOPY; errno.
+ * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); XAC_ECOPY;
+ *      XAC_EINUSE (claim.h); errno.
  */
 int xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable);
 

@@ -142,7 +142,7 @@ xac_file_write_begin(struct xac_file *f, uint64_t end)
 }
 
 /* xac_registry_file_fd -- this process's descriptor for a registered file; -1 with errno, ESTALE
-   if another file lies there.  Checkpoint lock held. */
+   if another file lies there, EBUSY if another environment holds it.  Checkpoint lock held. */
 int xac_registry_file_fd(struct xac_env *env, uint32_t file);
 
 /* xac_registry_file_close -- close it, if it is open and ours. */

@@ -13,6 +13,7 @@
 
 #include "address.h"
 #include "checkpoint.h"
+#include "claim.h"
 #include "env.h"
 #include "err.h"
 #include "fault.h"
@@ -296,6 +297,7 @@ int
 xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
               struct xac_view **viewp)
 {
+    struct xac_claimant claimant = xac_env_claimant(env);
     struct xac_view *v = new_view(env, name, wish);
     bool is_new = false;
     int rc;
@@ -312,6 +314,8 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
         if (rc == 0 && is_new)
             rc = share(env, v);
+        if (rc == 0)
+            rc = xac_claim_take(v->fd, &claimant, name);
         if (rc == 0)
             rc = place(env, v, wish->flags, is_new);
         if (rc != 0 && is_new && v->path != NULL)

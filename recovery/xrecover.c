@@ -468,6 +468,8 @@ say_failed(const struct arguments *a, const struct xac_recover_report *r, int rc
             "xrecover: nothing was written.  If the original is gone, --outside has the "
             "copy take\nxrecover: over the mapped files that lie outside of it.\n",
             stderr);
+    if (rc == XAC_EINUSE)
+        fputs("xrecover: nothing was written.\n", stderr);
     if (rc == XAC_EREPLACED)
         fputs("xrecover: nothing was written.  --accept-replaced redoes into it all the "
               "same.\n",
