@@ -23,6 +23,7 @@
 #include "master.h"
 #include "newfile.h"
 #include "recover.h"
+#include "region.h"
 #include "stats.h"
 #include "sys.h"
 #include "tls.h"
@@ -360,13 +361,13 @@ recover_in(int dirfd, const char *path)
     rc = xac_gate_open(dirfd, path, &lockfd);
     if (rc != 0)
         return rc;
-    rc = xac_attached(dirfd, path, lockfd);
+    rc = xac_region_attached(dirfd, path, lockfd);
     if (rc == XAC_ELIVE)
         rc = xac_err(rc, "%s", path);
     if (rc == 0)
         rc = xac_recover_dir(dirfd, &how, NULL, NULL);
     if (rc == 0)
-        xac_env_clear_region(dirfd, lockfd);
+        xac_region_clear(dirfd, lockfd);
     xac_gate_leave(lockfd);
     (void)xac_sys.close(lockfd);
     return rc;

@@ -19,6 +19,7 @@
 #include "filesystem.h"
 #include "kernel.h"
 #include "newfile.h"
+#include "region.h"
 #include "sys.h"
 
 #define RESERVE_WANTED ((size_t)1 << 40)
@@ -48,6 +49,32 @@ buffer_path(int i, const char *region_path)
     return n < 0 ? NULL : path;
 }
 
+/* open_there -- a buffer file that somebody has made, with all the frames that it is to have. */
+XAC_SIGSAFE static int
+open_there(struct xac_env *env, int i, int *fdp)
+{
+    const struct xac_versions *v = &env->ctl->versions;
+    /* Acquire: pairs with the releases of who extends the store: the file first. */
+    uint64_t n = atomic_load_explicit(&v->frames.count, memory_order_acquire);
+    uint64_t spill = atomic_load_explicit(&v->spill, memory_order_acquire); /* likewise */
+    struct stat st;
+    int rc = xac_region_open(xac_env_dirfd(env), env->buffers.path[i], fdp);
+
+    if (rc != 0)
+        return rc;
+    if (spill != 0)
+        n = i == 0 ? spill - 1 : n + 1 - spill;
+    if (xac_sys.fstat(*fdp, &st) != 0)
+        rc = errno;
+    else if ((uint64_t)st.st_size >> env->page_shift < n)
+        rc = XAC_EDAMAGED;
+    if (rc != 0) {
+        (void)xac_sys.close(*fdp);
+        *fdp = -1;
+    }
+    return rc;
+}
+
 /* make_buffer -- a buffer file; the second one may have been made by somebody who died. */
 XAC_SIGSAFE static int
 make_buffer(struct xac_env *env, int i, int *fdp)
@@ -69,15 +96,14 @@ open_buffer(struct xac_env *env, int i, bool make)
 {
     struct xac_buffers *b = &env->buffers;
     size_t reserve = RESERVE_WANTED;
-    int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
     void *p;
     int fd = -1;
     int rc = 0;
 
     if (make)
         rc = make_buffer(env, i, &fd);
-    else if ((fd = xac_sys.openat(xac_env_dirfd(env), b->path[i], flags, 0)) < 0)
-        rc = errno;
+    else
+        rc = open_there(env, i, &fd);
     if (rc == 0 && (fd = xac_handle_keep(fd, &b->handle[i])) < 0)
         rc = errno;
     if (rc != 0)
@@ -223,16 +249,28 @@ xac_buffers_detach(struct xac_env *env)
     }
 }
 
-void
-xac_buffers_remove(int dirfd, const char *region_path)
+/* remove_buffer -- buffer file i of a region. */
+static void
+remove_buffer(int i, int dirfd, const char *region_path)
 {
-    for (int i = 0; i < 2; i++) {
-        char *path = buffer_path(i, region_path);
+    char *path = buffer_path(i, region_path);
 
-        if (path != NULL)
-            (void)xac_sys.unlinkat(dirfd, path, 0);
-        free(path);
-    }
+    if (path != NULL)
+        (void)xac_sys.unlinkat(dirfd, path, 0);
+    free(path);
+}
+
+void
+xac_buffers_remove(const char *region_path)
+{
+    remove_buffer(0, AT_FDCWD, region_path);
+}
+
+void
+xac_buffers_remove_second(int dirfd, const char *region_path)
+{
+    if (dirfd >= 0)
+        remove_buffer(1, dirfd, region_path);
 }
 
 /* place_of -- which buffer file holds a frame, and where. */
@@ -275,7 +313,8 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
         int rc = open_once(env, i, false);
 
         if (rc != 0) {
-            errno = rc;
+            errno =
+                rc > 0 ? rc : EPERM; /* one of ours: a file that is not as it was made */
             return NULL;
         }
         base = base_of(env, i);

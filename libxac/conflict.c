@@ -20,8 +20,8 @@
  * tells them apart.  (If it happens to be the same, it will not be after one more
  * transaction.)
  */
-#define HEAD_BITS   30 /* of 64-byte units: 64 GiB                                     */
-#define OWNER_BITS  22 /* of a slot: as many as there can be processes                 */
+#define HEAD_BITS   XAC_ACCESS_HEAD_BITS
+#define OWNER_BITS  XAC_ACCESS_OWNER_BITS /* as many as there can be processes          */
 #define HEAD_MASK   ((UINT64_C(1) << HEAD_BITS) - 1)
 #define OWNER_MASK  ((UINT64_C(1) << OWNER_BITS) - 1)
 #define SERIAL_MASK ((UINT64_C(1) << (64 - HEAD_BITS - OWNER_BITS)) - 1)

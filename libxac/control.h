@@ -10,10 +10,12 @@
 #define XAC_CONTROL_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "annot.h"
 #include "ctree.h"
+#include "identity.h"
 #include "lock.h"
 #include "log.h"
 #include "outofcore.h"
@@ -25,15 +27,21 @@
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
 #define XAC_CONTROL_VERSION 6u
 
+/* Elements of the first chunk of each array, and of the frames'. */
+#define XAC_CONTROL_ELEMS  64
+#define XAC_CONTROL_FRAMES 256
+
 /* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
 struct xac_rare_counters {
     xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
 };
 
+#define XAC_CONTROL_DIR_BYTES 4096 /* a path, PATH_MAX                                */
+
 struct xac_control {
     struct xac_shm_head shm;
 
-    /* Fixed when made. */
+    /* Fixed when made, up to `dir`: whose the region is. */
     uint64_t magic;
     uint32_t version; /* XAC_CONTROL_VERSION                                     */
     uint32_t bytes;   /* sizeof(struct xac_control): another build is refused    */
@@ -44,6 +52,8 @@ struct xac_control {
     uint32_t reserved;
     uint64_t log_ring;      /* offset of the log buffer, 0 if not durable              */
     uint64_t pid_namespace; /* of its maker, and so of all participants; 0 unknown    */
+    struct xac_identity home; /* the environment's directory ...                      */
+    char dir[XAC_CONTROL_DIR_BYTES]; /* ... and its path when the region was made     */
 
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
@@ -91,6 +101,9 @@ struct xac_control {
     struct xac_log_shared log; /* unused if not durable                                */
     struct xac_chain chain;
 };
+
+/* What is needed to know whose a region is. */
+#define XAC_CONTROL_HEAD_BYTES offsetof(struct xac_control, checkpoint_bytes)
 
 /* Count an event; relaxed, for statistics only. */
 static inline void

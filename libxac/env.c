@@ -24,6 +24,7 @@
 #include "ckpt_due.h"
 #include "clean.h"
 #include "conflict.h"
+#include "control_check.h"
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
@@ -34,14 +35,13 @@
 #include "newfile.h"
 #include "recover.h"
 #include "recover_scan.h"
+#include "region.h"
 #include "solo.h"
 #include "sys.h"
 #include "thread.h"
 #include "view.h"
 
 #define REGION_RESERVE XAC_SHM_RESERVE_MAX
-#define SHM_DIR        "/dev/shm"
-#define REGION_SUFFIX  ".control"
 
 int
 xac_env_poisoned(struct xac_env *env)
@@ -52,94 +52,6 @@ xac_env_poisoned(struct xac_env *env)
     if (error == 0)
         return 0;
     return xac_err(XAC_EPOISONED, "%s (first failure: %s)", env->dir, strerror(error));
-}
-
-/* ---- The name of the region in the lock file ----------------------------------------- */
-
-char *
-xac_env_region_path(int lockfd)
-{
-    char text[PATH_MAX + 1];
-    size_t got;
-    char *end;
-
-    if (xac_read_full(lockfd, text, sizeof text - 1, 0, &got) != 0)
-        return NULL;
-    text[got] = '\0';
-    end = strchr(text, '\n');
-    if (end == NULL || end == text)
-        return NULL;
-    *end = '\0';
-    return strdup(text);
-}
-
-/* region_path_write -- name the region that is complete now. */
-static int
-region_path_write(const struct xac_env *env, const char *path)
-{
-    char text[PATH_MAX + 2];
-    int n = snprintf(text, sizeof text, "%s\n", path);
-
-    if (n < 0 || (size_t)n >= sizeof text)
-        return ENAMETOOLONG;
-    if (xac_sys.ftruncate(env->lockfd, 0) != 0)
-        return errno;
-    return xac_write_full(env->lockfd, text, (size_t)n, 0);
-}
-
-/* region_path_new -- a fresh name: in memory if there is a file system for that. */
-static char *
-region_path_new(const struct xac_env *env)
-{
-    const char *wanted = getenv("XAC_SHM_DIR");
-    struct statfs fs;
-    uint64_t r;
-    char *path = NULL;
-    bool is_memory;
-
-    if (wanted == NULL || *wanted == '\0')
-        wanted = SHM_DIR;
-    is_memory = statfs(wanted, &fs) == 0 && access(wanted, W_OK | X_OK) == 0;
-    if (getentropy(&r, sizeof r) != 0)
-        return NULL;
-    if (asprintf(&path, "%s/xac-%016llx" REGION_SUFFIX, is_memory ? wanted : env->dir,
-                 (unsigned long long)r)
-        < 0)
-        return NULL;
-    return path;
-}
-
-/* looks_like_region -- before anything is deleted by a name found in a file. */
-static bool
-looks_like_region(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    size_t n = strlen(path);
-
-    return path[0] == '/' && slash != NULL && strncmp(slash + 1, "xac-", 4) == 0
-           && n > strlen(REGION_SUFFIX)
-           && strcmp(path + n - strlen(REGION_SUFFIX), REGION_SUFFIX) == 0;
-}
-
-/* region_remove -- delete a region's files. */
-static void
-region_remove(int dirfd, const char *path)
-{
-    if (!looks_like_region(path))
-        return;
-    xac_buffers_remove(dirfd, path);
-    xac_outofcore_remove(path);
-    (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
-}
-
-void
-xac_env_clear_region(int dirfd, int lockfd)
-{
-    char *stale = xac_env_region_path(lockfd);
-
-    if (stale != NULL)
-        region_remove(dirfd, stale);
-    free(stale);
 }
 
 /* ---- Making a region ------------------------------------------------------------------ */
@@ -159,6 +71,12 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     memcpy(ctl->identity, master->identity, sizeof ctl->identity);
     ctl->generation = master->generation;
     ctl->pid_namespace = env->pid_namespace;
+    if (strlen(env->dir) >= sizeof ctl->dir)
+        return xac_err(ENAMETOOLONG, "%s", env->dir);
+    memcpy(ctl->dir, env->dir, strlen(env->dir));
+    rc = xac_identity_of(env->dirfd, &ctl->home);
+    if (rc != 0)
+        return xac_err(rc, "%s", env->dir);
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
     atomic_init(&ctl->log_recycle, env->options.log_recycle);
@@ -167,10 +85,10 @@ control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->full_images = env->options.full_images;
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
-    xac_array_init(&ctl->participants, sizeof(struct xac_participant), 64);
-    xac_array_init(&ctl->files, sizeof(struct xac_file), 64);
-    xac_array_init(&ctl->txns, sizeof(struct xac_txn), 64);
-    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), 256);
+    xac_array_init(&ctl->participants, sizeof(struct xac_participant), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->files, sizeof(struct xac_file), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), XAC_CONTROL_FRAMES);
     rc = xac_lock_init(&ctl->clean, XAC_RANK_CLEAN);
     if (rc == 0)
         rc = xac_lock_init(&ctl->files_lock, XAC_RANK_FILES);
@@ -223,7 +141,7 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     struct xac_owner owner;
     int rc, fd;
 
-    env->region = region_path_new(env);
+    env->region = xac_region_path_new(env->dir);
     if (env->region == NULL)
         return xac_err(errno, "naming the control region");
     rc = xac_owner_get_shared(env->dirfd, &owner);
@@ -233,7 +151,9 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
         rc = errno;
     if (rc != 0)
         return xac_err(rc, "control region %s", env->region);
-    rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
+    rc = xac_gate_enter(fd); /* for those who look for what is left behind */
+    if (rc == 0)
+        rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
     if (rc != 0) {
         (void)xac_sys.close(fd);
         rc = xac_err(rc, "control region %s%s", env->region,
@@ -252,9 +172,9 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_announce(env, master);
     if (rc == 0)
-        rc = region_path_write(env, env->region);
+        rc = xac_region_path_write(env->lockfd, env->region);
     if (rc != 0)
-        region_remove(env->dirfd, env->region);
+        xac_region_remove(env->dirfd, env->region);
     return rc;
 }
 
@@ -271,16 +191,39 @@ xac_env_check_build(const struct xac_env *env)
     return xac_err(XAC_EVERSION, "control region %s", env->region);
 }
 
+int
+xac_env_check_region(const struct xac_env *env)
+{
+    struct stat st;
+    int rc = XAC_EDAMAGED;
+
+    for (int i = 0; i < XAC_CONTROL_TRIES && rc == XAC_EDAMAGED; i++) {
+        if (xac_sys.fstat(env->shm.fd, &st) != 0)
+            return xac_err(errno, "control region %s", env->region);
+        rc = xac_control_validate(env->shm.base, (uint64_t)st.st_size, env->region);
+    }
+    if (rc == 0)
+        xac_err_clear();
+    return rc;
+}
+
 /* control_check -- is the region of our build, and of this environment? */
 static int
 control_check(const struct xac_env *env, const struct xac_master_slot *master)
 {
     const struct xac_control *ctl = env->ctl;
+    struct xac_identity home;
     int rc = xac_env_check_build(env);
 
     if (rc != 0)
         return rc;
-    if (memcmp(ctl->identity, master->identity, sizeof ctl->identity) != 0)
+    rc = xac_env_check_region(env);
+    if (rc == 0)
+        rc = xac_identity_of(env->dirfd, &home);
+    if (rc != 0)
+        return rc;
+    if (memcmp(ctl->identity, master->identity, sizeof ctl->identity) != 0
+        || !xac_identity_is_same(&ctl->home, &home))
         return xac_err(XAC_EFOREIGN, "control region %s", env->region);
     if (ctl->page_size != env->page_size)
         return xac_err(XAC_EPAGESIZE, "control region %s", env->region);
@@ -299,14 +242,15 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     struct stat st;
     int rc, fd;
 
-    env->region = xac_env_region_path(env->lockfd);
-    if (env->region == NULL || !looks_like_region(env->region))
+    env->region = xac_region_path(env->lockfd);
+    if (env->region == NULL || !xac_region_is_path(env->region))
         return xac_err(XAC_ENOTSHARED, "%s", env->dir);
-    fd = xac_handle_keep(xac_sys.openat(AT_FDCWD, env->region, O_RDWR | O_CLOEXEC, 0),
-                         &env->shm.handle);
-    if (fd < 0)
-        return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
-                               : xac_err(errno, "control region %s", env->region);
+    rc = xac_region_open(env->dirfd, env->region, &fd);
+    if (rc == 0 && (fd = xac_handle_keep(fd, &env->shm.handle)) < 0)
+        rc = errno;
+    if (rc != 0)
+        return xac_err(rc == ENOENT ? XAC_ENOTSHARED : rc, "control region %s",
+                       env->region);
     if (xac_sys.fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(struct xac_control)) {
         (void)xac_sys.close(fd);
         return xac_err(XAC_EVERSION, "control region %s", env->region);
@@ -469,7 +413,7 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     struct xac_master_slot master;
     int rc;
 
-    xac_env_clear_region(env->dirfd, env->lockfd);
+    xac_region_clear(env->dirfd, env->lockfd);
     rc = mode_wish(env, env->dirfd);
     if (rc == 0)
         rc = logdir_settle(env, found);
@@ -573,7 +517,7 @@ enter_gated(struct xac_env *env)
     if (rc == 0)
         rc = master_open(env);
     if (rc == 0)
-        rc = xac_attached(env->dirfd, env->dir, env->lockfd);
+        rc = xac_region_attached(env->dirfd, env->dir, env->lockfd);
     if (rc == XAC_ELIVE) {
         rc = logdir_join(env, &master);
         if (rc == 0)
@@ -753,7 +697,7 @@ xac_env_close(struct xac_env *env)
     xac_registry_limits(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
-        region_remove(env->dirfd, env->region);
+        xac_region_remove(env->dirfd, env->region);
     }
     unmap(env);
     xac_signals_restore(&signals);

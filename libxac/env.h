@@ -127,15 +127,9 @@ int xac_env_close(struct xac_env *env);
    of the library. */
 int xac_env_check_build(const struct xac_env *env);
 
-/* xac_env_region_path -- path of the control region, the first line of the lock file; to be
-   freed; NULL if there is none. */
-char *xac_env_region_path(int lockfd);
-
-/*
- * xac_env_clear_region -- delete the control region that the lock file names, if there is
- * one still.  Gate held, nobody is attached.
- */
-void xac_env_clear_region(int dirfd, int lockfd);
+/* xac_env_check_region -- ret 0, or XAC_EDAMAGED if the mapped region, which is of our build, does
+   not hold together (control_check.h). */
+int xac_env_check_region(const struct xac_env *env);
 
 /*
  * xac_env_fork, fork_done -- before a fork, and after it in the parent: what threads of

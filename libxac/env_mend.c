@@ -22,6 +22,7 @@
 #include "lockfile.h"
 #include "log_format.h"
 #include "registry.h"
+#include "region.h"
 #include "sys.h"
 
 /* How long the gate is waited for, and between two looks. */
@@ -74,7 +75,7 @@ static bool
 is_still_here(const struct xac_env *env, int lockfd)
 {
     const struct xac_participant *p = xac_participant_at(env, env->self);
-    char *named = xac_env_region_path(lockfd);
+    char *named = xac_region_path(lockfd);
     /* Relaxed: changed with the gate held. */
     bool is_here =
         named != NULL && strcmp(named, env->region) == 0 && p->pid == env->pid

@@ -223,3 +223,9 @@ xac_alive_any(int fd)
 {
     return is_held(fd, FIRST_ALIVE, 0);
 }
+
+bool
+xac_lockfile_is_held(int fd)
+{
+    return is_held(fd, GATE_BYTE, 0);
+}

@@ -68,4 +68,7 @@ XAC_SIGSAFE bool xac_alive_test(int fd, uint32_t index);
 /* xac_alive_any -- true if another description holds any participant's byte. */
 bool xac_alive_any(int fd);
 
+/* xac_lockfile_is_held -- true if another description holds any byte, the gate's included. */
+bool xac_lockfile_is_held(int fd);
+
 #endif /* XAC_LOCKFILE_H */

@@ -21,6 +21,7 @@
 #include "fault.h"
 #include "frames/pool.h"
 #include "newfile.h"
+#include "region.h"
 #include "sys.h"
 
 /* Rounds over the pool before a page is read past it. */
@@ -437,6 +438,7 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
 {
     struct xac_outofcore *o = &env->outofcore;
     struct xac_frames_io io = io_of(env);
+    struct stat st;
     char *path;
     int rc;
 
@@ -445,10 +447,15 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
     path = pool_path(region_path);
     if (path == NULL)
         return xac_err(ENOMEM, "XAC_OPT_FRAMES");
-    o->fd = xac_handle_keep(xac_sys.openat(AT_FDCWD, path,
-                                           O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0),
-                            &o->handle);
-    rc = o->fd < 0 ? errno : map_pool(env);
+    rc = xac_region_open(env->dirfd, path, &o->fd);
+    if (rc == 0 && (o->fd = xac_handle_keep(o->fd, &o->handle)) < 0)
+        rc = errno;
+    if (rc == 0 && xac_sys.fstat(o->fd, &st) != 0)
+        rc = errno;
+    if (rc == 0 && (uint64_t)st.st_size < env->ctl->outofcore.pool_bytes)
+        rc = XAC_EDAMAGED;
+    if (rc == 0)
+        rc = map_pool(env);
     if (rc == 0)
         rc = xac_frames_attach(o->memory, &io, &o->pool);
     if (rc != 0)

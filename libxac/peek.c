@@ -15,6 +15,7 @@
 #include "err.h"
 #include "lockfile.h"
 #include "policy.h"
+#include "region.h"
 #include "sys.h"
 
 /* Address space for the region, which grows while we look; half of it, and so on, where
@@ -50,7 +51,7 @@ open_region(struct xac_env *env)
 {
     int rc, fd;
 
-    env->region = xac_env_region_path(env->lockfd);
+    env->region = xac_region_path(env->lockfd);
     if (env->region == NULL)
         return xac_err(XAC_ENOTSHARED, "%s names no control region", XAC_LOCK_NAME);
     fd = xac_sys.openat(AT_FDCWD, env->region, O_RDONLY | O_CLOEXEC, 0);
@@ -63,6 +64,8 @@ open_region(struct xac_env *env)
         return rc;
     }
     rc = xac_env_check_build(env);
+    if (rc == 0)
+        rc = xac_env_check_region(env);
     env->flags = (int)env->ctl->flags;
     env->page_size = env->ctl->page_size;
     env->policy = xac_policy_of(env->ctl->policy);

@@ -8,14 +8,9 @@
 
 #include <stdbool.h>
 
-#define LEAF_BITS 6
-#define NODE_BITS 10
-#define LEVELS    3
-
-#define LEAF_BYTES (sizeof(struct xac_page) << LEAF_BITS)
-#define NODE_BYTES (sizeof(uint64_t) << NODE_BITS)
-
-_Static_assert(LEAF_BITS + LEVELS * NODE_BITS == XAC_PAGE_NO_BITS, "levels fit");
+_Static_assert(XAC_PTAB_LEAF_BITS + XAC_PTAB_LEVELS * XAC_PTAB_NODE_BITS
+                   == XAC_PAGE_NO_BITS,
+               "levels fit");
 _Static_assert(sizeof(struct xac_page) == XAC_LINE_BYTES, "entries do not share lines");
 
 /*
@@ -46,19 +41,19 @@ child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes, bool may_make)
 XAC_SIGSAFE static struct xac_page *
 find(struct xac_shm *shm, _Atomic uint64_t *rootp, uint64_t page_no, bool may_make)
 {
-    uint64_t at = child(shm, rootp, NODE_BYTES, may_make);
+    uint64_t at = child(shm, rootp, XAC_PTAB_NODE_BYTES, may_make);
 
     xac_assert(page_no <= XAC_PAGE_NO_MAX);
-    for (int level = LEVELS - 1; level >= 0 && at != 0; level--) {
+    for (int level = XAC_PTAB_LEVELS; level > 0 && at != 0; level--) {
         _Atomic uint64_t *node = (_Atomic uint64_t *)xac_shm_at(shm, at);
-        unsigned shift = (unsigned)(LEAF_BITS + level * NODE_BITS);
 
-        at = child(shm, &node[page_no >> shift & ((1u << NODE_BITS) - 1)],
-                   level > 0 ? NODE_BYTES : LEAF_BYTES, may_make);
+        at = child(shm,
+                   &node[page_no >> xac_ptab_shift(level) & (XAC_PTAB_NODE_LINKS - 1)],
+                   level > 1 ? XAC_PTAB_NODE_BYTES : XAC_PTAB_LEAF_BYTES, may_make);
     }
     if (at == 0)
         return NULL;
-    return (struct xac_page *)xac_shm_at(shm, at) + (page_no & ((1u << LEAF_BITS) - 1));
+    return (struct xac_page *)xac_shm_at(shm, at) + (page_no & (XAC_PTAB_LEAF_PAGES - 1));
 }
 
 XAC_SIGSAFE struct xac_page *

@@ -34,7 +34,31 @@ struct xac_page {
 };
 
 #define XAC_PAGE_NO_BITS 36
-#define XAC_PAGE_NO_MAX  ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
+
+/* The tree: XAC_PTAB_LEVELS levels of nodes, which are arrays of links, above leaves of
+   entries.  For who checks a region. */
+#define XAC_PTAB_LEVELS     3
+#define XAC_PTAB_LEAF_BITS  6
+#define XAC_PTAB_NODE_BITS  10
+#define XAC_PTAB_LEAF_PAGES (UINT64_C(1) << XAC_PTAB_LEAF_BITS)
+#define XAC_PTAB_NODE_LINKS (UINT64_C(1) << XAC_PTAB_NODE_BITS)
+#define XAC_PTAB_LEAF_BYTES (sizeof(struct xac_page) << XAC_PTAB_LEAF_BITS)
+#define XAC_PTAB_NODE_BYTES (sizeof(uint64_t) << XAC_PTAB_NODE_BITS)
+
+/* xac_ptab_shift -- of the bits of a page number by which a node of that level, from 1 above
+   the leaves, is looked up. */
+static inline unsigned
+xac_ptab_shift(int level)
+{
+    return (unsigned)(XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS);
+}
+/* The access word: see conflict.c. */
+#define XAC_ACCESS_HEAD_BITS \
+ 30 /* offset / 64 of the first entry: 64 GiB                 */
+#define XAC_ACCESS_OWNER_BITS \
+ 22 /* slot + 1 of who has the lock                           */
+
+#define XAC_PAGE_NO_MAX ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
 
 static inline uint64_t
 xac_page_id(uint32_t file, uint64_t page_no)

@@ -262,6 +262,21 @@ xac_registry_leave(struct xac_env *env)
     xac_alive_drop(env->lockfd, env->self);
 }
 
+/*
+ * still_maps -- does a participant map the region?  Where one may not look, the byte of the
+ * region tells, which a mapping keeps; but a child that has not come yet has the same mapping.
+ */
+XAC_SIGSAFE static bool
+still_maps(const struct xac_env *env, uint32_t index, uint32_t pid)
+{
+    enum maps_region maps = maps_region(env, pid);
+
+    if (maps != MAPS_UNKNOWN)
+        return maps == MAPS_IT;
+    return !xac_handle_is_ours(env->shm.fd, &env->shm.handle)
+           || xac_alive_test(env->shm.fd, index);
+}
+
 XAC_SIGSAFE enum xac_process_state
 xac_registry_state(const struct xac_env *env, uint32_t index)
 {
@@ -287,7 +302,7 @@ xac_registry_state(const struct xac_env *env, uint32_t index)
     }
     if (xac_handle_is_ours(env->lockfd, &env->lock_handle) /* else nobody is dead */
         && !xac_alive_test(env->lockfd, index)
-        && (!is_told || maps_region(env, p->pid) == MAPS_NOT))
+        && (!is_told || !still_maps(env, index, p->pid)))
         return XAC_PROCESS_DEAD;
     return st.is_stopped ? XAC_PROCESS_STOPPED : XAC_PROCESS_RUNNING;
 }
@@ -296,6 +311,12 @@ XAC_SIGSAFE bool
 xac_registry_alive(const struct xac_env *env, uint32_t index)
 {
     return xac_registry_state(env, index) != XAC_PROCESS_DEAD;
+}
+
+bool
+xac_registry_maps(const struct xac_env *env, uint32_t pid)
+{
+    return maps_region(env, pid) == MAPS_IT;
 }
 
 uint64_t

@@ -105,13 +105,16 @@ enum xac_process_state {
  * If this cannot be known (no /proc, another time namespace) its byte of the lock file decides.
  * If the byte is free though the process is there, the program has closed its descriptors and
  * is alive, or has called exec() and is dead: then nothing of the region is mapped any more.
- * Where one may not look at its mappings, it is alive.
+ * Where one may not look at its mappings, its byte of the region decides.
  */
 XAC_SIGSAFE enum xac_process_state xac_registry_state(const struct xac_env *env,
                                                       uint32_t index);
 
 /* xac_registry_alive -- is that participant's process alive, running or stopped? */
 XAC_SIGSAFE bool xac_registry_alive(const struct xac_env *env, uint32_t index);
+
+/* xac_registry_maps -- true if that process is known to map the region env->region. */
+bool xac_registry_maps(const struct xac_env *env, uint32_t pid);
 
 /* xac_registry_attached -- number of participants attached, dead ones included. */
 uint32_t xac_registry_attached(const struct xac_env *env);

@@ -165,12 +165,21 @@ link_of(const struct xac_shm *shm, uint64_t unit)
     return (_Atomic uint64_t *)xac_shm_at(shm, unit * BLOCK_MIN);
 }
 
-/* next_of -- what comes behind a block that was free a moment ago.  Who has taken it since may be
-   storing there; then the list's tag has moved on, and what is read is used for nothing. */
+/*
+ * next_of -- what comes behind a block of class k that was free a moment ago.
+ *
+ * Who has taken it since may be storing there; then the list's tag has moved on, and what is read
+ * is used for nothing.  If it is damaged, the rest of the list is lost, and no more.
+ */
 XAC_SIGSAFE XAC_RACY static uint64_t
-next_of(const struct xac_shm *shm, uint64_t unit)
+next_of(const struct xac_shm *shm, uint64_t unit, unsigned k)
 {
-    return atomic_load_explicit(link_of(shm, unit), memory_order_relaxed);
+    uint64_t next = atomic_load_explicit(link_of(shm, unit), memory_order_relaxed);
+    uint64_t brk = atomic_load_explicit(&head_of(shm)->brk, memory_order_relaxed);
+
+    return next <= OFFSET_MASK && next * BLOCK_MIN + ((uint64_t)BLOCK_MIN << k) <= brk
+               ? next
+               : 0;
 }
 
 XAC_SIGSAFE static uint64_t
@@ -181,11 +190,11 @@ pop(struct xac_shm *shm, unsigned k)
     uint64_t old = atomic_load_explicit(list, memory_order_acquire);
 
     while ((old & OFFSET_MASK) != 0) {
-        uint64_t next = next_of(shm, old & OFFSET_MASK);
+        uint64_t next = next_of(shm, old & OFFSET_MASK, k);
         uint64_t tag = (old >> XAC_SHM_OFFSET_BITS) + 1;
 
         if (atomic_compare_exchange_weak_explicit(
-                list, &old, (next & OFFSET_MASK) | tag << XAC_SHM_OFFSET_BITS,
+                list, &old, next | tag << XAC_SHM_OFFSET_BITS,
                 memory_order_acquire, /* pairs with the release in xac_shm_free */
                 memory_order_acquire))
             return (old & OFFSET_MASK) * BLOCK_MIN;
@@ -210,6 +219,26 @@ back_up(const struct xac_shm *shm, uint64_t from, uint64_t to)
     if (fd != shm->fd)
         xac_handle_close(fd, &shm->handle);
     return rc;
+}
+
+bool
+xac_shm_is_sound(const struct xac_shm *shm, uint64_t head, uint64_t brk)
+{
+    const struct xac_shm_head *h = head_of(shm);
+    uint64_t extent = atomic_load_explicit(&h->extent, memory_order_relaxed);
+
+    if (brk < head || brk % BLOCK_MIN != 0 || brk > size_in(extent)
+        || size_in(extent) > shm->reserve || size_in(extent) > limit_in(extent)
+        || limit_in(extent) > XAC_SHM_RESERVE_MAX)
+        return false;
+    for (unsigned k = 0; k < XAC_SHM_CLASSES; k++) {
+        uint64_t word = atomic_load_explicit(&h->free[k], memory_order_relaxed);
+        uint64_t at = (word & OFFSET_MASK) * BLOCK_MIN;
+
+        if (at != 0 && (at < head || at > brk || (uint64_t)BLOCK_MIN << k > brk - at))
+            return false;
+    }
+    return true;
 }
 
 /* back_up_to -- have the file hold everything below end. */

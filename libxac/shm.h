@@ -27,6 +27,7 @@
 #define XAC_SHM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -102,6 +103,15 @@ void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
  */
 XAC_SIGSAFE uint64_t xac_shm_alloc(struct xac_shm *shm, size_t n_bytes);
 XAC_SIGSAFE void xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes);
+
+/*
+ * xac_shm_is_sound -- do the sizes and free lists of a region, mapped or copied to
+ * shm->reserve bytes, fit together?
+ *
+ * in   head  bytes at the start that are never allocated
+ * in   brk   the region's, read before
+ */
+bool xac_shm_is_sound(const struct xac_shm *shm, uint64_t head, uint64_t brk);
 
 /* xac_shm_at -- address of an offset in this process. */
 static inline void *

@@ -27,6 +27,7 @@
 #include "pagesums_check.h"
 #include "recover.h"
 #include "recover_check.h"
+#include "region.h"
 #include "sys.h"
 #include "tool.h"
 
@@ -348,7 +349,7 @@ recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
         return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
     fd = gate_open(dirfd, a, &rc);
     if (rc == 0)
-        rc = xac_attached(dirfd, a->dir, fd);
+        rc = xac_region_attached(dirfd, a->dir, fd);
     if (rc == XAC_ELIVE)
         (void)xac_err(rc, "%s", XAC_LOCK_NAME);
     if (rc == 0)
@@ -357,7 +358,7 @@ recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
     if (rc == 0 && a->check)
         rc = check_old(dirfd, a);
     if (rc == 0 && fd >= 0 && !a->recover.dry_run)
-        xac_env_clear_region(dirfd, fd);
+        xac_region_clear(dirfd, fd);
     if (fd >= 0)
         (void)xac_sys.close(fd); /* leaves the gate */
     return rc;

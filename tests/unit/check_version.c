@@ -397,7 +397,19 @@ be_refused(void *arg)
     must(strstr(xac_last_error(), "ulimit -v") != NULL);
 }
 
-/* As if region or store had grown so large: nobody looks at what is in there. */
+/* seem_to_have -- as if the store had grown so large: nobody looks at what is in the frames. */
+static void
+seem_to_have(uint64_t n)
+{
+    struct xac_array *frames = &env->ctl->versions.frames;
+
+    for (uint64_t i = XAC_CONTROL_FRAMES; i < n; i *= 2)
+        must_eq(xac_array_reserve(&env->shm, frames, i), 0);
+    must_eq(xac_array_reserve(&env->shm, frames, 0), 0);
+    must(ftruncate(env->buffers.fd[0], (off_t)(n << env->page_shift)) == 0);
+    atomic_store(&frames->count, n);
+}
+
 START_TEST(refuse_who_cannot_reach_what_there_is)
 {
     rlim_t few = (rlim_t)6 << 30, least = (rlim_t)512 << 20;
@@ -406,9 +418,11 @@ START_TEST(refuse_who_cannot_reach_what_there_is)
     uint64_t n = frames_there(), was = atomic_load(extent);
 
     proc_run(be_refused, &least);
-    atomic_store(frames, few >> env->page_shift);
+    seem_to_have(few >> env->page_shift);
     proc_run(be_refused, &few);
     atomic_store(frames, n);
+    was = (was & ~(uint64_t)UINT32_MAX) | (atomic_load(extent) & UINT32_MAX);
+    must(ftruncate(env->shm.fd, (off_t)few) == 0);
     atomic_store(extent, (was & ~(uint64_t)UINT32_MAX) | few >> 20);
     proc_run(be_refused, &few);
     atomic_store(extent, was);

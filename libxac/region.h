@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * region.h -- the control region as a file: its name, whose it is, and what is left of it.
+ *
+ * WHAT      A region's file and those beside it (version.h, outofcore.h) are opened, removed
+ *           and listed here only after it is known whose they are: a name in xac.lock may be
+ *           that of another environment, of which the directory is a copy.
+ * NOT HERE  What is in a region (control.h); making one (env.c).
+ * LOCK      The gate, where it says so.
+ *
+ * INVARIANTS
+ *   (1) A region belongs to the directory whose identity is in its head.  Nobody else removes
+ *       it, but on a user's demand.
+ *   (2) Who makes a region holds byte 0 of its file, and each participant the byte of its
+ *       entry, as in xac.lock; a mapping keeps them even if all descriptors are closed.  So a
+ *       region of which no byte is held for writing is mapped by nobody.  Only such a one is
+ *       removed, and the one of an environment in which nobody takes part (it may still be
+ *       mapped by children of the dead, who have not come yet).
+ *   (3) What is attached is a regular file with one name, of root, of this user, of the
+ *       directory's owner, or of one of those who may write the directory.
+ */
+#ifndef XAC_REGION_H
+#define XAC_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "annot.h"
+#include "identity.h"
+
+struct xac_env;
+
+/* xac_region_shm_dir -- where regions are made, unless the file system there cannot be used. */
+const char *xac_region_shm_dir(void);
+
+/* xac_region_path -- path of the control region, the first line of the lock file; to be
+   freed; NULL if there is none. */
+char *xac_region_path(int lockfd);
+
+/* xac_region_path_write -- name a region that is complete; gate held; ret 0 or errno. */
+int xac_region_path_write(int lockfd, const char *path);
+
+/* xac_region_path_new -- a fresh name, in memory if there is a file system for that, else in the
+   environment's directory; to be freed; NULL with errno. */
+char *xac_region_path_new(const char *dir);
+
+/* xac_region_is_path -- has it the form of a region's path? */
+bool xac_region_is_path(const char *path);
+
+/*
+ * xac_region_trust -- may this open file be attached (invariant 3)?
+ *
+ * ret  0; XAC_EUNTRUSTED, or errno; without words.
+ */
+XAC_SIGSAFE int xac_region_trust(int dirfd, int fd);
+
+/*
+ * xac_region_open -- open a file that all participants write, which is there.
+ *
+ * in   dirfd  of the environment; a relative path is relative to it
+ * ret  0; XAC_EUNTRUSTED, a symbolic link included; errno; without words.
+ */
+XAC_SIGSAFE int xac_region_open(int dirfd, const char *path, int *fdp);
+
+enum xac_region_kind {
+    XAC_REGION_NONE,       /* no such file                                            */
+    XAC_REGION_INCOMPLETE, /* no head: its maker is at work, or has died              */
+    XAC_REGION_OTHER,      /* of another version, or of another build                 */
+    XAC_REGION_OURS        /* of this version: what follows is known                  */
+};
+
+enum xac_region_use {
+    XAC_REGION_UNUSED,
+    XAC_REGION_USED,   /* somebody holds a byte                                       */
+    XAC_REGION_UNKNOWN /* of a version whose participants may hold none               */
+};
+
+struct xac_region_info {
+    enum xac_region_kind kind;
+    enum xac_region_use use;
+    uint32_t version;         /* 0 if there is no head                                */
+    struct xac_identity home; /* of the environment's directory                       */
+    char *dir;                /* its path when the region was made; owned; NULL       */
+    uint64_t bytes;           /* of memory, with the files beside it                  */
+    uid_t uid;
+    uint64_t age_s; /* since it has been written to by a system call                  */
+};
+
+/*
+ * xac_region_look -- whose is a region, and is it in use?
+ *
+ * out  info  to be given to xac_region_info_fini()
+ * ret  0; errno values.
+ */
+int xac_region_look(const char *path, struct xac_region_info *info);
+void xac_region_info_fini(struct xac_region_info *info);
+
+/*
+ * xac_region_attached -- as xac_attached() (lockfile.h), and also finds those whose program
+ * has closed all descriptors.
+ *
+ * ret  as xac_attached(); XAC_EDESCRIPTOR for one of those, with words.
+ */
+int xac_region_attached(int dirfd, const char *dir, int lockfd);
+
+/* xac_region_remove -- delete a region's files.  in dirfd of the environment, -1: gone. */
+void xac_region_remove(int dirfd, const char *path);
+
+/*
+ * xac_region_clear -- delete what belongs to the environment and is not in use: the region that
+ * the lock file names, and those that nobody has named yet.  Gate held, nobody is attached.
+ */
+void xac_region_clear(int dirfd, int lockfd);
+
+/*
+ * xac_region_scan -- call fn with the path of each region in a directory.
+ *
+ * ret  0, what fn returned if that was not 0, or errno.
+ */
+int xac_region_scan(const char *dir, int (*fn)(void *arg, const char *path), void *arg);
+
+#endif /* XAC_REGION_H */
