@@ -80,7 +80,7 @@ xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
     *env = (struct xac_env){.dirfd = dirfd};
     env->lockfd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
     error = env->lockfd < 0 ? errno : 0;
-    rc = xac_attached(dirfd, dir, env->lockfd);
+    rc = xac_region_attached(dirfd, dir, env->lockfd);
     if (rc == 0)
         rc = ENOENT;
     else if (rc == XAC_ELIVE && error == EACCES)

@@ -234,13 +234,14 @@ static uint32_t
 find_user(const char *path, int fd, const struct xac_handle *handle, uint8_t *copy,
           uint64_t bytes)
 {
-    struct xac_env env = {.dirfd = -1,
-                          .lockfd = fd,
-                          .lock_handle = *handle,
-                          .self = UINT32_MAX,
-                          .region = (char *)(uintptr_t)path,
-                          .shm = {.base = copy, .reserve = bytes, .fd = fd, .handle = *handle},
-                          .ctl = (struct xac_control *)(void *)copy};
+    struct xac_env env = {
+        .dirfd = -1,
+        .lockfd = fd,
+        .lock_handle = *handle,
+        .self = UINT32_MAX,
+        .region = (char *)(uintptr_t)path,
+        .shm = {.base = copy, .reserve = bytes, .fd = fd, .handle = *handle},
+        .ctl = (struct xac_control *)(void *)copy};
     uint64_t n = atomic_load_explicit(&env.ctl->participants.count, memory_order_relaxed);
 
     xac_registry_identify(&env);
@@ -324,11 +325,7 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     if (rc != 0)
         rc = xac_err(rc, "control region %s", path);
     else if (pid != 0)
-        rc =
-            xac_err(XAC_EDESCRIPTOR,
-                    "%s: process %u is attached, but its program has closed the library's"
-                    " descriptors; end it (nothing is lost), then try again",
-                    dir, pid);
+        rc = XAC_ELIVE;
     xac_region_info_fini(&info);
     free(path);
     return rc;

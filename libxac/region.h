@@ -97,10 +97,10 @@ int xac_region_look(const char *path, struct xac_region_info *info);
 void xac_region_info_fini(struct xac_region_info *info);
 
 /*
- * xac_region_attached -- as xac_attached() (lockfile.h), and also finds those whose program
- * has closed all descriptors.
+ * xac_region_attached -- as xac_attached() (lockfile.h); also finds those whose program has
+ * closed all descriptors, as far as /proc may be looked at.
  *
- * ret  as xac_attached(); XAC_EDESCRIPTOR for one of those, with words.
+ * ret  as xac_attached()
  */
 int xac_region_attached(int dirfd, const char *dir, int lockfd);
 
