@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <xac.h>
 
@@ -23,9 +24,11 @@
 #include "recover_scan.h"
 #include "sys.h"
 
-/* Bytes that stand for environments; no file is that long. */
+/* Bytes that stand for environments, so many for each; no file is that long. */
 #define HOLD_FIRST (INT64_C(1) << 62)
-#define HOLD_BYTES (INT64_C(1) << 61)
+#define HOLD_EACH  (INT64_C(1) << 29)
+#define HOLD_END   (HOLD_FIRST + (INT64_C(1) << 61))
+#define HOLD_TRIES 8
 
 #define MARK_NAME "user.xac.claim"
 #define MARK_MAX  (PATH_MAX + 128)
@@ -39,17 +42,19 @@ struct mark {
 
 /* ---- The hold ------------------------------------------------------------------------- */
 
+/* first_of -- the bytes of an environment begin there. */
 static off_t
-byte_of(const struct xac_identity *dir)
+first_of(const struct xac_identity *dir)
 {
-    return HOLD_FIRST + (off_t)(xac_xxh64(dir, sizeof *dir) % (uint64_t)HOLD_BYTES);
+    return HOLD_FIRST + (off_t)(uint32_t)xac_xxh64(dir, sizeof *dir) * HOLD_EACH;
 }
 
-/* is_held -- does another description hold a byte of [start, end)? */
+/* is_held -- does another description hold a byte of [start, end)?  Locks for reading are
+   none: who may only read the file must not keep others from using it. */
 static bool
 is_held(int fd, off_t start, off_t end)
 {
-    struct flock lk = {.l_type = F_WRLCK,
+    struct flock lk = {.l_type = F_RDLCK,
                        .l_whence = SEEK_SET,
                        .l_start = start,
                        .l_len = end - start};
@@ -63,25 +68,36 @@ is_held(int fd, off_t start, off_t end)
     return lk.l_type != F_UNLCK && lk.l_start >= HOLD_FIRST;
 }
 
-/* take_byte -- ret 0, also if it cannot be had for reasons that are not ours; errno. */
+/* take_byte -- any of them; ret 0, EAGAIN if another description has it, errno. */
 static int
-take_byte(int fd, off_t byte)
+take_byte(int fd, off_t first)
 {
-    struct flock lk = {.l_type = F_RDLCK,
-                       .l_whence = SEEK_SET,
-                       .l_start = byte,
-                       .l_len = 1};
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    uint32_t r;
 
-    while (xac_sys.lock(fd, F_OFD_SETLK, &lk) != 0) {
-        if (errno == EINTR)
-            continue;
-        /* Locked as a whole by another program; a file system without locks. */
-        if (errno == EAGAIN || errno == EACCES || errno == ENOLCK || errno == EINVAL
-            || errno == EOPNOTSUPP || errno == ENOSYS)
-            return 0;
+    if (getentropy(&r, sizeof r) != 0)
         return errno;
+    lk.l_start = first + r % HOLD_EACH;
+    while (xac_sys.lock(fd, F_OFD_SETLK, &lk) != 0) {
+        if (errno != EINTR)
+            return errno == EACCES ? EAGAIN : errno;
     }
     return 0;
+}
+
+/* take_some -- ret 0, also if it cannot be had for reasons that are not ours; errno. */
+static int
+take_some(int fd, off_t first)
+{
+    int rc = EAGAIN;
+
+    for (int i = 0; i < HOLD_TRIES && rc == EAGAIN; i++)
+        rc = take_byte(fd, first);
+    /* Locked as a whole by another program; a file system without locks. */
+    return rc == EAGAIN || rc == ENOLCK || rc == EINVAL || rc == EOPNOTSUPP
+                   || rc == ENOSYS
+               ? 0
+               : rc;
 }
 
 /* ---- The mark ------------------------------------------------------------------------- */
@@ -192,14 +208,16 @@ has_later_blocks(int dirfd, const struct xac_master_slot *master)
 
 /* is_live -- is anybody attached to the environment? */
 static bool
-is_live(int dirfd)
+is_live(int dirfd, const char *path)
 {
-    int fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0);
-    bool live = fd < 0 ? errno != ENOENT : xac_alive_any(fd);
+    int fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    int rc = fd >= 0 || errno == ENOENT ? 0 : errno;
 
+    if (rc == 0)
+        rc = xac_attached(dirfd, path, fd);
     if (fd >= 0)
         (void)xac_sys.close(fd);
-    return live;
+    return rc != 0;
 }
 
 /* look_in -- at an open directory. */
@@ -216,7 +234,7 @@ look_in(int dirfd, const struct mark *m)
         rc = xac_master_read(dirfd, &master);
     if (rc == ENOENT)
         return GONE;
-    if (is_live(dirfd))
+    if (is_live(dirfd, m->path))
         return IN_USE;
     if (rc != 0 || (master.flags & XAC_MASTER_CLEAN) == 0)
         return UNSETTLED;
@@ -245,13 +263,13 @@ claimer_of(const struct mark *m)
 int
 xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *name)
 {
-    off_t own = byte_of(&who->dir);
-    int rc = takes ? take_byte(fd, own) : 0;
+    off_t own = first_of(&who->dir);
+    int rc = takes ? take_some(fd, own) : 0;
     struct mark m;
 
     if (rc != 0)
         return xac_err(rc, "%s: lock", name);
-    if (!is_held(fd, HOLD_FIRST, own) && !is_held(fd, own + 1, HOLD_FIRST + HOLD_BYTES))
+    if (!is_held(fd, HOLD_FIRST, own) && !is_held(fd, own + HOLD_EACH, HOLD_END))
         return 0;
     if (mark_read(fd, &m) && !is_ours(&m, who))
         return xac_err(XAC_EINUSE, "%s: in use by the environment %s", name, m.path);

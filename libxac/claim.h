@@ -3,8 +3,8 @@
  * claim.h -- a mapped file belongs to one environment at a time.
  *
  * WHAT      (a) The hold: every open description through which the library maps a file,
- *           writes it in a checkpoint or redoes it holds a shared lock on one byte, far
- *           behind any data, whose place stands for the environment's directory.  The
+ *           writes it in a checkpoint or redoes it has a lock on one byte of its own, far
+ *           behind any data, at a place that stands for the environment's directory.  The
  *           kernel drops it with the description.
  *           (b) The mark: an extended attribute of the file (doc/formats.md) with the
  *           environment that has mapped it last.  It outlives crashes, and names the
@@ -17,7 +17,7 @@
  *
  * INVARIANTS
  *   (1) Of two environments that hold a file at the same time at least one has been
- *       refused: each takes its own byte first and looks for others then.
+ *       refused: each takes a byte of its own first and looks for others then.
  *   (2) A mark counts only on the file that it was made for: the copy of a file has none.
  *   (3) A mark of another environment is replaced only if that environment is gone, or has no
  *       participants and nothing to redo; or by a recovery that was told so.

@@ -233,17 +233,23 @@ START_TEST(unmapped_file_is_kept_until_it_is_written)
 }
 END_TEST
 
-/* lock_it -- what other programs do: lock some bytes, or all; for ever. */
+/* lock_it -- what other programs do: lock some bytes, or all, or for reading what they are
+   not to know of; for ever. */
 static void
 lock_it(void *arg)
 {
     _Atomic uint64_t *ready = (_Atomic uint64_t *)arg;
-    bool all = word_load(ready) == 2;
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = all ? 0 : 100};
+    const struct flock locks[] = {
+        {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 100},
+        {.l_type = F_WRLCK, .l_whence = SEEK_SET},
+        {.l_type = F_RDLCK, .l_whence = SEEK_SET},
+        {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = INT64_C(1) << 62},
+    };
+    struct flock lk = locks[word_load(ready) - 1];
     int fd = open(ENV_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
     must(fd >= 0 && fcntl(fd, F_SETLK, &lk) == 0);
-    word_store(ready, 3);
+    word_store(ready, 9);
     for (;;)
         proc_sleep_us(1000000);
 }
@@ -256,7 +262,7 @@ START_TEST(locks_of_other_programs_do_not_matter)
 
     word_store(ready, (uint64_t)_i + 1);
     pid = proc_spawn(lock_it, ready);
-    proc_await(ready, 3, 60);
+    proc_await(ready, 9, 60);
     a = actor_start(ENV_DIR, ENV_FILE, 10);
     actor_checkpoint(a);
     proc_kill(a->pid);
@@ -352,7 +358,7 @@ main(void)
     tcase_add_test(tc, copied_file_is_free);
     tcase_add_test(tc, renamed_environment_keeps_its_files);
     tcase_add_test(tc, unmapped_file_is_kept_until_it_is_written);
-    tcase_add_loop_test(tc, locks_of_other_programs_do_not_matter, 0, 2);
+    tcase_add_loop_test(tc, locks_of_other_programs_do_not_matter, 0, 4);
     tcase_add_test(tc, processes_of_one_environment_share_it);
     tcase_add_test(tc, two_at_once_never_both_get_it);
     return actor_main(s);
