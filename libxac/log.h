@@ -208,6 +208,17 @@ void xac_log_poison(struct xac_log *log, int error);
 /* xac_log_assert -- check invariants (1), (4); publish and flush state may move. */
 void xac_log_assert(const struct xac_log *log);
 
+/* Positions end here, far from where sums of them could overflow.  What claims to lie behind is
+   no log of ours. */
+#define XAC_LSN_LIMIT (UINT64_C(1) << 62)
+
+/* xac_log_last_segment -- number of the last segment of that size that there can be. */
+static inline uint64_t
+xac_log_last_segment(uint64_t segment_bytes)
+{
+    return XAC_LSN_LIMIT / segment_bytes;
+}
+
 /* Names: buf of XAC_LOG_NAME_MAX bytes. */
 #define XAC_LOG_NAME_MAX 48
 void xac_log_segment_name(char *buf, uint64_t number);

@@ -40,12 +40,17 @@ xac_log_segment_named(const char *name, uint64_t *numberp)
 {
     size_t n = strlen(XAC_LOG_PREFIX);
     char canonical[XAC_LOG_NAME_MAX];
+    uint64_t number;
 
     if (strncmp(name, XAC_LOG_PREFIX, n) != 0)
         return false;
-    *numberp = strtoull(name + n, NULL, 10);
-    xac_log_segment_name(canonical, *numberp);
-    return *numberp != 0 && strcmp(name, canonical) == 0;
+    number = strtoull(name + n, NULL, 10);
+    xac_log_segment_name(canonical, number);
+    if (number == 0 || number > xac_log_last_segment(XAC_SEGMENT_HEADER)
+        || strcmp(name, canonical) != 0)
+        return false;
+    *numberp = number;
+    return true;
 }
 
 bool
@@ -317,7 +322,8 @@ segment_ensure(struct xac_log *log, uint64_t number)
     return rc == 0 ? 0 : xac_err(rc, "%s: sync the directory", name);
 }
 
-/* prepare_held -- make segments; the prepare lock is held. */
+/* prepare_held -- make segments; the prepare lock is held.  Never more than the ring's bytes need,
+   whatever the positions are that were read somewhere. */
 static int
 prepare_held(struct xac_log *log, uint64_t upto)
 {
@@ -325,6 +331,9 @@ prepare_held(struct xac_log *log, uint64_t upto)
     /* relaxed: only the holder of the prepare lock stores it. */
     uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
 
+    xac_require(upto <= prepared || upto - prepared <= sh->ring_bytes);
+    if (upto > XAC_LSN_LIMIT)
+        return xac_err(EFBIG, "the log has no positions left");
     while (prepared < upto) {
         int rc = segment_ensure(log, xac_log_segment_of(prepared, sh->segment_bytes));
 

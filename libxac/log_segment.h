@@ -5,6 +5,11 @@
  * A segment is made under XAC_LOG_NEW_NAME, filled with zeros by real writes (or an old one
  * renamed to that), given its header and synced before it gets its name: whatever has a
  * segment's name is complete.
+ *
+ * INVARIANTS
+ *   (1) No segment is made that the next ring_bytes of the log do not need.
+ *   (2) A file that has the name of an old segment and does not prove to be one is neither
+ *       used again nor removed.
  */
 #ifndef XAC_LOG_SEGMENT_H
 #define XAC_LOG_SEGMENT_H

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "digest.h"
 #include "err.h"
+#include "log.h"
 #include "newfile.h"
 #include "rawfile.h"
 #include "sys.h"
@@ -137,7 +138,8 @@ values_sane(const struct xac_master_slot *s)
 {
     uint64_t size = s->segment_bytes;
 
-    return size >= XAC_SEGMENT_HEADER && (size & (size - 1)) == 0
+    return size >= XAC_SEGMENT_HEADER && size <= XAC_LSN_LIMIT && (size & (size - 1)) == 0
+           && s->redo_lsn <= XAC_LSN_LIMIT && s->end_lsn_after <= XAC_LSN_LIMIT
            && s->sequence < SEQUENCE_END && s->redo_lsn % XAC_BLOCK_ALIGN == 0
            && s->start_lsn != 0 && s->redo_lsn >= s->start_lsn;
 }

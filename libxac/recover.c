@@ -523,24 +523,26 @@ redo_all(struct recovery *r)
  * Behind the old one, in a sector of its own.  Behind all segments there are if these
  * cannot be used: made for another size, or damaged.
  */
-static uint64_t
-next_start(const struct recovery *r, uint64_t segment_bytes)
+static int
+next_start(const struct recovery *r, uint64_t segment_bytes, uint64_t *startp)
 {
+    const struct xac_scan *s = &r->scan;
     uint64_t start = xac_next_start(r->end);
-    bool is_other_size = segment_bytes != r->master.segment_bytes;
+    bool is_behind = false;
 
     if (r->goes_on)
-        return r->next.lsn;
-    /* What has been cut off may have been archived; its numbers are not used again. */
-    if (r->stopped)
-        return r->scan.max_number * r->master.segment_bytes > start
-                   ? r->scan.max_number * segment_bytes
-                   : start;
-    if (is_other_size || r->found.any_bad) {
-        if (xac_log_segment_of(start, segment_bytes) <= r->scan.max_number)
-            start = r->scan.max_number * segment_bytes;
-    }
-    return start;
+        start = r->next.lsn;
+    else if (r->stopped)
+        /* What has been cut off may have been archived; its numbers are not used again. */
+        is_behind = s->max_number * r->master.segment_bytes > start;
+    else if (segment_bytes != r->master.segment_bytes || r->found.any_bad
+             || s->strays.is_in_the_way)
+        is_behind = xac_log_segment_of(start, segment_bytes) <= s->max_number;
+    if (is_behind && s->max_number >= xac_log_last_segment(segment_bytes))
+        return xac_err(EFBIG, "the log has no positions left behind segment %" PRIu64,
+                       s->max_number);
+    *startp = is_behind ? s->max_number * segment_bytes : start;
+    return 0;
 }
 
 /* write_master -- step 5. */
@@ -549,6 +551,7 @@ write_master(struct recovery *r, struct xac_master_slot *out)
 {
     struct xac_master_slot m = r->master;
     bool is_lost; /* recovery begins anew in any case */
+    int rc;
 
     if (r->goes_on)
         m.segment_bytes = r->next.segment_bytes;
@@ -556,7 +559,10 @@ write_master(struct recovery *r, struct xac_master_slot *out)
         m.segment_bytes = r->opt->new_segment_bytes;
     m.generation = r->next_generation;
     m.flags = r->goes_on ? XAC_MASTER_LOGGED : XAC_MASTER_CLEAN;
-    m.start_lsn = m.redo_lsn = m.end_lsn_after = next_start(r, m.segment_bytes);
+    rc = next_start(r, m.segment_bytes, &m.start_lsn);
+    if (rc != 0)
+        return rc;
+    m.redo_lsn = m.end_lsn_after = m.start_lsn;
     m.begin_lsn = m.end_lsn = 0;
     xac_master_put_dir(&m, &r->dir);
     if (m.segment_bytes == r->master.segment_bytes
@@ -679,6 +685,8 @@ open_all(struct recovery *r)
 
     if (rc == 0)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
+    r->rep.strays = r->scan.strays.n;
+    memcpy(r->rep.stray_file, r->scan.strays.first, sizeof r->rep.stray_file);
 
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
@@ -712,6 +720,8 @@ run(struct recovery *r, struct xac_master_slot *master)
     if (rc == 0 && r->opt->dry_run && r->opt->pages != NULL)
         rc = xac_pagesums_verify(r->dirfd, &r->master, r->end, xac_redo_is_redone,
                                  &r->redo, r->opt->pages);
+    if (rc == 0 && r->opt->dry_run && r->opt->file != NULL)
+        xac_redo_files_each(&r->redo, r->opt->file, r->opt->file_arg);
     if (rc != 0 || r->opt->dry_run)
         return rc;
     rc = redo_all(r);

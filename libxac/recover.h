@@ -46,6 +46,10 @@ struct xac_recover_options {
     uint64_t until_lsn;
     uint64_t until_ns;
     uint64_t memory_bytes; /* for pages while redoing, 0 for the default         */
+    /* dry_run: called for each file that would be written, with the number of its pages that
+       would be, and whether it would be made; may be NULL. */
+    void (*file)(void *arg, const char *path, uint64_t pages, bool is_made);
+    void *file_arg;
     struct xac_pagesums_check *pages; /* dry_run: compare pages with what is kept of them,
                                          NULL not to                              */
 };
@@ -74,6 +78,8 @@ struct xac_recover_report {
     char damage_file[64];         /* name of the log file                              */
     uint64_t damage_offset;       /* bytes, within it                                  */
     char end_reason[128];         /* why the log ends where it does                    */
+    uint64_t strays;              /* files with names like log segments that are none  */
+    char stray_file[64];          /* one of them                                       */
 };
 
 /*

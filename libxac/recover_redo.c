@@ -423,6 +423,22 @@ decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
     return is_first ? seen_set(r, f, rec->page) : 0;
 }
 
+void
+xac_redo_files_each(const struct xac_redo *r,
+                    void (*fn)(void *arg, const char *path, uint64_t pages, bool is_made),
+                    void *arg)
+{
+    for (size_t i = 0; i < r->n_files; i++) {
+        const struct xac_redo_file *f = &r->file[i];
+        uint64_t pages = 0;
+
+        for (uint64_t k = 0; k < f->seen_words; k++)
+            pages += (uint64_t)__builtin_popcountll(f->seen[k]);
+        if (f->needed)
+            fn(arg, f->path, pages, f->is_missing);
+    }
+}
+
 /* apply_to -- apply a record; source is the page that it copies from, if it does. */
 static bool
 apply_to(const struct xac_xdata *rec, const uint8_t *source, uint8_t *page,

@@ -144,4 +144,11 @@ bool xac_redo_is_redone(void *arg, uint64_t inode, uint64_t page);
 /* xac_redo_files_needed -- number of files with something to redo. */
 uint64_t xac_redo_files_needed(const struct xac_redo *r);
 
+/* xac_redo_files_each -- call fn for each of them, with the number of its pages that are redone;
+   after xac_redo_check_files. */
+void xac_redo_files_each(const struct xac_redo *r,
+                         void (*fn)(void *arg, const char *path, uint64_t pages,
+                                    bool is_made),
+                         void *arg);
+
 #endif /* XAC_RECOVER_REDO_H */

@@ -23,6 +23,10 @@
 
 #define WINDOW_MAX (UINT64_C(2) << 20)
 
+/* A stray file so many segments ahead is in the way of the log: the next generation begins
+   behind it.  One further away does not move the log. */
+#define STRAY_NEAR 65536u
+
 /* ---- The directory ---------------------------------------------------------------- */
 
 int
@@ -58,16 +62,85 @@ xac_scan_names(int dirfd, const char *prefix, int (*fn)(void *arg, const char *n
     return rc;
 }
 
-/* note_segment -- remember a segment, if its name is one. */
+/* is_far -- so far ahead that the log will not come to it soon? */
+static bool
+is_far(const struct xac_scan *s, uint64_t number)
+{
+    uint64_t redo = xac_log_segment_of(s->master.redo_lsn, s->master.segment_bytes);
+
+    return number > redo && number - redo > STRAY_NEAR;
+}
+
+/* is_proven -- has the file the header of a segment of that number, of any size? */
+static int
+is_proven(const struct xac_scan *s, const char *name, uint64_t number, bool *isp)
+{
+    struct xac_segment_header head;
+    size_t got = 0;
+    int fd = xac_sys.openat(s->dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    int rc = fd < 0 ? errno : xac_read_full(fd, &head, sizeof head, 0, &got);
+
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    if (rc != 0)
+        return xac_err(rc, "%s: read", name);
+    *isp = xac_log_segment_check(&head, name, s->master.identity, number,
+                                 head.segment_bytes, s->master.page_size)
+           == 0;
+    if (!*isp)
+        xac_err_clear(); /* no failure */
+    return 0;
+}
+
+/* is_segment -- may the file of that name be a segment?  One that is far ahead must prove it. */
+static int
+is_segment(const struct xac_scan *s, const char *name, uint64_t number, bool *isp)
+{
+    unsigned want = STATX_TYPE | STATX_SIZE;
+    struct statx st;
+
+    *isp = false;
+    if (number > xac_log_last_segment(s->master.segment_bytes))
+        return 0;
+    if (xac_sys.statx(s->dirfd, name, AT_SYMLINK_NOFOLLOW, want, &st) != 0)
+        return xac_err(errno, "%s: stat", name);
+    *isp = S_ISREG(st.stx_mode) && st.stx_size >= XAC_SEGMENT_HEADER;
+    return *isp && is_far(s, number) ? is_proven(s, name, number, isp) : 0;
+}
+
+/* note_stray -- one that is none; number 0 if it is misnamed. */
+static void
+note_stray(struct xac_scan *s, const char *name, uint64_t number)
+{
+    uint64_t redo = xac_log_segment_of(s->master.redo_lsn, s->master.segment_bytes);
+
+    if (s->strays.n++ == 0)
+        (void)snprintf(s->strays.first, sizeof s->strays.first, "%s", name);
+    if (number < redo || is_far(s, number))
+        return;
+    s->strays.is_in_the_way = true;
+    if (number > s->max_number)
+        s->max_number = number;
+}
+
+/* note_segment -- remember a segment, if it is one. */
 static int
 note_segment(void *arg, const char *name)
 {
     struct xac_scan *s = (struct xac_scan *)arg;
     struct xac_scan_segment *grown;
-    uint64_t number;
+    uint64_t number = 0;
+    bool is = xac_log_segment_named(name, &number);
+    int rc = 0;
 
-    if (!xac_log_segment_named(name, &number))
+    if (is)
+        rc = is_segment(s, name, number, &is);
+    if (rc != 0)
+        return rc;
+    if (!is) {
+        note_stray(s, name, number);
         return 0;
+    }
     if (number > s->max_number)
         s->max_number = number;
     if (number < xac_log_segment_of(s->master.redo_lsn, s->master.segment_bytes))
@@ -130,17 +203,29 @@ xac_scan_close(struct xac_scan *s)
 
 /* sync_name -- fdatasync a file by name. */
 static int
-sync_name(void *arg, const char *name)
+sync_name(const struct xac_scan *s, const char *name)
 {
-    const struct xac_scan *s = (const struct xac_scan *)arg;
+    int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     int rc = 0;
-    int fd = xac_sys.openat(s->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(s->dirfd, name, flags, 0);
 
     if (fd < 0 || xac_sys.fdatasync(fd) != 0)
         rc = xac_err(errno, "%s: sync", name);
     if (fd >= 0)
         (void)xac_sys.close(fd);
     return rc;
+}
+
+/* sync_datafile -- for xac_scan_names. */
+static int
+sync_datafile(void *arg, const char *name)
+{
+    uint32_t generation;
+    uint64_t serial;
+
+    if (!xac_log_datafile_named(name, &generation, &serial))
+        return 0;
+    return sync_name((const struct xac_scan *)arg, name);
 }
 
 int
@@ -154,7 +239,7 @@ xac_scan_sync(struct xac_scan *s)
         rc = sync_name(s, name);
     }
     if (rc == 0)
-        rc = xac_scan_names(s->dirfd, XAC_DATA_PREFIX, sync_name, s);
+        rc = xac_scan_names(s->dirfd, XAC_DATA_PREFIX, sync_datafile, s);
     /* Who made the last segment may have died before its name was durable. */
     if (rc == 0 && xac_sync_dir(s->dirfd) != 0)
         rc = xac_err(errno, "environment directory: sync");

@@ -39,13 +39,25 @@ struct xac_scan_segment {
         other_bytes; /* BAD only because it is of this size; else 0                   */
 };
 
+/*
+ * Files whose names begin as those of segments, and that are none: misnamed, no regular file,
+ * shorter than a header, of a number beyond all positions, or far ahead of the log and without
+ * a header of its.  They are left alone.
+ */
+struct xac_scan_strays {
+    uint64_t n;
+    char first[64];     /* name of one of them                                        */
+    bool is_in_the_way; /* one has a number that the log would come to soon           */
+};
+
 struct xac_scan {
     int dirfd;
     struct xac_master_slot master;
     struct xac_log_id id;
     struct xac_scan_segment *segment; /* by number, from the first one needed         */
     size_t n_segments;
-    uint64_t max_number;     /* of all segments there are, 0 if none                  */
+    uint64_t max_number; /* of all segments there are, 0 if none                  */
+    struct xac_scan_strays strays;
     struct xac_rawfile file; /* segment that was read last                            */
     uint64_t file_number;    /* its number, 0 if none                                 */
     uint8_t *window;         /* bytes of the log from window_lsn                      */

@@ -45,6 +45,13 @@ struct bad_page {
     char *file; /* owned */
 };
 
+/* A file that would be written. */
+struct would_write {
+    char *path; /* owned                                                              */
+    uint64_t pages;
+    bool is_made;
+};
+
 struct progress {
     uint64_t started_ns;
     uint64_t shown_ns; /* 0 if never */
@@ -57,6 +64,8 @@ struct arguments {
     struct xac_pagesums_check pages;
     struct bad_page *bad; /* PAGES_NAMED at most                                      */
     size_t n_bad;
+    struct would_write *would; /* of a dry run                                        */
+    size_t n_would;
     bool json;
     bool quiet;
     bool verbose;
@@ -249,6 +258,25 @@ gate_open(int dirfd, const struct arguments *a, int *rcp)
     return fd;
 }
 
+/* note_file -- of a dry run; what cannot be noted is not listed. */
+static void
+note_file(void *arg, const char *path, uint64_t pages, bool is_made)
+{
+    struct arguments *a = (struct arguments *)arg;
+    struct would_write *more =
+        (struct would_write *)realloc(a->would, (a->n_would + 1) * sizeof a->would[0]);
+    char *copy = strdup(path);
+
+    if (more != NULL)
+        a->would = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        fprintf(stderr, "xrecover: %s: out of memory\n", path);
+        return;
+    }
+    a->would[a->n_would++] = (struct would_write){copy, pages, is_made};
+}
+
 static void
 say_damage(void *arg, const struct xac_place *place)
 {
@@ -415,6 +443,10 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
             printf(", last commit %" PRIu64, r->last_commit);
         putchar('\n');
     }
+    for (size_t i = 0; i < a->n_would; i++)
+        printf("would %s: %s, %" PRIu64 " page%s\n",
+               a->would[i].is_made ? "make" : "write", a->would[i].path,
+               a->would[i].pages, plural(a->would[i].pages));
     if (r->discarded_bytes != 0)
         printf("%s: %" PRIu64 " bytes behind the end of the log, %" PRIu64
                " whole block%s in them (%s)\n",
@@ -449,6 +481,9 @@ say_done(const struct arguments *a, const struct xac_recover_report *r)
                a->pages.pages, plural(a->pages.pages), a->pages.files,
                plural(a->pages.files), a->pages.lost, plural(a->pages.lost),
                a->pages.skipped, plural(a->pages.skipped));
+    if (r->strays != 0)
+        printf("ignored: %" PRIu64 " file%s named like log segments, but none; %s\n",
+               r->strays, plural(r->strays), r->stray_file);
     if (r->orphans_removed != 0)
         printf("removed: %" PRIu64 " data file%s of transactions that never committed\n",
                r->orphans_removed, plural(r->orphans_removed));
@@ -546,6 +581,17 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_number(&j, "damage_offset_bytes", r->damage_offset);
     json_number(&j, "time_ns", time_ns);
     json_string(&j, "end_reason", r->end_reason);
+    json_array(&j, "would_write");
+    for (size_t i = 0; i < a->n_would; i++) {
+        json_object(&j, NULL);
+        json_string(&j, "file", a->would[i].path);
+        json_number(&j, "pages", a->would[i].pages);
+        json_bool(&j, "is_made", a->would[i].is_made);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_number(&j, "strays", r->strays);
+    json_string(&j, "stray_file", r->stray_file);
     json_end(&j);
 }
 
@@ -559,6 +605,8 @@ main(int argc, char **argv)
     int rc;
 
     a.pages = (struct xac_pagesums_check){.damage = say_page, .arg = &a};
+    a.recover.file = note_file;
+    a.recover.file_arg = &a;
     rc = arguments_read(&a, argc, argv);
 
     if (rc >= 0)
@@ -590,5 +638,8 @@ main(int argc, char **argv)
     for (size_t i = 0; i < a.n_bad; i++)
         free(a.bad[i].file);
     free(a.bad);
+    for (size_t i = 0; i < a.n_would; i++)
+        free(a.would[i].path);
+    free(a.would);
     return tool_flush(tool_exit_code(rc));
 }
