@@ -102,6 +102,19 @@ int xac_env_open(const char *path, int flags, const struct xac_env_options *opti
                  struct xac_env **envp);
 
 /*
+ * xac_env_logdir_settle -- where the log is to lie, before there is one; gate held, nobody
+ * attached.
+ * xac_env_logdir_open -- open the directory.  xac_env_logdir_join -- the same, if the live
+ * participants' is the one that is asked for; EBUSY if it is not.
+ * ret 0 or an error.
+ */
+struct xac_master_slot;
+int xac_env_logdir_settle(const struct xac_env *env,
+                          const struct xac_master_slot *master);
+int xac_env_logdir_open(struct xac_env *env, const struct xac_master_slot *master);
+int xac_env_logdir_join(struct xac_env *env, const struct xac_master_slot *master);
+
+/*
  * xac_env_mend -- open the directories and the lock file again if the program has closed the
  * descriptors, perhaps for files of its own.  Any thread, any lock held.
  * xac_env_mend_log -- the same; for struct xac_log.

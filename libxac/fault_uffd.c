@@ -153,7 +153,8 @@ replace(void)
         xac_handle_close(scanner, &scanner_handle);
         rc = open_both();
     }
-    atomic_flag_clear_explicit(&reviving, memory_order_release); /* as above */
+    /* Release: pairs with the acquire above. */
+    atomic_flag_clear_explicit(&reviving, memory_order_release);
     return rc;
 }
 

@@ -532,11 +532,14 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
     struct xac_log_shared *sh = log->sh;
 
     for (unsigned left = wait_ms;; left -= RETRY_MS) {
-        /* acquire: as in wait_durable, and in this order. */
+        /* acquire: pairs with wake_all, set_poison and flush_held, as in wait_durable and in
+           the same order. */
         uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
         int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
+        /* acquire: pairs with flush_held. */
+        uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_acquire);
 
-        if (atomic_load_explicit(&sh->durable, memory_order_acquire) >= lsn)
+        if (durable >= lsn)
             return 0;
         if (error != 0)
             return poisoned_error(error);
