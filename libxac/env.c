@@ -537,7 +537,9 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
     env->options = *options;
-    rc = open_dir(env, path);
+    rc = xac_signal_check_stack();
+    if (rc == 0)
+        rc = open_dir(env, path);
     if (rc == 0)
         rc = enter(env);
     if (rc == 0) {

@@ -23,13 +23,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <sigsegv.h>
 
+#include "err.h"
 #include "fault.h"
 #include "lock.h"
 #include "tls.h"
 #include "view.h"
+
+/* Bytes of a signal stack that the handlers need beside what the kernel puts there. */
+#define STACK_NEEDED 4096
 
 static sigsegv_dispatcher trees[2];
 static _Atomic int active;       /* tree that searches use                         */
@@ -212,6 +217,21 @@ give_back(struct taken *t)
         && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
         (void)sigaction(t->signal, &t->previous, NULL);
     t->is_ours = false;
+}
+
+int
+xac_signal_check_stack(void)
+{
+    size_t needed = (size_t)sysconf(_SC_MINSIGSTKSZ) + STACK_NEEDED;
+    stack_t ss;
+
+    if (sigaltstack(NULL, &ss) != 0 || (ss.ss_flags & SS_DISABLE) != 0
+        || ss.ss_size >= needed)
+        return 0;
+    return xac_err(ENOMEM,
+                   "the signal stack of this thread has %zu bytes, handling faults"
+                   " takes %zu",
+                   ss.ss_size, needed);
 }
 
 void

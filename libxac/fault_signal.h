@@ -18,6 +18,10 @@ struct xac_view;
 int xac_signal_start(bool with_sigbus);
 void xac_signal_stop(void);
 
+/* xac_signal_check_stack -- is the calling thread's signal stack, if it has one, large enough
+   for the handlers?  ret 0; ENOMEM, words noted. */
+int xac_signal_check_stack(void);
+
 /* xac_signal_attach, detach -- watch a view's addresses; ret 0 or errno. */
 int xac_signal_attach(struct xac_view *view);
 void xac_signal_detach(struct xac_view *view);

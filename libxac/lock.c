@@ -7,6 +7,7 @@
 #include "lock.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "tls.h"
 
@@ -21,6 +22,14 @@ static XAC_TLS int n_held;
 #define SPIN_LOOKS      16
 #define SPIN_PAUSES     4
 #define SPIN_PAUSES_MAX 64
+
+/* How long a thread waits for a lock, or for another's sync, between two looks. */
+#define GLANCE_NS 50000000
+
+/* The mask outside the section in which this thread has blocked its signals, and how deep it
+   is in such sections. */
+static _Thread_local const sigset_t *outside;
+static _Thread_local int n_blocked;
 
 static void
 held_push(int rank)
@@ -108,6 +117,28 @@ spin(pthread_mutex_t *mutex)
     return rc;
 }
 
+/* lock_glancing -- wait, with a look at the signals now and then. */
+static int
+lock_glancing(pthread_mutex_t *mutex)
+{
+    int rc = pthread_mutex_trylock(mutex);
+
+    while (rc == EBUSY || rc == ETIMEDOUT) {
+        struct timespec until;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += GLANCE_NS;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        rc = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+        if (rc == ETIMEDOUT)
+            xac_signals_glance();
+    }
+    return rc;
+}
+
 enum xac_lock_result
 xac_lock_acquire(struct xac_lock *lk)
 {
@@ -116,7 +147,9 @@ xac_lock_acquire(struct xac_lock *lk)
     xac_assert(rank_allowed(lk->rank));
     if (lk->rank == XAC_RANK_PUBLISH)
         rc = spin(&lk->mutex);
-    return acquired(lk, rc == EBUSY ? pthread_mutex_lock(&lk->mutex) : rc);
+    if (rc == EBUSY)
+        rc = n_held == 0 ? lock_glancing(&lk->mutex) : pthread_mutex_lock(&lk->mutex);
+    return acquired(lk, rc);
 }
 
 enum xac_lock_result
@@ -168,10 +201,34 @@ xac_signals_block(sigset_t *old)
     (void)sigdelset(&all, SIGABRT);
     (void)sigdelset(&all, SIGTRAP);
     (void)pthread_sigmask(SIG_SETMASK, &all, old);
+    if (n_blocked++ == 0)
+        outside = old;
+}
+
+void
+xac_signals_pin(bool is_pinned)
+{
+    n_blocked += is_pinned ? 1 : -1;
+}
+
+void
+xac_signals_glance(void)
+{
+    const sigset_t *were = outside;
+    sigset_t inside;
+
+    if (n_blocked != 1)
+        return;
+    n_blocked = 0; /* a handler may fork, and then has sections of its own */
+    (void)pthread_sigmask(SIG_SETMASK, were, &inside);
+    (void)pthread_sigmask(SIG_SETMASK, &inside, NULL);
+    n_blocked = 1;
+    outside = were;
 }
 
 void
 xac_signals_restore(const sigset_t *old)
 {
+    n_blocked--;
     (void)pthread_sigmask(SIG_SETMASK, old, NULL);
 }

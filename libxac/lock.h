@@ -12,6 +12,11 @@
  * next one, who is told again.
  *
  * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one.
+ *           A thread that waits for one, and holds none, lets the signals through that came
+ *           meanwhile, 20 times a second: the holder may be stopped.  A handler finds nothing
+ *           half done there, and may not come back (longjmp).  Who holds one already waits
+ *           with signals blocked: for checkpoint below clean, collapse below checkpoint, publish
+ *           below collapse, as long as the holder of the other one takes.
  * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
  *           again for a moment before he sleeps.
  * HANDLER   The fault handler takes none of these locks.
@@ -67,8 +72,16 @@ bool xac_lock_none_held(void);
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);
 
-/* xac_signals_block / restore -- all signals but the synchronous ones. */
+/*
+ * xac_signals_block / restore -- all signals but the synchronous ones.
+ * xac_signals_glance -- inside such a section, before it has changed anything and while no
+ * ranked lock is held: let the signals through that are pending.  Not in a section within
+ * another one, and not while pinned.
+ * xac_signals_pin -- a mutex of the process is held, which a handler that forks would wait for.
+ */
 void xac_signals_block(sigset_t *old);
 void xac_signals_restore(const sigset_t *old);
+void xac_signals_glance(void);
+void xac_signals_pin(bool is_pinned);
 
 #endif /* XAC_LOCK_H */

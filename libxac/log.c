@@ -503,8 +503,11 @@ wait_durable(struct xac_log *log, uint64_t lsn)
             return 0;
         if (error != 0)
             return poisoned_error(error);
-        if (!try_flush(log, lsn, &rc))
+        if (!try_flush(log, lsn, &rc)) {
             xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+            if (xac_lock_none_held())
+                xac_signals_glance();
+        }
     }
     return rc;
 }

@@ -55,7 +55,7 @@ XAC_SIGSAFE static struct proc_stat
 proc_stat_read(uint32_t pid)
 {
     struct proc_stat st = {.is_known = false};
-    char path[32], text[1024];
+    char path[32], text[640];
     const char *p;
     size_t got;
     int fd;

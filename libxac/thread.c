@@ -33,6 +33,7 @@ void
 xac_threads_lock(struct xac_env *env, sigset_t *signals)
 {
     xac_signals_block(signals);
+    xac_signals_pin(true);
     (void)pthread_mutex_lock(&env->threads);
 }
 
@@ -40,6 +41,7 @@ void
 xac_threads_unlock(struct xac_env *env, const sigset_t *signals)
 {
     (void)pthread_mutex_unlock(&env->threads);
+    xac_signals_pin(false);
     xac_signals_restore(signals);
 }
 

@@ -32,6 +32,80 @@ make_world(void)
     must_eq(xac_lock_init(&world->high, XAC_RANK_PUBLISH), 0);
 }
 
+static _Atomic uint64_t n_handled;
+
+static void
+on_signal(int sig)
+{
+    (void)sig;
+    must(xac_lock_none_held());
+    n_handled++;
+    atomic_fetch_add_explicit(&world->step, 1, memory_order_relaxed);
+}
+
+/* wait_blocked -- as all callers do; with another lock held if asked. */
+static void
+wait_blocked(void *arg)
+{
+    const struct sigaction sa = {.sa_handler = on_signal};
+    const struct sigaction dfl = {.sa_handler = SIG_DFL}; /* Check has one of its own */
+    bool holds = arg != NULL;
+    sigset_t signals;
+
+    xac_lock_forget(); /* the parent's */
+    must(sigaction(SIGUSR1, &sa, NULL) == 0 && sigaction(SIGTERM, &dfl, NULL) == 0);
+    xac_signals_block(&signals);
+    if (holds)
+        must_eq(xac_lock_acquire(&world->low), XAC_LOCK_OK);
+    must_eq(xac_lock_acquire(&world->high), XAC_LOCK_OK);
+    must(n_handled == (holds ? 0 : 1));
+    xac_lock_release(&world->high);
+    if (holds)
+        xac_lock_release(&world->low);
+    xac_signals_restore(&signals);
+    must_eq(n_handled, 1);
+}
+
+/* The holder never lets go: who waits can be ended, and handlers run. */
+START_TEST(let_signals_through_while_waiting)
+{
+    int status;
+    pid_t pid;
+
+    must_eq(xac_lock_acquire(&world->high), XAC_LOCK_OK);
+    pid = proc_spawn(wait_blocked, NULL);
+    proc_sleep_us(100000);
+    must(kill(pid, SIGUSR1) == 0);
+    proc_await(&world->step, 1, 10);
+    must(kill(pid, SIGTERM) == 0);
+    status = proc_wait(pid);
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    pid = proc_spawn(wait_blocked, NULL);
+    proc_sleep_us(100000);
+    must(kill(pid, SIGUSR1) == 0);
+    proc_await(&world->step, 2, 10);
+    xac_lock_release(&world->high);
+    proc_join(pid);
+}
+END_TEST
+
+/* What another lock protects may be half changed: signals wait. */
+START_TEST(keep_signals_blocked_while_holding)
+{
+    pid_t pid;
+
+    must_eq(xac_lock_acquire(&world->high), XAC_LOCK_OK);
+    pid = proc_spawn(wait_blocked, world);
+    proc_sleep_us(100000);
+    must(kill(pid, SIGUSR1) == 0);
+    proc_sleep_us(200000);
+    must_eq(world->step, 0);
+    xac_lock_release(&world->high);
+    proc_join(pid);
+    must_eq(world->step, 1);
+}
+END_TEST
+
 static void
 count_up(void *arg)
 {
@@ -255,5 +329,7 @@ main(void)
     tcase_add_test(tc, stay_usable_when_waiters_die);
     tcase_add_test(tc, forget_after_fork);
     tcase_add_test(tc, block_signals_but_synchronous_ones);
+    tcase_add_test(tc, let_signals_through_while_waiting);
+    tcase_add_test(tc, keep_signals_blocked_while_holding);
     return env_main(s);
 }

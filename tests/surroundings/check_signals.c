@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_signals.c -- signals, and the stack that they are handled on.
+ *
+ * GOAL    A process that waits for one that is stopped can be ended with SIGTERM.  Faults are
+ *         handled on a signal stack of a size that programs have.
+ * METHOD  a process that commits is stopped again and again until another one waits for it; a
+ *         signal stack filled with a pattern.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "env.h"
+
+#define PAGES 64
+
+/* ---- Waiting --------------------------------------------------------------------------- */
+
+struct board {
+    _Atomic uint64_t ready, done, begun;
+};
+
+static void
+commit_for_ever(void *arg)
+{
+    struct board *b = arg;
+    uint64_t *base = env_attach(DURABLE, PAGES);
+
+    for (uint64_t n = 1;; n++) {
+        env_put(base, n);
+        word_store(&b->ready, n);
+    }
+}
+
+static void
+commit_once(void *arg)
+{
+    const struct sigaction dfl = {.sa_handler = SIG_DFL}; /* Check has one of its own */
+    struct board *b = arg;
+    uint64_t *base = env_attach(DURABLE, PAGES);
+
+    must(sigaction(SIGTERM, &dfl, NULL) == 0);
+    word_store(&b->begun, 1);
+    for (uint64_t n = 1; word_load(&b->done) < 10; n++) {
+        env_put(env_cell(base, 1), n);
+        word_add(&b->done, 1);
+    }
+    (void)pause();
+}
+
+/* waits_for -- does the second process wait for the first, which is stopped? */
+static bool
+waits_for(struct board *b, pid_t stopped)
+{
+    must(kill(stopped, SIGSTOP) == 0);
+    word_store(&b->done, 0);
+    for (int i = 0; i < 20; i++) {
+        proc_sleep_us(10000);
+        if (word_load(&b->done) >= 10)
+            return false;
+    }
+    return true;
+}
+
+/* The lock that the stopped one holds, mostly the one around the sync, is waited for with
+   signals let through. */
+START_TEST(sigterm_ends_who_waits_for_a_stopped_process)
+{
+    struct board *b = proc_shared(sizeof *b);
+    pid_t first = proc_spawn(commit_for_ever, b);
+    int n_waited = 0;
+
+    proc_await(&b->ready, 10, 30);
+    for (int round = 0; round < 200 && n_waited < 5; round++) {
+        uint64_t seen = word_load(&b->ready);
+        pid_t second;
+        bool waits;
+        int status;
+
+        word_store(&b->begun, 0);
+        word_store(&b->done, 0);
+        second = proc_spawn(commit_once, b);
+        proc_await(&b->begun, 1, 30);
+        waits = waits_for(b, first);
+        must(kill(second, SIGTERM) == 0);
+        status = -1;
+        for (int i = 0; i < 200 && waitpid(second, &status, WNOHANG) == 0; i++)
+            proc_sleep_us(10000);
+        must(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        n_waited += waits;
+        must(kill(first, SIGCONT) == 0);
+        proc_await(&b->ready, seen + 3, 30);
+    }
+    printf("%d waited\n", n_waited);
+    must(n_waited > 0);
+    proc_kill(first);
+}
+END_TEST
+
+/* ---- The signal stack ------------------------------------------------------------------- */
+
+#define STACK_BYTES 65536
+#define PATTERN     0xa5
+
+/* What the library itself needs. */
+#define STACK_MAX 4096
+
+static void
+touch(void *arg)
+{
+    uint64_t *base = env_attach(DURABLE, PAGES);
+    uint8_t *stack = malloc(STACK_BYTES);
+    stack_t ss = {.ss_sp = stack, .ss_size = STACK_BYTES};
+    size_t left = 0;
+    uint64_t sum = 0;
+
+    must(stack != NULL);
+    memset(stack, PATTERN, STACK_BYTES);
+    must(sigaltstack(&ss, NULL) == 0);
+    for (int round = 0; round < 20; round++) {
+        must_ok(xbegin());
+        for (uint64_t p = 0; p < PAGES; p++) {
+            sum += *env_cell(base, p);
+            if ((p + (uint64_t)round) % 3 == 0)
+                *env_cell(base, p) = sum;
+        }
+        (void)xend();
+    }
+    while (left < STACK_BYTES && stack[left] == PATTERN)
+        left++;
+    *(uint64_t *)arg = STACK_BYTES - left;
+    _exit(0);
+}
+
+/* In use, bytes, of which the kernel takes its part for the registers. */
+START_TEST(faults_are_handled_on_a_small_stack)
+{
+    uint64_t *used = proc_shared(sizeof *used);
+    pid_t other = env_companion(DURABLE, PAGES);
+
+    proc_run(touch, used);
+    printf("signal stack used: %llu bytes, of which the kernel's frame at least %ld\n",
+           (unsigned long long)*used, sysconf(_SC_MINSIGSTKSZ));
+    must(*used > 0);
+    must(*used <= (uint64_t)sysconf(_SC_MINSIGSTKSZ) + STACK_MAX);
+    proc_kill(other);
+}
+END_TEST
+
+/* A stack that is too small is found out when nothing has happened yet. */
+START_TEST(small_signal_stack_is_refused)
+{
+    size_t size = (size_t)sysconf(_SC_MINSIGSTKSZ) + 512;
+    stack_t ss = {.ss_sp = malloc(size), .ss_size = size};
+
+    must(ss.ss_sp != NULL && sigaltstack(&ss, NULL) == 0);
+    must_refuse(xInit(ENV_DIR, NONDURABLE), ENOMEM);
+    must(!file_exists(ENV_DIR));
+    ss.ss_flags = SS_DISABLE;
+    must(sigaltstack(&ss, NULL) == 0);
+    env_init(NONDURABLE);
+    env_detach();
+    free(ss.ss_sp);
+}
+END_TEST
+
+static Suite *
+signals_suite(void)
+{
+    Suite *s = suite_create("signals");
+    TCase *tc = env_tcase(s, "signals", 120);
+
+    tcase_add_test(tc, sigterm_ends_who_waits_for_a_stopped_process);
+    tcase_add_test(tc, faults_are_handled_on_a_small_stack);
+    tcase_add_test(tc, small_signal_stack_is_refused);
+    return s;
+}
+
+int
+main(void)
+{
+    return env_main(signals_suite());
+}
