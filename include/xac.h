@@ -214,6 +214,17 @@ XAC_API int xac_munmap(const char *name);
 XAC_API int xac_munmap_at(void *base);
 
 /*
+ * Forget a file that nobody maps: recovery does not ask for it any more.  It is brought up to
+ * date first, if it is there.  Call it before the file is moved away, or replaced; of one that
+ * is removed after the last xMunmap() the next checkpoint finds it out by itself.
+ *
+ * ret  0, also if the file is not known; EINVAL; XAC_ENOINIT; XAC_EINTXN; EBUSY: it is mapped
+ *      by somebody, or a transaction still reads an older state of it; XAC_EPOISONED; errno
+ *      values, as xCheckpoint().
+ */
+XAC_API int xac_forget(const char *name);
+
+/*
  * A view of a segment for the calling thread alone.
  *
  * The threads of a process share its mappings, so that only one of them at a time can
@@ -323,7 +334,8 @@ XAC_API int xac_recover(const char *path);
  * by itself when log or versions have grown by XAC_OPT_CHECKPOINT_BYTES.
  *
  * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOSPC and other errno values (all
- *      commits are still safe in the log).
+ *      commits are still safe in the log); XAC_EREPLACED and errno values for a file that
+ *      cannot be reached: all others have been brought up to date.
  */
 XAC_API int xac_checkpoint(void);
 
@@ -495,6 +507,13 @@ struct xac_stats {
     /* Of XAC_OPT_FRAMES, see doc/frames.md. */
     uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
     uint64_t pages_dropped, pages_spilled, pages_fetched_back;
+    /* Checkpoints that failed, or left out a file that they could not reach: its part of the
+       log stays.  How many, the last one's error code, and when, ns since 1970; 0 none. */
+    uint64_t checkpoint_failures;
+    int64_t checkpoint_error;
+    uint64_t checkpoint_error_ns;
+    uint64_t files;           /* known: mapped, or not yet all brought home            */
+    uint64_t files_forgotten; /* removed or replaced by their user, or xForget()       */
 };
 
 /* How a process notices the first access to a page.  XAC_ENGINE=uffd, scan, sigsegv or
@@ -752,6 +771,7 @@ XAC_API int xMunmap(const char *name);
 XAC_API void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags);
 XAC_API void *xMremap(void *base, size_t length, int flags);
 XAC_API int xMunmapAt(void *base);
+XAC_API int xForget(const char *name);
 XAC_API void *xView(void *base);
 XAC_API int xUnview(void *view);
 XAC_API int xbegin(void);

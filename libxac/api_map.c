@@ -178,6 +178,24 @@ xac_munmap_at(void *base)
     return rc;
 }
 
+int
+xac_forget(const char *name)
+{
+    struct xac_ctx *ctx;
+    int rc;
+
+    if (name == NULL || *name == '\0')
+        return xac_err(EINVAL, "xForget: no file name");
+    rc = xac_api_start_process("xForget", &ctx);
+    if (rc != 0)
+        return rc;
+    rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_view_forget_file(ctx->env, name);
+    xac_api_done(ctx);
+    return rc;
+}
+
 /* ---- Views of threads ----------------------------------------------------------------- */
 
 void *
@@ -215,5 +233,6 @@ void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags)
     XAC_ALIAS_OF(xac_mmap_at);
 void *xMremap(void *base, size_t length, int flags) XAC_ALIAS_OF(xac_mremap);
 int xMunmapAt(void *base) XAC_ALIAS_OF(xac_munmap_at);
+int xForget(const char *name) XAC_ALIAS_OF(xac_forget);
 void *xView(void *base) XAC_ALIAS_OF(xac_view);
 int xUnview(void *view) XAC_ALIAS_OF(xac_unview);

@@ -227,6 +227,18 @@ copy_mapped(struct run *r, const char *path, bool may_be_gone)
     return rc;
 }
 
+/* is_held -- does anybody map the file? */
+static bool
+is_held(struct xac_env *env, uint32_t file)
+{
+    bool is;
+
+    xac_registry_enter(env);
+    is = xac_registry_is_held(env, file);
+    xac_registry_exit(env);
+    return is;
+}
+
 /* copy_registered -- files of the region that have not been copied yet. */
 static int
 copy_registered(struct run *r)
@@ -238,8 +250,14 @@ copy_registered(struct run *r)
 
     while (rc == 0 && r->n_done < n) {
         const struct xac_file *f = xac_file_at(r->env, ++r->n_done);
+        bool is_known = atomic_load_explicit(&f->state, memory_order_relaxed)
+                        == XAC_FILE_KNOWN;
 
-        rc = copy_mapped(r, (const char *)xac_shm_at(&r->env->shm, f->path), false);
+        /* What is left has nothing in the log that is copied; of one that somebody maps still
+           the name must be there. */
+        if (is_known)
+            rc = copy_mapped(r, (const char *)xac_shm_at(&r->env->shm, f->path),
+                             !is_held(r->env, r->n_done));
     }
     return rc;
 }

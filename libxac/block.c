@@ -119,15 +119,31 @@ xac_put_checkpt_begin(struct xac_builder *b, uint64_t data_serial)
 }
 
 bool
-xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn)
+xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
+                    uint64_t files_lsn)
 {
+    size_t spread = files_lsn != 0 ? sizeof files_lsn : 0;
     struct xac_xcheckpt_end *rec =
-        (struct xac_xcheckpt_end *)put(b, XAC_XCHECKPT_END, sizeof *rec);
+        (struct xac_xcheckpt_end *)put(b, XAC_XCHECKPT_END, sizeof *rec + spread);
 
     if (rec == NULL)
         return false;
+    rec->r.flags = files_lsn != 0 ? XAC_XCHECKPT_SPREAD : 0;
     rec->begin_lsn = begin_lsn;
     rec->redo_lsn = redo_lsn;
+    memcpy(rec + 1, &files_lsn, spread);
+    return true;
+}
+
+bool
+xac_put_forget(struct xac_builder *b, uint32_t file)
+{
+    struct xac_xforget *rec = (struct xac_xforget *)put(b, XAC_XFORGET, sizeof *rec);
+
+    if (rec == NULL)
+        return false;
+    rec->file = file;
+    rec->reserved = 0;
     return true;
 }
 

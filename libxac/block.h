@@ -45,7 +45,10 @@ bool xac_put_file(struct xac_builder *b, const struct xac_xfile *head, uint64_t 
 /* head: all but the record header. */
 bool xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head);
 bool xac_put_checkpt_begin(struct xac_builder *b, uint64_t data_serial);
-bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn);
+/* files_lsn: of the first of several blocks with its files; 0: all are in this one. */
+bool xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn,
+                         uint64_t files_lsn);
+bool xac_put_forget(struct xac_builder *b, uint32_t file);
 
 /*
  * xac_put_page -- put an XDATA record with the differences between two pages.
@@ -138,6 +141,17 @@ xac_xfile_birth(const struct xac_xfile *rec)
     if ((rec->r.flags & XAC_XFILE_BORN) != 0)
         memcpy(&birth_ns, rec + 1, sizeof birth_ns);
     return birth_ns;
+}
+
+/* xac_checkpt_files -- where the file blocks of a checkpoint begin; 0: it has none. */
+static inline uint64_t
+xac_checkpt_files(const struct xac_xcheckpt_end *rec)
+{
+    uint64_t lsn = 0;
+
+    if ((rec->r.flags & XAC_XCHECKPT_SPREAD) != 0)
+        memcpy(&lsn, rec + 1, sizeof lsn);
+    return lsn;
 }
 
 static inline const char *

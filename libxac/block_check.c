@@ -125,7 +125,20 @@ checkpt_end_ok(const struct xac_record *rec)
 {
     const struct xac_xcheckpt_end *r = (const struct xac_xcheckpt_end *)rec;
 
-    return rec->length == sizeof *r && rec->flags == 0 && r->redo_lsn <= r->begin_lsn;
+    bool is_spread = rec->flags == XAC_XCHECKPT_SPREAD;
+
+    return rec->length == sizeof *r + (is_spread ? 8 : 0)
+           && (rec->flags & ~XAC_XCHECKPT_SPREAD) == 0 && r->redo_lsn <= r->begin_lsn
+           && (!is_spread || xac_checkpt_files(r) > r->begin_lsn);
+}
+
+static bool
+forget_ok(const struct xac_record *rec)
+{
+    const struct xac_xforget *r = (const struct xac_xforget *)rec;
+
+    return rec->length == sizeof *r && rec->flags == 0 && r->file != 0
+           && r->reserved == 0;
 }
 
 bool
@@ -151,6 +164,8 @@ xac_record_ok(const struct xac_record *rec, uint64_t room)
         return datafile_ok(rec);
     case XAC_XCHECKPT_END:
         return checkpt_end_ok(rec);
+    case XAC_XFORGET:
+        return forget_ok(rec);
     default:
         return false;
     }

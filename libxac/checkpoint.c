@@ -22,11 +22,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
 
 #include "block.h"
 #include "ckpt_due.h"
+#include "ckpt_files.h"
+#include "ckpt_log.h"
 #include "ckpt_run.h"
 #include "clean.h"
+#include "clock.h"
 #include "env.h"
 #include "err.h"
 #include "master.h"
@@ -65,105 +71,10 @@ struct xac_ckpt {
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
     size_t n_unlinked;        /* UNLINK                                              */
-    bool *is_touched;         /* by file id: written in this run                     */
     bool keeps_sums;          /* XAC_OPT_PAGE_CHECKSUMS when it began                */
     struct xac_pagesums sums; /* of the pages copied                          */
-    uint32_t n_files;
+    struct xac_ckpt_files files;
 };
-
-/*
- * append -- append a closed block.
- *
- * in   ckpt_begins  the block is XCHECKPT_BEGIN: full images from here on
- * out  lsnp, endp   where it stands and where it ends
- * ret  0 or an error.
- */
-static int
-append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *lsnp,
-       uint64_t *endp)
-{
-    struct xac_chain *c = &env->ctl->chain;
-    bool is_done = false;
-
-    while (!is_done) {
-        int rc = xac_log_make_room(&env->log, blk->length);
-
-        if (rc != 0)
-            return rc;
-        xac_chain_lock(env);
-        is_done = xac_log_has_room(&env->log, blk->length);
-        if (is_done) {
-            /* Publish is held: nobody else moves the tail. */
-            *lsnp = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-            *endp = *lsnp + blk->length;
-            if (ckpt_begins) {
-                /* Count last, for who builds a block reads it first.  Both before the tail
-                   moves: a block that is built for the place behind BEGIN, if we die
-                   right here, has its full images. */
-                atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);
-                atomic_store_explicit(&env->ctl->data_bytes_begin,
-                                      atomic_load_explicit(&env->ctl->data_bytes,
-                                                           memory_order_relaxed),
-                                      memory_order_relaxed);
-                xac_kill_point("m position");
-                /* Release: pairs with the acquires in txn_commit.c. */
-                (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
-            }
-            xac_kill_point("m count");
-            xac_block_seal(blk, *lsnp,
-                           atomic_load_explicit(&env->log.sh->durable,
-                                                memory_order_relaxed),
-                           xac_chain_commit(env));
-            xac_log_append(&env->log, blk);
-        }
-        xac_chain_unlock(env);
-    }
-    return 0;
-}
-
-/* ---- Blocks that concern files ------------------------------------------------------ */
-
-/* put_file -- XFILE record of a registered file. */
-static bool
-put_file(struct xac_env *env, struct xac_builder *b, uint32_t id, uint64_t length)
-{
-    const struct xac_file *f = xac_file_at(env, id);
-    struct xac_xfile rec = {
-        .file = id,
-        .path_len = f->path_len,
-        .length = length,
-        .device = f->who.device,
-        .inode = f->who.inode,
-    };
-
-    return xac_put_file(b, &rec, f->who.birth_ns,
-                        (const char *)xac_shm_at(&env->shm, f->path));
-}
-
-static int
-checksum_kind(const struct xac_env *env)
-{
-    return (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
-}
-
-int
-xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
-{
-    uint64_t buf[1024];
-    struct xac_builder b;
-    uint64_t lsn, end;
-    int rc;
-
-    if (!xac_env_is_durable(env))
-        return 0;
-    xac_builder_init(&b, buf, sizeof buf);
-    if (!put_file(env, &b, file, length))
-        return xac_err(ENAMETOOLONG, "registering a file");
-    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
-    if (rc == 0)
-        rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &end);
-    return rc == 0 ? xac_log_wait_durable(&env->log, end) : rc;
-}
 
 /* ---- Steps m to r ------------------------------------------------------------------- */
 
@@ -185,9 +96,7 @@ begin(struct xac_ckpt *r)
     /* Worked out before the block has its place, so it may be smaller than need be. */
     r->data_serial = xac_commit_data_serial(env);
     (void)xac_put_checkpt_begin(&b, r->data_serial);
-    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
-    if (rc == 0)
-        rc = append(env, (struct xac_block *)(void *)buf, true, &r->begin_lsn, &end);
+    rc = xac_ckpt_log_put(env, &b, true, &r->begin_lsn, &end);
     if (rc != 0)
         return rc;
     r->redo_lsn = r->begin_lsn;
@@ -260,6 +169,9 @@ note_open(struct xac_ckpt *r, const struct xac_page *page)
 {
     uint64_t since = atomic_load_explicit(&page->full_since, memory_order_relaxed);
 
+    /* What an earlier checkpoint has closed needs no log that has been released since. */
+    if (since < r->master.redo_lsn)
+        since = r->master.redo_lsn;
     if (since < r->redo_lsn)
         r->redo_lsn = since;
 }
@@ -270,6 +182,72 @@ path_of(const struct xac_env *env, uint32_t file)
     return (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path);
 }
 
+/* reopen -- pages of a file that has been lost on the way are not closed: what was written of
+   it may be written again. */
+static void
+reopen(struct xac_ckpt *r, uint32_t file)
+{
+    for (size_t i = 0; i < r->n_pages; i++) {
+        uint64_t id = atomic_load_explicit(&r->page[i]->id, memory_order_relaxed);
+
+        if (xac_page_file(id) == file)
+            note_open(r, r->page[i]);
+    }
+}
+
+/* lose -- a file that cannot be opened or written. */
+static int
+lose(struct xac_ckpt *r, uint32_t file, int error)
+{
+    int rc = xac_ckpt_files_lose(&r->files, r->env, file, error);
+
+    if (rc == 0 && (r->files.fate[file] & XAC_CKPT_SKIPPED) != 0)
+        reopen(r, file);
+    return rc;
+}
+
+/* set_aside -- a page of a file that is not written: forgotten, or skipped. */
+static int
+set_aside(struct xac_ckpt *r, struct xac_page *page, uint32_t file)
+{
+    if ((r->files.fate[file] & XAC_CKPT_GONE) != 0)
+        return note_copied(r, page);
+    note_open(r, page);
+    return 0;
+}
+
+/* has_lost -- has the file been found lost, in this run or by another one? */
+static bool
+has_lost(struct xac_ckpt *r, uint32_t file)
+{
+    if (atomic_load_explicit(&xac_file_at(r->env, file)->state, memory_order_relaxed)
+        == XAC_FILE_GONE)
+        r->files.fate[file] |= XAC_CKPT_GONE;
+    return (r->files.fate[file] & (XAC_CKPT_SKIPPED | XAC_CKPT_GONE)) != 0;
+}
+
+/* note_run -- what has been written is noted. */
+static int
+note_run(struct xac_ckpt *r, uint64_t n)
+{
+    struct xac_ckpt_run *run = &r->run;
+    struct xac_env *env = r->env;
+    int rc = 0;
+
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        const uint8_t *bytes = run->bytes + i * env->page_size;
+
+        if (r->keeps_sums)
+            rc = xac_pagesums_add(&r->sums, run->file, run->first + i, bytes,
+                                  env->page_size);
+        if (rc == 0)
+            rc = xac_outofcore_written(env, run->page[i], bytes);
+        if (rc == 0)
+            rc = note_copied(r, run->page[i]);
+    }
+    return rc;
+}
+
 /* write_run -- what has been collected (ckpt_run.h); ret 0 or an error. */
 static int
 write_run(struct xac_ckpt *r)
@@ -277,24 +255,25 @@ write_run(struct xac_ckpt *r)
     struct xac_ckpt_run *run = &r->run;
     struct xac_env *env = r->env;
     uint64_t n = run->n;
-    int rc, fd = xac_registry_file_fd(env, run->file);
+    int fd = xac_file_fd(env, run->file);
+    int rc = fd < 0 ? errno : 0;
 
-    if (fd < 0)
-        return xac_err(errno, "checkpoint: file %s", path_of(env, run->file));
-    xac_file_write_begin(xac_file_at(env, run->file), run->first + n);
-    rc =
-        xac_write_full(fd, run->bytes, n * env->page_size, run->first << env->page_shift);
     run->n = 0;
-    if (rc != 0)
-        return xac_err(rc, "checkpoint: writing %s", path_of(env, run->file));
-    xac_kill_point("o page");
-    rc = xac_outofcore_add_file(env, run->file, env->file_fd[run->file]);
-    for (uint64_t i = 0; i < n && rc == 0; i++) {
-        rc = xac_outofcore_written(env, run->page[i], run->bytes + i * env->page_size);
-        if (rc == 0)
-            rc = note_copied(r, run->page[i]);
+    if (rc == 0) {
+        xac_file_write_begin(xac_file_at(env, run->file), run->first + n);
+        xac_file_fd_dirty(env, run->file);
+        rc = xac_write_full(fd, run->bytes, n * env->page_size,
+                            run->first << env->page_shift);
     }
-    return rc;
+    if (rc != 0) {
+        rc = lose(r, run->file, rc);
+        for (uint64_t i = 0; i < n && rc == 0; i++)
+            rc = set_aside(r, run->page[i], run->file);
+        return rc;
+    }
+    xac_kill_point("o page");
+    rc = xac_outofcore_add_file(env, run->file, fd);
+    return rc == 0 ? note_run(r, n) : rc;
 }
 
 /* copy_page -- step o for one page: its version goes to the file, or to the run. */
@@ -304,18 +283,28 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
     struct xac_env *env = r->env;
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
     uint32_t file = xac_page_file(id);
-    const uint8_t *bytes = xac_version_bytes(env, frame);
+    uint8_t *fate = &r->files.fate[file];
+    const uint8_t *bytes;
     int rc = 0;
 
-    if (bytes == NULL || (!r->is_touched[file] && xac_registry_file_fd(env, file) < 0))
+    if (has_lost(r, file))
+        return set_aside(r, page, file);
+    bytes = xac_version_bytes(env, frame);
+    if (bytes == NULL)
         return xac_err(errno, "checkpoint: file %s", path_of(env, file));
-    if (!r->keeps_sums && !r->is_touched[file])
-        rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode);
-    if (r->keeps_sums)
-        rc = xac_pagesums_add(&r->sums, file, xac_page_no(id), bytes, env->page_size);
-    r->is_touched[file] = r->is_touched[file] || rc == 0;
+    if ((*fate & XAC_CKPT_TOUCHED) == 0) {
+        if (xac_file_fd(env, file) < 0) {
+            rc = lose(r, file, errno);
+            return rc == 0 ? set_aside(r, page, file) : rc;
+        }
+        if (!r->keeps_sums)
+            rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode);
+        *fate |= rc == 0 ? XAC_CKPT_TOUCHED : 0;
+    }
     if (rc == 0 && !xac_ckpt_run_takes(&r->run, id))
         rc = write_run(r);
+    if (rc == 0 && has_lost(r, file)) /* just now */
+        return set_aside(r, page, file);
     if (rc == 0)
         xac_ckpt_run_add(&r->run, page, id, bytes, env->page_size);
     return rc;
@@ -329,6 +318,22 @@ newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
 
     (void)xac_version_find(env, page, c, &commit);
     return commit;
+}
+
+static struct xac_file *
+file_of(const struct xac_env *env, const struct xac_page *page)
+{
+    return xac_file_at(
+        env,
+        xac_page_file(atomic_load_explicit(&page->id, memory_order_relaxed)));
+}
+
+/* is_closed -- has an earlier checkpoint found the page's version in its file, synced? */
+static bool
+is_closed(const struct xac_ckpt *r, const struct xac_page *page, uint64_t commit)
+{
+    return commit <= atomic_load_explicit(&r->env->ctl->ckpt_bound, memory_order_relaxed)
+           && file_of(r->env, page)->is_behind == 0;
 }
 
 /* copy_frame -- step o for one frame; and the redo position for step q. */
@@ -349,12 +354,22 @@ copy_frame(struct xac_ckpt *r, uint64_t f)
                                          atomic_load_explicit(&frame->page,
                                                               memory_order_relaxed));
     if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
-        return commit <= atomic_load_explicit(&env->ctl->ckpt_bound, memory_order_relaxed)
-                   ? note_copied(r, page)
-                   : copy_page(r, page, f);
+        return is_closed(r, page, commit) ? note_copied(r, page) : copy_page(r, page, f);
     /* Open: its newest version up to Cb is not the one that the file holds now. */
-    if (commit > r->bound && commit == newest_by(env, page, r->begin_commit))
+    if (commit > r->bound && commit == newest_by(env, page, r->begin_commit)
+        && atomic_load_explicit(&file_of(env, page)->state, memory_order_relaxed)
+               != XAC_FILE_GONE)
         note_open(r, page);
+    return 0;
+}
+
+/* write_out -- for xac_file_fds_each. */
+static int
+write_out(struct xac_env *env, uint32_t file, int fd)
+{
+    (void)env;
+    (void)file;
+    (void)xac_sys.sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
@@ -363,11 +378,8 @@ copy_frame(struct xac_ckpt *r, uint64_t f)
 static void
 start_writing(const struct xac_ckpt *r)
 {
-    for (uint32_t id = 1; id < r->n_files && xac_env_is_durable(r->env); id++) {
-        if (r->is_touched[id])
-            (void)xac_sys.sync_file_range(r->env->file_fd[id], 0, 0,
-                                          SYNC_FILE_RANGE_WRITE);
-    }
+    if (xac_env_is_durable(r->env))
+        (void)xac_file_fds_each(r->env, write_out);
 }
 
 /* copy_some -- step o for at most so many pages and frames. */
@@ -389,58 +401,32 @@ copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     return rc;
 }
 
-/* sync_files -- step p; a failed sync poisons, for a second one would lie. */
+/* sync_one -- for xac_file_fds_each. */
+static int
+sync_one(struct xac_env *env, uint32_t file, int fd)
+{
+    if (xac_sys.fdatasync(fd) != 0) {
+        int rc = errno;
+
+        xac_log_poison(&env->log, rc);
+        return xac_err(rc, "checkpoint: syncing %s", path_of(env, file));
+    }
+    xac_outofcore_uncache(env, fd);
+    return 0;
+}
+
+/* sync_files -- step p; a failed sync poisons, for a second one would lie.  Descriptors that
+   were closed meanwhile have been synced before. */
 static int
 sync_files(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
+    int rc = xac_env_is_durable(env) ? xac_file_fds_each(env, sync_one) : 0;
 
-    for (uint32_t id = 1; id < r->n_files; id++) {
-        int fd;
-
-        if (!r->is_touched[id] || !xac_env_is_durable(env))
-            continue;
-        fd = xac_registry_file_fd(env, id);
-        if (fd < 0)
-            return xac_err(errno, "checkpoint: file %s", path_of(env, id));
-        if (xac_sys.fdatasync(fd) != 0) {
-            int rc = errno;
-
-            xac_log_poison(&env->log, rc);
-            return xac_err(rc, "checkpoint: syncing file %u", id);
-        }
-        xac_outofcore_uncache(env, fd);
-    }
+    if (rc != 0)
+        return rc;
+    xac_file_fds_synced(env);
     return xac_pagesums_checkpoint(env, &r->sums, r->begin_lsn);
-}
-
-/* end_block -- step q: build XCHECKPT_END with all files. */
-static int
-end_block(struct xac_ckpt *r, uint8_t **bufp)
-{
-    struct xac_env *env = r->env;
-    size_t size = 4096;
-    struct xac_builder b;
-    bool is_put = true;
-    int rc;
-
-    for (uint32_t id = 1; id < r->n_files; id++)
-        size += sizeof(struct xac_xfile) + 8 + xac_file_at(env, id)->path_len + 8;
-    *bufp = (uint8_t *)malloc(size);
-    if (*bufp == NULL)
-        return xac_err(ENOMEM, "checkpoint");
-    xac_builder_init(&b, *bufp, size);
-    for (uint32_t id = 1; id < r->n_files; id++)
-        is_put = is_put
-                 && put_file(env, &b, id,
-                             atomic_load_explicit(&xac_file_at(env, id)->length,
-                                                  memory_order_relaxed));
-    is_put = is_put && xac_put_checkpt_end(&b, r->begin_lsn, r->redo_lsn);
-    xac_require(is_put); /* the size was worked out above */
-    rc = xac_block_close(&b, xac_env_log_id(env), checksum_kind(env));
-    if (rc == 0 && b.used > env->ctl->log.ring_bytes / 4)
-        rc = xac_err(EFBIG, "checkpoint: too many files for the log buffer");
-    return rc;
 }
 
 /*
@@ -470,28 +456,28 @@ static int
 end(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
+    struct xac_ckpt_end what = {.begin_lsn = r->begin_lsn, .redo_lsn = r->redo_lsn};
     uint64_t lsn = 0, after = 0;
-    uint8_t *buf = NULL;
     bool is_lost;
-    int rc;
+    int rc = xac_ckpt_files_choose(&r->files, env, r->redo_lsn);
 
-    if (!xac_env_is_durable(env))
-        return 0;
-    rc = end_block(r, &buf);
-    if (rc == 0)
-        rc = append(env, (struct xac_block *)(void *)buf, false, &lsn, &after);
+    if (rc != 0 || !xac_env_is_durable(env))
+        return rc;
+    what.file = r->files.named;
+    what.n_files = r->files.n_named;
+    rc = xac_ckpt_log_end(env, &what, &lsn, &after);
     xac_kill_point("q appended");
     if (rc == 0)
         rc = xac_log_wait_durable(&env->log, after);
     xac_kill_point("q");
-    free(buf);
     if (rc != 0)
         return rc;
     r->master.redo_lsn = r->redo_lsn;
     r->master.begin_lsn = r->begin_lsn;
     r->master.end_lsn = lsn;
     r->master.end_lsn_after = after;
-    r->master.flags = XAC_MASTER_LOGGED | (r->is_final ? XAC_MASTER_CLEAN : 0);
+    r->master.flags =
+        XAC_MASTER_LOGGED | (r->is_final && r->files.error == 0 ? XAC_MASTER_CLEAN : 0);
     rc = xac_master_write(env->dirfd, &r->master, &is_lost);
     if (is_lost)
         xac_log_poison(&env->log, rc);
@@ -531,23 +517,12 @@ settle(struct xac_ckpt *r)
     xac_collapse_settle(env);
     xac_kill_point("t");
     xac_collapse_unlock(env);
+    xac_ckpt_files_leave(&r->files, env);
     xac_count(&env->ctl->counters.checkpoints, 1);
     xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
 }
 
 /* ---- The whole ---------------------------------------------------------------------- */
-
-/* count_files -- after step n: later files have no versions that this run looks at. */
-static int
-count_files(struct xac_ckpt *r)
-{
-    /* Acquire: pairs with the release in xac_registry_file. */
-    r->n_files =
-        (uint32_t)atomic_load_explicit(&r->env->ctl->files.count, memory_order_acquire)
-        + 1;
-    r->is_touched = (bool *)calloc(r->n_files, sizeof r->is_touched[0]);
-    return r->is_touched != NULL ? 0 : xac_err(ENOMEM, "checkpoint");
-}
 
 /* ckpt_begin -- steps l to n; ret 0 or an error. */
 static int
@@ -569,7 +544,7 @@ ckpt_begin(struct xac_ckpt *r)
         rc = pin(r);
     xac_kill_point("n");
     if (rc == 0)
-        rc = count_files(r);
+        rc = xac_ckpt_files_init(&r->files, env); /* later ones have no such versions */
     r->keeps_sums =
         xac_env_is_durable(env)
         && atomic_load_explicit(&env->ctl->page_checksums, memory_order_relaxed) != 0;
@@ -600,8 +575,10 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     case SYNC:
         xac_kill_point("o");
         rc = sync_files(r);
-        if (rc == 0)
+        if (rc == 0) {
+            xac_ckpt_files_synced(&r->files, env);
             atomic_store_explicit(&env->ctl->ckpt_bound, r->bound, memory_order_relaxed);
+        }
         xac_kill_point("p");
         r->phase = END;
         break;
@@ -630,11 +607,12 @@ static void
 ckpt_free(struct xac_ckpt *r)
 {
     xac_ckpt_run_fini(&r->run);
+    /* The next one is to find out if a file has lost its name. */
+    xac_file_fds_close(r->env);
     free(r->page);
-    free(r->is_touched);
+    xac_ckpt_files_free(&r->files);
     xac_pagesums_free(&r->sums);
     r->page = NULL;
-    r->is_touched = NULL;
 }
 
 /* forget -- the checkpoint that this process had under way. */
@@ -680,6 +658,41 @@ ckpt_lock(struct xac_env *env)
         xac_lock_repaired(&env->ctl->checkpoint);
 }
 
+/* note_failure -- for xStats(); of an environment that is poisoned everybody knows. */
+static void
+note_failure(struct xac_env *env, int rc)
+{
+    struct xac_rare_counters *n = &env->ctl->counters;
+
+    if (rc == 0 || rc == XAC_EPOISONED)
+        return;
+    xac_count(&n->ckpt_failures, 1);
+    atomic_store_explicit(&n->ckpt_error, rc, memory_order_relaxed);
+    atomic_store_explicit(&n->ckpt_error_ns, xac_clock_read(CLOCK_REALTIME),
+                          memory_order_relaxed);
+}
+
+/* complain -- of a failure that nobody asked for and nobody is told: once in a process, for
+   the log grows until it is mended. */
+static void
+complain(const struct xac_env *env, int rc)
+{
+    static _Atomic bool has_complained;
+    char words[512];
+    int n;
+
+    if (rc == 0 || rc == XAC_EPOISONED
+        || atomic_exchange_explicit(&has_complained, true, memory_order_relaxed))
+        return;
+    n = snprintf(words, sizeof words,
+                 "libxac: process %u: a checkpoint of %s failed, and the log cannot be "
+                 "shortened until it succeeds: %s (%s)\n",
+                 env->pid, env->dir, xac_last_error(), xac_strerror(rc));
+    if (n > 0)
+        (void)write(STDERR_FILENO, words,
+                    (size_t)n < sizeof words ? (size_t)n : sizeof words - 1);
+}
+
 int
 xac_checkpoint_run(struct xac_env *env, bool is_final)
 {
@@ -694,6 +707,9 @@ xac_checkpoint_run(struct xac_env *env, bool is_final)
     rc = ckpt_begin(&r);
     while (rc == 0 && r.phase != DONE)
         rc = ckpt_step(&r, UINT64_MAX, UINT64_MAX);
+    if (rc == 0)
+        rc = r.files.error;
+    note_failure(env, rc);
     unpin(&r);
     ckpt_free(&r);
     xac_lock_release(&env->ctl->checkpoint);
@@ -733,6 +749,9 @@ step_held(struct xac_env *env)
     while (rc == 0 && r->phase != DONE && xac_ckpt_is_pressed(env))
         rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
     if (rc != 0 || r->phase == DONE) {
+        rc = rc != 0 ? rc : r->files.error;
+        note_failure(env, rc);
+        complain(env, rc);
         unpin(r);
         forget(env);
         xac_ckpt_put_off(env);

@@ -57,6 +57,9 @@ void xac_checkpoint_forked(struct xac_env *env);
  */
 int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
 
+/* xac_checkpoint_log_forget -- append an XFORGET block, not synced; likewise. */
+int xac_checkpoint_log_forget(struct xac_env *env, uint32_t file);
+
 /*
  * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
  *

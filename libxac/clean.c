@@ -89,6 +89,7 @@ clean_participant(struct xac_env *env, uint32_t index)
     if (!is_clean)
         return;
     xac_outofcore_reap(env, index);
+    xac_registry_drop_all(env, index);
     xac_count(&env->ctl->counters.dead_cleaned, 1);
     /* Release: pairs with the acquire in xac_registry_alive. */
     atomic_store_explicit(&xac_participant_at(env, index)->state, XAC_PART_FREE,

@@ -34,6 +34,10 @@
 /* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
 struct xac_rare_counters {
     xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
+    /* Checkpoints that did not bring home all that they could have: how many, the last one's
+       error, and when, nanoseconds since 1970. */
+    xac_shared _Atomic uint64_t ckpt_failures, ckpt_error_ns;
+    xac_shared _Atomic int64_t ckpt_error;
 };
 
 #define XAC_CONTROL_DIR_BYTES 4096 /* a path, PATH_MAX                                */
@@ -77,6 +81,10 @@ struct xac_control {
 
     struct xac_array participants; /* struct xac_participant                          */
     struct xac_array files;        /* struct xac_file; count: ids given out           */
+    struct xac_file_index file_index XAC_GUARDED_BY(files_lock);
+    /* Files that have been registered, and those until the last checkpoint began: hints. */
+    xac_shared _Atomic uint64_t files_at_begin;
+    xac_shared _Atomic uint64_t files_known, files_forgotten; /* for xStats(); relaxed  */
     struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
 
     /* Next data file's serial: stored under publish, together with the slot that it is for

@@ -196,7 +196,7 @@ check_leaf(const struct look *l, const struct xac_page *page, uint32_t file,
 
 /* check_node -- of a file's page table, and what is below it; level 0: a leaf. */
 static int
-check_node(struct look *l, uint64_t at, int level, uint32_t file, uint64_t first)
+check_node(struct look *l, uint64_t at, unsigned level, uint32_t file, uint64_t first)
 {
     const _Atomic uint64_t *link;
     int rc = 0;
@@ -219,6 +219,23 @@ check_node(struct look *l, uint64_t at, int level, uint32_t file, uint64_t first
     return rc;
 }
 
+/* check_root -- a file's page table.  Who looks holds no lock: a checkpoint may free the table
+   of a file that nobody maps, and sets its root to 0 first. */
+static int
+check_root(struct look *l, const struct xac_file *f, uint32_t file)
+{
+    uint64_t root = get(&f->root);
+    uint64_t levels = root & XAC_PTAB_LEVEL_MASK;
+    int rc;
+
+    if (root == 0)
+        return 0;
+    if (levels > XAC_PTAB_LEVELS)
+        return damaged(l, "page table of file", file);
+    rc = check_node(l, root & ~XAC_PTAB_LEVEL_MASK, (unsigned)levels, file, 0);
+    return rc != 0 && get(&f->root) != root ? 0 : rc;
+}
+
 static int
 check_files(struct look *l)
 {
@@ -229,7 +246,6 @@ check_files(struct look *l)
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         const struct xac_file *f =
             (const struct xac_file *)xac_array_at(&l->shm, &l->ctl->files, i);
-        uint64_t root = get(&f->root);
         const char *path;
 
         if (f->path == 0) /* being registered, or lost with who was at it */
@@ -240,10 +256,62 @@ check_files(struct look *l)
         path = (const char *)xac_shm_at(&l->shm, f->path);
         if (memchr(path, '\0', (size_t)f->path_len + 1) != path + f->path_len)
             return damaged(l, "path of file", i + 1);
-        if (root != 0)
-            rc = check_node(l, root, XAC_PTAB_LEVELS, (uint32_t)(i + 1), 0);
+        rc = check_root(l, f, (uint32_t)(i + 1));
     }
     return rc;
+}
+
+/* check_holds -- which files a participant maps. */
+static int
+check_holds(const struct look *l, uint64_t i)
+{
+    const struct xac_participant *p =
+        (const struct xac_participant *)xac_array_at(&l->shm, &l->ctl->participants, i);
+    uint64_t most = l->brk / sizeof(struct xac_hold);
+
+    for (uint64_t at = p->holds; at != 0; most--) {
+        const struct xac_hold *h;
+
+        if (most == 0 || !is_inside(l, at, sizeof *h))
+            return damaged(l, "files of participant", i);
+        h = (const struct xac_hold *)xac_shm_at(&l->shm, at);
+        if (h->file == 0 || h->file > get(&l->ctl->files.count)
+            || !is_inside_or_none(l, h->prev, sizeof *h))
+            return damaged(l, "file of participant", i);
+        at = h->next;
+    }
+    return 0;
+}
+
+/* check_index -- chains of files that are found by path or inode; there is no end to one that
+   comes back to itself. */
+static int
+check_index(const struct look *l)
+{
+    uint64_t word = l->ctl->file_index.buckets, n_files = get(&l->ctl->files.count);
+    uint64_t at = word & ~XAC_FILE_INDEX_SIZE_MASK;
+    uint64_t size = word & XAC_FILE_INDEX_SIZE_MASK;
+    uint64_t steps = 0;
+    const uint32_t *bucket;
+
+    if (word == 0)
+        return 0;
+    if (size > 40 || !is_inside(l, at, (UINT64_C(8) << size)))
+        return damaged(l, "index of files at offset", at);
+    bucket = (const uint32_t *)xac_shm_at(&l->shm, at);
+    for (uint64_t i = 0; i < UINT64_C(2) << size; i++) {
+        bool is_path = i < UINT64_C(1) << size;
+
+        for (uint64_t id = bucket[i]; id != 0;) {
+            const struct xac_file *f;
+
+            if (id > n_files || steps++ > 2 * n_files)
+                return damaged(l, "index of files: file", id);
+            f = (const struct xac_file *)xac_array_at(&l->shm, &l->ctl->files, id - 1);
+            id = is_path ? f->next_by_path : f->next_by_inode;
+        }
+    }
+    return 0;
 }
 
 /* check_set -- entries of a transaction. */
@@ -349,6 +417,10 @@ xac_control_validate(const void *region, uint64_t bytes, const char *name)
         rc = check_log(&l);
     if (rc == 0)
         rc = check_files(&l);
+    for (uint64_t i = 0; rc == 0 && i < get(&l.ctl->participants.count); i++)
+        rc = check_holds(&l, i);
+    if (rc == 0)
+        rc = check_index(&l);
     if (rc == 0)
         rc = check_txns(&l);
     if (rc == 0)

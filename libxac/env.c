@@ -384,13 +384,9 @@ unmap(struct xac_env *env)
     if (env->ctl != NULL)
         xac_outofcore_detach(env);
     xac_buffers_detach(env);
-    for (uint32_t i = 1; i < env->n_file_fd; i++)
-        xac_registry_file_close(env, i);
+    xac_file_fds_close(env);
     xac_shm_detach(&env->shm);
     env->ctl = NULL;
-    free(env->file_fd);
-    env->file_fd = NULL;
-    env->n_file_fd = 0;
     free(env->region);
     env->region = NULL;
     xac_handle_close(env->logfd, &env->log_handle);

@@ -81,8 +81,7 @@ struct xac_env {
     struct xac_ctx ctx;      /* of the process                                       */
     pthread_mutex_t threads; /* see thread.h                                         */
     struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
-    int *file_fd;            /* descriptors by file id, -1 if none; checkpoint lock  */
-    uint32_t n_file_fd;
+    struct xac_file_fds file_fds; /* under the checkpoint lock                       */
     struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
     _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
     uint64_t ckpt_left;          /* epoch of one that another process was left to, 0 none;

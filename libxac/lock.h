@@ -32,8 +32,8 @@
 
 enum xac_lock_rank {
     XAC_RANK_CLEAN = 10,      /* cleaning up after the dead                           */
-    XAC_RANK_FILES = 15,      /* the table of mapped files                            */
     XAC_RANK_CHECKPOINT = 20, /* one checkpoint at a time                             */
+    XAC_RANK_FILES = 22,      /* the table of mapped files                            */
     XAC_RANK_FLUSH = 25,      /* writing and syncing the log                          */
     XAC_RANK_PREPARE = 27,    /* making log segments ahead                            */
     XAC_RANK_COLLAPSE = 30,   /* the bound, taking versions out of lists              */

@@ -130,18 +130,27 @@
  *                                  or that of an earlier checkpoint (finished or not), or
  *                                  the start of the log.  The first record of any page
  *                                  from here on is a full image, or has XAC_XDATA_BASE
+ *            24  8  files_lsn      with flag XAC_XCHECKPT_SPREAD only: the XFILE records lie
+ *                                  in the file blocks from here on, between begin_lsn and
+ *                                  this block, and in this block
+ *   XFORGET   8  4  file           id: nobody maps the file any more, and its user has
+ *                                  removed it, or told the library to forget it.  What is
+ *                                  logged of it in this generation is not redone to a file
+ *            12  4  reserved       zero
  *
  * BLOCKS
  *   transaction       XBEGIN, XCOPY or XDATA... or one XDATAFILE, XCOMMIT
- *   file              XFILE (one)
+ *   file              XFILE (one; of a checkpoint, any number), or XFORGET (one)
  *   checkpoint begin  XCHECKPT_BEGIN
- *   checkpoint end    XFILE... (every file known), XCHECKPT_END
+ *   checkpoint end    XFILE... (every file that a block from redo_lsn on may name),
+ *                     XCHECKPT_END
  *
  * HISTORY   1  first format.
  *           2  XCOMMIT holds the time instead of repeating the transaction's number.
  *           3  XCOPY; XCHECKPT_END without a list of pages.
  *           4  XCHECKPT_BEGIN says which data files are of the log before it; XAC_XDATA_BASE.
- *           5  The master record knows its directory; XFILE the birth of its file.
+ *           5  The master record knows its directory; XFILE the birth of its file; XFORGET;
+ *              the files of a checkpoint may lie in several blocks (XAC_XCHECKPT_SPREAD).
  */
 #ifndef XAC_LOG_FORMAT_H
 #define XAC_LOG_FORMAT_H
@@ -230,11 +239,13 @@ enum xac_record_type {
     XAC_XFILE = 7,
     XAC_XDATAFILE = 8,
     XAC_XCOPY = 9,
+    XAC_XFORGET = 10,
 };
 
 #define XAC_XDATA_FULL 1u /* flag of XDATA and XCOPY: the page was zeros before */
 #define XAC_XDATA_BASE 2u /* flag of XDATA: the page was as its file has it */
 #define XAC_XFILE_BORN 1u /* flag of XFILE: the time of birth stands before the path */
+#define XAC_XCHECKPT_SPREAD 1u /* flag of XCHECKPT_END: files_lsn stands behind it */
 
 struct xac_record {
     uint8_t type;      /* 0 enum xac_record_type */
@@ -312,8 +323,16 @@ struct xac_xcheckpt_end {
     struct xac_record r; /* 00 */
     uint64_t begin_lsn;  /* 08 */
     uint64_t redo_lsn;   /* 16 */
+    /* 24 files_lsn, with XAC_XCHECKPT_SPREAD */
 };
 
+struct xac_xforget {
+    struct xac_record r; /* 00 */
+    uint32_t file;       /* 08 */
+    uint32_t reserved;   /* 12 */
+};
+
+static_assert(sizeof(struct xac_xforget) == 16, "XFORGET");
 static_assert(sizeof(struct xac_master_slot) == 512, "master slot");
 static_assert(offsetof(struct xac_master_slot, time_ns) == 96, "master time");
 static_assert(offsetof(struct xac_master_slot, dir_device) == 104, "master directory");

@@ -3,8 +3,9 @@
  * ptab.h -- the page table: what all participants know of each page of a mapped file.
  *
  * WHAT      A radix tree per file in the control region, found by page number, grown by
- *           whoever touches a page first.  A page's entry never moves and stays as long
- *           as the region lives.
+ *           whoever touches a page first, and no higher than the largest number needs: a
+ *           small file costs one leaf.  A page's entry never moves, and stays until nobody
+ *           maps the file and all its versions are in the file (registry.h).
  * NOT HERE  What the fields mean to conflicts (conflict.h) and versions (version.h).
  * THREADS   any thread and process, in the fault handler too.
  */
@@ -12,6 +13,7 @@
 #define XAC_PTAB_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "annot.h"
@@ -35,9 +37,11 @@ struct xac_page {
 
 #define XAC_PAGE_NO_BITS 36
 
-/* The tree: XAC_PTAB_LEVELS levels of nodes, which are arrays of links, above leaves of
-   entries.  For who checks a region. */
-#define XAC_PTAB_LEVELS     3
+/* The tree: up to XAC_PTAB_LEVELS levels of nodes, which are arrays of links, above leaves of
+   entries.  A root word is the offset of the node on top, and in its low bits the number of
+   levels.  For who checks a region. */
+#define XAC_PTAB_LEVELS     3u
+#define XAC_PTAB_LEVEL_MASK UINT64_C(63)
 #define XAC_PTAB_LEAF_BITS  6
 #define XAC_PTAB_NODE_BITS  10
 #define XAC_PTAB_LEAF_PAGES (UINT64_C(1) << XAC_PTAB_LEAF_BITS)
@@ -48,9 +52,9 @@ struct xac_page {
 /* xac_ptab_shift -- of the bits of a page number by which a node of that level, from 1 above
    the leaves, is looked up. */
 static inline unsigned
-xac_ptab_shift(int level)
+xac_ptab_shift(unsigned level)
 {
-    return (unsigned)(XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS);
+    return XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS;
 }
 /* The access word: see conflict.c. */
 #define XAC_ACCESS_HEAD_BITS \
@@ -90,5 +94,16 @@ XAC_SIGSAFE struct xac_page *xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t
 /* xac_ptab_find -- entry of a page, NULL if it has none; it has no version then. */
 XAC_SIGSAFE struct xac_page *xac_ptab_find(struct xac_shm *shm, _Atomic uint64_t *rootp,
                                            uint64_t page_no);
+
+/* xac_ptab_is_clear -- has no page a version?  Nobody maps the file. */
+bool xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp);
+
+/*
+ * xac_ptab_free -- give back the whole tree.
+ *
+ * It is clear, nobody maps the file, and the collapse lock is held, under which walks over
+ * all versions look at pages.
+ */
+void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);
 
 #endif /* XAC_PTAB_H */

@@ -173,6 +173,22 @@ note_file(struct recovery *r, uint64_t lsn, const struct xac_record *rec)
     return rc == XAC_EDAMAGED ? content_bad(r, "malformed XFILE record") : rc;
 }
 
+/* note_files -- what a block that is no transaction says of files. */
+static int
+note_files(struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XFILE)
+            rc = note_file(r, blk->lsn, rec);
+        else if (rec->type == XAC_XFORGET)
+            xac_redo_forget(&r->redo, (const struct xac_xforget *)(const void *)rec);
+    }
+    return rc;
+}
+
 /* committed -- the block's XCOMMIT record; NULL if it has none. */
 static const struct xac_xcommit *
 committed(const struct xac_block *blk)
@@ -227,17 +243,12 @@ visit_transaction(struct recovery *r, const struct xac_block *blk)
 static int
 visit_block(struct recovery *r, const struct xac_block *blk)
 {
-    const struct xac_record *rec = NULL;
     int rc = 0;
 
-    if (committed(blk) != NULL) {
+    if (committed(blk) != NULL)
         rc = visit_transaction(r, blk);
-    } else if (!r->applying) {
-        while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
-            if (rec->type == XAC_XFILE)
-                rc = note_file(r, blk->lsn, rec);
-        }
-    }
+    else if (!r->applying)
+        rc = note_files(r, blk);
     if (!r->applying && !r->is_bad) {
         r->rep.blocks++;
         if (blk->durable > r->rep.synced_lsn)
@@ -319,23 +330,49 @@ counters_clear(struct recovery *r)
     r->n_serials = 0;
 }
 
-/* note_checkpoint -- what the XCHECKPT_END block says: files. */
+/* note_checkpoint -- what the XCHECKPT_END block says: files, and where more of them are;
+   *filesp 0: nowhere. */
 static int
-note_checkpoint(struct recovery *r, const struct xac_block *blk, bool *okp)
+note_checkpoint(struct recovery *r, const struct xac_block *blk, uint64_t *filesp,
+                bool *okp)
 {
     const struct xac_record *rec = NULL;
     const struct xac_xcheckpt_end *end = NULL;
-    int rc = 0;
+    int rc;
 
     r->is_bad = false;
-    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XFILE)
-            rc = note_file(r, blk->lsn, rec);
-        else if (rec->type == XAC_XCHECKPT_END)
+    rc = note_files(r, blk);
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XCHECKPT_END)
             end = (const struct xac_xcheckpt_end *)rec;
     }
     *okp = rc == 0 && !r->is_bad && end != NULL && end->begin_lsn == r->master.begin_lsn
            && end->redo_lsn == r->master.redo_lsn;
+    if (*okp) {
+        *filesp = xac_checkpt_files(end);
+        *okp = *filesp < r->master.end_lsn; /* 0, or behind the begin: block_check.c */
+    }
+    return rc;
+}
+
+/* load_files -- the file blocks of the last checkpoint, from there to its end; all had been
+   synced before the master record named it.  *okp false: one is not right, see place. */
+static int
+load_files(struct recovery *r, uint64_t lsn, struct xac_place *place, bool *okp)
+{
+    const struct xac_block *blk;
+    int rc = 0;
+
+    while (rc == 0 && *okp && lsn < r->master.end_lsn) {
+        rc = xac_scan_block(&r->scan, lsn, &blk, place);
+        *okp = rc == 0 && blk != NULL;
+        if (!*okp)
+            break;
+        if (committed(blk) == NULL)
+            rc = note_files(r, blk);
+        lsn += blk->length;
+        *okp = !r->is_bad;
+    }
     return rc;
 }
 
@@ -346,6 +383,7 @@ load_checkpoint(struct recovery *r)
 {
     const struct xac_block *blk;
     struct xac_place place;
+    uint64_t files = 0;
     bool ok = false;
     int rc;
 
@@ -354,10 +392,12 @@ load_checkpoint(struct recovery *r)
     r->bad = &place;
     rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
     if (rc == 0 && blk != NULL)
-        rc = note_checkpoint(r, blk, &ok);
+        rc = note_checkpoint(r, blk, &files, &ok);
     if (rc == 0 && blk != NULL && !ok)
         (void)snprintf(place.why, sizeof place.why, "not the checkpoint that %s names",
                        XAC_MASTER_NAME);
+    if (rc == 0 && ok && files != 0)
+        rc = load_files(r, files, &place, &ok);
     if (rc == 0 && !ok) {
         (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", place.why);
         rc = damage(r, &place, true);

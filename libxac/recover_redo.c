@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <xac.h>
 
@@ -21,7 +22,8 @@
 #include "stored.h"
 #include "sys.h"
 
-#define OPEN_FDS_MAX 200u                /* descriptors of mapped files at a time */
+#define OPEN_FDS_MAX 200u                /* descriptors of mapped files at a time ... */
+#define OPEN_FDS_SHARE 4u                /* ... and of those that the process may have */
 #define GATHER_BYTES (UINT32_C(1) << 20) /* of one write */
 
 /* ---- Files ------------------------------------------------------------------------ */
@@ -55,12 +57,17 @@ file_find(const struct xac_redo *r, uint32_t id)
 static struct xac_redo_file *
 file_insert(struct xac_redo *r, uint32_t id)
 {
-    size_t at = file_position(r, id);
-    struct xac_redo_file *grown =
-        (struct xac_redo_file *)realloc(r->file, (r->n_files + 1) * sizeof *grown);
+    size_t at = file_position(r, id); /* mostly behind all others */
+    struct xac_redo_file *grown = r->file;
 
-    if (grown == NULL)
-        return NULL;
+    if (r->n_files == r->files_size) {
+        size_t want = r->files_size == 0 ? 64 : r->files_size * 2;
+
+        grown = (struct xac_redo_file *)realloc(r->file, want * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        r->files_size = want;
+    }
     r->file = grown;
     memmove(grown + at + 1, grown + at, (r->n_files - at) * sizeof *grown);
     r->n_files++;
@@ -153,6 +160,22 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     return 0;
 }
 
+void
+xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
+{
+    struct xac_redo_file *f = file_find(r, rec->file);
+
+    if (f != NULL) /* else nothing of it is redone */
+        f->is_forgotten = true;
+}
+
+/* is_wanted -- is there something to redo in the file itself? */
+static bool
+is_wanted(const struct xac_redo_file *f)
+{
+    return f->needed && !f->is_forgotten;
+}
+
 static void
 file_close(struct xac_redo *r, struct xac_redo_file *f)
 {
@@ -167,12 +190,12 @@ file_close(struct xac_redo *r, struct xac_redo_file *f)
 static int
 make_room_for_fd(struct xac_redo *r)
 {
-    if (r->n_open_fds < OPEN_FDS_MAX)
+    if (r->n_open_fds < r->fds_max)
         return 0;
     for (size_t i = 0; i < r->n_files; i++) {
-        struct xac_redo_file *f = &r->file[i];
+        struct xac_redo_file *f = &r->file[r->fd_hand++ % r->n_files];
 
-        if (f->fd < 0)
+        if (f->fd < 0 || f->is_forgotten) /* the only copy */
             continue;
         /* A write error must not get lost with the descriptor. */
         if (xac_sys.fdatasync(f->fd) != 0)
@@ -194,6 +217,12 @@ file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
     rc = make_room_for_fd(r);
     if (rc != 0)
         return rc;
+    if (f->is_forgotten) {
+        f->fd = xac_sys.openat(r->dirfd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+        rc = f->fd < 0 ? xac_err(errno, "a file without a name") : 0;
+        r->n_open_fds += rc == 0;
+        return rc;
+    }
     rc = xac_stored_open(r->dirfd, f->path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
                          &f->fd);
     if (rc != 0)
@@ -284,7 +313,7 @@ xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
-        if (r->file[i].needed)
+        if (is_wanted(&r->file[i]))
             rc =
                 check_file(r, &r->file[i], accept_replaced, writable ? O_RDWR : O_RDONLY);
     }
@@ -325,7 +354,7 @@ xac_redo_prepare(struct xac_redo *r)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
-        if (r->file[i].needed)
+        if (is_wanted(&r->file[i]))
             rc = prepare_file(r, &r->file[i]);
     }
     return rc;
@@ -337,7 +366,7 @@ xac_redo_files_needed(const struct xac_redo *r)
     uint64_t n = 0;
 
     for (size_t i = 0; i < r->n_files; i++)
-        n += r->file[i].needed;
+        n += is_wanted(&r->file[i]);
     return n;
 }
 
@@ -395,12 +424,15 @@ static bool
 has_source(const struct xac_redo *r, const struct xac_xdata *rec)
 {
     const struct xac_xcopy *copy = copy_of(rec);
-    const struct xac_redo_file *f;
+    struct xac_redo_file *f;
 
     if (copy == NULL)
         return true;
     f = file_find(r, copy->source_file);
-    return f != NULL && is_seen(f, copy->source_page);
+    if (f == NULL || !is_seen(f, copy->source_page))
+        return false;
+    f->is_source = f->is_source || copy->source_file != rec->file;
+    return true;
 }
 
 /* decide -- the verdict on a record, the same in every pass. */
@@ -570,15 +602,19 @@ run_write(struct xac_redo *r, uint32_t i, uint32_t n)
     const struct xac_redo_frame *frame = &r->pages.frame[i];
     struct xac_redo_file *f = file_find(r, frame->file);
     const uint8_t *bytes = xac_redo_pages_at(&r->pages, frame);
-    int rc = file_open(r, f, O_RDWR);
+    bool keeps_sums = r->sums_store != NULL && !f->is_forgotten;
+    int rc;
 
+    if (f->is_forgotten && !f->is_source)
+        return 0; /* nobody reads it again */
+    rc = file_open(r, f, O_RDWR);
     if (n > 1) {
         for (uint32_t k = 0; k < n; k++)
             memcpy(r->gather + (size_t)k * r->page_size,
                    xac_redo_pages_at(&r->pages, &frame[k]), r->page_size);
         bytes = r->gather;
     }
-    for (uint32_t k = 0; rc == 0 && r->sums_store != NULL && k < n; k++)
+    for (uint32_t k = 0; rc == 0 && keeps_sums && k < n; k++)
         rc = xac_pagesums_add(&r->sums, frame->file, frame->page + k,
                               bytes + (size_t)k * r->page_size, r->page_size);
     if (rc == 0)
@@ -670,6 +706,8 @@ xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec)
     /* The first pass has seen the same records and found them right. */
     if (verdict != XAC_REDO_APPLY)
         return xac_err(EIO, "the log has changed while it was read");
+    if (f->is_forgotten && !f->is_source)
+        return 0;
     f->needed = true;
     rc = source_get(r, copy_of(rec));
     if (rc == 0)
@@ -687,13 +725,25 @@ xac_redo_finish(struct xac_redo *r)
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];
 
-        if (!f->needed)
+        if (!is_wanted(f))
             continue;
         rc = file_open(r, f, O_RDWR);
         if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)
             rc = xac_err(errno, "%s: sync", f->path);
     }
     return rc;
+}
+
+/* fds_max -- descriptors that may be open at a time. */
+static size_t
+fds_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0
+        || limit.rlim_cur / OPEN_FDS_SHARE >= OPEN_FDS_MAX)
+        return OPEN_FDS_MAX;
+    return limit.rlim_cur >= OPEN_FDS_SHARE ? (size_t)limit.rlim_cur / OPEN_FDS_SHARE : 1;
 }
 
 /* ---- Life ------------------------------------------------------------------------- */
@@ -703,7 +753,9 @@ xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_
 {
     int rc;
 
-    *r = (struct xac_redo){.dirfd = dirfd, .page_size = page_size};
+    *r = (struct xac_redo){.dirfd = dirfd,
+                           .page_size = page_size,
+                           .fds_max = fds_max()};
     rc = xac_redo_pages_init(&r->pages, page_size,
                              bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
     r->scratch = (uint8_t *)calloc(2, page_size);

@@ -45,6 +45,9 @@ struct xac_redo_file {
     bool is_other;   /* not the file that was mapped, and that is accepted            */
     bool is_moved;   /* of a backup: whatever is at its path is the file              */
     bool is_made;    /* created or extended in this run                               */
+    bool is_source;  /* pages of other files are copied from it                       */
+    bool is_forgotten; /* nobody wants it: what it had is redone beside the directory,
+                          for others may copy from it                                */
     int fd;          /* -1 if not open                                                */
     uint64_t lsn;    /* of the block that path and inode come from                    */
     uint64_t length; /* bytes that the file must have, by the log                     */
@@ -64,8 +67,10 @@ struct xac_redo {
     uint32_t page_size;
 
     struct xac_redo_file *file; /* by id                                              */
-    size_t n_files;
+    size_t n_files, files_size;
     size_t n_open_fds;
+    size_t fds_max;
+    size_t fd_hand; /* where the next one to be closed is looked for                  */
 
     bool keeping; /* invariant 3                                                      */
     struct xac_redo_pages pages;
@@ -103,6 +108,9 @@ void xac_redo_restart(struct xac_redo *r, bool keep);
 
 /* xac_redo_note_file -- remember the XFILE of a block; ret 0; XAC_EDAMAGED; ENOMEM. */
 int xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec);
+
+/* xac_redo_forget -- its file is neither asked for nor made nor written. */
+void xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec);
 
 /*
  * xac_redo_check -- decide about a record and note what its redo will need.

@@ -256,6 +256,7 @@ xac_registry_limits(struct xac_env *env)
 void
 xac_registry_leave(struct xac_env *env)
 {
+    xac_registry_drop_all(env, env->self);
     /* Release: pairs with the acquire in xac_registry_alive. */
     atomic_store_explicit(&xac_participant_at(env, env->self)->state, XAC_PART_FREE,
                           memory_order_release);

@@ -113,6 +113,7 @@ struct xac_view {
     uint64_t n_pages;
     uint64_t first;           /* page of the file that lies at base                  */
     uint32_t file;            /* id (registry.h)                                     */
+    uint64_t hold;            /* that we map it (registry.h), 0: not yet; a clone's 0 */
     int fd;                   /* of the file, read and write; see xac_view_fd        */
     struct xac_identity who;  /* the file                                            */
     struct xac_handle handle; /* of fd, with an origin too                           */
@@ -192,6 +193,15 @@ void xac_view_close(struct xac_env *env, struct xac_view *view);
 
 /* xac_view_close_all -- a context's views, and its list is empty. */
 void xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
+ * xac_view_forget_file -- nothing more is written to a file, nor redone; what was committed to it
+ * is brought home before, if it is there.
+ *
+ * ret  0, also if it is not known; EBUSY: it is mapped, or an old state of it is being read;
+ *      errors of the checkpoint and of the log.
+ */
+int xac_view_forget_file(struct xac_env *env, const char *name);
 
 /*
  * xac_view_named -- the process's view of a file, by its path or the name it was mapped as.

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "checkpoint.h"
@@ -22,6 +24,31 @@
 #include "sys.h"
 #include "view.h"
 
+/* real_path -- as realpath(3), also of a name that nothing has any more, in a directory that
+   is there. */
+static char *
+real_path(const char *name)
+{
+    char *path = realpath(name, NULL);
+    const char *slash = strrchr(name, '/');
+    const char *base = slash != NULL ? slash + 1 : name;
+    char *dir, *dir_path = NULL;
+
+    if (path != NULL || errno != ENOENT || *base == '\0')
+        return path;
+    dir = slash == NULL   ? strdup(".")
+          : slash == name ? strdup("/")
+                          : strndup(name, (size_t)(slash - name));
+    if (dir != NULL)
+        dir_path = realpath(dir, NULL);
+    if (dir_path != NULL
+        && asprintf(&path, "%s/%s", strcmp(dir_path, "/") == 0 ? "" : dir_path, base) < 0)
+        path = NULL;
+    free(dir);
+    free(dir_path);
+    return path;
+}
+
 /*
  * stored_path -- a file's path as the environment remembers it: relative to the
  * environment directory if the file lies below it, so that the directory can be moved,
@@ -30,7 +57,7 @@
 static char *
 stored_path(const struct xac_env *env, const char *name)
 {
-    char *path = realpath(name, NULL);
+    char *path = real_path(name);
     size_t n = strlen(env->dir);
     char *tail;
 
@@ -135,6 +162,8 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
                                   &v->file);
         if (rc == 0)
             rc = xac_address_keep(env, v);
+        if (rc == 0 && v->hold == 0)
+            rc = xac_registry_hold(env, v->file, &v->hold);
         if (rc != 0 && id == 0 && (uint64_t)st.st_size < end_of(v))
             (void)xac_sys.ftruncate(v->fd, st.st_size);
     }
@@ -431,9 +460,10 @@ close_shared(struct xac_view *v)
 void
 xac_view_close(struct xac_env *env, struct xac_view *v)
 {
-    (void)env;
     if (v->engine != NULL)
         v->ops->detach(v);
+    if (v->hold != 0 && !xac_env_is_forked(env)) /* else it is the parent's */
+        xac_registry_drop(env, v->hold);
     xac_outofcore_drop_file(v);
     xac_twins_leave(v);
     if (v->page != NULL)
@@ -572,6 +602,49 @@ xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
     return v;
 }
 
+/* forget_file -- files lock held; see xac_view_forget_file. */
+static int
+forget_file(struct xac_env *env, const char *name, uint32_t id, bool is_there)
+{
+    const struct xac_file *f = xac_file_at(env, id);
+    int rc;
+
+    if (xac_registry_is_held(env, id))
+        return xac_err(EBUSY, "xForget: %s is mapped", name);
+    if (is_there && !xac_ptab_is_clear(&env->shm, &f->root))
+        return xac_err(EBUSY, "xForget: somebody still reads an older state of %s", name);
+    rc = xac_registry_forget(env, id);
+    if (rc == 0 && xac_env_is_durable(env))
+        rc = xac_log_wait_durable(
+            &env->log,
+            atomic_load_explicit(&env->ctl->log.tail, memory_order_relaxed));
+    return rc;
+}
+
+int
+xac_view_forget_file(struct xac_env *env, const char *name)
+{
+    char *path = stored_path(env, name);
+    bool is_there = access(name, F_OK) == 0;
+    uint32_t id;
+    int rc = path == NULL ? xac_err(errno, "%s", name) : 0;
+
+    xac_registry_enter(env);
+    id = rc == 0 ? xac_registry_named(env, path) : 0;
+    if (id != 0 && xac_registry_is_held(env, id))
+        rc = xac_err(EBUSY, "xForget: %s is mapped", name);
+    xac_registry_exit(env);
+    if (rc == 0 && id != 0 && is_there)
+        rc = xac_checkpoint_run(env, false); /* what was committed is not to be lost */
+    xac_registry_enter(env);
+    id = rc == 0 ? xac_registry_named(env, path) : 0; /* it may have been left by now */
+    if (id != 0)
+        rc = forget_file(env, name, id, is_there);
+    xac_registry_exit(env);
+    free(path);
+    return rc;
+}
+
 /* rejoin -- one view. */
 static int
 rejoin(struct xac_env *env, struct xac_view *v)
@@ -589,7 +662,8 @@ rejoin(struct xac_env *env, struct xac_view *v)
     if (xac_view_fd(v) < 0)
         return xac_err(errno, "%s", v->name);
     open_pagemap(v);
-    rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file);
+    /* The other one is the parent's. */
+    rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file, &v->hold);
     return rc == 0 ? xac_outofcore_add_file(env, v->file, v->fd) : rc;
 }
 

@@ -286,6 +286,7 @@ static const char *const type_names[] = {
     [XAC_XFILE] = "XFILE",
     [XAC_XDATAFILE] = "XDATAFILE",
     [XAC_XCOPY] = "XCOPY",
+    [XAC_XFORGET] = "XFORGET",
 };
 
 static const char *
@@ -304,6 +305,7 @@ text_record(const struct dump *d, const struct xac_block *blk,
     const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)rec;
     const struct xac_xfile *file = (const struct xac_xfile *)(const void *)rec;
     const struct xac_xdatafile *large = (const struct xac_xdatafile *)(const void *)rec;
+    const struct xac_xforget *forget = (const struct xac_xforget *)(const void *)rec;
     const struct xac_xcheckpt_end *end =
         (const struct xac_xcheckpt_end *)(const void *)rec;
     char words[XAC_LOG_NAME_MAX > 40 ? XAC_LOG_NAME_MAX : 40];
@@ -356,6 +358,12 @@ text_record(const struct dump *d, const struct xac_block *blk,
     case XAC_XCHECKPT_END:
         printf(" begun at %" PRIu64 ", recovery reads from %" PRIu64, end->begin_lsn,
                end->redo_lsn);
+        if (xac_checkpt_files(end) != 0)
+            printf(", files from %" PRIu64, xac_checkpt_files(end));
+        break;
+    case XAC_XFORGET:
+        printf(" file %" PRIu32 "  %s", forget->file,
+               file_path(d, blk->generation, forget->file));
         break;
     default:
         break;
@@ -430,6 +438,9 @@ json_record(const struct dump *d, struct json *j, const struct xac_block *blk,
     case XAC_XCHECKPT_END:
         json_number(j, "begin_lsn_bytes", end->begin_lsn);
         json_number(j, "redo_lsn_bytes", end->redo_lsn);
+        break;
+    case XAC_XFORGET:
+        json_number(j, "file", ((const struct xac_xforget *)(const void *)rec)->file);
         break;
     default:
         break;

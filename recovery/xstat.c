@@ -114,6 +114,20 @@ line(const char *what, uint64_t n, const char *words)
     printf("  %-26s %14" PRIu64 "  %s\n", what, n, words);
 }
 
+/* failures -- of checkpoints, if there were any. */
+static void
+failures(const struct xac_stats *s)
+{
+    char when[40], words[200];
+
+    if (s->checkpoint_failures == 0)
+        return;
+    (void)snprintf(words, sizeof words, "the last one %s: %s",
+                   tool_time_words(s->checkpoint_error_ns, when),
+                   xac_strerror((int)s->checkpoint_error));
+    line("  that failed", s->checkpoint_failures, words);
+}
+
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
 print_text(const struct arguments *a, const struct xac_env *env,
@@ -145,6 +159,7 @@ print_text(const struct arguments *a, const struct xac_env *env,
     line("log syncs", s->log_syncs, "");
     line("checkpoints", s->checkpoints, "");
     line("page versions copied", s->pages_checkpointed, "by them to their files");
+    failures(s);
     line("participants that died", s->dead_cleaned, "");
     puts("now:");
     line("last commit", s->commit_number, "");
@@ -155,6 +170,7 @@ print_text(const struct arguments *a, const struct xac_env *env,
     line("page versions", s->versions_live, "in the version store");
     line("  held for readers", s->versions_held, "");
     line("frames", s->frames, "of the version store");
+    line("files", s->files, "known");
     if (s->oldest_pid == 0) {
         puts("  nobody reads");
         return;
@@ -207,6 +223,11 @@ json_stats(struct json *j, const struct xac_stats *s)
     json_number(j, "log_syncs", s->log_syncs);
     json_number(j, "checkpoints", s->checkpoints);
     json_number(j, "pages_checkpointed", s->pages_checkpointed);
+    json_number(j, "checkpoint_failures", s->checkpoint_failures);
+    json_code(j, "checkpoint_error", (int)s->checkpoint_error);
+    json_number(j, "checkpoint_error_ns", s->checkpoint_error_ns);
+    json_number(j, "files", s->files);
+    json_number(j, "files_forgotten", s->files_forgotten);
     json_number(j, "dead_cleaned", s->dead_cleaned);
     json_number(j, "versions_live", s->versions_live);
     json_number(j, "versions_held", s->versions_held);

@@ -411,7 +411,7 @@ synth_checkpoint(struct synth *s, bool (*is_open)(size_t file, uint64_t page),
         file_head(s, &s->file[i], &head);
         must(xac_put_file(&s->b, &head, birth_of(s, &s->file[i]), s->file[i].path));
     }
-    must(xac_put_checkpt_end(&s->b, s->begin, redo));
+    must(xac_put_checkpt_end(&s->b, s->begin, redo, 0));
     s->master.end_lsn = synth_append(s, false);
     s->master.begin_lsn = s->begin;
     s->master.redo_lsn = redo;

@@ -333,7 +333,8 @@ START_TEST(no_room_is_survived_or_told)
     play_all(p, 2 * step(), seen);
     p.what = SYSFAULT_FAIL_ALL;
     play_all(p, 2 * step(), seen);
-    must(seen[0] > 1 && seen[1] > 1 && seen[2] > 0);
+    /* Versions that have no room in memory go to disk, whatever the error is. */
+    must(seen[0] > 1 && seen[1] > 0 && seen[2] > 0);
 }
 END_TEST
 

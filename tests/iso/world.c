@@ -245,14 +245,11 @@ member_abandon(struct world_member *m)
 {
     struct xac_env *env = m->env;
 
+    m->view->hold = 0; /* it stays in the region */
     xac_view_close(env, m->view);
     if (env->ctx.blocks != NULL)
         (void)munmap(env->ctx.blocks, env->ctx.blocks_size * sizeof env->ctx.blocks[0]);
-    for (uint32_t i = 0; i < env->n_file_fd; i++) {
-        if (env->file_fd[i] >= 0)
-            (void)close(env->file_fd[i]);
-    }
-    free(env->file_fd);
+    xac_file_fds_close(env);
     xac_buffers_detach(env);
     xac_shm_detach(&env->shm);
     (void)close(env->lockfd);

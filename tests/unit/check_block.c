@@ -396,7 +396,7 @@ build(int kind)
     ck_assert(xac_put_file(&b, &file, 0, path));
     ck_assert(xac_put_datafile(&b, &datafile));
     ck_assert(xac_put_checkpt_begin(&b, 12));
-    ck_assert(xac_put_checkpt_end(&b, 4104, 4096));
+    ck_assert(xac_put_checkpt_end(&b, 4104, 4096, 0));
     ck_assert(xac_put_txn(&b, XAC_XABORT, 77));
     ck_assert(xac_put_commit(&b, 77));
     ck_assert_int_eq(xac_block_close(&b, id, kind), 0);
@@ -784,7 +784,7 @@ START_TEST(put_without_room_puts_nothing)
             else if (which == 2)
                 fits = xac_put_datafile(&b, &datafile);
             else
-                fits = xac_put_checkpt_end(&b, 2, 1);
+                fits = xac_put_checkpt_end(&b, 2, 1, 0);
             ck_assert_int_eq(fits, room == need[which]);
             ck_assert_uint_eq(b.used, sizeof *blk + (fits ? room : 0));
             ck_assert_uint_eq(b.records, fits);

@@ -307,10 +307,11 @@ static int
 register_file(struct xac_env *e, const char *path, uint64_t length, uint32_t *idp)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    uint64_t hold;
     int rc;
 
     must(fd >= 0);
-    rc = xac_registry_file(e, path, fd, length, idp);
+    rc = xac_registry_file(e, path, fd, length, idp, &hold);
     must(close(fd) == 0);
     return rc;
 }
@@ -356,21 +357,22 @@ START_TEST(know_files_by_birth)
 {
     int fd = open("b", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct xac_identity who;
+    uint64_t hold;
     uint32_t b, again;
 
     must_eq(xac_identity_of(fd, &who), 0);
-    must_eq(xac_registry_file(env, "../b", fd, 4096, &b), 0);
+    must_eq(xac_registry_file(env, "../b", fd, 4096, &b, &hold), 0);
     real = xac_sys;
     xac_sys.statx = statx_born_later;
     if (who.birth_ns != 0) {
         errno = 0;
-        must_eq(xac_registry_file_fd(env, b), -1);
+        must_eq(xac_file_fd(env, b), -1);
         must_eq(errno, ESTALE);
-        must_eq(xac_registry_file(env, "../b", fd, 4096, &again), XAC_EREPLACED);
+        must_eq(xac_registry_file(env, "../b", fd, 4096, &again, &hold), XAC_EREPLACED);
     }
     xac_sys = real;
-    must(xac_registry_file_fd(env, b) >= 0);
-    must_eq(xac_registry_file(env, "../b", fd, 4096, &again), 0);
+    must(xac_file_fd(env, b) >= 0);
+    must_eq(xac_registry_file(env, "../b", fd, 4096, &again, &hold), 0);
     must_eq(again, b);
     must(close(fd) == 0);
 }

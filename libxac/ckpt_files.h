@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ckpt_files.h -- what becomes of the files that a checkpoint meets.
+ *
+ * WHAT      A file that cannot be reached is skipped: its pages stay in the version store, and
+ *           the log from which they can be redone is kept.  One whose name is gone, and which
+ *           nobody maps, is forgotten.  One that nobody maps, and all of which has been brought
+ *           home, is left (registry.h).
+ * LOCK      checkpoint
+ */
+#ifndef XAC_CKPT_FILES_H
+#define XAC_CKPT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xac_env;
+
+/* What a checkpoint knows of a file, by id. */
+enum {
+    XAC_CKPT_TOUCHED = 1, /* written in this run                                       */
+    XAC_CKPT_SKIPPED = 2, /* cannot be reached                                         */
+    XAC_CKPT_GONE = 4     /* forgotten                                                 */
+};
+
+struct xac_ckpt_files {
+    uint32_t n; /* ids are below                                                       */
+    uint8_t *fate;
+    uint32_t *named, *left; /* ids: in the END, and not                                */
+    size_t n_named, n_left;
+    int error; /* of the last file that was skipped, 0 none                            */
+};
+
+/* xac_ckpt_files_init -- all files that are registered now; ret 0 or ENOMEM. */
+int xac_ckpt_files_init(struct xac_ckpt_files *f, struct xac_env *env);
+void xac_ckpt_files_free(struct xac_ckpt_files *f);
+
+/*
+ * xac_ckpt_files_lose -- a file cannot be opened or written, for that errno: it is skipped,
+ * or forgotten.
+ *
+ * ret  0; an error that concerns all files.
+ */
+int xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file,
+                        int error);
+
+/* xac_ckpt_files_synced -- all files that have been reached hold what was found durable. */
+void xac_ckpt_files_synced(struct xac_ckpt_files *f, struct xac_env *env);
+
+/*
+ * xac_ckpt_files_choose -- which files the END names, and which not: those that nobody maps,
+ * and of which the log has nothing from its redo position on.  ret 0 or ENOMEM.
+ */
+int xac_ckpt_files_choose(struct xac_ckpt_files *f, struct xac_env *env,
+                          uint64_t redo_lsn);
+
+/* xac_ckpt_files_leave -- those that were not named, unless they have been mapped again
+   meanwhile; their versions have been unlinked. */
+void xac_ckpt_files_leave(struct xac_ckpt_files *f, struct xac_env *env);
+
+#endif /* XAC_CKPT_FILES_H */
