@@ -93,8 +93,7 @@ extern "C" {
  * in   flags  XAC_NONDURABLE or XAC_DURABLE.
  * ret  0, or
  *        EINVAL          path NULL or empty, unknown flag
- *        XAC_EFILESYSTEM the directory, or that of the log, lies on a file system of the
- *                        network (XAC_ALLOW_NETWORK_FS=1 in the environment allows it)
+ *        XAC_EFILESYSTEM a network file system (XAC_ALLOW_NETWORK_FS=1 allows it)
  *        EACCES, EROFS   directory not writable for this user
  *        ENOTDIR         path is not a directory
  *        ENOSPC          no room for the control region or the first log segment
@@ -214,13 +213,11 @@ XAC_API int xac_munmap(const char *name);
 XAC_API int xac_munmap_at(void *base);
 
 /*
- * Forget a file that nobody maps: recovery does not ask for it any more.  It is brought up to
- * date first, if it is there.  Call it before the file is moved away, or replaced; of one that
- * is removed after the last xMunmap() the next checkpoint finds it out by itself.
- *
- * ret  0, also if the file is not known; EINVAL; XAC_ENOINIT; XAC_EINTXN; EBUSY: it is mapped
- *      by somebody, or a transaction still reads an older state of it; XAC_EPOISONED; errno
- *      values, as xCheckpoint().
+ * Forget a file that nobody maps, before it is moved away or replaced: recovery does not ask
+ * for it.  It is brought up to date first, if it is there.  (Of one that is removed after the
+ * last xMunmap() the next checkpoint finds it out.)  ret 0, also if it is not known; EINVAL;
+ * XAC_ENOINIT; XAC_EINTXN; EBUSY: it is mapped, or an older state of it is being read;
+ * XAC_EPOISONED; errno values, as xCheckpoint().
  */
 XAC_API int xac_forget(const char *name);
 
@@ -507,13 +504,10 @@ struct xac_stats {
     /* Of XAC_OPT_FRAMES, see doc/frames.md. */
     uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
     uint64_t pages_dropped, pages_spilled, pages_fetched_back;
-    /* Checkpoints that failed, or left out a file that they could not reach: its part of the
-       log stays.  How many, the last one's error code, and when, ns since 1970; 0 none. */
-    uint64_t checkpoint_failures;
+    /* Checkpoints that failed or left out a file, the last one's code and time (ns since 1970);
+       files known, and forgotten (removed, replaced, xForget()). */
     int64_t checkpoint_error;
-    uint64_t checkpoint_error_ns;
-    uint64_t files;           /* known: mapped, or not yet all brought home            */
-    uint64_t files_forgotten; /* removed or replaced by their user, or xForget()       */
+    uint64_t checkpoint_failures, checkpoint_error_ns, files, files_forgotten;
 };
 
 /* How a process notices the first access to a page.  XAC_ENGINE=uffd, scan, sigsegv or

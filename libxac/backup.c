@@ -250,8 +250,8 @@ copy_registered(struct run *r)
 
     while (rc == 0 && r->n_done < n) {
         const struct xac_file *f = xac_file_at(r->env, ++r->n_done);
-        bool is_known = atomic_load_explicit(&f->state, memory_order_relaxed)
-                        == XAC_FILE_KNOWN;
+        bool is_known =
+            atomic_load_explicit(&f->state, memory_order_relaxed) == XAC_FILE_KNOWN;
 
         /* What is left has nothing in the log that is copied; of one that somebody maps still
            the name must be there. */

@@ -323,9 +323,8 @@ newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
 static struct xac_file *
 file_of(const struct xac_env *env, const struct xac_page *page)
 {
-    return xac_file_at(
-        env,
-        xac_page_file(atomic_load_explicit(&page->id, memory_order_relaxed)));
+    return xac_file_at(env, xac_page_file(
+                                atomic_load_explicit(&page->id, memory_order_relaxed)));
 }
 
 /* is_closed -- has an earlier checkpoint found the page's version in its file, synced? */

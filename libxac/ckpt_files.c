@@ -94,8 +94,7 @@ try_forget(struct xac_env *env, uint32_t file, bool *donep)
     state = atomic_load_explicit(&f->state, memory_order_relaxed);
     if (state == XAC_FILE_KNOWN && !xac_registry_is_held(env, file))
         rc = xac_registry_forget(env, file);
-    *donep =
-        atomic_load_explicit(&f->state, memory_order_relaxed) == XAC_FILE_GONE;
+    *donep = atomic_load_explicit(&f->state, memory_order_relaxed) == XAC_FILE_GONE;
     xac_registry_exit(env);
     return rc;
 }

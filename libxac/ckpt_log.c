@@ -88,9 +88,9 @@ xac_ckpt_log_put(struct xac_env *env, struct xac_builder *b, bool ckpt_begins,
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
     int rc = xac_block_close(b, xac_env_log_id(env), kind);
 
-    return rc == 0 ? append(env, (struct xac_block *)(void *)b->buf, ckpt_begins, lsnp,
-                            endp)
-                   : rc;
+    return rc == 0
+               ? append(env, (struct xac_block *)(void *)b->buf, ckpt_begins, lsnp, endp)
+               : rc;
 }
 
 int

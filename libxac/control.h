@@ -85,7 +85,7 @@ struct xac_control {
     /* Files that have been registered, and those until the last checkpoint began: hints. */
     xac_shared _Atomic uint64_t files_at_begin;
     xac_shared _Atomic uint64_t files_known, files_forgotten; /* for xStats(); relaxed  */
-    struct xac_array txns;         /* struct xac_txn; count: slots ever claimed       */
+    struct xac_array txns; /* struct xac_txn; count: slots ever claimed       */
 
     /* Next data file's serial: stored under publish, together with the slot that it is for
        (struct xac_txn), and read elsewhere as a hint (relaxed). */

@@ -236,8 +236,7 @@ let_go(struct xac_env *env, uint64_t at)
 
     /* What has been committed through it lies before the end of the log. */
     if (xac_env_is_durable(env))
-        f->idle_lsn =
-            atomic_load_explicit(&env->ctl->log.tail, memory_order_relaxed);
+        f->idle_lsn = atomic_load_explicit(&env->ctl->log.tail, memory_order_relaxed);
     xac_shm_free(&env->shm, at, sizeof(struct xac_hold));
 }
 

@@ -242,9 +242,9 @@ enum xac_record_type {
     XAC_XFORGET = 10,
 };
 
-#define XAC_XDATA_FULL 1u /* flag of XDATA and XCOPY: the page was zeros before */
-#define XAC_XDATA_BASE 2u /* flag of XDATA: the page was as its file has it */
-#define XAC_XFILE_BORN 1u /* flag of XFILE: the time of birth stands before the path */
+#define XAC_XDATA_FULL      1u /* flag of XDATA and XCOPY: the page was zeros before */
+#define XAC_XDATA_BASE      2u /* flag of XDATA: the page was as its file has it */
+#define XAC_XFILE_BORN      1u /* flag of XFILE: the time of birth stands before the path */
 #define XAC_XCHECKPT_SPREAD 1u /* flag of XCHECKPT_END: files_lsn stands behind it */
 
 struct xac_record {

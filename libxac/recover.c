@@ -319,17 +319,6 @@ pass(struct recovery *r, uint64_t limit)
     return 0;
 }
 
-/* counters_clear -- before the log is read once more. */
-static void
-counters_clear(struct recovery *r)
-{
-    struct xac_recover_report *rep = &r->rep;
-
-    rep->blocks = rep->transactions = rep->transactions_redone = 0;
-    rep->pages_redone = rep->datafiles = rep->last_commit = 0;
-    r->n_serials = 0;
-}
-
 /* note_checkpoint -- what the XCHECKPT_END block says: files, and where more of them are;
    *filesp 0: nowhere. */
 static int
@@ -504,7 +493,8 @@ read_log(struct recovery *r)
     if (rc == 0 && r->content_wrong) {
         uint64_t end = r->end;
 
-        counters_clear(r);
+        xac_recover_clear_counters(&r->rep);
+        r->n_serials = 0;
         rc = pass(r, end);
     }
     r->rep.files = xac_redo_files_needed(&r->redo);
@@ -795,31 +785,6 @@ run_once(int dirfd, const struct xac_recover_options *options,
     return rc;
 }
 
-/* add_up -- counters of the generations before to the report on the last one. */
-static void
-add_up(struct xac_recover_report *all, const struct xac_recover_report *one)
-{
-    struct xac_recover_report sum = *one;
-
-    sum.was_backup |= all->was_backup;
-    sum.was_copy |= all->was_copy;
-    sum.blocks += all->blocks;
-    sum.transactions += all->transactions;
-    sum.transactions_redone += all->transactions_redone;
-    sum.pages_redone += all->pages_redone;
-    sum.datafiles += all->datafiles;
-    sum.orphans_removed += all->orphans_removed;
-    if (one->last_commit == 0) {
-        sum.last_commit = all->last_commit;
-        sum.last_time_ns = all->last_time_ns;
-    }
-    if (all->files > sum.files)
-        sum.files = all->files;
-    if (all->transactions != 0)
-        sum.redo_lsn = all->redo_lsn;
-    *all = sum;
-}
-
 int
 xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                 struct xac_recover_report *report, struct xac_master_slot *master)
@@ -835,7 +800,7 @@ xac_recover_dir(int dirfd, const struct xac_recover_options *options,
         struct xac_recover_report one;
 
         rc = run_once(dirfd, o, &one, &made, &again);
-        add_up(&all, &one);
+        xac_recover_add_up(&all, &one);
     } while (again && !o->dry_run);
     if (rc == 0 && master != NULL && !o->dry_run)
         *master = made;

@@ -93,4 +93,11 @@ struct xac_recover_report {
 int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                     struct xac_recover_report *report, struct xac_master_slot *master);
 
+/* xac_recover_clear_counters -- before the log is read once more. */
+void xac_recover_clear_counters(struct xac_recover_report *rep);
+
+/* xac_recover_add_up -- counters of the generations before to the report on the last one. */
+void xac_recover_add_up(struct xac_recover_report *all,
+                        const struct xac_recover_report *one);
+
 #endif /* XAC_RECOVER_H */

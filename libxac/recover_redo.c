@@ -22,9 +22,9 @@
 #include "stored.h"
 #include "sys.h"
 
-#define OPEN_FDS_MAX 200u                /* descriptors of mapped files at a time ... */
-#define OPEN_FDS_SHARE 4u                /* ... and of those that the process may have */
-#define GATHER_BYTES (UINT32_C(1) << 20) /* of one write */
+#define OPEN_FDS_MAX   200u /* descriptors of mapped files at a time ... */
+#define OPEN_FDS_SHARE 4u   /* ... and of those that the process may have */
+#define GATHER_BYTES   (UINT32_C(1) << 20) /* of one write */
 
 /* ---- Files ------------------------------------------------------------------------ */
 
@@ -753,9 +753,7 @@ xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_
 {
     int rc;
 
-    *r = (struct xac_redo){.dirfd = dirfd,
-                           .page_size = page_size,
-                           .fds_max = fds_max()};
+    *r = (struct xac_redo){.dirfd = dirfd, .page_size = page_size, .fds_max = fds_max()};
     rc = xac_redo_pages_init(&r->pages, page_size,
                              bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
     r->scratch = (uint8_t *)calloc(2, page_size);

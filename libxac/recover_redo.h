@@ -40,18 +40,18 @@
 /* A file named by the log. */
 struct xac_redo_file {
     uint32_t id;
-    bool needed;     /* there is something to redo in it                              */
-    bool is_missing; /* and it is to be created                                       */
-    bool is_other;   /* not the file that was mapped, and that is accepted            */
-    bool is_moved;   /* of a backup: whatever is at its path is the file              */
-    bool is_made;    /* created or extended in this run                               */
-    bool is_source;  /* pages of other files are copied from it                       */
+    bool needed;       /* there is something to redo in it                              */
+    bool is_missing;   /* and it is to be created                                       */
+    bool is_other;     /* not the file that was mapped, and that is accepted            */
+    bool is_moved;     /* of a backup: whatever is at its path is the file              */
+    bool is_made;      /* created or extended in this run                               */
+    bool is_source;    /* pages of other files are copied from it                       */
     bool is_forgotten; /* nobody wants it: what it had is redone beside the directory,
                           for others may copy from it                                */
-    int fd;          /* -1 if not open                                                */
-    uint64_t lsn;    /* of the block that path and inode come from                    */
-    uint64_t length; /* bytes that the file must have, by the log                     */
-    uint64_t reach;  /* end of the last page to be redone, bytes                      */
+    int fd;            /* -1 if not open                                                */
+    uint64_t lsn;      /* of the block that path and inode come from                    */
+    uint64_t length;   /* bytes that the file must have, by the log                     */
+    uint64_t reach;    /* end of the last page to be redone, bytes                      */
     struct xac_identity who; /* when it was mapped                                    */
     char *path;     /* owned                                                           */
     uint64_t *seen; /* a bit for each page redone from a full image in this pass      */

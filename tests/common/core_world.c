@@ -36,7 +36,9 @@ world_open(int flags)
     fd = open(ENV_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     must(fd >= 0);
     must(ftruncate(fd, (off_t)(WORLD_PAGES * env_page())) == 0);
-    must_eq(xac_registry_file(env, "../" ENV_FILE, fd, WORLD_PAGES * env_page(), &id, &hold), 0);
+    must_eq(xac_registry_file(env, "../" ENV_FILE, fd, WORLD_PAGES * env_page(), &id,
+                              &hold),
+            0);
     must_eq(id, 1);
     must(close(fd) == 0);
     return env;
