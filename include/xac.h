@@ -215,9 +215,8 @@ XAC_API int xac_munmap_at(void *base);
 /*
  * Forget a file that nobody maps, before it is moved away or replaced: recovery does not ask
  * for it.  It is brought up to date first, if it is there.  (Of one that is removed after the
- * last xMunmap() the next checkpoint finds it out.)  ret 0, also if it is not known; EINVAL;
- * XAC_ENOINIT; XAC_EINTXN; EBUSY: it is mapped, or an older state of it is being read;
- * XAC_EPOISONED; errno values, as xCheckpoint().
+ * last xMunmap() the next checkpoint finds it out.)  ret 0, also if it is not known; EBUSY: it
+ * is mapped, or an older state of it is being read; EINVAL; XAC_EINTXN; as xCheckpoint().
  */
 XAC_API int xac_forget(const char *name);
 
