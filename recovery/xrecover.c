@@ -29,6 +29,7 @@
 #include "recover_check.h"
 #include "region.h"
 #include "sys.h"
+#include "shm.h"
 #include "tool.h"
 
 const char *const tool_name = "xrecover";
@@ -68,6 +69,7 @@ struct arguments {
     size_t n_would;
     bool json;
     bool quiet;
+    bool shm, remove; /* list regions; remove them                                    */
     bool verbose;
     const char *dir;
 };
@@ -83,6 +85,8 @@ static const struct option long_options[] = {
     {"memory", required_argument, NULL, 'm'},
     {"outside", no_argument, NULL, 'o'},
     {"quiet", no_argument, NULL, 'q'},
+    {"remove", no_argument, NULL, 'r'},
+    {"shm", no_argument, NULL, 's'},
     {"until", required_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, 'V'},
@@ -94,6 +98,7 @@ usage(FILE *to)
 {
     fputs(
         "usage: xrecover [options] DIR\n"
+        "       xrecover --shm [--remove] [--json]\n"
         "Recover the libxac environment in directory DIR.\n"
         "\n"
         "  -n, --dry-run          look and report, write nothing\n"
@@ -111,6 +116,8 @@ usage(FILE *to)
         "  -m, --memory MIB       for pages while redoing (128)\n"
         "  -q, --quiet            say nothing unless something is wrong\n"
         "  -v, --verbose          say more\n"
+        "  -s, --shm              list the shared memory of all environments\n"
+        "  -r, --remove           with --shm: remove what is in no use\n"
         "  -h, --help             this text\n"
         "  -V, --version          version of libxac\n"
         "\n"
@@ -133,13 +140,39 @@ until_read(struct xac_recover_options *o, const char *text)
     return tool_time(text, &o->until_ns) && o->until_ns != 0;
 }
 
+/* memory_read -- MIB of --memory. */
+static bool
+memory_read(struct xac_recover_options *o, const char *text)
+{
+    if (!tool_number(text, &o->memory_bytes) || o->memory_bytes == 0
+        || o->memory_bytes > 1 << 20)
+        return false;
+    o->memory_bytes <<= 20;
+    return true;
+}
+
+/* directory_read -- what follows the options; ret as arguments_read. */
+static int
+directory_read(struct arguments *a, int argc, char **argv)
+{
+    bool is_one = optind + 1 == argc && argv[optind][0] != '\0';
+
+    if (a->shm ? optind != argc : a->remove || !is_one) {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    a->dir = argv[optind];
+    return -1;
+}
+
 /* arguments_read -- ret -1 to go on, or the exit code. */
 static int
 arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "acnhjkl:m:oqu:vV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "acnhjkl:m:oqrsu:vV", long_options, NULL))
+           != -1) {
         switch (c) {
         case 'a':
             a->recover.accept_replaced = true;
@@ -161,12 +194,10 @@ arguments_read(struct arguments *a, int argc, char **argv)
             a->recover.log_dir = optarg;
             break;
         case 'm':
-            if (!tool_number(optarg, &a->recover.memory_bytes)
-                || a->recover.memory_bytes == 0 || a->recover.memory_bytes > 1 << 20) {
+            if (!memory_read(&a->recover, optarg)) {
                 usage(stderr);
                 return EXIT_USAGE;
             }
-            a->recover.memory_bytes <<= 20;
             break;
         case 'o':
             a->recover.outside = true;
@@ -183,6 +214,12 @@ arguments_read(struct arguments *a, int argc, char **argv)
         case 'q':
             a->quiet = true;
             break;
+        case 'r':
+            a->remove = true;
+            break;
+        case 's':
+            a->shm = true;
+            break;
         case 'v':
             a->verbose = true;
             break;
@@ -196,12 +233,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
             return EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || argv[optind][0] == '\0') {
-        usage(stderr);
-        return EXIT_USAGE;
-    }
-    a->dir = argv[optind];
-    return -1;
+    return directory_read(a, argc, argv);
 }
 
 /* ---- Progress --------------------------------------------------------------------- */
@@ -611,6 +643,10 @@ main(int argc, char **argv)
 
     if (rc >= 0)
         return rc;
+    if (a.shm) {
+        rc = shm_list(a.json, a.remove);
+        return tool_flush(rc == 0 ? EXIT_DONE : tool_fail("--shm", rc));
+    }
     if (isatty(STDERR_FILENO) && !a.quiet) {
         a.recover.progress = show_progress;
         a.recover.progress_arg = &progress;

@@ -50,6 +50,13 @@ query()
     fi
 }
 
+# shm_left -- how many files of the library there are in /dev/shm.
+shm_left()
+{
+    find /dev/shm -maxdepth 1 -name 'xac-*' | wc -l
+}
+shm_before=$(shm_left)
+
 say "packages"
 "$source_dir/scripts/setup.sh"
 
@@ -71,4 +78,8 @@ query /usr/share/doc/libc6
 say "a crash: writers are killed, xrecover, nothing that was acknowledged is lost"
 run crashdemo --procs 4 --xrecover xrecover crash
 
+if [ "$(shm_left)" -gt "$shm_before" ]; then
+    echo "demo.sh: something is left in /dev/shm" >&2
+    exit 1
+fi
 say "all parts held"

@@ -107,11 +107,26 @@ no_reports()
     return $found
 }
 
+# nothing_left -- in /dev/shm, of the library or of its tests, but what was there before.
+nothing_left()
+{
+    shm_names | comm -13 "$others/shm-before" - >"$others/shm-left"
+    [ ! -s "$others/shm-left" ] || { cat "$others/shm-left"; return 1; }
+}
+
+shm_names()
+{
+    for file in /dev/shm/xac-*; do
+        [ ! -e "$file" ] || echo "$file"
+    done | LC_ALL=C sort
+}
+
 start=$(date +%s)
 stage "packages"
 scripts/setup.sh
 rm -rf "$others"
 mkdir -p "$normal" "$sanitized" "$others"
+shm_names >"$others/shm-before"
 find "$normal" "$sanitized" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
 build "$normal" --enable-werror
@@ -128,5 +143,6 @@ stage "style"
 for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
     run_one "$(basename "$script")" "$script" "$normal"
 done
+run_one nothing-left-in-shm nothing_left
 
 finish "$failed"

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 static char base_dir[4096]; /* of this program; tests have directories below */
+static char shm_dir[64];    /* its shared memory; empty: wherever it comes to lie */
 static uint64_t run_seed = 20050101;
 
 size_t
@@ -51,43 +52,53 @@ env_now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/*
- * A test that was killed leaves its control region behind, several files with one name in
- * front; the lock file names it.
- */
-static void
-remove_region(const char *lock_file)
-{
-    char line[4096], *name;
-    FILE *f = fopen(lock_file, "r");
-    struct dirent *e;
-    DIR *d;
-
-    if (f == NULL)
-        return;
-    if (fgets(line, sizeof line, f) == NULL)
-        line[0] = '\0';
-    fclose(f);
-    line[strcspn(line, "\n")] = '\0';
-    name = line + strlen("/dev/shm/");
-    if (strncmp(line, "/dev/shm/xac-", 13) != 0 || (d = opendir("/dev/shm")) == NULL)
-        return;
-    while ((e = readdir(d)) != NULL) {
-        if (strncmp(e->d_name, name, strlen(name)) == 0)
-            (void)unlinkat(dirfd(d), e->d_name, 0);
-    }
-    closedir(d);
-}
-
 static int
 remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;
     (void)type;
-    if (strcmp(path + ftw->base, "xac.lock") == 0)
-        remove_region(path);
+    (void)ftw;
     (void)remove(path);
     return 0;
+}
+
+/* remove_all -- a directory and what is below it. */
+static void
+remove_all(const char *dir)
+{
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/*
+ * shm_open_dir -- where the tests of this program make their shared memory: what those leave
+ * behind that are killed goes with the directory.  Any user may use it, as /dev/shm.
+ */
+static void
+shm_open_dir(void)
+{
+    if (getenv("XAC_SHM_DIR") != NULL || access("/dev/shm", W_OK) != 0)
+        return;
+    snprintf(shm_dir, sizeof shm_dir, "/dev/shm/xac-test-XXXXXX");
+    if (mkdtemp(shm_dir) == NULL || chmod(shm_dir, 01777) != 0
+        || setenv("XAC_SHM_DIR", shm_dir, 1) != 0) {
+        perror(shm_dir);
+        exit(EXIT_FAILURE);
+    }
+}
+
+/* shm_clear -- what tests before this one have left. */
+static void
+shm_clear(void)
+{
+    struct dirent *e;
+    DIR *d = shm_dir[0] != '\0' ? opendir(shm_dir) : NULL;
+
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        if (e->d_name[0] != '.')
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d != NULL)
+        closedir(d);
 }
 
 void
@@ -104,13 +115,16 @@ env_open(void)
         perror(base_dir);
         exit(EXIT_FAILURE);
     }
+    shm_open_dir();
 }
 
 void
 env_close(void)
 {
     if (chdir("/") == 0)
-        nftw(base_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        remove_all(base_dir);
+    if (shm_dir[0] != '\0')
+        remove_all(shm_dir);
 }
 
 int
@@ -132,6 +146,7 @@ env_setup(void)
 {
     char dir[sizeof base_dir + 16];
 
+    shm_clear();
     snprintf(dir, sizeof dir, "%s/t-XXXXXX", base_dir);
     must(mkdtemp(dir) != NULL);
     must(chmod(dir, 0755) == 0);

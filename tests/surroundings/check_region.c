@@ -269,6 +269,46 @@ START_TEST(region_that_was_never_named_is_cleared)
 }
 END_TEST
 
+/* must_say -- a line of the last tool about a region. */
+static void
+must_say(const char *region, const char *words)
+{
+    const char *at = strstr(output, region);
+    const char *end = at != NULL ? strchr(at, '\n') : NULL;
+    const char *said = at != NULL ? strstr(at, words) : NULL;
+
+    if (said == NULL || said > end)
+        env_fail(__FILE__, __LINE__, "%s: not %s: %s", region, words, output);
+}
+
+START_TEST(tool_lists_and_removes_what_nobody_maps)
+{
+    pid_t dead = env_companion(XAC_DURABLE, 4), pid;
+    char lost[4096], used[4096], frames[5000], dir[4096];
+
+    region_of(ENV_DIR, lost);
+    snprintf(frames, sizeof frames, "%s.frames", lost);
+    must(realpath(ENV_DIR, dir) != NULL);
+    proc_kill(dead);
+    run("rm -r " ENV_DIR); /* nobody clears it any more */
+    pid = env_companion(XAC_DURABLE, 4);
+    region_of(ENV_DIR, used);
+    must_eq(tool_run("xrecover", "--shm", ""), 0);
+    must_say(lost, "unused");
+    must_say(lost, dir);
+    must_say(used, "in use");
+    must_eq(tool_run("xrecover", "--shm --remove", ""), 0);
+    must_say(lost, "removed");
+    must_say(used, "in use");
+    must(!file_exists(lost) && !file_exists(frames) && file_exists(used));
+    proc_run(must_be_usable, NULL);
+    must_eq(tool_run("xrecover", "--shm --json", ""), 0);
+    must(strstr(output, "\"use\": \"in use\"") != NULL);
+    must_eq(tool_run("xrecover", "--remove", ENV_DIR), 2);
+    proc_kill(pid);
+}
+END_TEST
+
 int
 main(int argc, char **argv)
 {
@@ -285,5 +325,6 @@ main(int argc, char **argv)
     tcase_add_test(tc, set_user_id_programs_do_not_look_at_the_environment);
     tcase_add_test(tc, program_without_descriptors_is_alive);
     tcase_add_test(tc, region_that_was_never_named_is_cleared);
+    tcase_add_test(tc, tool_lists_and_removes_what_nobody_maps);
     return env_main(s);
 }
