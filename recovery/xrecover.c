@@ -612,7 +612,6 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_string(&j, "damage_file", r->damage_file);
     json_number(&j, "damage_offset_bytes", r->damage_offset);
     json_number(&j, "time_ns", time_ns);
-    json_string(&j, "end_reason", r->end_reason);
     json_array(&j, "would_write");
     for (size_t i = 0; i < a->n_would; i++) {
         json_object(&j, NULL);
@@ -624,6 +623,7 @@ json_report(const struct arguments *a, const struct xac_recover_report *r, int r
     json_end(&j);
     json_number(&j, "strays", r->strays);
     json_string(&j, "stray_file", r->stray_file);
+    json_string(&j, "end_reason", r->end_reason);
     json_end(&j);
 }
 
