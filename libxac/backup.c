@@ -25,6 +25,7 @@
 #include "backup_note.h"
 #include "checkpoint.h"
 #include "clock.h"
+#include "copy.h"
 #include "env.h"
 #include "err.h"
 #include "log.h"
@@ -33,8 +34,6 @@
 #include "recover_scan.h"
 #include "stored.h"
 #include "sys.h"
-
-#define CHUNK ((size_t)1 << 20)
 
 /* One backup. */
 struct run {
@@ -87,63 +86,12 @@ make_parents(struct run *r, const char *copy)
     return rc;
 }
 
-/* copy_range -- bytes [at, end) of a file; less if it ends before. */
-static int
-copy_range(struct run *r, int in, int out, uint64_t at, uint64_t end, uint64_t *bytesp)
-{
-    while (at < end) {
-        size_t want = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
-        size_t got;
-        int rc = xac_read_full(in, r->chunk, want, at, &got);
-
-        if (rc == 0 && got > 0)
-            rc = xac_write_full(out, r->chunk, got, at);
-        if (rc != 0 || got == 0)
-            return rc;
-        *bytesp += got;
-        at += got;
-    }
-    return 0;
-}
-
-/* copy_data -- what of a file is not a hole.  Where the file system cannot say, all. */
-static int
-copy_data(struct run *r, int in, int out, uint64_t length)
-{
-    off_t at = 0;
-    int rc = 0;
-
-    while (rc == 0 && (uint64_t)at < length) {
-        off_t data = lseek(in, at, SEEK_DATA);
-        off_t hole;
-
-        if (data < 0 && errno == ENXIO)
-            break;
-        if (data < 0)
-            return copy_range(r, in, out, 0, length, &r->rep.file_bytes);
-        hole = lseek(in, data, SEEK_HOLE);
-        if (hole < 0 || (uint64_t)hole > length)
-            hole = (off_t)length;
-        rc = copy_range(r, in, out, (uint64_t)data, (uint64_t)hole, &r->rep.file_bytes);
-        at = hole;
-    }
-    return rc;
-}
-
 /* copy_open -- a mapped file, both ends open; synced. */
 static int
 copy_open(struct run *r, int in, int out)
 {
-    struct stat st;
-    int rc;
+    int rc = xac_copy_file(in, out, r->chunk, &r->rep.file_bytes);
 
-    if (xac_sys.fstat(in, &st) != 0)
-        return errno;
-    if (!S_ISREG(st.st_mode))
-        return EINVAL;
-    if (xac_sys.ftruncate(out, st.st_size) != 0)
-        return errno;
-    rc = copy_data(r, in, out, (uint64_t)st.st_size);
     if (rc == 0 && xac_sys.fsync(out) != 0)
         rc = errno;
     return rc;
@@ -288,12 +236,12 @@ copy_segment(struct run *r, uint64_t number)
     in = xac_sys.openat(r->env->logfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     rc = in < 0 ? errno : xac_newfile_make(r->dirfd, name, &r->owner, &out);
     if (rc == 0)
-        rc = copy_range(r, in, out, 0, at, &r->rep.log_bytes);
-    memset(r->chunk, 0, CHUNK);
+        rc = xac_copy_range(in, out, 0, at, r->chunk, &r->rep.log_bytes);
+    memset(r->chunk, 0, XAC_COPY_CHUNK);
     while (rc == 0 && at < XAC_SEGMENT_HEADER + bytes) {
         uint64_t left = XAC_SEGMENT_HEADER + bytes - at;
 
-        left = left < CHUNK ? left : CHUNK;
+        left = left < XAC_COPY_CHUNK ? left : XAC_COPY_CHUNK;
         rc = xac_write_full(out, r->chunk, (size_t)left, at);
         at += left;
     }
@@ -480,7 +428,7 @@ xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *r
                        "%s logs no full images (XAC_OPT_FULL_IMAGES), which would"
                        " mend pages that are written while they are copied",
                        env->dir);
-    r.chunk = (uint8_t *)malloc(CHUNK);
+    r.chunk = (uint8_t *)malloc(XAC_COPY_CHUNK);
     if (r.chunk == NULL)
         return xac_err(ENOMEM, "backup");
     rc = open_dir(&r);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * copy.h -- copying mapped files while others may be writing them.
+ *
+ * WHAT      Bytes from one open file to another, holes left out.  A page may be half of one
+ *           moment and half of another: the log has a full image of each page that was
+ *           written meanwhile (backup.h, frozen.h).
+ * NOT HERE  Opening, naming, syncing.
+ * THREADS   Any.
+ */
+#ifndef XAC_COPY_H
+#define XAC_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define XAC_COPY_CHUNK ((size_t)1 << 20)
+
+/*
+ * xac_copy_range -- bytes [at, end) of a file; fewer if it ends before.
+ *
+ * in   chunk   XAC_COPY_CHUNK bytes, to be overwritten
+ * out  bytesp  grows by the bytes copied
+ * ret  0 or errno; EINVAL from xac_copy_file if it is no regular file.
+ */
+int xac_copy_range(int in, int out, uint64_t at, uint64_t end, uint8_t *chunk,
+                   uint64_t *bytesp);
+
+/* xac_copy_file -- a whole file onto an empty one, which gets its length.  Arguments as
+   above. */
+int xac_copy_file(int in, int out, uint8_t *chunk, uint64_t *bytesp);
+
+#endif /* XAC_COPY_H */
