@@ -449,8 +449,9 @@ decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
     if ((!is_first && !is_seen(f, rec->page)) || !has_source(r, rec))
         return 0;
     *verdictp = XAC_REDO_MALFORMED;
-    if (rec->page >= (uint64_t)INT64_MAX / r->page_size)
-        return 0;
+    if (rec->page >= f->length / r->page_size
+        || rec->page >= (uint64_t)INT64_MAX / r->page_size)
+        return 0; /* behind all that has been mapped of the file */
     *verdictp = XAC_REDO_APPLY;
     return is_first ? seen_set(r, f, rec->page) : 0;
 }
