@@ -58,7 +58,8 @@ make -C "$base/build" -s tests/fuzz/fuzz_run >&2
 program=$base/build/tests/fuzz/fuzz_run
 
 # What the library maps for itself, and what it catches, is its own business.
-ASAN_OPTIONS="detect_leaks=1:allow_user_segv_handler=1:${ASAN_OPTIONS:-}"
+ASAN_OPTIONS="detect_leaks=1:allow_user_segv_handler=1:allocator_may_return_null=1:\
+max_allocation_size_mb=2048:${ASAN_OPTIONS:-}"
 UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
 export ASAN_OPTIONS UBSAN_OPTIONS
 
@@ -77,7 +78,7 @@ run_target()
     begin=$(date +%s)
     rc=0
     XAC_FUZZ=$1 "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
-        -malloc_limit_mb=512 -max_len=1024 -print_final_stats=1 -close_fd_mask=1 \
+        -malloc_limit_mb=2048 -max_len=1024 -print_final_stats=1 -close_fd_mask=1 \
         -artifact_prefix="$found/" "$kept" "$source_dir/tests/fuzz/corpus/$1" \
         >"$log" 2>&1 || rc=$?
     took=$(($(date +%s) - begin))
