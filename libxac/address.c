@@ -54,7 +54,7 @@ text_read(struct xac_env *env, char **textp)
         rc = xac_err(EFBIG, "%s", XAC_ADDRESSES_NAME);
     *textp = rc == 0 ? (char *)calloc(1, fd < 0 ? 1 : (size_t)st.st_size + 1) : NULL;
     if (rc == 0 && *textp == NULL)
-        rc = ENOMEM;
+        rc = xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
     if (rc == 0 && fd >= 0)
         rc = xac_read_full(fd, *textp, (size_t)st.st_size, 0, &got);
     if (fd >= 0)
@@ -253,7 +253,7 @@ remembered(const struct xac_view *v)
 static int
 taken(const struct xac_view *v, uint64_t address, size_t length)
 {
-    int error = errno;
+    int error = errno == EEXIST ? EADDRINUSE : errno;
     int fd = xac_sys.openat(AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
     FILE *maps = fd >= 0 ? fdopen(fd, "rc") : NULL; /* c: no cancellation points */
     char *line = NULL;
@@ -348,7 +348,7 @@ xac_address_keep(struct xac_env *env, const struct xac_view *v)
         if (asprintf(&longer, "%s%016" PRIx64 " %s\n", *text != '\0' ? text : FIRST_LINE,
                      address, v->path)
             < 0)
-            rc = ENOMEM;
+            rc = xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
         else
             rc = text_write(env, longer);
         free(longer);

@@ -32,12 +32,12 @@ list_add(struct list *l, const char *dir, const char *name)
         char **more = (char **)realloc(l->name, want * sizeof more[0]);
 
         if (more == NULL)
-            return ENOMEM;
+            return xac_err(ENOMEM, "listing the log files of %s", dir);
         l->name = more;
         l->size = want;
     }
     if (asprintf(&l->name[l->n], "%s/%s", dir, name) < 0)
-        return ENOMEM;
+        return xac_err(ENOMEM, "listing the log files of %s", dir);
     l->n++;
     return 0;
 }

@@ -406,8 +406,10 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
         v->base = (uint8_t *)p;
         rc = map_pages(v);
     }
-    if (rc == 0)
+    if (rc == 0) {
         rc = xac_engine_attach(v);
+        rc = rc == 0 ? 0 : xac_err(rc, "xView: %s", v->name);
+    }
     if (rc == 0)
         rc = insert(ctx, v);
     if (rc != 0)
