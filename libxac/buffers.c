@@ -9,6 +9,7 @@
 #include "version.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,19 +35,21 @@
 /* Looks at the second file after which its pages are unmapped, within a bound. */
 #define TRIM_EVERY 64
 
-/* buffer_path -- path of buffer file i of a region, to free(3); NULL: no memory. */
-static char *
-buffer_path(int i, const char *region_path)
+#define BUFFER_PATH_MAX (PATH_MAX + sizeof ".frames2")
+
+/* buffer_path -- path of buffer file i of a region.  Takes no memory: what is removed by it
+   would be left behind for want of that. */
+static const char *
+buffer_path(int i, const char *region_path, char path[BUFFER_PATH_MAX])
 {
     const char *slash = strrchr(region_path, '/');
-    char *path = NULL;
-    int n;
 
     if (i == 0)
-        n = asprintf(&path, "%s.frames", region_path);
+        (void)snprintf(path, BUFFER_PATH_MAX, "%s.frames", region_path);
     else
-        n = asprintf(&path, "%s.frames2", slash != NULL ? slash + 1 : region_path);
-    return n < 0 ? NULL : path;
+        (void)snprintf(path, BUFFER_PATH_MAX, "%s.frames2",
+                       slash != NULL ? slash + 1 : region_path);
+    return path;
 }
 
 /* open_there -- a buffer file that somebody has made, with all the frames that it is to have. */
@@ -150,14 +153,15 @@ static int
 start(struct xac_env *env, const char *region_path, bool make)
 {
     struct xac_buffers *b = &env->buffers;
+    char path[BUFFER_PATH_MAX];
     int rc;
 
     memset(b, 0, sizeof *b);
     b->fd[0] = b->fd[1] = -1;
-    b->path[0] = buffer_path(0, region_path);
-    b->path[1] = buffer_path(1, region_path);
+    b->path[0] = strdup(buffer_path(0, region_path, path));
+    b->path[1] = strdup(buffer_path(1, region_path, path));
     if (b->path[0] == NULL || b->path[1] == NULL)
-        return ENOMEM;
+        return xac_err(ENOMEM, "buffer files of %s", region_path);
     rc = open_buffer(env, 0, make);
     return rc == 0 ? 0
                    : xac_err(rc, "buffer file %s%s", b->path[0],
@@ -253,11 +257,9 @@ xac_buffers_detach(struct xac_env *env)
 static void
 remove_buffer(int i, int dirfd, const char *region_path)
 {
-    char *path = buffer_path(i, region_path);
+    char path[BUFFER_PATH_MAX];
 
-    if (path != NULL)
-        (void)xac_sys.unlinkat(dirfd, path, 0);
-    free(path);
+    (void)xac_sys.unlinkat(dirfd, buffer_path(i, region_path, path), 0);
 }
 
 void

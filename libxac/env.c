@@ -242,6 +242,8 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     int rc, fd;
 
     env->region = xac_region_path(env->lockfd);
+    if (env->region == NULL && errno != ENOENT)
+        return xac_err(errno, "%s/%s", env->dir, XAC_LOCK_NAME);
     if (env->region == NULL || !xac_region_is_path(env->region))
         return xac_err(XAC_ENOTSHARED, "%s", env->dir);
     rc = xac_region_open(env->dirfd, env->region, &fd);

@@ -8,6 +8,7 @@
 #include "outofcore.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,13 +336,14 @@ xac_outofcore_written(struct xac_env *env, const struct xac_page *page,
 
 /* ---- The pool's file ------------------------------------------------------------------------ */
 
-/* pool_path -- of a region, to free(3); NULL: no memory. */
-static char *
-pool_path(const char *region_path)
-{
-    char *path = NULL;
+#define POOL_PATH_MAX (PATH_MAX + sizeof ".pool")
 
-    return asprintf(&path, "%s.pool", region_path) < 0 ? NULL : path;
+/* pool_path -- of a region; takes no memory, which may be wanting when it is removed. */
+static const char *
+pool_path(const char *region_path, char path[POOL_PATH_MAX])
+{
+    (void)snprintf(path, POOL_PATH_MAX, "%s.pool", region_path);
+    return path;
 }
 
 static struct xac_frames_config
@@ -402,15 +404,13 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     struct xac_frames_config config;
     struct xac_frames_io io = io_of(env);
     struct xac_owner owner;
-    char *path;
+    char path[POOL_PATH_MAX];
     int rc;
 
     sh->n_frames = env->options.frames;
     if (sh->n_frames == 0)
         return 0;
-    path = pool_path(region_path);
-    if (path == NULL)
-        return xac_err(ENOMEM, "XAC_OPT_FRAMES");
+    (void)pool_path(region_path, path);
     config = config_of(env);
     sh->pool_bytes = xac_frames_bytes(&config);
     rc = xac_owner_get_shared(env->dirfd, &owner);
@@ -429,7 +429,6 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: %llu frames in %s",
                      (unsigned long long)sh->n_frames, path);
-    free(path);
     return rc;
 }
 
@@ -438,15 +437,13 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
 {
     struct xac_outofcore *o = &env->outofcore;
     struct xac_frames_io io = io_of(env);
+    char path[POOL_PATH_MAX];
     struct stat st;
-    char *path;
     int rc;
 
     if (!xac_outofcore_is_on(env))
         return 0;
-    path = pool_path(region_path);
-    if (path == NULL)
-        return xac_err(ENOMEM, "XAC_OPT_FRAMES");
+    (void)pool_path(region_path, path);
     rc = xac_region_open(env->dirfd, path, &o->fd);
     if (rc == 0 && (o->fd = xac_handle_keep(o->fd, &o->handle)) < 0)
         rc = errno;
@@ -460,7 +457,6 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
         rc = xac_frames_attach(o->memory, &io, &o->pool);
     if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: pool %s", path);
-    free(path);
     return rc;
 }
 
@@ -498,11 +494,9 @@ xac_outofcore_detach(struct xac_env *env)
 void
 xac_outofcore_remove(const char *region_path)
 {
-    char *path = pool_path(region_path);
+    char path[POOL_PATH_MAX];
 
-    if (path != NULL)
-        (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
-    free(path);
+    (void)xac_sys.unlinkat(AT_FDCWD, pool_path(region_path, path), 0);
 }
 
 /* ---- Who takes part --------------------------------------------------------------------------- */

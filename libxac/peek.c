@@ -52,6 +52,8 @@ open_region(struct xac_env *env)
     int rc, fd;
 
     env->region = xac_region_path(env->lockfd);
+    if (env->region == NULL && errno != ENOENT)
+        return xac_err(errno, "%s", XAC_LOCK_NAME);
     if (env->region == NULL)
         return xac_err(XAC_ENOTSHARED, "%s names no control region", XAC_LOCK_NAME);
     fd = xac_sys.openat(AT_FDCWD, env->region, O_RDONLY | O_CLOEXEC, 0);

@@ -52,12 +52,15 @@ xac_region_path(int lockfd)
     size_t got;
     char *end;
 
-    if (xac_read_full(lockfd, text, sizeof text - 1, 0, &got) != 0)
+    errno = xac_read_full(lockfd, text, sizeof text - 1, 0, &got);
+    if (errno != 0)
         return NULL;
     text[got] = '\0';
     end = strchr(text, '\n');
-    if (end == NULL || end == text)
+    if (end == NULL || end == text) {
+        errno = ENOENT;
         return NULL;
+    }
     *end = '\0';
     return strdup(text);
 }

@@ -35,7 +35,7 @@ struct xac_env;
 const char *xac_region_shm_dir(void);
 
 /* xac_region_path -- path of the control region, the first line of the lock file; to be
-   freed; NULL if there is none. */
+   freed; NULL with errno, ENOENT if there is none. */
 char *xac_region_path(int lockfd);
 
 /* xac_region_path_write -- name a region that is complete; gate held; ret 0 or errno. */
