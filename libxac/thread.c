@@ -157,23 +157,31 @@ on_exit_of_thread(void *arg)
     xac_thread_leave(ctx->env);
 }
 
-static void
+/* make_key -- once; env->threads held. */
+static int
 make_key(void)
 {
-    int rc = pthread_key_create(&key, on_exit_of_thread);
+    static bool is_made;
+    int rc;
 
-    xac_require(rc == 0);
+    if (is_made)
+        return 0;
+    rc = pthread_key_create(&key, on_exit_of_thread);
+    if (rc != 0)
+        return xac_err(rc, "xView");
+    is_made = true;
+    return 0;
 }
 
 /* own_context -- the calling thread's, made if there is none; env->threads held. */
 static int
 own_context(struct xac_env *env, struct xac_ctx **ctxp)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct xac_ctx *ctx = own;
-    int rc;
+    int rc = make_key();
 
-    (void)pthread_once(&once, make_key);
+    if (rc != 0)
+        return rc;
     if (ctx == NULL) {
         ctx = (struct xac_ctx *)calloc(1, sizeof *ctx);
         if (ctx == NULL)
