@@ -22,6 +22,9 @@
 void (*xac_kill_hook)(const char *name);
 #endif
 
+/* Code of the last error, if there was no memory for its particulars. */
+static XAC_TLS int wordless;
+
 int
 xac_err(int code, const char *fmt, ...)
 {
@@ -30,6 +33,7 @@ xac_err(int code, const char *fmt, ...)
     int n;
 
     xac_assert(code != 0);
+    wordless = text == NULL ? code : 0;
     if (text == NULL)
         return code;
     va_start(ap, fmt);
@@ -45,6 +49,8 @@ xac_err_text(void)
 {
     const char *text = (const char *)xac_tls_look(XAC_TLS_ERR);
 
+    if (wordless != 0)
+        return xac_strerror(wordless);
     return text != NULL ? text : "";
 }
 
@@ -53,6 +59,7 @@ xac_err_clear(void)
 {
     char *text = (char *)xac_tls_look(XAC_TLS_ERR);
 
+    wordless = 0;
     if (text != NULL)
         text[0] = '\0';
 }

@@ -8,13 +8,17 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "annot.h"
 
 static XAC_TLS void *parts[XAC_TLS_PARTS];
 
-static pthread_key_t key; /* for its destructor; the value is the thread's `parts` */
+/* A key + 1 for its destructor, 0 none yet; the value is the thread's `parts`.  Relaxed: the
+   key is all that there is to see. */
+static _Atomic uint64_t key;
 
 /* free_parts -- the key's destructor.  A later one may call the library, and get new parts:
    then this one runs again. */
@@ -29,12 +33,25 @@ free_parts(void *arg)
     }
 }
 
-static void
-make_key(void)
+/* key_get -- ret 0 or errno; no lock, for a fork beside it would leave that held. */
+static int
+key_get(pthread_key_t *keyp)
 {
-    int rc = pthread_key_create(&key, free_parts);
+    uint64_t have = atomic_load_explicit(&key, memory_order_relaxed);
+    int rc;
 
-    xac_require(rc == 0);
+    if (have == 0) {
+        rc = pthread_key_create(keyp, free_parts);
+        if (rc != 0)
+            return rc;
+        if (atomic_compare_exchange_strong_explicit(&key, &have, (uint64_t)*keyp + 1,
+                                                    memory_order_relaxed,
+                                                    memory_order_relaxed))
+            return 0;
+        (void)pthread_key_delete(*keyp);
+    }
+    *keyp = (pthread_key_t)(have - 1);
+    return 0;
 }
 
 void *
@@ -46,13 +63,12 @@ xac_tls_look(enum xac_tls_part part)
 void *
 xac_tls_part(enum xac_tls_part part, size_t bytes)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int saved_errno = errno;
+    pthread_key_t mine;
 
     if (xac_likely(parts[part] != NULL))
         return parts[part];
-    (void)pthread_once(&once, make_key);
-    if (pthread_setspecific(key, parts) == 0)
+    if (key_get(&mine) == 0 && pthread_setspecific(mine, parts) == 0)
         parts[part] = calloc(1, bytes);
     errno = saved_errno;
     return parts[part];

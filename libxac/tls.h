@@ -38,7 +38,7 @@ enum xac_tls_part {
 /*
  * xac_tls_part -- a part of the calling thread; made, of so many zeroed bytes, if there is none.
  *
- * ret  NULL if there is no memory.  errno is left alone.
+ * ret  NULL if there is no memory, or no key of pthread_key_create(3).  errno is left alone.
  */
 void *xac_tls_part(enum xac_tls_part part, size_t bytes);
 
