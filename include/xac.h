@@ -460,7 +460,7 @@ struct xac_conflict {
  * Why the last transaction that the calling thread ended aborted.
  *
  * out  out  filled in; kind XAC_CONFLICT_NONE if the last one committed.
- * ret  0; EINVAL; XAC_ENOINIT.
+ * ret  0; EINVAL; XAC_ENOINIT; ENOMEM (there was none to note it).
  */
 XAC_API int xac_get_conflict(struct xac_conflict *out);
 

@@ -281,7 +281,7 @@ user_of(const char *path, uint32_t *pidp)
     else
         handle = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
     if (rc == 0 && (uint64_t)st.st_size <= COPY_MAX)
-        copy = (uint8_t *)malloc((size_t)st.st_size);
+        rc = (copy = (uint8_t *)malloc((size_t)st.st_size)) != NULL ? 0 : ENOMEM;
     for (int i = 0; copy != NULL && i < XAC_CONTROL_TRIES;
          i++) { /* it may change meanwhile */
         rc = xac_read_full(fd, copy, (size_t)st.st_size, 0, &got);
@@ -319,9 +319,13 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     if (rc != 0 || lockfd < 0)
         return rc;
     path = xac_region_path(lockfd);
-    if (path == NULL || !xac_region_is_path(path) || xac_region_look(path, &info) != 0) {
+    if (path == NULL)
+        return errno == ENOENT ? 0 : xac_err(errno, "%s/%s", dir, XAC_LOCK_NAME);
+    rc = xac_region_is_path(path) ? xac_region_look(path, &info) : ENOENT;
+    if (rc != 0) { /* nobody may be taken for absent for want of memory */
+        rc = rc == ENOMEM ? xac_err(rc, "control region %s", path) : 0;
         free(path);
-        return 0;
+        return rc;
     }
     if (info.use == XAC_REGION_USED && is_home(&info, dirfd))
         rc = user_of(path, &pid);

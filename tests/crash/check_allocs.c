@@ -116,7 +116,10 @@ aborted(int rc)
 
     if (rc != XAC_ABORTED)
         return went("xend", rc);
-    must_ok(xac_get_conflict(&why));
+    rc = xac_get_conflict(&why);
+    if (rc == ENOMEM)
+        return went("xConflict", rc);
+    must_ok(rc);
     must_eq(why.kind, XAC_CONFLICT_RESOURCE);
     must(why.error == ENOMEM || why.error == ENOSPC);
     return false;
