@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#ifdef HAVE_ZLIB
+# include <zlib.h>
+#endif
 
 #include "frames.h"
 #include "util.h"
@@ -73,8 +75,10 @@ line_add(struct trace *t, const char *name, uint64_t number, char *line)
     return bench_trace_add(t, page);
 }
 
-int
-bench_trace_load(struct trace *t, const char *name)
+#ifdef HAVE_ZLIB
+/* lines_add -- all of a file's, plain or compressed. */
+static int
+lines_add(struct trace *t, const char *name)
 {
     gzFile file = gzopen(name, "rb");
     char line[LINE_BYTES];
@@ -89,6 +93,38 @@ bench_trace_load(struct trace *t, const char *name)
     if (rc == 0 && gz_rc != Z_OK && gz_rc != Z_STREAM_END)
         rc = bench_fail("%s: damaged, or cut off", name);
     (void)gzclose(file);
+    return rc;
+}
+#else
+static int
+lines_add(struct trace *t, const char *name)
+{
+    FILE *file = fopen(name, "rbe");
+    char line[LINE_BYTES];
+    uint64_t number = 0;
+    int rc = 0;
+
+    if (file == NULL)
+        return bench_fail("%s: %s", name, strerror(errno));
+    if (fread(line, 1, 2, file) == 2 && memcmp(line, "\x1f\x8b", 2) == 0)
+        rc =
+            bench_fail("%s: compressed, which this program reads only if built with zlib",
+                       name);
+    rewind(file);
+    while (rc == 0 && fgets(line, sizeof line, file) != NULL)
+        rc = line_add(t, name, ++number, line);
+    if (rc == 0 && ferror(file))
+        rc = bench_fail("%s: cannot be read", name);
+    (void)fclose(file);
+    return rc;
+}
+#endif
+
+int
+bench_trace_load(struct trace *t, const char *name)
+{
+    int rc = lines_add(t, name);
+
     if (rc == 0 && t->n == 0)
         rc = bench_fail("%s: no page in it", name);
     return rc;

@@ -6,8 +6,8 @@
  * write is one trap, not two as in the Thesis.  Where a machine does not say, an access is
  * taken for a read, and the second trap on a readable page for a write.
  *
- * The dispatcher's tree is not made for being changed while another thread searches it.
- * So there are two: searches use the active one; a change is made to the idle one, the
+ * The dispatcher (fault_areas.h) is not made for being changed while another thread searches
+ * it.  So there are two: searches use the active one; a change is made to the idle one, the
  * roles are swapped, and when the last search that might still be in the old one has
  * left, the change is made there too.
  */
@@ -25,10 +25,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <sigsegv.h>
-
 #include "err.h"
 #include "fault.h"
+#include "fault_areas.h"
 #include "lock.h"
 #include "tls.h"
 #include "view.h"
@@ -36,8 +35,8 @@
 /* Bytes of a signal stack that the handlers need beside what the kernel puts there. */
 #define STACK_NEEDED 4096
 
-static sigsegv_dispatcher trees[2];
-static _Atomic int active;       /* tree that searches use                         */
+static struct xac_areas areas[2];
+static _Atomic int active;       /* that searches use                              */
 static _Atomic int searching[2]; /* searches under way in each                     */
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
@@ -57,7 +56,7 @@ enum {
 };
 static XAC_TLS int fault_access;
 
-/* A view's registrations in both trees. */
+/* A view's registrations in both. */
 struct ticket {
     void *in[2];
 };
@@ -90,7 +89,7 @@ access_of(const void *context)
 #endif
 }
 
-/* area_handler -- libsigsegv found the fault inside a view. */
+/* area_handler -- the fault is inside a view. */
 XAC_SIGSAFE static int
 area_handler(void *addr, void *arg)
 {
@@ -110,7 +109,7 @@ area_handler(void *addr, void *arg)
     return 1;
 }
 
-/* search -- let the active tree dispatch; true if the fault was in a view. */
+/* search -- let the active dispatcher do it; true if the fault was in a view. */
 XAC_SIGSAFE static bool
 search(void *addr)
 {
@@ -125,7 +124,7 @@ search(void *addr)
             (void)atomic_fetch_sub_explicit(&searching[t], 1, memory_order_release);
             continue; /* swapped in between: pairs with swap_roles, too */
         }
-        found = sigsegv_dispatch(&trees[t], addr) != 0;
+        found = xac_areas_dispatch(&areas[t], addr);
         /* Release: pairs with the acquire in swap_roles. */
         (void)atomic_fetch_sub_explicit(&searching[t], 1, memory_order_release);
         return found;
@@ -196,8 +195,8 @@ xac_signal_start(bool with_sigbus)
 
     if (is_started)
         return 0;
-    sigsegv_init(&trees[0]);
-    sigsegv_init(&trees[1]);
+    xac_areas_init(&areas[0]);
+    xac_areas_init(&areas[1]);
     rc = take_over(&taken[0]);
     if (rc == 0 && with_sigbus)
         rc = take_over(&taken[1]);
@@ -264,7 +263,7 @@ xac_signal_forked(void)
     (void)pthread_mutex_unlock(&change);
 }
 
-/* swap_roles -- searches use the other tree; returns when the old one has none left. */
+/* swap_roles -- searches use the other one; returns when the old one has none left. */
 static int
 swap_roles(void)
 {
@@ -277,25 +276,48 @@ swap_roles(void)
     return old;
 }
 
+/* insert -- register a view in one dispatcher, where it lies now; false: no memory. */
+static bool
+insert(struct ticket *t, struct xac_view *view, int in)
+{
+    t->in[in] =
+        xac_areas_insert(&areas[in], view->base, view->length, area_handler, view);
+    return t->in[in] != NULL;
+}
+
+/* insert_both -- in both or in none; false: no memory.  `change` held. */
+static bool
+insert_both(struct ticket *t, struct xac_view *view)
+{
+    int idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
+
+    if (!insert(t, view, idle))
+        return false;
+    if (insert(t, view, swap_roles()))
+        return true;
+    idle = swap_roles();
+    xac_areas_remove(&areas[idle], t->in[idle]);
+    return false;
+}
+
 int
 xac_signal_attach(struct xac_view *view)
 {
     struct ticket *t = (struct ticket *)calloc(1, sizeof *t);
     sigset_t signals;
-    int idle;
+    bool is_in;
 
     if (t == NULL)
         return ENOMEM;
     xac_signals_block(&signals); /* a handler may fork */
     (void)pthread_mutex_lock(&change);
-    idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
-    t->in[idle] =
-        sigsegv_register(&trees[idle], view->base, view->length, area_handler, view);
-    idle = swap_roles();
-    t->in[idle] =
-        sigsegv_register(&trees[idle], view->base, view->length, area_handler, view);
+    is_in = insert_both(t, view);
     (void)pthread_mutex_unlock(&change);
     xac_signals_restore(&signals);
+    if (!is_in) {
+        free(t);
+        return ENOMEM;
+    }
     view->engine = t;
     return 0;
 }
@@ -312,24 +334,25 @@ xac_signal_detach(struct xac_view *view)
     xac_signals_block(&signals);
     (void)pthread_mutex_lock(&change);
     idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
-    sigsegv_unregister(&trees[idle], t->in[idle]);
+    xac_areas_remove(&areas[idle], t->in[idle]);
     idle = swap_roles();
-    sigsegv_unregister(&trees[idle], t->in[idle]);
+    xac_areas_remove(&areas[idle], t->in[idle]);
     (void)pthread_mutex_unlock(&change);
     xac_signals_restore(&signals);
     free(t);
     view->engine = NULL;
 }
 
-/* again -- register a view in one tree where it lies now. */
+/* again -- the same for a view that has moved; there is memory: its own has become free. */
 static void
-again(struct xac_view *view, int tree)
+again(struct xac_view *view, int in)
 {
     struct ticket *t = (struct ticket *)view->engine;
+    bool is_in;
 
-    sigsegv_unregister(&trees[tree], t->in[tree]);
-    t->in[tree] =
-        sigsegv_register(&trees[tree], view->base, view->length, area_handler, view);
+    xac_areas_remove(&areas[in], t->in[in]);
+    is_in = insert(t, view, in);
+    xac_require(is_in);
 }
 
 void

@@ -3,7 +3,7 @@
  * fault_signal.h -- from a signal to the view that the fault is in.
  *
  * WHAT      What the engines have in common: the handlers of SIGSEGV and SIGBUS, which find
- *           the view through libsigsegv's dispatcher and call xac_fault_handle().
+ *           the view through a dispatcher (fault_areas.h) and call xac_fault_handle().
  * SIGNALS   See fault.h.  A handler that came after ours and may call it stays in place.
  * THREADS   any.
  */

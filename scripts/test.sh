@@ -3,8 +3,9 @@
 #
 # test.sh -- build libxac and test everything.
 #
-# Stages: all tests in an ordinary build; unit and API tests under the address and
-# undefined behaviour sanitizers; programs compiled against the installed library; style
+# Stages: all tests in an ordinary build; unit and API tests in a build without the libraries
+# that can be done without, and under the address and undefined behaviour sanitizers; programs
+# compiled against the installed library; style
 # checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
 # Exit code 0 if none failed.
 #
@@ -16,6 +17,7 @@ mkdir -p "${XAC_BUILD:-build}"
 base=$(cd "${XAC_BUILD:-build}" && pwd)
 normal=$base/test
 sanitized=$base/asan
+minimal=$base/minimal # without what can be done without
 others=$base/results # logs and results of what is not run by make check
 failed=0
 
@@ -62,7 +64,7 @@ give_up()
 finish()
 {
     stage "done"
-    scripts/count_tests "$normal" "$sanitized" "$others" || exit 1
+    scripts/count_tests "$normal" "$minimal" "$sanitized" "$others" || exit 1
     exit "$1"
 }
 
@@ -125,13 +127,18 @@ start=$(date +%s)
 stage "packages"
 scripts/setup.sh
 rm -rf "$others"
-mkdir -p "$normal" "$sanitized" "$others"
+mkdir -p "$normal" "$sanitized" "$minimal" "$others"
 shm_names >"$others/shm-before"
-find "$normal" "$sanitized" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
+find "$normal" "$sanitized" "$minimal" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
 build "$normal" --enable-werror
 stage "all tests"
 make_check "$normal" check 1
+stage "build without libsigsegv, zlib and libbsd"
+build "$minimal" --enable-werror --without-libsigsegv \
+    ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no
+stage "unit and API tests without them"
+make_check "$minimal" check-quick 2
 stage "build with address and undefined behaviour sanitizers"
 build "$sanitized" --enable-debug --disable-shared \
     --enable-sanitize=address,undefined
@@ -139,6 +146,7 @@ stage "unit and API tests under the sanitizers"
 sanitizer_check
 stage "programs with the installed library"
 run_one install tests/install/check_install.sh "$normal"
+run_one configure tests/install/check_configure.sh
 stage "style"
 for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
     run_one "$(basename "$script")" "$script" "$normal"

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check_configure.sh -- what `configure` asks for, and what it says.
+#
+# GOAL    a machine without zlib and libbsd is configured, and told what is left out; with
+#         --disable-examples and --disable-bench neither is built; without libsigsegv
+#         nothing names it; a machine with 32-bit addresses is refused in one sentence.
+# METHOD  answers of configure's tests are given in advance, as cache variables.  That the rest
+#         builds and works without these libraries: scripts/test.sh, the minimal build.
+set -eu
+
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp"
+
+fail()
+{
+    echo "check_configure: $*"
+    exit 1
+}
+
+# says WORDS -- in what the last configure printed.
+says()
+{
+    grep -qF -e "$1" log || { cat log; fail "configure does not say: $1"; }
+}
+
+configure()
+{
+    "$source_dir/configure" --cache-file=cache "$@" >log 2>&1
+}
+
+configure --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no ||
+    { cat log; fail "configure fails without zlib and libbsd"; }
+says "left out      compressed traces in xbench frames (install zlib1g-dev)"
+says "left out      examples/rbtree (install libbsd-dev)"
+says "libsigsegv    no"
+grep -q sigsegv libxac.pc && fail "libxac.pc names libsigsegv"
+make -s print-programs >programs
+grep -q examples/list programs || fail "the other examples are left out, too"
+grep -q bench/xbench programs || fail "xbench is left out"
+grep -q examples/rbtree programs && fail "examples/rbtree would be built without libbsd"
+
+configure --disable-examples --disable-bench || { cat log; fail "configure fails"; }
+grep -q sigsegv libxac.pc || fail "libxac.pc does not name libsigsegv"
+make -s print-programs >programs
+grep -e examples/ -e bench/ programs && fail "these would be built"
+grep -q xrecover programs || fail "the tools would not be built"
+
+rm cache
+configure ac_cv_sizeof_void_p=4 && fail "32-bit addresses are accepted"
+says "libxac needs 64-bit addresses; here they have 4 bytes"
+echo "check_configure: 0 problems"
