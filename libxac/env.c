@@ -542,11 +542,8 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
         rc = enter(env);
     if (rc == 0) {
         rc = xac_engine_start();
-        if (rc != 0) {
-            (void)xac_env_close(env);
-            return rc == EINVAL ? rc : xac_err(rc, "installing the fault handler");
-        }
-        rc = check_engine(env);
+        if (rc == 0)
+            rc = check_engine(env);
         if (rc != 0) {
             (void)xac_env_close(env);
             return rc;

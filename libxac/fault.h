@@ -127,7 +127,7 @@ enum xac_scanning xac_engine_scanning(void);
  * xac_engine_start -- choose the process's engine and start it: the one that the environment
  * variable XAC_ENGINE names, else uffd; uffd in the place of scan, or sigsegv, if that cannot
  * be had.
- * ret 0; EINVAL: there is none of that name; errno.
+ * ret 0; EINVAL: there is none of that name; ENOTSUP: fault_valgrind.h; errno.
  */
 int xac_engine_start(void);
 void xac_engine_stop(void);

@@ -13,6 +13,7 @@
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
+#include "fault_valgrind.h"
 #include "sys.h"
 #include "view.h"
 
@@ -42,10 +43,14 @@ xac_engine_start(void)
     const char *name = secure_getenv("XAC_ENGINE");
     bool is_free = name == NULL || *name == '\0';
     const struct xac_engine *wanted = is_free ? engines[0] : named(name);
+    int rc;
 
     if (wanted == NULL)
         return xac_err(EINVAL, "XAC_ENGINE=%s: there are uffd, scan, sigsegv and thesis",
                        name);
+    rc = xac_valgrind_check();
+    if (rc != 0)
+        return rc;
     fell_back = wanted->start();
     chosen = fell_back == 0 ? wanted : &xac_engine_sigsegv;
     scanning = chosen == &xac_engine_scan ? XAC_SCAN_ALWAYS
@@ -54,8 +59,8 @@ xac_engine_start(void)
     if (fell_back != 0 && wanted == &xac_engine_scan && xac_engine_uffd.start() == 0)
         chosen = &xac_engine_uffd;
     else if (fell_back != 0)
-        return chosen->start();
-    return 0;
+        rc = chosen->start();
+    return rc == 0 ? 0 : xac_err(rc, "installing the fault handler");
 }
 
 enum xac_scanning
