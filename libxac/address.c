@@ -20,6 +20,7 @@
 #include "registry.h"
 #include "stored.h"
 #include "sys.h"
+#include "tsan.h"
 #include "view.h"
 
 #define FIRST_LINE "xac-addresses 1\n"
@@ -201,7 +202,14 @@ offset_of(const struct xac_view *v)
     return v->first * v->page_size;
 }
 
-#if !defined(__SANITIZE_THREAD__) /* which has plans of its own for those addresses */
+/* is_usable -- the thread sanitizer has plans of its own for the candidates' addresses, and
+   does not bear it if somebody uses them. */
+static bool
+is_usable(uint64_t address)
+{
+    return !xac_tsan_is_on() || address < CANDIDATE_FIRST || address >= CANDIDATE_END;
+}
+
 /* map_candidate -- one of the addresses that suit the file's name. */
 static void *
 map_candidate(const struct xac_view *v)
@@ -226,7 +234,6 @@ map_candidate(const struct xac_view *v)
     free(text);
     return p;
 }
-#endif
 
 /* remembered -- the file's address, from its entry or from the last run; 0: none. */
 static uint64_t
@@ -288,14 +295,15 @@ xac_address_map(struct xac_view *v, bool is_same)
     uint64_t address = remembered(v);
     void *p = MAP_FAILED;
 
-    if (address != 0)
+    if (!is_usable(address) && is_same)
+        return xac_err(EADDRINUSE, "%s: the thread sanitizer keeps %#llx for itself",
+                       v->name, (unsigned long long)address);
+    if (address != 0 && is_usable(address))
         p = map_at(address + offset_of(v), v, offset_of(v), v->length);
     if (p == MAP_FAILED && address != 0 && is_same)
         return taken(v, address + offset_of(v), v->length);
-#if !defined(__SANITIZE_THREAD__) /* which has plans of its own for those addresses */
-    if (p == MAP_FAILED)
+    if (p == MAP_FAILED && is_usable(CANDIDATE_FIRST))
         p = map_candidate(v);
-#endif
     if (p == MAP_FAILED)
         p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd,
                          (off_t)offset_of(v));

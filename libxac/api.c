@@ -27,6 +27,7 @@
 #include "stats.h"
 #include "sys.h"
 #include "tls.h"
+#include "tsan.h"
 #include "view.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -82,12 +83,16 @@ take_turn(struct xac_ctx *ctx, const char *what)
                                                  memory_order_acquire,
                                                  memory_order_relaxed))
         return xac_err(EBUSY, "%s: another thread has a transaction open", what);
+    xac_tsan_enter();
+    xac_tsan_acquire();
     return 0;
 }
 
 void
 xac_api_done(struct xac_ctx *ctx)
 {
+    xac_tsan_release();
+    xac_tsan_leave();
     /* Release: pairs with the acquire in take_turn. */
     atomic_store_explicit(&ctx->owner, 0, memory_order_release);
 }
@@ -149,12 +154,15 @@ xac_api_start_own(const char *what)
         rc = xac_env_rejoin(xac_api_env);
     if (rc != 0)
         open_leave();
+    else
+        xac_tsan_enter();
     return rc;
 }
 
 void
 xac_api_done_own(void)
 {
+    xac_tsan_leave();
     open_leave();
 }
 
@@ -327,6 +335,7 @@ shut_down(struct xac_env *env, struct xac_ctx *ctx)
     xac_thread_leave(env);
     xac_view_close_all(env, ctx);
     rc = xac_env_close(env);
+    xac_tsan_leave(); /* the turn has gone with the environment */
     xac_api_env = NULL;
     return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "api.h"
 #include "tls.h"
+#include "tsan.h"
 #include "view.h"
 #include "view_scan.h"
 
@@ -44,6 +45,7 @@ begin_outermost(bool is_query)
     }
     ctx->depth = 1;
     ctx->query_depth = is_query;
+    xac_tsan_leave();
     return 0;
 }
 
@@ -111,7 +113,10 @@ static int
 end_outermost(struct xac_ctx *ctx)
 {
     struct xac_conflict *last = last_conflict();
-    int rc = xac_txn_end(ctx->env, ctx);
+    int rc;
+
+    xac_tsan_enter();
+    rc = xac_txn_end(ctx->env, ctx);
 
     if (!ctx->is_query && last != NULL)
         *last = ctx->conflict;
@@ -217,8 +222,11 @@ hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is
 
         while (at + n < end && !has_access(v, at + n, is_write))
             n++;
-        if (n > 0)
+        if (n > 0) {
+            xac_tsan_enter();
             rc = xac_view_access_run(ctx->env, ctx, v, at, n, is_write);
+            xac_tsan_leave();
+        }
         n_hints += n;
         at += n + 1; /* the one behind has access */
     }

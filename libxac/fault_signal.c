@@ -30,6 +30,7 @@
 #include "fault_areas.h"
 #include "lock.h"
 #include "tls.h"
+#include "tsan.h"
 #include "view.h"
 
 /* Bytes of a signal stack that the handlers need beside what the kernel puts there. */
@@ -165,9 +166,13 @@ on_fault(int sig, siginfo_t *info, void *context)
     bool is_real = sig == SIGBUS
                        ? info->si_code == BUS_ADRERR
                        : info->si_code == SEGV_ACCERR || info->si_code == SEGV_MAPERR;
+    bool is_ours;
 
     fault_access = access_of(context);
-    if (!is_real || !search(info->si_addr))
+    xac_tsan_enter();
+    is_ours = is_real && search(info->si_addr);
+    xac_tsan_leave();
+    if (!is_ours)
         pass_on(sig, info, context);
     errno = saved_errno;
 }

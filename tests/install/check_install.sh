@@ -67,12 +67,29 @@ expect "$tmp/c-program" "x[0] is 1"
 expect "$tmp/c++-program" "x[0] is 2"
 unset LD_LIBRARY_PATH
 
+# gdb finds the script of the library by the path of its file, below a directory of such.
+if command -v gdb >/dev/null; then
+    scripts=$tmp/dest$(sed -n 's/^prefix=//p' "$pc")/share/gdb/auto-load
+    mkdir -p "$scripts$tmp"
+    ln -s "$scripts" "$scripts$tmp/dest"
+    (cd "$tmp/run" && LD_LIBRARY_PATH=$libdir gdb -nx -q -batch \
+        -iex "set debuginfod enabled off" \
+        -iex "set auto-load safe-path /" -iex "add-auto-load-scripts-directory $scripts" \
+        -ex run "$tmp/c-program") >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "gdb"; }
+    grep -q "x\[0\] is 3" "$tmp/log" || { cat "$tmp/log"; fail "gdb stops at a fault"; }
+    rm -r "$scripts${tmp:?}" "$tmp/run"
+    mkdir "$tmp/run"
+    echo "gdb: auto-loads"
+else
+    echo "gdb: not installed, not tested"
+fi
+
 # With no shared library beside it, -lxac is the static one.
 mkdir "$tmp/shared"
 mv "$libdir"/libxac.so* "$tmp/shared"
 $cc -Wall -Wextra -Werror "$tmp/count.c" $(pkg-config --cflags --libs --static libxac) \
     -o "$tmp/static-program" || fail "C program does not compile with the static library"
-expect "$tmp/static-program" "x[0] is 3"
+expect "$tmp/static-program" "x[0] is 1"
 mv "$tmp/shared"/* "$libdir"
 
 make -C "$build" -s --no-print-directory uninstall DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
