@@ -67,6 +67,7 @@ START_TEST(live_environment_knows_it_too)
         (void)xac_checkpoint(); /* of the file that is gone */
         must_eq(file_u64(ENV_FILE, 0), 77);
     }
+    (void)xac_shutdown();
 }
 END_TEST
 
