@@ -444,3 +444,14 @@ xac_signals_restore(const sigset_t *old)
 {
     (void)old;
 }
+
+void
+xac_signals_glance(void)
+{
+}
+
+void
+xac_signals_pin(bool is_pinned)
+{
+    (void)is_pinned;
+}
