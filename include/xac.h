@@ -97,8 +97,7 @@ extern "C" {
  *        EACCES, EROFS   directory not writable for this user
  *        ENOTDIR         path is not a directory
  *        ENOSPC          no room for the control region or the first log segment
- *        ENOTSUP         run by a valgrind that has not been told to keep registers:
- *                        xLastError() names the option
+ *        ENOTSUP         valgrind lacks an option, which xLastError() names
  *        XAC_EALREADY    the process has an environment open
  *        XAC_EMODE       live participants use the other durability mode
  *        XAC_EVERSION    control file or log of another format version

@@ -28,8 +28,8 @@ static XAC_TLS int n_held;
 
 /* The mask outside the section in which this thread has blocked its signals, and how deep it
    is in such sections. */
-static _Thread_local const sigset_t *outside;
-static _Thread_local int n_blocked;
+static XAC_TLS const sigset_t *outside;
+static XAC_TLS int n_blocked;
 
 static void
 held_push(int rank)
