@@ -86,11 +86,13 @@ extern "C" {
 
 /*
  * Open the environment in directory `path`, creating it if missing (the last path
- * component only).  Recovers first if the last users did not shut down and nobody
- * live is attached; joins them if somebody is.
+ * component only).  Joins who is attached; recovers first if the last users did not shut down.
  *
+ * XAC_READONLY: queries only; nothing is created, recovered or written (XAC_EREADONLY; xMmap():
+ * EROFS).  Who may write directory and shared memory, where somebody is attached, sees the newest
+ * commits; others the state at xInit(), on private copies of all mapped files ($TMPDIR or /tmp).
  * in   path   directory for the log and control files; copied.
- * in   flags  XAC_NONDURABLE or XAC_DURABLE.
+ * in   flags  XAC_NONDURABLE, XAC_DURABLE or XAC_READONLY.
  * ret  0, or
  *        EINVAL          path NULL or empty, unknown flag
  *        XAC_EFILESYSTEM a network file system (XAC_ALLOW_NETWORK_FS=1 allows it)
@@ -105,15 +107,12 @@ extern "C" {
  *        XAC_EPAGESIZE   environment of a machine with another page size
  *        XAC_EDAMAGED    the log is damaged where it had been synced: see xrecover(1)
  *        XAC_EREPLACED   a file that the log speaks of is missing or another one
- *        XAC_ECOPY       the directory is a copy of an environment, and the log has changes
- *                        of files outside of it, or lies elsewhere: see xrecover(1)
+ *        XAC_ECOPY       a copy of an environment; log or files lie elsewhere: see xrecover(1)
  *        XAC_EINUSE      another environment has mapped such a file since the crash
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
- *        XAC_ENAMESPACE  live participants are in another PID namespace than this process: all
- *                        must be in one.  A child of fork() in another one is told so at its
- *                        first call
- *        XAC_ELOCKLOST   live participants, and somebody has removed or replaced xac.lock:
- *                        they work on, nobody joins before they have ended
+ *        XAC_ENAMESPACE, XAC_ELOCKLOST  live participants are in another PID namespace; somebody
+ *                        has removed xac.lock: nobody joins before they have ended
+ *        XAC_READONLY: XAC_ENOTENV; EAGAIN (log reused meanwhile); ENOTSUP (no full images)
  */
 XAC_API int xac_init(const char *path, int flags);
 
@@ -121,10 +120,9 @@ XAC_API int xac_init(const char *path, int flags);
  * Close the environment: unmap all segments, detach; the last participant out
  * checkpoints, so that the mapped files hold everything that was committed.
  *
- * ret  0; XAC_ENOINIT; XAC_EINTXN inside a transaction; EBUSY if another thread has a
- *      transaction open, or views of its own (xView); XAC_EPOISONED or an errno
- *      value if the checkpoint failed (the process is detached all the same, and the
- *      next xInit() recovers).
+ * ret  0; XAC_ENOINIT; XAC_EINTXN; EBUSY if another thread has a transaction open, or views
+ *      of its own (xView); XAC_EPOISONED or an errno value if the checkpoint failed (the
+ *      process is detached all the same, and the next xInit() recovers).
  */
 XAC_API int xac_shutdown(void);
 
@@ -498,10 +496,9 @@ struct xac_stats {
     uint64_t versions_held;   /* page versions that newer ones have replaced, or that have
                                  been copied to their files, kept for who reads      */
     uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
-    uint64_t engine;       /* enum xac_engine_kind: how this process notices accesses   */
-    uint64_t engine_error; /* errno value: why it is not the one that XAC_ENGINE, or the
-                              system by default, wanted, or why some mapping uses
-                              XAC_ENGINE_SIGSEGV instead                               */
+    uint64_t engine; /* enum xac_engine_kind: how this process notices accesses   */
+    uint64_t
+        engine_error; /* errno value: why it, or some mapping's, is not the wanted one */
     /* Of XAC_OPT_FRAMES, see doc/frames.md. */
     uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
     uint64_t pages_dropped, pages_spilled, pages_fetched_back;
@@ -509,6 +506,7 @@ struct xac_stats {
        files known, and forgotten (removed, replaced, xForget()). */
     int64_t checkpoint_error;
     uint64_t checkpoint_failures, checkpoint_error_ns, files, files_forgotten;
+    uint64_t reader; /* enum xac_reader_kind; FROZEN: log_tail is the moment        */
 };
 
 /* How a process notices the first access to a page.  XAC_ENGINE=uffd, scan, sigsegv or

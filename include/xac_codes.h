@@ -9,6 +9,14 @@
 /* Flags of xInit().  The participants of one environment must agree. */
 #define XAC_NONDURABLE 0 /* nothing is promised after a crash                       */
 #define XAC_DURABLE    1 /* a committed transaction survives a crash or power cut   */
+#define XAC_READONLY   2 /* queries only, whatever the others have agreed on        */
+
+/* What xInit(path, XAC_READONLY) has come to: `reader` in struct xac_stats. */
+enum xac_reader_kind {
+    XAC_READER_NONE = 0,  /* opened for transactions                                */
+    XAC_READER_LIVE = 1,  /* takes part; each query sees what has been committed    */
+    XAC_READER_FROZEN = 2 /* all queries see the state at xInit()                   */
+};
 
 /* Outcomes of xend() and xValidate().  They overlap with no error code. */
 #define XAC_COMMITTED 0     /* the outermost transaction took effect                */

@@ -349,7 +349,7 @@ xac_address_keep(struct xac_env *env, const struct xac_view *v)
     int rc = 0;
 
     if (atomic_load_explicit(&f->address, memory_order_relaxed) != 0 || address == 0
-        || strchr(v->path, '\n') != NULL)
+        || env->frozen != NULL || strchr(v->path, '\n') != NULL)
         return 0;
     rc = text_read(env, &text);
     if (rc == 0 && text_find(text, v->path) == 0) {

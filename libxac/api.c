@@ -22,6 +22,7 @@
 #include "lockfile.h"
 #include "master.h"
 #include "newfile.h"
+#include "reader.h"
 #include "recover.h"
 #include "region.h"
 #include "stats.h"
@@ -194,6 +195,8 @@ xac_api_errno(int rc)
         return ESTALE;
     case XAC_EINUSE:
         return EBUSY;
+    case XAC_EREADONLY:
+        return EROFS;
     case XAC_ENOTMAPPED:
         return EINVAL;
     default:
@@ -299,7 +302,7 @@ xac_init(const char *path, int flags)
 
     if (path == NULL || *path == '\0')
         return xac_err(EINVAL, "xInit: no path");
-    if (flags != XAC_NONDURABLE && flags != XAC_DURABLE)
+    if (flags != XAC_NONDURABLE && flags != XAC_DURABLE && flags != XAC_READONLY)
         return xac_err(EINVAL, "xInit: unknown flags %#x", (unsigned)flags);
     (void)pthread_once(&once, watch_forks);
     open_enter();
@@ -407,7 +410,9 @@ xac_checkpoint(void)
 
     if (rc != 0)
         return rc;
-    rc = xac_env_mend(xac_api_env);
+    rc = xac_reader_check_writer(xac_api_env, "xCheckpoint");
+    if (rc == 0)
+        rc = xac_env_mend(xac_api_env);
     if (rc == 0)
         rc = xac_checkpoint_run(xac_api_env, false);
     xac_api_done(ctx);
@@ -442,7 +447,9 @@ xac_archive(char ***names, size_t *count)
     rc = xac_api_start("xArchive", &ctx);
     if (rc != 0)
         return rc;
-    rc = xac_env_mend(xac_api_env);
+    rc = xac_reader_check_writer(xac_api_env, "xArchive");
+    if (rc == 0)
+        rc = xac_env_mend(xac_api_env);
     if (rc == 0)
         rc = xac_archive_names(xac_api_env, names, count);
     xac_api_done(ctx);
@@ -495,6 +502,9 @@ set_now(int option, uint64_t value)
     struct xac_env *env = xac_api_env;
     struct xac_control *ctl = env != NULL ? env->ctl : NULL;
 
+    if (ctl != NULL && option != XAC_OPT_STAY_MAPPED && option != XAC_OPT_SYNC_DELAY_MS
+        && env->reader != XAC_READER_NONE)
+        return xac_err(XAC_EREADONLY, "xSetOption: option %d concerns others", option);
     switch (option) {
     case XAC_OPT_STAY_MAPPED:
         if (env != NULL && xac_api_is_mine(xac_ctx_mine(env)))

@@ -10,6 +10,7 @@
 
 #include "api.h"
 #include "backup.h"
+#include "reader.h"
 
 int
 xac_backup(const char *dir)
@@ -22,7 +23,9 @@ xac_backup(const char *dir)
     rc = xac_api_start("xBackup", &ctx);
     if (rc != 0)
         return rc;
-    rc = xac_env_poisoned(ctx->env);
+    rc = xac_reader_check_writer(ctx->env, "xBackup");
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
         rc = xac_env_mend(ctx->env);
     if (rc == 0)

@@ -10,6 +10,7 @@
 #include <xac.h>
 
 #include "api.h"
+#include "reader.h"
 #include "view.h"
 
 #define PAGES_MAX (XAC_PAGE_NO_MAX + 1)
@@ -189,7 +190,9 @@ xac_forget(const char *name)
     rc = xac_api_start_process("xForget", &ctx);
     if (rc != 0)
         return rc;
-    rc = xac_env_poisoned(ctx->env);
+    rc = xac_reader_check_writer(ctx->env, "xForget");
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
         rc = xac_view_forget_file(ctx->env, name);
     xac_api_done(ctx);

@@ -10,6 +10,7 @@
 #include <xac.h>
 
 #include "api.h"
+#include "reader.h"
 #include "tls.h"
 #include "tsan.h"
 #include "view.h"
@@ -34,7 +35,9 @@ begin_outermost(bool is_query)
 
     if (rc != 0)
         return rc;
-    rc = xac_env_poisoned(ctx->env);
+    rc = is_query ? 0 : xac_reader_check_writer(ctx->env, "xbegin");
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
         rc = xac_env_glance(ctx->env);
     if (rc == 0)

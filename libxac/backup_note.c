@@ -217,3 +217,14 @@ xac_backup_note_remove(int dirfd)
         return errno == ENOENT ? 0 : xac_err(errno, "%s: remove", XAC_BACKUP_NAME);
     return xac_sync_dir(dirfd);
 }
+
+int
+xac_backup_note_check(const struct xac_backup_note *note, uint64_t lsn, uint64_t time_ns)
+{
+    if (lsn >= note->end_lsn && time_ns >= note->time_ns)
+        return 0;
+    return xac_err(EINVAL,
+                   "the backup is whole only from LSN %" PRIu64 ", time @%" PRIu64
+                   ".%09" PRIu64 " on",
+                   note->end_lsn, note->time_ns / 1000000000, note->time_ns % 1000000000);
+}

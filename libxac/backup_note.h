@@ -53,6 +53,11 @@ int xac_backup_note_add(struct xac_backup_note *note, const char *path, const ch
 /* xac_backup_note_find -- where a file is; NULL if the backup does not have it. */
 const char *xac_backup_note_find(const struct xac_backup_note *note, const char *path);
 
+/* xac_backup_note_check -- may the log be redone up to there?  A backup is whole only from a
+   position on.  ret 0 or EINVAL. */
+int xac_backup_note_check(const struct xac_backup_note *note, uint64_t lsn,
+                          uint64_t time_ns);
+
 void xac_backup_note_free(struct xac_backup_note *note);
 
 #endif /* XAC_BACKUP_NOTE_H */

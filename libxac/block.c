@@ -216,3 +216,15 @@ xac_block_head_ok(const struct xac_block *blk, struct xac_log_id id, uint64_t ls
         sizeof *blk + (uint64_t)blk->records_len + xac_digest_trailer(blk->checksum_kind);
     return blk->length >= least && blk->header_check == header_check(blk);
 }
+
+const struct xac_xcommit *
+xac_block_commit(const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XCOMMIT)
+            return (const struct xac_xcommit *)(const void *)rec;
+    }
+    return NULL;
+}

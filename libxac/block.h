@@ -178,4 +178,7 @@ bool xac_apply_page(const struct xac_xdata *rec, uint8_t *page, size_t page_size
 bool xac_apply_copy(const struct xac_xcopy *rec, const uint8_t *source, uint8_t *page,
                     size_t page_size);
 
+/* xac_block_commit -- the block's XCOMMIT record; NULL if it has none. */
+const struct xac_xcommit *xac_block_commit(const struct xac_block *blk);
+
 #endif /* XAC_BLOCK_H */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "env.h"
 #include "err.h"
@@ -103,7 +104,9 @@ open_buffer(struct xac_env *env, int i, bool make)
     int fd = -1;
     int rc = 0;
 
-    if (make)
+    if (env->frozen != NULL) /* private, without a name */
+        rc = (fd = xac_sys.memfd_create("xac-frames", MFD_CLOEXEC)) < 0 ? errno : 0;
+    else if (make)
         rc = make_buffer(env, i, &fd);
     else
         rc = open_there(env, i, &fd);

@@ -120,4 +120,14 @@ xac_count(_Atomic uint64_t *counter, uint64_t n)
     (void)atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
+struct xac_env;
+struct xac_master_slot;
+
+/* xac_control_init -- fill in the head of a new region, env->ctl, from the options; ret 0 or an
+   error. */
+int xac_control_init(struct xac_env *env, const struct xac_master_slot *master);
+
+/* xac_control_init_log -- the same for the log of a durable environment; log directory open. */
+int xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master);
+
 #endif /* XAC_CONTROL_H */

@@ -25,13 +25,16 @@
 #include "clean.h"
 #include "conflict.h"
 #include "control_check.h"
+#include "env_frozen.h"
 #include "err.h"
 #include "fault.h"
 #include "fault_signal.h"
 #include "filesystem.h"
+#include "frozen.h"
 #include "lockfile.h"
 #include "master.h"
 #include "newfile.h"
+#include "reader.h"
 #include "recover.h"
 #include "recover_scan.h"
 #include "region.h"
@@ -39,8 +42,6 @@
 #include "sys.h"
 #include "thread.h"
 #include "view.h"
-
-#define REGION_RESERVE XAC_SHM_RESERVE_MAX
 
 int
 xac_env_poisoned(struct xac_env *env)
@@ -55,49 +56,6 @@ xac_env_poisoned(struct xac_env *env)
 
 /* ---- Making a region ------------------------------------------------------------------ */
 
-/* control_init -- fill in the head of a new region. */
-static int
-control_init(struct xac_env *env, const struct xac_master_slot *master)
-{
-    struct xac_control *ctl = env->ctl;
-    int rc;
-
-    ctl->magic = XAC_CONTROL_MAGIC;
-    ctl->version = XAC_CONTROL_VERSION;
-    ctl->bytes = (uint32_t)sizeof *ctl;
-    ctl->page_size = (uint32_t)env->page_size;
-    ctl->flags = (uint32_t)env->flags;
-    memcpy(ctl->identity, master->identity, sizeof ctl->identity);
-    ctl->generation = master->generation;
-    ctl->pid_namespace = env->pid_namespace;
-    if (strlen(env->dir) >= sizeof ctl->dir)
-        return xac_err(ENAMETOOLONG, "%s", env->dir);
-    memcpy(ctl->dir, env->dir, strlen(env->dir));
-    rc = xac_identity_of(env->dirfd, &ctl->home);
-    if (rc != 0)
-        return xac_err(rc, "%s", env->dir);
-    atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
-    atomic_init(&ctl->checksum, env->options.checksum);
-    atomic_init(&ctl->log_recycle, env->options.log_recycle);
-    atomic_init(&ctl->page_checksums, env->options.page_checksums);
-    ctl->policy = env->options.policy;
-    ctl->full_images = env->options.full_images;
-    atomic_init(&ctl->chain.next_age, 1);
-    atomic_init(&ctl->next_datafile, 1);
-    xac_array_init(&ctl->participants, sizeof(struct xac_participant), XAC_CONTROL_ELEMS);
-    xac_array_init(&ctl->files, sizeof(struct xac_file), XAC_CONTROL_ELEMS);
-    xac_array_init(&ctl->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS);
-    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), XAC_CONTROL_FRAMES);
-    rc = xac_lock_init(&ctl->clean, XAC_RANK_CLEAN);
-    if (rc == 0)
-        rc = xac_lock_init(&ctl->files_lock, XAC_RANK_FILES);
-    if (rc == 0)
-        rc = xac_lock_init(&ctl->checkpoint, XAC_RANK_CHECKPOINT);
-    if (rc == 0)
-        rc = xac_lock_init(&ctl->versions.grow, XAC_RANK_GROW);
-    return rc == 0 ? xac_chain_init(env) : rc;
-}
-
 /* log_announce -- from now on a missing log is damage, not a fresh start. */
 static int
 log_announce(struct xac_env *env, const struct xac_master_slot *master)
@@ -109,28 +67,6 @@ log_announce(struct xac_env *env, const struct xac_master_slot *master)
         return 0;
     m.flags |= XAC_MASTER_LOGGED;
     return xac_master_write(env->dirfd, &m, &is_lost);
-}
-
-/* log_init -- the log of a new region. */
-static int
-log_init(struct xac_env *env, const struct xac_master_slot *master)
-{
-    struct xac_log_config config = {
-        .generation = master->generation,
-        .page_size = (uint32_t)env->page_size,
-        .segment_bytes = master->segment_bytes,
-        .ring_bytes = env->options.ring_bytes,
-        .start_lsn = master->start_lsn,
-    };
-
-    memcpy(config.identity, master->identity, sizeof config.identity);
-    env->ctl->log_ring = xac_shm_alloc(&env->shm, config.ring_bytes);
-    if (env->ctl->log_ring == 0)
-        return xac_err(ENOSPC, "log buffer");
-    atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
-    return xac_log_create(&env->log, &env->ctl->log,
-                          (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
-                          env->logfd, &config);
 }
 
 /* region_create -- a new region; gate held, nobody attached. */
@@ -152,7 +88,8 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(rc, "control region %s", env->region);
     rc = xac_gate_enter(fd); /* for those who look for what is left behind */
     if (rc == 0)
-        rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control), REGION_RESERVE);
+        rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control),
+                            XAC_SHM_RESERVE_MAX);
     if (rc != 0) {
         (void)xac_sys.close(fd);
         rc = xac_err(rc, "control region %s%s", env->region,
@@ -160,14 +97,14 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     } else {
         env->shm.path = env->region;
         env->ctl = (struct xac_control *)(void *)env->shm.base;
-        rc = control_init(env, master);
+        rc = xac_control_init(env, master);
     }
     if (rc == 0)
         rc = xac_buffers_create(env, env->region);
     if (rc == 0)
         rc = xac_outofcore_create(env, env->region);
     if (rc == 0 && xac_env_is_durable(env))
-        rc = log_init(env, master);
+        rc = xac_control_init_log(env, master);
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_announce(env, master);
     if (rc == 0)
@@ -226,7 +163,7 @@ control_check(const struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(XAC_EFOREIGN, "control region %s", env->region);
     if (ctl->page_size != env->page_size)
         return xac_err(XAC_EPAGESIZE, "control region %s", env->region);
-    if (ctl->flags != (uint32_t)env->flags)
+    if (ctl->flags != (uint32_t)env->flags && env->reader == XAC_READER_NONE)
         return xac_err(XAC_EMODE, "%s", env->dir);
     rc = xac_registry_check(env);
     if (rc != 0)
@@ -256,7 +193,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
         (void)xac_sys.close(fd);
         return xac_err(XAC_EVERSION, "control region %s", env->region);
     }
-    rc = xac_shm_attach(&env->shm, fd, REGION_RESERVE);
+    rc = xac_shm_attach(&env->shm, fd, XAC_SHM_RESERVE_MAX);
     if (rc != 0) {
         (void)xac_sys.close(fd);
         return xac_err(rc, "control region %s%s", env->region,
@@ -265,6 +202,8 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     env->shm.path = env->region;
     env->ctl = (struct xac_control *)(void *)env->shm.base;
     rc = control_check(env, master);
+    if (rc == 0)
+        env->flags = (int)env->ctl->flags; /* a reader's are what it finds */
     if (rc == 0 && xac_shm_fit(&env->shm) != 0)
         rc = xac_err(ENOMEM, "control region %s has %llu bytes: " XAC_SHM_ADDRESSES,
                      env->region, (unsigned long long)xac_shm_size(&env->shm));
@@ -347,9 +286,8 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     return rc == 0 ? region_create(env, &master) : rc;
 }
 
-/* become -- participant, slot; the others learn that they are not alone. */
-static int
-become(struct xac_env *env)
+int
+xac_env_become(struct xac_env *env)
 {
     sigset_t signals;
     int rc = xac_registry_join(env);
@@ -376,9 +314,8 @@ become(struct xac_env *env)
     return 0;
 }
 
-/* unmap -- let go of region, buffers and log. */
-static void
-unmap(struct xac_env *env)
+void
+xac_env_unmap(struct xac_env *env)
 {
     if (env->log.sh != NULL)
         xac_log_detach(&env->log);
@@ -427,7 +364,8 @@ static int
 enter_gated(struct xac_env *env)
 {
     struct xac_master_slot master;
-    int rc = master_get(env, &master);
+    int rc = env->reader != XAC_READER_NONE ? xac_master_read(env->dirfd, &master)
+                                            : master_get(env, &master);
 
     if (rc == 0)
         rc = master_open(env);
@@ -436,20 +374,23 @@ enter_gated(struct xac_env *env)
     if (rc == XAC_ELIVE) {
         rc = xac_env_logdir_join(env, &master);
         if (rc == 0)
+            rc = xac_reader_check_access(env);
+        if (rc == 0)
             rc = region_attach(env, &master);
     } else if (rc == 0) {
-        rc = make(env, &master);
+        rc = env->reader != XAC_READER_NONE
+                 ? xac_err(ENOENT, "nobody is attached to %s", env->dir)
+                 : make(env, &master);
     }
     if (rc == 0)
-        rc = become(env);
+        rc = xac_env_become(env);
     env->log.mend = xac_env_mend_log;
     env->log.mend_arg = env;
     return rc;
 }
 
-/* enter -- through the gate. */
-static int
-enter(struct xac_env *env)
+int
+xac_env_enter(struct xac_env *env)
 {
     int rc = xac_gate_open(env->dirfd, env->dir, &env->lockfd);
 
@@ -463,21 +404,18 @@ enter(struct xac_env *env)
         xac_gate_leave(env->lockfd);
         return 0;
     }
-    unmap(env);
+    xac_env_unmap(env);
     guards_close(env);
     xac_handle_close(env->lockfd, &env->lock_handle);
     env->lockfd = -1;
     return rc;
 }
 
-/* open_dir -- the directory, made if missing; ret 0 or an error. */
-static int
-open_dir(struct xac_env *env, const char *path)
+int
+xac_env_open_dir(struct xac_env *env, const char *path)
 {
     int rc;
 
-    if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
-        return xac_err(errno, "%s", path);
     env->dirfd = xac_handle_keep(xac_sys.openat(AT_FDCWD, path,
                                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
                                  &env->dir_handle);
@@ -493,12 +431,27 @@ open_dir(struct xac_env *env, const char *path)
     return rc == 0 ? 0 : xac_err(rc, "%s", path);
 }
 
+/* open_writer -- the environment, made if missing; with all rights. */
+static int
+open_writer(struct xac_env *env, const char *path)
+{
+    int rc;
+
+    if (xac_sys.mkdirat(AT_FDCWD, path, 0777) != 0 && errno != EEXIST)
+        return xac_err(errno, "%s", path);
+    rc = xac_env_open_dir(env, path);
+    return rc == 0 ? xac_env_enter(env) : rc;
+}
+
 static void
 env_free(struct xac_env *env)
 {
     xac_handle_close(env->lockfd, &env->lock_handle);
     xac_handle_close(env->dirfd, &env->dir_handle);
     (void)pthread_mutex_destroy(&env->threads);
+    if (env->frozen != NULL)
+        xac_frozen_free(env->frozen);
+    free(env->frozen);
     free(env->dir);
     free(env);
 }
@@ -537,9 +490,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->options = *options;
     rc = xac_signal_check_stack();
     if (rc == 0)
-        rc = open_dir(env, path);
-    if (rc == 0)
-        rc = enter(env);
+        rc = flags == XAC_READONLY ? xac_reader_open(env, path) : open_writer(env, path);
     if (rc == 0) {
         rc = xac_engine_start();
         if (rc == 0)
@@ -571,7 +522,7 @@ walk_out(struct xac_env *env)
 
     xac_signals_block(&signals);
     xac_checkpoint_forked(env);
-    unmap(env);
+    xac_env_unmap(env);
     xac_handle_close(env->masterfd, &env->master_handle);
     xac_signals_restore(&signals);
     xac_engine_stop();
@@ -600,20 +551,18 @@ xac_env_close(struct xac_env *env)
     last = is_last(env);
     if (!last)
         xac_checkpoint_leave(env);
-    if (last)
-        rc = xac_checkpoint_run(env, true);
-    else
+    rc = xac_reader_settle(env, last);
+    if (!last)
         xac_solo_offer(env, true);
-    if (!last && xac_env_is_durable(env) && env->options.sync_delay_ms != 0)
-        rc = xac_log_sync(&env->log);
     xac_ctx_close(env, &env->ctx);
     xac_registry_leave(env);
     xac_registry_limits(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
-        xac_region_remove(env->dirfd, env->region);
+        if (env->frozen == NULL)
+            xac_region_remove(env->dirfd, env->region);
     }
-    unmap(env);
+    xac_env_unmap(env);
     xac_signals_restore(&signals);
     guards_close(env);
     xac_engine_stop();
@@ -661,10 +610,11 @@ rejoin(struct xac_env *env)
     int rc = 0;
 
     if (env->ctl != NULL)
-        unmap(env);
+        xac_env_unmap(env);
     if (xac_env_dirfd(env) < 0)
         return xac_err(XAC_EDESCRIPTOR, "%s: %s", env->dir, strerror(errno));
-    rc = enter(env);
+    rc =
+        env->reader == XAC_READER_FROZEN ? xac_env_frozen_enter(env) : xac_env_enter(env);
     if (rc != 0)
         return rc;
     rc = xac_view_rejoin_all(env, &env->ctx);

@@ -28,6 +28,8 @@
 #include "version.h"
 
 struct xac_ckpt;
+struct xac_frozen;
+struct xac_master_slot;
 struct xac_view;
 
 /* Options that are set before an environment is opened. */
@@ -60,8 +62,10 @@ struct xac_env {
     struct xac_handle dir_handle, log_handle, lock_handle, master_handle; /* of these  */
     atomic_flag mending;        /* xac_env_mend is at it                             */
     _Atomic uint64_t glance_ns; /* when xac_env_glance looks next; relaxed           */
-    int flags;    /* as given to xInit                                               */
-    char *dir;    /* absolute path of the directory                                  */
+    int flags; /* durable or not, as given to xInit or as a reader found it        */
+    enum xac_reader_kind reader;
+    struct xac_frozen *frozen; /* what a frozen reader sees, owned; else NULL        */
+    char *dir; /* absolute path of the directory                                  */
     struct xac_identity dir_is; /* which one that is                                  */
     char *region; /* path of the control region                                      */
     size_t page_size;
@@ -82,8 +86,8 @@ struct xac_env {
     pthread_mutex_t threads; /* see thread.h                                         */
     struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
     struct xac_file_fds file_fds; /* under the checkpoint lock                       */
-    struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
-    _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
+    struct xac_ckpt *ckpt;        /* begun by this process; under the checkpoint lock   */
+    _Atomic bool has_ckpt;        /* there is one: a hint; relaxed                      */
     uint64_t ckpt_left;          /* epoch of one that another process was left to, 0 none;
                                     under the checkpoint lock                        */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
@@ -134,6 +138,19 @@ XAC_SIGSAFE int xac_env_dirfd(struct xac_env *env);
  * Views are unmapped already.  ret 0 or the checkpoint's error; env is freed.
  */
 int xac_env_close(struct xac_env *env);
+
+/*
+ * For reader.c and env_frozen.c.
+ * xac_env_open_dir -- the directory, which exists.
+ * xac_env_enter -- through the gate: join or make; lock file open.  ENOENT: a reader makes none.
+ * xac_env_become -- participant, with a slot; the others learn that they are not alone.
+ * xac_env_unmap -- let go of region, buffers and log.
+ * ret  0 or an error.
+ */
+int xac_env_open_dir(struct xac_env *env, const char *path);
+int xac_env_enter(struct xac_env *env);
+int xac_env_become(struct xac_env *env);
+void xac_env_unmap(struct xac_env *env);
 
 /* xac_env_check_build -- ret 0, or XAC_EVERSION if the mapped region is that of another build
    of the library. */

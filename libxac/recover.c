@@ -42,6 +42,7 @@ struct recovery {
     int logfd; /* of the directory of the log (logdir.h)                              */
     struct xac_identity dir; /* the environment's directory                           */
     const struct xac_recover_options *opt;
+    bool writes; /* not only to copies                                                */
     struct xac_recover_report rep;
     struct xac_master_slot master; /* as found */
     struct xac_scan scan;
@@ -189,19 +190,6 @@ note_files(struct recovery *r, const struct xac_block *blk)
     return rc;
 }
 
-/* committed -- the block's XCOMMIT record; NULL if it has none. */
-static const struct xac_xcommit *
-committed(const struct xac_block *blk)
-{
-    const struct xac_record *rec = NULL;
-
-    while ((rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XCOMMIT)
-            return (const struct xac_xcommit *)(const void *)rec;
-    }
-    return NULL;
-}
-
 /* is_beyond -- does the block lie behind the bound that was given? */
 static bool
 is_beyond(const struct recovery *r, const struct xac_block *blk)
@@ -213,7 +201,7 @@ is_beyond(const struct recovery *r, const struct xac_block *blk)
         return true;
     if (o->until_ns == 0)
         return false;
-    commit = committed(blk);
+    commit = xac_block_commit(blk);
     return commit != NULL && commit->time_ns > o->until_ns;
 }
 
@@ -236,7 +224,7 @@ visit_transaction(struct recovery *r, const struct xac_block *blk)
     r->rep.transactions++;
     r->rep.transactions_redone += r->touched;
     r->rep.last_commit = blk->commit;
-    r->rep.last_time_ns = committed(blk)->time_ns;
+    r->rep.last_time_ns = xac_block_commit(blk)->time_ns;
     return 0;
 }
 
@@ -245,7 +233,7 @@ visit_block(struct recovery *r, const struct xac_block *blk)
 {
     int rc = 0;
 
-    if (committed(blk) != NULL)
+    if (xac_block_commit(blk) != NULL)
         rc = visit_transaction(r, blk);
     else if (!r->applying)
         rc = note_files(r, blk);
@@ -357,7 +345,7 @@ load_files(struct recovery *r, uint64_t lsn, struct xac_place *place, bool *okp)
         *okp = rc == 0 && blk != NULL;
         if (!*okp)
             break;
-        if (committed(blk) == NULL)
+        if (xac_block_commit(blk) == NULL)
             rc = note_files(r, blk);
         lsn += blk->length;
         *okp = !r->is_bad;
@@ -429,19 +417,6 @@ look_on(struct recovery *r, struct xac_place *place)
     return damage(r, place, false);
 }
 
-/* check_bound -- a backup is whole from a position on; others may hold later changes. */
-static int
-check_bound(const struct recovery *r, uint64_t lsn, uint64_t time_ns)
-{
-    if (lsn >= r->note.end_lsn && time_ns >= r->note.time_ns)
-        return 0;
-    return xac_err(EINVAL,
-                   "the backup is whole only from LSN %" PRIu64 ", time @%" PRIu64
-                   ".%09" PRIu64 " on",
-                   r->note.end_lsn, r->note.time_ns / 1000000000,
-                   r->note.time_ns % 1000000000);
-}
-
 /* judge -- is the end of the log one that a crash can have left? */
 static int
 judge(struct recovery *r)
@@ -470,12 +445,17 @@ judge(struct recovery *r)
         + 1;
     if (r->stopped) {
         r->rep.until_reached = true;
-        return check_bound(r, r->end, UINT64_MAX);
+        return xac_backup_note_check(&r->note, r->end, UINT64_MAX);
     }
     if (r->next.newest != 0 && !r->opt->forward)
         return look_on(r, &master);
-    if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r))
+    if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r)) {
+        /* Others have appended since the end was read: it was the end. */
+        if (r->opt->frozen != NULL && !r->content_wrong
+            && xac_next_has_come(&r->scan, r->end))
+            return 0;
         return damage(r, &r->end_place, true);
+    }
     return r->next.newest != 0 ? look_on(r, &master) : 0;
 }
 
@@ -514,7 +494,7 @@ redo_all(struct recovery *r)
 
     /* The files are about to hold what stands before the end: an earlier bound is out of
        question from now on. */
-    if (r->rep.was_backup && r->end > r->note.end_lsn) {
+    if (r->writes && r->rep.was_backup && r->end > r->note.end_lsn) {
         r->note.end_lsn = r->end;
         r->note.time_ns = r->rep.last_time_ns;
         rc = xac_backup_note_write(r->dirfd, &r->note);
@@ -522,7 +502,7 @@ redo_all(struct recovery *r)
             return rc;
     }
     /* The files may hold what has been cut off. */
-    if (r->rep.damaged || r->stopped) {
+    if (r->writes && (r->rep.damaged || r->stopped)) {
         rc = xac_pagesums_drop_all(r->dirfd);
         if (rc != 0)
             return rc;
@@ -535,7 +515,7 @@ redo_all(struct recovery *r)
                                           .lsn = r->end,
                                           .file = xac_redo_file_is,
                                           .arg = &r->redo};
-    r->redo.sums_store = &r->sums;
+    r->redo.sums_store = r->writes ? &r->sums : NULL;
     rc = xac_redo_prepare(&r->redo);
     if (rc != 0)
         return rc;
@@ -668,7 +648,7 @@ read_master(struct recovery *r)
         return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
-    if (!r->opt->dry_run && xac_sys.fdatasync(fd) != 0)
+    if (r->writes && xac_sys.fdatasync(fd) != 0)
         rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
     if (rc == 0 && xac_sys.fstat(fd, &st) == 0)
         links = st.st_nlink;
@@ -677,6 +657,8 @@ read_master(struct recovery *r)
         (void)xac_err(rc, "environment directory: stat");
     if (rc == 0)
         rc = xac_master_read(r->dirfd, &r->master);
+    if (r->opt->frozen != NULL)
+        r->master = r->opt->frozen->master;
     if (rc == 0)
         rc = check_copy(r, links);
     r->rep.generation = r->master.generation;
@@ -695,8 +677,8 @@ read_note(struct recovery *r)
     r->rep.was_backup = rc == 0;
     if (rc == 0) {
         r->redo.backup = &r->note;
-        return check_bound(r, lsn != 0 ? lsn : UINT64_MAX,
-                           time_ns != 0 ? time_ns : UINT64_MAX);
+        return xac_backup_note_check(&r->note, lsn != 0 ? lsn : UINT64_MAX,
+                                     time_ns != 0 ? time_ns : UINT64_MAX);
     }
     if (rc == ENOENT && (lsn != 0 || time_ns != 0))
         return xac_err(EINVAL, "no backup (no %s): its files may hold later changes",
@@ -709,9 +691,9 @@ static int
 open_all(struct recovery *r)
 {
     uint64_t limit;
-    int rc = xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir,
-                                r->rep.was_copy && !r->opt->outside, !r->opt->dry_run,
-                                &r->logfd);
+    int rc =
+        xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir,
+                           r->rep.was_copy && !r->opt->outside, r->writes, &r->logfd);
 
     if (rc == 0)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
@@ -725,7 +707,8 @@ open_all(struct recovery *r)
     r->redo.takes_outside = r->opt->outside;
     if (rc == 0)
         rc = read_note(r);
-    if (rc == 0 && !r->opt->dry_run)
+    r->redo.frozen = r->opt->frozen;
+    if (rc == 0 && r->writes)
         rc = xac_scan_sync(&r->scan);
     limit = xac_scan_limit(&r->scan);
     if (limit > r->master.redo_lsn)
@@ -755,6 +738,8 @@ run(struct recovery *r, struct xac_master_slot *master)
     if (rc != 0 || r->opt->dry_run)
         return rc;
     rc = redo_all(r);
+    if (!r->writes)
+        return rc;
     if (rc == 0)
         rc = write_master(r, master);
     if (rc == 0 && !r->goes_on)
@@ -769,7 +754,10 @@ static int
 run_once(int dirfd, const struct xac_recover_options *options,
          struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
 {
-    struct recovery r = {.dirfd = dirfd, .logfd = -1, .opt = options};
+    struct recovery r = {.dirfd = dirfd,
+                         .logfd = -1,
+                         .opt = options,
+                         .writes = !options->dry_run && options->frozen == NULL};
     int rc;
 
     r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
@@ -802,7 +790,7 @@ xac_recover_dir(int dirfd, const struct xac_recover_options *options,
         rc = run_once(dirfd, o, &one, &made, &again);
         xac_recover_add_up(&all, &one);
     } while (again && !o->dry_run);
-    if (rc == 0 && master != NULL && !o->dry_run)
+    if (rc == 0 && master != NULL && !o->dry_run && o->frozen == NULL)
         *master = made;
     if (report != NULL)
         *report = all;

@@ -5,7 +5,7 @@
  *
  * WHAT      The steps of ARCHITECTURE.md, "The life of a recovery".
  * NOT HERE  Taking the gate (env); the command line (recovery/xrecover.c).
- * LOCK      The caller holds the gate exclusively: nobody is attached.
+ * LOCK      The caller holds the gate exclusively: nobody is attached.  With `frozen` no lock.
  *
  * INVARIANTS
  *   (1) Nothing valid in the log is rewritten; until the new master record is on disk a
@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "frozen.h"
 #include "log_format.h"
 #include "pagesums_check.h"
 
@@ -52,6 +53,9 @@ struct xac_recover_options {
     void *file_arg;
     struct xac_pagesums_check *pages; /* dry_run: compare pages with what is kept of them,
                                          NULL not to                              */
+    /* Redo onto these copies from where their master record says, and write nothing else;
+       others may be attached.  NULL: the files. */
+    struct xac_frozen *frozen;
 };
 
 struct xac_recover_report {
@@ -88,7 +92,8 @@ struct xac_recover_report {
  * out  report  filled in as far as it got, also on failure; may be NULL
  * out  master  the new master record (without dry_run); may be NULL
  * ret  0; XAC_ENOTENV; XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
- *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE; errno values.  Words are noted (err.h).
+ *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE; errno values.  EAGAIN: copies have been added
+ *      to `frozen`, which the log must be read for once more.  Words are noted (err.h).
  */
 int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                     struct xac_recover_report *report, struct xac_master_slot *master);

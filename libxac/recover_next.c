@@ -95,3 +95,17 @@ xac_next_find(struct xac_scan *scan, uint64_t end, struct xac_next *out)
         out->generation != 0 && (out->lsn == xac_next_start(end) || is_behind(scan, out));
     return rc;
 }
+
+bool
+xac_next_has_come(const struct xac_scan *scan, uint64_t end)
+{
+    struct xac_scan anew = {.file = XAC_RAWFILE_CLOSED}; /* has no old bytes in memory */
+    const struct xac_block *blk = NULL;
+    struct xac_place place;
+    int rc = xac_scan_open(&anew, scan->dirfd, &scan->master);
+
+    if (rc == 0)
+        rc = xac_scan_block(&anew, end, &blk, &place);
+    xac_scan_close(&anew);
+    return rc == 0 && blk != NULL;
+}

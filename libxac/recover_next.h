@@ -36,4 +36,7 @@ uint64_t xac_next_start(uint64_t end);
  */
 int xac_next_find(struct xac_scan *scan, uint64_t end, struct xac_next *out);
 
+/* xac_next_has_come -- is there a valid block at `end` now, where `scan` found none? */
+bool xac_next_has_come(const struct xac_scan *scan, uint64_t end);
+
 #endif /* XAC_RECOVER_NEXT_H */

@@ -130,6 +130,7 @@ place_of(const struct xac_redo *r, const struct xac_xfile *rec, char *name)
 int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
+    struct xac_frozen_file *copied;
     struct xac_redo_file *f;
     char *path = NULL, *copy;
     int rc = path_of(rec, &path);
@@ -157,7 +158,7 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     f->who = (struct xac_identity){.device = rec->device,
                                    .inode = rec->inode,
                                    .birth_ns = xac_xfile_birth(rec)};
-    return 0;
+    return r->frozen != NULL ? xac_frozen_take(r->frozen, f->path, &copied) : 0;
 }
 
 void
@@ -217,9 +218,8 @@ file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
     rc = make_room_for_fd(r);
     if (rc != 0)
         return rc;
-    if (f->is_forgotten) {
-        f->fd = xac_sys.openat(r->dirfd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-        rc = f->fd < 0 ? xac_err(errno, "a file without a name") : 0;
+    if (r->frozen != NULL || f->is_forgotten) {
+        rc = xac_redo_open_copy(r, f);
         r->n_open_fds += rc == 0;
         return rc;
     }
@@ -312,6 +312,9 @@ xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
 {
     int rc = 0;
 
+    if (r->frozen != NULL)
+        return xac_redo_check_copies(r);
+
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         if (is_wanted(&r->file[i]))
             rc =
@@ -334,13 +337,14 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
         return rc;
     if (xac_sys.fstat(f->fd, &st) != 0)
         return xac_err(errno, "%s: stat", f->path);
-    xac_claim_mark(f->fd, &r->claimant);
+    if (r->frozen == NULL)
+        xac_claim_mark(f->fd, &r->claimant);
     if ((uint64_t)st.st_size < want) {
         f->is_made = true;
         if (xac_sys.ftruncate(f->fd, (off_t)want) != 0)
             return xac_err(errno, "%s: extend to %" PRIu64 " bytes", f->path, want);
     }
-    if ((f->is_made || f->is_missing) && xac_sys.fsync(f->fd) != 0)
+    if ((f->is_made || f->is_missing) && r->frozen == NULL && xac_sys.fsync(f->fd) != 0)
         return xac_err(errno, "%s: sync", f->path);
     /* Another file may be one that a recovery made which was killed before this sync. */
     if (f->is_missing || f->is_other)
@@ -358,16 +362,6 @@ xac_redo_prepare(struct xac_redo *r)
             rc = prepare_file(r, &r->file[i]);
     }
     return rc;
-}
-
-uint64_t
-xac_redo_files_needed(const struct xac_redo *r)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < r->n_files; i++)
-        n += is_wanted(&r->file[i]);
-    return n;
 }
 
 /* ---- What is known of pages ------------------------------------------------------- */
@@ -511,8 +505,11 @@ kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
     uint8_t *bytes = NULL;
 
     /* The file is not looked at before the whole log has been found right. */
-    if ((rec->r.flags & XAC_XDATA_BASE) != 0)
+    if ((rec->r.flags & XAC_XDATA_BASE) != 0) {
         r->keeping = false;
+        if (r->frozen != NULL)
+            r->frozen->has_base = true;
+    }
     if (r->keeping) {
         bytes = xac_redo_pages_find(&r->pages, rec->file, rec->page);
         if (bytes == NULL)
@@ -726,7 +723,7 @@ xac_redo_finish(struct xac_redo *r)
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];
 
-        if (!is_wanted(f))
+        if (!is_wanted(f) || r->frozen != NULL)
             continue;
         rc = file_open(r, f, O_RDWR);
         if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)

@@ -26,6 +26,7 @@
 
 #include "backup_note.h"
 #include "claim.h"
+#include "frozen.h"
 #include "identity.h"
 #include "log_format.h"
 #include "pagesums.h"
@@ -64,6 +65,7 @@ struct xac_redo {
     struct xac_claimant claimant; /* the environment                                  */
     bool is_copy;       /* of an environment, by other means than xBackup()           */
     bool takes_outside; /* and files that do not lie in it belong to it               */
+    struct xac_frozen *frozen; /* copies that are written instead; NULL: the files    */
     uint32_t page_size;
 
     struct xac_redo_file *file; /* by id                                              */
@@ -158,5 +160,13 @@ void xac_redo_files_each(const struct xac_redo *r,
                          void (*fn)(void *arg, const char *path, uint64_t pages,
                                     bool is_made),
                          void *arg);
+
+/* xac_redo_check_copies -- xac_redo_check_files for copies, where it concerns who maps the file.
+   ret 0, or EAGAIN if some copies are younger than the log that has been read. */
+int xac_redo_check_copies(struct xac_redo *r);
+
+/* xac_redo_open_copy -- open what is written instead of a file: its copy, or for one that the
+   environment has forgotten a file without a name.  ret 0 or an error. */
+int xac_redo_open_copy(const struct xac_redo *r, struct xac_redo_file *f);
 
 #endif /* XAC_RECOVER_REDO_H */

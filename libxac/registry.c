@@ -222,6 +222,7 @@ xac_registry_join(struct xac_env *env)
     p->frames_max = xac_buffers_reach(env);
     end_former(env, i);
     atomic_store_explicit(&p->is_over, 0, memory_order_relaxed);
+    p->is_reader = env->reader != XAC_READER_NONE;
     atomic_store_explicit(&p->n_contexts, 1, memory_order_relaxed);
     atomic_store_explicit(&p->log_pin, 0, memory_order_relaxed);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
@@ -338,17 +339,32 @@ xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn)
     return redo_lsn;
 }
 
-uint32_t
-xac_registry_attached(const struct xac_env *env)
+/* count -- participants attached, readers among them or not. */
+static uint32_t
+count(const struct xac_env *env, bool with_readers)
 {
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint32_t attached = 0;
 
     for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
         attached +=
-            atomic_load_explicit(&xac_participant_at(env, i)->state, memory_order_relaxed)
-            == XAC_PART_ATTACHED;
+            atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED
+            && (with_readers || p->is_reader == 0);
     }
     return attached;
+}
+
+uint32_t
+xac_registry_attached(const struct xac_env *env)
+{
+    return count(env, true);
+}
+
+uint32_t
+xac_registry_writers(const struct xac_env *env)
+{
+    return count(env, false);
 }

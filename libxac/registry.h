@@ -54,9 +54,11 @@ struct xac_participant {
     uint64_t region_bytes; /* that it has addresses for; with the gate held            */
     uint64_t frames_max;   /* of the version store, likewise                           */
     xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
+    uint32_t is_reader;                     /* fixed while attached                  */
     /* 1: its process has gone on with another program and has come again, as another
        participant.  Gate held; 0 when a process comes. */
     xac_shared _Atomic uint32_t is_over;
+    uint32_t reserved2;
     /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
        who archives. */
     xac_shared _Atomic uint64_t log_pin;
@@ -154,6 +156,9 @@ bool xac_registry_maps(const struct xac_env *env, uint32_t pid);
 
 /* xac_registry_attached -- number of participants attached, dead ones included. */
 uint32_t xac_registry_attached(const struct xac_env *env);
+
+/* xac_registry_writers -- of these, those who are not readers (XAC_READONLY). */
+uint32_t xac_registry_writers(const struct xac_env *env);
 
 /* xac_registry_log_needed -- smallest LSN that recovery or a backup needs; redo_lsn is
    recovery's. */

@@ -8,6 +8,7 @@
 
 #include "env.h"
 #include "fault.h"
+#include "frozen.h"
 
 static uint64_t
 get(const _Atomic uint64_t *counter)
@@ -21,6 +22,8 @@ add_log(const struct xac_env *env, struct xac_stats *out)
 {
     const struct xac_log_shared *log = &env->ctl->log;
 
+    if (env->frozen != NULL)
+        out->log_tail = out->log_durable = env->frozen->end_lsn;
     if (!xac_env_is_durable(env))
         return;
     out->log_tail = get(&log->tail);
@@ -96,6 +99,7 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
         .frames = get(&env->ctl->versions.frames.count),
         .participants = xac_registry_attached(env),
         .commit_number = xac_chain_commit(env),
+        .reader = (uint64_t)env->reader,
     };
     add_counters(env, out);
     add_log(env, out);

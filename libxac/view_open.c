@@ -19,6 +19,7 @@
 #include "env.h"
 #include "err.h"
 #include "fault.h"
+#include "frozen.h"
 #include "newfile.h"
 #include "registry.h"
 #include "sys.h"
@@ -100,6 +101,49 @@ open_file(struct xac_view *v, bool *is_newp)
     return rc;
 }
 
+/* open_copy -- a frozen reader's copy of the file. */
+static int
+open_copy(struct xac_view *v)
+{
+    char *path = stored_path(v->env, v->name);
+    const struct xac_frozen_file *copy =
+        path != NULL ? xac_frozen_find(v->env->frozen, path) : NULL;
+    int rc = path == NULL ? errno : 0;
+
+    free(path);
+    if (rc == 0 && copy == NULL)
+        return xac_err(XAC_ENOTMAPPED,
+                       "%s: the environment had not mapped it when it was frozen",
+                       v->name);
+    if (rc == 0)
+        rc = copy->error;
+    if (rc != 0)
+        return xac_err(rc, "%s", v->name);
+    v->fd = xac_sys.dup_above(copy->fd, 0);
+    return v->fd >= 0 ? 0 : xac_err(errno, "%s", v->name);
+}
+
+/* open_to_read -- a file that exists, for a reader. */
+static int
+open_to_read(struct xac_view *v)
+{
+    struct stat st;
+    int rc = 0;
+
+    if (v->env->frozen != NULL)
+        rc = open_copy(v);
+    else if ((v->fd =
+                  xac_sys.openat(AT_FDCWD, v->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0))
+             < 0)
+        rc = xac_err(errno, "%s", v->name);
+    if (rc != 0)
+        return rc;
+    rc = xac_identity_of(v->fd, &v->who);
+    if (rc != 0 || xac_sys.fstat(v->fd, &st) != 0)
+        return xac_err(rc != 0 ? rc : errno, "%s", v->name);
+    return S_ISREG(st.st_mode) ? 0 : xac_err(EINVAL, "%s is not a regular file", v->name);
+}
+
 /* end_of -- bytes of the file up to the end of the view. */
 static uint64_t
 end_of(const struct xac_view *v)
@@ -121,6 +165,11 @@ grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
     uint64_t end = end_of(v);
     int rc = 0;
 
+    if (env->reader != XAC_READER_NONE)
+        return (uint64_t)st->st_size >= end
+                   ? 0
+                   : xac_err(XAC_EREADONLY, "%s has %llu bytes, not %llu", v->name,
+                             (unsigned long long)st->st_size, (unsigned long long)end);
     if ((uint64_t)st->st_size < end && xac_sys.ftruncate(v->fd, (off_t)end) != 0)
         return xac_err(errno, "growing %s to %llu bytes", v->name,
                        (unsigned long long)end);
@@ -333,7 +382,7 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
 
     if (v == NULL)
         return xac_err(errno, "%s", name);
-    rc = open_file(v, &is_new);
+    rc = env->reader != XAC_READER_NONE ? open_to_read(v) : open_file(v, &is_new);
     if (rc == 0) {
         v->fd = xac_handle_keep(v->fd, &v->handle);
         rc = v->fd >= 0 ? 0 : xac_err(errno, "%s", name);
@@ -343,8 +392,10 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
         if (rc == 0 && is_new)
             rc = share(env, v);
-        if (rc == 0)
+        if (rc == 0 && env->reader == XAC_READER_NONE)
             rc = xac_claim_take(v->fd, &claimant, name);
+        else if (rc == 0 && env->frozen == NULL) /* who does not write it only looks */
+            rc = xac_claim_hold(v->fd, &claimant, false, name);
         if (rc == 0)
             rc = place(env, v, wish->flags, is_new);
         if (rc != 0 && is_new && v->path != NULL)

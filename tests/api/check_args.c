@@ -99,7 +99,7 @@ START_TEST(init_refuses_bad_arguments)
     must_refuse(xInit(NULL, NONDURABLE), EINVAL);
     must_refuse(xInit("", NONDURABLE), EINVAL);
     must_refuse(xInit(NULL, DURABLE), EINVAL);
-    must_refuse(xInit(ENV_DIR, 2), EINVAL);
+    must_refuse(xInit(ENV_DIR, XAC_READONLY | XAC_DURABLE), EINVAL);
     must_refuse(xInit(ENV_DIR, -1), EINVAL);
     must_refuse(xInit(ENV_DIR, 0x10001), EINVAL);
     must_refuse(xInit("missing/" ENV_DIR, DURABLE), ENOENT);
