@@ -10,6 +10,10 @@ summary='^[0-9]*%: Checks: [0-9]*, Failures: [0-9]*, Errors: [0-9]*'
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 
+# Tests work in directories of their own.
+top_builddir=$(cd "${top_builddir:-.}" && pwd) || exit 99
+export top_builddir
+
 shell=
 case $1 in
 *.sh) [ -x "$1" ] || shell=sh ;;
