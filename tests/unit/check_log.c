@@ -336,7 +336,8 @@ START_TEST(flush_does_without_a_free_descriptor)
     uint64_t n = 0;
 
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
-    must(xac_log_segment_prepare(&the_log, 20 * SEGMENT_BYTES) == 0);
+    for (uint64_t k = 1; k <= 20; k++)
+        must(xac_log_segment_prepare(&the_log, k * SEGMENT_BYTES) == 0);
     while (dup(dir_fd) >= 0)
         ;
     while (world_get(w->log.tail) < 10 * SEGMENT_BYTES)
