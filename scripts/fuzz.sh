@@ -106,7 +106,7 @@ store_target()
     short=$base/short/$1
     rm -rf "$short"
     mkdir -p "$short" "$source_dir/tests/fuzz/corpus/$1"
-    XAC_FUZZ=$1 "$program" -merge=1 -max_len=200 "$short" \
+    XAC_FUZZ=$1 "$program" -set_cover_merge=1 -use_counters=0 -max_len=200 "$short" \
         "$source_dir/tests/fuzz/corpus/$1" "$base/corpus/$1" >"$base/$1.merge.log" 2>&1
     find "$short" -type f -exec cp {} "$source_dir/tests/fuzz/corpus/$1/" \;
 }

@@ -34,6 +34,7 @@
 /* A heap as it was made, and what was allocated in it. */
 struct made {
     int image;
+    struct xac_handle handle; /* of it                                              */
     uint64_t n_pages;
     uint64_t live[LIVE_MAX]; /* offsets */
     unsigned n_live;
@@ -95,6 +96,7 @@ show(const struct made *m, uint64_t n_pages)
                                .n_pages = n_pages,
                                .file = 1,
                                .fd = m->image,
+                               .handle = m->handle,
                                .name = (char *)(uintptr_t) "heap.db",
                                .path = (char *)(uintptr_t) "heap.db",
                                .page = w.page,
@@ -110,7 +112,7 @@ make_heap(struct made *m, uint64_t n_pages, uint64_t view_pages)
                                    1000,     2000,      PAGE,      3 * PAGE, 30 * PAGE,
                                    5 * PAGE, 70 * PAGE, 64 * PAGE, 48,       48};
 
-    m->image = memfd_create("heap", MFD_CLOEXEC);
+    m->image = xac_handle_keep(memfd_create("heap", MFD_CLOEXEC), &m->handle);
     fuzz_must(m->image >= 0 && ftruncate(m->image, (off_t)(view_pages * PAGE)) == 0);
     show(m, n_pages);
     fuzz_must(mmap(w.view.base, n_pages * PAGE, PROT_READ | PROT_WRITE,
