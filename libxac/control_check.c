@@ -28,6 +28,7 @@ struct look {
     struct xac_shm shm; /* for elements of arrays that have been checked               */
     uint64_t brk;
     uint64_t nodes_left; /* of page tables: more than fit are not there                */
+    uint64_t links_left; /* of lists of versions: a longer one is a circle             */
     const char *name;
 };
 
@@ -171,10 +172,24 @@ check_arrays(const struct look *l)
     return rc;
 }
 
+/* check_list -- a page's versions, from the newest on. */
+static int
+check_list(struct look *l, uint64_t frame)
+{
+    const struct xac_array *frames = &l->ctl->versions.frames;
+
+    for (uint64_t at = frame; at != 0; l->links_left--) {
+        if (at > get(&frames->count) || l->links_left == 0)
+            return damaged(l, "versions of a page, from frame", frame);
+        at =
+            get(&((const struct xac_frame *)xac_array_at(&l->shm, frames, at - 1))->next);
+    }
+    return 0;
+}
+
 /* check_leaf -- entries of pages. */
 static int
-check_leaf(const struct look *l, const struct xac_page *page, uint32_t file,
-           uint64_t first)
+check_leaf(struct look *l, const struct xac_page *page, uint32_t file, uint64_t first)
 {
     const uint64_t head_mask = (UINT64_C(1) << XAC_ACCESS_HEAD_BITS) - 1;
     const uint64_t owner_mask = (UINT64_C(1) << XAC_ACCESS_OWNER_BITS) - 1;
@@ -183,8 +198,10 @@ check_leaf(const struct look *l, const struct xac_page *page, uint32_t file,
         uint64_t head = get(&page[i].head), id = get(&page[i].id);
         uint64_t access = get(&page[i].access);
 
-        if (head > get(&l->ctl->versions.frames.count))
-            return damaged(l, "newest version of a page, in frame", head);
+        int rc = check_list(l, head);
+
+        if (rc != 0)
+            return rc;
         if (!is_entry_or_none(l, access & head_mask)
             || (access >> XAC_ACCESS_HEAD_BITS & owner_mask) > get(&l->ctl->txns.count))
             return damaged(l, "access word of a page", access);
@@ -243,6 +260,8 @@ check_files(struct look *l)
     int rc = 0;
 
     l->nodes_left = l->brk / XAC_PTAB_LEAF_BYTES;
+    /* Each is in one list; while we look, some come to another one. */
+    l->links_left = 2 * get(&l->ctl->versions.frames.count);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         const struct xac_file *f =
             (const struct xac_file *)xac_array_at(&l->shm, &l->ctl->files, i);

@@ -356,12 +356,13 @@ count_list(const struct xac_env *env, uint64_t frame_no, uint64_t commit,
     const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
     struct glimpse newer, seen;
     uint64_t n_held = 0;
+    uint64_t left = frames_there(env); /* a damaged list may be a circle */
 
     /* Acquire: pairs with the release in link_version. */
     if (atomic_load_explicit(&page->head, memory_order_acquire) != frame_no
         || !look_at(env, frame_no, at, &newer))
         return 0;
-    while (newer.next != 0 && look_at(env, newer.next, at, &seen)) {
+    while (left-- > 0 && newer.next != 0 && look_at(env, newer.next, at, &seen)) {
         n_held += newer.commit <= commit && is_needed(needs, seen.commit, newer.commit);
         newer = seen;
     }
