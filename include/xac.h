@@ -233,8 +233,7 @@ XAC_API int xac_forget(const char *name);
  * in   base  of a segment that the process has mapped by xMmap(), outside transactions
  * ret  address of the thread's view of all of it, the same at each call; MAP_FAILED,
  *      errno is EPERM (no xInit(), or inside a transaction), EINVAL (no segment starts
- *      at base), ENOMEM, EAGAIN (no key for the thread's own data is left), EIO
- *      (environment poisoned).
+ *      at base), ENOMEM, EAGAIN (no thread-specific key), EIO (environment poisoned).
  *
  * Views end with the thread (an open transaction is aborted), or by xUnview().  While
  * they last, xMunmap() of the segment and xShutdown() by another thread fail with EBUSY.
