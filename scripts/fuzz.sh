@@ -61,7 +61,15 @@ program=$base/build/tests/fuzz/fuzz_run
 ASAN_OPTIONS="detect_leaks=1:allow_user_segv_handler=1:allocator_may_return_null=1:\
 max_allocation_size_mb=2048:${ASAN_OPTIONS:-}"
 UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
-export ASAN_OPTIONS UBSAN_OPTIONS
+# Where the targets work: who is stopped by a finding removes nothing.
+if [ -d /dev/shm ] && [ -w /dev/shm ]; then
+    XAC_TEST_DIR=$(mktemp -d /dev/shm/xac-fuzz-run-XXXXXX)
+else
+    XAC_TEST_DIR=$(mktemp -d)
+fi
+trap 'rm -rf "$XAC_TEST_DIR"' EXIT
+trap 'exit 1' INT TERM
+export ASAN_OPTIONS UBSAN_OPTIONS XAC_TEST_DIR
 
 # field LOG NAME -- a number that libFuzzer has printed at its end.
 field()
