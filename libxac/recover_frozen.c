@@ -55,6 +55,6 @@ xac_redo_files_needed(const struct xac_redo *r)
     uint64_t n = 0;
 
     for (size_t i = 0; i < r->n_files; i++)
-        n += is_wanted(&r->file[i]);
+        n += xac_redo_is_wanted(&r->file[i]);
     return n;
 }

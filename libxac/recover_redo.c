@@ -170,13 +170,6 @@ xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
         f->is_forgotten = true;
 }
 
-/* is_wanted -- is there something to redo in the file itself? */
-static bool
-is_wanted(const struct xac_redo_file *f)
-{
-    return f->needed && !f->is_forgotten;
-}
-
 static void
 file_close(struct xac_redo *r, struct xac_redo_file *f)
 {
@@ -316,7 +309,7 @@ xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
         return xac_redo_check_copies(r);
 
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
-        if (is_wanted(&r->file[i]))
+        if (xac_redo_is_wanted(&r->file[i]))
             rc =
                 check_file(r, &r->file[i], accept_replaced, writable ? O_RDWR : O_RDONLY);
     }
@@ -358,7 +351,7 @@ xac_redo_prepare(struct xac_redo *r)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
-        if (is_wanted(&r->file[i]))
+        if (xac_redo_is_wanted(&r->file[i]))
             rc = prepare_file(r, &r->file[i]);
     }
     return rc;
@@ -723,7 +716,7 @@ xac_redo_finish(struct xac_redo *r)
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];
 
-        if (!is_wanted(f) || r->frozen != NULL)
+        if (!xac_redo_is_wanted(f) || r->frozen != NULL)
             continue;
         rc = file_open(r, f, O_RDWR);
         if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)

@@ -84,6 +84,13 @@ struct xac_redo {
     uint8_t *scratch; /* two pages: to try records on, and the source of a copy       */
 };
 
+/* xac_redo_is_wanted -- is there something to redo in the file itself? */
+static inline bool
+xac_redo_is_wanted(const struct xac_redo_file *f)
+{
+    return f->needed && !f->is_forgotten;
+}
+
 /* What is to be done with a record. */
 enum xac_redo_verdict {
     XAC_REDO_APPLY = 0,
