@@ -24,6 +24,7 @@
 /*
  * xac_log_segment_prepare -- make segments until `prepared` is at least `upto`.
  *
+ * in   upto  at most the ring's bytes behind `prepared`
  * ret  0; errno values, XAC_EFOREIGN and so on (words noted); nothing is poisoned.
  */
 int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
