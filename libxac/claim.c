@@ -43,7 +43,7 @@ struct mark {
 /* ---- The hold ------------------------------------------------------------------------- */
 
 /* first_of -- the bytes of an environment begin there. */
-static off_t
+XAC_SIGSAFE static off_t
 first_of(const struct xac_identity *dir)
 {
     return HOLD_FIRST + (off_t)(uint32_t)xac_xxh64(dir, sizeof *dir) * HOLD_EACH;
@@ -51,7 +51,7 @@ first_of(const struct xac_identity *dir)
 
 /* is_held -- does another description hold a byte of [start, end)?  Locks for reading are
    none: who may only read the file must not keep others from using it. */
-static bool
+XAC_SIGSAFE static bool
 is_held(int fd, off_t start, off_t end)
 {
     struct flock lk = {.l_type = F_RDLCK,
@@ -69,7 +69,7 @@ is_held(int fd, off_t start, off_t end)
 }
 
 /* take_byte -- any of them; ret 0, EAGAIN if another description has it, errno. */
-static int
+XAC_SIGSAFE static int
 take_byte(int fd, off_t first)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -86,7 +86,7 @@ take_byte(int fd, off_t first)
 }
 
 /* take_some -- ret 0, also if it cannot be had for reasons that are not ours; errno. */
-static int
+XAC_SIGSAFE static int
 take_some(int fd, off_t first)
 {
     int rc = EAGAIN;
@@ -260,17 +260,38 @@ claimer_of(const struct mark *m)
 
 /* ---- The whole ------------------------------------------------------------------------ */
 
-int
-xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *name)
+/* hold -- ret 0; XAC_EINUSE without words; errno. */
+XAC_SIGSAFE static int
+hold(int fd, const struct xac_claimant *who, bool takes)
 {
     off_t own = first_of(&who->dir);
     int rc = takes ? take_some(fd, own) : 0;
-    struct mark m;
 
     if (rc != 0)
-        return xac_err(rc, "%s: lock", name);
-    if (!is_held(fd, HOLD_FIRST, own) && !is_held(fd, own + HOLD_EACH, HOLD_END))
+        return rc;
+    return is_held(fd, HOLD_FIRST, own) || is_held(fd, own + HOLD_EACH, HOLD_END)
+               ? XAC_EINUSE
+               : 0;
+}
+
+XAC_SIGSAFE int
+xac_claim_hold_again(int fd, const struct xac_claimant *who)
+{
+    int rc = hold(fd, who, true);
+
+    return rc == XAC_EINUSE ? EBUSY : rc;
+}
+
+int
+xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *name)
+{
+    int rc = hold(fd, who, takes);
+    struct mark m;
+
+    if (rc == 0)
         return 0;
+    if (rc != XAC_EINUSE)
+        return xac_err(rc, "%s: lock", name);
     if (mark_read(fd, &m) && !is_ours(&m, who))
         return xac_err(XAC_EINUSE, "%s: in use by the environment %s", name, m.path);
     return xac_err(XAC_EINUSE, "%s: in use by another environment", name);

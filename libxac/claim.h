@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 
+#include "annot.h"
 #include "identity.h"
 
 /* An environment that has, or wants, a file. */
@@ -46,6 +47,14 @@ struct xac_claimant {
  * ret  0; XAC_EINUSE with words; errno values.
  */
 int xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *name);
+
+/*
+ * xac_claim_hold_again -- the same for a file whose description the program has closed, and
+ * the hold with it.
+ *
+ * ret  0; EBUSY if another environment has taken the file since; errno.
+ */
+XAC_SIGSAFE int xac_claim_hold_again(int fd, const struct xac_claimant *who);
 
 /*
  * xac_claim_take -- hold a file that is to be mapped, and mark it.

@@ -43,6 +43,6 @@ void xac_digest_end(struct xac_digester *d, uint8_t out[XAC_DIGEST_MAX]);
 void xac_digest_free(struct xac_digester *d);
 
 /* xac_xxh64 -- XXH3-64 of n bytes. */
-uint64_t xac_xxh64(const void *data, size_t n);
+XAC_SIGSAFE uint64_t xac_xxh64(const void *data, size_t n);
 
 #endif /* XAC_DIGEST_H */

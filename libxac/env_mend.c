@@ -24,6 +24,7 @@
 #include "registry.h"
 #include "region.h"
 #include "sys.h"
+#include "view.h"
 
 /* How long the gate is waited for, and between two looks. */
 #define GATE_LOOKS   1000
@@ -131,6 +132,20 @@ lock_file(struct xac_env *env)
     return rc;
 }
 
+/*
+ * hold_files -- open the files that are mapped, so that no other environment gets them
+ * (claim.h).  If somebody is mapping or unmapping now, each is opened when it is needed.
+ */
+static void
+hold_files(struct xac_env *env)
+{
+    if (pthread_mutex_trylock(&env->threads) != 0)
+        return;
+    for (struct xac_view *v = env->ctx.views; v != NULL; v = v->next)
+        (void)xac_view_fd(v);
+    (void)pthread_mutex_unlock(&env->threads);
+}
+
 /* is_whole -- has nothing been lost? */
 static bool
 is_whole(const struct xac_env *env)
@@ -162,6 +177,8 @@ mend(struct xac_env *env)
         rc = lock_file(env);
     if (rc == 0)
         rc = take_others(env);
+    if (rc == 0)
+        hold_files(env);
     return rc == 0 ? 0
                    : xac_err(XAC_EDESCRIPTOR,
                              "%s: this process does not take part any more: %s", env->dir,

@@ -280,6 +280,21 @@ xac_view_pagemap(struct xac_view *v)
     return v->pagemap;
 }
 
+/* open_again -- the file, which the program has closed, and hold it again (claim.h). */
+XAC_SIGSAFE static int
+open_again(struct xac_view *v)
+{
+    int fd = xac_handle_again(-1, &v->handle, xac_env_dirfd(v->env), v->path, O_RDWR);
+    struct xac_claimant claimant = xac_env_claimant(v->env);
+    int rc = fd < 0 ? errno : xac_claim_hold_again(fd, &claimant);
+
+    if (rc == 0)
+        return fd;
+    xac_handle_close(fd, &v->handle);
+    errno = rc;
+    return -1;
+}
+
 XAC_SIGSAFE int
 xac_view_fd(struct xac_view *v)
 {
@@ -288,10 +303,7 @@ xac_view_fd(struct xac_view *v)
     if (xac_handle_is_ours(v->fd, &v->handle))
         return v->fd;
     /* A clone uses its origin's, which knows its own path. */
-    if (v->origin != NULL)
-        fd = xac_view_fd(v->origin);
-    else
-        fd = xac_handle_again(-1, &v->handle, xac_env_dirfd(v->env), v->path, O_RDWR);
+    fd = v->origin != NULL ? xac_view_fd(v->origin) : open_again(v);
     if (fd >= 0)
         v->fd = fd;
     return fd;

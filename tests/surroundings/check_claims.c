@@ -289,6 +289,40 @@ END_TEST
 
 #define ROUNDS 300
 
+/* lose_all -- a process that has closed all descriptors, and begins one more transaction. */
+static void
+lose_all(void *arg)
+{
+    struct unmapped *u = (struct unmapped *)arg;
+    uint64_t *cell = (uint64_t *)env_attach(XAC_DURABLE, 1);
+
+    env_put(cell, 1);
+    closefrom(3);
+    proc_sleep_us(50000); /* it is not looked at every time */
+    env_put(cell, 2);
+    word_store(&u->done, 1);
+    proc_await(&u->go_on, 1, 60);
+    env_put(cell, 3);
+    must_ok(xac_shutdown());
+}
+
+/* Without its descriptors a process would keep the file by the mark alone. */
+START_TEST(file_is_held_again_when_all_was_closed)
+{
+    struct unmapped *u = (struct unmapped *)proc_shared(sizeof *u);
+    struct actor *b = actor_new(OTHER, ENV_FILE);
+    pid_t pid = proc_spawn(lose_all, u);
+
+    proc_await(&u->done, 1, 60);
+    (void)removexattr(ENV_FILE, MARK);
+    actor_enter(b);
+    must_be_refused(b, "another environment");
+    word_store(&u->go_on, 1);
+    proc_join(pid);
+    must_eq(file_u64(ENV_FILE, 0), 3);
+}
+END_TEST
+
 struct race {
     _Atomic uint64_t started[2], tried[2]; /* rounds                                  */
     _Atomic uint64_t has[2];               /* in this round                           */
@@ -360,6 +394,7 @@ main(void)
     tcase_add_test(tc, unmapped_file_is_kept_until_it_is_written);
     tcase_add_loop_test(tc, locks_of_other_programs_do_not_matter, 0, 4);
     tcase_add_test(tc, processes_of_one_environment_share_it);
+    tcase_add_test(tc, file_is_held_again_when_all_was_closed);
     tcase_add_test(tc, two_at_once_never_both_get_it);
     return actor_main(s);
 }
