@@ -18,6 +18,7 @@
 #include "../common/env.h"
 #include "control_check.h"
 #include "err.h"
+#include "lockfile.h"
 #include "peek.h"
 #include "region.h"
 #include "registry.h"
@@ -256,6 +257,47 @@ START_TEST(joining_a_damaged_region_is_refused)
 }
 END_TEST
 
+/* take_part -- until it is killed. */
+static void
+take_part(void *arg)
+{
+    must_ok(xac_init(ENV_DIR, XAC_NONDURABLE));
+    word_store((_Atomic uint64_t *)arg, 1);
+    for (;;)
+        proc_sleep_us(1000000);
+}
+
+/* look_on -- with nothing but the region and the lock file. */
+static void
+look_on(void *arg)
+{
+    struct xac_env look;
+    int dirfd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    (void)arg;
+    must_ok(xac_peek_open(dirfd, ENV_DIR, &look));
+    must(xac_registry_alive(&look, 0));
+    must(!xac_registry_alive(&look, 1));
+    xac_peek_close(&look);
+    must_ok(xac_peek_open(dirfd, ENV_DIR, &look));
+    xac_alive_drop(env->lockfd, env->self); /* whatever its number is: nobody is "we" */
+    must(!xac_registry_alive(&look, 0));
+    must_ok(xac_alive_take(env->lockfd, env->self));
+    xac_peek_close(&look);
+    close(dirfd);
+}
+
+START_TEST(who_looks_on_sees_the_dead)
+{
+    _Atomic uint64_t *ready = (_Atomic uint64_t *)proc_shared(sizeof *ready);
+    pid_t pid = proc_spawn(take_part, (void *)(uintptr_t)ready);
+
+    proc_await(ready, 1, 30);
+    proc_kill(pid);
+    proc_run(look_on, NULL);
+}
+END_TEST
+
 START_TEST(damaged_free_list_loses_blocks_only)
 {
     struct xac_shm *shm = &env->shm;
@@ -285,6 +327,7 @@ main(void)
     tcase_add_test(tc, find_what_elements_name);
     tcase_add_test(tc, random_damage_is_no_crash);
     tcase_add_test(tc, joining_a_damaged_region_is_refused);
+    tcase_add_test(tc, who_looks_on_sees_the_dead);
     tcase_add_test(tc, damaged_free_list_loses_blocks_only);
     tc = env_tcase(s, "log", 60);
     tcase_add_checked_fixture(tc, open_durable, NULL);
