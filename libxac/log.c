@@ -98,13 +98,14 @@ segment_fd(struct xac_log *log, uint64_t number)
         return -1;
     xac_log_segment_name(name, number);
     if (is_same) {
-        log->seg_fd[i] = xac_handle_again(-1, seg, dirfd, name, O_WRONLY);
+        log->seg_fd[i] = xac_handle_again(-1, seg, dirfd, name, O_WRONLY | O_NOFOLLOW);
         return log->seg_fd[i];
     }
     log->seg_no[i] = number;
     *seg = (struct xac_handle){.inode = 0};
     log->seg_fd[i] =
-        xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_CLOEXEC, 0), seg);
+        xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0),
+                        seg);
     return log->seg_fd[i];
 }
 

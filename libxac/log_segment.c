@@ -175,7 +175,7 @@ oldest(int dirfd, uint64_t number)
         int fd;
 
         xac_log_segment_name(name, number - 1);
-        fd = xac_sys.openat(dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+        fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
         if (fd < 0)
             break;
         (void)xac_sys.close(fd);

@@ -80,8 +80,9 @@ xac_peek_open(int dirfd, const char *dir, struct xac_env *env)
     int error, rc;
 
     *env = (struct xac_env){.dirfd = dirfd, .self = UINT32_MAX};
-    env->lockfd = xac_handle_keep(
-        xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0), &env->lock_handle);
+    env->lockfd =
+        xac_handle_keep(xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_CLOEXEC, 0),
+                        &env->lock_handle);
     error = env->lockfd < 0 ? errno : 0;
     rc = xac_region_attached(dirfd, dir, env->lockfd);
     if (rc == 0)

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -274,6 +275,31 @@ START_TEST(flush_that_cannot_begin_poisons_nothing)
 }
 END_TEST
 
+/* A link in the place of a segment leads to another file, which is not written. */
+START_TEST(segment_that_is_a_link_is_not_written)
+{
+    uint64_t rng = world_seed;
+    uint64_t serial = 1;
+    struct stat st;
+
+    must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
+    must(world_commit(&the_log, 0, serial, &rng) == 0);
+    closefrom(dir_fd + 1);
+    must(renameat(dir_fd, "xac-log.00000001", dir_fd, "away") == 0);
+    must(close(openat(dir_fd, "victim", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == 0);
+    must(symlinkat("victim", dir_fd, "xac-log.00000001") == 0);
+    must(world_commit(&the_log, 0, ++serial, &rng) != 0);
+    must(fstatat(dir_fd, "victim", &st, 0) == 0 && st.st_size == 0);
+    the_log.seg_no[0] = the_log.seg_no[1] = 0; /* as if it had never been open */
+    must(world_commit(&the_log, 0, ++serial, &rng) != 0);
+    must(fstatat(dir_fd, "victim", &st, 0) == 0 && st.st_size == 0);
+    must(world_get(w->log.poisoned) == 0);
+    must(renameat(dir_fd, "away", dir_fd, "xac-log.00000001") == 0);
+    must(xac_log_sync(&the_log) == 0);
+    must(world_expect() == serial);
+}
+END_TEST
+
 /* Every call in making a segment fails in turn: no segment, no remains, no poison; once
    it does not fail any more, there is a segment. */
 START_TEST(failed_prepare_is_reported_and_passes)
@@ -371,6 +397,7 @@ log_suite(void)
     tcase_set_timeout(fail, 60);
     tcase_add_loop_test(fail, failed_flush_poisons_for_ever, 0, 12);
     tcase_add_test(fail, flush_that_cannot_begin_poisons_nothing);
+    tcase_add_test(fail, segment_that_is_a_link_is_not_written);
     tcase_add_test(fail, failed_prepare_is_reported_and_passes);
     tcase_add_test(fail, failed_prepare_ahead_is_not_repeated);
     tcase_add_test(fail, flush_does_without_a_free_descriptor);
