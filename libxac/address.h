@@ -5,8 +5,8 @@
  *
  * WHAT      A file's address is that of its first byte, even if no view shows it; each
  *           part belongs at its distance from there.  While the region lives, the address
- *           stands in the file's entry; across runs it stands in the text file
- *           xac.addresses, replaced as a whole, synced before anything that could hold a
+ *           stands in the file's entry; across runs it stands in a line of the text file
+ *           xac.addresses (address_list.h), synced before anything that could hold a
  *           pointer is committed.
  * LOCK      files (rank FILES).
  */
@@ -18,8 +18,6 @@
 
 struct xac_env;
 struct xac_view;
-
-#define XAC_ADDRESSES_NAME "xac.addresses"
 
 /*
  * xac_address_map -- reserve addresses for a view: those where its part of the file was

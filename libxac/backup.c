@@ -22,6 +22,7 @@
 #include <xac.h>
 
 #include "address.h"
+#include "address_list.h"
 #include "backup_note.h"
 #include "checkpoint.h"
 #include "clock.h"

@@ -452,6 +452,7 @@ env_free(struct xac_env *env)
     if (env->frozen != NULL)
         xac_frozen_free(env->frozen);
     free(env->frozen);
+    xac_address_list_free(&env->addresses);
     free(env->dir);
     free(env);
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "address_list.h"
 #include "claim.h"
 #include "control.h"
 #include "handle.h"
@@ -86,8 +87,9 @@ struct xac_env {
     pthread_mutex_t threads; /* see thread.h                                         */
     struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
     struct xac_file_fds file_fds; /* under the checkpoint lock                       */
-    struct xac_ckpt *ckpt;        /* begun by this process; under the checkpoint lock   */
-    _Atomic bool has_ckpt;        /* there is one: a hint; relaxed                      */
+    struct xac_address_list addresses; /* under the lock of the files                */
+    struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
+    _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
     uint64_t ckpt_left;          /* epoch of one that another process was left to, 0 none;
                                     under the checkpoint lock                        */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
