@@ -651,6 +651,85 @@ START_TEST(file_record_may_hold_a_birth)
 }
 END_TEST
 
+/* sound -- is this a block of one record with right checksums, one field of it spoilt? */
+static bool
+sound(struct xac_builder *b, size_t offset, size_t bytes, uint64_t value)
+{
+    ck_assert_int_eq(xac_block_close(b, id, XAC_CHECKSUM_XXH3), 0);
+    xac_block_seal(blk, LSN, 0, 0);
+    ck_assert(valid());
+    memcpy((uint8_t *)(blk + 1) + offset, &value, bytes);
+    reseal();
+    return valid();
+}
+
+/* spread_ok -- END of a checkpoint whose files lie in several blocks, with a field spoilt. */
+static bool
+spread_ok(size_t offset, size_t bytes, uint64_t value)
+{
+    const struct xac_xcheckpt_end *rec =
+        (const struct xac_xcheckpt_end *)(const void *)(blk + 1);
+    struct xac_builder b;
+
+    memset(block_buf, 0xff, sizeof block_buf);
+    xac_builder_init(&b, block_buf, sizeof block_buf);
+    ck_assert(xac_put_checkpt_end(&b, 4104, 4096, 5000));
+    ck_assert_uint_eq(rec->r.length, 32);
+    ck_assert_uint_eq(rec->begin_lsn, 4104);
+    ck_assert_uint_eq(rec->redo_lsn, 4096);
+    ck_assert_uint_eq(xac_checkpt_files(rec), 5000);
+    return sound(&b, offset, bytes, value);
+}
+
+START_TEST(checkpoint_may_have_its_files_elsewhere)
+{
+    ck_assert(spread_ok(1, 1, XAC_XCHECKPT_SPREAD));
+    ck_assert(!spread_ok(1, 1, 0)); /* longer than without the flag */
+    ck_assert(!spread_ok(1, 1, 2));
+    ck_assert(!spread_ok(1, 1, 3));
+    ck_assert(!spread_ok(4, 4, 24));
+    ck_assert(!spread_ok(4, 4, 40));
+    ck_assert(!spread_ok(16, 8, 4105)); /* redo behind begin */
+    ck_assert(spread_ok(24, 8, 4105));
+    ck_assert(!spread_ok(24, 8, 4104)); /* files before the checkpoint began */
+    ck_assert(!spread_ok(24, 8, 0));
+    build(XAC_CHECKSUM_XXH3);
+    ck_assert_uint_eq(xac_checkpt_files((const struct xac_xcheckpt_end *)(const void *)
+                                            record[XAC_XCHECKPT_END]),
+                      0);
+    ck_assert(!poke(XAC_XCHECKPT_END, 1, 1, XAC_XCHECKPT_SPREAD)); /* no room for it */
+}
+END_TEST
+
+/* forget_ok -- that a file is forgotten, with a field spoilt. */
+static bool
+forget_ok(size_t offset, size_t bytes, uint64_t value)
+{
+    const struct xac_xforget *rec = (const struct xac_xforget *)(const void *)(blk + 1);
+    struct xac_builder b;
+
+    memset(block_buf, 0xff, sizeof block_buf);
+    xac_builder_init(&b, block_buf, sizeof block_buf);
+    ck_assert(xac_put_forget(&b, 7));
+    ck_assert_uint_eq(rec->r.length, 16);
+    ck_assert_uint_eq(rec->file, 7);
+    return sound(&b, offset, bytes, value);
+}
+
+START_TEST(record_may_forget_a_file)
+{
+    ck_assert(forget_ok(8, 4, 7));
+    ck_assert(forget_ok(8, 4, UINT32_MAX));
+    ck_assert(!forget_ok(8, 4, 0));  /* file */
+    ck_assert(!forget_ok(12, 4, 1)); /* reserved */
+    ck_assert(!forget_ok(1, 1, 1));  /* flags */
+    ck_assert(!forget_ok(2, 2, 1));
+    ck_assert(!forget_ok(4, 4, 8));
+    ck_assert(!forget_ok(4, 4, 24));
+    ck_assert(!forget_ok(0, 1, XAC_XFORGET + 1));
+}
+END_TEST
+
 /* A record that is longer than its contents by a word of zeros, else in order. */
 START_TEST(check_refuses_needless_padding)
 {
@@ -768,9 +847,9 @@ START_TEST(put_without_room_puts_nothing)
 {
     const struct xac_xfile file = {.file = 1};
     const struct xac_xdatafile datafile = {.serial = 1};
-    const size_t need[] = {16, 40 + 24, 64, 24};
+    const size_t need[] = {16, 40 + 24, 64, 24, 32, 16};
 
-    for (int which = 0; which < 4; which++) {
+    for (int which = 0; which < 6; which++) {
         for (size_t room = 0; room <= need[which]; room++) {
             struct xac_builder b;
             bool fits = false;
@@ -783,8 +862,12 @@ START_TEST(put_without_room_puts_nothing)
                 fits = xac_put_file(&b, &file, 0, path);
             else if (which == 2)
                 fits = xac_put_datafile(&b, &datafile);
-            else
+            else if (which == 3)
                 fits = xac_put_checkpt_end(&b, 2, 1, 0);
+            else if (which == 4)
+                fits = xac_put_checkpt_end(&b, 2, 1, 3);
+            else
+                fits = xac_put_forget(&b, 1);
             ck_assert_int_eq(fits, room == need[which]);
             ck_assert_uint_eq(b.used, sizeof *blk + (fits ? room : 0));
             ck_assert_uint_eq(b.records, fits);
@@ -844,6 +927,8 @@ block_suite(void)
     tcase_add_test(tc, check_refuses_senseless_records);
     tcase_add_test(tc, check_refuses_data_that_leave_the_record);
     tcase_add_loop_test(tc, file_record_may_hold_a_birth, 0, 2);
+    tcase_add_test(tc, checkpoint_may_have_its_files_elsewhere);
+    tcase_add_test(tc, record_may_forget_a_file);
     tcase_add_test(tc, check_refuses_needless_padding);
     tcase_add_test(tc, check_refuses_tables_that_leave_the_record);
     tcase_add_test(tc, check_survives_random_records);
