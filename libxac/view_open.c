@@ -111,6 +111,8 @@ open_copy(struct xac_view *v)
     int rc = path == NULL ? errno : 0;
 
     free(path);
+    if (rc == 0 && copy == NULL && xac_identity_at(AT_FDCWD, v->name, &v->who) == ENOENT)
+        return xac_err(ENOENT, "%s", v->name);
     if (rc == 0 && copy == NULL)
         return xac_err(XAC_ENOTMAPPED,
                        "%s: the environment had not mapped it when it was frozen",
