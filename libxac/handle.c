@@ -53,8 +53,11 @@ xac_handle_is_ours(int fd, const struct xac_handle *h)
 {
     struct stat st;
 
-    return fd >= 0 && xac_sys.fstat(fd, &st) == 0 && st.st_dev == h->device
-           && st.st_ino == h->inode;
+    if (fd < 0)
+        return false;
+    if (xac_sys.fstat(fd, &st) != 0)
+        return errno != EBADF; /* it is open; its file system cannot say more */
+    return st.st_dev == h->device && st.st_ino == h->inode;
 }
 
 XAC_SIGSAFE void

@@ -37,7 +37,8 @@ struct xac_handle {
  */
 XAC_SIGSAFE int xac_handle_keep(int fd, struct xac_handle *out);
 
-/* xac_handle_is_ours -- is the descriptor open, for that very file? */
+/* xac_handle_is_ours -- is the descriptor open, for that very file?  Where its file system has
+   an error for an answer, it is taken for ours: the next call on it will tell. */
 XAC_SIGSAFE bool xac_handle_is_ours(int fd, const struct xac_handle *h);
 
 /* xac_handle_close -- close a descriptor, unless it is not ours any more. */
