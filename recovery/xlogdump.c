@@ -297,12 +297,35 @@ type_name(unsigned type)
     return type_names[type];
 }
 
+/* text_data -- what XDATA and XCOPY records say. */
+static void
+text_data(const struct dump *d, const struct xac_block *blk, const struct xac_record *rec)
+{
+    const struct xac_xdata *data = (const struct xac_xdata *)(const void *)rec;
+    const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)rec;
+
+    if (rec->type == XAC_XDATA)
+        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32 " range%s, %" PRIu32
+               " bytes  %s",
+               data->file, data->page,
+               (rec->flags & XAC_XDATA_FULL) != 0   ? "full image"
+               : (rec->flags & XAC_XDATA_BASE) != 0 ? "difference to the file"
+                                                    : "difference",
+               data->n_ranges, plural(data->n_ranges), rec->length,
+               file_path(d, blk->generation, data->file));
+    else
+        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32
+               " piece%s of file %" PRIu32 " page %" PRIu64 "  %s",
+               copy->file, copy->page,
+               (rec->flags & XAC_XDATA_FULL) != 0 ? "full image" : "difference",
+               copy->n_copies, plural(copy->n_copies), copy->source_file,
+               copy->source_page, file_path(d, blk->generation, copy->file));
+}
+
 static void
 text_record(const struct dump *d, const struct xac_block *blk,
             const struct xac_record *rec)
 {
-    const struct xac_xdata *data = (const struct xac_xdata *)(const void *)rec;
-    const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)rec;
     const struct xac_xfile *file = (const struct xac_xfile *)(const void *)rec;
     const struct xac_xdatafile *large = (const struct xac_xdatafile *)(const void *)rec;
     const struct xac_xforget *forget = (const struct xac_xforget *)(const void *)rec;
@@ -327,22 +350,8 @@ text_record(const struct dump *d, const struct xac_block *blk,
                                words));
         break;
     case XAC_XDATA:
-        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32 " range%s, %" PRIu32
-               " bytes  %s",
-               data->file, data->page,
-               (rec->flags & XAC_XDATA_FULL) != 0   ? "full image"
-               : (rec->flags & XAC_XDATA_BASE) != 0 ? "difference to the file"
-                                                    : "difference",
-               data->n_ranges, plural(data->n_ranges), rec->length,
-               file_path(d, blk->generation, data->file));
-        break;
     case XAC_XCOPY:
-        printf(" file %" PRIu32 " page %" PRIu64 " %s, %" PRIu32
-               " piece%s of file %" PRIu32 " page %" PRIu64 "  %s",
-               copy->file, copy->page,
-               (rec->flags & XAC_XDATA_FULL) != 0 ? "full image" : "difference",
-               copy->n_copies, copy->n_copies == 1 ? "" : "s", copy->source_file,
-               copy->source_page, file_path(d, blk->generation, copy->file));
+        text_data(d, blk, rec);
         break;
     case XAC_XFILE:
         printf(" file %" PRIu32 " of %" PRIu64 " bytes, device %" PRIu64 " inode %" PRIu64
