@@ -279,8 +279,6 @@ make(struct xac_env *env, const struct xac_master_slot *found)
         rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
     if (rc == 0)
         rc = xac_env_logdir_open(env, &master);
-    if (rc == 0 && env->logdir != NULL)
-        rc = xac_filesystem_check(env->logfd, env->logdir);
     if (rc == 0)
         rc = mode_wish(env, env->logfd);
     return rc == 0 ? region_create(env, &master) : rc;

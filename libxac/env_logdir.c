@@ -10,6 +10,7 @@
 
 #include "env.h"
 #include "err.h"
+#include "filesystem.h"
 #include "log_format.h"
 #include "logdir.h"
 #include "master.h"
@@ -68,7 +69,9 @@ xac_env_logdir_open(struct xac_env *env, const struct xac_master_slot *master)
     if (rc != 0)
         return rc;
     env->logfd = xac_handle_keep(env->logfd, &env->log_handle);
-    return env->logfd >= 0 ? 0 : xac_err(errno, "log directory");
+    if (env->logfd < 0)
+        return xac_err(errno, "log directory");
+    return env->logdir != NULL ? xac_filesystem_check(env->logfd, env->logdir) : 0;
 }
 
 int

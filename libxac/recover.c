@@ -27,6 +27,7 @@
 #include "backup_note.h"
 #include "block.h"
 #include "err.h"
+#include "filesystem.h"
 #include "log.h"
 #include "logdir.h"
 #include "master.h"
@@ -695,6 +696,8 @@ open_all(struct recovery *r)
         xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir,
                            r->rep.was_copy && !r->opt->outside, r->writes, &r->logfd);
 
+    if (rc == 0 && r->writes)
+        rc = xac_filesystem_check(r->logfd, "log directory");
     if (rc == 0)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
     r->rep.strays = r->scan.strays.n;
@@ -758,10 +761,11 @@ run_once(int dirfd, const struct xac_recover_options *options,
                          .logfd = -1,
                          .opt = options,
                          .writes = !options->dry_run && options->frozen == NULL};
-    int rc;
+    int rc = r.writes ? xac_filesystem_check(dirfd, "environment directory") : 0;
 
     r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
-    rc = run(&r, made);
+    if (rc == 0)
+        rc = run(&r, made);
     *report = r.rep;
     *againp = rc == 0 && r.goes_on;
     free(r.serial);

@@ -10,6 +10,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -18,6 +19,7 @@
 #include "../common/core_world.h"
 #include "../common/env.h"
 #include "filesystem.h"
+#include "recover.h"
 #include "sys.h"
 
 #define TMPFS_TYPE 0x01021994
@@ -81,6 +83,66 @@ START_TEST(refuse_a_log_on_the_network)
     must(setenv("XAC_ALLOW_NETWORK_FS", "1", 1) == 0);
     must_ok(xInit(ENV_DIR, DURABLE));
     must_ok(xShutdown());
+}
+END_TEST
+
+static _Atomic uint64_t *phase;
+
+static void
+stay(void *arg)
+{
+    (void)arg;
+    must_ok(xInit(ENV_DIR, DURABLE));
+    word_store(&phase[0], 1);
+    proc_await(&phase[1], 1, 30);
+    must_ok(xShutdown());
+}
+
+/* Also to who comes later, when others have the log open. */
+START_TEST(refuse_to_join_a_log_on_the_network)
+{
+    pid_t pid;
+
+    phase = proc_shared(2 * sizeof *phase);
+    must(mkdir("log", 0700) == 0);
+    must_ok(xSetLogDirectory("log"));
+    pid = proc_spawn(stay, NULL);
+    proc_await(&phase[0], 1, 30);
+    pretend(0x6969, 1 << 30, "log");
+    must_refuse(xInit(ENV_DIR, DURABLE), XAC_EFILESYSTEM);
+    must(setenv("XAC_ALLOW_NETWORK_FS", "1", 1) == 0);
+    must_ok(xInit(ENV_DIR, DURABLE));
+    must_ok(xShutdown());
+    word_store(&phase[1], 1);
+    proc_join(pid);
+}
+END_TEST
+
+/* recover -- as the tools do. */
+static int
+recover(bool is_dry)
+{
+    struct xac_recover_options how = {.dry_run = is_dry};
+    int fd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc;
+
+    must(fd >= 0);
+    rc = xac_recover_dir(fd, &how, NULL, NULL);
+    must(close(fd) == 0);
+    return rc;
+}
+
+START_TEST(refuse_to_recover_on_the_network)
+{
+    must(mkdir("log", 0700) == 0);
+    must_ok(xSetLogDirectory("log"));
+    must_ok(xInit(ENV_DIR, DURABLE));
+    must_ok(xShutdown());
+    pretend(0x6969, 1 << 30, _i == 0 ? "log" : ENV_DIR);
+    must_refuse(recover(false), XAC_EFILESYSTEM);
+    must_ok(recover(true)); /* which only looks */
+    must(setenv("XAC_ALLOW_NETWORK_FS", "1", 1) == 0);
+    must_ok(recover(false));
 }
 END_TEST
 
@@ -193,6 +255,8 @@ main(void)
 
     tcase_add_loop_test(tc, refuse_a_file_system_of_the_network, 0, N_NETWORK);
     tcase_add_test(tc, refuse_a_log_on_the_network);
+    tcase_add_test(tc, refuse_to_join_a_log_on_the_network);
+    tcase_add_loop_test(tc, refuse_to_recover_on_the_network, 0, 2);
     tcase_add_test(tc, accept_local_file_systems);
     tcase_add_loop_test(tc, spill_for_every_error, 0, 6);
     tcase_add_test(tc, versions_take_a_quarter_of_memory);
