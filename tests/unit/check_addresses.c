@@ -80,6 +80,7 @@ holds(const char *want)
     ck_assert_int_ge(n, 0);
     text[n] = '\0';
     close(fd);
+    ck_assert_uint_eq((size_t)n, strlen(want));
     ck_assert_str_eq(text, want);
 }
 
