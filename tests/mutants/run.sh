@@ -20,7 +20,7 @@ iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/check_threads
     tests/api/check_engine"
 crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
-    tests/unit/check_checkpoint tests/crash/check_faults"
+    tests/unit/check_checkpoint tests/unit/check_log tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/check_races
     tests/frames/stress_frames"
 outofcore_tests="tests/api/check_outofcore"
