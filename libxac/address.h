@@ -50,6 +50,9 @@ bool xac_address_is_kept(const struct xac_view *view);
 /*
  * xac_address_each -- call fn for the path of every file that has been mapped.
  *
+ * Who is not attached reads without the lock: of a line that is being appended he may see a part,
+ * which is no line.
+ *
  * ret  0, what fn returned if that was not 0, or an error.
  */
 int xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path),

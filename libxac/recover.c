@@ -702,7 +702,6 @@ open_all(struct recovery *r)
         rc = xac_scan_open(&r->scan, r->logfd, &r->master);
     r->rep.strays = r->scan.strays.n;
     memcpy(r->rep.stray_file, r->scan.strays.first, sizeof r->rep.stray_file);
-
     if (rc == 0)
         rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
     r->redo.claimant = (struct xac_claimant){.dir = r->dir, .dirfd = r->dirfd};
@@ -790,7 +789,6 @@ xac_recover_dir(int dirfd, const struct xac_recover_options *options,
 
     do {
         struct xac_recover_report one;
-
         rc = run_once(dirfd, o, &one, &made, &again);
         xac_recover_add_up(&all, &one);
     } while (again && !o->dry_run);
