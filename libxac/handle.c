@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "identity.h"
 #include "sys.h"
 
 /* Programs that use select(2), or close a hundred descriptors, rarely come so far. */
@@ -25,22 +26,32 @@ least(void)
     return (int)(limit.rlim_cur / 2);
 }
 
+/* which -- the file of a descriptor; ret 0 or errno.  Its times are not asked for: where a
+   file's times have been read, the next write must change them, and the sync behind it has
+   more to do.  By that alone a durable commit took half as long again. */
+XAC_SIGSAFE static int
+which(int fd, struct xac_handle *out)
+{
+    struct xac_identity is;
+    int rc = xac_identity_of(fd, &is);
+
+    *out = (struct xac_handle){.device = is.device, .inode = is.inode};
+    return rc;
+}
+
 XAC_SIGSAFE int
 xac_handle_keep(int fd, struct xac_handle *out)
 {
-    struct stat st;
-    int high;
+    int high, rc;
 
     if (fd < 0)
         return -1;
-    if (xac_sys.fstat(fd, &st) != 0) {
-        int rc = errno;
-
+    rc = which(fd, out);
+    if (rc != 0) {
         (void)xac_sys.close(fd);
         errno = rc;
         return -1;
     }
-    *out = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
     high = xac_sys.dup_above(fd, least());
     if (high < 0)
         return fd; /* no number is left there */
@@ -51,13 +62,15 @@ xac_handle_keep(int fd, struct xac_handle *out)
 XAC_SIGSAFE bool
 xac_handle_is_ours(int fd, const struct xac_handle *h)
 {
-    struct stat st;
+    struct xac_handle is;
+    int rc;
 
     if (fd < 0)
         return false;
-    if (xac_sys.fstat(fd, &st) != 0)
-        return errno != EBADF; /* it is open; its file system cannot say more */
-    return st.st_dev == h->device && st.st_ino == h->inode;
+    rc = which(fd, &is);
+    if (rc != 0)
+        return rc != EBADF; /* it is open; its file system cannot say more */
+    return is.device == h->device && is.inode == h->inode;
 }
 
 XAC_SIGSAFE void

@@ -12,11 +12,12 @@
 
 #include "sys.h"
 
-static int
+XAC_SIGSAFE static int
 identity_get(int dirfd, const char *path, int flags, struct xac_identity *out)
 {
     struct statx st;
 
+    *out = (struct xac_identity){.inode = 0};
     if (xac_sys.statx(dirfd, path, flags, STATX_INO | STATX_BTIME, &st) != 0)
         return errno;
     *out = (struct xac_identity){
@@ -29,7 +30,7 @@ identity_get(int dirfd, const char *path, int flags, struct xac_identity *out)
     return 0;
 }
 
-int
+XAC_SIGSAFE int
 xac_identity_of(int fd, struct xac_identity *out)
 {
     return identity_get(fd, "", AT_EMPTY_PATH, out);

@@ -17,14 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "annot.h"
+
 struct xac_identity {
     uint64_t device;   /* st_dev                                                      */
     uint64_t inode;    /* st_ino                                                      */
     uint64_t birth_ns; /* since 1970; 0 unknown                                       */
 };
 
-/* xac_identity_of -- of an open file or directory; ret 0 or errno. */
-int xac_identity_of(int fd, struct xac_identity *out);
+/* xac_identity_of -- of an open file or directory; ret 0 or errno.  It reads no times but that
+   of birth. */
+XAC_SIGSAFE int xac_identity_of(int fd, struct xac_identity *out);
 
 /*
  * xac_identity_at -- of what a name stands for, links not followed.
