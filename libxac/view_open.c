@@ -687,6 +687,19 @@ forget_file(struct xac_env *env, const char *name, uint32_t id, bool is_there)
     return rc;
 }
 
+/* unclaim -- others may have a file that is forgotten; if that cannot be, they cannot yet. */
+static void
+unclaim(struct xac_env *env, const char *name)
+{
+    struct xac_claimant claimant = xac_env_claimant(env);
+    int fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+
+    if (fd < 0)
+        return;
+    xac_claim_drop(fd, &claimant);
+    (void)xac_sys.close(fd);
+}
+
 int
 xac_view_forget_file(struct xac_env *env, const char *name)
 {
@@ -706,6 +719,8 @@ xac_view_forget_file(struct xac_env *env, const char *name)
     id = rc == 0 ? xac_registry_named(env, path) : 0; /* it may have been left by now */
     if (id != 0)
         rc = forget_file(env, name, id, is_there);
+    if (rc == 0 && is_there)
+        unclaim(env, name);
     xac_registry_exit(env);
     free(path);
     return rc;

@@ -234,6 +234,37 @@ START_TEST(unmapped_file_is_kept_until_it_is_written)
 }
 END_TEST
 
+static void
+forget_it(void *arg)
+{
+    struct unmapped *u = (struct unmapped *)arg;
+
+    env_put((uint64_t *)env_attach(XAC_DURABLE, 1), 7);
+    must_ok(xac_munmap(ENV_FILE));
+    must_ok(xac_forget(ENV_FILE));
+    word_store(&u->is_unmapped, 1);
+    proc_await(&u->go_on, 1, 60);
+    must_ok(xac_checkpoint()); /* which does not write it again */
+    must_ok(xac_shutdown());
+}
+
+START_TEST(forgotten_file_is_free)
+{
+    struct unmapped *u = (struct unmapped *)proc_shared(sizeof *u);
+    struct actor *b = actor_new(OTHER, ENV_FILE);
+    pid_t pid = proc_spawn(forget_it, u);
+
+    proc_await(&u->is_unmapped, 1, 60);
+    actor_enter(b);
+    must(!actor_was_refused(b));
+    actor_count(b, 8);
+    word_store(&u->go_on, 1);
+    proc_join(pid);
+    actor_leave(b);
+    must_eq(file_u64(ENV_FILE, 0), 8);
+}
+END_TEST
+
 /* lock_it -- what other programs do: lock some bytes, or all, or for reading what they are
    not to know of; for ever. */
 static void
@@ -399,6 +430,7 @@ main(void)
     tcase_add_test(tc, copied_file_is_free);
     tcase_add_test(tc, renamed_environment_keeps_its_files);
     tcase_add_test(tc, unmapped_file_is_kept_until_it_is_written);
+    tcase_add_test(tc, forgotten_file_is_free);
     tcase_add_loop_test(tc, locks_of_other_programs_do_not_matter, 0, 4);
     tcase_add_test(tc, processes_of_one_environment_share_it);
     tcase_add_loop_test(tc, file_is_held_again_when_all_was_closed, 0, 2);
