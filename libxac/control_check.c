@@ -403,11 +403,12 @@ check_frames(const struct look *l)
     for (uint64_t i = 0; i < n; i++) {
         const struct xac_frame *f =
             (const struct xac_frame *)xac_array_at(&l->shm, &v->frames, i);
-        uint64_t next = get(&f->next);
+        uint64_t state = xac_frame_state(get(&f->word));
+        uint64_t next = get(&f->next), page = get(&f->page);
 
-        if (xac_frame_state(get(&f->word)) > XAC_FRAME_LIMBO
-            || next > get(&v->frames.count)
-            || !is_inside_or_none(l, get(&f->page), sizeof(struct xac_page)))
+        if (state > XAC_FRAME_LIMBO || next > get(&v->frames.count)
+            || (page == 0 && state == XAC_FRAME_VERSION)
+            || !is_inside_or_none(l, page, sizeof(struct xac_page)))
             return damaged(l, "frame", i + 1);
     }
     return 0;
