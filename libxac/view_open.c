@@ -69,6 +69,16 @@ stored_path(const struct xac_env *env, const char *name)
     return tail;
 }
 
+/* is_link -- a symbolic link has the name. */
+static bool
+is_link(const char *name)
+{
+    struct statx st;
+
+    return xac_sys.statx(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+           S_ISLNK(st.stx_mode);
+}
+
 /* open_file -- open or create the file to be mapped; ret 0 or an error. */
 static int
 open_file(struct xac_view *v, bool *is_newp)
@@ -77,14 +87,18 @@ open_file(struct xac_view *v, bool *is_newp)
     struct stat st;
     int rc, fd;
 
-    do { /* somebody may create or remove it between the two */
+    for (;;) { /* somebody may create or remove it between the two */
         *is_newp = false;
         fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0);
         if (fd >= 0 || errno != ENOENT)
             break;
         *is_newp = true;
         fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
-    } while (fd < 0 && errno == EEXIST);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+        if (is_link(name)) /* neither of the two will ever open it */
+            return xac_err(ENOENT, "%s is a symbolic link to nothing", name);
+    }
     if (fd < 0)
         return xac_err(errno, "%s", name);
     rc = xac_identity_of(fd, &v->who);

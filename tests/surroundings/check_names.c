@@ -250,6 +250,25 @@ START_TEST(name_with_a_newline_is_refused)
 }
 END_TEST
 
+static void
+map_link_to_nothing(void *arg)
+{
+    (void)arg;
+    must_eq(symlink("missing.db", "link.db"), 0);
+    must_ok(xInit(ENV_DIR, DURABLE));
+    must(xMmap("link.db", env_page()) == MAP_FAILED && errno == ENOENT);
+    must(strstr(xLastError(), "symbolic link") != NULL);
+    must_ok(xShutdown());
+}
+
+/* It neither makes the file that the link names, nor tries for ever. */
+START_TEST(link_to_nothing_is_refused)
+{
+    proc_run(map_link_to_nothing, NULL);
+    must(!file_exists("missing.db"));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -263,5 +282,6 @@ main(void)
     tcase_add_test(tc, dry_run_lists_what_would_be_written);
     tcase_add_loop_test(tc, links_at_temporary_names_are_not_followed, 0, 2);
     tcase_add_test(tc, name_with_a_newline_is_refused);
+    tcase_add_test(tc, link_to_nothing_is_refused);
     return env_main(s);
 }
