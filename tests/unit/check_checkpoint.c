@@ -98,8 +98,8 @@ START_TEST(stay_intact_when_it_fails)
         sysfault_disarm();
         if (calls < n)
             break;
-        /* A descriptor that seems to be lost is opened again. */
-        must(rc != 0 || strcmp(hit, "fstat") == 0 || strcmp(hit, "dup_above") == 0);
+        /* A descriptor that nobody can look at counts as sound. */
+        must(rc != 0 || strcmp(hit, "statx") == 0 || strcmp(hit, "dup_above") == 0);
         if (rc == 0)
             must(world_put(env, 1, 11) && world_put(env, 2, 21));
         must_eq(world_value(env, 1, xac_chain_commit(env)), 11);
