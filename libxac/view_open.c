@@ -75,8 +75,8 @@ is_link(const char *name)
 {
     struct statx st;
 
-    return xac_sys.statx(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
-           S_ISLNK(st.stx_mode);
+    return xac_sys.statx(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0
+           && S_ISLNK(st.stx_mode);
 }
 
 /* open_file -- open or create the file to be mapped; ret 0 or an error. */
