@@ -146,6 +146,22 @@ hold_files(struct xac_env *env)
     (void)pthread_mutex_unlock(&env->threads);
 }
 
+/* has_master -- is xac.master still the file that it was?  If not, somebody has put back the
+   directory's files, or has removed them: others may have recovered since. */
+static bool
+has_master(const struct xac_env *env)
+{
+    struct xac_identity is;
+    int rc;
+
+    if (env->masterfd < 0)
+        return true;
+    rc = xac_identity_at(env->dirfd, XAC_MASTER_NAME, &is);
+    if (rc != 0)
+        return rc != ENOENT;
+    return is.device == env->master_handle.device && is.inode == env->master_handle.inode;
+}
+
 /* is_whole -- has nothing been lost? */
 static bool
 is_whole(const struct xac_env *env)
@@ -157,7 +173,7 @@ is_whole(const struct xac_env *env)
            && (env->masterfd < 0
                || xac_handle_is_ours(env->masterfd, &env->master_handle))
            && xac_handle_is_ours(env->dirfd, &env->dir_handle)
-           && xac_handle_is_ours(env->logfd, &env->log_handle);
+           && xac_handle_is_ours(env->logfd, &env->log_handle) && has_master(env);
 }
 
 /* mend -- with env->mending held. */
@@ -170,6 +186,12 @@ mend(struct xac_env *env)
         return 0;
     if (xac_env_dirfd(env) < 0)
         return xac_err(XAC_EDESCRIPTOR, "%s: %s", env->dir, strerror(errno));
+    if (!has_master(env))
+        return xac_err(
+            XAC_ELOCKLOST,
+            "%s/%s has been removed or replaced; this process takes no part any"
+            " more",
+            env->dir, XAC_MASTER_NAME);
     rc = log_dir(env);
     if (rc != 0)
         return rc;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +106,48 @@ START_TEST(replaced_lock_file_makes_no_second_owner)
     proc_kill(pid); /* one that is dead holds nobody up */
     x = env_attach(XAC_DURABLE, 4);
     must_eq(env_get(x), STEPS);
+    env_detach();
+}
+END_TEST
+
+/* notice -- the files of the directory have been put back: this process writes no more. */
+static void
+notice(void *arg)
+{
+    const struct timespec a_while = {.tv_nsec = 100000000};
+    uint64_t *x = env_attach(XAC_DURABLE, 4);
+
+    (void)arg;
+    for (int i = 0; i < STEPS; i++)
+        env_increment(x);
+    word_store(&words->ready, 1);
+    proc_await(&words->go, 1, 60);
+    (void)nanosleep(&a_while, NULL);
+    must_refuse(xac_begin(), XAC_ELOCKLOST);
+    must(strstr(xac_last_error(), "xac.master") != NULL);
+    must_refuse(xac_checkpoint(), XAC_ELOCKLOST);
+    must_refuse(xac_shutdown(), XAC_ELOCKLOST);
+}
+
+START_TEST(replaced_master_record_is_noticed)
+{
+    pid_t pid = proc_spawn(notice, NULL);
+    uint64_t *x;
+
+    proc_await(&words->ready, 1, 20);
+    must(system("cd " ENV_DIR " && cp -p xac.master m && cp -p xac.lock l"
+                " && mv m xac.master && mv l xac.lock")
+         == 0);
+    if (_i == 1) { /* a new owner comes before the old one has noticed */
+        x = env_attach(XAC_DURABLE, 4);
+        must_eq(env_get(x), STEPS);
+        env_increment(x);
+        env_detach();
+    }
+    word_store(&words->go, 1);
+    proc_join(pid);
+    x = env_attach(XAC_DURABLE, 4);
+    must_eq(env_get(x), (uint64_t)STEPS + (uint64_t)_i);
     env_detach();
 }
 END_TEST
@@ -429,6 +472,7 @@ main(void)
 
     tcase_add_test(tc, removed_lock_file_makes_no_second_owner);
     tcase_add_test(tc, replaced_lock_file_makes_no_second_owner);
+    tcase_add_loop_test(tc, replaced_master_record_is_noticed, 0, 2);
     tcase_add_test(tc, fork_does_not_pass_a_removed_lock_file);
     tcase_add_test(tc, lock_file_is_for_those_who_may_write);
     tcase_add_test(tc, readers_hold_nobody_up);
