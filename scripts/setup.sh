@@ -13,6 +13,8 @@ packages="autoconf automake libtool make gcc g++ pkg-config
 packages="$packages check clang-format python3 libdb5.3-dev zlib1g-dev"
 # To test it on file systems that lose their power.
 packages="$packages e2fsprogs mount"
+# To test it on other file systems.
+packages="$packages btrfs-progs xfsprogs"
 # For the benchmarks: more to compare with, and figures.
 packages="$packages liblmdb-dev libsqlite3-dev gnuplot-nox"
 # For an example: the tree macros.
