@@ -20,7 +20,11 @@
 #include "newfile.h"
 #include "sys.h"
 
-#define FIRST_LINE    "xac-addresses 1\n"
+#define FIRST_LINE "xac-addresses 1\n"
+
+/* A list that is shorter is replaced as a whole, which costs little: a sync that fails can spoil
+   the block that it writes, with lines that others rely on. */
+#define APPEND_FROM   ((size_t)32 << 10)
 #define NEW_NAME      "xac-addresses-new"
 #define DIGITS        16u /* of an address */
 #define BUCKETS_FIRST 64u
@@ -351,8 +355,8 @@ xac_address_list_add(struct xac_address_list *a, int dirfd, const char *path,
     if (rc == 0)
         rc = reserve_line(a);
     if (rc == 0)
-        rc = a->used == 0 ? ENOENT : open_list(dirfd, O_WRONLY, &fd);
-    if (rc == ENOENT || rc == EACCES) { /* the first line, or another user's file */
+        rc = a->used < APPEND_FROM ? ENOENT : open_list(dirfd, O_WRONLY, &fd);
+    if (rc == ENOENT || rc == EACCES) { /* a short list, or another user's file */
         rc = replace(a, dirfd, line, (size_t)n, is_synced);
     } else if (rc == 0) {
         rc = append(a, fd, line, (size_t)n, is_synced);

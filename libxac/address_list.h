@@ -10,7 +10,7 @@
  * LOCK      The caller holds the lock of the files: one process at a time reads or appends.
  *
  * INVARIANTS
- *   (1) The file is made as a whole and grows by whole lines.  What a crash leaves of a line
+ *   (1) The file is replaced as a whole while it is short, and grows by whole lines then.  What a crash leaves of a line
  *       at its end is no line, and is cut before the next one is appended.
  *   (2) If a path has several lines, the last one counts.
  *   (3) What is in `text` is in the file; up to `synced` it is on disk.

@@ -17,7 +17,7 @@ MAP_FAILED = ctypes.c_void_p(-1).value
 xac = ctypes.CDLL(sys.argv[1])
 xac.xMmap.restype = xac.xView.restype = ctypes.c_void_p
 xac.xMmap.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-xac.xView.argtypes = [ctypes.c_void_p]
+xac.xView.argtypes = xac.xUnview.argtypes = [ctypes.c_void_p]
 xac.xLastError.restype = xac.xStrerror.restype = ctypes.c_char_p
 
 
@@ -41,6 +41,8 @@ def work():
     address = xac.xView(segment)
     check(address, "xView")
     add(address)
+    # A thread may be joined before what it has of its own is taken away.
+    check(xac.xUnview(address) == 0, "xUnview")
     finished.append(1)
 
 

@@ -111,7 +111,52 @@ found(struct xac_address_list *a, const char *path)
     return line == NULL ? 0 : line->address;
 }
 
-START_TEST(line_is_appended)
+static int
+no_fdatasync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return -1;
+}
+
+/* fill -- lines until others are appended. */
+static void
+fill(struct xac_address_list *a)
+{
+    char path[3000];
+    struct stat st = {.st_size = 0};
+
+    for (uint64_t i = 0; st.st_size < (off_t)40 << 10; i++) {
+        memset(path, 'x', sizeof path - 1);
+        path[sizeof path - 1] = '\0';
+        (void)snprintf(path, 8, "%06u", (unsigned)i);
+        path[6] = '/';
+        ck_assert_int_eq(add(a, path, FIRST + (2 + i) * SLOT), 0);
+        ck_assert_int_eq(stat(XAC_ADDRESSES_NAME, &st), 0);
+    }
+}
+
+START_TEST(long_list_is_appended_to)
+{
+    uint64_t was;
+
+    fill(&one);
+    was = inode();
+    ck_assert_int_eq(add(&one, "a.db", FIRST), 0);
+    ck_assert_int_eq(add(&two, "sub/b.db", FIRST + SLOT), 0);
+    ck_assert_uint_eq(inode(), was);
+    ck_assert_uint_eq(found(&one, "a.db"), FIRST);
+    ck_assert_uint_eq(found(&one, "sub/b.db"), FIRST + SLOT);
+    xac_sys.fdatasync = no_fdatasync;
+    ck_assert_int_eq(add(&one, "c.db", FIRST + 99 * SLOT), EIO);
+    xac_sys = real;
+    ck_assert_uint_eq(found(&two, "c.db"), 0);
+    ck_assert_uint_eq(found(&two, "a.db"), FIRST);
+    ck_assert_uint_eq(inode(), was);
+}
+END_TEST
+
+START_TEST(short_list_is_replaced)
 {
     uint64_t was;
 
@@ -120,7 +165,7 @@ START_TEST(line_is_appended)
     holds(HEAD A);
     ck_assert_int_eq(add(&two, "sub/b.db", FIRST + SLOT), 0);
     holds(HEAD A B);
-    ck_assert_uint_eq(inode(), was);
+    ck_assert_uint_ne(inode(), was);
     ck_assert_uint_eq(found(&one, "a.db"), FIRST);
     ck_assert_uint_eq(found(&one, "sub/b.db"), FIRST + SLOT);
     ck_assert_uint_eq(found(&one, "b.db"), 0);
@@ -259,14 +304,6 @@ half_pwrite(int fd, const void *buf, size_t n, off_t offset)
     return real.pwrite(fd, buf, n / 2, offset);
 }
 
-static int
-no_fdatasync(int fd)
-{
-    (void)fd;
-    errno = EIO;
-    return -1;
-}
-
 START_TEST(failure_leaves_the_lines_that_there_were)
 {
     ck_assert_int_eq(add(&one, "a.db", FIRST), 0);
@@ -274,7 +311,7 @@ START_TEST(failure_leaves_the_lines_that_there_were)
     ck_assert_int_eq(add(&one, "sub/b.db", FIRST + SLOT), ENOSPC);
     holds(HEAD A);
     xac_sys = real;
-    xac_sys.fdatasync = no_fdatasync;
+    xac_sys.fdatasync = xac_sys.fsync = no_fdatasync;
     ck_assert_int_eq(add(&one, "sub/b.db", FIRST + SLOT), EIO);
     holds(HEAD A);
     ck_assert_uint_eq(found(&one, "sub/b.db"), 0);
@@ -300,21 +337,22 @@ sync_it(struct xac_address_list *a, const char *path)
 
 START_TEST(line_of_another_process_is_synced_once)
 {
+    fill(&one);
     xac_sys.fdatasync = count_fdatasync;
     ck_assert_int_eq(add(&one, "a.db", FIRST), 0);
     ck_assert_int_eq(add(&one, "sub/b.db", FIRST + SLOT), 0);
-    ck_assert_uint_eq(n_syncs, 1); /* the first line came with a new file */
+    ck_assert_uint_eq(n_syncs, 2);
     sync_it(&one, "a.db");
     sync_it(&one, "sub/b.db");
-    ck_assert_uint_eq(n_syncs, 1);
+    ck_assert_uint_eq(n_syncs, 2);
     sync_it(&two, "sub/b.db");
     sync_it(&two, "a.db");
-    ck_assert_uint_eq(n_syncs, 2);
-    ck_assert_int_eq(add(&one, "c.db", FIRST + 2 * SLOT), 0);
-    sync_it(&two, "a.db");
     ck_assert_uint_eq(n_syncs, 3);
-    sync_it(&two, "c.db");
+    ck_assert_int_eq(add(&one, "c.db", FIRST + 99 * SLOT), 0);
+    sync_it(&two, "a.db");
     ck_assert_uint_eq(n_syncs, 4);
+    sync_it(&two, "c.db");
+    ck_assert_uint_eq(n_syncs, 5);
 }
 END_TEST
 
@@ -352,7 +390,8 @@ main(void)
     suite_add_tcase(suite, tc);
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, line_is_appended);
+    tcase_add_test(tc, short_list_is_replaced);
+    tcase_add_test(tc, long_list_is_appended_to);
     tcase_add_test(tc, only_what_is_new_is_read);
     tcase_add_test(tc, part_of_a_line_is_none);
     tcase_add_test(tc, line_behind_none_is_damage);
