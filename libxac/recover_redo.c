@@ -19,6 +19,7 @@
 #include "block.h"
 #include "err.h"
 #include "newfile.h"
+#include "ptab.h"
 #include "stored.h"
 #include "sys.h"
 
@@ -381,7 +382,8 @@ seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
     uint64_t *word = seen_find(f, page);
 
     if (word == NULL) {
-        uint64_t pages = f->length / r->page_size;
+        uint64_t told = f->length / r->page_size; /* by the log */
+        uint64_t pages = told <= XAC_PAGE_NO_MAX ? told : XAC_PAGE_NO_MAX + 1;
         uint64_t words = (page < pages ? pages : page + page / 2 + 64) / 64 + 1;
         /* calloc of much gives memory that takes no room before it is used. */
         uint64_t *grown = (uint64_t *)calloc(words, sizeof grown[0]);
@@ -436,8 +438,7 @@ decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
     if ((!is_first && !is_seen(f, rec->page)) || !has_source(r, rec))
         return 0;
     *verdictp = XAC_REDO_MALFORMED;
-    if (rec->page >= f->length / r->page_size
-        || rec->page >= (uint64_t)INT64_MAX / r->page_size)
+    if (rec->page >= f->length / r->page_size || rec->page > XAC_PAGE_NO_MAX)
         return 0; /* behind all that has been mapped of the file */
     *verdictp = XAC_REDO_APPLY;
     return is_first ? seen_set(r, f, rec->page) : 0;
