@@ -80,17 +80,21 @@ synth_open(struct synth *s, uint32_t page_size, uint64_t segment_bytes)
     xac_builder_init(&s->b, s->b.buf, BUFFER);
 }
 
+/* remove_all -- what lies in a directory, tests' copies of environments included; fd is
+   closed. */
 static void
-remove_all(const struct synth *s)
+remove_all(int fd)
 {
-    int fd = openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY);
     DIR *d = fdopendir(fd);
     struct dirent *e;
 
     must(d != NULL);
     while ((e = readdir(d)) != NULL) {
-        if (e->d_name[0] != '.')
-            (void)unlinkat(s->dirfd, e->d_name, 0);
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0
+            || unlinkat(fd, e->d_name, 0) == 0)
+            continue;
+        remove_all(openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        (void)unlinkat(fd, e->d_name, AT_REMOVEDIR);
     }
     closedir(d);
 }
@@ -98,7 +102,7 @@ remove_all(const struct synth *s)
 void
 synth_close(struct synth *s)
 {
-    remove_all(s);
+    remove_all(openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     close(s->dirfd);
     (void)rmdir(s->dir);
     free(s->b.buf);
