@@ -2,7 +2,7 @@
 /*
  * env_mend.c -- descriptors that the program has closed are opened again: see env.h.
  *
- * Whoever has lost the descriptor of the lock file has lost its byte there.  A newcomer may
+ * A process that has lost the descriptor of the lock file has lost its byte there.  A newcomer may
  * have found nobody attached since, have recovered, and have made a region of its own: so the
  * byte is taken again with the gate held, and only if the lock file still names the region of
  * this process and the entry there is still its own.
