@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * allocfault.c -- see allocfault.h.
- *
- * In the environment of a tool that is linked with this, XAC_FAIL_ALLOC=n or n+ arms it at the
- * start, and the file XAC_FAIL_REPORT gets the name of what has failed, if n was reached.
  */
 #include <config.h>
 
@@ -319,31 +316,4 @@ __wrap_xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
     return fails(ALLOCFAULT_SHARED, "xac_array_reserve")
                ? ENOMEM
                : __real_xac_array_reserve(shm, a, i);
-}
-
-/* ---- Tools ---------------------------------------------------------------------------- */
-
-static void
-report(void)
-{
-    const char *to = getenv("XAC_FAIL_REPORT");
-    const char *what = allocfault_hit();
-    FILE *f;
-
-    allocfault_disarm();
-    if (to == NULL || what == NULL || (f = fopen(to, "w")) == NULL)
-        return;
-    (void)fputs(what, f);
-    (void)__real_fclose(f);
-}
-
-__attribute__((constructor)) static void
-arm_tool(void)
-{
-    const char *n = getenv("XAC_FAIL_ALLOC");
-
-    if (n == NULL)
-        return;
-    (void)atexit(report);
-    allocfault_arm(ALLOCFAULT_MEMORY, strtoull(n, NULL, 10), strchr(n, '+') != NULL);
 }
