@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xac_options.h -- options of libxac, for xSetOption(); xac.h includes it.
+ */
+#ifndef XAC_OPTIONS_H
+#define XAC_OPTIONS_H
+
+#include <stdint.h>
+
+/* Options.  Unless it says otherwise, set them before xInit(). */
+enum xac_option {
+    /* enum xac_checksum; for blocks written from now on, any time. */
+    XAC_OPT_CHECKSUM = 1,
+    /* Bytes of log or versions for which a checkpoint starts; 0 never.  Default 256 MiB. */
+    XAC_OPT_CHECKPOINT_BYTES = 2,
+    /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
+       the environment is made or has been recovered.  Default 16 MiB. */
+    XAC_OPT_LOG_SEGMENT_BYTES = 3,
+    /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
+       Takes effect for the first participant.  Default 4 MiB. */
+    XAC_OPT_LOG_BUFFER_BYTES = 4,
+    /* 1: pages stay readable from one transaction to the next, which saves first loads' traps:
+       in the environment's only participant, all (with XAC_ENGINE_UFFD those touched, up to
+       65,536 a mapping; their stores are found at the end where that is cheaper than traps);
+       beside others, with XAC_ENGINE_UFFD, those that its queries have read, until something
+       else than a query begins.  The price: a load outside a transaction or by another thread
+       is not noticed then, a store outside or in a query perhaps only at the next begin or the
+       query's end, and a transaction that is running when another process joins aborts once
+       (XAC_CONFLICT_REVOKED).  Outside a transaction; this process's.  Default 0. */
+    XAC_OPT_STAY_MAPPED = 5,
+    /* enum xac_policy_kind, the first participant's.  Default XAC_POLICY_OLDEST_WINS. */
+    XAC_OPT_POLICY = 6,
+    /* Milliseconds, at most 3,600,000, that a commit of this process may stay unsynced;
+       0: xend() returns when the commit is on disk.  Otherwise xend(), xendQuery() return
+       before, and xSync() waits.  What is not on disk is lost if the machine fails or all
+       participants die (a process that dies alone loses nothing), always the newest
+       commits, so that a prefix of them survives: at most XAC_OPT_LOG_BUFFER_BYTES of
+       log, and while commits go on, no more than those of so many milliseconds.  No
+       thread runs for it: a commit that finds the time up syncs, as do commits of other
+       processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If commits
+       stop coming, call xSync().  Any time.  Default 0. */
+    XAC_OPT_SYNC_DELAY_MS = 7,
+    /* 0: log segments that are no longer needed stay until somebody removes them, see
+       xArchive(): with a backup they bring back any moment since.  1: they are reused for
+       new ones, and data files of large transactions are removed, so that the log takes no
+       more room on disk than what XAC_OPT_CHECKPOINT_BYTES and the oldest reader need;
+       xArchive() then names few or none.  Any time; concerns all participants.  Default 0. */
+    XAC_OPT_LOG_RECYCLE = 8,
+    /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
+       file, in a file of the environment directory for each mapped file, 32 bytes a page;
+       `xrecover --check` compares the files with them, which finds what the medium has
+       done to them.  It adds a write and a sync for each file to a checkpoint.  0: none are
+       kept, and those of a file are removed before it is written.  Pages that have not been
+       changed since the option was set have none.  Only durable environments keep them.
+       Any time, from the next checkpoint on; concerns all participants.  Default 0. */
+    XAC_OPT_PAGE_CHECKSUMS = 9,
+    /* 1: the first change of a page since the last checkpoint began is logged as an image of
+       the whole page, from which recovery repairs a page that was torn while a checkpoint
+       wrote it.  0: as a difference, like all others, which makes the log shorter.
+       That presumes that file system and device write every page of a mapped file, a
+       write of one page at a multiple of its size, as a whole: when power fails, or the
+       system does, it is the old or the new one, and reads as such.  Then it loses
+       nothing; else a page that was being written is left with bytes of both, which
+       nothing finds, or cannot be read.  (A death of processes alone tears nothing.)
+       Disks with sectors of 512 bytes, and file systems that write in place on them, do
+       not promise it; an NVMe namespace whose AWUPF covers a page, with partitions and
+       blocks so aligned, or a file system that never writes in place, does.
+       xBackup() needs the images, for it copies files while they are written: ENOTSUP.
+       Recovery reads the log twice.  Before xInit(); the first participant's.  Default 1. */
+    XAC_OPT_FULL_IMAGES = 10,
+    /* enum xac_declared: does the program announce every store, by setPageAccess() or
+       setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
+       xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
+    XAC_OPT_DECLARED = 11,
+    /* Pages of memory, at least 256, for all that participants have of their files, 0: no
+       bound; see doc/frames.md.  ENOTSUP: engines but uffd and scan; two mappings of a page
+       before Linux 6.4.  Before xInit(); for the first participant.  Default 0. */
+    XAC_OPT_FRAMES = 12,
+    /* Bytes, at most 1 GiB, that are read ahead of pages touched in order; a page touched
+       otherwise is read alone: for random accesses to files larger than memory.  With the
+       engine uffd, without XAC_OPT_FRAMES.  Before xInit(); this process's.  Default
+       XAC_READ_AHEAD_SYSTEM: around each page, as far as the device is set to. */
+    XAC_OPT_READ_AHEAD_BYTES = 13,
+    /* Permissions of the files that the library makes for the environment, as for chmod(2):
+       0600 and reading, or reading and writing, for group and others; the umask does not
+       matter.  0: owner and group are the directory's, and whoever may write in the directory
+       may read and write them, nobody else; a sticky directory counts as not writable.  What
+       all participants write (locks, shared memory) is for those who may write only.  New
+       data files in the directory get it, too, beside what the umask leaves.  See
+       doc/security.md.  Before xInit(); kept with the environment (as the mode of
+       xac.master); for the first participant, who must own that file.  Default 0: as kept. */
+    XAC_OPT_MODE = 14
+};
+
+#define XAC_READ_AHEAD_SYSTEM UINT64_MAX
+
+enum xac_declared {
+    XAC_DECLARED_NONE = 0, /* every store is noticed; hints only save time              */
+    /* With XAC_OPT_STAY_MAPPED and XAC_ENGINE_UFFD, alone: pages that were written stay
+       writable.  On those a store that was not announced is not noticed, wherever it is;
+       it is neither committed nor rolled back, until the page is dropped or a later
+       transaction announces and commits it. */
+    XAC_DECLARED_TRUSTED = 1,
+    XAC_DECLARED_CHECKED = 2 /* such a store stops the program; as fast as NONE         */
+};
+
+/* What happens when two transactions want the same page (Thesis 3.3).  Under none of them
+   does one win whose process is stopped or dead. */
+enum xac_policy_kind {
+    XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, and
+                                     xbegin() puts it off until the older one is over
+                                     (10 ms at first, later 1.28 s at most), so nobody
+                                     starves and retries are few: the default        */
+    XAC_POLICY_SELF_ABORT = 1,    /* whoever discovers the conflict fails            */
+    XAC_POLICY_SELFISH = 2,       /* whoever discovers it wins                       */
+    XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
+    XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
+                                     snapshot of its begin and is validated at xend();
+                                     after a few lost races it gets a turn in which it
+                                     cannot lose                                     */
+};
+
+/* Checksums of log blocks. */
+enum xac_checksum {
+    XAC_CHECKSUM_XXH3 = 0, /* 64 bits, fast: the default                             */
+    XAC_CHECKSUM_MD5 = 1,  /* the Thesis' proposal                                   */
+    XAC_CHECKSUM_SHA1 = 2
+};
+
+#endif /* XAC_OPTIONS_H */
