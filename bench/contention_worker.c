@@ -77,7 +77,7 @@ static int
 hot_close(struct hot *h)
 {
     struct xac_stats stats = {0};
-    int rc = xac_get_stats(&stats), rc2;
+    int rc = xac_get_stats(&stats, sizeof stats), rc2;
 
     if (rc == 0 && stats.aborts_other != 0)
         rc = ENOMEM;

@@ -63,7 +63,7 @@ bench_history_replay(const struct trace *t, const struct xac_frames_config *conf
         else
             xac_frames_unfix(user, &pins[i]);
     }
-    xac_frames_get_stats(pool, &stats);
+    xac_frames_get_stats(pool, &stats, sizeof stats);
     if (rc == 0)
         xac_frames_leave(user);
     xac_frames_close(pool);
@@ -131,7 +131,7 @@ bench_trace_play_threads(const struct trace *t, const struct xac_frames_config *
     }
     for (unsigned i = 0; i < n; i++)
         (void)pthread_join(threads[i], NULL);
-    xac_frames_get_stats(d.pool, &stats);
+    xac_frames_get_stats(d.pool, &stats, sizeof stats);
     xac_frames_close(d.pool);
     rc = rc != 0 ? rc : atomic_load_explicit(&d.rc, memory_order_relaxed);
     *hitsp = stats.hits;
@@ -243,7 +243,7 @@ bench_trace_play_woven(const struct trace *t, const struct xac_frames_config *co
     weave = (struct weave){
         .trace = t, .history = h, .n_users = n_users, .n_left = n_users, .seed = seed};
     rc = weave_run(pool, n_users);
-    xac_frames_get_stats(pool, &stats);
+    xac_frames_get_stats(pool, &stats, sizeof stats);
     xac_frames_close(pool);
     *hitsp = stats.hits;
     return rc == 0 ? 0 : bench_fail("frames: %s", strerror(rc));

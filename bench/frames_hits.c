@@ -261,7 +261,7 @@ steps(const struct trace *trace, uint32_t cap, uint32_t n_frames, double *meanp,
         if (rc != 0)
             break;
         xac_frames_unfix(user, &pin);
-        xac_frames_get_stats(pool, &after);
+        xac_frames_get_stats(pool, &after, sizeof after);
         if (after.sweep_steps - before.sweep_steps > *mostp)
             *mostp = after.sweep_steps - before.sweep_steps;
         before = after;

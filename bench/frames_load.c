@@ -525,7 +525,7 @@ measure(struct run *r, struct sample *got)
     atomic_store_explicit(&r->over, false, memory_order_relaxed);
     for (unsigned i = 0; i < load->n_threads; i++)
         r->workers[i].n_times = 0;
-    xac_frames_get_stats(r->pool, &before);
+    xac_frames_get_stats(r->pool, &before, sizeof before);
     begin = bench_now_ns();
     cpu = bench_cpu_ns();
     n_started = threads_start(r);
@@ -534,7 +534,7 @@ measure(struct run *r, struct sample *got)
         return 1;
     ns = bench_now_ns() - begin;
     n = fixes_of(r, 0) - n;
-    xac_frames_get_stats(r->pool, &stats);
+    xac_frames_get_stats(r->pool, &stats, sizeof stats);
     stats_add(&stats, &before, -UINT64_C(1));
     *got = (struct sample){.mfix_s = (double)n * 1e3 / (double)ns,
                            .cpu_ns = (double)(bench_cpu_ns() - cpu) / (double)n,

@@ -172,10 +172,10 @@ bench_trace_play(const struct trace *t, const struct xac_frames_config *config,
         rc = xac_frames_join(pool, &users[i]);
     for (size_t i = 0; i < t->n && rc == 0; i++) {
         if (i == skip)
-            xac_frames_get_stats(pool, &skipped);
+            xac_frames_get_stats(pool, &skipped, sizeof skipped);
         rc = fix_one(users[i % n_users], t->pages[i]);
     }
-    xac_frames_get_stats(pool, &stats);
+    xac_frames_get_stats(pool, &stats, sizeof stats);
     for (unsigned i = 0; i < n_users && users[i] != NULL; i++)
         xac_frames_leave(users[i]);
     xac_frames_close(pool);

@@ -158,7 +158,7 @@ transact(const struct many *m, const struct way *way, uint64_t seed,
 {
     struct xac_stats before, after;
     uint64_t ns;
-    int rc = xac_get_stats(&before), rc2;
+    int rc = xac_get_stats(&before, sizeof before), rc2;
 
     ns = bench_cpu_ns();
     if (rc == 0)
@@ -170,7 +170,7 @@ transact(const struct many *m, const struct way *way, uint64_t seed,
     answer->count[COUNT_NS] = bench_cpu_ns() - ns;
     rc = rc != 0 ? rc : rc2;
     if (rc == 0)
-        rc = xac_get_stats(&after);
+        rc = xac_get_stats(&after, sizeof after);
     if (rc == 0)
         answer->count[COUNT_TRAPS] =
             after.traps_read + after.traps_write - before.traps_read - before.traps_write;

@@ -219,7 +219,7 @@ open_member(struct model *m, unsigned number, struct bench_answer *answer)
         return errno;
     if (bench_touch_open(&m->touch, dir, (struct bench_touch_mode){false, false}, most)
             != 0
-        || xac_get_stats(&stats) != 0)
+        || xac_get_stats(&stats, sizeof stats) != 0)
         return EIO; /* after a message */
     answer->count[0] = stats.engine;
     return 0;

@@ -151,7 +151,7 @@ write_log(const struct bench_rec *r)
     for (uint64_t i = 0; stats.log_bytes < o->log_bytes; i++) {
         if (store(o, base, i) != 0)
             return 1;
-        (void)xac_get_stats(&stats);
+        (void)xac_get_stats(&stats, sizeof stats);
         bench_progress("writing the log", stats.log_bytes, o->log_bytes);
         if (bench_interrupted())
             return bench_fail("interrupted");

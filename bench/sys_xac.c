@@ -48,7 +48,7 @@ int
 bench_xac_counters(void *handle, struct bench_counters *out)
 {
     struct xac_stats st;
-    int rc = xac_get_stats(&st);
+    int rc = xac_get_stats(&st, sizeof st);
 
     (void)handle;
     if (rc != 0)

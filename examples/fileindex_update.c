@@ -109,7 +109,7 @@ hopeless(void)
 {
     struct xac_conflict why;
 
-    if (xConflict(&why) != 0 || why.kind != XAC_CONFLICT_RESOURCE)
+    if (xConflict(&why, sizeof why) != 0 || why.kind != XAC_CONFLICT_RESOURCE)
         return 0;
     return why.error;
 }

@@ -208,7 +208,7 @@ verify(uint64_t *present)
         else
             wrong += item == NULL || item->value != value_of(key);
     }
-    if (xHeapCheck(base, &totals) != 0)
+    if (xHeapCheck(base, &totals, sizeof totals) != 0)
         die("xHeapCheck");
     wrong += totals.allocations != *present + 1; /* the items and the buckets */
     xendQuery();

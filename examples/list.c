@@ -105,7 +105,7 @@ print(void)
 
     xbeginQuery();
     list = xRoot(base);
-    rc = xHeapCheck(base, &t);
+    rc = xHeapCheck(base, &t, sizeof t);
     if (list != NULL && rc == 0) {
         printf("%llu words:", (unsigned long long)list->count);
         for (const struct node *n = list->first; n != NULL; n = n->next)

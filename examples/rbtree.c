@@ -146,7 +146,7 @@ verify(void)
     }
     wrong += money != 0;
     wrong += black_height(RB_ROOT(all)) < 0;
-    if (xHeapCheck(base, &totals) != 0)
+    if (xHeapCheck(base, &totals, sizeof totals) != 0)
         die("xHeapCheck");
     wrong += totals.allocations != n;
     xendQuery();

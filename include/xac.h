@@ -66,17 +66,12 @@
 #include <stdint.h>
 #include <sys/mman.h> /* MAP_FAILED */
 
-#include "xac_codes.h"   /* flags, outcomes, error codes */
-#include "xac_options.h" /* options of xSetOption()       */
+#include "xac_codes.h"   /* flags, outcomes, error codes                              */
+#include "xac_options.h" /* options of xSetOption()                                   */
+#include "xac_stats.h"   /* why a transaction aborted, counters; structures' sizes     */
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#if defined(__GNUC__)
-# define XAC_API __attribute__((visibility("default")))
-#else
-# define XAC_API
 #endif
 
 #define XAC_VERSION_MAJOR 0
@@ -430,101 +425,6 @@ XAC_API int xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
 /* A back-off that does not wait. */
 XAC_API void xac_backoff_none(void *arg, unsigned attempts);
 
-/* Why a transaction aborted. */
-enum xac_conflict_kind {
-    XAC_CONFLICT_NONE = 0,        /* it did not                                      */
-    XAC_CONFLICT_READ_WRITE = 1,  /* we read the page, the other wrote it            */
-    XAC_CONFLICT_WRITE_READ = 2,  /* we wrote the page, the other read it            */
-    XAC_CONFLICT_WRITE_WRITE = 3, /* both wrote it                                   */
-    XAC_CONFLICT_REVOKED = 4,     /* another process joined and could not know what
-                                     this transaction had read; or this process was
-                                     stopped and thousands of commits passed it by   */
-    XAC_CONFLICT_VALIDATION = 7,  /* optimistic: a page it read or wrote was written
-                                     by a transaction that committed before          */
-    XAC_CONFLICT_USER = 5,        /* xAbort()                                        */
-    XAC_CONFLICT_RESOURCE = 6     /* no room on disk or in memory; `error` says which*/
-};
-
-struct xac_conflict {
-    int kind;             /* enum xac_conflict_kind                                  */
-    int error;            /* XAC_CONFLICT_RESOURCE: the errno value                  */
-    int other_pid;        /* process of the other participant, 0 if none             */
-    int found_by_us;      /* 1 if this transaction ran into it, 0 if the other did   */
-    char file[256];       /* the file, its tail if longer; "" if unknown             */
-    uint64_t file_offset; /* bytes, of the page within the file                      */
-    void *address;        /* of the page in this process, NULL if not mapped here    */
-};
-
-/*
- * Why the last transaction that the calling thread ended aborted.
- *
- * out  out  filled in; kind XAC_CONFLICT_NONE if the last one committed.
- * ret  0; EINVAL; XAC_ENOINIT; ENOMEM (there was none to note it).
- */
-XAC_API int xac_get_conflict(struct xac_conflict *out);
-
-/* Counters of the environment (all participants, since the region was created). */
-struct xac_stats {
-    uint64_t commits;            /* transactions that wrote and committed             */
-    uint64_t commits_read_only;  /* committed without having changed anything         */
-    uint64_t queries;            /* queries ended                                     */
-    uint64_t aborts_conflict;    /* aborted for a conflict                            */
-    uint64_t aborts_user;        /* aborted by xAbort()                               */
-    uint64_t aborts_other;       /* aborted for want of room, or revoked              */
-    uint64_t traps_read;         /* faults handled, first access a read               */
-    uint64_t traps_write;        /* faults handled, first access a write              */
-    uint64_t hints;              /* setPageAccess() calls that did the work of a trap */
-    uint64_t pages_written;      /* page versions published                           */
-    uint64_t log_bytes;          /* appended to the log                               */
-    uint64_t log_writes;         /* write calls on the log                            */
-    uint64_t log_syncs;          /* fdatasync calls on the log                        */
-    uint64_t checkpoints;        /* completed                                         */
-    uint64_t pages_checkpointed; /* page versions copied to their files               */
-    uint64_t dead_cleaned;       /* participants that died and were cleaned up after  */
-    uint64_t versions_live;      /* page versions in the version store now            */
-    uint64_t frames;             /* frames that the version store has now             */
-    uint64_t participants;       /* attached now                                      */
-    uint64_t commit_number;      /* number of the last published commit               */
-    uint64_t log_tail;           /* LSN, bytes: end of the log                        */
-    uint64_t log_durable;        /* LSN, bytes: synced up to here                     */
-    /* Who reads the oldest state, and what is kept for it: the reason if versions pile up.
-       A checkpoint under way counts as a query of its process. */
-    uint64_t oldest_pid;      /* process of the oldest snapshot; 0: nobody reads     */
-    uint64_t oldest_commit;   /* number of the last commit that it sees              */
-    uint64_t oldest_behind;   /* commits published since                             */
-    uint64_t oldest_age_ns;   /* since its transaction or query began; within 10 ms  */
-    uint64_t versions_held;   /* page versions that newer ones have replaced, or that have
-                                 been copied to their files, kept for who reads      */
-    uint64_t versions_oldest; /* of these, kept for the oldest snapshot alone        */
-    uint64_t engine; /* enum xac_engine_kind: how this process notices accesses   */
-    uint64_t
-        engine_error; /* errno value: why it, or some mapping's, is not the wanted one */
-    /* Of XAC_OPT_FRAMES, see doc/frames.md. */
-    uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
-    uint64_t pages_dropped, pages_spilled, pages_fetched_back;
-    /* Checkpoints that failed or left out a file, the last one's code and time (ns since 1970);
-       files known, and forgotten (removed, replaced, xForget()). */
-    int64_t checkpoint_error;
-    uint64_t checkpoint_failures, checkpoint_error_ns, files, files_forgotten;
-    uint64_t reader; /* enum xac_reader_kind; FROZEN: log_tail is the moment        */
-};
-
-/* How a process notices the first access to a page.  XAC_ENGINE=uffd, scan, sigsegv or
-   thesis in its environment chooses; else uffd, or sigsegv if that does not work. */
-enum xac_engine_kind {
-    XAC_ENGINE_UFFD = 1,    /* userfaultfd(2); Linux 5.11 or later                     */
-    XAC_ENGINE_SIGSEGV = 2, /* mprotect(2)                                             */
-    XAC_ENGINE_THESIS = 3,  /* an mmap(2) for each page, two traps for a store; slow   */
-    XAC_ENGINE_SCAN = 4     /* UFFD, without traps for stores where that can be; 6.7   */
-};
-
-/*
- * out  out  all of it now; no lock is taken, so that fields may be of different moments.
- * ret  0; EINVAL; XAC_ENOINIT.
- * Takes time in proportion to `frames` while a snapshot is behind.
- */
-XAC_API int xac_get_stats(struct xac_stats *out);
-
 /* Set an option of xac_options.h.
    ret 0; EINVAL (unknown option, value out of range); EBUSY (too late for it); XAC_EINTXN.  */
 XAC_API int xac_set_option(int option, uint64_t value);
@@ -621,10 +521,11 @@ struct xac_heap_totals {
  * they should be, free space merged.  Inside a transaction or, better, a query; reads all
  * of the heap's own data.
  *
- * out  out  filled in if the heap is sound (all 0 for a blank segment); may be NULL.
+ * out  out   filled in if the heap is sound (all 0 for a blank segment); may be NULL.
+ * in   size  sizeof *out, see xac_stats.h; of no matter if out is NULL.
  * ret  0; XAC_EDAMAGED, and xLastError() tells the first violation; errors as xFree().
  */
-XAC_API int xac_heap_check(void *base, struct xac_heap_totals *out);
+XAC_API int xac_heap_check(void *base, struct xac_heap_totals *out, size_t size);
 
 /* ---- Thesis names ----------------------------------------------------------------- */
 
@@ -664,14 +565,12 @@ XAC_API const char *xLastError(void);
 XAC_API int setRangeAccess(void *addr, size_t length, int access);
 XAC_API int xTransact(int (*fn)(void *arg), void *arg);
 XAC_API int xAbort(void);
-XAC_API int xConflict(struct xac_conflict *out);
-XAC_API int xStats(struct xac_stats *out);
 XAC_API int xSetOption(int option, uint64_t value);
 XAC_API int xSetLogDirectory(const char *path);
 XAC_API void *xMalloc(void *base, size_t size);
 XAC_API int xFree(void *base, void *p);
 XAC_API void *xRoot(void *base);
-XAC_API int xHeapCheck(void *base, struct xac_heap_totals *out);
+XAC_API int xHeapCheck(void *base, struct xac_heap_totals *out, size_t size);
 #endif
 
 #ifdef __cplusplus

@@ -33,6 +33,9 @@
  *       pages fixed leaves them fixed, until xac_frames_reap().
  *   (6) After fork() the child attaches or joins for itself; handles of its parent's users
  *       are the parent's.
+ *   (7) struct xac_frames_stats may get new fields at its end: it is given with its size, of
+ *       which as much is filled in as the library knows; the rest becomes zero bytes.  The
+ *       other structures stay as they are.
  *
  * RETURN VALUES  0, or a positive errno value; of functions given in io, what they returned.
  * A call that fails has changed nothing unless its comment says otherwise.
@@ -382,9 +385,14 @@ XAC_API void xac_frames_file_close(struct xac_frames_file *file);
 
 /* ---- Inspection ------------------------------------------------------------------- */
 
-/* Counters; each is right, together they are of slightly different moments. */
-XAC_API void xac_frames_get_stats(const struct xac_frames *pool,
-                                  struct xac_frames_stats *statsp);
+/*
+ * Counters; each is right, together they are of slightly different moments.
+ *
+ * in   size  sizeof *statsp; see (7)
+ * err  EINVAL statsp is NULL, or size does not hold the first field
+ */
+XAC_API int xac_frames_get_stats(const struct xac_frames *pool,
+                                 struct xac_frames_stats *statsp, size_t size);
 
 /*
  * Whether everything is where it must be.  Only while no other call is under way.

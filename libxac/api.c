@@ -6,6 +6,7 @@
 
 #include "api.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include "reader.h"
 #include "recover.h"
 #include "region.h"
+#include "sized.h"
 #include "stats.h"
 #include "sys.h"
 #include "tls.h"
@@ -102,6 +104,17 @@ int
 xac_api_opened(const char *what)
 {
     return xac_api_env == NULL ? xac_err(XAC_ENOINIT, "%s", what) : 0;
+}
+
+int
+xac_api_check_sized(const char *what, const void *out, size_t size, size_t first_bytes)
+{
+    if (out == NULL)
+        return xac_err(EINVAL, "%s: NULL", what);
+    if (size < first_bytes)
+        return xac_err(EINVAL, "%s: a structure of %zu bytes has no room for a field",
+                       what, size);
+    return 0;
 }
 
 /* start -- take a context's turn, join after a fork. */
@@ -465,18 +478,21 @@ xac_last_error(void)
 }
 
 int
-xac_get_stats(struct xac_stats *out)
+xac_get_stats(struct xac_stats *out, size_t size)
 {
     struct xac_env *env = xac_api_env;
+    struct xac_stats all;
     int rc = xac_api_opened("xStats");
 
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_stats, reader), "name the last field");
     if (rc == 0)
         rc = xac_env_rejoin(env);
+    if (rc == 0)
+        rc = xac_api_check_sized("xStats", out, size, sizeof out->commits);
     if (rc != 0)
         return rc;
-    if (out == NULL)
-        return xac_err(EINVAL, "xStats: NULL");
-    xac_stats_read(env, out);
+    xac_stats_read(env, &all);
+    xac_sized_fill(out, size, &all, sizeof all);
     return 0;
 }
 
@@ -659,7 +675,7 @@ int xCheckpoint(void) XAC_ALIAS_OF(xac_checkpoint);
 int xSync(void) XAC_ALIAS_OF(xac_sync);
 int xArchive(char ***names, size_t *count) XAC_ALIAS_OF(xac_archive);
 const char *xLastError(void) XAC_ALIAS_OF(xac_last_error);
-int xStats(struct xac_stats *out) XAC_ALIAS_OF(xac_get_stats);
+int xStats(struct xac_stats *out, size_t size) XAC_ALIAS_OF(xac_get_stats);
 int xSetOption(int option, uint64_t value) XAC_ALIAS_OF(xac_set_option);
 int xSetLogDirectory(const char *path) XAC_ALIAS_OF(xac_set_log_directory);
 

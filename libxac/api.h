@@ -61,6 +61,13 @@ int xac_api_in_txn(const char *what, struct xac_ctx **ctxp);
 /* xac_api_errno -- what functions that return addresses report for an error of ours. */
 int xac_api_errno(int rc);
 
+/*
+ * xac_api_check_sized -- 0, or EINVAL: `out` is NULL, or `size` holds not even the first
+ * field, which has first_bytes.
+ */
+int xac_api_check_sized(const char *what, const void *out, size_t size,
+                        size_t first_bytes);
+
 /* xac_api_is_mine -- has the calling thread the context's turn? */
 XAC_SIGSAFE static inline bool
 xac_api_is_mine(const struct xac_ctx *ctx)

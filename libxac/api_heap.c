@@ -4,12 +4,14 @@
  */
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 
 #include <xac.h>
 
 #include "alloc.h"
 #include "api.h"
+#include "sized.h"
 #include "view.h"
 
 /* heap_view -- the view of a segment by its start, for a caller inside a transaction. */
@@ -76,12 +78,21 @@ xac_root(void *base)
 }
 
 int
-xac_heap_check(void *base, struct xac_heap_totals *out)
+xac_heap_check(void *base, struct xac_heap_totals *out, size_t size)
 {
     struct xac_view *v;
+    struct xac_heap_totals all;
     int rc = heap_view("xHeapCheck", base, false, &v);
 
-    return rc != 0 ? rc : xac_alloc_check(v, out);
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_heap_totals, largest_free),
+                  "name the last field");
+    if (rc == 0 && out != NULL)
+        rc = xac_api_check_sized("xHeapCheck", out, size, sizeof out->bytes);
+    if (rc == 0)
+        rc = xac_alloc_check(v, &all);
+    if (rc == 0 && out != NULL)
+        xac_sized_fill(out, size, &all, sizeof all);
+    return rc;
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */
@@ -89,4 +100,5 @@ xac_heap_check(void *base, struct xac_heap_totals *out)
 void *xMalloc(void *base, size_t size) XAC_ALIAS_OF(xac_malloc);
 int xFree(void *base, void *p) XAC_ALIAS_OF(xac_free);
 void *xRoot(void *base) XAC_ALIAS_OF(xac_root);
-int xHeapCheck(void *base, struct xac_heap_totals *out) XAC_ALIAS_OF(xac_heap_check);
+int xHeapCheck(void *base, struct xac_heap_totals *out, size_t size)
+    XAC_ALIAS_OF(xac_heap_check);

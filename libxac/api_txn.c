@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 
@@ -11,6 +12,7 @@
 
 #include "api.h"
 #include "reader.h"
+#include "sized.h"
 #include "tls.h"
 #include "tsan.h"
 #include "view.h"
@@ -298,18 +300,20 @@ xac_set_range_access(void *addr, size_t length, int access)
 }
 
 int
-xac_get_conflict(struct xac_conflict *out)
+xac_get_conflict(struct xac_conflict *out, size_t size)
 {
     int rc = xac_api_opened("xConflict");
     const struct xac_conflict *last = last_conflict();
 
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_conflict, address),
+                  "name the last field");
+    if (rc == 0)
+        rc = xac_api_check_sized("xConflict", out, size, sizeof out->kind);
     if (rc != 0)
         return rc;
-    if (out == NULL)
-        return xac_err(EINVAL, "xConflict: NULL");
     if (last == NULL)
         return xac_err(ENOMEM, "xConflict");
-    *out = *last;
+    xac_sized_fill(out, size, last, sizeof *last);
     return 0;
 }
 
@@ -324,4 +328,4 @@ int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
 int setRangeAccess(void *addr, size_t length, int access)
     XAC_ALIAS_OF(xac_set_range_access);
 int xAbort(void) XAC_ALIAS_OF(xac_abort);
-int xConflict(struct xac_conflict *out) XAC_ALIAS_OF(xac_get_conflict);
+int xConflict(struct xac_conflict *out, size_t size) XAC_ALIAS_OF(xac_get_conflict);

@@ -148,7 +148,7 @@ xac_transact(int (*fn)(void *arg), void *arg)
     for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
         struct xac_conflict why;
 
-        if (xac_get_conflict(&why) == 0 && why.kind == XAC_CONFLICT_RESOURCE)
+        if (xac_get_conflict(&why, sizeof why) == 0 && why.kind == XAC_CONFLICT_RESOURCE)
             return xac_err(why.error, "xTransact");
         if (why.kind == XAC_CONFLICT_USER)
             return rc; /* fn called xAbort() */

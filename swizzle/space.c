@@ -571,5 +571,5 @@ swz_get_times(const struct swz_space *space, struct swz_times *timesp)
 void
 swz_get_pool_stats(const struct swz_space *space, struct xac_frames_stats *statsp)
 {
-    xac_frames_get_stats(space->pool, statsp);
+    xac_frames_get_stats(space->pool, statsp, sizeof *statsp);
 }

@@ -50,7 +50,8 @@ tree_end(int result, bool *againp)
         return result;
     if (rc != XAC_ABORTED)
         return rc;
-    if (xConflict(&why) == 0 && why.kind == XAC_CONFLICT_RESOURCE && why.error != 0)
+    if (xConflict(&why, sizeof why) == 0 && why.kind == XAC_CONFLICT_RESOURCE
+        && why.error != 0)
         return why.error;
     *againp = true;
     return rc;

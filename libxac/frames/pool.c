@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sized.h"
 #include "sys.h"
 
 #define FRAMES_MAX     (UINT32_C(1) << 30)
@@ -340,16 +341,20 @@ xac_frames_leave(struct xac_frames_user *user)
 
 /* ---- Counters --------------------------------------------------------------------- */
 
-void
-xac_frames_get_stats(const struct xac_frames *pool, struct xac_frames_stats *statsp)
+int
+xac_frames_get_stats(const struct xac_frames *pool, struct xac_frames_stats *statsp,
+                     size_t size)
 {
     uint64_t sums[POOL_N_COUNTERS] = {0};
 
+    if (statsp == NULL || size < sizeof statsp->hits)
+        return EINVAL;
     for (uint32_t i = 0; i < pool->region->config.n_users; i++)
         for (unsigned c = 0; c < POOL_N_COUNTERS; c++)
             sums[c] +=
                 atomic_load_explicit(&pool->seats[i].counters[c], memory_order_relaxed);
     /* The structure is the counters, one after the other, in the order of the enum. */
     static_assert(sizeof *statsp == sizeof sums, "a counter for each statistic");
-    memcpy(statsp, sums, sizeof sums);
+    xac_sized_fill(statsp, size, sums, sizeof sums);
+    return 0;
 }

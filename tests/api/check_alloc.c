@@ -116,7 +116,7 @@ totals(void)
     struct xac_heap_totals t;
 
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, &t));
+    must_ok(xHeapCheck(base, &t, sizeof t));
     must_ok(xendQuery());
     must_eq(t.bytes, t.bytes_used + t.bytes_free + t.bytes_own);
     return t;
@@ -488,12 +488,12 @@ START_TEST(calls_out_of_turn_are_refused)
     must_be_null(xMalloc(&t, 8), EPERM);
     must_be_null(xRoot(&t), EPERM);
     must_refuse(xFree(&t, &t), XAC_ENOINIT);
-    must_refuse(xHeapCheck(&t, &t), XAC_ENOINIT);
+    must_refuse(xHeapCheck(&t, &t, sizeof t), XAC_ENOINIT);
     open_heap(16);
     must_be_null(xMalloc(base, 8), EPERM);
     must_be_null(xRoot(base), EPERM);
     must_refuse(xFree(base, NULL), XAC_ENOTXN);
-    must_refuse(xHeapCheck(base, &t), XAC_ENOTXN);
+    must_refuse(xHeapCheck(base, &t, sizeof t), XAC_ENOTXN);
     must_ok(xbeginQuery());
     must_be_null(xMalloc(base, 8), EPERM);
     must_refuse(xFree(base, NULL), XAC_EINQUERY);
@@ -513,9 +513,9 @@ START_TEST(calls_out_of_turn_are_refused)
     must_ok(xbeginQuery());
     must_be_null(xMalloc(base, 8), EPERM);
     must_refuse(xFree(base, p), XAC_EINQUERY);
-    must_ok(xHeapCheck(base, &t));
+    must_ok(xHeapCheck(base, &t, sizeof t));
     must_eq(t.allocations, 1);
-    must_ok(xHeapCheck(base, NULL));
+    must_ok(xHeapCheck(base, NULL, 0));
     must_ok(xendQuery());
     must_ok(xFree(base, p));
     must_rc(xend(), COMMITTED);
@@ -598,7 +598,7 @@ START_TEST(other_data_is_never_taken)
     else
         must_be_null(xRoot(base), EINVAL);
     must(strstr(xLastError(), "no heap") != NULL);
-    must_refuse(xHeapCheck(base, &t), EINVAL);
+    must_refuse(xHeapCheck(base, &t, sizeof t), EINVAL);
     must_rc(xend(), COMMITTED);
     must_eq(env_get((uint64_t *)(void *)(base + at)), word);
     /* Zero again: a heap can be made. */
@@ -747,26 +747,26 @@ START_TEST(cost_of_allocating)
     printf("one transaction, 64 bytes: xMalloc %.0f ns, xFree %.0f ns (pages touched for "
            "the first time included); pair in place %.0f ns\n",
            1e9 * (t1 - t0) / N, 1e9 * (t2 - t1) / N, 1e9 * (t3 - t2) / N);
-    must_ok(xStats(&before));
+    must_ok(xStats(&before, sizeof before));
     for (int i = 0; i < 2000; i++) {
         must_ok(xbegin());
         *(uint64_t *)(p[i] = xMalloc(base, 64)) = 1;
         must_rc(xend(), COMMITTED);
     }
-    must_ok(xStats(&after));
+    must_ok(xStats(&after, sizeof after));
     printf("2000 transactions of one xMalloc: %.2f pages written, %.2f traps each\n",
            (double)(after.pages_written - before.pages_written) / 2000,
            (double)(after.traps_read + after.traps_write - before.traps_read
                     - before.traps_write)
                / 2000);
     must(after.pages_written - before.pages_written < 2200);
-    must_ok(xStats(&before));
+    must_ok(xStats(&before, sizeof before));
     for (int i = 0; i < 2000; i++) {
         must_ok(xbegin());
         must_ok(xFree(base, p[i]));
         must_rc(xend(), COMMITTED);
     }
-    must_ok(xStats(&after));
+    must_ok(xStats(&after, sizeof after));
     printf("2000 transactions of one xFree: %.2f pages written each\n",
            (double)(after.pages_written - before.pages_written) / 2000);
     must(after.pages_written - before.pages_written < 2600);

@@ -214,7 +214,7 @@ verify(void *arg)
 
     base = env_attach(mode, N_PAGES);
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, &t));
+    must_ok(xHeapCheck(base, &t, sizeof t));
     must_eq(t.allocations, count_all(counts));
     must_ok(xendQuery());
     printf("  sound: %" PRIu64 " objects, %.1f MB used, %.1f MB free, %.2f MB own\n",
@@ -362,14 +362,14 @@ START_TEST(shorter_mapping_goes_on)
     }
     must(n > 100);
     must(xMalloc(base, 64 * env_page()) == NULL); /* there is room, but not in sight */
-    must_refuse(xHeapCheck(base, &t), EINVAL);    /* it does not see all */
+    must_refuse(xHeapCheck(base, &t, sizeof t), EINVAL); /* it does not see all */
     must_rc(xend(), COMMITTED);
     word_store(&board->stop, 1);
     proc_join(pid);
     env_detach();
     base = env_attach(NONDURABLE, 1000);
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, &t));
+    must_ok(xHeapCheck(base, &t, sizeof t));
     must_ok(xendQuery());
     must_eq(t.allocations, n + 2);
     env_detach();

@@ -57,8 +57,8 @@ refuse_everything(void)
     must_refuse(xMunmap(ENV_FILE), XAC_ENOINIT);
     must_refuse(xCheckpoint(), XAC_ENOINIT);
     must_refuse(xArchive(&names, &count), XAC_ENOINIT);
-    must_refuse(xConflict(&conflict), XAC_ENOINIT);
-    must_refuse(xStats(&stats), XAC_ENOINIT);
+    must_refuse(xConflict(&conflict, sizeof conflict), XAC_ENOINIT);
+    must_refuse(xStats(&stats, sizeof stats), XAC_ENOINIT);
     must_refuse(xShutdown(), XAC_ENOINIT);
 }
 
@@ -502,8 +502,8 @@ START_TEST(out_parameters_must_be_there)
     must_refuse(xArchive(NULL, &count), EINVAL);
     must_refuse(xArchive(&names, NULL), EINVAL);
     must_refuse(xArchive(NULL, NULL), EINVAL);
-    must_refuse(xStats(NULL), EINVAL);
-    must_refuse(xConflict(NULL), EINVAL);
+    must_refuse(xStats(NULL, 0), EINVAL);
+    must_refuse(xConflict(NULL, 0), EINVAL);
     env_detach();
 }
 END_TEST

@@ -102,7 +102,7 @@ play(const struct play *p, struct notes *notes)
 
     env_stay_mapped = p->stays;
     base = env_attach(NONDURABLE, PAGES);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     word_store(&notes->engine, s.engine);
     for (uint64_t k = 0; k < PAGES; k++)
         transact(p, base, k);

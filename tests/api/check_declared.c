@@ -36,7 +36,7 @@ traps(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s.traps_read + s.traps_write;
 }
 
@@ -48,7 +48,7 @@ promise(int engine, uint64_t how)
 
     must(setenv("XAC_ENGINE", engines[engine], 1) == 0);
     env_init(NONDURABLE);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     env_detach();
     must_ok(xSetOption(XAC_OPT_DECLARED, how));
     env_stay_mapped = true;

@@ -77,7 +77,7 @@ commit_plan(void *arg)
         if (plan->checkpoint_every != 0 && i % plan->checkpoint_every == 0)
             must_ok(xCheckpoint());
     }
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     word_store(&plan->log_bytes, s.log_bytes);
     word_store(&plan->checkpoints, s.checkpoints);
 }

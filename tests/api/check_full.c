@@ -133,7 +133,7 @@ commit_until_full(void *arg)
             *a->reached = i;
     }
     if (rc == ABORTED) {
-        must_ok(xConflict(&why));
+        must_ok(xConflict(&why, sizeof why));
         must_eq(why.kind, XAC_CONFLICT_RESOURCE);
         must_eq(why.error, ENOSPC);
         must(strlen(xStrerror(why.error)) > 0);

@@ -44,7 +44,7 @@ syncs(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s.log_syncs;
 }
 
@@ -332,7 +332,7 @@ write_large(void *arg)
         must_rc(xend(), COMMITTED);
         word_store(&words->done, i);
     }
-    must_ok(xStats(&stats));
+    must_ok(xStats(&stats, sizeof stats));
     word_store(&words->synced, stats.checkpoints);
 }
 
@@ -440,7 +440,7 @@ START_TEST(versions_make_a_checkpoint_due)
         must_ok(xbegin());
         x[0]++;
         must_rc(xend(), COMMITTED);
-        must_ok(xStats(&stats));
+        must_ok(xStats(&stats, sizeof stats));
         if (stats.checkpoints > 0)
             break;
     }
@@ -648,7 +648,7 @@ scatter(void *arg)
         x[i] = (unsigned char)(i % 251 + 1);
     must_rc(xend(), COMMITTED);
     must_ok(xCheckpoint());
-    must_ok(xStats(&before));
+    must_ok(xStats(&before, sizeof before));
     for (uint64_t round = 1; round <= 3; round++) {
         must_ok(xbegin());
         for (size_t p = 0; p < SCATTERED; p++)
@@ -657,7 +657,7 @@ scatter(void *arg)
         if (round == 2 && word_load(&words->synced) != 0)
             must_ok(xCheckpoint());
     }
-    must_ok(xStats(&after));
+    must_ok(xStats(&after, sizeof after));
     word_store(&words->done, after.log_bytes - before.log_bytes);
 }
 

@@ -302,12 +302,12 @@ START_TEST(heap_in_a_part_of_a_file)
     *p = 123;
     must_eq(*(p - b + all), 123);
     must(xMalloc(a, 64) != NULL);
-    must_ok(xHeapCheck(b, &t));
+    must_ok(xHeapCheck(b, &t, sizeof t));
     must_eq(t.allocations, 1);
-    must_ok(xHeapCheck(all, &t));
+    must_ok(xHeapCheck(all, &t, sizeof t));
     must_eq(t.allocations, 1);
     must_ok(xFree(all, p - b + all));
-    must_ok(xHeapCheck(b, &t));
+    must_ok(xHeapCheck(b, &t, sizeof t));
     must_eq(t.allocations, 0);
     must_rc(xend(), COMMITTED);
     /* A store of this transaction through another mapping counts as contents. */
@@ -518,7 +518,7 @@ START_TEST(conflicts_name_the_place_in_the_file)
     must_ok(xbegin());
     *env_cell(b, 2) = 2;
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.file_offset, 9 * env_page());
     must(why.address == env_cell(b, 2));
     must_eq(why.other_pid, older);

@@ -534,7 +534,7 @@ log_durable(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s.log_durable;
 }
 
@@ -549,7 +549,7 @@ write_values(void *arg)
     for (uint64_t v = 1; v < VALUES && !is_over(); v++) {
         struct xac_stats s;
 
-        must_ok(xStats(&s));
+        must_ok(xStats(&s, sizeof s));
         word_store(&log_before[v], s.log_tail);
         do {
             must_ok(xbegin());

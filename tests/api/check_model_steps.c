@@ -53,7 +53,7 @@ young_one(void *arg)
     word_store(&board->step, 6);
     proc_await(&board->step, 7, 20);
     meeting->young_end = xend();
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     meeting->young_kind = why.kind;
     word_store(&board->step, 8);
     env_detach();
@@ -236,7 +236,7 @@ START_TEST(optimistic_reader_commits_at_its_snapshot)
     *cell(x, 2, 0) = 77;
     have_committed(4);
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_VALIDATION);
     must_eq(why.file_offset, 0);
     must_ok(xbegin());
@@ -270,7 +270,7 @@ meet_the_same_value(void *arg)
         else
             must_eq(*cell(x, 0, 9), 0);
         must_rc(xend(), ABORTED);
-        must_ok(xConflict(&why));
+        must_ok(xConflict(&why, sizeof why));
         must_eq(why.kind, stores ? XAC_CONFLICT_WRITE_WRITE : XAC_CONFLICT_READ_WRITE);
         must_ok(xbegin()); /* the next one is to be young again */
         must_rc(xend(), COMMITTED);
@@ -290,7 +290,7 @@ START_TEST(same_value_is_a_store_while_it_runs)
     child = proc_spawn(meet_the_same_value, NULL);
     x = env_attach(NONDURABLE, 2);
     start_together(2);
-    must_ok(xStats(&before));
+    must_ok(xStats(&before, sizeof before));
     for (uint64_t round = 0; round < 2; round++) {
         must_ok(xbegin());
         *cell(x, 0, 0) = 0;
@@ -298,7 +298,7 @@ START_TEST(same_value_is_a_store_while_it_runs)
         proc_await(&board->step, 2 + 2 * round, 20);
         must_rc(xend(), COMMITTED);
     }
-    must_ok(xStats(&after));
+    must_ok(xStats(&after, sizeof after));
     must_eq(after.commit_number, before.commit_number);
     proc_join(child);
     env_detach();

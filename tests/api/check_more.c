@@ -399,14 +399,14 @@ START_TEST(stats_name_the_oldest_reader)
     child = proc_spawn(hold_a_query, asked);
     x = env_attach(NONDURABLE, 16);
     proc_await(asked, 1, 20);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.oldest_pid, child);
     must_eq(s.oldest_behind, 0);
     must_eq(s.oldest_commit, s.commit_number);
     for (uint64_t i = 1; i <= 300; i++)
         env_put(&x[i % 10 * step], i);
     proc_sleep_us(50000);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.oldest_pid, child);
     must_eq(s.oldest_behind, 300);
     must_eq(s.oldest_commit + 300, s.commit_number);
@@ -416,7 +416,7 @@ START_TEST(stats_name_the_oldest_reader)
     for (uint64_t i = 1; i <= 3000; i++)
         env_put(&x[i % 10 * step], i);
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.oldest_pid, 0);
     must_eq(s.versions_held, 0);
     env_detach();
@@ -442,7 +442,7 @@ START_TEST(optimistic_loser_is_told_before_its_end)
     must_rc(xValidate(), FAILED);
     must_eq(x[0], was); /* its snapshot stays */
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_VALIDATION);
     must_eq(why.file_offset, 0);
     must_eq(env_get(x), 5);

@@ -443,7 +443,7 @@ START_TEST(long_transaction_does_not_starve)
             if (rc == COMMITTED)
                 break;
             must_rc(rc, ABORTED);
-            must_ok(xConflict(&why));
+            must_ok(xConflict(&why, sizeof why));
             if (env_now() - start > 5)
                 env_fail(__FILE__, __LINE__,
                          "attempt %" PRIu64
@@ -532,7 +532,7 @@ young_one(void *arg)
     proc_await(&board->step, 3, 20);
     must_rc(xValidate(), FAILED);
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, expected_kind[a->meeting]);
     must_eq(why.error, 0);
     must_eq(why.other_pid, a->parent);
@@ -566,7 +566,7 @@ START_TEST(conflicts_are_explained)
         touch(x, old_stores(arg.meeting));
     must_rc(xValidate(), PENDING);
     must_rc(xend(), COMMITTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_NONE);
     word_store(&board->step, 3);
     proc_join(child);

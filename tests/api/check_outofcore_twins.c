@@ -450,7 +450,7 @@ START_TEST(what_was_read_through_one_conflicts_through_the_other)
     *cell(&x, true, FIRST + 1) = 7;
     must_eq(*cell(&x, false, FIRST + 1), 7);
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.file_offset, (FIRST + 1) * env_page());
     must_eq(env_get(cell(&x, false, FIRST + 1)), 99);
     must_eq(env_get(cell(&x, true, FIRST + 1)), 99);

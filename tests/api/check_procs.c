@@ -42,7 +42,7 @@ participants(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s.participants;
 }
 
@@ -145,7 +145,7 @@ START_TEST(killed_process_leaves_nothing_behind)
     must_rc(xend(), COMMITTED);
     must(env_now() - began < 2);
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.dead_cleaned, 1);
     must_eq(s.participants, 1);
     env_detach();
@@ -179,11 +179,11 @@ START_TEST(killed_query_lets_versions_go)
     for (uint64_t i = 1; i <= 300; i++)
         env_put(env_cell(x, i % N_PAGES), i);
     proc_kill(child);
-    must_ok(xStats(&held));
+    must_ok(xStats(&held, sizeof held));
     for (uint64_t i = 301; i <= 3000; i++)
         env_put(env_cell(x, i % N_PAGES), i);
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must(s.versions_live < 200);
     env_detach();
     must_eq(file_u64(ENV_FILE, 8 * env_page()), 3000);
@@ -334,7 +334,7 @@ START_TEST(open_transaction_belongs_to_the_parent)
     rc = xend();
     if (companion == 0 && rc == ABORTED) {
         /* It had been alone, and nobody knew what it had read: documented. */
-        must_ok(xConflict(&why));
+        must_ok(xConflict(&why, sizeof why));
         must_eq(why.kind, XAC_CONFLICT_REVOKED);
         must_eq(env_get(env_cell(x, 0)), 5);
         must_eq(env_get(env_cell(x, 2)), 0);
@@ -707,7 +707,7 @@ START_TEST(closing_descriptors_is_not_death)
     *env_cell(x, 0) = 2;
     must_rc(xend(), ABORTED);
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.dead_cleaned, 0);
     word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);

@@ -313,7 +313,7 @@ START_TEST(failed_scan_commits_nothing)
     }
     must_eq(xend(), ABORTED);
     may_open(true);
-    must_ok(xConflict(&c));
+    must_ok(xConflict(&c, sizeof c));
     must_eq(c.kind, XAC_CONFLICT_RESOURCE);
     must(c.error == EBADF || c.error == EMFILE);
     must_hold(base, 2, 1, 0);

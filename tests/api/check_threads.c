@@ -199,7 +199,7 @@ overtake(void *arg)
     must_eq(*env_cell(v, 1), 0);
     *env_cell(v, 0) = 7;
     word_store(&board->count[0], (uint64_t)xend());
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must((why.kind == XAC_CONFLICT_NONE) == (word_load(&board->count[0]) == COMMITTED));
     step_to(2);
     return NULL;
@@ -228,7 +228,7 @@ START_TEST(skew_is_a_conflict_between_threads)
     rc = xend();
     worker_join(&w);
     must((rc == COMMITTED) != (word_load(&board->count[0]) == COMMITTED));
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     if (rc == ABORTED) {
         must(why.kind == XAC_CONFLICT_READ_WRITE || why.kind == XAC_CONFLICT_VALIDATION);
         must(strstr(why.file, ENV_FILE) != NULL);
@@ -269,7 +269,7 @@ START_TEST(thread_revokes_what_its_process_read_alone)
     must_eq(*env_cell(x, 0), 0);
     *env_cell(x, 1) = 1;
     must_rc(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_REVOKED);
     worker_join(&w);
     must_eq(env_get(env_cell(x, 0)), 7);

@@ -56,7 +56,7 @@ must_be_free(uint64_t *x)
     for (uint64_t i = 0; i < 200; i++)
         env_put(env_cell(x, 3 + i % 4), i);
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must(s.versions_live < 100); /* no reader is left that needs old ones */
 }
 
@@ -400,7 +400,7 @@ start_threads_at_once(void *arg)
     (void)join_at_once(&me);
     for (int i = 1; i < 5; i++)
         worker_join(&w[i]);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.participants, 2);
     env_detach();
 }
@@ -531,7 +531,7 @@ START_TEST(survivor_cleans_up_after_threads)
             word_store(&board->count[i], 0);
     }
     must_ok(xCheckpoint());
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     must_eq(s.participants, 1);
     must_eq(s.dead_cleaned, 8);
     env_detach();

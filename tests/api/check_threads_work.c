@@ -391,7 +391,7 @@ START_TEST(threads_share_a_heap)
     for (int i = 0; i < THREADS; i++)
         kept += word_load(&board->count[i]);
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(x, &t));
+    must_ok(xHeapCheck(x, &t, sizeof t));
     must_ok(xendQuery());
     must_eq(t.allocations, kept);
     env_detach();

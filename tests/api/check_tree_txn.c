@@ -93,7 +93,7 @@ traps_now(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return (double)(s.traps_read + s.traps_write);
 }
 
@@ -136,9 +136,9 @@ START_TEST(inserts_trap_once_for_each_page_they_write)
         uint64_t traps, pages;
 
         tree_key_u64(rnd_next(&rng), key);
-        must_ok(xStats(&a));
+        must_ok(xStats(&a, sizeof a));
         must_ok(TREE(insert)(&t, key, value, TREE_ADD, NULL));
-        must_ok(xStats(&b));
+        must_ok(xStats(&b, sizeof b));
         traps = b.traps_read + b.traps_write - a.traps_read - a.traps_write;
         pages = b.pages_written - a.pages_written;
         if (k >= KEYS)
@@ -183,7 +183,7 @@ START_TEST(warm_operations_hardly_trap)
     insert = traps_each(&t, &rng, KEYS, true);
     t.hints = true;
     hinted = traps_each(&t, &rng, KEYS, true);
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     printf("traps of a warm operation, engine %d: search %.2f, insert %.2f, with hints "
            "%.2f\n",
            (int)s.engine, search, insert, hinted);

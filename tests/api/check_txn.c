@@ -27,7 +27,7 @@ stats(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s;
 }
 
@@ -333,12 +333,12 @@ START_TEST(abort_rolls_back_the_segment_only)
     must_rc(xend(), ABORTED);
     must_eq(attempts, 1);
     must_eq(seen, 20);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_USER);
     must_eq(env_get(&x[0]), 10);
     must_eq(env_get(&x[1]), 0);
     env_put(&x[1], 5);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_NONE);
     env_detach();
     must_eq(file_u64(ENV_FILE, 0), 10);

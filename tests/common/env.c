@@ -307,7 +307,7 @@ env_stats(void)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     return s;
 }
 

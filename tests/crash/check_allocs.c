@@ -116,7 +116,7 @@ aborted(int rc)
 
     if (rc != XAC_ABORTED)
         return went("xend", rc);
-    rc = xac_get_conflict(&why);
+    rc = xac_get_conflict(&why, sizeof why);
     if (rc == ENOMEM)
         return went("xConflict", rc);
     must_ok(rc);
@@ -281,7 +281,7 @@ act_rest(void)
     (void)went("xBackup", xac_backup("copy"));
     if (went("xArchive", xac_archive(&names, &n)))
         free(names);
-    (void)went("xStats", xac_get_stats(&stats));
+    (void)went("xStats", xac_get_stats(&stats, sizeof stats));
 }
 
 /* act_frames -- more pages than may be in memory. */

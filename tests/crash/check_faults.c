@@ -197,7 +197,7 @@ try_commit(unsigned char *file, uint64_t n, const struct plan *p)
         if (rc == XAC_ABORTED) {
             struct xac_conflict why;
 
-            must_ok(xac_get_conflict(&why));
+            must_ok(xac_get_conflict(&why, sizeof why));
             must_eq(why.kind, XAC_CONFLICT_RESOURCE);
             must_eq(why.error, p->error);
             word_add(&board->resource, 1);

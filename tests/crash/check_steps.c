@@ -255,7 +255,7 @@ commit(unsigned char *file, unsigned w)
         rc = one_txn(file, w, &n);
         if (!note(w, n, rc))
             return false;
-        must_ok(xac_get_conflict(&why));
+        must_ok(xac_get_conflict(&why, sizeof why));
         /* Where everything fails for ever, aborting is all that is left. */
         if (why.kind == XAC_CONFLICT_RESOURCE && ++starved > 20)
             return false;

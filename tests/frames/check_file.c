@@ -52,7 +52,7 @@ stats(void)
 {
     struct xac_frames_stats s;
 
-    xac_frames_get_stats(pool, &s);
+    xac_frames_get_stats(pool, &s, sizeof s);
     return s;
 }
 

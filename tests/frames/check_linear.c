@@ -231,7 +231,7 @@ games(uint32_t policy, uint32_t n_frames)
     for (unsigned t = 0; t < THREADS; t++)
         must_eq(pthread_join(players[t].thread, NULL), 0);
     (void)pthread_barrier_destroy(&barrier);
-    xac_frames_get_stats(pool, &s);
+    xac_frames_get_stats(pool, &s, sizeof s);
     printf(
         "policy %u, %u frames: %llu evictions, %llu rescues, %llu races, %llu overlaps\n",
         policy, n_frames, (unsigned long long)s.evictions, (unsigned long long)s.rescues,

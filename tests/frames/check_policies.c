@@ -72,7 +72,7 @@ play(const struct xac_frames_config *config, uint64_t *digestp)
     }
     xac_frames_leave(user);
     must_be_whole(pool, 0);
-    xac_frames_get_stats(pool, &stats);
+    xac_frames_get_stats(pool, &stats, sizeof stats);
     must_eq(stats.hits + stats.misses, N_REFS);
     xac_frames_close(pool);
     *digestp = digest;
@@ -196,12 +196,12 @@ START_TEST(batches_take_the_lock_rarely)
             must_ok(xac_frames_fix(user, page, 0, &pin));
             xac_frames_unfix(user, &pin);
         }
-        xac_frames_get_stats(pool, &before);
+        xac_frames_get_stats(pool, &before, sizeof before);
         for (uint64_t k = 0; k < 40960; k++) {
             must_ok(xac_frames_fix(user, k % 100, 0, &pin));
             xac_frames_unfix(user, &pin);
         }
-        xac_frames_get_stats(pool, &after);
+        xac_frames_get_stats(pool, &after, sizeof after);
         must_eq(after.locks - before.locks, 40960 / sizes[i][1]);
         must_eq(after.lock_waits + after.lock_tries, 0);
         xac_frames_leave(user);
@@ -252,12 +252,12 @@ START_TEST(a_full_queue_waits_for_the_lock)
     proc_await(&h.done, 63, 30);
     proc_sleep_us(100000);
     must_eq(atomic_load(&h.done), 63);
-    xac_frames_get_stats(h.pool, &stats);
+    xac_frames_get_stats(h.pool, &stats, sizeof stats);
     must_eq(stats.lock_tries, 33);
     must_eq(stats.lock_waits, 1);
     atomic_store(&h.pool->parts[0].lock, 0); /* the sleeper looks again within a second */
     must_eq(pthread_join(thread, NULL), 0);
-    xac_frames_get_stats(h.pool, &stats);
+    xac_frames_get_stats(h.pool, &stats, sizeof stats);
     must_eq(stats.batches, 1);
     must_eq(stats.batched, 64);
     xac_frames_unfix(user, &pin);
@@ -342,7 +342,7 @@ START_TEST(stale_hits_are_dropped)
     xac_frames_locked_leave(b);
     list_of(pool, before);
     xac_frames_leave(a);
-    xac_frames_get_stats(pool, &stats);
+    xac_frames_get_stats(pool, &stats, sizeof stats);
     must_eq(stats.hits_stale, 2);
     list_of(pool, after); /* who has those frames now has not moved */
     must(memcmp(before, after, sizeof before) == 0);
@@ -524,9 +524,9 @@ START_TEST(the_search_for_a_clean_page_ends)
         must_ok(xac_frames_join(pool, &user));
         for (uint64_t page = 0; page < 1000; page++)
             must_ok(change(user, page));
-        xac_frames_get_stats(pool, &before);
+        xac_frames_get_stats(pool, &before, sizeof before);
         must_ok(change(user, 1000));
-        xac_frames_get_stats(pool, &after);
+        xac_frames_get_stats(pool, &after, sizeof after);
         must_eq(after.writes_inline - before.writes_inline, 1);
         must(after.offers - before.offers <= 16 + 1);
         must(policy != XAC_FRAMES_NB_GCLOCK

@@ -361,7 +361,7 @@ START_TEST(fork_in_the_middle_of_a_queue)
     proc_run(child_hit, NULL);
     must_eq(user->queues[0].n, 4);
     xac_frames_locked_leave(user);
-    xac_frames_get_stats(pool, &s);
+    xac_frames_get_stats(pool, &s, sizeof s);
     must_eq(s.batched, 4 + 4);
     must_eq(sum(), 10);
     pool_end();
@@ -432,7 +432,7 @@ START_TEST(fix_in_a_fault_handler)
     for (int i = 0; i < FAULT_THREADS; i++)
         must_eq(pthread_join(threads[i], NULL), 0);
     must_eq(sigaction(SIGSEGV, &before, NULL), 0);
-    xac_frames_get_stats(pool, &s);
+    xac_frames_get_stats(pool, &s, sizeof s);
     must(s.misses > 0 && s.evictions > 0);
     must_eq(sum(), FAULT_THREADS * 3 * (env_number("XAC_FIXES", 20000) / 10));
     must_eq(atomic_load(&store->n_overlaps), 0);

@@ -227,7 +227,7 @@ play_updates(unsigned n_threads, unsigned n_frames, unsigned n_pages, unsigned d
     must_eq(atomic_load(&c.n_failed), 0);
     must_eq(store_sum(c.pool, c.store), c.n_fixes * c.n_threads);
     must_eq(atomic_load(&c.store->n_overlaps), 0);
-    xac_frames_get_stats(c.pool, &stats);
+    xac_frames_get_stats(c.pool, &stats, sizeof stats);
     must_eq(stats.hits + stats.misses, c.n_fixes * c.n_threads);
     rare->fixes += stats.hits + stats.misses;
     rare->stale += stats.stale_refs;
@@ -383,7 +383,7 @@ START_TEST(bring_a_page_in_once)
         must_eq(pthread_join(threads[i], NULL), 0);
     delays_set(0);
     must_be_whole(c.pool, 0);
-    xac_frames_get_stats(c.pool, &stats);
+    xac_frames_get_stats(c.pool, &stats, sizeof stats);
     must_eq(stats.misses, n_rounds);
     must(stats.lost_races <= (STORM_THREADS - 1) * n_rounds);
     /* One revolution of the hand takes the frames that were brought in vain. */
@@ -449,7 +449,7 @@ START_TEST(turn_the_hand_over_under_threads)
         for (unsigned t = 0; t < 16; t++)
             must_eq(pthread_join(members[t].thread, NULL), 0);
         must_be_whole(c.pool, 0);
-        xac_frames_get_stats(c.pool, &stats);
+        xac_frames_get_stats(c.pool, &stats, sizeof stats);
         moved = hand_get(c.pool) - start;
         /* Each frame taken moved the hand by 1 to n, and no further than it was looked. */
         must(moved >= stats.misses && moved <= stats.sweep_steps + sizes[i]);

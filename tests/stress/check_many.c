@@ -166,7 +166,7 @@ commit(uint64_t number, enum role role, uint64_t shared)
     while ((rc = xend()) == ABORTED) {
         struct xac_conflict why;
 
-        must_ok(xConflict(&why));
+        must_ok(xConflict(&why, sizeof why));
         must(role == PAID && why.kind != XAC_CONFLICT_RESOURCE);
         word_add(&board->n_aborts, 1);
         proc_sleep_us(rnd_below(&rnd, 20000));

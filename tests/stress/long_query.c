@@ -157,7 +157,7 @@ print_stats(const char *when)
 {
     struct xac_stats s;
 
-    must_ok(xStats(&s));
+    must_ok(xStats(&s, sizeof s));
     printf("  %-7s %8" PRIu64 " versions live, %6" PRIu64 " held for readers, %6" PRIu64
            " of them for the oldest; it is %8" PRIu64 " commits and %5.1f s old\n",
            when, s.versions_live, s.versions_held, s.versions_oldest, s.oldest_behind,

@@ -193,22 +193,22 @@ START_TEST(check_finds_damage)
 
     make_heap();
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, &before));
+    must_ok(xHeapCheck(base, &before, sizeof before));
     must_ok(xendQuery());
     must_eq(before.allocations, 4);
     for (size_t i = 0; i < N_DAMAGES; i++) {
         must_ok(xbegin());
         damages[i].do_it();
-        if (xHeapCheck(base, &after) == 0)
+        if (xHeapCheck(base, &after, sizeof after) == 0)
             env_fail(__FILE__, __LINE__, "damage %zu was not found", i);
-        must_refuse(xHeapCheck(base, &after), XAC_EDAMAGED);
+        must_refuse(xHeapCheck(base, &after, sizeof after), XAC_EDAMAGED);
         if (strstr(xLastError(), damages[i].words) == NULL)
             env_fail(__FILE__, __LINE__, "damage %zu: %s", i, xLastError());
         must_ok(xAbort());
         must_rc(xend(), ABORTED);
     }
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, &after));
+    must_ok(xHeapCheck(base, &after, sizeof after));
     must_ok(xendQuery());
     must(memcmp(&before, &after, sizeof before) == 0);
     printf("%zu kinds of damage found\n", N_DAMAGES);
@@ -356,7 +356,7 @@ use(uint64_t *rng)
         (void)xFree(base, object[k]);
     for (int k = 0; k < 20; k++)
         (void)xFree(base, base + rnd_below(rng, N_PAGES * page / 16) * 16);
-    (void)xHeapCheck(base, NULL);
+    (void)xHeapCheck(base, NULL, 0);
     (void)xRoot(base);
 }
 
@@ -377,7 +377,7 @@ START_TEST(calls_on_damaged_heaps_end)
         allow(HEAP_CPU_S);
         must_ok(xbegin());
         damage_at_random(&rng);
-        n_found += xHeapCheck(base, NULL) != 0;
+        n_found += xHeapCheck(base, NULL, 0) != 0;
         use(&rng);
         must_ok(xAbort());
         must_rc(xend(), ABORTED);
@@ -387,7 +387,7 @@ START_TEST(calls_on_damaged_heaps_end)
            (unsigned long long)n_found);
     must(n_found > n / 2);
     must_ok(xbeginQuery());
-    must_ok(xHeapCheck(base, NULL));
+    must_ok(xHeapCheck(base, NULL, 0));
     must_ok(xendQuery());
     env_detach();
 }
@@ -399,7 +399,7 @@ START_TEST(heap_longer_than_its_file_is_damaged)
     make_heap();
     must_ok(xbegin());
     header->n_pages = N_PAGES + 1;
-    must_refuse(xHeapCheck(base, NULL), XAC_EDAMAGED);
+    must_refuse(xHeapCheck(base, NULL, 0), XAC_EDAMAGED);
     must(xRoot(base) == NULL);
     must_ok(xAbort());
     must_rc(xend(), ABORTED);
@@ -434,11 +434,11 @@ START_TEST(other_versions_are_refused)
     make_heap();
     must_ok(xbegin());
     header->version++;
-    must_refuse(xHeapCheck(base, NULL), XAC_EVERSION);
+    must_refuse(xHeapCheck(base, NULL, 0), XAC_EVERSION);
     must(xRoot(base) == NULL);
     header->version--;
     header->page_size *= 2;
-    must_refuse(xHeapCheck(base, NULL), XAC_EPAGESIZE);
+    must_refuse(xHeapCheck(base, NULL, 0), XAC_EPAGESIZE);
     must(xRoot(base) == NULL);
     must_ok(xAbort());
     must_rc(xend(), ABORTED);

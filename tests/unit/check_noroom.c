@@ -82,7 +82,7 @@ START_TEST(transaction_without_room_aborts)
     must_eq(*cell(STEP), 1);
     must_eq(xValidate(), FAILED);
     must_eq(xend(), ABORTED);
-    must_ok(xConflict(&why));
+    must_ok(xConflict(&why, sizeof why));
     must_eq(why.kind, XAC_CONFLICT_RESOURCE);
     must_eq(why.error, ENOSPC);
     make_room();

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_sized.c -- structures that the library fills in, for programs of other versions.
+ *
+ * GOAL    A program that was compiled when a structure had fewer fields gets those, and no byte
+ *         behind its structure changes.  One that knows more fields finds 0 in those that the
+ *         library does not know.  A structure without room for its first field is refused,
+ *         and nothing of it changes.
+ * METHOD  Each function is called with every size from 0 to more than its structure has, in
+ *         a buffer of other bytes, and the result is compared with the whole structure.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <xac_frames.h>
+
+#include "env.h"
+
+#define BEYOND 40   /* bytes that a later version might add */
+#define MARK   0x5a /* what the buffer holds before */
+
+static void *base;
+static struct xac_frames *pool;
+
+static int
+call_stats(void *out, size_t size)
+{
+    return xStats(out, size);
+}
+
+static int
+call_conflict(void *out, size_t size)
+{
+    return xConflict(out, size);
+}
+
+static int
+call_heap_check(void *out, size_t size)
+{
+    return xHeapCheck(base, out, size);
+}
+
+static int
+call_frames(void *out, size_t size)
+{
+    return xac_frames_get_stats(pool, out, size);
+}
+
+static const struct {
+    int (*call)(void *out, size_t size);
+    size_t first_bytes, all_bytes;
+} structures[] = {
+    {call_stats, sizeof(uint64_t), sizeof(struct xac_stats)},
+    {call_conflict, sizeof(int), sizeof(struct xac_conflict)},
+    {call_heap_check, sizeof(uint64_t), sizeof(struct xac_heap_totals)},
+    {call_frames, sizeof(uint64_t), sizeof(struct xac_frames_stats)},
+};
+
+#define N_STRUCTURES 4
+
+/* prepare -- every structure gets something to tell. */
+static void
+prepare(void)
+{
+    const struct xac_frames_config config = {.n_pages = 8, .n_frames = 4, .n_users = 1};
+    struct xac_frames_user *user;
+    struct xac_frames_pin pin;
+
+    base = env_attach(NONDURABLE, 16);
+    must_ok(xbegin());
+    must(xMalloc(base, 100) != NULL);
+    must_ok(xend());
+    must_ok(xbegin());
+    must(xMalloc(base, 100) != NULL);
+    must_ok(xAbort());
+    must_rc(xend(), ABORTED);
+
+    must_ok(xac_frames_create(&config, NULL, NULL, &pool));
+    must_ok(xac_frames_join(pool, &user));
+    must_ok(xac_frames_fix(user, 3, 0, &pin));
+    xac_frames_unfix(user, &pin);
+    xac_frames_leave(user);
+    must_ok(xbeginQuery()); /* for xHeapCheck() */
+}
+
+static void
+finish(void)
+{
+    must_ok(xendQuery());
+    xac_frames_close(pool);
+    env_detach();
+}
+
+/* Queries, aborts and the like change nothing from one call to the next. */
+START_TEST(every_size_gets_the_fields_it_has_room_for)
+{
+    size_t all_bytes = structures[_i].all_bytes;
+    unsigned char all[sizeof(struct xac_stats) + sizeof(struct xac_conflict)];
+    unsigned char got[sizeof all + BEYOND];
+    unsigned char nothing[sizeof all] = {0};
+
+    prepare();
+    must_ok(structures[_i].call(all, all_bytes));
+    must(memcmp(all, nothing, all_bytes) != 0);
+    for (size_t size = structures[_i].first_bytes; size <= all_bytes + BEYOND; size++) {
+        size_t both = size < all_bytes ? size : all_bytes;
+
+        memset(got, MARK, sizeof got);
+        must_ok(structures[_i].call(got, size));
+        must(memcmp(got, all, both) == 0);
+        for (size_t i = both; i < size; i++)
+            must_eq(got[i], 0);
+        for (size_t i = size; i < sizeof got; i++)
+            must_eq(got[i], MARK);
+    }
+    finish();
+}
+END_TEST
+
+START_TEST(refuse_a_structure_without_its_first_field)
+{
+    unsigned char got[sizeof(struct xac_stats)];
+
+    prepare();
+    memset(got, MARK, sizeof got);
+    for (size_t size = 0; size < structures[_i].first_bytes; size++)
+        must_rc(structures[_i].call(got, size), EINVAL);
+    for (size_t i = 0; i < sizeof got; i++)
+        must_eq(got[i], MARK);
+    finish();
+}
+END_TEST
+
+START_TEST(refusals_have_words)
+{
+    struct xac_stats stats;
+    struct xac_conflict why;
+    struct xac_heap_totals totals;
+
+    prepare();
+    must_refuse(xStats(&stats, 7), EINVAL);
+    must(strstr(xLastError(), "7 bytes") != NULL);
+    must_refuse(xConflict(&why, 3), EINVAL);
+    must_refuse(xHeapCheck(base, &totals, 7), EINVAL);
+    must_refuse(xStats(NULL, sizeof stats), EINVAL);
+    must_refuse(xConflict(NULL, sizeof why), EINVAL);
+    must_ok(xHeapCheck(base, NULL, 0));
+    must_rc(xac_frames_get_stats(pool, NULL, sizeof(struct xac_frames_stats)), EINVAL);
+    finish();
+}
+END_TEST
+
+static Suite *
+sized_suite(void)
+{
+    Suite *s = suite_create("sized");
+    TCase *tc = env_tcase(s, "sized", 60);
+
+    tcase_add_loop_test(tc, every_size_gets_the_fields_it_has_room_for, 0, N_STRUCTURES);
+    tcase_add_loop_test(tc, refuse_a_structure_without_its_first_field, 0, N_STRUCTURES);
+    tcase_add_test(tc, refusals_have_words);
+    return s;
+}
+
+int
+main(void)
+{
+    return env_main(sized_suite());
+}
