@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -59,6 +60,20 @@ def functions(lines):
         while last < len(lines) - 1 and lines[last] != "}":
             last += 1
         yield first, last
+
+
+def exported_symbols(library):
+    """(name, version) of what a shared library defines; version "" where it has none."""
+    out = subprocess.run(["readelf", "-W", "--dyn-syms", library], check=True,
+                         capture_output=True, text=True).stdout
+    found = set()
+    for line in out.splitlines():
+        fields = line.split()
+        if len(fields) < 8 or fields[4] not in ("GLOBAL", "WEAK") or fields[6] in ("UND", "ABS"):
+            continue
+        name, _, version = fields[7].partition("@")
+        found.add((name, version.lstrip("@")))
+    return found
 
 
 def finish(tool, problems, checked):
