@@ -35,17 +35,6 @@ bdb_version(void)
 #endif
 }
 
-/* xac_version -- of the header this program was compiled with. */
-static const char *
-xac_version(void)
-{
-    static char text[32];
-
-    snprintf(text, sizeof text, "%d.%d.%d", XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
-             XAC_VERSION_PATCH);
-    return text;
-}
-
 void
 bench_insert_usage(void)
 {

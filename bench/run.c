@@ -91,12 +91,10 @@ print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
     time_t now = time(NULL);
     struct utsname un;
     struct tm tm;
-    char date[40], version[40];
+    char date[40];
 
     uname(&un);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    snprintf(version, sizeof version, "%d.%d.%d", XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
-             XAC_VERSION_PATCH);
     bench_json_begin(f);
     bench_json_str(f, "record", "run");
     bench_json_str(f, "experiment", x->name);
@@ -105,7 +103,7 @@ print_head(FILE *f, const struct run *run, const struct bench_experiment *x)
     bench_json_bool(f, "quick", run->quick);
     bench_json_bool(f, "medium", run->medium);
     bench_json_str(f, "command", run->command);
-    bench_json_str(f, "library_version", version);
+    bench_json_str(f, "library_version", xac_version());
     bench_json_str(f, "date", date);
     bench_json_str(f, "cpu", cpu_model());
     bench_json_u64(f, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));

@@ -74,9 +74,19 @@
 extern "C" {
 #endif
 
+/* The version of this header; the number is for comparisons: 2000 for 0.2.0. */
 #define XAC_VERSION_MAJOR 0
-#define XAC_VERSION_MINOR 1
+#define XAC_VERSION_MINOR 2
 #define XAC_VERSION_PATCH 0
+#define XAC_VERSION_NUMBER \
+ (XAC_VERSION_MAJOR * 1000000 + XAC_VERSION_MINOR * 1000 + XAC_VERSION_PATCH)
+
+/*
+ * The version of the library in use, which may be later than the header's: as text, "0.2.0", in
+ * static storage, and as a number.  At any time, before xInit() too.
+ */
+XAC_API const char *xac_version(void);
+XAC_API unsigned xac_version_number(void);
 
 /* ---- The Thesis' interface (Thesis tables 2.1 and sections 2.1 to 2.3) ------------ */
 

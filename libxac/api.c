@@ -666,6 +666,27 @@ xac_set_log_directory(const char *path)
     return rc;
 }
 
+/* ---- version ----------------------------------------------------------------------------- */
+
+#define TEXT(x)    #x
+#define TEXT_OF(x) TEXT(x)
+#define VERSION_OF_HEADER \
+ TEXT_OF(XAC_VERSION_MAJOR) "." TEXT_OF(XAC_VERSION_MINOR) "." TEXT_OF(XAC_VERSION_PATCH)
+static_assert(__builtin_strcmp(VERSION_OF_HEADER, PACKAGE_VERSION) == 0,
+              "xac.h and configure.ac name the same version");
+
+const char *
+xac_version(void)
+{
+    return PACKAGE_VERSION;
+}
+
+unsigned
+xac_version_number(void)
+{
+    return XAC_VERSION_NUMBER;
+}
+
 /* ---- Thesis names ------------------------------------------------------------------------ */
 
 int xInit(const char *path, int flags) XAC_ALIAS_OF(xac_init);

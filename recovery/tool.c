@@ -24,8 +24,7 @@
 int
 tool_version(void)
 {
-    printf("%s (libxac) %d.%d.%d\n", tool_name, XAC_VERSION_MAJOR, XAC_VERSION_MINOR,
-           XAC_VERSION_PATCH);
+    printf("%s (libxac) %s\n", tool_name, xac_version());
     return EXIT_DONE;
 }
 

@@ -62,6 +62,17 @@ refuse_everything(void)
     must_refuse(xShutdown(), XAC_ENOINIT);
 }
 
+START_TEST(version_is_told_before_init)
+{
+    char header[64];
+
+    (void)snprintf(header, sizeof header, "%d.%d.%d", XAC_VERSION_MAJOR,
+                   XAC_VERSION_MINOR, XAC_VERSION_PATCH);
+    must(strcmp(xac_version(), header) == 0);
+    must_eq(xac_version_number(), XAC_VERSION_NUMBER);
+}
+END_TEST
+
 START_TEST(refuse_calls_before_init)
 {
     refuse_everything();
@@ -626,6 +637,7 @@ args_suite(void)
     Suite *s = suite_create("args");
     TCase *tc = env_tcase(s, "order", 20);
 
+    tcase_add_test(tc, version_is_told_before_init);
     tcase_add_test(tc, refuse_calls_before_init);
     tcase_add_test(tc, refuse_calls_after_shutdown);
     tcase_add_test(tc, refuse_calls_after_failed_init);

@@ -84,7 +84,7 @@ START_TEST(usage_is_told)
     ck_says(words);
     ck_says("exit: 0");
     ck_assert_int_eq(run(tools[_i], "--version"), 0);
-    ck_says("libxac");
+    ck_says("(libxac) " PACKAGE_VERSION);
     ck_assert_int_eq(run(tools[_i], "--nonsense"), 2);
     ck_says(words);
     ck_assert_int_eq(run(tools[_i], "another another another"), 2);

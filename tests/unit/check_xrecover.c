@@ -147,7 +147,7 @@ START_TEST(wrong_usage_is_told)
     ck_assert_int_eq(run("--help"), 0);
     ck_says("exit: 0 done");
     ck_assert_int_eq(run("--version"), 0);
-    ck_says("libxac");
+    ck_says("(libxac) " PACKAGE_VERSION);
 }
 END_TEST
 
