@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_sized.c -- structures that the library fills in, for programs of other versions.
+ * check_versions.c -- programs, and participants, of other versions.
  *
  * GOAL    A program that was compiled when a structure had fewer fields gets those, and no byte
  *         behind its structure changes.  One that knows more fields finds 0 in those that the
  *         library does not know.  A structure without room for its first field is refused,
- *         and nothing of it changes.
+ *         and nothing of it changes.  Who finds an environment in use by another version of
+ *         the library is refused; what such a one has left behind is recovered.
  * METHOD  Each function is called with every size from 0 to more than its structure has, in
  *         a buffer of other bytes, and the result is compared with the whole structure.
+ *         The version in the control region is changed under a participant that sleeps.
  */
 #include <config.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <xac_frames.h>
 
+#include "control.h"
 #include "env.h"
 
 #define BEYOND 40   /* bytes that a later version might add */
 #define MARK   0x5a /* what the buffer holds before */
+
+/* ---- structures -------------------------------------------------------------------------- */
 
 static void *base;
 static struct xac_frames *pool;
@@ -152,20 +159,81 @@ START_TEST(refusals_have_words)
 }
 END_TEST
 
-static Suite *
-sized_suite(void)
+/* ---- two versions in one environment ----------------------------------------------------- */
+
+/* raise_version -- of the control region that the lock file names, by n. */
+static void
+raise_version(int n)
 {
-    Suite *s = suite_create("sized");
-    TCase *tc = env_tcase(s, "sized", 60);
+    char path[256];
+    uint32_t version;
+    FILE *f = fopen(ENV_DIR "/xac.lock", "r");
+
+    must(f != NULL && fgets(path, sizeof path, f) != NULL);
+    must_eq(fclose(f), 0);
+    path[strcspn(path, "\n")] = '\0';
+    file_read(path, offsetof(struct xac_control, version), &version, sizeof version);
+    version += (uint32_t)n;
+    file_write(path, offsetof(struct xac_control, version), &version, sizeof version);
+}
+
+static void
+commit_and_vanish(void *unused)
+{
+    uint64_t *x = env_attach(DURABLE, 1);
+
+    (void)unused;
+    env_put(x, 7);
+    _exit(0);
+}
+
+START_TEST(refuse_to_join_another_version)
+{
+    pid_t other = env_companion(DURABLE, 1);
+    uint64_t *x;
+
+    raise_version(1);
+    must_refuse(xInit(ENV_DIR, DURABLE), XAC_EVERSION);
+    must_refuse(xRecover(ENV_DIR), XAC_ELIVE);
+    raise_version(-2);
+    must_refuse(xInit(ENV_DIR, DURABLE), XAC_EVERSION);
+    raise_version(1);
+    x = env_attach(DURABLE, 1);
+    env_put(x, 1);
+    env_detach();
+    proc_kill(other);
+}
+END_TEST
+
+START_TEST(recover_what_another_version_has_left)
+{
+    uint64_t *x;
+
+    proc_run(commit_and_vanish, NULL);
+    raise_version(1);
+    x = env_attach(DURABLE, 1);
+    must_eq(env_get(x), 7);
+    env_detach();
+}
+END_TEST
+
+static Suite *
+versions_suite(void)
+{
+    Suite *s = suite_create("versions");
+    TCase *tc = env_tcase(s, "structures", 60);
 
     tcase_add_loop_test(tc, every_size_gets_the_fields_it_has_room_for, 0, N_STRUCTURES);
     tcase_add_loop_test(tc, refuse_a_structure_without_its_first_field, 0, N_STRUCTURES);
     tcase_add_test(tc, refusals_have_words);
+    tc = env_tcase(s, "participants", 60);
+    tcase_add_test(tc, refuse_to_join_another_version);
+    tcase_add_test(tc, recover_what_another_version_has_left);
     return s;
 }
 
 int
 main(void)
 {
-    return env_main(sized_suite());
+    return env_main(versions_suite());
 }
