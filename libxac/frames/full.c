@@ -15,9 +15,9 @@
 #include "clock.h"
 #include "sys.h"
 
-#define ROUNDS_AWAKE  16      /* each with a yield; then it sleeps ... */
-#define SLEEP_FIRST   50000   /* nanoseconds, twice as long each time, ... */
-#define SLEEP_LONGEST 5000000 /* but at most so long */
+#define ROUNDS_AWAKE  16                /* each with a yield; then it sleeps ... */
+#define SLEEP_FIRST   UINT64_C(50000)   /* nanoseconds, twice as long each time, ... */
+#define SLEEP_LONGEST UINT64_C(5000000) /* but at most so long */
 
 /* is_fixed_here -- the user has noted it, and not before this note. */
 static bool
