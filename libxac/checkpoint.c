@@ -72,6 +72,7 @@ struct xac_ckpt {
     size_t n_pages, pages_size;
     size_t n_unlinked;        /* UNLINK                                              */
     bool keeps_sums;          /* XAC_OPT_PAGE_CHECKSUMS when it began                */
+    bool is_dir_synced;       /* xac_pagesums_drop: no other checkpoint removes files */
     struct xac_pagesums sums; /* of the pages copied                          */
     struct xac_ckpt_files files;
 };
@@ -298,7 +299,8 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
             return rc == 0 ? set_aside(r, page, file) : rc;
         }
         if (!r->keeps_sums)
-            rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode);
+            rc = xac_pagesums_drop(env->dirfd, xac_file_at(env, file)->who.inode,
+                                   &r->is_dir_synced);
         *fate |= rc == 0 ? XAC_CKPT_TOUCHED : 0;
     }
     if (rc == 0 && !xac_ckpt_run_takes(&r->run, id))

@@ -227,11 +227,11 @@ xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where)
  * xac_pagesums_drop -- away from its name, for good.
  *
  * Who has done it before may have died, or failed, before the directory was synced: so it is synced
- * even if nothing is there.  And a removal whose sync has failed is taken back, so that the next one
- * has something to do: what a failed sync left undone, another need not do.
+ * even if nothing is there, once.  And a removal whose sync has failed is taken back, so that the
+ * next one has something to do: what a failed sync left undone, another need not do.
  */
 int
-xac_pagesums_drop(int dirfd, uint64_t inode)
+xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp)
 {
     char name[32];
     bool is_there;
@@ -241,6 +241,8 @@ xac_pagesums_drop(int dirfd, uint64_t inode)
     is_there = xac_sys.renameat(dirfd, name, dirfd, XAC_PAGESUMS_NEW) == 0;
     if (!is_there && errno != ENOENT)
         return xac_err(errno, "%s: remove", name);
+    if (!is_there && *is_syncedp)
+        return 0;
     rc = xac_sync_dir(dirfd);
     if (rc != 0) {
         if (is_there)
@@ -249,6 +251,7 @@ xac_pagesums_drop(int dirfd, uint64_t inode)
     }
     if (is_there)
         (void)xac_sys.unlinkat(dirfd, XAC_PAGESUMS_NEW, 0);
+    *is_syncedp = true;
     return 0;
 }
 
@@ -258,12 +261,14 @@ drop_named(void *arg, const char *name)
 {
     const int *dirfd = (const int *)arg;
     unsigned long long inode;
+    bool is_synced = false;
     char canonical[32];
 
     if (sscanf(name, XAC_PAGESUMS_PREFIX "%16llx", &inode) != 1)
         return 0;
     xac_pagesums_name(canonical, inode);
-    return strcmp(name, canonical) == 0 ? xac_pagesums_drop(*dirfd, inode) : 0;
+    return strcmp(name, canonical) == 0 ? xac_pagesums_drop(*dirfd, inode, &is_synced)
+                                        : 0;
 }
 
 int

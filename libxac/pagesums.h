@@ -75,8 +75,15 @@ struct xac_pagesums_store {
  */
 int xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where);
 
-/* xac_pagesums_drop -- forget what is kept of that file, synced; ret 0 or errno. */
-int xac_pagesums_drop(int dirfd, uint64_t inode);
+/*
+ * xac_pagesums_drop -- forget what is kept of that file, synced.
+ *
+ * in/out  is_syncedp  false at first.  true: the caller has synced the directory, and nobody else
+ *                     has removed a file of checksums since.  So what is not there is gone for
+ *                     good, and takes no sync
+ * ret     0 or errno.
+ */
+int xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp);
 
 /* xac_pagesums_drop_all -- forget everything, synced; ret 0 or errno. */
 int xac_pagesums_drop_all(int dirfd);
