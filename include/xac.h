@@ -23,8 +23,8 @@
  *   (2) A process runs one transaction at a time, which belongs to the thread that
  *       began it; and besides one for each thread that has views of its own (xView).
  *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
- *       xbeginQuery()/xendQuery().  An access outside stops the program (SIGABRT)
- *       with a message that names file, offset, process; so does a store in a query.
+ *       xbeginQuery()/xendQuery().  An access outside, behind a mapping's end or after
+ *       xMunmap(), and a store in a query, stop the program (SIGABRT) with file and offset.
  *   (4) Every begin is paired with its end; control leaves a transaction no other way.
  *   (5) A signal handler must not call any function here, nor touch a segment; who
  *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.

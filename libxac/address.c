@@ -16,6 +16,7 @@
 #include "digest.h"
 #include "env.h"
 #include "err.h"
+#include "guard.h"
 #include "registry.h"
 #include "stored.h"
 #include "sys.h"
@@ -31,9 +32,12 @@ static void *
 map_at(uint64_t address, const struct xac_view *v, uint64_t offset, size_t length)
 {
     void *wanted = (void *)(uintptr_t)address;
-    void *p = xac_sys.mmap(wanted, length, PROT_NONE,
-                           MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, v->fd,
-                           (off_t)offset);
+    void *p;
+
+    xac_guard_yield(address, length);
+    p = xac_sys.mmap(wanted, length, PROT_NONE,
+                     MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, v->fd,
+                     (off_t)offset);
 
     if (p != MAP_FAILED && p != wanted) { /* a kernel before 4.17 takes it for a hint */
         (void)xac_sys.munmap(p, length);

@@ -130,12 +130,13 @@ xac_mremap(void *base, size_t length, int flags)
     return address(rc, v);
 }
 
-/* unmap -- take a mapping away. */
+/* unmap -- take a mapping away; fate: see view.h. */
 static int
-unmap(const char *what, struct xac_ctx *ctx, struct xac_view *v)
+unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *v)
 {
     if (!xac_view_remove(ctx, v))
         return xac_err(EBUSY, "%s: threads have views of %s", what, v->name);
+    v->fate = fate;
     xac_view_close(ctx->env, v);
     return 0;
 }
@@ -160,7 +161,7 @@ xac_munmap(const char *name)
         rc = xac_err(XAC_EMAPPED, "xMunmap: there are %u mappings of %s, use xMunmapAt()",
                      n, name);
     else
-        rc = unmap("xMunmap", ctx, v);
+        rc = unmap("xMunmap", "was unmapped by xMunmap()", ctx, v);
     xac_api_done(ctx);
     return rc;
 }
@@ -174,7 +175,7 @@ xac_munmap_at(void *base)
 
     if (rc != 0)
         return rc;
-    rc = unmap("xMunmapAt", ctx, v);
+    rc = unmap("xMunmapAt", "was unmapped by xMunmapAt()", ctx, v);
     xac_api_done(ctx);
     return rc;
 }

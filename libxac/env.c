@@ -31,6 +31,7 @@
 #include "fault_signal.h"
 #include "filesystem.h"
 #include "frozen.h"
+#include "guard.h"
 #include "lockfile.h"
 #include "master.h"
 #include "newfile.h"
@@ -525,6 +526,7 @@ walk_out(struct xac_env *env)
     xac_handle_close(env->masterfd, &env->master_handle);
     xac_signals_restore(&signals);
     xac_engine_stop();
+    xac_guard_forget_gone();
     env_free(env);
 }
 
@@ -565,6 +567,7 @@ xac_env_close(struct xac_env *env)
     xac_signals_restore(&signals);
     guards_close(env);
     xac_engine_stop();
+    xac_guard_forget_gone();
     env_free(env);
     return rc;
 }
@@ -576,11 +579,13 @@ xac_env_fork(struct xac_env *env, sigset_t *signals)
 {
     xac_threads_lock(env, signals);
     xac_signal_fork();
+    xac_guard_fork();
 }
 
 void
 xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
 {
+    xac_guard_fork_done();
     xac_signal_fork_done();
     xac_threads_unlock(env, signals);
 }
@@ -588,6 +593,7 @@ xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
 void
 xac_env_forked(struct xac_env *env, const sigset_t *signals)
 {
+    xac_guard_fork_done();
     xac_engine_forked();
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */

@@ -14,6 +14,7 @@
 #include <xac.h>
 
 #include "env.h"
+#include "guard.h"
 #include "lock.h"
 #include "thread.h"
 #include "view.h"
@@ -48,6 +49,30 @@ say_number(struct message *m, uint64_t v)
     say(m, p);
 }
 
+/* begin -- the words with which each message begins. */
+XAC_SIGSAFE static void
+begin(struct message *m, bool is_write, const char *path)
+{
+    say(m, "libxac: process ");
+    say_number(m, (uint64_t)getpid());
+    say(m, is_write ? ": store to " : ": load from ");
+    say(m, path);
+}
+
+/* stop -- with the message, and what to do about it. */
+XAC_SIGSAFE _Noreturn static void
+stop(struct message *m, const char *hint)
+{
+    ssize_t n;
+
+    say(m, "\nlibxac: hint: ");
+    say(m, hint);
+    say(m, "\n");
+    n = write(STDERR_FILENO, m->text, m->used);
+    (void)n;
+    abort();
+}
+
 /* stop_for -- say what happened where, with which errno unless that is 0, and what to do about
    it. */
 XAC_SIGSAFE _Noreturn static void
@@ -55,12 +80,8 @@ stop_for(const struct xac_view *view, const void *addr, bool is_write, const cha
          int error, const char *hint)
 {
     struct message m = {.used = 0};
-    ssize_t n;
 
-    say(&m, "libxac: process ");
-    say_number(&m, (uint64_t)getpid());
-    say(&m, is_write ? ": store to " : ": load from ");
-    say(&m, view->path);
+    begin(&m, is_write, view->path);
     say(&m, " at offset ");
     say_number(&m, view->first * view->page_size
                        + (uint64_t)((const uint8_t *)addr - view->base));
@@ -70,12 +91,7 @@ stop_for(const struct xac_view *view, const void *addr, bool is_write, const cha
         say(&m, ": ");
         say(&m, xac_strerror(error));
     }
-    say(&m, "\nlibxac: hint: ");
-    say(&m, hint);
-    say(&m, "\n");
-    n = write(STDERR_FILENO, m.text, m.used);
-    (void)n;
-    abort();
+    stop(&m, hint);
 }
 
 XAC_SIGSAFE _Noreturn static void
@@ -163,6 +179,64 @@ xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *wa
                      "xbeginQuery() promises not to write; use xbegin()");
     stop_program(view, at, true, "was outside a transaction",
                  "put the access between xbegin() and xend(); it has not been committed");
+}
+
+/* name_of -- a path's last part. */
+XAC_SIGSAFE static const char *
+name_of(const char *path)
+{
+    const char *name = path;
+
+    for (; *path != '\0'; path++)
+        name = *path == '/' ? path + 1 : name;
+    return name;
+}
+
+/* say_missed -- by how much an access has missed a mapping, and of which file. */
+XAC_SIGSAFE static void
+say_missed(struct message *m, const struct xac_guard_hit *hit)
+{
+    say(m, ": the address is ");
+    say_number(m, hit->distance);
+    say(m, hit->what == XAC_ASTRAY_BEHIND ? " bytes behind the end of the "
+                                          : " bytes before the start of the ");
+    say(m, hit->is_clone ? "view of " : "mapping of ");
+    say(m, name_of(hit->path));
+    say(m, " (");
+    say_number(m, hit->length);
+    say(m, " bytes)");
+}
+
+XAC_SIGSAFE void
+xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
+{
+    static const char *const hint[] = {
+        [XAC_ASTRAY_BEHIND] =
+            "does an index run past the end of an array? xMremap() makes "
+            "a mapping longer",
+        [XAC_ASTRAY_BEFORE] = "does an index or a pointer run below the start?",
+        [XAC_ASTRAY_GONE] =
+            "a pointer has been kept for too long; map the file again, or "
+            "unmap it later"};
+    struct message m = {.used = 0};
+    struct xac_guard_hit hit;
+
+    if (!xac_guard_find(addr, is_unmapped, &hit))
+        return;
+    begin(&m, is_write, hit.path);
+    if (hit.offset >= 0) {
+        say(&m, " at offset ");
+        say_number(&m, (uint64_t)hit.offset);
+    }
+    if (hit.what == XAC_ASTRAY_GONE) {
+        say(&m, ": ");
+        say(&m, name_of(hit.path));
+        say(&m, " ");
+        say(&m, hit.fate);
+    } else {
+        say_missed(&m, &hit);
+    }
+    stop(&m, hint[hit.what]);
 }
 
 XAC_SIGSAFE void

@@ -168,6 +168,10 @@ int xac_engine_fall_back(struct xac_view *view);
  */
 XAC_SIGSAFE void xac_fault_handle(struct xac_view *view, void *addr, bool is_write);
 
+/* xac_fault_astray -- a fault in no view, where nothing is mapped, or something without access: stop
+   the program if the address has missed a mapping (guard.h); else return. */
+XAC_SIGSAFE void xac_fault_astray(const void *addr, bool is_unmapped, bool is_write);
+
 /* xac_fault_lacks -- that in words, as the end of "... cannot be served: "; static. */
 XAC_SIGSAFE const char *xac_fault_lacks(const struct xac_ctx *ctx);
 

@@ -171,6 +171,9 @@ on_fault(int sig, siginfo_t *info, void *context)
     fault_access = access_of(context);
     xac_tsan_enter();
     is_ours = is_real && search(info->si_addr);
+    if (is_real && !is_ours && sig == SIGSEGV)
+        xac_fault_astray(info->si_addr, info->si_code == SEGV_MAPERR,
+                         fault_access == ACCESS_WRITE);
     xac_tsan_leave();
     if (!is_ours)
         pass_on(sig, info, context);

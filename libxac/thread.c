@@ -154,6 +154,8 @@ on_exit_of_thread(void *arg)
 {
     struct xac_ctx *ctx = (struct xac_ctx *)arg;
 
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
+        v->fate = "was unmapped when the thread that called xView() ended";
     xac_thread_leave(ctx->env);
 }
 
@@ -248,6 +250,7 @@ xac_thread_unview(struct xac_env *env, const void *base)
     v = *link;
     if (v != NULL) {
         *link = v->next;
+        v->fate = "was unmapped by xUnview()";
         xac_view_close(env, v);
         if (ctx->views == NULL)
             leave(env, ctx);

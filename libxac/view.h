@@ -56,6 +56,7 @@
 #include "txn.h"
 
 struct xac_env;
+struct xac_guard;
 
 /* States of a page in a view. */
 enum {
@@ -122,6 +123,8 @@ struct xac_view {
     unsigned watch; /* which userfaultfd watches it, see fault_uffd.c                  */
     char *name;     /* as given to xMmap                                   */
     char *path;     /* as registered                                       */
+    struct xac_guard *guard; /* NULL: none                                            */
+    const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
     struct xac_view_page *page; /* n_pages of them                                     */
     bool is_solo;               /* pages stay readable, see above ...                  */
     uint64_t solo_epoch;        /* ... since the process became alone for that time    */

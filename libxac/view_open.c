@@ -20,6 +20,7 @@
 #include "err.h"
 #include "fault.h"
 #include "frozen.h"
+#include "guard.h"
 #include "newfile.h"
 #include "registry.h"
 #include "sys.h"
@@ -350,6 +351,14 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     return NULL;
 }
 
+/* watch_out -- for who touches what lies behind the view; held: bytes, see guard.h. */
+static void
+watch_out(struct xac_view *v, size_t held)
+{
+    v->guard = xac_guard_enter(v->path, v->base, v->length, v->first * v->page_size,
+                               v->origin != NULL, held);
+}
+
 /* place -- map and register an open file. */
 static int
 place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
@@ -429,11 +438,13 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
         if (rc != 0 && is_new && v->path != NULL)
             withdraw(env, v);
     }
-    if (rc != 0)
+    if (rc != 0) {
         xac_view_close(env, v);
-    else
-        *viewp = v;
-    return rc;
+        return rc;
+    }
+    watch_out(v, 0);
+    *viewp = v;
+    return 0;
 }
 
 /* insert -- into the context's list, where it may meet others; env->threads held. */
@@ -454,6 +465,7 @@ int
 xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **viewp)
 {
     struct xac_view *v = (struct xac_view *)calloc(1, sizeof *v);
+    size_t held;
     void *p;
     int rc;
 
@@ -477,12 +489,12 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->pagemap_handle = origin->pagemap_handle;
     v->name = origin->name;
     v->path = origin->path;
-    p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd,
-                     (off_t)(v->first * v->page_size));
+    p = xac_guard_map(v->length, v->fd, v->first * v->page_size, &held);
     if (p == MAP_FAILED) {
         rc = xac_err(errno, "xView: mapping %s", v->name);
     } else {
         v->base = (uint8_t *)p;
+        watch_out(v, held);
         rc = map_pages(v);
     }
     if (rc == 0) {
@@ -551,6 +563,7 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
     if (v->base != NULL)
         (void)xac_sys.munmap(v->base, v->length);
+    xac_guard_leave(v->guard, v->fate);
     if (v->origin != NULL)
         v->origin->n_clones--;
     else
@@ -640,6 +653,12 @@ resize(struct xac_view *v, size_t length, int flags)
     xac_require(rc == 0);     /* the file has been mapped there once already */
     unmap_file(&was);
     unstretch(&was, &is);
+    if (is.base == was.base) {
+        xac_guard_resize(v->guard, length);
+    } else {
+        xac_guard_leave(v->guard, "was moved by xMremap()");
+        watch_out(v, 0);
+    }
     return 0;
 }
 
