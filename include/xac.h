@@ -27,7 +27,11 @@
  *       xMunmap(), and a store in a query, stop the program (SIGABRT) with file and offset.
  *   (4) Every begin is paired with its end; control leaves a transaction no other way.
  *   (5) A signal handler must not call any function here, nor touch a segment; who
- *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.
+ *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.  The
+ *       program's own handlers of these two are installed before xInit(), or between
+ *       transactions: the next begin puts the library's in front, which calls the
+ *       program's for all other faults.  In a loop of short transactions it may be one of
+ *       the next 16 begins; a transaction that touches a new page before that is killed.
  *   (6) System calls do not fault pages in: read(fd, segment, n) fails with EFAULT on
  *       a page that the transaction has not touched: first that, or setPageAccess().
  *   (7) A mapped file must not be changed, truncated or replaced behind the library's

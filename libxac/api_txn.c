@@ -11,6 +11,8 @@
 #include <xac.h>
 
 #include "api.h"
+#include "clock.h"
+#include "fault_signal.h"
 #include "reader.h"
 #include "sized.h"
 #include "tls.h"
@@ -33,15 +35,17 @@ static int
 begin_outermost(bool is_query)
 {
     struct xac_ctx *ctx;
+    uint64_t now = xac_clock_coarse_ns();
     int rc = xac_api_start(is_query ? "xbeginQuery" : "xbegin", &ctx);
 
     if (rc != 0)
         return rc;
+    xac_signal_look(ctx, now);
     rc = is_query ? 0 : xac_reader_check_writer(ctx->env, "xbegin");
     if (rc == 0)
         rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
-        rc = xac_env_glance(ctx->env);
+        rc = xac_env_glance(ctx->env, now);
     if (rc == 0)
         rc = xac_txn_begin(ctx->env, ctx, is_query);
     if (rc != 0) {

@@ -679,19 +679,13 @@ static void
 complain(const struct xac_env *env, int rc)
 {
     static _Atomic bool has_complained;
-    char words[512];
-    int n;
 
-    if (rc == 0 || rc == XAC_EPOISONED
-        || atomic_exchange_explicit(&has_complained, true, memory_order_relaxed))
-        return;
-    n = snprintf(words, sizeof words,
-                 "libxac: process %u: a checkpoint of %s failed, and the log cannot be "
-                 "shortened until it succeeds: %s (%s)\n",
-                 env->pid, env->dir, xac_last_error(), xac_strerror(rc));
-    if (n > 0)
-        (void)write(STDERR_FILENO, words,
-                    (size_t)n < sizeof words ? (size_t)n : sizeof words - 1);
+    if (rc != 0 && rc != XAC_EPOISONED)
+        xac_say_once(
+            &has_complained,
+            "a checkpoint of %s failed, and the log cannot be shortened until it "
+            "succeeds: %s (%s)",
+            env->dir, xac_last_error(), xac_strerror(rc));
 }
 
 int

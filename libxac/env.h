@@ -123,13 +123,13 @@ int xac_env_logdir_join(struct xac_env *env, const struct xac_master_slot *maste
  * xac_env_mend -- open the directories and the lock file again if the program has closed the
  * descriptors, perhaps for files of its own.  Any thread, any lock held.
  * xac_env_mend_log -- the same; for struct xac_log.
- * xac_env_glance -- the same, but not more often than 50 times a second.
+ * xac_env_glance -- the same, but not more often than 50 times a second; at this time.
  *
  * ret  0; XAC_EDESCRIPTOR: this process must not go on.
  */
 int xac_env_mend(struct xac_env *env);
 int xac_env_mend_log(void *env);
-int xac_env_glance(struct xac_env *env);
+int xac_env_glance(struct xac_env *env, uint64_t now_ns);
 
 /* xac_env_dirfd -- the descriptor of the directory, opened again if it has been lost; -1 with
    errno. */

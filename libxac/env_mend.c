@@ -234,9 +234,8 @@ xac_env_mend_log(void *arg)
 }
 
 int
-xac_env_glance(struct xac_env *env)
+xac_env_glance(struct xac_env *env, uint64_t now)
 {
-    uint64_t now = xac_clock_coarse_ns();
     int rc;
 
     /* Relaxed, all: how often is all that it is about. */

@@ -7,6 +7,7 @@
 #include "err.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,24 @@ put(const char *s)
     ssize_t n = write(STDERR_FILENO, s, strlen(s));
 
     (void)n;
+}
+
+void
+xac_say_once(_Atomic bool *has_said, const char *fmt, ...)
+{
+    char line[1024];
+    va_list ap;
+    int n;
+
+    /* Relaxed: it guards nothing else. */
+    if (atomic_exchange_explicit(has_said, true, memory_order_relaxed))
+        return;
+    n = snprintf(line, sizeof line, "libxac: process %ld: ", (long)getpid());
+    va_start(ap, fmt);
+    (void)vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
+    va_end(ap);
+    put(line);
+    put("\n");
 }
 
 void

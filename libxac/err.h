@@ -10,6 +10,8 @@
 #ifndef XAC_ERR_H
 #define XAC_ERR_H
 
+#include <stdbool.h>
+
 #include "annot.h"
 
 /*
@@ -26,5 +28,10 @@ const char *xac_err_text(void);
 
 /* xac_err_clear -- forget it; what has failed was an attempt. */
 void xac_err_clear(void);
+
+/* xac_say_once -- a line on standard error, which names the process, unless *has_said; for what
+   no call can return. */
+void xac_say_once(_Atomic bool *has_said, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif /* XAC_ERR_H */

@@ -11,12 +11,21 @@
 #define XAC_FAULT_SIGNAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct xac_ctx;
 struct xac_view;
 
 /* xac_signal_start, stop -- the process's handlers; ret 0 or errno. */
 int xac_signal_start(bool with_sigbus);
 void xac_signal_stop(void);
+
+/*
+ * xac_signal_look -- at the begin of a context's transaction: if the program has replaced our
+ * handlers, put them in front again, and say so once.  Looks at the first ones of each tick
+ * of the coarse clock, and seldom at the others of a loop that begins many in one tick.
+ */
+void xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns);
 
 /* xac_signal_check_stack -- is the calling thread's signal stack, if it has one, large enough
    for the handlers?  ret 0; ENOMEM, words noted. */

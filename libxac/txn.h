@@ -221,6 +221,9 @@ struct xac_ctx {
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
+    uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
+    unsigned n_looks;
+    uint64_t watch_until_ns; /* look at each begin until then                          */
     struct xac_outofcore_ctx *outofcore; /* NULL: without XAC_OPT_FRAMES                */
 
     struct xac_conflict conflict; /* of the transaction that ended last                */

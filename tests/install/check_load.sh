@@ -5,7 +5,8 @@
 #
 # GOAL    a program of its own and Python load it by dlopen() and run transactions in two
 #         threads; its thread-local storage is at most 128 bytes, since that is what
-#         dlopen() has little of.
+#         dlopen() has little of.  Python's faulthandler, enabled after xInit(), and
+#         transactions do not take each other's faults.
 # METHOD  the library as it was built, without any tunable of the dynamic linker.
 set -eu
 
@@ -28,3 +29,6 @@ echo "thread-local storage: $tls bytes"
 
 (cd "$tmp/c" && "$build/tests/install/load" "$library")
 (cd "$tmp/python" && python3 -B "$source_dir/load.py" "$library")
+for engine in uffd sigsegv; do
+    (cd "$tmp/python" && XAC_ENGINE=$engine python3 -B "$source_dir/faults.py" "$library")
+done
