@@ -41,10 +41,12 @@ files()
     done
 }
 
-say "An index of a tree, and a backup of it"
+say "An index of a tree; its log is kept from now on, for an archive; and a backup"
 files 300 notes
 files 50 letters
 run fileindex build --quiet tree index
+mkdir archive
+run xarchive --move archive index
 run xbackup index backup
 
 say "Work goes on; log files that are not needed any more are moved away"
@@ -52,7 +54,6 @@ files 400 photos
 run fileindex update --quiet tree index
 echo changed >tree/notes/file7
 run fileindex update --quiet tree index
-mkdir archive
 run xarchive --move archive index
 
 before=$(date -u +%Y-%m-%dT%H:%M:%S.%NZ)

@@ -354,7 +354,8 @@ XAC_API int xac_checkpoint(void);
 XAC_API int xac_sync(void);
 
 /*
- * Name the log files that recovery no longer needs.
+ * Name the log files that recovery no longer needs.  From the first call on the environment
+ * keeps them until they are removed (XAC_OPT_LOG_RECYCLE): call it before the first backup.
  *
  * out  names  array of *count path names, one block to free(3); NULL if none.
  * out  count  number of names.

@@ -40,11 +40,14 @@ enum xac_option {
        processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If commits
        stop coming, call xSync().  Any time.  Default 0. */
     XAC_OPT_SYNC_DELAY_MS = 7,
-    /* 0: log segments that are no longer needed stay until somebody removes them, see
-       xArchive(): with a backup they bring back any moment since.  1: they are reused for
-       new ones, and data files of large transactions are removed, so that the log takes no
-       more room on disk than what XAC_OPT_CHECKPOINT_BYTES and the oldest reader need;
-       xArchive() then names few or none.  Any time; concerns all participants.  Default 0. */
+    /* 1: log segments that are no longer needed are reused for new ones, and data files of large
+       transactions are removed, so that the log takes no more room on disk than what
+       XAC_OPT_CHECKPOINT_BYTES and the oldest reader need.  0: they are kept until somebody
+       removes them: with a backup they bring back any moment since.  The environment remembers
+       it for all participants and later runs, as the file xac.log-kept beside the log; whoever
+       sets the option last decides, also before xInit().  If nobody sets it, log is reused
+       until the first xArchive(), or xarchive(1) with a destination, and kept from then on.
+       Any time.  ENOSPC and other errno values if that cannot be noted. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
        file, in a file of the environment directory for each mapped file, 32 bytes a page;

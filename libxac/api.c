@@ -21,6 +21,7 @@
 #include "filesystem.h"
 #include "lock.h"
 #include "lockfile.h"
+#include "log_keep.h"
 #include "master.h"
 #include "newfile.h"
 #include "reader.h"
@@ -65,6 +66,7 @@ static struct xac_env_options options = {
     .segment_bytes = 16 * MIB,
     .ring_bytes = 4 * MIB,
     .checksum = XAC_CHECKSUM_XXH3,
+    .log_recycle = XAC_RECYCLE_UNSAID,
     .full_images = 1,
     .read_ahead = XAC_READ_AHEAD_SYSTEM,
 };
@@ -517,6 +519,7 @@ set_now(int option, uint64_t value)
 {
     struct xac_env *env = xac_api_env;
     struct xac_control *ctl = env != NULL ? env->ctl : NULL;
+    int rc = 0;
 
     if (ctl != NULL && option != XAC_OPT_STAY_MAPPED && option != XAC_OPT_SYNC_DELAY_MS
         && env->reader != XAC_READER_NONE)
@@ -535,7 +538,10 @@ set_now(int option, uint64_t value)
         set_shared(&options.checksum, ctl != NULL ? &ctl->checksum : NULL, value);
         break;
     case XAC_OPT_LOG_RECYCLE:
-        set_shared(&options.log_recycle, ctl != NULL ? &ctl->log_recycle : NULL, value);
+        options.log_recycle = (uint32_t)value;
+        rc = env != NULL ? xac_env_mend(env) : 0;
+        if (rc == 0 && env != NULL)
+            rc = xac_log_keep(env->logfd, value == 0, NULL);
         break;
     case XAC_OPT_PAGE_CHECKSUMS:
         set_shared(&options.page_checksums, ctl != NULL ? &ctl->page_checksums : NULL,
@@ -551,7 +557,7 @@ set_now(int option, uint64_t value)
         if (ctl != NULL)
             atomic_store_explicit(&ctl->checkpoint_bytes, value, memory_order_relaxed);
     }
-    return 0;
+    return rc;
 }
 
 /* set_before -- an option that must be set before xInit(); open_lock held. */

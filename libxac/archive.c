@@ -14,6 +14,7 @@
 #include "env.h"
 #include "err.h"
 #include "log.h"
+#include "log_keep.h"
 #include "master.h"
 #include "recover_scan.h"
 #include "sys.h"
@@ -221,6 +222,9 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
 
     *namesp = NULL;
     *countp = 0;
+    if (rc != 0)
+        return rc;
+    rc = xac_log_keep(env->logfd, true, NULL);
     if (rc != 0)
         return rc;
     /* A checkpoint may be about to sync it.  If power fails before that, recovery begins

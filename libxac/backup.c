@@ -30,6 +30,7 @@
 #include "env.h"
 #include "err.h"
 #include "log.h"
+#include "log_keep.h"
 #include "master.h"
 #include "newfile.h"
 #include "recover_scan.h"
@@ -405,6 +406,8 @@ copy_all(struct run *r)
     if (rc == 0)
         rc = copy_file(r, env->dirfd, XAC_ADDRESSES_NAME, XAC_ADDRESSES_NAME, &r->owner,
                        true);
+    if (rc == 0 && xac_log_is_kept(env->logfd))
+        rc = xac_log_keep(r->dirfd, true, NULL); /* it goes on where this one did */
     if (rc == 0)
         rc = sync_parents(r);
     r->note.end_lsn = r->rep.end_lsn;

@@ -35,6 +35,7 @@
 #include "clock.h"
 #include "env.h"
 #include "err.h"
+#include "log_keep.h"
 #include "master.h"
 #include "pagesums.h"
 #include "sys.h"
@@ -442,8 +443,7 @@ release_log(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
     struct xac_master_slot master = r->master;
-    bool recycle =
-        atomic_load_explicit(&env->ctl->log_recycle, memory_order_relaxed) != 0;
+    bool recycle = !xac_log_is_kept(env->logfd);
 
     master.redo_lsn = xac_registry_log_needed(env, r->redo_lsn);
     xac_kill_point("r release");

@@ -12,6 +12,7 @@
 #include "env.h"
 #include "err.h"
 #include "identity.h"
+#include "log_keep.h"
 #include "master.h"
 
 int
@@ -36,7 +37,6 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(rc, "%s", env->dir);
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
-    atomic_init(&ctl->log_recycle, env->options.log_recycle);
     atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;
     ctl->full_images = env->options.full_images;
@@ -65,6 +65,8 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
         .segment_bytes = master->segment_bytes,
         .ring_bytes = env->options.ring_bytes,
         .start_lsn = master->start_lsn,
+        /* The record is on disk, and nobody is there who could need more. */
+        .free_below = xac_log_is_kept(env->logfd) ? 0 : master->redo_lsn,
     };
 
     memcpy(config.identity, master->identity, sizeof config.identity);

@@ -25,7 +25,7 @@
 #include "version.h"
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 6u
+#define XAC_CONTROL_VERSION 7u
 
 /* Elements of the first chunk of each array, and of the frames'. */
 #define XAC_CONTROL_ELEMS  64
@@ -62,7 +62,6 @@ struct xac_control {
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
     xac_shared _Atomic uint32_t checksum;
-    xac_shared _Atomic uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE                   */
     xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
     uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */

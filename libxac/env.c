@@ -33,6 +33,7 @@
 #include "frozen.h"
 #include "guard.h"
 #include "lockfile.h"
+#include "log_keep.h"
 #include "master.h"
 #include "newfile.h"
 #include "reader.h"
@@ -263,6 +264,15 @@ mode_wish(const struct xac_env *env, int dirfd)
     return rc == 0 ? 0 : xac_err(rc, "%s: XAC_OPT_MODE %#o", env->dir, env->options.mode);
 }
 
+/* keep_wish -- XAC_OPT_LOG_RECYCLE, if somebody has set it; the log directory is open. */
+static int
+keep_wish(const struct xac_env *env)
+{
+    if (env->options.log_recycle == XAC_RECYCLE_UNSAID || env->reader != XAC_READER_NONE)
+        return 0;
+    return xac_log_keep(env->logfd, env->options.log_recycle == 0, NULL);
+}
+
 /* make -- nobody is attached: clear away, recover, make a region. */
 static int
 make(struct xac_env *env, const struct xac_master_slot *found)
@@ -282,6 +292,8 @@ make(struct xac_env *env, const struct xac_master_slot *found)
         rc = xac_env_logdir_open(env, &master);
     if (rc == 0)
         rc = mode_wish(env, env->logfd);
+    if (rc == 0)
+        rc = keep_wish(env);
     return rc == 0 ? region_create(env, &master) : rc;
 }
 
@@ -376,6 +388,8 @@ enter_gated(struct xac_env *env)
             rc = xac_reader_check_access(env);
         if (rc == 0)
             rc = region_attach(env, &master);
+        if (rc == 0)
+            rc = keep_wish(env);
     } else if (rc == 0) {
         rc = env->reader != XAC_READER_NONE
                  ? xac_err(ENOENT, "nobody is attached to %s", env->dir)

@@ -163,6 +163,7 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     sh->segment_bytes = config->segment_bytes;
     sh->ring_bytes = config->ring_bytes;
     sh->start_lsn = start;
+    atomic_init(&sh->free_below, config->free_below);
     rc = xac_lock_init(&sh->flush, XAC_RANK_FLUSH);
     if (rc == 0)
         rc = xac_lock_init(&sh->prepare, XAC_RANK_PREPARE);

@@ -15,6 +15,7 @@
 
 #include "digest.h"
 #include "err.h"
+#include "log_keep.h"
 #include "newfile.h"
 #include "sys.h"
 
@@ -175,7 +176,9 @@ oldest(int dirfd, uint64_t number)
         int fd;
 
         xac_log_segment_name(name, number - 1);
-        fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+        /* Not blocking: a stray pipe has nobody who writes. */
+        fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                            0);
         if (fd < 0)
             break;
         (void)xac_sys.close(fd);
@@ -188,7 +191,8 @@ oldest(int dirfd, uint64_t number)
  *
  * What it holds cannot be taken for new: every block says where in the log it stands.
  * out  fdp  it, if it can be written over: it is as a new one would be; else -1
- * ret  0; errno, or an error, if it is none or has not been renamed.
+ * ret  0; errno, or an error, if it is none or has not been renamed; EBUSY if the log is kept
+ *      since a moment ago: it has its name again.
  */
 static int
 old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
@@ -212,6 +216,8 @@ old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
                                    sh->page_size);
     if (rc == 0 && xac_sys.renameat(dirfd, name, dirfd, XAC_LOG_NEW_NAME) != 0)
         rc = errno;
+    if (rc == 0 && xac_log_is_kept(dirfd))
+        rc = xac_sys.renameat(dirfd, XAC_LOG_NEW_NAME, dirfd, name) == 0 ? EBUSY : errno;
     if (rc == 0 && st.st_nlink == 1 && (st.st_mode & 0777u) == owner->mode
         && st.st_gid == owner->gid
         && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes)
@@ -234,12 +240,15 @@ take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, in
     uint64_t end = below == 0 ? 0 : xac_log_segment_of(below, sh->segment_bytes);
 
     *fdp = -1;
-    if (below == 0)
+    if (below == 0 || xac_log_is_kept(dirfd))
         return;
     if (sh->reuse_next == 0)
         sh->reuse_next = oldest(dirfd, end);
     while (sh->reuse_next < end) {
-        if (old_take(sh, dirfd, sh->reuse_next++, owner, fdp) == 0)
+        int rc = old_take(sh, dirfd, sh->reuse_next, owner, fdp);
+
+        sh->reuse_next = rc == EBUSY ? 0 : sh->reuse_next + 1;
+        if (rc == 0 || rc == EBUSY)
             return;
         xac_err_clear(); /* no failure: a new one is made */
     }

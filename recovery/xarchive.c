@@ -20,6 +20,8 @@
 
 #include "checkpoint.h"
 #include "err.h"
+#include "log.h"
+#include "log_keep.h"
 #include "logdir.h"
 #include "master.h"
 #include "newfile.h"
@@ -39,6 +41,16 @@ struct arguments {
     const char *log_dir; /* where the log lies, NULL: as noted                        */
     const char *hook; /* command, NULL if not wanted                                  */
     const char *dir;
+};
+
+/* What has been found. */
+struct found {
+    char **names;
+    size_t count;
+    bool is_kept;      /* the log is, from now on                                     */
+    bool is_first;     /* it was not, until now                                       */
+    uint64_t next_lsn; /* needed from here on                                         */
+    uint64_t segment_bytes;
 };
 
 static const struct option long_options[] = {
@@ -71,7 +83,8 @@ usage(FILE *to)
         "  -h, --help          this text\n"
         "  -V, --version       version of libxac\n"
         "\n"
-        "The hook comes before the move or the deletion.\n"
+        "The hook comes before the move or the deletion.  With --move or --hook the\n"
+        "environment keeps its log from now on; otherwise it uses it again.\n"
         "exit: 0 done          3 damaged master record\n"
         "      1 error         5 no environment\n"
         "      2 wrong usage\n",
@@ -124,9 +137,28 @@ arguments_read(struct arguments *a, int argc, char **argv)
 
 /* ---- What is not needed ----------------------------------------------------------- */
 
+/* is_shipped -- do the files go anywhere? */
+static bool
+is_shipped(const struct arguments *a)
+{
+    return a->move != NULL || a->hook != NULL;
+}
+
+/* keep -- whoever puts files somewhere wants the next ones, too. */
+static int
+keep(const struct arguments *a, int logfd, struct found *f)
+{
+    int rc = 0;
+
+    if (!a->dry_run && is_shipped(a))
+        rc = xac_log_keep(logfd, true, &f->is_first);
+    f->is_kept = xac_log_is_kept(logfd);
+    return rc;
+}
+
 /* names_get -- see xac_archive(). */
 static int
-names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
+names_get(const struct arguments *a, int dirfd, struct found *f)
 {
     struct xac_master_slot master;
     struct xac_env env;
@@ -149,11 +181,15 @@ names_get(const struct arguments *a, int dirfd, char ***namesp, size_t *countp)
     }
     if (rc == 0)
         rc = xac_logdir_open(dirfd, a->log_dir, master.identity, &logfd, &log_dir);
+    if (rc == 0)
+        rc = keep(a, logfd, f);
     if (logfd >= 0)
         (void)xac_sys.close(logfd);
     if (rc == 0)
-        rc =
-            xac_archive_list(log_dir != NULL ? log_dir : a->dir, &master, namesp, countp);
+        rc = xac_archive_list(log_dir != NULL ? log_dir : a->dir, &master, &f->names,
+                              &f->count);
+    f->next_lsn = master.redo_lsn;
+    f->segment_bytes = master.segment_bytes;
     free(log_dir);
     return rc;
 }
@@ -305,10 +341,20 @@ one_file(const struct arguments *a, const char *path, int tofd)
     return rc;
 }
 
-/* all_files -- ret an error; *np how many were done. */
-static int
-all_files(const struct arguments *a, char *const *names, size_t count, size_t *np)
+/* is_there -- until the log was kept, a file that was named may have been used again. */
+static bool
+is_there(const char *path)
 {
+    struct stat st;
+
+    return fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* all_files -- ret an error; *np how many were done, which are the first of *f then. */
+static int
+all_files(const struct arguments *a, struct found *f, size_t *np)
+{
+    char **names = f->names;
     int tofd = -1;
     int rc = 0;
 
@@ -317,18 +363,44 @@ all_files(const struct arguments *a, char *const *names, size_t count, size_t *n
         if (tofd < 0)
             return xac_err(errno, "%s", a->move);
     }
-    for (*np = 0; rc == 0 && *np < count; *np += rc == 0) {
-        rc = one_file(a, names[*np], tofd);
+    *np = 0;
+    for (size_t i = 0; rc == 0 && i < f->count; i++) {
+        if (!is_there(names[i]))
+            continue;
+        rc = one_file(a, names[i], tofd);
         if (rc == 0 && !a->json)
-            puts(names[*np]);
+            puts(names[i]);
+        if (rc == 0)
+            names[(*np)++] = names[i];
     }
     if (tofd >= 0)
         (void)xac_sys.close(tofd);
     return rc;
 }
 
+/* say_kept -- what who relies on archives must know. */
 static void
-say_json(const struct arguments *a, char *const *names, size_t n, int rc)
+say_kept(const struct arguments *a, const struct found *f)
+{
+    char name[XAC_LOG_NAME_MAX];
+
+    xac_log_segment_name(name, xac_log_segment_of(f->next_lsn, f->segment_bytes));
+    if (f->is_first)
+        fprintf(
+            stderr,
+            "xarchive: %s: from now on the log is kept until it is archived.\n"
+            "Log from before %s may have been used again already.  Make a backup\n"
+            "now: older ones can be rolled forward only if their log is still there.\n",
+            a->dir, name);
+    else if (f->count > 0 && !f->is_kept && !(a->json || a->delete || is_shipped(a)))
+        fprintf(stderr,
+                "xarchive: %s: the log is not kept: these files will be used again.\n"
+                "--move and --hook begin to keep it.\n",
+                a->dir);
+}
+
+static void
+say_json(const struct arguments *a, const struct found *f, size_t n, int rc)
 {
     struct json j = {.is_pretty = true};
 
@@ -342,9 +414,10 @@ say_json(const struct arguments *a, char *const *names, size_t n, int rc)
                 : a->move != NULL ? "moved"
                 : a->hook != NULL ? "shipped"
                                   : "named");
+    json_bool(&j, "kept", f->is_kept);
     json_array(&j, "files");
     for (size_t i = 0; i < n; i++)
-        json_string(&j, NULL, names[i]);
+        json_string(&j, NULL, f->names[i]);
     json_end(&j);
     json_end(&j);
 }
@@ -353,8 +426,8 @@ int
 main(int argc, char **argv)
 {
     struct arguments a = {.json = false};
-    char **names = NULL;
-    size_t count = 0, n = 0;
+    struct found f = {.names = NULL};
+    size_t n = 0;
     int rc = arguments_read(&a, argc, argv);
     int dirfd;
 
@@ -362,13 +435,15 @@ main(int argc, char **argv)
         return rc;
     rc = tool_open_dir(a.dir, &dirfd, NULL);
     if (rc == 0) {
-        rc = names_get(&a, dirfd, &names, &count);
+        rc = names_get(&a, dirfd, &f);
         (void)xac_sys.close(dirfd);
     }
     if (rc == 0)
-        rc = all_files(&a, names, count, &n);
+        say_kept(&a, &f);
+    if (rc == 0)
+        rc = all_files(&a, &f, &n);
     if (a.json)
-        say_json(&a, names, n, rc);
-    free(names);
+        say_json(&a, &f, n, rc);
+    free(f.names);
     return tool_flush(rc == 0 ? EXIT_DONE : tool_fail(a.dir, rc));
 }

@@ -228,34 +228,50 @@ count_segments(void)
     return count_names("xac-log.");
 }
 
-/* write_much -- more than 2 MiB of log in segments of 64 KiB, checkpoints on the way. */
+/* write_noise -- 600 transactions of 4 KiB. */
 static void
-write_much(void *arg)
+write_noise(unsigned char *x)
 {
-    const uint64_t *recycle = arg;
-    unsigned char *x;
-
-    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
-    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
-    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 131072));
-    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, *recycle));
-    x = env_attach(DURABLE, RECYCLE_PAGES);
     for (uint64_t i = 1, r = 1; i <= 600; i++) {
         must_ok(xbegin());
         memcpy(x, &i, sizeof i);
-        for (size_t k = 0; k < 512; k++) { /* noise: 4 KiB */
+        for (size_t k = 0; k < 512; k++) {
             r = r * 6364136223846793005 + 1442695040888963407;
             memcpy(x + (i % (RECYCLE_PAGES - 1) + 1) * env_page() + 8 * k, &r, 8);
         }
         must_rc(xend(), COMMITTED);
         word_store(&words->done, i);
     }
+}
+
+#define UNSAID 2 /* XAC_OPT_LOG_RECYCLE is left alone */
+
+/* write_much_here -- more than 2 MiB of log in segments of 64 KiB, checkpoints on the way. */
+static unsigned char *
+write_much_here(const uint64_t *recycle)
+{
+    unsigned char *x;
+
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 131072));
+    if (*recycle != UNSAID)
+        must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, *recycle));
+    x = env_attach(DURABLE, RECYCLE_PAGES);
+    write_noise(x);
     word_store(&words->synced, count_segments());
+    return x;
+}
+
+static void
+write_much(void *arg)
+{
+    (void)write_much_here((const uint64_t *)arg);
 }
 
 START_TEST(recycling_bounds_the_log)
 {
-    uint64_t recycle = 1;
+    uint64_t recycle = _i == 0 ? 1 : UNSAID;
 
     for (int run = 0; run < 3; run++) {
         proc_run(write_much, &recycle); /* dies without xShutdown() */
@@ -267,15 +283,66 @@ START_TEST(recycling_bounds_the_log)
 }
 END_TEST
 
-START_TEST(segments_are_kept_unless_recycled)
+START_TEST(segments_are_kept_once_asked_for)
 {
     uint64_t recycle = 0;
 
     proc_run(write_much, &recycle);
     must(word_load(&words->synced) > 30);
+    recycle = UNSAID;
+    proc_run(write_much, &recycle);
+    must(word_load(&words->synced) > 60);
     recycle = 1;
     proc_run(write_much, &recycle);
-    must(word_load(&words->synced) < 48); /* the old ones were used up first */
+    must(word_load(&words->synced) < 80); /* the old ones were used up first */
+    recycle = UNSAID;
+    proc_run(write_much, &recycle);
+    must(word_load(&words->synced) < 80);
+}
+END_TEST
+
+static void
+archive_once(void *arg)
+{
+    char **name;
+    size_t n;
+
+    (void)arg;
+    (void)env_attach(DURABLE, RECYCLE_PAGES);
+    must_ok(xArchive(&name, &n));
+    free(name);
+    must_ok(xShutdown());
+}
+
+/* write_beside -- while somebody else archives. */
+static void
+write_beside(void *arg)
+{
+    unsigned char *x = write_much_here(arg);
+
+    word_store(&words->done, 10000);
+    proc_await(&words->done, 10001, 20);
+    write_noise(x);
+    write_noise(x);
+    word_store(&words->synced, count_segments());
+}
+
+/* The first xArchive() of anybody keeps the log: in a run that goes on, and in later ones. */
+START_TEST(first_archive_keeps_the_log)
+{
+    uint64_t recycle = UNSAID;
+    pid_t writer = proc_spawn(write_beside, &recycle);
+    unsigned before;
+
+    proc_await(&words->done, 10000, 20);
+    must(count_segments() < 12);
+    proc_run(archive_once, NULL);
+    word_store(&words->done, 10001);
+    proc_join(writer);
+    before = (unsigned)word_load(&words->synced);
+    must(before > 60);
+    proc_run(write_much, &recycle);
+    must(word_load(&words->synced) > before + 30);
 }
 END_TEST
 
@@ -599,6 +666,7 @@ archive_there(void *arg)
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
     must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
     must_ok(xSetLogDirectory((const char *)arg));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, 0));
     x = env_attach(DURABLE, RECYCLE_PAGES);
     for (uint64_t i = 1; i <= 10; i++) {
         must_ok(xbegin());
@@ -741,8 +809,9 @@ main(void)
     tcase_add_test(tc, commit_syncs_when_the_delay_is_over);
     tcase_add_test(tc, shutdown_syncs_what_was_delayed);
     tcase_add_test(tc, sync_needs_an_environment);
-    tcase_add_test(tc, recycling_bounds_the_log);
-    tcase_add_test(tc, segments_are_kept_unless_recycled);
+    tcase_add_loop_test(tc, recycling_bounds_the_log, 0, 2);
+    tcase_add_test(tc, segments_are_kept_once_asked_for);
+    tcase_add_test(tc, first_archive_keeps_the_log);
     tcase_add_test(tc, recycling_survives_death_at_any_moment);
     tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
     tcase_add_test(tc, data_files_are_archived_like_segments);

@@ -85,6 +85,7 @@ fill(void)
     must_ok(xSetOption(XAC_OPT_PAGE_CHECKSUMS, 1));
     must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, 0));
     must_ok(xInit(ENV_DIR, DURABLE));
     x = (uint64_t *)xMmap(ENV_DIR "/data.db", PAGES * env_page());
     must((void *)x != MAP_FAILED);

@@ -190,8 +190,8 @@ END_TEST
 /* ---- Temporary names ------------------------------------------------------------------- */
 
 static const char *const temporary[] = {
-    "xac.master.new", "xac-log-new",    "xac-addresses-new",
-    "xac-sums-new",   "xac.logdir-new", "xac.log-of-new",
+    "xac.master.new", "xac-log-new",    "xac-addresses-new", "xac-sums-new",
+    "xac.logdir-new", "xac.log-of-new", "xac.log-kept-new",
 };
 
 static void
@@ -202,6 +202,7 @@ make_all(void *arg)
     (void)arg;
     must_ok(xSetOption(XAC_OPT_PAGE_CHECKSUMS, 1));
     must_ok(xSetLogDirectory("log"));
+    must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, 0));
     must_ok(xInit(ENV_DIR, DURABLE));
     x = (uint64_t *)xMmap(ENV_DIR "/inner.db", 2 * env_page());
     must((void *)x != MAP_FAILED);
@@ -231,6 +232,7 @@ START_TEST(links_at_temporary_names_are_not_followed)
     must_be_whole(VICTIM);
     must(file_exists(ENV_DIR "/xac.logdir") && file_exists("log/xac.log-of"));
     must(file_exists(ENV_DIR "/xac.addresses") && file_exists("log/xac-log.00000001"));
+    must(file_exists("log/xac.log-kept"));
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "clean.h"
 #include "ctree.h"
 #include "err.h"
+#include "log_keep.h"
 #include "master.h"
 #include "sys.h"
 
@@ -739,6 +741,52 @@ START_TEST(sync_each_removal_of_checksums)
 }
 END_TEST
 
+/* keep_in_between -- somebody begins to keep the log right after a segment has lost its name. */
+static int (*rename_really)(int dirfd, const char *from, int dirfd2, const char *to);
+static char taken[64];
+
+static int
+keep_in_between(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    int rc = rename_really(dirfd, from, dirfd2, to);
+
+    if (rc == 0 && strcmp(to, "xac-log-new") == 0 && taken[0] == '\0') {
+        (void)snprintf(taken, sizeof taken, ENV_DIR "/%s", from);
+        must_ok(xac_log_keep(dirfd, true, NULL));
+    }
+    return rc;
+}
+
+/* log_keep.h, invariant 2: what an archiver may have open by then is not written over. */
+START_TEST(take_no_segment_that_is_kept)
+{
+    unsigned char *file;
+    struct stat before, after;
+
+    must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
+    must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 0));
+    file = env_attach(XAC_DURABLE, PAGES);
+    write_log(file);
+    must_eq(stat(ENV_DIR "/xac-log.00000001", &before), 0);
+    must_ok(xac_checkpoint());
+    rename_really = xac_sys.renameat;
+    xac_sys.renameat = keep_in_between;
+    write_log(file);
+    xac_sys.renameat = rename_really;
+    must(strcmp(taken, ENV_DIR "/xac-log.00000001") == 0);
+    must_eq(stat(taken, &after), 0);
+    must(before.st_ino == after.st_ino && before.st_mtim.tv_sec == after.st_mtim.tv_sec
+         && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    must(file_exists(ENV_DIR "/xac-log.00000002"));
+    must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, 1));
+    must_ok(xac_checkpoint());
+    write_log(file);
+    must(!file_exists(taken)); /* not forgotten */
+    must_ok(xac_shutdown());
+}
+END_TEST
+
 int
 main(void)
 {
@@ -760,6 +808,7 @@ main(void)
     tcase_add_test(tc, write_no_page_again_that_is_closed);
 #endif
     tcase_add_test(tc, recycle_nothing_that_is_pinned);
+    tcase_add_test(tc, take_no_segment_that_is_kept);
     tcase_add_test(tc, sync_the_directory_once);
     tcase_add_test(tc, sync_each_removal_of_checksums);
     return env_main(s);

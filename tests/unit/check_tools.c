@@ -436,6 +436,73 @@ START_TEST(archive_hooks)
 }
 END_TEST
 
+/* change_much -- 400 KiB of log in segments of 64, and a checkpoint. */
+static void
+change_much(uint64_t *x)
+{
+    for (uint64_t i = 0; i < 400; i++) {
+        ck_ok(xac_begin());
+        for (uint64_t k = 0; k < 128; k++)
+            x[i % 64 * 512 + k] = synth_random(&s, UINT64_MAX);
+        ck_assert_int_eq(xac_end(), XAC_COMMITTED);
+    }
+    ck_ok(xac_checkpoint());
+}
+
+/* first_segment -- number of the first segment from `number` on that is there. */
+static unsigned
+first_segment(const char *dir, unsigned number)
+{
+    char name[XAC_LOG_NAME_MAX + 8];
+
+    for (; number < 1000; number++) {
+        (void)snprintf(name, sizeof name, "%sxac-log.%08u", dir, number);
+        if (has(name))
+            break;
+    }
+    return number;
+}
+
+/* A destination keeps the log from then on, in the run of others and in later ones. */
+START_TEST(archive_destination_keeps_the_log)
+{
+    char path[256], options[300];
+    unsigned before;
+    uint64_t *x;
+
+    synth_open(&s, 4096, 65536);
+    ck_assert_int_eq(mkdirat(s.dirfd, "to", 0777), 0);
+    (void)snprintf(path, sizeof path, "%s/live", s.dir);
+    (void)snprintf(options, sizeof options, "--move %s/to", s.dir);
+    ck_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
+    for (int run_no = 0; run_no < 2; run_no++) {
+        ck_ok(xac_init(s.dir, XAC_DURABLE));
+        x = (uint64_t *)xac_mmap(path, 64 * 4096);
+        for (int i = 0; i < 3; i++)
+            change_much(x);
+        if (run_no == 0) {
+            ck_assert_uint_gt(first_segment("", 1), 1); /* used again by default */
+            ck_assert_int_eq(run("xarchive", ""), 0);
+            ck_says("the log is not kept");
+            ck_assert_int_eq(run("xarchive", options), 0);
+            ck_says("from now on the log is kept");
+            ck_says("Make a backup");
+        }
+        before = first_segment("to/", 1);
+        for (int i = 0; i < 3; i++)
+            change_much(x);
+        ck_ok(xac_shutdown());
+        ck_assert_int_eq(run("xarchive", options), 0);
+        ck_silent_about("kept");
+        for (; before < first_segment("", 1); before++)
+            ck_assert_uint_eq(first_segment("to/", before), before);
+    }
+    ck_assert_uint_gt(before, 15);
+    ck_assert_int_eq(run("xarchive", "--json"), 0);
+    ck_says("\"kept\": true");
+}
+END_TEST
+
 /* What a backup under way needs is not named, by the library or the tool. */
 START_TEST(archive_waits_for_backups)
 {
@@ -507,6 +574,7 @@ one_run(uint64_t segment_bytes, uint64_t value, const char *backup)
     uint64_t *x;
 
     ck_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, segment_bytes));
+    ck_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, 0));
     (void)snprintf(path, sizeof path, "%s/env", s.dir);
     ck_ok(xac_init(path, XAC_DURABLE));
     (void)snprintf(path, sizeof path, "%s/env/live", s.dir);
@@ -600,6 +668,7 @@ main(void)
     tcase_add_test(tc, archive_names_what_is_not_needed);
     tcase_add_test(tc, archive_moves);
     tcase_add_test(tc, archive_hooks);
+    tcase_add_test(tc, archive_destination_keeps_the_log);
     tcase_add_test(tc, archive_waits_for_backups);
     tcase_add_test(tc, backup_is_made_and_checked);
     tcase_add_test(tc, restore_goes_on_with_segments_of_another_size);
