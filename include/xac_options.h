@@ -14,7 +14,8 @@ enum xac_option {
     /* Bytes of log or versions for which a checkpoint starts; 0 never.  Default 256 MiB. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
-       the environment is made or has been recovered.  Default 16 MiB. */
+       the environment is made or has been recovered.  The first one takes 64 KiB on disk
+       and grows as it is used.  Default 16 MiB. */
     XAC_OPT_LOG_SEGMENT_BYTES = 3,
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */

@@ -221,8 +221,7 @@ copy_one_remembered(void *arg, const char *path)
 
 /* ---- The log ---------------------------------------------------------------------- */
 
-/* copy_segment -- of a segment what lies before the end; zeros behind, which are written,
-   for commits must not grow a file. */
+/* copy_segment -- of a segment what lies before the end; a hole behind, as log_segment.h has it. */
 static int
 copy_segment(struct run *r, uint64_t number)
 {
@@ -239,14 +238,8 @@ copy_segment(struct run *r, uint64_t number)
     rc = in < 0 ? errno : xac_newfile_make(r->dirfd, name, &r->owner, &out);
     if (rc == 0)
         rc = xac_copy_range(in, out, 0, at, r->chunk, &r->rep.log_bytes);
-    memset(r->chunk, 0, XAC_COPY_CHUNK);
-    while (rc == 0 && at < XAC_SEGMENT_HEADER + bytes) {
-        uint64_t left = XAC_SEGMENT_HEADER + bytes - at;
-
-        left = left < XAC_COPY_CHUNK ? left : XAC_COPY_CHUNK;
-        rc = xac_write_full(out, r->chunk, (size_t)left, at);
-        at += left;
-    }
+    if (rc == 0 && xac_sys.ftruncate(out, (off_t)(XAC_SEGMENT_HEADER + bytes)) != 0)
+        rc = errno;
     if (rc == 0 && xac_sys.fsync(out) != 0)
         rc = errno;
     if (in >= 0)

@@ -16,7 +16,7 @@
  *   (3) Bytes of the ring between durable and tail never change (a dead flusher's
  *       successor writes the same bytes again, from durable).
  *   (4) tail <= prepared: segments exist, zero-filled and synced, directory included,
- *       for every LSN below prepared; a commit never grows a file.
+ *       for every LSN below prepared; a commit neither grows a file nor needs blocks.
  *   (5) Once poisoned, durable never moves again (a flush that has looked at poisoned for
  *       the last time may still store what it has synced).
  *   (6) A failed sync poisons, and a write that fails behind its first byte.  What fails
@@ -54,7 +54,7 @@ struct xac_log_shared {
     /* Stored under flush (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
     /* Stored under prepare (release), read by anyone (acquire). */
-    xac_shared _Atomic uint64_t prepared; /* first LSN without a segment              */
+    xac_shared _Atomic uint64_t prepared; /* first LSN without room on disk           */
     /* Segments that end at or below this LSN are not needed and may be reused; 0 none.
        Stored under the checkpoint lock, read under prepare (relaxed: what was not needed
        once is never needed again, so an old value is as good). */
@@ -111,7 +111,7 @@ struct xac_log_config {
     uint32_t page_size;
     uint64_t segment_bytes;
     uint64_t ring_bytes;
-    uint64_t start_lsn; /* multiple of XAC_BLOCK_ALIGN; the log is empty here          */
+    uint64_t start_lsn;  /* multiple of XAC_BLOCK_ALIGN; the log is empty here          */
     uint64_t free_below; /* as in struct xac_log_shared                                */
 };
 

@@ -19,6 +19,9 @@
 #include "newfile.h"
 #include "sys.h"
 
+/* What the first segment has on disk at first; see log_segment.h. */
+#define FIRST_BYTES UINT64_C(65536)
+
 /* Written over and over; not const, so that it takes no room in the program's file. */
 static uint8_t zeros[128 * 1024];
 
@@ -106,9 +109,35 @@ xac_log_segment_check(const struct xac_segment_header *head, const char *name,
     return 0;
 }
 
-/* segment_keep -- verify a segment that exists already; fd is open for reading. */
+/* is_whole -- has the file all its blocks on disk?  A file system that compresses says no. */
+static bool
+is_whole(const struct stat *st)
+{
+    return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
+}
+
+/* first_part -- of a segment that may not be whole, what has its blocks. */
+static uint64_t
+first_part(const struct xac_log_shared *sh)
+{
+    return sh->segment_bytes < FIRST_BYTES ? sh->segment_bytes : FIRST_BYTES;
+}
+
+/* is_first -- the one in which the log of this run begins? */
+static bool
+is_first(const struct xac_log_shared *sh, uint64_t number)
+{
+    return number == xac_log_segment_of(sh->start_lsn, sh->segment_bytes);
+}
+
+/*
+ * segment_keep -- verify a segment that exists already; fd is open for reading.
+ *
+ * out  partp  bytes of it that have their blocks
+ */
 static int
-segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t number)
+segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t number,
+             uint64_t *partp)
 {
     struct xac_segment_header head;
     struct stat st;
@@ -120,6 +149,7 @@ segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t
     if ((uint64_t)st.st_size < XAC_SEGMENT_HEADER + sh->segment_bytes)
         return xac_err(XAC_EDAMAGED, "%s: only %lld bytes long", name,
                        (long long)st.st_size);
+    *partp = is_whole(&st) ? sh->segment_bytes : first_part(sh);
     rc = xac_read_full(fd, &head, sizeof head, 0, &got);
     if (rc != 0)
         return xac_err(rc, "%s: read", name);
@@ -148,23 +178,71 @@ write_header(const struct xac_log_shared *sh, int fd, uint64_t number)
     return rc;
 }
 
-/* segment_fill -- room first, so that a full disk is found at once; then zeros, the
-   header, and a sync. */
+/* fill -- room for the bytes [at, end) of a file, so that a full disk is found at once; then
+   zeros. */
 static int
-segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number)
+fill(int fd, uint64_t at, uint64_t end)
 {
-    uint64_t size = XAC_SEGMENT_HEADER + sh->segment_bytes;
     int rc;
 
     do
-        rc = xac_sys.fallocate(fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
+        rc = xac_sys.fallocate(fd, 0, (off_t)at, (off_t)(end - at)) == 0 ? 0 : errno;
     while (rc == EINTR);
     if (rc == EOPNOTSUPP || rc == ENOSYS)
         rc = 0;
-    for (uint64_t at = 0; rc == 0 && at < size; at += sizeof zeros)
-        rc = xac_write_full(fd, zeros,
-                            size - at < sizeof zeros ? size - at : sizeof zeros, at);
+    for (; rc == 0 && at < end; at += sizeof zeros)
+        rc = xac_write_full(fd, zeros, end - at < sizeof zeros ? end - at : sizeof zeros,
+                            at);
+    return rc;
+}
+
+/* segment_fill -- the first bytes, the length of the whole, the header, and a sync. */
+static int
+segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number, uint64_t part)
+{
+    int rc = fill(fd, 0, XAC_SEGMENT_HEADER + part);
+
+    if (rc == 0 && part < sh->segment_bytes
+        && xac_sys.ftruncate(fd, (off_t)(XAC_SEGMENT_HEADER + sh->segment_bytes)) != 0)
+        rc = errno;
     return rc == 0 ? write_header(sh, fd, number) : rc;
+}
+
+/*
+ * segment_grow -- blocks for the bytes of a segment from an LSN on, which nobody has written yet:
+ * of the first one as many as it has, of a later one all.
+ *
+ * What other processes have written to the file may be synced here and fail: they are told so,
+ * too, by their own descriptors.
+ * out  endp  LSN behind them
+ */
+static int
+segment_grow(struct xac_log *log, uint64_t lsn, uint64_t *endp)
+{
+    const struct xac_log_shared *sh = log->sh;
+    uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
+    uint64_t at = lsn & (sh->segment_bytes - 1), end = sh->segment_bytes;
+    int fd, rc, dirfd = xac_log_dir(log);
+    char name[XAC_LOG_NAME_MAX];
+
+    if (dirfd < 0)
+        return xac_err(XAC_EDESCRIPTOR, "log directory");
+    if (is_first(sh, number)) {
+        for (end = first_part(sh); end <= at;)
+            end *= 2;
+    }
+    xac_log_segment_name(name, number);
+    fd = xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0)
+        return xac_err(errno, "%s: open", name);
+    rc = fill(fd, XAC_SEGMENT_HEADER + at, XAC_SEGMENT_HEADER + end);
+    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
+        rc = errno;
+    (void)xac_sys.close(fd);
+    if (rc != 0)
+        return xac_err(rc, "%s: make room", name);
+    *endp = lsn - at + end;
+    return 0;
 }
 
 /* oldest -- number of the oldest segment without a gap before `number`. */
@@ -220,7 +298,8 @@ old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
         rc = xac_sys.renameat(dirfd, XAC_LOG_NEW_NAME, dirfd, name) == 0 ? EBUSY : errno;
     if (rc == 0 && st.st_nlink == 1 && (st.st_mode & 0777u) == owner->mode
         && st.st_gid == owner->gid
-        && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes)
+        && (uint64_t)st.st_size == XAC_SEGMENT_HEADER + sh->segment_bytes
+        && is_whole(&st))
         *fdp = fd;
     else
         (void)xac_sys.close(fd);
@@ -256,7 +335,7 @@ take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, in
 
 /* make_new -- the segment under the temporary name: an old one, or zeros. */
 static int
-make_new(struct xac_log_shared *sh, int dirfd, uint64_t number)
+make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
 {
     struct xac_owner owner;
     int fd = -1;
@@ -265,12 +344,13 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number)
     if (rc != 0)
         return rc;
     take_old(sh, dirfd, &owner, &fd);
+    *partp = fd < 0 && is_first(sh, number) ? first_part(sh) : sh->segment_bytes;
     if (fd >= 0) {
         rc = write_header(sh, fd, number);
     } else {
         rc = xac_newfile_remake(dirfd, XAC_LOG_NEW_NAME, &owner, &fd);
         if (rc == 0)
-            rc = segment_fill(sh, fd, number);
+            rc = segment_fill(sh, fd, number, *partp);
     }
     if (fd >= 0 && xac_sys.close(fd) != 0 && rc == 0)
         rc = errno;
@@ -285,14 +365,15 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number)
  * attempt found there would count as one that has always been.
  */
 static int
-segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t number)
+segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t number,
+               uint64_t *partp)
 {
     const char *made = XAC_LOG_NEW_NAME;
     int rc;
 
     if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
         return xac_err(errno, "%s: remove", made);
-    rc = make_new(sh, dirfd, number);
+    rc = make_new(sh, dirfd, number, partp);
     if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
         rc = errno;
     if (rc == 0) {
@@ -306,9 +387,13 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
     return 0;
 }
 
-/* segment_ensure -- see to it that a segment exists, is sound, and stays after a crash. */
+/*
+ * segment_ensure -- see to it that a segment exists, is sound, and stays after a crash.
+ *
+ * out  partp  bytes of it that have their blocks
+ */
 static int
-segment_ensure(struct xac_log *log, uint64_t number)
+segment_ensure(struct xac_log *log, uint64_t number, uint64_t *partp)
 {
     char name[XAC_LOG_NAME_MAX];
     int fd, dirfd = xac_log_dir(log);
@@ -319,16 +404,38 @@ segment_ensure(struct xac_log *log, uint64_t number)
     xac_log_segment_name(name, number);
     fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0 && errno == ENOENT)
-        return segment_create(log->sh, dirfd, name, number);
+        return segment_create(log->sh, dirfd, name, number, partp);
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
-    rc = segment_keep(log->sh, fd, name, number);
+    rc = segment_keep(log->sh, fd, name, number, partp);
     (void)xac_sys.close(fd);
     if (rc != 0)
         return rc;
     /* Its maker may have died between the rename and the sync of the directory. */
     rc = xac_sync_dir(dirfd);
     return rc == 0 ? 0 : xac_err(rc, "%s: sync the directory", name);
+}
+
+/*
+ * prepare_some -- a segment, or more of one; the prepare lock is held.
+ *
+ * inout  preparedp  where the last one ends.  Not before the start of the log: what is before
+ *                   that has been written, and is not filled again.
+ */
+static int
+prepare_some(struct xac_log *log, uint64_t *preparedp)
+{
+    const struct xac_log_shared *sh = log->sh;
+    uint64_t part;
+    int rc;
+
+    if ((*preparedp & (sh->segment_bytes - 1)) != 0)
+        return segment_grow(log, *preparedp, preparedp);
+    rc = segment_ensure(log, xac_log_segment_of(*preparedp, sh->segment_bytes), &part);
+    if (rc == 0)
+        *preparedp =
+            *preparedp + part < sh->start_lsn ? sh->start_lsn : *preparedp + part;
+    return rc;
 }
 
 /* prepare_held -- make segments; the prepare lock is held.  Never more than the ring's bytes need,
@@ -344,13 +451,12 @@ prepare_held(struct xac_log *log, uint64_t upto)
     if (upto > XAC_LSN_LIMIT)
         return xac_err(EFBIG, "the log has no positions left");
     while (prepared < upto) {
-        int rc = segment_ensure(log, xac_log_segment_of(prepared, sh->segment_bytes));
+        int rc = prepare_some(log, &prepared);
 
         if (rc != 0) {
             atomic_store_explicit(&log->ahead_failed, prepared, memory_order_relaxed);
             return rc;
         }
-        prepared += sh->segment_bytes;
         /* release: pairs with the acquire of xac_log_has_room. */
         atomic_store_explicit(&sh->prepared, prepared, memory_order_release);
     }
@@ -382,7 +488,7 @@ xac_log_segment_prepare_ahead(struct xac_log *log)
     uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_relaxed);
     enum xac_lock_result got;
 
-    if (durable + sh->segment_bytes / 2 <= prepared)
+    if (durable + ((prepared - 1) & (sh->segment_bytes - 1)) / 2 < prepared)
         return;
     /* relaxed: read by the thread that stored it, or a little later by another. */
     if (atomic_load_explicit(&log->ahead_failed, memory_order_relaxed) == prepared)

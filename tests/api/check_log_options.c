@@ -371,6 +371,47 @@ START_TEST(recycling_survives_death_at_any_moment)
 }
 END_TEST
 
+/* ---- room on disk --------------------------------------------------------------------- */
+
+/* disk_bytes -- that the files whose names begin like that have on disk. */
+static uint64_t
+disk_bytes(const char *prefix)
+{
+    DIR *d = opendir(ENV_DIR);
+    const struct dirent *e;
+    uint64_t bytes = 0;
+    struct stat st;
+
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) == 0
+            && fstatat(dirfd(d), e->d_name, &st, 0) == 0)
+            bytes += (uint64_t)st.st_blocks * 512;
+    }
+    (void)closedir(d);
+    return bytes;
+}
+
+static void
+commit_one(void *arg)
+{
+    const uint64_t *i = arg;
+
+    commit(env_attach(DURABLE, 2), *i); /* dies without xShutdown() */
+}
+
+/* One integer needs no 16 MiB, in whatever run. */
+START_TEST(log_of_one_integer_is_small)
+{
+    for (uint64_t i = 1; i <= 3; i++) {
+        proc_run(commit_one, &i);
+        must_eq(file_size(ENV_DIR "/xac-log.00000001"), 4096 + (16 << 20));
+        must(disk_bytes("xac-") <= 128 << 10);
+        must_eq(recovered(), i);
+    }
+}
+END_TEST
+
 /* ---- data files of large transactions --------------------------------------------------- */
 
 #define LARGE_RUN 60u
@@ -812,6 +853,7 @@ main(void)
     tcase_add_loop_test(tc, recycling_bounds_the_log, 0, 2);
     tcase_add_test(tc, segments_are_kept_once_asked_for);
     tcase_add_test(tc, first_archive_keeps_the_log);
+    tcase_add_test(tc, log_of_one_integer_is_small);
     tcase_add_test(tc, recycling_survives_death_at_any_moment);
     tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
     tcase_add_test(tc, data_files_are_archived_like_segments);

@@ -22,6 +22,7 @@
 #include "sys.h"
 
 uint64_t world_seed;
+uint64_t world_segment_bytes = SEGMENT_BYTES;
 struct world *w;
 struct xac_log the_log;
 int dir_fd = -1;
@@ -182,14 +183,17 @@ fake_pwrite(int fd, const void *buf, size_t n, off_t offset)
     done = real.pwrite(fd, buf, n, offset);
     fds[fd].is_short = done > 0 && (size_t)done < wanted;
     if (done > 0 && fds[fd].segment != 0) {
-        uint64_t lsn =
-            (fds[fd].segment - 1) * SEGMENT_BYTES + (uint64_t)offset - XAC_SEGMENT_HEADER;
+        uint64_t lsn = (fds[fd].segment - 1) * world_segment_bytes + (uint64_t)offset
+                       - XAC_SEGMENT_HEADER;
 
         must((uint64_t)offset >= XAC_SEGMENT_HEADER);
-        must((uint64_t)offset + (uint64_t)done <= XAC_SEGMENT_HEADER + SEGMENT_BYTES);
+        must((uint64_t)offset + (uint64_t)done
+             <= XAC_SEGMENT_HEADER + world_segment_bytes);
         must(lsn + (uint64_t)done <= STREAM_BYTES);
-        /* What is on disk already is written again only with the same bytes. */
-        must(lsn + (uint64_t)done <= world_get(w->log.tail));
+        /* What is on disk already is written again only with the same bytes; zeros are
+           written only where nothing can have been. */
+        must(lsn >= world_get(w->log.prepared)
+             || lsn + (uint64_t)done <= world_get(w->log.tail));
         memcpy(w->cache + lsn, buf, (size_t)done);
         if (fds[fd].high == 0 || lsn < fds[fd].low)
             fds[fd].low = lsn;
@@ -283,7 +287,7 @@ world_create(uint64_t ring_bytes, uint64_t start)
 {
     struct xac_log_config config = {.generation = 3,
                                     .page_size = 4096,
-                                    .segment_bytes = SEGMENT_BYTES,
+                                    .segment_bytes = world_segment_bytes,
                                     .ring_bytes = ring_bytes,
                                     .start_lsn = start};
 
@@ -443,26 +447,28 @@ out:
 uint8_t *
 world_read(uint64_t end)
 {
-    uint8_t *bytes = (uint8_t *)calloc(1, end + 2 * SEGMENT_BYTES);
-    uint64_t last = xac_log_segment_of(end, SEGMENT_BYTES);
+    uint8_t *bytes = (uint8_t *)calloc(1, end + 2 * world_segment_bytes);
+    uint64_t last = xac_log_segment_of(end, world_segment_bytes);
 
     must(bytes != NULL);
-    for (uint64_t k = xac_log_segment_of(w->log.start_lsn, SEGMENT_BYTES); k <= last;
-         k++) {
+    for (uint64_t k = xac_log_segment_of(w->log.start_lsn, world_segment_bytes);
+         k <= last; k++) {
         struct xac_segment_header head;
         char name[XAC_LOG_NAME_MAX];
         int fd;
 
         xac_log_segment_name(name, k);
         fd = openat(dir_fd, name, O_RDONLY);
-        if (fd < 0 && k == last && end % SEGMENT_BYTES == 0)
+        if (fd < 0 && k == last && end % world_segment_bytes == 0)
             break;
         must(fd >= 0);
         must(pread(fd, &head, sizeof head, 0) == sizeof head);
-        must(xac_log_segment_check(&head, name, world_identity, k, SEGMENT_BYTES, 4096)
+        must(xac_log_segment_check(&head, name, world_identity, k, world_segment_bytes,
+                                   4096)
              == 0);
-        must(pread(fd, bytes + (k - 1) * SEGMENT_BYTES, SEGMENT_BYTES, XAC_SEGMENT_HEADER)
-             == (ssize_t)SEGMENT_BYTES);
+        must(pread(fd, bytes + (k - 1) * world_segment_bytes, world_segment_bytes,
+                   XAC_SEGMENT_HEADER)
+             == (ssize_t)world_segment_bytes);
         (void)close(fd);
     }
     return bytes;

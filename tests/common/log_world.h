@@ -85,6 +85,7 @@ extern struct xac_log the_log; /* of the test's own process */
 extern int dir_fd;             /* of the test's directory */
 extern struct plan plan;
 extern uint64_t world_seed;
+extern uint64_t world_segment_bytes; /* SEGMENT_BYTES, unless a test sets it */
 extern const uint8_t world_identity[16];
 
 /* Shared words, as seen by tests: in one order, which pairs with everything. */

@@ -194,6 +194,78 @@ START_TEST(segment_is_zero_filled_and_allocated)
 }
 END_TEST
 
+/* room -- bytes that a segment has on disk, in units of 64 KiB: less than one are its header and what
+   the file system adds.  Its length is always that of the whole. */
+static uint64_t
+room(const char *name)
+{
+    struct stat st;
+
+    must(fstatat(dir_fd, name, &st, 0) == 0);
+    must((uint64_t)st.st_size == XAC_SEGMENT_HEADER + world_segment_bytes);
+    return (uint64_t)st.st_blocks * 512 / SEGMENT_BYTES * SEGMENT_BYTES;
+}
+
+/* The first segment begins with 64 KiB and doubles, always ahead of the tail; the others are whole.
+   That costs a few syncs at first, and after that one for each commit, as ever. */
+START_TEST(first_segment_grows)
+{
+    uint64_t rng = world_seed, n = 0, doubled = 0, before, syncs;
+
+    world_segment_bytes = 1 << 20;
+    must(world_create(1 << 18, XAC_LSN_FIRST) == 0);
+    must(room("xac-log.00000001") == 65536);
+    while (world_get(w->log.tail) < world_segment_bytes / 4 * 3) {
+        before = room("xac-log.00000001");
+        syncs = world_get(plan.n[CALL_FDATASYNC]);
+        must(world_commit(&the_log, 0, ++n, &rng) == 0);
+        must(world_get(w->log.prepared) > world_get(w->log.tail));
+        if (room("xac-log.00000001") == before) {
+            must(world_get(plan.n[CALL_FDATASYNC]) == syncs + 1);
+        } else {
+            must(room("xac-log.00000001") == 2 * before);
+            must(world_get(plan.n[CALL_FDATASYNC]) == syncs + 2);
+            doubled++;
+        }
+    }
+    must(doubled == 4);
+    must(room("xac-log.00000002") == world_segment_bytes);
+    while (world_get(w->log.tail) < 3 * world_segment_bytes) {
+        syncs = world_get(plan.n[CALL_FDATASYNC]);
+        must(world_commit(&the_log, 0, ++n, &rng) == 0);
+        must(world_get(plan.n[CALL_FDATASYNC]) <= syncs + 2); /* 2 at a border */
+    }
+    must(room("xac-log.00000003") == world_segment_bytes);
+    must(world_expect() == n);
+}
+END_TEST
+
+/* Where a run ends the next one goes on: nothing that was written is filled with zeros. */
+START_TEST(first_segment_goes_on_growing)
+{
+    uint64_t rng = world_seed, start = XAC_LSN_FIRST;
+    uint8_t *before, *after;
+
+    world_segment_bytes = 1 << 20;
+    for (int run = 0; run < 12; run++) {
+        must(world_create(1 << 18, start) == 0);
+        before = world_read(start);
+        w->commit = 0;
+        for (uint64_t i = 1; i <= 100; i++)
+            must(world_commit(&the_log, 0, i, &rng) == 0);
+        must(world_expect() == 100);
+        after = world_read(start);
+        must(memcmp(before, after, start) == 0);
+        free(before);
+        free(after);
+        start = (world_get(w->log.tail) + 4095) & ~UINT64_C(4095);
+        xac_log_detach(&the_log);
+        must(room("xac-log.00000001") < 4 * start);
+    }
+    must(start > world_segment_bytes / 4);
+}
+END_TEST
+
 START_TEST(flusher_prepares_segments_ahead)
 {
     uint64_t rng = world_seed;
@@ -339,6 +411,38 @@ START_TEST(failed_prepare_is_reported_and_passes)
 }
 END_TEST
 
+/* The same when the first segment grows. */
+START_TEST(failed_growth_is_reported_and_passes)
+{
+    static const enum call calls[] = {CALL_FALLOCATE, CALL_PWRITE, CALL_FDATASYNC};
+    uint64_t rng = world_seed, n = 0, before;
+
+    world_segment_bytes = 1 << 20;
+    must(world_create(1 << 16, XAC_LSN_FIRST) == 0);
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+        before = world_get(w->log.prepared);
+        world_plan_failure(calls[c], XAC_LOG_PREFIX, 0, UINT64_MAX, ENOSPC);
+        for (int i = 0; i < 5; i++)
+            must(xac_log_segment_prepare(&the_log, before + 1) == ENOSPC);
+        must(world_get(w->log.prepared) == before);
+        must(world_get(w->log.poisoned) == 0 && world_get(w->refused) == 0);
+        plan.fail = CALL_NONE;
+        must(xac_log_make_room(&the_log, 1 << 14) == 0);
+    }
+    /* A full disk ends commits when what there is of the segment is full, and not before. */
+    world_plan_failure(CALL_FALLOCATE, XAC_LOG_PREFIX, 0, UINT64_MAX, ENOSPC);
+    do
+        n++;
+    while (world_commit(&the_log, 0, n, &rng) == 0);
+    must(world_get(w->log.tail) + (1 << 14) > world_get(w->log.prepared));
+    must(world_get(w->log.poisoned) == 0 && world_get(w->refused) == 0);
+    plan.fail = CALL_NONE;
+    for (int i = 0; i < 100; i++)
+        must(world_commit(&the_log, 0, ++n, &rng) == 0);
+    must(world_expect() == world_get(w->acked));
+}
+END_TEST
+
 /* On a full disk the flusher tries once to make a segment ahead, not at each commit. */
 START_TEST(failed_prepare_ahead_is_not_repeated)
 {
@@ -390,6 +494,8 @@ log_suite(void)
     tcase_add_test(one, create_continues_in_existing_segments);
     tcase_add_test(one, create_refuses_what_is_in_the_way);
     tcase_add_test(one, segment_is_zero_filled_and_allocated);
+    tcase_add_test(one, first_segment_grows);
+    tcase_add_test(one, first_segment_goes_on_growing);
     tcase_add_test(one, flusher_prepares_segments_ahead);
     suite_add_tcase(s, one);
 
@@ -399,6 +505,7 @@ log_suite(void)
     tcase_add_test(fail, flush_that_cannot_begin_poisons_nothing);
     tcase_add_test(fail, segment_that_is_a_link_is_not_written);
     tcase_add_test(fail, failed_prepare_is_reported_and_passes);
+    tcase_add_test(fail, failed_growth_is_reported_and_passes);
     tcase_add_test(fail, failed_prepare_ahead_is_not_repeated);
     tcase_add_test(fail, flush_does_without_a_free_descriptor);
     suite_add_tcase(s, fail);
