@@ -266,9 +266,9 @@ remove_buffer(int i, int dirfd, const char *region_path)
 }
 
 void
-xac_buffers_remove(const char *region_path)
+xac_buffers_remove(int dirfd, const char *region_path)
 {
-    remove_buffer(0, AT_FDCWD, region_path);
+    remove_buffer(0, dirfd, region_path);
 }
 
 void

@@ -53,7 +53,12 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_lock_init(&ctl->checkpoint, XAC_RANK_CHECKPOINT);
     if (rc == 0)
         rc = xac_lock_init(&ctl->versions.grow, XAC_RANK_GROW);
-    return rc == 0 ? xac_chain_init(env) : rc;
+    if (rc == 0)
+        rc = xac_chain_init(env);
+    if (rc != 0 || !xac_env_is_durable(env))
+        return rc;
+    ctl->log_ring = xac_shm_alloc(&env->shm, env->options.ring_bytes);
+    return ctl->log_ring != 0 ? 0 : xac_err(ENOSPC, "log buffer");
 }
 
 int
@@ -70,9 +75,6 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
     };
 
     memcpy(config.identity, master->identity, sizeof config.identity);
-    env->ctl->log_ring = xac_shm_alloc(&env->shm, config.ring_bytes);
-    if (env->ctl->log_ring == 0)
-        return xac_err(ENOSPC, "log buffer");
     atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
     return xac_log_create(&env->log, &env->ctl->log,
                           (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),

@@ -53,9 +53,9 @@ struct xac_control {
     uint32_t flags;       /* XAC_DURABLE or XAC_NONDURABLE                           */
     uint8_t identity[16]; /* of the environment                                      */
     uint32_t generation;  /* of the log                                              */
-    uint32_t reserved;
-    uint64_t log_ring;      /* offset of the log buffer, 0 if not durable              */
-    uint64_t pid_namespace; /* of its maker, and so of all participants; 0 unknown    */
+    int32_t shm_error;    /* why the region is not where shared memory is wanted; 0    */
+    uint64_t log_ring;    /* offset of the log buffer, 0 if not durable              */
+    uint64_t pid_namespace;   /* of its maker, and so of all participants; 0 unknown    */
     struct xac_identity home; /* the environment's directory ...                      */
     char dir[XAC_CONTROL_DIR_BYTES]; /* ... and its path when the region was made     */
 
@@ -124,7 +124,8 @@ struct xac_master_slot;
    error. */
 int xac_control_init(struct xac_env *env, const struct xac_master_slot *master);
 
-/* xac_control_init_log -- the same for the log of a durable environment; log directory open. */
+/* xac_control_init_log -- the same for the log of a durable environment, which makes its first
+   segment; log directory open. */
 int xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master);
 
 #endif /* XAC_CONTROL_H */

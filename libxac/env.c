@@ -71,41 +71,109 @@ log_announce(struct xac_env *env, const struct xac_master_slot *master)
     return xac_master_write(env->dirfd, &m, &is_lost);
 }
 
-/* region_create -- a new region; gate held, nobody attached. */
+/* region_keep -- the region has been mapped. */
+static void
+region_keep(struct xac_env *env)
+{
+    env->shm.path = env->region;
+    env->shm.dirfd = env->dirfd;
+    env->ctl = (struct xac_control *)(void *)env->shm.base;
+}
+
+/* region_unmap -- let go of the region and of what lies in it and beside it. */
+static void
+region_unmap(struct xac_env *env)
+{
+    if (env->log.sh != NULL)
+        xac_log_detach(&env->log);
+    memset(&env->log, 0, sizeof env->log);
+    if (env->ctl != NULL)
+        xac_outofcore_detach(env);
+    xac_buffers_detach(env);
+    xac_file_fds_close(env);
+    xac_shm_detach(&env->shm);
+    env->ctl = NULL;
+    free(env->region);
+    env->region = NULL;
+}
+
+/* region_file -- a new file for the region, env->region, mapped. */
 static int
-region_create(struct xac_env *env, const struct xac_master_slot *master)
+region_file(struct xac_env *env)
 {
     struct xac_owner owner;
-    int rc, fd;
+    int fd = -1;
+    int rc = xac_owner_get_shared(env->dirfd, &owner);
 
-    env->region = xac_region_path_new(env->dir);
-    if (env->region == NULL)
-        return xac_err(errno, "naming the control region");
-    rc = xac_owner_get_shared(env->dirfd, &owner);
     if (rc == 0)
-        rc = xac_newfile_make(AT_FDCWD, env->region, &owner, &fd);
+        rc = xac_newfile_make(env->dirfd, env->region, &owner, &fd);
     if (rc == 0 && (fd = xac_handle_keep(fd, &env->shm.handle)) < 0)
         rc = errno;
-    if (rc != 0)
-        return xac_err(rc, "control region %s", env->region);
-    rc = xac_gate_enter(fd); /* for those who look for what is left behind */
+    if (rc == 0)
+        rc = xac_gate_enter(fd); /* for those who look for what is left behind */
     if (rc == 0)
         rc = xac_shm_create(&env->shm, fd, sizeof(struct xac_control),
                             XAC_SHM_RESERVE_MAX);
-    if (rc != 0) {
+    if (rc == 0) {
+        region_keep(env);
+        return 0;
+    }
+    if (fd >= 0)
         (void)xac_sys.close(fd);
-        rc = xac_err(rc, "control region %s%s", env->region,
-                     rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
-    } else {
-        env->shm.path = env->region;
-        env->ctl = (struct xac_control *)(void *)env->shm.base;
+    return xac_err(rc, "%s: control region %s%s", env->dir, env->region,
+                   rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
+}
+
+/*
+ * region_make -- a new region, whole but without a name in the lock file.
+ *
+ * in   shm_dir  where; NULL: in the environment's directory, and `why` not elsewhere
+ * ret  0 or an error, and nothing is left.
+ */
+static int
+region_make(struct xac_env *env, const struct xac_master_slot *master,
+            const char *shm_dir, int why)
+{
+    int rc;
+
+    env->region = xac_region_path_new(shm_dir);
+    if (env->region == NULL)
+        return xac_err(errno, "naming the control region");
+    rc = region_file(env);
+    if (rc == 0)
         rc = xac_control_init(env, master);
+    if (rc == 0) {
+        env->ctl->shm_error = why;
+        rc = xac_buffers_create(env, env->region);
     }
     if (rc == 0)
-        rc = xac_buffers_create(env, env->region);
-    if (rc == 0)
         rc = xac_outofcore_create(env, env->region);
-    if (rc == 0 && xac_env_is_durable(env))
+    if (rc != 0) {
+        xac_region_remove(env->dirfd, env->region);
+        region_unmap(env);
+    }
+    return rc;
+}
+
+/*
+ * region_create -- a new region; gate held, nobody attached.
+ *
+ * In memory; for whatever reason it cannot be made there, in the environment's directory.
+ */
+static int
+region_create(struct xac_env *env, const struct xac_master_slot *master)
+{
+    const char *shm_dir = xac_region_shm_dir();
+    int why = xac_region_room(shm_dir, env->dirfd);
+    int rc;
+
+    if (why == 0)
+        why = region_make(env, master, shm_dir, 0);
+    rc = why != 0 ? region_make(env, master, NULL, why) : 0;
+    if (rc != 0)
+        return rc;
+    xac_err_clear(); /* what failed has another way */
+    if (xac_env_is_durable(env))
         rc = xac_control_init_log(env, master);
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_announce(env, master);
@@ -201,8 +269,7 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(rc, "control region %s%s", env->region,
                        rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     }
-    env->shm.path = env->region;
-    env->ctl = (struct xac_control *)(void *)env->shm.base;
+    region_keep(env);
     rc = control_check(env, master);
     if (rc == 0)
         env->flags = (int)env->ctl->flags; /* a reader's are what it finds */
@@ -328,17 +395,7 @@ xac_env_become(struct xac_env *env)
 void
 xac_env_unmap(struct xac_env *env)
 {
-    if (env->log.sh != NULL)
-        xac_log_detach(&env->log);
-    memset(&env->log, 0, sizeof env->log);
-    if (env->ctl != NULL)
-        xac_outofcore_detach(env);
-    xac_buffers_detach(env);
-    xac_file_fds_close(env);
-    xac_shm_detach(&env->shm);
-    env->ctl = NULL;
-    free(env->region);
-    env->region = NULL;
+    region_unmap(env);
     xac_handle_close(env->logfd, &env->log_handle);
     env->logfd = -1;
     free(env->logdir);

@@ -205,7 +205,6 @@ region_make(struct xac_env *env)
         return xac_err(rc, "control region in memory%s",
                        rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
     }
-    env->shm.path = env->region;
     env->ctl = (struct xac_control *)(void *)env->shm.base;
     rc = xac_control_init(env, &env->frozen->master);
     if (rc == 0)

@@ -92,11 +92,12 @@ take_others(struct xac_env *env)
 {
     int rc = 0;
     int fd =
-        xac_handle_again(env->shm.fd, &env->shm.handle, AT_FDCWD, env->region, O_RDWR);
+        xac_handle_again(env->shm.fd, &env->shm.handle, env->dirfd, env->region, O_RDWR);
 
     if (fd < 0)
         return errno;
     env->shm.fd = fd;
+    env->shm.dirfd = env->dirfd;
     rc = xac_alive_take(fd, env->self);
     if ((rc != 0 && rc != EAGAIN) || env->masterfd < 0)
         return rc == EAGAIN ? 0 : rc;

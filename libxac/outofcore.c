@@ -415,7 +415,7 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     sh->pool_bytes = xac_frames_bytes(&config);
     rc = xac_owner_get_shared(env->dirfd, &owner);
     if (rc == 0)
-        rc = xac_newfile_make(AT_FDCWD, path, &owner, &o->fd);
+        rc = xac_newfile_make(env->dirfd, path, &owner, &o->fd);
     if (rc == 0 && (o->fd = xac_handle_keep(o->fd, &o->handle)) < 0)
         rc = errno;
     if (rc == 0 && xac_sys.ftruncate(o->fd, (off_t)sh->pool_bytes) != 0)
@@ -492,11 +492,11 @@ xac_outofcore_detach(struct xac_env *env)
 }
 
 void
-xac_outofcore_remove(const char *region_path)
+xac_outofcore_remove(int dirfd, const char *region_path)
 {
     char path[POOL_PATH_MAX];
 
-    (void)xac_sys.unlinkat(AT_FDCWD, pool_path(region_path, path), 0);
+    (void)xac_sys.unlinkat(dirfd, pool_path(region_path, path), 0);
 }
 
 /* ---- Who takes part --------------------------------------------------------------------------- */

@@ -119,7 +119,7 @@ void xac_outofcore_detach(struct xac_env *env);
 int xac_outofcore_join(struct xac_env *env);
 
 /* xac_outofcore_remove -- delete the pool's file of a region; a missing one is fine. */
-void xac_outofcore_remove(const char *region_path);
+void xac_outofcore_remove(int dirfd, const char *region_path);
 
 /* xac_outofcore_reap -- what a dead participant's process had fixed; clean held. */
 void xac_outofcore_reap(struct xac_env *env, uint32_t participant);

@@ -56,7 +56,7 @@ open_region(struct xac_env *env)
         return xac_err(errno, "%s", XAC_LOCK_NAME);
     if (env->region == NULL)
         return xac_err(XAC_ENOTSHARED, "%s names no control region", XAC_LOCK_NAME);
-    fd = xac_sys.openat(AT_FDCWD, env->region, O_RDONLY | O_CLOEXEC, 0);
+    fd = xac_sys.openat(env->dirfd, env->region, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
                                : xac_err(errno, "control region %s", env->region);

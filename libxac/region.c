@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +33,9 @@
 
 /* Bytes of a region of which the participants are looked at. */
 #define COPY_MAX ((uint64_t)1 << 30)
+
+/* Free bytes of a file system that are enough for a region to begin with. */
+#define ROOM_ENOUGH ((uint64_t)16 << 20)
 
 /* ---- Names ----------------------------------------------------------------------------- */
 
@@ -78,20 +80,45 @@ xac_region_path_write(int lockfd, const char *path)
     return xac_write_full(lockfd, text, (size_t)n, 0);
 }
 
-char *
-xac_region_path_new(const char *dir)
+/* room_in -- free bytes of the file system that a descriptor is of. */
+static uint64_t
+room_in(int fd)
 {
-    const char *wanted = xac_region_shm_dir();
     struct statfs fs;
+
+    if (xac_sys.fstatfs(fd, &fs) != 0)
+        return 0;
+    /* A tmpfs that was mounted without a size has no blocks to count. */
+    return fs.f_blocks != 0 ? (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize : UINT64_MAX;
+}
+
+int
+xac_region_room(const char *shm_dir, int dirfd)
+{
+    uint64_t room;
+    int fd;
+
+    if (shm_dir[0] != '/') /* it would be another one for each process */
+        return EINVAL;
+    fd = xac_sys.openat(AT_FDCWD, shm_dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    room = room_in(fd);
+    (void)xac_sys.close(fd);
+    return room < ROOM_ENOUGH && room < room_in(dirfd) ? ENOSPC : 0;
+}
+
+char *
+xac_region_path_new(const char *shm_dir)
+{
     uint64_t r;
     char *path = NULL;
-    bool is_memory = statfs(wanted, &fs) == 0 && access(wanted, W_OK | X_OK) == 0;
 
-    if (getentropy(&r, sizeof r) != 0)
-        return NULL;
-    if (asprintf(&path, "%s/" REGION_PREFIX "%016llx" REGION_SUFFIX,
-                 is_memory ? wanted : dir, (unsigned long long)r)
-        < 0)
+    if (getentropy(&r, sizeof r) != 0
+        || asprintf(&path, "%s%s" REGION_PREFIX "%016llx" REGION_SUFFIX,
+                    shm_dir != NULL ? shm_dir : "", shm_dir != NULL ? "/" : "",
+                    (unsigned long long)r)
+               < 0)
         return NULL;
     return path;
 }
@@ -109,7 +136,8 @@ is_name(const char *name)
 bool
 xac_region_is_path(const char *path)
 {
-    return path[0] == '/' && is_name(strrchr(path, '/') + 1);
+    return is_name(path[0] == '/' ? strrchr(path, '/') + 1 : path)
+           && (path[0] == '/' || strchr(path, '/') == NULL);
 }
 
 /* ---- Trust ------------------------------------------------------------------------------ */
@@ -150,7 +178,7 @@ xac_region_open(int dirfd, const char *path, int *fdp)
 
 /* file_bytes -- memory of a file beside a region. */
 static uint64_t
-file_bytes(const char *path, const char *suffix)
+file_bytes(int dirfd, const char *path, const char *suffix)
 {
     char *name = NULL;
     struct statx st;
@@ -158,7 +186,7 @@ file_bytes(const char *path, const char *suffix)
 
     if (asprintf(&name, "%s%s", path, suffix) < 0)
         return 0;
-    if (xac_sys.statx(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, STATX_BLOCKS, &st) == 0)
+    if (xac_sys.statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BLOCKS, &st) == 0)
         bytes = st.stx_blocks * 512;
     free(name);
     return bytes;
@@ -194,12 +222,12 @@ look_at_head(int fd, struct xac_region_info *info)
 }
 
 int
-xac_region_look(const char *path, struct xac_region_info *info)
+xac_region_look(int dirfd, const char *path, struct xac_region_info *info)
 {
     struct stat st;
     int rc = 0;
     int fd =
-        xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+        xac_sys.openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 
     *info = (struct xac_region_info){.kind = XAC_REGION_NONE};
     if (fd < 0)
@@ -214,8 +242,8 @@ xac_region_look(const char *path, struct xac_region_info *info)
         info->uid = st.st_uid;
         info->age_s =
             now > (uint64_t)st.st_mtim.tv_sec ? now - (uint64_t)st.st_mtim.tv_sec : 0;
-        info->bytes = (uint64_t)st.st_blocks * 512 + file_bytes(path, ".frames")
-                      + file_bytes(path, ".pool");
+        info->bytes = (uint64_t)st.st_blocks * 512 + file_bytes(dirfd, path, ".frames")
+                      + file_bytes(dirfd, path, ".pool");
         info->use = xac_lockfile_is_held(fd) ? XAC_REGION_USED : XAC_REGION_UNUSED;
         rc = look_at_head(fd, info);
     }
@@ -264,14 +292,14 @@ find_user(const char *path, int fd, const struct xac_handle *handle, uint8_t *co
  * ret  0 or errno.
  */
 static int
-user_of(const char *path, uint32_t *pidp)
+user_of(int dirfd, const char *path, uint32_t *pidp)
 {
     struct xac_handle handle = {.device = 0};
     struct stat st;
     uint8_t *copy = NULL;
     size_t got = 0;
     int rc = 0;
-    int fd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    int fd = xac_sys.openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
 
     *pidp = 0;
     if (fd < 0)
@@ -321,14 +349,14 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     path = xac_region_path(lockfd);
     if (path == NULL)
         return errno == ENOENT ? 0 : xac_err(errno, "%s/%s", dir, XAC_LOCK_NAME);
-    rc = xac_region_is_path(path) ? xac_region_look(path, &info) : ENOENT;
+    rc = xac_region_is_path(path) ? xac_region_look(dirfd, path, &info) : ENOENT;
     if (rc != 0) { /* nobody may be taken for absent for want of memory */
         rc = rc == ENOMEM ? xac_err(rc, "control region %s", path) : 0;
         free(path);
         return rc;
     }
     if (info.use == XAC_REGION_USED && is_home(&info, dirfd))
-        rc = user_of(path, &pid);
+        rc = user_of(dirfd, path, &pid);
     if (rc != 0)
         rc = xac_err(rc, "control region %s", path);
     else if (pid != 0)
@@ -345,22 +373,24 @@ xac_region_remove(int dirfd, const char *path)
 {
     if (!xac_region_is_path(path))
         return;
-    xac_buffers_remove(path);
+    xac_buffers_remove(dirfd, path);
     xac_buffers_remove_second(dirfd, path);
-    xac_outofcore_remove(path);
-    (void)xac_sys.unlinkat(AT_FDCWD, path, 0);
+    xac_outofcore_remove(dirfd, path);
+    (void)xac_sys.unlinkat(dirfd, path, 0);
 }
 
-/* clear_orphan -- for xac_region_scan: a region of the directory whose descriptor is *arg. */
+/* clear_orphan -- for xac_region_scan and xac_scan_names: a region of the directory whose
+   descriptor is *arg, or a copy of one that lies in it. */
 static int
 clear_orphan(void *arg, const char *path)
 {
     const int *dirfd = (const int *)arg;
     struct xac_region_info info;
 
-    if (xac_region_look(path, &info) != 0)
+    if (!xac_region_is_path(path) || xac_region_look(*dirfd, path, &info) != 0)
         return 0;
-    if (info.use == XAC_REGION_UNUSED && is_home(&info, *dirfd))
+    if (info.use == XAC_REGION_UNUSED
+        && (is_home(&info, *dirfd) || (path[0] != '/' && info.kind != XAC_REGION_OTHER)))
         xac_region_remove(*dirfd, path);
     xac_region_info_fini(&info);
     return 0;
@@ -373,7 +403,7 @@ clear_named(int dirfd, const char *path)
 {
     struct xac_region_info info;
 
-    if (!xac_region_is_path(path) || xac_region_look(path, &info) != 0)
+    if (!xac_region_is_path(path) || xac_region_look(dirfd, path, &info) != 0)
         return;
     if (is_home(&info, dirfd))
         xac_region_remove(dirfd, path);
@@ -390,6 +420,7 @@ xac_region_clear(int dirfd, int lockfd)
     if (named != NULL)
         clear_named(dirfd, named);
     (void)xac_region_scan(xac_region_shm_dir(), clear_orphan, &dirfd);
+    (void)xac_scan_names(dirfd, REGION_PREFIX, clear_orphan, &dirfd);
     free(named);
 }
 

@@ -18,6 +18,8 @@
  *       mapped by children of the dead, who have not come yet).
  *   (3) What is attached is a regular file with one name, of root, of this user, of the
  *       directory's owner, or of one of those who may write the directory.
+ *   (4) A region's path is absolute; or it is a bare name, and the file lies in the
+ *       environment's directory, which may be renamed or mounted at another place.
  */
 #ifndef XAC_REGION_H
 #define XAC_REGION_H
@@ -31,8 +33,18 @@
 
 struct xac_env;
 
-/* xac_region_shm_dir -- where regions are made, unless the file system there cannot be used. */
+/* xac_region_shm_dir -- where regions are made, unless this fails for whatever reason. */
 const char *xac_region_shm_dir(void);
+
+/*
+ * xac_region_room -- is there enough room there for a region that grows?
+ *
+ * A region that has been made cannot move.  Where there is little room for it, the environment's
+ * directory is the better place, if it has more.
+ * in   shm_dir  the directory for shared memory;  dirfd  of the environment
+ * ret  0; errno: why the region should not be made in shm_dir.
+ */
+int xac_region_room(const char *shm_dir, int dirfd);
 
 /* xac_region_path -- path of the control region, the first line of the lock file; to be
    freed; NULL with errno, ENOENT if there is none. */
@@ -41,9 +53,9 @@ char *xac_region_path(int lockfd);
 /* xac_region_path_write -- name a region that is complete; gate held; ret 0 or errno. */
 int xac_region_path_write(int lockfd, const char *path);
 
-/* xac_region_path_new -- a fresh name, in memory if there is a file system for that, else in the
-   environment's directory; to be freed; NULL with errno. */
-char *xac_region_path_new(const char *dir);
+/* xac_region_path_new -- a fresh path in shm_dir; NULL: in the environment's directory.  To be
+   freed; NULL with errno. */
+char *xac_region_path_new(const char *shm_dir);
 
 /* xac_region_is_path -- has it the form of a region's path? */
 bool xac_region_is_path(const char *path);
@@ -90,10 +102,11 @@ struct xac_region_info {
 /*
  * xac_region_look -- whose is a region, and is it in use?
  *
+ * in   dirfd  of the environment, for a bare name
  * out  info  to be given to xac_region_info_fini()
  * ret  0; errno values.
  */
-int xac_region_look(const char *path, struct xac_region_info *info);
+int xac_region_look(int dirfd, const char *path, struct xac_region_info *info);
 void xac_region_info_fini(struct xac_region_info *info);
 
 /*
@@ -109,7 +122,8 @@ void xac_region_remove(int dirfd, const char *path);
 
 /*
  * xac_region_clear -- delete what belongs to the environment and is not in use: the region that
- * the lock file names, and those that nobody has named yet.  Gate held, nobody is attached.
+ * the lock file names, those that nobody has named yet, and copies of regions in its directory
+ * (cp -a).  Gate held, nobody is attached.
  */
 void xac_region_clear(int dirfd, int lockfd);
 

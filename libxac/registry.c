@@ -98,8 +98,9 @@ enum maps_region {
 XAC_SIGSAFE static enum maps_region
 maps_region(const struct xac_env *env, uint32_t pid)
 {
-    const char *name = strrchr(env->region, '/');
-    size_t n_name = name != NULL ? strlen(name) : 0;
+    const char *slash = strrchr(env->region, '/');
+    const char *name = slash != NULL ? slash : env->region;
+    size_t n_name = strlen(name);
     char path[32], text[512];
     size_t kept = 0, room, got;
     uint64_t offset = 0;

@@ -57,7 +57,8 @@ struct xac_shm {
     size_t reserve; /* bytes of address space                                         */
     int fd;
     struct xac_handle handle; /* of fd                                                */
-    const char *path; /* to open the file again; absolute, not owned; NULL unknown    */
+    const char *path; /* to open the file again; not owned; NULL unknown              */
+    int dirfd;        /* that a relative path is relative to                          */
 };
 
 /*

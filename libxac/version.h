@@ -204,8 +204,8 @@ int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
    memory, by one system call for many page faults. */
 void xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have);
 /* xac_buffers_remove -- delete the file beside a region; missing ones are fine.
-   xac_buffers_remove_second -- the one in the environment's directory. */
-void xac_buffers_remove(const char *region_path);
+   xac_buffers_remove_second -- the one in the environment's directory, dirfd. */
+void xac_buffers_remove(int dirfd, const char *region_path);
 void xac_buffers_remove_second(int dirfd, const char *region_path);
 
 #endif /* XAC_VERSION_H */

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +147,7 @@ list_one(void *arg, const char *path)
     const char *words;
     bool is_lost;
 
-    if (xac_region_look(path, &info) != 0) {
+    if (xac_region_look(AT_FDCWD, path, &info) != 0) {
         if (!l->is_json)
             printf("%s cannot be read\n", path);
         return 0;

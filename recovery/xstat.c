@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,34 @@ line(const char *what, uint64_t n, const char *words)
     printf("  %-26s %14" PRIu64 "  %s\n", what, n, words);
 }
 
+/* region_place -- where the shared memory lies. */
+static const char *
+region_place(const struct xac_env *env, const struct arguments *a,
+             char place[2 * PATH_MAX])
+{
+    if (env->region[0] == '/')
+        (void)snprintf(place, 2 * PATH_MAX, "%s", env->region);
+    else
+        (void)snprintf(place, 2 * PATH_MAX, "%s/%s", a->dir, env->region);
+    return place;
+}
+
+/* print_place -- and why it does not lie where it is wanted. */
+static void
+print_place(const struct xac_env *env, const struct arguments *a)
+{
+    char place[2 * PATH_MAX];
+
+    printf("  shared memory in %s\n", region_place(env, a, place));
+    if (env->ctl->shm_error != 0)
+        printf("    and not in memory (/dev/shm or XAC_SHM_DIR), where it could not be"
+               " made: %s\n",
+               xac_strerror(env->ctl->shm_error));
+    /* Relaxed: whether it is there, no more. */
+    if (atomic_load_explicit(&env->ctl->versions.spill, memory_order_relaxed) != 0)
+        printf("    and, for page versions that have no room there, in %s\n", a->dir);
+}
+
 /* failures -- of checkpoints, if there were any. */
 static void
 failures(const struct xac_stats *s)
@@ -139,6 +168,7 @@ print_text(const struct arguments *a, const struct xac_env *env,
     printf("%s: %s, %" PRIu64 " participant%s\n", a->dir,
            xac_env_is_durable(env) ? "durable" : "not durable", s->participants,
            plural(s->participants));
+    print_place(env, a);
     if (poisoned != 0)
         printf("  POISONED by a failed write or sync: %s; all must detach\n",
                strerror(poisoned));
@@ -249,12 +279,15 @@ print_json(const struct arguments *a, const struct xac_env *env, const struct sa
            const struct sample *new)
 {
     struct json j = {.is_pretty = a->watch_s == 0};
+    char place[2 * PATH_MAX];
 
     json_object(&j, NULL);
     json_string(&j, "directory", a->dir);
     json_bool(&j, "attached", env != NULL);
     if (env != NULL) {
         json_bool(&j, "durable", xac_env_is_durable(env));
+        json_string(&j, "shared_memory", region_place(env, a, place));
+        json_code(&j, "shared_memory_error", env->ctl->shm_error);
         json_bool(&j, "poisoned",
                   atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed)
                       != 0);

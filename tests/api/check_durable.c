@@ -576,14 +576,10 @@ END_TEST
  */
 START_TEST(recovery_gives_shared_memory_back)
 {
-    char region[256] = "";
-    FILE *f;
+    char region[4200];
 
     proc_run(commit_plan, make_plan((struct plan){.first = 1, .last = 51, .bytes = 300}));
-    f = fopen(ENV_DIR "/xac.lock", "r");
-    must(f != NULL && fgets(region, sizeof region, f) != NULL);
-    fclose(f);
-    region[strcspn(region, "\n")] = '\0';
+    env_region(ENV_DIR, region);
     must(file_exists(region));
     if (_i == 0)
         must_ok(xRecover(ENV_DIR));

@@ -148,14 +148,11 @@ descriptors(void)
 static size_t
 region_bytes(void)
 {
-    char text[512];
+    char path[4200];
     struct stat st;
-    FILE *f = fopen(ENV_DIR "/xac.lock", "r");
 
-    must(f != NULL && fgets(text, sizeof text, f) != NULL);
-    must(fclose(f) == 0);
-    text[strcspn(text, "\n")] = '\0';
-    must(stat(text, &st) == 0);
+    env_region(ENV_DIR, path);
+    must(stat(path, &st) == 0);
     return (size_t)st.st_size;
 }
 

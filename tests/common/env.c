@@ -274,6 +274,23 @@ env_without_frames(const char *why)
 }
 
 void
+env_region(const char *dir, char path[4200])
+{
+    char lock[300], line[3800] = "";
+    FILE *f;
+
+    (void)snprintf(lock, sizeof lock, "%s/xac.lock", dir);
+    f = fopen(lock, "re");
+    must(f != NULL && fgets(line, sizeof line, f) != NULL);
+    (void)fclose(f);
+    line[strcspn(line, "\n")] = '\0';
+    if (line[0] == '/')
+        (void)snprintf(path, 4200, "%s", line);
+    else
+        (void)snprintf(path, 4200, "%s/%s", dir, line);
+}
+
+void
 env_detach(void)
 {
     must_ok(xac_shutdown());

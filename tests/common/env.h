@@ -113,6 +113,9 @@ pid_t env_companion(int flags, size_t n_pages);
 /* xShutdown(), which must succeed. */
 void env_detach(void);
 
+/* Path of the control region that the lock file of an environment names. */
+void env_region(const char *dir, char path[4200]);
+
 /* xStats(), which must succeed; and of those the traps, of reads and writes. */
 struct xac_stats env_stats(void);
 uint64_t env_traps(void);

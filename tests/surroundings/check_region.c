@@ -23,21 +23,6 @@
 
 #define STRANGER 12345
 
-/* region_of -- the path in a lock file. */
-static void
-region_of(const char *dir, char path[4096])
-{
-    char name[300];
-    FILE *f;
-
-    snprintf(name, sizeof name, "%s/xac.lock", dir);
-    f = fopen(name, "re");
-    must(f != NULL);
-    must(fgets(path, 4096, f) != NULL);
-    path[strcspn(path, "\n")] = '\0';
-    fclose(f);
-}
-
 static void
 run(const char *command)
 {
@@ -76,11 +61,11 @@ open_copy(void *arg)
 START_TEST(copy_leaves_the_shared_memory_alone)
 {
     pid_t pid = env_companion(XAC_DURABLE, 4);
-    char region[4096], frames[5000];
+    char region[4200], frames[5000];
 
     proc_run(must_be_usable, NULL);
     run("cp -a " ENV_DIR " copy");
-    region_of("copy", region);
+    env_region("copy", region);
     snprintf(frames, sizeof frames, "%s.frames", region);
     proc_run(open_copy, NULL);
     (void)tool_run("xrecover", "", "copy");
@@ -111,9 +96,9 @@ must_not_trust(void *arg)
 static void
 try_suffix(const char *suffix)
 {
-    char region[4096], path[4200], other[4300];
+    char region[4200], path[4300], other[4400];
 
-    region_of(ENV_DIR, region);
+    env_region(ENV_DIR, region);
     snprintf(path, sizeof path, "%s%s", region, suffix);
     snprintf(other, sizeof other, "%s.moved", path);
     must(rename(path, other) == 0 && symlink(other, path) == 0);
@@ -159,13 +144,13 @@ END_TEST
 static int
 show_region(void)
 {
-    char region[4096];
+    char region[4200];
 
     if (xac_init("db", XAC_NONDURABLE) != 0) {
         printf("xInit: %s\n", xac_last_error());
         return 1;
     }
-    region_of("db", region);
+    env_region("db", region);
     printf("%s\n", region);
     return xac_shutdown();
 }
@@ -228,12 +213,12 @@ close_all_and_wait(void *arg)
 START_TEST(program_without_descriptors_is_alive)
 {
     _Atomic uint64_t *ready = proc_shared(sizeof *ready);
-    char region[4096];
+    char region[4200];
     pid_t pid = proc_spawn(close_all_and_wait, ready);
     uint64_t *x;
 
     proc_await(ready, 1, 20);
-    region_of(ENV_DIR, region);
+    env_region(ENV_DIR, region);
     must_refuse(xac_recover(ENV_DIR), XAC_ELIVE);
     x = env_attach(XAC_DURABLE, 4); /* beside it, not in its place */
     must_eq(env_stats().participants, 2);
@@ -250,14 +235,14 @@ END_TEST
 START_TEST(region_that_was_never_named_is_cleared)
 {
     pid_t pid = env_companion(XAC_DURABLE, 4);
-    char region[4096], other[4096];
+    char region[4200], other[4200];
     pid_t neighbour;
 
-    region_of(ENV_DIR, region);
+    env_region(ENV_DIR, region);
     proc_kill(pid);
     must(rename(ENV_DIR, "away") == 0);
     neighbour = env_companion(XAC_DURABLE, 4); /* another environment, in use ... */
-    region_of(ENV_DIR, other);
+    env_region(ENV_DIR, other);
     proc_kill(neighbour); /* ... and left as well */
     must(rename(ENV_DIR, "neighbour") == 0 && rename("away", ENV_DIR) == 0);
     must(truncate(ENV_DIR "/xac.lock", 0) == 0); /* died before it named its region */
@@ -284,15 +269,15 @@ must_say(const char *region, const char *words)
 START_TEST(tool_lists_and_removes_what_nobody_maps)
 {
     pid_t dead = env_companion(XAC_DURABLE, 4), pid;
-    char lost[4096], used[4096], frames[5000], dir[4096];
+    char lost[4200], used[4200], frames[5000], dir[4096];
 
-    region_of(ENV_DIR, lost);
+    env_region(ENV_DIR, lost);
     snprintf(frames, sizeof frames, "%s.frames", lost);
     must(realpath(ENV_DIR, dir) != NULL);
     proc_kill(dead);
     run("rm -r " ENV_DIR); /* nobody clears it any more */
     pid = env_companion(XAC_DURABLE, 4);
-    region_of(ENV_DIR, used);
+    env_region(ENV_DIR, used);
     must_eq(tool_run("xrecover", "--shm", ""), 0);
     must_say(lost, "unused");
     must_say(lost, dir);
