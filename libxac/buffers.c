@@ -20,6 +20,7 @@
 #include "err.h"
 #include "filesystem.h"
 #include "kernel.h"
+#include "lost.h"
 #include "newfile.h"
 #include "region.h"
 #include "sys.h"
@@ -166,6 +167,8 @@ start(struct xac_env *env, const char *region_path, bool make)
     if (b->path[0] == NULL || b->path[1] == NULL)
         return xac_err(ENOMEM, "buffer files of %s", region_path);
     rc = open_buffer(env, 0, make);
+    if (rc == ENOENT && !make)
+        return xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, b->path[0]);
     return rc == 0 ? 0
                    : xac_err(rc, "buffer file %s%s", b->path[0],
                              rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
@@ -358,8 +361,7 @@ extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
     struct xac_buffers *b = &env->buffers;
     off_t from = (off_t)(have << env->page_shift);
     off_t n = (off_t)((want - have) << env->page_shift);
-    int fd =
-        xac_handle_again(b->fd[i], &b->handle[i], xac_env_dirfd(env), b->path[i], O_RDWR);
+    int fd = xac_lost_again(b->fd[i], &b->handle[i], xac_env_dirfd(env), b->path[i]);
 
     if (fd < 0)
         return errno;

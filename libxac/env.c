@@ -257,8 +257,8 @@ region_attach(struct xac_env *env, const struct xac_master_slot *master)
     if (rc == 0 && (fd = xac_handle_keep(fd, &env->shm.handle)) < 0)
         rc = errno;
     if (rc != 0)
-        return xac_err(rc == ENOENT ? XAC_ENOTSHARED : rc, "control region %s",
-                       env->region);
+        return rc == ENOENT ? xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, env->region)
+                            : xac_err(rc, "control region %s", env->region);
     if (xac_sys.fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(struct xac_control)) {
         (void)xac_sys.close(fd);
         return xac_err(XAC_EVERSION, "control region %s", env->region);

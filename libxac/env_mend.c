@@ -21,6 +21,7 @@
 #include "err.h"
 #include "lockfile.h"
 #include "log_format.h"
+#include "lost.h"
 #include "registry.h"
 #include "region.h"
 #include "sys.h"
@@ -91,8 +92,7 @@ static int
 take_others(struct xac_env *env)
 {
     int rc = 0;
-    int fd =
-        xac_handle_again(env->shm.fd, &env->shm.handle, env->dirfd, env->region, O_RDWR);
+    int fd = xac_lost_again(env->shm.fd, &env->shm.handle, env->dirfd, env->region);
 
     if (fd < 0)
         return errno;

@@ -455,7 +455,9 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
         rc = map_pool(env);
     if (rc == 0)
         rc = xac_frames_attach(o->memory, &io, &o->pool);
-    if (rc != 0)
+    if (rc == ENOENT)
+        rc = xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, path);
+    else if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: pool %s", path);
     return rc;
 }

@@ -14,6 +14,7 @@
 
 #include "err.h"
 #include "lockfile.h"
+#include "lost.h"
 #include "policy.h"
 #include "region.h"
 #include "sys.h"
@@ -57,9 +58,12 @@ open_region(struct xac_env *env)
     if (env->region == NULL)
         return xac_err(XAC_ENOTSHARED, "%s names no control region", XAC_LOCK_NAME);
     fd = xac_sys.openat(env->dirfd, env->region, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0 && errno == ENOENT)
+        fd = xac_lost_open(env->region, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? xac_err(XAC_ENOTSHARED, "control region %s", env->region)
-                               : xac_err(errno, "control region %s", env->region);
+        return errno == ENOENT
+                   ? xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, env->region)
+                   : xac_err(errno, "control region %s", env->region);
     rc = map_region(env, fd);
     if (rc != 0) {
         (void)xac_sys.close(fd);

@@ -22,6 +22,7 @@
 #include "env.h"
 #include "err.h"
 #include "lockfile.h"
+#include "lost.h"
 #include "recover_scan.h"
 #include "sys.h"
 
@@ -164,6 +165,8 @@ xac_region_open(int dirfd, const char *path, int *fdp)
     int fd = xac_sys.openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     int rc;
 
+    if (fd < 0 && errno == ENOENT)
+        fd = xac_lost_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno == ELOOP ? XAC_EUNTRUSTED : errno;
     rc = xac_region_trust(dirfd, fd);

@@ -68,12 +68,19 @@ bool xac_region_is_path(const char *path);
 XAC_SIGSAFE int xac_region_trust(int dirfd, int fd);
 
 /*
- * xac_region_open -- open a file that all participants write, which is there.
+ * xac_region_open -- open a file that all participants write, which is there, or has been
+ * removed since and is found in a participant (lost.h).
  *
  * in   dirfd  of the environment; a relative path is relative to it
  * ret  0; XAC_EUNTRUSTED, a symbolic link included; errno; without words.
  */
 XAC_SIGSAFE int xac_region_open(int dirfd, const char *path, int *fdp);
+
+/* What a user can do about a file of shared memory that is out of reach, for error messages. */
+#define XAC_REGION_GONE                                                               \
+ " is out of reach: it was removed (systemd-logind does that when the user logs out," \
+ " unless RemoveIPC=no) and no process that has it open may be looked at, or the"     \
+ " participants have another /dev/shm"
 
 enum xac_region_kind {
     XAC_REGION_NONE,       /* no such file                                            */

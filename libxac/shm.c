@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lost.h"
 #include "sys.h"
 
 #define BLOCK_MIN   64u
@@ -210,9 +211,8 @@ back_up(const struct xac_shm *shm, uint64_t from, uint64_t to)
 
     if (!xac_handle_is_ours(fd, &shm->handle)) {
         errno = EBADF;
-        fd = shm->path != NULL
-                 ? xac_handle_again(-1, &shm->handle, shm->dirfd, shm->path, O_RDWR)
-                 : -1;
+        fd = shm->path != NULL ? xac_lost_again(-1, &shm->handle, shm->dirfd, shm->path)
+                               : -1;
     }
     if (fd < 0 || xac_sys.fallocate(fd, 0, (off_t)from, (off_t)(to - from)) != 0)
         rc = errno;

@@ -216,6 +216,12 @@ sys_process_madvise(int pidfd, const struct iovec *at, size_t n, int advice)
     return syscall(SYS_process_madvise, pidfd, at, n, advice, 0u);
 }
 
+static ssize_t
+sys_getdents(int fd, void *buf, size_t n)
+{
+    return syscall(SYS_getdents64, fd, buf, n);
+}
+
 static int
 sys_userfaultfd(int flags)
 {
@@ -264,6 +270,8 @@ struct xac_sys xac_sys = {
     .renameat = renameat,
     .unlinkat = unlinkat,
     .mkdirat = mkdirat,
+    .readlinkat = readlinkat,
+    .getdents = sys_getdents,
     .memfd_create = memfd_create,
     .lock = sys_lock,
     .mmap = mmap,

@@ -48,6 +48,8 @@ struct xac_sys {
     int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);
     int (*unlinkat)(int dirfd, const char *path, int flags);
     int (*mkdirat)(int dirfd, const char *path, mode_t mode);
+    ssize_t (*readlinkat)(int dirfd, const char *path, char *text, size_t n);
+    ssize_t (*getdents)(int fd, void *buf, size_t n); /* struct dirent64, many          */
     int (*memfd_create)(const char *name, unsigned flags);
     int (*lock)(int fd, int cmd, struct flock *lk); /* fcntl F_OFD_... */
     void *(*mmap)(void *addr, size_t n, int prot, int flags, int fd, off_t offset);

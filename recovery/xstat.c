@@ -127,6 +127,15 @@ region_place(const struct xac_env *env, const struct arguments *a,
     return place;
 }
 
+/* is_removed -- have the files of the shared memory lost their names? */
+static bool
+is_removed(const struct xac_env *env)
+{
+    struct stat st;
+
+    return xac_sys.fstat(env->shm.fd, &st) == 0 && st.st_nlink == 0;
+}
+
 /* print_place -- and why it does not lie where it is wanted. */
 static void
 print_place(const struct xac_env *env, const struct arguments *a)
@@ -138,6 +147,10 @@ print_place(const struct xac_env *env, const struct arguments *a)
         printf("    and not in memory (/dev/shm or XAC_SHM_DIR), where it could not be"
                " made: %s\n",
                xac_strerror(env->ctl->shm_error));
+    if (is_removed(env))
+        puts(
+            "    its files were removed (by RemoveIPC of systemd-logind?); newcomers find"
+            " them in /proc, if they may look at a participant");
     /* Relaxed: whether it is there, no more. */
     if (atomic_load_explicit(&env->ctl->versions.spill, memory_order_relaxed) != 0)
         printf("    and, for page versions that have no room there, in %s\n", a->dir);
@@ -288,6 +301,7 @@ print_json(const struct arguments *a, const struct xac_env *env, const struct sa
         json_bool(&j, "durable", xac_env_is_durable(env));
         json_string(&j, "shared_memory", region_place(env, a, place));
         json_code(&j, "shared_memory_error", env->ctl->shm_error);
+        json_bool(&j, "shared_memory_removed", is_removed(env));
         json_bool(&j, "poisoned",
                   atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed)
                       != 0);

@@ -2,11 +2,12 @@
 /*
  * check_memory.c -- where the shared memory lies, and what becomes of it.
  *
- * GOAL    Where /dev/shm is too small, read-only, closed or not there at all, everything works
- *         with shared memory in the environment's directory, and xstat says where it lies and
- *         why.
- * METHOD  mount namespaces with a /dev/shm of their own, which takes root; processes that count
- *         their commits, come, go and are killed.
+ * GOAL    Where /dev/shm is too small, read-only, closed or not there at all,
+ * everything works with shared memory in the environment's directory, and xstat
+ * says where it lies and why.  When somebody removes its files while processes
+ * are attached, others go on joining, and are told in words when they cannot.
+ * METHOD  mount namespaces with a /dev/shm of their own, which takes root;
+ * processes that count their commits, come, go and are killed.
  */
 #include <config.h>
 
@@ -31,7 +32,8 @@
 /* Pages of a transaction whose versions take 8 MiB. */
 #define MANY 2048u
 
-/* ---- What is where --------------------------------------------------------------------- */
+/* ---- What is where
+ * --------------------------------------------------------------------- */
 
 /* n_files -- how many names fit a pattern. */
 static size_t
@@ -44,7 +46,8 @@ n_files(const char *pattern)
     return n;
 }
 
-/* is_apart -- a mount namespace of this test's own; false where one cannot be had. */
+/* is_apart -- a mount namespace of this test's own; false where one cannot be
+ * had. */
 static bool
 is_apart(void)
 {
@@ -94,9 +97,11 @@ without_shm(void)
     must(!file_exists(SHM));
 }
 
-/* ---- Shared memory in the directory ------------------------------------------------------ */
+/* ---- Shared memory in the directory
+ * ------------------------------------------------------ */
 
-/* must_work -- several processes, one that is killed, a crash of all; nothing stays behind. */
+/* must_work -- several processes, one that is killed, a crash of all; nothing
+ * stays behind. */
 static void
 must_work(const char *why)
 {
@@ -163,7 +168,8 @@ START_TEST(closed_memory_is_not_used)
 }
 END_TEST
 
-/* The pieces behind the first one: less than they take, more than the first takes. */
+/* The pieces behind the first one: less than they take, more than the first
+ * takes. */
 START_TEST(memory_for_a_part_is_not_used)
 {
     if (!is_apart())
@@ -264,6 +270,164 @@ START_TEST(copy_sheds_the_memory_of_the_original)
 }
 END_TEST
 
+/* ---- Removed
+ * ------------------------------------------------------------------------------
+ */
+
+/* remove_memory -- what systemd-logind does when a user logs out. */
+static void
+remove_memory(void)
+{
+    char region[4200], command[9000];
+
+    env_region(ENV_DIR, region);
+    must(file_exists(region));
+    (void)snprintf(command, sizeof command, "rm %s*", region);
+    shell(command);
+    must(!file_exists(region));
+}
+
+/* must_go_on -- newcomers find those who are there, and each sees what the
+ * other commits. */
+static void
+must_go_on(struct actor *a)
+{
+    uint64_t n = word_load(&a->count);
+    struct actor *b, *c;
+
+    b = actor_start(ENV_DIR, ENV_FILE, n + 5);
+    must_eq(tool_run("xstat", "--json", ENV_DIR), 0);
+    ck_says("\"participants\": 2");
+    ck_says("\"shared_memory_removed\": true");
+    must_eq(tool_run("xbackup", "", ENV_DIR " backup"), 0);
+    must_eq(tool_run("xrecover", "", ENV_DIR), 4); /* in use */
+    actor_count(a, n + 5);                         /* adds 5 to what b has made of it */
+    c = actor_start(ENV_DIR, ENV_FILE, 0);
+    must_eq(word_load(&c->count), n + 10);
+    proc_kill(a->pid); /* those who came later have one another */
+    actor_leave(b);
+    a = actor_start(ENV_DIR, ENV_FILE, n + 12);
+    actor_count(c, n + 11);
+    actor_leave(c);
+    actor_leave(a);
+    a = actor_start(ENV_DIR, ENV_FILE, 0);
+    must_eq(word_load(&a->count), n + 13);
+    must_eq(tool_run("xstat", "--json", ENV_DIR), 0);
+    ck_says("\"shared_memory_removed\": false");
+    actor_leave(a);
+}
+
+START_TEST(removed_memory_is_found_in_its_participants)
+{
+    struct actor *a = actor_start(ENV_DIR, ENV_FILE, 5);
+
+    remove_memory();
+    actor_count(a, 10);
+    must_go_on(a);
+}
+END_TEST
+
+START_TEST(removed_pool_is_found_in_its_participants)
+{
+    struct actor *a;
+
+    must(setenv("XAC_FRAMES", "512", 1) == 0);
+    a = actor_start(ENV_DIR, ENV_FILE, 5);
+    remove_memory();
+    must_go_on(a);
+}
+END_TEST
+
+START_TEST(removed_memory_grows)
+{
+    struct actor *a = actor_start(ENV_DIR, "other.db", 5);
+
+    remove_memory();
+    proc_run(write_many, (void *)(uintptr_t) "files were removed");
+    proc_run(see_many, NULL);
+    actor_count(a, 10);
+    actor_leave(a);
+}
+END_TEST
+
+/* lose_descriptors -- all of them, when the memory has lost its name; and go on. */
+static void
+lose_descriptors(void *arg)
+{
+    _Atomic uint64_t *stage = (_Atomic uint64_t *)arg;
+    uint64_t *x = env_attach(XAC_DURABLE, 1);
+
+    word_store(stage, 1);
+    proc_await(stage, 2, 60);
+    closefrom(3);
+    proc_sleep_us(50000); /* until it looks again */
+    env_increment(x);
+    env_detach();
+}
+
+START_TEST(removed_memory_is_opened_again)
+{
+    _Atomic uint64_t *stage = (_Atomic uint64_t *)proc_shared(sizeof *stage);
+    struct actor *a = actor_start(ENV_DIR, ENV_FILE, 5), *b;
+    pid_t pid = proc_spawn(lose_descriptors, stage);
+
+    proc_await(stage, 1, 60);
+    remove_memory();
+    word_store(stage, 2);
+    proc_join(pid);
+    b = actor_start(ENV_DIR, ENV_FILE, 0);
+    must_eq(word_load(&b->count), 6);
+    actor_leave(b);
+    actor_leave(a);
+}
+END_TEST
+
+/* be_refused -- as somebody who may write the directory, but not look at its
+ * participants. */
+static void
+be_refused(void *arg)
+{
+    (void)arg;
+    must(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0
+         && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+    must_refuse(xac_init(ENV_DIR, XAC_DURABLE), XAC_ENOTSHARED);
+    must(strstr(xac_last_error(), "RemoveIPC=no") != NULL);
+    must(tool_run("xstat", "", ENV_DIR) == 1);
+    ck_says("RemoveIPC=no");
+}
+
+START_TEST(removed_memory_of_another_user_is_named)
+{
+    struct actor *a;
+
+    if (geteuid() != 0) {
+        printf("skipped: only root may become another user\n");
+        return;
+    }
+    must(chmod(".", 0777) == 0 && mkdir(ENV_DIR, 0777) == 0 && chmod(ENV_DIR, 0777) == 0);
+    a = actor_start(ENV_DIR, ENV_FILE, 5);
+    remove_memory();
+    proc_run(be_refused, NULL);
+    actor_count(a, 6);
+    actor_leave(a);
+}
+END_TEST
+
+START_TEST(memory_of_another_namespace_is_not_joined)
+{
+    struct actor *a;
+
+    if (!is_apart())
+        return;
+    mount_shm(0, "size=64m");
+    a = actor_start(ENV_DIR, ENV_FILE, 5);
+    must(unshare(CLONE_NEWNS) == 0);
+    mount_shm(0, "size=64m"); /* over the other one */
+    must_refuse(xac_init(ENV_DIR, XAC_DURABLE), XAC_ENOTSHARED);
+    actor_leave(a);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -281,5 +445,13 @@ main(void)
     tcase_add_test(tc, relative_path_is_no_memory);
     tcase_add_test(tc, renamed_directory_takes_its_memory_along);
     tcase_add_test(tc, copy_sheds_the_memory_of_the_original);
+    tc = env_tcase(s, "removed", 100);
+    tcase_add_test(tc, removed_memory_is_found_in_its_participants);
+    tcase_add_test(tc, removed_pool_is_found_in_its_participants);
+    tcase_add_test(tc, removed_memory_grows);
+    tcase_add_test(tc, removed_memory_is_opened_again);
+    tcase_add_test(tc, removed_memory_of_another_user_is_named);
+    if (geteuid() == 0)
+        tcase_add_test(tc, memory_of_another_namespace_is_not_joined);
     return actor_main(s);
 }
