@@ -8,9 +8,11 @@
  *
  *     #include <xac.h>
  *
- *     xInit("db", DURABLE);
+ *     int rc = xInit("db", DURABLE);
  *     int *x = xMmap("input.db", 10 * 4096);
- *     do { xbegin(); x[0]++; } while (xend() != COMMITTED);
+ *     do { xbegin(); x[0]++; } while ((rc = xend()) == ABORTED);
+ *     if (rc != COMMITTED)
+ *         fprintf(stderr, "%s\n", xLastError());
  *     xMunmap("input.db");
  *     xShutdown();
  *
@@ -271,8 +273,12 @@ XAC_API int xac_begin(void);
 /*
  * End the innermost transaction.
  *
- * ret  outermost: XAC_COMMITTED, or XAC_ABORTED (xConflict() says why; a retry keeps
- *      its age, so that it cannot starve); nested: XAC_PENDING or XAC_FAILED.
+ * ret  outermost: XAC_COMMITTED; XAC_ABORTED, rolled back, and another attempt may succeed
+ *      (xConflict() says why; a retry keeps its age, so that it cannot starve); or an errno
+ *      value, rolled back, and another attempt would fail, too, unless something changes:
+ *      ENOSPC, EDQUOT, ENOMEM (no room), EIO (a file could not be read) and others.
+ *      xLastError() says for what; a checkpoint has been tried to make room; the age is given
+ *      up.  So `while ((rc = xend()) == ABORTED)` ends.  Nested: XAC_PENDING or XAC_FAILED.
  *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 9), XAC_EINQUERY (the
  *      innermost is a query), XAC_EPOISONED (the commit may or may not have reached
  *      the disk: xrecover decides), XAC_ENOTDURABLE (committed, do not repeat it; this
@@ -395,8 +401,8 @@ XAC_API const char *xac_strerror(int code);
 XAC_API const char *xac_last_error(void);
 
 /*
- * Roll back: the outermost xend() will return XAC_ABORTED.  The transaction goes on
- * until then and sees what it saw.
+ * Roll back: the outermost xend() will return XAC_ABORTED, or an errno value if something
+ * was lacking besides.  The transaction goes on until then and sees what it saw.
  *
  * ret  0; XAC_ENOINIT; XAC_ENOTXN; XAC_EINQUERY (a query has nothing to roll back).
  */
@@ -414,8 +420,8 @@ XAC_API int xac_abort(void);
 XAC_API int xac_set_range_access(void *addr, size_t length, int access);
 
 /*
- * Run a function as a transaction, again and again until it commits, waiting between the
- * attempts as xac_set_backoff() says.  Inside a transaction it is a part of that and runs
+ * Run a function as a transaction, again and again while xend() returns XAC_ABORTED, waiting
+ * between the attempts as xac_set_backoff() says.  Inside a transaction it is a part of that and runs
  * once.
  *
  * in   fn   called with arg; may run several times, so it must not keep results of a run

@@ -18,7 +18,8 @@ enum xac_reader_kind {
     XAC_READER_FROZEN = 2 /* all queries see the state at xInit()                   */
 };
 
-/* Outcomes of xend() and xValidate().  They overlap with no error code. */
+/* Outcomes of xend() and xValidate().  They overlap with no error code; what could not commit
+   for want of something is an errno value (see xac_end()). */
 #define XAC_COMMITTED 0     /* the outermost transaction took effect                */
 #define XAC_ABORTED   10001 /* the outermost transaction left no trace; try again   */
 #define XAC_PENDING   10002 /* nested or running: no conflict found so far          */

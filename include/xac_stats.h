@@ -42,7 +42,8 @@ enum xac_conflict_kind {
     XAC_CONFLICT_VALIDATION = 7,  /* optimistic: a page it read or wrote was written
                                      by a transaction that committed before          */
     XAC_CONFLICT_USER = 5,        /* xAbort()                                        */
-    XAC_CONFLICT_RESOURCE = 6     /* no room on disk or in memory; `error` says which*/
+    XAC_CONFLICT_RESOURCE = 6     /* no room on disk or in memory, or a page that could
+                                     not be read; `error` says which                 */
 };
 
 struct xac_conflict {

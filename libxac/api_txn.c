@@ -49,6 +49,8 @@ begin_outermost(bool is_query)
     if (rc == 0)
         rc = xac_txn_begin(ctx->env, ctx, is_query);
     if (rc != 0) {
+        if (!is_query)
+            xac_txn_forgo(ctx);
         xac_api_done(ctx);
         return rc;
     }

@@ -392,7 +392,9 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
     if (rc == 0)
         rc = extend_file(env, 1, have + 1 - spill, want + 1 - spill);
     if (rc != 0)
-        return xac_err(rc, "growing the version store in %s", env->buffers.path[1]);
+        return xac_err(rc, "%s: growing the version store by %llu bytes",
+                       env->buffers.path[1],
+                       (unsigned long long)(want - have) << env->page_shift);
     /* Release: pairs with the acquire in place_of; before the frames can be taken. */
     atomic_store_explicit(&v->spill, spill, memory_order_release);
     return 0;

@@ -19,7 +19,6 @@
 #include "checkpoint.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 
 #include "block.h"
 #include "ckpt_due.h"
+#include "ckpt_failure.h"
 #include "ckpt_files.h"
 #include "ckpt_log.h"
 #include "ckpt_run.h"
@@ -659,55 +659,61 @@ ckpt_lock(struct xac_env *env)
         xac_lock_repaired(&env->ctl->checkpoint);
 }
 
-/* note_failure -- for xStats(); of an environment that is poisoned everybody knows. */
-static void
-note_failure(struct xac_env *env, int rc)
+/* try_lock -- the same, unless somebody else has it. */
+static bool
+try_lock(struct xac_env *env)
 {
-    struct xac_rare_counters *n = &env->ctl->counters;
+    enum xac_lock_result got = xac_lock_try(&env->ctl->checkpoint);
 
-    if (rc == 0 || rc == XAC_EPOISONED)
-        return;
-    xac_count(&n->ckpt_failures, 1);
-    atomic_store_explicit(&n->ckpt_error, rc, memory_order_relaxed);
-    atomic_store_explicit(&n->ckpt_error_ns, xac_clock_read(CLOCK_REALTIME),
-                          memory_order_relaxed);
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->checkpoint);
+    return got != XAC_LOCK_BUSY;
 }
 
-/* complain -- of a failure that nobody asked for and nobody is told: once in a process, for
-   the log grows until it is mended. */
-static void
-complain(const struct xac_env *env, int rc)
-{
-    static _Atomic bool has_complained;
-
-    if (rc != 0 && rc != XAC_EPOISONED)
-        xac_say_once(
-            &has_complained,
-            "a checkpoint of %s failed, and the log cannot be shortened until it "
-            "succeeds: %s (%s)",
-            env->dir, xac_last_error(), xac_strerror(rc));
-}
-
-int
-xac_checkpoint_run(struct xac_env *env, bool is_final)
+/* run_held -- all steps; the lock is held, and released. */
+static int
+run_held(struct xac_env *env, bool is_final)
 {
     struct xac_ckpt r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
-    sigset_t signals;
     int rc;
 
-    xac_signals_block(&signals);
-    xac_clean_dead(env);
-    ckpt_lock(env);
     abandon(env);
     rc = ckpt_begin(&r);
     while (rc == 0 && r.phase != DONE)
         rc = ckpt_step(&r, UINT64_MAX, UINT64_MAX);
     if (rc == 0)
         rc = r.files.error;
-    note_failure(env, rc);
+    xac_ckpt_note_failure(env, rc);
     unpin(&r);
     ckpt_free(&r);
     xac_lock_release(&env->ctl->checkpoint);
+    return rc;
+}
+
+int
+xac_checkpoint_run(struct xac_env *env, bool is_final)
+{
+    sigset_t signals;
+    int rc;
+
+    xac_signals_block(&signals);
+    xac_clean_dead(env);
+    ckpt_lock(env);
+    rc = run_held(env, is_final);
+    xac_signals_restore(&signals);
+    return rc;
+}
+
+int
+xac_checkpoint_try(struct xac_env *env)
+{
+    sigset_t signals;
+    int rc = EBUSY;
+
+    xac_signals_block(&signals);
+    xac_clean_dead(env);
+    if (try_lock(env))
+        rc = run_held(env, false);
     xac_signals_restore(&signals);
     return rc;
 }
@@ -745,8 +751,8 @@ step_held(struct xac_env *env)
         rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
     if (rc != 0 || r->phase == DONE) {
         rc = rc != 0 ? rc : r->files.error;
-        note_failure(env, rc);
-        complain(env, rc);
+        xac_ckpt_note_failure(env, rc);
+        xac_ckpt_complain(env, rc);
         unpin(r);
         forget(env);
         xac_ckpt_put_off(env);
@@ -756,16 +762,11 @@ step_held(struct xac_env *env)
 void
 xac_checkpoint_if_due(struct xac_env *env)
 {
-    enum xac_lock_result got;
-
     if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
         && !xac_ckpt_is_due(env))
         return;
-    got = xac_lock_try(&env->ctl->checkpoint);
-    if (got == XAC_LOCK_BUSY)
+    if (!try_lock(env))
         return;
-    if (got == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&env->ctl->checkpoint);
     step_held(env);
     xac_lock_release(&env->ctl->checkpoint);
 }

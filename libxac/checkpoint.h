@@ -41,6 +41,10 @@ struct xac_master_slot;
  */
 int xac_checkpoint_run(struct xac_env *env, bool is_final);
 
+/* xac_checkpoint_try -- the same in the middle of things, without waiting for who is at one:
+   EBUSY then. */
+int xac_checkpoint_try(struct xac_env *env);
+
 /* xac_checkpoint_if_due -- one step of a checkpoint, if one is under way in this process or
    enough has been logged for another, and nobody else is at it. */
 void xac_checkpoint_if_due(struct xac_env *env);

@@ -17,8 +17,6 @@
 
 #include "tls.h"
 
-#define TEXT_BYTES 512 /* of a part of each thread (tls.h) */
-
 #ifdef XAC_DEBUG
 void (*xac_kill_hook)(const char *name);
 #endif
@@ -26,22 +24,49 @@ void (*xac_kill_hook)(const char *name);
 /* Code of the last error, if there was no memory for its particulars. */
 static XAC_TLS int wordless;
 
-int
-xac_err(int code, const char *fmt, ...)
+/* note -- the words, of which *lengthp bytes are used; NULL: no memory, or no room behind them. */
+static char *note(int code, size_t *lengthp, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+static char *
+note(int code, size_t *lengthp, const char *fmt, va_list ap)
 {
-    va_list ap;
-    char *text = (char *)xac_tls_part(XAC_TLS_ERR, TEXT_BYTES);
+    char *text = (char *)xac_tls_part(XAC_TLS_ERR, XAC_ERR_BYTES);
     int n;
 
     xac_assert(code != 0);
     wordless = text == NULL ? code : 0;
     if (text == NULL)
-        return code;
+        return NULL;
+    n = vsnprintf(text, XAC_ERR_BYTES, fmt, ap);
+    *lengthp = n < 0 ? 0 : (size_t)n;
+    return n < 0 || n >= XAC_ERR_BYTES ? NULL : text;
+}
+
+int
+xac_err(int code, const char *fmt, ...)
+{
+    size_t n = 0;
+    va_list ap;
+    char *text;
+
     va_start(ap, fmt);
-    n = vsnprintf(text, TEXT_BYTES, fmt, ap);
+    text = note(code, &n, fmt, ap);
     va_end(ap);
-    if (n >= 0 && n < TEXT_BYTES)
-        (void)snprintf(text + n, TEXT_BYTES - (size_t)n, ": %s", xac_strerror(code));
+    if (text != NULL)
+        (void)snprintf(text + n, XAC_ERR_BYTES - n, ": %s", xac_strerror(code));
+    return code;
+}
+
+int
+xac_err_whole(int code, const char *fmt, ...)
+{
+    size_t n = 0;
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)note(code, &n, fmt, ap);
+    va_end(ap);
     return code;
 }
 

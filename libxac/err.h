@@ -14,6 +14,8 @@
 
 #include "annot.h"
 
+#define XAC_ERR_BYTES 512 /* of the words, which are a part of each thread (tls.h) */
+
 /*
  * xac_err -- note the particulars of a failure.
  *
@@ -22,6 +24,9 @@
  * ret  code
  */
 int xac_err(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* xac_err_whole -- the same, but the words hold the reason already. */
+int xac_err_whole(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* xac_err_text -- text noted last in this thread, "" if none. */
 const char *xac_err_text(void);

@@ -118,6 +118,9 @@ static const struct {
     [XAC_LACKS_VERSION] = {UNSERVED "its version lies in a buffer file that cannot be "
                                     "opened or mapped",
                            "raise the limit of descriptors, or of addresses"},
+    [XAC_LACKS_REGION] = {UNSERVED "no room in the control region to record it",
+                          "make room in /dev/shm, or touch fewer pages in one "
+                          "transaction"},
 };
 
 XAC_SIGSAFE const char *

@@ -29,7 +29,8 @@ enum xac_lacking {
     XAC_LACKS_MEMORY = 0, /* memory or mappings                                         */
     XAC_LACKS_FILE,       /* the page, out of its file                                  */
     XAC_LACKS_SPILLED,    /* the working copy, out of the temporary file (outofcore.h)  */
-    XAC_LACKS_VERSION     /* the version, out of the buffer file (version.h)            */
+    XAC_LACKS_VERSION,    /* the version, out of the buffer file (version.h)            */
+    XAC_LACKS_REGION      /* room in the control region to record the access            */
 };
 
 enum xac_protection {

@@ -295,13 +295,23 @@ flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn,
     char name[XAC_LOG_NAME_MAX];
     uint64_t segment_bytes = log->sh->segment_bytes;
 
-    if (!is_harmless)
+    if (is_harmless)
+        atomic_store_explicit(&log->unwritten, error, memory_order_relaxed);
+    else
         set_poison(log->sh, error);
     xac_log_segment_name(name, xac_log_segment_of(lsn, segment_bytes));
     return xac_err(is_harmless ? XAC_ENOTDURABLE : XAC_EPOISONED,
                    "%s: %s at offset %llu: %s", name, step,
                    (unsigned long long)(XAC_SEGMENT_HEADER + lsn % segment_bytes),
                    xac_strerror(error));
+}
+
+int
+xac_log_unwritten(const struct xac_log *log)
+{
+    int error = atomic_load_explicit(&log->unwritten, memory_order_relaxed);
+
+    return error != 0 ? error : EIO;
 }
 
 /* write_segment -- write the LSNs [from, to), all of one segment; ret as flush_held. */

@@ -97,6 +97,8 @@ struct xac_log {
     int seg_fd[2];
     uint64_t seg_no[2];
     struct xac_handle seg[2];
+    _Atomic int
+        unwritten;    /* errno value of the last flush that could not begin; relaxed */
     uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
     struct xac_log_gap gap; /* flush lock held                                        */
     /* The value of `prepared` at which making a segment failed last: that it is not
@@ -143,6 +145,9 @@ void xac_log_detach(struct xac_log *log);
  *      by either).
  */
 int xac_log_make_room(struct xac_log *log, uint64_t bytes);
+
+/* xac_log_unwritten -- why the last XAC_ENOTDURABLE: an errno value. */
+int xac_log_unwritten(const struct xac_log *log);
 
 /* xac_log_has_room -- true if `bytes` fit now; publish lock held. */
 bool xac_log_has_room(const struct xac_log *log, uint64_t bytes);

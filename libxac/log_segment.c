@@ -382,7 +382,8 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
     }
     if (rc != 0) {
         (void)xac_sys.unlinkat(dirfd, made, 0);
-        return xac_err(rc, "%s: make a log segment", name);
+        return xac_err(rc, "%s: make a log segment of %llu bytes", name,
+                       (unsigned long long)(XAC_SEGMENT_HEADER + sh->segment_bytes));
     }
     return 0;
 }

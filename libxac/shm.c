@@ -276,6 +276,14 @@ back_up_to(struct xac_shm *shm, uint64_t end)
     return 0;
 }
 
+/* refuse -- there was no room; see shm.h. */
+XAC_SIGSAFE static void
+refuse(struct xac_shm *shm, int error, uint64_t bytes)
+{
+    atomic_store_explicit(&shm->error, error, memory_order_relaxed);
+    atomic_store_explicit(&shm->wanted, bytes, memory_order_relaxed);
+}
+
 XAC_SIGSAFE uint64_t
 xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
 {
@@ -291,12 +299,30 @@ xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
     /* Backed first, then taken: a block that there is no room for must not cost room. */
     at = atomic_load_explicit(&head->brk, memory_order_relaxed);
     do {
-        if (back_up_to(shm, at + bytes) != 0)
+        int rc = back_up_to(shm, at + bytes);
+
+        if (rc != 0) {
+            refuse(shm, rc, bytes);
             return 0;
+        }
     } while (!atomic_compare_exchange_weak_explicit(&head->brk, &at, at + bytes,
                                                     memory_order_relaxed,
                                                     memory_order_relaxed));
     return at;
+}
+
+XAC_SIGSAFE int
+xac_shm_lacks(const struct xac_shm *shm)
+{
+    int error = atomic_load_explicit(&shm->error, memory_order_relaxed);
+
+    return error != 0 ? error : ENOSPC;
+}
+
+XAC_SIGSAFE void
+xac_shm_refuse(struct xac_shm *shm, int error)
+{
+    refuse(shm, error, 0);
 }
 
 XAC_SIGSAFE void
@@ -359,7 +385,7 @@ xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
         return 0;
     at = xac_shm_alloc(shm, elems * a->elem_bytes);
     if (at == 0)
-        return ENOMEM;
+        return xac_shm_lacks(shm);
     /* Release: pairs with the acquire above and in xac_array_at. */
     if (!atomic_compare_exchange_strong_explicit(&a->chunk[k], &none, at,
                                                  memory_order_acq_rel,

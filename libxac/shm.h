@@ -59,6 +59,10 @@ struct xac_shm {
     struct xac_handle handle; /* of fd                                                */
     const char *path; /* to open the file again; not owned; NULL unknown              */
     int dirfd;        /* that a relative path is relative to                          */
+    /* Why there was no room last, an errno value, 0 never; and for how many bytes in the region,
+       0: beside it; relaxed. */
+    _Atomic int error;
+    _Atomic uint64_t wanted;
 };
 
 /*
@@ -106,6 +110,13 @@ XAC_SIGSAFE uint64_t xac_shm_alloc(struct xac_shm *shm, size_t n_bytes);
 XAC_SIGSAFE void xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes);
 
 /*
+ * xac_shm_lacks -- why there was no room, asked right after that; an errno value, never 0.
+ * xac_shm_refuse -- there was none for what belongs to the region but lies beside it.
+ */
+XAC_SIGSAFE int xac_shm_lacks(const struct xac_shm *shm);
+XAC_SIGSAFE void xac_shm_refuse(struct xac_shm *shm, int error);
+
+/*
  * xac_shm_is_sound -- do the sizes and free lists of a region, mapped or copied to
  * shm->reserve bytes, fit together?
  *
@@ -143,7 +154,7 @@ struct xac_array {
 
 void xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base);
 
-/* xac_array_reserve -- make element i exist; ret 0 or ENOMEM. */
+/* xac_array_reserve -- make element i exist; ret 0 or errno. */
 XAC_SIGSAFE int xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i);
 
 /* xac_array_at -- element i, which exists. */

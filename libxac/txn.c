@@ -7,6 +7,7 @@
 #include "txn.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checkpoint.h"
@@ -14,6 +15,7 @@
 #include "conflict.h"
 #include "env.h"
 #include "err.h"
+#include "fault.h"
 #include "optimistic.h"
 #include "policy.h"
 #include "solo.h"
@@ -76,7 +78,8 @@ xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
         ctx->env = env;
     ctx->slot = xac_txn_claim(env, env->self);
     if (ctx->slot == UINT64_MAX)
-        return xac_err(ENOMEM, "no room for a transaction in the control region");
+        return xac_err(xac_shm_lacks(&env->shm),
+                       "control region %s: no room for a transaction", env->region);
     rc = xac_outofcore_open(env, ctx);
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
@@ -118,8 +121,10 @@ block_address_room(struct xac_ctx *ctx)
         return true;
     p = xac_sys.mmap(NULL, want * sizeof ctx->blocks[0], PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
+    if (p == MAP_FAILED) {
+        xac_shm_refuse(&ctx->env->shm, errno);
         return false;
+    }
     more = (struct xac_set_block **)p;
     if (ctx->n_blocks > 0) {
         memcpy(more, ctx->blocks, ctx->n_blocks * sizeof more[0]);
@@ -286,6 +291,9 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         xac_conflict_wait(env, ctx);
     ctx->is_query = is_query;
     ctx->error = 0;
+    ctx->error_page = 0;
+    ctx->error_lacking = XAC_LACKS_MEMORY;
+    ctx->lacking = XAC_LACKS_MEMORY;
     ctx->conflict.found_by_us = 0;
     ctx->n_blocks = 0;
     if (!is_query && !txn->is_retry)
@@ -412,12 +420,14 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     return rc;
 }
 
-/* end_age -- nobody has to wait for a retry. */
-static void
-end_age(struct xac_txn *txn)
+void
+xac_txn_forgo(struct xac_ctx *ctx)
 {
+    ctx->txn->is_retry = 0;
+    ctx->n_lost = 0;
+    ctx->n_cured = 0;
     /* Relaxed: a hint for xac_conflict_wait. */
-    atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
+    atomic_store_explicit(&ctx->txn->age, XAC_AGE_OVER, memory_order_relaxed);
 }
 
 /*
@@ -431,6 +441,43 @@ may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
            || xac_env_is_durable(env);
 }
 
+/* end_aborted -- the transaction has not committed: roll it back; ret as xac_txn_end. */
+static int
+end_aborted(struct xac_env *env, struct xac_ctx *ctx)
+{
+    char words[XAC_ERR_BYTES];
+    int rc;
+
+    if (ctx->error != 0)
+        (void)snprintf(words, sizeof words, "%s", xac_err_text());
+    note_conflict(ctx);
+    count_abort(&ctx->txn->counters, ctx->conflict.kind);
+    xac_txn_finish(env, ctx, false);
+    rc = xac_env_poisoned(env);
+    if (rc == 0)
+        rc = ctx->error != 0 ? xac_error_verdict(env, ctx, words) : XAC_ABORTED;
+    /* Who gives up by himself has not lost, and need not grow older. */
+    if (rc != XAC_ABORTED || ctx->conflict.kind == XAC_CONFLICT_USER) {
+        xac_txn_forgo(ctx);
+        return rc;
+    }
+    ctx->txn->is_retry = 1;
+    ctx->n_lost++;
+    return rc;
+}
+
+/* gather -- the last entries of the set; why it must abort, in words. */
+static void
+gather(struct xac_env *env, struct xac_ctx *ctx)
+{
+    if (ctx->error == 0) {
+        ctx->error = xac_warm_gather(env, ctx);
+        ctx->error_lacking = ctx->lacking;
+    }
+    if (ctx->error != 0)
+        xac_error_explain(ctx);
+}
+
 int
 xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -440,32 +487,22 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 
     if (ctx->is_query)
         return end_query(env, ctx);
-    rc = ctx->error == 0 ? xac_warm_gather(env, ctx) : 0;
-    if (rc != 0)
-        ctx->error = rc;
+    gather(env, ctx);
     is_blocked = may_lock(env, ctx);
     if (is_blocked)
         xac_signals_block(&signals);
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
-        note_conflict(ctx);
-        count_abort(&ctx->txn->counters, ctx->conflict.kind);
-        xac_txn_finish(env, ctx, false);
-        /* Who gives up by himself has not lost, and need not grow older. */
-        ctx->txn->is_retry = ctx->conflict.kind != XAC_CONFLICT_USER;
-        ctx->n_lost = ctx->txn->is_retry ? ctx->n_lost + 1 : 0;
-        if (!ctx->txn->is_retry)
-            end_age(ctx->txn);
-        if (xac_env_poisoned(env) != 0)
-            rc = XAC_EPOISONED;
+        rc = end_aborted(env, ctx);
     } else {
         memset(&ctx->conflict, 0, sizeof ctx->conflict);
-        ctx->txn->is_retry = 0;
-        end_age(ctx->txn);
-        ctx->n_lost = 0;
+        xac_txn_forgo(ctx);
     }
     if (is_blocked) {
-        xac_checkpoint_if_due(env); /* who has not written leaves it to who has */
+        /* Who has not written leaves it to who has.  Not after an error: its words are to
+           stay. */
+        if (rc == XAC_COMMITTED || rc == XAC_ABORTED)
+            xac_checkpoint_if_due(env);
         xac_signals_restore(&signals);
     }
     return rc;

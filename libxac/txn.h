@@ -207,6 +207,9 @@ struct xac_ctx {
     bool keeps;           /* a query whose pages stay readable behind it: see view.h  */
     uint64_t solo_epoch;  /* reads are not recorded: see solo.h; 0 they are          */
     int error;            /* why it must abort: errno value, 0 none                  */
+    int error_lacking;    /* what an access lacked then: enum xac_lacking ...        */
+    uint64_t error_page;  /* ... and its page's id; 0: it was no access              */
+    unsigned n_cured;     /* failures in a row that room has been made after         */
     bool has_turn;        /* see optimistic.h                                        */
     unsigned n_lost;      /* races lost in a row                                     */
     bool saw_dead;        /* met one that is dead, or a commit of one that is stopped:
@@ -244,8 +247,29 @@ void xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx);
 /* xac_txn_begin -- outermost begin.  ret 0 or an error. */
 int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 
-/* xac_txn_end -- outermost end.  ret XAC_COMMITTED, XAC_ABORTED or an error. */
+/*
+ * xac_txn_end -- outermost end.
+ *
+ * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age and the turn stay with the slot only
+ *      after XAC_ABORTED, so that others wait for no attempt that may never come.
+ */
 int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_txn_forgo -- no other attempt follows: nobody waits for it, and it takes no turn. */
+void xac_txn_forgo(struct xac_ctx *ctx);
+
+/*
+ * xac_error_explain -- note in words what an access has lacked, for which the transaction will
+ * abort: the fault handler could not (txn_error.c).
+ *
+ * xac_error_verdict -- the transaction has been rolled back for ctx->error.  If a checkpoint may
+ * make room, and has not been tried for the attempt before this one, it is tried now.
+ *
+ * in   words  that were noted for the error, kept from what happened since
+ * ret  XAC_ABORTED if another attempt may succeed; else ctx->error, words noted
+ */
+void xac_error_explain(struct xac_ctx *ctx);
+int xac_error_verdict(struct xac_env *env, struct xac_ctx *ctx, const char *words);
 
 /*
  * xac_txn_fail -- fail a transaction: PENDING to FAILED.

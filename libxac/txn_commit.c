@@ -44,7 +44,7 @@ struct making {
     bool is_large; /* does not fit a quarter of the log buffer: goes to a data file   */
 };
 
-/* making_grow -- a larger buffer with the same contents; ret 0 or ENOMEM. */
+/* making_grow -- a larger buffer with the same contents; ret 0 or an error. */
 static int
 making_grow(struct xac_env *env, struct making *m)
 {
@@ -52,7 +52,9 @@ making_grow(struct xac_env *env, struct making *m)
     uint64_t at = xac_shm_alloc(&env->shm, size);
 
     if (at == 0)
-        return ENOMEM;
+        return xac_err(xac_shm_lacks(&env->shm),
+                       "control region %s: %llu bytes for the log block", env->region,
+                       (unsigned long long)size);
     if (m->at != 0) {
         memcpy(xac_shm_at(&env->shm, at), m->b.buf, m->b.used);
         xac_shm_free(&env->shm, m->at, m->size);
@@ -85,7 +87,7 @@ making_begin(struct xac_env *env, struct making *m, uint64_t at, uint64_t size,
     return rc;
 }
 
-/* making_change -- add one page; ret 0 or ENOMEM. */
+/* making_change -- add one page; ret 0 or an error. */
 static int
 making_change(struct xac_env *env, struct making *m, const struct xac_page_change *c)
 {
@@ -108,10 +110,12 @@ static int
 making_end(struct xac_env *env, struct making *m)
 {
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
+    int rc;
 
     m->b.size = m->size;
     (void)xac_put_commit(&m->b, xac_clock_read(CLOCK_REALTIME));
-    return xac_block_close(&m->b, xac_env_log_id(env), kind);
+    rc = xac_block_close(&m->b, xac_env_log_id(env), kind);
+    return rc == 0 ? 0 : xac_err(rc, "checksum of the log block");
 }
 
 /* ---- Data files of large transactions --------------------------------------------- */
@@ -131,7 +135,7 @@ datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
     if (rc == 0)
         rc = making_begin(env, m, m->at, m->size, age);
     if (rc == 0 && !xac_put_datafile(&m->b, &rec))
-        rc = ENOMEM;
+        rc = xac_err(ENOMEM, "log block for a data file");
     return rc == 0 ? making_end(env, m) : rc;
 }
 
@@ -215,6 +219,13 @@ first_of(const struct xac_env *env, const struct xac_page *page)
                : XAC_FIRST_BASE;
 }
 
+/* no_version -- its bytes cannot be reached; errno says why. */
+static int
+no_version(const struct xac_env *env)
+{
+    return xac_err(errno, "buffer files of %s: reading a version", env->region);
+}
+
 /* collect_page -- one entry of the write set; ret 0 or an error. */
 static int
 collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
@@ -241,7 +252,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     ctx->txn->n_written++;
     keep = xac_version_bytes(env, e->frame);
     if (keep == NULL)
-        return errno;
+        return no_version(env);
     memcpy(keep, now, env->page_size);
     e->first = first_of(env, xac_entry_page(env, e));
     return 0;
@@ -334,7 +345,7 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
                 continue;
             c = change_of(ctx, e, XAC_PLACE_SHOWN);
             if (c.to == NULL || (c.from == NULL && !full))
-                return errno;
+                return no_version(env);
             if (!full && copies)
                 set_source(&c, &c);
             rc = full ? log_full(env, m, &c, source, n_sources)
@@ -456,8 +467,13 @@ make_room(struct xac_env *env, const struct xac_txn *txn)
 {
     const struct xac_block *blk =
         (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+    int rc;
 
-    return xac_log_make_room(&env->log, blk->length);
+    rc = xac_log_make_room(&env->log, blk->length);
+    /* Not XAC_ENOTDURABLE, which speaks of what has committed. */
+    return rc != XAC_ENOTDURABLE ? rc
+                                 : xac_err(xac_log_unwritten(&env->log),
+                                           "writing the log, whose buffer is full");
 }
 
 /*

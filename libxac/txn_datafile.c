@@ -121,7 +121,9 @@ write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
     if (rc == 0)
         rc = xac_sync_dir(dirfd);
     xac_count(&env->ctl->data_bytes, f->length);
-    return rc == 0 ? 0 : xac_err(rc, "writing data file %s", name);
+    return rc == 0 ? 0
+                   : xac_err(rc, "writing data file %s for %llu bytes of a transaction",
+                             name, (unsigned long long)txn->n_written << env->page_shift);
 }
 
 int

@@ -56,7 +56,9 @@ grow_store(struct xac_env *env, uint64_t seen)
         goto out;
     }
     rc = xac_array_reserve(&env->shm, &v->frames, want - 1);
-    if (rc == 0)
+    if (rc != 0)
+        rc = xac_err(rc, "control region %s: growing the version store", env->region);
+    else
         rc = xac_buffers_extend(env, have, want);
     xac_kill_point("grow");
     if (rc == 0)

@@ -277,6 +277,13 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
     return atomic_load_explicit(&txn->parent, memory_order_relaxed);
 }
 
+XAC_SIGSAFE int
+xac_view_unregistered(struct xac_ctx *ctx)
+{
+    ctx->lacking = XAC_LACKS_REGION;
+    return xac_shm_lacks(&ctx->env->shm);
+}
+
 /* access_page -- register and show one page; ret 0 or errno. */
 XAC_SIGSAFE static int
 access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
@@ -286,7 +293,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     int rc;
 
     if (page == NULL)
-        return ENOSPC;
+        return xac_view_unregistered(ctx);
     rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
     if (xac_likely(rc != ENOMEM) || !v->ops->splits)
         return rc;
@@ -307,6 +314,8 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
 
     if (!ctx->is_query && !ctx->is_unrecorded) {
         ctx->error = error;
+        ctx->error_lacking = ctx->lacking;
+        ctx->error_page = xac_page_id(v->file, v->first + page_no);
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     }
     ctx->is_unrecorded = true;

@@ -291,8 +291,9 @@ xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
 
 /*
  * xac_view_register -- steps 1 and 2: an entry in the set, and in the page's access list.
- * ret  the page; NULL if the region has no room.
+ * ret  the page; NULL if the region has no room: xac_view_unregistered() is the errno value.
  */
+XAC_SIGSAFE int xac_view_unregistered(struct xac_ctx *ctx);
 XAC_SIGSAFE struct xac_page *xac_view_register(struct xac_env *env, struct xac_ctx *ctx,
                                                struct xac_view *view, uint64_t page_no,
                                                bool is_write);

@@ -98,7 +98,7 @@ gather_page(struct xac_view *v, uint64_t page_no)
     if (p->state != XAC_PAGE_READABLE)
         return 0;
     if (xac_view_register(v->env, v->ctx, v, page_no, true) == NULL)
-        return ENOSPC;
+        return xac_view_unregistered(v->ctx);
     p->copy = XAC_COPY_UNKNOWN;
     p->state = XAC_PAGE_DIRTY;
     v->n_stores++;
@@ -132,7 +132,7 @@ xac_scan_gather(struct xac_view *v)
 {
     int rc = walk(v, gather_page);
 
-    v->is_unscannable = rc != 0 && rc != ENOSPC;
+    v->is_unscannable = rc != 0 && v->ctx->lacking != XAC_LACKS_REGION;
     return rc;
 }
 

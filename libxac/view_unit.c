@@ -97,7 +97,7 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
         return 0;
     for (uint64_t p = u->first; p < u->end; p++) {
         if (xac_view_register(env, ctx, u->v, p, is_write) == NULL)
-            return ENOSPC;
+            return xac_view_unregistered(ctx);
     }
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
     rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_WRITE);

@@ -106,7 +106,7 @@ gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         if (rc != 0 || !is)
             continue;
         if (xac_view_register(env, ctx, v, page_no, true) == NULL)
-            return ENOSPC;
+            return xac_view_unregistered(ctx);
         v->idle[i] = 0;
         v->page[page_no].state = XAC_PAGE_DIRTY;
     }

@@ -292,6 +292,7 @@ START_TEST(failed_scan_commits_nothing)
 {
     struct xac_conflict c;
     uint64_t before, *base;
+    int rc;
 
     if (!scans())
         return;
@@ -311,11 +312,12 @@ START_TEST(failed_scan_commits_nothing)
         close_pagemaps();
         may_open(false);
     }
-    must_eq(xend(), ABORTED);
+    rc = xend();
     may_open(true);
+    must(rc == EBADF || rc == EMFILE);
     must_ok(xConflict(&c, sizeof c));
     must_eq(c.kind, XAC_CONFLICT_RESOURCE);
-    must(c.error == EBADF || c.error == EMFILE);
+    must_eq(c.error, rc);
     must_hold(base, 2, 1, 0);
     must_eq(store(base, 0, 2, 3), COMMITTED);
     before = env_traps();

@@ -108,14 +108,15 @@ fill(unsigned char *page, uint64_t n)
         words[i] = n * (2 * i + 1);
 }
 
-/* aborted -- why a transaction has not committed. */
+/* committed -- if a transaction has not, it must say why. */
 static bool
-aborted(int rc)
+committed(int rc)
 {
     struct xac_conflict why;
 
-    if (rc != XAC_ABORTED)
-        return went("xend", rc);
+    /* Once in a row it is tried to make room. */
+    if (rc != XAC_ABORTED && went("xend", rc))
+        return true;
     rc = xac_get_conflict(&why, sizeof why);
     if (rc == ENOMEM)
         return went("xConflict", rc);
@@ -140,8 +141,8 @@ commit(uint64_t n)
         fill(file + (LARGE_FIRST + i) * env_page(), n);
     memmove(file + 6 * env_page() + 64, file + 5 * env_page(), env_page() / 2);
     rc = xac_end();
-    if (rc != XAC_COMMITTED)
-        return aborted(rc);
+    if (!committed(rc))
+        return false;
     word_store(&board->acknowledged, n);
     return true;
 }
@@ -232,7 +233,7 @@ act_maps(void)
     if (twin != NULL && went("xbegin", xac_begin())) {
         fill(twin, 7);
         fill(file + 5 * env_page(), 9);
-        (void)aborted(xac_end() == XAC_COMMITTED ? 0 : XAC_ABORTED);
+        (void)committed(xac_end());
     }
     if (twin != NULL)
         (void)went("xMunmapAt", xac_munmap_at(twin));
@@ -302,7 +303,7 @@ act_frames(void)
             continue;
         for (unsigned i = 50; i < MORE_PAGES; i += 1 + k)
             fill(file + i * env_page(), i);
-        (void)aborted(xac_end() == XAC_COMMITTED ? 0 : XAC_ABORTED);
+        (void)committed(xac_end());
     }
     (void)commit_next();
     (void)went("xCheckpoint", xac_checkpoint());
@@ -327,7 +328,7 @@ help(void *arg)
     if (view != NULL) {
         if (went("xbegin", xac_begin())) {
             fill(view + 3 * env_page(), 3);
-            (void)aborted(xac_end() == XAC_COMMITTED ? 0 : XAC_ABORTED);
+            (void)committed(xac_end());
         }
         (void)went("xUnview", xac_unview(view));
     }

@@ -184,17 +184,27 @@ is_told(int rc, const struct plan *p)
     return rc == p->error || (rc == XAC_ENOTDURABLE && p->kinds == SYSFAULT_DATA);
 }
 
-/* try_commit -- until it commits; ret XAC_COMMITTED, XAC_ABORTED if it does not,
-   XAC_EPOISONED, or what is_told. */
+/* is_short -- has there been no room, or no answer from the medium, for a transaction? */
+static bool
+is_short(int rc, const struct plan *p)
+{
+    return rc == XAC_ABORTED || (rc == p->error && rc != XAC_COMMITTED);
+}
+
+/* try_commit -- some times; ret XAC_COMMITTED, XAC_ABORTED if room has been made for another
+   attempt, XAC_EPOISONED, or what is_told. */
 static int
 try_commit(unsigned char *file, uint64_t n, const struct plan *p)
 {
     int rc = XAC_ABORTED;
 
     word_store(&board->tried, n);
-    for (unsigned i = 0; i < TRIES && rc == XAC_ABORTED; i++) {
+    for (unsigned i = 0; i < TRIES && is_short(rc, p); i++) {
+        bool has_room_been_made = rc == XAC_ABORTED && i > 0;
+
         rc = commit(file, n);
-        if (rc == XAC_ABORTED) {
+        must(rc != XAC_ABORTED || !has_room_been_made); /* bounded: see xend() */
+        if (is_short(rc, p)) {
             struct xac_conflict why;
 
             must_ok(xac_get_conflict(&why, sizeof why));
@@ -501,7 +511,8 @@ run_access(void *arg)
         must_rc(xac_set_page_access(file, XAC_READ), EIO);
         sysfault_disarm();
         must(strstr(xac_last_error(), a->told) != NULL);
-        must_rc(xac_end(), XAC_ABORTED);
+        must_rc(xac_end(), EIO);
+        must(strstr(xac_last_error(), a->told) != NULL);
         (void)fputs(a->told, stderr);
         abort();
     }

@@ -205,6 +205,17 @@ set_options(void)
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 300000));
 }
 
+/* is_rolled_back -- by a conflict, or for want of something. */
+static bool
+is_rolled_back(int rc)
+{
+    struct xac_conflict why;
+
+    must_ok(xac_get_conflict(&why, sizeof why));
+    return rc == XAC_ABORTED
+           || (rc > 0 && why.kind == XAC_CONFLICT_RESOURCE && why.error == rc);
+}
+
 /* note -- remember how a transaction ended; ret false: no use going on. */
 static bool
 note(unsigned w, uint64_t n, int rc)
@@ -213,9 +224,9 @@ note(unsigned w, uint64_t n, int rc)
         word_store(&board->acknowledged[w], n);
     if (rc == XAC_COMMITTED && is_longer)
         word_store(&board->at_end[w], n);
-    else if (rc != XAC_ABORTED)
+    else if (!is_rolled_back(rc))
         word_add(&board->doubtful[w], 1);
-    return rc == XAC_COMMITTED || rc == XAC_ABORTED;
+    return rc == XAC_COMMITTED || is_rolled_back(rc);
 }
 
 /*
