@@ -110,21 +110,22 @@ XAC_API unsigned xac_version_number(void);
  *        XAC_EFILESYSTEM a network file system (XAC_ALLOW_NETWORK_FS=1 allows it)
  *        EACCES, EROFS   directory not writable for this user
  *        ENOTDIR         path is not a directory
- *        ENOSPC          no room for the control region or the first log segment
+ *        ENOSPC          no room, also in the directory, for the control region or the log
  *        ENOTSUP         valgrind lacks an option, which xLastError() names
  *        XAC_EALREADY    the process has an environment open
  *        XAC_EMODE       live participants use the other durability mode
  *        XAC_EVERSION    control file or log of another format version
  *        XAC_EFOREIGN    a log of another environment lies in the directory
  *        XAC_EPAGESIZE   environment of a machine with another page size
- *        XAC_EDAMAGED    the log is damaged where it had been synced: see xrecover(1)
+ *        XAC_EDAMAGED    the log is missing, or damaged where it had been synced: see xrecover(1)
  *        XAC_EREPLACED   a file that the log speaks of is missing or another one
  *        XAC_ECOPY       a copy of an environment; log or files lie elsewhere: see xrecover(1)
  *        XAC_EINUSE      another environment has mapped such a file since the crash
  *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
  *        XAC_ENAMESPACE, XAC_ELOCKLOST  live participants are in another PID namespace; somebody
  *                        has removed xac.lock: nobody joins before they have ended
- *        XAC_READONLY: XAC_ENOTENV; EAGAIN (log reused meanwhile); ENOTSUP (no full images)
+ *        XAC_ENOTENV     a log, but no xac.master; with XAC_READONLY: no environment
+ *        XAC_READONLY: EAGAIN (log reused meanwhile); ENOTSUP (no full images)
  */
 XAC_API int xac_init(const char *path, int flags);
 

@@ -54,7 +54,7 @@ enum xac_error {
     XAC_ELIVE = -31015,       /* the environment is in use by live processes          */
     XAC_EREPLACED = -31016,   /* the file is not the one that the log speaks of       */
     XAC_ENOTSHARED = -31017,  /* live participants, but their shared memory is out of
-                                reach (another container or mount namespace)         */
+                                reach (removed, or in another mount namespace)       */
     XAC_ENOTENV = -31018,     /* the directory holds no environment                   */
     XAC_EINUSE = -31019,      /* the file belongs to another environment              */
     XAC_ECOPY = -31020,       /* a copy of an environment must not touch what belongs

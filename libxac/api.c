@@ -384,7 +384,7 @@ recover_in(int dirfd, const char *path)
 
     rc = xac_master_read(dirfd, &master);
     if (rc != 0)
-        return rc == ENOENT ? xac_err(XAC_ENOTENV, "%s", path) : rc;
+        return rc == ENOENT ? xac_master_missing(dirfd, false) : rc;
     rc = xac_gate_open(dirfd, path, &lockfd);
     if (rc != 0)
         return rc;

@@ -59,6 +59,7 @@ struct wanted {
     const struct xac_master_slot *master; /* redo_lsn: needed from here on            */
     bool has_bound;
     uint64_t bound; /* data files below are of the log before redo_lsn                */
+    bool has_redo;  /* the segment of redo_lsn has been seen                          */
 };
 
 /* begin_serial -- what the XCHECKPT_BEGIN at the redo position says; 0, as good as nothing,
@@ -110,15 +111,18 @@ list_old(void *arg, const char *name)
 {
     struct wanted *w = (struct wanted *)arg;
     const struct xac_master_slot *m = w->master;
+    uint64_t redo = xac_log_segment_of(m->redo_lsn, m->segment_bytes);
     uint32_t generation;
     uint64_t number;
     bool is_old = false;
     int rc = 0;
 
-    if (xac_log_datafile_named(name, &generation, &number))
+    if (xac_log_datafile_named(name, &generation, &number)) {
         rc = is_old_data(w, generation, number, &is_old);
-    else if (xac_log_segment_named(name, &number))
-        is_old = number < xac_log_segment_of(m->redo_lsn, m->segment_bytes);
+    } else if (xac_log_segment_named(name, &number)) {
+        is_old = number < redo;
+        w->has_redo = w->has_redo || number == redo;
+    }
     if (rc == 0 && is_old && list_add(&w->list, w->dir, name) != 0)
         rc = xac_err(ENOMEM, "listing the log files of %s", w->dir);
     return rc;
@@ -203,6 +207,13 @@ xac_archive_list(const char *path, const struct xac_master_slot *master, char **
         return xac_err(errno, "%s", path);
     rc = xac_scan_names(w.dirfd, "xac-", list_old, &w);
     (void)xac_sys.close(w.dirfd);
+    if (rc == 0 && (master->flags & XAC_MASTER_LOGGED) != 0 && !w.has_redo) {
+        char name[XAC_LOG_NAME_MAX];
+
+        xac_log_segment_name(name,
+                             xac_log_segment_of(master->redo_lsn, master->segment_bytes));
+        rc = xac_scan_lost(name);
+    }
     if (rc == 0 && w.list.n > 0) {
         qsort(w.list.name, w.list.n, sizeof w.list.name[0], by_name);
         *namesp = pack(&w.list);

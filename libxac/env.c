@@ -313,6 +313,9 @@ master_get(struct xac_env *env, struct xac_master_slot *master)
 
     if (rc != ENOENT)
         return rc;
+    rc = xac_master_missing(env->dirfd, true);
+    if (rc != 0)
+        return rc;
     xac_err_clear();       /* no failure: the environment is new */
     rc = sync_parent(env); /* later users may want their commits durable */
     return rc != 0 ? rc

@@ -138,7 +138,7 @@ attempt(struct xac_env *env, struct xac_frozen *f, bool *overtakenp)
     if (rc == 0 && (rc = xac_identity_of(env->dirfd, &dir)) != 0)
         return xac_err(rc, "%s", env->dir);
     if (rc != 0)
-        return rc == ENOENT ? xac_err(XAC_ENOTENV, "%s", env->dir) : rc;
+        return rc == ENOENT ? xac_master_missing(env->dirfd, false) : rc;
     rc = xac_frozen_init(f, env->dirfd, &master);
     if (rc == 0 && !has_log(env, &master))
         rc = xac_err(ENOTSUP,

@@ -7,6 +7,7 @@
 #include "master.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,8 +19,10 @@
 #include "digest.h"
 #include "err.h"
 #include "log.h"
+#include "logdir.h"
 #include "newfile.h"
 #include "rawfile.h"
+#include "recover_scan.h"
 #include "sys.h"
 
 #define MASTER_BYTES (2 * XAC_MASTER_SLOT_STRIDE)
@@ -171,6 +174,44 @@ xac_master_read(int dirfd, struct xac_master_slot *out)
         return xac_err(XAC_EDAMAGED, "%s: offset %u: values out of range",
                        XAC_MASTER_NAME, (unsigned)newest * XAC_MASTER_SLOT_STRIDE);
     return 0;
+}
+
+/* log_found -- for xac_scan_names: the name of a segment, in *arg; ends the search. */
+static int
+log_found(void *arg, const char *name)
+{
+    uint64_t number;
+
+    if (!xac_log_segment_named(name, &number))
+        return 0;
+    (void)snprintf((char *)arg, XAC_LOG_NAME_MAX, "%s", name);
+    return EEXIST;
+}
+
+int
+xac_master_missing(int dirfd, bool may_be_new)
+{
+    char name[XAC_LOG_NAME_MAX] = "";
+    struct xac_identity is;
+    int rc = 0;
+
+    if (xac_identity_at(dirfd, XAC_LOGDIR_MARK, &is) == 0)
+        return xac_err(XAC_ENOTENV,
+                       "no %s: this is where an environment has its log (%s)",
+                       XAC_MASTER_NAME, XAC_LOGDIR_MARK);
+    if (xac_identity_at(dirfd, XAC_LOGDIR_NOTE, &is) == 0)
+        (void)snprintf(name, sizeof name, "%s", XAC_LOGDIR_NOTE);
+    else
+        rc = xac_scan_names(dirfd, XAC_LOG_PREFIX, log_found, name);
+    if (rc != 0 && rc != EEXIST)
+        return rc;
+    if (name[0] == '\0')
+        return may_be_new ? 0 : xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+    return xac_err(XAC_ENOTENV,
+                   "no %s, though there is %s: it was removed (put it back; or restore a"
+                   " backup, put this log beside it, and xrecover --until end), or a"
+                   " backup was not finished; to begin anew, remove the log",
+                   XAC_MASTER_NAME, name);
 }
 
 int

@@ -25,6 +25,15 @@
 int xac_master_read(int dirfd, struct xac_master_slot *out);
 
 /*
+ * xac_master_missing -- put in words that a directory has no master record: either it has never
+ * been an environment, or the record has been removed, for there is a log.
+ *
+ * in   may_be_new  an environment is to be made, unless there is a log
+ * ret  XAC_ENOTENV; 0 if a new one may be made; errno.
+ */
+int xac_master_missing(int dirfd, bool may_be_new);
+
+/*
  * xac_master_write -- make *slot the newest: sync, write the older slot, sync.
  *
  * in   slot      magic, version, sequence, time and checksum are filled in here

@@ -257,6 +257,8 @@ damage(struct recovery *r, const struct xac_place *place, bool can_cut)
     r->rep.damaged = true;
     if (r->opt->cut && can_cut)
         return 0;
+    if (place->is_missing)
+        return xac_scan_lost(place->file);
     return xac_err(XAC_EDAMAGED, "%s: offset %" PRIu64 ": %s", place->file, place->offset,
                    place->why);
 }
@@ -386,14 +388,6 @@ load_checkpoint(struct recovery *r)
 
 /* ---- Torn tail or damage ---------------------------------------------------------- */
 
-/* is_log_lost -- the master record knows of a segment, and there is none. */
-static bool
-is_log_lost(const struct recovery *r)
-{
-    return (r->master.flags & XAC_MASTER_LOGGED) != 0
-           && xac_scan_limit(&r->scan) <= r->master.redo_lsn;
-}
-
 /* look_on -- does a later generation of the log follow right behind this one? */
 static int
 look_on(struct recovery *r, struct xac_place *place)
@@ -450,7 +444,7 @@ judge(struct recovery *r)
     }
     if (r->next.newest != 0 && !r->opt->forward)
         return look_on(r, &master);
-    if (r->content_wrong || r->end < r->rep.synced_lsn || is_log_lost(r)) {
+    if (r->content_wrong || r->end < r->rep.synced_lsn || xac_scan_is_lost(&r->scan)) {
         /* Others have appended since the end was read: it was the end. */
         if (r->opt->frozen != NULL && !r->content_wrong
             && xac_next_has_come(&r->scan, r->end))
@@ -646,7 +640,7 @@ read_master(struct recovery *r)
     int fd = xac_sys.openat(r->dirfd, XAC_MASTER_NAME, O_RDONLY | O_CLOEXEC, 0);
 
     if (fd < 0 && errno == ENOENT)
-        return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+        return xac_master_missing(r->dirfd, false);
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
     if (r->writes && xac_sys.fdatasync(fd) != 0)

@@ -254,6 +254,22 @@ xac_scan_limit(const struct xac_scan *s)
     return s->segment[s->n_segments - 1].number * s->master.segment_bytes;
 }
 
+bool
+xac_scan_is_lost(const struct xac_scan *s)
+{
+    return (s->master.flags & XAC_MASTER_LOGGED) != 0
+           && xac_scan_limit(s) <= s->master.redo_lsn;
+}
+
+int
+xac_scan_lost(const char *name)
+{
+    return xac_err(XAC_EDAMAGED,
+                   "%s: missing, though %s or the log names it; put it back, or restore a"
+                   " backup",
+                   name, XAC_MASTER_NAME);
+}
+
 /* ---- Bytes of the log ------------------------------------------------------------- */
 
 static struct xac_scan_segment *
@@ -285,6 +301,7 @@ place_set(const struct xac_scan *s, struct xac_place *p, uint64_t lsn)
     xac_log_segment_name(p->file, segment_of(s, lsn));
     p->offset = file_offset(s, lsn);
     p->why[0] = '\0';
+    p->is_missing = false;
 }
 
 /* is_size -- can segments have it?  A header that proves itself may still hold nonsense. */
@@ -479,6 +496,7 @@ why_missing(struct xac_scan *s, uint64_t lsn, struct xac_place *place)
     place_set(s, place, lsn);
     if (seg == NULL) {
         place->offset = 0;
+        place->is_missing = true;
         (void)snprintf(place->why, sizeof place->why, "%s",
                        number > s->max_number ? "end of the last segment"
                                               : "segment is missing");

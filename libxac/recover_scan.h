@@ -24,6 +24,7 @@ struct xac_place {
     char file[64];
     uint64_t offset; /* bytes, within the file                                        */
     char why[128];
+    bool is_missing; /* the file                                                      */
 };
 
 enum xac_segment_state {
@@ -136,6 +137,12 @@ int xac_scan_other(struct xac_scan *s, size_t *ip);
 
 /* xac_scan_limit -- first LSN behind all segments. */
 uint64_t xac_scan_limit(const struct xac_scan *s);
+
+/* xac_scan_is_lost -- the master record knows of a segment, and there is none. */
+bool xac_scan_is_lost(const struct xac_scan *s);
+
+/* xac_scan_lost -- put in words that a segment is missing; ret XAC_EDAMAGED. */
+int xac_scan_lost(const char *name);
 
 /*
  * xac_scan_names -- call fn for each name in the directory that begins with prefix.

@@ -76,7 +76,7 @@ tool_open_dir(const char *path, int *fdp, struct xac_master_slot *master)
         return xac_err(errno, "open");
     rc = xac_master_read(*fdp, master != NULL ? master : &unused);
     if (rc == ENOENT)
-        rc = xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+        rc = xac_master_missing(*fdp, false);
     if (rc != 0) {
         (void)xac_sys.close(*fdp);
         *fdp = -1;

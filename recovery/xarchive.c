@@ -85,7 +85,7 @@ usage(FILE *to)
         "\n"
         "The hook comes before the move or the deletion.  With --move or --hook the\n"
         "environment keeps its log from now on; otherwise it uses it again.\n"
-        "exit: 0 done          3 damaged master record\n"
+        "exit: 0 done          3 damaged master record, or the log is missing\n"
         "      1 error         5 no environment\n"
         "      2 wrong usage\n",
         to);

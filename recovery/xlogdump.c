@@ -58,6 +58,8 @@ struct dump {
     int logfd;            /* of the directory of the log                              */
     struct source *first; /* the present size, then others                            */
     uint32_t generation;  /* newest so far                                             */
+    char redo[XAC_LOG_NAME_MAX]; /* the segment that the master record names ...       */
+    bool is_lost;                /* ... and there is none from there on                */
     struct file *file;
     size_t n_files;
     uint64_t n_blocks, n_bytes; /* shown                                              */
@@ -106,7 +108,7 @@ usage(FILE *to)
         "  -h, --help           this text\n"
         "  -V, --version        version of libxac\n"
         "\n"
-        "exit: 0 shown         3 damaged master record\n"
+        "exit: 0 shown         3 damaged master record, or the log is missing\n"
         "      1 error         5 no environment\n"
         "      2 wrong usage\n",
         to);
@@ -600,12 +602,18 @@ static int
 open_log(struct dump *d, int dirfd, struct xac_master_slot *master)
 {
     char *path = NULL;
+    uint64_t redo_lsn;
     int rc = xac_logdir_open(dirfd, d->a->log_dir, master->identity, &d->logfd, &path);
 
     free(path);
+    xac_log_segment_name(d->redo,
+                         xac_log_segment_of(master->redo_lsn, master->segment_bytes));
+    redo_lsn = master->redo_lsn;
     master->redo_lsn = 0; /* all segments there are */
     if (rc == 0)
         rc = source_open(d, master, &d->first);
+    d->is_lost = rc == 0 && (master->flags & XAC_MASTER_LOGGED) != 0
+                 && xac_scan_limit(&d->first->scan) <= redo_lsn;
     for (size_t i = 0; rc == 0; i++) {
         struct source *other;
 
@@ -652,6 +660,8 @@ main(int argc, char **argv)
         rc = open_log(&d, dirfd, &master);
         if (rc == 0)
             rc = dump_log(&d);
+        if (rc == 0 && d.is_lost)
+            rc = xac_scan_lost(d.redo);
         (void)xac_sys.close(dirfd);
     }
     close_log(&d);

@@ -406,7 +406,7 @@ recover_gated(int dirfd, struct arguments *a, struct xac_recover_report *rep,
 
     /* Before a lock file is made in some directory that is no environment. */
     if (fstatat(dirfd, XAC_MASTER_NAME, &st, 0) != 0 && errno == ENOENT)
-        return xac_err(XAC_ENOTENV, "no %s", XAC_MASTER_NAME);
+        return xac_master_missing(dirfd, false);
     fd = gate_open(dirfd, a, &rc);
     if (rc == 0)
         rc = xac_region_attached(dirfd, a->dir, fd);
