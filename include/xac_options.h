@@ -11,7 +11,13 @@
 enum xac_option {
     /* enum xac_checksum; for blocks written from now on, any time. */
     XAC_OPT_CHECKSUM = 1,
-    /* Bytes of log or versions for which a checkpoint starts; 0 never.  Default 256 MiB. */
+    /* Bytes of log or versions for which there is a checkpoint; 0 never.  By the log it starts
+       two segments earlier (a quarter of the bytes at most) and keeps pace with commits.  So
+       the log on disk stays below these bytes and one segment, if they are eight segments or
+       more, but for: what the oldest reader, a backup or a file out of reach holds back; data
+       files of large transactions, which count as a whole; and what others commit when the
+       process that is at a checkpoint stops to do so, as much again at the most.
+       Default 256 MiB. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
        the environment is made or has been recovered.  The first one takes 64 KiB on disk
@@ -42,8 +48,7 @@ enum xac_option {
        stop coming, call xSync().  Any time.  Default 0. */
     XAC_OPT_SYNC_DELAY_MS = 7,
     /* 1: log segments that are no longer needed are reused for new ones, and data files of large
-       transactions are removed, so that the log takes no more room on disk than what
-       XAC_OPT_CHECKPOINT_BYTES and the oldest reader need.  0: they are kept until somebody
+       transactions are removed, so that the log on disk is bounded (XAC_OPT_CHECKPOINT_BYTES).  0: they are kept until somebody
        removes them: with a backup they bring back any moment since.  The environment remembers
        it for all participants and later runs, as the file xac.log-kept beside the log; whoever
        sets the option last decides, also before xInit().  If nobody sets it, log is reused

@@ -718,8 +718,15 @@ xac_checkpoint_try(struct xac_env *env)
     return rc;
 }
 
-/* step_held -- a step of the checkpoint of this process, or the first one of a new one; a
-   failure ends it, and shows in the next commit or does not matter. */
+/* is_late -- is too much logged while this one goes by steps?  At its END log is released. */
+static bool
+is_late(const struct xac_ckpt *r)
+{
+    return r->phase < UNLINK
+           && xac_ckpt_is_late(r->env, r->begin_lsn, r->next_frame, r->n_frames + 1);
+}
+
+/* step_held -- a step of our checkpoint, or the first of a new one; a failure ends it. */
 static void
 step_held(struct xac_env *env)
 {
@@ -746,8 +753,8 @@ step_held(struct xac_env *env)
         rc = ckpt_begin(r);
         xac_ckpt_put_off(env);
     }
-    /* At once, for others that are short of room would begin anew. */
-    while (rc == 0 && r->phase != DONE && xac_ckpt_is_pressed(env))
+    /* At once, for others that are short of room would begin anew, and the log grows. */
+    while (rc == 0 && r->phase != DONE && (xac_ckpt_is_pressed(env) || is_late(r)))
         rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
     if (rc != 0 || r->phase == DONE) {
         rc = rc != 0 ? rc : r->files.error;

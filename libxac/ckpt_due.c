@@ -36,6 +36,22 @@ limit_of(struct xac_env *env)
     return atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
 }
 
+/*
+ * log_due -- bytes of log after which a checkpoint is due: less than the limit, so that the log on
+ * disk is shorter than the limit and a segment when it ends.
+ *
+ * Beside what has been logged since the last one began there are a part of the segment in which it
+ * began, what is logged until this one ends (xac_ckpt_is_late), and up to one and a half segments
+ * that are made ahead.  With fewer than eight segments to the limit it may be a little more.
+ */
+static uint64_t
+log_due(struct xac_env *env)
+{
+    uint64_t limit = limit_of(env), early = 2 * env->log.sh->segment_bytes;
+
+    return limit - (early < limit / 4 ? early : limit / 4);
+}
+
 /* is_log_due -- has enough been logged since the last one began? */
 static bool
 is_log_due(struct xac_env *env)
@@ -50,7 +66,7 @@ is_log_due(struct xac_env *env)
     data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
     /* Read one after the other while they grow: a difference below zero is none. */
     used = data > data_begin ? data - data_begin : 0;
-    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= limit_of(env);
+    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= log_due(env);
 }
 
 bool
@@ -61,6 +77,18 @@ xac_ckpt_is_due(struct xac_env *env)
     return frames_used(env)
                >= atomic_load_explicit(&env->frames_due, memory_order_relaxed)
            || is_log_due(env);
+}
+
+bool
+xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_t all)
+{
+    uint64_t tail, allowed;
+
+    if (!xac_env_is_durable(env))
+        return false;
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+    allowed = env->log.sh->segment_bytes / 4;
+    return (double)(tail - begin_lsn) * (double)all > (double)allowed * (double)done;
 }
 
 /* frames_due -- those in use at which the next one is due that the log does not ask for, after

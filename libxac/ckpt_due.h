@@ -8,6 +8,7 @@
 #define XAC_CKPT_DUE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct xac_env;
 
@@ -18,6 +19,15 @@ bool xac_ckpt_is_due(struct xac_env *env);
 
 /* xac_ckpt_is_pressed -- is the room for versions within a bound about to run out? */
 bool xac_ckpt_is_pressed(struct xac_env *env);
+
+/*
+ * xac_ckpt_is_late -- has more been logged since a checkpoint began than suits what is done of it?
+ * It is to end before a quarter of a segment has been logged.
+ *
+ * in   done, all  how much of the work until its END is done, in any unit; done is at least 1
+ */
+bool xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done,
+                      uint64_t all);
 
 /*
  * xac_ckpt_leave_to_other -- is another process at it, so that we need not be?

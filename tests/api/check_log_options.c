@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_log_options.c -- options of the log: delayed sync, reuse of segments, what becomes of
- * data files, and a directory of its own.
+ * check_log_options.c -- options of the log: delayed sync, what becomes of data files, and a
+ * directory of its own.
  *
  * Children commit and are killed; what xRecover() makes of the rest is compared with what
  * they were promised.
@@ -203,7 +203,7 @@ START_TEST(sync_needs_an_environment)
 }
 END_TEST
 
-/* ---- reuse of segments ---------------------------------------------------------------- */
+/* ---- data files of large transactions --------------------------------------------------- */
 
 #define RECYCLE_PAGES 40u
 
@@ -221,198 +221,6 @@ count_names(const char *prefix)
     (void)closedir(d);
     return n;
 }
-
-static unsigned
-count_segments(void)
-{
-    return count_names("xac-log.");
-}
-
-/* write_noise -- 600 transactions of 4 KiB. */
-static void
-write_noise(unsigned char *x)
-{
-    for (uint64_t i = 1, r = 1; i <= 600; i++) {
-        must_ok(xbegin());
-        memcpy(x, &i, sizeof i);
-        for (size_t k = 0; k < 512; k++) {
-            r = r * 6364136223846793005 + 1442695040888963407;
-            memcpy(x + (i % (RECYCLE_PAGES - 1) + 1) * env_page() + 8 * k, &r, 8);
-        }
-        must_rc(xend(), COMMITTED);
-        word_store(&words->done, i);
-    }
-}
-
-#define UNSAID 2 /* XAC_OPT_LOG_RECYCLE is left alone */
-
-/* write_much_here -- more than 2 MiB of log in segments of 64 KiB, checkpoints on the way. */
-static unsigned char *
-write_much_here(const uint64_t *recycle)
-{
-    unsigned char *x;
-
-    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
-    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 65536));
-    must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 131072));
-    if (*recycle != UNSAID)
-        must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, *recycle));
-    x = env_attach(DURABLE, RECYCLE_PAGES);
-    write_noise(x);
-    word_store(&words->synced, count_segments());
-    return x;
-}
-
-static void
-write_much(void *arg)
-{
-    (void)write_much_here((const uint64_t *)arg);
-}
-
-START_TEST(recycling_bounds_the_log)
-{
-    uint64_t recycle = _i == 0 ? 1 : UNSAID;
-
-    for (int run = 0; run < 3; run++) {
-        proc_run(write_much, &recycle); /* dies without xShutdown() */
-        must(word_load(&words->synced) < 12);
-        must_ok(xRecover(ENV_DIR));
-        must_eq(file_u64(ENV_FILE, 0), 600);
-    }
-    must(count_segments() < 16);
-}
-END_TEST
-
-START_TEST(segments_are_kept_once_asked_for)
-{
-    uint64_t recycle = 0;
-
-    proc_run(write_much, &recycle);
-    must(word_load(&words->synced) > 30);
-    recycle = UNSAID;
-    proc_run(write_much, &recycle);
-    must(word_load(&words->synced) > 60);
-    recycle = 1;
-    proc_run(write_much, &recycle);
-    must(word_load(&words->synced) < 80); /* the old ones were used up first */
-    recycle = UNSAID;
-    proc_run(write_much, &recycle);
-    must(word_load(&words->synced) < 80);
-}
-END_TEST
-
-static void
-archive_once(void *arg)
-{
-    char **name;
-    size_t n;
-
-    (void)arg;
-    (void)env_attach(DURABLE, RECYCLE_PAGES);
-    must_ok(xArchive(&name, &n));
-    free(name);
-    must_ok(xShutdown());
-}
-
-/* write_beside -- while somebody else archives. */
-static void
-write_beside(void *arg)
-{
-    unsigned char *x = write_much_here(arg);
-
-    word_store(&words->done, 10000);
-    proc_await(&words->done, 10001, 20);
-    write_noise(x);
-    write_noise(x);
-    word_store(&words->synced, count_segments());
-}
-
-/* The first xArchive() of anybody keeps the log: in a run that goes on, and in later ones. */
-START_TEST(first_archive_keeps_the_log)
-{
-    uint64_t recycle = UNSAID;
-    pid_t writer = proc_spawn(write_beside, &recycle);
-    unsigned before;
-
-    proc_await(&words->done, 10000, 20);
-    must(count_segments() < 12);
-    proc_run(archive_once, NULL);
-    word_store(&words->done, 10001);
-    proc_join(writer);
-    before = (unsigned)word_load(&words->synced);
-    must(before > 60);
-    proc_run(write_much, &recycle);
-    must(word_load(&words->synced) > before + 30);
-}
-END_TEST
-
-START_TEST(recycling_survives_death_at_any_moment)
-{
-    uint64_t recycle = 1;
-    unsigned before;
-
-    for (int run = 0; run < 15; run++) {
-        pid_t child;
-        uint64_t done, found;
-
-        word_store(&words->done, 0);
-        child = proc_spawn(write_much, &recycle);
-        proc_await(&words->done, 30, 20);
-        proc_sleep_us((unsigned)run * 3000);
-        proc_kill(child);
-        done = word_load(&words->done);
-        must_ok(xRecover(ENV_DIR));
-        found = file_u64(ENV_FILE, 0);
-        must(found == done || found == done + 1);
-    }
-    before = count_segments();
-    proc_run(write_much, &recycle);       /* the dead have left enough to reuse */
-    must(count_segments() <= before + 4); /* until the first checkpoint is over */
-}
-END_TEST
-
-/* ---- room on disk --------------------------------------------------------------------- */
-
-/* disk_bytes -- that the files whose names begin like that have on disk. */
-static uint64_t
-disk_bytes(const char *prefix)
-{
-    DIR *d = opendir(ENV_DIR);
-    const struct dirent *e;
-    uint64_t bytes = 0;
-    struct stat st;
-
-    must(d != NULL);
-    while ((e = readdir(d)) != NULL) {
-        if (strncmp(e->d_name, prefix, strlen(prefix)) == 0
-            && fstatat(dirfd(d), e->d_name, &st, 0) == 0)
-            bytes += (uint64_t)st.st_blocks * 512;
-    }
-    (void)closedir(d);
-    return bytes;
-}
-
-static void
-commit_one(void *arg)
-{
-    const uint64_t *i = arg;
-
-    commit(env_attach(DURABLE, 2), *i); /* dies without xShutdown() */
-}
-
-/* One integer needs no 16 MiB, in whatever run. */
-START_TEST(log_of_one_integer_is_small)
-{
-    for (uint64_t i = 1; i <= 3; i++) {
-        proc_run(commit_one, &i);
-        must_eq(file_size(ENV_DIR "/xac-log.00000001"), 4096 + (16 << 20));
-        must(disk_bytes("xac-") <= 128 << 10);
-        must_eq(recovered(), i);
-    }
-}
-END_TEST
-
-/* ---- data files of large transactions --------------------------------------------------- */
 
 #define LARGE_RUN 60u
 
@@ -850,11 +658,6 @@ main(void)
     tcase_add_test(tc, commit_syncs_when_the_delay_is_over);
     tcase_add_test(tc, shutdown_syncs_what_was_delayed);
     tcase_add_test(tc, sync_needs_an_environment);
-    tcase_add_loop_test(tc, recycling_bounds_the_log, 0, 2);
-    tcase_add_test(tc, segments_are_kept_once_asked_for);
-    tcase_add_test(tc, first_archive_keeps_the_log);
-    tcase_add_test(tc, log_of_one_integer_is_small);
-    tcase_add_test(tc, recycling_survives_death_at_any_moment);
     tcase_add_test(tc, large_transactions_make_a_checkpoint_due);
     tcase_add_test(tc, data_files_are_archived_like_segments);
     tcase_add_test(tc, data_files_go_at_any_moment_of_death);

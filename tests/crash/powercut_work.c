@@ -206,7 +206,8 @@ path_of(const struct run *r, unsigned i)
 static void
 set_options(const struct run *r, uint64_t seed)
 {
-    uint64_t segment = 65536;
+    /* One of more than 64 KiB has holes first. */
+    uint64_t segment = (r->script->flags & WITH_GROWTH) != 0 ? 1 << 18 : 65536;
     uint64_t kind = XAC_CHECKSUM_XXH3;
     char log_dir[500];
 
