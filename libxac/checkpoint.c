@@ -499,6 +499,11 @@ unlink_some(struct xac_ckpt *r)
     n = n < XAC_MOVE_PAGES ? n : XAC_MOVE_PAGES;
     xac_collapse_lock(env);
     xac_chain_lock(env);
+    while (!xac_version_is_ready(env)) {
+        xac_chain_unlock(env);
+        xac_version_ready(env);
+        xac_chain_lock(env);
+    }
     xac_kill_point("s locked");
     xac_chain_move(env, r->page + r->n_unlinked, (uint32_t)n, r->bound);
     xac_chain_unlock(env);

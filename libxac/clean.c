@@ -18,9 +18,9 @@ xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
 
+    xac_chain_populate(env);
     for (;;) {
         enum xac_publish_result r = xac_chain_publish(env, slot, serial);
-        struct xac_block *blk;
 
         if (r == XAC_PUBLISH_DONE || r == XAC_PUBLISH_GONE)
             return;
@@ -29,8 +29,7 @@ xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
                 return;
             continue;
         }
-        blk = (struct xac_block *)xac_shm_at(&env->shm, txn->record);
-        if (xac_log_make_room(&env->log, blk->length) != 0)
+        if (xac_commit_make_room(env, txn) != 0)
             return; /* stays COMMITTING; the next one who meets it tries again */
     }
 }
@@ -112,6 +111,15 @@ release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
         (void)xac_txn_fail(txn, word, XAC_CONFLICT_REVOKED, env->pid, 0);
 }
 
+/* settle_commit -- of a process that is stopped: published at once, or taken back. */
+static void
+settle_commit(struct xac_env *env, uint64_t slot, uint64_t serial)
+{
+    xac_chain_populate(env);
+    if (xac_chain_publish(env, slot, serial) != XAC_PUBLISH_DONE)
+        (void)xac_chain_take_back(env, slot, serial);
+}
+
 /*
  * help_stopped -- settle the commits of a stopped participant, so that nobody waits for
  * them, and have it hold back no versions without end.  It may go on at any instant, so only
@@ -132,10 +140,8 @@ help_stopped(struct xac_env *env, uint32_t index)
             continue;
         if (xac_txn_state(word) == XAC_TXN_PENDING)
             release_floor(env, txn, word);
-        else if (xac_txn_state(word) == XAC_TXN_COMMITTING
-                 && xac_chain_publish(env, slot, xac_txn_serial(word))
-                        != XAC_PUBLISH_DONE)
-            (void)xac_chain_take_back(env, slot, xac_txn_serial(word));
+        else if (xac_txn_state(word) == XAC_TXN_COMMITTING)
+            settle_commit(env, slot, xac_txn_serial(word));
     }
 }
 

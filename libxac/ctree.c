@@ -278,12 +278,14 @@ xac_chain_unlock(struct xac_env *env)
     xac_lock_release(&chain_of(env)->publish);
 }
 
-/* may_publish -- is the log ready for the transaction's block? */
+/* may_publish -- is the log ready for the transaction's block, and the version store? */
 static enum xac_publish_result
 may_publish(struct xac_env *env, const struct xac_txn *txn)
 {
     const struct xac_block *blk;
 
+    if (xac_unlikely(!xac_version_is_ready(env)))
+        return XAC_PUBLISH_ROOM;
     if (!xac_env_is_durable(env))
         return XAC_PUBLISH_DONE;
     if (!txn->all_full
@@ -292,6 +294,15 @@ may_publish(struct xac_env *env, const struct xac_txn *txn)
         return XAC_PUBLISH_REBUILD;
     blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
     return xac_log_has_room(&env->log, blk->length) ? XAC_PUBLISH_DONE : XAC_PUBLISH_ROOM;
+}
+
+void
+xac_chain_populate(struct xac_env *env)
+{
+    xac_version_ready(env);
+    xac_shm_populate(env->shm.base, xac_shm_size(&env->shm));
+    if (xac_env_is_durable(env))
+        xac_log_ready(&env->log);
 }
 
 /* publish_now -- steps e to g; the lock is held, the transaction COMMITTING. */

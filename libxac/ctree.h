@@ -18,6 +18,13 @@
  *       by a survivor if its process dies.
  *   (5) mark <= C, and no live transaction that was given its parent after the mark was
  *       stored has a parent below it.
+ *   (6) Under publish nothing calls the system, and what is stored to or read is in the
+ *       page table of this process: what it has made itself; the control structure and the
+ *       log buffer as far as needed (xac_log_has_room); the frames' descriptions
+ *       (xac_version_is_ready); for who acts for another, all of the region
+ *       (xac_chain_populate).  So the holder waits for nobody, unless the system takes memory or
+ *       the processor away.  Who repairs what a dead holder left is excepted.
+ *       tests/unit/check_publish.c
  *
  * LOCK      publish, collapse.
  */
@@ -101,11 +108,16 @@ void xac_chain_enter(struct xac_env *env, struct xac_txn *txn);
 enum xac_publish_result {
     XAC_PUBLISH_DONE,     /* the transaction is PUBLISHED                               */
     XAC_PUBLISH_REBUILD,  /* a checkpoint began since the block was built: build again  */
-    XAC_PUBLISH_ROOM,     /* the log has no room left: make room, try again             */
+    XAC_PUBLISH_ROOM,     /* no room in the log, or it is not in the page table: make room
+                             (xac_commit_make_room), try again                         */
     XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
     XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn              */
     XAC_PUBLISH_GONE,     /* the slot is no longer COMMITTING and was not published     */
 };
+
+/* xac_chain_populate -- before publishing for another: have all that he may have used in this
+   process's page table. */
+void xac_chain_populate(struct xac_env *env);
 
 /*
  * xac_chain_publish -- steps d to h: publish a COMMITTING transaction, by its owner or

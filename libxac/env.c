@@ -455,8 +455,10 @@ enter_gated(struct xac_env *env)
                  ? xac_err(ENOENT, "nobody is attached to %s", env->dir)
                  : make(env, &master);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        xac_shm_populate(env->ctl, sizeof *env->ctl); /* ctree.h, invariant 6 */
         rc = xac_env_become(env);
+    }
     env->log.mend = xac_env_mend_log;
     env->log.mend_arg = env;
     return rc;

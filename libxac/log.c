@@ -27,6 +27,7 @@
 #include "futex.h"
 #include "handle.h"
 #include "log_segment.h"
+#include "shm.h"
 #include "sys.h"
 
 /* How long a waiter sleeps before it looks whether the holder of the flush lock lives. */
@@ -204,8 +205,9 @@ xac_log_detach(struct xac_log *log)
 
 /* ---- Appending -------------------------------------------------------------------- */
 
-bool
-xac_log_has_room(const struct xac_log *log, uint64_t bytes)
+/* has_space -- do so many bytes fit behind the tail? */
+static bool
+has_space(const struct xac_log *log, uint64_t bytes)
 {
     const struct xac_log_shared *sh = log->sh;
     /* relaxed: stored under the publish lock, which the caller holds; elsewhere a hint. */
@@ -219,6 +221,70 @@ xac_log_has_room(const struct xac_log *log, uint64_t bytes)
     return end <= durable + sh->ring_bytes && end <= prepared;
 }
 
+/* part_shift -- the ring has so many parts of 1 << shift bytes as struct xac_log's ready has
+   bits. */
+static unsigned
+part_shift(const struct xac_log_shared *sh)
+{
+    return (unsigned)__builtin_ctzll(sh->ring_bytes) - 6;
+}
+
+/* part_of -- the bit of the part in which a position lies. */
+static uint64_t
+part_of(const struct xac_log_shared *sh, uint64_t lsn)
+{
+    return UINT64_C(1) << (lsn >> part_shift(sh) & 63);
+}
+
+/* is_ready -- are the parts behind the tail in the page table (invariant 7)? */
+static bool
+is_ready(const struct xac_log *log, uint64_t bytes)
+{
+    const struct xac_log_shared *sh = log->sh;
+    uint64_t ready = atomic_load_explicit(&log->ready, memory_order_relaxed);
+    uint64_t lsn = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint64_t end = lsn + bytes, part_bytes = UINT64_C(1) << part_shift(sh);
+
+    if (xac_likely(ready == UINT64_MAX))
+        return true;
+    for (lsn &= ~(part_bytes - 1); lsn < end; lsn += part_bytes) {
+        if ((ready & part_of(sh, lsn)) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* make_ready -- put them there, and the part behind, for others may append meanwhile. */
+static void
+make_ready(struct xac_log *log, uint64_t bytes)
+{
+    const struct xac_log_shared *sh = log->sh;
+    uint64_t part_bytes = UINT64_C(1) << part_shift(sh);
+    uint64_t lsn = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint64_t end = lsn + bytes + part_bytes;
+
+    for (lsn &= ~(part_bytes - 1); lsn < end; lsn += part_bytes) {
+        uint64_t part = part_of(sh, lsn);
+
+        if ((atomic_load_explicit(&log->ready, memory_order_relaxed) & part) != 0)
+            continue;
+        xac_shm_populate(log->ring + (lsn & (sh->ring_bytes - 1)), part_bytes);
+        (void)atomic_fetch_or_explicit(&log->ready, part, memory_order_relaxed);
+    }
+}
+
+bool
+xac_log_has_room(const struct xac_log *log, uint64_t bytes)
+{
+    return has_space(log, bytes) && is_ready(log, bytes);
+}
+
+void
+xac_log_ready(struct xac_log *log)
+{
+    atomic_store_explicit(&log->ready, UINT64_MAX, memory_order_relaxed);
+}
+
 void
 xac_log_append(struct xac_log *log, const struct xac_block *blk)
 {
@@ -230,7 +296,7 @@ xac_log_append(struct xac_log *log, const struct xac_block *blk)
 
     if (tail >= blk->lsn + blk->length)
         return;
-    xac_assert(blk->lsn == tail && xac_log_has_room(log, blk->length));
+    xac_assert(blk->lsn == tail && has_space(log, blk->length));
     memcpy(log->ring + at, blk, n);
     memcpy(log->ring, (const uint8_t *)blk + n, blk->length - n);
     (void)atomic_fetch_add_explicit(&sh->appended, 1, memory_order_relaxed);
@@ -631,6 +697,7 @@ make_room(struct xac_log *log, uint64_t bytes)
             return poisoned_error(error);
         if (xac_log_has_room(log, bytes))
             return 0;
+        make_ready(log, bytes);
         /* relaxed: a guess too. */
         if (end > atomic_load_explicit(&sh->prepared, memory_order_relaxed))
             rc = xac_log_segment_prepare(log, end);

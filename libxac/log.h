@@ -23,6 +23,10 @@
  *       before that concerns the process whose limits, rights or descriptors were in the
  *       way, and nobody else: nothing has changed, and the next flush, by whichever process,
  *       writes all of it.
+ *   (7) What is copied to the ring under the caller's publish lock goes to pages that the
+ *       process has in its page table already: without room there, has_room says no, and
+ *       make_room sees to it.  (Not what a survivor copies for one that died: it has the lock
+ *       before it knows.)
  */
 #ifndef XAC_LOG_H
 #define XAC_LOG_H
@@ -101,6 +105,9 @@ struct xac_log {
         unwritten;    /* errno value of the last flush that could not begin; relaxed */
     uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
     struct xac_log_gap gap; /* flush lock held                                        */
+    /* Bit i: the i-th of 64 parts of the ring is in this process's page table (invariant 7);
+       only grows, relaxed. */
+    _Atomic uint64_t ready;
     /* The value of `prepared` at which making a segment failed last: that it is not
        tried ahead of time again and again on a full disk. */
     _Atomic uint64_t ahead_failed;
@@ -149,8 +156,12 @@ int xac_log_make_room(struct xac_log *log, uint64_t bytes);
 /* xac_log_unwritten -- why the last XAC_ENOTDURABLE: an errno value. */
 int xac_log_unwritten(const struct xac_log *log);
 
-/* xac_log_has_room -- true if `bytes` fit now; publish lock held. */
+/* xac_log_has_room -- true if `bytes` fit now, and no page fault will be met; publish lock
+   held. */
 bool xac_log_has_room(const struct xac_log *log, uint64_t bytes);
+
+/* xac_log_ready -- the whole ring has been populated (xac_shm_populate). */
+void xac_log_ready(struct xac_log *log);
 
 /*
  * xac_log_append -- copy a sealed block to its place and move the tail behind it.

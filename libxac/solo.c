@@ -47,6 +47,7 @@ revoke_slot(struct xac_env *env, uint64_t slot)
         return;
     /* COMMITTING: published if that can be done at once, else taken back; it is alive, so
        what it owns is not ours to rebuild. */
+    xac_chain_populate(env);
     if (xac_chain_publish(env, slot, xac_txn_serial(word)) != XAC_PUBLISH_DONE)
         (void)xac_chain_take_back(env, slot, xac_txn_serial(word));
 }

@@ -326,6 +326,10 @@ int xac_commit(struct xac_env *env, struct xac_ctx *ctx);
  */
 int xac_commit_rebuild(struct xac_env *env, uint64_t slot);
 
+/* xac_commit_make_room -- what XAC_PUBLISH_ROOM asks for, outside all locks that rank as high; ret
+   as xac_log_make_room. */
+int xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn);
+
 /* xac_commit_await -- until the log is durable up to lsn, or as long as
    XAC_OPT_SYNC_DELAY_MS asks for; ret 0 or XAC_EPOISONED. */
 int xac_commit_await(struct xac_env *env, uint64_t lsn);

@@ -157,14 +157,30 @@ new_datafile(struct xac_env *env, struct xac_txn *txn)
     return serial;
 }
 
+/* lock_all -- take publish, with all slots in the page table (ctree.h, invariant 6); ret how many
+   there are. */
+static uint64_t
+lock_all(struct xac_env *env)
+{
+    for (uint64_t seen = 0;;) {
+        uint64_t n;
+
+        xac_chain_lock(env);
+        /* Acquire: pairs with the release in xac_txn_claim. */
+        n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+        if (n == seen)
+            return n;
+        xac_chain_unlock(env);
+        xac_array_populate(&env->shm, &env->ctl->txns, 0, n);
+        seen = n;
+    }
+}
+
 uint64_t
 xac_commit_data_serial(struct xac_env *env)
 {
-    uint64_t bound, n;
+    uint64_t bound, n = lock_all(env);
 
-    xac_chain_lock(env);
-    /* Acquire: pairs with the release in xac_txn_claim. */
-    n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
     bound = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
     for (uint64_t i = 0; i < n; i++) {
         /* Acquire: pairs with the release in xac_txn_drop. */
@@ -461,14 +477,17 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
     return XAC_ABORTED;
 }
 
-/* make_room -- for the slot's block, outside all locks. */
-static int
-make_room(struct xac_env *env, const struct xac_txn *txn)
+int
+xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn)
 {
-    const struct xac_block *blk =
-        (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+    const struct xac_block *blk;
     int rc;
 
+    if (!xac_version_is_ready(env))
+        xac_version_ready(env);
+    if (!xac_env_is_durable(env))
+        return 0;
+    blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
     rc = xac_log_make_room(&env->log, blk->length);
     /* Not XAC_ENOTDURABLE, which speaks of what has committed. */
     return rc != XAC_ENOTDURABLE ? rc
@@ -492,7 +511,7 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_DONE:
             return 0;
         case XAC_PUBLISH_ROOM:
-            rc = make_room(env, ctx->txn);
+            rc = xac_commit_make_room(env, ctx->txn);
             break;
         case XAC_PUBLISH_REBUILD:
             rc = xac_commit_rebuild(env, ctx->slot);
@@ -530,7 +549,7 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_DONE:
             return 0;
         case XAC_PUBLISH_ROOM:
-            rc = make_room(env, txn);
+            rc = xac_commit_make_room(env, txn);
             break;
         case XAC_PUBLISH_REBUILD:
             rc = xac_commit_rebuild(env, ctx->slot);
@@ -595,7 +614,7 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     int rc = 0;
 
     if (xac_env_is_durable(env))
-        rc = make_room(env, txn);
+        rc = xac_commit_make_room(env, txn);
     if (rc != 0)
         return give_up(env, ctx, rc);
     rc = env->policy->is_optimistic ? commit_valid(env, ctx) : commit_eager(env, ctx);

@@ -85,6 +85,29 @@ xac_version_limit(struct xac_env *env, uint64_t frames_max)
     return rc;
 }
 
+bool
+xac_version_is_ready(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->buffers.n_ready, memory_order_relaxed)
+           >= frames_there(env);
+}
+
+void
+xac_version_ready(struct xac_env *env)
+{
+    _Atomic uint64_t *readyp = &env->buffers.n_ready;
+    uint64_t ready = atomic_load_explicit(readyp, memory_order_relaxed);
+    uint64_t have = frames_there(env);
+
+    xac_array_populate(&env->shm, &env->ctl->versions.frames, ready, have);
+    /* Another thread may have seen more frames, and been faster. */
+    while (ready < have
+           && !atomic_compare_exchange_weak_explicit(readyp, &ready, have,
+                                                     memory_order_relaxed,
+                                                     memory_order_relaxed))
+        ;
+}
+
 /* claim -- take this frame if it is free. */
 static bool
 claim(struct xac_env *env, uint64_t slot, uint64_t frame_no)

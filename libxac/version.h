@@ -85,6 +85,8 @@ struct xac_buffers {
     _Atomic uint64_t freed[XAC_FREED_MAX];
     _Atomic uint64_t n_freed;   /* in the ring; the newest is the one before           */
     _Atomic uint64_t n_faulted; /* frames up to this are in the page table; relaxed    */
+    /* Descriptions of frames up to this are in the page table; only grows, relaxed. */
+    _Atomic uint64_t n_ready;
 };
 
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
@@ -106,6 +108,14 @@ xac_frame_state(uint64_t word)
 
 /* xac_frame_at -- description of a frame that exists. */
 XAC_SIGSAFE struct xac_frame *xac_frame_at(const struct xac_env *env, uint64_t frame_no);
+
+/*
+ * xac_version_is_ready -- are the descriptions of all frames in this process's page table, so
+ * that lists can be walked and changed under publish without a page fault?
+ * xac_version_ready -- see to it, for the frames that there are now; outside of publish.
+ */
+bool xac_version_is_ready(const struct xac_env *env);
+void xac_version_ready(struct xac_env *env);
 
 /*
  * xac_version_take -- a free frame for transaction slot `slot`.

@@ -136,9 +136,13 @@ void
 world_publish(struct xac_env *env)
 {
     uint64_t word = atomic_load_explicit(&env->ctx.txn->word, memory_order_acquire);
+    enum xac_publish_result r;
 
-    must_eq(xac_chain_publish(env, env->ctx.slot, xac_txn_serial(word)),
-            XAC_PUBLISH_DONE);
+    do {
+        xac_chain_populate(env);
+        r = xac_chain_publish(env, env->ctx.slot, xac_txn_serial(word));
+    } while (r == XAC_PUBLISH_ROOM && !xac_version_is_ready(env)); /* it has grown */
+    must_eq(r, XAC_PUBLISH_DONE);
 }
 
 void

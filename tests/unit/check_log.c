@@ -56,6 +56,7 @@ START_TEST(flush_start_is_for_the_lone)
     ck_assert_int_eq(world_create(1 << 20, XAC_LSN_FIRST), 0);
     ck_assert(!xac_log_flush_start(&the_log));
     world_block(blk, 0, 1, &rng, 600);
+    ck_assert_int_eq(xac_log_make_room(&the_log, blk->length), 0);
     first = world_publish(&the_log, 0);
     writes = world_get(w->log.n_writes);
     ck_assert(xac_log_flush_start(&the_log));
@@ -107,6 +108,7 @@ START_TEST(append_twice_is_append_once)
 
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
     world_block(blk, 0, 1, &rng, 2000);
+    must(xac_log_make_room(&the_log, blk->length) == 0);
     end = world_publish(&the_log, 0);
     must(end != 0);
     must(world_commit(&the_log, 1, 1, &rng) == 0);
