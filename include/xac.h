@@ -287,7 +287,8 @@ XAC_API int xac_begin(void);
  *      descriptors.  The next commit of any participant writes it, and so does xSync()
  *      once the cause is gone.  If others are attached, they get 200 ms to do so first).
  *      In a durable environment XAC_COMMITTED is returned only after everything that
- *      the transaction wrote and read is on disk.
+ *      the transaction wrote and read is on disk.  With XAC_OPT_WAIT_MS also ETIMEDOUT
+ *      (rolled back) and XAC_EUNCERTAIN (committed, do not repeat it; xSync() tells).
  */
 XAC_API int xac_end(void);
 
@@ -312,8 +313,8 @@ XAC_API int xac_begin_query(void);
  * End the innermost query.
  *
  * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED;
- *      XAC_EPOISONED, XAC_ENOTDURABLE (durable environments: what it read did not reach
- *      the disk, or not yet).
+ *      XAC_EPOISONED, XAC_ENOTDURABLE, XAC_EUNCERTAIN (durable environments: what it read
+ *      did not reach the disk, or not yet).
  */
 XAC_API int xac_end_query(void);
 

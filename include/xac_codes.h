@@ -66,8 +66,10 @@ enum xac_error {
     XAC_EUNTRUSTED = -31024,  /* a file of the library that a stranger may have made  */
     XAC_EDESCRIPTOR = -31025, /* the program has closed a descriptor of the library  */
     XAC_EFILESYSTEM = -31026, /* locks on this file system can be lost               */
-    XAC_ENOTDURABLE = -31027  /* committed, but not known to be on disk yet: this
+    XAC_ENOTDURABLE = -31027, /* committed, but not known to be on disk yet: this
                                 process cannot write the log                         */
+    XAC_EUNCERTAIN = -31028   /* committed, but not known to be on disk yet: another
+                                process is syncing the log, see XAC_OPT_WAIT_MS      */
 };
 
 #endif /* XAC_CODES_H */

@@ -98,7 +98,18 @@ enum xac_option {
        data files in the directory get it, too, beside what the umask leaves.  See
        doc/security.md.  Before xInit(); kept with the environment (as the mode of
        xac.master); for the first participant, who must own that file.  Default 0: as kept. */
-    XAC_OPT_MODE = 14
+    XAC_OPT_MODE = 14,
+    /* Milliseconds, at most 3,600,000, that an outermost xend() or xendQuery() of this process
+       waits in all for locks of others, for whoever syncs the log, and for the turn; 0: for
+       ever.  A participant that is stopped (SIGSTOP, a debugger) or very slow while it holds one
+       is waited for otherwise; xstat names it.  When the time is over,
+         xend() returns ETIMEDOUT    the transaction has been rolled back; it may be tried again
+                XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
+                                     that it read: xSync() tells, and waits for it
+       Own writes and syncs are not waits.  Not limited: xbegin() (at most 1.28 s for an older
+       transaction, and for the turn), faults, a step of a checkpoint, and all other calls.
+       xTransact() returns either code and does not try again.  Any time.  Default 0. */
+    XAC_OPT_WAIT_MS = 15
 };
 
 #define XAC_READ_AHEAD_SYSTEM UINT64_MAX

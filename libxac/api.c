@@ -552,6 +552,11 @@ set_now(int option, uint64_t value)
         if (env != NULL)
             env->options.sync_delay_ms = (uint32_t)value;
         break;
+    case XAC_OPT_WAIT_MS:
+        options.wait_ms = (uint32_t)value;
+        if (env != NULL)
+            env->options.wait_ms = (uint32_t)value;
+        break;
     default:
         options.checkpoint_bytes = value;
         if (ctl != NULL)
@@ -613,6 +618,7 @@ xac_set_option(int option, uint64_t value)
         is_valid = value == XAC_READ_AHEAD_SYSTEM || is_read_ahead(value);
         break;
     case XAC_OPT_SYNC_DELAY_MS:
+    case XAC_OPT_WAIT_MS:
         is_valid = value <= 3600 * 1000;
         break;
     case XAC_OPT_DECLARED:

@@ -31,7 +31,9 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
 
         if (rc != 0)
             return rc;
-        xac_chain_lock(env);
+        rc = xac_chain_lock_limited(env);
+        if (rc != 0)
+            return xac_err(rc, "waiting for the publish lock");
         is_done = xac_log_has_room(&env->log, blk->length);
         if (is_done) {
             /* Publish is held: nobody else moves the tail. */

@@ -22,7 +22,7 @@ xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
     for (;;) {
         enum xac_publish_result r = xac_chain_publish(env, slot, serial);
 
-        if (r == XAC_PUBLISH_DONE || r == XAC_PUBLISH_GONE)
+        if (r == XAC_PUBLISH_DONE || r == XAC_PUBLISH_GONE || r == XAC_PUBLISH_TIMEOUT)
             return;
         if (r == XAC_PUBLISH_REBUILD) {
             if (xac_commit_rebuild(env, slot) != 0)
@@ -73,7 +73,8 @@ clean_participant(struct xac_env *env, uint32_t index)
 
     /* What it was publishing names a slot, perhaps one that is PUBLISHED already: that is
        finished before anybody can use the slot again. */
-    xac_chain_lock(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return;
     xac_chain_unlock(env);
     for (uint64_t slot = 0; slot < n; slot++) {
         struct xac_txn *txn = xac_txn_at(env, slot);
@@ -168,8 +169,11 @@ look_on(struct xac_env *env, uint64_t most)
     uint64_t count =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint64_t n = most < count ? most : count;
+    enum xac_lock_result got = xac_lock_acquire_limited(&env->ctl->clean);
 
-    if (xac_lock_acquire(&env->ctl->clean) == XAC_LOCK_OWNER_DIED)
+    if (got == XAC_LOCK_TIMED_OUT)
+        return;
+    if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->clean); /* every step can be repeated */
     for (uint64_t k = 0; k < n; k++)
         look_at(env, (uint32_t)((env->ctl->clean_next + k) % count));

@@ -15,6 +15,7 @@
 
 #include "ctree.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "block.h"
@@ -250,13 +251,11 @@ redo_move(struct xac_env *env)
     set_publishing(env, 0);
 }
 
-void
-xac_chain_lock(struct xac_env *env)
+/* repair -- finish what a dead holder of publish has begun. */
+static void
+repair(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
-
-    if (xac_lock_acquire(&c->publish) == XAC_LOCK_OK)
-        return;
     /* Acquire: pairs with the release in set_publishing. */
     uint64_t what = atomic_load_explicit(&c->publishing, memory_order_acquire);
 
@@ -270,6 +269,25 @@ xac_chain_lock(struct xac_env *env)
         redo_commit(env, xac_txn_at(env, what - 1));
     xac_kill_point("redone");
     xac_lock_repaired(&c->publish);
+}
+
+void
+xac_chain_lock(struct xac_env *env)
+{
+    if (xac_lock_acquire(&chain_of(env)->publish) == XAC_LOCK_OWNER_DIED)
+        repair(env);
+}
+
+int
+xac_chain_lock_limited(struct xac_env *env)
+{
+    enum xac_lock_result got = xac_lock_acquire_limited(&chain_of(env)->publish);
+
+    if (got == XAC_LOCK_TIMED_OUT)
+        return ETIMEDOUT;
+    if (got == XAC_LOCK_OWNER_DIED)
+        repair(env);
+    return 0;
 }
 
 void
@@ -344,7 +362,8 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
     uint64_t word;
 
     prefetch_ring(env);
-    xac_chain_lock(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return XAC_PUBLISH_TIMEOUT;
     xac_kill_point("d");
     /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
@@ -382,21 +401,23 @@ xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
     uint64_t word;
 
     prefetch_ring(env);
-    xac_chain_lock(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return XAC_PUBLISH_TIMEOUT;
     /* Acquire: pairs with the exchange in xac_txn_fail. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
     if (xac_txn_state(word) != XAC_TXN_PENDING)
         goto out;
     result = XAC_PUBLISH_TURN;
-    if (!xac_turn_is_open(env, slot))
+    if (env->policy->is_optimistic && !xac_turn_is_open(env, slot))
         goto out;
     result = XAC_PUBLISH_CONFLICT;
-    if (!xac_optimistic_validate(env, txn, pagep))
+    if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, pagep))
         goto out;
     result = may_publish(env, txn);
     if (result != XAC_PUBLISH_DONE)
         goto out;
-    /* Only a newcomer can fail us here (solo.h), and he may just now. */
+    /* In an optimistic environment only a newcomer can fail us here (solo.h); he, or another
+       whom we are in the way of, may just now. */
     result = XAC_PUBLISH_GONE;
     if (!atomic_compare_exchange_strong_explicit(
             &txn->word, &word,
@@ -419,7 +440,8 @@ xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
     enum xac_txn_state state = XAC_TXN_FREE;
     uint64_t word;
 
-    xac_chain_lock(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return state;
     word = atomic_load_explicit(&txn->word, memory_order_relaxed);
     if (xac_txn_serial(word) == serial)
         state = xac_txn_state(word);

@@ -112,7 +112,8 @@ enum xac_publish_result {
                              (xac_commit_make_room), try again                         */
     XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
     XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn              */
-    XAC_PUBLISH_GONE,     /* the slot is no longer COMMITTING and was not published     */
+    XAC_PUBLISH_TIMEOUT, /* the lock was not to be had within the thread's limit (lock.h) */
+    XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
 };
 
 /* xac_chain_populate -- before publishing for another: have all that he may have used in this
@@ -129,8 +130,9 @@ enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
                                           uint64_t serial);
 
 /*
- * xac_chain_publish_valid -- the same for a PENDING transaction of an optimistic
- * environment, by its owner: validated first, steps c and d in one.
+ * xac_chain_publish_valid -- the same for a PENDING transaction, by its owner, steps c and d in
+ * one: in an optimistic environment, where it is validated first, and for one that may have to
+ * give up waiting.
  *
  * out  pagep  id of the page that another has written, if XAC_PUBLISH_CONFLICT
  */
@@ -142,13 +144,16 @@ enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t sl
  * cannot be logged, or nobody knows what it has read.  Takes publish.
  *
  * in   serial  of the slot's word: a later transaction of the slot is left alone
- * ret  the state that it was found in; COMMITTING if it is FAILED now; FREE if it is gone.
+ * ret  the state that it was found in; COMMITTING if it is FAILED now; FREE if it is gone, or
+ *      the thread's limit is over.
  */
 enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot,
                                        uint64_t serial);
 
 /* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
 void xac_chain_lock(struct xac_env *env);
+/* xac_chain_lock_limited -- the same; ret 0, or ETIMEDOUT: the thread's limit is over (lock.h). */
+int xac_chain_lock_limited(struct xac_env *env);
 void xac_chain_unlock(struct xac_env *env);
 
 /* xac_chain_move -- take versions out, as a move; publish and collapse held. */

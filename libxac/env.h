@@ -42,6 +42,7 @@ struct xac_env_options {
     _Atomic uint32_t stay_mapped; /* relaxed: may change at any time               */
     uint32_t policy;
     uint32_t sync_delay_ms;
+    uint32_t wait_ms;     /* XAC_OPT_WAIT_MS */
     uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE, or XAC_RECYCLE_UNSAID              */
     uint32_t page_checksums;
     uint32_t full_images;

@@ -128,6 +128,7 @@ static const struct {
     {XAC_EDESCRIPTOR, "the program has closed a descriptor of the library"},
     {XAC_EFILESYSTEM, "locks on this file system can be lost"},
     {XAC_ENOTDURABLE, "committed, but not known to be on disk yet"},
+    {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
 };
 
 const char *

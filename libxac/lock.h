@@ -19,6 +19,9 @@
  *           below collapse, as long as the holder of the other one takes.
  * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
  *           again for a moment before he sleeps.
+ * LIMIT     The end of a transaction may limit how long it waits in all (xac_wait_limit), from its
+ *           first wait on: xac_lock_acquire_limited() gives up then, and who waits for something
+ *           else asks xac_wait_slice().  Nobody else's thread is concerned.
  * HANDLER   The fault handler takes none of these locks.
  */
 #ifndef XAC_LOCK_H
@@ -26,7 +29,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "annot.h"
 
@@ -44,12 +49,34 @@ enum xac_lock_rank {
 enum xac_lock_result {
     XAC_LOCK_OK = 0,
     XAC_LOCK_OWNER_DIED = 1, /* held now; repair first                               */
-    XAC_LOCK_BUSY = 2        /* not held (trylock only)                              */
+    XAC_LOCK_BUSY = 2,       /* not held (trylock only)                              */
+    XAC_LOCK_TIMED_OUT = 3   /* not held (acquire_limited only)                      */
 };
 
 struct xac_lock {
     pthread_mutex_t mutex; /* process-shared, robust */
     int rank;              /* fixed at init          */
+    /* Which acquisition it is; stored by the holder, relaxed. */
+    xac_shared _Atomic uint32_t n_taken;
+    /* For people: the last acquisition that somebody has waited for in vain, and since when; stored
+       by those who wait, the number last (release), read number first (acquire). */
+    xac_shared _Atomic uint32_t late;
+    xac_shared _Atomic uint64_t
+        late_ns; /* monotonic                                    */
+};
+
+/* Who holds a lock, as seen from outside, and which acquisition that is. */
+struct xac_holder {
+    uint32_t tid; /* of the thread, in its own PID namespace; 0: nobody                 */
+    uint32_t n_taken;
+    uint64_t
+        held_ns; /* at least so long, as somebody has noted who waits; 0: nobody has  */
+};
+
+/* What a thread remembers that waits for a lock; {0} at first. */
+struct xac_watch {
+    uint32_t n_taken;
+    uint64_t since_ns;
 };
 
 /* xac_lock_init -- make a lock in shared memory; ret 0 or errno. */
@@ -58,8 +85,29 @@ int xac_lock_init(struct xac_lock *lk, enum xac_lock_rank rank);
 /* xac_lock_acquire -- wait for the lock; ret XAC_LOCK_OK or XAC_LOCK_OWNER_DIED. */
 enum xac_lock_result xac_lock_acquire(struct xac_lock *lk);
 
+/* xac_lock_acquire_limited -- the same, or XAC_LOCK_TIMED_OUT once the thread's limit is over. */
+enum xac_lock_result xac_lock_acquire_limited(struct xac_lock *lk);
+
+/*
+ * xac_wait_limit -- how long this thread may wait in all from now on; 0: no limit.
+ * xac_wait_is_limited -- has it one?
+ * xac_wait_slice -- how long to sleep next, at most ms; 0: the limit is over.  Begins the time.
+ * xac_wait_is_over -- has a wait been given up since xac_wait_limit()?
+ */
+void xac_wait_limit(uint32_t ms);
+bool xac_wait_is_limited(void);
+unsigned xac_wait_slice(unsigned ms);
+bool xac_wait_is_over(void);
+
 /* xac_lock_try -- the same without waiting; may return XAC_LOCK_BUSY. */
 enum xac_lock_result xac_lock_try(struct xac_lock *lk);
+
+/* xac_lock_watch -- about to sleep, because the lock is held: note for xac_lock_holder() since
+   when. */
+void xac_lock_watch(struct xac_lock *lk, struct xac_watch *w);
+
+/* xac_lock_holder -- who holds it; a glimpse, without touching it. */
+void xac_lock_holder(const struct xac_lock *lk, struct xac_holder *out);
 
 /* xac_lock_repaired -- what the dead holder left has been repaired. */
 void xac_lock_repaired(struct xac_lock *lk);

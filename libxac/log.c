@@ -566,6 +566,7 @@ static int
 wait_durable(struct xac_log *log, uint64_t lsn)
 {
     struct xac_log_shared *sh = log->sh;
+    struct xac_watch watch = {.since_ns = 0};
     int rc = 0;
 
     while (rc == 0) {
@@ -582,7 +583,12 @@ wait_durable(struct xac_log *log, uint64_t lsn)
         if (error != 0)
             return poisoned_error(error);
         if (!try_flush(log, lsn, &rc)) {
-            xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+            unsigned wait_ms = xac_wait_slice(RETRY_MS);
+
+            if (wait_ms == 0)
+                return ETIMEDOUT;
+            xac_lock_watch(&sh->flush, &watch);
+            xac_futex_wait(&sh->wakes, wakes, wait_ms);
             if (xac_lock_none_held())
                 xac_signals_glance();
         }

@@ -149,7 +149,7 @@ void xac_log_detach(struct xac_log *log);
  * in   bytes  at most ring_bytes / 4
  * ret  0; the poison as XAC_EPOISONED; ENOSPC or another errno value if a segment could
  *      not be made, XAC_ENOTDURABLE if the ring could not be flushed (nothing is poisoned
- *      by either).
+ *      by either); ETIMEDOUT: the thread's limit (lock.h) is over.
  */
 int xac_log_make_room(struct xac_log *log, uint64_t bytes);
 
@@ -176,7 +176,8 @@ void xac_log_append(struct xac_log *log, const struct xac_block *blk);
  *
  * Group commit: whoever finds the flush lock free writes and syncs for all.
  * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE if this process could not even begin to write
- *      (invariant 6).  A position already durable is 0 even when poisoned.
+ *      (invariant 6); ETIMEDOUT: the thread's limit (lock.h) is over.  A position already
+ *      durable is 0 even when poisoned.
  */
 int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
 

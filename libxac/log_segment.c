@@ -471,9 +471,12 @@ prepare_held(struct xac_log *log, uint64_t upto)
 int
 xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
 {
+    enum xac_lock_result got = xac_lock_acquire_limited(&log->sh->prepare);
     int rc;
 
-    if (xac_lock_acquire(&log->sh->prepare) == XAC_LOCK_OWNER_DIED)
+    if (got == XAC_LOCK_TIMED_OUT)
+        return ETIMEDOUT;
+    if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&log->sh->prepare);
     rc = prepare_held(log, upto);
     xac_lock_release(&log->sh->prepare);

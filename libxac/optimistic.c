@@ -90,7 +90,7 @@ wait_a_while(struct xac_env *env, unsigned n)
 void
 xac_turn_wait(struct xac_env *env, uint64_t slot)
 {
-    for (unsigned n = 1; !xac_turn_is_open(env, slot); n++)
+    for (unsigned n = 1; !xac_turn_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
         wait_a_while(env, n);
 }
 

@@ -337,7 +337,7 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
     ctx->n_entries = 0;
     xac_turn_give(env, ctx);
-    if (ctx->saw_dead) {
+    if (ctx->saw_dead && !xac_wait_is_over()) {
         ctx->saw_dead = false;
         xac_clean_dead(env);
     }
@@ -414,7 +414,9 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
         xac_signals_block(&signals);
     xac_txn_finish(env, ctx, true);
     xac_count_own(&txn->counters.queries, 1);
+    xac_wait_limit(env->options.wait_ms);
     rc = xac_commit_await(env, lsn);
+    xac_wait_limit(0);
     if (must_block)
         xac_signals_restore(&signals);
     return rc;
@@ -478,9 +480,24 @@ gather(struct xac_env *env, struct xac_ctx *ctx)
         xac_error_explain(ctx);
 }
 
+/*
+ * may_step -- may a transaction do a step of a checkpoint at its end?  With a limit only if it has
+ * just had the lock to publish, for the step takes it without: nobody is stopped with it.
+ */
+static bool
+may_step(const struct xac_ctx *ctx, uint64_t commits)
+{
+    return !xac_wait_is_over()
+           && atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed)
+                  != commits;
+}
+
 int
 xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
+    uint64_t commits =
+        atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed);
+    uint32_t wait_ms = env->options.wait_ms;
     bool is_blocked;
     sigset_t signals;
     int rc;
@@ -491,6 +508,8 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     is_blocked = may_lock(env, ctx);
     if (is_blocked)
         xac_signals_block(&signals);
+    if (xac_unlikely(wait_ms != 0))
+        xac_wait_limit(wait_ms);
     rc = xac_commit(env, ctx);
     if (rc == XAC_ABORTED) {
         rc = end_aborted(env, ctx);
@@ -501,9 +520,12 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     if (is_blocked) {
         /* Who has not written leaves it to who has.  Not after an error: its words are to
            stay. */
-        if (rc == XAC_COMMITTED || rc == XAC_ABORTED)
+        if ((rc == XAC_COMMITTED || rc == XAC_ABORTED)
+            && (wait_ms == 0 || may_step(ctx, commits)))
             xac_checkpoint_if_due(env);
         xac_signals_restore(&signals);
     }
+    if (xac_unlikely(wait_ms != 0))
+        xac_wait_limit(0);
     return rc;
 }

@@ -331,7 +331,8 @@ int xac_commit_rebuild(struct xac_env *env, uint64_t slot);
 int xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn);
 
 /* xac_commit_await -- until the log is durable up to lsn, or as long as
-   XAC_OPT_SYNC_DELAY_MS asks for; ret 0 or XAC_EPOISONED. */
+   XAC_OPT_SYNC_DELAY_MS and XAC_OPT_WAIT_MS ask for; ret 0, XAC_EPOISONED, XAC_ENOTDURABLE or
+   XAC_EUNCERTAIN. */
 int xac_commit_await(struct xac_env *env, uint64_t lsn);
 
 /*

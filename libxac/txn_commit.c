@@ -139,14 +139,16 @@ datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
     return rc == 0 ? making_end(env, m) : rc;
 }
 
-/* new_datafile -- take a serial for a transaction.  Both stores in one section: who works
-   out a bound finds the transaction, or a larger next serial. */
-static uint64_t
-new_datafile(struct xac_env *env, struct xac_txn *txn)
+/* new_datafile -- take a serial for a transaction; ret 0 or ETIMEDOUT.  Both stores in one
+   section: who works out a bound finds the transaction, or a larger next serial. */
+static int
+new_datafile(struct xac_env *env, struct xac_txn *txn, uint64_t *serialp)
 {
     uint64_t serial;
+    int rc = xac_chain_lock_limited(env);
 
-    xac_chain_lock(env);
+    if (rc != 0)
+        return rc;
     /* Relaxed, all: under publish. */
     serial = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
     if (atomic_load_explicit(&txn->data_floor, memory_order_relaxed) == 0)
@@ -154,7 +156,8 @@ new_datafile(struct xac_env *env, struct xac_txn *txn)
     xac_kill_point("b serial");
     atomic_store_explicit(&env->ctl->next_datafile, serial + 1, memory_order_relaxed);
     xac_chain_unlock(env);
-    return serial;
+    *serialp = serial;
+    return 0;
 }
 
 /* lock_all -- take publish, with all slots in the page table (ctree.h, invariant 6); ret how many
@@ -397,8 +400,9 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
         rc = log_pages(env, ctx, &m);
         if (rc == 0 && m.is_large) {
             txn->all_full = 1;
-            txn->datafile = new_datafile(env, txn);
-            rc = datafile_block(env, txn, txn->datafile, &m);
+            rc = new_datafile(env, txn, &txn->datafile);
+            if (rc == 0)
+                rc = datafile_block(env, txn, txn->datafile, &m);
         } else if (rc == 0) {
             rc = making_end(env, &m);
         }
@@ -416,18 +420,21 @@ xac_commit_rebuild(struct xac_env *env, uint64_t slot)
     uint64_t count =
         atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    uint64_t serial = new_datafile(env, txn);
     struct making m;
     bool is_used = false;
-    int rc;
+    uint64_t serial;
+    int rc = new_datafile(env, txn, &serial);
 
+    if (rc != 0)
+        return rc;
     memset(&m, 0, sizeof m);
     /* Always by way of a data file: rare, and right for every size. */
     rc = datafile_block(env, txn, serial, &m);
+    if (rc == 0)
+        rc = xac_chain_lock_limited(env);
     if (rc == 0) {
         uint64_t at = txn->record, size = txn->record_size;
 
-        xac_chain_lock(env);
         xac_kill_point("d rebuild");
         is_used = atomic_load_explicit(&txn->word, memory_order_relaxed) == word
                   && txn->ckpt_count != count && txn->all_full == 0;
@@ -473,6 +480,9 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
 
     ctx->error = error;
+    if (error == ETIMEDOUT && xac_wait_is_over())
+        (void)xac_err(error, "xend: waited for another participant for %u ms",
+                      env->options.wait_ms);
     (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     return XAC_ABORTED;
 }
@@ -517,7 +527,8 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
             rc = xac_commit_rebuild(env, ctx->slot);
             break;
         case XAC_PUBLISH_CONFLICT:
-        case XAC_PUBLISH_TURN: /* of optimistic environments only */
+        case XAC_PUBLISH_TURN:    /* of optimistic environments only */
+        case XAC_PUBLISH_TIMEOUT: /* not without a limit */
         case XAC_PUBLISH_GONE:
             return ECANCELED; /* taken back by a newcomer (solo.h) */
         }
@@ -526,7 +537,8 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 /*
- * commit_valid -- a transaction that wrote something, in an optimistic environment.
+ * commit_valid -- a transaction that wrote something, in an optimistic environment, or in any if
+ * it may have to give up: it is PENDING until it has the lock, so that nobody publishes it then.
  *
  * ret  0 if published; XAC_ABORTED.
  */
@@ -538,7 +550,7 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t page = 0;
 
     /* Most losers are found out without the lock. */
-    if (!xac_optimistic_validate(env, txn, &page)) {
+    if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, &page)) {
         (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
         return XAC_ABORTED;
     }
@@ -556,6 +568,10 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
             break;
         case XAC_PUBLISH_TURN:
             xac_turn_wait(env, ctx->slot);
+            rc = xac_wait_is_over() ? ETIMEDOUT : 0;
+            break;
+        case XAC_PUBLISH_TIMEOUT:
+            rc = ETIMEDOUT;
             break;
         case XAC_PUBLISH_CONFLICT:
             (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
@@ -597,10 +613,16 @@ xac_commit_await(struct xac_env *env, uint64_t lsn)
 {
     uint32_t delay_ms = env->options.sync_delay_ms;
 
+    int rc;
+
     if (!xac_env_is_durable(env))
         return 0;
-    return delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
-                         : xac_log_wait_durable(&env->log, lsn);
+    rc = delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
+                       : xac_log_wait_durable(&env->log, lsn);
+    return rc == ETIMEDOUT
+               ? xac_err(XAC_EUNCERTAIN,
+                         "waiting for the log, which another process has to sync")
+               : rc;
 }
 
 /* commit_changes -- a transaction that wrote something. */
@@ -617,7 +639,8 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         rc = xac_commit_make_room(env, txn);
     if (rc != 0)
         return give_up(env, ctx, rc);
-    rc = env->policy->is_optimistic ? commit_valid(env, ctx) : commit_eager(env, ctx);
+    rc = env->policy->is_optimistic || xac_wait_is_limited() ? commit_valid(env, ctx)
+                                                             : commit_eager(env, ctx);
     if (rc != 0)
         return rc;
     xac_kill_point("h");

@@ -38,10 +38,13 @@ grow_store(struct xac_env *env, uint64_t seen)
 {
     struct xac_versions *v = &env->ctl->versions;
     uint64_t bound = xac_buffers_bound(env);
+    enum xac_lock_result got = xac_lock_acquire_limited(&v->grow);
     uint64_t have, want;
     int rc = 0;
 
-    if (xac_lock_acquire(&v->grow) == XAC_LOCK_OWNER_DIED)
+    if (got == XAC_LOCK_TIMED_OUT)
+        return ETIMEDOUT;
+    if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&v->grow);
     have = frames_there(env);
     if (have > seen)

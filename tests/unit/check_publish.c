@@ -147,6 +147,8 @@ steps_prepare(void)
 
 enum xac_lock_result __real_xac_lock_acquire(struct xac_lock *lk);
 enum xac_lock_result __wrap_xac_lock_acquire(struct xac_lock *lk);
+enum xac_lock_result __real_xac_lock_acquire_limited(struct xac_lock *lk);
+enum xac_lock_result __wrap_xac_lock_acquire_limited(struct xac_lock *lk);
 void __real_xac_lock_release(struct xac_lock *lk);
 void __wrap_xac_lock_release(struct xac_lock *lk);
 
@@ -173,6 +175,16 @@ __wrap_xac_lock_acquire(struct xac_lock *lk)
 {
     enum xac_lock_result got = __real_xac_lock_acquire(lk);
 
+    begin_section(lk);
+    return got;
+}
+
+enum xac_lock_result
+__wrap_xac_lock_acquire_limited(struct xac_lock *lk)
+{
+    enum xac_lock_result got = __real_xac_lock_acquire_limited(lk);
+
+    must(got != XAC_LOCK_TIMED_OUT);
     begin_section(lk);
     return got;
 }

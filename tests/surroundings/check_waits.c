@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_waits.c -- commits beside a participant that is stopped while it holds a lock.
+ *
+ * GOAL    With XAC_OPT_WAIT_MS, xend() comes back in time and says what has become of the
+ *         transaction; everybody goes on when the stopped one does, and nothing is lost.
+ * METHOD  The lock's functions are wrapped by the linker: a process stops itself right after it
+ *         has taken the lock of a given rank.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/env.h"
+#include "lock.h"
+
+#define WAIT_MS 200
+
+/* More than the wait itself, for this machine has others to serve. */
+#define LATE_S 5.0
+
+#define N_POLICIES 5
+#define N_PAGES    2048
+
+/* ---- Stopping with a lock -------------------------------------------------------------------- */
+
+static int stop_rank; /* 0: nowhere */
+
+enum xac_lock_result __real_xac_lock_acquire(struct xac_lock *lk);
+enum xac_lock_result __wrap_xac_lock_acquire(struct xac_lock *lk);
+enum xac_lock_result __real_xac_lock_acquire_limited(struct xac_lock *lk);
+enum xac_lock_result __wrap_xac_lock_acquire_limited(struct xac_lock *lk);
+enum xac_lock_result __real_xac_lock_try(struct xac_lock *lk);
+enum xac_lock_result __wrap_xac_lock_try(struct xac_lock *lk);
+
+static void
+stop_here(const struct xac_lock *lk)
+{
+    if (lk->rank != stop_rank)
+        return;
+    stop_rank = 0;
+    (void)raise(SIGSTOP);
+}
+
+enum xac_lock_result
+__wrap_xac_lock_acquire(struct xac_lock *lk)
+{
+    enum xac_lock_result got = __real_xac_lock_acquire(lk);
+
+    stop_here(lk);
+    return got;
+}
+
+enum xac_lock_result
+__wrap_xac_lock_acquire_limited(struct xac_lock *lk)
+{
+    enum xac_lock_result got = __real_xac_lock_acquire_limited(lk);
+
+    if (got != XAC_LOCK_TIMED_OUT)
+        stop_here(lk);
+    return got;
+}
+
+enum xac_lock_result
+__wrap_xac_lock_try(struct xac_lock *lk)
+{
+    enum xac_lock_result got = __real_xac_lock_try(lk);
+
+    if (got != XAC_LOCK_BUSY)
+        stop_here(lk);
+    return got;
+}
+
+/* ---- The stopped one ---------------------------------------------------------------------------- */
+
+struct board {
+    _Atomic uint64_t ready, acknowledged, go, stop;
+    enum xac_policy_kind policy;
+    int flags;
+    int rank;
+};
+
+static struct board *board;
+
+static uint64_t *
+attach(void)
+{
+    must_ok(xac_set_option(XAC_OPT_POLICY, (uint64_t)board->policy));
+    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 1 << 16));
+    return env_attach(board->flags, N_PAGES);
+}
+
+/* Adds to the number of page 0; stops in its third commit, once it may. */
+static void
+stop_in_commit(void *arg)
+{
+    uint64_t *base = attach();
+
+    (void)arg;
+    for (uint64_t n = 1; word_load(&board->stop) == 0; n++) {
+        if (n == 3) {
+            proc_await(&board->go, 1, 30);
+            stop_rank = board->rank;
+        }
+        env_increment(base);
+        word_add(&board->acknowledged, 1);
+        word_add(&board->ready, 1);
+    }
+    env_detach();
+}
+
+/* stop_another -- attach beside a process that has stopped then; ret the mapping. */
+static uint64_t *
+stop_another(int rank, int flags, enum xac_policy_kind policy, pid_t *pidp)
+{
+    uint64_t *base;
+    int status;
+
+    board->rank = rank;
+    board->flags = flags;
+    board->policy = policy;
+    *pidp = proc_spawn(stop_in_commit, NULL);
+    proc_await(&board->ready, 2, 30);
+    base = attach();
+    env_increment(env_cell(base, 2)); /* what is done once is done */
+    word_store(&board->go, 1);
+    must(waitpid(*pidp, &status, WUNTRACED) == *pidp && WIFSTOPPED(status));
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, WAIT_MS));
+    return base;
+}
+
+/* add -- to a number, once; ret as xend(). */
+static int
+add(uint64_t *cell)
+{
+    int rc = xbegin();
+
+    if (rc != 0)
+        return rc;
+    ++*cell;
+    return xend();
+}
+
+/* go_on -- the stopped one, to its end; and this one commits again. */
+static void
+go_on(pid_t pid, uint64_t *base)
+{
+    uint64_t seen = word_load(&board->ready);
+
+    must(kill(pid, SIGCONT) == 0);
+    proc_await(&board->ready, seen + 3, 30);
+    word_store(&board->stop, 1);
+    proc_join(pid);
+    env_increment(base);
+    word_add(&board->acknowledged, 1);
+    must_eq(env_get(base), word_load(&board->acknowledged));
+}
+
+static const int flags_of[] = {XAC_NONDURABLE, XAC_DURABLE};
+
+/* ---- Publish ------------------------------------------------------------------------------------ */
+
+static int
+add_to_all(void *arg)
+{
+    uint64_t *base = arg;
+
+    for (size_t p = 1; p < 512; p++)
+        ++*env_cell(base, p);
+    return 0;
+}
+
+START_TEST(stopped_with_publish)
+{
+    enum xac_policy_kind policy = (enum xac_policy_kind)(_i % N_POLICIES);
+    int flags = flags_of[_i / N_POLICIES];
+    pid_t pid;
+    uint64_t *base = stop_another(XAC_RANK_PUBLISH, flags, policy, &pid);
+
+    for (int i = 0; i < 6; i++) {
+        double start = env_now();
+
+        must_rc(add(env_cell(base, 1)), ETIMEDOUT);
+        must(env_now() - start > WAIT_MS / 1000.0 - 0.01);
+        must(env_now() - start < WAIT_MS / 1000.0 + LATE_S);
+        must_eq(env_get(env_cell(base, 1)), 0);
+    }
+    /* A large one, and by a function. */
+    must_rc(xTransact(add_to_all, base), ETIMEDOUT);
+    must_eq(env_get(env_cell(base, 500)), 0);
+    go_on(pid, base);
+    must_ok(xTransact(add_to_all, base));
+    must_eq(env_get(env_cell(base, 500)), 1);
+    env_detach();
+}
+END_TEST
+
+/* ---- Flush -------------------------------------------------------------------------------------- */
+
+START_TEST(stopped_with_flush)
+{
+    enum xac_policy_kind policy = (enum xac_policy_kind)_i;
+    uint64_t n = 0;
+    double start;
+    pid_t pid;
+    uint64_t *base = stop_another(XAC_RANK_FLUSH, XAC_DURABLE, policy, &pid);
+    int rc;
+
+    start = env_now();
+    must_rc(add(env_cell(base, 1)), XAC_EUNCERTAIN);
+    must(env_now() - start > WAIT_MS / 1000.0 - 0.01);
+    must(env_now() - start < WAIT_MS / 1000.0 + LATE_S);
+    n++;
+    /* It is published: a query sees it, and says as much. */
+    must_ok(xbeginQuery());
+    must_eq(*env_cell(base, 1), n);
+    must_rc(xendQuery(), XAC_EUNCERTAIN);
+    /* When the log buffer is full nothing can be published. */
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, 1));
+    while ((rc = add(env_cell(base, 1))) == XAC_EUNCERTAIN)
+        n++;
+    must_eq(rc, ETIMEDOUT);
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, 0));
+    must(kill(pid, SIGCONT) == 0);
+    must_ok(xSync());
+    must_eq(env_get(env_cell(base, 1)), n);
+    go_on(pid, base);
+    env_detach();
+}
+END_TEST
+
+/* ---- Everyday --------------------------------------------------------------------------------- */
+
+#define N_EACH 300
+
+static void
+add_with_limit(void *arg)
+{
+    uint64_t *base = attach();
+
+    (void)arg;
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, 60000));
+    for (int i = 0; i < N_EACH; i++) {
+        int rc;
+
+        while ((rc = add(base)) == XAC_ABORTED)
+            ;
+        must_eq(rc, XAC_COMMITTED);
+    }
+    env_detach();
+}
+
+START_TEST(commits_with_a_limit_lose_nothing)
+{
+    pid_t pid[3];
+
+    board->policy = (enum xac_policy_kind)(_i % N_POLICIES);
+    board->flags = flags_of[_i / N_POLICIES];
+    for (int i = 0; i < 3; i++)
+        pid[i] = proc_spawn(add_with_limit, NULL);
+    for (int i = 0; i < 3; i++)
+        proc_join(pid[i]);
+    must_eq(env_get(attach()), 3 * N_EACH);
+    env_detach();
+}
+END_TEST
+
+START_TEST(option_is_checked)
+{
+    must_rc(xac_set_option(XAC_OPT_WAIT_MS, 3600 * 1000 + 1), EINVAL);
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, 3600 * 1000));
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, 0));
+    must(strstr(xStrerror(XAC_EUNCERTAIN), "XAC_OPT_WAIT_MS") != NULL);
+}
+END_TEST
+
+static void
+setup(void)
+{
+    env_setup();
+    board = proc_shared(sizeof *board);
+}
+
+int
+main(void)
+{
+    Suite *s = suite_create("waits");
+    TCase *t = env_tcase_with(s, "waits", 120, setup);
+
+    tcase_add_loop_test(t, stopped_with_publish, 0, 2 * N_POLICIES);
+    tcase_add_loop_test(t, stopped_with_flush, 0, N_POLICIES);
+    tcase_add_loop_test(t, commits_with_a_limit_lose_nothing, 0, 2 * N_POLICIES);
+    tcase_add_test(t, option_is_checked);
+    return env_main(s);
+}
