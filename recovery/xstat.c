@@ -19,6 +19,7 @@
 
 #include "clock.h"
 #include "err.h"
+#include "holders.h"
 #include "peek.h"
 #include "stats.h"
 #include "sys.h"
@@ -39,6 +40,8 @@ struct arguments {
 struct sample {
     uint64_t at_ns;
     struct xac_stats s;
+    struct holder holder[HOLDERS_MAX];
+    size_t n_holders;
 };
 
 static const struct option long_options[] = {
@@ -172,9 +175,9 @@ failures(const struct xac_stats *s)
 
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
-print_text(const struct arguments *a, const struct xac_env *env,
-           const struct xac_stats *s)
+print_text(const struct arguments *a, const struct xac_env *env, const struct sample *now)
 {
+    const struct xac_stats *s = &now->s;
     char words[80];
     int poisoned = atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed);
 
@@ -214,6 +217,7 @@ print_text(const struct arguments *a, const struct xac_env *env,
     line("  held for readers", s->versions_held, "");
     line("frames", s->frames, "of the version store");
     line("files", s->files, "known");
+    holders_print(now->holder, now->n_holders);
     if (s->oldest_pid == 0) {
         puts("  nobody reads");
         return;
@@ -246,6 +250,7 @@ print_line(const struct sample *old, const struct sample *new, uint64_t number)
            RATE(log_bytes) / 1e6, RATE(log_syncs), b->versions_live, b->versions_held,
            b->frames, (double)b->oldest_age_ns / 1e9, b->participants);
 #undef RATE
+    holders_print(new->holder, new->n_holders);
 }
 
 static void
@@ -306,6 +311,7 @@ print_json(const struct arguments *a, const struct xac_env *env, const struct sa
                   atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed)
                       != 0);
         json_stats(&j, &new->s);
+        holders_json(&j, new->holder, new->n_holders);
     }
     if (env != NULL && old != NULL) {
         double s = (double)(new->at_ns - old->at_ns) / 1e9;
@@ -327,6 +333,7 @@ take(const struct xac_env *env, struct sample *out)
 {
     out->at_ns = xac_clock_ns();
     xac_stats_read(env, &out->s);
+    out->n_holders = holders_take(env, out->holder);
 }
 
 static void
@@ -385,7 +392,7 @@ show(const struct arguments *a, int dirfd)
         if (a->json)
             print_json(a, &env, NULL, &now);
         else
-            print_text(a, &env, &now.s);
+            print_text(a, &env, &now);
     }
     xac_peek_close(&env);
     return 0;

@@ -4,12 +4,14 @@
  *
  * GOAL    With XAC_OPT_WAIT_MS, xend() comes back in time and says what has become of the
  *         transaction; everybody goes on when the stopped one does, and nothing is lost.
+ *         xstat names the holder.
  * METHOD  The lock's functions are wrapped by the linker: a process stops itself right after it
  *         has taken the lock of a given rank.
  */
 #include <config.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include "../common/env.h"
+#include "../common/tool_run.h"
 #include "lock.h"
 
 #define WAIT_MS 200
@@ -87,6 +90,7 @@ struct board {
 };
 
 static struct board *board;
+static char xstat[PATH_MAX];
 
 static uint64_t *
 attach(void)
@@ -162,6 +166,20 @@ go_on(pid_t pid, uint64_t *base)
     must_eq(env_get(base), word_load(&board->acknowledged));
 }
 
+/* names_holder -- does xstat name the lock and the process? */
+static bool
+names_holder(const char *lock, pid_t pid)
+{
+    char words[80];
+
+    must_eq(tool_run(xstat, "", ENV_DIR), 0);
+    (void)snprintf(words, sizeof words, "%s lock: held by process %d for ", lock,
+                   (int)pid);
+    if (strstr(output, words) == NULL)
+        fputs(output, stderr);
+    return strstr(output, words) != NULL;
+}
+
 static const int flags_of[] = {XAC_NONDURABLE, XAC_DURABLE};
 
 /* ---- Publish ------------------------------------------------------------------------------------ */
@@ -191,6 +209,7 @@ START_TEST(stopped_with_publish)
         must(env_now() - start < WAIT_MS / 1000.0 + LATE_S);
         must_eq(env_get(env_cell(base, 1)), 0);
     }
+    must(names_holder("publish", pid));
     /* A large one, and by a function. */
     must_rc(xTransact(add_to_all, base), ETIMEDOUT);
     must_eq(env_get(env_cell(base, 500)), 0);
@@ -221,6 +240,7 @@ START_TEST(stopped_with_flush)
     must_ok(xbeginQuery());
     must_eq(*env_cell(base, 1), n);
     must_rc(xendQuery(), XAC_EUNCERTAIN);
+    must(names_holder("flush", pid));
     /* When the log buffer is full nothing can be published. */
     must_ok(xac_set_option(XAC_OPT_WAIT_MS, 1));
     while ((rc = add(env_cell(base, 1))) == XAC_EUNCERTAIN)
@@ -293,6 +313,7 @@ main(void)
     Suite *s = suite_create("waits");
     TCase *t = env_tcase_with(s, "waits", 120, setup);
 
+    must(realpath("xstat", xstat) != NULL); /* the tests are run in other directories */
     tcase_add_loop_test(t, stopped_with_publish, 0, 2 * N_POLICIES);
     tcase_add_loop_test(t, stopped_with_flush, 0, N_POLICIES);
     tcase_add_loop_test(t, commits_with_a_limit_lose_nothing, 0, 2 * N_POLICIES);
