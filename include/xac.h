@@ -27,7 +27,11 @@
  *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
  *       xbeginQuery()/xendQuery().  An access outside, behind a mapping's end or after
  *       xMunmap(), and a store in a query, stop the program (SIGABRT) with file and offset.
- *   (4) Every begin is paired with its end; control leaves a transaction no other way.
+ *   (4) Every begin is paired with its end; control leaves a transaction no other way,
+ *       but xTransact()'s function by an exception.  What is left open is rolled back and
+ *       named on standard error by exit(), by the end of a thread, and, if longjmp() has
+ *       left xTransact(), by the thread's next begin or xend(), where that can be told.
+ *       A pair of xbegin() and xend() that is left cannot be told from nesting.
  *   (5) A signal handler must not call any function here, nor touch a segment; who
  *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.  The
  *       program's own handlers of these two are installed before xInit(), or between
@@ -428,9 +432,11 @@ XAC_API int xac_set_range_access(void *addr, size_t length, int access);
  *
  * in   fn   called with arg; may run several times, so it must not keep results of a run
  *           that failed.  Returns 0 to commit, anything else to roll back and give up.
+ *           A C++ exception, pthread_exit() and cancellation may leave it: that rolls back
+ *           (nested: the outermost will abort).  longjmp() must not (rule 4).
  * ret  0 committed (nested: done); what fn returned if not 0; XAC_FAILED (nested, and the
- *      outermost will abort); errors of xbegin() and xend().  Give fn's own results a
- *      range apart from these.
+ *      outermost will abort); errors of xbegin() and xend(); XAC_EINTXN: fn has not ended
+ *      what it began, and it is rolled back.  Give fn's own results a range apart from these.
  */
 XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
 

@@ -58,6 +58,12 @@ void xac_api_done_own(void);
 /* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
 int xac_api_in_txn(const char *what, struct xac_ctx **ctxp);
 
+/*
+ * xac_api_roll_back -- the caller has a transaction or query: take it back to that nesting; 0
+ * ends it.  What is left of it will abort.
+ */
+void xac_api_roll_back(struct xac_ctx *ctx, int depth);
+
 /* xac_api_errno -- what functions that return addresses report for an error of ours. */
 int xac_api_errno(int rc);
 

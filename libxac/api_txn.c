@@ -11,6 +11,7 @@
 #include <xac.h>
 
 #include "api.h"
+#include "api_left.h"
 #include "clock.h"
 #include "fault_signal.h"
 #include "reader.h"
@@ -56,8 +57,16 @@ begin_outermost(bool is_query)
     }
     ctx->depth = 1;
     ctx->query_depth = is_query;
+    xac_left_prepare();
     xac_tsan_leave();
     return 0;
+}
+
+/* is_left -- xac_left_look, if there is anything to look at. */
+static inline bool
+is_left(const struct xac_ctx *ctx, const void *frame)
+{
+    return ctx->frame != NULL && xac_left_look(frame);
 }
 
 int
@@ -69,11 +78,12 @@ xac_begin(void)
     if (rc != 0)
         return rc;
     ctx = xac_ctx_mine(xac_api_env);
-    if (!xac_api_is_mine(ctx))
+    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
         return begin_outermost(false);
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "xbegin");
     ctx->depth++;
+    xac_left_nested(ctx);
     return 0;
 }
 
@@ -97,7 +107,7 @@ xac_begin_query(void)
     if (rc != 0)
         return rc;
     ctx = xac_ctx_mine(xac_api_env);
-    if (!xac_api_is_mine(ctx))
+    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
         return begin_outermost(true);
     if (ctx->query_depth == 0)
         rc = begin_within(ctx);
@@ -105,6 +115,7 @@ xac_begin_query(void)
         return rc;
     ctx->depth++;
     ctx->query_depth++;
+    xac_left_nested(ctx);
     return 0;
 }
 
@@ -127,14 +138,33 @@ end_outermost(struct xac_ctx *ctx)
     int rc;
 
     xac_tsan_enter();
+    ctx->frame = NULL;
+    ctx->is_ending = true;
     rc = xac_txn_end(ctx->env, ctx);
-
+    ctx->is_ending = false;
     if (!ctx->is_query && last != NULL)
         *last = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;
     xac_api_done(ctx);
     return rc;
+}
+
+void
+xac_api_roll_back(struct xac_ctx *ctx, int depth)
+{
+    if (!ctx->is_query) {
+        /* Relaxed: the owner's own. */
+        uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+        if (ctx->query_depth > 0)
+            xac_scan_end_query(ctx);
+        ctx->query_depth = 0;
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, ctx->env->pid, 0);
+    }
+    ctx->depth = depth;
+    if (depth == 0)
+        (void)end_outermost(ctx);
 }
 
 /* end_orphan -- an end for a transaction that stayed in the parent process. */
@@ -154,6 +184,8 @@ xac_end(void)
 
     if (rc != 0)
         return end_orphan(ctx, rc);
+    if (is_left(ctx, __builtin_frame_address(0)))
+        return xac_err(XAC_ENOTXN, "xend");
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY,
                        "xend: the innermost is a query, end it by xendQuery");

@@ -282,6 +282,7 @@ forget(struct xac_ctx *ctx)
     ctx->orphan_depth += ctx->depth;
     ctx->depth = 0;
     ctx->query_depth = 0;
+    ctx->frame = NULL;
     ctx->txn = NULL;
     ctx->n_entries = 0;
     ctx->saw_dead = false;

@@ -20,13 +20,26 @@ static XAC_TLS void *parts[XAC_TLS_PARTS];
    key is all that there is to see. */
 static _Atomic uint64_t key;
 
+/* The function of xac_tls_on_end. */
+static void (*_Atomic on_end)(void);
+
+void
+xac_tls_on_end(void (*fn)(void))
+{
+    /* Relaxed: the function is all that there is to see. */
+    atomic_store_explicit(&on_end, fn, memory_order_relaxed);
+}
+
 /* free_parts -- the key's destructor.  A later one may call the library, and get new parts:
    then this one runs again. */
 static void
 free_parts(void *arg)
 {
     void **mine = (void **)arg;
+    void (*fn)(void) = atomic_load_explicit(&on_end, memory_order_relaxed);
 
+    if (fn != NULL)
+        fn();
     for (int i = 0; i < XAC_TLS_PARTS; i++) {
         free(mine[i]);
         mine[i] = NULL;

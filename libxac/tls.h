@@ -32,8 +32,12 @@ enum xac_tls_part {
     XAC_TLS_ERR,      /* err.c: the last error in words          */
     XAC_TLS_CONFLICT, /* api_txn.c: why the last one aborted     */
     XAC_TLS_HINTS,    /* alloc.c: where memory was found last    */
+    XAC_TLS_STACK,    /* api_left.c: where the thread's stack is */
     XAC_TLS_PARTS
 };
+
+/* xac_tls_on_end -- have one function called when a thread with parts ends, before those go. */
+void xac_tls_on_end(void (*fn)(void));
 
 /*
  * xac_tls_part -- a part of the calling thread; made, of so many zeroed bytes, if there is none.

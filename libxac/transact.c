@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * transact.c -- xTransact(): a function as a transaction, retried with back-off (Thesis
- * 1.2).  A client of the public interface like any other.
+ * 1.2).  A client of the public interface like any other, but for what becomes of a function
+ * that does not return (api_left.h).  Built with -fexceptions, for its cleanup.
  */
 #include <config.h>
 
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +17,7 @@
 #include <xac.h>
 
 #include "annot.h"
+#include "api_left.h"
 #include "err.h"
 #include "sys.h"
 #include "tls.h"
@@ -122,29 +125,53 @@ wait_a_while(unsigned attempts)
     w->fn(w->arg, attempts);
 }
 
+/* An attempt, for its cleanup. */
+struct attempt {
+    int depth;
+    bool is_open; /* fn is running */
+};
+
+/* attempt_left -- the attempt's frame goes; if fn has not returned, then by unwinding. */
+static void
+attempt_left(const struct attempt *attempt)
+{
+    if (attempt->is_open)
+        xac_left_unwind(attempt->depth);
+}
+
 /* transact_once -- one attempt; *fn_rcp what fn returned. */
 static int
-transact_once(int (*fn)(void *arg), void *arg, int *fn_rcp)
+transact_once(int (*fn)(void *arg), void *arg, const void *frame, int *fn_rcp)
 {
+    __attribute__((cleanup(attempt_left))) struct attempt attempt = {.is_open = false};
     int rc = xac_begin();
 
     if (rc != 0)
         return rc;
+    attempt.depth = xac_left_enter(frame);
+    attempt.is_open = true;
     *fn_rcp = fn(arg);
+    attempt.is_open = false;
+    rc = xac_left_return(attempt.depth);
+    if (rc != 0)
+        return rc;
     if (*fn_rcp != 0)
         (void)xac_abort();
     return xac_end();
 }
 
-int
+/* Not inlined: its frame is what xac_left_look looks for. */
+__attribute__((noinline)) int
 xac_transact(int (*fn)(void *arg), void *arg)
 {
+    const void *frame = __builtin_frame_address(0);
     int fn_rc = 0;
     int rc;
 
     if (fn == NULL)
         return xac_err(EINVAL, "xTransact: NULL");
-    rc = transact_once(fn, arg, &fn_rc);
+    (void)xac_left_look(frame);
+    rc = transact_once(fn, arg, frame, &fn_rc);
     for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
         struct xac_conflict why = {.kind = XAC_CONFLICT_NONE};
 
@@ -153,9 +180,9 @@ xac_transact(int (*fn)(void *arg), void *arg)
         if (why.kind == XAC_CONFLICT_USER)
             return rc; /* fn called xAbort() */
         wait_a_while(n);
-        rc = transact_once(fn, arg, &fn_rc);
+        rc = transact_once(fn, arg, frame, &fn_rc);
     }
-    if (fn_rc != 0)
+    if (fn_rc != 0 && rc != XAC_EINTXN)
         return fn_rc;
     return rc == XAC_PENDING ? 0 : rc;
 }

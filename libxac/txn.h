@@ -227,6 +227,10 @@ struct xac_ctx {
     uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
     unsigned n_looks;
     uint64_t watch_until_ns; /* look at each begin until then                          */
+    const void *frame; /* of the outermost xTransact(), NULL none: see api_left.h     */
+    uintptr_t frame_return;
+    int frame_depth;
+    bool is_ending;                      /* in xend() or xendQuery()                   */
     struct xac_outofcore_ctx *outofcore; /* NULL: without XAC_OPT_FRAMES                */
 
     struct xac_conflict conflict; /* of the transaction that ended last                */
