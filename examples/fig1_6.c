@@ -39,9 +39,9 @@ backoff(void)
 static void
 program_f(int *x, int *done)
 {
-    int i, j, sum;
+    int i, j, sum, rc;
 
-    while (1) {
+    for (;;) {
         xbegin();
 
         sum = 0;
@@ -54,9 +54,14 @@ program_f(int *x, int *done)
         x[1024 * i] = sum;
         (*done)++;
 
-        if (xend() == COMMITTED)
+        rc = xend();
+        if (rc != ABORTED)
             break;
         backoff();
+    }
+    if (rc != COMMITTED) {
+        fprintf(stderr, "xend: %s\n", xLastError());
+        exit(EXIT_FAILURE);
     }
     attempt = 0;
 }

@@ -19,7 +19,7 @@ int
 main(void)
 {
     int before = read_plainly("input.db");
-    int after, seen;
+    int after, seen, rc;
     int *x;
 
     if (xInit(".", NONDURABLE) != 0) {
@@ -32,12 +32,14 @@ main(void)
         return EXIT_FAILURE;
     }
 
-    while (1) {
+    do {
         xbegin();
         x[0]++;
         seen = x[0];
-        if (xend() == COMMITTED)
-            break;
+    } while ((rc = xend()) == ABORTED);
+    if (rc != COMMITTED) {
+        fprintf(stderr, "xend: %s\n", xLastError());
+        return EXIT_FAILURE;
     }
 
     xMunmap("input.db");

@@ -75,7 +75,7 @@ serial(void)
 static void
 transactional(void)
 {
-    int i, j, sum = 0;
+    int i, j, sum = 0, rc;
     int *x;
 
     if (xInit(".", NONDURABLE) != 0)
@@ -85,7 +85,7 @@ transactional(void)
         exit(EXIT_FAILURE);
 
     for (int round = 0; round < ROUNDS; round++) {
-        while (1) {
+        do {
             xbegin();
             sum = 0;
             for (j = 0; j < 5; j++) {
@@ -95,9 +95,9 @@ transactional(void)
 
             i = rand() % fileLength;
             x[1024 * i] = sum;
-            if (xend() == COMMITTED)
-                break;
-        }
+        } while ((rc = xend()) == ABORTED);
+        if (rc != COMMITTED)
+            exit(EXIT_FAILURE);
     }
 
     xMunmap("input.db");

@@ -35,12 +35,19 @@ struct tree {
 static struct tree *node; /* the segment; node[0] is not used, node[1] is the root */
 static int n_inconsistent;
 
+static void
+die(const char *call)
+{
+    fprintf(stderr, "%s: %s\n", call, xLastError());
+    exit(EXIT_FAILURE);
+}
+
 static int
 sum(int t)
 {
-    int answer = 0;
+    int answer = 0, rc;
 
-    while (1) {
+    do {
         xbegin();
         if (t == 0)
             answer = 0;
@@ -48,9 +55,9 @@ sum(int t)
             answer = node[t].value + sum(node[t].left) + sum(node[t].right);
         if (t == 1 && answer != EXPECTED)
             n_inconsistent++; /* counted for attempts that abort, too */
-        if (xend() != ABORTED)
-            break;
-    }
+    } while ((rc = xend()) == ABORTED);
+    if (t == 1 && rc != COMMITTED)
+        die("xend");
     return answer;
 }
 
@@ -72,21 +79,19 @@ build(int t)
 static void
 attach(void)
 {
-    if (xInit(".", NONDURABLE) != 0) {
-        fprintf(stderr, "xInit: %s\n", xLastError());
-        exit(EXIT_FAILURE);
-    }
+    if (xInit(".", NONDURABLE) != 0)
+        die("xInit");
     node = xMmap("tree.db", N_BYTES);
-    if (node == MAP_FAILED) {
-        fprintf(stderr, "xMmap: %s\n", xLastError());
-        exit(EXIT_FAILURE);
-    }
+    if (node == MAP_FAILED)
+        die("xMmap");
 }
 
 /* Another process: take something here, put it there. */
 static int
 mover(void)
 {
+    int rc;
+
     attach();
     srand(1);
     for (int i = 0; i < N_MOVES; i++) {
@@ -97,7 +102,9 @@ mover(void)
             xbegin();
             node[from].value -= i;
             node[to].value += i;
-        } while (xend() != COMMITTED);
+        } while ((rc = xend()) == ABORTED);
+        if (rc != COMMITTED)
+            die("xend");
     }
     return xShutdown() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -105,7 +112,7 @@ mover(void)
 int
 main(void)
 {
-    int status = 0, found = 0, n_wrong = 0;
+    int status = 0, found = 0, n_wrong = 0, rc;
     pid_t child;
 
     attach();
@@ -114,7 +121,9 @@ main(void)
         found = node[1].left != 0;
         if (!found)
             build(1);
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    if (rc != COMMITTED)
+        die("xend");
     printf("the tree was %s\n", found ? "there" : "built");
     fflush(stdout);
     xShutdown();

@@ -48,41 +48,40 @@ attach(void)
 static int
 program_1(int result)
 {
-    int y = 0, z = 0, a = 0, b = 0;
+    int y = 0, z = 0, a = 0, b = 0, rc;
     int *x = attach();
 
-    while (1) {
+    do {
         a++;
         xbegin();
         b += x[0];
         y++;
         x[0]++;
         z += (x[0] - 1);
-        if (xend() == COMMITTED)
-            break;
-    }
+    } while ((rc = xend()) == ABORTED);
 
     xMunmap("input.db");
     xShutdown();
     struct locals l = {a, b, y, z};
-    return write(result, &l, sizeof l) == (ssize_t)sizeof l ? EXIT_SUCCESS : EXIT_FAILURE;
+    return rc == COMMITTED && write(result, &l, sizeof l) == (ssize_t)sizeof l
+               ? EXIT_SUCCESS
+               : EXIT_FAILURE;
 }
 
 static int
 program_2(void)
 {
     int *x = attach();
+    int rc;
 
-    while (1) {
+    do {
         xbegin();
         x[0]--;
-        if (xend() == COMMITTED)
-            break;
-    }
+    } while ((rc = xend()) == ABORTED);
 
     xMunmap("input.db");
     xShutdown();
-    return EXIT_SUCCESS;
+    return rc == COMMITTED ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* Both programs side by side; ret 0 if both went well. */

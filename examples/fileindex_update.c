@@ -103,17 +103,6 @@ batch_apply(struct batch *b)
     return rc;
 }
 
-/* Why a transaction that aborted need not be tried again; 0 if it should. */
-static int
-hopeless(void)
-{
-    struct xac_conflict why;
-
-    if (xConflict(&why, sizeof why) != 0 || why.kind != XAC_CONFLICT_RESOURCE)
-        return 0;
-    return why.error;
-}
-
 /* Commit the batch as one transaction and empty it. */
 static int
 batch_commit(struct batch *b)
@@ -128,8 +117,6 @@ batch_commit(struct batch *b)
         if (rc != 0 && rc != XAC_FAILED)
             (void)xAbort();
         end = xend();
-        if (end == ABORTED && (rc == 0 || rc == XAC_FAILED))
-            rc = hopeless();
     }
     b->n = 0;
     if (rc != 0 && rc != XAC_FAILED)

@@ -154,16 +154,22 @@ value_of(uint64_t key)
 static void
 change(uint64_t key)
 {
+    int rc;
+
     do {
         xbegin();
         put(key, 0);
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    if (rc != COMMITTED)
+        die("xend");
     do {
         xbegin();
         put(key, value_of(key));
         if (key % 3 == 0)
             take_out(key);
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    if (rc != COMMITTED)
+        die("xend");
 }
 
 static void

@@ -73,9 +73,10 @@ take_out(struct list *list, const char *word)
 static int
 change(char **words, int n)
 {
-    for (;;) {
+    int rc, failed;
+
+    do {
         struct list *list;
-        int failed = 0;
 
         if (xbegin() != 0)
             return -1;
@@ -89,11 +90,8 @@ change(char **words, int n)
         }
         if (failed)
             xAbort();
-        if (xend() == COMMITTED)
-            return 0;
-        if (failed)
-            return -1;
-    }
+    } while ((rc = xend()) == ABORTED && !failed);
+    return rc == COMMITTED ? 0 : -1;
 }
 
 static int

@@ -23,6 +23,9 @@
 /* First size of a slot's block. */
 #define RECORD_FIRST 8192
 
+/* What a checkpoint logs, about. */
+#define CKPT_BYTES 4096u
+
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
 _Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each");
@@ -487,10 +490,12 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
     return XAC_ABORTED;
 }
 
+/* On a full disk a checkpoint's block must fit when the transaction's does not: hence CKPT_BYTES. */
 int
 xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn)
 {
     const struct xac_block *blk;
+    uint64_t most, bytes;
     int rc;
 
     if (!xac_version_is_ready(env))
@@ -498,7 +503,9 @@ xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn)
     if (!xac_env_is_durable(env))
         return 0;
     blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
-    rc = xac_log_make_room(&env->log, blk->length);
+    most = env->ctl->log.ring_bytes / 4;
+    bytes = blk->length + CKPT_BYTES;
+    rc = xac_log_make_room(&env->log, bytes < most ? bytes : most);
     /* Not XAC_ENOTDURABLE, which speaks of what has committed. */
     return rc != XAC_ENOTDURABLE ? rc
                                  : xac_err(xac_log_unwritten(&env->log),

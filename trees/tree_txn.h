@@ -36,25 +36,15 @@ tree_begin(void)
  * in   result  what the body returned
  * out  againp  true: it aborted, run the body again
  * ret  result if the transaction committed or is pending inside another; XAC_FAILED in
- *      one that will abort; an error of xend(); the errno value of an abort for want of
- *      room, which trying again does not help
+ *      one that will abort; an error of xend(), which trying again does not help
  */
 static inline int
 tree_end(int result, bool *againp)
 {
-    struct xac_conflict why;
     int rc = xend();
 
-    *againp = false;
-    if (rc == XAC_COMMITTED || rc == XAC_PENDING)
-        return result;
-    if (rc != XAC_ABORTED)
-        return rc;
-    if (xConflict(&why, sizeof why) == 0 && why.kind == XAC_CONFLICT_RESOURCE
-        && why.error != 0)
-        return why.error;
-    *againp = true;
-    return rc;
+    *againp = rc == XAC_ABORTED;
+    return rc == XAC_COMMITTED || rc == XAC_PENDING ? result : rc;
 }
 
 /* ret 0 or an error of xbeginQuery(). */

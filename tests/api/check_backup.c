@@ -101,6 +101,7 @@ writer(void *arg)
         size_t a = cell_of(&rng);
         size_t b = cell_of(&rng);
         int64_t n = (int64_t)rnd_below(&rng, 1000);
+        int rc;
 
         do {
             must_ok(xbegin());
@@ -110,7 +111,8 @@ writer(void *arg)
             out[w]++;
             if (word_load(&sh->recycle) != 0 && n % 4 == 0)
                 move_many(in, out, &rng);
-        } while (xend() != COMMITTED);
+        } while ((rc = xend()) == ABORTED);
+        must_eq(rc, COMMITTED);
         word_add(&sh->acked[w], 1);
     }
     env_detach();

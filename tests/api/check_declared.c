@@ -67,7 +67,7 @@ announced_put(uint64_t *where, uint64_t value)
         *where = value;
         rc = xend();
         must(rc == COMMITTED || rc == ABORTED);
-    } while (rc != COMMITTED);
+    } while (rc == ABORTED);
 }
 
 START_TEST(refuse_what_is_no_promise)

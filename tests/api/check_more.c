@@ -47,6 +47,7 @@ build_list(void *arg)
 {
     struct shared *s = (struct shared *)arg;
     struct node *n = (struct node *)env_attach(DURABLE, 16);
+    int rc;
 
     do {
         must_ok(xbegin());
@@ -56,7 +57,8 @@ build_list(void *arg)
             n[i * 30].next = n[0].next;
             n[0].next = &n[i * 30];
         }
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    must_eq(rc, COMMITTED);
     word_store(&s->address, (uint64_t)(uintptr_t)n);
     env_detach();
 }

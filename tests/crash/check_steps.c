@@ -272,7 +272,7 @@ commit(unsigned char *file, unsigned w)
             return false;
         if (env_now() > end)
             env_fail(__FILE__, __LINE__, "writer %u aborts for ever", w);
-    } while (rc != XAC_COMMITTED);
+    } while (is_rolled_back(rc));
     return true;
 }
 

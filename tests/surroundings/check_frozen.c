@@ -87,6 +87,8 @@ map_both(void)
 static void
 fill(uint64_t value)
 {
+    int rc;
+
     do {
         must_ok(xbegin());
         for (int f = 0; f < 2; f++)
@@ -94,7 +96,8 @@ fill(uint64_t value)
                 file[f][i] =
                     value
                     + i % (env_page() / sizeof(uint64_t)) * UINT64_C(0x9e3779b97f4a7c15);
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    must_eq(rc, COMMITTED);
 }
 
 /* rounds -- the writer: so much log in each that segments are reused. */

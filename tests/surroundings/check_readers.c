@@ -139,6 +139,8 @@ make_accounts(int flags)
 static void
 transfer(unsigned who, uint64_t *rng)
 {
+    int rc;
+
     do {
         uint64_t *from = env_cell(file[rnd_below(rng, 2)], rnd_below(rng, N_PAGES));
         uint64_t *to = env_cell(file[rnd_below(rng, 2)], rnd_below(rng, N_PAGES));
@@ -149,7 +151,8 @@ transfer(unsigned who, uint64_t *rng)
         *from -= n;
         *to += n;
         env_cell(file[0], who)[1]++;
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    must_eq(rc, COMMITTED);
 }
 
 /* writer -- moves amounts until told to stop. */

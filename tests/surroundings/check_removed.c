@@ -37,13 +37,16 @@ map(const char *name)
 static void
 put(uint64_t *x, uint64_t value)
 {
+    int rc;
+
     do {
         must_ok(xbegin());
         for (size_t p = 0; p < N_PAGES; p++) {
             for (size_t i = 0; i < 64; i++)
                 x[p * words + i] = value + p;
         }
-    } while (xend() != COMMITTED);
+    } while ((rc = xend()) == ABORTED);
+    must_eq(rc, COMMITTED);
 }
 
 static void
