@@ -273,8 +273,8 @@ START_TEST(full_disk_is_helped_by_a_checkpoint)
         return;
     must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, 1));
     x = attach_with("full.db", UINT64_C(1) << 30);
-    for (uint64_t i = 1; i < 60;
-         i++) /* some segments, of which one is in use at a time */
+    /* Some segments, of which one is in use at a time. */
+    for (uint64_t i = 1; i < 60; i++)
         must_rc(commit_pages(x, i, 3), COMMITTED);
     fill_up();
     for (uint64_t i = 60; i < 1000; i++) {
@@ -295,16 +295,17 @@ START_TEST(full_disk_is_helped_by_a_checkpoint)
 }
 END_TEST
 
-/* No room even for the first log segment: nothing is left behind that stands in the way. */
+/* No room even for the first log segment, which begins small: nothing is left behind that stands in the way. */
 START_TEST(full_disk_refuses_init)
 {
     uint64_t *x;
 
     if (!mount_small("1m"))
         return;
-    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 22));
+    fill_up();
     must_refuse(xInit(SMALL "/db", DURABLE), ENOSPC);
     must_refuse(xInit(SMALL "/db", DURABLE), ENOSPC);
+    make_room();
     x = attach(ENV_FILE);
     must_rc(commit_pages(x, 1, 1), COMMITTED);
     must_ok(xShutdown());
