@@ -17,7 +17,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 [ -e "$library" ] || { echo "check_abi: skipped, there is no shared library"; exit 77; }
-for program in python3 readelf gcc; do
+for program in python3 readelf ${CC:-gcc}; do
     command -v $program >/dev/null || { echo "check_abi: skipped, no $program"; exit 77; }
 done
 
@@ -79,7 +79,7 @@ adds()
 exporting()
 {
     sed -n 's/^    \(.*\);$/int \1(void) { return 0; }/p' "$1" | grep -v '[*]' >"$tmp/functions.c"
-    gcc -shared -fPIC -w -fno-builtin -Wl,-soname,"${2:-$soname}" -Wl,--version-script="$1" \
+    ${CC:-gcc} -shared -fPIC -w -fno-builtin -Wl,-soname,"${2:-$soname}" -Wl,--version-script="$1" \
         "$tmp/functions.c" -o "$tmp/libxac.so"
     library=$tmp/libxac.so
 }
@@ -134,7 +134,7 @@ cat >"$tmp/program.c" <<'EOF'
 int main(void) { return xac_sync(); }
 EOF
 exporting "$map" "$soname"
-gcc -I"$source_dir/include" "$tmp/program.c" "$library" -o "$tmp/program"
+${CC:-gcc} -I"$source_dir/include" "$tmp/program.c" "$library" -o "$tmp/program"
 mkdir "$tmp/lib"
 mv "$library" "$tmp/lib/$soname"
 LD_LIBRARY_PATH=$tmp/lib "$tmp/program" || fail "the program does not run"
