@@ -178,12 +178,6 @@ note_open(struct xac_ckpt *r, const struct xac_page *page)
         r->redo_lsn = since;
 }
 
-static const char *
-path_of(const struct xac_env *env, uint32_t file)
-{
-    return (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path);
-}
-
 /* reopen -- pages of a file that has been lost on the way are not closed: what was written of
    it may be written again. */
 static void
@@ -293,7 +287,7 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
         return set_aside(r, page, file);
     bytes = xac_version_bytes(env, frame);
     if (bytes == NULL)
-        return xac_err(errno, "checkpoint: file %s", path_of(env, file));
+        return xac_err(errno, "checkpoint: file %s", xac_file_path(env, file));
     if ((*fate & XAC_CKPT_TOUCHED) == 0) {
         if (xac_file_fd(env, file) < 0) {
             rc = lose(r, file, errno);
@@ -411,7 +405,7 @@ sync_one(struct xac_env *env, uint32_t file, int fd)
         int rc = errno;
 
         xac_log_poison(&env->log, rc);
-        return xac_err(rc, "checkpoint: syncing %s", path_of(env, file));
+        return xac_err(rc, "checkpoint: syncing %s", xac_file_path(env, file));
     }
     xac_outofcore_uncache(env, fd);
     return 0;

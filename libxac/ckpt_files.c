@@ -36,12 +36,6 @@ xac_ckpt_files_free(struct xac_ckpt_files *f)
     *f = (struct xac_ckpt_files){.n = 0};
 }
 
-static const char *
-path_of(const struct xac_env *env, uint32_t file)
-{
-    return (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path);
-}
-
 /* ---- Lost files ----------------------------------------------------------------------- */
 
 /*
@@ -53,7 +47,7 @@ path_of(const struct xac_env *env, uint32_t file)
 static bool
 is_device_there(const struct xac_env *env, uint32_t file)
 {
-    char *path = strdup(path_of(env, file));
+    char *path = strdup(xac_file_path(env, file));
     uint64_t device = xac_file_at(env, file)->who.device;
     bool is_there = false, goes_on = path != NULL;
 
@@ -107,7 +101,7 @@ xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file
     int rc = 0;
 
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
-        return xac_err(error, "checkpoint: file %s", path_of(env, file));
+        return xac_err(error, "checkpoint: file %s", xac_file_path(env, file));
     if (xac_env_poisoned(env) != 0)
         return XAC_EPOISONED;
     if (error == ENOENT || error == ENOTDIR || error == ESTALE)
@@ -118,7 +112,7 @@ xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file
     if (is_gone)
         return 0;
     f->error = error == ESTALE ? XAC_EREPLACED : error;
-    (void)xac_err(f->error, "checkpoint: file %s", path_of(env, file));
+    (void)xac_err(f->error, "checkpoint: file %s", xac_file_path(env, file));
     /* Before `ckpt_bound` moves: both are of the holder of the lock. */
     xac_file_at(env, file)->is_behind = 1;
     return 0;

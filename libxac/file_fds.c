@@ -17,12 +17,6 @@
 #define FDS_SHARE 16u /* of the descriptors that the process may have */
 #define FDS_LEAST 4u
 
-static const char *
-path_of(const struct xac_env *env, uint32_t file)
-{
-    return (const char *)xac_shm_at(&env->shm, xac_file_at(env, file)->path);
-}
-
 /* fds_max -- how many there may be at a time. */
 static uint32_t
 fds_max(void)
@@ -92,11 +86,11 @@ open_file(struct xac_env *env, uint32_t file, struct xac_handle *handle)
 {
     struct xac_claimant claimant = xac_env_claimant(env);
     /* Relative paths are relative to the environment directory. */
-    int fd = xac_sys.openat(xac_env_dirfd(env), path_of(env, file),
+    int fd = xac_sys.openat(xac_env_dirfd(env), xac_file_path(env, file),
                             O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
     int rc = fd < 0 ? errno : check(env, file, fd);
 
-    if (rc == 0 && xac_claim_hold(fd, &claimant, true, path_of(env, file)) != 0)
+    if (rc == 0 && xac_claim_hold(fd, &claimant, true, xac_file_path(env, file)) != 0)
         rc = EBUSY;
     if (rc == 0)
         return xac_handle_keep(fd, handle);
@@ -133,12 +127,12 @@ close_oldest(struct xac_env *env)
         int fd = renew(env, oldest);
 
         if (fd < 0)
-            return xac_err(errno, "syncing %s", path_of(env, oldest->file));
+            return xac_err(errno, "syncing %s", xac_file_path(env, oldest->file));
         if (xac_sys.fdatasync(fd) != 0) {
             int rc = errno;
 
             xac_log_poison(&env->log, rc);
-            return xac_err(rc, "syncing %s", path_of(env, oldest->file));
+            return xac_err(rc, "syncing %s", xac_file_path(env, oldest->file));
         }
     }
     xac_handle_close(oldest->fd, &oldest->handle);
@@ -210,7 +204,7 @@ xac_file_fds_each(struct xac_env *env,
         if (fd >= 0)
             rc = fn(env, slot->file, fd);
         else if (slot->is_dirty)
-            rc = xac_err(errno, "file %s", path_of(env, slot->file));
+            rc = xac_err(errno, "file %s", xac_file_path(env, slot->file));
     }
     return rc;
 }

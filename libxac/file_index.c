@@ -20,12 +20,6 @@ index_of(const struct xac_env *env)
     return &env->ctl->file_index;
 }
 
-static const char *
-path_of(const struct xac_env *env, const struct xac_file *f)
-{
-    return (const char *)xac_shm_at(&env->shm, f->path);
-}
-
 /* n_buckets -- of each kind. */
 static uint64_t
 n_buckets(const struct xac_file_index *x)
@@ -70,7 +64,7 @@ static void
 link_in(struct xac_env *env, uint32_t file)
 {
     struct xac_file *f = xac_file_at(env, file);
-    uint32_t *by_path = bucket_by_path(env, path_of(env, f));
+    uint32_t *by_path = bucket_by_path(env, xac_file_path(env, file));
     uint32_t *by_inode = bucket_by_inode(env, f->who.inode);
 
     f->next_by_path = *by_path;
@@ -129,7 +123,7 @@ void
 xac_file_index_remove(struct xac_env *env, uint32_t file)
 {
     struct xac_file *f = xac_file_at(env, file);
-    uint32_t *by_path = bucket_by_path(env, path_of(env, f));
+    uint32_t *by_path = bucket_by_path(env, xac_file_path(env, file));
     uint32_t *by_inode = bucket_by_inode(env, f->who.inode);
 
     while (*by_path != file)
@@ -169,7 +163,7 @@ xac_file_index_path(const struct xac_env *env, const char *path)
 {
     uint32_t file = index_of(env)->buckets == 0 ? 0 : *bucket_by_path(env, path);
 
-    while (file != 0 && strcmp(path_of(env, xac_file_at(env, file)), path) != 0)
+    while (file != 0 && strcmp(xac_file_path(env, file), path) != 0)
         file = xac_file_at(env, file)->next_by_path;
     return file;
 }

@@ -21,6 +21,12 @@ xac_file_at(const struct xac_env *env, uint32_t id)
     return (struct xac_file *)xac_array_at(&env->shm, &env->ctl->files, id - 1);
 }
 
+const char *
+xac_file_path(const struct xac_env *env, uint32_t id)
+{
+    return (const char *)xac_shm_at(&env->shm, xac_file_at(env, id)->path);
+}
+
 /* fill_in -- describe a new file in the entry behind the last one. */
 static int
 fill_in(struct xac_env *env, struct xac_file *f, const char *path,

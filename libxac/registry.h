@@ -167,6 +167,9 @@ uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
 
+/* xac_file_path -- its path as stored: absolute, or relative to the environment directory. */
+const char *xac_file_path(const struct xac_env *env, uint32_t id);
+
 /* xac_file_blank_from -- see blank_from; asked after a page has been found to have no version. */
 XAC_SIGSAFE static inline uint64_t
 xac_file_blank_from(const struct xac_file *f)
