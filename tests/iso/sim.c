@@ -382,6 +382,51 @@ xac_lock_acquire(struct xac_lock *lk)
     return lock_take(lk, false);
 }
 
+/* Nobody's patience is limited here: a schedule in which a lock is never released is found. */
+enum xac_lock_result
+xac_lock_acquire_limited(struct xac_lock *lk)
+{
+    return xac_lock_acquire(lk);
+}
+
+void
+xac_wait_limit(uint32_t ms)
+{
+    (void)ms;
+}
+
+bool
+xac_wait_is_limited(void)
+{
+    return false;
+}
+
+unsigned
+xac_wait_slice(unsigned ms)
+{
+    return ms;
+}
+
+bool
+xac_wait_is_over(void)
+{
+    return false;
+}
+
+void
+xac_lock_watch(struct xac_lock *lk, struct xac_watch *w)
+{
+    (void)lk;
+    (void)w;
+}
+
+void
+xac_lock_holder(const struct xac_lock *lk, struct xac_holder *out)
+{
+    (void)lk;
+    memset(out, 0, sizeof *out);
+}
+
 enum xac_lock_result
 xac_lock_try(struct xac_lock *lk)
 {
