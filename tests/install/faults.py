@@ -7,6 +7,7 @@ is reported by faulthandler, once, and ends it.  Runs in an empty directory.
 """
 import ctypes
 import faulthandler
+import os
 import signal
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def work():
 if len(sys.argv) > 2:
     work()
 else:
+    # It dies, and what it leaves goes with the directory.
     child = subprocess.run([sys.executable, "-B", __file__, sys.argv[1], "work"],
+                           env=os.environ | {"XAC_SHM_DIR": os.getcwd()},
                            capture_output=True, text=True, timeout=60, check=False)
     ok = (child.returncode == -signal.SIGSEGV and child.stdout == "work done\n"
           and child.stderr.count(NOTICE) == 1 and child.stderr.count(REPORT) == 1)

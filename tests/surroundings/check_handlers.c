@@ -395,11 +395,22 @@ START_TEST(signal_that_is_sent_is_no_fault)
 }
 END_TEST
 
+/* setup -- what children that die leave in shared memory goes with the directory. */
+static void
+setup(void)
+{
+    char dir[4096];
+
+    env_setup();
+    must(getcwd(dir, sizeof dir) != NULL);
+    must_ok(setenv("XAC_SHM_DIR", dir, 1));
+}
+
 static Suite *
 handlers_suite(void)
 {
     Suite *s = suite_create("handlers");
-    TCase *tc = env_tcase(s, "handlers", 60);
+    TCase *tc = env_tcase_with(s, "handlers", 60, setup);
 
     tcase_add_loop_test(tc, handler_by_signal_gets_what_is_not_ours, 0, N_WAYS);
     tcase_add_loop_test(tc, handler_is_called_with_its_mask_and_the_address, 0, N_WAYS);

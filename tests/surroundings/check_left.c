@@ -421,11 +421,22 @@ START_TEST(exit_rolls_back_and_says_so)
 }
 END_TEST
 
+/* setup -- what children that die leave in shared memory goes with the directory. */
+static void
+setup(void)
+{
+    char dir[4096];
+
+    env_setup();
+    must(getcwd(dir, sizeof dir) != NULL);
+    must_ok(setenv("XAC_SHM_DIR", dir, 1));
+}
+
 static Suite *
 left_suite(void)
 {
     Suite *s = suite_create("left");
-    TCase *tc = env_tcase(s, "left", 60);
+    TCase *tc = env_tcase_with(s, "left", 60, setup);
 
     tcase_add_test(tc, transaction_left_by_longjmp_is_rolled_back);
     tcase_add_test(tc, nested_and_on_another_stack_is_not_left);
