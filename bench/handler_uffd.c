@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "handler.h"
-#include "libxac/kernel.h"
+#include "libxac/base/kernel.h"
 
 #define WHY_BYTES 96u
 

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "libxac/kernel.h"
+#include "libxac/base/kernel.h"
 
 enum {
     SYNC,

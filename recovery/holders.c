@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "lock.h"
-#include "sys.h"
+#include "base/lock.h"
+#include "base/sys.h"
 
 /* Between two glimpses: longer than a lock is held that is not held for long. */
 #define GLIMPSES_NS 100000000

@@ -18,9 +18,9 @@
 
 #include <xac.h>
 
-#include "err.h"
-#include "region.h"
-#include "sys.h"
+#include "base/err.h"
+#include "shared/region.h"
+#include "base/sys.h"
 #include "tool.h"
 
 /* A region without a head may be just being made. */

@@ -14,10 +14,10 @@
 
 #include <xac.h>
 
-#include "annot.h"
-#include "err.h"
-#include "master.h"
-#include "sys.h"
+#include "base/annot.h"
+#include "base/err.h"
+#include "log/master.h"
+#include "base/sys.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

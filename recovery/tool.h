@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "log_format.h"
+#include "log/log_format.h"
 
 /* Exit codes, the same for all tools; documented in their manual pages. */
 enum {

@@ -18,15 +18,15 @@
 
 #include <xac.h>
 
-#include "checkpoint.h"
-#include "err.h"
-#include "log.h"
-#include "log_keep.h"
-#include "logdir.h"
-#include "master.h"
-#include "newfile.h"
-#include "peek.h"
-#include "sys.h"
+#include "checkpoint/checkpoint.h"
+#include "base/err.h"
+#include "log/log.h"
+#include "log/log_keep.h"
+#include "log/logdir.h"
+#include "log/master.h"
+#include "base/newfile.h"
+#include "env/peek.h"
+#include "base/sys.h"
 #include "tool.h"
 
 const char *const tool_name = "xarchive";

@@ -14,11 +14,11 @@
 
 #include <xac.h>
 
-#include "api.h"
-#include "backup.h"
-#include "err.h"
-#include "recover.h"
-#include "sys.h"
+#include "api/api.h"
+#include "backup/backup.h"
+#include "base/err.h"
+#include "recovery/recover.h"
+#include "base/sys.h"
 #include "tool.h"
 
 const char *const tool_name = "xbackup";

@@ -14,12 +14,12 @@
 
 #include <xac.h>
 
-#include "block.h"
-#include "err.h"
-#include "log.h"
-#include "logdir.h"
-#include "recover_scan.h"
-#include "sys.h"
+#include "log/block.h"
+#include "base/err.h"
+#include "log/log.h"
+#include "log/logdir.h"
+#include "log/recover_scan.h"
+#include "base/sys.h"
 #include "tool.h"
 
 const char *const tool_name = "xlogdump";

@@ -17,12 +17,12 @@
 
 #include <xac.h>
 
-#include "clock.h"
-#include "err.h"
+#include "base/clock.h"
+#include "base/err.h"
 #include "holders.h"
-#include "peek.h"
-#include "stats.h"
-#include "sys.h"
+#include "env/peek.h"
+#include "env/stats.h"
+#include "base/sys.h"
 #include "tool.h"
 
 const char *const tool_name = "xstat";

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "annot.h"
+#include "base/annot.h"
 
 #define LATCH_VERSION (UINT64_C(1) << 32) /* one writer more has gone */
 #define LATCH_X       (UINT64_C(1) << 31)

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "digest.h"
-#include "err.h"
-#include "sys.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 #define BUFFER_BYTES (4 * (size_t)SWZ_RECORD)
 #define BUFFER_HAND  (SWZ_RECORD) /* handed to the system from here on */

@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-#include "err.h"
+#include "base/err.h"
 
 #define PEEK_TRIES 3 /* then by latches */
 

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "err.h"
-#include "sys.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 #define PAGES_MAX   (SWZ_TAG - 1)
 #define THREADS_MAX 60000u

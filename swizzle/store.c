@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "err.h"
-#include "sys.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 static uint64_t
 now_ns(void)

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "err.h"
+#include "base/err.h"
 
 /* tree_of -- NULL, with words, if there is no such tree. */
 static const struct btree *

@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-#include "err.h"
+#include "base/err.h"
 
 #define PAGES_MAX (3 * BTREE_DEPTH_MAX)
 

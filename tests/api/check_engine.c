@@ -619,7 +619,7 @@ START_TEST(alone_until_somebody_comes)
 }
 END_TEST
 
-#define STAY_MAX 65536 /* XAC_STAY_MAX of libxac/view.h */
+#define STAY_MAX 65536 /* XAC_STAY_MAX of libxac/view/view.h */
 
 /* resident -- bytes of this process's own memory. */
 static uint64_t

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "shared/shm.h"
 
 static struct {
     _Atomic bool is_armed;

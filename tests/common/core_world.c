@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "../common/env.h"
-#include "conflict.h"
-#include "ctree.h"
-#include "err.h"
+#include "txn/conflict.h"
+#include "txn/ctree.h"
+#include "base/err.h"
 
 static const struct xac_env_options options = {
     .checkpoint_bytes = 0,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../libxac/env.h"
+#include "../../libxac/env/env.h"
 
 #define WORLD_PAGES 4096u /* pages of the file, which has id 1 */
 

@@ -18,8 +18,8 @@
 
 #include <xac.h>
 
-#include "err.h"
-#include "sys.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 uint64_t world_seed;
 uint64_t world_segment_bytes = SEGMENT_BYTES;

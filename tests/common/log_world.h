@@ -17,9 +17,9 @@
 
 #include <check.h>
 
-#include "block.h"
-#include "lock.h"
-#include "log.h"
+#include "log/block.h"
+#include "base/lock.h"
+#include "log/log.h"
 
 #define SEGMENT_BYTES (UINT64_C(64) * 1024)
 #define STREAM_BYTES  (UINT64_C(64) * 1024 * 1024) /* LSNs that a test may use */

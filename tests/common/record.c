@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "env.h"
-#include "sys.h"
+#include "base/sys.h"
 
 #define FILES_MAX 8192u /* a power of two */
 #define FIRST_INO 1000u

@@ -3,7 +3,7 @@
  * record.h -- what the library does to the files below a directory, written down call by
  * call, in one order for all processes.
  *
- * record_start() replaces the table of system calls (libxac/sys.h).  Every call that
+ * record_start() replaces the table of system calls (libxac/base/sys.h).  Every call that
  * changes a file, a name or a size below the root, and every sync, then leaves an event in
  * a trace in shared memory; the calls happen one after the other, so the order of the
  * events is theirs.  A sync is two events, since others may write meanwhile: at its end

@@ -16,9 +16,9 @@
 
 #include <xac.h>
 
-#include "err.h"
-#include "master.h"
-#include "recover.h"
+#include "base/err.h"
+#include "log/master.h"
+#include "recovery/recover.h"
 #include "synth.h"
 
 static int page_bytes = 4096;

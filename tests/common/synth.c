@@ -16,10 +16,10 @@
 
 #include <xac.h>
 
-#include "digest.h"
-#include "identity.h"
-#include "log.h"
-#include "master.h"
+#include "base/digest.h"
+#include "base/identity.h"
+#include "log/log.h"
+#include "log/master.h"
 
 #define BUFFER (UINT64_C(4) << 20)
 

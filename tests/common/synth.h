@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "block.h"
-#include "log_format.h"
+#include "log/block.h"
+#include "log/log_format.h"
 
 #define SYNTH_FILES  4
 #define SYNTH_BLOCKS 4096

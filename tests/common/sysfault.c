@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sys.h"
+#include "base/sys.h"
 
 static struct {
     enum sysfault_what what;

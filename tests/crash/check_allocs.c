@@ -29,11 +29,11 @@
 
 #include "../common/allocfault.h"
 #include "../common/env.h"
-#include "lock.h"
-#include "master.h"
-#include "pagesums_check.h"
-#include "recover.h"
-#include "recover_check.h"
+#include "base/lock.h"
+#include "log/master.h"
+#include "recovery/pagesums_check.h"
+#include "recovery/recover.h"
+#include "log/recover_check.h"
 
 #define N_PAGES     48u
 #define LARGE_FIRST 8u

@@ -27,7 +27,7 @@
 
 #include "../common/env.h"
 #include "../common/sysfault.h"
-#include "annot.h"
+#include "base/annot.h"
 #include "steps.h"
 
 enum {

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "../common/env.h"
-#include "annot.h"
+#include "base/annot.h"
 
 enum {
     HOT,

@@ -17,8 +17,8 @@
 #include <xxhash.h>
 
 #include "../common/env.h"
-#include "recover.h"
-#include "sys.h"
+#include "recovery/recover.h"
+#include "base/sys.h"
 
 const char *const outcome_name[OUTCOMES] = {"right",  "lost",     "partial",
                                             "failed", "unstable", "stuck"};

@@ -18,7 +18,7 @@
 #include <xxhash.h>
 
 #include "../common/env.h"
-#include "sys.h"
+#include "base/sys.h"
 
 /* In scripts with growth: the transaction of a writer from which on its row is whole. */
 #define GROWN_AT     12u

@@ -13,7 +13,7 @@
 
 #include "../common/sysfault.h"
 #include "store.h"
-#include "sys.h"
+#include "base/sys.h"
 
 #define PAGE_BYTES 4096
 #define N_PAGES    200

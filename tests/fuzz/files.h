@@ -10,7 +10,7 @@
 #ifndef XAC_TEST_FUZZ_FILES_H
 #define XAC_TEST_FUZZ_FILES_H
 
-#include "log_format.h"
+#include "log/log_format.h"
 #include "target.h"
 
 /* Pieces of the format; they make a mask. */

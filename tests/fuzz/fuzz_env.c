@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "err.h"
+#include "base/err.h"
 #include "files.h"
-#include "logdir.h"
-#include "master.h"
-#include "pagesums.h"
-#include "pagesums_check.h"
-#include "recover.h"
-#include "recover_check.h"
+#include "log/logdir.h"
+#include "log/master.h"
+#include "checkpoint/pagesums.h"
+#include "recovery/pagesums_check.h"
+#include "recovery/recover.h"
+#include "log/recover_check.h"
 
 /* ---- Recovery ----------------------------------------------------------------------- */
 

@@ -16,12 +16,12 @@
 
 #include <xac.h>
 
-#include "alloc.h"
-#include "alloc_heap.h"
-#include "env.h"
-#include "err.h"
+#include "heap/alloc.h"
+#include "heap/alloc_heap.h"
+#include "env/env.h"
+#include "base/err.h"
 #include "target.h"
-#include "view.h"
+#include "view/view.h"
 
 #define PAGE 4096u
 #define PAGES_MAX \

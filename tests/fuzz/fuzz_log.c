@@ -28,9 +28,9 @@
 
 #include "../common/env.h"
 #include "../crash/powercut.h"
-#include "err.h"
+#include "base/err.h"
 #include "mutate.h"
-#include "recover.h"
+#include "recovery/recover.h"
 
 #define CORPORA     4u
 #define TRACE_BYTES ((size_t)64 << 20)

@@ -22,9 +22,9 @@
 
 #include <xac.h>
 
-#include "backup_note.h"
-#include "err.h"
-#include "logdir.h"
+#include "log/backup_note.h"
+#include "base/err.h"
+#include "log/logdir.h"
 #include "target.h"
 
 /* ---- Files -------------------------------------------------------------------------- */

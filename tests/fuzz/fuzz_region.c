@@ -22,13 +22,13 @@
 
 #include <xac.h>
 
-#include "control.h"
-#include "control_check.h"
-#include "err.h"
-#include "lockfile.h"
-#include "peek.h"
-#include "region.h"
-#include "stats.h"
+#include "env/control.h"
+#include "shared/control_check.h"
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "env/peek.h"
+#include "shared/region.h"
+#include "env/stats.h"
 #include "target.h"
 
 #define DIR_NAME  "regions"

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "sys.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 const struct fuzz_target *
 fuzz_target_at(size_t i)

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "digest.h"
+#include "base/digest.h"
 #include "sim.h"
 #include "world.h"
 

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "futex.h"
-#include "lock.h"
+#include "base/futex.h"
+#include "base/lock.h"
 
 #define STACK_BYTES ((size_t)512 << 10)
 #define HELD_MAX    8

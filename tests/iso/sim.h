@@ -3,7 +3,7 @@
  * sim.h -- participants as coroutines of one thread.
  *
  * WHAT      Switching between participants at each atomic operation, locks that know which
- *           coroutine holds them (in place of libxac/lock.c), a clock that stands still.
+ *           coroutine holds them (in place of libxac/base/lock.c), a clock that stands still.
  * NOT HERE  Who is to run (explore.c), what a participant does (world.h).
  *
  * A coroutine that waits for a lock, or spins, runs again when that can make a difference.

@@ -15,16 +15,16 @@
 
 #include <xac.h>
 
-#include "checkpoint.h"
-#include "clean.h"
-#include "conflict.h"
-#include "env.h"
-#include "err.h"
-#include "fault.h"
-#include "lockfile.h"
+#include "checkpoint/checkpoint.h"
+#include "txn/clean.h"
+#include "txn/conflict.h"
+#include "env/env.h"
+#include "base/err.h"
+#include "view/fault.h"
+#include "base/lockfile.h"
 #include "sim.h"
-#include "sys.h"
-#include "view.h"
+#include "base/sys.h"
+#include "view/view.h"
 #include "world_state.h"
 
 #define FRAMES_AT_FIRST 2

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-#include "checkpoint.h"
-#include "clean.h"
-#include "env.h"
+#include "checkpoint/checkpoint.h"
+#include "txn/clean.h"
+#include "env/env.h"
 #include "sim.h"
-#include "view.h"
+#include "view/view.h"
 #include "world.h"
 #include "world_state.h"
 

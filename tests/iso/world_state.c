@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "clean.h"
-#include "digest.h"
-#include "env.h"
-#include "fault.h"
+#include "checkpoint/checkpoint.h"
+#include "txn/clean.h"
+#include "base/digest.h"
+#include "env/env.h"
+#include "view/fault.h"
 #include "sim.h"
-#include "view.h"
+#include "view/view.h"
 #include "world.h"
 #include "world_state.h"
 

@@ -20,7 +20,7 @@
 
 #include <xac_frames.h>
 
-#include "control.h"
+#include "env/control.h"
 #include "env.h"
 
 #define BEYOND 40   /* bytes that a later version might add */

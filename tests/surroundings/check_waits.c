@@ -21,7 +21,7 @@
 
 #include "../common/env.h"
 #include "../common/tool_run.h"
-#include "lock.h"
+#include "base/lock.h"
 
 #define WAIT_MS 200
 

@@ -2,7 +2,7 @@
 /*
  * check_alloc_damage.c -- the heap checker finds what is wrong.
  *
- * GOAL    each invariant of libxac/alloc.h that is broken is reported in words; nothing is
+ * GOAL    each invariant of libxac/heap/alloc.h that is broken is reported in words; nothing is
  *         taken for damaged that is sound; damaged heaps are refused, not followed.
  * METHOD  a heap with allocations of all kinds; a transaction breaks one field of its
  *         format (alloc_format.h), asks the checker, and is undone.  Thousands of heaps are
@@ -18,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "alloc_format.h"
+#include "heap/alloc_format.h"
 #include "env.h"
 
 #define N_PAGES 1000 /* one page of directory */

@@ -9,7 +9,7 @@
  */
 #include <config.h>
 
-#include "fault_areas.h"
+#include "fault/fault_areas.h"
 
 #include <signal.h>
 #include <stdint.h>

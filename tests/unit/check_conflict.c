@@ -15,9 +15,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "clean.h"
-#include "conflict.h"
-#include "ctree.h"
+#include "txn/clean.h"
+#include "txn/conflict.h"
+#include "txn/ctree.h"
 
 #define READ_IT  XAC_SET_READ
 #define WRITE_IT (XAC_SET_READ | XAC_SET_WRITE)

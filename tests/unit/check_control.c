@@ -16,13 +16,13 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "control_check.h"
-#include "err.h"
-#include "lockfile.h"
-#include "peek.h"
-#include "region.h"
-#include "registry.h"
-#include "sys.h"
+#include "shared/control_check.h"
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "env/peek.h"
+#include "shared/region.h"
+#include "shared/registry.h"
+#include "base/sys.h"
 
 static struct xac_env *env;
 

@@ -12,9 +12,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "checkpoint.h"
-#include "clean.h"
-#include "ctree.h"
+#include "checkpoint/checkpoint.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
 
 static struct xac_env *env;
 

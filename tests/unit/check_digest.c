@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_digest.c -- unit tests of libxac/digest.c.
+ * check_digest.c -- unit tests of libxac/base/digest.c.
  *
  * GOAL    each checksum is the one that its name says, so that logs stay readable.
  * METHOD  published test vectors: RFC 1321 (MD5), FIPS 180 (SHA-1), xxHash's own.
@@ -14,7 +14,7 @@
 
 #include <xac.h>
 
-#include "digest.h"
+#include "base/digest.h"
 
 static void
 expect_digest(int kind, const char *text, const char *hex)

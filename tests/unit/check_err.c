@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "../common/env.h"
-#include "err.h"
+#include "base/err.h"
 
 START_TEST(keep_code_and_words)
 {

@@ -18,9 +18,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "filesystem.h"
-#include "recover.h"
-#include "sys.h"
+#include "base/filesystem.h"
+#include "recovery/recover.h"
+#include "base/sys.h"
 
 #define TMPFS_TYPE 0x01021994
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../common/env.h"
-#include "lock.h"
+#include "base/lock.h"
 
 /* In memory that children share. */
 struct world {

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lockfile.h"
-#include "peek.h"
-#include "sys.h"
+#include "base/lockfile.h"
+#include "env/peek.h"
+#include "base/sys.h"
 
 #include "../common/recover_env.h" /* defines things that others must not see */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_log.c -- unit tests of libxac/log.c and log_segment.c: one process, and failures.
+ * check_log.c -- unit tests of libxac/log/log.c and log_segment.c: one process, and failures.
  *
  * GOAL    what was acknowledged is on disk, in log order; after a failed write or sync
  *         nothing is acknowledged; a full disk only waits.
@@ -21,8 +21,8 @@
 
 #include <xac.h>
 
-#include "digest.h"
-#include "log_segment.h"
+#include "base/digest.h"
+#include "log/log_segment.h"
 
 #include "../common/log_world.h"
 

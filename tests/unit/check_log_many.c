@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_log_many.c -- unit tests of libxac/log.c and futex.c: threads and processes that
+ * check_log_many.c -- unit tests of libxac/log/log.c and futex.c: threads and processes that
  * commit together, and some that are killed.
  *
  * GOAL    whatever was acknowledged is on disk, in log order, whoever died meanwhile; one
@@ -22,7 +22,7 @@
 
 #include <xac.h>
 
-#include "log_segment.h"
+#include "log/log_segment.h"
 
 #include "../common/log_world.h"
 

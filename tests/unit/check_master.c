@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../common/recover_env.h"
-#include "digest.h"
-#include "sys.h"
+#include "base/digest.h"
+#include "base/sys.h"
 
 static struct xac_master_slot got;
 

@@ -18,9 +18,9 @@
 
 #include <xac.h>
 
-#include "newfile.h"
-#include "stored.h"
-#include "sys.h"
+#include "base/newfile.h"
+#include "base/stored.h"
+#include "base/sys.h"
 
 static int dirfd;
 static struct xac_sys real;

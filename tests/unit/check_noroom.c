@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 
 #include "../common/env.h"
-#include "sys.h"
+#include "base/sys.h"
 
 #define N_PAGES 400000 /* sparse: enough for the page table to outgrow the region */
 #define STEP    64     /* pages: each in another leaf of the page table */

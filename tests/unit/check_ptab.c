@@ -13,7 +13,7 @@
 
 #include "../common/env.h"
 #include "../common/sysfault.h"
-#include "ptab.h"
+#include "shared/ptab.h"
 
 #define RESERVE ((size_t)4 << 30)
 

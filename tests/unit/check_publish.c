@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "../common/env.h"
-#include "lock.h"
+#include "base/lock.h"
 
 #define SECTIONS_MAX 10000
 

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "../common/recover_env.h"
-#include "log.h"
-#include "recover_redo.h"
+#include "log/log.h"
+#include "recovery/recover_redo.h"
 
 /* ---- What is redone --------------------------------------------------------------- */
 

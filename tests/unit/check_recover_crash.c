@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "../common/recover_env.h"
-#include "sys.h"
+#include "base/sys.h"
 
 /* ---- Killed recoveries ------------------------------------------------------------ */
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "../common/recover_env.h"
-#include "digest.h"
-#include "log.h"
+#include "base/digest.h"
+#include "log/log.h"
 
 static struct synth_picture picture;
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "../common/recover_env.h"
-#include "identity.h"
-#include "sys.h"
+#include "base/identity.h"
+#include "base/sys.h"
 
 static int
 recover_accepting(void)

@@ -16,9 +16,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "clean.h"
-#include "registry.h"
-#include "sys.h"
+#include "txn/clean.h"
+#include "shared/registry.h"
+#include "base/sys.h"
 
 static struct xac_env *env;
 

@@ -11,9 +11,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "clean.h"
-#include "ctree.h"
-#include "solo.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
+#include "txn/solo.h"
 
 static struct xac_env *env;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../common/env.h"
-#include "sys.h"
+#include "base/sys.h"
 
 #define FILE_BYTES 10000u
 

@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "api.h"
+#include "api/api.h"
 
 #include "../common/recover_env.h"
 #include "../common/tool_run.h"
-#include "digest.h"
-#include "lockfile.h"
-#include "log.h"
+#include "base/digest.h"
+#include "base/lockfile.h"
+#include "log/log.h"
 
 /* run -- a tool with some arguments on the environment; ret its exit code. */
 static int

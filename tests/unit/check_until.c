@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 #include "../common/recover_env.h"
-#include "backup_note.h"
-#include "log.h"
-#include "recover_check.h"
+#include "log/backup_note.h"
+#include "log/log.h"
+#include "log/recover_check.h"
 
 #define PAGES 6
 #define MAX   64

@@ -14,10 +14,10 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "checkpoint.h"
-#include "clean.h"
-#include "err.h"
-#include "sys.h"
+#include "checkpoint/checkpoint.h"
+#include "txn/clean.h"
+#include "base/err.h"
+#include "base/sys.h"
 
 static struct xac_env *env;
 

@@ -9,7 +9,7 @@
 
 #include "../common/recover_env.h"
 #include "../common/tool_run.h"
-#include "lockfile.h"
+#include "base/lockfile.h"
 
 /* run -- xrecover with some arguments on the environment; ret its exit code. */
 static int

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api.h -- what the entry points share: the process's environment, and whose turn it is.
+ *
+ * WHAT      The public functions are in api.c (environment), api_map.c (mappings, views),
+ *           api_txn.c (transactions, hints), api_heap.c (allocator): arguments, nesting,
+ *           turns; no algorithms.
+ * THREADS   A context runs one transaction at a time.  Threads without views of their
+ *           own (thread.h) share the process's context: who takes the turn keeps it from
+ *           begin to end, and the others get EBUSY.
+ */
+#ifndef XAC_API_H
+#define XAC_API_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/annot.h"
+#include "env/env.h"
+#include "base/err.h"
+#include "env/thread.h"
+
+/* Each function exists as xac_name and, as an alias, under its Thesis name. */
+#define XAC_ALIAS_OF(name) __attribute__((alias(#name)))
+
+/* The process's environment; NULL if none is open. */
+extern struct xac_env *xac_api_env;
+
+/* xac_api_opened -- 0, or XAC_ENOINIT if there is no environment. */
+int xac_api_opened(const char *what);
+
+/*
+ * xac_api_start -- for calls outside transactions: the caller's context, its turn taken,
+ * joined after a fork.
+ *
+ * ret  0; XAC_ENOINIT; XAC_EINTXN if the caller has a transaction open; EBUSY if another
+ *      thread has one in the same context; what joining may return.
+ */
+int xac_api_start(const char *what, struct xac_ctx **ctxp);
+
+/* xac_api_start_process -- the same with the process's context, whoever calls. */
+int xac_api_start_process(const char *what, struct xac_ctx **ctxp);
+
+/* xac_api_done -- give the turn back. */
+void xac_api_done(struct xac_ctx *ctx);
+
+/*
+ * xac_api_start_own -- for calls about the caller's own views, outside its transactions;
+ * joined after a fork.  Needs no turn, for other threads may be inside transactions of the
+ * process's context; keeps xShutdown() out.
+ *
+ * ret  0, then done_own is called at the end; XAC_ENOINIT; XAC_EINTXN; what joining may
+ *      return.
+ */
+int xac_api_start_own(const char *what);
+void xac_api_done_own(void);
+
+/* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
+int xac_api_in_txn(const char *what, struct xac_ctx **ctxp);
+
+/*
+ * xac_api_roll_back -- the caller has a transaction or query: take it back to that nesting; 0
+ * ends it.  What is left of it will abort.
+ */
+void xac_api_roll_back(struct xac_ctx *ctx, int depth);
+
+/* xac_api_errno -- what functions that return addresses report for an error of ours. */
+int xac_api_errno(int rc);
+
+/*
+ * xac_api_check_sized -- 0, or EINVAL: `out` is NULL, or `size` holds not even the first
+ * field, which has first_bytes.
+ */
+int xac_api_check_sized(const char *what, const void *out, size_t size,
+                        size_t first_bytes);
+
+/* xac_api_is_mine -- has the calling thread the context's turn? */
+XAC_SIGSAFE static inline bool
+xac_api_is_mine(const struct xac_ctx *ctx)
+{
+    /* Relaxed: that it is us can only have been stored by us. */
+    return pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
+                         pthread_self());
+}
+
+#endif /* XAC_API_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_left.c -- see api_left.h.
+ */
+#include <config.h>
+
+#include "api/api_left.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/tls.h"
+
+/* Nesting that is said to look like one without end. */
+#define DEPTH_SAID 1000
+
+/* The stack that the thread was started with; a part of each thread (tls.h). */
+struct stack {
+    bool is_known;
+    uintptr_t low, high;
+};
+
+/* stack_of_thread -- NULL if it cannot be known. */
+static const struct stack *
+stack_of_thread(void)
+{
+    struct stack *s = (struct stack *)xac_tls_part(XAC_TLS_STACK, sizeof *s);
+    pthread_attr_t attr;
+    size_t bytes = 0;
+    void *low = NULL;
+
+    if (s == NULL || s->is_known)
+        return s;
+    s->is_known = true;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0)
+        return s;
+    if (pthread_attr_getstack(&attr, &low, &bytes) == 0) {
+        s->low = (uintptr_t)low;
+        s->high = s->low + bytes;
+    }
+    (void)pthread_attr_destroy(&attr);
+    return s;
+}
+
+static bool
+is_on(const struct stack *s, const void *frame)
+{
+    return s != NULL && (uintptr_t)frame >= s->low && (uintptr_t)frame < s->high;
+}
+
+/* return_word -- the word behind the saved frame pointer: where the function returns to. */
+__attribute__((no_sanitize("address", "thread"))) static uintptr_t
+return_word(const void *frame)
+{
+    return ((const volatile uintptr_t *)frame)[1];
+}
+
+/* open_here -- the calling thread's context, if it has a transaction; NULL. */
+static struct xac_ctx *
+open_here(void)
+{
+    struct xac_ctx *ctx = xac_api_env != NULL ? xac_ctx_mine(xac_api_env) : NULL;
+
+    return ctx != NULL && xac_api_is_mine(ctx) && ctx->depth > 0 ? ctx : NULL;
+}
+
+/* ---- xTransact() ------------------------------------------------------------------------ */
+
+int
+xac_left_enter(const void *frame)
+{
+    struct xac_ctx *ctx = open_here();
+
+    xac_assert(ctx != NULL);
+    if (ctx->frame == NULL && is_on(stack_of_thread(), frame)) {
+        ctx->frame = frame;
+        ctx->frame_return = return_word(frame);
+        ctx->frame_depth = ctx->depth - 1;
+    }
+    return ctx->depth - 1;
+}
+
+/* forget -- the frame, if it is the one of this nesting. */
+static void
+forget(struct xac_ctx *ctx, int depth)
+{
+    if (ctx->frame != NULL && ctx->frame_depth == depth)
+        ctx->frame = NULL;
+}
+
+int
+xac_left_return(int depth)
+{
+    struct xac_ctx *ctx = open_here();
+    int n_open;
+
+    if (ctx == NULL)
+        return 0; /* the end says so */
+    forget(ctx, depth);
+    n_open = ctx->depth - (depth + 1);
+    if (n_open <= 0)
+        return 0;
+    xac_api_roll_back(ctx, depth);
+    return xac_err(XAC_EINTXN,
+                   "xTransact: the function has not ended %d of the transactions or "
+                   "queries that it began",
+                   n_open);
+}
+
+void
+xac_left_unwind(int depth)
+{
+    struct xac_ctx *ctx = open_here();
+
+    if (ctx == NULL) {
+        (void)xac_end(); /* of a child process: one less that is owed */
+        return;
+    }
+    forget(ctx, depth);
+    if (ctx->depth > depth)
+        xac_api_roll_back(ctx, depth);
+}
+
+/* is_gone -- the frame of the outermost xTransact(). */
+static bool
+is_gone(const struct xac_ctx *ctx, const void *caller)
+{
+    return return_word(ctx->frame) != ctx->frame_return
+           || ((uintptr_t)caller >= (uintptr_t)ctx->frame
+               && is_on(stack_of_thread(), caller));
+}
+
+bool
+xac_left_look(const void *frame)
+{
+    static _Atomic bool has_said;
+    struct xac_ctx *ctx = open_here();
+    Dl_info where = {.dli_fname = NULL};
+    uintptr_t from;
+
+    if (ctx == NULL || ctx->frame == NULL || xac_likely(!is_gone(ctx, frame)))
+        return false;
+    from = ctx->frame_return;
+    ctx->frame = NULL;
+    xac_api_roll_back(ctx, ctx->frame_depth);
+    if (dladdr((void *)from, &where) == 0 || where.dli_fname == NULL)
+        where = (Dl_info){.dli_fname = "?"};
+    xac_say_once(
+        &has_said,
+        "xTransact() was left by longjmp() or the like; its transaction has been "
+        "rolled back; it was called at %s+%#llx (xac.h, rule 4)",
+        where.dli_fname, (unsigned long long)(from - (uintptr_t)where.dli_fbase));
+    return ctx->frame_depth == 0;
+}
+
+void
+xac_left_nested(const struct xac_ctx *ctx)
+{
+    static _Atomic bool has_said;
+
+    if (xac_unlikely(ctx->depth == DEPTH_SAID))
+        xac_say_once(
+            &has_said,
+            "transactions are nested %d deep, and nothing is committed before the "
+            "outermost ends; is an xend() or xendQuery() missing on some path?",
+            DEPTH_SAID);
+}
+
+/* ---- The ends of threads and processes --------------------------------------------------- */
+
+/* age_s -- of the transaction, seconds. */
+static double
+age_s(const struct xac_ctx *ctx)
+{
+    /* Relaxed: ours. */
+    uint64_t begin = atomic_load_explicit(&ctx->txn->begin_ns, memory_order_relaxed);
+
+    return (double)(xac_clock_coarse_ns() - begin) / 1e9;
+}
+
+/* on_thread_end -- of one without views of its own; the others are thread.h's. */
+static void
+on_thread_end(void)
+{
+    static _Atomic bool has_said;
+    struct xac_ctx *ctx = open_here();
+
+    if (ctx == NULL || ctx != &xac_api_env->ctx)
+        return;
+    if (!ctx->is_query)
+        xac_say_once(
+            &has_said,
+            "a thread has ended inside of a transaction of %s, open for %.2f s; it "
+            "has been rolled back",
+            xac_api_env->dir, age_s(ctx));
+    xac_api_roll_back(ctx, 0);
+}
+
+void
+xac_left_prepare(void)
+{
+    if (xac_unlikely(xac_tls_look(XAC_TLS_STACK) == NULL)) {
+        xac_tls_on_end(on_thread_end);
+        (void)xac_tls_part(XAC_TLS_STACK, sizeof(struct stack));
+    }
+}
+
+/* on_exit_of_process -- after the program's functions of atexit(3) and its destructors.  What
+   another thread has open is not exit()'s: the thread may be about to end it. */
+__attribute__((destructor)) static void
+on_exit_of_process(void)
+{
+    static _Atomic bool has_said;
+    struct xac_ctx *ctx = open_here();
+
+    if (ctx == NULL || ctx->is_ending || xac_env_is_forked(ctx->env)
+        || ctx->env->pid != (uint32_t)getpid())
+        return;
+    if (!ctx->is_query)
+        xac_say_once(
+            &has_said,
+            "exit() was called inside of a transaction of %s, open for %.2f s; it "
+            "has been rolled back",
+            ctx->env->dir, age_s(ctx));
+    xac_api_roll_back(ctx, 0);
+}

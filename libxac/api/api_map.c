@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_map.c -- entry points for mappings, and for views of threads: see api.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+
+#include <xac.h>
+
+#include "api/api.h"
+#include "env/reader.h"
+#include "view/view.h"
+
+#define PAGES_MAX (XAC_PAGE_NO_MAX + 1)
+
+/* check_range -- can a view show that part of a file? */
+static int
+check_range(const struct xac_env *env, const char *what, uint64_t offset, size_t length)
+{
+    if (length == 0 || length % env->page_size != 0)
+        return xac_err(EINVAL, "%s: length %zu is not a positive multiple of %zu", what,
+                       length, env->page_size);
+    if (offset % env->page_size != 0)
+        return xac_err(EINVAL, "%s: offset %llu is not a multiple of %zu", what,
+                       (unsigned long long)offset, env->page_size);
+    if (offset > INT64_MAX || length > INT64_MAX - offset
+        || (offset + length) / env->page_size > PAGES_MAX)
+        return xac_err(EFBIG, "%s: %zu bytes from %llu", what, length,
+                       (unsigned long long)offset);
+    return xac_env_poisoned((struct xac_env *)(uintptr_t)env);
+}
+
+/* map -- xMmap and xMmapAt with error codes. */
+static int
+map(const char *what, const char *name, const struct xac_view_wish *wish,
+    struct xac_view **viewp)
+{
+    struct xac_ctx *ctx;
+    int rc;
+
+    if (name == NULL || *name == '\0')
+        return xac_err(EINVAL, "%s: no file name", what);
+    if ((wish->flags & ~XAC_SAME_ADDRESS) != 0)
+        return xac_err(EINVAL, "%s: unknown flags %#x", what, (unsigned)wish->flags);
+    rc = xac_api_start_process(what, &ctx);
+    if (rc != 0)
+        return rc;
+    rc = xac_env_mend(ctx->env);
+    if (rc == 0)
+        rc = check_range(ctx->env, what, wish->offset, wish->length);
+    if (rc == 0)
+        rc = xac_view_open(ctx->env, name, wish, viewp);
+    if (rc == 0) {
+        rc = xac_view_add(ctx, *viewp);
+        if (rc != 0)
+            xac_view_close(ctx->env, *viewp);
+    }
+    xac_api_done(ctx);
+    return rc;
+}
+
+/* address -- what the calls for mappings return. */
+static void *
+address(int rc, const struct xac_view *v)
+{
+    if (rc == 0)
+        return v->base;
+    errno = xac_api_errno(rc);
+    return MAP_FAILED;
+}
+
+void *
+xac_mmap(const char *name, size_t length)
+{
+    const struct xac_view_wish wish = {.length = length};
+    struct xac_view *v = NULL;
+    int rc = map("xMmap", name, &wish, &v);
+
+    return address(rc, v);
+}
+
+void *
+xac_mmap_at(const char *name, uint64_t offset, size_t length, int flags)
+{
+    const struct xac_view_wish wish = {.offset = offset,
+                                       .length = length,
+                                       .flags = flags};
+    struct xac_view *v = NULL;
+    int rc = map("xMmapAt", name, &wish, &v);
+
+    return address(rc, v);
+}
+
+/* start_at -- for calls about the mapping that starts at an address. */
+static int
+start_at(const char *what, const void *base, struct xac_ctx **ctxp,
+         struct xac_view **viewp)
+{
+    int rc = xac_api_start_process(what, ctxp);
+
+    if (rc != 0)
+        return rc;
+    *viewp = xac_view_at(*ctxp, base);
+    if (*viewp != NULL && (*viewp)->base == base)
+        return 0;
+    xac_api_done(*ctxp);
+    return xac_err(XAC_ENOTMAPPED, "%s: no segment starts at %p", what, base);
+}
+
+void *
+xac_mremap(void *base, size_t length, int flags)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v = NULL;
+    int rc = start_at("xMremap", base, &ctx, &v);
+
+    if (rc != 0)
+        return address(rc, v);
+    if ((flags & ~XAC_MAY_MOVE) != 0)
+        rc = xac_err(EINVAL, "xMremap: unknown flags %#x", (unsigned)flags);
+    else
+        rc = xac_env_mend(ctx->env);
+    if (rc == 0)
+        rc = check_range(ctx->env, "xMremap", v->first * v->page_size, length);
+    if (rc == 0)
+        rc = xac_view_resize(v, length, flags);
+    xac_api_done(ctx);
+    return address(rc, v);
+}
+
+/* unmap -- take a mapping away; fate: see view.h. */
+static int
+unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *v)
+{
+    if (!xac_view_remove(ctx, v))
+        return xac_err(EBUSY, "%s: threads have views of %s", what, v->name);
+    v->fate = fate;
+    xac_view_close(ctx->env, v);
+    return 0;
+}
+
+int
+xac_munmap(const char *name)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v;
+    unsigned n;
+    int rc;
+
+    if (name == NULL || *name == '\0')
+        return xac_err(EINVAL, "xMunmap: no file name");
+    rc = xac_api_start_process("xMunmap", &ctx);
+    if (rc != 0)
+        return rc;
+    v = xac_view_named(ctx->env, name, &n);
+    if (v == NULL)
+        rc = xac_err(XAC_ENOTMAPPED, "%s", name);
+    else if (n > 1)
+        rc = xac_err(XAC_EMAPPED, "xMunmap: there are %u mappings of %s, use xMunmapAt()",
+                     n, name);
+    else
+        rc = unmap("xMunmap", "was unmapped by xMunmap()", ctx, v);
+    xac_api_done(ctx);
+    return rc;
+}
+
+int
+xac_munmap_at(void *base)
+{
+    struct xac_ctx *ctx;
+    struct xac_view *v;
+    int rc = start_at("xMunmapAt", base, &ctx, &v);
+
+    if (rc != 0)
+        return rc;
+    rc = unmap("xMunmapAt", "was unmapped by xMunmapAt()", ctx, v);
+    xac_api_done(ctx);
+    return rc;
+}
+
+int
+xac_forget(const char *name)
+{
+    struct xac_ctx *ctx;
+    int rc;
+
+    if (name == NULL || *name == '\0')
+        return xac_err(EINVAL, "xForget: no file name");
+    rc = xac_api_start_process("xForget", &ctx);
+    if (rc != 0)
+        return rc;
+    rc = xac_reader_check_writer(ctx->env, "xForget");
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_view_forget_file(ctx->env, name);
+    xac_api_done(ctx);
+    return rc;
+}
+
+/* ---- Views of threads ----------------------------------------------------------------- */
+
+void *
+xac_view(void *base)
+{
+    struct xac_view *v = NULL;
+    int rc = xac_api_start_own("xView");
+
+    if (rc == 0) {
+        rc = xac_env_poisoned(xac_api_env);
+        if (rc == 0)
+            rc = xac_thread_view(xac_api_env, base, &v);
+        xac_api_done_own();
+    }
+    return address(rc, v);
+}
+
+int
+xac_unview(void *view)
+{
+    int rc = xac_api_start_own("xUnview");
+
+    if (rc != 0)
+        return rc;
+    rc = xac_thread_unview(xac_api_env, view);
+    xac_api_done_own();
+    return rc;
+}
+
+/* ---- Thesis names ------------------------------------------------------------------------ */
+
+void *xMmap(const char *name, size_t length) XAC_ALIAS_OF(xac_mmap);
+int xMunmap(const char *name) XAC_ALIAS_OF(xac_munmap);
+void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags)
+    XAC_ALIAS_OF(xac_mmap_at);
+void *xMremap(void *base, size_t length, int flags) XAC_ALIAS_OF(xac_mremap);
+int xMunmapAt(void *base) XAC_ALIAS_OF(xac_munmap_at);
+int xForget(const char *name) XAC_ALIAS_OF(xac_forget);
+void *xView(void *base) XAC_ALIAS_OF(xac_view);
+int xUnview(void *view) XAC_ALIAS_OF(xac_unview);

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_txn.c -- entry points for transactions, queries and hints: see api.h.
+ */
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+
+#include <xac.h>
+
+#include "api/api.h"
+#include "api/api_left.h"
+#include "base/clock.h"
+#include "fault/fault_signal.h"
+#include "env/reader.h"
+#include "base/sized.h"
+#include "base/tls.h"
+#include "base/tsan.h"
+#include "view/view.h"
+#include "view/view_scan.h"
+
+/* Of the transaction that the thread has ended last: the context may be another thread's by
+   the time it asks. */
+/* last_conflict -- why the last transaction of this thread aborted; NULL: no memory. */
+static struct xac_conflict *
+last_conflict(void)
+{
+    return (struct xac_conflict *)xac_tls_part(XAC_TLS_CONFLICT,
+                                               sizeof(struct xac_conflict));
+}
+
+/* begin_outermost -- a transaction or a query. */
+static int
+begin_outermost(bool is_query)
+{
+    struct xac_ctx *ctx;
+    uint64_t now = xac_clock_coarse_ns();
+    int rc = xac_api_start(is_query ? "xbeginQuery" : "xbegin", &ctx);
+
+    if (rc != 0)
+        return rc;
+    xac_signal_look(ctx, now);
+    rc = is_query ? 0 : xac_reader_check_writer(ctx->env, "xbegin");
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_env_glance(ctx->env, now);
+    if (rc == 0)
+        rc = xac_txn_begin(ctx->env, ctx, is_query);
+    if (rc != 0) {
+        if (!is_query)
+            xac_txn_forgo(ctx);
+        xac_api_done(ctx);
+        return rc;
+    }
+    ctx->depth = 1;
+    ctx->query_depth = is_query;
+    xac_left_prepare();
+    xac_tsan_leave();
+    return 0;
+}
+
+/* is_left -- xac_left_look, if there is anything to look at. */
+static inline bool
+is_left(const struct xac_ctx *ctx, const void *frame)
+{
+    return ctx->frame != NULL && xac_left_look(frame);
+}
+
+int
+xac_begin(void)
+{
+    int rc = xac_api_opened("xbegin");
+    struct xac_ctx *ctx;
+
+    if (rc != 0)
+        return rc;
+    ctx = xac_ctx_mine(xac_api_env);
+    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
+        return begin_outermost(false);
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "xbegin");
+    ctx->depth++;
+    xac_left_nested(ctx);
+    return 0;
+}
+
+/* begin_within -- a query inside a transaction: no page may be written unnoticed. */
+static int
+begin_within(struct xac_ctx *ctx)
+{
+    int rc = xac_warm_gather(ctx->env, ctx);
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = v->n_warm > 0 ? xac_warm_cool(v) : 0;
+    return rc == 0 ? 0 : xac_err(rc, "xbeginQuery");
+}
+
+int
+xac_begin_query(void)
+{
+    int rc = xac_api_opened("xbeginQuery");
+    struct xac_ctx *ctx;
+
+    if (rc != 0)
+        return rc;
+    ctx = xac_ctx_mine(xac_api_env);
+    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
+        return begin_outermost(true);
+    if (ctx->query_depth == 0)
+        rc = begin_within(ctx);
+    if (rc != 0)
+        return rc;
+    ctx->depth++;
+    ctx->query_depth++;
+    xac_left_nested(ctx);
+    return 0;
+}
+
+/* status -- of the running transaction. */
+static int
+status(const struct xac_ctx *ctx)
+{
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+
+    return xac_txn_state(word) == XAC_TXN_FAILED || ctx->error != 0 ? XAC_FAILED
+                                                                    : XAC_PENDING;
+}
+
+/* end_outermost -- the transaction or query is over. */
+static int
+end_outermost(struct xac_ctx *ctx)
+{
+    struct xac_conflict *last = last_conflict();
+    int rc;
+
+    xac_tsan_enter();
+    ctx->frame = NULL;
+    ctx->is_ending = true;
+    rc = xac_txn_end(ctx->env, ctx);
+    ctx->is_ending = false;
+    if (!ctx->is_query && last != NULL)
+        *last = ctx->conflict;
+    ctx->depth = 0;
+    ctx->query_depth = 0;
+    xac_api_done(ctx);
+    return rc;
+}
+
+void
+xac_api_roll_back(struct xac_ctx *ctx, int depth)
+{
+    if (!ctx->is_query) {
+        /* Relaxed: the owner's own. */
+        uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+        if (ctx->query_depth > 0)
+            xac_scan_end_query(ctx);
+        ctx->query_depth = 0;
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, ctx->env->pid, 0);
+    }
+    ctx->depth = depth;
+    if (depth == 0)
+        (void)end_outermost(ctx);
+}
+
+/* end_orphan -- an end for a transaction that stayed in the parent process. */
+static int
+end_orphan(struct xac_ctx *ctx, int rc)
+{
+    if (rc == XAC_EFORKED)
+        ctx->orphan_depth--;
+    return rc;
+}
+
+int
+xac_end(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xend", &ctx);
+
+    if (rc != 0)
+        return end_orphan(ctx, rc);
+    if (is_left(ctx, __builtin_frame_address(0)))
+        return xac_err(XAC_ENOTXN, "xend");
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY,
+                       "xend: the innermost is a query, end it by xendQuery");
+    if (ctx->depth == 1)
+        return end_outermost(ctx);
+    ctx->depth--;
+    return status(ctx);
+}
+
+int
+xac_end_query(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xendQuery", &ctx);
+
+    if (rc != 0)
+        return end_orphan(ctx, rc);
+    if (ctx->query_depth == 0)
+        return xac_err(XAC_ENOTXN, "xendQuery: the innermost is no query");
+    if (ctx->depth == 1)
+        return end_outermost(ctx);
+    ctx->depth--;
+    ctx->query_depth--;
+    if (ctx->query_depth == 0)
+        xac_scan_end_query(ctx);
+    return 0;
+}
+
+int
+xac_validate(void)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xValidate", &ctx);
+
+    if (rc != 0)
+        return rc;
+    xac_txn_foresee(ctx->env, ctx);
+    return status(ctx);
+}
+
+int
+xac_abort(void)
+{
+    uint64_t word;
+    struct xac_ctx *ctx;
+    int rc = xac_api_in_txn("xAbort", &ctx);
+
+    if (rc != 0)
+        return rc;
+    if (ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "xAbort");
+    word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, ctx->env->pid, 0);
+    return 0;
+}
+
+/* has_access -- need a page not be announced? */
+static bool
+has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
+{
+    const struct xac_view_page *p = &v->page[page_no];
+
+    return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
+}
+
+/* hint -- pages [at, end) inside a transaction, those that have not got access in runs. */
+static int
+hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is_write)
+{
+    uint64_t n_hints = 0;
+    int rc = 0;
+
+    if (is_write && ctx->query_depth > 0)
+        return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
+    while (at < end && rc == 0) {
+        uint64_t n = 0;
+
+        while (at + n < end && !has_access(v, at + n, is_write))
+            n++;
+        if (n > 0) {
+            xac_tsan_enter();
+            rc = xac_view_access_run(ctx->env, ctx, v, at, n, is_write);
+            xac_tsan_leave();
+        }
+        n_hints += n;
+        at += n + 1; /* the one behind has access */
+    }
+    if (rc != 0)
+        return xac_err(rc, "setPageAccess: %s", xac_fault_lacks(ctx));
+    if (n_hints > 0)
+        xac_count_own(&ctx->txn->counters.hints, n_hints);
+    return 0;
+}
+
+/* find_range -- the context's view that a range of at least one byte lies in. */
+static int
+find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
+           struct xac_view **viewp)
+{
+    struct xac_view *v = xac_view_at(ctx, addr);
+
+    if (v == NULL)
+        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
+    if (length == 0 || length > (size_t)(v->base + v->length - (const uint8_t *)addr))
+        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
+    *viewp = v;
+    return 0;
+}
+
+/* announce -- setPageAccess for every page of a range. */
+static int
+announce(const char *what, void *addr, size_t length, int access)
+{
+    struct xac_view *v = NULL;
+    struct xac_ctx *ctx;
+    sigset_t signals;
+    size_t at;
+    int rc = xac_api_opened(what);
+
+    if (rc != 0)
+        return rc;
+    if (access != XAC_READ && access != XAC_READ_WRITE)
+        return xac_err(EINVAL, "%s: unknown access %d", what, access);
+    ctx = xac_ctx_mine(xac_api_env);
+    if (!xac_api_is_mine(ctx) || ctx->depth == 0) {
+        xac_threads_lock(ctx->env, &signals); /* who has the turn may map and unmap */
+        rc = find_range(ctx, addr, length, &v);
+        xac_threads_unlock(ctx->env, &signals);
+        return rc;
+    }
+    rc = find_range(ctx, addr, length, &v);
+    if (rc != 0)
+        return rc;
+    at = (size_t)((const uint8_t *)addr - v->base);
+    return hint(ctx, v, at >> ctx->env->page_shift,
+                ((at + length - 1) >> ctx->env->page_shift) + 1,
+                access == XAC_READ_WRITE);
+}
+
+int
+xac_set_page_access(void *addr, int access)
+{
+    return announce("setPageAccess", addr, 1, access);
+}
+
+int
+xac_set_range_access(void *addr, size_t length, int access)
+{
+    return announce("setRangeAccess", addr, length, access);
+}
+
+int
+xac_get_conflict(struct xac_conflict *out, size_t size)
+{
+    int rc = xac_api_opened("xConflict");
+    const struct xac_conflict *last = last_conflict();
+
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_conflict, address),
+                  "name the last field");
+    if (rc == 0)
+        rc = xac_api_check_sized("xConflict", out, size, sizeof out->kind);
+    if (rc != 0)
+        return rc;
+    if (last == NULL)
+        return xac_err(ENOMEM, "xConflict");
+    xac_sized_fill(out, size, last, sizeof *last);
+    return 0;
+}
+
+/* ---- Thesis names ------------------------------------------------------------------------ */
+
+int xbegin(void) XAC_ALIAS_OF(xac_begin);
+int xend(void) XAC_ALIAS_OF(xac_end);
+int xValidate(void) XAC_ALIAS_OF(xac_validate);
+int xbeginQuery(void) XAC_ALIAS_OF(xac_begin_query);
+int xendQuery(void) XAC_ALIAS_OF(xac_end_query);
+int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
+int setRangeAccess(void *addr, size_t length, int access)
+    XAC_ALIAS_OF(xac_set_range_access);
+int xAbort(void) XAC_ALIAS_OF(xac_abort);
+int xConflict(struct xac_conflict *out, size_t size) XAC_ALIAS_OF(xac_get_conflict);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transact.c -- xTransact(): a function as a transaction, retried with back-off (Thesis
+ * 1.2).  A client of the public interface like any other, but for what becomes of a function
+ * that does not return (api_left.h).  Built with -fexceptions, for its cleanup.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "api/api_left.h"
+#include "base/err.h"
+#include "base/sys.h"
+#include "base/tls.h"
+
+/* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
+#define YIELDS      3
+#define UNIT_NS     10000u
+#define DOUBLES_MAX 10
+
+/* next_random -- xorshift; each thread has a sequence of its own. */
+static uint64_t
+next_random(void)
+{
+    static XAC_TLS uint64_t x;
+    struct timespec ts;
+
+    if (x == 0) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+        x = ((uint64_t)(uintptr_t)&x ^ (uint64_t)ts.tv_nsec << 20) | 1;
+    }
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+/* backoff_default -- yield at first, then sleep a random time that may double. */
+static void
+backoff_default(void *arg, unsigned attempt)
+{
+    unsigned doubles = attempt > YIELDS ? attempt - YIELDS : 0;
+
+    (void)arg;
+    xac_assert(attempt > 0);
+    if (doubles == 0) {
+        (void)sched_yield();
+        return;
+    }
+    doubles = doubles > DOUBLES_MAX ? DOUBLES_MAX : doubles;
+    xac_sleep_ns(next_random() % ((uint64_t)UNIT_NS << doubles));
+}
+
+void
+xac_backoff_none(void *arg, unsigned attempts)
+{
+    (void)arg;
+    (void)attempts;
+}
+
+/*
+ * Ways to wait that have been set.  Each stays, for another thread may be about to go by it;
+ * it is found again when it is set again.
+ */
+struct way {
+    const struct way *older;
+    void (*fn)(void *arg, unsigned attempts);
+    void *arg;
+};
+static const struct way way_default = {.fn = backoff_default};
+static const struct way *_Atomic ways = &way_default; /* newest first            */
+static const struct way *_Atomic way = &way_default;  /* how xTransact() waits now */
+
+/* way_find -- one that has been set before; NULL if there is none. */
+static const struct way *
+way_find(const struct way *newest, void (*fn)(void *arg, unsigned attempts),
+         const void *arg)
+{
+    while (newest != NULL && (newest->fn != fn || newest->arg != arg))
+        newest = newest->older;
+    return newest;
+}
+
+int
+xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
+{
+    /* Acquire: pairs with the release below. */
+    const struct way *newest = atomic_load_explicit(&ways, memory_order_acquire);
+    const struct way *found = fn == NULL ? &way_default : way_find(newest, fn, arg);
+
+    if (found == NULL) {
+        struct way *w = (struct way *)malloc(sizeof *w);
+
+        if (w == NULL)
+            return xac_err(ENOMEM, "xac_set_backoff");
+        *w = (struct way){.fn = fn, .arg = arg};
+        do
+            w->older = newest;
+        while (!atomic_compare_exchange_weak_explicit(
+            &ways, &newest, w, memory_order_acq_rel, /* pairs with the acquire above */
+            memory_order_acquire));
+        found = w;
+    }
+    /* Release: pairs with the acquire in wait_a_while. */
+    atomic_store_explicit(&way, found, memory_order_release);
+    return 0;
+}
+
+/* wait_a_while -- before another attempt. */
+static void
+wait_a_while(unsigned attempts)
+{
+    /* Acquire: pairs with the release in xac_set_backoff. */
+    const struct way *w = atomic_load_explicit(&way, memory_order_acquire);
+
+    w->fn(w->arg, attempts);
+}
+
+/* An attempt, for its cleanup. */
+struct attempt {
+    int depth;
+    bool is_open; /* fn is running */
+};
+
+/* attempt_left -- the attempt's frame goes; if fn has not returned, then by unwinding. */
+static void
+attempt_left(const struct attempt *attempt)
+{
+    if (attempt->is_open)
+        xac_left_unwind(attempt->depth);
+}
+
+/* transact_once -- one attempt; *fn_rcp what fn returned. */
+static int
+transact_once(int (*fn)(void *arg), void *arg, const void *frame, int *fn_rcp)
+{
+    __attribute__((cleanup(attempt_left))) struct attempt attempt = {.is_open = false};
+    int rc = xac_begin();
+
+    if (rc != 0)
+        return rc;
+    attempt.depth = xac_left_enter(frame);
+    attempt.is_open = true;
+    *fn_rcp = fn(arg);
+    attempt.is_open = false;
+    rc = xac_left_return(attempt.depth);
+    if (rc != 0)
+        return rc;
+    if (*fn_rcp != 0)
+        (void)xac_abort();
+    return xac_end();
+}
+
+/* Not inlined: its frame is what xac_left_look looks for. */
+__attribute__((noinline)) int
+xac_transact(int (*fn)(void *arg), void *arg)
+{
+    const void *frame = __builtin_frame_address(0);
+    int fn_rc = 0;
+    int rc;
+
+    if (fn == NULL)
+        return xac_err(EINVAL, "xTransact: NULL");
+    (void)xac_left_look(frame);
+    rc = transact_once(fn, arg, frame, &fn_rc);
+    for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
+        struct xac_conflict why = {.kind = XAC_CONFLICT_NONE};
+
+        (void)xac_get_conflict(&why,
+                               sizeof why); /* no memory: it has not been xAbort() */
+        if (why.kind == XAC_CONFLICT_USER)
+            return rc; /* fn called xAbort() */
+        wait_a_while(n);
+        rc = transact_once(fn, arg, frame, &fn_rc);
+    }
+    if (fn_rc != 0 && rc != XAC_EINTXN)
+        return fn_rc;
+    return rc == XAC_PENDING ? 0 : rc;
+}
+
+int xTransact(int (*fn)(void *arg), void *arg) __attribute__((alias("xac_transact")));

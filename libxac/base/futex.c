@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * futex.c -- see futex.h.  Neither of the private forms: the word is shared.
+ */
+#include <config.h>
+
+#include "base/futex.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+void
+xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen, unsigned timeout_ms)
+{
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000,
+                               .tv_nsec = timeout_ms % 1000 * 1000000L};
+
+    /* Why it returned does not matter, so neither does its result. */
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+void
+xac_futex_wake_all(xac_shared _Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void
+xac_futex_wake_one(xac_shared _Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * futex.h -- sleeping on a word in memory that processes share.
+ *
+ * THREADS   any thread; not for the fault handler.
+ */
+#ifndef XAC_FUTEX_H
+#define XAC_FUTEX_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+
+/*
+ * xac_futex_wait -- sleep while *word holds `seen`.
+ *
+ * Returns after a wake-up, at once if the word holds another value, after timeout_ms
+ * milliseconds, or for no reason: the caller looks again.
+ */
+void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
+                    unsigned timeout_ms);
+
+/* xac_futex_wake_all -- wake everybody, of any process, who sleeps on the word. */
+void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);
+
+/* xac_futex_wake_one -- wake one of them. */
+void xac_futex_wake_one(xac_shared _Atomic uint32_t *word);
+
+#endif /* XAC_FUTEX_H */

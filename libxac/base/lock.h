@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.h -- ranked, robust mutexes in shared memory.
+ *
+ * LOCK ORDER.  A thread may acquire a lock only if its rank is greater than the rank
+ * of every lock it already holds.  Debug builds check this on each acquire.
+ *   allowed    clean, then checkpoint, then collapse, then publish
+ *   forbidden  publish, then flush: a sync under publish would stop all commits
+ *
+ * DEATH OF A HOLDER.  The next acquirer is told (XAC_LOCK_OWNER_DIED), repairs what the
+ * lock protects and calls xac_lock_repaired(); a repairer that dies is followed by the
+ * next one, who is told again.
+ *
+ * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one.
+ *           A thread that waits for one, and holds none, lets the signals through that came
+ *           meanwhile, 20 times a second: the holder may be stopped.  A handler finds nothing
+ *           half done there, and may not come back (longjmp).  Who holds one already waits
+ *           with signals blocked: for checkpoint below clean, collapse below checkpoint, publish
+ *           below collapse, as long as the holder of the other one takes.
+ * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
+ *           again for a moment before he sleeps.
+ * LIMIT     The end of a transaction may limit how long it waits in all (xac_wait_limit), from its
+ *           first wait on: xac_lock_acquire_limited() gives up then, and who waits for something
+ *           else asks xac_wait_slice().  Nobody else's thread is concerned.
+ * HANDLER   The fault handler takes none of these locks.
+ */
+#ifndef XAC_LOCK_H
+#define XAC_LOCK_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+
+enum xac_lock_rank {
+    XAC_RANK_CLEAN = 10,      /* cleaning up after the dead                           */
+    XAC_RANK_CHECKPOINT = 20, /* one checkpoint at a time                             */
+    XAC_RANK_FILES = 22,      /* the table of mapped files                            */
+    XAC_RANK_FLUSH = 25,      /* writing and syncing the log                          */
+    XAC_RANK_PREPARE = 27,    /* making log segments ahead                            */
+    XAC_RANK_COLLAPSE = 30,   /* the bound, taking versions out of lists              */
+    XAC_RANK_GROW = 35,       /* adding frames to the version store                   */
+    XAC_RANK_PUBLISH = 40     /* the commit chain: number, log tail, list heads       */
+};
+
+enum xac_lock_result {
+    XAC_LOCK_OK = 0,
+    XAC_LOCK_OWNER_DIED = 1, /* held now; repair first                               */
+    XAC_LOCK_BUSY = 2,       /* not held (trylock only)                              */
+    XAC_LOCK_TIMED_OUT = 3   /* not held (acquire_limited only)                      */
+};
+
+struct xac_lock {
+    pthread_mutex_t mutex; /* process-shared, robust */
+    int rank;              /* fixed at init          */
+    /* Which acquisition it is; stored by the holder, relaxed. */
+    xac_shared _Atomic uint32_t n_taken;
+    /* For people: the last acquisition that somebody has waited for in vain, and since when; stored
+       by those who wait, the number last (release), read number first (acquire). */
+    xac_shared _Atomic uint32_t late;
+    xac_shared _Atomic uint64_t
+        late_ns; /* monotonic                                    */
+};
+
+/* Who holds a lock, as seen from outside, and which acquisition that is. */
+struct xac_holder {
+    uint32_t tid; /* of the thread, in its own PID namespace; 0: nobody                 */
+    uint32_t n_taken;
+    uint64_t
+        held_ns; /* at least so long, as somebody has noted who waits; 0: nobody has  */
+};
+
+/* What a thread remembers that waits for a lock; {0} at first. */
+struct xac_watch {
+    uint32_t n_taken;
+    uint64_t since_ns;
+};
+
+/* xac_lock_init -- make a lock in shared memory; ret 0 or errno. */
+int xac_lock_init(struct xac_lock *lk, enum xac_lock_rank rank);
+
+/* xac_lock_acquire -- wait for the lock; ret XAC_LOCK_OK or XAC_LOCK_OWNER_DIED. */
+enum xac_lock_result xac_lock_acquire(struct xac_lock *lk);
+
+/* xac_lock_acquire_limited -- the same, or XAC_LOCK_TIMED_OUT once the thread's limit is over. */
+enum xac_lock_result xac_lock_acquire_limited(struct xac_lock *lk);
+
+/*
+ * xac_wait_limit -- how long this thread may wait in all from now on; 0: no limit.
+ * xac_wait_is_limited -- has it one?
+ * xac_wait_slice -- how long to sleep next, at most ms; 0: the limit is over.  Begins the time.
+ * xac_wait_is_over -- has a wait been given up since xac_wait_limit()?
+ */
+void xac_wait_limit(uint32_t ms);
+bool xac_wait_is_limited(void);
+unsigned xac_wait_slice(unsigned ms);
+bool xac_wait_is_over(void);
+
+/* xac_lock_try -- the same without waiting; may return XAC_LOCK_BUSY. */
+enum xac_lock_result xac_lock_try(struct xac_lock *lk);
+
+/* xac_lock_watch -- about to sleep, because the lock is held: note for xac_lock_holder() since
+   when. */
+void xac_lock_watch(struct xac_lock *lk, struct xac_watch *w);
+
+/* xac_lock_holder -- who holds it; a glimpse, without touching it. */
+void xac_lock_holder(const struct xac_lock *lk, struct xac_holder *out);
+
+/* xac_lock_repaired -- what the dead holder left has been repaired. */
+void xac_lock_repaired(struct xac_lock *lk);
+
+void xac_lock_release(struct xac_lock *lk);
+
+/* xac_lock_none_held -- true if this thread holds no ranked lock (debug aid). */
+bool xac_lock_none_held(void);
+
+/* xac_lock_forget -- in a forked child: this thread holds nothing. */
+void xac_lock_forget(void);
+
+/*
+ * xac_signals_block / restore -- all signals but the synchronous ones.
+ * xac_signals_glance -- inside such a section, before it has changed anything and while no
+ * ranked lock is held: let the signals through that are pending.  Not in a section within
+ * another one, and not while pinned.
+ * xac_signals_pin -- a mutex of the process is held, which a handler that forks would wait for.
+ */
+void xac_signals_block(sigset_t *old);
+void xac_signals_restore(const sigset_t *old);
+void xac_signals_glance(void);
+void xac_signals_pin(bool is_pinned);
+
+#endif /* XAC_LOCK_H */

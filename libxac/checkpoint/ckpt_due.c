@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ckpt_due.c -- see ckpt_due.h.
+ */
+#include <config.h>
+
+#include "checkpoint/ckpt_due.h"
+
+#include "env/env.h"
+
+/* In an environment without a bound a checkpoint is due when its versions are this many bytes; in
+   a durable one as many as its log may have, if that is more: soon enough for memory and for the
+   time of recovery, and no sooner, for each page that is changed again after a checkpoint costs a
+   full image in the log. */
+#define BYTES_DUE (UINT64_C(64) << 20)
+
+/* frames_used -- of the version store, about. */
+static uint64_t
+frames_used(struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+}
+
+bool
+xac_ckpt_is_pressed(struct xac_env *env)
+{
+    uint64_t bound = xac_outofcore_versions(env);
+
+    return bound != 0 && frames_used(env) >= bound - bound / 4;
+}
+
+/* limit_of -- bytes of log after which a checkpoint is due; 0: none ever is. */
+static uint64_t
+limit_of(struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
+}
+
+/*
+ * log_due -- bytes of log after which a checkpoint is due: less than the limit, so that the log on
+ * disk is shorter than the limit and a segment when it ends.
+ *
+ * Beside what has been logged since the last one began there are a part of the segment in which it
+ * began, what is logged until this one ends (xac_ckpt_is_late), and up to one and a half segments
+ * that are made ahead.  With fewer than eight segments to the limit it may be a little more.
+ */
+static uint64_t
+log_due(struct xac_env *env)
+{
+    uint64_t limit = limit_of(env), early = 2 * env->log.sh->segment_bytes;
+
+    return limit - (early < limit / 4 ? early : limit / 4);
+}
+
+/* is_log_due -- has enough been logged since the last one began? */
+static bool
+is_log_due(struct xac_env *env)
+{
+    uint64_t tail, begin_lsn, data, data_begin, used;
+
+    if (!xac_env_is_durable(env))
+        return false;
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+    begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
+    data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
+    data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
+    /* Read one after the other while they grow: a difference below zero is none. */
+    used = data > data_begin ? data - data_begin : 0;
+    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= log_due(env);
+}
+
+bool
+xac_ckpt_is_due(struct xac_env *env)
+{
+    if (limit_of(env) == 0)
+        return false;
+    return frames_used(env)
+               >= atomic_load_explicit(&env->frames_due, memory_order_relaxed)
+           || is_log_due(env);
+}
+
+bool
+xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_t all)
+{
+    uint64_t tail, allowed;
+
+    if (!xac_env_is_durable(env))
+        return false;
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+    allowed = env->log.sh->segment_bytes / 4;
+    return (double)(tail - begin_lsn) * (double)all > (double)allowed * (double)done;
+}
+
+/* frames_due -- those in use at which the next one is due that the log does not ask for, after
+   one that has left so many. */
+static uint64_t
+frames_due(struct xac_env *env, uint64_t used)
+{
+    uint64_t bound = xac_outofcore_versions(env), bytes = BYTES_DUE;
+
+    if (bound != 0)
+        return used < bound / 4 ? bound / 2 : used + bound / 4;
+    if (xac_env_is_durable(env) && limit_of(env) > bytes)
+        bytes = limit_of(env);
+    return bytes / env->page_size + 2 * used;
+}
+
+void
+xac_ckpt_put_off(struct xac_env *env)
+{
+    atomic_store_explicit(&env->frames_due, frames_due(env, frames_used(env)),
+                          memory_order_relaxed);
+}
+
+void
+xac_ckpt_first_due(struct xac_env *env)
+{
+    atomic_store_explicit(&env->frames_due, frames_due(env, 0), memory_order_relaxed);
+}
+
+bool
+xac_ckpt_leave_to_other(struct xac_env *env)
+{
+    uint64_t epoch = env->ctl->ckpt_epoch;
+
+    if (env->ctl->ckpt_query == 0 || is_log_due(env) || xac_ckpt_is_pressed(env)
+        || env->ckpt_left == epoch)
+        return false;
+    env->ckpt_left = epoch;
+    return true;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ckpt_run.c -- see ckpt_run.h.
+ */
+#include <config.h>
+
+#include "checkpoint/ckpt_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/env.h"
+#include "base/err.h"
+
+/* A frame and the page that it is a version of. */
+struct place {
+    uint64_t page_id, frame;
+};
+
+static int
+by_page(const void *a, const void *b)
+{
+    uint64_t x = ((const struct place *)a)->page_id;
+    uint64_t y = ((const struct place *)b)->page_id;
+
+    return (x > y) - (x < y);
+}
+
+/* find_places -- of the frames that hold versions; ret how many. */
+static uint64_t
+find_places(const struct xac_env *env, uint64_t n_frames, struct place *place)
+{
+    uint64_t n = 0;
+
+    for (uint64_t f = 1; f <= n_frames; f++) {
+        const struct xac_frame *frame = xac_frame_at(env, f);
+        const struct xac_page *page;
+
+        /* Acquire: pairs with the release that made it a version. */
+        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
+            != XAC_FRAME_VERSION)
+            continue;
+        page = (const struct xac_page *)xac_shm_at(
+            &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
+        place[n].page_id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        place[n++].frame = f;
+    }
+    return n;
+}
+
+/* make_order -- ret 0 or ENOMEM. */
+static int
+make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_framesp)
+{
+    size_t room = *n_framesp + 1;
+    struct place *place = (struct place *)malloc(room * sizeof *place);
+    uint64_t n;
+
+    run->order = (uint64_t *)malloc(room * sizeof run->order[0]);
+    if (place == NULL || run->order == NULL) {
+        free(place);
+        return xac_err(ENOMEM, "checkpoint");
+    }
+    n = find_places(env, *n_framesp, place);
+    qsort(place, n, sizeof *place, by_page);
+    for (uint64_t i = 0; i < n; i++)
+        run->order[i] = place[i].frame;
+    free(place);
+    *n_framesp = n;
+    return 0;
+}
+
+int
+xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
+                  uint64_t *n_framesp)
+{
+    bool is_durable = xac_env_is_durable(env);
+
+    *run = (struct xac_ckpt_run){.most = is_durable ? 1 : XAC_CKPT_RUN_MAX};
+    run->bytes = (uint8_t *)malloc(run->most * env->page_size);
+    if (run->bytes == NULL)
+        return xac_err(ENOMEM, "checkpoint");
+    return is_durable ? 0 : make_order(run, env, n_framesp);
+}
+
+void
+xac_ckpt_run_fini(struct xac_ckpt_run *run)
+{
+    free(run->order);
+    free(run->bytes);
+    run->order = NULL;
+    run->bytes = NULL;
+}
+
+bool
+xac_ckpt_run_takes(const struct xac_ckpt_run *run, uint64_t page_id)
+{
+    return run->n == 0
+           || (run->n < run->most && xac_page_file(page_id) == run->file
+               && xac_page_no(page_id) == run->first + run->n);
+}
+
+void
+xac_ckpt_run_add(struct xac_ckpt_run *run, struct xac_page *page, uint64_t page_id,
+                 const uint8_t *bytes, uint64_t page_size)
+{
+    xac_assert(xac_ckpt_run_takes(run, page_id));
+    if (run->n == 0) {
+        run->file = xac_page_file(page_id);
+        run->first = xac_page_no(page_id);
+    }
+    memcpy(run->bytes + run->n * page_size, bytes, page_size);
+    run->page[run->n++] = page;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control.c -- the head of a new control region: see control.h.
+ */
+#include <config.h>
+
+#include "env/control.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "env/env.h"
+#include "base/err.h"
+#include "base/identity.h"
+#include "log/log_keep.h"
+#include "log/master.h"
+
+int
+xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_control *ctl = env->ctl;
+    int rc;
+
+    ctl->magic = XAC_CONTROL_MAGIC;
+    ctl->version = XAC_CONTROL_VERSION;
+    ctl->bytes = (uint32_t)sizeof *ctl;
+    ctl->page_size = (uint32_t)env->page_size;
+    ctl->flags = (uint32_t)env->flags;
+    memcpy(ctl->identity, master->identity, sizeof ctl->identity);
+    ctl->generation = master->generation;
+    ctl->pid_namespace = env->pid_namespace;
+    if (strlen(env->dir) >= sizeof ctl->dir)
+        return xac_err(ENAMETOOLONG, "%s", env->dir);
+    memcpy(ctl->dir, env->dir, strlen(env->dir));
+    rc = xac_identity_of(env->dirfd, &ctl->home);
+    if (rc != 0)
+        return xac_err(rc, "%s", env->dir);
+    atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
+    atomic_init(&ctl->checksum, env->options.checksum);
+    atomic_init(&ctl->page_checksums, env->options.page_checksums);
+    ctl->policy = env->options.policy;
+    ctl->full_images = env->options.full_images;
+    atomic_init(&ctl->chain.next_age, 1);
+    atomic_init(&ctl->next_datafile, 1);
+    xac_array_init(&ctl->participants, sizeof(struct xac_participant), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->files, sizeof(struct xac_file), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS);
+    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), XAC_CONTROL_FRAMES);
+    rc = xac_lock_init(&ctl->clean, XAC_RANK_CLEAN);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->files_lock, XAC_RANK_FILES);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->checkpoint, XAC_RANK_CHECKPOINT);
+    if (rc == 0)
+        rc = xac_lock_init(&ctl->versions.grow, XAC_RANK_GROW);
+    if (rc == 0)
+        rc = xac_chain_init(env);
+    if (rc != 0 || !xac_env_is_durable(env))
+        return rc;
+    ctl->log_ring = xac_shm_alloc(&env->shm, env->options.ring_bytes);
+    return ctl->log_ring != 0 ? 0 : xac_err(ENOSPC, "log buffer");
+}
+
+int
+xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_log_config config = {
+        .generation = master->generation,
+        .page_size = (uint32_t)env->page_size,
+        .segment_bytes = master->segment_bytes,
+        .ring_bytes = env->options.ring_bytes,
+        .start_lsn = master->start_lsn,
+        /* The record is on disk, and nobody is there who could need more. */
+        .free_below = xac_log_is_kept(env->logfd) ? 0 : master->redo_lsn,
+    };
+
+    memcpy(config.identity, master->identity, sizeof config.identity);
+    atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
+    return xac_log_create(&env->log, &env->ctl->log,
+                          (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
+                          env->logfd, &config);
+}

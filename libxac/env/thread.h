@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.h -- threads with transactions of their own (xView).
+ *
+ * WHAT      The process has one context, which its threads share, one at a time.  A
+ *           thread that asks for a view of its own gets a context of its own: a
+ *           transaction slot and views, private to the thread until it gives up the last
+ *           of them or ends.  To everybody else it is one more participant's slot.
+ * LOCK      env->threads, a mutex of the process: the list of contexts, the process's
+ *           list of views (which only its turn's holder changes, so that holder may read
+ *           it without), n_clones of a view; joining after a fork.  Taken before the gate,
+ *           with signals blocked; held while the process forks, so that the child finds
+ *           everything whole.
+ *
+ * INVARIANTS
+ *   (1) A context in the list belongs to a thread that exists.
+ *   (2) A view with clones stays: its file descriptor and shared mapping serve them.
+ *   (3) The participant's count of contexts is 1 + the length of the list.
+ */
+#ifndef XAC_THREAD_H
+#define XAC_THREAD_H
+
+#include <signal.h>
+
+#include "base/annot.h"
+
+struct xac_ctx;
+struct xac_env;
+struct xac_view;
+
+/* xac_ctx_mine -- the calling thread's context: its own, or the process's. */
+XAC_SIGSAFE struct xac_ctx *xac_ctx_mine(struct xac_env *env);
+
+/*
+ * xac_thread_view -- the calling thread's own view of the segment that the process has
+ * mapped at base; made if there is none yet.
+ *
+ * ret  0; XAC_ENOTMAPPED; ENOMEM and other errno values.
+ */
+int xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp);
+
+/*
+ * xac_thread_unview -- give up the calling thread's own view at base; with the last one
+ * goes its context.  ret 0 or XAC_ENOTMAPPED.
+ */
+int xac_thread_unview(struct xac_env *env, const void *base);
+
+/*
+ * xac_thread_leave -- give up all views of the calling thread, if it has any of its own;
+ * a transaction still open is aborted.
+ */
+void xac_thread_leave(struct xac_env *env);
+
+/* xac_thread_others -- number of other threads that have contexts of their own. */
+unsigned xac_thread_others(struct xac_env *env);
+
+/* xac_threads_lock, unlock -- take and leave env->threads. */
+void xac_threads_lock(struct xac_env *env, sigset_t *signals);
+void xac_threads_unlock(struct xac_env *env, const sigset_t *signals);
+
+/*
+ * xac_thread_forked -- in a child, after the engine: the other threads are gone, their
+ * contexts go, too.  env->threads held.
+ */
+void xac_thread_forked(struct xac_env *env);
+
+/* xac_thread_rejoin -- new slots for the contexts that are left; gate held. */
+int xac_thread_rejoin(struct xac_env *env);
+
+#endif /* XAC_THREAD_H */

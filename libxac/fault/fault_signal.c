@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_signal.c -- see fault_signal.h.
+ *
+ * The fault's error code in the signal context tells a write from a read, so that a first
+ * write is one trap, not two as in the Thesis.  Where a machine does not say, an access is
+ * taken for a read, and the second trap on a readable page for a write.
+ *
+ * The dispatcher (fault_areas.h) is not made for being changed while another thread searches
+ * it.  So there are two: searches use the active one; a change is made to the idle one, the
+ * roles are swapped, and when the last search that might still be in the old one has
+ * left, the change is made there too.
+ */
+#include <config.h>
+
+#include "fault/fault_signal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "view/fault.h"
+#include "fault/fault_areas.h"
+#include "fault/fault_handlers.h"
+#include "base/lock.h"
+#include "base/tls.h"
+#include "base/tsan.h"
+#include "view/view.h"
+
+/* Bytes of a signal stack that the handlers need beside what the kernel puts there. */
+#define STACK_NEEDED 4096
+
+/*
+ * Looks for our handlers by a context's transactions: the first so many that begin in one tick of
+ * the coarse clock, and of the others one of so many; each one for so long after they
+ * had been replaced.  A look takes 130 ns, as much as a percent of a small insert.
+ */
+#define LOOKS_FIRST 16
+#define LOOKS_EVERY 16
+#define WATCH_NS    UINT64_C(1000000000)
+
+static struct xac_areas areas[2];
+static _Atomic int active;       /* that searches use                              */
+static _Atomic int searching[2]; /* searches under way in each                     */
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_started;
+
+/* Of the fault being handled by this thread. */
+enum {
+    ACCESS_READ,
+    ACCESS_WRITE,
+    ACCESS_UNKNOWN
+};
+static XAC_TLS int fault_access;
+
+/* A view's registrations in both. */
+struct ticket {
+    void *in[2];
+};
+
+/* access_of -- what the hardware says the faulting instruction wanted. */
+XAC_SIGSAFE static int
+access_of(const void *context)
+{
+#if defined(__x86_64__)
+    const ucontext_t *uc = (const ucontext_t *)context;
+
+    return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? ACCESS_WRITE : ACCESS_READ;
+#elif defined(__aarch64__)
+    /* The exception syndrome is one of the records behind the registers. */
+    const ucontext_t *uc = (const ucontext_t *)context;
+    const struct _aarch64_ctx *rec =
+        (const struct _aarch64_ctx *)(const void *)uc->uc_mcontext.__reserved;
+
+    while (rec->magic != 0 && rec->size != 0) {
+        if (rec->magic == ESR_MAGIC)
+            return (((const struct esr_context *)rec)->esr & (1u << 6)) != 0
+                       ? ACCESS_WRITE
+                       : ACCESS_READ;
+        rec = (const struct _aarch64_ctx *)(const void *)((const char *)rec + rec->size);
+    }
+    return ACCESS_UNKNOWN;
+#else
+    (void)context;
+    return ACCESS_UNKNOWN;
+#endif
+}
+
+/* area_handler -- the fault is inside a view. */
+XAC_SIGSAFE static int
+area_handler(void *addr, void *arg)
+{
+    struct xac_view *view = (struct xac_view *)arg;
+    bool is_write = fault_access == ACCESS_WRITE;
+
+    if (fault_access == ACCESS_UNKNOWN) {
+        uint64_t p = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
+
+        is_write = xac_view_is_readable(view, &view->page[p]);
+    } else if (is_write && view->ops->reads_first) {
+        uint64_t p = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
+
+        is_write = xac_view_is_readable(view, &view->page[p]);
+    }
+    xac_fault_handle(view, addr, is_write);
+    return 1;
+}
+
+/* search -- let the active dispatcher do it; true if the fault was in a view. */
+XAC_SIGSAFE static bool
+search(void *addr)
+{
+    for (;;) {
+        /* Pairs with swap_roles. */
+        int t = atomic_load_explicit(&active, memory_order_seq_cst);
+        bool found;
+
+        /* Pairs with swap_roles: it changes `active`, then waits for this to be 0. */
+        (void)atomic_fetch_add_explicit(&searching[t], 1, memory_order_seq_cst);
+        if (atomic_load_explicit(&active, memory_order_seq_cst) != t) {
+            (void)atomic_fetch_sub_explicit(&searching[t], 1, memory_order_release);
+            continue; /* swapped in between: pairs with swap_roles, too */
+        }
+        found = xac_areas_dispatch(&areas[t], addr);
+        /* Release: pairs with the acquire in swap_roles. */
+        (void)atomic_fetch_sub_explicit(&searching[t], 1, memory_order_release);
+        return found;
+    }
+}
+
+/* on_fault -- is it ours?  Then it has been handled. */
+XAC_SIGSAFE static bool
+on_fault(int sig, siginfo_t *info, void *context)
+{
+    bool is_real = sig == SIGBUS
+                       ? info->si_code == BUS_ADRERR
+                       : info->si_code == SEGV_ACCERR || info->si_code == SEGV_MAPERR;
+    bool is_ours;
+
+    fault_access = access_of(context);
+    xac_tsan_enter();
+    is_ours = is_real && search(info->si_addr);
+    if (is_real && !is_ours && sig == SIGSEGV)
+        xac_fault_astray(info->si_addr, info->si_code == SEGV_MAPERR,
+                         fault_access == ACCESS_WRITE);
+    xac_tsan_leave();
+    return is_ours;
+}
+
+int
+xac_signal_start(bool with_sigbus)
+{
+    int rc;
+
+    if (is_started)
+        return 0;
+    xac_areas_init(&areas[0]);
+    xac_areas_init(&areas[1]);
+    rc = xac_handlers_start(with_sigbus, on_fault);
+    is_started = rc == 0;
+    return rc;
+}
+
+void
+xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns)
+{
+    static _Atomic bool has_said;
+    sigset_t signals;
+    unsigned n;
+    int rc;
+
+    if (ctx->looked_ns != now_ns) {
+        ctx->looked_ns = now_ns;
+        ctx->n_looks = 0;
+    }
+    n = ctx->n_looks++;
+    if (n >= LOOKS_FIRST && n % LOOKS_EVERY != 0 && now_ns >= ctx->watch_until_ns)
+        return;
+    if (xac_likely(xac_handlers_hold(n >= LOOKS_FIRST)))
+        return;
+    ctx->watch_until_ns = now_ns + WATCH_NS;
+    xac_signals_block(&signals);
+    (void)pthread_mutex_lock(&change);
+    rc = xac_handlers_retake();
+    (void)pthread_mutex_unlock(&change);
+    xac_signals_restore(&signals);
+    if (rc == 0)
+        xac_say_once(
+            &has_said,
+            "the program has replaced the handler of SIGSEGV or SIGBUS after xInit(); "
+            "libxac's is in front of it again, and calls it for all other faults "
+            "(xac.h, rule 5)");
+}
+
+int
+xac_signal_check_stack(void)
+{
+    size_t needed = (size_t)sysconf(_SC_MINSIGSTKSZ) + STACK_NEEDED;
+    stack_t ss;
+
+    if (sigaltstack(NULL, &ss) != 0 || (ss.ss_flags & SS_DISABLE) != 0
+        || ss.ss_size >= needed)
+        return 0;
+    return xac_err(ENOMEM,
+                   "the signal stack of this thread has %zu bytes, handling faults"
+                   " takes %zu",
+                   ss.ss_size, needed);
+}
+
+void
+xac_signal_stop(void)
+{
+    if (is_started)
+        xac_handlers_stop();
+    is_started = false;
+}
+
+void
+xac_signal_fork(void)
+{
+    (void)pthread_mutex_lock(&change);
+}
+
+void
+xac_signal_fork_done(void)
+{
+    (void)pthread_mutex_unlock(&change);
+}
+
+void
+xac_signal_forked(void)
+{
+    atomic_store_explicit(&searching[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&searching[1], 0, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&change);
+}
+
+/* swap_roles -- searches use the other one; returns when the old one has none left. */
+static int
+swap_roles(void)
+{
+    int old = atomic_load_explicit(&active, memory_order_relaxed);
+
+    atomic_store_explicit(&active, 1 - old, memory_order_seq_cst); /* pairs with search */
+    /* Acquire: pairs with the release in search. */
+    while (atomic_load_explicit(&searching[old], memory_order_acquire) != 0)
+        (void)sched_yield();
+    return old;
+}
+
+/* insert -- register a view in one dispatcher, where it lies now; false: no memory. */
+static bool
+insert(struct ticket *t, struct xac_view *view, int in)
+{
+    t->in[in] =
+        xac_areas_insert(&areas[in], view->base, view->length, area_handler, view);
+    return t->in[in] != NULL;
+}
+
+/* insert_both -- in both or in none; false: no memory.  `change` held. */
+static bool
+insert_both(struct ticket *t, struct xac_view *view)
+{
+    int idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
+
+    if (!insert(t, view, idle))
+        return false;
+    if (insert(t, view, swap_roles()))
+        return true;
+    idle = swap_roles();
+    xac_areas_remove(&areas[idle], t->in[idle]);
+    return false;
+}
+
+int
+xac_signal_attach(struct xac_view *view)
+{
+    struct ticket *t = (struct ticket *)calloc(1, sizeof *t);
+    sigset_t signals;
+    bool is_in;
+
+    if (t == NULL)
+        return ENOMEM;
+    xac_signals_block(&signals); /* a handler may fork */
+    (void)pthread_mutex_lock(&change);
+    is_in = insert_both(t, view);
+    (void)pthread_mutex_unlock(&change);
+    xac_signals_restore(&signals);
+    if (!is_in) {
+        free(t);
+        return ENOMEM;
+    }
+    view->engine = t;
+    return 0;
+}
+
+void
+xac_signal_detach(struct xac_view *view)
+{
+    struct ticket *t = (struct ticket *)view->engine;
+    sigset_t signals;
+    int idle;
+
+    if (t == NULL)
+        return;
+    xac_signals_block(&signals);
+    (void)pthread_mutex_lock(&change);
+    idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
+    xac_areas_remove(&areas[idle], t->in[idle]);
+    idle = swap_roles();
+    xac_areas_remove(&areas[idle], t->in[idle]);
+    (void)pthread_mutex_unlock(&change);
+    xac_signals_restore(&signals);
+    free(t);
+    view->engine = NULL;
+}
+
+/* again -- the same for a view that has moved; there is memory: its own has become free. */
+static void
+again(struct xac_view *view, int in)
+{
+    struct ticket *t = (struct ticket *)view->engine;
+    bool is_in;
+
+    xac_areas_remove(&areas[in], t->in[in]);
+    is_in = insert(t, view, in);
+    xac_require(is_in);
+}
+
+void
+xac_signal_moved(struct xac_view *view)
+{
+    (void)pthread_mutex_lock(&change);
+    again(view, 1 - atomic_load_explicit(&active, memory_order_relaxed));
+    again(view, swap_roles());
+    (void)pthread_mutex_unlock(&change);
+}

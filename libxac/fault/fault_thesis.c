@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_thesis.c -- the engine as the Thesis has it (section 3.1), for comparison: each page
+ * is mapped by an mmap of its own, and a first store is two traps, one for a load.
+ *
+ * Everything else is as in fault_sigsegv.c.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <xac.h>
+
+#include "view/fault.h"
+#include "fault/fault_signal.h"
+#include "base/sys.h"
+#include "view/view.h"
+
+/* fill -- one page of the file, mapped privately; a version is copied into it. */
+XAC_SIGSAFE static int
+fill(struct xac_view *view, uint64_t page_no, uint64_t n, const uint8_t *bytes,
+     enum xac_protection prot)
+{
+    uint8_t *at = view->base + page_no * view->page_size;
+    bool is_version = !xac_view_is_file(view, page_no, bytes);
+    int flags = is_version || prot == XAC_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+
+    xac_assert(n == 1);
+    if (xac_sys.mmap(at, view->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                     xac_view_fd(view),
+                     (off_t)((view->first + page_no) * view->page_size))
+        == MAP_FAILED)
+        return errno;
+    if (!is_version)
+        return 0;
+    memcpy(at, bytes, view->page_size);
+    return prot == XAC_PROT_WRITE
+               ? 0
+               : xac_engine_sigsegv.protect(view, page_no, 1, XAC_PROT_READ);
+}
+
+static int
+moved(struct xac_view *view)
+{
+    return xac_engine_sigsegv.moved(view);
+}
+
+XAC_SIGSAFE static int
+protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
+{
+    return xac_engine_sigsegv.protect(view, first, n, prot);
+}
+
+static bool
+is_private(const struct xac_view *view, uint64_t page_no)
+{
+    return xac_engine_sigsegv.is_private(view, page_no);
+}
+
+static void
+abandon(struct xac_view *view)
+{
+    xac_engine_sigsegv.abandon(view);
+}
+
+static int
+rejoin(struct xac_view *view)
+{
+    return xac_engine_sigsegv.rejoin(view);
+}
+
+static int
+start(void)
+{
+    return xac_signal_start(false);
+}
+
+static void
+forked(void)
+{
+    xac_engine_sigsegv.forked();
+}
+
+const struct xac_engine xac_engine_thesis = {
+    .name = "thesis",
+    .kind = XAC_ENGINE_THESIS,
+    .splits = true,
+    .reads_first = true,
+    .attach = xac_signal_attach,
+    .detach = xac_signal_detach,
+    .moved = moved,
+    .protect = protect,
+    .discard = xac_engine_discard,
+    .fill = fill,
+    .is_private = is_private,
+    .abandon = abandon,
+    .rejoin = rejoin,
+    .start = start,
+    .stop = xac_signal_stop,
+    .forked = forked,
+};

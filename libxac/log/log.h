@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h -- the log while the environment runs: ring buffer in shared memory, segments
+ * on disk, group commit.  The bytes are in log_format.h, building blocks in block.h.
+ *
+ * WHAT      Holds appended blocks until they are synced; one sync serves all who wait.
+ * NOT HERE  Deciding what commits (ctree), replay (recover).
+ * OWNER     struct xac_log_shared in the control region; struct xac_log per process.
+ * LOCK      flush (rank FLUSH): writing and syncing; prepare (rank PREPARE): making
+ *           segments.  `tail` moves under the publish lock of the caller.
+ * THREADS   any thread; no function here is safe in the fault handler.
+ *
+ * INVARIANTS (checked by xac_log_assert)
+ *   (1) start_lsn <= durable <= tail <= durable + ring_bytes.
+ *   (2) durable and tail only grow while the region lives.
+ *   (3) Bytes of the ring between durable and tail never change (a dead flusher's
+ *       successor writes the same bytes again, from durable).
+ *   (4) tail <= prepared: segments exist, zero-filled and synced, directory included,
+ *       for every LSN below prepared; a commit neither grows a file nor needs blocks.
+ *   (5) Once poisoned, durable never moves again (a flush that has looked at poisoned for
+ *       the last time may still store what it has synced).
+ *   (6) A failed sync poisons, and a write that fails behind its first byte.  What fails
+ *       before that concerns the process whose limits, rights or descriptors were in the
+ *       way, and nobody else: nothing has changed, and the next flush, by whichever process,
+ *       writes all of it.
+ *   (7) What is copied to the ring under the caller's publish lock goes to pages that the
+ *       process has in its page table already: without room there, has_room says no, and
+ *       make_room sees to it.  (Not what a survivor copies for one that died: it has the lock
+ *       before it knows.)
+ */
+#ifndef XAC_LOG_H
+#define XAC_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "log/block.h"
+#include "base/handle.h"
+#include "base/lock.h"
+#include "log/log_gap.h"
+
+struct xac_log_shared {
+    /* Fixed by xac_log_create(). */
+    uint8_t identity[16];
+    uint32_t generation;
+    uint32_t page_size;
+    uint64_t segment_bytes; /* S of log_format.h, a power of two                      */
+    uint64_t ring_bytes;    /* a power of two                                         */
+    uint64_t start_lsn;     /* of this generation                                     */
+
+    struct xac_lock flush;   /* rank XAC_RANK_FLUSH                                   */
+    struct xac_lock prepare; /* rank XAC_RANK_PREPARE                                 */
+
+    /* Stored under the caller's publish lock (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t tail; /* first LSN not appended                       */
+    /* Stored under flush (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
+    /* Stored under prepare (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t prepared; /* first LSN without room on disk           */
+    /* Segments that end at or below this LSN are not needed and may be reused; 0 none.
+       Stored under the checkpoint lock, read under prepare (relaxed: what was not needed
+       once is never needed again, so an old value is as good). */
+    xac_shared _Atomic uint64_t free_below;
+    uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
+                                                    0 not looked for yet               */
+    /* Count of wake-ups; a futex word.  Bumped after flush is unlocked. */
+    xac_shared _Atomic uint32_t wakes;
+    /* 0, or the errno of the write or sync that failed.  Set once, before flush is
+       unlocked; read by everybody before anything is acknowledged. */
+    xac_shared _Atomic int poisoned;
+
+    /* Blocks appended so far; stored under the caller's publish lock, relaxed. */
+    xac_shared _Atomic uint64_t appended;
+    /* Blocks appended when the last flush began, and how many of them it took; stored
+       under flush, relaxed: a guess at whether others commit, too. */
+    xac_shared _Atomic uint64_t flushed;
+    xac_shared _Atomic uint64_t batch;
+
+    /* When the last flush ended, ns of CLOCK_MONOTONIC_COARSE; stored under flush,
+       relaxed: what it is for need not be exact. */
+    xac_shared _Atomic uint64_t flushed_ns;
+
+    /* Counters, relaxed. */
+    xac_shared _Atomic uint64_t n_writes;
+    xac_shared _Atomic uint64_t n_syncs;
+};
+
+/* One process's access to the log. */
+struct xac_log {
+    struct xac_log_shared *sh;
+    uint8_t *ring;     /* ring_bytes, in shared memory */
+    _Atomic int dirfd; /* the log's directory; not owned; relaxed: any number will do */
+    struct xac_handle dir; /* fixed                                                   */
+    /* What to do when a descriptor has been lost; NULL: nothing can be done.  ret the
+       directory's descriptor from now on; -1 with errno: this process must not write. */
+    int (*mend)(void *arg);
+    void *mend_arg;
+    /* Descriptors of the segments used last, -1 if none; flush lock held. */
+    int seg_fd[2];
+    uint64_t seg_no[2];
+    struct xac_handle seg[2];
+    _Atomic int
+        unwritten;    /* errno value of the last flush that could not begin; relaxed */
+    uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
+    struct xac_log_gap gap; /* flush lock held                                        */
+    /* Bit i: the i-th of 64 parts of the ring is in this process's page table (invariant 7);
+       only grows, relaxed. */
+    _Atomic uint64_t ready;
+    /* The value of `prepared` at which making a segment failed last: that it is not
+       tried ahead of time again and again on a full disk. */
+    _Atomic uint64_t ahead_failed;
+};
+
+/* What a log is made from; all fixed from then on. */
+struct xac_log_config {
+    uint8_t identity[16];
+    uint32_t generation;
+    uint32_t page_size;
+    uint64_t segment_bytes;
+    uint64_t ring_bytes;
+    uint64_t start_lsn;  /* multiple of XAC_BLOCK_ALIGN; the log is empty here          */
+    uint64_t free_below; /* as in struct xac_log_shared                                */
+};
+
+/*
+ * xac_log_create -- fill in *sh for an empty log and prepare its first segment.
+ *
+ * Segments that exist already are kept (their header is verified), missing ones made.
+ * in   ring   ring_bytes of shared memory
+ * ret  0; ENOSPC and other errno values; XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE if a
+ *      segment of another environment is in the way.
+ */
+int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
+                   int dirfd, const struct xac_log_config *config);
+
+/* xac_log_attach -- join a log that another process has created; ret 0 or errno. */
+int xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
+                   int dirfd);
+
+/* xac_log_detach -- close this process's descriptors. */
+void xac_log_detach(struct xac_log *log);
+
+/*
+ * xac_log_make_room -- see to it that `bytes` more can be appended.
+ *
+ * Before the publish lock is taken: flushes if the ring is full, makes segments.
+ * in   bytes  at most ring_bytes / 4
+ * ret  0; the poison as XAC_EPOISONED; ENOSPC or another errno value if a segment could
+ *      not be made, XAC_ENOTDURABLE if the ring could not be flushed (nothing is poisoned
+ *      by either); ETIMEDOUT: the thread's limit (lock.h) is over.
+ */
+int xac_log_make_room(struct xac_log *log, uint64_t bytes);
+
+/* xac_log_unwritten -- why the last XAC_ENOTDURABLE: an errno value. */
+int xac_log_unwritten(const struct xac_log *log);
+
+/* xac_log_has_room -- true if `bytes` fit now, and no page fault will be met; publish lock
+   held. */
+bool xac_log_has_room(const struct xac_log *log, uint64_t bytes);
+
+/* xac_log_ready -- the whole ring has been populated (xac_shm_populate). */
+void xac_log_ready(struct xac_log *log);
+
+/*
+ * xac_log_append -- copy a sealed block to its place and move the tail behind it.
+ *
+ * Publish lock held, room present, blk->lsn == tail.  If tail has passed the block
+ * already (a survivor redoing the append), nothing happens.
+ */
+void xac_log_append(struct xac_log *log, const struct xac_block *blk);
+
+/*
+ * xac_log_wait_durable -- return when everything below lsn is on disk.
+ *
+ * Group commit: whoever finds the flush lock free writes and syncs for all.
+ * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE if this process could not even begin to write
+ *      (invariant 6); ETIMEDOUT: the thread's limit (lock.h) is over.  A position already
+ *      durable is 0 even when poisoned.
+ */
+int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
+
+/*
+ * xac_log_wait_others -- the same, but have others write; gives up after wait_ms.
+ *
+ * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE (no words noted).
+ */
+int xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms);
+
+/* xac_log_dir -- the descriptor of the log's directory, mended if it has been lost; -1 with
+   errno. */
+int xac_log_dir(struct xac_log *log);
+
+/* xac_log_sync -- the same for everything appended by now. */
+int xac_log_sync(struct xac_log *log);
+
+/*
+ * xac_log_wait_delayed -- for commits that need not be on disk at once: sync what is
+ * appended if the last sync is delay_ms ago or longer and nobody else is at it.
+ *
+ * ret  as xac_log_wait_durable.
+ */
+int xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms);
+
+/*
+ * xac_log_flush_start -- let the device begin to write what is appended, while the caller
+ * does something else.
+ *
+ * Only for a lone committer: what others append meanwhile would have to wait for the
+ * first write and then be written to the same sectors again.
+ * ret  true: the flush lock is held; xac_log_flush_end must follow soon.
+ *
+ * xac_log_flush_end -- finish it, as xac_log_wait_durable; lsn is below tail.
+ */
+bool xac_log_flush_start(struct xac_log *log);
+int xac_log_flush_end(struct xac_log *log, uint64_t lsn);
+
+/* xac_log_release -- the log below lsn is not needed, and the master record on disk says
+   so: its segments become new ones.  0: keep them. */
+void xac_log_release(struct xac_log *log, uint64_t lsn);
+
+/* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
+void xac_log_poison(struct xac_log *log, int error);
+
+/* xac_log_assert -- check invariants (1), (4); publish and flush state may move. */
+void xac_log_assert(const struct xac_log *log);
+
+/* Positions end here, far from where sums of them could overflow.  What claims to lie behind is
+   no log of ours. */
+#define XAC_LSN_LIMIT (UINT64_C(1) << 62)
+
+/* xac_log_last_segment -- number of the last segment of that size that there can be. */
+static inline uint64_t
+xac_log_last_segment(uint64_t segment_bytes)
+{
+    return XAC_LSN_LIMIT / segment_bytes;
+}
+
+/* Names: buf of XAC_LOG_NAME_MAX bytes. */
+#define XAC_LOG_NAME_MAX 48
+void xac_log_segment_name(char *buf, uint64_t number);
+void xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial);
+
+/* Is a name exactly that of a segment, or of a data file?  ret true, and its numbers. */
+bool xac_log_segment_named(const char *name, uint64_t *numberp);
+bool xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *serialp);
+
+/* xac_log_segment_of -- number of the segment that holds an LSN, from 1. */
+static inline uint64_t
+xac_log_segment_of(uint64_t lsn, uint64_t segment_bytes)
+{
+    return lsn / segment_bytes + 1;
+}
+
+/*
+ * xac_log_segment_check -- verify the header of a segment.
+ *
+ * in   head           as read from offset 0
+ * ret  0; XAC_EDAMAGED, XAC_EVERSION, XAC_EFOREIGN, XAC_EPAGESIZE (words noted).
+ */
+int xac_log_segment_check(const struct xac_segment_header *head, const char *name,
+                          const uint8_t identity[16], uint64_t number,
+                          uint64_t segment_bytes, uint32_t page_size);
+
+#endif /* XAC_LOG_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log_segment.h -- making the files of the log, for log.c.
+ *
+ * A segment is made under XAC_LOG_NEW_NAME, filled with zeros by real writes (or an old one
+ * renamed to that), given its header and synced before it gets its name: whatever has a
+ * segment's name is complete.
+ *
+ * The segment in which the log of a run begins has its full length from the start, too, but blocks
+ * on disk for 64 KiB of it only, if it is new.  They are doubled, by zeros that are synced, when half
+ * of them is used: an environment that never logs much takes little room.
+ *
+ * INVARIANTS
+ *   (1) No segment is made that the next ring_bytes of the log do not need.
+ *   (2) A file that has the name of an old segment and does not prove to be one is neither
+ *       used again nor removed.
+ *   (3) No byte of the log before `prepared` is filled with zeros: it may have been written.
+ */
+#ifndef XAC_LOG_SEGMENT_H
+#define XAC_LOG_SEGMENT_H
+
+#include <stdint.h>
+
+#include "log/log.h"
+
+/* The segment in the making.  Not the prefix of a segment's name. */
+#define XAC_LOG_NEW_NAME "xac-log-new"
+
+/*
+ * xac_log_segment_prepare -- make segments, or more of one, until `prepared` is at least `upto`.
+ *
+ * in   upto  at most the ring's bytes behind `prepared`
+ * ret  0; errno values, XAC_EFOREIGN and so on (words noted); nothing is poisoned.
+ */
+int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
+
+/*
+ * xac_log_segment_prepare_ahead -- the same for what comes next, if half of what the last segment
+ * has is used or more, and nobody else is at it.
+ *
+ * A failure is forgotten until xac_log_segment_prepare succeeds.
+ */
+void xac_log_segment_prepare_ahead(struct xac_log *log);
+
+#endif /* XAC_LOG_SEGMENT_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * logdir.h -- the directory of the log: that of the environment, or another one, on another
+ * disk perhaps (Thesis 4.3 puts log and data on two).
+ *
+ * WHAT      Segments and data files lie there; the master record stays.  The environment's
+ *           directory has a note with its path, XAC_LOGDIR_NOTE, and the directory a mark
+ *           with the environment's identity, XAC_LOGDIR_MARK: a missing mount, a directory
+ *           that was moved and the log of another environment are found out before
+ *           anything is written.
+ * NOT HERE  What lies in it (log, recover_scan).
+ * LOCK      The gate, for what writes.
+ *
+ * INVARIANTS
+ *   (1) The mark is durable before the note is, the note before a segment is made.
+ *   (2) Where the log lies is settled before there is one: no segment lies elsewhere.
+ *   (3) A copy of an environment has the original's note and identity.  It uses the directory
+ *       that the note names only if that belongs to it now (xac_logdir_recover).
+ */
+#ifndef XAC_LOGDIR_H
+#define XAC_LOGDIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/log_format.h"
+
+#define XAC_LOGDIR_NOTE "xac.logdir"
+#define XAC_LOGDIR_MARK "xac.log-of"
+
+/*
+ * xac_logdir_noted -- where the note says that the log is.
+ *
+ * out  pathp  absolute, to be freed; NULL if there is no note
+ * ret  0; XAC_EDAMAGED if it cannot be read; errno values.
+ */
+int xac_logdir_noted(int dirfd, char **pathp);
+
+/*
+ * xac_logdir_open -- the directory in which the log of an environment lies.
+ *
+ * in   moved     where it lies now, if not where the note says; NULL if it does
+ * out  fdp       to be closed
+ * out  pathp     as the note will have it, to be freed; NULL: the environment's own
+ * ret  0; ENOENT if it is not there, or has no mark; XAC_EFOREIGN if the mark is that of
+ *      another environment; EINVAL if the log has not been elsewhere, but `moved` is given;
+ *      other errno values.
+ */
+int xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], int *fdp,
+                    char **pathp);
+
+/*
+ * xac_logdir_recover -- the same for a recovery, which decides where the log is from now on.
+ *
+ * in   is_copy   the environment's directory is a copy of another one (master.h), and what
+ *                lies outside of it does not belong to it
+ * in   may_note  note a new place
+ * ret  as above; XAC_ECOPY if the log of a copy lies elsewhere, and `moved` names no other
+ *      place than the note.
+ */
+int xac_logdir_recover(int dirfd, const struct xac_master_slot *master, const char *moved,
+                       bool is_copy, bool may_note, int *fdp);
+
+/* xac_logdir_note -- write the note; ret 0 or an error. */
+int xac_logdir_note(int dirfd, const char *path);
+
+/*
+ * xac_logdir_make -- a directory for the log of an environment that has none yet: made if
+ * missing, marked, noted.
+ *
+ * ret  0; XAC_EFOREIGN if another environment has its log there; errno values.
+ */
+int xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16]);
+
+#endif /* XAC_LOGDIR_H */

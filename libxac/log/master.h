@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * master.h -- the master record of an environment (log_format.h): which environment this
+ * is, and where recovery starts.
+ *
+ * Two slots; an update goes to the one that is not the newest, after a sync that makes
+ * sure that the newest is on disk, not only in the page cache.
+ * LOCK      written by the holder of the checkpoint lock, or with the gate held.
+ */
+#ifndef XAC_MASTER_H
+#define XAC_MASTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/identity.h"
+#include "log/log_format.h"
+
+/*
+ * xac_master_read -- the newest valid slot.
+ *
+ * ret  0; ENOENT if there is no master file (no environment); XAC_EVERSION; XAC_EPAGESIZE;
+ *      XAC_EDAMAGED if no slot is valid; errno values.
+ */
+int xac_master_read(int dirfd, struct xac_master_slot *out);
+
+/*
+ * xac_master_missing -- put in words that a directory has no master record: either it has never
+ * been an environment, or the record has been removed, for there is a log.
+ *
+ * in   may_be_new  an environment is to be made, unless there is a log
+ * ret  XAC_ENOTENV; 0 if a new one may be made; errno.
+ */
+int xac_master_missing(int dirfd, bool may_be_new);
+
+/*
+ * xac_master_write -- make *slot the newest: sync, write the older slot, sync.
+ *
+ * in   slot      magic, version, sequence, time and checksum are filled in here
+ * out  is_lostp  a write or sync has failed: the environment is to be poisoned.  False if
+ *                nothing has been touched (no descriptor could be had)
+ * ret  0 or errno (the older record still stands).
+ */
+int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
+
+/*
+ * xac_master_put_dir -- say whose record it is: that of the environment in the directory
+ * `dir`; zeros: of none in particular, as in a backup.
+ */
+void xac_master_put_dir(struct xac_master_slot *slot, const struct xac_identity *dir);
+
+/* xac_master_is_copied -- has the record been made in another directory than `dir`, and
+   been copied to it?  Renaming a directory makes no other one of it. */
+bool xac_master_is_copied(const struct xac_master_slot *slot,
+                          const struct xac_identity *dir);
+
+/*
+ * xac_master_create -- a new environment: random identity, generation 1, empty log.
+ *
+ * Written to a temporary name, synced, renamed, directory synced.
+ * in   page_size, segment_bytes
+ * ret  0 or errno.
+ */
+int xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
+                      struct xac_master_slot *out);
+
+/*
+ * xac_master_sync -- make the record that xac_master_read() has returned durable.
+ *
+ * Its writer may not have synced it yet; who acts on what it says must not do so before.
+ * out  is_lostp  the sync itself has failed: another one would succeed and mean nothing, so
+ *                the environment is to be poisoned
+ * ret  0 or an error.
+ */
+int xac_master_sync(int dirfd, bool *is_lostp);
+
+#endif /* XAC_MASTER_H */

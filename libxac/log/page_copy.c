@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * page_copy.c -- XCOPY records: bytes that a page had elsewhere, or another page had; see
+ * block.h.
+ *
+ * Entries that move within a page, or to another page when a node is split, are not
+ * logged again but copied at redo.  The source is indexed by its aligned words; the
+ * ranges that changed are searched at every byte for a word of the index, and a hit is
+ * extended in both directions.
+ */
+#include <config.h>
+
+#include "log/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/annot.h"
+
+#define WORD sizeof(uint64_t)
+
+/* A copy is worth its entry from this length on. */
+#define COPY_MIN 16u
+
+/* Copies found in one page at the most; what is left is logged as it is. */
+#define COPIES_MAX 64u
+
+/* Entries of the index, a power of two. */
+#define INDEX_SIZE 2048u
+
+static uint32_t
+hash_word(uint64_t w)
+{
+    return (uint32_t)(w * UINT64_C(0x9e3779b97f4a7c15) >> 53);
+}
+
+/* What a search works on. */
+struct search {
+    const uint8_t *source, *to;
+    size_t page_size;
+    uint16_t index[INDEX_SIZE]; /* word number + 1 in the source, 0 none               */
+    struct xac_copy copy[COPIES_MAX];
+    uint32_t n_copies;
+    size_t bytes; /* that the copies save                                          */
+};
+
+static_assert(INDEX_SIZE == 1u << 11, "hash_word gives 11 bits");
+
+/* index_source -- each aligned word, the first of several equal ones; zeros are not worth
+   it, for they are mostly gaps. */
+static void
+index_source(struct search *s)
+{
+    size_t n = s->page_size / WORD;
+
+    memset(s->index, 0, sizeof s->index);
+    for (size_t i = n; i-- > 0;) {
+        uint64_t w;
+
+        memcpy(&w, s->source + i * WORD, WORD);
+        if (w != 0)
+            s->index[hash_word(w)] = (uint16_t)(i + 1);
+    }
+}
+
+/*
+ * match_at -- the longest copy around a word at `at` of the new page.
+ *
+ * in   low, end  the copy stays in [low, end) of the new page
+ * ret  its length, 0 if there is none that is worth it.
+ */
+static size_t
+match_at(const struct search *s, size_t at, size_t low, size_t end, struct xac_copy *out)
+{
+    uint64_t w, v;
+    size_t from, back = 0, n = WORD;
+
+    memcpy(&w, s->to + at, WORD);
+    if (w == 0 || s->index[hash_word(w)] == 0)
+        return 0;
+    from = (s->index[hash_word(w)] - 1u) * WORD;
+    memcpy(&v, s->source + from, WORD);
+    if (v != w)
+        return 0;
+    while (at + n < end && from + n < s->page_size
+           && s->to[at + n] == s->source[from + n])
+        n++;
+    while (at - back > low && from - back > 0
+           && s->to[at - back - 1] == s->source[from - back - 1])
+        back++;
+    if (n + back < COPY_MIN)
+        return 0;
+    *out = (struct xac_copy){.to = (uint16_t)(at - back),
+                             .from = (uint16_t)(from - back),
+                             .length_less_1 = (uint16_t)(n + back - 1)};
+    return n + back;
+}
+
+/* search_range -- find copies in [low, end) of the new page. */
+static void
+search_range(struct search *s, size_t low, size_t end)
+{
+    size_t at = low;
+
+    while (at + WORD <= end && s->n_copies < COPIES_MAX) {
+        size_t n = match_at(s, at, low, end, &s->copy[s->n_copies]);
+
+        if (n == 0) {
+            at++;
+            continue;
+        }
+        low = at = s->copy[s->n_copies].to + n;
+        s->bytes += n - sizeof s->copy[0];
+        s->n_copies++;
+    }
+}
+
+/* put_copies -- the record of what a search has found; ret false without room. */
+static bool
+put_copies(struct xac_builder *b, const struct xac_page_change *c, const struct search *s)
+{
+    size_t size = sizeof(struct xac_xcopy) + s->n_copies * sizeof s->copy[0];
+    size_t padded = (size + 7) & ~(size_t)7;
+    struct xac_xcopy *rec = (struct xac_xcopy *)(void *)(b->buf + b->used);
+
+    if (padded > b->size - b->used)
+        return false;
+    memset((uint8_t *)rec + padded - 8, 0, 8);
+    *rec = (struct xac_xcopy){
+        .r = {.type = XAC_XCOPY,
+              .flags = c->from == NULL ? XAC_XDATA_FULL : 0,
+              .length = (uint32_t)padded},
+        .file = c->file,
+        .n_copies = s->n_copies,
+        .page = c->page,
+        .source_page = c->source_page,
+        .source_file = c->source_file,
+    };
+    memcpy(rec + 1, s->copy, s->n_copies * sizeof s->copy[0]);
+    b->used += padded;
+    b->records++;
+    return true;
+}
+
+/*
+ * put_with_copies -- XCOPY, and XDATA for the rest; ret false without room or if a page
+ * cannot be allocated for it.
+ */
+static bool
+put_with_copies(struct xac_builder *b, const struct xac_page_change *c,
+                const struct search *s, size_t page_size)
+{
+    const struct xac_xcopy *rec = (const struct xac_xcopy *)(void *)(b->buf + b->used);
+    uint8_t *half = (uint8_t *)malloc(page_size); /* the page after the XCOPY */
+    bool is_put = half != NULL && put_copies(b, c, s);
+
+    if (is_put) {
+        if (c->from != NULL)
+            memcpy(half, c->from, page_size);
+        is_put = xac_apply_copy(rec, c->source, half, page_size)
+                 && xac_put_page(b, c->file, c->page, half, c->to, page_size);
+    }
+    free(half);
+    return is_put;
+}
+
+bool
+xac_put_change(struct xac_builder *b, const struct xac_page_change *c, size_t page_size)
+{
+    const struct xac_xdata *rec = (const struct xac_xdata *)(void *)(b->buf + b->used);
+    const struct xac_range *range = (const struct xac_range *)(rec + 1);
+    struct xac_builder before = *b, plain;
+    struct search s = {.source = c->source, .to = c->to, .page_size = page_size};
+
+    xac_assert(!c->is_base || (c->from != NULL && c->source == NULL));
+    if (!xac_put_page(b, c->file, c->page, c->from, c->to, page_size))
+        return false;
+    if (c->is_base)
+        ((struct xac_xdata *)(void *)(before.buf + before.used))->r.flags =
+            XAC_XDATA_BASE;
+    if (c->source == NULL || rec->r.length < XAC_COPY_WORTH)
+        return true;
+    index_source(&s);
+    for (uint32_t i = 0; i < rec->n_ranges; i++)
+        search_range(&s, range[i].offset, range[i].offset + range[i].length_less_1 + 1u);
+    if (s.bytes < 2 * sizeof(struct xac_xcopy))
+        return true;
+    /* The plain record gives way; it fits again if there turns out to be no room. */
+    plain = *b;
+    *b = before;
+    if (put_with_copies(b, c, &s, page_size) && b->used < plain.used)
+        return true;
+    *b = before;
+    return xac_put_page(b, c->file, c->page, c->from, c->to, page_size);
+}
+
+bool
+xac_apply_copy(const struct xac_xcopy *rec, const uint8_t *source, uint8_t *page,
+               size_t page_size)
+{
+    const struct xac_copy *copy = (const struct xac_copy *)(rec + 1);
+
+    if ((rec->r.flags & XAC_XDATA_FULL) != 0)
+        memset(page, 0, page_size);
+    for (uint32_t i = 0; i < rec->n_copies; i++) {
+        size_t n = (size_t)copy[i].length_less_1 + 1;
+
+        if (copy[i].to + n > page_size || copy[i].from + n > page_size)
+            return false;
+        memcpy(page + copy[i].to, source + copy[i].from, n);
+    }
+    return true;
+}

@@ -1,0 +1,794 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recover.c -- see recover.h: the order of the steps.
+ *
+ *   (1) sync master, log and data files, so that nothing is redone that a power cut could
+ *       still take from the log; then read past the page cache
+ *   (2) read and check the log to its end; decide whether that is a torn tail or damage
+ *   (3) check the files
+ *   (4) redo, sync the files
+ *   (5) new master record: new generation, empty log
+ *   (6) remove data files
+ * Steps 1 to 3 write nothing.
+ */
+#include <config.h>
+
+#include "recovery/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "log/backup_note.h"
+#include "log/block.h"
+#include "base/err.h"
+#include "base/filesystem.h"
+#include "log/log.h"
+#include "log/logdir.h"
+#include "log/master.h"
+#include "log/recover_data.h"
+#include "log/recover_next.h"
+#include "recovery/recover_redo.h"
+#include "log/recover_scan.h"
+#include "base/sys.h"
+
+/* One recovery. */
+struct recovery {
+    int dirfd;
+    int logfd; /* of the directory of the log (logdir.h)                              */
+    struct xac_identity dir; /* the environment's directory                           */
+    const struct xac_recover_options *opt;
+    bool writes; /* not only to copies                                                */
+    struct xac_recover_report rep;
+    struct xac_master_slot master; /* as found */
+    struct xac_scan scan;
+    struct xac_redo redo;
+    bool applying; /* second pass: redo, and count nothing */
+
+    uint64_t end;                /* the log ends here                                   */
+    struct xac_place end_place;  /* and why                                             */
+    bool stopped;                /* at the bound that was given                        */
+    bool goes_on;                /* a later generation of the log follows              */
+    struct xac_next next;        /* it                                                 */
+    uint32_t next_generation;    /* its number, or of an empty one                     */
+    struct xac_backup_note note; /* of a backup; rep.was_backup                        */
+    struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
+    bool content_wrong;          /* a valid block there names or holds what is not right*/
+    struct xac_scan_found found; /* behind the end                                     */
+
+    bool touched;          /* something of its transaction is redone                   */
+    struct xac_place *bad; /* filled in if something about it is not right             */
+    bool is_bad;
+
+    uint64_t *serial; /* data files named by the log, in the order of the log          */
+    size_t n_serials;
+    uint64_t bytes_done; /* progress                                                   */
+    uint64_t bytes_total;
+};
+
+static void
+progress(void *arg, uint64_t bytes)
+{
+    struct recovery *r = (struct recovery *)arg;
+
+    r->bytes_done += bytes;
+    if (r->bytes_done > r->bytes_total)
+        r->bytes_total = r->bytes_done;
+    if (r->opt->progress != NULL)
+        r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
+}
+
+/* ---- Records ---------------------------------------------------------------------- */
+
+/* content_bad -- a valid block whose contents cannot be: note why, where the block is. */
+static int
+content_bad(struct recovery *r, const char *why)
+{
+    (void)snprintf(r->bad->why, sizeof r->bad->why, "%s", why);
+    r->is_bad = true;
+    return 0;
+}
+
+/* check_record -- first pass. */
+static int
+check_record(struct recovery *r, const struct xac_xdata *rec)
+{
+    enum xac_redo_verdict verdict;
+    int rc = xac_redo_check(&r->redo, rec, &verdict);
+
+    if (rc != 0)
+        return rc;
+    switch (verdict) {
+    case XAC_REDO_APPLY:
+        r->touched = true;
+        r->rep.pages_redone++;
+        return 0;
+    case XAC_REDO_NO_FULL:
+        return content_bad(r, "no full image of a page before its first difference");
+    case XAC_REDO_NO_FILE:
+        return content_bad(r, "page of a file that the log does not name");
+    case XAC_REDO_MALFORMED:
+        return content_bad(r, "ranges leave the page or the record");
+    }
+    return 0;
+}
+
+static int
+visit_record(void *arg, const struct xac_xdata *rec)
+{
+    struct recovery *r = (struct recovery *)arg;
+
+    if (r->applying)
+        return xac_redo_apply(&r->redo, rec);
+    return r->is_bad ? 0 : check_record(r, rec);
+}
+
+static int
+note_serial(struct recovery *r, uint64_t serial)
+{
+    uint64_t *grown = (uint64_t *)realloc(r->serial, (r->n_serials + 1) * sizeof *grown);
+
+    if (grown == NULL)
+        return xac_err(ENOMEM, "list of data files");
+    r->serial = grown;
+    r->serial[r->n_serials++] = serial;
+    return 0;
+}
+
+/* visit_datafile -- the records of a large transaction. */
+static int
+visit_datafile(struct recovery *r, const struct xac_xdatafile *rec)
+{
+    uint32_t generation = r->master.generation;
+    struct xac_place place = {.offset = 0};
+    bool ok = true;
+    int rc = 0;
+
+    if (!r->applying) {
+        r->rep.datafiles++;
+        rc = note_serial(r, rec->serial);
+        if (rc == 0)
+            rc = xac_datafile_verify(r->logfd, generation, rec, &ok, &place);
+    }
+    if (rc == 0 && ok)
+        rc = xac_datafile_read(r->logfd, generation, rec, visit_record, r, &ok, &place);
+    if (rc != 0 || ok)
+        return rc;
+    if (r->applying)
+        return xac_err(EIO, "%s: changed while it was read", place.file);
+    *r->bad = place;
+    r->is_bad = true;
+    return 0;
+}
+
+/* note_file -- an XFILE record. */
+static int
+note_file(struct recovery *r, uint64_t lsn, const struct xac_record *rec)
+{
+    int rc = xac_redo_note_file(&r->redo, lsn, (const struct xac_xfile *)rec);
+
+    return rc == XAC_EDAMAGED ? content_bad(r, "malformed XFILE record") : rc;
+}
+
+/* note_files -- what a block that is no transaction says of files. */
+static int
+note_files(struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XFILE)
+            rc = note_file(r, blk->lsn, rec);
+        else if (rec->type == XAC_XFORGET)
+            xac_redo_forget(&r->redo, (const struct xac_xforget *)(const void *)rec);
+    }
+    return rc;
+}
+
+/* is_beyond -- does the block lie behind the bound that was given? */
+static bool
+is_beyond(const struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_recover_options *o = r->opt;
+    const struct xac_xcommit *commit;
+
+    if (o->until_lsn != 0 && blk->lsn >= o->until_lsn)
+        return true;
+    if (o->until_ns == 0)
+        return false;
+    commit = xac_block_commit(blk);
+    return commit != NULL && commit->time_ns > o->until_ns;
+}
+
+/* visit_transaction -- a block with a committed transaction. */
+static int
+visit_transaction(struct recovery *r, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    r->touched = false;
+    while (rc == 0 && !r->is_bad && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XDATA || rec->type == XAC_XCOPY)
+            rc = visit_record(r, (const struct xac_xdata *)rec);
+        else if (rec->type == XAC_XDATAFILE)
+            rc = visit_datafile(r, (const struct xac_xdatafile *)rec);
+    }
+    if (rc != 0 || r->is_bad || r->applying)
+        return rc;
+    r->rep.transactions++;
+    r->rep.transactions_redone += r->touched;
+    r->rep.last_commit = blk->commit;
+    r->rep.last_time_ns = xac_block_commit(blk)->time_ns;
+    return 0;
+}
+
+static int
+visit_block(struct recovery *r, const struct xac_block *blk)
+{
+    int rc = 0;
+
+    if (xac_block_commit(blk) != NULL)
+        rc = visit_transaction(r, blk);
+    else if (!r->applying)
+        rc = note_files(r, blk);
+    if (!r->applying && !r->is_bad) {
+        r->rep.blocks++;
+        if (blk->durable > r->rep.synced_lsn)
+            r->rep.synced_lsn = blk->durable;
+    }
+    return rc;
+}
+
+/* damage -- note it, unless other damage has been found; ret 0 if it is to be cut. */
+static int
+damage(struct recovery *r, const struct xac_place *place, bool can_cut)
+{
+    if (!r->rep.damaged) {
+        (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
+        r->rep.damage_offset = place->offset;
+    }
+    r->rep.damaged = true;
+    if (r->opt->cut && can_cut)
+        return 0;
+    if (place->is_missing)
+        return xac_scan_lost(place->file);
+    return xac_err(XAC_EDAMAGED, "%s: offset %" PRIu64 ": %s", place->file, place->offset,
+                   place->why);
+}
+
+/* ---- Passes ----------------------------------------------------------------------- */
+
+/*
+ * pass -- go through the log from the redo position to `limit` or to its end.
+ *
+ * out  r->end, r->end_place, r->content_wrong  where and why it ends
+ */
+static int
+pass(struct recovery *r, uint64_t limit)
+{
+    const struct xac_block *blk;
+    struct xac_place place;
+    uint64_t lsn = r->master.redo_lsn;
+    int rc;
+
+    r->is_bad = r->stopped = false;
+    r->bad = &place;
+    xac_redo_restart(&r->redo, !r->applying && !r->opt->dry_run);
+    while (lsn < limit) {
+        rc = xac_scan_block(&r->scan, lsn, &blk, &place);
+        if (rc != 0)
+            return rc;
+        if (blk != NULL && is_beyond(r, blk)) {
+            (void)snprintf(place.why, sizeof place.why, "the bound that was given");
+            r->stopped = true;
+            break;
+        }
+        if (blk == NULL)
+            break;
+        rc = visit_block(r, blk);
+        if (rc != 0)
+            return rc;
+        if (r->is_bad)
+            break;
+        lsn += blk->length;
+    }
+    if (lsn >= limit)
+        return 0;
+    if (r->applying)
+        return xac_err(EIO, "%s: offset %" PRIu64 ": changed while it was read",
+                       place.file, place.offset);
+    r->end = lsn;
+    r->end_place = place;
+    r->content_wrong = r->is_bad;
+    return 0;
+}
+
+/* note_checkpoint -- what the XCHECKPT_END block says: files, and where more of them are;
+   *filesp 0: nowhere. */
+static int
+note_checkpoint(struct recovery *r, const struct xac_block *blk, uint64_t *filesp,
+                bool *okp)
+{
+    const struct xac_record *rec = NULL;
+    const struct xac_xcheckpt_end *end = NULL;
+    int rc;
+
+    r->is_bad = false;
+    rc = note_files(r, blk);
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XCHECKPT_END)
+            end = (const struct xac_xcheckpt_end *)rec;
+    }
+    *okp = rc == 0 && !r->is_bad && end != NULL && end->begin_lsn == r->master.begin_lsn
+           && end->redo_lsn == r->master.redo_lsn;
+    if (*okp) {
+        *filesp = xac_checkpt_files(end);
+        *okp = *filesp < r->master.end_lsn; /* 0, or behind the begin: block_check.c */
+    }
+    return rc;
+}
+
+/* load_files -- the file blocks of the last checkpoint, from there to its end; all had been
+   synced before the master record named it.  *okp false: one is not right, see place. */
+static int
+load_files(struct recovery *r, uint64_t lsn, struct xac_place *place, bool *okp)
+{
+    const struct xac_block *blk;
+    int rc = 0;
+
+    while (rc == 0 && *okp && lsn < r->master.end_lsn) {
+        rc = xac_scan_block(&r->scan, lsn, &blk, place);
+        *okp = rc == 0 && blk != NULL;
+        if (!*okp)
+            break;
+        if (xac_block_commit(blk) == NULL)
+            rc = note_files(r, blk);
+        lsn += blk->length;
+        *okp = !r->is_bad;
+    }
+    return rc;
+}
+
+/* load_checkpoint -- the end of the last complete checkpoint.  It had been synced before
+   the master record named it, so anything wrong there is damage. */
+static int
+load_checkpoint(struct recovery *r)
+{
+    const struct xac_block *blk;
+    struct xac_place place;
+    uint64_t files = 0;
+    bool ok = false;
+    int rc;
+
+    if (r->master.begin_lsn == 0)
+        return 0;
+    r->bad = &place;
+    rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
+    if (rc == 0 && blk != NULL)
+        rc = note_checkpoint(r, blk, &files, &ok);
+    if (rc == 0 && blk != NULL && !ok)
+        (void)snprintf(place.why, sizeof place.why, "not the checkpoint that %s names",
+                       XAC_MASTER_NAME);
+    if (rc == 0 && ok && files != 0)
+        rc = load_files(r, files, &place, &ok);
+    if (rc == 0 && !ok) {
+        (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", place.why);
+        rc = damage(r, &place, true);
+    }
+    r->bad = NULL;
+    return rc;
+}
+
+/* ---- Torn tail or damage ---------------------------------------------------------- */
+
+/* look_on -- does a later generation of the log follow right behind this one? */
+static int
+look_on(struct recovery *r, struct xac_place *place)
+{
+    if (!r->opt->forward) {
+        (void)snprintf(place->why, sizeof place->why,
+                       "the log has blocks of generation %" PRIu32
+                       ", the newest valid record is of %" PRIu32,
+                       r->next.newest, r->master.generation);
+        /* Redoing an older log onto newer files would destroy what they have. */
+        return damage(r, place, false);
+    }
+    if (r->next.follows) {
+        r->goes_on = true;
+        r->next_generation = r->next.generation;
+        return 0;
+    }
+    (void)snprintf(place->why, sizeof place->why,
+                   "the log ends at LSN %" PRIu64 " and goes on at LSN %" PRIu64
+                   ", generation %" PRIu32 ": log files are missing",
+                   r->end, r->next.lsn, r->next.generation);
+    return damage(r, place, false);
+}
+
+/* judge -- is the end of the log one that a crash can have left? */
+static int
+judge(struct recovery *r)
+{
+    struct xac_place master = {.file = XAC_MASTER_NAME};
+    int rc = xac_scan_search(&r->scan, r->end, &r->found);
+
+    if (rc == 0 && (r->found.newer != 0 || r->found.any_bad))
+        rc = xac_next_find(&r->scan, r->end, &r->next);
+    if (rc != 0)
+        return rc;
+    if (r->found.newer > r->next.newest)
+        r->next.newest = r->found.newer; /* in a segment with a wrong header */
+    r->rep.end_lsn = r->end;
+    r->rep.discarded_bytes = r->found.end_lsn - r->end;
+    r->rep.discarded_blocks = r->found.blocks;
+    if (r->master.end_lsn_after > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->master.end_lsn_after;
+    if (r->found.durable > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->found.durable;
+    if (r->note.end_lsn > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->note.end_lsn;
+    (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
+    r->next_generation =
+        (r->next.newest > r->master.generation ? r->next.newest : r->master.generation)
+        + 1;
+    if (r->stopped) {
+        r->rep.until_reached = true;
+        return xac_backup_note_check(&r->note, r->end, UINT64_MAX);
+    }
+    if (r->next.newest != 0 && !r->opt->forward)
+        return look_on(r, &master);
+    if (r->content_wrong || r->end < r->rep.synced_lsn || xac_scan_is_lost(&r->scan)) {
+        /* Others have appended since the end was read: it was the end. */
+        if (r->opt->frozen != NULL && !r->content_wrong
+            && xac_next_has_come(&r->scan, r->end))
+            return 0;
+        return damage(r, &r->end_place, true);
+    }
+    return r->next.newest != 0 ? look_on(r, &master) : 0;
+}
+
+/* read_log -- step 2. */
+static int
+read_log(struct recovery *r)
+{
+    int rc = load_checkpoint(r);
+
+    if (rc == 0)
+        rc = pass(r, UINT64_MAX);
+    if (rc == 0)
+        rc = judge(r);
+    /* What was noted of the block that is cut off must be forgotten. */
+    if (rc == 0 && r->content_wrong) {
+        uint64_t end = r->end;
+
+        xac_recover_clear_counters(&r->rep);
+        r->n_serials = 0;
+        rc = pass(r, end);
+    }
+    r->rep.files = xac_redo_files_needed(&r->redo);
+    r->rep.was_clean = !r->goes_on && (r->master.flags & XAC_MASTER_CLEAN) != 0
+                       && r->end == r->master.end_lsn_after && r->rep.discarded_bytes == 0
+                       && !r->rep.damaged;
+    return rc;
+}
+
+/* ---- Writing ---------------------------------------------------------------------- */
+
+/* redo_all -- step 4. */
+static int
+redo_all(struct recovery *r)
+{
+    int rc;
+
+    /* The files are about to hold what stands before the end: an earlier bound is out of
+       question from now on. */
+    if (r->writes && r->rep.was_backup && r->end > r->note.end_lsn) {
+        r->note.end_lsn = r->end;
+        r->note.time_ns = r->rep.last_time_ns;
+        rc = xac_backup_note_write(r->dirfd, &r->note);
+        if (rc != 0)
+            return rc;
+    }
+    /* The files may hold what has been cut off. */
+    if (r->writes && (r->rep.damaged || r->stopped)) {
+        rc = xac_pagesums_drop_all(r->dirfd);
+        if (rc != 0)
+            return rc;
+    }
+    if (r->rep.files == 0)
+        return 0;
+    r->sums = (struct xac_pagesums_store){.dirfd = r->dirfd,
+                                          .identity = r->master.identity,
+                                          .page_size = r->master.page_size,
+                                          .lsn = r->end,
+                                          .file = xac_redo_file_is,
+                                          .arg = &r->redo};
+    r->redo.sums_store = r->writes ? &r->sums : NULL;
+    rc = xac_redo_prepare(&r->redo);
+    if (rc != 0)
+        return rc;
+    if (!xac_redo_is_kept(&r->redo)) {
+        r->applying = true;
+        r->bytes_total = r->bytes_done + (r->end - r->master.redo_lsn);
+        rc = pass(r, r->end);
+    }
+    return rc == 0 ? xac_redo_finish(&r->redo) : rc;
+}
+
+/*
+ * next_start -- where the next generation of the log begins.
+ *
+ * Behind the old one, in a sector of its own.  Behind all segments there are if these
+ * cannot be used: made for another size, or damaged.
+ */
+static int
+next_start(const struct recovery *r, uint64_t segment_bytes, uint64_t *startp)
+{
+    const struct xac_scan *s = &r->scan;
+    uint64_t start = xac_next_start(r->end);
+    bool is_behind = false;
+
+    if (r->goes_on)
+        start = r->next.lsn;
+    else if (r->stopped)
+        /* What has been cut off may have been archived; its numbers are not used again. */
+        is_behind = s->max_number * r->master.segment_bytes > start;
+    else if (segment_bytes != r->master.segment_bytes || r->found.any_bad
+             || s->strays.is_in_the_way)
+        is_behind = xac_log_segment_of(start, segment_bytes) <= s->max_number;
+    if (is_behind && s->max_number >= xac_log_last_segment(segment_bytes))
+        return xac_err(EFBIG, "the log has no positions left behind segment %" PRIu64,
+                       s->max_number);
+    *startp = is_behind ? s->max_number * segment_bytes : start;
+    return 0;
+}
+
+/* write_master -- step 5. */
+static int
+write_master(struct recovery *r, struct xac_master_slot *out)
+{
+    struct xac_master_slot m = r->master;
+    bool is_lost; /* recovery begins anew in any case */
+    int rc;
+
+    if (r->goes_on)
+        m.segment_bytes = r->next.segment_bytes;
+    else if (r->opt->new_segment_bytes != 0)
+        m.segment_bytes = r->opt->new_segment_bytes;
+    m.generation = r->next_generation;
+    m.flags = r->goes_on ? XAC_MASTER_LOGGED : XAC_MASTER_CLEAN;
+    rc = next_start(r, m.segment_bytes, &m.start_lsn);
+    if (rc != 0)
+        return rc;
+    m.redo_lsn = m.end_lsn_after = m.start_lsn;
+    m.begin_lsn = m.end_lsn = 0;
+    xac_master_put_dir(&m, &r->dir);
+    if (m.segment_bytes == r->master.segment_bytes
+        && xac_scan_limit(&r->scan) > m.start_lsn)
+        m.flags |= XAC_MASTER_LOGGED;
+    *out = m;
+    return xac_master_write(r->dirfd, out, &is_lost);
+}
+
+/* is_named -- true if the log that was read names the data file. */
+static bool
+is_named(const struct recovery *r, uint64_t serial)
+{
+    for (size_t i = 0; i < r->n_serials; i++) {
+        if (serial == r->serial[i])
+            return true;
+    }
+    return false;
+}
+
+/*
+ * remove_datafile -- of a transaction that never committed.  Failing to remove it is no
+ * harm: the next recovery will try again.  Those that the log names, behind the last
+ * checkpoint or before it, go with its segments (xArchive), for a backup may be rolled
+ * forward with them; so where not all of the log has been read, none is removed.
+ */
+static int
+remove_datafile(void *arg, const char *name)
+{
+    struct recovery *r = (struct recovery *)arg;
+    uint32_t generation;
+    uint64_t serial;
+
+    if (!xac_log_datafile_named(name, &generation, &serial)
+        || generation != r->master.generation || r->master.redo_lsn != r->master.start_lsn
+        || is_named(r, serial))
+        return 0;
+    if (xac_sys.unlinkat(r->logfd, name, 0) == 0)
+        r->rep.orphans_removed++;
+    return 0;
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
+/*
+ * check_copy -- is the directory a copy?
+ *
+ * One that was made of hard links has the files of the original: what is written to them is
+ * written there, too.
+ */
+static int
+check_copy(struct recovery *r, nlink_t links)
+{
+    r->rep.was_copy = xac_master_is_copied(&r->master, &r->dir);
+    if (r->rep.was_copy && links > 1)
+        return xac_err(
+            XAC_ECOPY,
+            "%s: a hard link to that of the original; copy the files themselves",
+            XAC_MASTER_NAME);
+    return 0;
+}
+
+/* read_master -- step 1 for the master record, then read it. */
+static int
+read_master(struct recovery *r)
+{
+    struct stat st;
+    nlink_t links = 0;
+    int rc = 0;
+    int fd = xac_sys.openat(r->dirfd, XAC_MASTER_NAME, O_RDONLY | O_CLOEXEC, 0);
+
+    if (fd < 0 && errno == ENOENT)
+        return xac_master_missing(r->dirfd, false);
+    if (fd < 0)
+        return xac_err(errno, "%s: open", XAC_MASTER_NAME);
+    if (r->writes && xac_sys.fdatasync(fd) != 0)
+        rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
+    if (rc == 0 && xac_sys.fstat(fd, &st) == 0)
+        links = st.st_nlink;
+    (void)xac_sys.close(fd);
+    if (rc == 0 && (rc = xac_identity_of(r->dirfd, &r->dir)) != 0)
+        (void)xac_err(rc, "environment directory: stat");
+    if (rc == 0)
+        rc = xac_master_read(r->dirfd, &r->master);
+    if (r->opt->frozen != NULL)
+        r->master = r->opt->frozen->master;
+    if (rc == 0)
+        rc = check_copy(r, links);
+    r->rep.generation = r->master.generation;
+    r->rep.redo_lsn = r->rep.end_lsn = r->rep.synced_lsn = r->master.redo_lsn;
+    return rc;
+}
+
+/* read_note -- is it a backup? */
+static int
+read_note(struct recovery *r)
+{
+    uint64_t lsn = r->opt->until_lsn;
+    uint64_t time_ns = r->opt->until_ns;
+    int rc = xac_backup_note_read(r->dirfd, &r->note);
+
+    r->rep.was_backup = rc == 0;
+    if (rc == 0) {
+        r->redo.backup = &r->note;
+        return xac_backup_note_check(&r->note, lsn != 0 ? lsn : UINT64_MAX,
+                                     time_ns != 0 ? time_ns : UINT64_MAX);
+    }
+    if (rc == ENOENT && (lsn != 0 || time_ns != 0))
+        return xac_err(EINVAL, "no backup (no %s): its files may hold later changes",
+                       XAC_BACKUP_NAME);
+    return rc == ENOENT ? 0 : rc;
+}
+
+/* open_all -- step 1 for the log, and the parts that work on it. */
+static int
+open_all(struct recovery *r)
+{
+    uint64_t limit;
+    int rc =
+        xac_logdir_recover(r->dirfd, &r->master, r->opt->log_dir,
+                           r->rep.was_copy && !r->opt->outside, r->writes, &r->logfd);
+
+    if (rc == 0 && r->writes)
+        rc = xac_filesystem_check(r->logfd, "log directory");
+    if (rc == 0)
+        rc = xac_scan_open(&r->scan, r->logfd, &r->master);
+    r->rep.strays = r->scan.strays.n;
+    memcpy(r->rep.stray_file, r->scan.strays.first, sizeof r->rep.stray_file);
+    if (rc == 0)
+        rc = xac_redo_init(&r->redo, r->dirfd, r->master.page_size, r->opt->memory_bytes);
+    r->redo.claimant = (struct xac_claimant){.dir = r->dir, .dirfd = r->dirfd};
+    r->redo.is_copy = r->rep.was_copy;
+    r->redo.takes_outside = r->opt->outside;
+    if (rc == 0)
+        rc = read_note(r);
+    r->redo.frozen = r->opt->frozen;
+    if (rc == 0 && r->writes)
+        rc = xac_scan_sync(&r->scan);
+    limit = xac_scan_limit(&r->scan);
+    if (limit > r->master.redo_lsn)
+        r->bytes_total = limit - r->master.redo_lsn;
+    r->scan.progress = progress;
+    r->scan.progress_arg = r;
+    return rc;
+}
+
+/* run -- all steps; the parts have been made empty. */
+static int
+run(struct recovery *r, struct xac_master_slot *master)
+{
+    int rc = read_master(r);
+
+    if (rc == 0)
+        rc = open_all(r);
+    if (rc == 0)
+        rc = read_log(r);
+    if (rc == 0)
+        rc = xac_redo_check_files(&r->redo, r->opt->accept_replaced, !r->opt->dry_run);
+    if (rc == 0 && r->opt->dry_run && r->opt->pages != NULL)
+        rc = xac_pagesums_verify(r->dirfd, &r->master, r->end, xac_redo_is_redone,
+                                 &r->redo, r->opt->pages);
+    if (rc == 0 && r->opt->dry_run && r->opt->file != NULL)
+        xac_redo_files_each(&r->redo, r->opt->file, r->opt->file_arg);
+    if (rc != 0 || r->opt->dry_run)
+        return rc;
+    rc = redo_all(r);
+    if (!r->writes)
+        return rc;
+    if (rc == 0)
+        rc = write_master(r, master);
+    if (rc == 0 && !r->goes_on)
+        rc = xac_backup_note_remove(r->dirfd);
+    if (rc == 0)
+        (void)xac_scan_names(r->logfd, XAC_DATA_PREFIX, remove_datafile, r);
+    return rc;
+}
+
+/* run_once -- recover one generation of the log; *againp if another one follows. */
+static int
+run_once(int dirfd, const struct xac_recover_options *options,
+         struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
+{
+    struct recovery r = {.dirfd = dirfd,
+                         .logfd = -1,
+                         .opt = options,
+                         .writes = !options->dry_run && options->frozen == NULL};
+    int rc = r.writes ? xac_filesystem_check(dirfd, "environment directory") : 0;
+
+    r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
+    if (rc == 0)
+        rc = run(&r, made);
+    *report = r.rep;
+    *againp = rc == 0 && r.goes_on;
+    free(r.serial);
+    xac_backup_note_free(&r.note);
+    xac_redo_free(&r.redo);
+    xac_scan_close(&r.scan);
+    if (r.logfd >= 0)
+        (void)xac_sys.close(r.logfd);
+    return rc;
+}
+
+int
+xac_recover_dir(int dirfd, const struct xac_recover_options *options,
+                struct xac_recover_report *report, struct xac_master_slot *master)
+{
+    static const struct xac_recover_options none;
+    const struct xac_recover_options *o = options != NULL ? options : &none;
+    struct xac_recover_report all = {.was_clean = false};
+    struct xac_master_slot made;
+    bool again;
+    int rc;
+
+    do {
+        struct xac_recover_report one;
+        rc = run_once(dirfd, o, &one, &made, &again);
+        xac_recover_add_up(&all, &one);
+    } while (again && !o->dry_run);
+    if (rc == 0 && master != NULL && !o->dry_run && o->frozen == NULL)
+        *master = made;
+    if (report != NULL)
+        *report = all;
+    return rc;
+}

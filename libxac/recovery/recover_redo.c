@@ -1,0 +1,788 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recover_redo.c -- see recover_redo.h.
+ */
+#include <config.h>
+
+#include "recovery/recover_redo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "log/block.h"
+#include "base/err.h"
+#include "base/newfile.h"
+#include "shared/ptab.h"
+#include "base/stored.h"
+#include "base/sys.h"
+
+#define OPEN_FDS_MAX   200u /* descriptors of mapped files at a time ... */
+#define OPEN_FDS_SHARE 4u   /* ... and of those that the process may have */
+#define GATHER_BYTES   (UINT32_C(1) << 20) /* of one write */
+
+/* ---- Files ------------------------------------------------------------------------ */
+
+/* file_position -- index of the first file whose id is not smaller. */
+static size_t
+file_position(const struct xac_redo *r, uint32_t id)
+{
+    size_t lo = 0;
+    size_t hi = r->n_files;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (r->file[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct xac_redo_file *
+file_find(const struct xac_redo *r, uint32_t id)
+{
+    size_t at = file_position(r, id);
+
+    return at < r->n_files && r->file[at].id == id ? &r->file[at] : NULL;
+}
+
+static struct xac_redo_file *
+file_insert(struct xac_redo *r, uint32_t id)
+{
+    size_t at = file_position(r, id); /* mostly behind all others */
+    struct xac_redo_file *grown = r->file;
+
+    if (r->n_files == r->files_size) {
+        size_t want = r->files_size == 0 ? 64 : r->files_size * 2;
+
+        grown = (struct xac_redo_file *)realloc(r->file, want * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        r->files_size = want;
+    }
+    r->file = grown;
+    memmove(grown + at + 1, grown + at, (r->n_files - at) * sizeof *grown);
+    r->n_files++;
+    grown[at] = (struct xac_redo_file){.id = id, .fd = -1};
+    return &grown[at];
+}
+
+/* path_of -- the path in a record, to be freed; ret 0, ENOMEM, XAC_EDAMAGED if there is none
+   that the library can have written. */
+static int
+path_of(const struct xac_xfile *rec, char **pathp)
+{
+    const char *bytes = xac_xfile_path(rec);
+    const char *end = (const char *)rec + rec->r.length;
+    char *path;
+
+    if (rec->r.length < sizeof *rec || bytes > end
+        || rec->path_len > (size_t)(end - bytes) || rec->path_len == 0
+        || memchr(bytes, '\0', rec->path_len) != NULL)
+        return XAC_EDAMAGED;
+    path = strndup(bytes, rec->path_len);
+    if (path == NULL)
+        return xac_err(ENOMEM, "table of files");
+    if (path[0] != '/' && !xac_stored_is_inside(path)) {
+        free(path);
+        return XAC_EDAMAGED;
+    }
+    *pathp = path;
+    return 0;
+}
+
+/*
+ * place_of -- where a file named by the log is; to be freed, NULL if out of memory.
+ *
+ * In a backup nothing is where the log says, and nothing outside of it may be touched.
+ * A file that it does not have was mapped first when it had been made.
+ * in   name  is freed, or returned
+ */
+static char *
+place_of(const struct xac_redo *r, const struct xac_xfile *rec, char *name)
+{
+    const char *copy;
+    char *place = NULL;
+
+    if (r->backup == NULL)
+        return name;
+    copy = xac_backup_note_find(r->backup, name);
+    if (copy != NULL)
+        place = strdup(copy);
+    else if (name[0] != '/')
+        return name;
+    else if (asprintf(&place, "xac-later-%" PRIu32 "-%s", rec->file,
+                      strrchr(name, '/') + 1)
+             < 0)
+        place = NULL;
+    free(name);
+    return place;
+}
+
+int
+xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
+{
+    struct xac_frozen_file *copied;
+    struct xac_redo_file *f;
+    char *path = NULL, *copy;
+    int rc = path_of(rec, &path);
+
+    if (rc != 0)
+        return rc;
+    f = file_find(r, rec->file);
+    if (f == NULL)
+        f = file_insert(r, rec->file);
+    if (f == NULL)
+        rc = xac_err(ENOMEM, "table of files");
+    else if (rec->length > f->length)
+        f->length = rec->length;
+    if (f == NULL || (f->path != NULL && lsn <= f->lsn)) {
+        free(path);
+        return rc;
+    }
+    copy = place_of(r, rec, path);
+    if (copy == NULL)
+        return xac_err(ENOMEM, "table of files");
+    f->is_moved = r->backup != NULL;
+    free(f->path);
+    f->path = copy;
+    f->lsn = lsn;
+    f->who = (struct xac_identity){.device = rec->device,
+                                   .inode = rec->inode,
+                                   .birth_ns = xac_xfile_birth(rec)};
+    return r->frozen != NULL ? xac_frozen_take(r->frozen, f->path, &copied) : 0;
+}
+
+void
+xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
+{
+    struct xac_redo_file *f = file_find(r, rec->file);
+
+    if (f != NULL) /* else nothing of it is redone */
+        f->is_forgotten = true;
+}
+
+static void
+file_close(struct xac_redo *r, struct xac_redo_file *f)
+{
+    if (f->fd < 0)
+        return;
+    (void)xac_sys.close(f->fd);
+    f->fd = -1;
+    r->n_open_fds--;
+}
+
+/* make_room_for_fd -- close one file, synced, if too many are open. */
+static int
+make_room_for_fd(struct xac_redo *r)
+{
+    if (r->n_open_fds < r->fds_max)
+        return 0;
+    for (size_t i = 0; i < r->n_files; i++) {
+        struct xac_redo_file *f = &r->file[r->fd_hand++ % r->n_files];
+
+        if (f->fd < 0 || f->is_forgotten) /* the only copy */
+            continue;
+        /* A write error must not get lost with the descriptor. */
+        if (xac_sys.fdatasync(f->fd) != 0)
+            return xac_err(errno, "%s: sync", f->path);
+        file_close(r, f);
+        break;
+    }
+    return 0;
+}
+
+/* file_open -- ret 0 or errno (words noted, except for ENOENT). */
+static int
+file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
+{
+    int rc;
+
+    if (f->fd >= 0)
+        return 0;
+    rc = make_room_for_fd(r);
+    if (rc != 0)
+        return rc;
+    if (r->frozen != NULL || f->is_forgotten) {
+        rc = xac_redo_open_copy(r, f);
+        r->n_open_fds += rc == 0;
+        return rc;
+    }
+    rc = xac_stored_open(r->dirfd, f->path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                         &f->fd);
+    if (rc != 0)
+        return rc;
+    r->n_open_fds++;
+    return xac_claim_hold(f->fd, &r->claimant, (flags & O_ACCMODE) != O_RDONLY, f->path);
+}
+
+/* file_make -- one that is missing, as the environment's files are. */
+static int
+file_make(struct xac_redo *r, struct xac_redo_file *f)
+{
+    struct xac_owner owner;
+    const char *name;
+    int fd = -1;
+    int rc = make_room_for_fd(r);
+
+    if (rc == 0)
+        rc = xac_stored_parent(r->dirfd, f->path, &fd, &name);
+    if (rc == 0)
+        rc = xac_owner_get(r->dirfd, &owner);
+    if (rc == 0)
+        rc = xac_newfile_make(fd, name, &owner, &f->fd);
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    if (rc != 0)
+        return xac_err(rc, "%s: create", f->path);
+    r->n_open_fds++;
+    return xac_claim_hold(f->fd, &r->claimant, true, f->path);
+}
+
+/* other_file -- words for a file that is not the one that was mapped. */
+static int
+other_file(const struct xac_redo_file *f, const struct xac_identity *is)
+{
+    if (is->inode != f->who.inode)
+        return xac_err(XAC_EREPLACED,
+                       "%s: inode %" PRIu64 ", the log says inode %" PRIu64, f->path,
+                       is->inode, f->who.inode);
+    return xac_err(XAC_EREPLACED,
+                   "%s: another file that has got the same inode number, %" PRIu64
+                   ", was made later",
+                   f->path, is->inode);
+}
+
+/* check_file -- is it the file that was mapped, and ours? */
+static int
+check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, int flags)
+{
+    bool is_outside = f->path[0] == '/';
+    bool may_take = accept_replaced || (r->is_copy && r->takes_outside);
+    bool may_differ = accept_replaced || f->is_moved || (r->is_copy && !is_outside);
+    struct xac_identity is;
+    struct stat st;
+    int rc;
+
+    if (r->is_copy && is_outside && !r->takes_outside)
+        return xac_err(
+            XAC_ECOPY,
+            "%s: changes of it are to be redone, but this directory is a copy of"
+            " an environment, and the file lies outside of it",
+            f->path);
+    rc = file_open(r, f, flags);
+
+    f->is_missing = rc == ENOENT;
+    if (f->is_missing)
+        return accept_replaced || f->is_moved
+                   ? 0
+                   : xac_err(XAC_EREPLACED, "%s: missing", f->path);
+    if (rc != 0)
+        return rc;
+    rc = xac_identity_of(f->fd, &is);
+    if (rc == 0 && xac_sys.fstat(f->fd, &st) != 0)
+        rc = errno;
+    if (rc != 0)
+        return xac_err(rc, "%s: stat", f->path);
+    if (!S_ISREG(st.st_mode))
+        return xac_err(XAC_EREPLACED, "%s: no regular file", f->path);
+    f->is_other = !xac_identity_is_same(&is, &f->who);
+    if (f->is_other && !may_differ)
+        return other_file(f, &is);
+    return xac_claim_check(f->fd, &r->claimant, may_take, f->path);
+}
+
+int
+xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
+{
+    int rc = 0;
+
+    if (r->frozen != NULL)
+        return xac_redo_check_copies(r);
+
+    for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
+        if (xac_redo_is_wanted(&r->file[i]))
+            rc =
+                check_file(r, &r->file[i], accept_replaced, writable ? O_RDWR : O_RDONLY);
+    }
+    return rc;
+}
+
+/* prepare_file -- see to it that the file exists and is long enough. */
+static int
+prepare_file(struct xac_redo *r, struct xac_redo_file *f)
+{
+    uint64_t want = f->reach > f->length ? f->reach : f->length;
+    struct stat st;
+    int rc = file_open(r, f, O_RDWR);
+
+    if (rc == ENOENT)
+        rc = f->is_missing ? file_make(r, f) : xac_err(ENOENT, "%s: open", f->path);
+    if (rc != 0)
+        return rc;
+    if (xac_sys.fstat(f->fd, &st) != 0)
+        return xac_err(errno, "%s: stat", f->path);
+    if (r->frozen == NULL)
+        xac_claim_mark(f->fd, &r->claimant);
+    if ((uint64_t)st.st_size < want) {
+        f->is_made = true;
+        if (xac_sys.ftruncate(f->fd, (off_t)want) != 0)
+            return xac_err(errno, "%s: extend to %" PRIu64 " bytes", f->path, want);
+    }
+    if ((f->is_made || f->is_missing) && r->frozen == NULL && xac_sys.fsync(f->fd) != 0)
+        return xac_err(errno, "%s: sync", f->path);
+    /* Another file may be one that a recovery made which was killed before this sync. */
+    if (f->is_missing || f->is_other)
+        rc = xac_sync_parent(r->dirfd, f->path);
+    return rc == 0 ? 0 : xac_err(rc, "%s: sync of its directory", f->path);
+}
+
+int
+xac_redo_prepare(struct xac_redo *r)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
+        if (xac_redo_is_wanted(&r->file[i]))
+            rc = prepare_file(r, &r->file[i]);
+    }
+    return rc;
+}
+
+/* ---- What is known of pages ------------------------------------------------------- */
+
+/* seen_find -- the word with a page's bit; NULL if that has never been set. */
+static uint64_t *
+seen_find(const struct xac_redo_file *f, uint64_t page)
+{
+    return page / 64 < f->seen_words ? &f->seen[page / 64] : NULL;
+}
+
+static bool
+is_seen(const struct xac_redo_file *f, uint64_t page)
+{
+    const uint64_t *word = seen_find(f, page);
+
+    return word != NULL && (*word >> page % 64 & 1) != 0;
+}
+
+/* seen_set -- ret 0 or ENOMEM. */
+static int
+seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
+{
+    uint64_t *word = seen_find(f, page);
+
+    if (word == NULL) {
+        uint64_t told = f->length / r->page_size; /* by the log */
+        uint64_t pages = told <= XAC_PAGE_NO_MAX ? told : XAC_PAGE_NO_MAX + 1;
+        uint64_t words = (page < pages ? pages : page + page / 2 + 64) / 64 + 1;
+        /* calloc of much gives memory that takes no room before it is used. */
+        uint64_t *grown = (uint64_t *)calloc(words, sizeof grown[0]);
+
+        if (grown == NULL)
+            return xac_err(ENOMEM, "%s: table of its pages", f->path);
+        if (f->seen != NULL)
+            memcpy(grown, f->seen, f->seen_words * sizeof grown[0]);
+        free(f->seen);
+        f->seen = grown;
+        f->seen_words = words;
+        word = seen_find(f, page);
+    }
+    *word |= UINT64_C(1) << page % 64;
+    return 0;
+}
+
+/* copy_of -- the record as XCOPY, NULL if it is XDATA. */
+static const struct xac_xcopy *
+copy_of(const struct xac_xdata *rec)
+{
+    return rec->r.type == XAC_XCOPY ? (const struct xac_xcopy *)(const void *)rec : NULL;
+}
+
+/* has_source -- have the bytes that a record copies, if it does, been redone? */
+static bool
+has_source(const struct xac_redo *r, const struct xac_xdata *rec)
+{
+    const struct xac_xcopy *copy = copy_of(rec);
+    struct xac_redo_file *f;
+
+    if (copy == NULL)
+        return true;
+    f = file_find(r, copy->source_file);
+    if (f == NULL || !is_seen(f, copy->source_page))
+        return false;
+    f->is_source = f->is_source || copy->source_file != rec->file;
+    return true;
+}
+
+/* decide -- the verdict on a record, the same in every pass. */
+static int
+decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
+       enum xac_redo_verdict *verdictp)
+{
+    bool is_first = rec->r.flags != 0; /* an image, or a difference to the file */
+
+    *verdictp = XAC_REDO_NO_FILE;
+    if (f == NULL)
+        return 0;
+    *verdictp = XAC_REDO_NO_FULL;
+    if ((!is_first && !is_seen(f, rec->page)) || !has_source(r, rec))
+        return 0;
+    *verdictp = XAC_REDO_MALFORMED;
+    if (rec->page >= f->length / r->page_size || rec->page > XAC_PAGE_NO_MAX)
+        return 0; /* behind all that has been mapped of the file */
+    *verdictp = XAC_REDO_APPLY;
+    return is_first ? seen_set(r, f, rec->page) : 0;
+}
+
+void
+xac_redo_files_each(const struct xac_redo *r,
+                    void (*fn)(void *arg, const char *path, uint64_t pages, bool is_made),
+                    void *arg)
+{
+    for (size_t i = 0; i < r->n_files; i++) {
+        const struct xac_redo_file *f = &r->file[i];
+        uint64_t pages = 0;
+
+        for (uint64_t k = 0; k < f->seen_words; k++)
+            pages += (uint64_t)__builtin_popcountll(f->seen[k]);
+        if (f->needed)
+            fn(arg, f->path, pages, f->is_missing);
+    }
+}
+
+/* apply_to -- apply a record; source is the page that it copies from, if it does. */
+static bool
+apply_to(const struct xac_xdata *rec, const uint8_t *source, uint8_t *page,
+         size_t page_size)
+{
+    const struct xac_xcopy *copy = copy_of(rec);
+
+    return copy != NULL ? xac_apply_copy(copy, source, page, page_size)
+                        : xac_apply_page(rec, page, page_size);
+}
+
+/* source_place -- where a copy's source is put: it may be the page itself, or give way to
+   it. */
+static uint8_t *
+source_place(const struct xac_redo *r)
+{
+    return r->scratch + r->page_size;
+}
+
+/* kept_source -- the source of a copy in the first pass; whatever if pages are not kept. */
+static const uint8_t *
+kept_source(const struct xac_redo *r, const struct xac_xcopy *copy)
+{
+    const uint8_t *bytes = NULL;
+
+    if (copy != NULL && r->keeping)
+        bytes = xac_redo_pages_find(&r->pages, copy->source_file, copy->source_page);
+    if (bytes != NULL)
+        memcpy(source_place(r), bytes, r->page_size);
+    return source_place(r);
+}
+
+/* kept_bytes -- where to try a record in the first pass: its page, if pages are kept. */
+static uint8_t *
+kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
+{
+    uint8_t *bytes = NULL;
+
+    /* The file is not looked at before the whole log has been found right. */
+    if ((rec->r.flags & XAC_XDATA_BASE) != 0) {
+        r->keeping = false;
+        if (r->frozen != NULL)
+            r->frozen->has_base = true;
+    }
+    if (r->keeping) {
+        bytes = xac_redo_pages_find(&r->pages, rec->file, rec->page);
+        if (bytes == NULL)
+            bytes = xac_redo_pages_add(&r->pages, rec->file, rec->page);
+        r->keeping = bytes != NULL;
+    }
+    return bytes != NULL ? bytes : r->scratch;
+}
+
+int
+xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
+               enum xac_redo_verdict *verdictp)
+{
+    struct xac_redo_file *f = file_find(r, rec->file);
+    uint64_t end;
+    const uint8_t *source;
+    int rc = decide(r, f, rec, verdictp);
+
+    if (rc != 0 || *verdictp != XAC_REDO_APPLY)
+        return rc;
+    source = kept_source(r, copy_of(rec));
+    if (!apply_to(rec, source, kept_bytes(r, rec), r->page_size)) {
+        *verdictp = XAC_REDO_MALFORMED;
+        return 0;
+    }
+    f->needed = true;
+    end = (rec->page + 1) * r->page_size;
+    if (end > f->reach)
+        f->reach = end;
+    return 0;
+}
+
+bool
+xac_redo_is_kept(const struct xac_redo *r)
+{
+    return r->keeping;
+}
+
+bool
+xac_redo_is_redone(void *arg, uint64_t inode, uint64_t page)
+{
+    const struct xac_redo *r = (const struct xac_redo *)arg;
+
+    for (size_t i = 0; i < r->n_files; i++) {
+        const struct xac_redo_file *f = &r->file[i];
+
+        if (f->who.inode == inode && is_seen(f, page))
+            return true;
+    }
+    return false;
+}
+
+int
+xac_redo_file_is(void *arg, uint32_t file, struct xac_pagesums_file *out)
+{
+    struct xac_redo *r = (struct xac_redo *)arg;
+    struct xac_redo_file *f = file_find(r, file);
+    int rc = file_open(r, f, O_RDWR);
+
+    if (rc == 0)
+        rc = xac_identity_of(f->fd, &out->who);
+    if (rc != 0)
+        return xac_err(rc, "%s: open", f->path);
+    out->path = f->path;
+    return 0;
+}
+
+/* ---- Writing ---------------------------------------------------------------------- */
+
+/* run_length -- how many frames from the i-th on are neighbours in one file. */
+static uint32_t
+run_length(const struct xac_redo *r, uint32_t i)
+{
+    const struct xac_redo_frame *frame = &r->pages.frame[i];
+    uint32_t most = GATHER_BYTES / r->page_size;
+    uint32_t n = 1;
+
+    while (n < most && i + n < r->pages.n && frame[n].file == frame->file
+           && frame[n].page == frame->page + n)
+        n++;
+    return n;
+}
+
+/* run_write -- so many neighbours, in one piece. */
+static int
+run_write(struct xac_redo *r, uint32_t i, uint32_t n)
+{
+    const struct xac_redo_frame *frame = &r->pages.frame[i];
+    struct xac_redo_file *f = file_find(r, frame->file);
+    const uint8_t *bytes = xac_redo_pages_at(&r->pages, frame);
+    bool keeps_sums = r->sums_store != NULL && !f->is_forgotten;
+    int rc;
+
+    if (f->is_forgotten && !f->is_source)
+        return 0; /* nobody reads it again */
+    rc = file_open(r, f, O_RDWR);
+    if (n > 1) {
+        for (uint32_t k = 0; k < n; k++)
+            memcpy(r->gather + (size_t)k * r->page_size,
+                   xac_redo_pages_at(&r->pages, &frame[k]), r->page_size);
+        bytes = r->gather;
+    }
+    for (uint32_t k = 0; rc == 0 && keeps_sums && k < n; k++)
+        rc = xac_pagesums_add(&r->sums, frame->file, frame->page + k,
+                              bytes + (size_t)k * r->page_size, r->page_size);
+    if (rc == 0)
+        rc = xac_write_full(f->fd, bytes, (size_t)n * r->page_size,
+                            frame->page * r->page_size);
+    return rc == 0 ? 0
+                   : xac_err(rc, "%s: write %" PRIu32 " pages from page %" PRIu64,
+                             f->path, n, frame->page);
+}
+
+/* pages_write -- write all pages held to their files, in the order of the files, and
+   hold none. */
+static int
+pages_write(struct xac_redo *r)
+{
+    uint32_t n;
+    int rc = 0;
+
+    xac_redo_pages_sort(&r->pages);
+    for (uint32_t i = 0; rc == 0 && i < r->pages.n; i += n) {
+        n = run_length(r, i);
+        rc = run_write(r, i, n);
+    }
+    if (rc == 0 && r->sums_store != NULL)
+        rc = xac_pagesums_put(&r->sums, r->sums_store);
+    xac_redo_pages_clear(&r->pages);
+    return rc;
+}
+
+/* page_load -- bytes of a page that was written in this run and let go. */
+static int
+page_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *to)
+{
+    size_t got;
+    int rc = file_open(r, f, O_RDWR);
+
+    if (rc == 0)
+        rc = xac_read_full(f->fd, to, r->page_size, page * r->page_size, &got);
+    if (rc == 0 && got != r->page_size)
+        rc = EIO;
+    return rc == 0 ? 0 : xac_err(rc, "%s: read page %" PRIu64, f->path, page);
+}
+
+/* page_get -- the bytes of a page, in memory; of a full image whatever they are. */
+static int
+page_get(struct xac_redo *r, uint32_t file, uint64_t page, bool is_full, uint8_t **bytesp)
+{
+    int rc = 0;
+
+    *bytesp = xac_redo_pages_find(&r->pages, file, page);
+    if (*bytesp != NULL)
+        return 0;
+    *bytesp = xac_redo_pages_add(&r->pages, file, page);
+    if (*bytesp == NULL) {
+        rc = pages_write(r);
+        *bytesp = xac_redo_pages_add(&r->pages, file, page);
+    }
+    if (rc == 0 && !is_full)
+        rc = page_load(r, file_find(r, file), page, *bytesp);
+    return rc;
+}
+
+/* source_get -- the page that a record copies from. */
+static int
+source_get(struct xac_redo *r, const struct xac_xcopy *copy)
+{
+    uint8_t *bytes;
+    int rc;
+
+    if (copy == NULL)
+        return 0;
+    rc = page_get(r, copy->source_file, copy->source_page, false, &bytes);
+    if (rc == 0)
+        memcpy(source_place(r), bytes, r->page_size);
+    return rc;
+}
+
+int
+xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec)
+{
+    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
+    struct xac_redo_file *f = file_find(r, rec->file);
+    enum xac_redo_verdict verdict;
+    uint8_t *bytes;
+    int rc = decide(r, f, rec, &verdict);
+
+    if (rc != 0)
+        return rc;
+    /* The first pass has seen the same records and found them right. */
+    if (verdict != XAC_REDO_APPLY)
+        return xac_err(EIO, "the log has changed while it was read");
+    if (f->is_forgotten && !f->is_source)
+        return 0;
+    f->needed = true;
+    rc = source_get(r, copy_of(rec));
+    if (rc == 0)
+        rc = page_get(r, rec->file, rec->page, is_full, &bytes);
+    if (rc == 0 && !apply_to(rec, source_place(r), bytes, r->page_size))
+        rc = xac_err(EIO, "the log has changed while it was read");
+    return rc;
+}
+
+int
+xac_redo_finish(struct xac_redo *r)
+{
+    int rc = pages_write(r);
+
+    for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
+        struct xac_redo_file *f = &r->file[i];
+
+        if (!xac_redo_is_wanted(f) || r->frozen != NULL)
+            continue;
+        rc = file_open(r, f, O_RDWR);
+        if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)
+            rc = xac_err(errno, "%s: sync", f->path);
+    }
+    return rc;
+}
+
+/* fds_max -- descriptors that may be open at a time. */
+static size_t
+fds_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0
+        || limit.rlim_cur / OPEN_FDS_SHARE >= OPEN_FDS_MAX)
+        return OPEN_FDS_MAX;
+    return limit.rlim_cur >= OPEN_FDS_SHARE ? (size_t)limit.rlim_cur / OPEN_FDS_SHARE : 1;
+}
+
+/* ---- Life ------------------------------------------------------------------------- */
+
+int
+xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_max)
+{
+    int rc;
+
+    *r = (struct xac_redo){.dirfd = dirfd, .page_size = page_size, .fds_max = fds_max()};
+    rc = xac_redo_pages_init(&r->pages, page_size,
+                             bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
+    r->scratch = (uint8_t *)calloc(2, page_size);
+    r->gather = (uint8_t *)malloc(GATHER_BYTES);
+    return rc == 0 && r->scratch != NULL && r->gather != NULL
+               ? 0
+               : xac_err(ENOMEM, "pages for recovery");
+}
+
+void
+xac_redo_free(struct xac_redo *r)
+{
+    for (size_t i = 0; i < r->n_files; i++) {
+        file_close(r, &r->file[i]);
+        free(r->file[i].path);
+        free(r->file[i].seen);
+    }
+    free(r->file);
+    free(r->scratch);
+    free(r->gather);
+    xac_pagesums_free(&r->sums);
+    xac_redo_pages_free(&r->pages);
+    *r = (struct xac_redo){.dirfd = -1};
+}
+
+void
+xac_redo_restart(struct xac_redo *r, bool keep)
+{
+    xac_redo_pages_clear(&r->pages);
+    r->keeping = keep;
+    for (size_t i = 0; i < r->n_files; i++) {
+        struct xac_redo_file *f = &r->file[i];
+
+        free(f->seen);
+        f->seen = NULL;
+        f->seen_words = 0;
+        f->needed = false;
+        f->reach = 0;
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ptab.h -- the page table: what all participants know of each page of a mapped file.
+ *
+ * WHAT      A radix tree per file in the control region, found by page number, grown by
+ *           whoever touches a page first, and no higher than the largest number needs: a
+ *           small file costs one leaf.  A page's entry never moves, and stays until nobody
+ *           maps the file and all its versions are in the file (registry.h).
+ * NOT HERE  What the fields mean to conflicts (conflict.h) and versions (version.h).
+ * THREADS   any thread and process, in the fault handler too.
+ */
+#ifndef XAC_PTAB_H
+#define XAC_PTAB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "shared/shm.h"
+
+struct xac_page {
+    /* Who reads and writes the page now: lock and list head, see conflict.h. */
+    xac_shared _Atomic uint64_t access;
+    /* Frame of the newest version, 0 if that is the file.  Stored under publish
+       (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t head;
+    /* The page's last full image lies in the log behind the XCHECKPT_BEGIN (or the start
+       of the log) at this LSN, before the next one; 0 if it has none.  Stored under
+       publish, read by anyone as a hint. */
+    xac_shared _Atomic uint64_t full_since;
+    /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
+    xac_shared _Atomic uint64_t id;
+    /* A cache line each: neighbours may be the pages of processes that share nothing. */
+    uint64_t reserved[4];
+};
+
+#define XAC_PAGE_NO_BITS 36
+
+/* The tree: up to XAC_PTAB_LEVELS levels of nodes, which are arrays of links, above leaves of
+   entries.  A root word is the offset of the node on top, and in its low bits the number of
+   levels.  For who checks a region. */
+#define XAC_PTAB_LEVELS     3u
+#define XAC_PTAB_LEVEL_MASK UINT64_C(63)
+#define XAC_PTAB_LEAF_BITS  6
+#define XAC_PTAB_NODE_BITS  10
+#define XAC_PTAB_LEAF_PAGES (UINT64_C(1) << XAC_PTAB_LEAF_BITS)
+#define XAC_PTAB_NODE_LINKS (UINT64_C(1) << XAC_PTAB_NODE_BITS)
+#define XAC_PTAB_LEAF_BYTES (sizeof(struct xac_page) << XAC_PTAB_LEAF_BITS)
+#define XAC_PTAB_NODE_BYTES (sizeof(uint64_t) << XAC_PTAB_NODE_BITS)
+
+/* xac_ptab_shift -- of the bits of a page number by which a node of that level, from 1 above
+   the leaves, is looked up. */
+static inline unsigned
+xac_ptab_shift(unsigned level)
+{
+    return XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS;
+}
+/* The access word: see conflict.c. */
+#define XAC_ACCESS_HEAD_BITS \
+ 30 /* offset / 64 of the first entry: 64 GiB                 */
+#define XAC_ACCESS_OWNER_BITS \
+ 22 /* slot + 1 of who has the lock                           */
+
+#define XAC_PAGE_NO_MAX ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
+
+static inline uint64_t
+xac_page_id(uint32_t file, uint64_t page_no)
+{
+    return (uint64_t)file << XAC_PAGE_NO_BITS | page_no;
+}
+
+static inline uint32_t
+xac_page_file(uint64_t id)
+{
+    return (uint32_t)(id >> XAC_PAGE_NO_BITS);
+}
+
+static inline uint64_t
+xac_page_no(uint64_t id)
+{
+    return id & XAC_PAGE_NO_MAX;
+}
+
+/*
+ * xac_ptab_page -- entry of a page, made if missing.
+ *
+ * in   rootp    the file's root word
+ * ret  the entry, or NULL if the region has no room.
+ */
+XAC_SIGSAFE struct xac_page *xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp,
+                                           uint32_t file, uint64_t page_no);
+
+/* xac_ptab_find -- entry of a page, NULL if it has none; it has no version then. */
+XAC_SIGSAFE struct xac_page *xac_ptab_find(struct xac_shm *shm, _Atomic uint64_t *rootp,
+                                           uint64_t page_no);
+
+/* xac_ptab_is_clear -- has no page a version?  Nobody maps the file. */
+bool xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp);
+
+/*
+ * xac_ptab_free -- give back the whole tree.
+ *
+ * It is clear, nobody maps the file, and the collapse lock is held, under which walks over
+ * all versions look at pages.
+ */
+void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);
+
+#endif /* XAC_PTAB_H */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm.h -- the control region: memory that all participants share, and its allocator.
+ *
+ * WHAT      One file, mapped whole by every participant at an address of its own, and
+ *           grown in place: the mapping reserves more addresses than the file has bytes,
+ *           so growing needs no remapping.  Everything in it is named by its offset.
+ *           Blocks come from lock-free free lists by size class, else from the end.
+ * NOT HERE  What lies in the region (control.h), page versions (version.h).
+ * THREADS   any thread and process, in the fault handler too.
+ *
+ * INVARIANTS
+ *   (1) Offset 0 is the head and is never allocated, so 0 means "none".
+ *   (2) Everything below the size is backed by the file (fallocate), so that a store
+ *       cannot run into a full disk.
+ *   (3) brk and size only grow.  A process that dies while allocating loses at most
+ *       the one block.
+ *   (4) The size is not above the limit, and the limit is not above what any participant
+ *       has reserved: every offset that is in use can be reached by all.
+ *   (5) A free list's word changes its tag with each block that comes or goes.  A process
+ *       that is stopped between its look at a list and its exchange takes a wrong block only
+ *       if, when it goes on, the same block is in front and the tag is the same again: after
+ *       a multiple of 2^34 changes of this list, which takes a quarter of an hour of nothing
+ *       else, and at that very change.
+ */
+#ifndef XAC_SHM_H
+#define XAC_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "base/handle.h"
+
+#define XAC_SHM_CLASSES 32 /* block sizes 64 << k */
+
+/* Blocks are multiples of 64 bytes in a region of at most so many; the rest of a list's word
+   is its tag. */
+#define XAC_SHM_OFFSET_BITS 30
+#define XAC_SHM_RESERVE_MAX ((size_t)64 << XAC_SHM_OFFSET_BITS)
+
+/* First bytes of the region. */
+struct xac_shm_head {
+    xac_shared _Atomic uint64_t brk; /* first byte never allocated                     */
+    /* Size, the bytes backed by the file, in MiB (low 32 bits), and above it the limit,
+       likewise.  One word, so that neither passes the other. */
+    xac_shared _Atomic uint64_t extent;
+    /* Free blocks: offset / 64 in the low 30 bits, above them a tag against reuse. */
+    xac_shared _Atomic uint64_t free[XAC_SHM_CLASSES];
+};
+
+/* One process's mapping. */
+struct xac_shm {
+    uint8_t *base;
+    size_t reserve; /* bytes of address space                                         */
+    int fd;
+    struct xac_handle handle; /* of fd                                                */
+    const char *path; /* to open the file again; not owned; NULL unknown              */
+    int dirfd;        /* that a relative path is relative to                          */
+    /* Why there was no room last, an errno value, 0 never; and for how many bytes in the region,
+       0: beside it; relaxed. */
+    _Atomic int error;
+    _Atomic uint64_t wanted;
+};
+
+/*
+ * xac_shm_create -- make the region in a new file; xac_shm_attach -- map an existing one.
+ *
+ * in   fd       owned by shm on success; it may be given another number then
+ * in   head     bytes that the caller uses at the start, head included; zeroed
+ * in   reserve  bytes of address space, at most XAC_SHM_RESERVE_MAX
+ * ret  0 or errno.
+ */
+int xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve);
+int xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve);
+void xac_shm_detach(struct xac_shm *shm);
+
+/* xac_shm_size -- bytes of the region that are backed by the file. */
+uint64_t xac_shm_size(const struct xac_shm *shm);
+
+/*
+ * xac_shm_limit -- from now on the region does not grow beyond so many bytes; it may be
+ * more than before.  ret 0; ENOMEM if it is larger than that already.
+ */
+int xac_shm_limit(struct xac_shm *shm, uint64_t bytes);
+
+/*
+ * xac_shm_fit -- a participant comes that has reserved less than others may have: the
+ * limit goes down to what it can reach.  ret 0; ENOMEM if that is too little already.
+ */
+int xac_shm_fit(struct xac_shm *shm);
+
+/* What a user can do about too few addresses, for error messages. */
+#define XAC_SHM_ADDRESSES "this process's address space is too small (see ulimit -v)"
+
+/*
+ * xac_shm_map -- map a file shared (prot as for mmap), with room to grow: *reservep bytes, or as many halves
+ * of it as the address space limit allows, not under `least`.
+ * ret  address or MAP_FAILED with errno; *reservep what was taken.
+ */
+void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
+
+/*
+ * xac_shm_alloc -- a zeroed block; its offset, a multiple of 64, or 0 (no room).
+ * xac_shm_free -- give it back; same n_bytes.
+ */
+XAC_SIGSAFE uint64_t xac_shm_alloc(struct xac_shm *shm, size_t n_bytes);
+XAC_SIGSAFE void xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes);
+
+/*
+ * xac_shm_lacks -- why there was no room, asked right after that; an errno value, never 0.
+ * xac_shm_refuse -- there was none for what belongs to the region but lies beside it.
+ */
+XAC_SIGSAFE int xac_shm_lacks(const struct xac_shm *shm);
+XAC_SIGSAFE void xac_shm_refuse(struct xac_shm *shm, int error);
+
+/*
+ * xac_shm_is_sound -- do the sizes and free lists of a region, mapped or copied to
+ * shm->reserve bytes, fit together?
+ *
+ * in   head  bytes at the start that are never allocated
+ * in   brk   the region's, read before
+ */
+bool xac_shm_is_sound(const struct xac_shm *shm, uint64_t head, uint64_t brk);
+
+/* xac_shm_at -- address of an offset in this process. */
+static inline void *
+xac_shm_at(const struct xac_shm *shm, uint64_t offset)
+{
+    xac_assert(offset != 0 && offset < shm->reserve);
+    return shm->base + offset;
+}
+
+/* xac_shm_offset -- and back. */
+static inline uint64_t
+xac_shm_offset(const struct xac_shm *shm, const void *p)
+{
+    return (uint64_t)((const uint8_t *)p - shm->base);
+}
+
+/*
+ * xac_shm_populate -- have the pages of a range of the region, or of any memory that may be
+ * written, in this process's page table: a store there faults no more, unless the system takes
+ * the memory away.  Changes no byte.
+ */
+XAC_SIGSAFE void xac_shm_populate(void *at, size_t n_bytes);
+
+/*
+ * A growable array: chunks of base, base, 2*base, 4*base ... elements; elements never
+ * move.  Not a lock anywhere; who loses the race to add a chunk gives its own back.
+ */
+#define XAC_ARRAY_CHUNKS 40
+struct xac_array {
+    uint32_t elem_bytes; /* fixed */
+    uint32_t base;       /* elements of the first chunk, a power of two; fixed         */
+    xac_shared _Atomic uint64_t count; /* high-water mark, moved by the array's user   */
+    xac_shared _Atomic uint64_t chunk[XAC_ARRAY_CHUNKS]; /* offsets                    */
+};
+
+void xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base);
+
+/* xac_array_reserve -- make element i exist; ret 0 or errno. */
+XAC_SIGSAFE int xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i);
+
+/* xac_array_at -- element i, which exists. */
+XAC_SIGSAFE void *xac_array_at(const struct xac_shm *shm, const struct xac_array *a,
+                               uint64_t i);
+
+/* xac_array_populate -- xac_shm_populate for the elements [from, to), which exist. */
+XAC_SIGSAFE void xac_array_populate(const struct xac_shm *shm, const struct xac_array *a,
+                                    uint64_t from, uint64_t to);
+
+#endif /* XAC_SHM_H */

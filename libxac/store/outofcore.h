@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outofcore.h -- data larger than memory within a bound: XAC_OPT_FRAMES.
+ *
+ * WHAT      n pages of memory for all that the participants of an environment hold of their
+ *           files together.  Half of them are frames of a pool (frames/, Nb-GCLOCK, shared by
+ *           all) with pages as their files have them, read past the page cache; an eighth holds
+ *           versions, what is more lies in the second buffer file, on disk (version.h); an
+ *           eighth is shown in views, a share for each context.  The rest is for what is known
+ *           of pages: page table, states, sets.
+ *           A view that shows more than its share drops what it has shown first: a page that
+ *           has only been read is absent again, and shown again from the same version when it
+ *           is touched, for it stays in the read set; one that has been written is *spilled*
+ *           to an unlinked file of the environment directory, and comes back from there.
+ *           A page that twins show (view_twin.c) is one page of memory, goes in all of them at
+ *           once, and is spilled to the file of the first.
+ * NOT HERE  Which page is shown (view.h).  Without the option everything here is off: views
+ *           show the page cache, and nothing is bounded.
+ * LOCK      The pool's user of the process is used under `checkpoint`.  Joining, and giving
+ *           back what a dead process had fixed: under `clean`.  Pages are fixed within one
+ *           call only; the fault handler does it without a lock.
+ *
+ * INVARIANTS
+ *   (1) A page of the pool is as in its file for every live transaction that may look at the
+ *       file: whoever writes a page to its file takes it out of the pool, or puts the new
+ *       bytes there, before the version that was written is unlinked (checkpoint.h).  Until
+ *       then nobody live looks at the file for that page, so nobody can bring back old bytes.
+ *   (2) A page of the pool has the number of its entry's place in the control region, so that
+ *       pages of all files share one table.
+ *   (3) Every page that a context's views show is in its ring, once or more often.
+ *   (4) A page that is spilled in a view has memory in a twin, or its newest bytes are in the
+ *       file of the first view that shows it.
+ */
+#ifndef XAC_OUTOFCORE_H
+#define XAC_OUTOFCORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/annot.h"
+#include "base/handle.h"
+#include "shared/ptab.h"
+
+struct xac_ctx;
+struct xac_env;
+struct xac_frames;
+struct xac_frames_user;
+struct xac_stats;
+struct xac_view;
+
+/* Fewest frames that may be asked for. */
+#define XAC_OUTOFCORE_LEAST 256
+
+/* Fewest pages that a context's views show, so that every instruction finds all it needs. */
+#define XAC_OUTOFCORE_SHOWN_LEAST 16
+
+/* In the control region. */
+struct xac_outofcore_shared {
+    uint64_t n_frames;   /* XAC_OPT_FRAMES; 0: off.  Fixed when made, as the next one   */
+    uint64_t pool_bytes; /* of the mapping                                              */
+    /* For xStats(); relaxed.  Pages taken from the pool, and of them those that had to be
+       read into it, and those that were read past it: no seat, or no frame. */
+    xac_shared _Atomic uint64_t fetches, reads, past;
+    /* Pages that views have dropped; working copies written to temporary files, and read
+       again. */
+    xac_shared _Atomic uint64_t dropped, spilled, fetched_back;
+};
+
+/* One process's access to the pool. */
+struct xac_outofcore {
+    struct xac_frames *pool; /* NULL: off, or not attached                            */
+    void *memory;
+    int fd;                       /* of the pool's file                               */
+    struct xac_handle handle;     /* of fd                                            */
+    struct xac_frames_user *user; /* for checkpoints                                  */
+    pid_t user_pid;               /* whose it is: after a fork the parent's           */
+    /* Descriptors by file id, for reading; grows by a copy, for the handler looks. */
+    struct xac_outofcore_files *_Atomic files;
+    atomic_flag adding; /* held while it grows                                        */
+    /* Bit k: part k of the pool's table has memory; relaxed. */
+    _Atomic uint64_t *backed;
+};
+
+/* Places for pages that a context looks at: valid until the next use of the same place. */
+enum xac_outofcore_place {
+    XAC_PLACE_SHOWN = 0,   /* what a page shows, or showed                            */
+    XAC_PLACE_WORKING = 1, /* a working copy that is spilled                          */
+    XAC_PLACE_SOURCES = 2, /* txn_commit.c: sources of copies, from here on           */
+    XAC_PLACES = 6
+};
+
+/* What a context's views show, and places of its own. */
+struct xac_outofcore_ctx {
+    struct xac_frames_user *user; /* NULL: no seat was free, reads go past the pool   */
+    pid_t user_pid;               /* as in struct xac_outofcore                       */
+    uint8_t *places;              /* XAC_PLACES pages                                 */
+    uint64_t *ring;      /* ids of pages, in the order in which they were shown       */
+    uint64_t size;       /* of the ring, a power of two                               */
+    uint64_t first, end; /* numbers of those in it; taken modulo size                 */
+    uint64_t limit;      /* pages that may be shown at a time                         */
+};
+
+/* xac_outofcore_is_on -- has the environment a bound? */
+XAC_SIGSAFE bool xac_outofcore_is_on(const struct xac_env *env);
+
+/* ---- In and out; gate held ---------------------------------------------------------- */
+
+/* xac_outofcore_create -- make the pool of a new region, if the option says so.  ret 0 or an
+   error. */
+int xac_outofcore_create(struct xac_env *env, const char *region_path);
+
+/* xac_outofcore_attach -- map that of a region that is there; detach.  ret 0 or an error. */
+int xac_outofcore_attach(struct xac_env *env, const char *region_path);
+void xac_outofcore_detach(struct xac_env *env);
+
+/* xac_outofcore_join -- take part, after xac_registry_join; ret 0 or an error. */
+int xac_outofcore_join(struct xac_env *env);
+
+/* xac_outofcore_remove -- delete the pool's file of a region; a missing one is fine. */
+void xac_outofcore_remove(int dirfd, const char *region_path);
+
+/* xac_outofcore_reap -- what a dead participant's process had fixed; clean held. */
+void xac_outofcore_reap(struct xac_env *env, uint32_t participant);
+
+/* xac_outofcore_open, close -- a context's part.  ret 0 or an error. */
+int xac_outofcore_open(struct xac_env *env, struct xac_ctx *ctx);
+void xac_outofcore_close(struct xac_ctx *ctx);
+
+/* xac_outofcore_add_file -- pages of a registered file, open as fd, can be read from now on.
+   ret 0 or an error. */
+int xac_outofcore_add_file(struct xac_env *env, uint32_t file, int fd);
+
+/* ---- Pages of files ------------------------------------------------------------------- */
+
+/*
+ * xac_outofcore_page -- a page as its file has it, in one of the context's places.
+ *
+ * The caller's transaction is live, and looks at the file for this page (invariant 1).
+ * ret  NULL with errno.
+ */
+XAC_SIGSAFE const uint8_t *xac_outofcore_page(struct xac_ctx *ctx, uint32_t file,
+                                              uint64_t page_no, int place);
+
+/* xac_outofcore_written -- a page's file has these bytes now; checkpoint held.  ret 0 or an
+   error: the version must not be unlinked. */
+int xac_outofcore_written(struct xac_env *env, const struct xac_page *page,
+                          const uint8_t *bytes);
+
+/* ---- Versions -------------------------------------------------------------------------- */
+
+/* xac_outofcore_versions -- frames that the first buffer file may have; 0: no bound. */
+uint64_t xac_outofcore_versions(const struct xac_env *env);
+
+/* xac_outofcore_uncache -- a file has been synced: the page cache may let go of it. */
+XAC_SIGSAFE void xac_outofcore_uncache(const struct xac_env *env, int fd);
+
+/* ---- Pages that views show ------------------------------------------------------------- */
+
+/* xac_outofcore_begin -- an outermost transaction begins: what is the context's share? */
+void xac_outofcore_begin(struct xac_ctx *ctx);
+
+/* xac_outofcore_shown -- a page has just been given memory; others may have to go for it.
+   ret 0 or errno. */
+XAC_SIGSAFE int xac_outofcore_shown(struct xac_view *view, uint64_t page_no);
+
+/* xac_outofcore_back -- a spilled page is dirty again, writable.  ret 0 or errno. */
+XAC_SIGSAFE int xac_outofcore_back(struct xac_view *view, uint64_t page_no);
+
+/* xac_outofcore_spilled -- a page that is spilled, here or in a twin, and has no memory, in
+   XAC_PLACE_WORKING; NULL with errno. */
+XAC_SIGSAFE const uint8_t *xac_outofcore_spilled(struct xac_view *view, uint64_t page_no);
+
+/* xac_outofcore_end -- the transaction is over: nothing is spilled, and unless pages stay
+   readable, nothing shown. */
+void xac_outofcore_end(struct xac_ctx *ctx);
+
+/* xac_outofcore_drop_file -- of a view: its temporary file, if it has one. */
+void xac_outofcore_drop_file(struct xac_view *view);
+
+/* ---- For xStats() ---------------------------------------------------------------------- */
+
+void xac_outofcore_stats(const struct xac_env *env, struct xac_stats *out);
+
+#endif /* XAC_OUTOFCORE_H */

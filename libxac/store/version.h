@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * version.h -- the version store: committed page contents that are not yet in their
+ * files, in frames of the buffer files (Thesis 3.2).
+ *
+ * WHAT      Takes and frees frames, finds the version of a page that belongs to a commit
+ *           number, cuts old versions off.
+ * NOT HERE  Deciding what is old (ctree.h), copying to the files (checkpoint.h).
+ * LOCK      `grow` (rank GROW) for adding frames.  List heads change under publish, the
+ *           links behind a kept version under collapse; readers take nothing.
+ *
+ * INVARIANTS
+ *   (1) A page's list is sorted: each version's commit number is smaller than its
+ *       predecessor's.
+ *   (2) A frame's word says what it is: FREE; TAKEN with the slot that took it;
+ *       VERSION; LIMBO, unlinked but perhaps still being read.  The word is set by the
+ *       exchange that takes the frame, so that a sweep finds what the dead left.
+ *   (3) The bytes of a VERSION frame never change.
+ *   (4) A reader may come upon a frame that has just been freed.  The word of a version
+ *       holds its commit number, so that it is never the same again: a reader looks at
+ *       the word before and after and starts over if it has changed.
+ */
+#ifndef XAC_VERSION_H
+#define XAC_VERSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "base/handle.h"
+#include "base/lock.h"
+#include "shared/ptab.h"
+#include "shared/shm.h"
+
+struct xac_env;
+
+enum xac_frame_state {
+    XAC_FRAME_FREE = 0,
+    XAC_FRAME_TAKEN = 1,   /* low bits: transaction slot                              */
+    XAC_FRAME_VERSION = 2, /* low bits: its commit number                             */
+    XAC_FRAME_LIMBO = 3,   /* low bits: number of the move that unlinked it           */
+};
+
+/* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
+struct xac_frame {
+    xac_shared _Atomic uint64_t word;   /* state << 56 | slot, commit or move          */
+    xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
+    xac_shared _Atomic uint64_t commit; /* number that published it                    */
+    xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
+};
+
+/* Shared state of the store, in the control region. */
+struct xac_versions {
+    struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
+    struct xac_array frames;           /* struct xac_frame; count: frames there are  */
+    xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
+    /* First frame that lies in the second buffer file (environment directory) because
+       the first one could not or should not grow; 0 while all lie in the first. */
+    xac_shared _Atomic uint64_t spill;
+    /* Frames that the first file may have, for it takes memory; UINT64_MAX: any number.
+       Only falls; stored with the gate held, relaxed. */
+    xac_shared _Atomic uint64_t share;
+    /* Under grow: most frames there may be, for every participant must reach them all.  */
+    uint64_t frames_max;
+    /* Frames not FREE; may drift when one dies, corrected by each sweep. */
+    XAC_LINE xac_shared _Atomic uint64_t used;
+};
+
+#define XAC_FREED_MAX 256
+
+/* One process's access to the buffer files. */
+struct xac_buffers {
+    int fd[2]; /* -1 if not open                                              */
+    struct xac_handle handle[2]; /* of fd                                              */
+    /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
+    uint8_t *_Atomic base[2];
+    atomic_flag opening; /* held while a file is opened                                */
+    size_t reserve[2];   /* bytes of address space                                      */
+    char *path[2];       /* the second one relative to the environment directory        */
+    _Atomic uint64_t n_second; /* looks at frames of the second file; relaxed          */
+    _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
+    /* Frames that this process has freed last, which the caches still hold, and which it has
+       mapped: hints only, so relaxed, and one may be there twice or be lost. */
+    _Atomic uint64_t freed[XAC_FREED_MAX];
+    _Atomic uint64_t n_freed;   /* in the ring; the newest is the one before           */
+    _Atomic uint64_t n_faulted; /* frames up to this are in the page table; relaxed    */
+    /* Descriptions of frames up to this are in the page table; only grows, relaxed. */
+    _Atomic uint64_t n_ready;
+};
+
+/* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
+XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t frame_no);
+
+#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or move in a word */
+
+static inline uint64_t
+xac_frame_word(enum xac_frame_state state, uint64_t slot)
+{
+    return (uint64_t)state << 56 | slot;
+}
+
+static inline enum xac_frame_state
+xac_frame_state(uint64_t word)
+{
+    return (enum xac_frame_state)(word >> 56);
+}
+
+/* xac_frame_at -- description of a frame that exists. */
+XAC_SIGSAFE struct xac_frame *xac_frame_at(const struct xac_env *env, uint64_t frame_no);
+
+/*
+ * xac_version_is_ready -- are the descriptions of all frames in this process's page table, so
+ * that lists can be walked and changed under publish without a page fault?
+ * xac_version_ready -- see to it, for the frames that there are now; outside of publish.
+ */
+bool xac_version_is_ready(const struct xac_env *env);
+void xac_version_ready(struct xac_env *env);
+
+/*
+ * xac_version_take -- a free frame for transaction slot `slot`.
+ *
+ * ret  0; ENOSPC, ENOMEM and other errno values.
+ * Takes grow if there are too few; no other lock.
+ */
+int xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop);
+
+/* xac_version_release -- free every frame TAKEN by a slot whose owner is dead. */
+void xac_version_release(struct xac_env *env, uint64_t slot);
+
+/* xac_version_give_back -- free a frame. */
+void xac_version_give_back(struct xac_env *env, uint64_t frame_no);
+
+/* xac_version_find -- newest version of a page not younger than `parent`; 0: the file. */
+XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
+                                      const struct xac_page *page, uint64_t parent,
+                                      uint64_t *commitp);
+
+/*
+ * What must be kept: every version above `upper`, the newest at or below it, and for each
+ * query below that the newest at or below its parent.
+ */
+#define XAC_NEEDS_POINTS 64
+struct xac_needs {
+    uint64_t upper;
+    uint32_t n_points;
+    uint64_t point[XAC_NEEDS_POINTS]; /* parents of queries below upper, falling       */
+};
+
+/*
+ * xac_version_thin -- free the versions of a page that nobody needs.  Collapse lock held.
+ *
+ * ret  how many below `upper` had to be kept for queries.
+ */
+uint64_t xac_version_thin(struct xac_env *env, struct xac_page *page,
+                          const struct xac_needs *needs);
+
+/* xac_version_cut -- the same when there are no queries below bound. */
+void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound);
+
+/*
+ * xac_version_count_held -- how many versions are in the store for readers only: replaced by
+ * a commit up to `commit`, or copied to their files and in limbo.  Takes no lock: a list that
+ * changes meanwhile is counted in part.
+ *
+ * in   needs  of the readers
+ * in   start  the smallest of theirs
+ */
+uint64_t xac_version_count_held(const struct xac_env *env, uint64_t commit,
+                                const struct xac_needs *needs, uint64_t start);
+
+/*
+ * xac_version_unlink -- take all versions at or below bound off the page's list, into
+ * limbo under the move's number.  Publish and collapse held; may be repeated.
+ */
+void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
+                        uint64_t move);
+
+/*
+ * xac_version_sweep_for -- walk all frames: thin every page, free TAKEN frames of
+ * slots that are not live, free VERSION frames that no list reaches, free LIMBO frames
+ * of moves up to `settled`.  Collapse lock held; corrects `used`.
+ */
+void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
+                           uint64_t settled);
+
+/* xac_version_sweep -- the same when there are no queries below bound. */
+void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
+
+/*
+ * xac_version_limit -- from now on the store does not grow beyond so many frames; may be
+ * more than before.  Takes grow.  ret 0; ENOMEM if it is larger than that already.
+ */
+int xac_version_limit(struct xac_env *env, uint64_t frames_max);
+
+/*
+ * Buffer files: create or open; ret 0 or errno.  path is the control region's.  Who
+ * attaches lowers the limit of the store to what it has addresses for.
+ */
+int xac_buffers_create(struct xac_env *env, const char *region_path);
+int xac_buffers_attach(struct xac_env *env, const char *region_path);
+/* xac_buffers_reach -- frames that this process has addresses for. */
+uint64_t xac_buffers_reach(const struct xac_env *env);
+void xac_buffers_detach(struct xac_env *env);
+/* xac_buffers_bound -- frames that the first file may have: by its share of memory, and by
+   XAC_OPT_FRAMES. */
+uint64_t xac_buffers_bound(const struct xac_env *env);
+/*
+ * xac_buffers_extend -- back frames have + 1 .. want with disk space, in the second file
+ * if the first one has its bound or cannot grow.  Grow held.  ret 0 or errno.
+ */
+int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
+/* xac_buffers_prefault -- a frame that is about to be written, and those behind it, have their
+   memory, by one system call for many page faults. */
+void xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have);
+/* xac_buffers_remove -- delete the file beside a region; missing ones are fine.
+   xac_buffers_remove_second -- the one in the environment's directory, dirfd. */
+void xac_buffers_remove(int dirfd, const char *region_path);
+void xac_buffers_remove_second(int dirfd, const char *region_path);
+
+#endif /* XAC_VERSION_H */

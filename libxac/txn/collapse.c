@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collapse.c -- garbage collection of versions (Thesis 3.3, "collapse"): see ctree.h.
+ *
+ * Nobody live looks below the bound, so of each page's versions at or below it the newest
+ * is enough.  Which pages have more than one is told by the ring of recent commits; when
+ * that does not reach back far enough, by a sweep over all frames.
+ */
+#include <config.h>
+
+#include <string.h>
+
+#include "txn/clean.h"
+#include "base/clock.h"
+#include "txn/ctree.h"
+#include "env/env.h"
+#include "txn/policy.h"
+
+/* Commits that may pile up before somebody collapses. */
+#define COLLAPSE_EVERY 8
+
+/* Versions that queries have held back, at the least, before a sweep looks for them. */
+#define HELD_WORTH 64
+
+/* Collapses without progress after which the dead are looked for. */
+#define STUCK_COLLAPSES 4096
+
+/* No transaction's parent. */
+#define NO_PARENT UINT64_MAX
+
+static struct xac_chain *
+chain_of(const struct xac_env *env)
+{
+    return &env->ctl->chain;
+}
+
+/*
+ * floor_of -- smallest parent and start of all live slots, less those with parent `but`; C if
+ * there are none.
+ */
+static uint64_t
+floor_of(const struct xac_env *env, uint64_t commit, uint64_t but, uint64_t *startp)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    uint64_t floor = commit;
+
+    *startp = commit;
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_txn *t = xac_txn_at(env, slot);
+        /* Acquire: pairs with the release in xac_txn_begin. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+        uint64_t parent, start;
+
+        if (!xac_txn_is_live(word))
+            continue;
+        parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+        if (parent == but)
+            continue;
+        start = atomic_load_explicit(&t->start, memory_order_relaxed);
+        floor = parent < floor ? parent : floor;
+        *startp = start < *startp ? start : *startp;
+    }
+    return floor;
+}
+
+uint64_t
+xac_collapse_bound(struct xac_env *env, uint64_t *startp)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t commit = xac_chain_commit(env);
+    uint64_t start1, start2;
+    uint64_t first = floor_of(env, commit, NO_PARENT, &start1);
+    uint64_t second;
+
+    /* The mark only grows: a lower one stored over a higher one would let a begin pass
+       that another collapser has overlooked. */
+    if (atomic_load_explicit(&c->mark, memory_order_relaxed) < first)
+        atomic_store_explicit(&c->mark, first, memory_order_relaxed);
+    xac_kill_point("collapse mark");
+    /* Pairs with the fence in xac_chain_enter. */
+    atomic_thread_fence(memory_order_seq_cst);
+    second = floor_of(env, commit, NO_PARENT, &start2);
+    if (startp != NULL)
+        *startp = start1 < start2 ? start1 : start2;
+    return first < second ? first : second;
+}
+
+/* needs_add -- a query below upper; one too many counts as a transaction. */
+static void
+needs_add(struct xac_needs *needs, uint64_t point)
+{
+    uint32_t i = 0;
+
+    while (i < needs->n_points && needs->point[i] > point)
+        i++;
+    if (i < needs->n_points && needs->point[i] == point)
+        return;
+    if (needs->n_points == XAC_NEEDS_POINTS) {
+        needs->upper = point < needs->upper ? point : needs->upper;
+        return;
+    }
+    for (uint32_t k = needs->n_points++; k > i; k--)
+        needs->point[k] = needs->point[k - 1];
+    needs->point[i] = point;
+}
+
+/*
+ * needs_failed -- a failed eager transaction goes on with its parent, which is either the one
+ * that it has, or the one that it was about to take (xac_view_parent).
+ */
+static void
+needs_failed(const struct xac_txn *t, struct xac_needs *needs)
+{
+    /* The fence pairs with the one in xac_view_parent.  Acquire: with the release there. */
+    atomic_thread_fence(memory_order_seq_cst);
+    needs_add(needs, atomic_load_explicit(&t->next, memory_order_acquire));
+    needs_add(needs, atomic_load_explicit(&t->parent, memory_order_relaxed));
+}
+
+/* needs_look -- one pass over the slots, less those with parent `but`. */
+static void
+needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_txn *t = xac_txn_at(env, slot);
+        /* Acquire: pairs with the release in xac_txn_begin. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+        uint64_t parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+
+        if (!xac_txn_is_live(word) || parent == but)
+            continue;
+        if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->is_optimistic)
+            needs_add(needs, parent);
+        else if (xac_txn_state(word) == XAC_TXN_FAILED)
+            needs_failed(t, needs);
+        else if (parent < needs->upper)
+            needs->upper = parent;
+    }
+}
+
+void
+xac_collapse_needs(struct xac_env *env, struct xac_needs *out)
+{
+    struct xac_chain *c = chain_of(env);
+
+    out->upper = xac_chain_commit(env);
+    out->n_points = 0;
+    needs_look(env, out, NO_PARENT);
+    /* As in xac_collapse_bound; a beginner whose parent is below the mark, and whom the
+       second look does not see, takes another one. */
+    if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
+        atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);
+    /* Pairs with the fence in xac_chain_enter. */
+    atomic_thread_fence(memory_order_seq_cst);
+    needs_look(env, out, NO_PARENT);
+}
+
+/* ---- Who holds it back ------------------------------------------------------------- */
+
+/* find_oldest -- who reads the oldest state; false if nobody reads. */
+static bool
+find_oldest(const struct xac_env *env, struct xac_oldest *out)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    uint64_t now = xac_clock_coarse_ns();
+    bool is_found = false;
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        const struct xac_txn *t = xac_txn_at(env, slot);
+        /* Acquire: pairs with the release in xac_txn_begin. */
+        uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+        uint64_t parent = atomic_load_explicit(&t->parent, memory_order_relaxed);
+        uint64_t begin = atomic_load_explicit(&t->begin_ns, memory_order_relaxed);
+        uint64_t age = begin < now ? now - begin : 0;
+
+        if (!xac_txn_is_live(word) || (is_found && parent > out->parent)
+            || (is_found && parent == out->parent && age <= out->age_ns))
+            continue;
+        is_found = true;
+        out->parent = parent;
+        out->age_ns = age;
+        out->pid = xac_participant_at(env, xac_txn_participant(word))->pid;
+    }
+    return is_found;
+}
+
+/* count_held -- versions kept for all who read, less those with parent `but`. */
+static uint64_t
+count_held(const struct xac_env *env, uint64_t commit, uint64_t but)
+{
+    struct xac_needs needs = {.upper = commit};
+    uint64_t start;
+
+    needs_look(env, &needs, but);
+    (void)floor_of(env, commit, but, &start);
+    return xac_version_count_held(env, commit, &needs, start);
+}
+
+void
+xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out)
+{
+    uint64_t commit = xac_chain_commit(env);
+    uint64_t n_others;
+
+    memset(out, 0, sizeof *out);
+    if (!find_oldest(env, out) || out->parent >= commit)
+        return;
+    out->behind = commit - out->parent;
+    out->n_held = count_held(env, commit, NO_PARENT);
+    n_others = count_held(env, commit, out->parent);
+    out->n_held_own = out->n_held > n_others ? out->n_held - n_others : 0;
+}
+
+/* sweep -- a sweep over all frames by what must be kept now. */
+static void
+sweep(struct xac_env *env)
+{
+    struct xac_needs needs;
+
+    xac_collapse_needs(env, &needs);
+    xac_version_sweep_for(env, &needs, chain_of(env)->settled);
+    chain_of(env)->held = 0;
+}
+
+void
+xac_collapse_settle(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t start;
+
+    if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
+        return;
+    (void)xac_collapse_bound(env, &start);
+    if (start <= c->settled)
+        return;
+    c->settled = start;
+    sweep(env);
+}
+
+void
+xac_collapse_lock(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+
+    if (xac_lock_acquire(&c->collapse) == XAC_LOCK_OK)
+        return;
+    /* The dead holder may have cut a list and not freed what it cut. */
+    sweep(env);
+    xac_lock_repaired(&c->collapse);
+}
+
+void
+xac_collapse_unlock(struct xac_env *env)
+{
+    xac_lock_release(&chain_of(env)->collapse);
+}
+
+/* thin_commit -- the pages of one commit; false if the ring does not tell them. */
+static bool
+thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
+{
+    uint64_t pages[XAC_RING_PAGES];
+    uint32_t n;
+
+    if (!xac_chain_wrote(env, number, pages, &n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        chain_of(env)->held +=
+            xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, pages[i]),
+                             needs);
+    return true;
+}
+
+/*
+ * is_release_due -- have queries ended that held versions back, enough of them to be worth
+ * a sweep?
+ */
+static bool
+is_release_due(struct xac_env *env, const struct xac_needs *needs)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    uint64_t oldest =
+        needs->n_points > 0 ? needs->point[needs->n_points - 1] : needs->upper;
+    bool has_ended = oldest > c->held_point;
+
+    c->held_point = oldest;
+    return has_ended && c->held > HELD_WORTH + used / 8;
+}
+
+/* collapse_held -- one collapse; the lock is held. */
+static void
+collapse_held(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    struct xac_needs needs;
+    bool is_told = true;
+
+    xac_collapse_needs(env, &needs);
+    xac_assert(needs.upper <= xac_chain_commit(env));
+    xac_chain_prefetch(env, c->collapsed + 1, needs.upper);
+    for (uint64_t n = c->collapsed + 1; n <= needs.upper && is_told; n++)
+        is_told = thin_commit(env, n, &needs);
+    if (!is_told || is_release_due(env, &needs))
+        sweep(env);
+    xac_kill_point("collapse");
+    if (needs.upper > c->collapsed)
+        c->collapsed = needs.upper;
+    xac_collapse_settle(env);
+}
+
+void
+xac_collapse(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t commit = xac_chain_commit(env);
+    uint64_t behind;
+    enum xac_lock_result r;
+
+    if (commit % COLLAPSE_EVERY != 0)
+        return;
+    r = xac_lock_try(&c->collapse);
+    if (r == XAC_LOCK_BUSY)
+        return;
+    if (r == XAC_LOCK_OWNER_DIED) {
+        sweep(env);
+        xac_lock_repaired(&c->collapse);
+    }
+    collapse_held(env);
+    behind = commit > c->collapsed ? commit - c->collapsed : 0;
+    xac_collapse_unlock(env);
+    /* A dead transaction holds the floor until somebody notices. */
+    if (behind >= STUCK_COLLAPSES && commit % STUCK_COLLAPSES < COLLAPSE_EVERY)
+        xac_clean_dead(env);
+}

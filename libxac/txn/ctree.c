@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctree.c -- the chain of commits: see ctree.h.  Collapse is in collapse.c.
+ *
+ * Publishing in one section of the publish lock:
+ *   e  number and log position into the descriptor, then one store: publishing := slot.
+ *      Before that store nothing has happened; after it, it will.  The block goes to the
+ *      log, the log's tail moves.
+ *   f  versions are linked at the heads of their pages' lists; the ring entry is written.
+ *   g  C := number; the slot is PUBLISHED; publishing := none.
+ * A survivor that finds `publishing` set redoes e to g with the number and position of
+ * the descriptor; every step can be repeated.
+ */
+#include <config.h>
+
+#include "txn/ctree.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "log/block.h"
+#include "base/clock.h"
+#include "env/env.h"
+#include "txn/optimistic.h"
+#include "txn/policy.h"
+
+_Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
+
+/* Ring entries that are fetched ahead at once, at the most. */
+#define PREFETCH_MAX 16
+
+static struct xac_chain *
+chain_of(const struct xac_env *env)
+{
+    return &env->ctl->chain;
+}
+
+int
+xac_chain_init(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    int rc = xac_lock_init(&c->publish, XAC_RANK_PUBLISH);
+
+    return rc == 0 ? xac_lock_init(&c->collapse, XAC_RANK_COLLAPSE) : rc;
+}
+
+XAC_SIGSAFE uint64_t
+xac_chain_commit(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in step g; versions up to C are linked. */
+    return atomic_load_explicit(&chain_of(env)->commit, memory_order_acquire);
+}
+
+void
+xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
+{
+    uint64_t parent, mark;
+
+    atomic_store_explicit(&txn->begin_ns, xac_clock_coarse_ns(), memory_order_relaxed);
+    do {
+        parent = xac_chain_commit(env);
+        atomic_store_explicit(&txn->parent, parent, memory_order_relaxed);
+        atomic_store_explicit(&txn->next, parent, memory_order_relaxed);
+        atomic_store_explicit(&txn->start, parent, memory_order_relaxed);
+        /* Pairs with the fence in xac_collapse_bound: either the collapser sees our
+           parent, or we see that its mark has passed it. */
+        atomic_thread_fence(memory_order_seq_cst);
+        mark = atomic_load_explicit(&chain_of(env)->mark, memory_order_relaxed);
+    } while (mark > parent);
+}
+
+/* ---- Steps e to g ------------------------------------------------------------------ */
+
+static struct xac_ring_entry *
+ring_at(const struct xac_env *env, uint64_t number)
+{
+    return &chain_of(env)->ring[number % XAC_RING_ENTRIES];
+}
+
+/* ring_begin -- take the place of an old entry. */
+static struct xac_ring_entry *
+ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_move)
+{
+    struct xac_ring_entry *r = ring_at(env, number);
+
+    atomic_store_explicit(&r->number, 0, memory_order_relaxed);
+    /* Pairs with the fence of readers: who reads what follows sees the number gone. */
+    atomic_thread_fence(memory_order_release);
+    r->end_lsn = end_lsn;
+    r->is_move = is_move;
+    atomic_store_explicit(&r->n_pages, 0, memory_order_relaxed);
+    return r;
+}
+
+static void
+ring_add(struct xac_ring_entry *r, uint64_t page)
+{
+    uint32_t n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
+
+    if (n == XAC_RING_ALL)
+        return;
+    if (n == XAC_RING_PAGES) {
+        n = XAC_RING_ALL;
+    } else {
+        atomic_store_explicit(&r->page[n], page, memory_order_relaxed);
+        n++;
+    }
+    atomic_store_explicit(&r->n_pages, n, memory_order_relaxed);
+}
+
+static void
+ring_end(struct xac_ring_entry *r, uint64_t number)
+{
+    /* Release: pairs with the acquire of readers. */
+    atomic_store_explicit(&r->number, number, memory_order_release);
+}
+
+/* link_version -- step f for one page; does nothing the second time. */
+static void
+link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_entry *e)
+{
+    struct xac_page *page = (struct xac_page *)xac_shm_at(&env->shm, e->page);
+    struct xac_frame *f = xac_frame_at(env, e->frame);
+    uint64_t head = atomic_load_explicit(&page->head, memory_order_relaxed);
+
+    if (head == e->frame)
+        return;
+    xac_assert(
+        head == 0
+        || atomic_load_explicit(&xac_frame_at(env, head)->commit, memory_order_relaxed)
+               < txn->number);
+    /* Pairs with the fence of readers that still stand on the frame's last user. */
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&f->next, head, memory_order_relaxed);
+    atomic_store_explicit(&f->commit, txn->number, memory_order_relaxed);
+    atomic_store_explicit(&f->page, e->page, memory_order_relaxed);
+    if (e->first != XAC_FIRST_NOT || txn->all_full)
+        atomic_store_explicit(&page->full_since,
+                              atomic_load_explicit(&chain_of(env)->begin_lsn,
+                                                   memory_order_relaxed),
+                              memory_order_relaxed);
+    /* Release: pairs with the acquire in sweeps. */
+    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, txn->number),
+                          memory_order_release);
+    xac_kill_point("f version");
+    /* Release: pairs with the acquire in xac_version_find. */
+    atomic_store_explicit(&page->head, e->frame, memory_order_release);
+    xac_kill_point("f page");
+}
+
+/* link_all -- step f: every written page, and the ring entry. */
+static void
+link_all(struct xac_env *env, const struct xac_txn *txn)
+{
+    struct xac_ring_entry *r = ring_begin(env, txn->number, txn->end, false);
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
+    uint64_t at = txn->first_block;
+
+    for (uint64_t i = 0; i < n; i++) {
+        const struct xac_set_block *b =
+            (const struct xac_set_block *)xac_shm_at(&env->shm, at);
+        const struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
+
+        if (e->frame != 0) {
+            link_version(env, txn, e);
+            ring_add(r, e->page);
+        }
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = b->next;
+    }
+    xac_kill_point("f ring");
+    ring_end(r, txn->number);
+}
+
+/* advance -- step g, but for the state: C := number. */
+static void
+advance(struct xac_env *env, uint64_t number)
+{
+    struct xac_chain *c = chain_of(env);
+
+    if (atomic_load_explicit(&c->commit, memory_order_relaxed) < number)
+        /* Release: pairs with the acquire in xac_chain_commit. */
+        atomic_store_explicit(&c->commit, number, memory_order_release);
+}
+
+static void
+set_publishing(struct xac_env *env, uint64_t what)
+{
+    /* Release: the descriptor is complete before it is named; pairs with the publish
+       lock's hand-over to who finds its holder dead. */
+    atomic_store_explicit(&chain_of(env)->publishing, what, memory_order_release);
+}
+
+/* redo_commit -- steps e (behind the store) to g, for the first time or again. */
+static void
+redo_commit(struct xac_env *env, struct xac_txn *txn)
+{
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+
+    if (xac_env_is_durable(env)) {
+        struct xac_block *blk = (struct xac_block *)xac_shm_at(&env->shm, txn->record);
+
+        /* Once the tail has passed the block its bytes must stay as they are. */
+        if (atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed)
+            <= txn->position) {
+            xac_block_seal(blk, txn->position,
+                           atomic_load_explicit(&env->log.sh->durable,
+                                                memory_order_relaxed),
+                           txn->number);
+            xac_kill_point("e sealed");
+            xac_log_append(&env->log, blk);
+        }
+    }
+    xac_kill_point("e tail");
+    link_all(env, txn);
+    xac_kill_point("f");
+    advance(env, txn->number);
+    xac_kill_point("g number");
+    if (xac_txn_state(word) == XAC_TXN_COMMITTING)
+        /* Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(xac_txn_serial(word),
+                                           xac_txn_participant(word), XAC_TXN_PUBLISHED),
+                              memory_order_release);
+    xac_kill_point("g state");
+    set_publishing(env, 0);
+    xac_kill_point("g");
+}
+
+/* redo_move -- unlink the versions that the move's descriptor names. */
+static void
+redo_move(struct xac_env *env)
+{
+    const struct xac_move *m = &chain_of(env)->move;
+    uint64_t lsn = xac_env_is_durable(env)
+                       ? atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed)
+                       : 0;
+    struct xac_ring_entry *r = ring_begin(env, m->number, lsn, true);
+
+    for (uint32_t i = 0; i < m->n_pages; i++) {
+        struct xac_page *page = (struct xac_page *)xac_shm_at(&env->shm, m->page[i]);
+
+        xac_version_unlink(env, page, m->bound, m->number);
+        ring_add(r, m->page[i]);
+        xac_kill_point("s page");
+    }
+    xac_kill_point("s ring");
+    ring_end(r, m->number);
+    advance(env, m->number);
+    xac_kill_point("s number");
+    set_publishing(env, 0);
+}
+
+/* repair -- finish what a dead holder of publish has begun. */
+static void
+repair(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    /* Acquire: pairs with the release in set_publishing. */
+    uint64_t what = atomic_load_explicit(&c->publishing, memory_order_acquire);
+
+    /* A checkpointer may have died between position and count.  Blocks built with the old
+       count have no full images for what now counts as the beginning of a checkpoint. */
+    (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release); /* pairs
+                                           with the acquire of builders */
+    if (what == XAC_PUBLISHING_MOVE)
+        redo_move(env);
+    else if (what != 0)
+        redo_commit(env, xac_txn_at(env, what - 1));
+    xac_kill_point("redone");
+    xac_lock_repaired(&c->publish);
+}
+
+void
+xac_chain_lock(struct xac_env *env)
+{
+    if (xac_lock_acquire(&chain_of(env)->publish) == XAC_LOCK_OWNER_DIED)
+        repair(env);
+}
+
+int
+xac_chain_lock_limited(struct xac_env *env)
+{
+    enum xac_lock_result got = xac_lock_acquire_limited(&chain_of(env)->publish);
+
+    if (got == XAC_LOCK_TIMED_OUT)
+        return ETIMEDOUT;
+    if (got == XAC_LOCK_OWNER_DIED)
+        repair(env);
+    return 0;
+}
+
+void
+xac_chain_unlock(struct xac_env *env)
+{
+    xac_lock_release(&chain_of(env)->publish);
+}
+
+/* may_publish -- is the log ready for the transaction's block, and the version store? */
+static enum xac_publish_result
+may_publish(struct xac_env *env, const struct xac_txn *txn)
+{
+    const struct xac_block *blk;
+
+    if (xac_unlikely(!xac_version_is_ready(env)))
+        return XAC_PUBLISH_ROOM;
+    if (!xac_env_is_durable(env))
+        return XAC_PUBLISH_DONE;
+    if (!txn->all_full
+        && txn->ckpt_count
+               != atomic_load_explicit(&chain_of(env)->ckpt_count, memory_order_relaxed))
+        return XAC_PUBLISH_REBUILD;
+    blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+    return xac_log_has_room(&env->log, blk->length) ? XAC_PUBLISH_DONE : XAC_PUBLISH_ROOM;
+}
+
+void
+xac_chain_populate(struct xac_env *env)
+{
+    xac_version_ready(env);
+    xac_shm_populate(env->shm.base, xac_shm_size(&env->shm));
+    if (xac_env_is_durable(env))
+        xac_log_ready(&env->log);
+}
+
+/* publish_now -- steps e to g; the lock is held, the transaction COMMITTING. */
+static void
+publish_now(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+
+    txn->number = atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
+    if (xac_env_is_durable(env)) {
+        const struct xac_block *blk =
+            (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+
+        txn->position = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+        txn->end = txn->position + blk->length;
+    }
+    xac_kill_point("e number");
+    set_publishing(env, slot + 1);
+    xac_kill_point("e");
+    redo_commit(env, txn);
+}
+
+/* prefetch_ring -- the entry that will be written next, before the lock is taken: another
+   processor may have written it last.  A hint: others may publish first. */
+static void
+prefetch_ring(const struct xac_env *env)
+{
+    uint64_t next =
+        atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
+
+    __builtin_prefetch(ring_at(env, next), 1);
+}
+
+enum xac_publish_result
+xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    enum xac_publish_result result = XAC_PUBLISH_GONE;
+    uint64_t word;
+
+    prefetch_ring(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return XAC_PUBLISH_TIMEOUT;
+    xac_kill_point("d");
+    /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    if (xac_txn_serial(word) != serial)
+        goto out;
+    if (xac_txn_state(word) == XAC_TXN_PUBLISHED)
+        result = XAC_PUBLISH_DONE;
+    if (xac_txn_state(word) != XAC_TXN_COMMITTING)
+        goto out;
+    if (env->policy->is_optimistic) {
+        /* Its owner died holding the lock, validated but not yet publishing.  Others may
+           have published since, so that no longer says anything.
+           Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(serial, xac_txn_participant(word),
+                                           XAC_TXN_FAILED),
+                              memory_order_release);
+        goto out;
+    }
+    result = may_publish(env, txn);
+    if (result != XAC_PUBLISH_DONE)
+        goto out;
+
+    publish_now(env, slot);
+out:
+    xac_chain_unlock(env);
+    return result;
+}
+
+enum xac_publish_result
+xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    enum xac_publish_result result = XAC_PUBLISH_GONE;
+    uint64_t word;
+
+    prefetch_ring(env);
+    if (xac_chain_lock_limited(env) != 0)
+        return XAC_PUBLISH_TIMEOUT;
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    if (xac_txn_state(word) != XAC_TXN_PENDING)
+        goto out;
+    result = XAC_PUBLISH_TURN;
+    if (env->policy->is_optimistic && !xac_turn_is_open(env, slot))
+        goto out;
+    result = XAC_PUBLISH_CONFLICT;
+    if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, pagep))
+        goto out;
+    result = may_publish(env, txn);
+    if (result != XAC_PUBLISH_DONE)
+        goto out;
+    /* In an optimistic environment only a newcomer can fail us here (solo.h); he, or another
+       whom we are in the way of, may just now. */
+    result = XAC_PUBLISH_GONE;
+    if (!atomic_compare_exchange_strong_explicit(
+            &txn->word, &word,
+            xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
+                         XAC_TXN_COMMITTING),
+            memory_order_acq_rel, /* pairs with the acquire loads of the word */
+            memory_order_acquire))
+        goto out;
+    publish_now(env, slot);
+    result = XAC_PUBLISH_DONE;
+out:
+    xac_chain_unlock(env);
+    return result;
+}
+
+enum xac_txn_state
+xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    enum xac_txn_state state = XAC_TXN_FREE;
+    uint64_t word;
+
+    if (xac_chain_lock_limited(env) != 0)
+        return state;
+    word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    if (xac_txn_serial(word) == serial)
+        state = xac_txn_state(word);
+    if (state == XAC_TXN_COMMITTING)
+        /* Release: pairs with the acquire loads of the word. */
+        atomic_store_explicit(&txn->word,
+                              xac_txn_word(xac_txn_serial(word),
+                                           xac_txn_participant(word), XAC_TXN_FAILED),
+                              memory_order_release);
+    xac_chain_unlock(env);
+    return state;
+}
+
+void
+xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+               uint64_t bound)
+{
+    struct xac_chain *c = chain_of(env);
+
+    xac_assert(n <= XAC_MOVE_PAGES);
+    c->move.number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
+    c->move.bound = bound;
+    c->move.n_pages = n;
+    for (uint32_t i = 0; i < n; i++)
+        c->move.page[i] = xac_shm_offset(&env->shm, pages[i]);
+    set_publishing(env, XAC_PUBLISHING_MOVE);
+    xac_kill_point("s");
+    redo_move(env);
+}
+
+uint64_t
+xac_chain_lsn(const struct xac_env *env, uint64_t parent)
+{
+    const struct xac_ring_entry *r = ring_at(env, parent);
+    uint64_t lsn, tail;
+
+    if (!xac_env_is_durable(env))
+        return 0;
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire); /* pairs with
+                                                     the release in xac_log_append */
+    if (parent == 0)
+        return 0;
+    /* Acquire: pairs with the release in ring_end. */
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != parent)
+        return tail;
+    lsn = r->end_lsn;
+    /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
+       its number has changed. */
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&r->number, memory_order_relaxed) != parent)
+        return tail;
+    return lsn;
+}
+
+void
+xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last)
+{
+    for (uint64_t n = first; n <= last && n - first < PREFETCH_MAX; n++)
+        __builtin_prefetch(ring_at(env, n), 0);
+}
+
+bool
+xac_chain_wrote(const struct xac_env *env, uint64_t number,
+                uint64_t pages[XAC_RING_PAGES], uint32_t *np)
+{
+    const struct xac_ring_entry *r = ring_at(env, number);
+    bool is_move;
+    uint32_t n;
+
+    /* Acquire: pairs with the release in ring_end. */
+    if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
+        return false;
+    n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
+    is_move = r->is_move;
+    if (n == XAC_RING_ALL && !is_move)
+        return false;
+    for (uint32_t i = 0; i < n && !is_move; i++)
+        pages[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
+    *np = is_move ? 0 : n;
+    /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
+       its number has changed. */
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&r->number, memory_order_relaxed) == number;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctree.h -- the consistency tree (Thesis 3.3), kept as a chain of commit numbers.
+ *
+ * WHAT      Number C of the last published commit; publishing; the ring of recent
+ *           commits; collapse (garbage collection of versions).
+ *
+ * INVARIANTS (Thesis 3.3; in words of this representation)
+ *   (1) A page in a transaction's read set is read from the closest ancestor that owns
+ *       it: the newest version whose commit number is not above the transaction's
+ *       parent.  (xac_version_find; asserted where pages are shown.)
+ *   (2) Only committed transactions have children, and at most one of these is committed:
+ *       parents are commit numbers that have been published, and numbers are given out
+ *       one by one under the publish lock.
+ *   (3) If no transaction touched another page, all pending ones could commit: see
+ *       conflict.h.
+ *   (4) C, the mark and a page's list heads change by publishing only, which is finished
+ *       by a survivor if its process dies.
+ *   (5) mark <= C, and no live transaction that was given its parent after the mark was
+ *       stored has a parent below it.
+ *   (6) Under publish nothing calls the system, and what is stored to or read is in the
+ *       page table of this process: what it has made itself; the control structure and the
+ *       log buffer as far as needed (xac_log_has_room); the frames' descriptions
+ *       (xac_version_is_ready); for who acts for another, all of the region
+ *       (xac_chain_populate).  So the holder waits for nobody, unless the system takes memory or
+ *       the processor away.  Who repairs what a dead holder left is excepted.
+ *       tests/unit/check_publish.c
+ *
+ * LOCK      publish, collapse.
+ */
+#ifndef XAC_CTREE_H
+#define XAC_CTREE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "base/lock.h"
+#include "commit/txn.h"
+#include "store/version.h"
+
+#define XAC_RING_ENTRIES 1024 /* recent commits                                       */
+#define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
+#define XAC_RING_ALL     UINT32_MAX
+#define XAC_MOVE_PAGES   256 /* pages that one step of a checkpoint takes out        */
+
+struct xac_ring_entry {
+    xac_shared _Atomic uint64_t number;  /* cleared first, set last                     */
+    uint64_t end_lsn;                    /* where the commit's log block ends           */
+    uint32_t is_move;                    /* pages went to their files; nothing changed  */
+    xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
+    uint64_t reserved[2];
+    xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
+};
+
+/* Descriptor of a move: versions at or below `bound` of these pages are unlinked. */
+struct xac_move {
+    uint64_t number;
+    uint64_t bound;
+    uint32_t n_pages;
+    uint32_t reserved;
+    uint64_t page[XAC_MOVE_PAGES];
+};
+
+/* Value of `publishing` while a move is under way; otherwise slot + 1, or 0. */
+#define XAC_PUBLISHING_MOVE UINT64_MAX
+
+struct xac_chain {
+    XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
+    /* What a survivor has to finish; stored (release) and read (acquire) by its holder. */
+    xac_shared _Atomic uint64_t publishing;
+
+    /* What every begin wants: one line, so that it is waited for once.
+       C: stored under publish (release), read by anyone (acquire). */
+    XAC_LINE xac_shared _Atomic uint64_t commit;
+    xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
+    /* Stored under collapse, read at begin. */
+    xac_shared _Atomic uint64_t mark; /* no new parent below this                */
+
+    XAC_LINE struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                       */
+    uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
+    uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
+    uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
+    uint64_t held_point
+        XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
+    /* Stored under publish, count last (release); read by builders of blocks, count
+       first (acquire). */
+    XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
+    /* Of the last XCHECKPT_BEGIN, or the start of the log. */
+    xac_shared _Atomic uint64_t begin_lsn;
+    struct xac_move move XAC_GUARDED_BY(publish);
+    XAC_LINE struct xac_ring_entry ring[XAC_RING_ENTRIES];
+};
+
+/* xac_chain_init -- in a new region; ret 0 or errno. */
+int xac_chain_init(struct xac_env *env);
+
+/* xac_chain_commit -- C (acquire). */
+XAC_SIGSAFE uint64_t xac_chain_commit(const struct xac_env *env);
+
+/*
+ * xac_chain_enter -- give a live slot its parent and start, C of now, above the mark, and
+ * the time.
+ */
+void xac_chain_enter(struct xac_env *env, struct xac_txn *txn);
+
+enum xac_publish_result {
+    XAC_PUBLISH_DONE,     /* the transaction is PUBLISHED                               */
+    XAC_PUBLISH_REBUILD,  /* a checkpoint began since the block was built: build again  */
+    XAC_PUBLISH_ROOM,     /* no room in the log, or it is not in the page table: make room
+                             (xac_commit_make_room), try again                         */
+    XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
+    XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn              */
+    XAC_PUBLISH_TIMEOUT, /* the lock was not to be had within the thread's limit (lock.h) */
+    XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
+};
+
+/* xac_chain_populate -- before publishing for another: have all that he may have used in this
+   process's page table. */
+void xac_chain_populate(struct xac_env *env);
+
+/*
+ * xac_chain_publish -- steps d to h: publish a COMMITTING transaction, by its owner or
+ * by another.  Takes publish; signals blocked by the caller.
+ *
+ * in   serial  of the slot's word
+ */
+enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
+                                          uint64_t serial);
+
+/*
+ * xac_chain_publish_valid -- the same for a PENDING transaction, by its owner, steps c and d in
+ * one: in an optimistic environment, where it is validated first, and for one that may have to
+ * give up waiting.
+ *
+ * out  pagep  id of the page that another has written, if XAC_PUBLISH_CONFLICT
+ */
+enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t slot,
+                                                uint64_t *pagep);
+
+/*
+ * xac_chain_take_back -- fail a COMMITTING transaction that has not been published: it
+ * cannot be logged, or nobody knows what it has read.  Takes publish.
+ *
+ * in   serial  of the slot's word: a later transaction of the slot is left alone
+ * ret  the state that it was found in; COMMITTING if it is FAILED now; FREE if it is gone, or
+ *      the thread's limit is over.
+ */
+enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot,
+                                       uint64_t serial);
+
+/* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
+void xac_chain_lock(struct xac_env *env);
+/* xac_chain_lock_limited -- the same; ret 0, or ETIMEDOUT: the thread's limit is over (lock.h). */
+int xac_chain_lock_limited(struct xac_env *env);
+void xac_chain_unlock(struct xac_env *env);
+
+/* xac_chain_move -- take versions out, as a move; publish and collapse held. */
+void xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+                    uint64_t bound);
+
+/* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
+uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
+
+/*
+ * xac_chain_wrote -- which pages a recent commit wrote.
+ *
+ * out  pages  offsets of struct xac_page; *np of them, none if the number is a move's
+ * ret  false: too many, or the ring does not tell any more.
+ */
+bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
+                     uint64_t pages[XAC_RING_PAGES], uint32_t *np);
+
+/* xac_chain_prefetch -- what xac_chain_wrote() will be asked about, all at the same time: other
+   processors may have written it last. */
+void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);
+
+/* xac_collapse -- free what nobody can see, if the lock is free.  Signals blocked. */
+void xac_collapse(struct xac_env *env);
+
+/* xac_collapse_lock -- take collapse, repairing by a sweep; and release. */
+void xac_collapse_lock(struct xac_env *env);
+void xac_collapse_unlock(struct xac_env *env);
+
+/*
+ * xac_collapse_bound -- raise the mark to the floor; the smallest parent that may be in
+ * use.  Collapse held.  ret bound; *startp, if not NULL, the smallest start.
+ */
+uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
+
+/*
+ * xac_collapse_needs -- what must be kept.  Eager transactions need everything from their
+ * parent on, for it moves; a query, or a transaction that has failed, needs what its
+ * parent shows and nothing else, so one that runs for long holds back one version of each
+ * page.  Collapse held.
+ */
+void xac_collapse_needs(struct xac_env *env, struct xac_needs *out);
+
+/* The oldest snapshot in use, and what is kept for it: for people, not for decisions. */
+struct xac_oldest {
+    uint32_t pid;        /* of its process; 0: nobody reads, all else is 0             */
+    uint64_t parent;     /* commit number                                              */
+    uint64_t behind;     /* commits since                                              */
+    uint64_t age_ns;     /* since its transaction or query began, within some ms       */
+    uint64_t n_held;     /* versions that are kept for readers only                    */
+    uint64_t n_held_own; /* of these, kept for this snapshot and no other              */
+};
+
+/*
+ * xac_collapse_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: who
+ * begins or ends meanwhile may be in it or not.  Walks the frames if anybody is behind.
+ */
+void xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out);
+
+/* xac_collapse_settle -- free frames in limbo whose readers are gone.  Collapse held. */
+void xac_collapse_settle(struct xac_env *env);
+
+#endif /* XAC_CTREE_H */

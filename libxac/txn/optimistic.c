@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * optimistic.c -- see optimistic.h.
+ */
+#include <config.h>
+
+#include "txn/optimistic.h"
+
+#include "env/env.h"
+#include "txn/policy.h"
+#include "base/sys.h"
+#include "store/version.h"
+
+/* Rounds of waiting between two looks at whether the holder of the turn is alive. */
+#define ROUNDS_BEFORE_CHECK 8
+#define ROUND_NS            50000
+
+const struct xac_policy xac_policy_optimistic = {
+    .name = "optimistic",
+    .is_optimistic = true,
+};
+
+bool
+xac_optimistic_validate(const struct xac_env *env, const struct xac_txn *txn,
+                        uint64_t *pagep)
+{
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
+    uint64_t parent = atomic_load_explicit(&txn->parent, memory_order_relaxed);
+    uint64_t at = txn->first_block;
+
+    for (uint64_t i = 0; i < n; i++) {
+        const struct xac_set_block *b =
+            (const struct xac_set_block *)xac_shm_at(&env->shm, at);
+        const struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
+        const struct xac_page *page =
+            (const struct xac_page *)xac_shm_at(&env->shm, e->page);
+        uint64_t newest;
+
+        /* A page whose newest version has gone to its file is older than any parent. */
+        (void)xac_version_find(env, page, UINT64_MAX, &newest);
+        if (newest > parent) {
+            *pagep = atomic_load_explicit(&page->id, memory_order_relaxed);
+            return false;
+        }
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = b->next;
+    }
+    return true;
+}
+
+/* ---- The turn ---------------------------------------------------------------------- */
+
+bool
+xac_turn_is_open(const struct xac_env *env, uint64_t slot)
+{
+    /* Acquire: pairs with the release in xac_turn_give. */
+    uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_acquire);
+
+    return holder == 0 || holder == slot + 1;
+}
+
+/* clear_if_lapsed -- take the turn from a holder that is dead or stopped. */
+static void
+clear_if_lapsed(struct xac_env *env, uint64_t holder)
+{
+    uint64_t word =
+        atomic_load_explicit(&xac_txn_at(env, holder - 1)->word, memory_order_relaxed);
+
+    if (xac_txn_state(word) == XAC_TXN_FREE
+        || xac_registry_state(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING)
+        /* Release: pairs with the acquire in xac_turn_take. */
+        (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &holder, 0,
+                                                      memory_order_acq_rel,
+                                                      memory_order_relaxed);
+}
+
+/* wait_a_while -- the n-th round of waiting for a holder. */
+static void
+wait_a_while(struct xac_env *env, unsigned n)
+{
+    if (n % ROUNDS_BEFORE_CHECK == 0) {
+        uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_relaxed);
+
+        if (holder != 0)
+            clear_if_lapsed(env, holder);
+    }
+    xac_sleep_ns(ROUND_NS);
+}
+
+void
+xac_turn_wait(struct xac_env *env, uint64_t slot)
+{
+    for (unsigned n = 1; !xac_turn_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
+        wait_a_while(env, n);
+}
+
+void
+xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
+{
+    sigset_t signals;
+    uint64_t none = 0;
+
+    /* Acquire: pairs with the release in xac_turn_give. */
+    for (unsigned n = 1;
+         !atomic_compare_exchange_strong_explicit(&env->ctl->turn, &none, ctx->slot + 1,
+                                                  memory_order_acq_rel,
+                                                  memory_order_relaxed);
+         n++) {
+        wait_a_while(env, n);
+        none = 0;
+    }
+    ctx->has_turn = true;
+    xac_signals_block(&signals);
+    xac_chain_lock(env);
+    xac_chain_unlock(env);
+    xac_signals_restore(&signals);
+}
+
+void
+xac_turn_give(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t mine = ctx->slot + 1;
+
+    if (!ctx->has_turn)
+        return;
+    ctx->has_turn = false;
+    /* If it has lapsed, it may be another's by now.
+       Release: pairs with the acquire in xac_turn_take. */
+    (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &mine, 0,
+                                                  memory_order_release,
+                                                  memory_order_relaxed);
+}

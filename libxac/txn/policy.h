@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * policy.h -- what happens when two transactions want the same page (Thesis 3.3).
+ *
+ * WHAT      The abort policies, one small file each, behind one interface.  The policy
+ *           belongs to the environment; the first participant chooses it
+ *           (XAC_OPT_POLICY).
+ *
+ * Eager policies decide when a page is touched, so that what is pending could always
+ * commit.  The optimistic one decides nothing while transactions run; each is validated
+ * at its end (optimistic.h).
+ */
+#ifndef XAC_POLICY_H
+#define XAC_POLICY_H
+
+#include <stdbool.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "commit/txn.h"
+
+/* What a policy says when `self` wants a page that `other` has. */
+enum xac_verdict {
+    XAC_FAIL_OTHER,
+    XAC_FAIL_SELF
+};
+
+struct xac_policy {
+    const char *name;
+    /* No checks while running; `decide` is not called. */
+    bool is_optimistic;
+    /* Who has lost waits for the older one before it tries again (conflict.h). */
+    bool loser_waits;
+    /* Called with the page locked, in the fault handler; must not block.  Both are
+       PENDING.  If it says XAC_FAIL_SELF, that holds only while the other one's process
+       runs. */
+    enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
+};
+
+extern const struct xac_policy xac_policy_oldest_wins;
+extern const struct xac_policy xac_policy_youngest_wins;
+extern const struct xac_policy xac_policy_self_abort;
+extern const struct xac_policy xac_policy_selfish;
+extern const struct xac_policy xac_policy_optimistic;
+
+/* xac_policy_of -- the policy with that number (enum xac_policy_kind), or NULL. */
+const struct xac_policy *xac_policy_of(uint32_t kind);
+
+#endif /* XAC_POLICY_H */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * solo.c -- see solo.h.
+ */
+#include <config.h>
+
+#include "txn/solo.h"
+
+#include "env/env.h"
+
+/* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
+#define WHO_BITS 32
+#define WHO_MASK ((UINT64_C(1) << WHO_BITS) - 1)
+
+uint64_t
+xac_solo_epoch(const struct xac_env *env)
+{
+    /* Relaxed: the fences of xac_chain_enter and xac_solo_revoke order it. */
+    uint64_t solo = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+
+    return (solo & WHO_MASK) == env->self + 1 ? (solo >> WHO_BITS) + 1 : 0;
+}
+
+/* set_solo -- somebody, or nobody (0), is alone; gate held. */
+static void
+set_solo(struct xac_env *env, uint64_t who)
+{
+    uint64_t old = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+
+    /* Relaxed: see xac_solo_epoch. */
+    atomic_store_explicit(&env->ctl->solo, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
+                          memory_order_relaxed);
+}
+
+/* revoke_slot -- one transaction that may have read anything. */
+static void
+revoke_slot(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *t = xac_txn_at(env, slot);
+    /* Acquire: pairs with the release in xac_txn_begin; reads_unknown is there. */
+    uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
+
+    if (!xac_txn_is_live(word)
+        || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
+        return;
+    if (xac_txn_fail(t, word, XAC_CONFLICT_REVOKED, env->pid, 0))
+        return;
+    /* COMMITTING: published if that can be done at once, else taken back; it is alive, so
+       what it owns is not ours to rebuild. */
+    xac_chain_populate(env);
+    if (xac_chain_publish(env, slot, xac_txn_serial(word)) != XAC_PUBLISH_DONE)
+        (void)xac_chain_take_back(env, slot, xac_txn_serial(word));
+}
+
+void
+xac_solo_revoke(struct xac_env *env)
+{
+    uint64_t n;
+
+    set_solo(env, 0);
+    /* Pairs with the fence in xac_chain_enter; see solo.h. */
+    atomic_thread_fence(memory_order_seq_cst);
+    n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire); /* pairs with
+                                                                   xac_txn_claim */
+    for (uint64_t slot = 0; slot < n; slot++)
+        revoke_slot(env, slot);
+}
+
+void
+xac_solo_offer(struct xac_env *env, bool we_leave)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint32_t found = 0, who = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) != XAC_PART_ATTACHED
+            || (we_leave && i == env->self))
+            continue;
+        found += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
+        who = i;
+    }
+    if (found == 1)
+        set_solo(env, who + 1);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * txn_datafile.c -- the data file of a transaction that is too large for the log buffer.
+ *
+ * Its records go out in pieces, so that a commit takes no more memory the larger it is.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <xac.h>
+
+#include "log/block.h"
+#include "base/digest.h"
+#include "env/env.h"
+#include "base/err.h"
+#include "log/log.h"
+#include "base/newfile.h"
+#include "store/outofcore.h"
+#include "base/sys.h"
+#include "commit/txn.h"
+
+/* Pages of a piece, at least. */
+#define PIECE_PAGES 16
+
+/* A data file that grows. */
+struct datafile {
+    struct xac_builder b; /* the piece, behind a block header that is not used          */
+    struct xac_digester digest;
+    int fd;
+    uint64_t length; /* written so far                                              */
+};
+
+void
+xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
+{
+    char name[XAC_LOG_NAME_MAX];
+
+    xac_log_datafile_name(name, env->ctl->generation, serial);
+    (void)xac_sys.unlinkat(xac_log_dir(&env->log), name, 0);
+}
+
+/* flush -- the piece goes to the file; ret 0 or errno. */
+static int
+flush(struct datafile *f)
+{
+    const uint8_t *bytes = f->b.buf + sizeof(struct xac_block);
+    size_t n = f->b.used - sizeof(struct xac_block);
+    int rc = xac_write_full(f->fd, bytes, n, f->length);
+
+    xac_digest_add(&f->digest, bytes, n);
+    f->length += n;
+    f->b.used = sizeof(struct xac_block);
+    return rc;
+}
+
+/* put_page -- one more full image; ret 0 or errno. */
+static int
+put_page(struct xac_env *env, struct datafile *f, uint64_t id, const uint8_t *bytes)
+{
+    int rc = 0;
+
+    if (!xac_put_page(&f->b, xac_page_file(id), xac_page_no(id), NULL, bytes,
+                      env->page_size)) {
+        rc = flush(f);
+        if (rc == 0
+            && !xac_put_page(&f->b, xac_page_file(id), xac_page_no(id), NULL, bytes,
+                             env->page_size))
+            rc = ENOSPC;
+    }
+    return rc;
+}
+
+/* fill -- all written pages of a slot as full images, one after the other. */
+static int
+fill(struct xac_env *env, const struct xac_txn *txn, struct datafile *f)
+{
+    uint64_t at = txn->first_block;
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
+    int rc = 0;
+
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        struct xac_set_block *blk = (struct xac_set_block *)xac_shm_at(&env->shm, at);
+        const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
+
+        if (e->frame != 0) {
+            const uint8_t *bytes = xac_version_bytes(env, e->frame);
+
+            rc = bytes == NULL ? errno
+                               : put_page(env, f, xac_entry_page_id(env, e), bytes);
+        }
+        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
+            at = blk->next;
+    }
+    return rc == 0 ? flush(f) : rc;
+}
+
+/* write_file -- fill it, and make it durable, name included; ret 0 or an error. */
+static int
+write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
+           struct datafile *f)
+{
+    int dirfd = xac_log_dir(&env->log);
+    char name[XAC_LOG_NAME_MAX];
+    struct xac_owner owner;
+    int rc = xac_owner_get(dirfd, &owner);
+
+    xac_log_datafile_name(name, env->ctl->generation, serial);
+    if (rc == 0)
+        rc = xac_newfile_make(dirfd, name, &owner, &f->fd);
+    if (rc != 0)
+        return xac_err(rc, "data file %s", name);
+    rc = fill(env, txn, f);
+    if (rc == 0 && xac_sys.fdatasync(f->fd) != 0)
+        rc = errno;
+    xac_outofcore_uncache(env, f->fd);
+    (void)xac_sys.close(f->fd);
+    xac_kill_point("b data file");
+    if (rc == 0)
+        rc = xac_sync_dir(dirfd);
+    xac_count(&env->ctl->data_bytes, f->length);
+    return rc == 0 ? 0
+                   : xac_err(rc, "writing data file %s for %llu bytes of a transaction",
+                             name, (unsigned long long)txn->n_written << env->page_shift);
+}
+
+int
+xac_commit_write_datafile(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
+                          struct xac_xdatafile *recp)
+{
+    int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
+    struct xac_xdatafile rec = {.serial = serial, .checksum_kind = (uint32_t)kind};
+    size_t size =
+        sizeof(struct xac_block) + PIECE_PAGES * xac_page_record_max(env->page_size);
+    uint8_t *buf = (uint8_t *)malloc(size);
+    struct datafile f = {.fd = -1};
+    int rc = buf == NULL ? ENOMEM : xac_digest_begin(&f.digest, kind);
+
+    if (rc != 0) {
+        rc = xac_err(rc, "logging a transaction of %u pages", txn->n_written);
+        goto out;
+    }
+    xac_builder_init(&f.b, buf, size);
+    rc = write_file(env, txn, serial, &f);
+    if (rc != 0)
+        goto out;
+    rec.length = f.length;
+    rec.n_records = f.b.records;
+    xac_digest_end(&f.digest, rec.digest);
+    *recp = rec;
+out:
+    xac_digest_free(&f.digest);
+    free(buf);
+    return rc;
+}

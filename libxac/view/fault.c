@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.c -- see fault.h: is the access allowed, and what to say if not.
+ */
+#include <config.h>
+
+#include "view/fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "env/env.h"
+#include "view/guard.h"
+#include "base/lock.h"
+#include "env/thread.h"
+#include "view/view.h"
+
+/* A message put together without stdio. */
+struct message {
+    char text[1024];
+    size_t used;
+};
+
+XAC_SIGSAFE static void
+say(struct message *m, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n > sizeof m->text - m->used)
+        n = sizeof m->text - m->used;
+    memcpy(m->text + m->used, s, n);
+    m->used += n;
+}
+
+XAC_SIGSAFE static void
+say_number(struct message *m, uint64_t v)
+{
+    char digits[24];
+    char *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    do
+        *--p = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    say(m, p);
+}
+
+/* begin -- the words with which each message begins. */
+XAC_SIGSAFE static void
+begin(struct message *m, bool is_write, const char *path)
+{
+    say(m, "libxac: process ");
+    say_number(m, (uint64_t)getpid());
+    say(m, is_write ? ": store to " : ": load from ");
+    say(m, path);
+}
+
+/* stop -- with the message, and what to do about it. */
+XAC_SIGSAFE _Noreturn static void
+stop(struct message *m, const char *hint)
+{
+    ssize_t n;
+
+    say(m, "\nlibxac: hint: ");
+    say(m, hint);
+    say(m, "\n");
+    n = write(STDERR_FILENO, m->text, m->used);
+    (void)n;
+    abort();
+}
+
+/* stop_for -- say what happened where, with which errno unless that is 0, and what to do about
+   it. */
+XAC_SIGSAFE _Noreturn static void
+stop_for(const struct xac_view *view, const void *addr, bool is_write, const char *what,
+         int error, const char *hint)
+{
+    struct message m = {.used = 0};
+
+    begin(&m, is_write, view->path);
+    say(&m, " at offset ");
+    say_number(&m, view->first * view->page_size
+                       + (uint64_t)((const uint8_t *)addr - view->base));
+    say(&m, " ");
+    say(&m, what);
+    if (error != 0) {
+        say(&m, ": ");
+        say(&m, xac_strerror(error));
+    }
+    stop(&m, hint);
+}
+
+XAC_SIGSAFE _Noreturn static void
+stop_program(const struct xac_view *view, const void *addr, bool is_write,
+             const char *what, const char *hint)
+{
+    stop_for(view, addr, is_write, what, 0, hint);
+}
+
+#define UNSERVED "cannot be served: "
+
+/* What an access lacks, and what to do about it. */
+static const struct {
+    const char *what, *hint;
+} lacks[] = {
+    [XAC_LACKS_MEMORY] = {UNSERVED "no memory or mappings",
+                          "raise vm.max_map_count or the limit of memory, or touch fewer "
+                          "pages in one transaction"},
+    [XAC_LACKS_FILE] = {UNSERVED "its page cannot be read from the file",
+                        "is the disk damaged?"},
+    [XAC_LACKS_SPILLED] = {UNSERVED "what the transaction stored there cannot be read "
+                                    "again from the environment directory",
+                           "is the disk damaged?"},
+    [XAC_LACKS_VERSION] = {UNSERVED "its version lies in a buffer file that cannot be "
+                                    "opened or mapped",
+                           "raise the limit of descriptors, or of addresses"},
+    [XAC_LACKS_REGION] = {UNSERVED "no room in the control region to record it",
+                          "make room in /dev/shm, or touch fewer pages in one "
+                          "transaction"},
+};
+
+XAC_SIGSAFE const char *
+xac_fault_lacks(const struct xac_ctx *ctx)
+{
+    return lacks[ctx->lacking].what + sizeof UNSERVED - 1;
+}
+
+/* stop_unserved -- the access is allowed, but errno value rc is in the way. */
+XAC_SIGSAFE _Noreturn static void
+stop_unserved(const struct xac_view *view, const void *addr, bool is_write, int rc)
+{
+    int lacking = view->ctx->lacking;
+
+    if (rc == EBADF)
+        stop_program(view, addr, is_write, UNSERVED "a descriptor is missing",
+                     "has the program closed descriptors that are not its own?");
+    if (lacking == XAC_LACKS_FILE && rc == EFAULT)
+        stop_program(view, addr, is_write, UNSERVED "the file ends before it",
+                     "has somebody made the file shorter than its mapping?");
+    stop_for(view, addr, is_write, lacks[lacking].what, rc, lacks[lacking].hint);
+}
+
+/* check_owner -- the thread must have a transaction, and this must be a view of it. */
+XAC_SIGSAFE static void
+check_owner(const struct xac_view *view, const void *addr, bool is_write)
+{
+    const struct xac_ctx *mine = xac_ctx_mine(view->env);
+    pthread_t owner = atomic_load_explicit(&view->ctx->owner, memory_order_relaxed);
+
+    /* Relaxed: that it is us can only have been stored by us. */
+    if (pthread_equal(owner, pthread_self()) && view->ctx->depth > 0)
+        return;
+    if (mine != view->ctx && view->origin == NULL)
+        stop_program(view, addr, is_write, "by a thread that has views of its own",
+                     "use the address that xView() has returned to this thread");
+    if (mine != view->ctx)
+        stop_program(view, addr, is_write, "in another thread's view",
+                     "each thread asks xView() for a view of its own");
+    if (owner == 0 || pthread_equal(owner, pthread_self()))
+        stop_program(view, addr, is_write, "outside a transaction",
+                     "put the access between xbegin() and xend(); is a begin whose "
+                     "error was not looked at missing?");
+    stop_program(view, addr, is_write, "by a thread that has no transaction",
+                 "only the thread that called xbegin() may touch the segment, unless "
+                 "each has a view of its own: see xView()");
+}
+
+_Noreturn void
+xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *was,
+                bool in_query)
+{
+    const uint8_t *at = view->base + page_no * view->page_size;
+
+    for (size_t i = 0; i + 1 < view->page_size && *at == was[i]; i++)
+        at++;
+    if (in_query)
+        stop_program(view, at, true, "was inside a query",
+                     "xbeginQuery() promises not to write; use xbegin()");
+    stop_program(view, at, true, "was outside a transaction",
+                 "put the access between xbegin() and xend(); it has not been committed");
+}
+
+/* name_of -- a path's last part. */
+XAC_SIGSAFE static const char *
+name_of(const char *path)
+{
+    const char *name = path;
+
+    for (; *path != '\0'; path++)
+        name = *path == '/' ? path + 1 : name;
+    return name;
+}
+
+/* say_missed -- by how much an access has missed a mapping, and of which file. */
+XAC_SIGSAFE static void
+say_missed(struct message *m, const struct xac_guard_hit *hit)
+{
+    say(m, ": the address is ");
+    say_number(m, hit->distance);
+    say(m, hit->what == XAC_ASTRAY_BEHIND ? " bytes behind the end of the "
+                                          : " bytes before the start of the ");
+    say(m, hit->is_clone ? "view of " : "mapping of ");
+    say(m, name_of(hit->path));
+    say(m, " (");
+    say_number(m, hit->length);
+    say(m, " bytes)");
+}
+
+XAC_SIGSAFE void
+xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
+{
+    static const char *const hint[] = {
+        [XAC_ASTRAY_BEHIND] =
+            "does an index run past the end of an array? xMremap() makes "
+            "a mapping longer",
+        [XAC_ASTRAY_BEFORE] = "does an index or a pointer run below the start?",
+        [XAC_ASTRAY_GONE] =
+            "a pointer has been kept for too long; map the file again, or "
+            "unmap it later"};
+    struct message m = {.used = 0};
+    struct xac_guard_hit hit;
+
+    if (!xac_guard_find(addr, is_unmapped, &hit))
+        return;
+    begin(&m, is_write, hit.path);
+    if (hit.offset >= 0) {
+        say(&m, " at offset ");
+        say_number(&m, (uint64_t)hit.offset);
+    }
+    if (hit.what == XAC_ASTRAY_GONE) {
+        say(&m, ": ");
+        say(&m, name_of(hit.path));
+        say(&m, " ");
+        say(&m, hit.fate);
+    } else {
+        say_missed(&m, &hit);
+    }
+    stop(&m, hint[hit.what]);
+}
+
+XAC_SIGSAFE void
+xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
+{
+    struct xac_env *env = view->env;
+    struct xac_ctx *ctx = view->ctx;
+    uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
+    const struct xac_view_page *p;
+    int rc;
+
+    p = &view->page[page_no];
+    /* First of all: the commit reads working copies, with locks held. */
+    if (xac_unlikely(xac_view_shares(view))
+        && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
+        && xac_twin_is_back(view, page_no))
+        return;
+    xac_require(xac_lock_none_held());
+    check_owner(view, addr, is_write);
+    if (is_write && (ctx->is_query || ctx->query_depth > 0))
+        stop_program(view, addr, is_write, "inside a query",
+                     "xbeginQuery() promises not to write; use xbegin()");
+    if (xac_view_is_writable(p) || p->state == XAC_PAGE_LOOSE
+        || (p->state == XAC_PAGE_READABLE && !is_write))
+        stop_program(view, addr, is_write, "faults although access was given",
+                     "is the file shorter than its mapping?");
+    /* What has been spilled had been announced. */
+    if (is_write && env->options.declared == XAC_DECLARED_CHECKED
+        && p->state != XAC_PAGE_SPILLED)
+        stop_program(view, addr, is_write, "was not announced",
+                     "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
+                     "READ_WRITE before each store");
+    view->n_stores += is_write && p->state == XAC_PAGE_READABLE;
+    xac_count_own(is_write ? &ctx->txn->counters.traps_write
+                           : &ctx->txn->counters.traps_read,
+                  1);
+    rc = xac_view_access(env, ctx, view, page_no, is_write);
+    if (rc != 0)
+        stop_unserved(view, addr, is_write, rc);
+}

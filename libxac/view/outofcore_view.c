@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outofcore_view.c -- how many pages the views of a context show: see outofcore.h.
+ *
+ * First shown, first dropped.  Which of the shown pages are used is not known without a trap,
+ * and a page that is used soon comes back from the pool.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "env/env.h"
+#include "view/fault.h"
+#include "store/outofcore.h"
+#include "base/sys.h"
+#include "view/view.h"
+
+/* Pages that are dropped together, at most. */
+#define DROPPED_MAX 32
+
+/* Pages spilled after which the device begins to write them, so that the page cache does not
+   keep what we may not. */
+#define UNCACHE_EVERY 256
+
+XAC_SIGSAFE static struct xac_outofcore_shared *
+shared_of(const struct xac_view *v)
+{
+    return &v->env->ctl->outofcore;
+}
+
+/* ---- Spilling ------------------------------------------------------------------------------ */
+
+/* open_spill -- the view's temporary file, which has no name; ret 0 or errno. */
+XAC_SIGSAFE static int
+open_spill(struct xac_view *v)
+{
+    if (v->spill_fd > 0 && xac_handle_is_ours(v->spill_fd, &v->spill_handle))
+        return 0;
+    if (v->n_spilled > 0)
+        return EBADF; /* it has no name by which it could be opened again */
+    v->spill_fd = xac_handle_keep(xac_sys.openat(xac_env_dirfd(v->env), ".",
+                                                 O_TMPFILE | O_RDWR | O_CLOEXEC, 0600),
+                                  &v->spill_handle);
+    return v->spill_fd > 0 ? 0 : errno;
+}
+
+/* home -- the view whose file a page is spilled to: of twins the first. */
+XAC_SIGSAFE static struct xac_view *
+home(const struct xac_ctx *ctx, uint64_t id)
+{
+    return xac_view_next(ctx, NULL, id);
+}
+
+/* write_page -- from memory that the kernel may be about to swap; ret 0 or errno. */
+XAC_SIGSAFE static int
+write_page(struct xac_view *from, uint64_t page_no, int fd, uint64_t offset)
+{
+    int rc;
+
+    do
+        rc = xac_write_full(fd, from->base + page_no * from->page_size, from->page_size,
+                            offset);
+    while (rc == EFAULT && xac_view_shares(from) && xac_twin_is_back(from, page_no));
+    return rc;
+}
+
+/* spill -- a dirty page's working copy goes to the file; it is still shown.  ret 0 or errno. */
+XAC_SIGSAFE static int
+spill(const struct xac_ctx *ctx, uint64_t id)
+{
+    struct xac_view *v = home(ctx, id), *from = xac_view_written(ctx, id);
+    int rc = open_spill(v);
+
+    if (rc == 0)
+        rc = write_page(from, xac_page_no(id) - from->first, v->spill_fd,
+                        (xac_page_no(id) - v->first) * v->page_size);
+    if (rc != 0)
+        return rc;
+    if (++v->n_spilled % UNCACHE_EVERY == 0) {
+        (void)xac_sys.sync_file_range(v->spill_fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        xac_outofcore_uncache(v->env, v->spill_fd); /* what was written before */
+    }
+    xac_count(&shared_of(v)->spilled, 1);
+    return 0;
+}
+
+XAC_SIGSAFE const uint8_t *
+xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
+{
+    const struct xac_view *h = home(v->ctx, xac_page_id(v->file, v->first + page_no));
+    uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->page_size;
+    size_t got = 0;
+    int rc = EBADF;
+
+    if (xac_handle_is_ours(h->spill_fd, &h->spill_handle))
+        rc = xac_read_full(h->spill_fd, to, v->page_size,
+                           (v->first + page_no - h->first) * v->page_size, &got);
+    if (rc == 0 && got == v->page_size) {
+        xac_count(&shared_of(v)->fetched_back, 1);
+        return to;
+    }
+    v->ctx->lacking = XAC_LACKS_SPILLED;
+    errno = rc != 0 ? rc : EIO;
+    return NULL;
+}
+
+XAC_SIGSAFE int
+xac_outofcore_back(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
+    int rc = bytes == NULL ? errno : v->ops->fill(v, page_no, 1, bytes, XAC_PROT_WRITE);
+
+    if (rc != 0)
+        return rc;
+    p->state = XAC_PAGE_DIRTY;
+    p->copy = XAC_COPY_UNKNOWN;
+    v->n_copies++;
+    return xac_outofcore_shown(v, page_no);
+}
+
+void
+xac_outofcore_drop_file(struct xac_view *v)
+{
+    if (v->spill_fd > 0)
+        xac_handle_close(v->spill_fd, &v->spill_handle);
+    v->spill_fd = 0;
+    v->n_spilled = 0;
+}
+
+/* ---- Dropping --------------------------------------------------------------------------------- */
+
+/* lose -- a view's page has no access any more; what was written is in the file. */
+XAC_SIGSAFE static void
+lose(struct xac_view *v, struct xac_view_page *p)
+{
+    p->state = xac_view_is_written(p) ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
+    if (p->copy != XAC_COPY_NONE)
+        v->n_copies--;
+    p->copy = XAC_COPY_NONE;
+}
+
+/*
+ * drop -- a page that was shown long ago, in all views that show it.
+ *
+ * out  staysp  it cannot go now
+ * ret  0 or errno
+ */
+XAC_SIGSAFE static int
+drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
+{
+    struct xac_view *v = xac_view_written(ctx, id);
+
+    *staysp = v != NULL && xac_view_page(v, id)->state == XAC_PAGE_WARM;
+    if (*staysp || !xac_view_is_shown(ctx, id))
+        return 0; /* gone since */
+    if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY && spill(ctx, id) != 0) {
+        *staysp = true; /* no room for it on disk: rather beyond the bound than lost */
+        return 0;
+    }
+    for (v = home(ctx, id); v != NULL; v = xac_view_next(ctx, v, id))
+        lose(v, xac_view_page(v, id));
+    v = home(ctx, id);
+    xac_count(&shared_of(v)->dropped, 1);
+    return xac_batch_add(b, v, xac_page_no(id) - v->first);
+}
+
+/* push -- at the end of the ring, if it has room. */
+XAC_SIGSAFE static void
+push(struct xac_outofcore_ctx *o, uint64_t id)
+{
+    if (o->end - o->first < o->size)
+        o->ring[o->end++ & (o->size - 1)] = id;
+}
+
+/* shrink -- drop pages from the front until `goal` are left, or all have been looked at. */
+XAC_SIGSAFE static int
+shrink(struct xac_ctx *ctx, uint64_t goal)
+{
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    struct xac_page_batch batch = {.n = 0};
+    int rc = 0;
+
+    for (uint64_t n = o->end - o->first; n > 0 && o->end - o->first > goal && rc == 0;
+         n--) {
+        uint64_t id = o->ring[o->first++ & (o->size - 1)];
+        bool stays = false;
+
+        rc = drop(&batch, ctx, id, &stays);
+        if (stays)
+            push(o, id);
+    }
+    return rc == 0 ? xac_batch_flush(&batch) : rc;
+}
+
+XAC_SIGSAFE int
+xac_outofcore_shown(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_outofcore_ctx *o = v->ctx->outofcore;
+    uint64_t batch = o->limit / 8 < DROPPED_MAX ? o->limit / 8 : DROPPED_MAX;
+
+    push(o, xac_page_id(v->file, v->first + page_no));
+    return o->end - o->first > o->limit ? shrink(v->ctx, o->limit - batch) : 0;
+}
+
+void
+xac_outofcore_begin(struct xac_ctx *ctx)
+{
+    struct xac_env *env = ctx->env;
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint64_t contexts = 0, share;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        /* Relaxed, both: a share that was right a moment ago will do. */
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
+            contexts += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
+    }
+    share = env->ctl->outofcore.n_frames / 8 / (contexts == 0 ? 1 : contexts);
+    o->limit = share < XAC_OUTOFCORE_SHOWN_LEAST ? XAC_OUTOFCORE_SHOWN_LEAST : share;
+}
+
+void
+xac_outofcore_end(struct xac_ctx *ctx)
+{
+    struct xac_outofcore_ctx *o = ctx->outofcore;
+    bool stays = false;
+
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
+        stays = stays || v->is_solo || v->is_kept;
+        /* If its room cannot be given back now, the next one does. */
+        if (v->n_spilled > 0
+            && (!xac_handle_is_ours(v->spill_fd, &v->spill_handle)
+                || xac_sys.ftruncate(v->spill_fd, 0) == 0))
+            v->n_spilled = 0;
+    }
+    if (!stays)
+        o->first = o->end = 0;
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h -- a mapping of a file in one process or thread: what each page of it shows.
+ *
+ * WHAT      A private mapping of the file, without access at first.  Pages that have no
+ *           version in the store are shown straight from the file; versions are copied
+ *           into the private page; a written page is a private copy until the commit.
+ *           (How that is done depends on the engine, fault.h.)  A view
+ *           shows a part of its file; page numbers of a view count from its base, those
+ *           in page ids from the start of the file.
+ * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
+ * OWNER     A context, the process's or a thread's.  Touched by the thread that runs
+ *           the transaction, in the fault handler too, and outside transactions by who
+ *           has the context's turn.  The process's list changes under env->threads, too.
+ *
+ * A page is
+ *   absent     no access; the next access traps
+ *   readable   shows the version that belongs to the transaction
+ *   dirty      may be written; private to the transaction
+ *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
+ *   loose      readable, and may be written once it has been announced: the program has
+ *              promised that (XAC_OPT_DECLARED)
+ * While the process is alone (solo.h), pages stay readable between transactions.  If the
+ * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
+ * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
+ * beside others, too, those that queries have touched stay *kept* until a transaction begins
+ * that is no query: the next query drops those that have been written meanwhile.
+ *
+ * INVARIANTS
+ *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
+ *       everything is absent but for what is kept.  Warm pages then hold their newest versions,
+ *       and so do loose ones if the program keeps its promise.
+ *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
+ *       version published as a certain number.
+ *   (3) A readable page shows the newest version at or below the transaction's parent.
+ *   (4) Views of one context that show the same page of a file are twins there.  If the
+ *       page is dirty in one of them, then in the others it is absent, or dirty and the
+ *       same memory (view_twin.c): there is one working copy.  With XAC_OPT_FRAMES they
+ *       have the same memory for all their pages, so it may be readable there, too.
+ *   (5) In views that share all their memory a page has memory if one of them has it
+ *       readable or dirty, and only then; and outside a transaction none has.
+ */
+#ifndef XAC_VIEW_H
+#define XAC_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "view/fault.h"
+#include "base/identity.h"
+#include "shared/ptab.h"
+#include "commit/txn.h"
+
+struct xac_env;
+struct xac_guard;
+
+/* States of a page in a view. */
+enum {
+    XAC_PAGE_ABSENT = 0, /* no access; in a view that is open: readable and right    */
+    XAC_PAGE_READABLE = 1,
+    XAC_PAGE_DIRTY = 2,
+    XAC_PAGE_HIDDEN = 3,  /* in a view that is open: no access                        */
+    XAC_PAGE_WARM = 4,    /* may be written, transaction or not: see view_warm.c      */
+    XAC_PAGE_LOOSE = 5,   /* is writable, and dirty when it has been announced        */
+    XAC_PAGE_SPILLED = 6, /* written, its copy in a file, no access: see outofcore.h */
+};
+
+/* What a private copy holds. */
+#define XAC_COPY_NONE       0
+#define XAC_COPY_UNKNOWN    1
+#define XAC_COPY_PERHAPS    2 /* none, unless the transaction has written the page      */
+#define XAC_COPY_SHARED     3 /* dirty, and in memory shared by twins                    */
+#define XAC_COPY_OF(commit) ((commit) + 4)
+
+/* Pages of a view that may be warm at a time, and commits of other pages after which one is
+   not any more. */
+#define XAC_WARM_MAX 4
+#define XAC_WARM_FOR 16
+
+/* Pages whose last commit is remembered, to see which are written again soon. */
+#define XAC_RECENT_MAX 8
+
+/* Per page; lies in a private mapping, so that only touched parts take memory. */
+struct xac_view_page {
+    uint64_t copy;  /* XAC_COPY_...                                                 */
+    uint32_t entry; /* number of its set entry + 1 in the running transaction, or 0 */
+    uint32_t state; /* XAC_PAGE_...                                                 */
+};
+
+/* Pages, in the order in which they are come to. */
+struct xac_span {
+    uint64_t low, high; /* they lie in [low, high)                                     */
+    uint64_t next;      /* behind the last one                                         */
+    uint64_t n_runs;    /* of neighbours; 0 nothing                                    */
+};
+
+struct xac_view {
+    struct xac_view *next; /* of its context                                          */
+    struct xac_ctx *ctx;   /* whose transactions use it                               */
+    struct xac_view
+        *origin;       /* the view of the process that this is a clone of, or NULL */
+    unsigned n_clones; /* of this view; under env->threads                       */
+    struct xac_env *env;
+    const struct xac_engine *ops;
+    size_t page_size;
+    uint8_t *base; /* where the segment starts                            */
+    /* The file itself, mapped shared, for reading; NULL with XAC_OPT_FRAMES. */
+    const uint8_t *file_bytes;
+    size_t length; /* bytes                                               */
+    uint64_t n_pages;
+    uint64_t first;           /* page of the file that lies at base                  */
+    uint32_t file;            /* id (registry.h)                                     */
+    uint64_t hold;            /* that we map it (registry.h), 0: not yet; a clone's 0 */
+    int fd;                   /* of the file, read and write; see xac_view_fd        */
+    struct xac_identity who;  /* the file                                            */
+    struct xac_handle handle; /* of fd, with an origin too                           */
+    int pagemap;              /* of this process's page table, -1 if there is none   */
+    struct xac_handle pagemap_handle;
+    unsigned watch; /* which userfaultfd watches it, see fault_uffd.c                  */
+    char *name;     /* as given to xMmap                                   */
+    char *path;     /* as registered                                       */
+    struct xac_guard *guard; /* NULL: none                                            */
+    const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
+    struct xac_view_page *page; /* n_pages of them                                     */
+    bool is_solo;               /* pages stay readable, see above ...                  */
+    uint64_t solo_epoch;        /* ... since the process became alone for that time    */
+    uint64_t solo_retry;        /* commit number at which to try that again            */
+    bool is_kept;               /* queries have left pages readable ...                */
+    uint64_t shown;             /* ... as they were after this commit                  */
+    uint64_t n_copies;          /* pages with a private copy, about                    */
+    uint64_t hand;              /* page at which the next eviction begins              */
+    uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
+    uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
+    uint64_t asked;      /* up to this page the file has been asked for ...             */
+    uint64_t asked_n;    /* ... in a sequence, so many pages last                       */
+    uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm                          */
+    uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written               */
+    uint32_t n_warm;
+    uint32_t next_recent; /* place of the next one in ...                     */
+    uint64_t
+        recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none              */
+    struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
+    int memory;                 /* memfd of the memory it shares with its twins: a page
+                                   where it is in the file; -1: memory of its own      */
+    uint64_t low, high;         /* pages touched by the running transaction lie in
+                                   [low, high) ...                                     */
+    uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
+    bool is_scanned;            /* see view_scan.h ...                                  */
+    bool is_unscannable;        /* ... it has failed                                    */
+    uint64_t n_stores;    /* to readable pages, in the transaction: trapped, or found */
+    int64_t scan_account; /* ns that the other way would have saved lately        */
+    struct xac_span written; /* those to be protected again, while alone            */
+    void *engine;            /* the engine's ticket for this view                   */
+    int spill_fd; /* copies of spilled pages, each at its place; 0: no file     */
+    struct xac_handle spill_handle;
+    uint64_t n_spilled; /* pages written to it in this transaction                    */
+};
+
+/* What a view is to show, and how. */
+struct xac_view_wish {
+    uint64_t offset; /* bytes, within the file                                         */
+    size_t length;   /* bytes                                                          */
+    int flags;       /* XAC_SAME_ADDRESS, XAC_MAY_MOVE                                 */
+};
+
+/* xac_view_open -- map a file; see xac_mmap_at() in xac.h.  ret 0 or an error. */
+int xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
+                  struct xac_view **viewp);
+
+/*
+ * xac_view_resize -- make a view of the process, in its list and without clones, shorter
+ * or longer; see xac_mremap() in xac.h.  ret 0 or an error, and it is as it was.
+ */
+int xac_view_resize(struct xac_view *view, size_t length, int flags);
+
+/*
+ * xac_view_clone -- a further view of a mapped file for another context, in its list; the
+ * file's descriptor and shared mapping stay the origin's.  env->threads held.
+ */
+int xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **viewp);
+
+/*
+ * xac_view_add, remove -- into and out of the process's list, whose turn is the caller's.
+ * add     ret 0, or an error and it is not in the list.
+ * remove  ret false: threads have views of it.
+ */
+int xac_view_add(struct xac_ctx *ctx, struct xac_view *view);
+bool xac_view_remove(struct xac_ctx *ctx, struct xac_view *view);
+
+/* xac_view_close -- unmap and free; out of the list already. */
+void xac_view_close(struct xac_env *env, struct xac_view *view);
+
+/* xac_view_close_all -- a context's views, and its list is empty. */
+void xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
+ * xac_view_forget_file -- nothing more is written to a file, nor redone; what was committed to it
+ * is brought home before, if it is there.
+ *
+ * ret  0, also if it is not known; EBUSY: it is mapped, or an old state of it is being read;
+ *      errors of the checkpoint and of the log.
+ */
+int xac_view_forget_file(struct xac_env *env, const char *name);
+
+/*
+ * xac_view_named -- the process's view of a file, by its path or the name it was mapped as.
+ * out  countp  number of views of that file
+ */
+struct xac_view *xac_view_named(const struct xac_env *env, const char *name,
+                                unsigned *countp);
+
+/* xac_view_at -- the context's view that an address lies in, or NULL. */
+XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *addr);
+
+/* Before and after each transaction (view_end.c). */
+int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
+void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
+
+/*
+ * xac_view_access -- steps 1 to 5 of a trap or a hint: register the access, show the
+ * page.
+ *
+ * If there is no room to register it, the transaction will abort (XAC_CONFLICT_RESOURCE),
+ * and until then only has to see its snapshot; a query needs nothing registered anyway.
+ * ret  0; ENOMEM and other errno values if the page cannot be shown.
+ */
+XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
+                                struct xac_view *view, uint64_t page_no, bool is_write);
+
+/* xac_view_shows -- does the view show the page with that id? */
+XAC_SIGSAFE static inline bool
+xac_view_shows(const struct xac_view *v, uint64_t page_id)
+{
+    return v->file == xac_page_file(page_id)
+           && xac_page_no(page_id) - v->first < v->n_pages;
+}
+
+/* xac_view_page -- what a view that shows it knows of the page with that id. */
+XAC_SIGSAFE static inline struct xac_view_page *
+xac_view_page(const struct xac_view *v, uint64_t page_id)
+{
+    return &v->page[xac_page_no(page_id) - v->first];
+}
+
+/* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
+XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
+                                           const struct xac_view *v, uint64_t page_id);
+
+/* xac_view_shares -- is it memory that twins have in common (XAC_OPT_FRAMES)? */
+XAC_SIGSAFE static inline bool
+xac_view_shares(const struct xac_view *v)
+{
+    return v->memory >= 0;
+}
+
+/* The parts of an access, for view.c and view_unit.c. */
+
+/* xac_view_is_open -- is a page readable unless it is hidden? */
+XAC_SIGSAFE static inline bool
+xac_view_is_open(const struct xac_view *v)
+{
+    return v->is_solo && v->ops->splits;
+}
+
+/* xac_view_is_writable -- may the page be stored to now, without being announced? */
+XAC_SIGSAFE static inline bool
+xac_view_is_writable(const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_DIRTY || p->state == XAC_PAGE_WARM;
+}
+
+/* xac_view_is_written -- has the transaction a working copy of the page? */
+XAC_SIGSAFE static inline bool
+xac_view_is_written(const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_DIRTY || p->state == XAC_PAGE_SPILLED;
+}
+
+/* xac_view_is_readable -- may the page be read now, what it shows being right? */
+XAC_SIGSAFE static inline bool
+xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
+{
+    return p->state == XAC_PAGE_READABLE || p->state == XAC_PAGE_WARM
+           || p->state == XAC_PAGE_LOOSE
+           || (p->state == XAC_PAGE_ABSENT && xac_view_is_open(v));
+}
+
+/*
+ * xac_view_register -- steps 1 and 2: an entry in the set, and in the page's access list.
+ * ret  the page; NULL if the region has no room: xac_view_unregistered() is the errno value.
+ */
+XAC_SIGSAFE int xac_view_unregistered(struct xac_ctx *ctx);
+XAC_SIGSAFE struct xac_page *xac_view_register(struct xac_env *env, struct xac_ctx *ctx,
+                                               struct xac_view *view, uint64_t page_no,
+                                               bool is_write);
+
+/*
+ * xac_view_parent -- steps 3 and 4: the number whose state is to be shown; a pending
+ * transaction is brought up to date first, a query or a failed one keeps its parent.
+ */
+XAC_SIGSAFE uint64_t xac_view_parent(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
+ * xac_view_load -- step 5: have the private page hold the newest version at or below the
+ * parent, or nothing, so that the file shows.
+ *
+ * out  is_writablep  in: the page is writable; out: it has become so
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE int xac_view_load(struct xac_env *env, struct xac_view *view,
+                              uint64_t page_no, const struct xac_page *page,
+                              uint64_t parent, bool *is_writablep);
+
+/*
+ * xac_view_base_bytes -- the page as the transaction sees it without its own stores: its
+ * version, or its file; with XAC_OPT_FRAMES in XAC_PLACE_SHOWN.
+ *
+ * in   page  NULL: it has no version
+ * ret  NULL with errno.
+ */
+XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
+                                               uint64_t page_no,
+                                               const struct xac_page *page,
+                                               uint64_t parent);
+
+/*
+ * xac_view_file_run -- what the file holds in pages [first, first + n), without XAC_OPT_FRAMES.
+ * Blank ones (registry.h) are not asked from the file system, which would make pages of zeros
+ * and bring in what lies around them.
+ *
+ * in, out  n  pages wanted, at least 1; those that are there, at least 1
+ */
+XAC_SIGSAFE const uint8_t *xac_view_file_run(const struct xac_view *view, uint64_t first,
+                                             uint64_t *n);
+
+/* xac_view_is_file -- are these bytes of that page those of the file, not a version? */
+XAC_SIGSAFE bool xac_view_is_file(const struct xac_view *view, uint64_t page_no,
+                                  const uint8_t *bytes);
+
+/* xac_view_show -- step 5 of a trap: give the page the access that is wanted.  ret 0 or errno. */
+XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
+                              uint64_t page_no, const struct xac_page *page,
+                              uint64_t parent, bool is_write);
+
+/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
+   the access is the caller's. */
+void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
+
+/* xac_view_forget -- nothing is mapped, nothing is known; if the engine splits, all pages have
+   this protection.  ret 0 or errno. */
+int xac_view_forget(struct xac_view *view, enum xac_protection prot);
+
+/* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
+   version.  ret 0 or errno. */
+int xac_view_hide(struct xac_view *view, uint64_t page_no);
+
+/* xac_view_reach -- pages [first, end) are to be taken back after the transaction. */
+XAC_SIGSAFE static inline void
+xac_view_reach(struct xac_view *v, uint64_t first, uint64_t end)
+{
+    v->low = first < v->low ? first : v->low;
+    v->high = end > v->high ? end : v->high;
+}
+
+/* xac_view_note -- the page has been given the access. */
+XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_write);
+
+/*
+ * A transaction that touches very many scattered pages would need more mappings than the
+ * kernel gives a process (2^16): beyond so many islands of accessible pages it works in
+ * larger units, which grow until the islands are few again (view_unit.c).  The price is
+ * false conflicts.  Threads with views of their own (thread.h) share the number.
+ */
+#define XAC_ISLANDS_MAX   8192
+#define XAC_ISLANDS_LEAST 64
+
+/* Private copies that a view of an engine that splits keeps between transactions. */
+#define XAC_COPIES_MAX 65536
+
+/* ---- Many pages by one system call (view_many.c) --------------------------------------- */
+
+/*
+ * xac_view_access_run -- xac_view_access for n pages that all lack the access: what is
+ * alike is done by one system call.  ret 0 or errno, of the first that cannot be shown.
+ */
+XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
+                                    struct xac_view *view, uint64_t first, uint64_t n,
+                                    bool is_write);
+
+/*
+ * Read-ahead: when pages are touched in order, the next ones are shown together with one,
+ * where showing what has not been touched is legal: alone, when reads are not recorded, and in
+ * queries, which read one snapshot.  In other transactions they would count as read, and
+ * conflict.  So many pages at first and at most.
+ */
+#define XAC_AHEAD_FIRST 4
+#define XAC_AHEAD_MAX   16
+
+/*
+ * With XAC_OPT_READ_AHEAD_BYTES the kernel reads no page of a file that has not been asked for,
+ * and of a sequence the next pages are asked for, which shows nobody anything: so many at first,
+ * then twice as many, up to the option, each time half of the last have been touched.
+ */
+#define XAC_READ_FIRST 16
+
+/*
+ * xac_ahead_fill -- an absent page shows the file: have those behind it read, if it is one of
+ * a sequence; and fill it and them, if that is worth it and legal.  ret false: nothing has
+ * been filled.
+ */
+XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_t parent,
+                                bool is_write);
+
+/* xac_unit_give -- steps 1 to 5 for the pages [first, end) of a view whose engine splits, by
+   one protection; ret 0; ENOSPC: no room to register them; errno. */
+XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
+                              struct xac_view *view, uint64_t first, uint64_t end,
+                              bool is_write);
+
+/* Of zeros, for blank pages; at least one page of any size. */
+#define XAC_BLANK_BYTES 262144
+
+/* Pages that a view keeps readable from one transaction to the next, if they are memory. */
+#define XAC_STAY_MAX 65536
+
+/* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
+XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,
+                                struct xac_view *view, uint64_t page_no, bool is_write);
+
+/*
+ * xac_view_is_untouched -- true if a page that was made writable has certainly not been
+ * written: it showed the file, and the kernel has made no private copy of it.
+ */
+bool xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* xac_view_is_shown -- has a view of the context given the page memory that is its own? */
+XAC_SIGSAFE bool xac_view_is_shown(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* xac_view_written -- the view that has the page dirty, else one that has it spilled, else the
+   first one that shows it; NULL: none. */
+XAC_SIGSAFE struct xac_view *xac_view_written(const struct xac_ctx *ctx,
+                                              uint64_t page_id);
+
+/* xac_view_working_copy -- the running transaction's copy of a page; one that is spilled, in
+   XAC_PLACE_WORKING.  NULL with errno. */
+const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
+
+/* xac_view_describe -- file, offset and address of a page for xConflict(). */
+void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,
+                       struct xac_conflict *out);
+
+/* xac_view_file_bytes -- contents of a page in its file, with XAC_OPT_FRAMES in that place of
+   the context; NULL with errno. */
+const uint8_t *xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id,
+                                   int place);
+
+/* ---- Warm: pages of a participant that is alone, found by comparing (view_warm.c) ------ */
+
+/*
+ * xac_warm_begin -- an outermost transaction or query begins, and nobody has joined since the
+ * last: what is warm has not been stored to meanwhile, or the program is stopped; and nothing
+ * is warm in a query.  ret 0 or errno.
+ */
+int xac_warm_begin(struct xac_view *view, bool is_query);
+
+/* xac_warm_check -- stop the program if the page is not what the transaction is shown, for the
+   store was in a query, or outside a transaction.  ret 0 or errno. */
+int xac_warm_check(const struct xac_view *view, uint64_t page_no, bool in_query);
+
+/* xac_warm_cool -- nothing is warm; all of it has been gathered.  ret 0 or errno. */
+int xac_warm_cool(struct xac_view *view);
+
+/* xac_warm_forget -- a page that has lost its access. */
+void xac_warm_forget(struct xac_view *view, uint64_t page_no);
+
+/* xac_warm_forget_range -- pages [first, end) that are only readable now. */
+void xac_warm_forget_range(struct xac_view *view, uint64_t first, uint64_t end);
+
+/* xac_warm_gather -- before the commit, or a query inside the transaction: pages that have been
+   stored to, being warm or in a view that is scanned, are dirty, and in the set.  ret 0 or errno. */
+int xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_warm_wanted -- a dirty page has been committed: shall it be warm? */
+bool xac_warm_wanted(struct xac_view *view, uint64_t page_no);
+
+/*
+ * xac_warm_end -- after a transaction: pages that are not written any more are not warm
+ * any more; nor are any, and what was stored to them is gone, if it has aborted.
+ * ret 0 or errno.
+ */
+int xac_warm_end(struct xac_view *view, bool is_committed);
+
+/* ---- Twins: parts of a file that several views of a context show (view_twin.c) ---- */
+
+/*
+ * xac_twins_meet -- find out which views of a context are twins; after one has come or
+ * become longer.  ret 0 or an error.
+ */
+int xac_twins_meet(struct xac_ctx *ctx);
+
+/* xac_twins_leave -- the view is being closed. */
+void xac_twins_leave(struct xac_view *view);
+
+/*
+ * xac_twins_forked -- in a child: the parent's working copies are not its own.  They get
+ * memory of their own when they meet again.
+ */
+void xac_twins_forked(struct xac_view *view);
+
+/* xac_twin_entry -- the number of the page's set entry + 1 as a twin knows it, or 0. */
+XAC_SIGSAFE uint32_t xac_twin_entry(const struct xac_view *view, uint64_t page_no);
+
+/* xac_twin_is_dirty -- is the page dirty (spilled) in a twin, and not here? */
+XAC_SIGSAFE bool xac_twin_is_dirty(const struct xac_view *view, uint64_t page_no);
+
+/*
+ * xac_twin_is_needed -- must the access go through xac_twin_write? Yes, if there are twins
+ * and it is a store, or a twin has the page dirty.
+ */
+XAC_SIGSAFE bool xac_twin_is_needed(const struct xac_view *view, uint64_t page_no,
+                                    bool is_write);
+
+/*
+ * xac_twin_write -- step 5 for such a page: make it dirty, in memory that the twins share;
+ * those that it is readable in lose it.  ret 0 or errno.
+ */
+XAC_SIGSAFE int xac_twin_write(struct xac_view *view, uint64_t page_no,
+                               const struct xac_page *page, uint64_t parent);
+
+/*
+ * xac_twin_show -- xac_view_show, of a view that shares its memory (xac_view_shares): what a
+ * twin has there is given access here, and is filled only if none has.  ret 0 or errno.
+ */
+XAC_SIGSAFE int xac_twin_show(struct xac_view *view, uint64_t page_no,
+                              const struct xac_page *page, uint64_t parent,
+                              bool is_write);
+
+/*
+ * xac_twin_is_back -- a page of such a view, readable or dirty, has no access all the same: the
+ * kernel has taken it out of the page table, to swap it.  Has it been given back?
+ */
+XAC_SIGSAFE bool xac_twin_is_back(struct xac_view *view, uint64_t page_no);
+
+/*
+ * After the transaction: a page in shared memory is absent (hidden); before that, the
+ * whole view if `all`, or if they are very many; and in the end the memory is given back.
+ */
+int xac_twin_end(struct xac_view *view, uint64_t page_no);
+int xac_twins_end_many(struct xac_view *view, bool all);
+void xac_twins_free_memory(struct xac_view *view);
+
+/* xac_twins_gather -- have all pages that are dirty in twins dirty here, too. */
+int xac_twins_gather(struct xac_view *view);
+
+/*
+ * xac_view_leave_solo -- forget what the pages hold, and that we are alone, outside
+ * transactions; all is absent again.  ret 0 or errno.
+ */
+int xac_view_leave_solo(struct xac_view *view);
+
+/* xac_view_map_file -- map n pages privately, without access; ret 0 or errno. */
+int xac_view_map_file(struct xac_view *view, uint64_t page_no, uint64_t n);
+
+/*
+ * xac_view_fd -- the file's descriptor, opened again if the program has closed it; -1 with
+ * errno.
+ * xac_view_pagemap -- that of the page table; -1: there is none.
+ */
+XAC_SIGSAFE int xac_view_fd(struct xac_view *view);
+int xac_view_pagemap(struct xac_view *view);
+
+/* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
+void xac_view_forked(struct xac_view *view);
+
+/*
+ * xac_view_rejoin_all -- register the files of a context's views anew after
+ * xac_view_forked, the process's first.  ret 0 or an error.
+ */
+int xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx);
+
+#endif /* XAC_VIEW_H */

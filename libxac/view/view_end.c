@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_end.c -- what pages show after a transaction: see view.h.
+ *
+ * A system call costs about a microsecond, a page that the kernel comes to on its way about a
+ * tenth of that if it is there.  So what lies closely enough together is taken back, or
+ * protected again, by one call over all that lies between; that is harmless where those
+ * pages have no access anyway, or have the access that is being given.
+ */
+#include <config.h>
+
+#include "env/env.h"
+#include "view/fault.h"
+#include "view/view.h"
+#include "view/view_scan.h"
+
+/* Pages that the kernel walks over in the time of: protecting one range by a call of its own;
+   dropping one range among others of a call (doc/performance.md). */
+#define WALK_PER_PROTECT 6
+#define WALK_PER_DROP    4
+
+/* Calls saved that are worth the traps of the warm pages. */
+#define RUNS_FOR_WARM (8 * XAC_WARM_MAX)
+
+/* is_keeping -- do the pages of the query that ends stay? */
+static bool
+is_keeping(const struct xac_view *v)
+{
+    return v->ctx->keeps && !v->ops->splits && !xac_view_shares(v);
+}
+
+/* ---- Alone: written pages stay, protected or not ------------------------------------- */
+
+static void
+span_add(struct xac_span *s, uint64_t page_no)
+{
+    if (s->n_runs == 0)
+        *s = (struct xac_span){.low = page_no, .high = page_no, .next = UINT64_MAX};
+    s->n_runs += page_no != s->next;
+    s->next = page_no + 1;
+    s->low = page_no < s->low ? page_no : s->low;
+    s->high = page_no >= s->high ? page_no + 1 : s->high;
+}
+
+/* stay_written -- a dirty page now holds its newest version, and stays. */
+static int
+stay_written(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    uint32_t declared = v->env->options.declared;
+
+    if (declared == XAC_DECLARED_TRUSTED && !v->ops->splits
+        && v->ctx->outofcore == NULL) {
+        p->state = XAC_PAGE_LOOSE;
+        return 0;
+    }
+    if (v->is_scanned) { /* protected already */
+        p->state = XAC_PAGE_READABLE;
+        return 0;
+    }
+    if (declared == XAC_DECLARED_NONE && xac_warm_wanted(v, page_no)) {
+        p->state = XAC_PAGE_WARM;
+        return 0;
+    }
+    p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
+    if (!v->ops->splits) {
+        span_add(&v->written, page_no);
+        return 0;
+    }
+    return v->ops->protect(v, page_no, 1, XAC_PROT_READ) == 0 ? 0
+                                                              : xac_view_hide(v, page_no);
+}
+
+/* protect_range -- nothing in it can be written without a trap.  Dropping it needs no
+   descriptor, should the program have closed ours. */
+static int
+protect_range(struct xac_view *v, uint64_t first, uint64_t n)
+{
+    if (v->ops->protect(v, first, n, XAC_PROT_READ) == 0)
+        return 0;
+    for (uint64_t p = first; p < first + n; p++) {
+        if (v->page[p].state != XAC_PAGE_ABSENT)
+            xac_view_lose(v, &v->page[p]);
+    }
+    return v->ops->discard(v, first, n);
+}
+
+/* protect_runs -- the written pages, neighbours by one call. */
+static int
+protect_runs(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
+{
+    struct xac_page_range run = {.first = 0, .n = 0};
+    int rc = 0;
+
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        uint64_t id = xac_entry_page_id(env, xac_set_entry(ctx, i));
+        uint64_t page_no = xac_page_no(id) - v->first;
+
+        if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
+            continue;
+        if (run.n > 0 && page_no == run.first + run.n) {
+            run.n++;
+            continue;
+        }
+        if (run.n > 0)
+            rc = protect_range(v, run.first, run.n);
+        run = (struct xac_page_range){.first = page_no, .n = 1};
+    }
+    return rc == 0 && run.n > 0 ? protect_range(v, run.first, run.n) : rc;
+}
+
+/* protect_written -- while alone: the pages that stay_written has put into the span. */
+static int
+protect_written(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
+{
+    const struct xac_span *s = &v->written;
+    uint64_t n = s->high - s->low;
+    int rc;
+
+    if (s->n_runs == 0)
+        return 0;
+    /* Warm pages in between lose their access, too, which costs a trap each. */
+    if (n > s->n_runs * WALK_PER_PROTECT
+        || (v->n_warm > 0 && s->n_runs < RUNS_FOR_WARM && n > 1)) {
+        rc = protect_runs(env, ctx, v);
+    } else {
+        xac_warm_forget_range(v, s->low, s->high);
+        rc = protect_range(v, s->low, n);
+    }
+    v->written.n_runs = 0;
+    return rc;
+}
+
+/* ---- One page ---------------------------------------------------------------------------- */
+
+/* end_page -- one page of the set: what does the view know of it from now on? */
+static int
+end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
+         bool is_committed)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    bool was_dirty = p->state == XAC_PAGE_DIRTY;
+    /* Compared at the commit; in units not all pages are. */
+    bool is_newest = is_committed && (e->frame != 0 || !v->ops->splits);
+
+    p->entry = 0;
+    if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
+        p->state = XAC_PAGE_ABSENT;
+        return 0;
+    }
+    if (was_dirty && p->copy == XAC_COPY_SHARED)
+        return xac_twin_end(v, page_no);
+    if (!v->is_solo && is_keeping(v))
+        return 0;
+    if (!v->is_solo) {
+        xac_view_lose(v, p); /* protected again with all others */
+        if (was_dirty && is_committed && e->frame != 0 && v->ops->splits)
+            p->copy = XAC_COPY_OF(v->ctx->txn->number);
+        return 0;
+    }
+    if (!was_dirty)
+        return 0;
+    if (!is_newest)
+        return xac_view_hide(v, page_no);
+    if (e->frame != 0)
+        p->copy = XAC_COPY_OF(v->ctx->txn->number);
+    return stay_written(v, page_no);
+}
+
+/* ---- Beside others: nothing stays ---------------------------------------------------- */
+
+/* are_dropped -- are the pages that were touched memory, to be absent now? */
+static bool
+are_dropped(const struct xac_view *v)
+{
+    return !v->ops->splits && !v->is_solo && !is_keeping(v);
+}
+
+/* is_dense -- are they dropped by one call over all between the first page and the last, which
+   is cheaper than one over the pages themselves?  Of twins each has its own. */
+static bool
+is_dense(const struct xac_view *v)
+{
+    return are_dropped(v) && v->low < v->high
+           && (xac_view_shares(v) || v->high - v->low <= v->n_touched * WALK_PER_DROP);
+}
+
+/* goes_alone -- is each dropped by itself? */
+static bool
+goes_alone(const struct xac_view *v)
+{
+    return are_dropped(v) && !xac_view_shares(v) && !is_dense(v);
+}
+
+/* take_back -- everything the transaction touched in a view is absent again. */
+static int
+take_back(struct xac_view *v)
+{
+    if (is_dense(v))
+        return v->ops->discard(v, v->low, v->high - v->low);
+    if (v->is_solo || v->low >= v->high || !v->ops->splits)
+        return 0;
+    if (v->n_copies > XAC_COPIES_MAX)
+        return xac_view_forget(v, XAC_PROT_NONE);
+    return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
+}
+
+/*
+ * end_here -- end_page, of a view that stays only as long as that takes few mappings.
+ *
+ * What was written in few large pieces would take more of them, page by page, than the program
+ * can do without, or than there are; then the view is left as beside others, by one call.
+ * in, out  np  pages taken back one by one
+ */
+static int
+end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
+         bool is_committed, uint64_t *np)
+{
+    bool is_one = v->is_solo && v->ops->splits && v->twins == NULL;
+    int rc = 0;
+
+    if (is_one && v->page[page_no].state == XAC_PAGE_DIRTY && ++*np > v->ctx->islands_max)
+        rc = xac_view_leave_solo(v);
+    if (rc == 0)
+        rc = end_page(v, page_no, e, is_committed);
+    return rc != 0 && is_one && v->is_solo ? xac_view_leave_solo(v) : rc;
+}
+
+/* ---- All of it ----------------------------------------------------------------------- */
+
+/* end_entries -- the pages of the set. */
+static int
+end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    struct xac_page_batch batch = {.n = 0};
+    struct xac_view *v = NULL, *t;
+    uint64_t n_pieces = 0;
+    int rc = 0;
+
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+        uint64_t id = xac_entry_page_id(env, e);
+
+        if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
+            v = xac_view_next(ctx, NULL, id);
+        xac_assert(v != NULL);
+        rc = end_here(v, xac_page_no(id) - v->first, e, is_committed, &n_pieces);
+        if (rc == 0 && goes_alone(v))
+            rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
+        for (t = v; t->twins != NULL && rc == 0;) {
+            t = xac_view_next(ctx, t, id);
+            if (t == NULL)
+                break;
+            rc = end_here(t, xac_page_no(id) - t->first, e, is_committed, &n_pieces);
+        }
+    }
+    return rc == 0 ? xac_batch_flush(&batch) : rc;
+}
+
+void
+xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    int rc = 0;
+
+    if (ctx->is_query)
+        xac_scan_end_query(ctx);
+    for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
+        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
+    if (rc == 0)
+        rc = end_entries(env, ctx, is_committed);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        if (is_keeping(v)) {
+            v->is_kept = true;
+            v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+        }
+        rc = protect_written(env, ctx, v);
+        if (rc == 0)
+            rc = ctx->is_unrecorded || (v->is_scanned && ctx->error != 0)
+                     ? xac_view_leave_solo(v)
+                     : take_back(v);
+        if (rc == 0 && v->n_warm > 0)
+            rc = xac_warm_end(v, is_committed);
+        xac_scan_account(v);
+        if (v->twins != NULL)
+            xac_twins_free_memory(v);
+    }
+    if (ctx->outofcore != NULL)
+        xac_outofcore_end(ctx);
+    /* Pages that stay accessible would break isolation; there is no way to go on. */
+    xac_require(rc == 0);
+}

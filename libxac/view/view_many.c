@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_many.c -- many pages by one system call: ranges that are announced, and the pages
+ * behind one of a sequence.  See view.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "env/env.h"
+#include "view/fault.h"
+#include "base/sys.h"
+#include "view/view.h"
+
+/* shows_file -- is a page absent, without a version at or below the parent? */
+XAC_SIGSAFE static bool
+shows_file(const struct xac_view *v, uint64_t page_no, uint64_t parent)
+{
+    struct xac_file *file = xac_file_at(v->env, v->file);
+    const struct xac_page *page;
+    uint64_t commit;
+
+    if (v->page[page_no].state != XAC_PAGE_ABSENT)
+        return false;
+    page = xac_ptab_find(&v->env->shm, &file->root, v->first + page_no);
+    return page == NULL || xac_version_find(v->env, page, parent, &commit) == 0;
+}
+
+/* file_run -- how many of the pages [first, end) in a row are like that? */
+XAC_SIGSAFE static uint64_t
+file_run(const struct xac_view *v, uint64_t first, uint64_t end, uint64_t parent)
+{
+    uint64_t p = first;
+
+    while (p < end && shows_file(v, p, parent))
+        p++;
+    return p - first;
+}
+
+/* fill_run -- the first n of those pages, or of n as many as lie in one piece; they hold the
+   file's bytes then.  ret 0 or errno. */
+XAC_SIGSAFE static int
+fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
+{
+    const uint8_t *bytes = xac_view_file_run(v, first, n);
+    int rc = v->ops->fill(v, first, *n, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+
+    for (uint64_t p = first; p < first + *n && rc == 0; p++) {
+        v->n_copies += v->page[p].copy == XAC_COPY_NONE;
+        v->page[p].copy = XAC_COPY_UNKNOWN;
+    }
+    return rc;
+}
+
+/* ---- Reading the file ------------------------------------------------------------------ */
+
+/* Bytes that one call asks for: the kernel reads no more of a range than the device takes. */
+#define ASK_BYTES ((uint64_t)128 << 10)
+
+/* pages_ahead -- that may be asked for; 0: none, or that is the system's. */
+XAC_SIGSAFE static uint64_t
+pages_ahead(const struct xac_view *v)
+{
+    uint64_t bytes = v->env->options.read_ahead;
+
+    return bytes == XAC_READ_AHEAD_SYSTEM ? 0 : bytes / v->page_size;
+}
+
+/* ask -- for n pages of the file, but for blank ones; a hint. */
+XAC_SIGSAFE static void
+ask(const struct xac_view *v, uint64_t first, uint64_t n)
+{
+    const uint8_t *at = xac_view_file_run(v, first, &n);
+    uint64_t left = n * v->page_size;
+
+    if (at != v->file_bytes + first * v->page_size)
+        return;
+    for (uint64_t bytes; left > 0; at += bytes, left -= bytes) {
+        bytes = left < ASK_BYTES ? left : ASK_BYTES;
+        (void)xac_sys.madvise((void *)(uintptr_t)at, bytes, MADV_WILLNEED);
+    }
+}
+
+/* read_on -- a page of a sequence is going to be shown. */
+XAC_SIGSAFE static void
+read_on(struct xac_view *v, uint64_t page_no)
+{
+    uint64_t most = pages_ahead(v), n = XAC_READ_FIRST;
+
+    /* When they were asked for, no more than half as many were left of those before. */
+    if (page_no < v->asked && v->asked - page_no <= v->asked_n * 2) {
+        if (v->asked - page_no > v->asked_n / 2)
+            return;
+        n = v->asked_n * 2;
+    } else {
+        v->asked = page_no;
+    }
+    n = n > most ? most : n;
+    n = n > v->n_pages - v->asked ? v->n_pages - v->asked : n;
+    ask(v, v->asked, n);
+    v->asked += n;
+    v->asked_n = n;
+}
+
+/* ---- Announced ranges ------------------------------------------------------------------ */
+
+/* unprotect_run -- pages from first on that are readable, at most up to end; ret how many,
+   0 with errno. */
+XAC_SIGSAFE static uint64_t
+unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
+{
+    uint32_t state = v->page[first].state;
+    uint64_t p = first;
+
+    while (p < end && v->page[p].state == state)
+        p++;
+    if (state != XAC_PAGE_LOOSE) {
+        int rc = v->ops->protect(v, first, p - first, XAC_PROT_WRITE);
+
+        if (rc != 0) {
+            errno = rc;
+            return 0;
+        }
+    }
+    return p - first;
+}
+
+/* show_some -- pages from first on that are alike; ret how many, 0 with errno. */
+XAC_SIGSAFE static uint64_t
+show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
+          uint64_t parent, bool is_write)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    uint64_t most = pages_ahead(v), n;
+    int rc;
+
+    if (most > 0 && end - first > most)
+        end = first + most;
+    if (v->page[first].state != XAC_PAGE_ABSENT) {
+        n = unprotect_run(v, first, end);
+    } else {
+        n = file_run(v, first, end, parent);
+        if (most > 0 && n > 1)
+            ask(v, first, n);
+        rc = n > 0
+                 ? fill_run(v, first, &n, is_write)
+                 : xac_view_show(env, v, first,
+                                 xac_ptab_find(&env->shm, &file->root, v->first + first),
+                                 parent, is_write);
+        n = n > 0 ? n : 1;
+        if (rc != 0) {
+            errno = rc;
+            return 0;
+        }
+    }
+    for (uint64_t p = first; p < first + n; p++)
+        xac_view_note(v, p, is_write);
+    return n;
+}
+
+/* show_run -- step 5 for pages [first, end) of an engine that does not split; ret how many
+   of them have been shown. */
+XAC_SIGSAFE static uint64_t
+show_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t first,
+         uint64_t end, bool is_write)
+{
+    uint64_t parent = xac_view_parent(env, ctx);
+    uint64_t p = first, n = 1;
+
+    while (p < end && n > 0) {
+        n = show_some(env, v, p, end, parent, is_write);
+        p += n;
+    }
+    return p - first;
+}
+
+XAC_SIGSAFE int
+xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+                    uint64_t first, uint64_t n, bool is_write)
+{
+    bool may = n > 1 && v->twins == NULL && !ctx->is_unrecorded && ctx->unit_shift == 0
+               && ctx->outofcore == NULL; /* bounded: one by one */
+    uint64_t done = 0;
+    int rc = 0;
+
+    if (may && v->ops->splits && v->ops->fill == NULL
+        && ctx->n_islands < ctx->islands_max) {
+        if (xac_unit_give(env, ctx, v, first, first + n, is_write) == 0)
+            done = n;
+    } else if (may && !v->ops->splits) {
+        while (done < n && xac_view_register(env, ctx, v, first + done, is_write) != NULL)
+            done++;
+        done = show_run(env, ctx, v, first, first + done, is_write);
+    }
+    /* One by one, as traps do it: what is left, and says why it cannot be. */
+    for (; done < n && rc == 0; done++)
+        rc = xac_view_access(env, ctx, v, first + done, is_write);
+    return rc;
+}
+
+/* ---- Read-ahead ---------------------------------------------------------------------- */
+
+/* is_legal -- may pages be shown that are not touched?  To be stored to as well: only if
+   all stores are announced. */
+XAC_SIGSAFE static bool
+is_legal(const struct xac_view *v, bool is_write)
+{
+    if (v->ops->splits || v->twins != NULL || v->ctx->is_unrecorded
+        || v->ctx->outofcore != NULL)
+        return false;
+    if (is_write)
+        return v->is_solo && v->env->options.declared == XAC_DECLARED_TRUSTED;
+    return v->is_solo || v->ctx->is_query;
+}
+
+/* keep -- a page that has been filled ahead. */
+XAC_SIGSAFE static void
+keep(struct xac_view *v, uint64_t page_no, bool is_write)
+{
+    if (is_write)
+        v->page[page_no].state = XAC_PAGE_LOOSE;
+    else
+        xac_view_note(v, page_no, false);
+}
+
+/*
+ * take_in -- a query that nothing outlasts has the pages in its set, for that is what is taken
+ * back at its end.  ret how many of them are.
+ */
+XAC_SIGSAFE static uint64_t
+take_in(struct xac_view *v, uint64_t first, uint64_t n)
+{
+    uint64_t k = 0;
+
+    if (v->is_solo || v->ctx->keeps)
+        return n;
+    while (k < n && xac_view_register(v->env, v->ctx, v, first + k, false) != NULL)
+        k++;
+    return k;
+}
+
+XAC_SIGSAFE bool
+xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_write)
+{
+    bool is_next = page_no == v->ahead_next;
+    uint64_t n = v->ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->ahead_n * 2;
+
+    v->ahead_next = page_no + 1;
+    v->ahead_n = 1;
+    if (is_next && pages_ahead(v) > 0)
+        read_on(v, page_no);
+    if (!is_next || !is_legal(v, is_write))
+        return false;
+    n = n > XAC_AHEAD_MAX ? XAC_AHEAD_MAX : n;
+    n = n > v->n_pages - page_no ? v->n_pages - page_no : n;
+    n = file_run(v, page_no, page_no + n, parent);
+    if (n > 1)
+        n = 1 + take_in(v, page_no + 1, n - 1);
+    if (n < 2 || fill_run(v, page_no, &n, is_write) != 0)
+        return false;
+    for (uint64_t p = page_no + 1; p < page_no + n; p++)
+        keep(v, p, is_write);
+    v->ahead_next = page_no + n;
+    v->ahead_n = n;
+    return true;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_scan.c -- see view_scan.h.
+ */
+#include <config.h>
+
+#include "view/view_scan.h"
+
+#include <errno.h>
+
+#include "env/env.h"
+#include "view/fault.h"
+#include "view/view.h"
+
+/* What is saved and spent, ns, as in doc/performance.md ("Without traps"); only their ratios
+   matter: a trapped store more than one that is found; a transaction, and each page that is
+   there, scanned twice; going to the other way, and each page that is there.  Holes of a
+   terabyte take 1.5 ms to walk over. */
+#define TRAP_NS        2000
+#define SCANS_NS       2000
+#define SCANS_PAGE_NS  4
+#define CHANGE_NS      20000
+#define CHANGE_PAGE_NS 150
+#define HOLES_PER_NS   90
+
+/* may_be -- invariant (1). */
+static bool
+may_be(const struct xac_view *v)
+{
+    return v->is_solo && v->ops->scan_set != NULL && !v->is_unscannable
+           && v->twins == NULL && v->ctx->outofcore == NULL
+           && v->env->options.declared == XAC_DECLARED_NONE
+           && xac_engine_scanning() != XAC_SCAN_NEVER;
+}
+
+/* give_up -- invariant (3); ret 0 or errno. */
+static int
+give_up(struct xac_view *v)
+{
+    v->is_unscannable = true;
+    return xac_view_leave_solo(v);
+}
+
+/* change -- to the other way; ret 0 or errno. */
+static int
+change(struct xac_view *v, bool is_scanned)
+{
+    int rc = xac_warm_cool(v);
+
+    v->scan_account = 0;
+    if (rc != 0 || v->ops->scan_set(v, is_scanned) == 0)
+        return rc;
+    rc = give_up(v);
+    return rc == 0 ? xac_engine_moved(v) : rc;
+}
+
+/* walk -- the pages that have been stored to since the last scan; ret 0, what visit said, or
+   errno. */
+static int
+walk(struct xac_view *v, int (*visit)(struct xac_view *v, uint64_t page_no))
+{
+    struct xac_page_range range[XAC_BATCH_MAX];
+    uint64_t from = 0;
+    size_t n = 0;
+    int rc = 0;
+
+    while (from < v->n_pages && rc == 0) {
+        uint64_t was = from;
+
+        rc = v->ops->scan(v, &from, range, XAC_BATCH_MAX, &n);
+        xac_require(rc != 0 || from > was);
+        for (size_t i = 0; i < n && rc == 0; i++)
+            for (uint64_t p = 0; p < range[i].n && rc == 0; p++)
+                rc = visit(v, range[i].first + p);
+    }
+    return rc;
+}
+
+static int
+check_outside(struct xac_view *v, uint64_t page_no)
+{
+    return xac_warm_check(v, page_no, false);
+}
+
+/* check_in_query -- pages that the transaction around it has written may change. */
+static int
+check_in_query(struct xac_view *v, uint64_t page_no)
+{
+    return v->page[page_no].state == XAC_PAGE_READABLE ? xac_warm_check(v, page_no, true)
+                                                       : 0;
+}
+
+static int
+gather_page(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_view_page *p = &v->page[page_no];
+
+    if (p->state != XAC_PAGE_READABLE)
+        return 0;
+    if (xac_view_register(v->env, v->ctx, v, page_no, true) == NULL)
+        return xac_view_unregistered(v->ctx);
+    p->copy = XAC_COPY_UNKNOWN;
+    p->state = XAC_PAGE_DIRTY;
+    v->n_stores++;
+    return 0;
+}
+
+/* wanted -- shall it be scanned from now on? */
+static bool
+wanted(const struct xac_view *v)
+{
+    int64_t cost = CHANGE_NS + (int64_t)v->n_copies * CHANGE_PAGE_NS
+                   + (int64_t)(v->n_pages / HOLES_PER_NS);
+
+    if (!may_be(v))
+        return false;
+    if (xac_engine_scanning() == XAC_SCAN_ALWAYS)
+        return true;
+    return v->is_scanned != (v->scan_account > cost);
+}
+
+int
+xac_scan_begin(struct xac_view *v)
+{
+    if (v->is_scanned && walk(v, check_outside) != 0)
+        return give_up(v);
+    return wanted(v) == v->is_scanned ? 0 : change(v, !v->is_scanned);
+}
+
+int
+xac_scan_gather(struct xac_view *v)
+{
+    int rc = walk(v, gather_page);
+
+    v->is_unscannable = rc != 0 && v->ctx->lacking != XAC_LACKS_REGION;
+    return rc;
+}
+
+void
+xac_scan_end_query(struct xac_ctx *ctx)
+{
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
+        int rc = v->is_scanned ? walk(v, check_in_query) : 0;
+
+        if (rc == 0)
+            continue;
+        v->is_unscannable = true;
+        ctx->error = rc;
+    }
+}
+
+void
+xac_scan_account(struct xac_view *v)
+{
+    /* Some would be warm. */
+    int64_t n = (int64_t)v->n_stores - (v->is_scanned ? XAC_WARM_MAX : 0);
+    int64_t saved = (n < 0 ? 0 : n) * TRAP_NS - SCANS_NS
+                    - (int64_t)v->n_copies * SCANS_PAGE_NS
+                    - (int64_t)(v->n_pages / HOLES_PER_NS);
+
+    v->n_stores = 0;
+    v->scan_account += v->is_scanned ? -saved : saved;
+    if (v->scan_account < 0)
+        v->scan_account = 0;
+}
+
+int
+xac_scan_stop(struct xac_view *v)
+{
+    v->scan_account = 0;
+    if (v->ops->scan_set(v, false) == 0)
+        return 0;
+    return xac_engine_moved(v);
+}

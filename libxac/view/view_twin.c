@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_twin.c -- pages of a file that several views of one context show: see view.h,
+ * invariant (4).
+ *
+ * A page that is only read may be readable in each of them, as if they had nothing to do
+ * with each other.  A page that is stored to cannot be a private copy of one view, nor
+ * could it wander from one to the other: an instruction that loads through one view and
+ * stores through another needs both at once.  So it is memory that they share, a page of
+ * a memfd, from the first store to the end of the transaction.
+ *
+ * With XAC_OPT_FRAMES no view may show the page cache, so twins lie over the memfd with all
+ * their pages, watched by the engine.  A page has memory there while one of them shows it, and
+ * counts once (outofcore_view.c); each of them traps by itself, and is given access to what is
+ * there, or fills it.  Nothing stays from one transaction to the next (view.h, invariant 5).
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "env/env.h"
+#include "base/err.h"
+#include "view/fault.h"
+#include "store/outofcore.h"
+#include "base/sys.h"
+#include "view/view.h"
+
+/* Shared pages whose memory is kept for the next transaction. */
+#define KEPT_MAX 64
+
+/* Shared pages from which on all are taken back at once, instead of one by one. */
+#define SINGLY_MAX 1024
+
+/* What all views of a file with twins in one context have in common. */
+struct xac_twins {
+    struct xac_handle handle; /* of fd                                                */
+    int fd;           /* memfd; page n of the file at the same place                    */
+    unsigned n_views; /* that point here                                                */
+    uint64_t n_pages; /* size of the memfd                                              */
+    uint64_t n_used;  /* mappings of its pages made in this transaction                 */
+    uint64_t n_kept;  /* pages of it that may have memory                               */
+};
+
+XAC_SIGSAFE static uint64_t
+id_of(const struct xac_view *v, uint64_t page_no)
+{
+    return xac_page_id(v->file, v->first + page_no);
+}
+
+/* other -- the first view behind `after` (NULL: of all) but v that shows v's page. */
+XAC_SIGSAFE static struct xac_view *
+other(const struct xac_view *v, const struct xac_view *after, uint64_t id)
+{
+    struct xac_view *next = xac_view_next(v->ctx, after, id);
+
+    return next == v ? xac_view_next(v->ctx, next, id) : next;
+}
+
+/* ---- Who is whose twin ----------------------------------------------------------------- */
+
+static bool
+have_common_pages(const struct xac_view *a, const struct xac_view *b)
+{
+    return a != b && a->file == b->file && a->first < b->first + b->n_pages
+           && b->first < a->first + a->n_pages;
+}
+
+static bool
+has_twin(const struct xac_view *v)
+{
+    const struct xac_view *w = v->ctx->views;
+
+    while (w != NULL && !have_common_pages(v, w))
+        w = w->next;
+    return w != NULL;
+}
+
+/* make_memory -- the memfd, as long as the file; ret 0 or an error. */
+static int
+make_memory(struct xac_twins *t, const struct xac_view *v)
+{
+    uint64_t end = v->first + v->n_pages;
+
+    if (t->fd < 0)
+        t->fd =
+            xac_handle_keep(xac_sys.memfd_create("xac-twins", MFD_CLOEXEC), &t->handle);
+    if (!xac_handle_is_ours(t->fd, &t->handle))
+        return xac_err(errno, "memory for overlapping mappings of %s", v->name);
+    if (end < t->n_pages)
+        end = t->n_pages;
+    if (xac_sys.ftruncate(t->fd, (off_t)(end * v->page_size)) != 0)
+        return xac_err(errno, "memory for overlapping mappings of %s", v->name);
+    t->n_pages = end;
+    return 0;
+}
+
+/*
+ * fall_back -- pages that are memory of their own cannot be shared, and those of twins are
+ * mapped one by one anyway.  In a bound they are memory, but other memory than what is there.
+ */
+static int
+fall_back(struct xac_view *v)
+{
+    int rc = 0;
+
+    if (xac_outofcore_is_on(v->env))
+        return v->is_solo || v->is_kept ? xac_view_leave_solo(v) : 0;
+    if (!v->ops->splits && v->is_solo)
+        rc = xac_view_leave_solo(v);
+    return rc == 0 && !v->ops->splits ? xac_engine_fall_back(v) : rc;
+}
+
+/* join -- let a view use what its twins have in common, made if it is the first. */
+static int
+join(struct xac_view *v)
+{
+    const struct xac_view *w = v->ctx->views;
+    int rc = fall_back(v);
+
+    if (rc != 0)
+        return xac_err(rc, "mapping %s a second time, overlapping", v->name);
+    while (w != NULL && (w->file != v->file || w->twins == NULL))
+        w = w->next;
+    if (w != NULL) {
+        v->twins = w->twins;
+    } else {
+        v->twins = (struct xac_twins *)calloc(1, sizeof *v->twins);
+        if (v->twins == NULL)
+            return xac_err(ENOMEM, "%s", v->name);
+        v->twins->fd = -1;
+    }
+    v->twins->n_views++;
+    return 0;
+}
+
+/* share -- let a view that shows nothing be the twins' memory; ret 0, or an error and it has
+   memory of its own as before. */
+static int
+share(struct xac_view *v)
+{
+    int rc;
+
+    v->memory = v->twins->fd;
+    rc = v->ops->moved(v);
+    if (rc == 0)
+        return 0;
+    v->memory = -1;
+    (void)v->ops->moved(v); /* if that fails, so does every access */
+    return xac_err(rc, "XAC_OPT_FRAMES: mapping %s a second time, overlapping", v->name);
+}
+
+int
+xac_twins_meet(struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        bool has = has_twin(v);
+
+        if (v->twins == NULL && has)
+            rc = join(v);
+        if (rc == 0 && v->twins != NULL
+            && (v->twins->fd < 0 || v->first + v->n_pages > v->twins->n_pages))
+            rc = make_memory(v->twins, v);
+        if (rc == 0 && has && !xac_view_shares(v) && xac_outofcore_is_on(v->env))
+            rc = share(v);
+    }
+    return rc;
+}
+
+void
+xac_twins_leave(struct xac_view *v)
+{
+    struct xac_twins *t = v->twins;
+
+    v->twins = NULL;
+    v->memory = -1;
+    if (t == NULL || --t->n_views > 0)
+        return;
+    xac_handle_close(t->fd, &t->handle);
+    free(t);
+}
+
+/* ---- One page -------------------------------------------------------------------------- */
+
+XAC_SIGSAFE uint32_t
+xac_twin_entry(const struct xac_view *v, uint64_t page_no)
+{
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = other(v, NULL, id);
+
+    while (w != NULL && xac_view_page(w, id)->entry == 0)
+        w = other(v, w, id);
+    return w != NULL ? xac_view_page(w, id)->entry : 0;
+}
+
+XAC_SIGSAFE bool
+xac_twin_is_dirty(const struct xac_view *v, uint64_t page_no)
+{
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = other(v, NULL, id);
+
+    if (xac_view_is_written(&v->page[page_no]))
+        return false;
+    while (w != NULL && !xac_view_is_written(xac_view_page(w, id)))
+        w = other(v, w, id);
+    return w != NULL;
+}
+
+XAC_SIGSAFE bool
+xac_twin_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
+{
+    if (v->page[page_no].state == XAC_PAGE_DIRTY)
+        return false;
+    return is_write ? other(v, NULL, id_of(v, page_no)) != NULL
+                    : xac_twin_is_dirty(v, page_no);
+}
+
+/* hide_in -- a page that is about to become dirty elsewhere must trap in this view. */
+XAC_SIGSAFE static int
+hide_in(struct xac_view *w, struct xac_view_page *p)
+{
+    int rc;
+
+    if (!xac_view_is_readable(w, p))
+        return 0;
+    rc = w->ops->protect(w, (uint64_t)(p - w->page), 1, XAC_PROT_NONE);
+    if (rc == 0)
+        p->state = w->is_solo ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    return rc;
+}
+
+XAC_SIGSAFE int
+xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+               uint64_t parent)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    uint64_t id = id_of(v, page_no);
+    uint8_t *at = v->base + page_no * v->page_size;
+    const uint8_t *bytes = NULL;
+    int rc = 0;
+
+    if (!xac_twin_is_dirty(v, page_no)) {
+        bytes = xac_view_base_bytes(v, page_no, page, parent);
+        if (bytes == NULL)
+            return errno;
+        for (struct xac_view *w = other(v, NULL, id); w != NULL && rc == 0;
+             w = other(v, w, id))
+            rc = hide_in(w, xac_view_page(w, id));
+        if (rc != 0)
+            return rc;
+    }
+    if (!xac_handle_is_ours(v->twins->fd, &v->twins->handle))
+        return EBADF;
+    if (xac_sys.mmap(at, v->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                     v->twins->fd, (off_t)((v->first + page_no) * v->page_size))
+        == MAP_FAILED)
+        return errno;
+    if (bytes != NULL)
+        memcpy(at, bytes, v->page_size);
+    v->twins->n_used++;
+    if (p->copy != XAC_COPY_NONE && v->n_copies > 0)
+        v->n_copies--;
+    p->copy = XAC_COPY_SHARED;
+    p->state = XAC_PAGE_DIRTY;
+    xac_view_note(v, page_no, true);
+    return 0;
+}
+
+/* ---- One page of memory that is shared in any case ----------------------------------------- */
+
+/* missing_bytes -- of a page that nobody shows: what was stored and spilled, or what it was
+   before. */
+XAC_SIGSAFE static const uint8_t *
+missing_bytes(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+              uint64_t parent)
+{
+    uint64_t id = id_of(v, page_no);
+    const struct xac_view *w = xac_view_written(v->ctx, id);
+
+    return xac_view_page(w, id)->state == XAC_PAGE_SPILLED
+               ? xac_outofcore_spilled(v, page_no)
+               : xac_view_base_bytes(v, page_no, page, parent);
+}
+
+XAC_SIGSAFE int
+xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+              uint64_t parent, bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    bool is_there = xac_view_is_shown(v->ctx, id_of(v, page_no));
+    bool is_dirty = is_write || xac_view_is_written(p); /* from now on */
+    const uint8_t *bytes = NULL;
+    int rc = 0;
+
+    if (xac_view_is_readable(v, p)) {
+        rc = is_write ? v->ops->protect(v, page_no, 1, XAC_PROT_WRITE) : 0;
+    } else if (p->state != XAC_PAGE_DIRTY) {
+        if (!is_there) {
+            bytes = missing_bytes(v, page_no, page, parent);
+            if (bytes == NULL)
+                return errno;
+        }
+        rc =
+            v->ops->fill(v, page_no, 1, bytes, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
+    }
+    if (rc != 0)
+        return rc;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_note(v, page_no, is_dirty);
+    return is_there ? 0 : xac_outofcore_shown(v, page_no);
+}
+
+XAC_SIGSAFE bool
+xac_twin_is_back(struct xac_view *v, uint64_t page_no)
+{
+    bool is_dirty = v->page[page_no].state == XAC_PAGE_DIRTY;
+
+    return v->ops->fill(v, page_no, 1, NULL, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
+           == 0;
+}
+
+int
+xac_view_map_file(struct xac_view *v, uint64_t page_no, uint64_t n)
+{
+    return xac_sys.mmap(v->base + page_no * v->page_size, n * v->page_size, PROT_NONE,
+                        MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, xac_view_fd(v),
+                        (off_t)((v->first + page_no) * v->page_size))
+                   == MAP_FAILED
+               ? errno
+               : 0;
+}
+
+int
+xac_twin_end(struct xac_view *v, uint64_t page_no)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    int rc = xac_view_map_file(v, page_no, 1);
+
+    if (rc == 0) {
+        p->copy = XAC_COPY_NONE;
+        p->state = v->is_solo ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    }
+    return rc;
+}
+
+int
+xac_twins_end_many(struct xac_view *v, bool all)
+{
+    int rc;
+
+    if (xac_view_shares(v) || (!all && v->twins->n_used <= SINGLY_MAX))
+        return 0;
+    rc = xac_view_map_file(v, 0, v->n_pages);
+    if (rc == 0
+        && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        rc = errno;
+    v->n_copies = 0;
+    v->is_solo = false;
+    v->solo_retry = 0;
+    return rc;
+}
+
+void
+xac_twins_free_memory(struct xac_view *v)
+{
+    struct xac_twins *t = v->twins;
+
+    t->n_kept += t->n_used;
+    t->n_used = 0;
+    if (t->n_kept <= KEPT_MAX)
+        return;
+    /* If it fails, the next one will do it. */
+    if (xac_handle_is_ours(t->fd, &t->handle)
+        && xac_sys.fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                             (off_t)(t->n_pages * v->page_size))
+               == 0)
+        t->n_kept = 0;
+}
+
+int
+xac_twins_gather(struct xac_view *v)
+{
+    const struct xac_ctx *ctx = v->ctx;
+    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    int rc = 0;
+
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+        const struct xac_page *page = xac_entry_page(v->env, e);
+        uint64_t id = xac_entry_page_id(v->env, e);
+        uint64_t page_no = xac_page_no(id) - v->first;
+
+        if (!xac_view_shows(v, id) || !xac_twin_is_dirty(v, page_no))
+            continue;
+        rc = xac_view_shares(v) ? xac_twin_show(v, page_no, page, parent, true)
+                                : xac_twin_write(v, page_no, page, parent);
+    }
+    return rc;
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+void
+xac_twins_forked(struct xac_view *v)
+{
+    if (!xac_view_shares(v))
+        (void)xac_view_map_file(v, 0, v->n_pages);
+    v->memory = -1;
+    xac_handle_close(v->twins->fd, &v->twins->handle);
+    v->twins->fd = -1;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_warm.c -- pages that a participant which is alone writes again and again.
+ *
+ * A trap costs as much as comparing a page a dozen times.  So a page that has been written by
+ * two of the last commits stays writable, and whether a transaction has stored to it is found
+ * by comparing it with its version: at the end of each transaction, and at the begin
+ * of each, for a store in between is a mistake of the program and must not be committed.
+ * They are few, so that the comparisons cost less than a trap; and only pages that are memory
+ * (fault.h, `splits`) and known to one view.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "env/env.h"
+#include "view/fault.h"
+#include "view/view.h"
+#include "view/view_scan.h"
+
+/*
+ * shown -- the page as the transaction sees it without its own stores; NULL with errno.  Not
+ * the newest version: a newcomer may be committing, and the transaction has failed then.
+ */
+static const uint8_t *
+shown(const struct xac_view *v, uint64_t page_no)
+{
+    struct xac_file *file = xac_file_at(v->env, v->file);
+    uint64_t parent =
+        atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed); /* our own */
+
+    return xac_view_base_bytes(
+        v, page_no, xac_ptab_find(&v->env->shm, &file->root, v->first + page_no), parent);
+}
+
+int
+xac_warm_check(const struct xac_view *v, uint64_t page_no, bool in_query)
+{
+    const uint8_t *was = shown(v, page_no);
+
+    if (was == NULL)
+        return errno;
+    if (memcmp(v->base + page_no * v->page_size, was, v->page_size) != 0)
+        xac_fault_stray(v, page_no, was, in_query);
+    return 0;
+}
+
+/* is_changed -- has a warm page been stored to?  ret 0 or errno. */
+static int
+is_changed(const struct xac_view *v, uint64_t page_no, bool *isp)
+{
+    const uint8_t *was = shown(v, page_no);
+
+    if (was == NULL)
+        return errno;
+    *isp = memcmp(v->base + page_no * v->page_size, was, v->page_size) != 0;
+    return 0;
+}
+
+/* remove_at -- one page is not warm any more; its state and access are the caller's. */
+static void
+remove_at(struct xac_view *v, uint32_t i)
+{
+    v->n_warm--;
+    v->warm[i] = v->warm[v->n_warm];
+    v->idle[i] = v->idle[v->n_warm];
+}
+
+/* cool -- a warm page that has not been stored to is only readable. */
+static int
+cool(struct xac_view *v, uint32_t i)
+{
+    uint64_t page_no = v->warm[i];
+
+    remove_at(v, i);
+    v->page[page_no].state = XAC_PAGE_READABLE;
+    return v->ops->protect(v, page_no, 1, XAC_PROT_READ);
+}
+
+/* check -- at the begin: nobody has stored to a warm page since the last end. */
+static int
+check(struct xac_view *v)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++)
+        rc = xac_warm_check(v, v->warm[i], false);
+    return rc;
+}
+
+/* gather -- what is_changed is dirty from now on. */
+static int
+gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
+{
+    bool is = false;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++) {
+        uint64_t page_no = v->warm[i];
+
+        if (v->page[page_no].state == XAC_PAGE_DIRTY)
+            continue;
+        v->idle[i]++;
+        rc = is_changed(v, page_no, &is);
+        if (rc != 0 || !is)
+            continue;
+        if (xac_view_register(env, ctx, v, page_no, true) == NULL)
+            return xac_view_unregistered(ctx);
+        v->idle[i] = 0;
+        v->page[page_no].state = XAC_PAGE_DIRTY;
+    }
+    return rc;
+}
+
+int
+xac_warm_begin(struct xac_view *v, bool is_query)
+{
+    int rc = check(v);
+
+    return rc == 0 && is_query ? xac_warm_cool(v) : rc;
+}
+
+int
+xac_warm_cool(struct xac_view *v)
+{
+    int rc = 0;
+
+    while (v->n_warm > 0 && rc == 0) {
+        uint32_t last = v->n_warm - 1;
+
+        if (v->page[v->warm[last]].state == XAC_PAGE_DIRTY)
+            remove_at(v, last);
+        else
+            rc = cool(v, last);
+    }
+    return rc;
+}
+
+void
+xac_warm_forget(struct xac_view *v, uint64_t page_no)
+{
+    for (uint32_t i = 0; i < v->n_warm; i++) {
+        if (v->warm[i] == page_no) {
+            remove_at(v, i);
+            return;
+        }
+    }
+}
+
+void
+xac_warm_forget_range(struct xac_view *v, uint64_t first, uint64_t end)
+{
+    for (uint32_t i = v->n_warm; i-- > 0;) {
+        if (v->warm[i] < first || v->warm[i] >= end)
+            continue;
+        v->page[v->warm[i]].state = XAC_PAGE_READABLE;
+        remove_at(v, i);
+    }
+}
+
+int
+xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = v->is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
+    return rc;
+}
+
+bool
+xac_warm_wanted(struct xac_view *v, uint64_t page_no)
+{
+    bool is_again = false;
+
+    for (uint32_t i = 0; i < v->n_warm; i++) {
+        if (v->warm[i] == page_no)
+            return true;
+    }
+    if (v->ops->splits)
+        return false;
+    for (uint32_t i = 0; i < XAC_RECENT_MAX; i++)
+        is_again = is_again || v->recent[i] == page_no + 1;
+    v->recent[v->next_recent++ % XAC_RECENT_MAX] = page_no + 1;
+    if (!is_again || v->n_warm == XAC_WARM_MAX)
+        return false;
+    v->idle[v->n_warm] = 0;
+    v->warm[v->n_warm++] = page_no;
+    return true;
+}
+
+int
+xac_warm_end(struct xac_view *v, bool is_committed)
+{
+    bool is = false;
+    int rc = 0;
+
+    for (uint32_t i = v->n_warm; i-- > 0 && rc == 0;) {
+        uint64_t page_no = v->warm[i];
+
+        if (is_committed && v->idle[i] <= XAC_WARM_FOR)
+            continue;
+        if (!is_committed)
+            rc = is_changed(v, page_no, &is);
+        if (rc == 0 && is) {
+            rc = xac_view_hide(v, page_no);
+        } else if (rc == 0) {
+            rc = cool(v, i);
+        }
+        is = false;
+    }
+    return rc;
+}
