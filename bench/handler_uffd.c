@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "handler.h"
 #include "libxac/base/kernel.h"
+#include "handler.h"
 
 #define WHY_BYTES 96u
 

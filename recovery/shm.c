@@ -19,8 +19,9 @@
 #include <xac.h>
 
 #include "base/err.h"
-#include "shared/region.h"
 #include "base/sys.h"
+#include "env/region_clear.h"
+#include "shared/region.h"
 #include "tool.h"
 
 /* A region without a head may be just being made. */

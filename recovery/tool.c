@@ -16,8 +16,8 @@
 
 #include "base/annot.h"
 #include "base/err.h"
-#include "log/master.h"
 #include "base/sys.h"
+#include "log/master.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

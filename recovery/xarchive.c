@@ -18,15 +18,16 @@
 
 #include <xac.h>
 
-#include "checkpoint/checkpoint.h"
 #include "base/err.h"
+#include "base/newfile.h"
+#include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "env/peek.h"
 #include "log/log.h"
 #include "log/log_keep.h"
 #include "log/logdir.h"
 #include "log/master.h"
-#include "base/newfile.h"
-#include "env/peek.h"
-#include "base/sys.h"
+#include "shared/registry.h"
 #include "tool.h"
 
 const char *const tool_name = "xarchive";

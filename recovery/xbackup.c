@@ -17,8 +17,8 @@
 #include "api/api.h"
 #include "backup/backup.h"
 #include "base/err.h"
-#include "recovery/recover.h"
 #include "base/sys.h"
+#include "recovery/recover.h"
 #include "tool.h"
 
 const char *const tool_name = "xbackup";

@@ -14,12 +14,12 @@
 
 #include <xac.h>
 
-#include "log/block.h"
 #include "base/err.h"
+#include "base/sys.h"
+#include "log/block.h"
 #include "log/log.h"
 #include "log/logdir.h"
 #include "log/recover_scan.h"
-#include "base/sys.h"
 #include "tool.h"
 
 const char *const tool_name = "xlogdump";

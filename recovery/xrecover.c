@@ -18,17 +18,18 @@
 #include <xac.h>
 
 #include "base/clock.h"
-#include "env/env.h"
 #include "base/err.h"
 #include "base/lockfile.h"
+#include "base/sys.h"
+#include "env/env.h"
+#include "env/region_clear.h"
 #include "log/log_format.h"
 #include "log/logdir.h"
 #include "log/master.h"
+#include "log/recover_check.h"
 #include "recovery/pagesums_check.h"
 #include "recovery/recover.h"
-#include "log/recover_check.h"
 #include "shared/region.h"
-#include "base/sys.h"
 #include "shm.h"
 #include "tool.h"
 

@@ -19,10 +19,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "holders.h"
+#include "base/sys.h"
 #include "env/peek.h"
 #include "env/stats.h"
-#include "base/sys.h"
+#include "holders.h"
 #include "tool.h"
 
 const char *const tool_name = "xstat";

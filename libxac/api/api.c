@@ -17,21 +17,24 @@
 
 #include <xac.h>
 
-#include "checkpoint/checkpoint.h"
 #include "base/filesystem.h"
 #include "base/lock.h"
 #include "base/lockfile.h"
-#include "log/log_keep.h"
-#include "log/master.h"
 #include "base/newfile.h"
-#include "env/reader.h"
-#include "recovery/recover.h"
-#include "shared/region.h"
 #include "base/sized.h"
-#include "env/stats.h"
 #include "base/sys.h"
 #include "base/tls.h"
 #include "base/tsan.h"
+#include "checkpoint/checkpoint.h"
+#include "env/reader.h"
+#include "env/region_clear.h"
+#include "env/stats.h"
+#include "log/log_keep.h"
+#include "log/master.h"
+#include "recovery/recover.h"
+#include "shared/region.h"
+#include "store/outofcore.h"
+#include "txn/ctx.h"
 #include "view/view.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 #include "base/annot.h"
-#include "env/env.h"
 #include "base/err.h"
+#include "env/env.h"
 #include "env/thread.h"
 
 /* Each function exists as xac_name and, as an alias, under its Thesis name. */

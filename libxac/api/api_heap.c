@@ -9,9 +9,9 @@
 
 #include <xac.h>
 
-#include "heap/alloc.h"
 #include "api/api.h"
 #include "base/sized.h"
+#include "heap/alloc.h"
 #include "view/view.h"
 
 /* heap_view -- the view of a segment by its start, for a caller inside a transaction. */

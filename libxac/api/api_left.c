@@ -16,6 +16,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/tls.h"
+#include "txn/ctx.h"
 
 /* Nesting that is said to look like one without end. */
 #define DEPTH_SAID 1000

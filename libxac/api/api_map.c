@@ -10,6 +10,7 @@
 #include <xac.h>
 
 #include "api/api.h"
+#include "checkpoint/forget.h"
 #include "env/reader.h"
 #include "view/view.h"
 
@@ -195,7 +196,7 @@ xac_forget(const char *name)
     if (rc == 0)
         rc = xac_env_poisoned(ctx->env);
     if (rc == 0)
-        rc = xac_view_forget_file(ctx->env, name);
+        rc = xac_forget_file(ctx->env, name);
     xac_api_done(ctx);
     return rc;
 }

@@ -16,8 +16,8 @@
 
 #include <xac.h>
 
-#include "base/annot.h"
 #include "api/api_left.h"
+#include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "base/tls.h"

@@ -21,21 +21,22 @@
 
 #include <xac.h>
 
-#include "view/address.h"
-#include "shared/address_list.h"
-#include "log/backup_note.h"
-#include "checkpoint/checkpoint.h"
 #include "base/clock.h"
 #include "base/copy.h"
-#include "env/env.h"
 #include "base/err.h"
+#include "base/newfile.h"
+#include "base/stored.h"
+#include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "log/backup_note.h"
 #include "log/log.h"
 #include "log/log_keep.h"
 #include "log/master.h"
-#include "base/newfile.h"
 #include "log/recover_scan.h"
-#include "base/stored.h"
-#include "base/sys.h"
+#include "shared/address_list.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "view/address.h"
 
 /* One backup. */
 struct run {

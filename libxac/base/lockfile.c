@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/identity.h"
-#include "log/log_format.h"
+#include "base/names.h"
 #include "base/newfile.h"
 #include "base/sys.h"
 

@@ -8,8 +8,7 @@
 
 #include <errno.h>
 
-#include "log/log_format.h"
-#include "log/logdir.h"
+#include "base/names.h"
 #include "base/sys.h"
 
 #define PRIVATE    0600u

@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/block.h"
-#include "checkpoint/checkpoint.h"
-#include "env/env.h"
 #include "base/err.h"
+#include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "log/block.h"
 #include "log/log.h"
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
-#include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 
 /* Names collected so far. */
 struct list {

@@ -21,24 +21,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <xac.h>
 
-#include "log/block.h"
+#include "base/err.h"
+#include "base/sys.h"
 #include "checkpoint/ckpt_due.h"
 #include "checkpoint/ckpt_failure.h"
 #include "checkpoint/ckpt_files.h"
-#include "txn/ckpt_log.h"
 #include "checkpoint/ckpt_run.h"
-#include "txn/clean.h"
-#include "base/clock.h"
-#include "env/env.h"
-#include "base/err.h"
+#include "checkpoint/file_fds.h"
+#include "checkpoint/pagesums.h"
+#include "log/block.h"
 #include "log/log_keep.h"
 #include "log/master.h"
-#include "checkpoint/pagesums.h"
-#include "base/sys.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/ckpt_log.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
+#include "txn/slot.h"
+#include "txn/txn_datafile.h"
 
 /* One step of a checkpoint that is due: pages copied, and frames looked at. */
 #define STEP_PAGES  16

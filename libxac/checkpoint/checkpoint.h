@@ -56,15 +56,6 @@ void xac_checkpoint_leave(struct xac_env *env);
 void xac_checkpoint_forked(struct xac_env *env);
 
 /*
- * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; nothing
- * in an environment that is not.  ret 0 or an error.
- */
-int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
-
-/* xac_checkpoint_log_forget -- append an XFORGET block, not synced; likewise. */
-int xac_checkpoint_log_forget(struct xac_env *env, uint32_t file);
-
-/*
  * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
  *
  * in   path    of the directory in which the log lies

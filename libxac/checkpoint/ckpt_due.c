@@ -6,7 +6,8 @@
 
 #include "checkpoint/ckpt_due.h"
 
-#include "env/env.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
 
 /* In an environment without a bound a checkpoint is due when its versions are this many bytes; in
    a durable one as many as its log may have, if that is more: soon enough for memory and for the

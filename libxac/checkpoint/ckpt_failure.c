@@ -11,8 +11,8 @@
 #include <xac.h>
 
 #include "base/clock.h"
-#include "env/env.h"
 #include "base/err.h"
+#include "shared/env_state.h"
 
 void
 xac_ckpt_note_failure(struct xac_env *env, int rc)

@@ -11,11 +11,12 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "checkpoint/checkpoint.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "shared/registry.h"
 #include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "view/file_register.h"
 
 int
 xac_ckpt_files_init(struct xac_ckpt_files *f, struct xac_env *env)

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "env/env.h"
 #include "base/err.h"
+#include "shared/env_state.h"
+#include "store/version.h"
 
 /* A frame and the page that it is a version of. */
 struct place {

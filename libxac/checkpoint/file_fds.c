@@ -7,11 +7,12 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "log/claim.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "shared/registry.h"
 #include "base/sys.h"
+#include "checkpoint/file_fds.h"
+#include "log/claim.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 #include "view/view.h"
 
 #define FDS_SHARE 16u /* of the descriptors that the process may have */

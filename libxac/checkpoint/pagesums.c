@@ -15,11 +15,12 @@
 
 #include "base/annot.h"
 #include "base/digest.h"
-#include "env/env.h"
 #include "base/err.h"
 #include "base/newfile.h"
-#include "log/recover_scan.h"
 #include "base/sys.h"
+#include "log/recover_scan.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 
 #define RUN_MAX 512u /* entries of one write */
 

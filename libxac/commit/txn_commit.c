@@ -9,15 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/block.h"
 #include "base/clock.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "txn/optimistic.h"
-#include "txn/policy.h"
-#include "shared/registry.h"
 #include "base/sys.h"
 #include "commit/txn.h"
+#include "log/block.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/ctree.h"
+#include "txn/optimistic.h"
+#include "txn/policy.h"
+#include "txn/txn_datafile.h"
 #include "view/view.h"
 
 /* First size of a slot's block. */
@@ -161,43 +165,6 @@ new_datafile(struct xac_env *env, struct xac_txn *txn, uint64_t *serialp)
     xac_chain_unlock(env);
     *serialp = serial;
     return 0;
-}
-
-/* lock_all -- take publish, with all slots in the page table (ctree.h, invariant 6); ret how many
-   there are. */
-static uint64_t
-lock_all(struct xac_env *env)
-{
-    for (uint64_t seen = 0;;) {
-        uint64_t n;
-
-        xac_chain_lock(env);
-        /* Acquire: pairs with the release in xac_txn_claim. */
-        n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
-        if (n == seen)
-            return n;
-        xac_chain_unlock(env);
-        xac_array_populate(&env->shm, &env->ctl->txns, 0, n);
-        seen = n;
-    }
-}
-
-uint64_t
-xac_commit_data_serial(struct xac_env *env)
-{
-    uint64_t bound, n = lock_all(env);
-
-    bound = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
-    for (uint64_t i = 0; i < n; i++) {
-        /* Acquire: pairs with the release in xac_txn_drop. */
-        uint64_t floor =
-            atomic_load_explicit(&xac_txn_at(env, i)->data_floor, memory_order_acquire);
-
-        if (floor != 0 && floor < bound)
-            bound = floor;
-    }
-    xac_chain_unlock(env);
-    return bound;
 }
 
 /* ---- Steps a and b: what changed --------------------------------------------------- */

@@ -9,11 +9,11 @@
 
 #include <xac.h>
 
-#include "checkpoint/checkpoint.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "view/fault.h"
+#include "checkpoint/checkpoint.h"
 #include "commit/txn.h"
+#include "shared/env_state.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* Failures in a row after which room is made; the next one is told. */

@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "env/env.h"
 #include "base/err.h"
 #include "base/identity.h"
+#include "env/env.h"
 #include "log/log_keep.h"
 #include "log/master.h"
+#include "txn/ctree.h"
 
 int
 xac_control_init(struct xac_env *env, const struct xac_master_slot *master)

@@ -20,29 +20,37 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/err.h"
+#include "base/filesystem.h"
+#include "base/lockfile.h"
+#include "base/newfile.h"
+#include "base/populate.h"
+#include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/ckpt_due.h"
-#include "txn/clean.h"
-#include "txn/conflict.h"
-#include "shared/control_check.h"
+#include "checkpoint/file_fds.h"
+#include "env/control.h"
 #include "env/env_frozen.h"
-#include "base/err.h"
-#include "view/fault.h"
+#include "env/reader.h"
+#include "env/region_clear.h"
+#include "env/thread.h"
 #include "fault/fault_signal.h"
-#include "base/filesystem.h"
-#include "store/frozen.h"
-#include "view/guard.h"
-#include "base/lockfile.h"
 #include "log/log_keep.h"
 #include "log/master.h"
-#include "base/newfile.h"
-#include "env/reader.h"
-#include "recovery/recover.h"
 #include "log/recover_scan.h"
+#include "recovery/recover.h"
+#include "shared/control_check.h"
 #include "shared/region.h"
+#include "shared/registry.h"
+#include "store/frozen.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/clean.h"
+#include "txn/conflict.h"
+#include "txn/ctx.h"
 #include "txn/solo.h"
-#include "base/sys.h"
-#include "env/thread.h"
+#include "view/fault.h"
+#include "view/guard.h"
 #include "view/view.h"
 
 int
@@ -367,11 +375,21 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     return rc == 0 ? region_create(env, &master) : rc;
 }
 
+/* set_limits -- for region and version store, after a participant has come or gone; gate held. */
+static void
+set_limits(struct xac_env *env)
+{
+    uint64_t frames;
+
+    if (xac_registry_limits(env, &frames))
+        xac_require(xac_version_limit(env, frames) == 0);
+}
+
 int
 xac_env_become(struct xac_env *env)
 {
     sigset_t signals;
-    int rc = xac_registry_join(env);
+    int rc = xac_registry_join(env, xac_buffers_reach(env));
 
     if (rc != 0)
         return xac_err(rc, "joining %s", env->dir);
@@ -387,7 +405,7 @@ xac_env_become(struct xac_env *env)
     }
     xac_signals_block(&signals);
     xac_clean_some(env);
-    xac_registry_limits(env);
+    set_limits(env);
     xac_solo_revoke(env);
     xac_solo_offer(env, false);
     xac_signals_restore(&signals);
@@ -456,7 +474,7 @@ enter_gated(struct xac_env *env)
                  : make(env, &master);
     }
     if (rc == 0) {
-        xac_shm_populate(env->ctl, sizeof *env->ctl); /* ctree.h, invariant 6 */
+        xac_populate(env->ctl, sizeof *env->ctl); /* ctree.h, invariant 6 */
         rc = xac_env_become(env);
     }
     env->log.mend = xac_env_mend_log;
@@ -633,7 +651,7 @@ xac_env_close(struct xac_env *env)
         xac_solo_offer(env, true);
     xac_ctx_close(env, &env->ctx);
     xac_registry_leave(env);
-    xac_registry_limits(env);
+    set_limits(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
         if (env->frozen == NULL)

@@ -13,17 +13,21 @@
 
 #include <xac.h>
 
-#include "view/address.h"
-#include "log/backup_note.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "store/frozen.h"
 #include "base/lockfile.h"
-#include "log/master.h"
+#include "base/sys.h"
+#include "env/control.h"
+#include "env/env.h"
 #include "env/peek.h"
+#include "log/backup_note.h"
+#include "log/master.h"
 #include "recovery/recover.h"
 #include "shared/region.h"
-#include "base/sys.h"
+#include "shared/registry.h"
+#include "store/frozen.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "view/address.h"
 
 /* Copies that are begun before giving up; and readings of the log for files that it names. */
 #define TRIES_MAX    8

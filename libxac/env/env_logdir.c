@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "env/env.h"
 #include "base/err.h"
 #include "base/filesystem.h"
+#include "base/sys.h"
+#include "env/env.h"
 #include "log/log_format.h"
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
-#include "base/sys.h"
 
 /* found_log -- for xac_scan_names. */
 static int

@@ -17,14 +17,14 @@
 #include <xac.h>
 
 #include "base/clock.h"
-#include "env/env.h"
 #include "base/err.h"
 #include "base/lockfile.h"
-#include "log/log_format.h"
 #include "base/lost.h"
-#include "shared/registry.h"
-#include "shared/region.h"
 #include "base/sys.h"
+#include "env/env.h"
+#include "log/log_format.h"
+#include "shared/region.h"
+#include "shared/registry.h"
 #include "view/view.h"
 
 /* How long the gate is waited for, and between two looks. */

@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/lost.h"
-#include "txn/policy.h"
-#include "shared/region.h"
 #include "base/sys.h"
+#include "shared/region.h"
+#include "txn/policy.h"
 
 /* Address space for the region, which grows while we look; half of it, and so on, where
    there is a limit. */

@@ -11,13 +11,14 @@
 
 #include <xac.h>
 
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "env/env.h"
 #include "env/env_frozen.h"
-#include "base/err.h"
-#include "base/lockfile.h"
 #include "shared/region.h"
-#include "base/sys.h"
+#include "shared/registry.h"
 
 int
 xac_reader_check_access(const struct xac_env *env)

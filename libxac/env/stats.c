@@ -7,8 +7,11 @@
 #include "env/stats.h"
 
 #include "env/env.h"
-#include "view/fault.h"
+#include "shared/registry.h"
 #include "store/frozen.h"
+#include "store/outofcore.h"
+#include "txn/ctree.h"
+#include "view/fault.h"
 
 static uint64_t
 get(const _Atomic uint64_t *counter)

@@ -10,24 +10,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "env/env.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/lockfile.h"
-#include "txn/solo.h"
 #include "base/tls.h"
+#include "commit/txn.h"
+#include "env/env.h"
+#include "shared/registry.h"
+#include "txn/ctx.h"
+#include "txn/solo.h"
 #include "view/view.h"
 
-/* The calling thread's own context; NULL if it shares the process's. */
-static XAC_TLS struct xac_ctx *own;
-
 static pthread_key_t key; /* the same, for its destructor */
-
-XAC_SIGSAFE struct xac_ctx *
-xac_ctx_mine(struct xac_env *env)
-{
-    return own != NULL && own->env == env ? own : &env->ctx;
-}
 
 void
 xac_threads_lock(struct xac_env *env, sigset_t *signals)
@@ -109,13 +103,13 @@ end(struct xac_env *env, struct xac_ctx *ctx)
     free(ctx);
 }
 
-/* leave -- give up all that the thread has of its own; env->threads held. */
+/* leave -- give up all that the thread has of its xac_ctx_own; env->threads held. */
 static void
 leave(struct xac_env *env, struct xac_ctx *ctx)
 {
     xac_view_close_all(env, ctx);
     end(env, ctx);
-    own = NULL;
+    xac_ctx_own = NULL;
     (void)pthread_setspecific(key, NULL);
 }
 
@@ -137,7 +131,7 @@ abort_open(struct xac_env *env, struct xac_ctx *ctx)
 void
 xac_thread_leave(struct xac_env *env)
 {
-    struct xac_ctx *ctx = own;
+    struct xac_ctx *ctx = xac_ctx_own;
     sigset_t signals;
 
     if (ctx == NULL || ctx->env != env)
@@ -179,7 +173,7 @@ make_key(void)
 static int
 own_context(struct xac_env *env, struct xac_ctx **ctxp)
 {
-    struct xac_ctx *ctx = own;
+    struct xac_ctx *ctx = xac_ctx_own;
     int rc = make_key();
 
     if (rc != 0)
@@ -198,7 +192,7 @@ own_context(struct xac_env *env, struct xac_ctx **ctxp)
             end(env, ctx);
             return xac_err(rc, "xView");
         }
-        own = ctx;
+        xac_ctx_own = ctx;
     }
     *ctxp = ctx;
     return 0;
@@ -238,7 +232,7 @@ int
 xac_thread_unview(struct xac_env *env, const void *base)
 {
     struct xac_view **link, *v = NULL;
-    struct xac_ctx *ctx = own;
+    struct xac_ctx *ctx = xac_ctx_own;
     sigset_t signals;
 
     if (ctx == NULL)
@@ -266,7 +260,7 @@ xac_thread_others(struct xac_env *env)
     unsigned n;
 
     xac_threads_lock(env, &signals);
-    n = contexts(env) - 1 - (own != NULL && own->env == env);
+    n = contexts(env) - 1 - (xac_ctx_own != NULL && xac_ctx_own->env == env);
     xac_threads_unlock(env, &signals);
     return n;
 }
@@ -299,7 +293,7 @@ xac_thread_forked(struct xac_env *env)
         struct xac_ctx *ctx = *link;
 
         forget(ctx);
-        if (ctx == own) {
+        if (ctx == xac_ctx_own) {
             link = &ctx->next;
             continue;
         }

@@ -28,9 +28,6 @@ struct xac_ctx;
 struct xac_env;
 struct xac_view;
 
-/* xac_ctx_mine -- the calling thread's context: its own, or the process's. */
-XAC_SIGSAFE struct xac_ctx *xac_ctx_mine(struct xac_env *env);
-
 /*
  * xac_thread_view -- the calling thread's own view of the segment that the process has
  * mapped at base; made if there is none yet.

@@ -9,12 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "env/env.h"
 #include "base/err.h"
-#include "view/fault.h"
+#include "base/sys.h"
 #include "fault/fault_signal.h"
 #include "fault/fault_valgrind.h"
-#include "base/sys.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_scan,

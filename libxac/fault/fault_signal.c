@@ -26,12 +26,12 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "view/fault.h"
-#include "fault/fault_areas.h"
-#include "fault/fault_handlers.h"
 #include "base/lock.h"
 #include "base/tls.h"
 #include "base/tsan.h"
+#include "fault/fault_areas.h"
+#include "fault/fault_handlers.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* Bytes of a signal stack that the handlers need beside what the kernel puts there. */

@@ -14,9 +14,9 @@
 
 #include <xac.h>
 
-#include "view/fault.h"
-#include "fault/fault_signal.h"
 #include "base/sys.h"
+#include "fault/fault_signal.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 XAC_SIGSAFE static int

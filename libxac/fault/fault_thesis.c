@@ -13,9 +13,9 @@
 
 #include <xac.h>
 
-#include "view/fault.h"
-#include "fault/fault_signal.h"
 #include "base/sys.h"
+#include "fault/fault_signal.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* fill -- one page of the file, mapped privately; a version is copied into it. */

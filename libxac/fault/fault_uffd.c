@@ -39,11 +39,11 @@
 
 #include <xac.h>
 
-#include "view/fault.h"
-#include "fault/fault_signal.h"
 #include "base/handle.h"
 #include "base/kernel.h"
 #include "base/sys.h"
+#include "fault/fault_signal.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* Ranges that one process_madvise takes back. */

@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "heap/alloc_heap.h"
-#include "env/env.h"
 #include "base/err.h"
 #include "base/tls.h"
+#include "env/env.h"
+#include "heap/alloc_heap.h"
 #include "view/view.h"
 
 #define HEAPS_HINTED 4 /* heaps that a thread remembers */

@@ -12,11 +12,12 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "heap/alloc_heap.h"
-#include "txn/ctree.h"
 #include "env/env.h"
+#include "heap/alloc_heap.h"
 #include "shared/registry.h"
+#include "store/outofcore.h"
 #include "store/version.h"
+#include "txn/ctree.h"
 #include "view/view.h"
 
 static bool

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "heap/alloc.h"
 #include "heap/alloc_heap.h"
-#include "base/err.h"
 #include "view/view.h"
 
 struct check {

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "heap/alloc_heap.h"
 #include "base/annot.h"
 #include "base/err.h"
+#include "heap/alloc_heap.h"
 #include "view/view.h"
 
 #define ALL_ROOMS (~UINT64_C(0))

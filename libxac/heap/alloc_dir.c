@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heap/alloc_heap.h"
 #include "base/annot.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "shared/registry.h"
 #include "base/sys.h"
+#include "env/env.h"
+#include "heap/alloc_heap.h"
+#include "shared/registry.h"
 #include "view/view.h"
 
 static uint64_t

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap/alloc_format.h"
 #include "base/annot.h"
+#include "heap/alloc_format.h"
 
 struct xac_env;
 struct xac_view;

@@ -19,8 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define XAC_BACKUP_NAME "xac.backup"
+#include "base/names.h"
 
 /* A mapped file. */
 struct xac_backup_file {

@@ -19,10 +19,10 @@
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/lockfile.h"
+#include "base/sys.h"
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
-#include "base/sys.h"
 
 /* Bytes that stand for environments, so many for each; no file is that long. */
 #define HOLD_FIRST (INT64_C(1) << 62)

@@ -26,9 +26,9 @@
 #include "base/err.h"
 #include "base/futex.h"
 #include "base/handle.h"
-#include "log/log_segment.h"
-#include "shared/shm.h"
+#include "base/populate.h"
 #include "base/sys.h"
+#include "log/log_segment.h"
 
 /* How long a waiter sleeps before it looks whether the holder of the flush lock lives. */
 #define RETRY_MS 50
@@ -268,7 +268,7 @@ make_ready(struct xac_log *log, uint64_t bytes)
 
         if ((atomic_load_explicit(&log->ready, memory_order_relaxed) & part) != 0)
             continue;
-        xac_shm_populate(log->ring + (lsn & (sh->ring_bytes - 1)), part_bytes);
+        xac_populate(log->ring + (lsn & (sh->ring_bytes - 1)), part_bytes);
         (void)atomic_fetch_or_explicit(&log->ready, part, memory_order_relaxed);
     }
 }

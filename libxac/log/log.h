@@ -36,9 +36,9 @@
 #include <stdint.h>
 
 #include "base/annot.h"
-#include "log/block.h"
 #include "base/handle.h"
 #include "base/lock.h"
+#include "log/block.h"
 #include "log/log_gap.h"
 
 struct xac_log_shared {
@@ -160,7 +160,7 @@ int xac_log_unwritten(const struct xac_log *log);
    held. */
 bool xac_log_has_room(const struct xac_log *log, uint64_t bytes);
 
-/* xac_log_ready -- the whole ring has been populated (xac_shm_populate). */
+/* xac_log_ready -- the whole ring has been populated (xac_populate). */
 void xac_log_ready(struct xac_log *log);
 
 /*

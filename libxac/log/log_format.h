@@ -159,13 +159,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/names.h"
+
 #define XAC_FORMAT_VERSION       5u
 #define XAC_FORMAT_VERSION_LEAST 4u
-
-#define XAC_MASTER_NAME "xac.master"
-#define XAC_LOCK_NAME   "xac.lock"
-#define XAC_LOG_PREFIX  "xac-log."
-#define XAC_DATA_PREFIX "xac-data."
 
 #define XAC_MASTER_MAGIC  UINT64_C(0x315453414d434158) /* "XACMAST1" */
 #define XAC_SEGMENT_MAGIC UINT64_C(0x314745534c434158) /* "XACLSEG1" */

@@ -15,9 +15,9 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "log/log_keep.h"
 #include "base/newfile.h"
 #include "base/sys.h"
+#include "log/log_keep.h"
 
 /* What the first segment has on disk at first; see log_segment.h. */
 #define FIRST_BYTES UINT64_C(65536)

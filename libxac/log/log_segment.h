@@ -21,10 +21,10 @@
 
 #include <stdint.h>
 
+#include "base/names.h"
 #include "log/log.h"
 
 /* The segment in the making.  Not the prefix of a segment's name. */
-#define XAC_LOG_NEW_NAME "xac-log-new"
 
 /*
  * xac_log_segment_prepare -- make segments, or more of one, until `prepared` is at least `upto`.

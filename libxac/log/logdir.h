@@ -23,10 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/names.h"
 #include "log/log_format.h"
-
-#define XAC_LOGDIR_NOTE "xac.logdir"
-#define XAC_LOGDIR_MARK "xac.log-of"
 
 /*
  * xac_logdir_noted -- where the note says that the log is.

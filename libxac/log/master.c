@@ -18,12 +18,12 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "log/log.h"
-#include "log/logdir.h"
 #include "base/newfile.h"
 #include "base/rawfile.h"
-#include "log/recover_scan.h"
 #include "base/sys.h"
+#include "log/log.h"
+#include "log/logdir.h"
+#include "log/recover_scan.h"
 
 #define MASTER_BYTES (2 * XAC_MASTER_SLOT_STRIDE)
 #define MASTER_NEW   XAC_MASTER_NAME ".new"

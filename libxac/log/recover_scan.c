@@ -18,8 +18,8 @@
 #include "base/annot.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "log/log.h"
 #include "base/sys.h"
+#include "log/log.h"
 
 #define WINDOW_MAX (UINT64_C(2) << 20)
 

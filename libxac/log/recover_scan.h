@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rawfile.h"
 #include "log/block.h"
 #include "log/log_format.h"
-#include "base/rawfile.h"
 #include "log/recover_ahead.h"
 
 /* A place in a file of the environment, and what is the matter there. */

@@ -13,10 +13,10 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "checkpoint/pagesums.h"
 #include "base/rawfile.h"
-#include "log/recover_scan.h"
 #include "base/sys.h"
+#include "checkpoint/pagesums.h"
+#include "log/recover_scan.h"
 
 #define ENTRIES 256u /* looked at together */
 

@@ -24,18 +24,18 @@
 #include <xac.h>
 
 #include "base/annot.h"
-#include "log/backup_note.h"
-#include "log/block.h"
 #include "base/err.h"
 #include "base/filesystem.h"
+#include "base/sys.h"
+#include "log/backup_note.h"
+#include "log/block.h"
 #include "log/log.h"
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_data.h"
 #include "log/recover_next.h"
-#include "recovery/recover_redo.h"
 #include "log/recover_scan.h"
-#include "base/sys.h"
+#include "recovery/recover_redo.h"
 
 /* One recovery. */
 struct recovery {

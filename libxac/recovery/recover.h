@@ -25,9 +25,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/frozen.h"
 #include "log/log_format.h"
 #include "recovery/pagesums_check.h"
+#include "store/frozen.h"
 
 struct xac_recover_options {
     bool dry_run;         /* look and report, write nothing                           */

@@ -9,8 +9,8 @@
 #include <xac.h>
 
 #include "base/err.h"
-#include "recovery/recover_redo.h"
 #include "base/sys.h"
+#include "recovery/recover_redo.h"
 
 /* verdict_on -- may that file be what the log speaks of?  ret 0, XAC_ECOPY, XAC_EREPLACED. */
 static int

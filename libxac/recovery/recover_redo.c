@@ -16,12 +16,12 @@
 #include <xac.h>
 
 #include "base/annot.h"
-#include "log/block.h"
 #include "base/err.h"
 #include "base/newfile.h"
-#include "shared/ptab.h"
 #include "base/stored.h"
 #include "base/sys.h"
+#include "log/block.h"
+#include "shared/ptab.h"
 
 #define OPEN_FDS_MAX   200u /* descriptors of mapped files at a time ... */
 #define OPEN_FDS_SHARE 4u   /* ... and of those that the process may have */

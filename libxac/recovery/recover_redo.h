@@ -24,13 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/identity.h"
+#include "checkpoint/pagesums.h"
 #include "log/backup_note.h"
 #include "log/claim.h"
-#include "store/frozen.h"
-#include "base/identity.h"
 #include "log/log_format.h"
-#include "checkpoint/pagesums.h"
 #include "recovery/recover_pages.h"
+#include "store/frozen.h"
 
 /*
  * Pages held in memory while redoing, unless told otherwise: about as many as a running

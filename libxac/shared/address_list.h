@@ -23,8 +23,7 @@
 #include <stdint.h>
 
 #include "base/identity.h"
-
-#define XAC_ADDRESSES_NAME "xac.addresses"
+#include "base/names.h"
 
 /* The longest file: some millions of lines.  A process that maps files has it in memory. */
 #define XAC_ADDRESSES_BYTES_MAX ((size_t)256 << 20)

@@ -13,9 +13,8 @@
 
 #include <xac.h>
 
-#include "env/control.h"
 #include "base/err.h"
-#include "txn/policy.h"
+#include "shared/layout.h"
 #include "shared/ptab.h"
 
 /* Nobody maps a file by a longer path. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "env/env.h"
+#include "shared/env_state.h"
 #include "shared/registry.h"
 
 #define SIZE_FIRST 6u /* logarithm */

@@ -18,17 +18,17 @@
 #include <xac.h>
 
 #include "base/clock.h"
-#include "shared/control_check.h"
-#include "env/env.h"
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/lost.h"
-#include "log/recover_scan.h"
+#include "base/names.h"
 #include "base/sys.h"
+#include "log/recover_scan.h"
+#include "shared/control_check.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 
-#define SHM_DIR       "/dev/shm"
-#define REGION_PREFIX "xac-"
-#define REGION_SUFFIX ".control"
+#define SHM_DIR "/dev/shm"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -116,7 +116,7 @@ xac_region_path_new(const char *shm_dir)
     char *path = NULL;
 
     if (getentropy(&r, sizeof r) != 0
-        || asprintf(&path, "%s%s" REGION_PREFIX "%016llx" REGION_SUFFIX,
+        || asprintf(&path, "%s%s" XAC_REGION_PREFIX "%016llx" XAC_REGION_SUFFIX,
                     shm_dir != NULL ? shm_dir : "", shm_dir != NULL ? "/" : "",
                     (unsigned long long)r)
                < 0)
@@ -128,10 +128,10 @@ xac_region_path_new(const char *shm_dir)
 static bool
 is_name(const char *name)
 {
-    size_t n = strlen(name), n_suffix = strlen(REGION_SUFFIX);
+    size_t n = strlen(name), n_suffix = strlen(XAC_REGION_SUFFIX);
 
-    return strncmp(name, REGION_PREFIX, strlen(REGION_PREFIX)) == 0 && n > n_suffix
-           && strcmp(name + n - n_suffix, REGION_SUFFIX) == 0;
+    return strncmp(name, XAC_REGION_PREFIX, strlen(XAC_REGION_PREFIX)) == 0
+           && n > n_suffix && strcmp(name + n - n_suffix, XAC_REGION_SUFFIX) == 0;
 }
 
 bool
@@ -329,9 +329,8 @@ user_of(int dirfd, const char *path, uint32_t *pidp)
     return rc;
 }
 
-/* is_home -- is a region of this directory, as far as one can tell? */
-static bool
-is_home(const struct xac_region_info *info, int dirfd)
+bool
+xac_region_is_home(const struct xac_region_info *info, int dirfd)
 {
     struct xac_identity home;
 
@@ -358,7 +357,7 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
         free(path);
         return rc;
     }
-    if (info.use == XAC_REGION_USED && is_home(&info, dirfd))
+    if (info.use == XAC_REGION_USED && xac_region_is_home(&info, dirfd))
         rc = user_of(dirfd, path, &pid);
     if (rc != 0)
         rc = xac_err(rc, "control region %s", path);
@@ -367,64 +366,6 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     xac_region_info_fini(&info);
     free(path);
     return rc;
-}
-
-/* ---- Removing --------------------------------------------------------------------------- */
-
-void
-xac_region_remove(int dirfd, const char *path)
-{
-    if (!xac_region_is_path(path))
-        return;
-    xac_buffers_remove(dirfd, path);
-    xac_buffers_remove_second(dirfd, path);
-    xac_outofcore_remove(dirfd, path);
-    (void)xac_sys.unlinkat(dirfd, path, 0);
-}
-
-/* clear_orphan -- for xac_region_scan and xac_scan_names: a region of the directory whose
-   descriptor is *arg, or a copy of one that lies in it. */
-static int
-clear_orphan(void *arg, const char *path)
-{
-    const int *dirfd = (const int *)arg;
-    struct xac_region_info info;
-
-    if (!xac_region_is_path(path) || xac_region_look(*dirfd, path, &info) != 0)
-        return 0;
-    if (info.use == XAC_REGION_UNUSED
-        && (is_home(&info, *dirfd) || (path[0] != '/' && info.kind != XAC_REGION_OTHER)))
-        xac_region_remove(*dirfd, path);
-    xac_region_info_fini(&info);
-    return 0;
-}
-
-/* clear_named -- the region that the lock file names, and the part of it that lies in the
-   directory, which is ours even if the rest is gone, or another environment's. */
-static void
-clear_named(int dirfd, const char *path)
-{
-    struct xac_region_info info;
-
-    if (!xac_region_is_path(path) || xac_region_look(dirfd, path, &info) != 0)
-        return;
-    if (is_home(&info, dirfd))
-        xac_region_remove(dirfd, path);
-    else if (info.kind == XAC_REGION_NONE || info.kind == XAC_REGION_OURS)
-        xac_buffers_remove_second(dirfd, path);
-    xac_region_info_fini(&info);
-}
-
-void
-xac_region_clear(int dirfd, int lockfd)
-{
-    char *named = xac_region_path(lockfd);
-
-    if (named != NULL)
-        clear_named(dirfd, named);
-    (void)xac_region_scan(xac_region_shm_dir(), clear_orphan, &dirfd);
-    (void)xac_scan_names(dirfd, REGION_PREFIX, clear_orphan, &dirfd);
-    free(named);
 }
 
 /* A scan of a directory. */
@@ -460,7 +401,7 @@ xac_region_scan(const char *dir, int (*fn)(void *arg, const char *path), void *a
 
     if (fd < 0)
         return errno;
-    rc = xac_scan_names(fd, REGION_PREFIX, scan_one, &s);
+    rc = xac_scan_names(fd, XAC_REGION_PREFIX, scan_one, &s);
     (void)xac_sys.close(fd);
     return rc;
 }

@@ -124,21 +124,14 @@ void xac_region_info_fini(struct xac_region_info *info);
  */
 int xac_region_attached(int dirfd, const char *dir, int lockfd);
 
-/* xac_region_remove -- delete a region's files.  in dirfd of the environment, -1: gone. */
-void xac_region_remove(int dirfd, const char *path);
-
-/*
- * xac_region_clear -- delete what belongs to the environment and is not in use: the region that
- * the lock file names, those that nobody has named yet, and copies of regions in its directory
- * (cp -a).  Gate held, nobody is attached.
- */
-void xac_region_clear(int dirfd, int lockfd);
-
 /*
  * xac_region_scan -- call fn with the path of each region in a directory.
  *
  * ret  0, what fn returned if that was not 0, or errno.
  */
 int xac_region_scan(const char *dir, int (*fn)(void *arg, const char *path), void *arg);
+
+/* xac_region_is_home -- is a region of this directory, as far as one can tell? */
+bool xac_region_is_home(const struct xac_region_info *info, int dirfd);
 
 #endif /* XAC_REGION_H */

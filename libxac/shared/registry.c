@@ -14,10 +14,10 @@
 
 #include <xac.h>
 
-#include "env/env.h"
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
 
 XAC_SIGSAFE struct xac_participant *
 xac_participant_at(const struct xac_env *env, uint32_t index)
@@ -184,7 +184,7 @@ end_former(const struct xac_env *env, uint32_t self)
 }
 
 int
-xac_registry_join(struct xac_env *env)
+xac_registry_join(struct xac_env *env, uint64_t frames_max)
 {
     struct xac_array *all = &env->ctl->participants;
     struct xac_participant *p;
@@ -220,7 +220,7 @@ xac_registry_join(struct xac_env *env)
     p->time_namespace = env->time_namespace;
     p->start_time = proc_stat_read(env->pid).start_time;
     p->region_bytes = env->shm.reserve;
-    p->frames_max = xac_buffers_reach(env);
+    p->frames_max = frames_max;
     end_former(env, i);
     atomic_store_explicit(&p->is_over, 0, memory_order_relaxed);
     p->is_reader = env->reader != XAC_READER_NONE;
@@ -233,8 +233,8 @@ xac_registry_join(struct xac_env *env)
     return 0;
 }
 
-void
-xac_registry_limits(struct xac_env *env)
+bool
+xac_registry_limits(struct xac_env *env, uint64_t *framesp)
 {
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
@@ -249,10 +249,11 @@ xac_registry_limits(struct xac_env *env)
         frames = p->frames_max < frames ? p->frames_max : frames;
     }
     if (bytes == UINT64_MAX)
-        return;
+        return false;
     /* Each has made sure, when it came, that it can reach what there was. */
     xac_require(xac_shm_limit(&env->shm, bytes) == 0);
-    xac_require(xac_version_limit(env, frames) == 0);
+    *framesp = frames;
+    return true;
 }
 
 void

@@ -27,77 +27,10 @@
 #ifndef XAC_REGISTRY_H
 #define XAC_REGISTRY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/annot.h"
-#include "base/handle.h"
-#include "base/identity.h"
-#include "shared/shm.h"
-
-struct xac_env;
-
-enum xac_participant_state {
-    XAC_PART_FREE = 0,
-    XAC_PART_ATTACHED = 1
-};
-
-struct xac_participant {
-    xac_shared _Atomic uint32_t state; /* changed with the gate or the clean lock held */
-    uint32_t pid;                      /* in its own PID namespace                     */
-    uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
-    /* Inode of /proc/self/ns/time, 0 unknown, and field 22 of /proc/PID/stat, 0 unknown: the
-       same process has another start time when it is looked at from another time namespace. */
-    uint64_t time_namespace;
-    uint64_t start_time;
-    uint64_t region_bytes; /* that it has addresses for; with the gate held            */
-    uint64_t frames_max;   /* of the version store, likewise                           */
-    xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
-    uint32_t is_reader;                     /* fixed while attached                  */
-    /* 1: its process has gone on with another program and has come again, as another
-       participant.  Gate held; 0 when a process comes. */
-    xac_shared _Atomic uint32_t is_over;
-    uint32_t reserved2;
-    /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
-       who archives. */
-    xac_shared _Atomic uint64_t log_pin;
-    uint64_t holds; /* offset of its first hold of a file, 0 none; files lock held     */
-};
-
-/* That a participant has mapped a file, once for each mapping; files lock held. */
-struct xac_hold {
-    uint64_t next, prev; /* offsets, 0 none                                            */
-    uint64_t file;
-};
-
-enum xac_file_state {
-    XAC_FILE_NEW = 0, /* being registered                                              */
-    XAC_FILE_KNOWN = 1,
-    XAC_FILE_GONE = 2, /* forgotten; its name may belong to another file               */
-    XAC_FILE_LEFT = 3  /* nothing is left of it                                        */
-};
-
-struct xac_file {
-    xac_shared _Atomic uint64_t root;   /* page table (ptab.h)                         */
-    xac_shared _Atomic uint64_t length; /* bytes: the longest mapping so far           */
-    struct xac_identity who;            /* fixed                                       */
-    uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
-    uint32_t path_len;                  /* fixed                                       */
-    xac_shared _Atomic uint32_t state;  /* enum xac_file_state; files lock held        */
-    uint64_t idle_lsn; /* end of the log when somebody unmapped it last; files lock    */
-    uint32_t next_by_path, next_by_inode; /* ids, in the index; files lock             */
-    uint32_t is_unnamed; /* invariant (2); files lock                                  */
-    /* Versions that a checkpoint has found durable are not in the file, which it could not
-       reach: until they are, it is no reason not to write them that it has; checkpoint. */
-    uint32_t is_behind;
-    xac_shared _Atomic uint64_t
-        address; /* where it is mapped, see address.h; 0 unknown */
-    /* Pages of the file from here on are blank: it has been made longer by them since it was
-       registered, and no checkpoint has written them or one behind them.  Only grows; under
-       the checkpoint lock, before the write. */
-    xac_shared _Atomic uint64_t blank_from;
-};
+#include "shared/env_state.h"
 
 /* xac_participant_at -- participant with that index, which exists. */
 XAC_SIGSAFE struct xac_participant *xac_participant_at(const struct xac_env *env,
@@ -116,15 +49,21 @@ int xac_registry_check(const struct xac_env *env);
 
 /*
  * xac_registry_join -- become a participant: take a byte of the lock file, fill in an
- * entry.  Gate held.  ret 0, ENOMEM, errno.
+ * entry.  Gate held.
+ *
+ * in   frames_max  frames of the version store that this process has addresses for
+ * ret  0, ENOMEM, errno.
  */
-int xac_registry_join(struct xac_env *env);
+int xac_registry_join(struct xac_env *env, uint64_t frames_max);
 
 /*
- * xac_registry_limits -- let the region and the version store grow as far as every
- * participant that is attached can reach.  Gate held, after one has come or gone.
+ * xac_registry_limits -- let the region grow as far as every participant that is attached can
+ * reach.  Gate held, after one has come or gone.
+ *
+ * out  framesp  so many frames may the version store have
+ * ret  false: nobody is attached
  */
-void xac_registry_limits(struct xac_env *env);
+bool xac_registry_limits(struct xac_env *env, uint64_t *framesp);
 
 /* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
 void xac_registry_leave(struct xac_env *env);
@@ -188,49 +127,6 @@ xac_file_write_begin(struct xac_file *f, uint64_t end)
         atomic_store_explicit(&f->blank_from, end, memory_order_release);
 }
 
-/* ---- Descriptors of files (file_fds.c) ---------------------------------------------- */
-
-#define XAC_FILE_FDS_MAX 64
-
-/* A process's descriptors of registered files, few at a time; checkpoint lock held. */
-struct xac_file_fds {
-    uint32_t n, last;
-    uint64_t clock;
-    struct xac_file_fd {
-        uint32_t file;
-        int fd;
-        struct xac_handle handle;
-        uint64_t used; /* clock                                                        */
-        bool is_dirty; /* written since it was synced                                  */
-    } slot[XAC_FILE_FDS_MAX];
-};
-
-/*
- * xac_file_fd -- this process's descriptor for a registered file, until the next call.
- *
- * A file that has lost its name is found as long as this process maps it.  The one that was
- * used least recently may be closed, in a durable environment synced.
- * ret  -1 with errno: ENOENT, ESTALE if another file lies there, EBUSY if another environment
- *      holds it; others of open(2).
- */
-int xac_file_fd(struct xac_env *env, uint32_t file);
-
-/* xac_file_fd_dirty -- it has been written. */
-void xac_file_fd_dirty(struct xac_env *env, uint32_t file);
-
-/*
- * xac_file_fds_each -- do something with each that is written and not synced, until one
- * fails.
- */
-int xac_file_fds_each(struct xac_env *env,
-                      int (*fn)(struct xac_env *env, uint32_t file, int fd));
-
-/* xac_file_fds_synced -- all are. */
-void xac_file_fds_synced(struct xac_env *env);
-
-/* xac_file_fds_close -- close all. */
-void xac_file_fds_close(struct xac_env *env);
-
 /* ---- Files --------------------------------------------------------------------------- */
 
 /* xac_registry_enter, exit -- take and leave the lock of the files. */
@@ -244,23 +140,6 @@ void xac_registry_exit(struct xac_env *env);
  */
 int xac_registry_find(const struct xac_env *env, const char *path,
                       const struct xac_identity *who, uint32_t *idp);
-
-/*
- * xac_registry_add -- id of a file, registered if new; its length grows to `length`.
- * Files lock held.
- *
- * In a durable environment a new or longer file is in the log before this returns.
- * in   path  as stored: absolute, or relative to the environment directory
- * in   size  of the file, before it was made longer: what lies behind is blank
- * ret  0; XAC_EREPLACED; ENOMEM; what appending to the log may return.
- */
-int xac_registry_add(struct xac_env *env, const char *path,
-                     const struct xac_identity *who, uint64_t size, uint64_t length,
-                     uint32_t *idp);
-
-/* xac_registry_file -- the same for an open file, which is held, with the lock taken and left. */
-int xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length,
-                      uint32_t *idp, uint64_t *holdp);
 
 /* xac_registry_hold -- a mapping of a file, until xac_registry_drop; *holdp is its offset.
    Files lock held.  ret 0 or ENOMEM. */
@@ -280,31 +159,11 @@ bool xac_registry_is_held(const struct xac_env *env, uint32_t file);
 void xac_registry_each_held(const struct xac_env *env,
                             void (*fn)(void *arg, uint32_t file), void *arg);
 
-/*
- * xac_registry_forget -- the file is GONE; that is in the log, not synced, before this
- * returns.  Files lock held; nobody holds the file, which is KNOWN.
- */
-int xac_registry_forget(struct xac_env *env, uint32_t file);
-
-/* xac_registry_leave_file -- the file is LEFT.  Files lock held; nobody holds the file, and
-   its page table is clear. */
-void xac_registry_leave_file(struct xac_env *env, uint32_t file);
-
 /* xac_registry_named -- id of the file that is known by a path as stored; 0: none.  Files
    lock held. */
 uint32_t xac_registry_named(const struct xac_env *env, const char *path);
 
 /* ---- The index of files (file_index.c); files lock held ------------------------------ */
-
-/* Heads of chains of ids, by path and by inode: two arrays of as many, in one block. */
-struct xac_file_index {
-    /* Offset of 2 * n numbers of 32 bits, and in its low bits the logarithm of n: one word, so
-       that a death leaves both or neither; 0 none. */
-    uint64_t buckets;
-    uint64_t n_files; /* in it                                                         */
-};
-
-#define XAC_FILE_INDEX_SIZE_MASK UINT64_C(63) /* of `buckets`: the rest is an offset */
 
 /* xac_file_index_reserve -- room for one more; ret 0 or ENOMEM. */
 int xac_file_index_reserve(struct xac_env *env);

@@ -12,15 +12,13 @@
 
 #include "base/kernel.h"
 #include "base/lost.h"
+#include "base/populate.h"
 #include "base/sys.h"
 
 #define BLOCK_MIN   64u
 #define RESERVE_MIN ((size_t)1 << 30)
 #define GROW_MIN    ((uint64_t)1 << 20) /* unit of the extent, too                     */
 #define OFFSET_MASK ((UINT64_C(1) << XAC_SHM_OFFSET_BITS) - 1)
-
-/* No page is smaller. */
-#define PAGE_LEAST 4096u
 
 static struct xac_shm_head *
 head_of(const struct xac_shm *shm)
@@ -347,23 +345,6 @@ xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes)
         memory_order_relaxed));
 }
 
-XAC_SIGSAFE void
-xac_shm_populate(void *at, size_t n_bytes)
-{
-    uintptr_t first = (uintptr_t)at & ~(uintptr_t)(PAGE_LEAST - 1);
-    uintptr_t end = (uintptr_t)at + n_bytes;
-
-    end = (end + PAGE_LEAST - 1) & ~(uintptr_t)(PAGE_LEAST - 1);
-    if (n_bytes == 0
-        || xac_sys.madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0)
-        return;
-    /* An older kernel, or larger pages.  Adding 0 stores and changes nothing, whoever else stores
-       there. */
-    for (; first < end; first += PAGE_LEAST)
-        (void)atomic_fetch_add_explicit((_Atomic uint64_t *)first, 0,
-                                        memory_order_relaxed);
-}
-
 void
 xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base)
 {
@@ -435,7 +416,7 @@ xac_array_populate(const struct xac_shm *shm, const struct xac_array *a, uint64_
 
         (void)locate(a, from, &place, &elems);
         n = elems - place < to - from ? elems - place : to - from;
-        xac_shm_populate(xac_array_at(shm, a, from), n * a->elem_bytes);
+        xac_populate(xac_array_at(shm, a, from), n * a->elem_bytes);
         from += n;
     }
 }

@@ -141,13 +141,6 @@ xac_shm_offset(const struct xac_shm *shm, const void *p)
 }
 
 /*
- * xac_shm_populate -- have the pages of a range of the region, or of any memory that may be
- * written, in this process's page table: a store there faults no more, unless the system takes
- * the memory away.  Changes no byte.
- */
-XAC_SIGSAFE void xac_shm_populate(void *at, size_t n_bytes);
-
-/*
  * A growable array: chunks of base, base, 2*base, 4*base ... elements; elements never
  * move.  Not a lock anywhere; who loses the race to add a chunk gives its own back.
  */
@@ -168,7 +161,7 @@ XAC_SIGSAFE int xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint
 XAC_SIGSAFE void *xac_array_at(const struct xac_shm *shm, const struct xac_array *a,
                                uint64_t i);
 
-/* xac_array_populate -- xac_shm_populate for the elements [from, to), which exist. */
+/* xac_array_populate -- xac_populate for the elements [from, to), which exist. */
 XAC_SIGSAFE void xac_array_populate(const struct xac_shm *shm, const struct xac_array *a,
                                     uint64_t from, uint64_t to);
 

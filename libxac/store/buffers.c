@@ -16,14 +16,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "env/env.h"
 #include "base/err.h"
 #include "base/filesystem.h"
 #include "base/kernel.h"
 #include "base/lost.h"
 #include "base/newfile.h"
-#include "shared/region.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/region.h"
+#include "store/outofcore.h"
 
 #define RESERVE_WANTED ((size_t)1 << 40)
 #define RESERVE_LEAST  ((size_t)1 << 28)

@@ -17,13 +17,13 @@
 
 #include <xac.h>
 
-#include "env/env.h"
 #include "base/err.h"
-#include "view/fault.h"
-#include "frames/pool.h"
 #include "base/newfile.h"
-#include "shared/region.h"
 #include "base/sys.h"
+#include "frames/pool.h"
+#include "shared/env_state.h"
+#include "shared/region.h"
+#include "shared/registry.h"
 
 /* Rounds over the pool before a page is read past it. */
 #define FULL_TRIES 4

@@ -34,19 +34,11 @@
 #ifndef XAC_OUTOFCORE_H
 #define XAC_OUTOFCORE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "base/annot.h"
-#include "base/handle.h"
-#include "shared/ptab.h"
+#include "shared/env_state.h"
 
-struct xac_ctx;
-struct xac_env;
-struct xac_frames;
-struct xac_frames_user;
 struct xac_stats;
 struct xac_view;
 
@@ -55,33 +47,6 @@ struct xac_view;
 
 /* Fewest pages that a context's views show, so that every instruction finds all it needs. */
 #define XAC_OUTOFCORE_SHOWN_LEAST 16
-
-/* In the control region. */
-struct xac_outofcore_shared {
-    uint64_t n_frames;   /* XAC_OPT_FRAMES; 0: off.  Fixed when made, as the next one   */
-    uint64_t pool_bytes; /* of the mapping                                              */
-    /* For xStats(); relaxed.  Pages taken from the pool, and of them those that had to be
-       read into it, and those that were read past it: no seat, or no frame. */
-    xac_shared _Atomic uint64_t fetches, reads, past;
-    /* Pages that views have dropped; working copies written to temporary files, and read
-       again. */
-    xac_shared _Atomic uint64_t dropped, spilled, fetched_back;
-};
-
-/* One process's access to the pool. */
-struct xac_outofcore {
-    struct xac_frames *pool; /* NULL: off, or not attached                            */
-    void *memory;
-    int fd;                       /* of the pool's file                               */
-    struct xac_handle handle;     /* of fd                                            */
-    struct xac_frames_user *user; /* for checkpoints                                  */
-    pid_t user_pid;               /* whose it is: after a fork the parent's           */
-    /* Descriptors by file id, for reading; grows by a copy, for the handler looks. */
-    struct xac_outofcore_files *_Atomic files;
-    atomic_flag adding; /* held while it grows                                        */
-    /* Bit k: part k of the pool's table has memory; relaxed. */
-    _Atomic uint64_t *backed;
-};
 
 /* Places for pages that a context looks at: valid until the next use of the same place. */
 enum xac_outofcore_place {

@@ -8,8 +8,9 @@
 
 #include <errno.h>
 
-#include "env/env.h"
 #include "base/err.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
 
 #define FRAMES_FIRST 256u /* frames of a new store; it doubles from there */
 

@@ -23,88 +23,13 @@
 #ifndef XAC_VERSION_H
 #define XAC_VERSION_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/annot.h"
-#include "base/handle.h"
-#include "base/lock.h"
-#include "shared/ptab.h"
-#include "shared/shm.h"
-
-struct xac_env;
-
-enum xac_frame_state {
-    XAC_FRAME_FREE = 0,
-    XAC_FRAME_TAKEN = 1,   /* low bits: transaction slot                              */
-    XAC_FRAME_VERSION = 2, /* low bits: its commit number                             */
-    XAC_FRAME_LIMBO = 3,   /* low bits: number of the move that unlinked it           */
-};
-
-/* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
-struct xac_frame {
-    xac_shared _Atomic uint64_t word;   /* state << 56 | slot, commit or move          */
-    xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
-    xac_shared _Atomic uint64_t commit; /* number that published it                    */
-    xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
-};
-
-/* Shared state of the store, in the control region. */
-struct xac_versions {
-    struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
-    struct xac_array frames;           /* struct xac_frame; count: frames there are  */
-    xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
-    /* First frame that lies in the second buffer file (environment directory) because
-       the first one could not or should not grow; 0 while all lie in the first. */
-    xac_shared _Atomic uint64_t spill;
-    /* Frames that the first file may have, for it takes memory; UINT64_MAX: any number.
-       Only falls; stored with the gate held, relaxed. */
-    xac_shared _Atomic uint64_t share;
-    /* Under grow: most frames there may be, for every participant must reach them all.  */
-    uint64_t frames_max;
-    /* Frames not FREE; may drift when one dies, corrected by each sweep. */
-    XAC_LINE xac_shared _Atomic uint64_t used;
-};
-
-#define XAC_FREED_MAX 256
-
-/* One process's access to the buffer files. */
-struct xac_buffers {
-    int fd[2]; /* -1 if not open                                              */
-    struct xac_handle handle[2]; /* of fd                                              */
-    /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
-    uint8_t *_Atomic base[2];
-    atomic_flag opening; /* held while a file is opened                                */
-    size_t reserve[2];   /* bytes of address space                                      */
-    char *path[2];       /* the second one relative to the environment directory        */
-    _Atomic uint64_t n_second; /* looks at frames of the second file; relaxed          */
-    _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
-    /* Frames that this process has freed last, which the caches still hold, and which it has
-       mapped: hints only, so relaxed, and one may be there twice or be lost. */
-    _Atomic uint64_t freed[XAC_FREED_MAX];
-    _Atomic uint64_t n_freed;   /* in the ring; the newest is the one before           */
-    _Atomic uint64_t n_faulted; /* frames up to this are in the page table; relaxed    */
-    /* Descriptions of frames up to this are in the page table; only grows, relaxed. */
-    _Atomic uint64_t n_ready;
-};
+#include "shared/env_state.h"
 
 /* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
 XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t frame_no);
-
-#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or move in a word */
-
-static inline uint64_t
-xac_frame_word(enum xac_frame_state state, uint64_t slot)
-{
-    return (uint64_t)state << 56 | slot;
-}
-
-static inline enum xac_frame_state
-xac_frame_state(uint64_t word)
-{
-    return (enum xac_frame_state)(word >> 56);
-}
 
 /* xac_frame_at -- description of a frame that exists. */
 XAC_SIGSAFE struct xac_frame *xac_frame_at(const struct xac_env *env, uint64_t frame_no);

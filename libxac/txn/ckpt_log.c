@@ -9,10 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "log/block.h"
-#include "checkpoint/checkpoint.h"
-#include "env/env.h"
 #include "base/err.h"
+#include "log/block.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "txn/ctree.h"
 
 #define END_BYTES_MAX  ((size_t)256 << 10) /* of one block with files                  */
 #define END_BYTES      256u                /* room for the record, digest and padding  */

@@ -40,4 +40,13 @@ struct xac_ckpt_end {
 int xac_ckpt_log_end(struct xac_env *env, const struct xac_ckpt_end *what, uint64_t *lsnp,
                      uint64_t *endp);
 
+/*
+ * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; nothing
+ * in an environment that is not.  ret 0 or an error.
+ */
+int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
+
+/* xac_checkpoint_log_forget -- append an XFORGET block, not synced; likewise. */
+int xac_checkpoint_log_forget(struct xac_env *env, uint32_t file);
+
 #endif /* XAC_CKPT_LOG_H */

@@ -6,8 +6,13 @@
 
 #include "txn/clean.h"
 
-#include "env/env.h"
 #include "base/lock.h"
+#include "commit/txn.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/ctree.h"
 #include "txn/policy.h"
 
 /* Participants that xac_clean_some() looks at. */

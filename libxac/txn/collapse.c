@@ -10,10 +10,12 @@
 
 #include <string.h>
 
-#include "txn/clean.h"
 #include "base/clock.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/version.h"
+#include "txn/clean.h"
 #include "txn/ctree.h"
-#include "env/env.h"
 #include "txn/policy.h"
 
 /* Commits that may pile up before somebody collapses. */

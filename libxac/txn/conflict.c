@@ -9,9 +9,10 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "env/env.h"
 #include "base/sys.h"
-#include "env/thread.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "txn/ctx.h"
 
 /*
  * Access word: offset / 64 of the first entry; above it the lock, 0 if it is free: slot + 1

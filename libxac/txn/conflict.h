@@ -49,7 +49,7 @@
 
 #include "base/annot.h"
 #include "txn/policy.h"
-#include "commit/txn.h"
+#include "txn/slot.h"
 
 /*
  * xac_conflict_enter -- register an access of the running transaction.

@@ -18,9 +18,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "log/block.h"
 #include "base/clock.h"
-#include "env/env.h"
+#include "base/populate.h"
+#include "log/block.h"
+#include "shared/env_state.h"
+#include "store/version.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
 
@@ -318,7 +320,7 @@ void
 xac_chain_populate(struct xac_env *env)
 {
     xac_version_ready(env);
-    xac_shm_populate(env->shm.base, xac_shm_size(&env->shm));
+    xac_populate(env->shm.base, xac_shm_size(&env->shm));
     if (xac_env_is_durable(env))
         xac_log_ready(&env->log);
 }

@@ -31,67 +31,11 @@
 #ifndef XAC_CTREE_H
 #define XAC_CTREE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/annot.h"
-#include "base/lock.h"
-#include "commit/txn.h"
+#include "shared/env_state.h"
 #include "store/version.h"
-
-#define XAC_RING_ENTRIES 1024 /* recent commits                                       */
-#define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
-#define XAC_RING_ALL     UINT32_MAX
-#define XAC_MOVE_PAGES   256 /* pages that one step of a checkpoint takes out        */
-
-struct xac_ring_entry {
-    xac_shared _Atomic uint64_t number;  /* cleared first, set last                     */
-    uint64_t end_lsn;                    /* where the commit's log block ends           */
-    uint32_t is_move;                    /* pages went to their files; nothing changed  */
-    xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
-    uint64_t reserved[2];
-    xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
-};
-
-/* Descriptor of a move: versions at or below `bound` of these pages are unlinked. */
-struct xac_move {
-    uint64_t number;
-    uint64_t bound;
-    uint32_t n_pages;
-    uint32_t reserved;
-    uint64_t page[XAC_MOVE_PAGES];
-};
-
-/* Value of `publishing` while a move is under way; otherwise slot + 1, or 0. */
-#define XAC_PUBLISHING_MOVE UINT64_MAX
-
-struct xac_chain {
-    XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
-    /* What a survivor has to finish; stored (release) and read (acquire) by its holder. */
-    xac_shared _Atomic uint64_t publishing;
-
-    /* What every begin wants: one line, so that it is waited for once.
-       C: stored under publish (release), read by anyone (acquire). */
-    XAC_LINE xac_shared _Atomic uint64_t commit;
-    xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
-    /* Stored under collapse, read at begin. */
-    xac_shared _Atomic uint64_t mark; /* no new parent below this                */
-
-    XAC_LINE struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                       */
-    uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
-    uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
-    uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
-    uint64_t held_point
-        XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
-    /* Stored under publish, count last (release); read by builders of blocks, count
-       first (acquire). */
-    XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
-    /* Of the last XCHECKPT_BEGIN, or the start of the log. */
-    xac_shared _Atomic uint64_t begin_lsn;
-    struct xac_move move XAC_GUARDED_BY(publish);
-    XAC_LINE struct xac_ring_entry ring[XAC_RING_ENTRIES];
-};
 
 /* xac_chain_init -- in a new region; ret 0 or errno. */
 int xac_chain_init(struct xac_env *env);

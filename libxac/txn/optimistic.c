@@ -6,10 +6,12 @@
 
 #include "txn/optimistic.h"
 
-#include "env/env.h"
-#include "txn/policy.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 #include "store/version.h"
+#include "txn/ctree.h"
+#include "txn/policy.h"
 
 /* Rounds of waiting between two looks at whether the holder of the turn is alive. */
 #define ROUNDS_BEFORE_CHECK 8

@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #include "base/annot.h"
-#include "commit/txn.h"
+#include "txn/slot.h"
 
 struct xac_env;
 

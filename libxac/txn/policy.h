@@ -18,7 +18,7 @@
 #include <xac.h>
 
 #include "base/annot.h"
-#include "commit/txn.h"
+#include "txn/slot.h"
 
 /* What a policy says when `self` wants a page that `other` has. */
 enum xac_verdict {

@@ -6,7 +6,10 @@
 
 #include "txn/solo.h"
 
-#include "env/env.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "txn/ctree.h"
+#include "txn/slot.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
 #define WHO_BITS 32

@@ -12,15 +12,18 @@
 
 #include <xac.h>
 
-#include "log/block.h"
 #include "base/digest.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "log/log.h"
 #include "base/newfile.h"
-#include "store/outofcore.h"
 #include "base/sys.h"
-#include "commit/txn.h"
+#include "log/block.h"
+#include "log/log.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/ctree.h"
+#include "txn/slot.h"
+#include "txn/txn_datafile.h"
 
 /* Pages of a piece, at least. */
 #define PIECE_PAGES 16
@@ -154,4 +157,41 @@ out:
     xac_digest_free(&f.digest);
     free(buf);
     return rc;
+}
+
+/* lock_all -- take publish, with all slots in the page table (ctree.h, invariant 6); ret how many
+   there are. */
+static uint64_t
+lock_all(struct xac_env *env)
+{
+    for (uint64_t seen = 0;;) {
+        uint64_t n;
+
+        xac_chain_lock(env);
+        /* Acquire: pairs with the release in xac_txn_claim. */
+        n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+        if (n == seen)
+            return n;
+        xac_chain_unlock(env);
+        xac_array_populate(&env->shm, &env->ctl->txns, 0, n);
+        seen = n;
+    }
+}
+
+uint64_t
+xac_commit_data_serial(struct xac_env *env)
+{
+    uint64_t bound, n = lock_all(env);
+
+    bound = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
+    for (uint64_t i = 0; i < n; i++) {
+        /* Acquire: pairs with the release in xac_txn_drop. */
+        uint64_t floor =
+            atomic_load_explicit(&xac_txn_at(env, i)->data_floor, memory_order_acquire);
+
+        if (floor != 0 && floor < bound)
+            bound = floor;
+    }
+    xac_chain_unlock(env);
+    return bound;
 }

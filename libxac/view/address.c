@@ -12,15 +12,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shared/address_list.h"
 #include "base/digest.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "view/guard.h"
-#include "shared/registry.h"
 #include "base/stored.h"
 #include "base/sys.h"
 #include "base/tsan.h"
+#include "shared/address_list.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "view/guard.h"
 #include "view/view.h"
 
 #define CANDIDATE_TRIES 16

@@ -13,10 +13,10 @@
 
 #include <xac.h>
 
-#include "env/env.h"
-#include "view/guard.h"
 #include "base/lock.h"
-#include "env/thread.h"
+#include "shared/env_state.h"
+#include "txn/ctx.h"
+#include "view/guard.h"
 #include "view/view.h"
 
 /* A message put together without stdio. */

@@ -24,15 +24,6 @@
 struct xac_ctx;
 struct xac_view;
 
-/* What could not be had for an access that failed: set by whoever cannot get it. */
-enum xac_lacking {
-    XAC_LACKS_MEMORY = 0, /* memory or mappings                                         */
-    XAC_LACKS_FILE,       /* the page, out of its file                                  */
-    XAC_LACKS_SPILLED,    /* the working copy, out of the temporary file (outofcore.h)  */
-    XAC_LACKS_VERSION,    /* the version, out of the buffer file (version.h)            */
-    XAC_LACKS_REGION      /* room in the control region to record the access            */
-};
-
 enum xac_protection {
     XAC_PROT_NONE = 0,
     XAC_PROT_READ = 1,

@@ -10,10 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "env/env.h"
-#include "view/fault.h"
-#include "store/outofcore.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* Pages that are dropped together, at most. */

@@ -10,12 +10,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "checkpoint/checkpoint.h"
-#include "txn/conflict.h"
-#include "env/env.h"
-#include "view/fault.h"
-#include "txn/solo.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/conflict.h"
+#include "txn/ctree.h"
+#include "txn/solo.h"
+#include "view/fault.h"
 #include "view/view_scan.h"
 
 /* Versions that a view entering solo hides one by one; more, and it waits. */

@@ -50,10 +50,10 @@
 #include <xac.h>
 
 #include "base/annot.h"
-#include "view/fault.h"
 #include "base/identity.h"
 #include "shared/ptab.h"
-#include "commit/txn.h"
+#include "txn/slot.h"
+#include "view/fault.h"
 
 struct xac_env;
 struct xac_guard;
@@ -196,15 +196,6 @@ void xac_view_close(struct xac_env *env, struct xac_view *view);
 
 /* xac_view_close_all -- a context's views, and its list is empty. */
 void xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx);
-
-/*
- * xac_view_forget_file -- nothing more is written to a file, nor redone; what was committed to it
- * is brought home before, if it is there.
- *
- * ret  0, also if it is not known; EBUSY: it is mapped, or an old state of it is being read;
- *      errors of the checkpoint and of the log.
- */
-int xac_view_forget_file(struct xac_env *env, const char *name);
 
 /*
  * xac_view_named -- the process's view of a file, by its path or the name it was mapped as.
@@ -581,5 +572,12 @@ void xac_view_forked(struct xac_view *view);
  * xac_view_forked, the process's first.  ret 0 or an error.
  */
 int xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx);
+
+/*
+ * xac_view_stored_path -- a file's path as the environment remembers it: relative to the
+ * environment directory if the file lies below it, so that the directory can be moved,
+ * else absolute.  To be freed; NULL with errno.
+ */
+char *xac_view_stored_path(const struct xac_env *env, const char *name);
 
 #endif /* XAC_VIEW_H */

@@ -9,7 +9,8 @@
  */
 #include <config.h>
 
-#include "env/env.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
 #include "view/fault.h"
 #include "view/view.h"
 #include "view/view_scan.h"

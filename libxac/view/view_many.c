@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "env/env.h"
-#include "view/fault.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/version.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* shows_file -- is a page absent, without a version at or below the parent? */

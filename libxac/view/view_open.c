@@ -13,17 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "view/address.h"
-#include "checkpoint/checkpoint.h"
-#include "log/claim.h"
-#include "env/env.h"
 #include "base/err.h"
-#include "view/fault.h"
-#include "store/frozen.h"
-#include "view/guard.h"
 #include "base/newfile.h"
-#include "shared/registry.h"
 #include "base/sys.h"
+#include "log/claim.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/frozen.h"
+#include "store/outofcore.h"
+#include "view/address.h"
+#include "view/fault.h"
+#include "view/file_register.h"
+#include "view/guard.h"
 #include "view/view.h"
 
 /* real_path -- as realpath(3), also of a name that nothing has any more, in a directory that
@@ -51,13 +52,8 @@ real_path(const char *name)
     return path;
 }
 
-/*
- * stored_path -- a file's path as the environment remembers it: relative to the
- * environment directory if the file lies below it, so that the directory can be moved,
- * else absolute.  To be freed; NULL with errno.
- */
-static char *
-stored_path(const struct xac_env *env, const char *name)
+char *
+xac_view_stored_path(const struct xac_env *env, const char *name)
 {
     char *path = real_path(name);
     size_t n = strlen(env->dir);
@@ -120,7 +116,7 @@ open_file(struct xac_view *v, bool *is_newp)
 static int
 open_copy(struct xac_view *v)
 {
-    char *path = stored_path(v->env, v->name);
+    char *path = xac_view_stored_path(v->env, v->name);
     const struct xac_frozen_file *copy =
         path != NULL ? xac_frozen_find(v->env->frozen, path) : NULL;
     int rc = path == NULL ? errno : 0;
@@ -425,7 +421,7 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
         rc = v->fd >= 0 ? 0 : xac_err(errno, "%s", name);
     }
     if (rc == 0) {
-        v->path = stored_path(env, name);
+        v->path = xac_view_stored_path(env, name);
         rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
         if (rc == 0 && is_new)
             rc = share(env, v);
@@ -686,7 +682,7 @@ xac_view_resize(struct xac_view *v, size_t length, int flags)
 struct xac_view *
 xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
 {
-    char *path = stored_path(env, name);
+    char *path = xac_view_stored_path(env, name);
     struct xac_view *v = path != NULL ? env->ctx.views : NULL;
 
     while (v != NULL && strcmp(v->path, path) != 0)
@@ -700,63 +696,6 @@ xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
     for (const struct xac_view *w = env->ctx.views; w != NULL && v != NULL; w = w->next)
         *countp += w->file == v->file;
     return v;
-}
-
-/* forget_file -- files lock held; see xac_view_forget_file. */
-static int
-forget_file(struct xac_env *env, const char *name, uint32_t id, bool is_there)
-{
-    const struct xac_file *f = xac_file_at(env, id);
-    int rc;
-
-    if (xac_registry_is_held(env, id))
-        return xac_err(EBUSY, "xForget: %s is mapped", name);
-    if (is_there && !xac_ptab_is_clear(&env->shm, &f->root))
-        return xac_err(EBUSY, "xForget: somebody still reads an older state of %s", name);
-    rc = xac_registry_forget(env, id);
-    if (rc == 0 && xac_env_is_durable(env))
-        rc = xac_log_wait_durable(&env->log, atomic_load_explicit(&env->ctl->log.tail,
-                                                                  memory_order_relaxed));
-    return rc;
-}
-
-/* unclaim -- others may have a file that is forgotten; if that cannot be, they cannot yet. */
-static void
-unclaim(struct xac_env *env, const char *name)
-{
-    struct xac_claimant claimant = xac_env_claimant(env);
-    int fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
-
-    if (fd < 0)
-        return;
-    xac_claim_drop(fd, &claimant);
-    (void)xac_sys.close(fd);
-}
-
-int
-xac_view_forget_file(struct xac_env *env, const char *name)
-{
-    char *path = stored_path(env, name);
-    bool is_there = access(name, F_OK) == 0;
-    uint32_t id;
-    int rc = path == NULL ? xac_err(errno, "%s", name) : 0;
-
-    xac_registry_enter(env);
-    id = rc == 0 ? xac_registry_named(env, path) : 0;
-    if (id != 0 && xac_registry_is_held(env, id))
-        rc = xac_err(EBUSY, "xForget: %s is mapped", name);
-    xac_registry_exit(env);
-    if (rc == 0 && id != 0 && is_there)
-        rc = xac_checkpoint_run(env, false); /* what was committed is not to be lost */
-    xac_registry_enter(env);
-    id = rc == 0 ? xac_registry_named(env, path) : 0; /* it may have been left by now */
-    if (id != 0)
-        rc = forget_file(env, name, id, is_there);
-    if (rc == 0 && is_there)
-        unclaim(env, name);
-    xac_registry_exit(env);
-    free(path);
-    return rc;
 }
 
 /* rejoin -- one view. */

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "env/env.h"
+#include "shared/env_state.h"
 #include "view/fault.h"
 #include "view/view.h"
 

@@ -21,11 +21,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "env/env.h"
 #include "base/err.h"
-#include "view/fault.h"
-#include "store/outofcore.h"
 #include "base/sys.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* Shared pages whose memory is kept for the next transaction. */

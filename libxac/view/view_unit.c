@@ -8,7 +8,8 @@
 
 #include <errno.h>
 
-#include "env/env.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 #include "view/fault.h"
 #include "view/view.h"
 

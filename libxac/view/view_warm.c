@@ -14,7 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "env/env.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
 #include "view/fault.h"
 #include "view/view.h"
 #include "view/view_scan.h"

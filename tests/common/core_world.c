@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "../common/env.h"
+#include "base/err.h"
+#include "commit/txn.h"
+#include "shared/registry.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
-#include "base/err.h"
+#include "view/file_register.h"
 
 static const struct xac_env_options options = {
     .checkpoint_bytes = 0,

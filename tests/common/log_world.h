@@ -17,8 +17,8 @@
 
 #include <check.h>
 
-#include "log/block.h"
 #include "base/lock.h"
+#include "log/block.h"
 #include "log/log.h"
 
 #define SEGMENT_BYTES (UINT64_C(64) * 1024)

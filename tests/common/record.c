@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "env.h"
 #include "base/sys.h"
+#include "env.h"
 
 #define FILES_MAX 8192u /* a power of two */
 #define FIRST_INO 1000u

@@ -31,9 +31,9 @@
 #include "../common/env.h"
 #include "base/lock.h"
 #include "log/master.h"
+#include "log/recover_check.h"
 #include "recovery/pagesums_check.h"
 #include "recovery/recover.h"
-#include "log/recover_check.h"
 
 #define N_PAGES     48u
 #define LARGE_FIRST 8u

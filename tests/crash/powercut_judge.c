@@ -17,8 +17,8 @@
 #include <xxhash.h>
 
 #include "../common/env.h"
-#include "recovery/recover.h"
 #include "base/sys.h"
+#include "recovery/recover.h"
 
 const char *const outcome_name[OUTCOMES] = {"right",  "lost",     "partial",
                                             "failed", "unstable", "stuck"};

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "../common/sysfault.h"
-#include "store.h"
 #include "base/sys.h"
+#include "store.h"
 
 #define PAGE_BYTES 4096
 #define N_PAGES    200

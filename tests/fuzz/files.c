@@ -18,8 +18,8 @@
 #include <xxhash.h>
 
 #include "../common/synth.h"
-#include "log/log.h"
 #include "checkpoint/pagesums.h"
+#include "log/log.h"
 
 #define PAGE       4096u
 #define SEGMENT    8192u

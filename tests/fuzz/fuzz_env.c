@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "checkpoint/pagesums.h"
 #include "files.h"
 #include "log/logdir.h"
 #include "log/master.h"
-#include "checkpoint/pagesums.h"
+#include "log/recover_check.h"
 #include "recovery/pagesums_check.h"
 #include "recovery/recover.h"
-#include "log/recover_check.h"
 
 /* ---- Recovery ----------------------------------------------------------------------- */
 

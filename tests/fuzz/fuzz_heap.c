@@ -16,10 +16,10 @@
 
 #include <xac.h>
 
+#include "base/err.h"
+#include "env/env.h"
 #include "heap/alloc.h"
 #include "heap/alloc_heap.h"
-#include "env/env.h"
-#include "base/err.h"
 #include "target.h"
 #include "view/view.h"
 

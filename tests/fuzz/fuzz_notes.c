@@ -22,8 +22,8 @@
 
 #include <xac.h>
 
-#include "log/backup_note.h"
 #include "base/err.h"
+#include "log/backup_note.h"
 #include "log/logdir.h"
 #include "target.h"
 

@@ -22,13 +22,13 @@
 
 #include <xac.h>
 
-#include "env/control.h"
-#include "shared/control_check.h"
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "env/peek.h"
-#include "shared/region.h"
 #include "env/stats.h"
+#include "shared/control_check.h"
+#include "shared/layout.h"
+#include "shared/region.h"
 #include "target.h"
 
 #define DIR_NAME  "regions"

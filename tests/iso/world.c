@@ -15,15 +15,20 @@
 
 #include <xac.h>
 
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "base/sys.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/file_fds.h"
+#include "commit/txn.h"
+#include "env/env.h"
+#include "shared/registry.h"
+#include "sim.h"
+#include "store/version.h"
 #include "txn/clean.h"
 #include "txn/conflict.h"
-#include "env/env.h"
-#include "base/err.h"
+#include "txn/ctree.h"
 #include "view/fault.h"
-#include "base/lockfile.h"
-#include "sim.h"
-#include "base/sys.h"
 #include "view/view.h"
 #include "world_state.h"
 

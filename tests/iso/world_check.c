@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "checkpoint/checkpoint.h"
-#include "txn/clean.h"
 #include "env/env.h"
+#include "shared/registry.h"
 #include "sim.h"
+#include "store/version.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
 #include "view/view.h"
 #include "world.h"
 #include "world_state.h"

@@ -10,12 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "checkpoint/checkpoint.h"
-#include "txn/clean.h"
 #include "base/digest.h"
+#include "checkpoint/checkpoint.h"
 #include "env/env.h"
-#include "view/fault.h"
+#include "shared/registry.h"
 #include "sim.h"
+#include "store/version.h"
+#include "txn/clean.h"
+#include "view/fault.h"
 #include "view/view.h"
 #include "world.h"
 #include "world_state.h"

@@ -20,8 +20,9 @@
 
 #include <xac_frames.h>
 
-#include "env/control.h"
 #include "env.h"
+#include "env/control.h"
+#include "shared/layout.h"
 
 #define BEYOND 40   /* bytes that a later version might add */
 #define MARK   0x5a /* what the buffer holds before */

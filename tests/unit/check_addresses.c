@@ -18,9 +18,9 @@
 
 #include <xac.h>
 
-#include "shared/address_list.h"
 #include "base/err.h"
 #include "base/sys.h"
+#include "shared/address_list.h"
 
 #define FIRST XAC_CANDIDATE_FIRST
 #define SLOT  XAC_CANDIDATE_SLOT

@@ -18,8 +18,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "heap/alloc_format.h"
 #include "env.h"
+#include "heap/alloc_format.h"
 
 #define N_PAGES 1000 /* one page of directory */
 

@@ -18,8 +18,8 @@
 
 #include <xac.h>
 
-#include "log/block.h"
 #include "base/digest.h"
+#include "log/block.h"
 
 #define PAGE_MAX 65536u
 

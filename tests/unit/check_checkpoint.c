@@ -19,14 +19,15 @@
 #include "../common/env.h"
 #include "../common/sysfault.h"
 #include "api/api.h"
-#include "log/block.h"
-#include "checkpoint/checkpoint.h"
-#include "txn/clean.h"
-#include "txn/ctree.h"
 #include "base/err.h"
+#include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "log/block.h"
 #include "log/log_keep.h"
 #include "log/master.h"
-#include "base/sys.h"
+#include "shared/registry.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
 
 /* ---- not durable, by hand ------------------------------------------------------------------ */
 

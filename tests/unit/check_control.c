@@ -16,13 +16,14 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "shared/control_check.h"
 #include "base/err.h"
 #include "base/lockfile.h"
+#include "base/sys.h"
 #include "env/peek.h"
+#include "shared/control_check.h"
 #include "shared/region.h"
 #include "shared/registry.h"
-#include "base/sys.h"
+#include "store/version.h"
 
 static struct xac_env *env;
 

@@ -19,8 +19,9 @@
 #include "../common/core_world.h"
 #include "../common/env.h"
 #include "base/filesystem.h"
-#include "recovery/recover.h"
 #include "base/sys.h"
+#include "recovery/recover.h"
+#include "store/version.h"
 
 #define TMPFS_TYPE 0x01021994
 

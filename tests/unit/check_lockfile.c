@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/lockfile.h"
-#include "env/peek.h"
 #include "base/sys.h"
+#include "env/peek.h"
 
 #include "../common/recover_env.h" /* defines things that others must not see */
 

@@ -16,9 +16,11 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "txn/clean.h"
-#include "shared/registry.h"
 #include "base/sys.h"
+#include "checkpoint/file_fds.h"
+#include "shared/registry.h"
+#include "txn/clean.h"
+#include "view/file_register.h"
 
 static struct xac_env *env;
 

@@ -15,8 +15,8 @@
 
 #include "../common/env.h"
 #include "../common/sysfault.h"
-#include "shared/shm.h"
 #include "base/sys.h"
+#include "shared/shm.h"
 
 #define RESERVE ((size_t)2 << 30)
 

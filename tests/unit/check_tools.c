@@ -18,6 +18,7 @@
 #include "base/digest.h"
 #include "base/lockfile.h"
 #include "log/log.h"
+#include "shared/registry.h"
 
 /* run -- a tool with some arguments on the environment; ret its exit code. */
 static int

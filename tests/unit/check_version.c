@@ -14,10 +14,12 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "checkpoint/checkpoint.h"
-#include "txn/clean.h"
 #include "base/err.h"
 #include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "store/version.h"
+#include "txn/clean.h"
+#include "txn/ctree.h"
 
 static struct xac_env *env;
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names.h -- names of the library's own files (doc/formats.md), all in the environment's
+ * directory but for the mark of a log directory, the segments and the data files.
+ */
+#ifndef XAC_NAMES_H
+#define XAC_NAMES_H
+
+#define XAC_MASTER_NAME    "xac.master"
+#define XAC_LOCK_NAME      "xac.lock"
+#define XAC_ADDRESSES_NAME "xac.addresses"
+#define XAC_BACKUP_NAME    "xac.backup"
+#define XAC_LOGDIR_NOTE    "xac.logdir"
+#define XAC_LOGDIR_MARK    "xac.log-of"
+#define XAC_LOG_PREFIX     "xac-log."
+#define XAC_LOG_NEW_NAME   "xac-log-new"
+#define XAC_DATA_PREFIX    "xac-data."
+
+/* A control region, in shared memory or in the directory. */
+#define XAC_REGION_PREFIX "xac-"
+#define XAC_REGION_SUFFIX ".control"
+
+#endif /* XAC_NAMES_H */

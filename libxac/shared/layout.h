@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * layout.h -- all that lies in the control region, in the order in which it builds up: who takes
+ * part and which files they map, versions, transactions, the chain of commits, the head that
+ * everything hangs on.  Besides: the page table (ptab.h), arrays and free lists (shm.h), locks
+ * (lock.h), the state of the log (log.h).
+ *
+ * The first participant makes the region; it is complete before it gets its name, and the last
+ * participant deletes it.  Its contents are worth nothing without a live participant: after a
+ * crash of all the region is deleted and the log decides.
+ *
+ * RULES
+ *   (1) Names in shared memory are offsets and indexes, never addresses.
+ *   (2) A field is fixed, or guarded by the lock that its comment names, or atomic.  Who may
+ *       store to it stands beside it; what the accesses pair with stands at the accesses.
+ *   (3) A change here raises XAC_CONTROL_VERSION: another version of the library is refused.
+ * What each part promises is in the header that the section names.
+ */
+#ifndef XAC_LAYOUT_H
+#define XAC_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "base/identity.h"
+#include "base/lock.h"
+#include "log/log.h"
+#include "shared/ptab.h"
+#include "shared/shm.h"
+
+/* ---- Participants and files (registry.h) --------------------------------------- */
+
+enum xac_participant_state {
+    XAC_PART_FREE = 0,
+    XAC_PART_ATTACHED = 1
+};
+
+struct xac_participant {
+    xac_shared _Atomic uint32_t state; /* changed with the gate or the clean lock held */
+    uint32_t pid;                      /* in its own PID namespace                     */
+    uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
+    /* Inode of /proc/self/ns/time, 0 unknown, and field 22 of /proc/PID/stat, 0 unknown: the
+       same process has another start time when it is looked at from another time namespace. */
+    uint64_t time_namespace;
+    uint64_t start_time;
+    uint64_t region_bytes; /* that it has addresses for; with the gate held            */
+    uint64_t frames_max;   /* of the version store, likewise                           */
+    xac_shared _Atomic uint32_t n_contexts; /* see thread.h; gate held                */
+    uint32_t is_reader;                     /* fixed while attached                  */
+    /* 1: its process has gone on with another program and has come again, as another
+       participant.  Gate held; 0 when a process comes. */
+    xac_shared _Atomic uint32_t is_over;
+    uint32_t reserved2;
+    /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
+       who archives. */
+    xac_shared _Atomic uint64_t log_pin;
+    uint64_t holds; /* offset of its first hold of a file, 0 none; files lock held     */
+};
+
+/* That a participant has mapped a file, once for each mapping; files lock held. */
+struct xac_hold {
+    uint64_t next, prev; /* offsets, 0 none                                            */
+    uint64_t file;
+};
+
+enum xac_file_state {
+    XAC_FILE_NEW = 0, /* being registered                                              */
+    XAC_FILE_KNOWN = 1,
+    XAC_FILE_GONE = 2, /* forgotten; its name may belong to another file               */
+    XAC_FILE_LEFT = 3  /* nothing is left of it                                        */
+};
+
+struct xac_file {
+    xac_shared _Atomic uint64_t root;   /* page table (ptab.h)                         */
+    xac_shared _Atomic uint64_t length; /* bytes: the longest mapping so far           */
+    struct xac_identity who;            /* fixed                                       */
+    uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
+    uint32_t path_len;                  /* fixed                                       */
+    xac_shared _Atomic uint32_t state;  /* enum xac_file_state; files lock held        */
+    uint64_t idle_lsn; /* end of the log when somebody unmapped it last; files lock    */
+    uint32_t next_by_path, next_by_inode; /* ids, in the index; files lock             */
+    uint32_t is_unnamed; /* invariant (2); files lock                                  */
+    /* Versions that a checkpoint has found durable are not in the file, which it could not
+       reach: until they are, it is no reason not to write them that it has; checkpoint. */
+    uint32_t is_behind;
+    xac_shared _Atomic uint64_t
+        address; /* where it is mapped, see address.h; 0 unknown */
+    /* Pages of the file from here on are blank: it has been made longer by them since it was
+       registered, and no checkpoint has written them or one behind them.  Only grows; under
+       the checkpoint lock, before the write. */
+    xac_shared _Atomic uint64_t blank_from;
+};
+
+/* Heads of chains of ids, by path and by inode: two arrays of as many, in one block. */
+struct xac_file_index {
+    /* Offset of 2 * n numbers of 32 bits, and in its low bits the logarithm of n: one word, so
+       that a death leaves both or neither; 0 none. */
+    uint64_t buckets;
+    uint64_t n_files; /* in it                                                         */
+};
+
+#define XAC_FILE_INDEX_SIZE_MASK UINT64_C(63) /* of `buckets`: the rest is an offset */
+
+/* ---- Versions (version.h) ------------------------------------------------------ */
+
+enum xac_frame_state {
+    XAC_FRAME_FREE = 0,
+    XAC_FRAME_TAKEN = 1,   /* low bits: transaction slot                              */
+    XAC_FRAME_VERSION = 2, /* low bits: its commit number                             */
+    XAC_FRAME_LIMBO = 3,   /* low bits: number of the move that unlinked it           */
+};
+
+/* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
+struct xac_frame {
+    xac_shared _Atomic uint64_t word;   /* state << 56 | slot, commit or move          */
+    xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
+    xac_shared _Atomic uint64_t commit; /* number that published it                    */
+    xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
+};
+
+/* Shared state of the store, in the control region. */
+struct xac_versions {
+    struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
+    struct xac_array frames;           /* struct xac_frame; count: frames there are  */
+    xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
+    /* First frame that lies in the second buffer file (environment directory) because
+       the first one could not or should not grow; 0 while all lie in the first. */
+    xac_shared _Atomic uint64_t spill;
+    /* Frames that the first file may have, for it takes memory; UINT64_MAX: any number.
+       Only falls; stored with the gate held, relaxed. */
+    xac_shared _Atomic uint64_t share;
+    /* Under grow: most frames there may be, for every participant must reach them all.  */
+    uint64_t frames_max;
+    /* Frames not FREE; may drift when one dies, corrected by each sweep. */
+    XAC_LINE xac_shared _Atomic uint64_t used;
+};
+
+#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or move in a word */
+
+static inline uint64_t
+xac_frame_word(enum xac_frame_state state, uint64_t slot)
+{
+    return (uint64_t)state << 56 | slot;
+}
+
+static inline enum xac_frame_state
+xac_frame_state(uint64_t word)
+{
+    return (enum xac_frame_state)(word >> 56);
+}
+
+/* ---- Transactions (slot.h) ----------------------------------------------------- */
+
+enum xac_txn_state {
+    XAC_TXN_FREE = 0, /* slot belongs to nobody                                 */
+    XAC_TXN_IDLE = 1, /* slot belongs to a participant, no transaction          */
+    XAC_TXN_PENDING = 2,
+    XAC_TXN_FAILED = 3,
+    XAC_TXN_COMMITTING = 4,
+    XAC_TXN_PUBLISHED = 5,
+    XAC_TXN_QUERY = 6,
+};
+
+/* Kinds of access in a set entry. */
+enum {
+    XAC_SET_READ = 1,
+    XAC_SET_WRITE = 2,
+    XAC_SET_LINKED = 4
+};
+
+/* Age of a slot whose transaction is over and will not be retried. */
+#define XAC_AGE_OVER UINT64_MAX
+
+/* Whether a block changes a page for the first time since XCHECKPT_BEGIN, and how it says so. */
+enum xac_first {
+    XAC_FIRST_NOT = 0,
+    XAC_FIRST_FULL = 1, /* a full image                                               */
+    XAC_FIRST_BASE = 2, /* a difference to what the file holds (XAC_OPT_FULL_IMAGES)  */
+};
+
+/* One page in a read or write set; also the part of the commit descriptor for it. */
+struct xac_entry {
+    xac_shared _Atomic uint64_t next; /* offset of the next entry in the page's access
+                                         list; under the page's lock                   */
+    uint64_t page;                    /* offset of the struct xac_page                 */
+    uint64_t slot;                    /* of the transaction                            */
+    xac_shared _Atomic uint32_t mode; /* XAC_SET_...; under the page's lock            */
+    uint32_t first;                   /* descriptor: enum xac_first                    */
+    uint64_t frame;                   /* descriptor: frame of the new version, or 0    */
+    uint64_t reserved[3];
+};
+
+#define XAC_SET_BLOCK_ENTRIES 63
+
+struct xac_set_block {
+    uint64_t next; /* offset of the next block, 0 if none                       */
+    uint64_t reserved[7];
+    struct xac_entry entry[XAC_SET_BLOCK_ENTRIES];
+};
+
+/* What has happened in a slot, whoever had it, for xStats(); stored by its owner, so that nobody
+   stores to a cache line that others use; relaxed. */
+struct xac_counters {
+    xac_shared _Atomic uint64_t commits, commits_read_only, queries;
+    xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
+    xac_shared _Atomic uint64_t traps_read, traps_write, hints;
+    xac_shared _Atomic uint64_t pages_written;
+};
+
+/* A transaction slot. */
+struct xac_txn {
+    xac_shared _Atomic uint64_t word; /* serial << 32 | participant << 8 | state       */
+    xac_shared _Atomic uint64_t parent; /* commit number whose state it sees           */
+    xac_shared _Atomic uint64_t start;  /* parent at begin                             */
+    xac_shared _Atomic uint64_t next;   /* eager: parent that it is about to take, or has
+                                           taken, or would have; see xac_view_parent   */
+    xac_shared _Atomic uint64_t age;    /* smaller is older; kept when retried; AGE_OVER
+                                           once it has committed or given up           */
+    /* Owner's, but survivors must see it: 1 if reads are not in the set, because the
+       participant was alone when it began. */
+    xac_shared _Atomic uint32_t reads_unknown;
+    uint32_t is_retry; /* owner only                                  */
+    /* Why it failed, by whoever fails it: serial (24 bits) << 40 | kind << 32 | pid;
+       page id. */
+    xac_shared _Atomic uint64_t why;
+    xac_shared _Atomic uint64_t why_page;
+
+    /* The set: a list of blocks kept from one transaction to the next. */
+    uint64_t first_block; /* offset                                    */
+    xac_shared _Atomic uint64_t n_entries;
+
+    /* Descriptor of the commit; complete before COMMITTING. */
+    uint32_t n_written;   /* entries with a frame                                    */
+    uint32_t all_full;    /* every page is logged as a full image                    */
+    uint64_t record;      /* offset of the closed log block; while COMMITTING it is
+                               replaced under publish only                             */
+    uint64_t record_size; /* bytes allocated for it                                  */
+    uint64_t datafile;    /* serial of the data file, 0 if none                      */
+    uint64_t ckpt_count;  /* of checkpoints begun when the block was built           */
+    uint64_t number;      /* stored under publish before `publishing`                */
+    uint64_t position;    /* LSN of the block; likewise                              */
+    uint64_t end;         /* LSN behind the block; likewise                          */
+
+    xac_shared _Atomic uint64_t begin_ns; /* when it began, monotonic, within some ms; for
+                                             xStats() only; its owner                  */
+    /* Slot + 1 that it was failed by or has failed for; 0 none: see xac_conflict_wait. */
+    xac_shared _Atomic uint64_t lost_to;
+    /* Smallest serial of a data file that has been taken for the transaction, whoever took
+       it; 0 none.  Stored under publish, cleared when the transaction is over (release) and
+       read under publish (acquire); see xac_commit_data_serial. */
+    xac_shared _Atomic uint64_t data_floor;
+
+    XAC_LINE struct xac_counters counters;
+};
+
+static inline uint64_t
+xac_txn_word(uint64_t serial, uint32_t participant, enum xac_txn_state state)
+{
+    return serial << 32 | (uint64_t)participant << 8 | (uint64_t)state;
+}
+
+static inline enum xac_txn_state
+xac_txn_state(uint64_t word)
+{
+    return (enum xac_txn_state)(word & 0xff);
+}
+
+static inline uint32_t
+xac_txn_participant(uint64_t word)
+{
+    return (uint32_t)(word >> 8 & 0xffffff);
+}
+
+static inline uint64_t
+xac_txn_serial(uint64_t word)
+{
+    return word >> 32;
+}
+
+/* True for states in which a transaction may still look at its parent's pages. */
+static inline bool
+xac_txn_is_live(uint64_t word)
+{
+    enum xac_txn_state s = xac_txn_state(word);
+
+    return s == XAC_TXN_PENDING || s == XAC_TXN_FAILED || s == XAC_TXN_COMMITTING
+           || s == XAC_TXN_QUERY;
+}
+
+/* ---- The chain of commits (ctree.h) -------------------------------------------- */
+
+#define XAC_RING_ENTRIES 1024 /* recent commits                                       */
+#define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
+#define XAC_RING_ALL     UINT32_MAX
+#define XAC_MOVE_PAGES   256 /* pages that one step of a checkpoint takes out        */
+
+struct xac_ring_entry {
+    xac_shared _Atomic uint64_t number;  /* cleared first, set last                     */
+    uint64_t end_lsn;                    /* where the commit's log block ends           */
+    uint32_t is_move;                    /* pages went to their files; nothing changed  */
+    xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
+    uint64_t reserved[2];
+    xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
+};
+
+/* Descriptor of a move: versions at or below `bound` of these pages are unlinked. */
+struct xac_move {
+    uint64_t number;
+    uint64_t bound;
+    uint32_t n_pages;
+    uint32_t reserved;
+    uint64_t page[XAC_MOVE_PAGES];
+};
+
+/* Value of `publishing` while a move is under way; otherwise slot + 1, or 0. */
+#define XAC_PUBLISHING_MOVE UINT64_MAX
+
+struct xac_chain {
+    XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
+    /* What a survivor has to finish; stored (release) and read (acquire) by its holder. */
+    xac_shared _Atomic uint64_t publishing;
+
+    /* What every begin wants: one line, so that it is waited for once.
+       C: stored under publish (release), read by anyone (acquire). */
+    XAC_LINE xac_shared _Atomic uint64_t commit;
+    xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
+    /* Stored under collapse, read at begin. */
+    xac_shared _Atomic uint64_t mark; /* no new parent below this                */
+
+    XAC_LINE struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                       */
+    uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
+    uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
+    uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
+    uint64_t held_point
+        XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
+    /* Stored under publish, count last (release); read by builders of blocks, count
+       first (acquire). */
+    XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
+    /* Of the last XCHECKPT_BEGIN, or the start of the log. */
+    xac_shared _Atomic uint64_t begin_lsn;
+    struct xac_move move XAC_GUARDED_BY(publish);
+    XAC_LINE struct xac_ring_entry ring[XAC_RING_ENTRIES];
+};
+
+/* ---- Bounded memory (outofcore.h) ---------------------------------------------- */
+
+/* In the control region. */
+struct xac_outofcore_shared {
+    uint64_t n_frames;   /* XAC_OPT_FRAMES; 0: off.  Fixed when made, as the next one   */
+    uint64_t pool_bytes; /* of the mapping                                              */
+    /* For xStats(); relaxed.  Pages taken from the pool, and of them those that had to be
+       read into it, and those that were read past it: no seat, or no frame. */
+    xac_shared _Atomic uint64_t fetches, reads, past;
+    /* Pages that views have dropped; working copies written to temporary files, and read
+       again. */
+    xac_shared _Atomic uint64_t dropped, spilled, fetched_back;
+};
+
+/* ---- The head ------------------------------------------------------------------ */
+
+#define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
+#define XAC_CONTROL_VERSION 7u
+
+/* Elements of the first chunk of each array, and of the frames'. */
+#define XAC_CONTROL_ELEMS  64
+#define XAC_CONTROL_FRAMES 256
+
+/* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
+struct xac_rare_counters {
+    xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
+    /* Checkpoints that did not bring home all that they could have: how many, the last one's
+       error, and when, nanoseconds since 1970. */
+    xac_shared _Atomic uint64_t ckpt_failures, ckpt_error_ns;
+    xac_shared _Atomic int64_t ckpt_error;
+};
+
+#define XAC_CONTROL_DIR_BYTES 4096 /* a path, PATH_MAX                                */
+
+struct xac_control {
+    struct xac_shm_head shm;
+
+    /* Fixed when made, up to `dir`: whose the region is. */
+    uint64_t magic;
+    uint32_t version; /* XAC_CONTROL_VERSION                                     */
+    uint32_t bytes;   /* sizeof(struct xac_control): another build is refused    */
+    uint32_t page_size;
+    uint32_t flags;       /* XAC_DURABLE or XAC_NONDURABLE                           */
+    uint8_t identity[16]; /* of the environment                                      */
+    uint32_t generation;  /* of the log                                              */
+    int32_t shm_error;    /* why the region is not where shared memory is wanted; 0    */
+    uint64_t log_ring;    /* offset of the log buffer, 0 if not durable              */
+    uint64_t pid_namespace;   /* of its maker, and so of all participants; 0 unknown    */
+    struct xac_identity home; /* the environment's directory ...                      */
+    char dir[XAC_CONTROL_DIR_BYTES]; /* ... and its path when the region was made     */
+
+    /* Options that concern all; relaxed. */
+    xac_shared _Atomic uint64_t checkpoint_bytes;
+    xac_shared _Atomic uint32_t checksum;
+    xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
+    uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
+    uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
+
+    struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */
+    uint32_t clean_next XAC_GUARDED_BY(clean); /* participant to look at next          */
+    struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
+    struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
+    /* The checkpoint under way, see checkpoint.h; stored and read under `checkpoint`. */
+    uint64_t ckpt_epoch; /* + 1 when another one begins: whoever has the last one stops */
+    uint64_t ckpt_query; /* slot + 1 of the query that holds its bound, 0 none         */
+    uint64_t ckpt_serial; /* of that slot's word                                      */
+    /* The files hold, synced, what some checkpoint has found at this commit number; stored
+       under `checkpoint`, relaxed. */
+    xac_shared _Atomic uint64_t ckpt_bound;
+
+    struct xac_array participants; /* struct xac_participant                          */
+    struct xac_array files;        /* struct xac_file; count: ids given out           */
+    struct xac_file_index file_index XAC_GUARDED_BY(files_lock);
+    xac_shared _Atomic uint64_t files_known, files_forgotten; /* for xStats(); relaxed  */
+    struct xac_array txns; /* struct xac_txn; count: slots ever claimed       */
+
+    /* Next data file's serial: stored under publish, together with the slot that it is for
+       (struct xac_txn), and read elsewhere as a hint (relaxed). */
+    xac_shared _Atomic uint64_t next_datafile;
+    /* Bytes of data files so far, and when the last checkpoint began; relaxed, hints. */
+    xac_shared _Atomic uint64_t data_bytes, data_bytes_begin;
+    /* Data files with smaller serials, and those of earlier generations of the log, have
+       been removed; under `checkpoint`. */
+    uint64_t data_removed;
+    /* Who is alone and need not record its reads, see solo.h. */
+    xac_shared _Atomic uint64_t solo;
+    /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody.  Taken,
+       given and taken away by exchange. */
+    xac_shared _Atomic uint64_t turn;
+    /* 1 once the last participant has closed the region: come again. */
+    xac_shared _Atomic uint32_t closed;
+
+    struct xac_versions versions;
+    struct xac_outofcore_shared outofcore;
+    struct xac_rare_counters counters;
+    struct xac_log_shared log; /* unused if not durable                                */
+    struct xac_chain chain;
+};
+
+/* What is needed to know whose a region is. */
+#define XAC_CONTROL_HEAD_BYTES offsetof(struct xac_control, checkpoint_bytes)
+
+/* Count an event; relaxed, for statistics only. */
+static inline void
+xac_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    (void)atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+#endif /* XAC_LAYOUT_H */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctx.c -- contexts: see ctx.h.
+ */
+#include <config.h>
+
+#include "txn/ctx.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/sys.h"
+#include "store/outofcore.h"
+#include "txn/slot.h"
+
+XAC_TLS struct xac_ctx *xac_ctx_own;
+
+XAC_SIGSAFE struct xac_ctx *
+xac_ctx_mine(struct xac_env *env)
+{
+    return xac_ctx_own != NULL && xac_ctx_own->env == env ? xac_ctx_own : &env->ctx;
+}
+
+int
+xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc;
+
+    if (ctx->env != env) /* its thread may be looking, while another one rejoins */
+        ctx->env = env;
+    ctx->slot = xac_txn_claim(env, env->self);
+    if (ctx->slot == UINT64_MAX)
+        return xac_err(xac_shm_lacks(&env->shm),
+                       "control region %s: no room for a transaction", env->region);
+    rc = xac_outofcore_open(env, ctx);
+    if (rc != 0) {
+        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+        return rc;
+    }
+    ctx->txn = xac_txn_at(env, ctx->slot);
+    ctx->txn->is_retry = 0;
+    ctx->n_blocks = 0;
+    ctx->n_entries = 0;
+    return 0;
+}
+
+void
+xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
+{
+    if (ctx->txn != NULL)
+        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+    ctx->txn = NULL;
+    xac_outofcore_close(ctx);
+    if (ctx->blocks != NULL)
+        (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
+    memset(ctx, 0, sizeof *ctx);
+}

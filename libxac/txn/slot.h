@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slot.h -- transaction slots, and the sets of pages that transactions have touched.
+ *
+ * WHAT      A transaction slot in shared memory (struct xac_txn, layout.h), which survivors can
+ *           finish or take back, and the context of the thread that runs it (struct xac_ctx,
+ *           env_state.h), which is private.
+ * NOT HERE  Begin and end (txn.h), conflicts between slots (conflict.h).
+ *
+ *             begin           commit, step c         publish
+ *   IDLE ----------> PENDING ---------------> COMMITTING ----> PUBLISHED ----> IDLE
+ *    ^                  | a conflict, xAbort                                     ^
+ *    |                  v                                                        |
+ *    +--------------- FAILED (end)          IDLE ---> QUERY ---> IDLE -----------+
+ *
+ *   PENDING -> FAILED and PENDING -> COMMITTING are exchanges on the word: exactly one
+ *   wins.  COMMITTING -> PUBLISHED happens under the publish lock, by the owner or by
+ *   anybody else.  All other edges are the owner's, or the cleaner's if the owner died.
+ *
+ * INVARIANTS
+ *   (1) The word names state, participant and a serial that changes with each use of
+ *       the slot: an exchange meant for an earlier transaction fails.
+ *   (2) parent never decreases while the slot is live; start does not move.
+ *   (3) A FAILED transaction's parent does not move any more: it is, or will soon be seen
+ *       to be, parent or next.
+ *   (4) Every entry of the set that is linked into a page's access list is reachable
+ *       from the slot, so that survivors can unlink it.
+ */
+#ifndef XAC_SLOT_H
+#define XAC_SLOT_H
+
+#include "shared/env_state.h"
+
+/* Count an event in a slot of one's own. */
+XAC_SIGSAFE static inline void
+xac_count_own(_Atomic uint64_t *counter, uint64_t n)
+{
+    /* Relaxed: nobody else stores it. */
+    atomic_store_explicit(counter,
+                          atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/*
+ * xac_txn_claim -- take a free slot for a participant; ret index or UINT64_MAX.
+ */
+uint64_t xac_txn_claim(struct xac_env *env, uint32_t participant);
+
+/*
+ * xac_txn_fail -- fail a transaction: PENDING to FAILED.
+ *
+ * in   word  the slot's word as it was seen
+ * in   kind  enum xac_conflict_kind as the victim will report it
+ * in   pid   the other process, 0 if none
+ * in   page  id of the page, 0 if none
+ * ret  true if it is out of the way (failed now or before, or another transaction);
+ *      false if it is COMMITTING.
+ */
+XAC_SIGSAFE bool xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid,
+                              uint64_t page);
+
+/*
+ * xac_set_add -- a new entry in the set of the running transaction, not linked yet.
+ *
+ * ret  the entry, or NULL if the region has no room; *indexp its number.
+ */
+XAC_SIGSAFE struct xac_entry *xac_set_add(struct xac_env *env, struct xac_ctx *ctx,
+                                          struct xac_page *page, uint32_t mode,
+                                          uint64_t *indexp);
+
+/* xac_set_entry -- entry of the running transaction's set. */
+XAC_SIGSAFE struct xac_entry *xac_set_entry(const struct xac_ctx *ctx, uint64_t index);
+
+/*
+ * xac_txn_drop -- take back a slot that is not COMMITTING: unlink its entries, free its
+ * frames, remove its data file, leave it IDLE or FREE with the next serial.
+ * By its owner, or by the cleaner under the clean lock.
+ */
+void xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as);
+
+#endif /* XAC_SLOT_H */
