@@ -368,7 +368,7 @@ struct xac_outofcore_shared {
 #define XAC_CONTROL_ELEMS  64
 #define XAC_CONTROL_FRAMES 256
 
-/* What is counted for all (what transactions do is counted by slot: txn.h); relaxed. */
+/* What is counted for all (what transactions do is counted by slot: xac_counters); relaxed. */
 struct xac_rare_counters {
     xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
     /* Checkpoints that did not bring home all that they could have: how many, the last one's

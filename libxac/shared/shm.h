@@ -6,7 +6,7 @@
  *           grown in place: the mapping reserves more addresses than the file has bytes,
  *           so growing needs no remapping.  Everything in it is named by its offset.
  *           Blocks come from lock-free free lists by size class, else from the end.
- * NOT HERE  What lies in the region (control.h), page versions (version.h).
+ * NOT HERE  What lies in the region (layout.h), page versions (version.h).
  * THREADS   any thread and process, in the fault handler too.
  *
  * INVARIANTS

@@ -6,7 +6,7 @@
  * WHAT      A page's access word holds a lock and the head of the list of set entries
  *           that read or write the page.  Entering looks at all others, lets the policy
  *           decide, and links the entry.
- * NOT HERE  The set itself (txn.h).
+ * NOT HERE  The set itself (slot.h).
  * THREADS   any, in the fault handler too.  The page lock is a word: whoever finds its
  *           owner dead takes it over; the list is whole at every instant, because linking
  *           an entry and leaving the lock are one store, and unlinking is one store.
