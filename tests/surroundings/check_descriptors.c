@@ -300,6 +300,7 @@ go_on_when_told(void *arg)
     lose_all(false);
     word_store(turn, 1);
     proc_await(turn, 2, 30);
+    proc_sleep_us(100000); /* a begin looks at the descriptors 50 times a second */
     for (uint64_t n = 2; n < 5; n++) {
         int rc = put(base, n);
 
