@@ -17,7 +17,7 @@ allowed_policies='xac_frames_(list|ghost)_[a-z]*|memset|memcpy'
 # file_of NAME -- its object file.
 file_of()
 {
-    file=$(find "${top_builddir:-.}/libxac/frames" -name "$1.o" | head -1)
+    file=$(find "${top_builddir:-.}/frames" -name "$1.o" | head -1)
     [ -n "$file" ] || { echo "$1.o is not there"; exit 1; }
 }
 

@@ -258,6 +258,8 @@ member_abandon(struct world_member *m)
     xac_buffers_detach(env);
     xac_shm_detach(&env->shm);
     (void)close(env->lockfd);
+    (void)close(env->masterfd);
+    (void)close(env->logfd);
     (void)close(env->dirfd);
     free(env->dir);
     free(env->region);

@@ -434,13 +434,14 @@ setup(void)
 int
 main(void)
 {
-    Suite *s = suite_create("publish");
+    Suite *s;
     TCase *t;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     puts("skipped: a sanitizer has memory of its own");
     return 77;
 #endif
+    s = suite_create("publish");
     t = env_tcase_with(s, "publish", 300, setup);
     tcase_add_loop_test(t, nothing_faults_under_publish, 0, N_WORKS);
     tcase_add_loop_test(t, nothing_calls_the_system_under_publish, 0, N_WORKS);
