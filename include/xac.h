@@ -29,8 +29,8 @@
  *       xMunmap(), and a store in a query, stop the program (SIGABRT) with file and offset.
  *   (4) Every begin is paired with its end; control leaves a transaction no other way,
  *       but xTransact()'s function by an exception.  What is left open is rolled back and
- *       named on standard error by exit(), by the end of a thread, and, if longjmp() has
- *       left xTransact(), by the thread's next begin or xend(), where that can be told.
+ *       named on standard error by its thread's exit(), by the end of that thread, and, if
+ *       longjmp() has left xTransact(), by the thread's next begin or xend(), where it can be.
  *       A pair of xbegin() and xend() that is left cannot be told from nesting.
  *   (5) A signal handler must not call any function here, nor touch a segment; who
  *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.  The

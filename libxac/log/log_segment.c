@@ -373,6 +373,7 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
 
     if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
         return xac_err(errno, "%s: remove", made);
+    *partp = sh->segment_bytes;
     rc = make_new(sh, dirfd, number, partp);
     if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
         rc = errno;
@@ -383,7 +384,7 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
     if (rc != 0) {
         (void)xac_sys.unlinkat(dirfd, made, 0);
         return xac_err(rc, "%s: make a log segment of %llu bytes", name,
-                       (unsigned long long)(XAC_SEGMENT_HEADER + sh->segment_bytes));
+                       (unsigned long long)(XAC_SEGMENT_HEADER + *partp));
     }
     return 0;
 }

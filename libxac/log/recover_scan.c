@@ -264,10 +264,11 @@ xac_scan_is_lost(const struct xac_scan *s)
 int
 xac_scan_lost(const char *name)
 {
-    return xac_err(XAC_EDAMAGED,
-                   "%s: missing, though %s or the log names it; put it back, or restore a"
-                   " backup",
-                   name, XAC_MASTER_NAME);
+    return xac_err(
+        XAC_EDAMAGED,
+        "%s: missing or cut short, though %s or the log names it; put it back, or restore a"
+        " backup",
+        name, XAC_MASTER_NAME);
 }
 
 /* ---- Bytes of the log ------------------------------------------------------------- */
