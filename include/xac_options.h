@@ -14,9 +14,9 @@ enum xac_option {
     /* Bytes of log or versions for which there is a checkpoint; 0 never.  By the log it starts
        two segments earlier (a quarter of the bytes at most) and keeps pace with commits.  So
        the log on disk stays below these bytes and one segment, if they are eight segments or
-       more, but for: what the oldest reader, a backup or a file out of reach holds back; data
-       files of large transactions, which count as a whole; and what others commit when the
-       process that is at a checkpoint stops to do so, as much again at the most.
+       more, but for: what the oldest reader, a backup or a file out of reach holds back; up to
+       five data files of large transactions; and what others commit when the process that is
+       at a checkpoint stops to do so, as much again at the most.
        Default 256 MiB. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
@@ -48,12 +48,12 @@ enum xac_option {
        stop coming, call xSync().  Any time.  Default 0. */
     XAC_OPT_SYNC_DELAY_MS = 7,
     /* 1: log segments that are no longer needed are reused for new ones, and data files of large
-       transactions are removed, so that the log on disk is bounded (XAC_OPT_CHECKPOINT_BYTES).  0: they are kept until somebody
-       removes them: with a backup they bring back any moment since.  The environment remembers
-       it for all participants and later runs, as the file xac.log-kept beside the log; whoever
-       sets the option last decides, also before xInit().  If nobody sets it, log is reused
-       until the first xArchive(), or xarchive(1) with a destination, and kept from then on.
-       Any time.  ENOSPC and other errno values if that cannot be noted. */
+       transactions are removed, so that the log on disk is bounded
+       (XAC_OPT_CHECKPOINT_BYTES).  0: they are kept until somebody removes them: with a backup
+       they bring back any moment since.  The environment remembers it for all participants
+       and later runs, as the file xac.log-kept beside the log; the last setting counts, also
+       one before xInit().  If nobody sets it, log is reused until the first xArchive(), or
+       xarchive(1) with a destination, and kept from then on.  Any time.  ENOSPC and other errno values if that cannot be noted. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
        file, in a file of the environment directory for each mapped file, 32 bytes a page;

@@ -22,8 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xac.h>
-
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "checkpoint/ckpt_due.h"
@@ -130,6 +129,7 @@ pin(struct xac_ckpt *r)
         r->bound = r->begin_commit; /* later versions need not be durable yet */
     atomic_store_explicit(&t->parent, r->bound, memory_order_relaxed);
     atomic_store_explicit(&t->start, r->bound, memory_order_relaxed);
+    atomic_store_explicit(&t->begin_ns, xac_clock_coarse_ns(), memory_order_relaxed);
     /* Release: pairs with the acquire of who scans the slots. */
     atomic_store_explicit(&t->word,
                           xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),

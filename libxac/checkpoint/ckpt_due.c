@@ -53,21 +53,27 @@ log_due(struct xac_env *env)
     return limit - (early < limit / 4 ? early : limit / 4);
 }
 
+/* logged_since -- bytes of log from an LSN on, and of data files since the last one began. */
+static uint64_t
+logged_since(struct xac_env *env, uint64_t lsn)
+{
+    uint64_t tail, data, data_begin;
+
+    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
+    data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
+    data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
+    /* Read one after the other while they grow: a difference below zero is none. */
+    return (tail > lsn ? tail - lsn : 0) + (data > data_begin ? data - data_begin : 0);
+}
+
 /* is_log_due -- has enough been logged since the last one began? */
 static bool
 is_log_due(struct xac_env *env)
 {
-    uint64_t tail, begin_lsn, data, data_begin, used;
-
-    if (!xac_env_is_durable(env))
-        return false;
-    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
-    begin_lsn = atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed);
-    data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
-    data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
-    /* Read one after the other while they grow: a difference below zero is none. */
-    used = data > data_begin ? data - data_begin : 0;
-    return used + (tail > begin_lsn ? tail - begin_lsn : 0) >= log_due(env);
+    return xac_env_is_durable(env)
+           && logged_since(env, atomic_load_explicit(&env->ctl->chain.begin_lsn,
+                                                     memory_order_relaxed))
+                  >= log_due(env);
 }
 
 bool
@@ -83,13 +89,13 @@ xac_ckpt_is_due(struct xac_env *env)
 bool
 xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_t all)
 {
-    uint64_t tail, allowed;
+    uint64_t allowed;
 
     if (!xac_env_is_durable(env))
         return false;
-    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
     allowed = env->log.sh->segment_bytes / 4;
-    return (double)(tail - begin_lsn) * (double)all > (double)allowed * (double)done;
+    return (double)logged_since(env, begin_lsn) * (double)all
+           > (double)allowed * (double)done;
 }
 
 /* frames_due -- those in use at which the next one is due that the log does not ask for, after
