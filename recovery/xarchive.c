@@ -145,13 +145,29 @@ is_shipped(const struct arguments *a)
     return a->move != NULL || a->hook != NULL;
 }
 
-/* keep -- whoever puts files somewhere wants the next ones, too. */
+/* destination_check -- is there a directory to move files to? */
+static int
+destination_check(const struct arguments *a)
+{
+    int fd;
+
+    if (a->move == NULL)
+        return 0;
+    fd = xac_sys.openat(AT_FDCWD, a->move, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return xac_err(errno, "%s", a->move);
+    (void)xac_sys.close(fd);
+    return 0;
+}
+
+/* keep -- files that go somewhere are wanted later, too; a destination that is not there asks
+   for nothing. */
 static int
 keep(const struct arguments *a, int logfd, struct found *f)
 {
-    int rc = 0;
+    int rc = destination_check(a);
 
-    if (!a->dry_run && is_shipped(a))
+    if (rc == 0 && !a->dry_run && is_shipped(a))
         rc = xac_log_keep(logfd, true, &f->is_first);
     f->is_kept = xac_log_is_kept(logfd);
     return rc;

@@ -467,7 +467,7 @@ first_segment(const char *dir, unsigned number)
 /* A destination keeps the log from then on, in the run of others and in later ones. */
 START_TEST(archive_destination_keeps_the_log)
 {
-    char path[256], options[300];
+    char path[256], options[300], nowhere[300];
     unsigned before;
     uint64_t *x;
 
@@ -485,6 +485,10 @@ START_TEST(archive_destination_keeps_the_log)
             ck_assert_uint_gt(first_segment("", 1), 1); /* used again by default */
             ck_assert_int_eq(run("xarchive", ""), 0);
             ck_says("the log is not kept");
+            (void)snprintf(nowhere, sizeof nowhere, "--move %s/none", s.dir);
+            ck_assert_int_ne(run("xarchive", nowhere), 0);
+            ck_assert_int_eq(run("xarchive", ""), 0);
+            ck_says("the log is not kept"); /* still */
             ck_assert_int_eq(run("xarchive", options), 0);
             ck_says("from now on the log is kept");
             ck_says("Make a backup");
