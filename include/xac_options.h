@@ -100,14 +100,14 @@ enum xac_option {
        xac.master); for the first participant, who must own that file.  Default 0: as kept. */
     XAC_OPT_MODE = 14,
     /* Milliseconds, at most 3,600,000, that an outermost xend() or xendQuery() of this process
-       waits in all for locks of others, for whoever syncs the log, and for the turn; 0: for
+       waits in all for locks of others, for whoever syncs the log, and for the token; 0: for
        ever.  A participant that is stopped (SIGSTOP, a debugger) or very slow while it holds one
        is waited for otherwise; xstat names it.  When the time is over,
          xend() returns ETIMEDOUT    the transaction has been rolled back; it may be tried again
                 XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
                                      that it read: xSync() tells, and waits for it
        Own writes and syncs are not waits.  Not limited: xbegin() (at most 1.28 s for an older
-       transaction, and for the turn), faults, a step of a checkpoint, and all other calls.
+       transaction, and for the token), faults, a step of a checkpoint, and all other calls.
        xTransact() returns either code and does not try again.  Any time.  Default 0. */
     XAC_OPT_WAIT_MS = 15
 };
@@ -136,7 +136,7 @@ enum xac_policy_kind {
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
     XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
                                      snapshot of its begin and is validated at xend();
-                                     after a few lost races it gets a turn in which it
+                                     after a few lost races it gets a token in which it
                                      cannot lose                                     */
 };
 

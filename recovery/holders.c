@@ -25,11 +25,11 @@ static const struct {
     {"publish", offsetof(struct xac_control, chain.publish), false},
     {"flush", offsetof(struct xac_control, log.flush), true},
     {"prepare", offsetof(struct xac_control, log.prepare), true},
-    {"collapse", offsetof(struct xac_control, chain.collapse), false},
+    {"gc", offsetof(struct xac_control, chain.gc), false},
     {"grow", offsetof(struct xac_control, versions.grow), false},
     {"files", offsetof(struct xac_control, files_lock), false},
     {"checkpoint", offsetof(struct xac_control, checkpoint), false},
-    {"clean", offsetof(struct xac_control, clean), false},
+    {"reap", offsetof(struct xac_control, reap), false},
 };
 
 #define N_LOCKS (sizeof locks / sizeof locks[0])

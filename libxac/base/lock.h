@@ -4,7 +4,7 @@
  *
  * LOCK ORDER.  A thread may acquire a lock only if its rank is greater than the rank
  * of every lock it already holds.  Debug builds check this on each acquire.
- *   allowed    clean, then checkpoint, then collapse, then publish
+ *   allowed    reap, then checkpoint, then gc, then publish
  *   forbidden  publish, then flush: a sync under publish would stop all commits
  *
  * DEATH OF A HOLDER.  The next acquirer is told (XAC_LOCK_OWNER_DIED), repairs what the
@@ -15,8 +15,8 @@
  *           A thread that waits for one, and holds none, lets the signals through that came
  *           meanwhile, 20 times a second: the holder may be stopped.  A handler finds nothing
  *           half done there, and may not come back (longjmp).  Who holds one already waits
- *           with signals blocked: for checkpoint below clean, collapse below checkpoint, publish
- *           below collapse, as long as the holder of the other one takes.
+ *           with signals blocked: for checkpoint below reap, gc below checkpoint, publish
+ *           below gc, as long as the holder of the other one takes.
  * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
  *           again for a moment before he sleeps.
  * LIMIT     The end of a transaction may limit how long it waits in all (xac_wait_limit), from its
@@ -36,12 +36,12 @@
 #include "base/annot.h"
 
 enum xac_lock_rank {
-    XAC_RANK_CLEAN = 10,      /* cleaning up after the dead                           */
+    XAC_RANK_REAP = 10,       /* cleaning up after the dead                           */
     XAC_RANK_CHECKPOINT = 20, /* one checkpoint at a time                             */
     XAC_RANK_FILES = 22,      /* the table of mapped files                            */
     XAC_RANK_FLUSH = 25,      /* writing and syncing the log                          */
     XAC_RANK_PREPARE = 27,    /* making log segments ahead                            */
-    XAC_RANK_COLLAPSE = 30,   /* the bound, taking versions out of lists              */
+    XAC_RANK_GC = 30,         /* the bound, taking versions out of lists              */
     XAC_RANK_GROW = 35,       /* adding frames to the version store                   */
     XAC_RANK_PUBLISH = 40     /* the commit chain: number, log tail, list heads       */
 };

@@ -11,8 +11,8 @@
  *   q  XCHECKPT_END is appended and synced: b, and the redo position: b, or an earlier
  *      checkpoint's, since which all pages that a reader holds back have full images
  *   r  the master record names it
- *   s  those versions are unlinked, a few pages at a time, each time as a move
- *   t  their frames are freed when the transactions that began before have ended
+ *   s  those versions are unlinked, a few pages at a time, each time as an unlink
+ *   t  their version slots are freed when the transactions that began before have ended
  */
 #include <config.h>
 
@@ -38,14 +38,14 @@
 #include "store/outofcore.h"
 #include "store/version.h"
 #include "txn/ckpt_log.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 #include "txn/slot.h"
 #include "txn/txn_datafile.h"
 
-/* One step of a checkpoint that is due: pages copied, and frames looked at. */
+/* One step of a checkpoint that is due: pages copied, and version slots looked at. */
 #define STEP_PAGES  16
-#define STEP_FRAMES 2048
+#define STEP_VSLOTS 2048
 
 enum phase {
     COPY,
@@ -70,8 +70,8 @@ struct xac_ckpt {
     uint64_t bound;
     uint64_t query; /* slot of the query that holds the bound, or MAX      */
     struct xac_ckpt_run run;
-    uint64_t n_frames;      /* to be looked at: those there were, or had versions  */
-    uint64_t next_frame;    /* COPY: number of the next one, from 1                */
+    uint64_t n_vslots;      /* to be looked at: those there were, or had versions  */
+    uint64_t next_vslot;    /* COPY: number of the next one, from 1                */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
     size_t n_unlinked;        /* UNLINK                                              */
@@ -123,8 +123,8 @@ pin(struct xac_ckpt *r)
     t = xac_txn_at(env, r->query);
     word = atomic_load_explicit(&t->word, memory_order_relaxed);
     xac_kill_point("n slot");
-    xac_collapse_lock(env);
-    r->bound = xac_collapse_bound(env, NULL);
+    xac_gc_lock(env);
+    r->bound = xac_gc_bound(env, NULL);
     if (r->bound > r->begin_commit)
         r->bound = r->begin_commit; /* later versions need not be durable yet */
     atomic_store_explicit(&t->parent, r->bound, memory_order_relaxed);
@@ -134,7 +134,7 @@ pin(struct xac_ckpt *r)
     atomic_store_explicit(&t->word,
                           xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),
                           memory_order_release);
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
     env->ctl->ckpt_serial = xac_txn_serial(word);
     env->ctl->ckpt_query = r->query + 1;
     return 0;
@@ -278,7 +278,7 @@ write_run(struct xac_ckpt *r)
 
 /* copy_page -- step o for one page: its version goes to the file, or to the run. */
 static int
-copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
+copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t vslot)
 {
     struct xac_env *env = r->env;
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
@@ -289,7 +289,7 @@ copy_page(struct xac_ckpt *r, struct xac_page *page, uint64_t frame)
 
     if (has_lost(r, file))
         return set_aside(r, page, file);
-    bytes = xac_version_bytes(env, frame);
+    bytes = xac_version_bytes(env, vslot);
     if (bytes == NULL)
         return xac_err(errno, "checkpoint: file %s", xac_file_path(env, file));
     if ((*fate & XAC_CKPT_TOUCHED) == 0) {
@@ -336,22 +336,22 @@ is_closed(const struct xac_ckpt *r, const struct xac_page *page, uint64_t commit
            && file_of(r->env, page)->is_behind == 0;
 }
 
-/* copy_frame -- step o for one frame; and the redo position for step q. */
+/* copy_vslot -- step o for one version slot; and the redo position for step q. */
 static int
-copy_frame(struct xac_ckpt *r, uint64_t f)
+copy_vslot(struct xac_ckpt *r, uint64_t f)
 {
     struct xac_env *env = r->env;
-    struct xac_frame *frame = xac_frame_at(env, f);
+    struct xac_vslot *vslot = xac_vslot_at(env, f);
     struct xac_page *page;
     uint64_t commit, newest;
 
     /* Acquire: pairs with the release that made it a version. */
-    if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
-        != XAC_FRAME_VERSION)
+    if (xac_vslot_state(atomic_load_explicit(&vslot->word, memory_order_acquire))
+        != XAC_VSLOT_VERSION)
         return 0;
-    commit = atomic_load_explicit(&frame->commit, memory_order_relaxed);
+    commit = atomic_load_explicit(&vslot->commit, memory_order_relaxed);
     page = (struct xac_page *)xac_shm_at(&env->shm,
-                                         atomic_load_explicit(&frame->page,
+                                         atomic_load_explicit(&vslot->page,
                                                               memory_order_relaxed));
     if (commit <= r->bound && xac_version_find(env, page, r->bound, &newest) == f)
         return is_closed(r, page, commit) ? note_copied(r, page) : copy_page(r, page, f);
@@ -382,15 +382,15 @@ start_writing(const struct xac_ckpt *r)
         (void)xac_file_fds_each(r->env, write_out);
 }
 
-/* copy_some -- step o for at most so many pages and frames. */
+/* copy_some -- step o for at most so many pages and version slots. */
 static int
 copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
 {
     uint64_t n_pages = r->n_pages;
     int rc = 0;
 
-    for (uint64_t i = 0; i < frames_max && r->next_frame <= r->n_frames && rc == 0; i++) {
-        rc = copy_frame(r, xac_ckpt_run_frame(&r->run, r->next_frame++));
+    for (uint64_t i = 0; i < frames_max && r->next_vslot <= r->n_vslots && rc == 0; i++) {
+        rc = copy_vslot(r, xac_ckpt_run_vslot(&r->run, r->next_vslot++));
         if (r->n_pages + r->run.n - n_pages >= pages_max)
             break;
     }
@@ -487,15 +487,15 @@ end(struct xac_ckpt *r)
 
 /* ---- Step s ------------------------------------------------------------------------- */
 
-/* unlink_some -- take versions out that their files now hold, in one move. */
+/* unlink_some -- take versions out that their files now hold, in one unlink. */
 static void
 unlink_some(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
     size_t n = r->n_pages - r->n_unlinked;
 
-    n = n < XAC_MOVE_PAGES ? n : XAC_MOVE_PAGES;
-    xac_collapse_lock(env);
+    n = n < XAC_UNLINK_PAGES ? n : XAC_UNLINK_PAGES;
+    xac_gc_lock(env);
     xac_chain_lock(env);
     while (!xac_version_is_ready(env)) {
         xac_chain_unlock(env);
@@ -503,9 +503,9 @@ unlink_some(struct xac_ckpt *r)
         xac_chain_lock(env);
     }
     xac_kill_point("s locked");
-    xac_chain_move(env, r->page + r->n_unlinked, (uint32_t)n, r->bound);
+    xac_chain_unlink(env, r->page + r->n_unlinked, (uint32_t)n, r->bound);
     xac_chain_unlock(env);
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
     r->n_unlinked += n;
 }
 
@@ -517,10 +517,10 @@ settle(struct xac_ckpt *r)
 
     unpin(r);
     xac_kill_point("t before");
-    xac_collapse_lock(env);
-    xac_collapse_settle(env);
+    xac_gc_lock(env);
+    xac_gc_settle(env);
     xac_kill_point("t");
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
     xac_ckpt_files_leave(&r->files, env);
     xac_count(&env->ctl->counters.checkpoints, 1);
     xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
@@ -552,11 +552,11 @@ ckpt_begin(struct xac_ckpt *r)
     r->keeps_sums =
         xac_env_is_durable(env)
         && atomic_load_explicit(&env->ctl->page_checksums, memory_order_relaxed) != 0;
-    r->next_frame = 1;
+    r->next_vslot = 1;
     /* Acquire: pairs with the release of the store's growth. */
-    r->n_frames =
-        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
-    return rc == 0 ? xac_ckpt_run_init(&r->run, env, &r->n_frames) : rc;
+    r->n_vslots =
+        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
+    return rc == 0 ? xac_ckpt_run_init(&r->run, env, &r->n_vslots) : rc;
 }
 
 /* ckpt_step -- the next step; ret 0 or an error. */
@@ -573,7 +573,7 @@ ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t frames_max)
     switch (r->phase) {
     case COPY:
         rc = copy_some(r, pages_max, frames_max);
-        if (r->next_frame > r->n_frames)
+        if (r->next_vslot > r->n_vslots)
             r->phase = SYNC;
         break;
     case SYNC:
@@ -700,7 +700,7 @@ xac_checkpoint_run(struct xac_env *env, bool is_final)
     int rc;
 
     xac_signals_block(&signals);
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     ckpt_lock(env);
     rc = run_held(env, is_final);
     xac_signals_restore(&signals);
@@ -714,7 +714,7 @@ xac_checkpoint_try(struct xac_env *env)
     int rc = EBUSY;
 
     xac_signals_block(&signals);
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     if (try_lock(env))
         rc = run_held(env, false);
     xac_signals_restore(&signals);
@@ -726,7 +726,7 @@ static bool
 is_late(const struct xac_ckpt *r)
 {
     return r->phase < UNLINK
-           && xac_ckpt_is_late(r->env, r->begin_lsn, r->next_frame, r->n_frames + 1);
+           && xac_ckpt_is_late(r->env, r->begin_lsn, r->next_vslot, r->n_vslots + 1);
 }
 
 /* step_held -- a step of our checkpoint, or the first of a new one; a failure ends it. */
@@ -741,7 +741,7 @@ step_held(struct xac_env *env)
         return;
     }
     if (r != NULL) {
-        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
+        rc = ckpt_step(r, STEP_PAGES, STEP_VSLOTS);
     } else if (xac_ckpt_leave_to_other(env)) {
         xac_ckpt_put_off(env);
         return;
@@ -758,7 +758,7 @@ step_held(struct xac_env *env)
     }
     /* At once, for others that are short of room would begin anew, and the log grows. */
     while (rc == 0 && r->phase != DONE && (xac_ckpt_is_pressed(env) || is_late(r)))
-        rc = ckpt_step(r, STEP_PAGES, STEP_FRAMES);
+        rc = ckpt_step(r, STEP_PAGES, STEP_VSLOTS);
     if (rc != 0 || r->phase == DONE) {
         rc = rc != 0 ? rc : r->files.error;
         xac_ckpt_note_failure(env, rc);

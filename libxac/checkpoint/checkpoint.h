@@ -4,7 +4,7 @@
  * version store need not keep them (Thesis 3.2, 2.1).
  *
  * WHAT      xCheckpoint, xArchive; log blocks that concern files.
- * LOCK      checkpoint (one step at a time), then collapse and publish in short steps.
+ * LOCK      checkpoint (one step at a time), then gc and publish in short steps.
  * OWNER     A checkpoint that is due runs in the process that finds it so, a bounded step
  *           at each of its commits.  What it has done so far is private to the process,
  *           but for the query that holds the bound.  Whoever begins another checkpoint
@@ -15,7 +15,7 @@
  *   (1) A file is overwritten only with the newest version at or below a bound below
  *       which nobody live looks, and only when that version is durable.
  *   (2) The master record names a checkpoint only after the files have been synced.
- *   (3) Versions are unlinked only after that, as a move.
+ *   (3) Versions are unlinked only after that, as an unlink.
  *   (4) A page is written to its file only while the log holds, behind the redo position of
  *       the master record and durable, a full image of it.  So no version is written twice:
  *       once its file has been synced, a checkpoint may have counted the page as closed

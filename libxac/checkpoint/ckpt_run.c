@@ -14,9 +14,9 @@
 #include "shared/env_state.h"
 #include "store/version.h"
 
-/* A frame and the page that it is a version of. */
+/* A version slot and the page that it is a version of. */
 struct place {
-    uint64_t page_id, frame;
+    uint64_t page_id, vslot;
 };
 
 static int
@@ -28,33 +28,33 @@ by_page(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* find_places -- of the frames that hold versions; ret how many. */
+/* find_places -- of the version slots that hold versions; ret how many. */
 static uint64_t
-find_places(const struct xac_env *env, uint64_t n_frames, struct place *place)
+find_places(const struct xac_env *env, uint64_t n_vslots, struct place *place)
 {
     uint64_t n = 0;
 
-    for (uint64_t f = 1; f <= n_frames; f++) {
-        const struct xac_frame *frame = xac_frame_at(env, f);
+    for (uint64_t f = 1; f <= n_vslots; f++) {
+        const struct xac_vslot *vslot = xac_vslot_at(env, f);
         const struct xac_page *page;
 
         /* Acquire: pairs with the release that made it a version. */
-        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_acquire))
-            != XAC_FRAME_VERSION)
+        if (xac_vslot_state(atomic_load_explicit(&vslot->word, memory_order_acquire))
+            != XAC_VSLOT_VERSION)
             continue;
         page = (const struct xac_page *)xac_shm_at(
-            &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
+            &env->shm, atomic_load_explicit(&vslot->page, memory_order_relaxed));
         place[n].page_id = atomic_load_explicit(&page->id, memory_order_relaxed);
-        place[n++].frame = f;
+        place[n++].vslot = f;
     }
     return n;
 }
 
 /* make_order -- ret 0 or ENOMEM. */
 static int
-make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_framesp)
+make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_vslotsp)
 {
-    size_t room = *n_framesp + 1;
+    size_t room = *n_vslotsp + 1;
     struct place *place = (struct place *)malloc(room * sizeof *place);
     uint64_t n;
 
@@ -63,18 +63,18 @@ make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_fram
         free(place);
         return xac_err(ENOMEM, "checkpoint");
     }
-    n = find_places(env, *n_framesp, place);
+    n = find_places(env, *n_vslotsp, place);
     qsort(place, n, sizeof *place, by_page);
     for (uint64_t i = 0; i < n; i++)
-        run->order[i] = place[i].frame;
+        run->order[i] = place[i].vslot;
     free(place);
-    *n_framesp = n;
+    *n_vslotsp = n;
     return 0;
 }
 
 int
 xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
-                  uint64_t *n_framesp)
+                  uint64_t *n_vslotsp)
 {
     bool is_durable = xac_env_is_durable(env);
 
@@ -82,7 +82,7 @@ xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
     run->bytes = (uint8_t *)malloc(run->most * env->page_size);
     if (run->bytes == NULL)
         return xac_err(ENOMEM, "checkpoint");
-    return is_durable ? 0 : make_order(run, env, n_framesp);
+    return is_durable ? 0 : make_order(run, env, n_vslotsp);
 }
 
 void

@@ -5,7 +5,7 @@
  *
  * WHAT      A call for each page costs more than its copy (the file system walks over all
  *           blocks of a large folio each time).  So a checkpoint of an environment that is not
- *           durable takes frames in the order of their pages, and writes neighbours at once.
+ *           durable takes version slots in the order of their pages, and writes neighbours at once.
  * NOT HERE  Durable environments: there a page is written by a write of its own, for what is
  *           torn then is one page (XAC_OPT_FULL_IMAGES).
  * OWNER     The checkpoint, under its lock.
@@ -26,9 +26,10 @@ struct xac_page;
 #define XAC_CKPT_RUN_MAX 16
 
 struct xac_ckpt_run {
-    uint64_t *order; /* frames by their pages; NULL: by their numbers                  */
-    uint8_t *bytes;  /* room for `most` pages                                          */
-    uint32_t most;   /* XAC_CKPT_RUN_MAX, or 1                                         */
+    uint64_t *
+        order; /* version slots by their pages; NULL: by their numbers                  */
+    uint8_t *bytes; /* room for `most` pages                                          */
+    uint32_t most;  /* XAC_CKPT_RUN_MAX, or 1                                         */
     uint32_t file;
     uint32_t n;
     uint64_t first;
@@ -37,18 +38,18 @@ struct xac_ckpt_run {
 
 /*
  * xac_ckpt_run_init, fini -- an empty run; if the environment is not durable, with an order of
- * the frames that hold versions now.
+ * the version slots that hold versions now.
  *
- * in, out  n_framesp  frames there are; of them, those to be looked at
+ * in, out  n_vslotsp  version slots there are; of them, those to be looked at
  * ret      0 or ENOMEM; fini in both cases.
  */
 int xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
-                      uint64_t *n_framesp);
+                      uint64_t *n_vslotsp);
 void xac_ckpt_run_fini(struct xac_ckpt_run *run);
 
-/* xac_ckpt_run_frame -- number i, from 1, of those to be looked at. */
+/* xac_ckpt_run_vslot -- number i, from 1, of those to be looked at. */
 static inline uint64_t
-xac_ckpt_run_frame(const struct xac_ckpt_run *run, uint64_t i)
+xac_ckpt_run_vslot(const struct xac_ckpt_run *run, uint64_t i)
 {
     return run->order != NULL ? run->order[i - 1] : i;
 }

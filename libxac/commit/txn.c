@@ -14,17 +14,17 @@
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
-#include "txn/solo.h"
+#include "txn/alone.h"
 #include "view/fault.h"
 #include "view/view.h"
 
-/* Races in a row that an optimistic transaction may lose before it takes the turn. */
-#define LOST_BEFORE_TURN 4
+/* Races in a row that an optimistic transaction may lose before it takes the token. */
+#define LOST_BEFORE_TOKEN 4
 
 int
 xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
@@ -34,8 +34,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     int rc;
 
     xac_assert(ctx->n_entries == 0);
-    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TURN)
-        xac_turn_take(env, ctx);
+    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TOKEN)
+        xac_token_take(env, ctx);
     if (!is_query && txn->is_retry)
         xac_conflict_wait(env, ctx);
     ctx->is_query = is_query;
@@ -51,11 +51,11 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->solo_epoch =
+    ctx->alone_epoch =
         atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed) != 0
-            ? xac_solo_epoch(env)
+            ? xac_alone_epoch(env)
             : 0;
-    atomic_store_explicit(&txn->reads_unknown, ctx->solo_epoch != 0 && !is_query,
+    atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
     /* Release: pairs with the acquire of who scans the slots. */
@@ -66,15 +66,15 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_kill_point("begin");
     xac_chain_enter(env, txn);
     /* The fence in xac_chain_enter lies between storing reads_unknown and looking
-       again; it pairs with the one in xac_solo_revoke. */
-    if (ctx->solo_epoch != 0 && xac_solo_epoch(env) != ctx->solo_epoch) {
-        ctx->solo_epoch = 0;
+       again; it pairs with the one in xac_alone_revoke. */
+    if (ctx->alone_epoch != 0 && xac_alone_epoch(env) != ctx->alone_epoch) {
+        ctx->alone_epoch = 0;
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }
     rc = xac_view_begin_all(env, ctx);
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
-        xac_turn_give(env, ctx);
+        xac_token_give(env, ctx);
     }
     return rc;
 }
@@ -85,10 +85,10 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_view_end_all(env, ctx, is_committed);
     xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
     ctx->n_entries = 0;
-    xac_turn_give(env, ctx);
+    xac_token_give(env, ctx);
     if (ctx->saw_dead && !xac_wait_is_over()) {
         ctx->saw_dead = false;
-        xac_clean_dead(env);
+        xac_reap_dead(env);
     }
 }
 
@@ -121,7 +121,7 @@ note_conflict(struct xac_ctx *ctx)
     }
     c->kind = (int)(why >> 32 & 0xff);
     c->other_pid = (int)(why & 0xffffffff);
-    if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see solo.h */
+    if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see alone.h */
         c->kind = XAC_CONFLICT_REVOKED;
     if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
         xac_view_describe(ctx, page, c);
@@ -183,12 +183,12 @@ xac_txn_forgo(struct xac_ctx *ctx)
 
 /*
  * may_lock -- may the end of a transaction take a lock, so that signals must be blocked?  Not if
- * it has nothing in its set, which is so when it has only read while alone (solo.h).
+ * it has nothing in its set, which is so when it has only read while alone (alone.h).
  */
 static bool
 may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
 {
-    return ctx->n_entries > 0 || ctx->has_turn || ctx->saw_dead
+    return ctx->n_entries > 0 || ctx->has_token || ctx->saw_dead
            || xac_env_is_durable(env);
 }
 

@@ -22,7 +22,7 @@ int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 /*
  * xac_txn_end -- outermost end.
  *
- * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age and the turn stay with the slot only
+ * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age and the token stay with the slot only
  *      after XAC_ABORTED, so that others wait for no attempt that may never come.
  */
 int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
@@ -61,7 +61,7 @@ void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 int xac_commit(struct xac_env *env, struct xac_ctx *ctx);
 
 /*
- * xac_commit_rebuild -- build the block of a COMMITTING transaction anew from its frames,
+ * xac_commit_rebuild -- build the block of a COMMITTING transaction anew from its version slots,
  * as full images, because a checkpoint has begun since.  ret 0 or an error.
  */
 int xac_commit_rebuild(struct xac_env *env, uint64_t slot);

@@ -179,9 +179,9 @@ old_version(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
     struct xac_env *env = ctx->env;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     uint64_t commit;
-    uint64_t frame = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
+    uint64_t vslot = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
 
-    return frame != 0 ? xac_version_bytes(env, frame)
+    return vslot != 0 ? xac_version_bytes(env, vslot)
                       : xac_view_file_bytes(ctx, xac_entry_page_id(env, e), place);
 }
 
@@ -234,12 +234,12 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
         return xac_err(errno, "reading the previous version of a page");
     if (memcmp(now, was, env->page_size) == 0)
         return 0; /* stays in the read set: the value it stored must still be right */
-    rc = xac_version_take(env, ctx->slot, &e->frame);
+    rc = xac_version_take(env, ctx->slot, &e->vslot);
     if (rc != 0)
         return rc;
     xac_kill_point("b frame");
     ctx->txn->n_written++;
-    keep = xac_version_bytes(env, e->frame);
+    keep = xac_version_bytes(env, e->vslot);
     if (keep == NULL)
         return no_version(env);
     memcpy(keep, now, env->page_size);
@@ -259,7 +259,7 @@ change_of(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
         .page = xac_page_no(id),
         .is_base = e->first == XAC_FIRST_BASE,
         .from = e->first == XAC_FIRST_FULL ? NULL : old_version(ctx, e, place),
-        .to = xac_version_bytes(ctx->env, e->frame),
+        .to = xac_version_bytes(ctx->env, e->vslot),
     };
 }
 
@@ -320,7 +320,7 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
     for (uint64_t i = 0; copies && i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
 
-        if (e->frame != 0 && e->first != XAC_FIRST_FULL) {
+        if (e->vslot != 0 && e->first != XAC_FIRST_FULL) {
             source[n_sources] = change_of(ctx, e, XAC_PLACE_SOURCES + (int)n_sources);
             n_sources++;
         }
@@ -330,7 +330,7 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
             const struct xac_entry *e = xac_set_entry(ctx, i);
             struct xac_page_change c;
 
-            if (e->frame == 0 || (e->first == XAC_FIRST_FULL) != (full != 0))
+            if (e->vslot == 0 || (e->first == XAC_FIRST_FULL) != (full != 0))
                 continue;
             c = change_of(ctx, e, XAC_PLACE_SHOWN);
             if (c.to == NULL || (c.from == NULL && !full))
@@ -501,10 +501,10 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
             rc = xac_commit_rebuild(env, ctx->slot);
             break;
         case XAC_PUBLISH_CONFLICT:
-        case XAC_PUBLISH_TURN:    /* of optimistic environments only */
+        case XAC_PUBLISH_TOKEN:   /* of optimistic environments only */
         case XAC_PUBLISH_TIMEOUT: /* not without a limit */
         case XAC_PUBLISH_GONE:
-            return ECANCELED; /* taken back by a newcomer (solo.h) */
+            return ECANCELED; /* taken back by a newcomer (alone.h) */
         }
     }
     return rc;
@@ -540,8 +540,8 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_REBUILD:
             rc = xac_commit_rebuild(env, ctx->slot);
             break;
-        case XAC_PUBLISH_TURN:
-            xac_turn_wait(env, ctx->slot);
+        case XAC_PUBLISH_TOKEN:
+            xac_token_wait(env, ctx->slot);
             rc = xac_wait_is_over() ? ETIMEDOUT : 0;
             break;
         case XAC_PUBLISH_TIMEOUT:
@@ -632,7 +632,7 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
         && xac_log_wait_others(&env->log, end, OTHERS_MS) == 0)
         rc = 0;
-    xac_collapse(env);
+    xac_gc(env);
     return rc;
 }
 

@@ -46,8 +46,8 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     xac_array_init(&ctl->participants, sizeof(struct xac_participant), XAC_CONTROL_ELEMS);
     xac_array_init(&ctl->files, sizeof(struct xac_file), XAC_CONTROL_ELEMS);
     xac_array_init(&ctl->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS);
-    xac_array_init(&ctl->versions.frames, sizeof(struct xac_frame), XAC_CONTROL_FRAMES);
-    rc = xac_lock_init(&ctl->clean, XAC_RANK_CLEAN);
+    xac_array_init(&ctl->versions.slots, sizeof(struct xac_vslot), XAC_CONTROL_VSLOTS);
+    rc = xac_lock_init(&ctl->reap, XAC_RANK_REAP);
     if (rc == 0)
         rc = xac_lock_init(&ctl->files_lock, XAC_RANK_FILES);
     if (rc == 0)

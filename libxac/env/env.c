@@ -45,10 +45,10 @@
 #include "store/frozen.h"
 #include "store/outofcore.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctx.h"
-#include "txn/solo.h"
+#include "txn/alone.h"
 #include "view/fault.h"
 #include "view/guard.h"
 #include "view/view.h"
@@ -404,10 +404,10 @@ xac_env_become(struct xac_env *env)
         return rc;
     }
     xac_signals_block(&signals);
-    xac_clean_some(env);
+    xac_reap_some(env);
     set_limits(env);
-    xac_solo_revoke(env);
-    xac_solo_offer(env, false);
+    xac_alone_revoke(env);
+    xac_alone_offer(env, false);
     xac_signals_restore(&signals);
     xac_ckpt_first_due(env);
     return 0;
@@ -640,15 +640,15 @@ xac_env_close(struct xac_env *env)
     xac_signals_block(&signals);
     /* The last one out must know that it is; another one whose byte is held is alive. */
     if (xac_alive_any(env->lockfd))
-        xac_clean_some(env);
+        xac_reap_some(env);
     else
-        xac_clean_dead(env);
+        xac_reap_dead(env);
     last = is_last(env);
     if (!last)
         xac_checkpoint_leave(env);
     rc = xac_reader_settle(env, last);
     if (!last)
-        xac_solo_offer(env, true);
+        xac_alone_offer(env, true);
     xac_ctx_close(env, &env->ctx);
     xac_registry_leave(env);
     set_limits(env);

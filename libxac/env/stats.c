@@ -42,7 +42,7 @@ add_oldest(const struct xac_env *env, struct xac_stats *out)
 {
     struct xac_oldest oldest;
 
-    xac_collapse_oldest(env, &oldest);
+    xac_gc_oldest(env, &oldest);
     out->oldest_pid = oldest.pid;
     out->oldest_commit = oldest.parent;
     out->oldest_behind = oldest.behind;
@@ -99,7 +99,7 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
         .files = get(&env->ctl->files_known),
         .files_forgotten = get(&env->ctl->files_forgotten),
         .versions_live = get(&env->ctl->versions.used),
-        .frames = get(&env->ctl->versions.frames.count),
+        .frames = get(&env->ctl->versions.slots.count),
         .participants = xac_registry_attached(env),
         .commit_number = xac_chain_commit(env),
         .reader = (uint64_t)env->reader,

@@ -18,7 +18,7 @@
 #include "env/env.h"
 #include "shared/registry.h"
 #include "txn/ctx.h"
-#include "txn/solo.h"
+#include "txn/alone.h"
 #include "view/view.h"
 
 static pthread_key_t key; /* the same, for its destructor */
@@ -41,7 +41,7 @@ xac_threads_unlock(struct xac_env *env, const sigset_t *signals)
 
 /* ---- The count of contexts -------------------------------------------------------------- */
 
-/* count_contexts -- how many we have now, for solo.h; gate held. */
+/* count_contexts -- how many we have now, for alone.h; gate held. */
 static void
 count_contexts(struct xac_env *env, uint32_t n)
 {
@@ -78,7 +78,7 @@ start(struct xac_env *env, struct xac_ctx *ctx)
         ctx->next = env->others;
         env->others = ctx;
         count_contexts(env, contexts(env));
-        xac_solo_revoke(env);
+        xac_alone_revoke(env);
     }
     xac_gate_leave(env->lockfd);
     return rc;
@@ -97,7 +97,7 @@ end(struct xac_env *env, struct xac_ctx *ctx)
     if (!xac_env_is_forked(env) && xac_env_mend(env) == 0
         && xac_gate_enter(env->lockfd) == 0) {
         count_contexts(env, contexts(env));
-        xac_solo_offer(env, false);
+        xac_alone_offer(env, false);
         xac_gate_leave(env->lockfd);
     }
     free(ctx);

@@ -22,7 +22,7 @@
  * pages trap, but a store to a protected page is let through by the kernel, which PAGEMAP_SCAN
  * tells of afterwards.  A view belongs to one of the two.  Swapped pages count as well.
  *
- * TWINS.  With XAC_OPT_FRAMES, views that show the same pages share a memfd.  A page that is
+ * ALIASES.  With XAC_OPT_FRAMES, views that show the same pages share a memfd.  A page that is
  * in it, but has no access in one of them, traps there as a minor fault, and is given access
  * without being filled (UFFDIO_CONTINUE, protected only since Linux 6.4).
  *

@@ -68,17 +68,17 @@ static bool
 versions_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 {
     uint64_t n =
-        atomic_load_explicit(&h->env->ctl->versions.frames.count, memory_order_relaxed);
+        atomic_load_explicit(&h->env->ctl->versions.slots.count, memory_order_relaxed);
 
     for (uint64_t f = 1; f <= n; f++) {
-        const struct xac_frame *frame = xac_frame_at(h->env, f);
+        const struct xac_vslot *frame = xac_vslot_at(h->env, f);
         const struct xac_page *page;
         const uint8_t *bytes;
         uint64_t id;
 
         /* Relaxed: a frame that is published only now is not ours to see. */
-        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_relaxed))
-            != XAC_FRAME_VERSION)
+        if (xac_vslot_state(atomic_load_explicit(&frame->word, memory_order_relaxed))
+            != XAC_VSLOT_VERSION)
             continue;
         page = (const struct xac_page *)xac_shm_at(
             &h->env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
@@ -155,7 +155,7 @@ bool
 xac_heap_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 {
     *pagep = first;
-    if (h->view->twins != NULL && xac_twins_gather(h->view) != 0)
+    if (h->view->aliases != NULL && xac_aliases_gather(h->view) != 0)
         return false;
     return own_pages_are_blank(h, first, pagep) && versions_are_blank(h, first, pagep)
            && file_is_blank(h, first, pagep);

@@ -77,12 +77,12 @@ check_head(const struct look *l)
         size_t offset;
         enum xac_lock_rank rank;
     } locks[] = {
-        {offsetof(struct xac_control, clean), XAC_RANK_CLEAN},
+        {offsetof(struct xac_control, reap), XAC_RANK_REAP},
         {offsetof(struct xac_control, files_lock), XAC_RANK_FILES},
         {offsetof(struct xac_control, checkpoint), XAC_RANK_CHECKPOINT},
         {offsetof(struct xac_control, versions.grow), XAC_RANK_GROW},
         {offsetof(struct xac_control, chain.publish), XAC_RANK_PUBLISH},
-        {offsetof(struct xac_control, chain.collapse), XAC_RANK_COLLAPSE},
+        {offsetof(struct xac_control, chain.gc), XAC_RANK_GC},
     };
 
     if (c->page_size < 512 || (c->page_size & (c->page_size - 1)) != 0)
@@ -166,22 +166,22 @@ check_arrays(const struct look *l)
         rc = check_array(l, &c->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS,
                          "transactions");
     if (rc == 0)
-        rc = check_array(l, &c->versions.frames, sizeof(struct xac_frame),
-                         XAC_CONTROL_FRAMES, "frames");
+        rc = check_array(l, &c->versions.slots, sizeof(struct xac_vslot),
+                         XAC_CONTROL_VSLOTS, "frames");
     return rc;
 }
 
 /* check_list -- a page's versions, from the newest on. */
 static int
-check_list(struct look *l, uint64_t frame)
+check_list(struct look *l, uint64_t vslot)
 {
-    const struct xac_array *frames = &l->ctl->versions.frames;
+    const struct xac_array *vslots = &l->ctl->versions.slots;
 
-    for (uint64_t at = frame; at != 0; l->links_left--) {
-        if (at > get(&frames->count) || l->links_left == 0)
-            return damaged(l, "versions of a page, from frame", frame);
+    for (uint64_t at = vslot; at != 0; l->links_left--) {
+        if (at > get(&vslots->count) || l->links_left == 0)
+            return damaged(l, "versions of a page, from frame", vslot);
         at =
-            get(&((const struct xac_frame *)xac_array_at(&l->shm, frames, at - 1))->next);
+            get(&((const struct xac_vslot *)xac_array_at(&l->shm, vslots, at - 1))->next);
     }
     return 0;
 }
@@ -260,7 +260,7 @@ check_files(struct look *l)
 
     l->nodes_left = l->brk / XAC_PTAB_LEAF_BYTES;
     /* Each is in one list; while we look, some come to another one. */
-    l->links_left = 2 * get(&l->ctl->versions.frames.count);
+    l->links_left = 2 * get(&l->ctl->versions.slots.count);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         const struct xac_file *f =
             (const struct xac_file *)xac_array_at(&l->shm, &l->ctl->files, i);
@@ -364,16 +364,16 @@ static int
 check_txns(const struct look *l)
 {
     const struct xac_control *c = l->ctl;
-    uint64_t publishing = get(&c->chain.publishing), turn = get(&c->turn);
+    uint64_t publishing = get(&c->chain.publishing), token = get(&c->token);
     uint64_t n = get(&c->txns.count);
     int rc = 0;
 
     if (publishing > n && publishing != XAC_PUBLISHING_MOVE)
         return damaged(l, "publishing transaction", publishing);
-    if (turn > n)
-        return damaged(l, "turn of transaction", turn);
-    if (c->chain.move.n_pages > XAC_MOVE_PAGES)
-        return damaged(l, "move of pages", c->chain.move.n_pages);
+    if (token > n)
+        return damaged(l, "token of transaction", token);
+    if (c->chain.unlink.n_pages > XAC_UNLINK_PAGES)
+        return damaged(l, "move of pages", c->chain.unlink.n_pages);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         const struct xac_txn *txn =
             (const struct xac_txn *)xac_array_at(&l->shm, &c->txns, i);
@@ -395,18 +395,18 @@ static int
 check_frames(const struct look *l)
 {
     const struct xac_versions *v = &l->ctl->versions;
-    uint64_t n = get(&v->frames.count), spill = get(&v->spill);
+    uint64_t n = get(&v->slots.count), spill = get(&v->spill);
 
-    if (spill > get(&v->frames.count) + 1)
+    if (spill > get(&v->slots.count) + 1)
         return damaged(l, "first frame of the second buffer file", spill);
     for (uint64_t i = 0; i < n; i++) {
-        const struct xac_frame *f =
-            (const struct xac_frame *)xac_array_at(&l->shm, &v->frames, i);
-        uint64_t state = xac_frame_state(get(&f->word));
+        const struct xac_vslot *f =
+            (const struct xac_vslot *)xac_array_at(&l->shm, &v->slots, i);
+        uint64_t state = xac_vslot_state(get(&f->word));
         uint64_t next = get(&f->next), page = get(&f->page);
 
-        if (state > XAC_FRAME_LIMBO || next > get(&v->frames.count)
-            || (page == 0 && state == XAC_FRAME_VERSION)
+        if (state > XAC_VSLOT_LIMBO || next > get(&v->slots.count)
+            || (page == 0 && state == XAC_VSLOT_VERSION)
             || !is_inside_or_none(l, page, sizeof(struct xac_page)))
             return damaged(l, "frame", i + 1);
     }

@@ -3,7 +3,7 @@
  * control_check.h -- a control region as a file from a stranger: does it hold together?
  *
  * WHAT      Sizes, counts and offsets of a region, before anything in it is believed: arrays,
- *           files with their page tables, transaction slots with their sets, frames, the log's
+ *           files with their page tables, transaction slots with their sets, version slots, the log's
  *           buffer.  What passes leads to no address outside the region, nor to an element
  *           that does not exist.
  * NOT HERE  Whose region it is, and of which version (env.c, region.h).  What is in the log,

@@ -109,12 +109,12 @@ struct xac_ctx {
     int orphan_depth;     /* ends still owed for a transaction left in the parent    */
     bool is_query;        /* the outermost is a query                                */
     bool keeps;           /* a query whose pages stay readable behind it: see view.h  */
-    uint64_t solo_epoch;  /* reads are not recorded: see solo.h; 0 they are          */
+    uint64_t alone_epoch; /* reads are not recorded: see alone.h; 0 they are          */
     int error;            /* why it must abort: errno value, 0 none                  */
     int error_lacking;    /* what an access lacked then: enum xac_lacking ...        */
     uint64_t error_page;  /* ... and its page's id; 0: it was no access              */
     unsigned n_cured;     /* failures in a row that room has been made after         */
-    bool has_turn;        /* see optimistic.h                                        */
+    bool has_token;       /* see optimistic.h                                        */
     unsigned n_lost;      /* races lost in a row                                     */
     bool saw_dead;        /* met one that is dead, or a commit of one that is stopped:
                              clean up at the end                                     */

@@ -39,7 +39,7 @@ enum xac_participant_state {
 };
 
 struct xac_participant {
-    xac_shared _Atomic uint32_t state; /* changed with the gate or the clean lock held */
+    xac_shared _Atomic uint32_t state; /* changed with the gate or the reap lock held */
     uint32_t pid;                      /* in its own PID namespace                     */
     uint64_t pid_namespace;            /* inode of /proc/self/ns/pid, 0 unknown        */
     /* Inode of /proc/self/ns/time, 0 unknown, and field 22 of /proc/PID/stat, 0 unknown: the
@@ -106,50 +106,51 @@ struct xac_file_index {
 
 /* ---- Versions (version.h) ------------------------------------------------------ */
 
-enum xac_frame_state {
-    XAC_FRAME_FREE = 0,
-    XAC_FRAME_TAKEN = 1,   /* low bits: transaction slot                              */
-    XAC_FRAME_VERSION = 2, /* low bits: its commit number                             */
-    XAC_FRAME_LIMBO = 3,   /* low bits: number of the move that unlinked it           */
+enum xac_vslot_state {
+    XAC_VSLOT_FREE = 0,
+    XAC_VSLOT_TAKEN = 1,   /* low bits: transaction slot                              */
+    XAC_VSLOT_VERSION = 2, /* low bits: its commit number                             */
+    XAC_VSLOT_LIMBO = 3,   /* low bits: number of the unlink that unlinked it           */
 };
 
-/* Shared description of a frame; frame numbers start at 1, 0 means the page's file. */
-struct xac_frame {
-    xac_shared _Atomic uint64_t word;   /* state << 56 | slot, commit or move          */
-    xac_shared _Atomic uint64_t next;   /* next older version, 0 the file              */
+/* Shared description of a version slot; their numbers start at 1, 0 means the page's file. */
+struct xac_vslot {
+    xac_shared _Atomic uint64_t word; /* state << 56 | slot, commit or unlink          */
+    xac_shared _Atomic uint64_t next; /* next older version, 0 the file              */
     xac_shared _Atomic uint64_t commit; /* number that published it                    */
     xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
 };
 
 /* Shared state of the store, in the control region. */
 struct xac_versions {
-    struct xac_lock grow;              /* rank XAC_RANK_GROW                         */
-    struct xac_array frames;           /* struct xac_frame; count: frames there are  */
-    xac_shared _Atomic uint64_t limbo; /* frames in LIMBO, about                     */
-    /* First frame that lies in the second buffer file (environment directory) because
+    struct xac_lock grow;   /* rank XAC_RANK_GROW                         */
+    struct xac_array slots; /* struct xac_vslot; count: version slots there are  */
+    xac_shared _Atomic uint64_t
+        limbo; /* version slots in LIMBO, about                     */
+    /* First version slot that lies in the second buffer file (environment directory) because
        the first one could not or should not grow; 0 while all lie in the first. */
     xac_shared _Atomic uint64_t spill;
-    /* Frames that the first file may have, for it takes memory; UINT64_MAX: any number.
+    /* Version slots that the first file may have, for it takes memory; UINT64_MAX: any number.
        Only falls; stored with the gate held, relaxed. */
     xac_shared _Atomic uint64_t share;
-    /* Under grow: most frames there may be, for every participant must reach them all.  */
+    /* Under grow: most version slots there may be, for every participant must reach them all.  */
     uint64_t frames_max;
-    /* Frames not FREE; may drift when one dies, corrected by each sweep. */
+    /* Version slots not FREE; may drift when one dies, corrected by each sweep. */
     XAC_LINE xac_shared _Atomic uint64_t used;
 };
 
-#define XAC_FRAME_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or move in a word */
+#define XAC_VSLOT_LOW ((UINT64_C(1) << 56) - 1) /* slot, commit or unlink in a word */
 
 static inline uint64_t
-xac_frame_word(enum xac_frame_state state, uint64_t slot)
+xac_vslot_word(enum xac_vslot_state state, uint64_t slot)
 {
     return (uint64_t)state << 56 | slot;
 }
 
-static inline enum xac_frame_state
-xac_frame_state(uint64_t word)
+static inline enum xac_vslot_state
+xac_vslot_state(uint64_t word)
 {
-    return (enum xac_frame_state)(word >> 56);
+    return (enum xac_vslot_state)(word >> 56);
 }
 
 /* ---- Transactions (slot.h) ----------------------------------------------------- */
@@ -189,7 +190,7 @@ struct xac_entry {
     uint64_t slot;                    /* of the transaction                            */
     xac_shared _Atomic uint32_t mode; /* XAC_SET_...; under the page's lock            */
     uint32_t first;                   /* descriptor: enum xac_first                    */
-    uint64_t frame;                   /* descriptor: frame of the new version, or 0    */
+    uint64_t vslot; /* descriptor: version slot of the new version, or 0    */
     uint64_t reserved[3];
 };
 
@@ -233,7 +234,8 @@ struct xac_txn {
     xac_shared _Atomic uint64_t n_entries;
 
     /* Descriptor of the commit; complete before COMMITTING. */
-    uint32_t n_written;   /* entries with a frame                                    */
+    uint32_t
+        n_written; /* entries with a version slot                                    */
     uint32_t all_full;    /* every page is logged as a full image                    */
     uint64_t record;      /* offset of the closed log block; while COMMITTING it is
                                replaced under publish only                             */
@@ -295,27 +297,27 @@ xac_txn_is_live(uint64_t word)
 #define XAC_RING_ENTRIES 1024 /* recent commits                                       */
 #define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
 #define XAC_RING_ALL     UINT32_MAX
-#define XAC_MOVE_PAGES   256 /* pages that one step of a checkpoint takes out        */
+#define XAC_UNLINK_PAGES 256 /* pages that one step of a checkpoint takes out        */
 
 struct xac_ring_entry {
     xac_shared _Atomic uint64_t number;  /* cleared first, set last                     */
     uint64_t end_lsn;                    /* where the commit's log block ends           */
-    uint32_t is_move;                    /* pages went to their files; nothing changed  */
+    uint32_t is_unlink;                  /* pages went to their files; nothing changed  */
     xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
     uint64_t reserved[2];
     xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
 };
 
-/* Descriptor of a move: versions at or below `bound` of these pages are unlinked. */
-struct xac_move {
+/* Descriptor of an unlink: versions at or below `bound` of these pages are unlinked. */
+struct xac_unlink {
     uint64_t number;
     uint64_t bound;
     uint32_t n_pages;
     uint32_t reserved;
-    uint64_t page[XAC_MOVE_PAGES];
+    uint64_t page[XAC_UNLINK_PAGES];
 };
 
-/* Value of `publishing` while a move is under way; otherwise slot + 1, or 0. */
+/* Value of `publishing` while an unlink is under way; otherwise slot + 1, or 0. */
 #define XAC_PUBLISHING_MOVE UINT64_MAX
 
 struct xac_chain {
@@ -327,21 +329,20 @@ struct xac_chain {
        C: stored under publish (release), read by anyone (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t commit;
     xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
-    /* Stored under collapse, read at begin. */
+    /* Stored under gc, read at begin. */
     xac_shared _Atomic uint64_t mark; /* no new parent below this                */
 
-    XAC_LINE struct xac_lock collapse; /* rank XAC_RANK_COLLAPSE                       */
-    uint64_t collapsed XAC_GUARDED_BY(collapse); /* ring entries up to here are done   */
-    uint64_t settled XAC_GUARDED_BY(collapse);   /* moves up to here have no readers   */
-    uint64_t held XAC_GUARDED_BY(collapse); /* versions kept for queries so far ... */
-    uint64_t held_point
-        XAC_GUARDED_BY(collapse); /* ... the oldest of which read this    */
+    XAC_LINE struct xac_lock gc;            /* rank XAC_RANK_GC                       */
+    uint64_t gc_done XAC_GUARDED_BY(gc);    /* ring entries up to here are done   */
+    uint64_t settled XAC_GUARDED_BY(gc);    /* unlinks up to here have no readers   */
+    uint64_t held XAC_GUARDED_BY(gc);       /* versions kept for queries so far ... */
+    uint64_t held_point XAC_GUARDED_BY(gc); /* ... the oldest of which read this    */
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
     /* Of the last XCHECKPT_BEGIN, or the start of the log. */
     xac_shared _Atomic uint64_t begin_lsn;
-    struct xac_move move XAC_GUARDED_BY(publish);
+    struct xac_unlink unlink XAC_GUARDED_BY(publish);
     XAC_LINE struct xac_ring_entry ring[XAC_RING_ENTRIES];
 };
 
@@ -364,9 +365,9 @@ struct xac_outofcore_shared {
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
 #define XAC_CONTROL_VERSION 7u
 
-/* Elements of the first chunk of each array, and of the frames'. */
+/* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
-#define XAC_CONTROL_FRAMES 256
+#define XAC_CONTROL_VSLOTS 256
 
 /* What is counted for all (what transactions do is counted by slot: xac_counters); relaxed. */
 struct xac_rare_counters {
@@ -403,8 +404,8 @@ struct xac_control {
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
     uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
 
-    struct xac_lock clean; /* rank XAC_RANK_CLEAN                                */
-    uint32_t clean_next XAC_GUARDED_BY(clean); /* participant to look at next          */
+    struct xac_lock reap; /* rank XAC_RANK_REAP                                */
+    uint32_t reap_next XAC_GUARDED_BY(reap); /* participant to look at next          */
     struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
     struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
     /* The checkpoint under way, see checkpoint.h; stored and read under `checkpoint`. */
@@ -429,11 +430,11 @@ struct xac_control {
     /* Data files with smaller serials, and those of earlier generations of the log, have
        been removed; under `checkpoint`. */
     uint64_t data_removed;
-    /* Who is alone and need not record its reads, see solo.h. */
-    xac_shared _Atomic uint64_t solo;
-    /* Slot + 1 of the transaction that has the turn, see optimistic.h; 0 nobody.  Taken,
+    /* Who is alone and need not record its reads, see alone.h. */
+    xac_shared _Atomic uint64_t alone;
+    /* Slot + 1 of the transaction that has the token, see optimistic.h; 0 nobody.  Taken,
        given and taken away by exchange. */
-    xac_shared _Atomic uint64_t turn;
+    xac_shared _Atomic uint64_t token;
     /* 1 once the last participant has closed the region: come again. */
     xac_shared _Atomic uint32_t closed;
 

@@ -101,7 +101,7 @@ bool xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp)
 /*
  * xac_ptab_free -- give back the whole tree.
  *
- * It is clear, nobody maps the file, and the collapse lock is held, under which walks over
+ * It is clear, nobody maps the file, and the gc lock is held, under which walks over
  * all versions look at pages.
  */
 void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);

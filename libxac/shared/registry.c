@@ -234,11 +234,11 @@ xac_registry_join(struct xac_env *env, uint64_t frames_max)
 }
 
 bool
-xac_registry_limits(struct xac_env *env, uint64_t *framesp)
+xac_registry_limits(struct xac_env *env, uint64_t *vslotsp)
 {
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
-    uint64_t bytes = UINT64_MAX, frames = UINT64_MAX;
+    uint64_t bytes = UINT64_MAX, vslots = UINT64_MAX;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct xac_participant *p = xac_participant_at(env, i);
@@ -246,13 +246,13 @@ xac_registry_limits(struct xac_env *env, uint64_t *framesp)
         if (atomic_load_explicit(&p->state, memory_order_relaxed) != XAC_PART_ATTACHED)
             continue;
         bytes = p->region_bytes < bytes ? p->region_bytes : bytes;
-        frames = p->frames_max < frames ? p->frames_max : frames;
+        vslots = p->frames_max < vslots ? p->frames_max : vslots;
     }
     if (bytes == UINT64_MAX)
         return false;
     /* Each has made sure, when it came, that it can reach what there was. */
     xac_require(xac_shm_limit(&env->shm, bytes) == 0);
-    *framesp = frames;
+    *vslotsp = vslots;
     return true;
 }
 

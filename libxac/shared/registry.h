@@ -4,7 +4,7 @@
  *
  * WHAT      Participants (one per process) and files (one per mapped file), both in
  *           growable arrays of the control region.
- * NOT HERE  Cleaning up after the dead (clean.h).
+ * NOT HERE  Cleaning up after the dead (reap.h).
  * LOCK      Participants come and go with the gate held (lockfile.h).  What is said of
  *           files changes under `files` (rank FILES).
  *
@@ -51,7 +51,7 @@ int xac_registry_check(const struct xac_env *env);
  * xac_registry_join -- become a participant: take a byte of the lock file, fill in an
  * entry.  Gate held.
  *
- * in   frames_max  frames of the version store that this process has addresses for
+ * in   frames_max  version slots of the version store that this process has addresses for
  * ret  0, ENOMEM, errno.
  */
 int xac_registry_join(struct xac_env *env, uint64_t frames_max);
@@ -60,10 +60,10 @@ int xac_registry_join(struct xac_env *env, uint64_t frames_max);
  * xac_registry_limits -- let the region grow as far as every participant that is attached can
  * reach.  Gate held, after one has come or gone.
  *
- * out  framesp  so many frames may the version store have
+ * out  vslotsp  so many version slots may the version store have
  * ret  false: nobody is attached
  */
-bool xac_registry_limits(struct xac_env *env, uint64_t *framesp);
+bool xac_registry_limits(struct xac_env *env, uint64_t *vslotsp);
 
 /* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
 void xac_registry_leave(struct xac_env *env);

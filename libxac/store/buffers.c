@@ -29,10 +29,10 @@
 #define RESERVE_WANTED ((size_t)1 << 40)
 #define RESERVE_LEAST  ((size_t)1 << 28)
 
-/* Frames whose memory is mapped at a time. */
+/* Version slots whose memory is mapped at a time. */
 #define PREFAULT 64
 
-/* Frames that the first file may have however little memory there is. */
+/* Version slots that the first file may have however little memory there is. */
 #define SHARE_LEAST 64u
 
 /* Looks at the second file after which its pages are unmapped, within a bound. */
@@ -55,13 +55,13 @@ buffer_path(int i, const char *region_path, char path[BUFFER_PATH_MAX])
     return path;
 }
 
-/* open_there -- a buffer file that somebody has made, with all the frames that it is to have. */
+/* open_there -- a buffer file that exists, with all the version slots that it is to have. */
 XAC_SIGSAFE static int
 open_there(struct xac_env *env, int i, int *fdp)
 {
     const struct xac_versions *v = &env->ctl->versions;
     /* Acquire: pairs with the releases of who extends the store: the file first. */
-    uint64_t n = atomic_load_explicit(&v->frames.count, memory_order_acquire);
+    uint64_t n = atomic_load_explicit(&v->slots.count, memory_order_acquire);
     uint64_t spill = atomic_load_explicit(&v->spill, memory_order_acquire); /* likewise */
     struct stat st;
     int rc = xac_region_open(xac_env_dirfd(env), env->buffers.path[i], fdp);
@@ -175,16 +175,16 @@ start(struct xac_env *env, const char *region_path, bool make)
                              rc == ENOMEM ? ": " XAC_SHM_ADDRESSES : "");
 }
 
-/* share_of -- frames that the first file may have, as far as this process can tell. */
+/* share_of -- version slots that the first file may have, as far as this process can tell. */
 static uint64_t
 share_of(const struct xac_env *env)
 {
     uint64_t bytes = xac_filesystem_share(env->buffers.fd[0]);
-    uint64_t frames = bytes >> env->page_shift;
+    uint64_t vslots = bytes >> env->page_shift;
 
     if (bytes == UINT64_MAX)
         return UINT64_MAX;
-    return frames > SHARE_LEAST ? frames : SHARE_LEAST;
+    return vslots > SHARE_LEAST ? vslots : SHARE_LEAST;
 }
 
 /* share_join -- the least of all participants' counts; gate held. */
@@ -282,16 +282,16 @@ xac_buffers_remove_second(int dirfd, const char *region_path)
         remove_buffer(1, dirfd, region_path);
 }
 
-/* place_of -- which buffer file holds a frame, and where. */
+/* place_of -- which buffer file holds a version slot, and where. */
 XAC_SIGSAFE static int
-place_of(const struct xac_env *env, uint64_t frame_no, uint64_t *offsetp)
+place_of(const struct xac_env *env, uint64_t vslot_no, uint64_t *offsetp)
 {
     /* Acquire: pairs with the release in xac_buffers_extend. */
     uint64_t spill =
         atomic_load_explicit(&env->ctl->versions.spill, memory_order_acquire);
-    bool is_second = spill != 0 && frame_no >= spill;
+    bool is_second = spill != 0 && vslot_no >= spill;
 
-    *offsetp = (frame_no - (is_second ? spill : 1)) << env->page_shift;
+    *offsetp = (vslot_no - (is_second ? spill : 1)) << env->page_shift;
     return is_second ? 1 : 0;
 }
 
@@ -312,10 +312,10 @@ trim(struct xac_env *env, uint8_t *base)
 }
 
 XAC_SIGSAFE uint8_t *
-xac_version_bytes(struct xac_env *env, uint64_t frame_no)
+xac_version_bytes(struct xac_env *env, uint64_t vslot_no)
 {
     uint64_t offset;
-    int i = place_of(env, frame_no, &offset);
+    int i = place_of(env, vslot_no, &offset);
     uint8_t *base = base_of(env, i);
 
     if (xac_unlikely(base == NULL)) {
@@ -338,24 +338,24 @@ xac_version_bytes(struct xac_env *env, uint64_t frame_no)
 }
 
 void
-xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have)
+xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have)
 {
-    uint64_t n = have - frame_no + 1 < PREFAULT ? have - frame_no + 1 : PREFAULT;
+    uint64_t n = have - vslot_no + 1 < PREFAULT ? have - vslot_no + 1 : PREFAULT;
     uint64_t offset;
     uint8_t *base;
 
-    if (frame_no <= atomic_load_explicit(&env->buffers.n_faulted, memory_order_relaxed)
-        || place_of(env, frame_no, &offset) != 0
+    if (vslot_no <= atomic_load_explicit(&env->buffers.n_faulted, memory_order_relaxed)
+        || place_of(env, vslot_no, &offset) != 0
         || offset + (n << env->page_shift) > env->buffers.reserve[0])
         return;
-    atomic_store_explicit(&env->buffers.n_faulted, frame_no + n - 1,
+    atomic_store_explicit(&env->buffers.n_faulted, vslot_no + n - 1,
                           memory_order_relaxed);
     base = base_of(env, 0);
-    /* If it fails (an older kernel, frames of the second file), they fault one by one. */
+    /* If it fails (an older kernel, version slots of the second file), they fault one by one. */
     (void)xac_sys.madvise(base + offset, n << env->page_shift, MADV_POPULATE_WRITE);
 }
 
-/* extend_file -- back the frames [have, want) of buffer file i with disk space. */
+/* extend_file -- back the version slots [have, want) of buffer file i with disk space. */
 static int
 extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
 {
@@ -396,7 +396,7 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
         return xac_err(rc, "%s: growing the version store by %llu bytes",
                        env->buffers.path[1],
                        (unsigned long long)(want - have) << env->page_shift);
-    /* Release: pairs with the acquire in place_of; before the frames can be taken. */
+    /* Release: pairs with the acquire in place_of; before the version slots can be taken. */
     atomic_store_explicit(&v->spill, spill, memory_order_release);
     return 0;
 }

@@ -521,14 +521,14 @@ xac_outofcore_join(struct xac_env *env)
 
     if (!xac_outofcore_is_on(env))
         return 0;
-    /* Who had our pid before us is dead.  Under clean, so that nobody who has seen it free
+    /* Who had our pid before us is dead.  Under reap, so that nobody who has seen it free
        gives back what is ours from now on; our entry is there already. */
     xac_signals_block(&signals);
-    if (xac_lock_acquire(&env->ctl->clean) == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&env->ctl->clean);
+    if (xac_lock_acquire(&env->ctl->reap) == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->reap);
     (void)xac_frames_reap(o->pool, (int32_t)getpid());
     rc = join(env, &o->user, &o->user_pid);
-    xac_lock_release(&env->ctl->clean);
+    xac_lock_release(&env->ctl->reap);
     xac_signals_restore(&signals);
     return rc == 0 ? 0
                    : xac_err(rc,
@@ -613,7 +613,7 @@ xac_outofcore_stats(const struct xac_env *env, struct xac_stats *out)
 {
     const struct xac_outofcore_shared *sh = &env->ctl->outofcore;
     uint64_t have =
-        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_relaxed);
+        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_relaxed);
     uint64_t spill =
         atomic_load_explicit(&env->ctl->versions.spill, memory_order_relaxed);
     uint64_t fetches = atomic_load_explicit(&sh->fetches, memory_order_relaxed);

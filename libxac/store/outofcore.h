@@ -12,12 +12,12 @@
  *           has only been read is absent again, and shown again from the same version when it
  *           is touched, for it stays in the read set; one that has been written is *spilled*
  *           to an unlinked file of the environment directory, and comes back from there.
- *           A page that twins show (view_twin.c) is one page of memory, goes in all of them at
+ *           A page that aliases show (view_alias.c) is one page of memory, goes in all of them at
  *           once, and is spilled to the file of the first.
  * NOT HERE  Which page is shown (view.h).  Without the option everything here is off: views
  *           show the page cache, and nothing is bounded.
  * LOCK      The pool's user of the process is used under `checkpoint`.  Joining, and giving
- *           back what a dead process had fixed: under `clean`.  Pages are fixed within one
+ *           back what a dead process had fixed: under `reap`.  Pages are fixed within one
  *           call only; the fault handler does it without a lock.
  *
  * INVARIANTS
@@ -28,7 +28,7 @@
  *   (2) A page of the pool has the number of its entry's place in the control region, so that
  *       pages of all files share one table.
  *   (3) Every page that a context's views show is in its ring, once or more often.
- *   (4) A page that is spilled in a view has memory in a twin, or its newest bytes are in the
+ *   (4) A page that is spilled in a view has memory in an alias, or its newest bytes are in the
  *       file of the first view that shows it.
  */
 #ifndef XAC_OUTOFCORE_H
@@ -86,7 +86,7 @@ int xac_outofcore_join(struct xac_env *env);
 /* xac_outofcore_remove -- delete the pool's file of a region; a missing one is fine. */
 void xac_outofcore_remove(int dirfd, const char *region_path);
 
-/* xac_outofcore_reap -- what a dead participant's process had fixed; clean held. */
+/* xac_outofcore_reap -- what a dead participant's process had fixed; reap held. */
 void xac_outofcore_reap(struct xac_env *env, uint32_t participant);
 
 /* xac_outofcore_open, close -- a context's part.  ret 0 or an error. */
@@ -133,7 +133,7 @@ XAC_SIGSAFE int xac_outofcore_shown(struct xac_view *view, uint64_t page_no);
 /* xac_outofcore_back -- a spilled page is dirty again, writable.  ret 0 or errno. */
 XAC_SIGSAFE int xac_outofcore_back(struct xac_view *view, uint64_t page_no);
 
-/* xac_outofcore_spilled -- a page that is spilled, here or in a twin, and has no memory, in
+/* xac_outofcore_spilled -- a page that is spilled, here or in an alias, and has no memory, in
    XAC_PLACE_WORKING; NULL with errno. */
 XAC_SIGSAFE const uint8_t *xac_outofcore_spilled(struct xac_view *view, uint64_t page_no);
 

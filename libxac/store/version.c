@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * version.c -- see version.h: frames, and the lists of a page's versions.
+ * version.c -- see version.h: version slots, and the lists of a page's versions.
  */
 #include <config.h>
 
@@ -12,25 +12,25 @@
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 
-#define FRAMES_FIRST 256u /* frames of a new store; it doubles from there */
+#define VSLOTS_FIRST 256u /* version slots of a new store; it doubles from there */
 
 static uint64_t
 frames_there(const struct xac_env *env)
 {
     /* Acquire: pairs with the release in grow_store. */
-    return atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+    return atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
 }
 
-XAC_SIGSAFE struct xac_frame *
-xac_frame_at(const struct xac_env *env, uint64_t frame_no)
+XAC_SIGSAFE struct xac_vslot *
+xac_vslot_at(const struct xac_env *env, uint64_t vslot_no)
 {
-    xac_assert(frame_no != 0 && frame_no <= frames_there(env));
-    return (struct xac_frame *)xac_array_at(&env->shm, &env->ctl->versions.frames,
-                                            frame_no - 1);
+    xac_assert(vslot_no != 0 && vslot_no <= frames_there(env));
+    return (struct xac_vslot *)xac_array_at(&env->shm, &env->ctl->versions.slots,
+                                            vslot_no - 1);
 }
 
 /*
- * grow_store -- double the number of frames.
+ * grow_store -- double the number of version slots.
  *
  * ret  0 or errno.  Takes grow.  Restartable: count moves last.
  */
@@ -50,7 +50,7 @@ grow_store(struct xac_env *env, uint64_t seen)
     have = frames_there(env);
     if (have > seen)
         goto out;
-    want = have == 0 ? FRAMES_FIRST : have * 2;
+    want = have == 0 ? VSLOTS_FIRST : have * 2;
     if (have < bound && want > bound)
         want = bound; /* what is more lies on disk */
     if (want > v->frames_max)
@@ -59,7 +59,7 @@ grow_store(struct xac_env *env, uint64_t seen)
         rc = xac_err(ENOMEM, "version store: a participant's address space ends here");
         goto out;
     }
-    rc = xac_array_reserve(&env->shm, &v->frames, want - 1);
+    rc = xac_array_reserve(&env->shm, &v->slots, want - 1);
     if (rc != 0)
         rc = xac_err(rc, "control region %s: growing the version store", env->region);
     else
@@ -67,7 +67,7 @@ grow_store(struct xac_env *env, uint64_t seen)
     xac_kill_point("grow");
     if (rc == 0)
         /* Release: pairs with the acquire in frames_there. */
-        atomic_store_explicit(&v->frames.count, want, memory_order_release);
+        atomic_store_explicit(&v->slots.count, want, memory_order_release);
 out:
     xac_lock_release(&v->grow);
     return rc;
@@ -103,8 +103,8 @@ xac_version_ready(struct xac_env *env)
     uint64_t ready = atomic_load_explicit(readyp, memory_order_relaxed);
     uint64_t have = frames_there(env);
 
-    xac_array_populate(&env->shm, &env->ctl->versions.frames, ready, have);
-    /* Another thread may have seen more frames, and been faster. */
+    xac_array_populate(&env->shm, &env->ctl->versions.slots, ready, have);
+    /* Another thread may have seen more version slots, and been faster. */
     while (ready < have
            && !atomic_compare_exchange_weak_explicit(readyp, &ready, have,
                                                      memory_order_relaxed,
@@ -112,21 +112,21 @@ xac_version_ready(struct xac_env *env)
         ;
 }
 
-/* claim -- take this frame if it is free. */
+/* claim -- take this version slot if it is free. */
 static bool
-claim(struct xac_env *env, uint64_t slot, uint64_t frame_no)
+claim(struct xac_env *env, uint64_t slot, uint64_t vslot_no)
 {
-    struct xac_frame *f = xac_frame_at(env, frame_no);
+    struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
     /* Acquire: pairs with the release in give_back; the last user is done. */
-    return xac_frame_state(word) == XAC_FRAME_FREE
+    return xac_vslot_state(word) == XAC_VSLOT_FREE
            && atomic_compare_exchange_strong_explicit(
-               &f->word, &word, xac_frame_word(XAC_FRAME_TAKEN, slot),
+               &f->word, &word, xac_vslot_word(XAC_VSLOT_TAKEN, slot),
                memory_order_acquire, memory_order_relaxed);
 }
 
-/* take_freed -- the frame that was freed last, if it is known and still free; or 0. */
+/* take_freed -- the version slot that was freed last, if it is known and still free; or 0. */
 static uint64_t
 take_freed(struct xac_env *env, uint64_t slot)
 {
@@ -135,19 +135,19 @@ take_freed(struct xac_env *env, uint64_t slot)
 
     while (n > 0) {
         _Atomic uint64_t *place = &b->freed[--n % XAC_FREED_MAX];
-        uint64_t frame_no = atomic_load_explicit(place, memory_order_relaxed);
+        uint64_t vslot_no = atomic_load_explicit(place, memory_order_relaxed);
 
         atomic_store_explicit(&b->n_freed, n, memory_order_relaxed);
-        if (frame_no == 0) /* it has gone round */
+        if (vslot_no == 0) /* it has gone round */
             break;
         atomic_store_explicit(place, 0, memory_order_relaxed);
-        if (claim(env, slot, frame_no))
-            return frame_no;
+        if (claim(env, slot, vslot_no))
+            return vslot_no;
     }
     return 0;
 }
 
-/* try_range -- look once around the frames from + 1 .. from + n for a free one; 0 if there is
+/* try_range -- look once around the version slots from + 1 .. from + n for a free one; 0 if there is
    none. */
 static uint64_t
 try_range(struct xac_env *env, uint64_t slot, uint64_t from, uint64_t n)
@@ -155,34 +155,34 @@ try_range(struct xac_env *env, uint64_t slot, uint64_t from, uint64_t n)
     uint64_t start = atomic_load_explicit(&env->buffers.cursor, memory_order_relaxed);
 
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t frame_no = from + (start + i) % n + 1;
+        uint64_t vslot_no = from + (start + i) % n + 1;
 
-        if (claim(env, slot, frame_no)) {
-            atomic_store_explicit(&env->buffers.cursor, frame_no, memory_order_relaxed);
-            xac_buffers_prefault(env, frame_no, from + n);
-            return frame_no;
+        if (claim(env, slot, vslot_no)) {
+            atomic_store_explicit(&env->buffers.cursor, vslot_no, memory_order_relaxed);
+            xac_buffers_prefault(env, vslot_no, from + n);
+            return vslot_no;
         }
     }
     return 0;
 }
 
-/* try_take -- the same for the whole store of so many frames, those in memory first. */
+/* try_take -- the same for the whole store of so many version slots, those in memory first. */
 static uint64_t
 try_take(struct xac_env *env, uint64_t slot, uint64_t have)
 {
     uint64_t bound = xac_outofcore_versions(env);
-    uint64_t frame_no = take_freed(env, slot);
+    uint64_t vslot_no = take_freed(env, slot);
 
-    if (frame_no != 0)
-        return frame_no;
+    if (vslot_no != 0)
+        return vslot_no;
     if (bound == 0 || have <= bound)
         return try_range(env, slot, 0, have);
-    frame_no = try_range(env, slot, 0, bound);
-    return frame_no != 0 ? frame_no : try_range(env, slot, bound, have - bound);
+    vslot_no = try_range(env, slot, 0, bound);
+    return vslot_no != 0 ? vslot_no : try_range(env, slot, bound, have - bound);
 }
 
 int
-xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
+xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
 {
     struct xac_versions *v = &env->ctl->versions;
 
@@ -194,8 +194,8 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
         int rc = is_tight ? grow_store(env, have) : 0;
 
         /* When the store cannot grow, what is left of it will do. */
-        *frame_nop = try_take(env, slot, frames_there(env));
-        if (*frame_nop != 0) {
+        *vslot_nop = try_take(env, slot, frames_there(env));
+        if (*vslot_nop != 0) {
             xac_kill_point("b taken");
             xac_count(&v->used, 1);
             return 0;
@@ -208,7 +208,7 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop)
 }
 
 /*
- * count_down -- one frame less is in use.  Not below 0: a sweep does not see what others
+ * count_down -- one version slot less is in use.  Not below 0: a sweep does not see what others
  * take meanwhile, and a store that seemed overfull would grow and grow.
  */
 static void
@@ -224,17 +224,17 @@ count_down(struct xac_versions *v)
 }
 
 void
-xac_version_give_back(struct xac_env *env, uint64_t frame_no)
+xac_version_give_back(struct xac_env *env, uint64_t vslot_no)
 {
-    struct xac_frame *f = xac_frame_at(env, frame_no);
+    struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     struct xac_buffers *b = &env->buffers;
     uint64_t n = atomic_load_explicit(&b->n_freed, memory_order_relaxed);
 
     count_down(&env->ctl->versions);
     /* Release: pairs with the acquire in try_take. */
-    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_FREE, 0),
+    atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_FREE, 0),
                           memory_order_release);
-    atomic_store_explicit(&b->freed[n % XAC_FREED_MAX], frame_no, memory_order_relaxed);
+    atomic_store_explicit(&b->freed[n % XAC_FREED_MAX], vslot_no, memory_order_relaxed);
     atomic_store_explicit(&b->n_freed, n + 1, memory_order_relaxed);
 }
 
@@ -245,35 +245,35 @@ xac_version_release(struct xac_env *env, uint64_t slot)
 
     for (uint64_t n = 1; n <= have; n++) {
         /* Relaxed: the owner is dead, nobody stores it. */
-        if (atomic_load_explicit(&xac_frame_at(env, n)->word, memory_order_relaxed)
-            == xac_frame_word(XAC_FRAME_TAKEN, slot))
+        if (atomic_load_explicit(&xac_vslot_at(env, n)->word, memory_order_relaxed)
+            == xac_vslot_word(XAC_VSLOT_TAKEN, slot))
             xac_version_give_back(env, n);
     }
 }
 
-/* What a reader sees of a frame, all from one moment. */
+/* What a reader sees of a version slot, all from one moment. */
 struct glimpse {
     uint64_t commit, next;
 };
 
 /*
- * look_at -- read a frame that a list has led to.
+ * look_at -- read a version slot that a list has led to.
  *
  * ret  false if it is not, or no longer, a version of that page.
  */
 XAC_SIGSAFE static bool
-look_at(const struct xac_env *env, uint64_t frame_no, uint64_t page, struct glimpse *out)
+look_at(const struct xac_env *env, uint64_t vslot_no, uint64_t page, struct glimpse *out)
 {
-    const struct xac_frame *f = xac_frame_at(env, frame_no);
+    const struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     /* Acquire: pairs with the release that made it a version. */
     uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
-    enum xac_frame_state state = xac_frame_state(word);
-    bool is_right = (state == XAC_FRAME_VERSION || state == XAC_FRAME_LIMBO)
+    enum xac_vslot_state state = xac_vslot_state(word);
+    bool is_right = (state == XAC_VSLOT_VERSION || state == XAC_VSLOT_LIMBO)
                     && atomic_load_explicit(&f->page, memory_order_relaxed) == page;
 
     out->commit = atomic_load_explicit(&f->commit, memory_order_relaxed);
     out->next = atomic_load_explicit(&f->next, memory_order_relaxed);
-    /* Pairs with the fence in the publish step: if what we read was stored by the frame's
+    /* Pairs with the fence in the publish step: if what we read was stored by the version slot's
        next user, its word has changed, too. */
     atomic_thread_fence(memory_order_acquire);
     if (!is_right)
@@ -281,9 +281,9 @@ look_at(const struct xac_env *env, uint64_t frame_no, uint64_t page, struct glim
     if (atomic_load_explicit(&f->word, memory_order_relaxed) == word)
         return true;
     /* Into limbo meanwhile: it keeps its number and its link. */
-    return state == XAC_FRAME_VERSION
-           && xac_frame_state(atomic_load_explicit(&f->word, memory_order_relaxed))
-                  == XAC_FRAME_LIMBO;
+    return state == XAC_VSLOT_VERSION
+           && xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed))
+                  == XAC_VSLOT_LIMBO;
 }
 
 XAC_SIGSAFE uint64_t
@@ -291,31 +291,31 @@ xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_
                  uint64_t *commitp)
 {
     uint64_t at = xac_shm_offset(&env->shm, page);
-    /* Acquire: pairs with the release in the publish step; frame and number are there. */
-    uint64_t frame_no = atomic_load_explicit(&page->head, memory_order_acquire);
+    /* Acquire: pairs with the release in the publish step; version slot and number are there. */
+    uint64_t vslot_no = atomic_load_explicit(&page->head, memory_order_acquire);
 
-    while (frame_no != 0) {
+    while (vslot_no != 0) {
         struct glimpse seen;
 
-        if (!look_at(env, frame_no, at, &seen)) {
+        if (!look_at(env, vslot_no, at, &seen)) {
             /* Start over.  Acquire: pairs with the release in the publish step. */
-            frame_no = atomic_load_explicit(&page->head, memory_order_acquire);
+            vslot_no = atomic_load_explicit(&page->head, memory_order_acquire);
             continue;
         }
         if (seen.commit <= parent) {
             *commitp = seen.commit;
-            return frame_no;
+            return vslot_no;
         }
-        frame_no = seen.next;
+        vslot_no = seen.next;
     }
     *commitp = 0;
     return 0;
 }
 
 static uint64_t
-commit_of(const struct xac_env *env, uint64_t frame_no)
+commit_of(const struct xac_env *env, uint64_t vslot_no)
 {
-    return atomic_load_explicit(&xac_frame_at(env, frame_no)->commit,
+    return atomic_load_explicit(&xac_vslot_at(env, vslot_no)->commit,
                                 memory_order_relaxed);
 }
 
@@ -330,10 +330,10 @@ xac_version_thin(struct xac_env *env, struct xac_page *page,
 
     if (kept == 0)
         return 0;
-    at = atomic_load_explicit(&xac_frame_at(env, kept)->next, memory_order_relaxed);
+    at = atomic_load_explicit(&xac_vslot_at(env, kept)->next, memory_order_relaxed);
     while (at != 0) {
         uint64_t next =
-            atomic_load_explicit(&xac_frame_at(env, at)->next, memory_order_relaxed);
+            atomic_load_explicit(&xac_vslot_at(env, at)->next, memory_order_relaxed);
 
         xac_assert(commit_of(env, at) < commit);
         while (i < needs->n_points && needs->point[i] >= commit)
@@ -344,7 +344,7 @@ xac_version_thin(struct xac_env *env, struct xac_page *page,
             n_held++;
         } else {
             /* Release: pairs with the readers' loads; see invariant (4). */
-            atomic_store_explicit(&xac_frame_at(env, kept)->next, next,
+            atomic_store_explicit(&xac_vslot_at(env, kept)->next, next,
                                   memory_order_release);
             xac_kill_point("cut");
             xac_version_give_back(env, at);
@@ -375,21 +375,21 @@ is_needed(const struct xac_needs *needs, uint64_t commit, uint64_t newer)
     return false;
 }
 
-/* count_list -- the share of the list that begins with a frame; 0 if none begins there. */
+/* count_list -- the share of the list that begins with a version slot; 0 if none begins there. */
 static uint64_t
-count_list(const struct xac_env *env, uint64_t frame_no, uint64_t commit,
+count_list(const struct xac_env *env, uint64_t vslot_no, uint64_t commit,
            const struct xac_needs *needs)
 {
     uint64_t at =
-        atomic_load_explicit(&xac_frame_at(env, frame_no)->page, memory_order_relaxed);
+        atomic_load_explicit(&xac_vslot_at(env, vslot_no)->page, memory_order_relaxed);
     const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
     struct glimpse newer, seen;
     uint64_t n_held = 0;
     uint64_t left = frames_there(env); /* a damaged list may be a circle */
 
     /* Acquire: pairs with the release in link_version. */
-    if (atomic_load_explicit(&page->head, memory_order_acquire) != frame_no
-        || !look_at(env, frame_no, at, &newer))
+    if (atomic_load_explicit(&page->head, memory_order_acquire) != vslot_no
+        || !look_at(env, vslot_no, at, &newer))
         return 0;
     while (left-- > 0 && newer.next != 0 && look_at(env, newer.next, at, &seen)) {
         n_held += newer.commit <= commit && is_needed(needs, seen.commit, newer.commit);
@@ -406,56 +406,56 @@ xac_version_count_held(const struct xac_env *env, uint64_t commit,
     uint64_t n_held = 0;
 
     for (uint64_t n = 1; n <= have; n++) {
-        uint64_t word = atomic_load_explicit(&xac_frame_at(env, n)->word,
+        uint64_t word = atomic_load_explicit(&xac_vslot_at(env, n)->word,
                                              memory_order_acquire); /* pairs with the
                                                           stores of the word */
 
-        if (xac_frame_state(word) == XAC_FRAME_VERSION)
+        if (xac_vslot_state(word) == XAC_VSLOT_VERSION)
             n_held += count_list(env, n, commit, needs);
-        else if (xac_frame_state(word) == XAC_FRAME_LIMBO)
-            n_held += (word & XAC_FRAME_LOW) > start;
+        else if (xac_vslot_state(word) == XAC_VSLOT_LIMBO)
+            n_held += (word & XAC_VSLOT_LOW) > start;
     }
     return n_held;
 }
 
 void
 xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
-                   uint64_t move)
+                   uint64_t unlink_no)
 {
     _Atomic uint64_t *link = &page->head;
     uint64_t at = atomic_load_explicit(link, memory_order_relaxed);
 
     while (at != 0
-           && atomic_load_explicit(&xac_frame_at(env, at)->commit, memory_order_relaxed)
+           && atomic_load_explicit(&xac_vslot_at(env, at)->commit, memory_order_relaxed)
                   > bound) {
-        link = &xac_frame_at(env, at)->next;
+        link = &xac_vslot_at(env, at)->next;
         at = atomic_load_explicit(link, memory_order_relaxed);
     }
     /* In limbo before it is off the list: a sweep, should we die, may not free it at once.
-       A reader may stand on this frame: it keeps its number and its link, and is freed
-       when no transaction is left that started before the move. */
+       A reader may stand on this version slot: it keeps its number and its link, and is freed
+       when no transaction is left that started before the unlink. */
     for (uint64_t old = at; old != 0;) {
-        struct xac_frame *f = xac_frame_at(env, old);
+        struct xac_vslot *f = xac_vslot_at(env, old);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
-        if (xac_frame_state(word) != XAC_FRAME_LIMBO)
+        if (xac_vslot_state(word) != XAC_VSLOT_LIMBO)
             xac_count(&env->ctl->versions.limbo, 1);
-        atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_LIMBO, move),
+        atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_LIMBO, unlink_no),
                               memory_order_relaxed);
         old = atomic_load_explicit(&f->next, memory_order_relaxed);
     }
     xac_kill_point("s limbo");
     /* Release: pairs with the acquire in xac_version_find; the file holds the page, and a
-       sweep that does not find the frame listed finds it in limbo. */
+       sweep that does not find the version slot listed finds it in limbo. */
     atomic_store_explicit(link, 0, memory_order_release);
     xac_kill_point("s unlinked");
 }
 
-/* is_listed -- does the page's list reach the frame? */
+/* is_listed -- does the page's list reach the version slot? */
 static bool
-is_listed(const struct xac_env *env, uint64_t frame_no)
+is_listed(const struct xac_env *env, uint64_t vslot_no)
 {
-    struct xac_frame *f = xac_frame_at(env, frame_no);
+    struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     uint64_t at = atomic_load_explicit(&f->page, memory_order_relaxed);
     const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
     uint64_t commit;
@@ -463,14 +463,14 @@ is_listed(const struct xac_env *env, uint64_t frame_no)
     return xac_version_find(env, page,
                             atomic_load_explicit(&f->commit, memory_order_relaxed),
                             &commit)
-           == frame_no;
+           == vslot_no;
 }
 
-/* sweep_taken -- free a frame whose taker is gone. */
+/* sweep_taken -- free a version slot whose taker is gone. */
 static bool
 sweep_taken(struct xac_env *env, uint64_t word)
 {
-    uint64_t slot = word & XAC_FRAME_LOW;
+    uint64_t slot = word & XAC_VSLOT_LOW;
     uint64_t txn = atomic_load_explicit(&xac_txn_at(env, slot)->word,
                                         memory_order_acquire); /* pairs with its ends */
 
@@ -478,8 +478,8 @@ sweep_taken(struct xac_env *env, uint64_t word)
 }
 
 /*
- * thin_all -- every page that has versions, once: by the frame that heads its list.  One
- * that gets another head meanwhile may be missed; its next collapse thins it.
+ * thin_all -- every page that has versions, once: by the version slot that heads its list.  One
+ * that gets another head meanwhile may be missed; its next gc thins it.
  */
 static void
 thin_all(struct xac_env *env, const struct xac_needs *needs)
@@ -487,12 +487,12 @@ thin_all(struct xac_env *env, const struct xac_needs *needs)
     uint64_t have = frames_there(env);
 
     for (uint64_t n = 1; n <= have; n++) {
-        struct xac_frame *f = xac_frame_at(env, n);
+        struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
                                                         with the stores of the word */
         struct xac_page *page;
 
-        if (xac_frame_state(word) != XAC_FRAME_VERSION)
+        if (xac_vslot_state(word) != XAC_VSLOT_VERSION)
             continue;
         page = (struct xac_page *)xac_shm_at(&env->shm,
                                              atomic_load_explicit(&f->page,
@@ -512,22 +512,22 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
 
     thin_all(env, needs); /* then few are left below upper, each to be looked for */
     for (uint64_t n = 1; n <= have; n++) {
-        struct xac_frame *f = xac_frame_at(env, n);
+        struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
                                                         with the stores of the word */
         bool is_free = false;
 
-        switch (xac_frame_state(word)) {
-        case XAC_FRAME_FREE:
+        switch (xac_vslot_state(word)) {
+        case XAC_VSLOT_FREE:
             continue;
-        case XAC_FRAME_TAKEN:
+        case XAC_VSLOT_TAKEN:
             is_free = sweep_taken(env, word);
             break;
-        case XAC_FRAME_VERSION:
-            is_free = (word & XAC_FRAME_LOW) <= needs->upper && !is_listed(env, n);
+        case XAC_VSLOT_VERSION:
+            is_free = (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, n);
             break;
-        case XAC_FRAME_LIMBO:
-            is_free = (word & XAC_FRAME_LOW) <= settled;
+        case XAC_VSLOT_LIMBO:
+            is_free = (word & XAC_VSLOT_LOW) <= settled;
             limbo += !is_free;
             break;
         }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * version.h -- the version store: committed page contents that are not yet in their
- * files, in frames of the buffer files (Thesis 3.2).
+ * files, in version slots of the buffer files (Thesis 3.2).
  *
- * WHAT      Takes and frees frames, finds the version of a page that belongs to a commit
+ * WHAT      Takes and frees version slots, finds the version of a page that belongs to a commit
  *           number, cuts old versions off.
  * NOT HERE  Deciding what is old (ctree.h), copying to the files (checkpoint.h).
- * LOCK      `grow` (rank GROW) for adding frames.  List heads change under publish, the
- *           links behind a kept version under collapse; readers take nothing.
+ * LOCK      `grow` (rank GROW) for adding version slots.  List heads change under publish, the
+ *           links behind a kept version under gc; readers take nothing.
  *
  * INVARIANTS
  *   (1) A page's list is sorted: each version's commit number is smaller than its
  *       predecessor's.
- *   (2) A frame's word says what it is: FREE; TAKEN with the slot that took it;
+ *   (2) A version slot's word says what it is: FREE; TAKEN with the slot that took it;
  *       VERSION; LIMBO, unlinked but perhaps still being read.  The word is set by the
- *       exchange that takes the frame, so that a sweep finds what the dead left.
- *   (3) The bytes of a VERSION frame never change.
- *   (4) A reader may come upon a frame that has just been freed.  The word of a version
+ *       exchange that takes the version slot, so that a sweep finds what the dead left.
+ *   (3) The bytes of a version slot that holds a VERSION never change.
+ *   (4) A reader may come upon a version slot that has just been freed.  The word of a version
  *       holds its commit number, so that it is never the same again: a reader looks at
  *       the word before and after and starts over if it has changed.
  */
@@ -28,33 +28,33 @@
 
 #include "shared/env_state.h"
 
-/* xac_version_bytes -- address of a frame's page in this process; NULL: see errno. */
-XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t frame_no);
+/* xac_version_bytes -- address of a version slot's page in this process; NULL: see errno. */
+XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t vslot_no);
 
-/* xac_frame_at -- description of a frame that exists. */
-XAC_SIGSAFE struct xac_frame *xac_frame_at(const struct xac_env *env, uint64_t frame_no);
+/* xac_vslot_at -- description of a version slot that exists. */
+XAC_SIGSAFE struct xac_vslot *xac_vslot_at(const struct xac_env *env, uint64_t vslot_no);
 
 /*
- * xac_version_is_ready -- are the descriptions of all frames in this process's page table, so
+ * xac_version_is_ready -- are the descriptions of all version slots in this process's page table, so
  * that lists can be walked and changed under publish without a page fault?
- * xac_version_ready -- see to it, for the frames that there are now; outside of publish.
+ * xac_version_ready -- see to it, for the version slots that there are now; outside of publish.
  */
 bool xac_version_is_ready(const struct xac_env *env);
 void xac_version_ready(struct xac_env *env);
 
 /*
- * xac_version_take -- a free frame for transaction slot `slot`.
+ * xac_version_take -- a free version slot for transaction slot `slot`.
  *
  * ret  0; ENOSPC, ENOMEM and other errno values.
  * Takes grow if there are too few; no other lock.
  */
-int xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *frame_nop);
+int xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop);
 
-/* xac_version_release -- free every frame TAKEN by a slot whose owner is dead. */
+/* xac_version_release -- free every version slot TAKEN by a slot whose owner is dead. */
 void xac_version_release(struct xac_env *env, uint64_t slot);
 
-/* xac_version_give_back -- free a frame. */
-void xac_version_give_back(struct xac_env *env, uint64_t frame_no);
+/* xac_version_give_back -- free a version slot. */
+void xac_version_give_back(struct xac_env *env, uint64_t vslot_no);
 
 /* xac_version_find -- newest version of a page not younger than `parent`; 0: the file. */
 XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
@@ -73,7 +73,7 @@ struct xac_needs {
 };
 
 /*
- * xac_version_thin -- free the versions of a page that nobody needs.  Collapse lock held.
+ * xac_version_thin -- free the versions of a page that nobody needs.  gc lock held.
  *
  * ret  how many below `upper` had to be kept for queries.
  */
@@ -96,15 +96,15 @@ uint64_t xac_version_count_held(const struct xac_env *env, uint64_t commit,
 
 /*
  * xac_version_unlink -- take all versions at or below bound off the page's list, into
- * limbo under the move's number.  Publish and collapse held; may be repeated.
+ * limbo under the number of the unlink.  Publish and gc held; may be repeated.
  */
 void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
-                        uint64_t move);
+                        uint64_t unlink_no);
 
 /*
- * xac_version_sweep_for -- walk all frames: thin every page, free TAKEN frames of
- * slots that are not live, free VERSION frames that no list reaches, free LIMBO frames
- * of moves up to `settled`.  Collapse lock held; corrects `used`.
+ * xac_version_sweep_for -- walk all version slots: thin every page, free TAKEN ones of
+ * slots that are not live, free VERSION ones that no list reaches, free LIMBO ones
+ * of unlinks up to `settled`.  gc lock held; corrects `used`.
  */
 void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
                            uint64_t settled);
@@ -113,7 +113,7 @@ void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
 void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 
 /*
- * xac_version_limit -- from now on the store does not grow beyond so many frames; may be
+ * xac_version_limit -- from now on the store does not grow beyond so many version slots; may be
  * more than before.  Takes grow.  ret 0; ENOMEM if it is larger than that already.
  */
 int xac_version_limit(struct xac_env *env, uint64_t frames_max);
@@ -124,20 +124,20 @@ int xac_version_limit(struct xac_env *env, uint64_t frames_max);
  */
 int xac_buffers_create(struct xac_env *env, const char *region_path);
 int xac_buffers_attach(struct xac_env *env, const char *region_path);
-/* xac_buffers_reach -- frames that this process has addresses for. */
+/* xac_buffers_reach -- version slots that this process has addresses for. */
 uint64_t xac_buffers_reach(const struct xac_env *env);
 void xac_buffers_detach(struct xac_env *env);
-/* xac_buffers_bound -- frames that the first file may have: by its share of memory, and by
+/* xac_buffers_bound -- version slots that the first file may have: by its share of memory, and by
    XAC_OPT_FRAMES. */
 uint64_t xac_buffers_bound(const struct xac_env *env);
 /*
- * xac_buffers_extend -- back frames have + 1 .. want with disk space, in the second file
+ * xac_buffers_extend -- back version slots have + 1 .. want with disk space, in the second file
  * if the first one has its bound or cannot grow.  Grow held.  ret 0 or errno.
  */
 int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
-/* xac_buffers_prefault -- a frame that is about to be written, and those behind it, have their
+/* xac_buffers_prefault -- a version slot that is about to be written, and those behind it, have their
    memory, by one system call for many page faults. */
-void xac_buffers_prefault(struct xac_env *env, uint64_t frame_no, uint64_t have);
+void xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have);
 /* xac_buffers_remove -- delete the file beside a region; missing ones are fine.
    xac_buffers_remove_second -- the one in the environment's directory, dirfd. */
 void xac_buffers_remove(int dirfd, const char *region_path);

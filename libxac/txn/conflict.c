@@ -316,7 +316,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
             page_unlock(page, head);
             if (await_publish(env, &o))
                 continue;
-            ctx->saw_dead = true; /* or stopped: published at our end, clean.h */
+            ctx->saw_dead = true; /* or stopped: published at our end, reap.h */
             fail_self(env, ctx, page, xac_txn_participant(o.committing_word),
                       kind_of(mode, XAC_SET_WRITE));
             return false;

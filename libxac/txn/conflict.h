@@ -15,7 +15,7 @@
  * its process runs: one that is dead or stopped (SIGSTOP, a debugger) is failed by whoever
  * wants its page.  It is not told before it goes on, and retries with its age.  A
  * newcomer that meets a COMMITTING one waits for it while its process runs (200 ms at most),
- * and otherwise fails and has it published, or taken back, at its own end (clean.h).  So each time that
+ * and otherwise fails and has it published, or taken back, at its own end (reap.h).  So each time that
  * a process is stopped costs its transaction one attempt at most, and each one that
  * meets it.  (What is not helped: see libxac/README.md, "When a holder is stopped".)
  *

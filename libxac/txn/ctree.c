@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctree.c -- the chain of commits: see ctree.h.  Collapse is in collapse.c.
+ * ctree.c -- the chain of commits: see ctree.h.  Garbage collection is in gc.c.
  *
  * Publishing in one section of the publish lock:
  *   e  number and log position into the descriptor, then one store: publishing := slot.
@@ -43,7 +43,7 @@ xac_chain_init(struct xac_env *env)
     struct xac_chain *c = chain_of(env);
     int rc = xac_lock_init(&c->publish, XAC_RANK_PUBLISH);
 
-    return rc == 0 ? xac_lock_init(&c->collapse, XAC_RANK_COLLAPSE) : rc;
+    return rc == 0 ? xac_lock_init(&c->gc, XAC_RANK_GC) : rc;
 }
 
 XAC_SIGSAFE uint64_t
@@ -64,7 +64,7 @@ xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
         atomic_store_explicit(&txn->parent, parent, memory_order_relaxed);
         atomic_store_explicit(&txn->next, parent, memory_order_relaxed);
         atomic_store_explicit(&txn->start, parent, memory_order_relaxed);
-        /* Pairs with the fence in xac_collapse_bound: either the collapser sees our
+        /* Pairs with the fence in xac_gc_bound: either the gc sees our
            parent, or we see that its mark has passed it. */
         atomic_thread_fence(memory_order_seq_cst);
         mark = atomic_load_explicit(&chain_of(env)->mark, memory_order_relaxed);
@@ -81,7 +81,7 @@ ring_at(const struct xac_env *env, uint64_t number)
 
 /* ring_begin -- take the place of an old entry. */
 static struct xac_ring_entry *
-ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_move)
+ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_unlink)
 {
     struct xac_ring_entry *r = ring_at(env, number);
 
@@ -89,7 +89,7 @@ ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_move)
     /* Pairs with the fence of readers: who reads what follows sees the number gone. */
     atomic_thread_fence(memory_order_release);
     r->end_lsn = end_lsn;
-    r->is_move = is_move;
+    r->is_unlink = is_unlink;
     atomic_store_explicit(&r->n_pages, 0, memory_order_relaxed);
     return r;
 }
@@ -122,16 +122,16 @@ static void
 link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_entry *e)
 {
     struct xac_page *page = (struct xac_page *)xac_shm_at(&env->shm, e->page);
-    struct xac_frame *f = xac_frame_at(env, e->frame);
+    struct xac_vslot *f = xac_vslot_at(env, e->vslot);
     uint64_t head = atomic_load_explicit(&page->head, memory_order_relaxed);
 
-    if (head == e->frame)
+    if (head == e->vslot)
         return;
     xac_assert(
         head == 0
-        || atomic_load_explicit(&xac_frame_at(env, head)->commit, memory_order_relaxed)
+        || atomic_load_explicit(&xac_vslot_at(env, head)->commit, memory_order_relaxed)
                < txn->number);
-    /* Pairs with the fence of readers that still stand on the frame's last user. */
+    /* Pairs with the fence of readers that still stand on the version slot's last user. */
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&f->next, head, memory_order_relaxed);
     atomic_store_explicit(&f->commit, txn->number, memory_order_relaxed);
@@ -142,11 +142,11 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
                                                    memory_order_relaxed),
                               memory_order_relaxed);
     /* Release: pairs with the acquire in sweeps. */
-    atomic_store_explicit(&f->word, xac_frame_word(XAC_FRAME_VERSION, txn->number),
+    atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_VERSION, txn->number),
                           memory_order_release);
     xac_kill_point("f version");
     /* Release: pairs with the acquire in xac_version_find. */
-    atomic_store_explicit(&page->head, e->frame, memory_order_release);
+    atomic_store_explicit(&page->head, e->vslot, memory_order_release);
     xac_kill_point("f page");
 }
 
@@ -163,7 +163,7 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
             (const struct xac_set_block *)xac_shm_at(&env->shm, at);
         const struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
 
-        if (e->frame != 0) {
+        if (e->vslot != 0) {
             link_version(env, txn, e);
             ring_add(r, e->page);
         }
@@ -229,11 +229,11 @@ redo_commit(struct xac_env *env, struct xac_txn *txn)
     xac_kill_point("g");
 }
 
-/* redo_move -- unlink the versions that the move's descriptor names. */
+/* redo_unlink -- unlink the versions that the descriptor of the unlink names. */
 static void
-redo_move(struct xac_env *env)
+redo_unlink(struct xac_env *env)
 {
-    const struct xac_move *m = &chain_of(env)->move;
+    const struct xac_unlink *m = &chain_of(env)->unlink;
     uint64_t lsn = xac_env_is_durable(env)
                        ? atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed)
                        : 0;
@@ -266,7 +266,7 @@ repair(struct xac_env *env)
     (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release); /* pairs
                                            with the acquire of builders */
     if (what == XAC_PUBLISHING_MOVE)
-        redo_move(env);
+        redo_unlink(env);
     else if (what != 0)
         redo_commit(env, xac_txn_at(env, what - 1));
     xac_kill_point("redone");
@@ -409,8 +409,8 @@ xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
     if (xac_txn_state(word) != XAC_TXN_PENDING)
         goto out;
-    result = XAC_PUBLISH_TURN;
-    if (env->policy->is_optimistic && !xac_turn_is_open(env, slot))
+    result = XAC_PUBLISH_TOKEN;
+    if (env->policy->is_optimistic && !xac_token_is_open(env, slot))
         goto out;
     result = XAC_PUBLISH_CONFLICT;
     if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, pagep))
@@ -418,7 +418,7 @@ xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
     result = may_publish(env, txn);
     if (result != XAC_PUBLISH_DONE)
         goto out;
-    /* In an optimistic environment only a newcomer can fail us here (solo.h); he, or another
+    /* In an optimistic environment only a newcomer can fail us here (alone.h); he, or another
        whom we are in the way of, may just now. */
     result = XAC_PUBLISH_GONE;
     if (!atomic_compare_exchange_strong_explicit(
@@ -458,20 +458,20 @@ xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
 }
 
 void
-xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
-               uint64_t bound)
+xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+                 uint64_t bound)
 {
     struct xac_chain *c = chain_of(env);
 
-    xac_assert(n <= XAC_MOVE_PAGES);
-    c->move.number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
-    c->move.bound = bound;
-    c->move.n_pages = n;
+    xac_assert(n <= XAC_UNLINK_PAGES);
+    c->unlink.number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
+    c->unlink.bound = bound;
+    c->unlink.n_pages = n;
     for (uint32_t i = 0; i < n; i++)
-        c->move.page[i] = xac_shm_offset(&env->shm, pages[i]);
+        c->unlink.page[i] = xac_shm_offset(&env->shm, pages[i]);
     set_publishing(env, XAC_PUBLISHING_MOVE);
     xac_kill_point("s");
-    redo_move(env);
+    redo_unlink(env);
 }
 
 uint64_t
@@ -510,19 +510,19 @@ xac_chain_wrote(const struct xac_env *env, uint64_t number,
                 uint64_t pages[XAC_RING_PAGES], uint32_t *np)
 {
     const struct xac_ring_entry *r = ring_at(env, number);
-    bool is_move;
+    bool is_unlink;
     uint32_t n;
 
     /* Acquire: pairs with the release in ring_end. */
     if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
         return false;
     n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
-    is_move = r->is_move;
-    if (n == XAC_RING_ALL && !is_move)
+    is_unlink = r->is_unlink;
+    if (n == XAC_RING_ALL && !is_unlink)
         return false;
-    for (uint32_t i = 0; i < n && !is_move; i++)
+    for (uint32_t i = 0; i < n && !is_unlink; i++)
         pages[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
-    *np = is_move ? 0 : n;
+    *np = is_unlink ? 0 : n;
     /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
        its number has changed. */
     atomic_thread_fence(memory_order_acquire);

@@ -3,7 +3,7 @@
  * ctree.h -- the consistency tree (Thesis 3.3), kept as a chain of commit numbers.
  *
  * WHAT      Number C of the last published commit; publishing; the ring of recent
- *           commits; collapse (garbage collection of versions).
+ *           commits; garbage collection of versions (gc).
  *
  * INVARIANTS (Thesis 3.3; in words of this representation)
  *   (1) A page in a transaction's read set is read from the closest ancestor that owns
@@ -20,13 +20,13 @@
  *       stored has a parent below it.
  *   (6) Under publish nothing calls the system, and what is stored to or read is in the
  *       page table of this process: what it has made itself; the control structure and the
- *       log buffer as far as needed (xac_log_has_room); the frames' descriptions
+ *       log buffer as far as needed (xac_log_has_room); the version slots' descriptions
  *       (xac_version_is_ready); for who acts for another, all of the region
  *       (xac_chain_populate).  So the holder waits for nobody, unless the system takes memory or
  *       the processor away.  Who repairs what a dead holder left is excepted.
  *       tests/unit/check_publish.c
  *
- * LOCK      publish, collapse.
+ * LOCK      publish, gc.
  */
 #ifndef XAC_CTREE_H
 #define XAC_CTREE_H
@@ -55,7 +55,7 @@ enum xac_publish_result {
     XAC_PUBLISH_ROOM,     /* no room in the log, or it is not in the page table: make room
                              (xac_commit_make_room), try again                         */
     XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
-    XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn              */
+    XAC_PUBLISH_TOKEN,    /* optimistic: another transaction has the token              */
     XAC_PUBLISH_TIMEOUT, /* the lock was not to be had within the thread's limit (lock.h) */
     XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
 };
@@ -100,9 +100,9 @@ void xac_chain_lock(struct xac_env *env);
 int xac_chain_lock_limited(struct xac_env *env);
 void xac_chain_unlock(struct xac_env *env);
 
-/* xac_chain_move -- take versions out, as a move; publish and collapse held. */
-void xac_chain_move(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
-                    uint64_t bound);
+/* xac_chain_unlink -- take versions out, as an unlink; publish and gc held. */
+void xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+                      uint64_t bound);
 
 /* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
 uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
@@ -110,7 +110,7 @@ uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
 /*
  * xac_chain_wrote -- which pages a recent commit wrote.
  *
- * out  pages  offsets of struct xac_page; *np of them, none if the number is a move's
+ * out  pages  offsets of struct xac_page; *np of them, none if the number is that of an unlink
  * ret  false: too many, or the ring does not tell any more.
  */
 bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
@@ -120,26 +120,26 @@ bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
    processors may have written it last. */
 void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);
 
-/* xac_collapse -- free what nobody can see, if the lock is free.  Signals blocked. */
-void xac_collapse(struct xac_env *env);
+/* xac_gc -- free what nobody can see, if the lock is free.  Signals blocked. */
+void xac_gc(struct xac_env *env);
 
-/* xac_collapse_lock -- take collapse, repairing by a sweep; and release. */
-void xac_collapse_lock(struct xac_env *env);
-void xac_collapse_unlock(struct xac_env *env);
+/* xac_gc_lock -- take gc, repairing by a sweep; and release. */
+void xac_gc_lock(struct xac_env *env);
+void xac_gc_unlock(struct xac_env *env);
 
 /*
- * xac_collapse_bound -- raise the mark to the floor; the smallest parent that may be in
- * use.  Collapse held.  ret bound; *startp, if not NULL, the smallest start.
+ * xac_gc_bound -- raise the mark to the floor; the smallest parent that may be in
+ * use.  gc held.  ret bound; *startp, if not NULL, the smallest start.
  */
-uint64_t xac_collapse_bound(struct xac_env *env, uint64_t *startp);
+uint64_t xac_gc_bound(struct xac_env *env, uint64_t *startp);
 
 /*
- * xac_collapse_needs -- what must be kept.  Eager transactions need everything from their
+ * xac_gc_needs -- what must be kept.  Eager transactions need everything from their
  * parent on, for it moves; a query, or a transaction that has failed, needs what its
  * parent shows and nothing else, so one that runs for long holds back one version of each
- * page.  Collapse held.
+ * page.  gc held.
  */
-void xac_collapse_needs(struct xac_env *env, struct xac_needs *out);
+void xac_gc_needs(struct xac_env *env, struct xac_needs *out);
 
 /* The oldest snapshot in use, and what is kept for it: for people, not for decisions. */
 struct xac_oldest {
@@ -152,12 +152,12 @@ struct xac_oldest {
 };
 
 /*
- * xac_collapse_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: who
- * begins or ends meanwhile may be in it or not.  Walks the frames if anybody is behind.
+ * xac_gc_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: who
+ * begins or ends meanwhile may be in it or not.  Walks the version slots if anybody is behind.
  */
-void xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out);
+void xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out);
 
-/* xac_collapse_settle -- free frames in limbo whose readers are gone.  Collapse held. */
-void xac_collapse_settle(struct xac_env *env);
+/* xac_gc_settle -- free version slots in limbo whose readers are gone.  gc held. */
+void xac_gc_settle(struct xac_env *env);
 
 #endif /* XAC_CTREE_H */

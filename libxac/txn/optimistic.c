@@ -13,7 +13,7 @@
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
-/* Rounds of waiting between two looks at whether the holder of the turn is alive. */
+/* Rounds of waiting between two looks at whether the holder of the token is alive. */
 #define ROUNDS_BEFORE_CHECK 8
 #define ROUND_NS            50000
 
@@ -50,18 +50,18 @@ xac_optimistic_validate(const struct xac_env *env, const struct xac_txn *txn,
     return true;
 }
 
-/* ---- The turn ---------------------------------------------------------------------- */
+/* ---- The token ---------------------------------------------------------------------- */
 
 bool
-xac_turn_is_open(const struct xac_env *env, uint64_t slot)
+xac_token_is_open(const struct xac_env *env, uint64_t slot)
 {
-    /* Acquire: pairs with the release in xac_turn_give. */
-    uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_acquire);
+    /* Acquire: pairs with the release in xac_token_give. */
+    uint64_t holder = atomic_load_explicit(&env->ctl->token, memory_order_acquire);
 
     return holder == 0 || holder == slot + 1;
 }
 
-/* clear_if_lapsed -- take the turn from a holder that is dead or stopped. */
+/* clear_if_lapsed -- take the token from a holder that is dead or stopped. */
 static void
 clear_if_lapsed(struct xac_env *env, uint64_t holder)
 {
@@ -70,8 +70,8 @@ clear_if_lapsed(struct xac_env *env, uint64_t holder)
 
     if (xac_txn_state(word) == XAC_TXN_FREE
         || xac_registry_state(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING)
-        /* Release: pairs with the acquire in xac_turn_take. */
-        (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &holder, 0,
+        /* Release: pairs with the acquire in xac_token_take. */
+        (void)atomic_compare_exchange_strong_explicit(&env->ctl->token, &holder, 0,
                                                       memory_order_acq_rel,
                                                       memory_order_relaxed);
 }
@@ -81,7 +81,7 @@ static void
 wait_a_while(struct xac_env *env, unsigned n)
 {
     if (n % ROUNDS_BEFORE_CHECK == 0) {
-        uint64_t holder = atomic_load_explicit(&env->ctl->turn, memory_order_relaxed);
+        uint64_t holder = atomic_load_explicit(&env->ctl->token, memory_order_relaxed);
 
         if (holder != 0)
             clear_if_lapsed(env, holder);
@@ -90,28 +90,28 @@ wait_a_while(struct xac_env *env, unsigned n)
 }
 
 void
-xac_turn_wait(struct xac_env *env, uint64_t slot)
+xac_token_wait(struct xac_env *env, uint64_t slot)
 {
-    for (unsigned n = 1; !xac_turn_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
+    for (unsigned n = 1; !xac_token_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
         wait_a_while(env, n);
 }
 
 void
-xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
+xac_token_take(struct xac_env *env, struct xac_ctx *ctx)
 {
     sigset_t signals;
     uint64_t none = 0;
 
-    /* Acquire: pairs with the release in xac_turn_give. */
+    /* Acquire: pairs with the release in xac_token_give. */
     for (unsigned n = 1;
-         !atomic_compare_exchange_strong_explicit(&env->ctl->turn, &none, ctx->slot + 1,
+         !atomic_compare_exchange_strong_explicit(&env->ctl->token, &none, ctx->slot + 1,
                                                   memory_order_acq_rel,
                                                   memory_order_relaxed);
          n++) {
         wait_a_while(env, n);
         none = 0;
     }
-    ctx->has_turn = true;
+    ctx->has_token = true;
     xac_signals_block(&signals);
     xac_chain_lock(env);
     xac_chain_unlock(env);
@@ -119,16 +119,16 @@ xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 void
-xac_turn_give(struct xac_env *env, struct xac_ctx *ctx)
+xac_token_give(struct xac_env *env, struct xac_ctx *ctx)
 {
     uint64_t mine = ctx->slot + 1;
 
-    if (!ctx->has_turn)
+    if (!ctx->has_token)
         return;
-    ctx->has_turn = false;
+    ctx->has_token = false;
     /* If it has lapsed, it may be another's by now.
-       Release: pairs with the acquire in xac_turn_take. */
-    (void)atomic_compare_exchange_strong_explicit(&env->ctl->turn, &mine, 0,
+       Release: pairs with the acquire in xac_token_take. */
+    (void)atomic_compare_exchange_strong_explicit(&env->ctl->token, &mine, 0,
                                                   memory_order_release,
                                                   memory_order_relaxed);
 }

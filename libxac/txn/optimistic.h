@@ -3,8 +3,8 @@
  * optimistic.h -- the optimistic policy (Thesis 3.3, end): no checks while a transaction
  * runs; it reads the snapshot of its begin and is validated at its end.
  *
- * WHAT      Validation, and the turn: a transaction that has lost several races in a row
- *           takes the turn before it begins; until it ends, nobody else publishes, so it
+ * WHAT      Validation, and the token: a transaction that has lost several races in a row
+ *           takes the token before it begins; until it ends, nobody else publishes, so it
  *           cannot lose.
  *
  * INVARIANT A transaction that publishes as number n has a parent p such that no commit
@@ -16,12 +16,12 @@
  *
  *           It lapses when the holder's process is dead or stopped: whoever waits looks
  *           about every millisecond, and takes it away.  One that was stopped does not notice; it
- *           is validated at its end like everybody, waits then if another has the turn,
- *           and if it loses, takes the turn again for the next attempt.  Validation never
- *           relies on the turn, so a turn that lapses costs an attempt at most.
+ *           is validated at its end like everybody, waits then if another has the token,
+ *           and if it loses, takes the token again for the next attempt.  Validation never
+ *           relies on the token, so a token that lapses costs an attempt at most.
  *
- *           So the number of retries for conflicts is at most LOST_BEFORE_TURN (txn.c),
- *           and one more for each time that the process was stopped in its turn.  A holder
+ *           So the number of retries for conflicts is at most LOST_BEFORE_TOKEN (txn.c),
+ *           and one more for each time that the process was stopped in its token.  A holder
  *           that runs, however slowly, keeps it: a bound in time would cost a long
  *           transaction its bound on retries.
  */
@@ -46,14 +46,14 @@ struct xac_env;
 bool xac_optimistic_validate(const struct xac_env *env, const struct xac_txn *txn,
                              uint64_t *pagep);
 
-/* xac_turn_is_open -- may this slot publish now?  Publish lock held. */
-bool xac_turn_is_open(const struct xac_env *env, uint64_t slot);
+/* xac_token_is_open -- may this slot publish now?  Publish lock held. */
+bool xac_token_is_open(const struct xac_env *env, uint64_t slot);
 
-/* xac_turn_wait -- until it may; takes the turn from a holder that is gone. */
-void xac_turn_wait(struct xac_env *env, uint64_t slot);
+/* xac_token_wait -- until it may; takes the token from a holder that is gone. */
+void xac_token_wait(struct xac_env *env, uint64_t slot);
 
-/* xac_turn_take -- before begin; waits.  xac_turn_give -- at the end. */
-void xac_turn_take(struct xac_env *env, struct xac_ctx *ctx);
-void xac_turn_give(struct xac_env *env, struct xac_ctx *ctx);
+/* xac_token_take -- before begin; waits.  xac_token_give -- at the end. */
+void xac_token_take(struct xac_env *env, struct xac_ctx *ctx);
+void xac_token_give(struct xac_env *env, struct xac_ctx *ctx);
 
 #endif /* XAC_OPTIMISTIC_H */

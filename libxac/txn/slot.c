@@ -122,12 +122,12 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     e = xac_set_entry(ctx, *indexp);
     e->page = xac_shm_offset(&env->shm, page);
     e->slot = ctx->slot;
-    e->frame = 0;
+    e->vslot = 0;
     e->first = XAC_FIRST_NOT;
     atomic_store_explicit(&e->next, 0, memory_order_relaxed);
     atomic_store_explicit(&e->mode, mode, memory_order_relaxed);
     xac_kill_point("entry");
-    /* Release: pairs with the acquire of a cleaner; before the entry can be linked. */
+    /* Release: pairs with the acquire of a reaper; before the entry can be linked. */
     atomic_store_explicit(&ctx->txn->n_entries, ctx->n_entries, memory_order_release);
     return e;
 }
@@ -200,10 +200,10 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
 
         if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_LINKED) != 0)
             xac_conflict_leave(env, e);
-        if (e->frame != 0 && !was_published)
-            xac_version_give_back(env, e->frame);
+        if (e->vslot != 0 && !was_published)
+            xac_version_give_back(env, e->vslot);
         xac_kill_point("i entry");
-        e->frame = 0;
+        e->vslot = 0;
         if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
             at = b->next;
     }

@@ -15,7 +15,7 @@
  *
  *   PENDING -> FAILED and PENDING -> COMMITTING are exchanges on the word: exactly one
  *   wins.  COMMITTING -> PUBLISHED happens under the publish lock, by the owner or by
- *   anybody else.  All other edges are the owner's, or the cleaner's if the owner died.
+ *   anybody else.  All other edges are the owner's, or the reaper's if the owner died.
  *
  * INVARIANTS
  *   (1) The word names state, participant and a serial that changes with each use of
@@ -73,8 +73,8 @@ XAC_SIGSAFE struct xac_entry *xac_set_entry(const struct xac_ctx *ctx, uint64_t 
 
 /*
  * xac_txn_drop -- take back a slot that is not COMMITTING: unlink its entries, free its
- * frames, remove its data file, leave it IDLE or FREE with the next serial.
- * By its owner, or by the cleaner under the clean lock.
+ * version slots, remove its data file, leave it IDLE or FREE with the next serial.
+ * By its owner, or by the reaper under the reap lock.
  */
 void xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as);
 

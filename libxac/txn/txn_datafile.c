@@ -88,8 +88,8 @@ fill(struct xac_env *env, const struct xac_txn *txn, struct datafile *f)
         struct xac_set_block *blk = (struct xac_set_block *)xac_shm_at(&env->shm, at);
         const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
 
-        if (e->frame != 0) {
-            const uint8_t *bytes = xac_version_bytes(env, e->frame);
+        if (e->vslot != 0) {
+            const uint8_t *bytes = xac_version_bytes(env, e->vslot);
 
             rc = bytes == NULL ? errno
                                : put_page(env, f, xac_entry_page_id(env, e), bytes);

@@ -255,7 +255,7 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     /* First of all: the commit reads working copies, with locks held. */
     if (xac_unlikely(xac_view_shares(view))
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
-        && xac_twin_is_back(view, page_no))
+        && xac_alias_is_back(view, page_no))
         return;
     xac_require(xac_lock_none_held());
     check_owner(view, addr, is_write);

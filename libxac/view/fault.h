@@ -66,7 +66,7 @@ struct xac_engine {
     int (*protect)(struct xac_view *view, uint64_t first, uint64_t n,
                    enum xac_protection prot);
     /* Drop the private copies of n pages, so that they show the file, or are without
-       access if the engine does not split: in twins that share the memory, too.
+       access if the engine does not split: in aliases that share the memory, too.
        XAC_SIGSAFE. */
     int (*discard)(struct xac_view *view, uint64_t first, uint64_t n);
     /* Give n pages without access these bytes, and access, or none of them; NULL: let them

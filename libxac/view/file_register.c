@@ -140,9 +140,9 @@ xac_registry_leave_file(struct xac_env *env, uint32_t file)
     /* The pool knows pages by where their entries lie: it keeps them. */
     if (xac_outofcore_is_on(env))
         return;
-    xac_collapse_lock(env);
+    xac_gc_lock(env);
     xac_ptab_free(&env->shm, &f->root);
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
 }
 
 int

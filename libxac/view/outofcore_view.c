@@ -46,7 +46,7 @@ open_spill(struct xac_view *v)
     return v->spill_fd > 0 ? 0 : errno;
 }
 
-/* home -- the view whose file a page is spilled to: of twins the first. */
+/* home -- the view whose file a page is spilled to: of aliases the first. */
 XAC_SIGSAFE static struct xac_view *
 home(const struct xac_ctx *ctx, uint64_t id)
 {
@@ -62,7 +62,7 @@ write_page(struct xac_view *from, uint64_t page_no, int fd, uint64_t offset)
     do
         rc = xac_write_full(fd, from->base + page_no * from->page_size, from->page_size,
                             offset);
-    while (rc == EFAULT && xac_view_shares(from) && xac_twin_is_back(from, page_no));
+    while (rc == EFAULT && xac_view_shares(from) && xac_alias_is_back(from, page_no));
     return rc;
 }
 
@@ -232,7 +232,7 @@ xac_outofcore_end(struct xac_ctx *ctx)
     bool stays = false;
 
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
-        stays = stays || v->is_solo || v->is_kept;
+        stays = stays || v->is_alone || v->is_kept;
         /* If its room cannot be given back now, the next one does. */
         if (v->n_spilled > 0
             && (!xac_handle_is_ours(v->spill_fd, &v->spill_handle)

@@ -17,12 +17,12 @@
 #include "store/version.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
-#include "txn/solo.h"
+#include "txn/alone.h"
 #include "view/fault.h"
 #include "view/view_scan.h"
 
-/* Versions that a view entering solo hides one by one; more, and it waits. */
-#define SOLO_HIDDEN_MAX 8192
+/* Versions that a view that begins to be alone hides one by one; more, and it waits. */
+#define ALONE_HIDDEN_MAX 8192
 
 /* Pages that the hand passes in one step. */
 #define EVICT_STEP 1024
@@ -30,8 +30,8 @@
 /* Commits that a view with kept pages looks at; more, and it begins anew. */
 #define ADVANCE_MAX 256
 
-/* Commits between two attempts to enter solo. */
-#define SOLO_RETRY 1024
+/* Commits between two attempts to be alone. */
+#define ALONE_RETRY 1024
 
 XAC_SIGSAFE struct xac_view *
 xac_view_at(const struct xac_ctx *ctx, const void *addr)
@@ -56,11 +56,11 @@ xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page
 
 /* ---- One page ---------------------------------------------------------------------- */
 
-/* version_bytes -- of a frame; NULL with errno. */
+/* version_bytes -- of a version slot; NULL with errno. */
 XAC_SIGSAFE static const uint8_t *
-version_bytes(const struct xac_view *v, uint64_t frame)
+version_bytes(const struct xac_view *v, uint64_t vslot)
 {
-    const uint8_t *bytes = xac_version_bytes(v->env, frame);
+    const uint8_t *bytes = xac_version_bytes(v->env, vslot);
 
     if (xac_unlikely(bytes == NULL))
         v->ctx->lacking = XAC_LACKS_VERSION;
@@ -73,12 +73,12 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
 {
     struct xac_view_page *p = &v->page[page_no];
     uint64_t commit = 0;
-    uint64_t frame = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
+    uint64_t vslot = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
     const uint8_t *bytes;
     int rc = 0;
 
     xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
-    if (frame == 0) {
+    if (vslot == 0) {
         if (p->copy != XAC_COPY_NONE)
             rc = v->ops->discard(v, page_no, 1);
         p->copy = XAC_COPY_NONE;
@@ -86,7 +86,7 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     }
     if (p->copy == XAC_COPY_OF(commit))
         return 0;
-    bytes = version_bytes(v, frame);
+    bytes = version_bytes(v, vslot);
     if (bytes == NULL)
         return errno;
     if (!*is_writablep)
@@ -139,10 +139,10 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
                     const struct xac_page *page, uint64_t parent)
 {
     uint64_t commit;
-    uint64_t frame = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
+    uint64_t vslot = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
 
-    if (frame != 0)
-        return version_bytes(v, frame);
+    if (vslot != 0)
+        return version_bytes(v, vslot);
     return v->ctx->outofcore == NULL
                ? file_page(v, page_no)
                : xac_outofcore_page(v->ctx, v->file, v->first + page_no, XAC_PLACE_SHOWN);
@@ -196,11 +196,11 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     int rc = 0;
 
     if (xac_unlikely(xac_view_shares(v)))
-        return xac_twin_show(v, page_no, page, parent, is_write);
+        return xac_alias_show(v, page_no, page, parent, is_write);
     if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
         return xac_outofcore_back(v, page_no);
-    if (xac_unlikely(v->twins != NULL) && xac_twin_is_needed(v, page_no, is_write))
-        return xac_twin_write(v, page_no, page, parent);
+    if (xac_unlikely(v->aliases != NULL) && xac_alias_is_needed(v, page_no, is_write))
+        return xac_alias_write(v, page_no, page, parent);
     if (!was_readable && v->ops->fill != NULL) {
         rc = fill(v, page_no, page, parent, is_write);
         is_writable = was_readable = true;
@@ -223,8 +223,8 @@ entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
     struct xac_entry *e;
     uint64_t index;
 
-    if (p->entry == 0 && v->twins != NULL)
-        p->entry = xac_twin_entry(v, page_no);
+    if (p->entry == 0 && v->aliases != NULL)
+        p->entry = xac_alias_entry(v, page_no);
     if (p->entry != 0)
         return xac_set_entry(ctx, p->entry - 1);
     e = xac_set_add(env, ctx, page, mode, &index);
@@ -243,15 +243,15 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
     struct xac_entry *e;
 
-    if (page == NULL || (!is_write && v->is_solo))
+    if (page == NULL || (!is_write && v->is_alone))
         return page;
     e = entry_for(env, ctx, v, page_no, page, mode);
     if (e == NULL)
         return NULL;
-    if (ctx->is_query || v->is_solo || env->policy->is_optimistic
+    if (ctx->is_query || v->is_alone || env->policy->is_optimistic
         || !xac_conflict_enter(env, ctx, e, mode))
         /* The entry only remembers that the page was touched, if not through this view
-           then through a twin. */
+           then through an alias. */
         atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
     return page;
 }
@@ -265,7 +265,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
 
     if (!ctx->is_query && !env->policy->is_optimistic) {
         /* Said before it is known whether we may: who finds us FAILED keeps what both
-           parent and next show (collapse.c).  Release: pairs with the acquire there, who
+           parent and next show (gc.c).  Release: pairs with the acquire there, who
            sees a next sees the parent before it.  The fence pairs with the one there:
            either we see that we have failed, or next is seen. */
         atomic_store_explicit(&txn->next, commit, memory_order_release);
@@ -384,19 +384,19 @@ static int
 hide_versions(struct xac_env *env, struct xac_view *v)
 {
     uint64_t n =
-        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_relaxed);
+        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_relaxed);
     int rc = 0;
 
     for (uint64_t f = 1; f <= n && rc == 0; f++) {
-        const struct xac_frame *frame = xac_frame_at(env, f);
+        const struct xac_vslot *vslot = xac_vslot_at(env, f);
         const struct xac_page *page;
         uint64_t id;
 
-        if (xac_frame_state(atomic_load_explicit(&frame->word, memory_order_relaxed))
-            != XAC_FRAME_VERSION)
+        if (xac_vslot_state(atomic_load_explicit(&vslot->word, memory_order_relaxed))
+            != XAC_VSLOT_VERSION)
             continue;
         page = (const struct xac_page *)xac_shm_at(
-            &env->shm, atomic_load_explicit(&frame->page, memory_order_relaxed));
+            &env->shm, atomic_load_explicit(&vslot->page, memory_order_relaxed));
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
         if (xac_view_shows(v, id))
             rc = xac_view_hide(v, xac_page_no(id) - v->first);
@@ -404,41 +404,41 @@ hide_versions(struct xac_env *env, struct xac_view *v)
     return rc;
 }
 
-/* enter_solo -- make the whole view readable, if few versions stand against it. */
+/* enter_alone -- make the whole view readable, if few versions stand against it. */
 static int
-enter_solo(struct xac_env *env, struct xac_view *v, uint64_t epoch)
+enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
 {
     uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
     uint64_t commit = xac_chain_commit(env);
     int rc;
 
-    v->solo_epoch = epoch;
+    v->alone_epoch = epoch;
     if (xac_view_shares(v)) /* invariant (5): nothing stays */
         return 0;
     if (!v->ops->splits) { /* all is absent, and stays from now on as it is touched */
-        v->is_solo = true;
+        v->is_alone = true;
         return 0;
     }
-    if (commit < v->solo_retry || used > SOLO_HIDDEN_MAX) {
-        if (commit >= v->solo_retry)
-            v->solo_retry = commit + SOLO_RETRY;
+    if (commit < v->alone_retry || used > ALONE_HIDDEN_MAX) {
+        if (commit >= v->alone_retry)
+            v->alone_retry = commit + ALONE_RETRY;
         return 0;
     }
-    v->is_solo = true;
+    v->is_alone = true;
     rc = xac_view_forget(v, XAC_PROT_READ);
     if (rc == 0)
         rc = hide_versions(env, v);
-    v->is_solo = rc == 0;
+    v->is_alone = rc == 0;
     return rc == 0 ? 0 : xac_view_forget(v, XAC_PROT_NONE);
 }
 
 int
-xac_view_leave_solo(struct xac_view *v)
+xac_view_leave_alone(struct xac_view *v)
 {
     int rc;
 
-    v->is_solo = false;
-    v->solo_retry = 0;
+    v->is_alone = false;
+    v->alone_retry = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
     return rc == 0 && v->is_scanned ? xac_scan_stop(v) : rc;
 }
@@ -523,14 +523,15 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
-    if (v->is_solo && v->solo_epoch != ctx->solo_epoch)
-        return xac_view_leave_solo(v); /* another participant has come */
+    if (v->is_alone && v->alone_epoch != ctx->alone_epoch)
+        return xac_view_leave_alone(v); /* another participant has come */
     if (v->is_kept && ctx->keeps)
         return advance(env, v,
                        atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
     rc = v->is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
-    if (!v->is_solo)
-        return rc == 0 && ctx->solo_epoch != 0 ? enter_solo(env, v, ctx->solo_epoch) : rc;
+    if (!v->is_alone)
+        return rc == 0 && ctx->alone_epoch != 0 ? enter_alone(env, v, ctx->alone_epoch)
+                                                : rc;
     rc = v->n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
     if (rc == 0)
         rc = xac_scan_begin(v);
@@ -555,7 +556,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     ctx->is_unrecorded = false;
     if (ctx->outofcore != NULL)
         xac_outofcore_begin(ctx);
-    ctx->keeps = ctx->is_query && ctx->solo_epoch == 0
+    ctx->keeps = ctx->is_query && ctx->alone_epoch == 0
                  && atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->low = UINT64_MAX;
@@ -583,7 +584,7 @@ xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
 {
     struct xac_view *found = xac_view_next(ctx, NULL, page_id);
 
-    for (struct xac_view *v = found; v != NULL && v->twins != NULL;
+    for (struct xac_view *v = found; v != NULL && v->aliases != NULL;
          v = xac_view_next(ctx, v, page_id)) {
         uint32_t state = xac_view_page(v, page_id)->state;
 
@@ -648,9 +649,9 @@ xac_view_forked(struct xac_view *v)
 {
     /* First of all: pages of the parent's transaction must not be seen. */
     v->ops->abandon(v);
-    if (v->twins != NULL)
-        xac_twins_forked(v);
-    (void)xac_view_leave_solo(v);
+    if (v->aliases != NULL)
+        xac_aliases_forked(v);
+    (void)xac_view_leave_alone(v);
     xac_outofcore_drop_file(v);
     if (v->origin == NULL) /* of the parent */
         xac_handle_close(v->pagemap, &v->pagemap_handle);

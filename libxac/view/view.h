@@ -20,7 +20,7 @@
  *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
  *   loose      readable, and may be written once it has been announced: the program has
  *              promised that (XAC_OPT_DECLARED)
- * While the process is alone (solo.h), pages stay readable between transactions.  If the
+ * While the process is alone (alone.h), pages stay readable between transactions.  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
  * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
  * beside others, too, those that queries have touched stay *kept* until a transaction begins
@@ -33,9 +33,9 @@
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
  *   (3) A readable page shows the newest version at or below the transaction's parent.
- *   (4) Views of one context that show the same page of a file are twins there.  If the
+ *   (4) Views of one context that show the same page of a file are aliases there.  If the
  *       page is dirty in one of them, then in the others it is absent, or dirty and the
- *       same memory (view_twin.c): there is one working copy.  With XAC_OPT_FRAMES they
+ *       same memory (view_alias.c): there is one working copy.  With XAC_OPT_FRAMES they
  *       have the same memory for all their pages, so it may be readable there, too.
  *   (5) In views that share all their memory a page has memory if one of them has it
  *       readable or dirty, and only then; and outside a transaction none has.
@@ -73,7 +73,7 @@ enum {
 #define XAC_COPY_NONE       0
 #define XAC_COPY_UNKNOWN    1
 #define XAC_COPY_PERHAPS    2 /* none, unless the transaction has written the page      */
-#define XAC_COPY_SHARED     3 /* dirty, and in memory shared by twins                    */
+#define XAC_COPY_SHARED     3 /* dirty, and in memory shared by aliases                    */
 #define XAC_COPY_OF(commit) ((commit) + 4)
 
 /* Pages of a view that may be warm at a time, and commits of other pages after which one is
@@ -126,9 +126,9 @@ struct xac_view {
     struct xac_guard *guard; /* NULL: none                                            */
     const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
     struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_solo;               /* pages stay readable, see above ...                  */
-    uint64_t solo_epoch;        /* ... since the process became alone for that time    */
-    uint64_t solo_retry;        /* commit number at which to try that again            */
+    bool is_alone;              /* pages stay readable, see above ...                  */
+    uint64_t alone_epoch;       /* ... since the process became alone for that time    */
+    uint64_t alone_retry;       /* commit number at which to try that again            */
     bool is_kept;               /* queries have left pages readable ...                */
     uint64_t shown;             /* ... as they were after this commit                  */
     uint64_t n_copies;          /* pages with a private copy, about                    */
@@ -142,15 +142,15 @@ struct xac_view {
     uint32_t n_warm;
     uint32_t next_recent; /* place of the next one in ...                     */
     uint64_t
-        recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none              */
-    struct xac_twins *twins;    /* if other views of ctx show some of its pages        */
-    int memory;                 /* memfd of the memory it shares with its twins: a page
+        recent[XAC_RECENT_MAX];  /* ... pages written last, + 1; 0 none              */
+    struct xac_aliases *aliases; /* if other views of ctx show some of its pages        */
+    int memory;                  /* memfd of the memory it shares with its aliases: a page
                                    where it is in the file; -1: memory of its own      */
-    uint64_t low, high;         /* pages touched by the running transaction lie in
+    uint64_t low, high;          /* pages touched by the running transaction lie in
                                    [low, high) ...                                     */
-    uint64_t n_touched;         /* ... and there are so many of them, or fewer         */
-    bool is_scanned;            /* see view_scan.h ...                                  */
-    bool is_unscannable;        /* ... it has failed                                    */
+    uint64_t n_touched;          /* ... and there are so many of them, or fewer         */
+    bool is_scanned;      /* see view_scan.h ...                                  */
+    bool is_unscannable;  /* ... it has failed                                    */
     uint64_t n_stores;    /* to readable pages, in the transaction: trapped, or found */
     int64_t scan_account; /* ns that the other way would have saved lately        */
     struct xac_span written; /* those to be protected again, while alone            */
@@ -241,7 +241,7 @@ xac_view_page(const struct xac_view *v, uint64_t page_id)
 XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
                                            const struct xac_view *v, uint64_t page_id);
 
-/* xac_view_shares -- is it memory that twins have in common (XAC_OPT_FRAMES)? */
+/* xac_view_shares -- is it memory that aliases have in common (XAC_OPT_FRAMES)? */
 XAC_SIGSAFE static inline bool
 xac_view_shares(const struct xac_view *v)
 {
@@ -254,7 +254,7 @@ xac_view_shares(const struct xac_view *v)
 XAC_SIGSAFE static inline bool
 xac_view_is_open(const struct xac_view *v)
 {
-    return v->is_solo && v->ops->splits;
+    return v->is_alone && v->ops->splits;
 }
 
 /* xac_view_is_writable -- may the page be stored to now, without being announced? */
@@ -485,73 +485,73 @@ bool xac_warm_wanted(struct xac_view *view, uint64_t page_no);
  */
 int xac_warm_end(struct xac_view *view, bool is_committed);
 
-/* ---- Twins: parts of a file that several views of a context show (view_twin.c) ---- */
+/* ---- Aliases: parts of a file that several views of a context show (view_alias.c) ---- */
 
 /*
- * xac_twins_meet -- find out which views of a context are twins; after one has come or
+ * xac_aliases_meet -- find out which views of a context are aliases; after one has come or
  * become longer.  ret 0 or an error.
  */
-int xac_twins_meet(struct xac_ctx *ctx);
+int xac_aliases_meet(struct xac_ctx *ctx);
 
-/* xac_twins_leave -- the view is being closed. */
-void xac_twins_leave(struct xac_view *view);
+/* xac_aliases_leave -- the view is being closed. */
+void xac_aliases_leave(struct xac_view *view);
 
 /*
- * xac_twins_forked -- in a child: the parent's working copies are not its own.  They get
+ * xac_aliases_forked -- in a child: the parent's working copies are not its own.  They get
  * memory of their own when they meet again.
  */
-void xac_twins_forked(struct xac_view *view);
+void xac_aliases_forked(struct xac_view *view);
 
-/* xac_twin_entry -- the number of the page's set entry + 1 as a twin knows it, or 0. */
-XAC_SIGSAFE uint32_t xac_twin_entry(const struct xac_view *view, uint64_t page_no);
+/* xac_alias_entry -- the number of the page's set entry + 1 as an alias knows it, or 0. */
+XAC_SIGSAFE uint32_t xac_alias_entry(const struct xac_view *view, uint64_t page_no);
 
-/* xac_twin_is_dirty -- is the page dirty (spilled) in a twin, and not here? */
-XAC_SIGSAFE bool xac_twin_is_dirty(const struct xac_view *view, uint64_t page_no);
+/* xac_alias_is_dirty -- is the page dirty (spilled) in an alias, and not here? */
+XAC_SIGSAFE bool xac_alias_is_dirty(const struct xac_view *view, uint64_t page_no);
 
 /*
- * xac_twin_is_needed -- must the access go through xac_twin_write? Yes, if there are twins
- * and it is a store, or a twin has the page dirty.
+ * xac_alias_is_needed -- must the access go through xac_alias_write? Yes, if there are aliases
+ * and it is a store, or an alias has the page dirty.
  */
-XAC_SIGSAFE bool xac_twin_is_needed(const struct xac_view *view, uint64_t page_no,
-                                    bool is_write);
+XAC_SIGSAFE bool xac_alias_is_needed(const struct xac_view *view, uint64_t page_no,
+                                     bool is_write);
 
 /*
- * xac_twin_write -- step 5 for such a page: make it dirty, in memory that the twins share;
+ * xac_alias_write -- step 5 for such a page: make it dirty, in memory that the aliases share;
  * those that it is readable in lose it.  ret 0 or errno.
  */
-XAC_SIGSAFE int xac_twin_write(struct xac_view *view, uint64_t page_no,
-                               const struct xac_page *page, uint64_t parent);
+XAC_SIGSAFE int xac_alias_write(struct xac_view *view, uint64_t page_no,
+                                const struct xac_page *page, uint64_t parent);
 
 /*
- * xac_twin_show -- xac_view_show, of a view that shares its memory (xac_view_shares): what a
- * twin has there is given access here, and is filled only if none has.  ret 0 or errno.
+ * xac_alias_show -- xac_view_show, of a view that shares its memory (xac_view_shares): what a
+ * alias has there is given access here, and is filled only if none has.  ret 0 or errno.
  */
-XAC_SIGSAFE int xac_twin_show(struct xac_view *view, uint64_t page_no,
-                              const struct xac_page *page, uint64_t parent,
-                              bool is_write);
+XAC_SIGSAFE int xac_alias_show(struct xac_view *view, uint64_t page_no,
+                               const struct xac_page *page, uint64_t parent,
+                               bool is_write);
 
 /*
- * xac_twin_is_back -- a page of such a view, readable or dirty, has no access all the same: the
+ * xac_alias_is_back -- a page of such a view, readable or dirty, has no access all the same: the
  * kernel has taken it out of the page table, to swap it.  Has it been given back?
  */
-XAC_SIGSAFE bool xac_twin_is_back(struct xac_view *view, uint64_t page_no);
+XAC_SIGSAFE bool xac_alias_is_back(struct xac_view *view, uint64_t page_no);
 
 /*
  * After the transaction: a page in shared memory is absent (hidden); before that, the
  * whole view if `all`, or if they are very many; and in the end the memory is given back.
  */
-int xac_twin_end(struct xac_view *view, uint64_t page_no);
-int xac_twins_end_many(struct xac_view *view, bool all);
-void xac_twins_free_memory(struct xac_view *view);
+int xac_alias_end(struct xac_view *view, uint64_t page_no);
+int xac_aliases_end_many(struct xac_view *view, bool all);
+void xac_aliases_free_memory(struct xac_view *view);
 
-/* xac_twins_gather -- have all pages that are dirty in twins dirty here, too. */
-int xac_twins_gather(struct xac_view *view);
+/* xac_aliases_gather -- have all pages that are dirty in aliases dirty here, too. */
+int xac_aliases_gather(struct xac_view *view);
 
 /*
- * xac_view_leave_solo -- forget what the pages hold, and that we are alone, outside
+ * xac_view_leave_alone -- forget what the pages hold, and that we are alone, outside
  * transactions; all is absent again.  ret 0 or errno.
  */
-int xac_view_leave_solo(struct xac_view *view);
+int xac_view_leave_alone(struct xac_view *view);
 
 /* xac_view_map_file -- map n pages privately, without access; ret 0 or errno. */
 int xac_view_map_file(struct xac_view *view, uint64_t page_no, uint64_t n);

@@ -142,7 +142,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     struct xac_view_page *p = &v->page[page_no];
     bool was_dirty = p->state == XAC_PAGE_DIRTY;
     /* Compared at the commit; in units not all pages are. */
-    bool is_newest = is_committed && (e->frame != 0 || !v->ops->splits);
+    bool is_newest = is_committed && (e->vslot != 0 || !v->ops->splits);
 
     p->entry = 0;
     if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
@@ -150,12 +150,12 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
         return 0;
     }
     if (was_dirty && p->copy == XAC_COPY_SHARED)
-        return xac_twin_end(v, page_no);
-    if (!v->is_solo && is_keeping(v))
+        return xac_alias_end(v, page_no);
+    if (!v->is_alone && is_keeping(v))
         return 0;
-    if (!v->is_solo) {
+    if (!v->is_alone) {
         xac_view_lose(v, p); /* protected again with all others */
-        if (was_dirty && is_committed && e->frame != 0 && v->ops->splits)
+        if (was_dirty && is_committed && e->vslot != 0 && v->ops->splits)
             p->copy = XAC_COPY_OF(v->ctx->txn->number);
         return 0;
     }
@@ -163,7 +163,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
         return 0;
     if (!is_newest)
         return xac_view_hide(v, page_no);
-    if (e->frame != 0)
+    if (e->vslot != 0)
         p->copy = XAC_COPY_OF(v->ctx->txn->number);
     return stay_written(v, page_no);
 }
@@ -174,11 +174,11 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static bool
 are_dropped(const struct xac_view *v)
 {
-    return !v->ops->splits && !v->is_solo && !is_keeping(v);
+    return !v->ops->splits && !v->is_alone && !is_keeping(v);
 }
 
 /* is_dense -- are they dropped by one call over all between the first page and the last, which
-   is cheaper than one over the pages themselves?  Of twins each has its own. */
+   is cheaper than one over the pages themselves?  Of aliases each has its own. */
 static bool
 is_dense(const struct xac_view *v)
 {
@@ -199,7 +199,7 @@ take_back(struct xac_view *v)
 {
     if (is_dense(v))
         return v->ops->discard(v, v->low, v->high - v->low);
-    if (v->is_solo || v->low >= v->high || !v->ops->splits)
+    if (v->is_alone || v->low >= v->high || !v->ops->splits)
         return 0;
     if (v->n_copies > XAC_COPIES_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
@@ -217,14 +217,14 @@ static int
 end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
          bool is_committed, uint64_t *np)
 {
-    bool is_one = v->is_solo && v->ops->splits && v->twins == NULL;
+    bool is_one = v->is_alone && v->ops->splits && v->aliases == NULL;
     int rc = 0;
 
     if (is_one && v->page[page_no].state == XAC_PAGE_DIRTY && ++*np > v->ctx->islands_max)
-        rc = xac_view_leave_solo(v);
+        rc = xac_view_leave_alone(v);
     if (rc == 0)
         rc = end_page(v, page_no, e, is_committed);
-    return rc != 0 && is_one && v->is_solo ? xac_view_leave_solo(v) : rc;
+    return rc != 0 && is_one && v->is_alone ? xac_view_leave_alone(v) : rc;
 }
 
 /* ---- All of it ----------------------------------------------------------------------- */
@@ -242,13 +242,13 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         const struct xac_entry *e = xac_set_entry(ctx, i);
         uint64_t id = xac_entry_page_id(env, e);
 
-        if (v == NULL || v->twins != NULL || !xac_view_shows(v, id))
+        if (v == NULL || v->aliases != NULL || !xac_view_shows(v, id))
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
         rc = end_here(v, xac_page_no(id) - v->first, e, is_committed, &n_pieces);
         if (rc == 0 && goes_alone(v))
             rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
-        for (t = v; t->twins != NULL && rc == 0;) {
+        for (t = v; t->aliases != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
                 break;
@@ -266,7 +266,7 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     if (ctx->is_query)
         xac_scan_end_query(ctx);
     for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
-        rc = t->twins != NULL ? xac_twins_end_many(t, ctx->is_unrecorded) : 0;
+        rc = t->aliases != NULL ? xac_aliases_end_many(t, ctx->is_unrecorded) : 0;
     if (rc == 0)
         rc = end_entries(env, ctx, is_committed);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
@@ -277,13 +277,13 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         rc = protect_written(env, ctx, v);
         if (rc == 0)
             rc = ctx->is_unrecorded || (v->is_scanned && ctx->error != 0)
-                     ? xac_view_leave_solo(v)
+                     ? xac_view_leave_alone(v)
                      : take_back(v);
         if (rc == 0 && v->n_warm > 0)
             rc = xac_warm_end(v, is_committed);
         xac_scan_account(v);
-        if (v->twins != NULL)
-            xac_twins_free_memory(v);
+        if (v->aliases != NULL)
+            xac_aliases_free_memory(v);
     }
     if (ctx->outofcore != NULL)
         xac_outofcore_end(ctx);

@@ -181,7 +181,7 @@ XAC_SIGSAFE int
 xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
                     uint64_t first, uint64_t n, bool is_write)
 {
-    bool may = n > 1 && v->twins == NULL && !ctx->is_unrecorded && ctx->unit_shift == 0
+    bool may = n > 1 && v->aliases == NULL && !ctx->is_unrecorded && ctx->unit_shift == 0
                && ctx->outofcore == NULL; /* bounded: one by one */
     uint64_t done = 0;
     int rc = 0;
@@ -208,12 +208,12 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
 XAC_SIGSAFE static bool
 is_legal(const struct xac_view *v, bool is_write)
 {
-    if (v->ops->splits || v->twins != NULL || v->ctx->is_unrecorded
+    if (v->ops->splits || v->aliases != NULL || v->ctx->is_unrecorded
         || v->ctx->outofcore != NULL)
         return false;
     if (is_write)
-        return v->is_solo && v->env->options.declared == XAC_DECLARED_TRUSTED;
-    return v->is_solo || v->ctx->is_query;
+        return v->is_alone && v->env->options.declared == XAC_DECLARED_TRUSTED;
+    return v->is_alone || v->ctx->is_query;
 }
 
 /* keep -- a page that has been filled ahead. */
@@ -235,7 +235,7 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
 {
     uint64_t k = 0;
 
-    if (v->is_solo || v->ctx->keeps)
+    if (v->is_alone || v->ctx->keeps)
         return n;
     while (k < n && xac_view_register(v->env, v->ctx, v, first + k, false) != NULL)
         k++;

@@ -451,7 +451,7 @@ insert(struct xac_ctx *ctx, struct xac_view *v)
 
     v->next = ctx->views;
     ctx->views = v;
-    rc = xac_twins_meet(ctx);
+    rc = xac_aliases_meet(ctx);
     if (rc != 0)
         ctx->views = v->next;
     return rc;
@@ -554,7 +554,7 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     if (v->hold != 0 && !xac_env_is_forked(env)) /* else it is the parent's */
         xac_registry_drop(env, v->hold);
     xac_outofcore_drop_file(v);
-    xac_twins_leave(v);
+    xac_aliases_leave(v);
     if (v->page != NULL)
         (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
     if (v->base != NULL)
@@ -618,13 +618,13 @@ resize(struct xac_view *v, size_t length, int flags)
 {
     struct xac_view was, is;
     /* What is known is forgotten with the old page states. */
-    int rc = xac_view_leave_solo(v);
+    int rc = xac_view_leave_alone(v);
 
     if (rc != 0)
         return xac_err(rc, "resizing %s", v->name);
     was = *v;
     v->n_pages = length / v->page_size; /* with whom will it share pages? */
-    rc = xac_twins_meet(v->ctx);
+    rc = xac_aliases_meet(v->ctx);
     v->n_pages = was.n_pages;
     if (rc != 0)
         return rc;
@@ -727,5 +727,5 @@ xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx)
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
         rc = rejoin(env, v);
-    return rc == 0 ? xac_twins_meet(ctx) : rc;
+    return rc == 0 ? xac_aliases_meet(ctx) : rc;
 }

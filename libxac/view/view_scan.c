@@ -27,8 +27,8 @@
 static bool
 may_be(const struct xac_view *v)
 {
-    return v->is_solo && v->ops->scan_set != NULL && !v->is_unscannable
-           && v->twins == NULL && v->ctx->outofcore == NULL
+    return v->is_alone && v->ops->scan_set != NULL && !v->is_unscannable
+           && v->aliases == NULL && v->ctx->outofcore == NULL
            && v->env->options.declared == XAC_DECLARED_NONE
            && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
@@ -38,7 +38,7 @@ static int
 give_up(struct xac_view *v)
 {
     v->is_unscannable = true;
-    return xac_view_leave_solo(v);
+    return xac_view_leave_alone(v);
 }
 
 /* change -- to the other way; ret 0 or errno. */

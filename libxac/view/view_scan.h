@@ -3,7 +3,7 @@
  * view_scan.h -- views of a participant that is alone whose stores do not trap, but are found in
  * the page table at the end of the transaction.
  *
- * WHAT      While alone (solo.h) what has been touched stays readable, and nobody is there to
+ * WHAT      While alone (alone.h) what has been touched stays readable, and nobody is there to
  *           conflict with, so it need not be known before the commit what is written.  In a
  *           view that is *scanned*, the kernel lets stores to readable pages through, and a
  *           scan of the page table finds them: for a store a third of what a trap costs, for
@@ -19,7 +19,7 @@
  * THREADS   the one that has the context's turn.
  *
  * INVARIANTS
- *   (1) A scanned view is alone, has no twins, and its stores are not announced
+ *   (1) A scanned view is alone, has no aliases, and its stores are not announced
  *       (XAC_OPT_DECLARED).
  *   (2) Of a scanned view, every page is protected that has not been stored to since the last
  *       scan; a dirty page may be protected, too.

@@ -34,13 +34,13 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
     return u;
 }
 
-/* has_dirty -- is a page of the unit written already, be it through a twin? */
+/* has_dirty -- is a page of the unit written already, be it through an alias? */
 XAC_SIGSAFE static bool
 has_dirty(const struct unit *u)
 {
     for (uint64_t p = u->first; p < u->end; p++) {
         if (u->v->page[p].state == XAC_PAGE_DIRTY
-            || (u->v->twins != NULL && xac_twin_is_dirty(u->v, p)))
+            || (u->v->aliases != NULL && xac_alias_is_dirty(u->v, p)))
             return true;
     }
     return false;
@@ -75,8 +75,8 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
             xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->first + p);
         bool is_writable = true;
 
-        if (u->v->twins != NULL && xac_twin_is_needed(u->v, p, is_write)) {
-            rc = xac_twin_write(u->v, p, page, parent);
+        if (u->v->aliases != NULL && xac_alias_is_needed(u->v, p, is_write)) {
+            rc = xac_alias_write(u->v, p, page, parent);
             continue;
         }
         if (vp->state != XAC_PAGE_DIRTY && !xac_view_is_readable(u->v, vp))
@@ -120,13 +120,13 @@ xac_unit_give(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     return give(env, ctx, &u, is_write);
 }
 
-/* is_touched -- has the page access in this view?  Its twins may have, and it not. */
+/* is_touched -- has the page access in this view?  Its aliases may have, and it not. */
 XAC_SIGSAFE static bool
 is_touched(const struct xac_view *v, uint64_t page_no)
 {
     uint32_t state = v->page[page_no].state;
 
-    return v->twins == NULL || state == XAC_PAGE_READABLE || state == XAC_PAGE_DIRTY;
+    return v->aliases == NULL || state == XAC_PAGE_READABLE || state == XAC_PAGE_DIRTY;
 }
 
 /* grow_units -- larger units; what has been touched becomes whole units. */

@@ -115,7 +115,7 @@ START_TEST(arguments_are_checked)
 }
 END_TEST
 
-/* ---- twins: pages that are mapped several times ---------------------------------------- */
+/* ---- aliases: pages that are mapped several times ---------------------------------------- */
 
 /* What loop tests vary: 1 alone and asking to stay mapped, 2 optimistic, 3 durable. */
 static uint64_t *
@@ -220,7 +220,7 @@ START_TEST(copy_from_a_page_to_itself)
 }
 END_TEST
 
-START_TEST(hints_and_queries_know_twins)
+START_TEST(hints_and_queries_know_aliases)
 {
     uint64_t *a = open_variant(_i, 2), *b = env_map_at(0, 2);
     int fd = open("plain", O_RDWR | O_CREAT, 0666);
@@ -331,7 +331,7 @@ struct windows {
     _Atomic uint64_t step;
 };
 
-/* view_both -- a thread's own views of overlapping mappings are twins, too. */
+/* view_both -- a thread's own views of overlapping mappings are aliases, too. */
 static void *
 view_both(void *arg)
 {
@@ -353,7 +353,7 @@ view_both(void *arg)
     return NULL;
 }
 
-START_TEST(threads_have_twins_of_their_own)
+START_TEST(threads_have_aliases_of_their_own)
 {
     struct windows w = {.step = 0};
     pthread_t thread;
@@ -386,7 +386,7 @@ struct shared {
 };
 
 /* A child has none of the parent's stores, and its own are not the parent's. */
-START_TEST(child_has_twins_of_its_own)
+START_TEST(child_has_aliases_of_its_own)
 {
     struct shared *s = (struct shared *)proc_shared(sizeof *s);
     uint64_t *a = open_variant(_i, 2), *b = env_map_at(0, 2);
@@ -672,14 +672,14 @@ map_suite(void)
     tcase_add_test(tc, stopped_program_is_told_the_place_in_the_file);
     tcase_add_test(tc, heap_in_a_part_of_a_file);
     tcase_add_loop_test(tc, processes_map_different_parts, 0, 2);
-    tc = env_tcase(s, "twins", 120);
+    tc = env_tcase(s, "aliases", 120);
     tcase_add_loop_test(tc, store_through_one_is_seen_through_the_other, 0, VARIANTS);
     tcase_add_loop_test(tc, abort_restores_all_mappings, 0, VARIANTS);
     tcase_add_loop_test(tc, copy_from_a_page_to_itself, 0, VARIANTS);
-    tcase_add_loop_test(tc, hints_and_queries_know_twins, 0, VARIANTS);
+    tcase_add_loop_test(tc, hints_and_queries_know_aliases, 0, VARIANTS);
     tcase_add_loop_test(tc, very_many_pages_through_two_mappings, 0, VARIANTS);
-    tcase_add_loop_test(tc, child_has_twins_of_its_own, 0, 2);
-    tcase_add_test(tc, threads_have_twins_of_their_own);
+    tcase_add_loop_test(tc, child_has_aliases_of_its_own, 0, 2);
+    tcase_add_test(tc, threads_have_aliases_of_their_own);
     tc = env_tcase(s, "addresses", 60);
     tcase_add_test(tc, same_address_or_not_at_all);
     tcase_add_test(tc, large_files_do_not_take_each_others_addresses);

@@ -87,8 +87,8 @@ START_TEST(mapping_moves_only_if_it_may)
 }
 END_TEST
 
-/* Twins come and go with the length. */
-START_TEST(growth_into_another_mapping_makes_twins)
+/* Aliases come and go with the length. */
+START_TEST(growth_into_another_mapping_makes_aliases)
 {
     size_t page = env_page();
     uint64_t *a, *b;
@@ -256,7 +256,7 @@ fill_large(void *arg)
             *env_cell(a, place(i, n_pages)) = i + (uint64_t)round;
         must_rc(xend(), COMMITTED);
     }
-    end = env_map_at(n_pages - 2, 2); /* twins at the end */
+    end = env_map_at(n_pages - 2, 2); /* aliases at the end */
     must_ok(xbegin());
     must_eq(*env_cell(end, 1), 2);
     env_cell(end, 1)[1] = 77;
@@ -495,7 +495,7 @@ grow_suite(void)
 
     tcase_add_loop_test(tc, mapping_grows_and_shrinks_in_place, 0, 3);
     tcase_add_test(tc, mapping_moves_only_if_it_may);
-    tcase_add_loop_test(tc, growth_into_another_mapping_makes_twins, 0, 2);
+    tcase_add_loop_test(tc, growth_into_another_mapping_makes_aliases, 0, 2);
     tcase_add_test(tc, others_go_on_with_what_they_have_mapped);
     tcase_add_test(tc, growth_survives_being_killed);
     tc = env_tcase(s, "large", 120);

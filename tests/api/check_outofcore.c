@@ -485,7 +485,7 @@ suite(void)
     tc = env_tcase(s, "refused", 60);
     tcase_add_test(tc, wrong_values_are_refused);
     tcase_add_loop_test(tc, other_engines_are_refused, 0, 2);
-    add_twins(s);
+    add_aliases(s);
     return s;
 }
 

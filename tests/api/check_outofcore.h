@@ -29,7 +29,7 @@ void query_must_hold(uint64_t *x, uint64_t base);
 /* How many of a mapping's n pages have memory, as the kernel says. */
 size_t present(const uint64_t *x, size_t n_pages);
 
-/* The other part of the suite, check_outofcore_twins.c: pages that are mapped twice. */
-void add_twins(Suite *s);
+/* The other part of the suite, check_outofcore_aliases.c: pages that are mapped twice. */
+void add_aliases(Suite *s);
 
 #endif /* XAC_CHECK_OUTOFCORE_H */

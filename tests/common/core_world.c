@@ -114,11 +114,11 @@ world_store(struct xac_env *env, uint64_t page_no, uint64_t value)
     uint8_t *bytes;
 
     must(e != NULL);
-    if (e->frame == 0) {
-        must_eq(xac_version_take(env, env->ctx.slot, &e->frame), 0);
+    if (e->vslot == 0) {
+        must_eq(xac_version_take(env, env->ctx.slot, &e->vslot), 0);
         env->ctx.txn->n_written++;
     }
-    bytes = xac_version_bytes(env, e->frame);
+    bytes = xac_version_bytes(env, e->vslot);
     must(bytes != NULL);
     memcpy(bytes, &value, sizeof value);
 }
@@ -189,12 +189,12 @@ uint64_t
 world_value(struct xac_env *env, uint64_t page_no, uint64_t parent)
 {
     uint64_t commit, value;
-    uint64_t frame = xac_version_find(env, world_page(env, page_no), parent, &commit);
+    uint64_t vslot = xac_version_find(env, world_page(env, page_no), parent, &commit);
 
-    if (frame == 0)
+    if (vslot == 0)
         return 0;
-    must(xac_version_bytes(env, frame) != NULL);
-    memcpy(&value, xac_version_bytes(env, frame), sizeof value);
+    must(xac_version_bytes(env, vslot) != NULL);
+    memcpy(&value, xac_version_bytes(env, vslot), sizeof value);
     return value;
 }
 
@@ -206,7 +206,7 @@ world_list(struct xac_env *env, uint64_t page_no, uint64_t *commits, unsigned mo
     unsigned n = 0;
 
     while (at != 0) {
-        const struct xac_frame *f = xac_frame_at(env, at);
+        const struct xac_vslot *f = xac_vslot_at(env, at);
 
         must(n < most);
         commits[n] = atomic_load_explicit(&f->commit, memory_order_relaxed);
@@ -218,15 +218,15 @@ world_list(struct xac_env *env, uint64_t page_no, uint64_t *commits, unsigned mo
 }
 
 uint64_t
-world_frames(const struct xac_env *env, enum xac_frame_state state)
+world_vslots(const struct xac_env *env, enum xac_vslot_state state)
 {
     uint64_t have =
-        atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
     uint64_t n = 0;
 
     for (uint64_t f = 1; f <= have; f++) {
-        n += xac_frame_state(
-                 atomic_load_explicit(&xac_frame_at(env, f)->word, memory_order_relaxed))
+        n += xac_vslot_state(
+                 atomic_load_explicit(&xac_vslot_at(env, f)->word, memory_order_relaxed))
              == state;
     }
     return n;

@@ -58,7 +58,7 @@ uint64_t world_value(struct xac_env *env, uint64_t page_no, uint64_t parent);
 unsigned world_list(struct xac_env *env, uint64_t page_no, uint64_t *commits,
                     unsigned most);
 
-/* Frames in a state. */
-uint64_t world_frames(const struct xac_env *env, enum xac_frame_state state);
+/* Version slots in a state. */
+uint64_t world_vslots(const struct xac_env *env, enum xac_vslot_state state);
 
 #endif /* XAC_TEST_CORE_WORLD_H */

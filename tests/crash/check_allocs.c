@@ -223,20 +223,20 @@ map_same(const char *name)
 static void
 act_maps(void)
 {
-    unsigned char *twin;
+    unsigned char *alias;
     void *p;
 
     if (!attach())
         return;
-    twin = (unsigned char *)pointer_went("xMmapAt", xac_mmap_at(ENV_FILE, 4 * env_page(),
-                                                                8 * env_page(), 0));
-    if (twin != NULL && went("xbegin", xac_begin())) {
-        fill(twin, 7);
+    alias = (unsigned char *)pointer_went("xMmapAt", xac_mmap_at(ENV_FILE, 4 * env_page(),
+                                                                 8 * env_page(), 0));
+    if (alias != NULL && went("xbegin", xac_begin())) {
+        fill(alias, 7);
         fill(file + 5 * env_page(), 9);
         (void)committed(xac_end());
     }
-    if (twin != NULL)
-        (void)went("xMunmapAt", xac_munmap_at(twin));
+    if (alias != NULL)
+        (void)went("xMunmapAt", xac_munmap_at(alias));
     map_same("third.db");
     p = pointer_went("xMmap", xac_mmap(ENV_DIR "/second.db", 8 * env_page()));
     if (p != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check_steps.c -- a process dies exactly at each named step of a commit, a checkpoint
- * and a collapse (xac_kill_point, debug builds), and in each of its system calls in turn;
+ * and a garbage collection (xac_kill_point, debug builds), and in each of its system calls in turn;
  * or its system calls fail.  Others must go on, and nothing acknowledged may be lost,
  * nothing half done be seen, by them or after recovery.
  *
@@ -491,9 +491,9 @@ must_go_on(const char *what)
     }
 }
 
-/* run_cleaner -- joins and leaves: that cleans up after the dead, and no more. */
+/* run_reaper -- joins and leaves: that cleans up after the dead, and no more. */
 static void
-run_cleaner(void *arg)
+run_reaper(void *arg)
 {
     const struct plan *p = arg;
 
@@ -577,7 +577,7 @@ play_round(struct plan p, enum ending ending, const char *before)
     p.writer = VICTIM;
     status = wait_limited(proc_spawn(run_victim, &p), what);
     if (ending == HEIR) {
-        if (wait_limited(proc_spawn(run_cleaner, &p), what) != 0)
+        if (wait_limited(proc_spawn(run_reaper, &p), what) != 0)
             env_fail(__FILE__, __LINE__, "%s: cleaning up failed, see above", what);
         newcomer_must_play(p.flags, what);
     }

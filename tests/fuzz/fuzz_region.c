@@ -147,7 +147,7 @@ place(struct fuzz_input *in)
     case 4:
         return element(in, &ctl->txns);
     case 5:
-        return element(in, &ctl->versions.frames);
+        return element(in, &ctl->versions.slots);
     case 6: /* chunks and counts of arrays */
         return offsetof(struct xac_control, participants)
                + fuzz_below(in, sizeof(struct xac_array) * 3);

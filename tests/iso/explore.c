@@ -44,7 +44,7 @@ static const struct family families[] = {
     {"3 txns, 2 pages, 1 access", 3, 2, 1, "rw", NULL, 0, 0, false},
     {"2 txns, 2 pages, 1 access, 1 preemption", 2, 2, 1, "rws", NULL, 1, 0, false},
     {"2 txns, 2 pages, 1 access, 1 death", 2, 2, 1, "rw", NULL, 0, 1, false},
-    {"2 txns, 2 pages, 1 access, collapse", 2, 2, 1, "rw", "c", 0, 0, false},
+    {"2 txns, 2 pages, 1 access, gc", 2, 2, 1, "rw", "c", 0, 0, false},
     {"2 txns, 2 pages, 1 access, checkpoint", 2, 2, 1, "rw", "k", 0, 0, false},
     {"2 txns, 2 pages, 1 access, query", 2, 2, 1, "rw", "q r0 r1 e", 0, 0, false},
     {"2 txns, 2 pages, 3 accesses", 2, 2, 3, "rw", NULL, 0, 0, true},
@@ -57,10 +57,10 @@ static const struct family families[] = {
     {"2 txns, 2 pages, 2 accesses, 1 death", 2, 2, 2, "rw", NULL, 0, 1, true},
     {"2 txns, 2 pages, 1 access, death, preemption", 2, 2, 1, "rw", NULL, 1, 1, true},
     {"2 txns, 2 pages, 2 accesses, query", 2, 2, 2, "rw", "q r0 r1 e", 0, 0, true},
-    {"2 txns, 2 pages, 2 accesses, collapse", 2, 2, 2, "rw", "c", 0, 0, true},
+    {"2 txns, 2 pages, 2 accesses, gc", 2, 2, 2, "rw", "c", 0, 0, true},
     {"2 txns, 2 pages, 2 accesses, checkpoint", 2, 2, 2, "rw", "k", 0, 0, true},
     {"2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k", 1, 0, true},
-    {"2 txns, 2 pages, 1 access, collapse, preemption", 2, 2, 1, "rw", "c", 1, 0, true},
+    {"2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c", 1, 0, true},
 };
 
 /* A page permutation, or all of them, of up to three pages. */

@@ -70,7 +70,7 @@ model_joins(struct model *m)
     for (int u = 0; u < MODEL_ACTORS; u++) {
         struct model_actor *t = &m->actor[u];
 
-        if (t->is_open && t->status != MODEL_QUERY && t->is_solo)
+        if (t->is_open && t->status != MODEL_QUERY && t->is_alone)
             tried_of(m, u)->may_fail = 1;
     }
 }
@@ -79,7 +79,7 @@ void
 model_joined(struct model *m, int a)
 {
     for (int u = 0; u < MODEL_ACTORS; u++) {
-        if (m->actor[u].status == MODEL_PENDING && m->actor[u].is_solo)
+        if (m->actor[u].status == MODEL_PENDING && m->actor[u].is_alone)
             m->actor[u].status = MODEL_FAILED;
     }
     m->n_joining--;
@@ -102,7 +102,7 @@ model_begins(struct model *m, int a, bool is_query)
     mine = bit(id_of(m, a));
     t->is_open = 1;
     t->status = is_query ? MODEL_QUERY : MODEL_PENDING;
-    t->is_solo = m->stays_mapped && n_attached(m) == 1;
+    t->is_alone = m->stays_mapped && n_attached(m) == 1;
     t->low = newest(m);
     if (m->n_joining > 0)
         tried_of(m, a)->may_fail = 1;
@@ -116,13 +116,13 @@ model_begins(struct model *m, int a, bool is_query)
 }
 
 const char *
-model_begun(struct model *m, int a, uint64_t age, bool has_turn)
+model_begun(struct model *m, int a, uint64_t age, bool has_token)
 {
     struct model_actor *t = &m->actor[a];
 
     t->high = newest(m);
     t->parent = newest(m);
-    t->has_turn = has_turn;
+    t->has_token = has_token;
     if (t->status == MODEL_QUERY)
         return NULL;
     tried_of(m, a)->age = age;
@@ -250,7 +250,7 @@ model_published(struct model *m, int a)
         return "published without a transaction";
     if (t->status == MODEL_QUERY)
         return "a query has published";
-    if ((t->is_solo & 2) != 0)
+    if ((t->is_alone & 2) != 0)
         return "published twice";
     if (m->is_exact && t->status != MODEL_PENDING)
         return "published though it had failed";
@@ -270,7 +270,7 @@ model_published(struct model *m, int a)
         if ((t->has_stored & bit(p)) != 0)
             t->read[p] = t->stored[p];
     }
-    t->is_solo |= 2; /* published: see changes_something */
+    t->is_alone |= 2; /* published: see changes_something */
     return NULL;
 }
 
@@ -295,7 +295,7 @@ const char *
 model_ended(struct model *m, int a, bool is_committed)
 {
     struct model_actor *t = &m->actor[a];
-    bool is_published = (t->is_solo & 2) != 0;
+    bool is_published = (t->is_alone & 2) != 0;
     bool gave_up = t->is_retry == 2;
     const char *wrong = NULL;
 
@@ -308,14 +308,14 @@ model_ended(struct model *m, int a, bool is_committed)
     else if (m->is_exact && is_committed != (t->status == MODEL_PENDING))
         wrong =
             is_committed ? "committed though it had failed" : "aborted without a reason";
-    else if (!is_committed && t->has_turn && !tried_of(m, a)->may_fail)
-        wrong = "lost, though it had the turn";
+    else if (!is_committed && t->has_token && !tried_of(m, a)->may_fail)
+        wrong = "lost, though it had the token";
     else if (!is_committed)
         wrong = model_judge(m, a, MODEL_FAILED);
     if (t->status != MODEL_QUERY)
         t->is_retry = !is_committed && !gave_up;
     t->status = MODEL_NONE;
-    t->is_open = t->is_solo = t->has_turn = t->is_ending = 0;
+    t->is_open = t->is_alone = t->has_token = t->is_ending = 0;
     t->parent = t->low = t->high = 0;
     t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
     memset(t->read, 0, sizeof t->read);

@@ -277,7 +277,7 @@ step_begin(int a, bool is_query)
     model_begins(&run.model, a, is_query);
     world_begin(run.world, a, is_query);
     wrong(a, model_begun(&run.model, a, world_age(run.world, a),
-                         world_has_turn(run.world, a)));
+                         world_has_token(run.world, a)));
 }
 
 /* step_access -- read a page; or store in it, something new or what it holds. */
@@ -343,13 +343,13 @@ do_step(int a, const char *s)
         model_gave_up(&run.model, a);
         return 0;
     case 'c':
-        world_collapse(run.world, a);
+        world_gc(run.world, a);
         return 0;
     case 'k':
         world_checkpoint(run.world, a);
         return 0;
     case 'x':
-        world_clean(run.world, a);
+        world_reap(run.world, a);
         return 0;
     case 'j':
         step_join(a);

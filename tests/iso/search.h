@@ -7,7 +7,7 @@
  *   b q     begin a transaction, a query           e   end it
  *   rP wP   read page P; store a new value in it   sP  store the value that it holds
  *   a       xAbort                                 d   die
- *   c       collapse                               k   checkpoint
+ *   c       gc                               k   checkpoint
  *   x       clean up after the dead                j l attach, detach
  *
  * Between steps any participant may be next.  Within a step another one may take over at

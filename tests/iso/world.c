@@ -25,7 +25,7 @@
 #include "shared/registry.h"
 #include "sim.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "view/fault.h"
@@ -33,8 +33,8 @@
 #include "world_state.h"
 
 #define FRAMES_AT_FIRST 2
-#define COLLAPSE_EVERY  8 /* see collapse.c */
-#define LOST_AT_FIRST   3 /* one short of the turn: LOST_BEFORE_TURN in txn.c */
+#define GC_EVERY        8 /* see gc.c */
+#define LOST_AT_FIRST   3 /* one short of the token: LOST_BEFORE_TOKEN in txn.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */
 
@@ -309,8 +309,8 @@ forget(struct world_member *m)
     (void)engine_protect(v, 0, v->n_pages, XAC_PROT_NONE);
     memset(v->page, 0, v->n_pages * sizeof v->page[0]);
     v->n_copies = 0;
-    v->is_solo = false;
-    v->solo_retry = 0;
+    v->is_alone = false;
+    v->alone_retry = 0;
     m->env->buffers.cursor = 0;
     m->env->buffers.n_freed = 0; /* frames that are not there any more */
     memset(m->env->buffers.freed, 0, sizeof m->env->buffers.freed);
@@ -351,7 +351,7 @@ world_open(struct world *w, int n_members, enum model_policy policy, bool stay_m
     env = w->member[0].env;
     /* A store of few frames uses the same ones again and again. */
     sim_must(atomic_load(&env->ctl->versions.used) == 0);
-    atomic_store(&env->ctl->versions.frames.count, FRAMES_AT_FIRST);
+    atomic_store(&env->ctl->versions.slots.count, FRAMES_AT_FIRST);
     w->first_number = xac_chain_commit(env);
     w->last_number = w->first_number;
     world_snapshot(w);
@@ -473,20 +473,20 @@ world_abort(struct world *w, int a)
 }
 
 void
-world_collapse(struct world *w, int a)
+world_gc(struct world *w, int a)
 {
     struct xac_env *env = w->member[a].env;
 
-    /* It happens at every eighth number only: use up those before with empty moves. */
-    while (xac_chain_commit(env) % COLLAPSE_EVERY != 0) {
-        xac_collapse_lock(env);
+    /* It happens at every eighth number only: use up those before with empty unlinks. */
+    while (xac_chain_commit(env) % GC_EVERY != 0) {
+        xac_gc_lock(env);
         xac_chain_lock(env);
-        if (xac_chain_commit(env) % COLLAPSE_EVERY != 0)
-            xac_chain_move(env, NULL, 0, 0);
+        if (xac_chain_commit(env) % GC_EVERY != 0)
+            xac_chain_unlink(env, NULL, 0, 0);
         xac_chain_unlock(env);
-        xac_collapse_unlock(env);
+        xac_gc_unlock(env);
     }
-    xac_collapse(env);
+    xac_gc(env);
 }
 
 void
@@ -499,9 +499,9 @@ world_checkpoint(struct world *w, int a)
 }
 
 void
-world_clean(struct world *w, int a)
+world_reap(struct world *w, int a)
 {
-    xac_clean_dead(w->member[a].env);
+    xac_reap_dead(w->member[a].env);
 }
 
 void
@@ -542,9 +542,9 @@ world_status(const struct world *w, int a)
 }
 
 bool
-world_has_turn(const struct world *w, int a)
+world_has_token(const struct world *w, int a)
 {
-    return w->member[a].env->ctx.has_turn;
+    return w->member[a].env->ctx.has_token;
 }
 
 uint64_t

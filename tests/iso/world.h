@@ -61,20 +61,20 @@ uint64_t world_read(struct world *w, int a, int page, bool is_write);
 void world_store(struct world *w, int a, int page, uint64_t value);
 bool world_end(struct world *w, int a); /* is it committed? */
 void world_abort(struct world *w, int a);
-void world_collapse(struct world *w, int a);
+void world_gc(struct world *w, int a);
 void world_checkpoint(struct world *w, int a);
-void world_clean(struct world *w, int a);
+void world_reap(struct world *w, int a);
 void world_die(struct world *w, int a);
 
 /* What the library says of a participant's transaction. */
 enum model_status world_status(const struct world *w, int a);
-/* ... has it taken the turn? */
-bool world_has_turn(const struct world *w, int a);
+/* ... has it taken the token? */
+bool world_has_token(const struct world *w, int a);
 uint64_t world_age(const struct world *w, int a);
 
 /*
  * world_publisher -- to be called after each store of the library: if it was the one that
- * publishes, ret the participant whose changes it published, -2 if it was a move; else -1.
+ * publishes, ret the participant whose changes it published, -2 if it was an unlink; else -1.
  */
 int world_publisher(struct world *w, const volatile void *at);
 

@@ -11,7 +11,7 @@
 #include "shared/registry.h"
 #include "sim.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 #include "view/view.h"
 #include "world.h"
@@ -38,10 +38,10 @@ check_versions(const struct world *w, int page)
     uint64_t before = UINT64_MAX;
 
     while (n != 0) {
-        const struct xac_frame *f = xac_frame_at(env, n);
+        const struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t commit = atomic_load(&f->commit);
 
-        sim_must(xac_frame_state(atomic_load(&f->word)) == XAC_FRAME_VERSION
+        sim_must(xac_vslot_state(atomic_load(&f->word)) == XAC_VSLOT_VERSION
                  || atomic_load(&env->ctl->chain.publishing) == XAC_PUBLISHING_MOVE);
         sim_must(commit < before);
         sim_must(atomic_load(&f->page) == xac_shm_offset(&env->shm, pg));
@@ -84,9 +84,9 @@ value_at(const struct world *w, int page, uint64_t parent)
 {
     struct xac_env *env = w->member[0].env;
     uint64_t commit;
-    uint64_t frame = xac_version_find(env, page_at(w, page), parent, &commit);
+    uint64_t vslot = xac_version_find(env, page_at(w, page), parent, &commit);
     const uint8_t *bytes =
-        frame != 0 ? xac_version_bytes(env, frame)
+        vslot != 0 ? xac_version_bytes(env, vslot)
                    : w->member[0].view->file_bytes + (size_t)page * env->page_size;
 
     return *(const uint64_t *)(const void *)bytes;
@@ -137,7 +137,7 @@ world_check(const struct world *w, const struct model *m, uint32_t is_within)
     sim_must(atomic_load(&env->ctl->chain.mark) <= xac_chain_commit(env));
     /* It may drift, but a store that seems to be full would grow and grow. */
     sim_must(atomic_load(&env->ctl->versions.used)
-             <= atomic_load(&env->ctl->versions.frames.count));
+             <= atomic_load(&env->ctl->versions.slots.count));
     for (int p = 0; p < MODEL_PAGES; p++) {
         check_versions(w, p);
         check_access(w, p);
@@ -181,22 +181,22 @@ check_idle(const struct world *w)
     sim_must(atomic_load(&env->ctl->chain.publishing) == 0);
 }
 
-/* check_frames -- every frame in use is some page's only version; ret how many. */
+/* check_frames -- every version slot in use is some page's only version; ret how many. */
 static uint64_t
 check_frames(const struct world *w)
 {
     struct xac_env *env = w->member[0].env;
-    uint64_t n = atomic_load(&env->ctl->versions.frames.count);
+    uint64_t n = atomic_load(&env->ctl->versions.slots.count);
     uint64_t used = 0, heads = 0;
 
     for (uint64_t i = 1; i <= n; i++)
         used +=
-            xac_frame_state(atomic_load(&xac_frame_at(env, i)->word)) != XAC_FRAME_FREE;
+            xac_vslot_state(atomic_load(&xac_vslot_at(env, i)->word)) != XAC_VSLOT_FREE;
     for (int p = 0; p < MODEL_PAGES; p++) {
         uint64_t head = atomic_load(&page_at(w, p)->head);
 
         heads += head != 0;
-        sim_must(head == 0 || atomic_load(&xac_frame_at(env, head)->next) == 0);
+        sim_must(head == 0 || atomic_load(&xac_vslot_at(env, head)->next) == 0);
     }
     if (used != heads)
         sim_fail(__FILE__, __LINE__, "%llu frames in use for %llu pages",
@@ -214,13 +214,13 @@ world_check_end(struct world *w, const struct model *m)
     for (int i = 0; i < MODEL_ACTORS; i++)
         somebody_died |= w->member[i].is_dead;
     if (somebody_died)
-        world_clean(w, a);
+        world_reap(w, a);
     check_idle(w);
-    world_collapse(w, a);
+    world_gc(w, a);
     /* What queries held back is left to be swept when it is worth it. */
-    xac_collapse_lock(me->env);
+    xac_gc_lock(me->env);
     xac_version_sweep(me->env, xac_chain_commit(me->env), me->env->ctl->chain.settled);
-    xac_collapse_unlock(me->env);
+    xac_gc_unlock(me->env);
     (void)check_frames(w);
     for (int p = 0; p < MODEL_PAGES; p++)
         sim_must(value_at(w, p, xac_chain_commit(me->env))

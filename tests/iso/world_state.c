@@ -16,13 +16,13 @@
 #include "shared/registry.h"
 #include "sim.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "view/fault.h"
 #include "view/view.h"
 #include "world.h"
 #include "world_state.h"
 
-/* Ring entries that a run may touch, and frames and slots that are looked at. */
+/* Ring entries that a run may touch, and version slots and slots that are looked at. */
 #define RING_USED   128
 #define FRAMES_SEEN 16
 #define SLOTS_SEEN  16
@@ -159,7 +159,7 @@ world_snapshot_restore(struct world *w)
 
 /* What counts of a member's private state. */
 struct private_digest {
-    uint64_t n_entries, solo_epoch, n_lost, cursor, freed, parts[8];
+    uint64_t n_entries, alone_epoch, n_lost, cursor, freed, parts[8];
     struct xac_view_page page[MODEL_PAGES];
     uint64_t word[MODEL_PAGES][2];
     uint8_t prot[MODEL_PAGES];
@@ -174,16 +174,16 @@ hash_member(const struct world_member *m, uint64_t seed)
 
     memset(&d, 0, sizeof d);
     d.n_entries = ctx->n_entries;
-    d.solo_epoch = ctx->solo_epoch;
+    d.alone_epoch = ctx->alone_epoch;
     d.cursor = m->env->buffers.cursor;
     d.freed = xac_xxh64(m->env->buffers.freed, sizeof m->env->buffers.freed)
               + m->env->buffers.n_freed;
     d.n_lost = ctx->n_lost;
-    d.parts[0] = (uint64_t)ctx->has_turn << 5 | ctx->is_query
-                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_solo << 2
+    d.parts[0] = (uint64_t)ctx->has_token << 5 | ctx->is_query
+                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_alone << 2
                  | (uint64_t)m->is_dead << 3 | (uint64_t)m->is_guest << 4;
-    d.parts[1] = v->solo_epoch;
-    d.parts[2] = v->solo_retry;
+    d.parts[1] = v->alone_epoch;
+    d.parts[2] = v->alone_retry;
     d.parts[3] = v->n_copies;
     d.parts[4] = v->low;
     d.parts[5] = v->high;
@@ -202,7 +202,7 @@ uint64_t
 world_hash(const struct world *w, uint64_t seed)
 {
     struct xac_env *env = w->member[0].env;
-    uint64_t h = seed, n = atomic_load(&env->ctl->versions.frames.count);
+    uint64_t h = seed, n = atomic_load(&env->ctl->versions.slots.count);
     struct xac_rare_counters counters = env->ctl->counters;
     uint64_t word[2];
     struct part part[2];
@@ -244,16 +244,11 @@ struct field {
 };
 
 static const struct field control_fields[] = {
-    FIELD(struct xac_control, chain.commit),
-    FIELD(struct xac_control, chain.publishing),
-    FIELD(struct xac_control, chain.mark),
-    FIELD(struct xac_control, chain.publish),
-    FIELD(struct xac_control, chain.collapse),
-    FIELD(struct xac_control, clean),
-    FIELD(struct xac_control, checkpoint),
-    FIELD(struct xac_control, versions.grow),
-    FIELD(struct xac_control, solo),
-    FIELD(struct xac_control, turn),
+    FIELD(struct xac_control, chain.commit), FIELD(struct xac_control, chain.publishing),
+    FIELD(struct xac_control, chain.mark),   FIELD(struct xac_control, chain.publish),
+    FIELD(struct xac_control, chain.gc),     FIELD(struct xac_control, reap),
+    FIELD(struct xac_control, checkpoint),   FIELD(struct xac_control, versions.grow),
+    FIELD(struct xac_control, alone),        FIELD(struct xac_control, token),
 };
 static const struct field txn_fields[] = {
     FIELD(struct xac_txn, word),          FIELD(struct xac_txn, parent),
@@ -266,9 +261,9 @@ static const struct field page_fields[] = {
     FIELD(struct xac_page, id),
 };
 static const struct field frame_fields[] = {
-    FIELD(struct xac_frame, word),
-    FIELD(struct xac_frame, next),
-    FIELD(struct xac_frame, commit),
+    FIELD(struct xac_vslot, word),
+    FIELD(struct xac_vslot, next),
+    FIELD(struct xac_vslot, commit),
 };
 
 /* An array in the region whose elements have fields that matter. */
@@ -291,7 +286,7 @@ find_field(const struct world *w, uint64_t at, struct place *found)
          txn_fields, N_OF(txn_fields)},
         {"page", w->snapshot->page, sizeof(struct xac_page), MODEL_PAGES, page_fields,
          N_OF(page_fields)},
-        {"frame", atomic_load(&ctl->versions.frames.chunk[0]), sizeof(struct xac_frame),
+        {"frame", atomic_load(&ctl->versions.slots.chunk[0]), sizeof(struct xac_vslot),
          FRAMES_SEEN, frame_fields, N_OF(frame_fields)},
     };
 

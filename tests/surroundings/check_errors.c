@@ -5,7 +5,7 @@
  * GOAL    xend() and xTransact() return ENOSPC, EDQUOT, ENOMEM or EIO when another attempt would
  *         fail, too, with words; the loop `while ((rc = xend()) == ABORTED)` ends.  Where a
  *         checkpoint may make room, there is one more attempt, and no third one.  A transaction
- *         that gets an errno value gives up its age and its turn.
+ *         that gets an errno value gives up its age and its token.
  * METHOD  system calls of the library fail; two processes take turns.
  */
 #include <config.h>
@@ -196,7 +196,7 @@ poor(void *arg)
 
     attach(false, word_load(&b->policy));
     for (unsigned n = 0; n < 6;
-         n++) { /* more than it may lose before it takes the turn */
+         n++) { /* more than it may lose before it takes the token */
         must_ok(xac_begin());
         store(1, LARGE);
         must_rc(end_failing(ENOSPC), ENOSPC);

@@ -26,7 +26,7 @@
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "shared/registry.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 
 /* ---- not durable, by hand ------------------------------------------------------------------ */
@@ -51,14 +51,14 @@ START_TEST(copy_what_nobody_looks_below)
     must_eq(in_file(3), 0);
     must_eq(world_value(reader, 1, xac_chain_commit(env)), 12);
     must_eq(world_value(reader, 2, xac_chain_commit(env)), 0); /* in the file now */
-    must(world_frames(env, XAC_FRAME_LIMBO) > 0);              /* the reader may look */
+    must(world_vslots(env, XAC_VSLOT_LIMBO) > 0);              /* the reader may look */
     world_finish(reader);
     must_eq(xac_checkpoint_run(env, false), 0);
     must_eq(in_file(1), 12);
     must_eq(in_file(3), 31);
-    must_eq(world_frames(env, XAC_FRAME_LIMBO), 0);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_LIMBO), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 0);
     must_eq(xac_env_close(reader), 0);
     must_eq(xac_env_close(env), 0);
 }
@@ -67,7 +67,7 @@ END_TEST
 START_TEST(take_out_many_pages_by_several_moves)
 {
     struct xac_env *env = world_open(XAC_NONDURABLE);
-    uint64_t n = 2 * XAC_MOVE_PAGES + 17, before;
+    uint64_t n = 2 * XAC_UNLINK_PAGES + 17, before;
 
     world_begin(env);
     for (uint64_t p = 0; p < n; p++) {
@@ -79,7 +79,7 @@ START_TEST(take_out_many_pages_by_several_moves)
     must_eq(xac_chain_commit(env), before + 3);
     for (uint64_t p = 0; p < n; p++)
         must_eq(in_file(p), p + 1);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 0);
     must_eq(xac_env_close(env), 0);
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(end_when_another_begins)
     must_eq(checkpoints(env), before + 1);
     for (uint64_t p = 0; p < STEP_TEST_PAGES; p++)
         must_eq(in_file(p), 1000 + p);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 0);
     xac_checkpoint_if_due(env);
     must(env->ckpt == NULL);
     must_eq(checkpoints(env), before + 1);
@@ -235,7 +235,7 @@ START_TEST(not_wait_for_who_idles)
         xac_checkpoint_if_due(busy);
         must(++steps < 100);
     } while (checkpoints(busy) == before);
-    must_eq(world_frames(busy, XAC_FRAME_VERSION), 0);
+    must_eq(world_vslots(busy, XAC_VSLOT_VERSION), 0);
     xac_checkpoint_if_due(idle); /* its own has been ended */
     must(idle->ckpt == NULL);
     must_eq(xac_env_close(idle), 0);
@@ -254,7 +254,7 @@ START_TEST(end_with_who_leaves)
     must_eq(xac_env_close(env), 0);
     must_eq(other->ctl->ckpt_query, 0);
     fill(other, 2000);
-    must_eq(xac_collapse_bound(other, NULL), xac_chain_commit(other)); /* nothing held */
+    must_eq(xac_gc_bound(other, NULL), xac_chain_commit(other)); /* nothing held */
     must_eq(xac_env_close(other), 0);
     must_eq(in_file(7), 2007);
 }

@@ -15,7 +15,7 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 
@@ -403,7 +403,7 @@ START_TEST(pass_by_the_dead)
     world_begin(env[0]); /* younger than the dead */
     must(world_read(env[0], 5));
     must(world_write(env[0], 6));
-    xac_clean_dead(env[1]);
+    xac_reap_dead(env[1]);
     must_eq(links_of(env[0], 5, links), 1);
     must_eq(links_of(env[0], 6, links), 1);
     world_finish(env[0]);
@@ -453,7 +453,7 @@ START_TEST(take_over_page_locks_of_the_dead)
 
     snprintf(d->point, sizeof d->point, "%s", points[_i]);
     (void)proc_wait(proc_spawn(die_at_page, d));
-    xac_clean_dead(env[1]);
+    xac_reap_dead(env[1]);
     heir = world_open(XAC_NONDURABLE);
     must_eq(heir->ctx.slot, d->slot);
     world_begin(heir);

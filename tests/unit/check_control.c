@@ -97,7 +97,7 @@ START_TEST(find_sizes_counts_and_offsets)
     must_find(shm.free[3], 1);
     must_find(page_size, 4095);
     must_find(policy, 77);
-    must_find(clean.rank, 0);
+    must_find(reap.rank, 0);
     must_find(chain.publish.rank, -5);
     must_find(participants.count, UINT64_MAX);
     must_find(participants.count, 65);
@@ -110,12 +110,12 @@ START_TEST(find_sizes_counts_and_offsets)
     must_find(files.chunk[1], far);
     must_find(txns.chunk[0], n - 64);
     must_find(txns.chunk[39], 65536);
-    must_find(versions.frames.count, UINT64_C(1) << 40);
-    must_find(versions.frames.base, 0);
+    must_find(versions.slots.count, UINT64_C(1) << 40);
+    must_find(versions.slots.base, 0);
     must_find(versions.spill, UINT64_C(1) << 40);
     must_find(chain.publishing, 1000);
-    must_find(chain.move.n_pages, UINT32_MAX);
-    must_find(turn, 99);
+    must_find(chain.unlink.n_pages, UINT32_MAX);
+    must_find(token, 99);
     memset(((struct xac_control *)(void *)copy)->dir, 'x', XAC_CONTROL_DIR_BYTES);
     must_eq(xac_control_validate(copy, n, "copy"), XAC_EDAMAGED);
     free(copy);
@@ -169,7 +169,7 @@ START_TEST(find_what_elements_name)
     const struct xac_file *file = xac_file_at(env, 1);
     const struct xac_txn *txn = env->ctx.txn;
     const struct xac_entry *entry = world_entry(env, 1);
-    const struct xac_frame *frame = xac_frame_at(env, page->head);
+    const struct xac_vslot *frame = xac_vslot_at(env, page->head);
 
     must(txn != NULL && entry != NULL && page->head != 0);
     must_find_at(struct xac_file, file, root, far);
@@ -188,9 +188,9 @@ START_TEST(find_what_elements_name)
     must_find_at(struct xac_entry, entry, page, far);
     must_find_at(struct xac_entry, entry, next, far / 64);
     must_find_at(struct xac_entry, entry, slot, 12345);
-    must_find_at(struct xac_frame, frame, next, UINT64_MAX);
-    must_find_at(struct xac_frame, frame, page, 8);
-    must_find_at(struct xac_frame, frame, word, UINT64_MAX);
+    must_find_at(struct xac_vslot, frame, next, UINT64_MAX);
+    must_find_at(struct xac_vslot, frame, page, 8);
+    must_find_at(struct xac_vslot, frame, word, UINT64_MAX);
     free(copy);
 }
 END_TEST

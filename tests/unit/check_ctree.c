@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check_ctree.c -- the chain of commits: numbers, ring, mark and parents, publishing for
- * others, collapse against a model.
+ * others, gc against a model.
  */
 #include <config.h>
 
@@ -13,7 +13,7 @@
 #include "../common/core_world.h"
 #include "../common/env.h"
 #include "checkpoint/checkpoint.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 
 static struct xac_env *env;
@@ -99,13 +99,13 @@ START_TEST(publish_once_whoever_does_it)
     must_eq(world_state(env), XAC_TXN_PENDING);
     must(world_committing(env));
     must_eq(xac_chain_publish(other, env->ctx.slot, serial + 1), XAC_PUBLISH_GONE);
-    xac_clean_finish(other, env->ctx.slot, serial);
+    xac_reap_finish(other, env->ctx.slot, serial);
     must_eq(world_state(env), XAC_TXN_PUBLISHED);
     must_eq(xac_chain_publish(env, env->ctx.slot, serial), XAC_PUBLISH_DONE);
     must_eq(xac_chain_commit(env), 1);
     must_eq(world_value(other, 8, 1), 88);
     world_finish(env);
-    must_eq(world_value(other, 8, 1), 88); /* its frame is not given back */
+    must_eq(world_value(other, 8, 1), 88); /* its version slot is not given back */
     must_eq(xac_chain_publish(other, env->ctx.slot, serial), XAC_PUBLISH_GONE);
     must_eq(xac_env_close(other), 0);
 }
@@ -128,7 +128,7 @@ publish_many(void *arg)
         must(n != 0 && p->number_of[n] == 0);
         p->number_of[n] = p->page_no;
         must_eq(world_value(mine, p->page_no, n), i);
-        xac_collapse(mine);
+        xac_gc(mine);
     }
     must_eq(xac_env_close(mine), 0);
 }
@@ -165,12 +165,12 @@ START_TEST(begin_at_the_mark_or_above)
     must_eq(parent_of(env), 10);
     for (uint64_t i = 11; i <= 20; i++)
         must_eq(world_put(other, 1, i), i);
-    xac_collapse_lock(other);
-    must_eq(xac_collapse_bound(other, &start), 10);
+    xac_gc_lock(other);
+    must_eq(xac_gc_bound(other, &start), 10);
     must_eq(start, 10);
     must_eq(mark_now(), 10);
     world_finish(env);
-    must_eq(xac_collapse_bound(other, &start), 20);
+    must_eq(xac_gc_bound(other, &start), 20);
     must_eq(start, 20);
     must_eq(mark_now(), 20);
     world_query(env);
@@ -178,10 +178,10 @@ START_TEST(begin_at_the_mark_or_above)
     /* A parent below the mark, as a checkpoint's: the bound goes down, the mark not. */
     atomic_store_explicit(&env->ctx.txn->parent, 5, memory_order_relaxed);
     atomic_store_explicit(&env->ctx.txn->start, 4, memory_order_relaxed);
-    must_eq(xac_collapse_bound(other, &start), 5);
+    must_eq(xac_gc_bound(other, &start), 5);
     must_eq(start, 4);
     must_eq(mark_now(), 20);
-    xac_collapse_unlock(other);
+    xac_gc_unlock(other);
     world_finish(env);
     must_eq(xac_env_close(other), 0);
 }
@@ -197,10 +197,10 @@ raise_the_mark(void *arg)
     (void)arg;
     for (uint64_t i = 0; word_load(stop) == 0; i++) {
         (void)world_put(mine, mine->self, i);
-        xac_collapse_lock(mine);
-        (void)xac_collapse_bound(mine, NULL);
-        xac_collapse_unlock(mine);
-        xac_collapse(mine);
+        xac_gc_lock(mine);
+        (void)xac_gc_bound(mine, NULL);
+        xac_gc_unlock(mine);
+        xac_gc(mine);
     }
     must_eq(xac_env_close(mine), 0);
 }
@@ -214,10 +214,10 @@ START_TEST(see_no_parent_below_the_mark)
         pid[i] = proc_spawn(raise_the_mark, NULL);
     for (int i = 0; i < 30000; i++) {
         world_begin(env);
-        xac_collapse_lock(env);
+        xac_gc_lock(env);
         /* Nobody else raises it now, and we have held it since we began. */
         must(mark_now() <= parent_of(env));
-        xac_collapse_unlock(env);
+        xac_gc_unlock(env);
         world_finish(env);
     }
     word_store(stop, 1);
@@ -226,7 +226,7 @@ START_TEST(see_no_parent_below_the_mark)
 }
 END_TEST
 
-/* ---- collapse against a model -------------------------------------------------------------- */
+/* ---- gc against a model -------------------------------------------------------------- */
 
 #define PAGES   40u
 #define COMMITS 3000u
@@ -330,7 +330,7 @@ oldest_is_told(struct xac_env *const *reader)
         if (world_state(reader[r]) != XAC_TXN_IDLE && parent_of(reader[r]) < parent)
             parent = parent_of(reader[r]);
     }
-    xac_collapse_oldest(env, &o);
+    xac_gc_oldest(env, &o);
     if (parent == UINT64_MAX) {
         must_eq(o.pid, 0);
         must_eq(o.parent, 0);
@@ -351,10 +351,10 @@ sweep_all(void)
 {
     struct xac_needs needs;
 
-    xac_collapse_lock(env);
-    xac_collapse_needs(env, &needs);
+    xac_gc_lock(env);
+    xac_gc_needs(env, &needs);
     xac_version_sweep_for(env, &needs, 0);
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
 }
 
 /* change_reader -- a transaction or a query ends, or begins. */
@@ -380,14 +380,14 @@ START_TEST(keep_exactly_what_is_seen)
         commit_at_random(&seed, rnd_below(&seed, 40) == 0 ? PAGES : 4);
         if (rnd_below(&seed, 20) == 0)
             change_reader(reader[rnd_below(&seed, READERS)], &seed);
-        xac_collapse(env);
+        xac_gc(env);
         if (xac_chain_commit(env) % 8 != 0)
             continue;
         readers_see_theirs(reader);
-        must(world_frames(env, XAC_FRAME_VERSION) >= versions_needed(reader, UINT64_MAX));
+        must(world_vslots(env, XAC_VSLOT_VERSION) >= versions_needed(reader, UINT64_MAX));
         if (rnd_below(&seed, 4) == 0) {
             sweep_all();
-            must_eq(world_frames(env, XAC_FRAME_VERSION),
+            must_eq(world_vslots(env, XAC_VSLOT_VERSION),
                     versions_needed(reader, UINT64_MAX));
             oldest_is_told(reader);
             readers_see_theirs(reader);
@@ -410,9 +410,9 @@ START_TEST(hold_back_little_for_long_queries)
     world_query(reader);
     for (uint64_t i = 0; i < 400; i++) {
         (void)world_put(env, 1 + i % 3, 100 + i);
-        xac_collapse(env);
+        xac_gc(env);
     }
-    must(world_frames(env, XAC_FRAME_VERSION) < 20);
+    must(world_vslots(env, XAC_VSLOT_VERSION) < 20);
     must_eq(world_value(reader, 1, parent_of(reader)), 5);
     must_eq(world_value(reader, 2, parent_of(reader)), 0);
     world_finish(reader);
@@ -429,23 +429,23 @@ START_TEST(tell_what_is_in_limbo_for_a_query)
     for (uint64_t i = 1; i <= 7; i++)
         must_eq(world_put(env, i, i), i);
     world_query(reader);
-    xac_collapse_oldest(env, &o);
+    xac_gc_oldest(env, &o);
     must_eq(o.n_held, 0);
     must_eq(xac_checkpoint_run(env, false), 0);
-    must_eq(world_frames(env, XAC_FRAME_LIMBO), 7);
-    xac_collapse_oldest(env, &o);
+    must_eq(world_vslots(env, XAC_VSLOT_LIMBO), 7);
+    xac_gc_oldest(env, &o);
     must_eq(o.parent, 7);
     must_eq(o.n_held, 7);
     must_eq(o.n_held_own, 7);
     world_finish(reader);
-    xac_collapse_oldest(env, &o);
+    xac_gc_oldest(env, &o);
     must_eq(o.pid, 0);
     must_eq(o.n_held, 0);
     must_eq(xac_env_close(reader), 0);
 }
 END_TEST
 
-START_TEST(collapse_when_the_ring_is_overrun)
+START_TEST(gc_when_the_ring_is_overrun)
 {
     struct xac_env *reader = world_open(XAC_NONDURABLE);
 
@@ -453,13 +453,13 @@ START_TEST(collapse_when_the_ring_is_overrun)
     world_begin(reader);
     while (xac_chain_commit(env) < 2 * XAC_RING_ENTRIES + 5)
         (void)world_put(env, 3 + xac_chain_commit(env) % 5, 7);
-    xac_collapse(env);
-    must(world_frames(env, XAC_FRAME_VERSION) > 2 * XAC_RING_ENTRIES);
+    xac_gc(env);
+    must(world_vslots(env, XAC_VSLOT_VERSION) > 2 * XAC_RING_ENTRIES);
     world_finish(reader);
     while (xac_chain_commit(env) % 8 != 0)
         (void)world_put(env, 3, 7);
-    xac_collapse(env);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 6);
+    xac_gc(env);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 6);
     must_eq(world_value(env, 2, xac_chain_commit(env)), 22);
     must_eq(xac_env_close(reader), 0);
 }
@@ -486,25 +486,25 @@ START_TEST(publish_for_the_dead)
     must_eq(world_put(env, 1, 1), 1);
     (void)proc_wait(proc_spawn(die_committing, NULL));
     must_eq(world_value(env, 1, xac_chain_commit(env)), 1);
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     must_eq(xac_chain_commit(env), 2);
     must_eq(world_value(env, 1, 2), 111);
     must_eq(world_value(env, 2, 2), 222);
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     must_eq(xac_chain_commit(env), 2);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 0);
 }
 END_TEST
 
 static void
-die_collapsing(void *arg)
+die_in_gc(void *arg)
 {
     struct xac_env *mine = world_open(XAC_NONDURABLE);
 
     (void)arg;
-    xac_collapse_lock(mine);
+    xac_gc_lock(mine);
     /* Cut, and not given back. */
-    atomic_store_explicit(&xac_frame_at(mine,
+    atomic_store_explicit(&xac_vslot_at(mine,
                                         atomic_load_explicit(&world_page(mine, 1)->head,
                                                              memory_order_relaxed))
                                ->next,
@@ -512,17 +512,17 @@ die_collapsing(void *arg)
     kill(getpid(), SIGKILL);
 }
 
-START_TEST(free_what_a_dead_collapser_cut)
+START_TEST(free_what_a_dead_gc_cut)
 {
     for (uint64_t i = 1; i <= 5; i++)
         must_eq(world_put(env, 1, i), i);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 5);
-    (void)proc_wait(proc_spawn(die_collapsing, NULL));
-    xac_collapse_lock(env);
-    xac_collapse_unlock(env);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 1);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 5);
+    (void)proc_wait(proc_spawn(die_in_gc, NULL));
+    xac_gc_lock(env);
+    xac_gc_unlock(env);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 1);
     must_eq(world_value(env, 1, 5), 5);
-    xac_clean_dead(env);
+    xac_reap_dead(env);
 }
 END_TEST
 
@@ -552,7 +552,7 @@ START_TEST(redo_nothing_in_a_slot_that_was_reused)
     struct xac_env *heir;
 
     (void)proc_wait(proc_spawn(die_publishing, slot));
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     heir = world_open(XAC_NONDURABLE);
     must_eq(heir->ctx.slot, *slot);
     world_begin(heir);
@@ -587,9 +587,9 @@ main(void)
     tcase_add_test(tc, keep_exactly_what_is_seen);
     tcase_add_test(tc, hold_back_little_for_long_queries);
     tcase_add_test(tc, tell_what_is_in_limbo_for_a_query);
-    tcase_add_test(tc, collapse_when_the_ring_is_overrun);
+    tcase_add_test(tc, gc_when_the_ring_is_overrun);
     tcase_add_test(tc, publish_for_the_dead);
-    tcase_add_test(tc, free_what_a_dead_collapser_cut);
+    tcase_add_test(tc, free_what_a_dead_gc_cut);
 #ifdef XAC_DEBUG
     tcase_add_test(tc, redo_nothing_in_a_slot_that_was_reused);
 #endif

@@ -28,7 +28,7 @@ static void
 make_world(void)
 {
     world = proc_shared(sizeof *world);
-    must_eq(xac_lock_init(&world->low, XAC_RANK_COLLAPSE), 0);
+    must_eq(xac_lock_init(&world->low, XAC_RANK_GC), 0);
     must_eq(xac_lock_init(&world->high, XAC_RANK_PUBLISH), 0);
 }
 

@@ -19,7 +19,7 @@
 #include "base/sys.h"
 #include "checkpoint/file_fds.h"
 #include "shared/registry.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "view/file_register.h"
 
 static struct xac_env *env;
@@ -106,7 +106,7 @@ START_TEST(tell_stopped_killed_and_zombie)
     (void)proc_wait(pid);
     must(!xac_registry_alive(env, child_index()));
     must_eq(xac_registry_attached(env), 2); /* until cleaned up after */
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     must_eq(xac_registry_attached(env), 1);
 }
 END_TEST
@@ -209,7 +209,7 @@ START_TEST(exec_is_a_death)
     p = xac_participant_at(env, child_index());
     must_eq(p->pid, pid);
     must(kill(pid, 0) == 0); /* the process is there still */
-    xac_clean_dead(env);
+    xac_reap_dead(env);
     must_eq(xac_registry_attached(env), 1);
     proc_kill(pid);
 }
@@ -272,7 +272,7 @@ START_TEST(use_places_again)
             must(i == 0 || index[i] == index[0]);
             if (i % 2 == 0) {
                 proc_kill(pid);
-                xac_clean_dead(env);
+                xac_reap_dead(env);
             } else {
                 word_store(&child->stop, 1);
                 proc_join(pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_version.c -- the version store: frames are given to one at a time, lists are
+ * check_version.c -- the version store: version slots are given to one at a time, lists are
  * sorted and right for every parent, cutting, unlinking and sweeping against a model,
  * growth, the second buffer file.
  */
@@ -18,7 +18,7 @@
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 
 static struct xac_env *env;
@@ -38,12 +38,12 @@ used(void)
 static uint64_t
 frames_there(void)
 {
-    return atomic_load_explicit(&env->ctl->versions.frames.count, memory_order_acquire);
+    return atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
 }
 
-/* ---- frames ------------------------------------------------------------------------------ */
+/* ---- version slots ------------------------------------------------------------------------------ */
 
-/* take_and_give -- as many processes do at once; a frame held is nobody else's. */
+/* take_and_give -- as many processes do at once; a version slot held is nobody else's. */
 static void
 take_and_give(void *arg)
 {
@@ -64,8 +64,8 @@ take_and_give(void *arg)
         bytes = (uint64_t *)(void *)xac_version_bytes(mine, *f);
         must_eq(bytes[0], mine->self + 1);
         must_eq(bytes[511], mine->self + 1);
-        must_eq(atomic_load_explicit(&xac_frame_at(mine, *f)->word, memory_order_relaxed),
-                xac_frame_word(XAC_FRAME_TAKEN, mine->ctx.slot));
+        must_eq(atomic_load_explicit(&xac_vslot_at(mine, *f)->word, memory_order_relaxed),
+                xac_vslot_word(XAC_VSLOT_TAKEN, mine->ctx.slot));
         xac_version_give_back(mine, *f);
         *f = 0;
     }
@@ -88,32 +88,32 @@ START_TEST(give_each_frame_to_one)
     for (int i = 0; i < 3; i++)
         proc_join(pid[i]);
     (void)proc_wait(pid[3]); /* killed itself, holding some */
-    must(world_frames(env, XAC_FRAME_TAKEN) <= 40);
-    xac_clean_dead(env);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 0);
+    must(world_vslots(env, XAC_VSLOT_TAKEN) <= 40);
+    xac_reap_dead(env);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 0);
     must(frames_there() <= 256); /* never more than 160 were wanted */
 }
 END_TEST
 
 START_TEST(double_when_there_are_too_few)
 {
-    static uint64_t frame[3000];
+    static uint64_t vslot[3000];
     static bool is_taken[20000];
 
     for (int i = 0; i < 3000; i++) {
-        must_eq(xac_version_take(env, env->ctx.slot, &frame[i]), 0);
-        must(!is_taken[frame[i]]);
-        is_taken[frame[i]] = true;
-        memset(xac_version_bytes(env, frame[i]), i, env->page_size);
+        must_eq(xac_version_take(env, env->ctx.slot, &vslot[i]), 0);
+        must(!is_taken[vslot[i]]);
+        is_taken[vslot[i]] = true;
+        memset(xac_version_bytes(env, vslot[i]), i, env->page_size);
     }
     must_eq(used(), 3000);
     must_eq(frames_there(), 4096);
     for (int i = 0; i < 3000; i++) {
-        must_eq(xac_version_bytes(env, frame[i])[env->page_size - 1], (uint8_t)i);
-        xac_version_give_back(env, frame[i]);
+        must_eq(xac_version_bytes(env, vslot[i])[env->page_size - 1], (uint8_t)i);
+        xac_version_give_back(env, vslot[i]);
     }
     must_eq(used(), 0);
-    must_eq(world_frames(env, XAC_FRAME_FREE), 4096);
+    must_eq(world_vslots(env, XAC_VSLOT_FREE), 4096);
 }
 END_TEST
 
@@ -139,15 +139,15 @@ make_full(int fd)
     full_fd = fd;
 }
 
-/* Bytes of a frame as another process sees them. */
+/* Bytes of a version slot as another process sees them. */
 static void
 must_see_marks(void *arg)
 {
-    const uint64_t *frame = arg;
+    const uint64_t *vslot = arg;
     struct xac_env *mine = world_open(XAC_NONDURABLE);
 
     for (int i = 0; i < 1000; i++) {
-        const uint8_t *bytes = xac_version_bytes(mine, frame[i]);
+        const uint8_t *bytes = xac_version_bytes(mine, vslot[i]);
 
         must(bytes != NULL);
         must_eq(bytes[0], (uint8_t)(i * 3));
@@ -158,37 +158,37 @@ must_see_marks(void *arg)
 
 START_TEST(spill_to_the_second_file)
 {
-    static uint64_t frame[1000];
+    static uint64_t vslot[1000];
 
     for (int i = 0; i < 1000; i++) {
         if (i == 150)
             make_full(env->buffers.fd[0]);
-        must_eq(xac_version_take(env, env->ctx.slot, &frame[i]), 0);
-        memset(xac_version_bytes(env, frame[i]), i * 3, env->page_size);
+        must_eq(xac_version_take(env, env->ctx.slot, &vslot[i]), 0);
+        memset(xac_version_bytes(env, vslot[i]), i * 3, env->page_size);
     }
     must_eq(atomic_load_explicit(&env->ctl->versions.spill, memory_order_relaxed), 257);
-    proc_run(must_see_marks, frame);
+    proc_run(must_see_marks, vslot);
     for (int i = 0; i < 1000; i++)
-        must_eq(xac_version_bytes(env, frame[i])[0], (uint8_t)(i * 3));
+        must_eq(xac_version_bytes(env, vslot[i])[0], (uint8_t)(i * 3));
 }
 END_TEST
 
 START_TEST(use_up_what_there_is_when_both_are_full)
 {
-    static uint64_t frame[300];
+    static uint64_t vslot[300];
     int n = 0, rc = 0;
 
-    must_eq(xac_version_take(env, env->ctx.slot, &frame[n++]), 0);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot[n++]), 0);
     make_full(env->buffers.fd[0]);
     full_error = EBADF; /* this process has lost it: no reason for all to spill */
-    while (n < 300 && (rc = xac_version_take(env, env->ctx.slot, &frame[n])) == 0)
+    while (n < 300 && (rc = xac_version_take(env, env->ctx.slot, &vslot[n])) == 0)
         n++;
     must_eq(n, 256);
     must_eq(rc, EBADF);
-    xac_version_give_back(env, frame[17]);
-    must_eq(xac_version_take(env, env->ctx.slot, &frame[17]), 0);
+    xac_version_give_back(env, vslot[17]);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot[17]), 0);
     full_fd = -1;
-    must_eq(xac_version_take(env, env->ctx.slot, &frame[256]), 0);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot[256]), 0);
 }
 END_TEST
 
@@ -250,7 +250,7 @@ START_TEST(find_the_version_of_every_parent)
     for (uint64_t i = 0; i < COMMITS; i++)
         commit_at_random(&seed);
     must_be_as_modelled(0);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), frames_needed(0));
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), frames_needed(0));
 }
 END_TEST
 
@@ -262,16 +262,16 @@ START_TEST(cut_and_sweep_what_nobody_sees)
         for (int i = 0; i < 10; i++)
             commit_at_random(&seed);
         bound += rnd_below(&seed, xac_chain_commit(env) - bound + 1);
-        xac_collapse_lock(env);
+        xac_gc_lock(env);
         if (round % 2 == 0) {
             for (uint64_t p = 0; p < PAGES; p++)
                 xac_version_cut(env, world_page(env, p), bound);
         } else {
             xac_version_sweep(env, bound, 0);
         }
-        xac_collapse_unlock(env);
+        xac_gc_unlock(env);
         must_be_as_modelled(bound);
-        must_eq(world_frames(env, XAC_FRAME_VERSION), frames_needed(bound));
+        must_eq(world_vslots(env, XAC_VSLOT_VERSION), frames_needed(bound));
         must_eq(used(), frames_needed(bound));
     }
 }
@@ -284,7 +284,7 @@ START_TEST(unlink_into_limbo_until_settled)
     for (int i = 0; i < 60; i++)
         commit_at_random(&seed);
     bound = 40;
-    xac_collapse_lock(env);
+    xac_gc_lock(env);
     for (int again = 0; again < 2; again++) { /* may be repeated */
         for (uint64_t p = 0; p < PAGES; p++)
             xac_version_unlink(env, world_page(env, p), bound, 61);
@@ -293,14 +293,14 @@ START_TEST(unlink_into_limbo_until_settled)
         for (uint64_t p = 0; p < PAGES; p++)
             kept += value[c][p] != value[c - 1][p];
     }
-    must_eq(world_frames(env, XAC_FRAME_VERSION), kept);
-    must(world_frames(env, XAC_FRAME_LIMBO) > 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), kept);
+    must(world_vslots(env, XAC_VSLOT_LIMBO) > 0);
     xac_version_sweep(env, bound, 60);
-    must(world_frames(env, XAC_FRAME_LIMBO) > 0); /* a reader may stand on them */
+    must(world_vslots(env, XAC_VSLOT_LIMBO) > 0); /* a reader may stand on them */
     xac_version_sweep(env, bound, 61);
-    must_eq(world_frames(env, XAC_FRAME_LIMBO), 0);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), kept);
-    xac_collapse_unlock(env);
+    must_eq(world_vslots(env, XAC_VSLOT_LIMBO), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), kept);
+    xac_gc_unlock(env);
     for (uint64_t p = 0; p < PAGES; p++) {
         uint64_t commits[COMMITS];
         unsigned n = world_list(env, p, commits, COMMITS);
@@ -314,19 +314,19 @@ END_TEST
 
 START_TEST(sweep_up_after_the_dead)
 {
-    uint64_t frame;
+    uint64_t vslot;
 
     /* Taken by a slot that is free by now. */
-    must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 1);
-    xac_collapse_lock(env);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 1);
+    xac_gc_lock(env);
     xac_version_sweep(env, 0, 0);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 1); /* we live */
-    xac_collapse_unlock(env);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 1); /* we live */
+    xac_gc_unlock(env);
     xac_version_release(env, env->ctx.slot + 1);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 1);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 1);
     xac_version_release(env, env->ctx.slot);
-    must_eq(world_frames(env, XAC_FRAME_TAKEN), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 0);
     must_eq(used(), 0);
 }
 END_TEST
@@ -335,19 +335,19 @@ END_TEST
 
 START_TEST(grow_no_further_than_all_can_reach)
 {
-    uint64_t frame;
+    uint64_t vslot;
     unsigned n = 0;
 
-    must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot), 0);
     must_eq(frames_there(), 256);
     must_eq(xac_version_limit(env, 255), ENOMEM);
     must_eq(xac_version_limit(env, 300), 0);
-    while (xac_version_take(env, env->ctx.slot, &frame) == 0)
+    while (xac_version_take(env, env->ctx.slot, &vslot) == 0)
         n++;
     must_eq(n, 299);
     must_eq(frames_there(), 300);
     must_eq(xac_version_limit(env, xac_buffers_reach(env)), 0);
-    must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
+    must_eq(xac_version_take(env, env->ctx.slot, &vslot), 0);
     must_eq(frames_there(), 600);
 }
 END_TEST
@@ -399,30 +399,30 @@ be_refused(void *arg)
     must(strstr(xac_last_error(), "ulimit -v") != NULL);
 }
 
-/* seem_to_have -- as if the store had grown so large: nobody looks at what is in the frames. */
+/* seem_to_have -- as if the store had grown so large: nobody looks at what is in the version slots. */
 static void
 seem_to_have(uint64_t n)
 {
-    struct xac_array *frames = &env->ctl->versions.frames;
+    struct xac_array *vslots = &env->ctl->versions.slots;
 
-    for (uint64_t i = XAC_CONTROL_FRAMES; i < n; i *= 2)
-        must_eq(xac_array_reserve(&env->shm, frames, i), 0);
-    must_eq(xac_array_reserve(&env->shm, frames, 0), 0);
+    for (uint64_t i = XAC_CONTROL_VSLOTS; i < n; i *= 2)
+        must_eq(xac_array_reserve(&env->shm, vslots, i), 0);
+    must_eq(xac_array_reserve(&env->shm, vslots, 0), 0);
     must(ftruncate(env->buffers.fd[0], (off_t)(n << env->page_shift)) == 0);
-    atomic_store(&frames->count, n);
+    atomic_store(&vslots->count, n);
 }
 
 START_TEST(refuse_who_cannot_reach_what_there_is)
 {
     rlim_t few = (rlim_t)6 << 30, least = (rlim_t)512 << 20;
-    _Atomic uint64_t *frames = &env->ctl->versions.frames.count;
+    _Atomic uint64_t *vslots = &env->ctl->versions.slots.count;
     _Atomic uint64_t *extent = &env->ctl->shm.extent;
     uint64_t n = frames_there(), was = atomic_load(extent);
 
     proc_run(be_refused, &least);
     seem_to_have(few >> env->page_shift);
     proc_run(be_refused, &few);
-    atomic_store(frames, n);
+    atomic_store(vslots, n);
     was = (was & ~(uint64_t)UINT32_MAX) | (atomic_load(extent) & UINT32_MAX);
     must(ftruncate(env->shm.fd, (off_t)few) == 0);
     atomic_store(extent, (was & ~(uint64_t)UINT32_MAX) | few >> 20);
@@ -452,21 +452,21 @@ take_some(const char *name)
 
 START_TEST(count_right_when_others_take_during_a_sweep)
 {
-    uint64_t frame;
+    uint64_t vslot;
 
     must_eq(world_put(env, 1, 1), 1);
-    xac_collapse_lock(env);
+    xac_gc_lock(env);
     xac_kill_hook = take_some;
     xac_version_sweep(env, 0, 0);
-    xac_collapse_unlock(env);
+    xac_gc_unlock(env);
     for (int i = 0; i < 5; i++)
         xac_version_give_back(env, taken_in_sweep[i]);
     must(used() <= 6); /* exact again after the next sweep */
     for (int i = 0; i < 20; i++) {
-        must_eq(xac_version_take(env, env->ctx.slot, &frame), 0);
-        xac_version_give_back(env, frame);
+        must_eq(xac_version_take(env, env->ctx.slot, &vslot), 0);
+        xac_version_give_back(env, vslot);
     }
-    must_eq(frames_there(), 256); /* 2 frames in use: no reason to grow */
+    must_eq(frames_there(), 256); /* 2 version slots in use: no reason to grow */
 }
 END_TEST
 
@@ -489,41 +489,41 @@ checkpoint_and_die(void *arg)
     (void)xac_checkpoint_run(mine, false);
 }
 
-/* A reader may be copying from a frame that a checkpoint takes out and dies. */
+/* A reader may be copying from a version slot that a checkpoint takes out and dies. */
 START_TEST(keep_frames_of_a_checkpoint_that_died)
 {
     static const char *const points[] = {"s",      "s limbo", "s unlinked",
                                          "s page", "s ring",  "s number"};
     char point[16];
-    uint64_t commit, frame;
+    uint64_t commit, vslot;
 
     must(world_put(env, 3, 33) > 0);
     world_query(env); /* the reader */
-    frame = xac_version_find(env, world_page(env, 3), xac_chain_commit(env), &commit);
-    must(frame != 0);
+    vslot = xac_version_find(env, world_page(env, 3), xac_chain_commit(env), &commit);
+    must(vslot != 0);
     strncpy(point, points[_i], sizeof point - 1);
     point[sizeof point - 1] = '\0';
     (void)proc_wait(proc_spawn(checkpoint_and_die, point));
-    xac_collapse_lock(env); /* sweeps, for its holder has died */
-    xac_collapse_unlock(env);
+    xac_gc_lock(env); /* sweeps, for its holder has died */
+    xac_gc_unlock(env);
     xac_chain_lock(env);
     xac_chain_unlock(env);
-    xac_clean_dead(env);
-    xac_collapse_lock(env);
-    xac_version_sweep(env, xac_collapse_bound(env, NULL), env->ctl->chain.settled);
-    xac_collapse_settle(env);
-    xac_collapse_unlock(env);
-    must(xac_frame_state(
-             atomic_load_explicit(&xac_frame_at(env, frame)->word, memory_order_relaxed))
-         != XAC_FRAME_FREE);
-    must_eq(*(uint64_t *)(void *)xac_version_bytes(env, frame), 33);
+    xac_reap_dead(env);
+    xac_gc_lock(env);
+    xac_version_sweep(env, xac_gc_bound(env, NULL), env->ctl->chain.settled);
+    xac_gc_settle(env);
+    xac_gc_unlock(env);
+    must(xac_vslot_state(
+             atomic_load_explicit(&xac_vslot_at(env, vslot)->word, memory_order_relaxed))
+         != XAC_VSLOT_FREE);
+    must_eq(*(uint64_t *)(void *)xac_version_bytes(env, vslot), 33);
     world_finish(env);
     must_eq(xac_checkpoint_run(env, false), 0);
-    xac_collapse_lock(env);
-    xac_version_sweep(env, xac_collapse_bound(env, NULL), xac_chain_commit(env));
-    xac_collapse_unlock(env);
-    must_eq(world_frames(env, XAC_FRAME_LIMBO), 0);
-    must_eq(world_frames(env, XAC_FRAME_VERSION), 0);
+    xac_gc_lock(env);
+    xac_version_sweep(env, xac_gc_bound(env, NULL), xac_chain_commit(env));
+    xac_gc_unlock(env);
+    must_eq(world_vslots(env, XAC_VSLOT_LIMBO), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 0);
     must_eq(file_u64(ENV_FILE, 3 * env->page_size), 33);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_twin.c -- pages of a file that several views of one context show: see view.h,
+ * view_alias.c -- pages of a file that several views of one context show: see view.h,
  * invariant (4).
  *
  * A page that is only read may be readable in each of them, as if they had nothing to do
@@ -9,7 +9,7 @@
  * stores through another needs both at once.  So it is memory that they share, a page of
  * a memfd, from the first store to the end of the transaction.
  *
- * With XAC_OPT_FRAMES no view may show the page cache, so twins lie over the memfd with all
+ * With XAC_OPT_FRAMES no view may show the page cache, so aliases lie over the memfd with all
  * their pages, watched by the engine.  A page has memory there while one of them shows it, and
  * counts once (outofcore_view.c); each of them traps by itself, and is given access to what is
  * there, or fills it.  Nothing stays from one transaction to the next (view.h, invariant 5).
@@ -34,8 +34,8 @@
 /* Shared pages from which on all are taken back at once, instead of one by one. */
 #define SINGLY_MAX 1024
 
-/* What all views of a file with twins in one context have in common. */
-struct xac_twins {
+/* What all views of a file with aliases in one context have in common. */
+struct xac_aliases {
     struct xac_handle handle; /* of fd                                                */
     int fd;           /* memfd; page n of the file at the same place                    */
     unsigned n_views; /* that point here                                                */
@@ -59,7 +59,7 @@ other(const struct xac_view *v, const struct xac_view *after, uint64_t id)
     return next == v ? xac_view_next(v->ctx, next, id) : next;
 }
 
-/* ---- Who is whose twin ----------------------------------------------------------------- */
+/* ---- Who is whose alias ----------------------------------------------------------------- */
 
 static bool
 have_common_pages(const struct xac_view *a, const struct xac_view *b)
@@ -69,7 +69,7 @@ have_common_pages(const struct xac_view *a, const struct xac_view *b)
 }
 
 static bool
-has_twin(const struct xac_view *v)
+has_alias(const struct xac_view *v)
 {
     const struct xac_view *w = v->ctx->views;
 
@@ -80,13 +80,13 @@ has_twin(const struct xac_view *v)
 
 /* make_memory -- the memfd, as long as the file; ret 0 or an error. */
 static int
-make_memory(struct xac_twins *t, const struct xac_view *v)
+make_memory(struct xac_aliases *t, const struct xac_view *v)
 {
     uint64_t end = v->first + v->n_pages;
 
     if (t->fd < 0)
         t->fd =
-            xac_handle_keep(xac_sys.memfd_create("xac-twins", MFD_CLOEXEC), &t->handle);
+            xac_handle_keep(xac_sys.memfd_create("xac-aliases", MFD_CLOEXEC), &t->handle);
     if (!xac_handle_is_ours(t->fd, &t->handle))
         return xac_err(errno, "memory for overlapping mappings of %s", v->name);
     if (end < t->n_pages)
@@ -98,7 +98,7 @@ make_memory(struct xac_twins *t, const struct xac_view *v)
 }
 
 /*
- * fall_back -- pages that are memory of their own cannot be shared, and those of twins are
+ * fall_back -- pages that are memory of their own cannot be shared, and those of aliases are
  * mapped one by one anyway.  In a bound they are memory, but other memory than what is there.
  */
 static int
@@ -107,13 +107,13 @@ fall_back(struct xac_view *v)
     int rc = 0;
 
     if (xac_outofcore_is_on(v->env))
-        return v->is_solo || v->is_kept ? xac_view_leave_solo(v) : 0;
-    if (!v->ops->splits && v->is_solo)
-        rc = xac_view_leave_solo(v);
+        return v->is_alone || v->is_kept ? xac_view_leave_alone(v) : 0;
+    if (!v->ops->splits && v->is_alone)
+        rc = xac_view_leave_alone(v);
     return rc == 0 && !v->ops->splits ? xac_engine_fall_back(v) : rc;
 }
 
-/* join -- let a view use what its twins have in common, made if it is the first. */
+/* join -- let a view use what its aliases have in common, made if it is the first. */
 static int
 join(struct xac_view *v)
 {
@@ -122,28 +122,28 @@ join(struct xac_view *v)
 
     if (rc != 0)
         return xac_err(rc, "mapping %s a second time, overlapping", v->name);
-    while (w != NULL && (w->file != v->file || w->twins == NULL))
+    while (w != NULL && (w->file != v->file || w->aliases == NULL))
         w = w->next;
     if (w != NULL) {
-        v->twins = w->twins;
+        v->aliases = w->aliases;
     } else {
-        v->twins = (struct xac_twins *)calloc(1, sizeof *v->twins);
-        if (v->twins == NULL)
+        v->aliases = (struct xac_aliases *)calloc(1, sizeof *v->aliases);
+        if (v->aliases == NULL)
             return xac_err(ENOMEM, "%s", v->name);
-        v->twins->fd = -1;
+        v->aliases->fd = -1;
     }
-    v->twins->n_views++;
+    v->aliases->n_views++;
     return 0;
 }
 
-/* share -- let a view that shows nothing be the twins' memory; ret 0, or an error and it has
+/* share -- let a view that shows nothing be the aliases' memory; ret 0, or an error and it has
    memory of its own as before. */
 static int
 share(struct xac_view *v)
 {
     int rc;
 
-    v->memory = v->twins->fd;
+    v->memory = v->aliases->fd;
     rc = v->ops->moved(v);
     if (rc == 0)
         return 0;
@@ -153,18 +153,18 @@ share(struct xac_view *v)
 }
 
 int
-xac_twins_meet(struct xac_ctx *ctx)
+xac_aliases_meet(struct xac_ctx *ctx)
 {
     int rc = 0;
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
-        bool has = has_twin(v);
+        bool has = has_alias(v);
 
-        if (v->twins == NULL && has)
+        if (v->aliases == NULL && has)
             rc = join(v);
-        if (rc == 0 && v->twins != NULL
-            && (v->twins->fd < 0 || v->first + v->n_pages > v->twins->n_pages))
-            rc = make_memory(v->twins, v);
+        if (rc == 0 && v->aliases != NULL
+            && (v->aliases->fd < 0 || v->first + v->n_pages > v->aliases->n_pages))
+            rc = make_memory(v->aliases, v);
         if (rc == 0 && has && !xac_view_shares(v) && xac_outofcore_is_on(v->env))
             rc = share(v);
     }
@@ -172,11 +172,11 @@ xac_twins_meet(struct xac_ctx *ctx)
 }
 
 void
-xac_twins_leave(struct xac_view *v)
+xac_aliases_leave(struct xac_view *v)
 {
-    struct xac_twins *t = v->twins;
+    struct xac_aliases *t = v->aliases;
 
-    v->twins = NULL;
+    v->aliases = NULL;
     v->memory = -1;
     if (t == NULL || --t->n_views > 0)
         return;
@@ -187,7 +187,7 @@ xac_twins_leave(struct xac_view *v)
 /* ---- One page -------------------------------------------------------------------------- */
 
 XAC_SIGSAFE uint32_t
-xac_twin_entry(const struct xac_view *v, uint64_t page_no)
+xac_alias_entry(const struct xac_view *v, uint64_t page_no)
 {
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = other(v, NULL, id);
@@ -198,7 +198,7 @@ xac_twin_entry(const struct xac_view *v, uint64_t page_no)
 }
 
 XAC_SIGSAFE bool
-xac_twin_is_dirty(const struct xac_view *v, uint64_t page_no)
+xac_alias_is_dirty(const struct xac_view *v, uint64_t page_no)
 {
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = other(v, NULL, id);
@@ -211,12 +211,12 @@ xac_twin_is_dirty(const struct xac_view *v, uint64_t page_no)
 }
 
 XAC_SIGSAFE bool
-xac_twin_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
+xac_alias_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
     if (v->page[page_no].state == XAC_PAGE_DIRTY)
         return false;
     return is_write ? other(v, NULL, id_of(v, page_no)) != NULL
-                    : xac_twin_is_dirty(v, page_no);
+                    : xac_alias_is_dirty(v, page_no);
 }
 
 /* hide_in -- a page that is about to become dirty elsewhere must trap in this view. */
@@ -229,13 +229,13 @@ hide_in(struct xac_view *w, struct xac_view_page *p)
         return 0;
     rc = w->ops->protect(w, (uint64_t)(p - w->page), 1, XAC_PROT_NONE);
     if (rc == 0)
-        p->state = w->is_solo ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+        p->state = w->is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     return rc;
 }
 
 XAC_SIGSAFE int
-xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
-               uint64_t parent)
+xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+                uint64_t parent)
 {
     struct xac_view_page *p = &v->page[page_no];
     uint64_t id = id_of(v, page_no);
@@ -243,7 +243,7 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     const uint8_t *bytes = NULL;
     int rc = 0;
 
-    if (!xac_twin_is_dirty(v, page_no)) {
+    if (!xac_alias_is_dirty(v, page_no)) {
         bytes = xac_view_base_bytes(v, page_no, page, parent);
         if (bytes == NULL)
             return errno;
@@ -253,15 +253,15 @@ xac_twin_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page
         if (rc != 0)
             return rc;
     }
-    if (!xac_handle_is_ours(v->twins->fd, &v->twins->handle))
+    if (!xac_handle_is_ours(v->aliases->fd, &v->aliases->handle))
         return EBADF;
     if (xac_sys.mmap(at, v->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                     v->twins->fd, (off_t)((v->first + page_no) * v->page_size))
+                     v->aliases->fd, (off_t)((v->first + page_no) * v->page_size))
         == MAP_FAILED)
         return errno;
     if (bytes != NULL)
         memcpy(at, bytes, v->page_size);
-    v->twins->n_used++;
+    v->aliases->n_used++;
     if (p->copy != XAC_COPY_NONE && v->n_copies > 0)
         v->n_copies--;
     p->copy = XAC_COPY_SHARED;
@@ -287,8 +287,8 @@ missing_bytes(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
 }
 
 XAC_SIGSAFE int
-xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
-              uint64_t parent, bool is_write)
+xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+               uint64_t parent, bool is_write)
 {
     struct xac_view_page *p = &v->page[page_no];
     bool is_there = xac_view_is_shown(v->ctx, id_of(v, page_no));
@@ -316,7 +316,7 @@ xac_twin_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
 }
 
 XAC_SIGSAFE bool
-xac_twin_is_back(struct xac_view *v, uint64_t page_no)
+xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
     bool is_dirty = v->page[page_no].state == XAC_PAGE_DIRTY;
 
@@ -336,39 +336,39 @@ xac_view_map_file(struct xac_view *v, uint64_t page_no, uint64_t n)
 }
 
 int
-xac_twin_end(struct xac_view *v, uint64_t page_no)
+xac_alias_end(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->page[page_no];
     int rc = xac_view_map_file(v, page_no, 1);
 
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
-        p->state = v->is_solo ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+        p->state = v->is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     }
     return rc;
 }
 
 int
-xac_twins_end_many(struct xac_view *v, bool all)
+xac_aliases_end_many(struct xac_view *v, bool all)
 {
     int rc;
 
-    if (xac_view_shares(v) || (!all && v->twins->n_used <= SINGLY_MAX))
+    if (xac_view_shares(v) || (!all && v->aliases->n_used <= SINGLY_MAX))
         return 0;
     rc = xac_view_map_file(v, 0, v->n_pages);
     if (rc == 0
         && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
         rc = errno;
     v->n_copies = 0;
-    v->is_solo = false;
-    v->solo_retry = 0;
+    v->is_alone = false;
+    v->alone_retry = 0;
     return rc;
 }
 
 void
-xac_twins_free_memory(struct xac_view *v)
+xac_aliases_free_memory(struct xac_view *v)
 {
-    struct xac_twins *t = v->twins;
+    struct xac_aliases *t = v->aliases;
 
     t->n_kept += t->n_used;
     t->n_used = 0;
@@ -383,7 +383,7 @@ xac_twins_free_memory(struct xac_view *v)
 }
 
 int
-xac_twins_gather(struct xac_view *v)
+xac_aliases_gather(struct xac_view *v)
 {
     const struct xac_ctx *ctx = v->ctx;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
@@ -395,10 +395,10 @@ xac_twins_gather(struct xac_view *v)
         uint64_t id = xac_entry_page_id(v->env, e);
         uint64_t page_no = xac_page_no(id) - v->first;
 
-        if (!xac_view_shows(v, id) || !xac_twin_is_dirty(v, page_no))
+        if (!xac_view_shows(v, id) || !xac_alias_is_dirty(v, page_no))
             continue;
-        rc = xac_view_shares(v) ? xac_twin_show(v, page_no, page, parent, true)
-                                : xac_twin_write(v, page_no, page, parent);
+        rc = xac_view_shares(v) ? xac_alias_show(v, page_no, page, parent, true)
+                                : xac_alias_write(v, page_no, page, parent);
     }
     return rc;
 }
@@ -406,11 +406,11 @@ xac_twins_gather(struct xac_view *v)
 /* ---- fork ------------------------------------------------------------------------------ */
 
 void
-xac_twins_forked(struct xac_view *v)
+xac_aliases_forked(struct xac_view *v)
 {
     if (!xac_view_shares(v))
         (void)xac_view_map_file(v, 0, v->n_pages);
     v->memory = -1;
-    xac_handle_close(v->twins->fd, &v->twins->handle);
-    v->twins->fd = -1;
+    xac_handle_close(v->aliases->fd, &v->aliases->handle);
+    v->aliases->fd = -1;
 }

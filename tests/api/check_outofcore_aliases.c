@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_outofcore_twins.c -- XAC_OPT_FRAMES: pages that a process has mapped several times.
+ * check_outofcore_aliases.c -- XAC_OPT_FRAMES: pages that a process has mapped several times.
  *
  * GOAL    A page is the same through all its mappings, wherever it has been meanwhile: shown by
  *         one of them, by several, or spilled.  It has memory once, and that counts.
@@ -66,7 +66,7 @@ shared_pages(void)
         struct stat st;
 
         if (readlinkat(dirfd(d), e->d_name, text, sizeof text - 1) > 0
-            && strncmp(text, "/memfd:xac-twins", 16) == 0) {
+            && strncmp(text, "/memfd:xac-aliases", 16) == 0) {
             must_eq(fstatat(dirfd(d), e->d_name, &st, 0), 0);
             bytes += (size_t)st.st_blocks * 512;
         }
@@ -518,9 +518,9 @@ START_TEST(commits_through_both_survive_a_crash)
 END_TEST
 
 void
-add_twins(Suite *s)
+add_aliases(Suite *s)
 {
-    TCase *tc = env_tcase(s, "twins", 120);
+    TCase *tc = env_tcase(s, "aliases", 120);
 
     tcase_add_loop_test(tc, stores_through_one_are_seen_through_the_other, 0, 2);
     tcase_add_loop_test(tc, abort_restores_both, 0, 2);

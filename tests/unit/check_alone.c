@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_solo.c -- being alone: epochs, and what a newcomer does to transactions whose
+ * check_alone.c -- being alone: epochs, and what a newcomer does to transactions whose
  * reads are unknown.
  */
 #include <config.h>
@@ -11,9 +11,9 @@
 
 #include "../common/core_world.h"
 #include "../common/env.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
-#include "txn/solo.h"
+#include "txn/alone.h"
 
 static struct xac_env *env;
 
@@ -39,21 +39,21 @@ why_kind(void)
 
 START_TEST(give_each_time_alone_a_number)
 {
-    uint64_t first = xac_solo_epoch(env), second;
+    uint64_t first = xac_alone_epoch(env), second;
     struct xac_env *other;
 
     must(first != 0);
-    must_eq(xac_solo_epoch(env), first);
+    must_eq(xac_alone_epoch(env), first);
     other = world_open(XAC_NONDURABLE);
-    must_eq(xac_solo_epoch(env), 0);
-    must_eq(xac_solo_epoch(other), 0);
+    must_eq(xac_alone_epoch(env), 0);
+    must_eq(xac_alone_epoch(other), 0);
     must_eq(xac_env_close(other), 0);
-    second = xac_solo_epoch(env);
+    second = xac_alone_epoch(env);
     must(second != 0 && second != first);
     /* Who stays is alone, be it the one who came later. */
     other = world_open(XAC_NONDURABLE);
     must_eq(xac_env_close(env), 0);
-    must(xac_solo_epoch(other) != 0);
+    must(xac_alone_epoch(other) != 0);
     must_eq(xac_env_close(other), 0);
 }
 END_TEST
@@ -135,15 +135,15 @@ START_TEST(not_be_alone_beside_the_dead)
     struct xac_env *other;
 
     (void)proc_wait(proc_spawn(join_and_die, NULL));
-    must_eq(xac_solo_epoch(env), 0);
+    must_eq(xac_alone_epoch(env), 0);
     world_begin(env);
     must(!is_unknown());
     world_finish(env);
     /* The next one to come and go cleans up. */
     other = world_open(XAC_NONDURABLE);
-    must_eq(xac_solo_epoch(env), 0);
+    must_eq(xac_alone_epoch(env), 0);
     must_eq(xac_env_close(other), 0);
-    must(xac_solo_epoch(env) != 0);
+    must(xac_alone_epoch(env) != 0);
 }
 END_TEST
 
@@ -215,8 +215,8 @@ END_TEST
 int
 main(void)
 {
-    Suite *s = suite_create("solo");
-    TCase *tc = env_tcase(s, "solo", 60);
+    Suite *s = suite_create("alone");
+    TCase *tc = env_tcase(s, "alone", 60);
 
     tcase_add_checked_fixture(tc, open_world, NULL);
     tcase_add_test(tc, give_each_time_alone_a_number);

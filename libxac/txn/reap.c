@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clean.c -- see clean.h.
+ * reap.c -- see reap.h.
  */
 #include <config.h>
 
-#include "txn/clean.h"
+#include "txn/reap.h"
 
 #include "base/lock.h"
 #include "commit/txn.h"
@@ -15,11 +15,11 @@
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
-/* Participants that xac_clean_some() looks at. */
+/* Participants that xac_reap_some() looks at. */
 #define CLEAN_SOME 64
 
 void
-xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
+xac_reap_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
 
@@ -39,38 +39,38 @@ xac_clean_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
     }
 }
 
-/* clean_slot -- finish or take back one transaction of a dead participant. */
+/* reap_slot -- finish or take back one transaction of a dead participant. */
 static void
-clean_slot(struct xac_env *env, uint64_t slot)
+reap_slot(struct xac_env *env, uint64_t slot)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
     /* Acquire: pairs with the exchanges on the word. */
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
     if (xac_txn_state(word) == XAC_TXN_COMMITTING) {
-        xac_clean_finish(env, slot, xac_txn_serial(word));
+        xac_reap_finish(env, slot, xac_txn_serial(word));
         word = atomic_load_explicit(&txn->word, memory_order_acquire); /* as above */
         if (xac_txn_state(word) == XAC_TXN_COMMITTING)
             return;
     }
-    xac_kill_point("clean finished");
-    xac_version_release(env, slot); /* frames taken but not yet in an entry, too */
+    xac_kill_point("reap finished");
+    xac_version_release(env, slot); /* version slots taken but not yet in an entry, too */
     for (uint64_t i = 0, at = txn->first_block; at != 0 && i < txn->n_entries; i++) {
         struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
 
-        b->entry[i % XAC_SET_BLOCK_ENTRIES].frame = 0; /* freed just now, or published */
+        b->entry[i % XAC_SET_BLOCK_ENTRIES].vslot = 0; /* freed just now, or published */
         if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
             at = b->next;
     }
     txn->is_retry = 0;
-    xac_kill_point("clean slot");
+    xac_kill_point("reap slot");
     xac_txn_drop(env, slot, XAC_TXN_FREE);
-    xac_kill_point("clean dropped");
+    xac_kill_point("reap dropped");
 }
 
-/* clean_participant -- all slots of a dead participant, then its entry. */
+/* reap_participant -- all slots of a dead participant, then its entry. */
 static void
-clean_participant(struct xac_env *env, uint32_t index)
+reap_participant(struct xac_env *env, uint32_t index)
 {
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
@@ -87,7 +87,7 @@ clean_participant(struct xac_env *env, uint32_t index)
 
         if (xac_txn_state(word) == XAC_TXN_FREE || xac_txn_participant(word) != index)
             continue;
-        clean_slot(env, slot);
+        reap_slot(env, slot);
         word = atomic_load_explicit(&txn->word, memory_order_relaxed);
         is_clean = is_clean && xac_txn_state(word) == XAC_TXN_FREE;
     }
@@ -106,7 +106,7 @@ clean_participant(struct xac_env *env, uint32_t index)
 
 /*
  * release_floor -- fail a pending transaction that keeps everything since its parent; once
- * it has failed, only what it can see is kept (xac_collapse_needs).
+ * it has failed, only what it can see is kept (xac_gc_needs).
  */
 static void
 release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
@@ -162,7 +162,7 @@ look_at(struct xac_env *env, uint32_t index)
         return;
     state = xac_registry_state(env, index);
     if (state == XAC_PROCESS_DEAD)
-        clean_participant(env, index);
+        reap_participant(env, index);
     else if (state == XAC_PROCESS_STOPPED)
         help_stopped(env, index);
 }
@@ -174,27 +174,27 @@ look_on(struct xac_env *env, uint64_t most)
     uint64_t count =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint64_t n = most < count ? most : count;
-    enum xac_lock_result got = xac_lock_acquire_limited(&env->ctl->clean);
+    enum xac_lock_result got = xac_lock_acquire_limited(&env->ctl->reap);
 
     if (got == XAC_LOCK_TIMED_OUT)
         return;
     if (got == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&env->ctl->clean); /* every step can be repeated */
+        xac_lock_repaired(&env->ctl->reap); /* every step can be repeated */
     for (uint64_t k = 0; k < n; k++)
-        look_at(env, (uint32_t)((env->ctl->clean_next + k) % count));
+        look_at(env, (uint32_t)((env->ctl->reap_next + k) % count));
     if (n < count)
-        env->ctl->clean_next = (uint32_t)((env->ctl->clean_next + n) % count);
-    xac_lock_release(&env->ctl->clean);
+        env->ctl->reap_next = (uint32_t)((env->ctl->reap_next + n) % count);
+    xac_lock_release(&env->ctl->reap);
 }
 
 void
-xac_clean_dead(struct xac_env *env)
+xac_reap_dead(struct xac_env *env)
 {
     look_on(env, UINT64_MAX);
 }
 
 void
-xac_clean_some(struct xac_env *env)
+xac_reap_some(struct xac_env *env)
 {
     look_on(env, CLEAN_SOME);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * solo.c -- see solo.h.
+ * alone.c -- see alone.h.
  */
 #include <config.h>
 
-#include "txn/solo.h"
+#include "txn/alone.h"
 
 #include "shared/env_state.h"
 #include "shared/registry.h"
@@ -16,22 +16,22 @@
 #define WHO_MASK ((UINT64_C(1) << WHO_BITS) - 1)
 
 uint64_t
-xac_solo_epoch(const struct xac_env *env)
+xac_alone_epoch(const struct xac_env *env)
 {
-    /* Relaxed: the fences of xac_chain_enter and xac_solo_revoke order it. */
-    uint64_t solo = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+    /* Relaxed: the fences of xac_chain_enter and xac_alone_revoke order it. */
+    uint64_t alone = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
 
-    return (solo & WHO_MASK) == env->self + 1 ? (solo >> WHO_BITS) + 1 : 0;
+    return (alone & WHO_MASK) == env->self + 1 ? (alone >> WHO_BITS) + 1 : 0;
 }
 
-/* set_solo -- somebody, or nobody (0), is alone; gate held. */
+/* set_alone -- somebody, or nobody (0), is alone; gate held. */
 static void
-set_solo(struct xac_env *env, uint64_t who)
+set_alone(struct xac_env *env, uint64_t who)
 {
-    uint64_t old = atomic_load_explicit(&env->ctl->solo, memory_order_relaxed);
+    uint64_t old = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
 
-    /* Relaxed: see xac_solo_epoch. */
-    atomic_store_explicit(&env->ctl->solo, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
+    /* Relaxed: see xac_alone_epoch. */
+    atomic_store_explicit(&env->ctl->alone, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
                           memory_order_relaxed);
 }
 
@@ -56,12 +56,12 @@ revoke_slot(struct xac_env *env, uint64_t slot)
 }
 
 void
-xac_solo_revoke(struct xac_env *env)
+xac_alone_revoke(struct xac_env *env)
 {
     uint64_t n;
 
-    set_solo(env, 0);
-    /* Pairs with the fence in xac_chain_enter; see solo.h. */
+    set_alone(env, 0);
+    /* Pairs with the fence in xac_chain_enter; see alone.h. */
     atomic_thread_fence(memory_order_seq_cst);
     n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire); /* pairs with
                                                                    xac_txn_claim */
@@ -70,7 +70,7 @@ xac_solo_revoke(struct xac_env *env)
 }
 
 void
-xac_solo_offer(struct xac_env *env, bool we_leave)
+xac_alone_offer(struct xac_env *env, bool we_leave)
 {
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
@@ -86,5 +86,5 @@ xac_solo_offer(struct xac_env *env, bool we_leave)
         who = i;
     }
     if (found == 1)
-        set_solo(env, who + 1);
+        set_alone(env, who + 1);
 }

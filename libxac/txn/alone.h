@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * solo.h -- a participant that is alone need not trap and record its reads, if the
+ * alone.h -- a participant that is alone need not trap and record its reads, if the
  * program has asked for that (XAC_OPT_STAY_MAPPED).
  *
- * While `solo` names a participant, its transactions run with reads unknown, and its
+ * While `alone` names a participant, its transactions run with reads unknown, and its
  * views stay readable from one transaction to the next.  A newcomer revokes that before
- * its first transaction: it clears `solo`, then looks at every slot; a PENDING
+ * its first transaction: it clears `alone`, then looks at every slot; a PENDING
  * transaction whose reads are unknown is failed (it might have read anything), one that
  * is COMMITTING is published, or taken back if that needs more than a moment.  Both sides
  * store first, then fence, then look: the transaction that its reads are unknown, the
- * newcomer that `solo` is gone.  So at least one of them sees the other.
+ * newcomer that `alone` is gone.  So at least one of them sees the other.
  */
-#ifndef XAC_SOLO_H
-#define XAC_SOLO_H
+#ifndef XAC_ALONE_H
+#define XAC_ALONE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,22 +22,22 @@
 struct xac_env;
 
 /*
- * xac_solo_epoch -- nonzero if this process is alone; another number each time it has
+ * xac_alone_epoch -- nonzero if this process is alone; another number each time it has
  * become so, for what it knew before somebody came and went is out of date.
  */
-uint64_t xac_solo_epoch(const struct xac_env *env);
+uint64_t xac_alone_epoch(const struct xac_env *env);
 
 /*
- * xac_solo_revoke -- nobody is alone any more.  Gate held, we have joined; whoever comes,
+ * xac_alone_revoke -- nobody is alone any more.  Gate held, we have joined; whoever comes,
  * process or thread, has no transaction yet, so all that are live are others'.
  */
-void xac_solo_revoke(struct xac_env *env);
+void xac_alone_revoke(struct xac_env *env);
 
 /*
- * xac_solo_offer -- if exactly one participant but us is attached, it is alone from now
+ * xac_alone_offer -- if exactly one participant but us is attached, it is alone from now
  * on (we leave); if we are the only one, we are.  Not if it has several contexts
  * (thread.h).  Gate held.
  */
-void xac_solo_offer(struct xac_env *env, bool we_leave);
+void xac_alone_offer(struct xac_env *env, bool we_leave);
 
-#endif /* XAC_SOLO_H */
+#endif /* XAC_ALONE_H */

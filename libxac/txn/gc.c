@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collapse.c -- garbage collection of versions (Thesis 3.3, "collapse"): see ctree.h.
+ * gc.c -- garbage collection of versions ("collapse" in Thesis 3.3): see ctree.h.
  *
  * Nobody live looks below the bound, so of each page's versions at or below it the newest
  * is enough.  Which pages have more than one is told by the ring of recent commits; when
- * that does not reach back far enough, by a sweep over all frames.
+ * that does not reach back far enough, by a sweep over all version slots.
  */
 #include <config.h>
 
@@ -14,18 +14,18 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/version.h"
-#include "txn/clean.h"
+#include "txn/reap.h"
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
-/* Commits that may pile up before somebody collapses. */
-#define COLLAPSE_EVERY 8
+/* Commits that may pile up before somebody runs gc. */
+#define GC_EVERY 8
 
 /* Versions that queries have held back, at the least, before a sweep looks for them. */
 #define HELD_WORTH 64
 
-/* Collapses without progress after which the dead are looked for. */
-#define STUCK_COLLAPSES 4096
+/* Runs of gc without progress after which the dead are looked for. */
+#define STUCK_RUNS 4096
 
 /* No transaction's parent. */
 #define NO_PARENT UINT64_MAX
@@ -67,7 +67,7 @@ floor_of(const struct xac_env *env, uint64_t commit, uint64_t but, uint64_t *sta
 }
 
 uint64_t
-xac_collapse_bound(struct xac_env *env, uint64_t *startp)
+xac_gc_bound(struct xac_env *env, uint64_t *startp)
 {
     struct xac_chain *c = chain_of(env);
     uint64_t commit = xac_chain_commit(env);
@@ -76,10 +76,10 @@ xac_collapse_bound(struct xac_env *env, uint64_t *startp)
     uint64_t second;
 
     /* The mark only grows: a lower one stored over a higher one would let a begin pass
-       that another collapser has overlooked. */
+       that another gc run has overlooked. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < first)
         atomic_store_explicit(&c->mark, first, memory_order_relaxed);
-    xac_kill_point("collapse mark");
+    xac_kill_point("gc mark");
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
     second = floor_of(env, commit, NO_PARENT, &start2);
@@ -145,14 +145,14 @@ needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
 }
 
 void
-xac_collapse_needs(struct xac_env *env, struct xac_needs *out)
+xac_gc_needs(struct xac_env *env, struct xac_needs *out)
 {
     struct xac_chain *c = chain_of(env);
 
     out->upper = xac_chain_commit(env);
     out->n_points = 0;
     needs_look(env, out, NO_PARENT);
-    /* As in xac_collapse_bound; a beginner whose parent is below the mark, and whom the
+    /* As in xac_gc_bound; a beginner whose parent is below the mark, and whom the
        second look does not see, takes another one. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
         atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);
@@ -204,7 +204,7 @@ count_held(const struct xac_env *env, uint64_t commit, uint64_t but)
 }
 
 void
-xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out)
+xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out)
 {
     uint64_t commit = xac_chain_commit(env);
     uint64_t n_others;
@@ -218,26 +218,26 @@ xac_collapse_oldest(const struct xac_env *env, struct xac_oldest *out)
     out->n_held_own = out->n_held > n_others ? out->n_held - n_others : 0;
 }
 
-/* sweep -- a sweep over all frames by what must be kept now. */
+/* sweep -- a sweep over all version slots by what must be kept now. */
 static void
 sweep(struct xac_env *env)
 {
     struct xac_needs needs;
 
-    xac_collapse_needs(env, &needs);
+    xac_gc_needs(env, &needs);
     xac_version_sweep_for(env, &needs, chain_of(env)->settled);
     chain_of(env)->held = 0;
 }
 
 void
-xac_collapse_settle(struct xac_env *env)
+xac_gc_settle(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
     uint64_t start;
 
     if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
         return;
-    (void)xac_collapse_bound(env, &start);
+    (void)xac_gc_bound(env, &start);
     if (start <= c->settled)
         return;
     c->settled = start;
@@ -245,21 +245,21 @@ xac_collapse_settle(struct xac_env *env)
 }
 
 void
-xac_collapse_lock(struct xac_env *env)
+xac_gc_lock(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
 
-    if (xac_lock_acquire(&c->collapse) == XAC_LOCK_OK)
+    if (xac_lock_acquire(&c->gc) == XAC_LOCK_OK)
         return;
     /* The dead holder may have cut a list and not freed what it cut. */
     sweep(env);
-    xac_lock_repaired(&c->collapse);
+    xac_lock_repaired(&c->gc);
 }
 
 void
-xac_collapse_unlock(struct xac_env *env)
+xac_gc_unlock(struct xac_env *env)
 {
-    xac_lock_release(&chain_of(env)->collapse);
+    xac_lock_release(&chain_of(env)->gc);
 }
 
 /* thin_commit -- the pages of one commit; false if the ring does not tell them. */
@@ -295,48 +295,48 @@ is_release_due(struct xac_env *env, const struct xac_needs *needs)
     return has_ended && c->held > HELD_WORTH + used / 8;
 }
 
-/* collapse_held -- one collapse; the lock is held. */
+/* gc_held -- one run; the lock is held. */
 static void
-collapse_held(struct xac_env *env)
+gc_held(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
     struct xac_needs needs;
     bool is_told = true;
 
-    xac_collapse_needs(env, &needs);
+    xac_gc_needs(env, &needs);
     xac_assert(needs.upper <= xac_chain_commit(env));
-    xac_chain_prefetch(env, c->collapsed + 1, needs.upper);
-    for (uint64_t n = c->collapsed + 1; n <= needs.upper && is_told; n++)
+    xac_chain_prefetch(env, c->gc_done + 1, needs.upper);
+    for (uint64_t n = c->gc_done + 1; n <= needs.upper && is_told; n++)
         is_told = thin_commit(env, n, &needs);
     if (!is_told || is_release_due(env, &needs))
         sweep(env);
-    xac_kill_point("collapse");
-    if (needs.upper > c->collapsed)
-        c->collapsed = needs.upper;
-    xac_collapse_settle(env);
+    xac_kill_point("gc");
+    if (needs.upper > c->gc_done)
+        c->gc_done = needs.upper;
+    xac_gc_settle(env);
 }
 
 void
-xac_collapse(struct xac_env *env)
+xac_gc(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
     uint64_t commit = xac_chain_commit(env);
     uint64_t behind;
     enum xac_lock_result r;
 
-    if (commit % COLLAPSE_EVERY != 0)
+    if (commit % GC_EVERY != 0)
         return;
-    r = xac_lock_try(&c->collapse);
+    r = xac_lock_try(&c->gc);
     if (r == XAC_LOCK_BUSY)
         return;
     if (r == XAC_LOCK_OWNER_DIED) {
         sweep(env);
-        xac_lock_repaired(&c->collapse);
+        xac_lock_repaired(&c->gc);
     }
-    collapse_held(env);
-    behind = commit > c->collapsed ? commit - c->collapsed : 0;
-    xac_collapse_unlock(env);
+    gc_held(env);
+    behind = commit > c->gc_done ? commit - c->gc_done : 0;
+    xac_gc_unlock(env);
     /* A dead transaction holds the floor until somebody notices. */
-    if (behind >= STUCK_COLLAPSES && commit % STUCK_COLLAPSES < COLLAPSE_EVERY)
-        xac_clean_dead(env);
+    if (behind >= STUCK_RUNS && commit % STUCK_RUNS < GC_EVERY)
+        xac_reap_dead(env);
 }
