@@ -5,7 +5,7 @@
  *
  * GOAL    every byte of a file is the same through whatever mapping, inside a transaction
  *         and from one to the next; mappings come, go and change their length without
- *         disturbing anybody.  Random sequences are in check_map_model.c.
+ *         disturbing anybody.
  * METHOD  public header only.
  */
 #include <config.h>
