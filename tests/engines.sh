@@ -10,12 +10,14 @@
 # kinds of conflicts does not hold for it, so it is not among them.
 set -u
 
-programs='api/check_alloc api/check_alloc_procs api/check_backup api/check_btree_txn
-api/check_cobtree_txn api/check_damage api/check_durable api/check_fault api/check_full
-api/check_iso api/check_log_options api/check_map api/check_map_grow api/check_model
-api/check_more api/check_multi api/check_procs api/check_seq api/check_threads
-api/check_txn api/check_vtree_txn crash/check_kill
-stress/stress_iso stress/stress_threads'
+programs='api/heap/check_alloc api/heap/check_alloc_procs api/durable/check_backup
+api/heap/check_btree_txn api/heap/check_cobtree_txn api/durable/check_damage
+api/durable/check_durable api/engine/check_fault api/durable/check_full
+api/isolation/check_iso api/durable/check_log_options api/mapping/check_map
+api/mapping/check_map_grow api/isolation/check_model api/basics/check_more
+api/isolation/check_multi api/isolation/check_procs api/isolation/check_seq
+api/isolation/check_threads api/basics/check_txn api/heap/check_vtree_txn
+crash/check_kill stress/stress_iso stress/stress_threads'
 settings='XAC_ENGINE=uffd
 XAC_ENGINE=sigsegv
 XAC_STAY_MAPPED=1

@@ -45,7 +45,7 @@ run XAC_LONG=1 tests/iso/explore
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
-run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/check_more
+run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/basics/check_more
 run XAC_MANY="${XAC_MANY:-1000}" tests/stress/check_many
 run XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" tests/stress/stress_threads
 run XAC_OPS="${XAC_OPS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_tree

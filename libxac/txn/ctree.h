@@ -24,7 +24,7 @@
  *       (xac_version_is_ready); for who acts for another, all of the region
  *       (xac_chain_populate).  So the holder waits for nobody, unless the system takes memory or
  *       the processor away.  Who repairs what a dead holder left is excepted.
- *       tests/unit/check_publish.c
+ *       tests/unit/txn/check_publish.c
  *
  * LOCK      publish, gc.
  */

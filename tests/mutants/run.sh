@@ -16,14 +16,14 @@
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (150 otherwise)
 #   XAC_FIXES=n         of tests/frames/stress_frames (200,000 otherwise)
-iso_tests="tests/iso/explore tests/api/check_iso tests/stress/stress_iso
-    tests/stress/check_retries tests/crash/check_stop tests/api/check_threads
-    tests/api/check_engine"
-crash_tests="tests/crash/powercut tests/unit/check_master tests/unit/check_recover_crash
-    tests/unit/check_checkpoint tests/unit/check_log tests/crash/check_faults"
+iso_tests="tests/iso/explore tests/api/isolation/check_iso tests/stress/stress_iso
+    tests/stress/check_retries tests/crash/check_stop tests/api/isolation/check_threads
+    tests/api/engine/check_engine"
+crash_tests="tests/crash/powercut tests/unit/log/check_master tests/unit/recovery/check_recover_crash
+    tests/unit/checkpoint/check_checkpoint tests/unit/log/check_log tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/check_races
     tests/frames/stress_frames"
-outofcore_tests="tests/api/check_outofcore"
+outofcore_tests="tests/api/engine/check_outofcore"
 error_tests="tests/surroundings/check_errors"
 timeout_s=180
 

@@ -39,7 +39,7 @@ inside() {
 
 rc=0
 for kind in small none; do
-    for program in api/check_procs api/check_threads api/check_durable; do
+    for program in api/isolation/check_procs api/isolation/check_threads api/durable/check_durable; do
         echo "== $kind: $program"
         inside "$kind" "$build/tests/$program" || rc=1
     done
