@@ -61,7 +61,7 @@ measure cold --data 1M --rounds 2
 "$xbench" report >log 2>&1 || fail "report: $(cat log)"
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 
-python3 - "$top/bench/thesis.c" <<'PYTHON' || fail "results are not as they should be"
+python3 - "$top/bench/kit/thesis.c" <<'PYTHON' || fail "results are not as they should be"
 import collections
 import json
 import re

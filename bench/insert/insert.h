@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * insert.h -- the experiment `insert`, and those made of it: options and results, shared by
+ * its parts.  What is done to the systems is a workload (workload.h), inserts by default.
+ *
+ * insert_options.c reads the command line, insert.c runs, insert_report.c prints what came out.
+ */
+#ifndef XBENCH_INSERT_H
+#define XBENCH_INSERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/kit/system.h"
+#include "bench/kit/workload.h"
+
+#define BENCH_LIST_MAX  16u /* systems, or numbers of processes, in one command */
+#define BENCH_ENTRY_MAX (2 * BENCH_LIST_MAX)
+
+/* With whom every system is compared; the first one in the printed table. */
+#define BENCH_N_RIVALS 3u
+extern const char *const bench_insert_rivals[BENCH_N_RIVALS];
+
+/* What the command line asks for. */
+struct bench_insert_options {
+    bool durable;
+    bool nondurable;
+    bool hints_on;
+    bool hints_off;
+    bool kth;  /* give the times of the k-th most expensive steps         */
+    bool warm; /* records are touched before a slice's clock starts      */
+    bool json;
+    const char *name; /* of the experiment                                   */
+    bool quiet;
+    bool help;
+    unsigned n_procs;
+    unsigned procs[BENCH_LIST_MAX];
+    unsigned n_systems;
+    const struct bench_system *systems[BENCH_LIST_MAX];
+    unsigned n_workloads;
+    const struct bench_workload *workloads[BENCH_LIST_MAX];
+    unsigned n_groups;
+    uint64_t groups[BENCH_LIST_MAX];
+    enum bench_keys keys;
+    uint64_t *ranks; /* BENCH_KEYS_PATHS                                       */
+    uint64_t n_ranks;
+    uint64_t count; /* steps                                                  */
+    uint64_t loaded;
+    uint64_t scan_length;
+    uint64_t slices;
+    uint64_t seed;
+    uint64_t cache_bytes; /* 0: large enough for everything */
+    uint64_t block_bytes;
+    uint64_t checkpoint_bytes;
+    uint64_t sync_bytes;
+    const char *dir;
+    char command[1024]; /* the command line, for the record */
+};
+
+/* Result of one system in one run.  A negative number does not apply. */
+struct bench_insert_result {
+    const struct bench_system *system;
+    const struct bench_workload *workload;
+    uint64_t group;
+    unsigned procs;
+    bool durable;
+    bool hints;
+    const uint32_t *ns; /* of single steps, ascending; only while it is printed   */
+    double *slice_us;   /* us per insert, one per slice                            */
+    double us_median;
+    double us_mean; /* of the whole run                                        */
+    double us_min;
+    double us_max;
+    double p50_us; /* of single inserts                                       */
+    double p99_us;
+    double max_us;
+    double log_bytes; /* per insert                                              */
+    double syncs;     /* per insert                                              */
+    double per_sync;  /* inserts per sync                                        */
+    double traps;     /* per insert                                              */
+    uint64_t retries; /* all steps together                                      */
+    /* The time of another system over this one's, slice by slice; bench_insert_rivals. */
+    double ratio[BENCH_N_RIVALS]; /* median of slices                                  */
+    double ratio_min[BENCH_N_RIVALS];
+    double ratio_max[BENCH_N_RIVALS];
+    double over_sync; /* this system's time over the yardstick's: median of slices */
+    double over_mmap; /* over that of the same tree without libxac, likewise        */
+};
+
+/*
+ * bench_insert_parse -- the command line, checked; defaults filled in.
+ *
+ * ret  0, or 1 after a message.
+ */
+int bench_insert_parse(int argc, char **argv, struct bench_insert_options *o);
+
+/* bench_insert_print_head -- command, machine and settings, and the column heads. */
+void bench_insert_print_head(const struct bench_insert_options *o);
+
+/* bench_insert_print_row -- one line of the table, or one JSON object. */
+void bench_insert_print_row(const struct bench_insert_options *o,
+                            const struct bench_insert_result *r);
+
+/* bench_insert_usage -- the manual. */
+void bench_insert_usage(void);
+
+#endif /* XBENCH_INSERT_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include "bench/insert/insert.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define XAC_NO_SHORT_NAMES
+#include <xac.h>
+
+#ifdef HAVE_BDB
+# include <db.h>
+#endif
+
+#include "bench/kit/util.h"
+
+#define KTH_MAX 256u /* points of a curve */
+
+/* bdb_version -- "5.3.28", or "none". */
+static const char *
+bdb_version(void)
+{
+#ifdef HAVE_BDB
+    static char text[32];
+    int major, minor, patch;
+
+    (void)db_version(&major, &minor, &patch);
+    snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
+    return text;
+#else
+    return "none";
+#endif
+}
+
+void
+bench_insert_usage(void)
+{
+    puts(
+        "usage: xbench insert [OPTION...]      (also search, scan, ycsb, ...: xbench list)\n"
+        "\n"
+        "Inserts records with 64-bit keys and 512-byte values, each insert one\n"
+        "transaction, or does what --workload says.  All systems get the same keys in the\n"
+        "same order.  The run is cut in slices; in each slice every system does its share,\n"
+        "in rotating order.  At the end a new process checks every record of every system.\n"
+        "\n"
+        "  --durable | --nondurable | --both   default --durable\n"
+        "  --procs LIST       numbers of processes, e.g. 1,2; default 1\n"
+        "  --count N          inserts, or other steps; default 20000\n"
+        "  --workload LIST    default insert; see below\n"
+        "  --keys random|sorted|paths  order in which keys come; paths: of the files below\n"
+        "                     /usr in the order of a walk; default random\n"
+        "  --loaded N         records that are there before; default 0\n"
+        "  --scan-length N    records of one scan; default 100\n"
+        "  --groups LIST      reads in one transaction of systems that can; default 1\n"
+        "  --warm             each slice first looks up all records (with --groups in its first\n"
+        "                     transaction); its clock starts behind that\n"
+        "  --kth              with --json: the time of the k-th most expensive step\n"
+        "  --slices K         default 9\n"
+        "  --systems LIST     default all; see xbench list\n"
+        "  --hints on|off|both  setPageAccess() hints of btree; default on\n"
+        "  --cache BYTES      cache of systems that have one; default: all data fit\n"
+        "  --block BYTES      page or block of the trees; default 4096\n"
+        "  --checkpoint BYTES log between checkpoints, 0 never; default 256M\n"
+        "  --sync-bytes BYTES per write of the yardstick sync; default 700\n"
+        "  --seed S           default 1\n"
+        "  --dir DIR          where to put the files, in a directory that is removed\n"
+        "                     at the end; default the current directory\n"
+        "  --json             one JSON object per measurement\n"
+        "  --quiet            no progress bar\n"
+        "  --help\n"
+        "\n"
+        "Workloads:");
+    for (const struct bench_workload *w = bench_workloads; w->name != NULL; w++)
+        printf("  %-8s  %s\n", w->name, w->words);
+    puts(
+        "\n"
+        "Columns: us/step is the wall-clock time of a slice over its steps, median\n"
+        "of slices; p99 and max are of single steps; log bytes and traps are per step;\n"
+        "per sync: steps for each fsync; bdb/this is Berkeley DB's time over this\n"
+        "system's, median of slices (above 1: faster than Berkeley DB), likewise\n"
+        "lmdb/this; this/mmap is its time over that of the same tree without libxac,\n"
+        "this/sync over the yardstick's.  \"-\": does not apply.\n"
+        "\n"
+        "Settings: bdb  DB_INIT_TXN|LOG|LOCK|MPOOL, DB_AUTO_COMMIT; durable: the default;\n"
+        "               nondurable: DB_TXN_NOT_DURABLE.  Cache, page: --cache, --block\n"
+        "          lmdb durable: the default; nondurable: MDB_NOSYNC.  Page: the system's\n"
+        "          sqlite  WAL; durable: synchronous=FULL; nondurable: synchronous=OFF.\n"
+        "               cache_size, page_size, wal_autocheckpoint as --cache, --block,\n"
+        "               --checkpoint\n"
+        "          mmap durable: fdatasync of the mapped file after each insert");
+}
+
+void
+bench_insert_print_head(const struct bench_insert_options *o)
+{
+    struct utsname un;
+
+    if (o->json)
+        return;
+    uname(&un);
+    printf("$ %s\n", o->command);
+    printf("libxac %s, Berkeley DB %s, %s %s, %ld cpus, %s, pages of %ld bytes\n",
+           xac_version(), bdb_version(), un.sysname, un.release,
+           sysconf(_SC_NPROCESSORS_ONLN), bench_fs_name(o->dir), sysconf(_SC_PAGESIZE));
+    printf(
+        "%llu steps, records of %u + %u bytes, seed %llu, %llu slices, blocks of %llu bytes, "
+        "cache %llu MiB\n\n",
+        (unsigned long long)o->count, BENCH_KEY_BYTES, BENCH_VALUE_BYTES,
+        (unsigned long long)o->seed, (unsigned long long)o->slices,
+        (unsigned long long)o->block_bytes, (unsigned long long)(o->cache_bytes >> 20));
+    printf("%-10s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %8s %8s %7s %8s %9s %9s %9s\n",
+           "system", "workload", "group", "procs", "durable", "hints", "us/step",
+           "p99 us", "max us", "log bytes", "per sync", "retries", "traps", "bdb/this",
+           "lmdb/this", "this/mmap", "this/sync");
+    fflush(stdout);
+}
+
+/* cell -- a number right-aligned, "-" if it does not apply. */
+static void
+cell(int width, int decimals, double v)
+{
+    if (v < 0)
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*f", width, decimals, v);
+}
+
+/* name_key -- "us_per_insert_median" of "us_per_%s_median"; static. */
+static const char *
+name_key(const char *format, const char *unit)
+{
+    static char key[80];
+    const char *at = strstr(format, "%s");
+
+    snprintf(key, sizeof key, "%.*s%s%s", (int)(at - format), format, unit, at + 2);
+    return key;
+}
+
+/* print_times -- of slices and single steps. */
+static void
+print_times(FILE *f, const struct bench_insert_options *o,
+            const struct bench_insert_result *r)
+{
+    const char *unit = r->workload->unit;
+
+    bench_json_num(f, name_key("us_per_%s_median", unit), r->us_median);
+    bench_json_num(f, name_key("us_per_%s_mean", unit), r->us_mean);
+    bench_json_num(f, name_key("us_per_%s_min", unit), r->us_min);
+    bench_json_num(f, name_key("us_per_%s_max", unit), r->us_max);
+    bench_json_nums(f, name_key("us_per_%s_slices", unit), r->slice_us, o->slices);
+    bench_json_num(f, name_key("%s_us_p50", unit), r->p50_us);
+    bench_json_num(f, name_key("%s_us_p99", unit), r->p99_us);
+    bench_json_num(f, name_key("%s_us_max", unit), r->max_us);
+    bench_json_num(f, name_key("log_bytes_per_%s", unit), r->log_bytes);
+    bench_json_num(f, "log_bytes",
+                   r->log_bytes < 0 ? -1 : r->log_bytes * (double)o->count);
+    bench_json_num(f, name_key("fsyncs_per_%s", unit), r->syncs);
+    bench_json_num(f, name_key("%ss_per_fsync", unit), r->per_sync);
+    bench_json_num(f, name_key("traps_per_%s", unit), r->traps);
+}
+
+/* print_kth -- the time of the k-th most expensive step, for k = 1, 2, 3, ..., ever wider. */
+static void
+print_kth(FILE *f, const struct bench_insert_result *r, uint64_t count)
+{
+    double rank[KTH_MAX], us[KTH_MAX];
+    unsigned n = 0;
+
+    for (uint64_t k = 1; k <= count && n < KTH_MAX; k += 1 + k / 12) {
+        rank[n] = (double)k;
+        us[n++] = r->ns[count - k] / 1e3;
+    }
+    bench_json_nums(f, "kth_rank", rank, n);
+    bench_json_nums(f, "kth_us", us, n);
+}
+
+/* print_ratios -- beside the other systems of the run. */
+static void
+print_ratios(FILE *f, const struct bench_insert_result *r)
+{
+    for (unsigned i = 0; i < BENCH_N_RIVALS; i++) {
+        const char *rival = bench_insert_rivals[i];
+
+        bench_json_num(f, name_key("%s_time_over_this_median", rival), r->ratio[i]);
+        bench_json_num(f, name_key("%s_time_over_this_min", rival), r->ratio_min[i]);
+        bench_json_num(f, name_key("%s_time_over_this_max", rival), r->ratio_max[i]);
+    }
+    bench_json_num(f, "this_time_over_mmap_median", r->over_mmap);
+    bench_json_num(f, "this_time_over_sync_median", r->over_sync);
+}
+
+/* print_settings -- what is needed to repeat it. */
+static void
+print_settings(FILE *f, const struct bench_insert_options *o)
+{
+    struct utsname un;
+
+    uname(&un);
+    bench_json_u64(f, "count", o->count);
+    bench_json_u64(f, "loaded", o->loaded);
+    bench_json_u64(f, "slices", o->slices);
+    bench_json_u64(f, "seed", o->seed);
+    bench_json_u64(f, "key_bytes", BENCH_KEY_BYTES);
+    bench_json_u64(f, "value_bytes", BENCH_VALUE_BYTES);
+    bench_json_u64(f, "block_bytes", o->block_bytes);
+    bench_json_u64(f, "cache_bytes", o->cache_bytes);
+    bench_json_u64(f, "checkpoint_bytes", o->checkpoint_bytes);
+    bench_json_u64(f, "sync_bytes", o->sync_bytes);
+    bench_json_str(f, "library_version", xac_version());
+    bench_json_str(f, "bdb_version", bdb_version());
+    bench_json_str(f, "kernel", un.release);
+    bench_json_str(f, "machine", un.machine);
+    bench_json_u64(f, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    bench_json_u64(f, "page_bytes", (uint64_t)sysconf(_SC_PAGESIZE));
+    bench_json_str(f, "filesystem", bench_fs_name(o->dir));
+    bench_json_str(f, "command", o->command);
+}
+
+/* print_json -- the whole result and what is needed to repeat it. */
+static void
+print_json(const struct bench_insert_options *o, const struct bench_insert_result *r)
+{
+    static const char *const keys[] = {[BENCH_KEYS_RANDOM] = "random",
+                                       [BENCH_KEYS_SORTED] = "sorted",
+                                       [BENCH_KEYS_PATHS] = "paths"};
+    FILE *f = stdout;
+
+    bench_json_begin(f);
+    bench_json_str(f, "experiment", o->name);
+    bench_json_str(f, "workload", r->workload->name);
+    bench_json_str(f, "system", r->system->name);
+    bench_json_u64(f, "processes", r->procs);
+    bench_json_bool(f, "durable", r->durable);
+    bench_json_str(f, "keys", keys[o->keys]);
+    bench_json_u64(f, "group", r->group);
+    bench_json_bool(f, "warm", o->warm);
+    if (r->system->abilities & BENCH_HINTS)
+        bench_json_bool(f, "hints", r->hints);
+    else
+        bench_json_num(f, "hints", -1);
+    print_times(f, o, r);
+    bench_json_u64(f, "retries", r->retries);
+    bench_json_num(f, name_key("retries_per_%s", r->workload->unit),
+                   (double)r->retries / (double)o->count);
+    if (o->kth)
+        print_kth(f, r, o->count);
+    print_ratios(f, r);
+    if (r->system->abilities & BENCH_KEEPS)
+        bench_json_bool(f, "verified", true);
+    else
+        bench_json_num(f, "verified", -1);
+    print_settings(f, o);
+    bench_json_end(f);
+}
+
+void
+bench_insert_print_row(const struct bench_insert_options *o,
+                       const struct bench_insert_result *r)
+{
+    const char *hints = "-";
+
+    if (o->json) {
+        print_json(o, r);
+        return;
+    }
+    if (r->system->abilities & BENCH_HINTS)
+        hints = r->hints ? "on" : "off";
+    printf("%-10s %-8s %5llu %5u %-8s %-5s", r->system->name, r->workload->name,
+           (unsigned long long)r->group, r->procs, r->durable ? "yes" : "no", hints);
+    cell(9, 2, r->us_median);
+    cell(9, 1, r->p99_us);
+    cell(9, 0, r->max_us);
+    cell(9, 1, r->log_bytes);
+    cell(8, 2, r->per_sync);
+    cell(8, 0, (double)r->retries);
+    cell(7, 2, r->traps);
+    cell(8, 2, r->ratio[0]);
+    cell(9, 2, r->ratio[1]);
+    cell(9, 2, r->over_mmap);
+    cell(9, 2, r->over_sync);
+    putchar('\n');
+    fflush(stdout);
+}

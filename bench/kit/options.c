@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include "bench/kit/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/kit/util.h"
+
+#define OPTIONS_MAX 16u
+#define DIR_MAX     300u
+
+/* Codes of the common options; those of the table are their places in it, plus one. */
+enum {
+    OPT_HELP = 'h',
+    OPT_JSON = 1000,
+    OPT_QUICK,
+    OPT_QUIET
+};
+
+static const struct option common_options[] = {
+    {"help", no_argument, NULL, OPT_HELP},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"quick", no_argument, NULL, OPT_QUICK},
+    {"quiet", no_argument, NULL, OPT_QUIET},
+};
+
+#define N_COMMON (sizeof common_options / sizeof common_options[0])
+
+/* set_numbers -- of "1,2,4"; ret 0, or 1 after a message. */
+static int
+set_numbers(const struct bench_option *o, char *list)
+{
+    char *save = NULL;
+
+    o->numbers->n = 0;
+    for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        if (o->numbers->n == BENCH_NUMBERS_MAX)
+            return bench_fail("--%s: more than %u numbers", o->name, BENCH_NUMBERS_MAX);
+        if (bench_parse_number(o->name, p, o->low, o->high, &o->numbers->v[o->numbers->n])
+            != 0)
+            return 1;
+        o->numbers->n++;
+    }
+    return o->numbers->n > 0 ? 0 : bench_fail("--%s: the list is empty", o->name);
+}
+
+/* set_option -- one option of the table. */
+static int
+set_option(const struct bench_option *o, char *arg)
+{
+    if (o->flag != NULL)
+        *o->flag = true;
+    else if (o->number != NULL)
+        return bench_parse_number(o->name, arg, o->low, o->high, o->number);
+    else if (o->numbers != NULL)
+        return set_numbers(o, arg);
+    else
+        *o->text = arg;
+    return 0;
+}
+
+/* set_common -- one of the common options; ret 0, or 1: getopt has said what is wrong. */
+static int
+set_common(struct bench_common *c, int code)
+{
+    switch (code) {
+    case OPT_HELP:
+        c->help = true;
+        return 0;
+    case OPT_JSON:
+        c->json = true;
+        return 0;
+    case OPT_QUICK:
+        c->quick = true;
+        return 0;
+    case OPT_QUIET:
+        c->quiet = true;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+/* check_dir -- ret 0, or 1 after a message. */
+static int
+check_dir(const char *dir)
+{
+    struct stat st;
+
+    if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return bench_fail("--dir %s: no such directory", dir);
+    return strlen(dir) <= DIR_MAX ? 0 : bench_fail("--dir: the name is too long");
+}
+
+int
+bench_options_parse(int argc, char **argv, const struct bench_option *table,
+                    struct bench_common *common)
+{
+    struct option options[OPTIONS_MAX + N_COMMON + 1] = {{0}};
+    int n = 0, code, rc;
+
+    *common = (struct bench_common){.dir = "."};
+    bench_join_command(common->command, sizeof common->command, argc, argv);
+    for (; table[n].name != NULL && n < (int)OPTIONS_MAX; n++)
+        options[n] = (struct option){.name = table[n].name,
+                                     .has_arg = table[n].flag != NULL ? no_argument
+                                                                      : required_argument,
+                                     .val = n + 1};
+    memcpy(options + n, common_options, sizeof common_options);
+    while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        rc = code >= 1 && code <= n ? set_option(&table[code - 1], optarg)
+                                    : set_common(common, code);
+        if (rc != 0 || common->help)
+            return rc;
+    }
+    if (optind < argc)
+        return bench_fail("%s: unexpected argument \"%s\"", argv[0], argv[optind]);
+    return check_dir(common->dir);
+}

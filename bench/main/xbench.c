@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xbench.c -- front end of the benchmarks: xbench COMMAND|EXPERIMENT [OPTION...].
+ */
+#include <config.h>
+
+#include "bench/main/xbench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/kit/system.h"
+#include "bench/kit/util.h"
+
+const struct bench_system *const bench_systems[] = {
+    &bench_btree,      &bench_btree_stay,  &bench_btree_declared, &bench_btree_ckpt,
+    &bench_btree_sums, &bench_btree_diffs, &bench_cobtree,        &bench_cobtree_stay,
+#ifdef HAVE_BDB
+    &bench_bdb,        &bench_bdb_zero,
+#endif
+#ifdef HAVE_LMDB
+    &bench_lmdb,
+#endif
+#ifdef HAVE_SQLITE
+    &bench_sqlite,
+#endif
+    &bench_mmap,       &bench_mmap_co,     &bench_sync,           NULL,
+};
+
+/* Systems that configure may not have found. */
+static const char *const missing_systems[] = {
+#ifndef HAVE_BDB
+    "bdb, bdb-zero: configure did not find Berkeley DB",
+#endif
+#ifndef HAVE_LMDB
+    "lmdb: configure did not find LMDB",
+#endif
+#ifndef HAVE_SQLITE
+    "sqlite: configure did not find SQLite",
+#endif
+    NULL,
+};
+
+struct command {
+    const char *name;
+    const char *what;
+    int (*run)(int argc, char **argv);
+};
+
+static int list_main(int argc, char **argv);
+
+static const struct command commands[] = {
+    {"list", "experiments and systems in this build", list_main},
+    {"run", "run experiments and keep the results", bench_run_main},
+    {"report", "make a page of the results", bench_report_main},
+};
+
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+/* list_main -- what can be measured, with what settings. */
+static int
+list_main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1) {
+        (void)bench_fail("list takes no arguments");
+        return 2;
+    }
+    puts("experiments:");
+    for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++) {
+        printf("  %-13s %s\n", x->name, x->what);
+        if (x->thesis[0] != '\0')
+            printf("  %-13s Thesis: %s\n", "", x->thesis);
+    }
+    puts("systems:");
+    for (size_t i = 0; bench_systems[i] != NULL; i++)
+        printf("  %-13s %s\n  %-13s durable: %s\n", bench_systems[i]->name,
+               bench_systems[i]->what, "", bench_systems[i]->durably);
+    for (size_t i = 0; missing_systems[i] != NULL; i++)
+        printf("  (not in this build: %s)\n", missing_systems[i]);
+    return 0;
+}
+
+/* usage -- to f. */
+static void
+usage(FILE *f)
+{
+    fputs("usage: xbench list\n"
+          "       xbench run NAME...|all [--quick] [--out DIR]\n"
+          "       xbench report [--out DIR] [--markdown FILE]\n"
+          "       xbench EXPERIMENT [OPTION...]\n"
+          "       xbench EXPERIMENT --help\n\n",
+          f);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(f, "  %-13s %s\n", commands[i].name, commands[i].what);
+    fputc('\n', f);
+    for (const struct bench_experiment *x = bench_experiments; x->name != NULL; x++)
+        fprintf(f, "  %-13s %s\n", x->name, x->what);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct bench_experiment *x;
+
+    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        usage(stdout);
+        return 0;
+    }
+    for (size_t i = 0; argc >= 2 && i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    x = argc >= 2 ? bench_experiment_find(argv[1]) : NULL;
+    if (x != NULL)
+        return bench_experiment_call(x, "", argc - 2, argv + 2);
+    if (argc >= 2)
+        (void)bench_fail("no experiment \"%s\"; see xbench list", argv[1]);
+    usage(stderr);
+    return 2;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys_lmdb.c -- LMDB, a B+-tree in a read-only shared mapping, pages copied on write.
+ *
+ * WHAT      One environment, its unnamed database; each put is a write transaction, of
+ *           which there is one at a time over all processes; each find a read
+ *           transaction, which is renewed and not made anew.  The page is the system's,
+ *           whatever block_bytes says; the cache is the system's page cache.
+ * DURABLE   the default: data pages are synced at commit, then the meta page is written
+ *           through (O_DSYNC).
+ * NOT       MDB_NOSYNC.
+ */
+#include <config.h>
+
+#include "bench/kit/system.h"
+#include "bench/kit/util.h"
+
+#include <errno.h>
+#include <lmdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READERS_MAX 512u
+
+struct lmdb {
+    MDB_env *env;
+    MDB_dbi dbi;
+    MDB_txn *reader; /* NULL, or reset, or at work                                  */
+    bool is_reading; /* between begin_read() and end_read()                         */
+};
+
+static int
+lmdb_close(void *handle)
+{
+    struct lmdb *l = handle;
+    int rc = 0;
+
+    if (l->reader != NULL)
+        mdb_txn_abort(l->reader);
+    if (l->env != NULL) {
+        rc = mdb_env_sync(l->env, 1);
+        mdb_env_close(l->env);
+    }
+    free(l);
+    return rc;
+}
+
+/* open_env -- environment and database. */
+static int
+open_env(struct lmdb *l, const struct bench_config *config)
+{
+    /* Pages that are free but not yet reused need room, too. */
+    size_t bytes =
+        4 * bench_tree_bytes(config->count, BENCH_KEY_BYTES + BENCH_VALUE_BYTES, 4096);
+    MDB_txn *txn;
+    int rc = mdb_env_create(&l->env);
+
+    if (rc == 0)
+        rc = mdb_env_set_mapsize(l->env, bytes);
+    if (rc == 0)
+        rc = mdb_env_set_maxreaders(l->env, READERS_MAX);
+    if (rc == 0)
+        rc = mdb_env_open(l->env, config->dir, config->durable ? 0 : MDB_NOSYNC, 0644);
+    if (rc == 0)
+        rc = mdb_txn_begin(l->env, NULL, 0, &txn);
+    if (rc != 0)
+        return rc;
+    rc = mdb_dbi_open(txn, NULL, 0, &l->dbi);
+    if (rc == 0)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static int
+lmdb_open(const struct bench_config *config, bool first, void **handlep)
+{
+    struct lmdb *l = calloc(1, sizeof *l);
+    int rc;
+
+    (void)first;
+    if (l == NULL)
+        return ENOMEM;
+    rc = open_env(l, config);
+    if (rc != 0) {
+        (void)lmdb_close(l);
+        return rc;
+    }
+    *handlep = l;
+    return 0;
+}
+
+/* put -- one write transaction. */
+static int
+put(struct lmdb *l, const void *key, const void *value, unsigned flags)
+{
+    /* A put does not write through these; MDB_val has no const. */
+    MDB_val k = {BENCH_KEY_BYTES, (void *)(uintptr_t)key};
+    MDB_val v = {BENCH_VALUE_BYTES, (void *)(uintptr_t)value};
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(l->env, NULL, 0, &txn);
+
+    if (rc != 0)
+        return rc;
+    rc = mdb_put(txn, l->dbi, &k, &v, flags);
+    if (rc == 0)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static int
+lmdb_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    (void)retriesp; /* one writer at a time: nothing to retry */
+    return put(handle, key, value, MDB_NOOVERWRITE);
+}
+
+static int
+lmdb_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    (void)retriesp;
+    return put(handle, key, value, 0);
+}
+
+/* read_begin -- the handle's read transaction, on the newest state. */
+static int
+read_begin(struct lmdb *l)
+{
+    if (l->is_reading)
+        return 0;
+    return l->reader != NULL ? mdb_txn_renew(l->reader)
+                             : mdb_txn_begin(l->env, NULL, MDB_RDONLY, &l->reader);
+}
+
+/* read_end -- pairs with read_begin(). */
+static void
+read_end(struct lmdb *l)
+{
+    if (!l->is_reading)
+        mdb_txn_reset(l->reader);
+}
+
+static int
+lmdb_begin_read(void *handle)
+{
+    struct lmdb *l = handle;
+    int rc = read_begin(l);
+
+    l->is_reading = rc == 0;
+    return rc;
+}
+
+static int
+lmdb_end_read(void *handle)
+{
+    struct lmdb *l = handle;
+
+    l->is_reading = false;
+    read_end(l);
+    return 0;
+}
+
+static int
+lmdb_find(void *handle, const void *key, void *value)
+{
+    struct lmdb *l = handle;
+    MDB_val k = {BENCH_KEY_BYTES, (void *)(uintptr_t)key}, v;
+    int rc = read_begin(l);
+
+    if (rc != 0)
+        return rc;
+    rc = mdb_get(l->reader, l->dbi, &k, &v);
+    if (rc == 0 && v.mv_size != BENCH_VALUE_BYTES)
+        rc = EINVAL;
+    if (rc == 0)
+        memcpy(value, v.mv_data, BENCH_VALUE_BYTES);
+    read_end(l);
+    return rc == MDB_NOTFOUND ? ENOENT : rc;
+}
+
+/* walk -- what a cursor visits. */
+static int
+walk(MDB_cursor *cursor, const void *from, bench_visit *visit, void *arg)
+{
+    MDB_val k = {BENCH_KEY_BYTES, (void *)(uintptr_t)from}, v;
+    MDB_cursor_op how = from != NULL ? MDB_SET_RANGE : MDB_FIRST;
+    int rc;
+
+    for (; (rc = mdb_cursor_get(cursor, &k, &v, how)) == 0; how = MDB_NEXT) {
+        if (k.mv_size != BENCH_KEY_BYTES || v.mv_size != BENCH_VALUE_BYTES)
+            return EINVAL;
+        rc = visit(arg, k.mv_data, v.mv_data);
+        if (rc != 0)
+            return rc;
+    }
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int
+lmdb_scan(void *handle, const void *from, bench_visit *visit, void *arg)
+{
+    struct lmdb *l = handle;
+    MDB_cursor *cursor;
+    int rc = read_begin(l);
+
+    if (rc != 0)
+        return rc;
+    rc = mdb_cursor_open(l->reader, l->dbi, &cursor);
+    if (rc == 0) {
+        rc = walk(cursor, from, visit, arg);
+        mdb_cursor_close(cursor);
+    }
+    read_end(l);
+    return rc;
+}
+
+static int
+lmdb_counters(void *handle, struct bench_counters *out)
+{
+    (void)handle;
+    out->log_bytes = BENCH_NONE; /* there is no log */
+    out->syncs = BENCH_NONE;     /* not counted by it */
+    out->traps = BENCH_NONE;
+    out->retries = 0;
+    return 0;
+}
+
+static const char *
+lmdb_explain(int code)
+{
+    return mdb_strerror(code);
+}
+
+const struct bench_system bench_lmdb = {
+    .name = "lmdb",
+    .what = "LMDB, one write transaction per insert; pages of the system",
+    .durably = "default: pages synced at each commit; nondurable: MDB_NOSYNC",
+    .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = lmdb_open,
+    .insert = lmdb_insert,
+    .put = lmdb_put,
+    .find = lmdb_find,
+    .scan = lmdb_scan,
+    .begin_read = lmdb_begin_read,
+    .end_read = lmdb_end_read,
+    .counters = lmdb_counters,
+    .close = lmdb_close,
+    .explain = lmdb_explain,
+};
