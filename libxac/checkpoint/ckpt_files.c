@@ -13,7 +13,6 @@
 
 #include "base/err.h"
 #include "base/sys.h"
-#include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "view/file_register.h"

@@ -60,16 +60,6 @@ void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
  */
 int xac_commit(struct xac_env *env, struct xac_ctx *ctx);
 
-/*
- * xac_commit_rebuild -- build the block of a COMMITTING transaction anew from its version slots,
- * as full images, because a checkpoint has begun since.  ret 0 or an error.
- */
-int xac_commit_rebuild(struct xac_env *env, uint64_t slot);
-
-/* xac_commit_make_room -- what XAC_PUBLISH_ROOM asks for, outside all locks that rank as high; ret
-   as xac_log_make_room. */
-int xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn);
-
 /* xac_commit_await -- until the log is durable up to lsn, or as long as
    XAC_OPT_SYNC_DELAY_MS and XAC_OPT_WAIT_MS ask for; ret 0, XAC_EPOISONED, XAC_ENOTDURABLE or
    XAC_EUNCERTAIN. */

@@ -6,29 +6,20 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "commit/txn.h"
-#include "log/block.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
+#include "txn/commit_block.h"
 #include "txn/ctree.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
-#include "txn/txn_datafile.h"
 #include "view/view.h"
-
-/* First size of a slot's block. */
-#define RECORD_FIRST 8192
-
-/* What a checkpoint logs, about. */
-#define CKPT_BYTES 4096u
 
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
@@ -36,136 +27,6 @@ _Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each"
 
 /* How long a process that cannot write the log itself waits for others to do so. */
 #define OTHERS_MS 200
-
-/* Room behind the records for XCOMMIT, digest and padding; kept free until making_end, so
-   that a block that fits its buffer up to there does not outgrow it. */
-#define RECORD_TAIL 64
-
-/* ---- The block -------------------------------------------------------------------- */
-
-/* A block being built for a slot, in shared memory. */
-struct making {
-    struct xac_builder b;
-    uint64_t at;   /* offset of the buffer                                            */
-    uint64_t size; /* of it                                                           */
-    bool is_large; /* does not fit a quarter of the log buffer: goes to a data file   */
-};
-
-/* making_grow -- a larger buffer with the same contents; ret 0 or an error. */
-static int
-making_grow(struct xac_env *env, struct making *m)
-{
-    uint64_t size = m->size == 0 ? RECORD_FIRST : m->size * 2;
-    uint64_t at = xac_shm_alloc(&env->shm, size);
-
-    if (at == 0)
-        return xac_err(xac_shm_lacks(&env->shm),
-                       "control region %s: %llu bytes for the log block", env->region,
-                       (unsigned long long)size);
-    if (m->at != 0) {
-        memcpy(xac_shm_at(&env->shm, at), m->b.buf, m->b.used);
-        xac_shm_free(&env->shm, m->at, m->size);
-        m->b.buf = (uint8_t *)xac_shm_at(&env->shm, at);
-        m->b.size = size - RECORD_TAIL;
-    } else {
-        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size - RECORD_TAIL);
-    }
-    m->at = at;
-    m->size = size;
-    return 0;
-}
-
-/* making_begin -- start a block in a buffer of `size` bytes at `at`, or a new one. */
-static int
-making_begin(struct xac_env *env, struct making *m, uint64_t at, uint64_t size,
-             uint64_t age)
-{
-    int rc = 0;
-
-    memset(m, 0, sizeof *m);
-    m->at = at;
-    m->size = size;
-    if (at == 0)
-        rc = making_grow(env, m);
-    else
-        xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size - RECORD_TAIL);
-    if (rc == 0)
-        (void)xac_put_txn(&m->b, XAC_XBEGIN, age);
-    return rc;
-}
-
-/* making_change -- add one page; ret 0 or an error. */
-static int
-making_change(struct xac_env *env, struct making *m, const struct xac_page_change *c)
-{
-    while (!m->is_large && !xac_put_change(&m->b, c, env->page_size)) {
-        int rc;
-
-        if (m->size * 2 > env->ctl->log.ring_bytes / 4) {
-            m->is_large = true;
-            break;
-        }
-        rc = making_grow(env, m);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
-/* making_end -- XCOMMIT, checksum. */
-static int
-making_end(struct xac_env *env, struct making *m)
-{
-    int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
-    int rc;
-
-    m->b.size = m->size;
-    (void)xac_put_commit(&m->b, xac_clock_read(CLOCK_REALTIME));
-    rc = xac_block_close(&m->b, xac_env_log_id(env), kind);
-    return rc == 0 ? 0 : xac_err(rc, "checksum of the log block");
-}
-
-/* ---- Data files of large transactions --------------------------------------------- */
-
-/*
- * datafile_block -- write a slot's pages to a data file and build the small block that
- * names it.
- */
-static int
-datafile_block(struct xac_env *env, struct xac_txn *txn, uint64_t serial,
-               struct making *m)
-{
-    uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
-    struct xac_xdatafile rec;
-    int rc = xac_commit_write_datafile(env, txn, serial, &rec);
-
-    if (rc == 0)
-        rc = making_begin(env, m, m->at, m->size, age);
-    if (rc == 0 && !xac_put_datafile(&m->b, &rec))
-        rc = xac_err(ENOMEM, "log block for a data file");
-    return rc == 0 ? making_end(env, m) : rc;
-}
-
-/* new_datafile -- take a serial for a transaction; ret 0 or ETIMEDOUT.  Both stores in one
-   section: who works out a bound finds the transaction, or a larger next serial. */
-static int
-new_datafile(struct xac_env *env, struct xac_txn *txn, uint64_t *serialp)
-{
-    uint64_t serial;
-    int rc = xac_chain_lock_limited(env);
-
-    if (rc != 0)
-        return rc;
-    /* Relaxed, all: under publish. */
-    serial = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
-    if (atomic_load_explicit(&txn->data_floor, memory_order_relaxed) == 0)
-        atomic_store_explicit(&txn->data_floor, serial, memory_order_relaxed);
-    xac_kill_point("b serial");
-    atomic_store_explicit(&env->ctl->next_datafile, serial + 1, memory_order_relaxed);
-    xac_chain_unlock(env);
-    *serialp = serial;
-    return 0;
-}
 
 /* ---- Steps a and b: what changed --------------------------------------------------- */
 
@@ -280,7 +141,7 @@ set_source(struct xac_page_change *c, const struct xac_page_change *source)
  *               XCHECKPT_BEGIN tells what those are
  */
 static int
-log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
+log_full(struct xac_env *env, struct xac_commit_block *m, struct xac_page_change *c,
          const struct xac_page_change *sources, uint32_t n_sources)
 {
     size_t start = m->b.used, least = SIZE_MAX;
@@ -289,7 +150,7 @@ log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
 
     for (uint32_t i = 0; i < n_sources && n_sources > 1 && rc == 0; i++) {
         set_source(c, &sources[i]);
-        rc = making_change(env, m, c);
+        rc = xac_commit_block_add(env, m, c);
         if (m->b.used < least) {
             least = m->b.used;
             best = i;
@@ -299,7 +160,7 @@ log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
     }
     if (n_sources > 0)
         set_source(c, &sources[best]);
-    return rc == 0 ? making_change(env, m, c) : rc;
+    return rc == 0 ? xac_commit_block_add(env, m, c) : rc;
 }
 
 /*
@@ -310,7 +171,7 @@ log_full(struct xac_env *env, struct making *m, struct xac_page_change *c,
  * holds, which may be newer, and only bytes that stand in the record are right then.
  */
 static int
-log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
+log_pages(struct xac_env *env, struct xac_ctx *ctx, struct xac_commit_block *m)
 {
     struct xac_page_change source[SOURCES_MAX];
     bool copies = env->ctl->full_images != 0;
@@ -338,7 +199,7 @@ log_pages(struct xac_env *env, struct xac_ctx *ctx, struct making *m)
             if (!full && copies)
                 set_source(&c, &c);
             rc = full ? log_full(env, m, &c, source, n_sources)
-                      : making_change(env, m, &c);
+                      : xac_commit_block_add(env, m, &c);
         }
     }
     return rc;
@@ -349,9 +210,8 @@ static int
 collect(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
-    uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
     bool is_durable = xac_env_is_durable(env);
-    struct making m = {.at = txn->record, .size = txn->record_size};
+    struct xac_commit_block m = {.at = txn->record, .size = txn->record_size};
     int rc = 0;
 
     txn->all_full = 0;
@@ -359,7 +219,7 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
     txn->ckpt_count =
         atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
     if (is_durable)
-        rc = making_begin(env, &m, txn->record, txn->record_size, age);
+        rc = xac_commit_block_begin(env, txn, &m);
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         struct xac_entry *e = xac_set_entry(ctx, i);
 
@@ -368,61 +228,11 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
     }
     if (rc == 0 && is_durable && txn->n_written > 0) {
         rc = log_pages(env, ctx, &m);
-        if (rc == 0 && m.is_large) {
-            txn->all_full = 1;
-            rc = new_datafile(env, txn, &txn->datafile);
-            if (rc == 0)
-                rc = datafile_block(env, txn, txn->datafile, &m);
-        } else if (rc == 0) {
-            rc = making_end(env, &m);
-        }
+        if (rc == 0)
+            rc = xac_commit_block_end(env, txn, &m);
     }
     txn->record = m.at;
     txn->record_size = m.size;
-    return rc;
-}
-
-int
-xac_commit_rebuild(struct xac_env *env, uint64_t slot)
-{
-    struct xac_txn *txn = xac_txn_at(env, slot);
-    /* Acquire: pairs with the release in the checkpoint. */
-    uint64_t count =
-        atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
-    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    struct making m;
-    bool is_used = false;
-    uint64_t serial;
-    int rc = new_datafile(env, txn, &serial);
-
-    if (rc != 0)
-        return rc;
-    memset(&m, 0, sizeof m);
-    /* Always by way of a data file: rare, and right for every size. */
-    rc = datafile_block(env, txn, serial, &m);
-    if (rc == 0)
-        rc = xac_chain_lock_limited(env);
-    if (rc == 0) {
-        uint64_t at = txn->record, size = txn->record_size;
-
-        xac_kill_point("d rebuild");
-        is_used = atomic_load_explicit(&txn->word, memory_order_relaxed) == word
-                  && txn->ckpt_count != count && txn->all_full == 0;
-        if (is_used) {
-            txn->record = m.at;
-            txn->record_size = m.size;
-            txn->ckpt_count = count;
-            txn->all_full = 1;
-            txn->datafile = serial;
-            m.at = at;
-            m.size = size;
-        }
-        xac_chain_unlock(env);
-    }
-    if (m.at != 0)
-        xac_shm_free(&env->shm, m.at, m.size);
-    if (!is_used)
-        xac_commit_remove_datafile(env, serial);
     return rc;
 }
 
@@ -457,28 +267,6 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
     return XAC_ABORTED;
 }
 
-/* On a full disk a checkpoint's block must fit when the transaction's does not: hence CKPT_BYTES. */
-int
-xac_commit_make_room(struct xac_env *env, const struct xac_txn *txn)
-{
-    const struct xac_block *blk;
-    uint64_t most, bytes;
-    int rc;
-
-    if (!xac_version_is_ready(env))
-        xac_version_ready(env);
-    if (!xac_env_is_durable(env))
-        return 0;
-    blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
-    most = env->ctl->log.ring_bytes / 4;
-    bytes = blk->length + CKPT_BYTES;
-    rc = xac_log_make_room(&env->log, bytes < most ? bytes : most);
-    /* Not XAC_ENOTDURABLE, which speaks of what has committed. */
-    return rc != XAC_ENOTDURABLE ? rc
-                                 : xac_err(xac_log_unwritten(&env->log),
-                                           "writing the log, whose buffer is full");
-}
-
 /*
  * publish -- steps d to h, again and again until the transaction is published.
  *
@@ -495,10 +283,10 @@ publish(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_DONE:
             return 0;
         case XAC_PUBLISH_ROOM:
-            rc = xac_commit_make_room(env, ctx->txn);
+            rc = xac_commit_block_make_room(env, ctx->txn);
             break;
         case XAC_PUBLISH_REBUILD:
-            rc = xac_commit_rebuild(env, ctx->slot);
+            rc = xac_commit_block_rebuild(env, ctx->slot);
             break;
         case XAC_PUBLISH_CONFLICT:
         case XAC_PUBLISH_TOKEN:   /* of optimistic environments only */
@@ -535,10 +323,10 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
         case XAC_PUBLISH_DONE:
             return 0;
         case XAC_PUBLISH_ROOM:
-            rc = xac_commit_make_room(env, txn);
+            rc = xac_commit_block_make_room(env, txn);
             break;
         case XAC_PUBLISH_REBUILD:
-            rc = xac_commit_rebuild(env, ctx->slot);
+            rc = xac_commit_block_rebuild(env, ctx->slot);
             break;
         case XAC_PUBLISH_TOKEN:
             xac_token_wait(env, ctx->slot);
@@ -610,7 +398,7 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     int rc = 0;
 
     if (xac_env_is_durable(env))
-        rc = xac_commit_make_room(env, txn);
+        rc = xac_commit_block_make_room(env, txn);
     if (rc != 0)
         return give_up(env, ctx, rc);
     rc = env->policy->is_optimistic || xac_wait_is_limited() ? commit_valid(env, ctx)

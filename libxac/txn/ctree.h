@@ -53,7 +53,7 @@ enum xac_publish_result {
     XAC_PUBLISH_DONE,     /* the transaction is PUBLISHED                               */
     XAC_PUBLISH_REBUILD,  /* a checkpoint began since the block was built: build again  */
     XAC_PUBLISH_ROOM,     /* no room in the log, or it is not in the page table: make room
-                             (xac_commit_make_room), try again                         */
+                             (xac_commit_block_make_room), try again                         */
     XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
     XAC_PUBLISH_TOKEN,    /* optimistic: another transaction has the token              */
     XAC_PUBLISH_TIMEOUT, /* the lock was not to be had within the thread's limit (lock.h) */

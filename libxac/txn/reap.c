@@ -7,11 +7,11 @@
 #include "txn/reap.h"
 
 #include "base/lock.h"
-#include "commit/txn.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
+#include "txn/commit_block.h"
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
@@ -30,11 +30,11 @@ xac_reap_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
         if (r == XAC_PUBLISH_DONE || r == XAC_PUBLISH_GONE || r == XAC_PUBLISH_TIMEOUT)
             return;
         if (r == XAC_PUBLISH_REBUILD) {
-            if (xac_commit_rebuild(env, slot) != 0)
+            if (xac_commit_block_rebuild(env, slot) != 0)
                 return;
             continue;
         }
-        if (xac_commit_make_room(env, txn) != 0)
+        if (xac_commit_block_make_room(env, txn) != 0)
             return; /* stays COMMITTING; the next one who meets it tries again */
     }
 }
