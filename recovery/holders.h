@@ -9,7 +9,7 @@
 #ifndef XAC_HOLDERS_H
 #define XAC_HOLDERS_H
 
-#include "env/env.h"
+#include "shared/env_state.h"
 #include "tool.h"
 
 #define HOLDERS_MAX 8

@@ -11,9 +11,9 @@
 
 #include "base/err.h"
 #include "base/identity.h"
-#include "env/env.h"
 #include "log/log_keep.h"
 #include "log/master.h"
+#include "shared/env_state.h"
 #include "txn/ctree.h"
 
 int

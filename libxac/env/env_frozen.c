@@ -17,7 +17,7 @@
 #include "base/lockfile.h"
 #include "base/sys.h"
 #include "env/control.h"
-#include "env/env.h"
+#include "env/env_enter.h"
 #include "env/peek.h"
 #include "log/backup_note.h"
 #include "log/master.h"

@@ -7,7 +7,7 @@
  *           behind it, redone onto private copies (frozen.h).  The process then has a region
  *           of its own in memory without a name, is the only participant there, and maps
  *           the copies.  Nothing is written to the environment, and nobody notices.
- * NOT HERE  Readers that take part (env.c).
+ * NOT HERE  Readers that take part (env_enter.h).
  * LOCK      None: others may commit, make checkpoints, archive log and recover meanwhile.
  *
  * INVARIANTS

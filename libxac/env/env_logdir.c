@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * env_logdir.c -- which directory the log of an environment lies in: see env.h, logdir.h.
+ * env_logdir.c -- which directory the log of an environment lies in: see env_logdir.h.
  */
 #include <config.h>
+
+#include "env/env_logdir.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +13,11 @@
 #include "base/err.h"
 #include "base/filesystem.h"
 #include "base/sys.h"
-#include "env/env.h"
 #include "log/log_format.h"
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
+#include "shared/env_state.h"
 
 /* found_log -- for xac_scan_names. */
 static int

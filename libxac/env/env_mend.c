@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * env_mend.c -- descriptors that the program has closed are opened again: see env.h.
+ * env_mend.c -- descriptors that the program has closed are opened again: see env_state.h.
  *
  * A process that has lost the descriptor of the lock file has lost its byte there.  A newcomer may
  * have found nobody attached since, have recovered, and have made a region of its own: so the
@@ -21,8 +21,7 @@
 #include "base/lockfile.h"
 #include "base/lost.h"
 #include "base/sys.h"
-#include "env/env.h"
-#include "log/log_format.h"
+#include "shared/env_state.h"
 #include "shared/region.h"
 #include "shared/registry.h"
 #include "view/view.h"

@@ -16,6 +16,7 @@
 #include "base/lockfile.h"
 #include "base/lost.h"
 #include "base/sys.h"
+#include "env/env_enter.h"
 #include "shared/region.h"
 #include "txn/policy.h"
 

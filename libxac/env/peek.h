@@ -10,7 +10,7 @@
 #ifndef XAC_PEEK_H
 #define XAC_PEEK_H
 
-#include "env/env.h"
+#include "shared/env_state.h"
 
 /*
  * xac_peek_open -- map the region of the environment in a directory.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reader.h -- opening an environment for queries only (XAC_READONLY).
+ * reader.h -- what a participant for queries only may do (XAC_READONLY).
  *
  * WHAT      A reader is live or frozen.  A live one is a participant like any other, but its
  *           slots run queries only, and the files that it maps need only be readable.  As it
  *           can do all that participants do for each other (flush the log, publish for the
  *           dead), it must be allowed to write region, log and directory.  Whoever is not,
  *           or finds nobody attached, is frozen (env_frozen.h).
- * NOT HERE  The region and the gate (env.c).
- * LOCK      As in env.c.
+ * NOT HERE  The region and the gate (env_enter.h); which kind it is (env.c).
+ * LOCK      As in env_enter.h.
  *
  * INVARIANTS
  *   (1) A reader writes no mapped file, but for the last participant of an environment that is
@@ -22,14 +22,6 @@
 #include <stdbool.h>
 
 struct xac_env;
-
-/*
- * xac_reader_open -- open the environment in a directory, live if that is possible, else
- * frozen; then xac_err_text() says why.
- *
- * ret  0; XAC_ENOTENV; errors of joining; as xac_env_freeze.
- */
-int xac_reader_open(struct xac_env *env, const char *path);
 
 /* xac_reader_check_access -- may this process, if it is a reader, write where participants
    write?  Directory of the log open.  ret 0 or an error. */

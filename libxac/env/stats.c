@@ -6,7 +6,7 @@
 
 #include "env/stats.h"
 
-#include "env/env.h"
+#include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/frozen.h"
 #include "store/outofcore.h"

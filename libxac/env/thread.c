@@ -15,7 +15,7 @@
 #include "base/lockfile.h"
 #include "base/tls.h"
 #include "commit/txn.h"
-#include "env/env.h"
+#include "shared/env_state.h"
 #include "shared/registry.h"
 #include "txn/ctx.h"
 #include "txn/alone.h"

@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "base/tls.h"
-#include "env/env.h"
 #include "heap/alloc_heap.h"
+#include "shared/env_state.h"
 #include "view/view.h"
 
 #define HEAPS_HINTED 4 /* heaps that a thread remembers */

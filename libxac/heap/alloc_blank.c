@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "env/env.h"
 #include "heap/alloc_heap.h"
+#include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"

@@ -11,8 +11,8 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
-#include "env/env.h"
 #include "heap/alloc_heap.h"
+#include "shared/env_state.h"
 #include "shared/registry.h"
 #include "view/view.h"
 

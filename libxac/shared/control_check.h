@@ -6,7 +6,7 @@
  *           files with their page tables, transaction slots with their sets, version slots, the log's
  *           buffer.  What passes leads to no address outside the region, nor to an element
  *           that does not exist.
- * NOT HERE  Whose region it is, and of which version (env.c, region.h).  What is in the log,
+ * NOT HERE  Whose region it is, and of which version (env_enter.h, region.h).  What is in the log,
  *           and in pages.  Blocks on free lists behind the first: their links are looked at when
  *           they are used (shm.c).
  * THREADS   Others may work in the region meanwhile: what is checked here holds at any moment,

@@ -5,7 +5,7 @@
  * WHAT      A region's file and those beside it (version.h, outofcore.h) are opened, removed
  *           and listed here only after it is known whose they are: a name in xac.lock may be
  *           that of another environment, of which the directory is a copy.
- * NOT HERE  What is in a region (layout.h); making one (env.c).
+ * NOT HERE  What is in a region (layout.h); making one (env_enter.h).
  * LOCK      The gate, where it says so.
  *
  * INVARIANTS
