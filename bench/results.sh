@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# results.sh XBENCH [--quick | --medium] [NAME...] -- measure anew, and put the tables and
-# figures into doc/results.md and doc/figures.
+# results.sh XBENCH [--quick | --medium] [NAME...] -- measure anew; put all tables into
+# doc/results.html, the figures into doc/figures and doc/results.md.
 #
 # NAME: experiments of `xbench list`, default all.  All of them take hours, with --medium 45
 # minutes, with --quick less than 20; the machine should do nothing else.  XBENCH_DIR is
 # where the experiments put their files, default the directory for temporary files; it
-# should be on a disk.  The results themselves stay in ./results, the page is
-# results/report.html.  Experiments that doc/results.md has no place for get one at its end.
+# should be on a disk.  The results themselves stay in ./results, from which the page is
+# made.  Experiments that doc/results.md has no place for get one at its end.
 set -eu
 
 usage="usage: results.sh XBENCH [--quick | --medium] [NAME...]"
@@ -29,5 +29,5 @@ esac
 doc=$(cd "$(dirname "$0")/../doc" && pwd)
 "$xbench" run "$@" $size --perf --dir "${XBENCH_DIR:-${TMPDIR:-/tmp}}" --out results ||
     echo "results.sh: some failed; what was measured before stays" >&2
-"$xbench" report --out results
-"$xbench" report --out results --markdown "$doc/results.md" --figures "$doc/figures"
+"$xbench" report --out results --html "$doc/results.html" --figures "$doc/figures" \
+    --markdown "$doc/results.md"

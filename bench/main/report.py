@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """report -- a page of the results that `xbench run` has kept.
 
-    xbench report [--out DIR] [--html FILE] [--markdown FILE --figures DIR]
+    xbench report [--out DIR] [--html FILE] [--figures DIR] [--markdown FILE]
 
-Reads DIR/*.jsonl (default results/) and writes DIR/report.html, one file that needs no other.
-With --markdown the tables in FILE between `<!-- results NAME -->` and `<!-- end -->` are made
-anew, with figures as files in DIR; what stands around them is left alone.  A result that has
-no such place gets one at the end of FILE.
+Reads DIR/*.jsonl (default results/) and writes DIR/report.html, one file that needs no other:
+all tables and figures.  With --figures the figures are files in that DIR, and the page refers
+to them.  With --markdown the figures in FILE are made anew, too: they stand, below the command,
+between `<!-- results NAME -->` and `<!-- end -->`; what is around them is left alone.  A result
+that has no such place gets one at the end of FILE.
 """
 import argparse
 import html
@@ -239,10 +240,29 @@ def html_table(head, rows, fold=False):
     return text
 
 
-def html_figures(result):
-    """The figures, or tables where gnuplot is not there."""
+def write_figures(results, figures):
+    """The figures of all experiments as files; ret {(experiment, index): path}."""
+    figures.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for result in results:
+        for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
+            drawing = report_plot.svg(figure, result.measurements)
+            if drawing:
+                path = files[result.name, i] = figures / f"{result.name}-{i + 1}.svg"
+                path.write_text('<?xml version="1.0" encoding="utf-8"?>\n' + drawing,
+                                encoding="utf-8")
+    return files
+
+
+def html_figures(result, files, base):
+    """The figures, or tables where gnuplot is not there; files: those that are files."""
     out = []
     for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
+        if (result.name, i) in files:
+            path = os.path.relpath(files[result.name, i], base)
+            out.append(f"<figure><img src='{html.escape(path)}' "
+                       f"alt='{html.escape(figure.title)}'></figure>")
+            continue
         drawing = report_plot.svg(figure, result.measurements)
         if drawing:
             # Names in a drawing must not meet those of another one on the page.
@@ -255,7 +275,7 @@ def html_figures(result):
     return "\n".join(out)
 
 
-def html_section(result, thesis):
+def html_section(result, thesis, files, base):
     """Everything about one experiment."""
     head = result.head
     title = f" <small>Thesis: {html.escape(head['thesis'])}</small>" if head["thesis"] else ""
@@ -269,7 +289,7 @@ def html_section(result, thesis):
     rows = goal_rows(result)
     if rows:
         out += ["<h3>Beside what was asked</h3>", html_table(GOAL_HEAD, rows)]
-    out += ["<h3>Measured</h3>", html_figures(result),
+    out += ["<h3>Measured</h3>", html_figures(result, files, base),
             html_table(*measured_table(result), fold=True),
             f"<p class=facts><code>{html.escape(head['command'])}</code>, {head['date']}, "
             f"{number(result.end['seconds'])} s{html_perf(result.end)}</p>"]
@@ -284,8 +304,8 @@ def html_perf(end):
     return "; " + ", ".join(f"{k.replace('_', ' ')} {number(v)}" for k, v in perf.items())
 
 
-def page(results, thesis):
-    """The whole page."""
+def page(results, thesis, files, base):
+    """The whole page, for the folder `base`."""
     head = results[0].head
     facts = (f"{head['cpu']}, {head['cpus']} cpus, {head['memory_bytes'] / 2**30:.0f} GiB, "
              f"Linux {head['kernel']} {head['machine']}, {head['file_system']}, "
@@ -308,58 +328,32 @@ def page(results, thesis):
             "The machines are twenty years apart: a verdict on a time speaks of both, and ratios "
             "of two systems on one machine say more.</p>"
             f"{quick}<nav><ol>{toc}</ol></nav>"
-            + "\n".join(html_section(r, thesis) for r in results) + "</body></html>\n")
+            + "\n".join(html_section(r, thesis, files, base) for r in results) + "</body></html>\n")
 
 
 # ---- Markdown ------------------------------------------------------------------------------
 
 
-def md_table(head, rows):
-    """A table of Markdown."""
-    right = [all(NUMERIC.match(row[i]) for row in rows) for i in range(len(head))]
-    out = ["| " + " | ".join(head) + " |",
-           "|" + "|".join("---:" if r else "---" for r in right) + "|"]
-    out += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(out)
-
-
-def md_section(result, thesis, figures, base):
+def md_section(result, files, base):
     """What stands between the marks of an experiment."""
     out = [f"`{result.head['command']}`, {result.head['date'][:10]}, "
            f"{number(result.end['seconds'])} s."]
-    rows = thesis_rows(result, thesis)
-    if rows:
-        out.append(md_table(THESIS_HEAD, rows))
-    rows = goal_rows(result)
-    if rows:
-        out.append(md_table(GOAL_HEAD, rows))
-    table = measured_table(result)
-    head, rows = table
-    if rows:
-        out.append(md_table(head, rows[:LONG_TABLE]))
-    if len(rows) > LONG_TABLE:
-        out.append(f"{len(rows) - LONG_TABLE} more are on the page that `xbench report` makes.")
     for i, figure in enumerate(SPECS.get(result.name, Spec()).figures):
-        drawing = report_plot.svg(figure, result.measurements)
-        if drawing:
-            path = figures / f"{result.name}-{i + 1}.svg"
-            path.write_text('<?xml version="1.0" encoding="utf-8"?>\n' + drawing,
-                            encoding="utf-8")
-            out.append(f"![{figure.title}]({os.path.relpath(path, base)})")
+        if (result.name, i) in files:
+            out.append(f"![{figure.title}]({os.path.relpath(files[result.name, i], base)})")
     return "\n\n".join(out)
 
 
-def write_markdown(results, thesis, path, figures):
+def write_markdown(results, path, files):
     """Replace what stands between the marks; a result without marks goes to the end."""
     text = path.read_text(encoding="utf-8")
-    figures.mkdir(parents=True, exist_ok=True)
     for result in results:
         mark = f"<!-- results {result.name} -->"
         if mark not in text:
             text = f"{text.rstrip()}\n\n### {result.name}\n\n{mark}\n<!-- end -->\n"
         begin = text.index(mark) + len(mark)
         end = text.index("<!-- end -->", begin)
-        text = text[:begin] + "\n" + md_section(result, thesis, figures, path.parent) + "\n" + text[end:]
+        text = text[:begin] + "\n" + md_section(result, files, path.parent) + "\n" + text[end:]
     path.write_text(text, encoding="utf-8")
 
 
@@ -368,21 +362,23 @@ def main():
     p = argparse.ArgumentParser(prog="xbench report", description="Makes a page of results.")
     p.add_argument("--out", default="results", help="where xbench run put them (results)")
     p.add_argument("--html", help="the page (OUT/report.html)")
-    p.add_argument("--markdown", help="a file whose marked tables are made anew")
-    p.add_argument("--figures", help="where its figures go (figures/ beside it)")
+    p.add_argument("--figures", help="a folder for the figures, as files")
+    p.add_argument("--markdown", help="a file whose marked figures are made anew")
     p.add_argument("--thesis", required=True, help="the Thesis' numbers; xbench gives them")
     args = p.parse_args()
     results = load(args.out)
     with open(args.thesis, encoding="utf-8") as f:
         thesis = [json.loads(line) for line in f]
-    if args.markdown:
-        path = pathlib.Path(args.markdown)
-        figures = pathlib.Path(args.figures) if args.figures else path.parent / "figures"
-        write_markdown(results, thesis, path, figures)
-        print(path)
-        return
+    markdown = args.markdown and pathlib.Path(args.markdown)
+    figures = args.figures and pathlib.Path(args.figures)
+    if markdown:
+        figures = figures or markdown.parent / "figures"
+    files = write_figures(results, figures) if figures else {}
+    if markdown:
+        write_markdown(results, markdown, files)
+        print(markdown)
     out = pathlib.Path(args.html or pathlib.Path(args.out) / "report.html")
-    out.write_text(page(results, thesis), encoding="utf-8")
+    out.write_text(page(results, thesis, files, out.parent), encoding="utf-8")
     print(out)
 
 

@@ -87,7 +87,7 @@ usage(FILE *f)
 {
     fputs("usage: xbench list\n"
           "       xbench run NAME...|all [--quick] [--out DIR]\n"
-          "       xbench report [--out DIR] [--markdown FILE]\n"
+          "       xbench report [--out DIR] [--html FILE] [--figures DIR] [--markdown FILE]\n"
           "       xbench EXPERIMENT [OPTION...]\n"
           "       xbench EXPERIMENT --help\n\n",
           f);
