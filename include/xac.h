@@ -3,8 +3,8 @@
  * xac.h -- libxac: transactions on memory-mapped files.
  *
  * A program maps a file and gets a pointer.  Its plain loads and stores between
- * xbegin() and xend() are one serializable transaction, across processes, durable
- * if asked for, and recovered after a crash.
+ * xbegin() and xend() are one serializable transaction, across processes.  It is durable
+ * if the program asks for that, and it is recovered after a crash.
  *
  *     #include <xac.h>
  *
@@ -17,57 +17,63 @@
  *     xShutdown();
  *
  * The interface is that of J. Sukha, "Memory-Mapped Transactions", MIT 2005
- * ("Thesis" below), chapter 2; what it leaves open is settled here.
+ * ("Thesis" below), chapter 2.  This header says what the Thesis leaves open.
  *
  * CALLING RULES
  *   (1) xInit() comes before every other call, xShutdown() ends the use.  A process
  *       uses one environment at a time.
- *   (2) A process runs one transaction at a time, which belongs to the thread that
- *       began it; and besides one for each thread that has views of its own (xView).
+ *   (2) The threads of a process share its mappings and run one transaction at a time on
+ *       them; it belongs to the thread that began it.  A thread with views of its own
+ *       (xView) has transactions of its own, which run beside all others.
  *   (3) The bytes of a mapped segment may be touched only between xbegin()/xend() or
- *       xbeginQuery()/xendQuery().  An access outside, behind a mapping's end or after
- *       xMunmap(), and a store in a query, stop the program (SIGABRT) with file and offset.
- *   (4) Every begin is paired with its end; control leaves a transaction no other way,
- *       but xTransact()'s function by an exception.  What is left open is rolled back and
- *       named on standard error by its thread's exit(), by the end of that thread, and, if
- *       longjmp() has left xTransact(), by the thread's next begin or xend(), where it can be.
- *       A pair of xbegin() and xend() that is left cannot be told from nesting.
- *   (5) A signal handler must not call any function here, nor touch a segment; who
- *       touches one has SIGSEGV and SIGBUS unblocked, or the system kills it.  The
- *       program's own handlers of these two are installed before xInit(), or between
- *       transactions: the next begin puts the library's in front, which calls the
- *       program's for all other faults.  In a loop of short transactions it may be one of
- *       the next 16 begins; a transaction that touches a new page before that is killed.
- *   (6) System calls do not fault pages in: read(fd, segment, n) fails with EFAULT on
- *       a page that the transaction has not touched: first that, or setPageAccess().
- *   (7) A mapped file must not be changed, truncated or replaced behind the library's
- *       back while it is mapped, nor renamed between a crash and the recovery.
- *   (8) The library's descriptors are the library's: they have high numbers and are
- *       closed by exec().  A program that closes them all between transactions (as daemons
- *       do) may go on, and no byte goes to files that get the same numbers: they are
- *       opened again by name.  Where that is not possible calls fail with XAC_EDESCRIPTOR,
- *       xend() with XAC_ENOTDURABLE, and the program is stopped when it touches a page that
- *       cannot be shown.  Nobody else is disturbed.
+ *       xbeginQuery()/xendQuery().  An access outside, behind the end of a mapping or after
+ *       xMunmap(), and a store in a query stop the program (SIGABRT) with a message that
+ *       names file and offset.
+ *   (4) Every begin has its end.  Control leaves a transaction in no other way, except that
+ *       an exception may leave the function of xTransact().  A transaction that is left
+ *       open is rolled back and named on standard error when its thread calls exit() or
+ *       ends.  If longjmp() has left xTransact(), the thread's next begin or xend() does
+ *       that, if it notices.  If control has left a pair of xbegin() and xend(), the library
+ *       takes the next xbegin() for a nested one.
+ *   (5) A signal handler must not call any function here, and must not touch a segment.
+ *       A thread that touches a segment must not block SIGSEGV and SIGBUS, or the system
+ *       kills the process.  The program installs its own handlers of these two signals
+ *       before xInit() or between transactions.  The next begin puts the library's handlers
+ *       in front again; they call the program's for all other faults.  In a loop of short
+ *       transactions one of the next 16 begins does so; if a transaction touches a new page
+ *       before that, the process is killed.
+ *   (6) System calls do not fault pages in.  read(fd, segment, n) fails with EFAULT on a
+ *       page that the transaction has not touched.  Touch it first, or call
+ *       setPageAccess().
+ *   (7) While a file is mapped, it must not be changed, truncated or replaced without the
+ *       library.  It must not be renamed between a crash and the recovery.
+ *   (8) The program must not use the library's descriptors.  They have high numbers, and
+ *       exec() closes them.  A program may close them all between transactions, as daemons
+ *       do, and go on: the library opens its files again by name, and writes no byte to files
+ *       that have got the same numbers.  If it cannot open them, calls fail with
+ *       XAC_EDESCRIPTOR and xend() with XAC_ENOTDURABLE, and the program is stopped when it
+ *       touches a page that cannot be shown.  No other process is disturbed.
  *   (9) fork() is allowed at any time.  The child is a new participant with the same
- *       segments; a transaction that was open belongs to the parent only, and the
- *       child's xend() for it returns XAC_EFORKED.
+ *       segments.  A transaction that was open belongs to the parent only; the child's
+ *       xend() for it returns XAC_EFORKED.
  *
  * MEMORY MODEL (Thesis 2.2)
- *   Committed transactions are serializable.  Every transaction, one that is going
- *   to abort included, sees one consistent snapshot.  A transaction aborts only at
- *   its xend().  On an abort the segments are as if it had never run; local variables
+ *   Committed transactions are serializable.  Every transaction sees one consistent
+ *   snapshot, even if it is going to abort.  A transaction aborts only at its xend().
+ *   After an abort the segments are as if the transaction had never run; local variables
  *   keep what it stored in them.
  *
  * RETURN VALUES
  *   Functions return 0 or a nonzero error code: a positive errno value or a negative
- *   XAC_E... code.  xStrerror() explains a code, xLastError() adds the particulars
- *   (file, offset, reason) of this thread's latest failure.  A call that fails has
- *   changed nothing unless its comment says otherwise.
+ *   XAC_E... code.  xStrerror() explains a code.  xLastError() adds file, offset and
+ *   reason of this thread's latest failure.  A call that fails has changed nothing,
+ *   unless its comment says otherwise.
  *
  * NAMES
- *   Each function exists as xac_name() and under its Thesis name xName().  Define
- *   XAC_NO_SHORT_NAMES before the include to leave out the Thesis names and the
- *   constants without prefix (READ, PENDING, ...), which other headers also use.
+ *   Each function has a name with the prefix xac_.  Most also have a short one, xName(),
+ *   in the style of the Thesis; comments use it.  Define XAC_NO_SHORT_NAMES before the
+ *   include to leave out the short names and the constants without prefix (READ,
+ *   PENDING, ...), which other headers also use.  WORDS: doc/glossary.md.
  */
 #ifndef XAC_H
 #define XAC_H
@@ -92,8 +98,8 @@ extern "C" {
  (XAC_VERSION_MAJOR * 1000000 + XAC_VERSION_MINOR * 1000 + XAC_VERSION_PATCH)
 
 /*
- * The version of the library in use, which may be later than the header's: as text, "0.2.0", in
- * static storage, and as a number.  At any time, before xInit() too.
+ * The version of the library in use, which may be later than that of the header: as text,
+ * "0.2.0", in static storage, and as a number.  May be called at any time, before xInit() too.
  */
 XAC_API const char *xac_version(void);
 XAC_API unsigned xac_version_number(void);
@@ -101,12 +107,15 @@ XAC_API unsigned xac_version_number(void);
 /* ---- The Thesis' interface (Thesis tables 2.1 and sections 2.1 to 2.3) ------------ */
 
 /*
- * Open the environment in directory `path`, creating it if missing (the last path
- * component only).  Joins who is attached; recovers first if the last users did not shut down.
+ * Open the environment in directory `path`.  If the directory is missing it is made (its
+ * parent must exist).  If other processes are attached, this one joins them.  If the last
+ * ones did not shut down, the environment is recovered first.
  *
- * XAC_READONLY: queries only; nothing is created, recovered or written (XAC_EREADONLY; xMmap():
- * EROFS).  Who may write directory and shared memory, where somebody is attached, sees the newest
- * commits; others the state at xInit(), on private copies of all mapped files ($TMPDIR or /tmp).
+ * XAC_READONLY opens it for queries only.  Nothing is created, recovered or written; calls
+ * that would write fail with XAC_EREADONLY, xMmap() with EROFS.  If others are attached, and
+ * this user may write the directory and the shared memory, queries see the newest commits.
+ * Otherwise they see the state at xInit(), on private copies of all mapped files, in $TMPDIR
+ * or /tmp.
  * in   path   directory for the log and control files; copied.
  * in   flags  XAC_NONDURABLE, XAC_DURABLE or XAC_READONLY.
  * ret  0, or
@@ -114,7 +123,7 @@ XAC_API unsigned xac_version_number(void);
  *        XAC_EFILESYSTEM a network file system (XAC_ALLOW_NETWORK_FS=1 allows it)
  *        EACCES, EROFS   directory not writable for this user
  *        ENOTDIR         path is not a directory
- *        ENOSPC          no room, also in the directory, for the control region or the log
+ *        ENOSPC          no room for the control region or the log
  *        ENOTSUP         valgrind lacks an option, which xLastError() names
  *        XAC_EALREADY    the process has an environment open
  *        XAC_EMODE       live participants use the other durability mode
@@ -122,49 +131,54 @@ XAC_API unsigned xac_version_number(void);
  *        XAC_EFOREIGN    a log of another environment lies in the directory
  *        XAC_EPAGESIZE   environment of a machine with another page size
  *        XAC_EDAMAGED    the log is missing, or damaged where it had been synced: see xrecover(1)
- *        XAC_EREPLACED   a file that the log speaks of is missing or another one
+ *        XAC_EREPLACED   a file that the log names is missing, or is another file now
  *        XAC_ECOPY       a copy of an environment; log or files lie elsewhere: see xrecover(1)
- *        XAC_EINUSE      another environment has mapped such a file since the crash
- *        XAC_ENOTSHARED  live participants whose shared memory cannot be reached
- *        XAC_ENAMESPACE, XAC_ELOCKLOST  live participants are in another PID namespace; somebody
- *                        has removed xac.lock: nobody joins before they have ended
+ *        XAC_EINUSE      another environment has mapped a file of the log since the crash
+ *        XAC_ENOTSHARED  the shared memory of live participants cannot be reached
+ *        XAC_ENAMESPACE  live participants are in another PID namespace
+ *        XAC_ELOCKLOST   xac.lock was removed; nobody can join until all participants end
  *        XAC_ENOTENV     a log, but no xac.master; with XAC_READONLY: no environment
- *        XAC_READONLY: EAGAIN (log reused meanwhile); ENOTSUP (no full images)
+ *      with XAC_READONLY also
+ *        EAGAIN          log that was needed has been reused meanwhile: try again
+ *        ENOTSUP         the log has no full images (XAC_OPT_FULL_IMAGES)
  */
 XAC_API int xac_init(const char *path, int flags);
 
 /*
- * Close the environment: unmap all segments, detach; the last participant out
- * checkpoints, so that the mapped files hold everything that was committed.
+ * Close the environment: unmap all segments and detach.  The last participant that leaves
+ * makes a checkpoint, so that the mapped files hold everything that was committed.
  *
  * ret  0; XAC_ENOINIT; XAC_EINTXN; EBUSY if another thread has a transaction open, or views
- *      of its own (xView); XAC_EPOISONED or an errno value if the checkpoint failed (the
- *      process is detached all the same, and the next xInit() recovers).
+ *      of its own (xView); XAC_EPOISONED or an errno value if the checkpoint failed.  The
+ *      process is detached in this case too, and the next xInit() recovers.
  */
 XAC_API int xac_shutdown(void);
 
 /*
  * Map the first `length` bytes of file `name` as a transactional segment.
  *
- * The file is created if missing and extended with zero bytes if shorter; nobody who has
- * mapped less of it is disturbed by that.  Several files may be mapped, and a file several
- * times; one transaction may touch all of them.  The segment is shared by all processes
- * that map the file in this environment.  The environment remembers where a file was
- * mapped first and maps it there again, in every process and every run, whenever those
- * addresses are free, so that ordinary pointers inside a segment stay valid; a program
- * that relies on it says XAC_SAME_ADDRESS to xMmapAt().
+ * The file is created if it is missing, and extended with zero bytes if it is shorter; that
+ * disturbs no process that has mapped less of it.  Several files may be mapped, and a file
+ * several times; one transaction may touch all of them.  All processes that map the file
+ * in this environment share the segment.
+ *
+ * The environment remembers where a file was mapped first.  It maps the file there again, in
+ * every process and every run, whenever those addresses are free.  So ordinary pointers
+ * inside a segment stay valid.  A program that relies on this gives XAC_SAME_ADDRESS to
+ * xMmapAt().
  *
  * in   name    path, relative to the current directory or absolute; copied.
  * in   length  bytes; a positive multiple of the system page size.
  * ret  page-aligned base address of `length` bytes, owned by the library until
  *      xMunmap(); or MAP_FAILED, and errno is
- *        EINVAL   name NULL, empty, or of the environment's own files (xac.*, xac-* in its
- *                 directory), no regular file; length 0 or not a multiple of the page size
+ *        EINVAL   name NULL or empty, not a regular file, or a file of the environment
+ *                 itself (xac.*, xac-* in its directory); length 0 or not a multiple of the
+ *                 page size
  *        EPERM    no xInit() yet, or inside a transaction
  *        EFBIG    more pages than a file can have (2^36), or bytes (2^63)
- *        ESTALE   the file is not the one that others have mapped (replaced)
- *        EBUSY    it belongs to another environment, which xLastError() names: one that has
- *                 it mapped, or has crashed and is still to be recovered
+ *        ESTALE   the file was replaced: others have mapped another one of this name
+ *        EBUSY    the file belongs to another environment, which xLastError() names: that
+ *                 one has it mapped, or has crashed and is not recovered yet
  *        EIO      the environment is poisoned
  *        others   from open(2), ftruncate(2), fsync(2), mmap(2)
  */
@@ -173,18 +187,20 @@ XAC_API void *xac_mmap(const char *name, size_t length);
 /*
  * Map a part of a file, as xMmap() maps its beginning.
  *
- * The parts that a process has mapped may overlap: each page is the same in all of them,
- * within a transaction too (a store through one address is seen by the next load through
- * another).  A store to a page that is mapped several times costs a little more.  Each
- * part belongs at its distance from where the file's first byte is remembered to be, so
- * pointers hold from one part to another; the second mapping of a page must lie elsewhere.
- * The allocator's segment is a mapping, wherever in the file it begins.
+ * The parts that a process has mapped may overlap.  Each page is the same in all of them,
+ * within a transaction too: a load through one address sees what was stored through
+ * another.  A store to a page that is mapped several times costs a little more.
+ *
+ * The environment remembers one address for the first byte of the file, and each part is
+ * mapped at its distance from there.  So pointers are valid from one part to another.  Only
+ * the second mapping of a page must lie elsewhere.  The allocator works in any mapping,
+ * wherever in the file it begins.
  *
  * in   offset  bytes, of the first byte mapped within the file; a multiple of the system
  *              page size.  The file is extended to offset + length if shorter.
- * in   flags   0, or XAC_SAME_ADDRESS: fail rather than map it where pointers stored in
- *              it would not hold.  If the file has never been mapped before, any
- *              address is the right one, and is remembered.
+ * in   flags   0, or XAC_SAME_ADDRESS: fail if it cannot be mapped where the pointers
+ *              stored in it are valid.  If the file has never been mapped before, any
+ *              address is right, and is remembered.
  * ret  as xMmap(), and
  *        EINVAL      offset not a multiple of the page size, unknown flag
  *        EADDRINUSE  XAC_SAME_ADDRESS, and the addresses are taken; xLastError() says by
@@ -195,15 +211,15 @@ XAC_API void *xac_mmap_at(const char *name, uint64_t offset, size_t length, int 
 /*
  * Make a mapping longer or shorter.
  *
- * If it is to reach beyond the end of the file, the file is extended with zero bytes
- * first, durably so in a durable environment.  A file never becomes shorter.  Other
- * mappings of the file, here and elsewhere, stay as they are.
+ * If it becomes longer than the file, the file is first extended with zero bytes, and this
+ * is durable in a durable environment.  A file never becomes shorter.  Other mappings of
+ * the file, in this process and in others, stay as they are.
  *
  * in   base    start of a mapping of this process, outside transactions.
  * in   length  bytes; a positive multiple of the system page size.
- * in   flags   0: the address stays; XAC_MAY_MOVE: it may change for want of room.
- * ret  base address from now on; or MAP_FAILED, nothing has changed (but the file may be
- *      longer), and errno is
+ * in   flags   0: the address stays; XAC_MAY_MOVE: it changes if there is no room for it.
+ * ret  the new base address; or MAP_FAILED, nothing has changed except that the file may be
+ *      longer, and errno is
  *        EINVAL      no mapping starts at base; length or flags wrong
  *        EADDRINUSE  the addresses behind it are taken; xLastError() says by what
  *        EBUSY       threads have views of it (xView)
@@ -216,8 +232,8 @@ XAC_API void *xac_mremap(void *base, size_t length, int flags);
  *
  * ret  0; EINVAL (NULL or empty name); XAC_ENOINIT; XAC_EINTXN inside a transaction;
  *      XAC_ENOTMAPPED; XAC_EMAPPED: this process has mapped the file more than once, use
- *      xMunmapAt(); EBUSY if another thread has a transaction open in the process's
- *      mappings, or any thread a view of the segment (xView).
+ *      xMunmapAt(); EBUSY: another thread has a transaction open in the process's
+ *      mappings, or some thread has a view of the segment (xView).
  */
 XAC_API int xac_munmap(const char *name);
 
@@ -229,37 +245,40 @@ XAC_API int xac_munmap(const char *name);
 XAC_API int xac_munmap_at(void *base);
 
 /*
- * Forget a file that nobody maps, before it is moved away or replaced: recovery does not ask
- * for it.  It is brought up to date first, if it is there.  (Of one that is removed after the
- * last xMunmap() the next checkpoint finds it out.)  ret 0, also if it is not known; EBUSY: it
- * is mapped, or an older state of it is being read; EINVAL; XAC_EINTXN; as xCheckpoint().
+ * Forget a file that nobody maps, before it is moved away or replaced.  The file is brought
+ * up to date first, if it is there.  Recovery does not ask for it any more.  If a file is
+ * removed without this call, after its last xMunmap(), the next checkpoint notices that.
+ *
+ * ret  0, also if the file is not known; EBUSY: it is mapped, or a query reads an older state
+ *      of it; EINVAL; XAC_EINTXN; and as xCheckpoint().
  */
 XAC_API int xac_forget(const char *name);
 
 /*
- * A view of a segment for the calling thread alone.
+ * Make a view of a segment for the calling thread alone.
  *
  * The threads of a process share its mappings, so that only one of them at a time can
- * have a transaction open.  A thread that asks for views of its own has transactions of
- * its own, which run beside those of all other threads and processes and conflict with
- * them by the same rules.  From the first xView() on its transactions concern its own
- * views only: it must touch segments through the addresses returned here, and other
- * threads must not.  Ordinary pointers stored in a segment hold for the process's
- * mapping; across views use offsets from the base.
+ * have a transaction open.  A thread with views of its own has transactions of its own.
+ * They run beside those of all other threads and processes, and conflict with them by the
+ * same rules.  From its first xView() on, the transactions of the thread work on its own
+ * views only: it must touch segments through the addresses that this call returns, and
+ * other threads must not use these.  Ordinary pointers stored in a segment are valid in the
+ * process's mapping; across views use offsets from the base.
  *
  * in   base  of a segment that the process has mapped by xMmap(), outside transactions
  * ret  address of the thread's view of all of it, the same at each call; MAP_FAILED,
  *      errno is EPERM (no xInit(), or inside a transaction), EINVAL (no segment starts
  *      at base), ENOMEM, EAGAIN (no thread-specific key), EIO (environment poisoned).
  *
- * Views end with the thread (an open transaction is aborted), or by xUnview().  While
- * they last, xMunmap() of the segment and xShutdown() by another thread fail with EBUSY.
+ * A view ends by xUnview() or with its thread; then a transaction that is open is aborted.
+ * While it exists, xMunmap() of the segment, and xShutdown() by another thread, fail with
+ * EBUSY.
  */
 XAC_API void *xac_view(void *base);
 
 /*
- * Give up the calling thread's own view.  With its last one the thread goes back to the
- * transactions and mappings that the process shares.
+ * Give up a view of the calling thread.  When it has given up the last one, the thread uses
+ * the shared transactions and mappings of the process again.
  *
  * in   view  as returned by xView(), outside transactions
  * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_ENOTMAPPED.
@@ -267,8 +286,8 @@ XAC_API void *xac_view(void *base);
 XAC_API int xac_unview(void *view);
 
 /*
- * Begin a transaction, or a nested one, which is subsumed: it is a part of the
- * outermost transaction and takes effect or not with it.
+ * Begin a transaction.  Inside a transaction it begins a nested one, which is a part of the
+ * outermost transaction: it commits or aborts with that one.
  *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
  *      thread of the process has a transaction open; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
@@ -278,28 +297,36 @@ XAC_API int xac_begin(void);
 /*
  * End the innermost transaction.
  *
- * ret  outermost: XAC_COMMITTED; XAC_ABORTED, rolled back, and another attempt may succeed
- *      (xConflict() says why; a retry keeps its age, so that it cannot starve); or an errno
- *      value, rolled back, and another attempt would fail, too, unless something changes:
- *      ENOSPC, EDQUOT, ENOMEM (no room), EIO (a file could not be read) and others.
- *      xLastError() says for what; a checkpoint has been tried to make room; the age is given
- *      up.  So `while ((rc = xend()) == ABORTED)` ends.  Nested: XAC_PENDING or XAC_FAILED.
- *      Errors: XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED (see rule 9), XAC_EINQUERY (the
- *      innermost is a query), XAC_EPOISONED (the commit may or may not have reached
- *      the disk: xrecover decides), XAC_ENOTDURABLE (committed, do not repeat it; this
- *      process could not write it to the log, see xLastError(): its limits, rights or
- *      descriptors.  The next commit of any participant writes it, and so does xSync()
- *      once the cause is gone.  If others are attached, they get 200 ms to do so first).
- *      In a durable environment XAC_COMMITTED is returned only after everything that
- *      the transaction wrote and read is on disk.  With XAC_OPT_WAIT_MS also ETIMEDOUT
- *      (rolled back) and XAC_EUNCERTAIN (committed, do not repeat it; xSync() tells).
+ * In a durable environment XAC_COMMITTED is returned only after everything that the
+ * transaction wrote and read is on disk.
+ *
+ * ret  Of a nested transaction: XAC_PENDING or XAC_FAILED.  Of the outermost one:
+ *        XAC_COMMITTED   it has taken effect
+ *        XAC_ABORTED     rolled back; another attempt may succeed.  xConflict() says why.  A
+ *                        retry keeps its age, so that it does not lose for ever.
+ *        an errno value  rolled back; another attempt would fail too, unless something
+ *                        changes: ENOSPC, EDQUOT, ENOMEM (no room), EIO (a file could not
+ *                        be read) and others.  xLastError() says what was missing.  A
+ *                        checkpoint was tried to make room.  So the loop
+ *                        `while ((rc = xend()) == ABORTED)` ends.
+ *        XAC_EPOISONED   the log could not be synced: the commit may or may not be on
+ *                        disk, xrecover decides
+ *        XAC_ENOTDURABLE committed, do not repeat it; but this process could not write the
+ *                        log because of its limits, rights or descriptors (xLastError()).
+ *                        The next commit of any participant writes it, and xSync() does when
+ *                        the cause is gone.  Other participants get 200 ms to do it first.
+ *        ETIMEDOUT       rolled back; only with XAC_OPT_WAIT_MS
+ *        XAC_EUNCERTAIN  committed, do not repeat it; another process is still syncing the
+ *                        log, and xSync() tells the result; only with XAC_OPT_WAIT_MS
+ *      Errors: XAC_ENOINIT; XAC_ENOTXN; XAC_EFORKED (rule 9); XAC_EINQUERY (the innermost
+ *      is a query).
  */
 XAC_API int xac_end(void);
 
 /*
- * Ask whether the running transaction has failed already (Thesis 2.3).  The error is
- * one-sided: XAC_PENDING may turn out wrong, XAC_FAILED does not.  Under
- * XAC_POLICY_OPTIMISTIC this looks at every page that the transaction has touched.
+ * Ask whether the running transaction has failed already (Thesis 2.3).  XAC_FAILED is
+ * certain.  After XAC_PENDING the transaction may still fail.  Under XAC_POLICY_OPTIMISTIC
+ * the call looks at every page that the transaction has touched.
  *
  * ret  XAC_PENDING, XAC_FAILED; XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED.
  */
@@ -307,7 +334,7 @@ XAC_API int xac_validate(void);
 
 /*
  * Begin a query, a read-only transaction on the snapshot of this moment.  It never
- * conflicts and never aborts.  Inside a transaction it is a part of that.
+ * conflicts and never aborts.  Inside a transaction it is a part of that one.
  *
  * ret  as xac_begin(); a query in a query is legal.
  */
@@ -316,16 +343,16 @@ XAC_API int xac_begin_query(void);
 /*
  * End the innermost query.
  *
- * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED;
- *      XAC_EPOISONED, XAC_ENOTDURABLE, XAC_EUNCERTAIN (durable environments: what it read
- *      did not reach the disk, or not yet).
+ * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED; in durable
+ *      environments XAC_EPOISONED, XAC_ENOTDURABLE, XAC_EUNCERTAIN: some of what the query
+ *      has read is not on disk, or not yet.
  */
 XAC_API int xac_end_query(void);
 
 /*
- * Announce an access to the page at `addr`, which saves the trap (Thesis 2.3).  Only a
- * hint: a wrong one costs concurrency at most.  Afterwards the page may also be handed
- * to system calls.  Outside a transaction it does nothing.
+ * Announce an access to the page at `addr`, which saves the trap (Thesis 2.3).  It is only
+ * a hint: the worst effect of a wrong one is an unnecessary conflict.  Afterwards the page
+ * may also be given to system calls.  Outside a transaction it does nothing.
  *
  * in   addr    any address inside a segment.
  * in   access  XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
@@ -336,29 +363,30 @@ XAC_API int xac_set_page_access(void *addr, int access);
 /*
  * Recover the environment in directory `path`: verify the log, bring every file that
  * was mapped to the state after the last committed transaction, and leave an empty
- * log.  May be killed at any point and run again.  xInit() does this by itself.
+ * log.  If it is killed at any point, it can be run again.  xInit() does this by itself.
  *
  * ret  0 (also when there was nothing to do); EINVAL; XAC_ENOTENV; XAC_ELIVE;
  *      XAC_ELOCKLOST, XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
  *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE, XAC_EFILESYSTEM; errno values of the file
- *      system.  If it concerns the log nothing has been written.
+ *      system.  After an error of the log nothing has been written.
  */
 XAC_API int xac_recover(const char *path);
 
 /*
- * Copy what was committed from the log to the mapped files, as far as running
- * transactions allow, and sync them; shortens recovery and lets log files go.  Runs
- * by itself when log or versions have grown by XAC_OPT_CHECKPOINT_BYTES.
+ * Write what was committed to the mapped files, as far as running transactions allow, and
+ * sync them.  This makes recovery shorter and releases log files.  The library does it by
+ * itself when log or versions have grown by XAC_OPT_CHECKPOINT_BYTES.
  *
- * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOSPC and other errno values (all
- *      commits are still safe in the log); XAC_EREPLACED and errno values for a file that
- *      cannot be reached: all others have been brought up to date.
+ * ret  0; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOSPC and other errno values: all
+ *      commits are still safe in the log; XAC_EREPLACED and errno values for a file that
+ *      cannot be reached: all other files have been brought up to date.
  */
 XAC_API int xac_checkpoint(void);
 
 /*
- * Wait until everything that this process has committed is on disk, and whatever others
- * committed before: for XAC_OPT_SYNC_DELAY_MS.  A transaction it is called in is no matter.
+ * Wait until everything is on disk that this process has committed, and all that others
+ * committed before.  It is meant for XAC_OPT_SYNC_DELAY_MS.  It may also be called inside a
+ * transaction, which it does not affect.
  *
  * ret  0, at once in an environment that is not durable; XAC_EPOISONED; XAC_ENOTDURABLE
  *      (see xend); XAC_ENOINIT.
@@ -367,7 +395,8 @@ XAC_API int xac_sync(void);
 
 /*
  * Name the log files that recovery no longer needs.  From the first call on the environment
- * keeps them until they are removed (XAC_OPT_LOG_RECYCLE): call it before the first backup.
+ * does not use them again (XAC_OPT_LOG_RECYCLE); the caller removes them.  Make the first
+ * call before the first backup.
  *
  * out  names  array of *count path names, one block to free(3); NULL if none.
  * out  count  number of names.
@@ -380,19 +409,20 @@ XAC_API int xac_archive(char ***names, size_t *count);
 /*
  * Copy the environment to directory `dir` while others keep committing.
  *
- * The copy holds the mapped files, those of earlier runs included that the environment
- * remembers, and as much log as recovery needs: what was committed before the call is in
- * it, and of what commits meanwhile a part that some moment during the call has seen.  It
- * recovers like any other environment, by xrecover(1) or the first xInit() in it; mapped
- * files that lie outside the environment's directory are found in it, in the directory
- * xac-outside, and go wherever the user puts them after that.  With log files that have
- * been archived since, it can be restored to a later moment (xrecover --until).
+ * The copy holds the mapped files, also those of earlier runs that the environment
+ * remembers, and as much log as recovery needs.  It is the state of one moment during the
+ * call: everything that was committed before the call is in it.  It recovers like any
+ * other environment, by xrecover(1) or by the first xInit() in it.  Mapped files that lie
+ * outside the environment's directory are copied to its directory xac-outside; the user
+ * moves them to their place.  With log files that have been archived since, the copy can
+ * be restored to a later moment (xrecover --until).
  *
- * in   dir  made if missing; must be empty otherwise.
+ * in   dir  made if it is missing; otherwise it must be empty.
  * ret  0; EINVAL; XAC_ENOINIT; XAC_EINTXN; XAC_EPOISONED; ENOTSUP (not durable); EEXIST
- *      (not empty); ENOSPC and other errno values: what has been copied by then is no
- *      environment, and is left to be removed.
- * No lock is held while copying; xArchive() does not name what an unfinished copy needs.
+ *      (not empty); ENOSPC and other errno values: what has been copied is not an
+ *      environment, and the caller removes it.
+ * No lock is held while copying.  xArchive() does not name files that an unfinished copy
+ * needs.
  */
 XAC_API int xac_backup(const char *dir);
 
@@ -400,24 +430,24 @@ XAC_API int xac_backup(const char *dir);
 XAC_API const char *xac_strerror(int code);
 
 /*
- * Particulars of the latest failure of a libxac call in this thread, for example
- * "xac-log.00000003: damaged at offset 81920: checksum".  Empty if there was none.
- * Storage of the thread, valid until its next failing call.
+ * Text about the latest failure of a libxac call in this thread, for example
+ * "xac-log.00000003: damaged at offset 81920: checksum"; empty if no call has failed.  It
+ * belongs to the thread and is valid until its next call that fails.
  */
 XAC_API const char *xac_last_error(void);
 
 /*
- * Roll back: the outermost xend() will return XAC_ABORTED, or an errno value if something
- * was lacking besides.  The transaction goes on until then and sees what it saw.
+ * Roll back: the outermost xend() will return XAC_ABORTED, or an errno value if there was
+ * no room too.  Until then the transaction goes on and sees the same snapshot.
  *
  * ret  0; XAC_ENOINIT; XAC_ENOTXN; XAC_EINQUERY (a query has nothing to roll back).
  */
 XAC_API int xac_abort(void);
 
 /*
- * Announce accesses to all pages of a range, as setPageAccess() does for one.  Afterwards
- * the range may be handed to read(2), write(2) and other system calls until the
- * transaction ends.
+ * Announce accesses to all pages of a range, as setPageAccess() does for one.  Afterwards,
+ * until the transaction ends, the range may be given to read(2), write(2) and other system
+ * calls.
  *
  * in   addr, length  bytes, inside one segment; length at least 1
  * in   access        XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
@@ -426,27 +456,29 @@ XAC_API int xac_abort(void);
 XAC_API int xac_set_range_access(void *addr, size_t length, int access);
 
 /*
- * Run a function as a transaction, again and again while xend() returns XAC_ABORTED, waiting
- * between the attempts as xac_set_backoff() says.  Inside a transaction it is a part of that and runs
- * once.
+ * Run a function as a transaction, and again while xend() returns XAC_ABORTED.  Between the
+ * attempts it waits as xac_set_backoff() says.  Inside a transaction the function is a part
+ * of that one and runs once.
  *
  * in   fn   called with arg; may run several times, so it must not keep results of a run
- *           that failed.  Returns 0 to commit, anything else to roll back and give up.
- *           A C++ exception, pthread_exit() and cancellation may leave it: that rolls back
- *           (nested: the outermost will abort).  longjmp() must not (rule 4).
- * ret  0 committed (nested: done); what fn returned if not 0; XAC_FAILED (nested, and the
- *      outermost will abort); errors of xbegin() and xend(); XAC_EINTXN: fn has not ended
- *      what it began, and it is rolled back.  Give fn's own results a range apart from these.
+ *           that failed.  It returns 0 to commit, another value to roll back and give up.
+ *           A C++ exception, pthread_exit() and cancellation may leave it; then the
+ *           transaction is rolled back (nested: the outermost will abort).  longjmp() must
+ *           not leave it (rule 4).
+ * ret  0: committed (nested: done); what fn returned if not 0; XAC_FAILED: nested, and the
+ *      outermost will abort; errors of xbegin() and xend(); XAC_EINTXN: fn began a
+ *      transaction and did not end it, all is rolled back.  fn's own results should be
+ *      different from these.
  */
 XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
 
 /*
  * Choose how xTransact() waits before another attempt, in all threads of the process.  Each
- * pair of fn and arg takes a few bytes for good.
+ * new pair of fn and arg takes a few bytes, which are never freed.
  *
- * in   fn   called with arg and the number of attempts so far, from 1; NULL for the
- *           default: give up the processor at first, then sleep a random time whose
- *           bound doubles up to 10 ms.  xac_backoff_none() tries again at once.
+ * in   fn   called with arg and the number of attempts so far, from 1.  NULL is the
+ *           default: it first gives up the processor, later it sleeps a random time; the
+ *           bound of this time doubles up to 10 ms.  xac_backoff_none() does not wait.
  * ret  0; ENOMEM.
  */
 XAC_API int xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg);
@@ -459,43 +491,44 @@ XAC_API void xac_backoff_none(void *arg, unsigned attempts);
 XAC_API int xac_set_option(int option, uint64_t value);
 
 /*
- * The log lies in another directory, on a disk of its own perhaps (Thesis 4.3): its segments
- * and the data files of large transactions; all else stays with the environment.
+ * Put the log into another directory, for example on a disk of its own (Thesis 4.3): its
+ * segments and the data files of large transactions.  All else stays with the environment.
  *
- * Call it before xInit().  An environment that has no log yet makes the directory, if it is
- * missing, and remembers it: later calls of xInit(), and the tools, find it by themselves.
- * For an environment whose log is elsewhere already it says where that lies *now*, after
- * the directory has been moved as a whole; a log that lies with its environment stays there.
- * One directory serves one environment.
+ * Call it before xInit().  If the environment has no log yet, xInit() makes the directory if
+ * it is missing, and the environment remembers it: later calls of xInit(), and the tools,
+ * find it without help.  If the log already lies in another directory, and this directory
+ * has been moved as a whole, the call says where it is now.  A log that lies with its
+ * environment stays there.  One directory belongs to one environment.
  *
- * in   path  copied; NULL: no wish, as at the start
+ * in   path  copied; NULL: no directory is asked for, as at the start
  * ret  0; EBUSY: after xInit(); EINVAL: empty, or has a newline; ENAMETOOLONG; ENOMEM.
- * What xInit() says of it: ENOENT: not there, or without the mark of a log directory (not
- * mounted?); XAC_EFOREIGN: that of another environment; EINVAL: the log lies with the
- * environment; EBUSY: those who are attached have it elsewhere.
+ * xInit() then returns ENOENT: the directory does not exist or has no mark of a log
+ * directory (is its disk mounted?); XAC_EFOREIGN: it belongs to another environment; EINVAL:
+ * the log lies with the environment; EBUSY: those that are attached use another directory.
  */
 XAC_API int xac_set_log_directory(const char *path);
 
 /* ---- Allocator --------------------------------------------------------------------- */
 
 /*
- * A heap inside a mapped segment, for data structures that come and go.  It lies in the
- * segment itself and changes with the running transaction: an abort undoes allocations,
- * a commit makes them as durable as the data.  A segment used as a heap belongs to the
- * allocator as a whole; the program touches what it has allocated, and the root area.
+ * A heap inside a mapped segment.  It lies in the segment itself and changes with the
+ * running transaction: an abort undoes allocations, a commit makes them as durable as the
+ * data.  A segment used as a heap belongs to the allocator as a whole.  The program touches
+ * only what it has allocated, and the root area.
  *
- * A segment that is all zero bytes becomes a heap with the first xMalloc() or xRoot(); one
- * that holds anything else is never taken.  When the file is mapped longer than before,
- * the heap uses the new space as soon as it needs it, if that is zero bytes; others that
- * still map less go on with what they see.
+ * A segment that is all zero bytes becomes a heap with the first xMalloc() or xRoot().  One
+ * that holds other bytes is never used as a heap.  When the file is mapped longer than
+ * before, the heap uses the new space as soon as it needs it, if it is zero bytes.
+ * Processes that still map less of it go on with the part that they map.
  *
  * Processes and threads that allocate at the same time normally get memory from different
- * pages and do not conflict, and neither do releases; allocations of one page conflict
- * like any data.  Up to the page size divided by 8, an allocation or its release changes
- * one page, the one the memory is in.
+ * pages and do not conflict; the same is true for frees.  Allocations in one page conflict
+ * like other data.  An allocation of up to one eighth of the page size, and its free, change
+ * one page, the one that the memory is in.
  *
- * Addresses differ between processes and runs: what is stored inside the segment should be
- * distances from its base.
+ * A heap may contain ordinary pointers.  They are valid where the segment is mapped at its
+ * remembered address (xMmap, XAC_SAME_ADDRESS).  If it may be mapped elsewhere, and in views
+ * of threads, use distances from its base.
  */
 
 #define XAC_ROOT_SIZE 256 /* bytes of the root area */
@@ -508,11 +541,11 @@ XAC_API int xac_set_log_directory(const char *path);
  * ret  16-byte aligned memory, its contents undefined, the caller's until xFree(); or
  *      NULL, and errno is
  *        ENOMEM  no room in the segment
- *        EINVAL  base is not the start of a segment; the segment is no heap and not blank,
- *                or has less than 4 pages
+ *        EINVAL  base is not the start of a segment; the segment is neither a heap nor all
+ *                zero bytes; it has less than 4 pages
  *        EPERM   not inside a transaction, or inside a query, or no xInit() yet
  *        EIO     the heap is damaged, or of another version or page size
- *      xLastError() has the words.
+ *      xLastError() says more.
  */
 XAC_API void *xac_malloc(void *base, size_t size);
 
@@ -520,15 +553,16 @@ XAC_API void *xac_malloc(void *base, size_t size);
  * Free memory that came from xMalloc() on the same segment, inside a transaction.
  *
  * in   p  the address, or NULL: nothing happens.
- * ret  0; EINVAL (no allocation begins there, as far as that can be told, or it is free
- *      already); XAC_ENOINIT, XAC_ENOTXN, XAC_EINQUERY, XAC_ENOTMAPPED, XAC_EFORKED;
+ * ret  0; EINVAL: no allocation begins there, if that can be seen, or it is free
+ *      already; XAC_ENOINIT, XAC_ENOTXN, XAC_EINQUERY, XAC_ENOTMAPPED, XAC_EFORKED;
  *      XAC_EDAMAGED, XAC_EVERSION, XAC_EPAGESIZE.
  */
 XAC_API int xac_free(void *base, void *p);
 
 /*
- * Where a program finds its data again: XAC_ROOT_SIZE bytes of its own in the heap, zero
- * at first.  Inside a transaction or a query; in a query a blank segment stays blank.
+ * The root area: XAC_ROOT_SIZE bytes of the heap that belong to the program, zero at first.
+ * From there it finds its data again.  Call it inside a transaction or a query; a query does
+ * not make a heap of a segment of zero bytes.
  *
  * ret  64-byte aligned address; or NULL and errno as for xMalloc().
  */
@@ -538,20 +572,20 @@ XAC_API void *xac_root(void *base);
 struct xac_heap_totals {
     uint64_t bytes;       /* of the heap, which may be shorter than the segment         */
     uint64_t bytes_used;  /* in allocations, sizes rounded up as they are               */
-    uint64_t bytes_free;  /* available, be it for allocations of certain sizes          */
-    uint64_t bytes_own;   /* headers, directory, odds and ends                          */
+    uint64_t bytes_free;  /* available, perhaps only for certain sizes                  */
+    uint64_t bytes_own;   /* headers, directory, gaps                                   */
     uint64_t allocations; /* number                                                     */
     uint64_t
         largest_free; /* bytes: the largest allocation that fits in one piece       */
 };
 
 /*
- * Prove a heap sound: every page accounted for once, no overlaps, all counts and bits as
- * they should be, free space merged.  Inside a transaction or, better, a query; reads all
- * of the heap's own data.
+ * Check a whole heap: each page belongs to one thing, nothing overlaps, all counts and bits
+ * are right, free space is merged.  Call it inside a transaction or, better, a query.  It
+ * reads all of the heap's own data.
  *
- * out  out   filled in if the heap is sound (all 0 for a blank segment); may be NULL.
- * in   size  sizeof *out, see xac_stats.h; of no matter if out is NULL.
+ * out  out   filled in if the heap is right (all 0 for a segment of zero bytes); may be NULL.
+ * in   size  sizeof *out, see xac_stats.h; ignored if out is NULL.
  * ret  0; XAC_EDAMAGED, and xLastError() tells the first violation; errors as xFree().
  */
 XAC_API int xac_heap_check(void *base, struct xac_heap_totals *out, size_t size);
