@@ -5,7 +5,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@
 
 #include "base/annot.h"
 #include "base/sys.h"
-#include "uring.h"
+#include "frames/uring.h"
 
 #define DIRECT_ALIGN 4096 /* of the bytes of a page and of its place */
 

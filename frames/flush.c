@@ -7,7 +7,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #include <errno.h>
 #include <sched.h>

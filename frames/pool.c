@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #include <assert.h>
 #include <errno.h>

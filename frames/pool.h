@@ -31,8 +31,8 @@
 
 #include <string.h>
 
-#include "frame.h"
-#include "replacer.h"
+#include "frames/frame.h"
+#include "frames/policies/replacer.h"
 #include "xac_frames.h"
 
 #define POOL_MAGIC          UINT64_C(0x32736d6172666378) /* "xcframs2" */

@@ -8,7 +8,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 static uint64_t
 head_next(uint64_t head, uint32_t top)

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "uring.h"
+#include "frames/uring.h"
 
 #include <errno.h>
 #include <linux/io_uring.h>

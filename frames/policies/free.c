@@ -7,7 +7,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #define LINK_BOTTOM 1 /* else the slot below, + 2 */
 

@@ -26,7 +26,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #include <errno.h>
 

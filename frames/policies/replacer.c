@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "replacer.h"
+#include "frames/policies/replacer.h"
 
 #include "xac_frames.h"
 

@@ -7,7 +7,7 @@
  */
 #include <config.h>
 
-#include "pool.h"
+#include "frames/pool.h"
 
 #include "base/clock.h"
 #include "base/futex.h"

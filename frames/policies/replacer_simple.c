@@ -9,7 +9,7 @@
  */
 #include <config.h>
 
-#include "replacer.h"
+#include "frames/policies/replacer.h"
 
 static uint32_t
 no_ghosts(uint32_t n)

@@ -10,7 +10,7 @@
  */
 #include <config.h>
 
-#include "replacer.h"
+#include "frames/policies/replacer.h"
 
 /* move -- between the lists a and b (numbers) through link 0; where tells the list, plus 1. */
 static void

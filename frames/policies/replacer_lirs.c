@@ -8,7 +8,7 @@
  */
 #include <config.h>
 
-#include "replacer.h"
+#include "frames/policies/replacer.h"
 
 enum {
     STACK,
