@@ -85,12 +85,13 @@ list_main(int argc, char **argv)
 static void
 usage(FILE *f)
 {
-    fputs("usage: xbench list\n"
-          "       xbench run NAME...|all [--quick] [--out DIR]\n"
-          "       xbench report [--out DIR] [--html FILE] [--figures DIR] [--markdown FILE]\n"
-          "       xbench EXPERIMENT [OPTION...]\n"
-          "       xbench EXPERIMENT --help\n\n",
-          f);
+    fputs(
+        "usage: xbench list\n"
+        "       xbench run NAME...|all [--quick] [--out DIR]\n"
+        "       xbench report [--out DIR] [--html FILE] [--figures DIR] [--markdown FILE]\n"
+        "       xbench EXPERIMENT [OPTION...]\n"
+        "       xbench EXPERIMENT --help\n\n",
+        f);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(f, "  %-13s %s\n", commands[i].name, commands[i].what);
     fputc('\n', f);
