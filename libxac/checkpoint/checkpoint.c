@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -38,8 +37,9 @@
 #include "store/outofcore.h"
 #include "store/version.h"
 #include "txn/ckpt_log.h"
-#include "txn/reap.h"
 #include "txn/ctree.h"
+#include "txn/drop.h"
+#include "txn/reap.h"
 #include "txn/slot.h"
 #include "txn/txn_datafile.h"
 
@@ -145,7 +145,7 @@ unpin(struct xac_ckpt *r)
 {
     if (r->query != UINT64_MAX) {
         r->env->ctl->ckpt_query = 0;
-        xac_txn_drop(r->env, r->query, XAC_TXN_FREE);
+        xac_txn_drop(r->env, r->query, r->query, XAC_TXN_FREE);
     }
     r->query = UINT64_MAX;
 }
@@ -648,7 +648,7 @@ abandon(struct xac_env *env)
         if (xac_txn_serial(word) == ctl->ckpt_serial
             && xac_txn_state(word) == XAC_TXN_QUERY
             && xac_registry_alive(env, xac_txn_participant(word)))
-            xac_txn_drop(env, slot, XAC_TXN_FREE);
+            xac_txn_drop(env, slot, slot, XAC_TXN_FREE);
     }
     ctl->ckpt_epoch++;
     forget(env);

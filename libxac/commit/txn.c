@@ -17,6 +17,7 @@
 #include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/drop.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
 #include "txn/alone.h"
@@ -73,7 +74,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     }
     rc = xac_view_begin_all(env, ctx);
     if (rc != 0) {
-        xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
+        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
         xac_token_give(env, ctx);
     }
     return rc;
@@ -83,7 +84,7 @@ void
 xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
     xac_view_end_all(env, ctx, is_committed);
-    xac_txn_drop(env, ctx->slot, XAC_TXN_IDLE);
+    xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
     ctx->n_entries = 0;
     xac_token_give(env, ctx);
     if (ctx->saw_dead && !xac_wait_is_over()) {
@@ -99,7 +100,7 @@ xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t page = 0;
 
     if (env->policy->is_optimistic && !ctx->is_query
-        && !xac_optimistic_validate(env, ctx->txn, &page))
+        && !env->policy->validate(env, ctx->txn, &page))
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
 }
 

@@ -19,6 +19,7 @@
 #include "txn/ctree.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
+#include "txn/reap.h"
 #include "view/view.h"
 
 /* Pages of the write set that are searched for the bytes of a full image. */
@@ -312,7 +313,7 @@ commit_valid(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t page = 0;
 
     /* Most losers are found out without the lock. */
-    if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, &page)) {
+    if (env->policy->is_optimistic && !env->policy->validate(env, txn, &page)) {
         (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
         return XAC_ABORTED;
     }
@@ -420,7 +421,8 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
     if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
         && xac_log_wait_others(&env->log, end, OTHERS_MS) == 0)
         rc = 0;
-    xac_gc(env);
+    if (xac_gc(env))
+        xac_reap_dead(env);
     return rc;
 }
 

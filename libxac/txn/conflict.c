@@ -12,7 +12,6 @@
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
-#include "txn/ctx.h"
 
 /*
  * Access word: offset / 64 of the first entry; above it the lock, 0 if it is free: slot + 1
@@ -148,15 +147,14 @@ entry_at(const struct xac_env *env, uint64_t unit)
 
 /* state_of -- xac_registry_state, asked at most once in a while about one that runs. */
 XAC_SIGSAFE static enum xac_process_state
-state_of(struct xac_env *env, uint32_t participant)
+state_of(struct xac_ctx *ctx, uint32_t participant)
 {
-    struct xac_ctx *ctx = xac_ctx_mine(env);
     uint64_t now = xac_clock_ns();
     enum xac_process_state state;
 
     if (ctx->alive_last == participant && now < ctx->alive_until)
         return XAC_PROCESS_RUNNING;
-    state = xac_registry_state(env, participant);
+    state = xac_registry_state(ctx->env, participant);
     if (state == XAC_PROCESS_RUNNING) {
         ctx->alive_last = participant;
         ctx->alive_until = now + ALIVE_TRUST_NS;
@@ -211,7 +209,7 @@ look(struct xac_env *env, struct xac_ctx *ctx, uint64_t head, uint32_t mode)
         } else if (xac_txn_state(word) == XAC_TXN_PENDING) {
             if (env->policy->decide(ctx->txn, t) == XAC_FAIL_OTHER)
                 continue;
-            enum xac_process_state state = state_of(env, xac_txn_participant(word));
+            enum xac_process_state state = state_of(ctx, xac_txn_participant(word));
 
             if (state == XAC_PROCESS_DEAD)
                 ctx->saw_dead = true; /* to be cleaned up after when we end */
@@ -271,9 +269,9 @@ fail_self(struct xac_env *env, struct xac_ctx *ctx, const struct xac_page *page,
  * somebody else has to publish it, or if it takes too long.
  */
 XAC_SIGSAFE static bool
-await_publish(struct xac_env *env, const struct others *o)
+await_publish(struct xac_ctx *ctx, const struct others *o)
 {
-    const struct xac_txn *t = xac_txn_at(env, o->committing_slot);
+    const struct xac_txn *t = xac_txn_at(ctx->env, o->committing_slot);
     uint32_t owner = xac_txn_participant(o->committing_word);
     uint64_t now = xac_clock_ns();
     uint64_t look = now + COMMITTING_LOOK_NS, until = now + COMMITTING_WAIT_NS;
@@ -283,7 +281,7 @@ await_publish(struct xac_env *env, const struct others *o)
         if (atomic_load_explicit(&t->word, memory_order_acquire) != o->committing_word)
             return true;
         if (n % SPINS_BEFORE_YIELD == 0 && (now = xac_clock_ns()) > look) {
-            if (now > until || state_of(env, owner) != XAC_PROCESS_RUNNING)
+            if (now > until || state_of(ctx, owner) != XAC_PROCESS_RUNNING)
                 return false;
             look = now + COMMITTING_LOOK_NS;
         }
@@ -314,7 +312,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
 
         if (o.has_committing) {
             page_unlock(page, head);
-            if (await_publish(env, &o))
+            if (await_publish(ctx, &o))
                 continue;
             ctx->saw_dead = true; /* or stopped: published at our end, reap.h */
             fail_self(env, ctx, page, xac_txn_participant(o.committing_word),
@@ -358,7 +356,7 @@ loser_pause(unsigned n)
 }
 
 void
-xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx)
+xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
 {
     uint64_t lost_to = atomic_load_explicit(&ctx->txn->lost_to, memory_order_relaxed);
     uint64_t mine = atomic_load_explicit(&ctx->txn->age, memory_order_relaxed);
@@ -379,7 +377,7 @@ xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx)
         uint64_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
 
         if (atomic_load_explicit(&t->age, memory_order_relaxed) != age
-            || state_of(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING
+            || state_of(ctx, xac_txn_participant(word)) != XAC_PROCESS_RUNNING
             || xac_clock_ns() > until)
             return;
         loser_pause(n);
@@ -387,11 +385,11 @@ xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx)
 }
 
 void
-xac_conflict_leave(struct xac_env *env, struct xac_entry *entry)
+xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
 {
     struct xac_page *page = xac_entry_page(env, entry);
     uint64_t self = xac_shm_offset(&env->shm, entry) / 64;
-    uint64_t head = page_lock(env, page, xac_ctx_mine(env)->slot);
+    uint64_t head = page_lock(env, page, by);
     uint64_t next = atomic_load_explicit(&entry->next, memory_order_relaxed);
 
     if (head == self) {

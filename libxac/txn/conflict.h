@@ -65,9 +65,10 @@ XAC_SIGSAFE bool xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx,
  * xac_conflict_wait -- before a retry begins: wait as invariant (2) says.  Elsewhere
  * than in oldest-wins, or if the last attempt has not lost to an older one, returns at once.
  */
-void xac_conflict_wait(struct xac_env *env, const struct xac_ctx *ctx);
+void xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx);
 
-/* xac_conflict_leave -- unlink a linked entry: one's own, or a dead transaction's. */
-void xac_conflict_leave(struct xac_env *env, struct xac_entry *entry);
+/* xac_conflict_leave -- unlink a linked entry: one's own, or a dead transaction's.
+   in  by  the slot in whose name the page is locked: the caller's */
+void xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry);
 
 #endif /* XAC_CONFLICT_H */

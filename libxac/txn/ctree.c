@@ -23,7 +23,6 @@
 #include "log/block.h"
 #include "shared/env_state.h"
 #include "store/version.h"
-#include "txn/optimistic.h"
 #include "txn/policy.h"
 
 _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
@@ -155,20 +154,14 @@ static void
 link_all(struct xac_env *env, const struct xac_txn *txn)
 {
     struct xac_ring_entry *r = ring_begin(env, txn->number, txn->end, false);
-    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
-    uint64_t at = txn->first_block;
+    struct xac_set_walk walk = xac_set_walk(txn);
+    const struct xac_entry *e;
 
-    for (uint64_t i = 0; i < n; i++) {
-        const struct xac_set_block *b =
-            (const struct xac_set_block *)xac_shm_at(&env->shm, at);
-        const struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
-
+    while ((e = xac_set_next(env, &walk)) != NULL) {
         if (e->vslot != 0) {
             link_version(env, txn, e);
             ring_add(r, e->page);
         }
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = b->next;
     }
     xac_kill_point("f ring");
     ring_end(r, txn->number);
@@ -356,83 +349,101 @@ prefetch_ring(const struct xac_env *env)
     __builtin_prefetch(ring_at(env, next), 1);
 }
 
+/* publish_begin -- take publish for steps d to g; false: the thread's limit is over. */
+static bool
+publish_begin(struct xac_env *env)
+{
+    prefetch_ring(env);
+    return xac_chain_lock_limited(env) == 0;
+}
+
+/* publish_end -- publish the transaction if nothing is in the way and nobody has done it; give
+   publish back. */
+static enum xac_publish_result
+publish_end(struct xac_env *env, uint64_t slot, enum xac_publish_result result)
+{
+    /* Relaxed: under publish, where COMMITTING ends. */
+    uint64_t word =
+        atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
+
+    if (result == XAC_PUBLISH_DONE && xac_txn_state(word) == XAC_TXN_COMMITTING)
+        publish_now(env, slot);
+    xac_chain_unlock(env);
+    return result;
+}
+
+/* may_finish -- may a transaction that was COMMITTING be published, or has it been?  publish is
+   held. */
+static enum xac_publish_result
+may_finish(struct xac_env *env, struct xac_txn *txn, uint64_t serial)
+{
+    /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+
+    if (xac_txn_serial(word) != serial)
+        return XAC_PUBLISH_GONE;
+    if (xac_txn_state(word) == XAC_TXN_PUBLISHED)
+        return XAC_PUBLISH_DONE;
+    if (xac_txn_state(word) != XAC_TXN_COMMITTING)
+        return XAC_PUBLISH_GONE;
+    if (!env->policy->is_optimistic)
+        return may_publish(env, txn);
+    /* Its owner died holding the lock, validated but not yet publishing.  Others may have
+       published since, so that no longer says anything.
+       Release: pairs with the acquire loads of the word. */
+    atomic_store_explicit(&txn->word,
+                          xac_txn_word(serial, xac_txn_participant(word), XAC_TXN_FAILED),
+                          memory_order_release);
+    return XAC_PUBLISH_GONE;
+}
+
+/* may_commit -- may our PENDING transaction be published?  Then it is COMMITTING.  publish is
+   held. */
+static enum xac_publish_result
+may_commit(struct xac_env *env, uint64_t slot, uint64_t *pagep)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    const struct xac_policy *policy = env->policy;
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    enum xac_publish_result result;
+
+    if (xac_txn_state(word) != XAC_TXN_PENDING)
+        return XAC_PUBLISH_GONE;
+    if (policy->is_optimistic && !policy->may_publish(env, slot))
+        return XAC_PUBLISH_TOKEN;
+    if (policy->is_optimistic && !policy->validate(env, txn, pagep))
+        return XAC_PUBLISH_CONFLICT;
+    result = may_publish(env, txn);
+    if (result != XAC_PUBLISH_DONE)
+        return result;
+    /* In an optimistic environment only a newcomer can fail us here (alone.h); he, or another
+       whom we are in the way of, may just now. */
+    return atomic_compare_exchange_strong_explicit(
+               &txn->word, &word,
+               xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
+                            XAC_TXN_COMMITTING),
+               memory_order_acq_rel, /* pairs with the acquire loads of the word */
+               memory_order_acquire)
+               ? XAC_PUBLISH_DONE
+               : XAC_PUBLISH_GONE;
+}
+
 enum xac_publish_result
 xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
-    struct xac_txn *txn = xac_txn_at(env, slot);
-    enum xac_publish_result result = XAC_PUBLISH_GONE;
-    uint64_t word;
-
-    prefetch_ring(env);
-    if (xac_chain_lock_limited(env) != 0)
+    if (!publish_begin(env))
         return XAC_PUBLISH_TIMEOUT;
     xac_kill_point("d");
-    /* Acquire: pairs with the exchange to COMMITTING; the descriptor is complete. */
-    word = atomic_load_explicit(&txn->word, memory_order_acquire);
-    if (xac_txn_serial(word) != serial)
-        goto out;
-    if (xac_txn_state(word) == XAC_TXN_PUBLISHED)
-        result = XAC_PUBLISH_DONE;
-    if (xac_txn_state(word) != XAC_TXN_COMMITTING)
-        goto out;
-    if (env->policy->is_optimistic) {
-        /* Its owner died holding the lock, validated but not yet publishing.  Others may
-           have published since, so that no longer says anything.
-           Release: pairs with the acquire loads of the word. */
-        atomic_store_explicit(&txn->word,
-                              xac_txn_word(serial, xac_txn_participant(word),
-                                           XAC_TXN_FAILED),
-                              memory_order_release);
-        goto out;
-    }
-    result = may_publish(env, txn);
-    if (result != XAC_PUBLISH_DONE)
-        goto out;
-
-    publish_now(env, slot);
-out:
-    xac_chain_unlock(env);
-    return result;
+    return publish_end(env, slot, may_finish(env, xac_txn_at(env, slot), serial));
 }
 
 enum xac_publish_result
 xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
 {
-    struct xac_txn *txn = xac_txn_at(env, slot);
-    enum xac_publish_result result = XAC_PUBLISH_GONE;
-    uint64_t word;
-
-    prefetch_ring(env);
-    if (xac_chain_lock_limited(env) != 0)
+    if (!publish_begin(env))
         return XAC_PUBLISH_TIMEOUT;
-    /* Acquire: pairs with the exchange in xac_txn_fail. */
-    word = atomic_load_explicit(&txn->word, memory_order_acquire);
-    if (xac_txn_state(word) != XAC_TXN_PENDING)
-        goto out;
-    result = XAC_PUBLISH_TOKEN;
-    if (env->policy->is_optimistic && !xac_token_is_open(env, slot))
-        goto out;
-    result = XAC_PUBLISH_CONFLICT;
-    if (env->policy->is_optimistic && !xac_optimistic_validate(env, txn, pagep))
-        goto out;
-    result = may_publish(env, txn);
-    if (result != XAC_PUBLISH_DONE)
-        goto out;
-    /* In an optimistic environment only a newcomer can fail us here (alone.h); he, or another
-       whom we are in the way of, may just now. */
-    result = XAC_PUBLISH_GONE;
-    if (!atomic_compare_exchange_strong_explicit(
-            &txn->word, &word,
-            xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
-                         XAC_TXN_COMMITTING),
-            memory_order_acq_rel, /* pairs with the acquire loads of the word */
-            memory_order_acquire))
-        goto out;
-    publish_now(env, slot);
-    result = XAC_PUBLISH_DONE;
-out:
-    xac_chain_unlock(env);
-    return result;
+    return publish_end(env, slot, may_commit(env, slot, pagep));
 }
 
 enum xac_txn_state

@@ -120,8 +120,9 @@ bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
    processors may have written it last. */
 void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);
 
-/* xac_gc -- free what nobody can see, if the lock is free.  Signals blocked. */
-void xac_gc(struct xac_env *env);
+/* xac_gc -- free what nobody can see, if the lock is free.  Signals blocked.  ret true: it has not
+   got on for long, so the caller should look for dead participants (xac_reap_dead). */
+bool xac_gc(struct xac_env *env);
 
 /* xac_gc_lock -- take gc, repairing by a sweep; and release. */
 void xac_gc_lock(struct xac_env *env);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/sys.h"
 #include "store/outofcore.h"
+#include "txn/drop.h"
 #include "txn/slot.h"
 
 XAC_TLS struct xac_ctx *xac_ctx_own;
@@ -35,7 +36,7 @@ xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
                        "control region %s: no room for a transaction", env->region);
     rc = xac_outofcore_open(env, ctx);
     if (rc != 0) {
-        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_FREE);
         return rc;
     }
     ctx->txn = xac_txn_at(env, ctx->slot);
@@ -49,7 +50,7 @@ void
 xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
 {
     if (ctx->txn != NULL)
-        xac_txn_drop(env, ctx->slot, XAC_TXN_FREE);
+        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_FREE);
     ctx->txn = NULL;
     xac_outofcore_close(ctx);
     if (ctx->blocks != NULL)

@@ -14,7 +14,6 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/version.h"
-#include "txn/reap.h"
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
@@ -316,7 +315,7 @@ gc_held(struct xac_env *env)
     xac_gc_settle(env);
 }
 
-void
+bool
 xac_gc(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
@@ -325,10 +324,10 @@ xac_gc(struct xac_env *env)
     enum xac_lock_result r;
 
     if (commit % GC_EVERY != 0)
-        return;
+        return false;
     r = xac_lock_try(&c->gc);
     if (r == XAC_LOCK_BUSY)
-        return;
+        return false;
     if (r == XAC_LOCK_OWNER_DIED) {
         sweep(env);
         xac_lock_repaired(&c->gc);
@@ -337,6 +336,5 @@ xac_gc(struct xac_env *env)
     behind = commit > c->gc_done ? commit - c->gc_done : 0;
     xac_gc_unlock(env);
     /* A dead transaction holds the floor until somebody notices. */
-    if (behind >= STUCK_RUNS && commit % STUCK_RUNS < GC_EVERY)
-        xac_reap_dead(env);
+    return behind >= STUCK_RUNS && commit % STUCK_RUNS < GC_EVERY;
 }

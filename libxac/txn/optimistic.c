@@ -17,49 +17,45 @@
 #define ROUNDS_BEFORE_CHECK 8
 #define ROUND_NS            50000
 
-const struct xac_policy xac_policy_optimistic = {
-    .name = "optimistic",
-    .is_optimistic = true,
-};
-
-bool
-xac_optimistic_validate(const struct xac_env *env, const struct xac_txn *txn,
-                        uint64_t *pagep)
+/* validate -- see policy.h. */
+static bool
+validate(const struct xac_env *env, const struct xac_txn *txn, uint64_t *pagep)
 {
-    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
     uint64_t parent = atomic_load_explicit(&txn->parent, memory_order_relaxed);
-    uint64_t at = txn->first_block;
+    struct xac_set_walk walk = xac_set_walk(txn);
+    const struct xac_entry *e;
 
-    for (uint64_t i = 0; i < n; i++) {
-        const struct xac_set_block *b =
-            (const struct xac_set_block *)xac_shm_at(&env->shm, at);
-        const struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
-        const struct xac_page *page =
-            (const struct xac_page *)xac_shm_at(&env->shm, e->page);
+    while ((e = xac_set_next(env, &walk)) != NULL) {
         uint64_t newest;
 
         /* A page whose newest version has gone to its file is older than any parent. */
-        (void)xac_version_find(env, page, UINT64_MAX, &newest);
+        (void)xac_version_find(env, xac_entry_page(env, e), UINT64_MAX, &newest);
         if (newest > parent) {
-            *pagep = atomic_load_explicit(&page->id, memory_order_relaxed);
+            *pagep = xac_entry_page_id(env, e);
             return false;
         }
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = b->next;
     }
     return true;
 }
 
 /* ---- The token ---------------------------------------------------------------------- */
 
-bool
-xac_token_is_open(const struct xac_env *env, uint64_t slot)
+/* token_is_open -- may this slot publish now?  see policy.h. */
+static bool
+token_is_open(const struct xac_env *env, uint64_t slot)
 {
     /* Acquire: pairs with the release in xac_token_give. */
     uint64_t holder = atomic_load_explicit(&env->ctl->token, memory_order_acquire);
 
     return holder == 0 || holder == slot + 1;
 }
+
+const struct xac_policy xac_policy_optimistic = {
+    .name = "optimistic",
+    .is_optimistic = true,
+    .validate = validate,
+    .may_publish = token_is_open,
+};
 
 /* clear_if_lapsed -- take the token from a holder that is dead or stopped. */
 static void
@@ -92,7 +88,7 @@ wait_a_while(struct xac_env *env, unsigned n)
 void
 xac_token_wait(struct xac_env *env, uint64_t slot)
 {
-    for (unsigned n = 1; !xac_token_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
+    for (unsigned n = 1; !token_is_open(env, slot) && xac_wait_slice(1) != 0; n++)
         wait_a_while(env, n);
 }
 

@@ -3,7 +3,7 @@
  * optimistic.h -- the optimistic policy (Thesis 3.3, end): no checks while a transaction
  * runs; it reads the snapshot of its begin and is validated at its end.
  *
- * WHAT      Validation, and the token: a transaction that has lost several races in a row
+ * WHAT      Validation (policy.h), and the token: a transaction that has lost several races in a row
  *           takes the token before it begins; until it ends, nobody else publishes, so it
  *           cannot lose.
  *
@@ -35,19 +35,6 @@
 #include "txn/slot.h"
 
 struct xac_env;
-
-/*
- * xac_optimistic_validate -- has no commit after the parent written a page of the set?
- *
- * Meaningful for good only with the publish lock held; without it, a quick no.
- * in   slot   of a transaction whose set lies in the region
- * out  pagep  id of the first page that was written, if not
- */
-bool xac_optimistic_validate(const struct xac_env *env, const struct xac_txn *txn,
-                             uint64_t *pagep);
-
-/* xac_token_is_open -- may this slot publish now?  Publish lock held. */
-bool xac_token_is_open(const struct xac_env *env, uint64_t slot);
 
 /* xac_token_wait -- until it may; takes the token from a holder that is gone. */
 void xac_token_wait(struct xac_env *env, uint64_t slot);

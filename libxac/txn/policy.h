@@ -36,6 +36,13 @@ struct xac_policy {
        PENDING.  If it says XAC_FAIL_SELF, that holds only while the other one's process
        runs. */
     enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
+    /* Of an optimistic policy, NULL otherwise.  Has no commit after the parent written a page of
+       the set?  Sure only under the publish lock; a no is sure without it.
+       out  pagep  id of the first page that was written */
+    bool (*validate)(const struct xac_env *env, const struct xac_txn *txn,
+                     uint64_t *pagep);
+    /* Likewise.  Is it this slot's turn to publish?  Under the publish lock. */
+    bool (*may_publish)(const struct xac_env *env, uint64_t slot);
 };
 
 extern const struct xac_policy xac_policy_oldest_wins;

@@ -13,6 +13,8 @@
 #include "store/version.h"
 #include "txn/commit_block.h"
 #include "txn/ctree.h"
+#include "txn/ctx.h"
+#include "txn/drop.h"
 #include "txn/policy.h"
 
 /* Participants that xac_reap_some() looks at. */
@@ -46,25 +48,23 @@ reap_slot(struct xac_env *env, uint64_t slot)
     struct xac_txn *txn = xac_txn_at(env, slot);
     /* Acquire: pairs with the exchanges on the word. */
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    struct xac_set_walk walk;
+    struct xac_entry *e;
 
     if (xac_txn_state(word) == XAC_TXN_COMMITTING) {
         xac_reap_finish(env, slot, xac_txn_serial(word));
-        word = atomic_load_explicit(&txn->word, memory_order_acquire); /* as above */
+        /* Acquire: pairs with the exchanges on the word. */
+        word = atomic_load_explicit(&txn->word, memory_order_acquire);
         if (xac_txn_state(word) == XAC_TXN_COMMITTING)
             return;
     }
     xac_kill_point("reap finished");
     xac_version_release(env, slot); /* version slots taken but not yet in an entry, too */
-    for (uint64_t i = 0, at = txn->first_block; at != 0 && i < txn->n_entries; i++) {
-        struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
-
-        b->entry[i % XAC_SET_BLOCK_ENTRIES].vslot = 0; /* freed just now, or published */
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = b->next;
-    }
+    for (walk = xac_set_walk(txn); (e = xac_set_next(env, &walk)) != NULL;)
+        e->vslot = 0; /* freed just now, or published */
     txn->is_retry = 0;
     xac_kill_point("reap slot");
-    xac_txn_drop(env, slot, XAC_TXN_FREE);
+    xac_txn_drop(env, slot, xac_ctx_mine(env)->slot, XAC_TXN_FREE);
     xac_kill_point("reap dropped");
 }
 

@@ -11,17 +11,10 @@
 
 #include "base/err.h"
 #include "base/sys.h"
-#include "store/outofcore.h"
-#include "store/version.h"
-#include "txn/conflict.h"
-#include "txn/txn_datafile.h"
 
 _Static_assert(sizeof(struct xac_entry) == 64, "entries are named by offset / 64");
 _Static_assert(sizeof(struct xac_set_block) == 4096, "a set block is a page");
 _Static_assert(sizeof(struct xac_txn) % 64 == 0, "slots do not share cache lines");
-
-/* Blocks that a slot keeps for its next transaction. */
-#define BLOCKS_KEPT 4
 
 uint64_t
 xac_txn_claim(struct xac_env *env, uint32_t participant)
@@ -103,14 +96,6 @@ block_add(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 XAC_SIGSAFE struct xac_entry *
-xac_set_entry(const struct xac_ctx *ctx, uint64_t index)
-{
-    xac_assert(index < ctx->n_entries);
-    return &ctx->blocks[index / XAC_SET_BLOCK_ENTRIES]
-                ->entry[index % XAC_SET_BLOCK_ENTRIES];
-}
-
-XAC_SIGSAFE struct xac_entry *
 xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
             uint32_t mode, uint64_t *indexp)
 {
@@ -130,25 +115,6 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     /* Release: pairs with the acquire of a reaper; before the entry can be linked. */
     atomic_store_explicit(&ctx->txn->n_entries, ctx->n_entries, memory_order_release);
     return e;
-}
-
-/* trim -- free the blocks that a large transaction needed. */
-static void
-trim(struct xac_env *env, struct xac_txn *txn)
-{
-    uint64_t *link = &txn->first_block;
-    uint64_t at;
-
-    for (int kept = 0; kept < BLOCKS_KEPT && *link != 0; kept++)
-        link = &((struct xac_set_block *)xac_shm_at(&env->shm, *link))->next;
-    at = *link;
-    *link = 0;
-    while (at != 0) {
-        uint64_t next = ((struct xac_set_block *)xac_shm_at(&env->shm, at))->next;
-
-        xac_shm_free(&env->shm, at, sizeof(struct xac_set_block));
-        at = next;
-    }
 }
 
 /* ---- Life cycle ------------------------------------------------------------------- */
@@ -181,48 +147,4 @@ xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid, uint64_
         if ((xac_txn_serial(word) & 0xffffff) != why >> 40)
             return true; /* another transaction by now */
     }
-}
-
-void
-xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as)
-{
-    struct xac_txn *txn = xac_txn_at(env, slot);
-    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
-    /* Acquire: pairs with the release in xac_set_add. */
-    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_acquire);
-    bool was_published = xac_txn_state(word) == XAC_TXN_PUBLISHED;
-    uint64_t at = txn->first_block;
-
-    xac_assert(xac_txn_state(word) != XAC_TXN_COMMITTING);
-    for (uint64_t i = 0; i < n; i++) {
-        struct xac_set_block *b = (struct xac_set_block *)xac_shm_at(&env->shm, at);
-        struct xac_entry *e = &b->entry[i % XAC_SET_BLOCK_ENTRIES];
-
-        if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_LINKED) != 0)
-            xac_conflict_leave(env, e);
-        if (e->vslot != 0 && !was_published)
-            xac_version_give_back(env, e->vslot);
-        xac_kill_point("i entry");
-        e->vslot = 0;
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = b->next;
-    }
-    atomic_store_explicit(&txn->n_entries, 0, memory_order_relaxed);
-    if (n > BLOCKS_KEPT * XAC_SET_BLOCK_ENTRIES)
-        trim(env, txn);
-    if (txn->datafile != 0 && !was_published)
-        xac_commit_remove_datafile(env, txn->datafile);
-    xac_kill_point("i dropped");
-    txn->datafile = 0;
-    /* Release: pairs with the acquire in xac_commit_data_serial. */
-    atomic_store_explicit(&txn->data_floor, 0, memory_order_release);
-    txn->n_written = 0;
-    if (leave_as == XAC_TXN_FREE) /* nobody will retry; relaxed: a hint */
-        atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
-    atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
-    /* Release: pairs with the acquire of who claims the slot or scans it. */
-    atomic_store_explicit(&txn->word,
-                          xac_txn_word(xac_txn_serial(word) + 1,
-                                       xac_txn_participant(word), leave_as),
-                          memory_order_release);
 }

@@ -5,7 +5,8 @@
  * WHAT      A transaction slot in shared memory (struct xac_txn, layout.h), which survivors can
  *           finish or take back, and the context of the thread that runs it (struct xac_ctx,
  *           env_state.h), which is private.
- * NOT HERE  Begin and end (txn.h), conflicts between slots (conflict.h).
+ * NOT HERE  Begin and end (txn.h), conflicts between slots (conflict.h), giving back what a
+ *           transaction has (drop.h).
  *
  *             begin           commit, step c         publish
  *   IDLE ----------> PENDING ---------------> COMMITTING ----> PUBLISHED ----> IDLE
@@ -69,13 +70,46 @@ XAC_SIGSAFE struct xac_entry *xac_set_add(struct xac_env *env, struct xac_ctx *c
                                           uint64_t *indexp);
 
 /* xac_set_entry -- entry of the running transaction's set. */
-XAC_SIGSAFE struct xac_entry *xac_set_entry(const struct xac_ctx *ctx, uint64_t index);
+XAC_SIGSAFE static inline struct xac_entry *
+xac_set_entry(const struct xac_ctx *ctx, uint64_t index)
+{
+    xac_assert(index < ctx->n_entries);
+    return &ctx->blocks[index / XAC_SET_BLOCK_ENTRIES]
+                ->entry[index % XAC_SET_BLOCK_ENTRIES];
+}
 
-/*
- * xac_txn_drop -- take back a slot that is not COMMITTING: unlink its entries, free its
- * version slots, remove its data file, leave it IDLE or FREE with the next serial.
- * By its owner, or by the reaper under the reap lock.
- */
-void xac_txn_drop(struct xac_env *env, uint64_t slot, enum xac_txn_state leave_as);
+/* A walk over the set of any slot, as it lies in shared memory:
+   for (w = xac_set_walk(txn); (e = xac_set_next(env, &w)) != NULL;) */
+struct xac_set_walk {
+    uint64_t block;   /* offset of the block of the next entry                        */
+    uint64_t i, left; /* its place in the block; entries left                         */
+};
+
+static inline struct xac_set_walk
+xac_set_walk(const struct xac_txn *txn)
+{
+    /* Acquire: pairs with the release in xac_set_add; the blocks are linked. */
+    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_acquire);
+
+    return (struct xac_set_walk){.block = txn->first_block, .left = n};
+}
+
+/* xac_set_next -- the next entry, NULL behind the last one.  The caller may change it. */
+static inline struct xac_entry *
+xac_set_next(const struct xac_env *env, struct xac_set_walk *w)
+{
+    struct xac_set_block *block;
+
+    if (w->left == 0)
+        return NULL;
+    if (w->i == XAC_SET_BLOCK_ENTRIES) {
+        block = (struct xac_set_block *)xac_shm_at(&env->shm, w->block);
+        w->block = block->next;
+        w->i = 0;
+    }
+    block = (struct xac_set_block *)xac_shm_at(&env->shm, w->block);
+    w->left--;
+    return &block->entry[w->i++];
+}
 
 #endif /* XAC_SLOT_H */

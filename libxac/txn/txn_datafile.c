@@ -80,22 +80,17 @@ put_page(struct xac_env *env, struct datafile *f, uint64_t id, const uint8_t *by
 static int
 fill(struct xac_env *env, const struct xac_txn *txn, struct datafile *f)
 {
-    uint64_t at = txn->first_block;
-    uint64_t n = atomic_load_explicit(&txn->n_entries, memory_order_relaxed);
+    struct xac_set_walk walk = xac_set_walk(txn);
+    const struct xac_entry *e;
     int rc = 0;
 
-    for (uint64_t i = 0; i < n && rc == 0; i++) {
-        struct xac_set_block *blk = (struct xac_set_block *)xac_shm_at(&env->shm, at);
-        const struct xac_entry *e = &blk->entry[i % XAC_SET_BLOCK_ENTRIES];
+    while (rc == 0 && (e = xac_set_next(env, &walk)) != NULL) {
+        const uint8_t *bytes;
 
-        if (e->vslot != 0) {
-            const uint8_t *bytes = xac_version_bytes(env, e->vslot);
-
-            rc = bytes == NULL ? errno
-                               : put_page(env, f, xac_entry_page_id(env, e), bytes);
-        }
-        if (i % XAC_SET_BLOCK_ENTRIES == XAC_SET_BLOCK_ENTRIES - 1)
-            at = blk->next;
+        if (e->vslot == 0)
+            continue;
+        bytes = xac_version_bytes(env, e->vslot);
+        rc = bytes == NULL ? errno : put_page(env, f, xac_entry_page_id(env, e), bytes);
     }
     return rc == 0 ? flush(f) : rc;
 }

@@ -17,6 +17,7 @@
 #include "shared/registry.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/drop.h"
 #include "view/file_register.h"
 
 static const struct xac_env_options options = {
@@ -151,7 +152,7 @@ world_publish(struct xac_env *env)
 void
 world_finish(struct xac_env *env)
 {
-    xac_txn_drop(env, env->ctx.slot, XAC_TXN_IDLE);
+    xac_txn_drop(env, env->ctx.slot, env->ctx.slot, XAC_TXN_IDLE);
     env->ctx.n_entries = 0;
     env->ctx.n_blocks = 0;
     env->ctx.saw_dead = false;

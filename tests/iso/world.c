@@ -486,7 +486,7 @@ world_gc(struct world *w, int a)
         xac_chain_unlock(env);
         xac_gc_unlock(env);
     }
-    xac_gc(env);
+    (void)xac_gc(env);
 }
 
 void

@@ -236,13 +236,15 @@ START_TEST(unlink_in_every_order)
         }
         for (unsigned n = 0; n < 4; n++) {
             must_eq(links_of(env[0], 2, links), 4 - n);
-            xac_conflict_leave(env[leaving[n]], world_entry(env[leaving[n]], 2));
+            xac_conflict_leave(env[leaving[n]], env[leaving[n]]->ctx.slot,
+                               world_entry(env[leaving[n]], 2));
             for (unsigned m = 0; m <= n; m++) { /* none of those who left */
                 for (unsigned i = 0, left = links_of(env[0], 2, links); i < left; i++)
                     must(links[i]->slot != env[leaving[m]]->ctx.slot);
             }
             /* Leaving again does nothing. */
-            xac_conflict_leave(env[leaving[n]], world_entry(env[leaving[n]], 2));
+            xac_conflict_leave(env[leaving[n]], env[leaving[n]]->ctx.slot,
+                               world_entry(env[leaving[n]], 2));
             must_eq(links_of(env[0], 2, links), 3 - n);
         }
         for (int i = 0; i < 4; i++)

@@ -128,7 +128,7 @@ publish_many(void *arg)
         must(n != 0 && p->number_of[n] == 0);
         p->number_of[n] = p->page_no;
         must_eq(world_value(mine, p->page_no, n), i);
-        xac_gc(mine);
+        (void)xac_gc(mine);
     }
     must_eq(xac_env_close(mine), 0);
 }
@@ -200,7 +200,7 @@ raise_the_mark(void *arg)
         xac_gc_lock(mine);
         (void)xac_gc_bound(mine, NULL);
         xac_gc_unlock(mine);
-        xac_gc(mine);
+        (void)xac_gc(mine);
     }
     must_eq(xac_env_close(mine), 0);
 }
@@ -380,7 +380,7 @@ START_TEST(keep_exactly_what_is_seen)
         commit_at_random(&seed, rnd_below(&seed, 40) == 0 ? PAGES : 4);
         if (rnd_below(&seed, 20) == 0)
             change_reader(reader[rnd_below(&seed, READERS)], &seed);
-        xac_gc(env);
+        (void)xac_gc(env);
         if (xac_chain_commit(env) % 8 != 0)
             continue;
         readers_see_theirs(reader);
@@ -410,7 +410,7 @@ START_TEST(hold_back_little_for_long_queries)
     world_query(reader);
     for (uint64_t i = 0; i < 400; i++) {
         (void)world_put(env, 1 + i % 3, 100 + i);
-        xac_gc(env);
+        (void)xac_gc(env);
     }
     must(world_vslots(env, XAC_VSLOT_VERSION) < 20);
     must_eq(world_value(reader, 1, parent_of(reader)), 5);
@@ -453,12 +453,12 @@ START_TEST(gc_when_the_ring_is_overrun)
     world_begin(reader);
     while (xac_chain_commit(env) < 2 * XAC_RING_ENTRIES + 5)
         (void)world_put(env, 3 + xac_chain_commit(env) % 5, 7);
-    xac_gc(env);
+    (void)xac_gc(env);
     must(world_vslots(env, XAC_VSLOT_VERSION) > 2 * XAC_RING_ENTRIES);
     world_finish(reader);
     while (xac_chain_commit(env) % 8 != 0)
         (void)world_put(env, 3, 7);
-    xac_gc(env);
+    (void)xac_gc(env);
     must_eq(world_vslots(env, XAC_VSLOT_VERSION), 6);
     must_eq(world_value(env, 2, xac_chain_commit(env)), 22);
     must_eq(xac_env_close(reader), 0);
