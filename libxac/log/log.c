@@ -25,16 +25,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
-#include "base/handle.h"
 #include "base/populate.h"
 #include "base/sys.h"
+#include "log/log_gap.h"
 #include "log/log_segment.h"
 
 /* How long a waiter sleeps before it looks whether the holder of the flush lock lives. */
 #define RETRY_MS 50
-
-/* No segment has this LSN: nothing has failed. */
-#define NEVER_FAILED UINT64_MAX
 
 static uint64_t
 min64(uint64_t a, uint64_t b)
@@ -48,104 +45,7 @@ is_power_of_2(uint64_t n)
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* ---- Descriptors of segments; flush lock held, or nobody else here yet ------------ */
-
-/* mend -- a descriptor has been lost; ret as struct xac_log's mend. */
-static int
-mend(struct xac_log *log)
-{
-    int fd = -1;
-
-    errno = EBADF;
-    if (log->mend != NULL)
-        fd = log->mend(log->mend_arg);
-    if (fd >= 0)
-        atomic_store_explicit(&log->dirfd, fd, memory_order_relaxed);
-    return fd;
-}
-
-int
-xac_log_dir(struct xac_log *log)
-{
-    int fd = atomic_load_explicit(&log->dirfd, memory_order_relaxed);
-
-    return xac_handle_is_ours(fd, &log->dir) ? fd : mend(log);
-}
-
-/*
- * segment_fd -- descriptor of a segment, for writing.
- *
- * The descriptor that gives way is closed first, so that a process that has run out of
- * descriptors can still flush.  One that the program has closed is replaced by one for the
- * same file, and what has been written to it is written again.
- * ret  descriptor, or -1 with errno.
- */
-static int
-segment_fd(struct xac_log *log, uint64_t number)
-{
-    int i = (int)(number % 2);
-    struct xac_handle *seg = &log->seg[i];
-    bool is_same = log->seg_no[i] == number && seg->inode != 0;
-    int old = log->seg_fd[i], dirfd;
-    char name[XAC_LOG_NAME_MAX];
-
-    if (is_same && xac_handle_is_ours(old, seg))
-        return old;
-    xac_handle_close(old, seg);
-    log->seg_fd[i] = -1;
-    log->started = 0;
-    dirfd = is_same ? mend(log) : xac_log_dir(log);
-    if (dirfd < 0)
-        return -1;
-    xac_log_segment_name(name, number);
-    if (is_same) {
-        log->seg_fd[i] = xac_handle_again(-1, seg, dirfd, name, O_WRONLY | O_NOFOLLOW);
-        return log->seg_fd[i];
-    }
-    log->seg_no[i] = number;
-    *seg = (struct xac_handle){.inode = 0};
-    log->seg_fd[i] =
-        xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0),
-                        seg);
-    return log->seg_fd[i];
-}
-
-/*
- * reserve_fds -- fill both places with descriptors, the second with one that only keeps
- * the place (no segment has number 0): later ones are opened in their stead.  A failure
- * shows when a segment is opened.
- */
-static void
-reserve_fds(struct xac_log *log)
-{
-    struct xac_log_shared *sh = log->sh;
-    /* relaxed: which segment is a guess. */
-    uint64_t lsn = atomic_load_explicit(&sh->durable, memory_order_relaxed);
-    uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
-    int i = (int)((number + 1) % 2);
-
-    (void)segment_fd(log, number);
-    log->seg_no[i] = 0;
-    log->seg_fd[i] =
-        xac_handle_keep(xac_sys.openat(xac_log_dir(log), ".",
-                                       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
-                        &log->seg[i]);
-}
-
-/* access_init -- this process's part, without descriptors; ret 0 or errno. */
-static int
-access_init(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
-{
-    struct stat st;
-
-    *log = (struct xac_log){.sh = sh, .ring = ring, .seg_fd = {-1, -1}};
-    atomic_init(&log->dirfd, dirfd);
-    atomic_init(&log->ahead_failed, NEVER_FAILED);
-    if (xac_sys.fstat(dirfd, &st) != 0)
-        return errno;
-    log->dir = (struct xac_handle){.device = st.st_dev, .inode = st.st_ino};
-    return 0;
-}
+/* ---- Opening ---------------------------------------------------------------------- */
 
 int
 xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd,
@@ -174,33 +74,24 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
     atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
     atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
-    rc = access_init(log, sh, ring, dirfd);
+    rc = xac_log_state_init(log, sh, ring, dirfd);
     if (rc != 0)
         return xac_err(rc, "log directory");
     rc = xac_log_segment_prepare(log, prepared + 1);
     if (rc == 0)
-        reserve_fds(log);
+        xac_log_fds_reserve(log);
     return rc;
 }
 
 int
 xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
 {
-    int rc = access_init(log, sh, ring, dirfd);
+    int rc = xac_log_state_init(log, sh, ring, dirfd);
 
     if (rc != 0)
         return xac_err(rc, "log directory");
-    reserve_fds(log);
+    xac_log_fds_reserve(log);
     return 0;
-}
-
-void
-xac_log_detach(struct xac_log *log)
-{
-    for (int i = 0; i < 2; i++) {
-        xac_handle_close(log->seg_fd[i], &log->seg[i]);
-        log->seg_fd[i] = -1;
-    }
 }
 
 /* ---- Appending -------------------------------------------------------------------- */
@@ -410,7 +301,7 @@ static int
 flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
-    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    int fd = xac_log_segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
     uint64_t written = is_started ? log->started : 0;
     int rc;
 
@@ -503,7 +394,7 @@ start_held(struct xac_log *log)
     if (from == to || xac_log_segment_of(to - 1, sh->segment_bytes) != number
         || atomic_load_explicit(&sh->poisoned, memory_order_acquire) != 0)
         return;
-    fd = segment_fd(log, number);
+    fd = xac_log_segment_fd(log, number);
     if (fd < 0 || write_segment(log, fd, from, to) != 0)
         return;
     log->started = to;

@@ -4,8 +4,8 @@
  * on disk, group commit.  The bytes are in log_format.h, building blocks in block.h.
  *
  * WHAT      Holds appended blocks until they are synced; one sync serves all who wait.
- * NOT HERE  Deciding what commits (ctree), replay (recover).
- * OWNER     struct xac_log_shared in the control region; struct xac_log per process.
+ * NOT HERE  Deciding what commits (ctree), replay (recover), the two structures (log_state.h),
+ *           making segments (log_segment.h).
  * LOCK      flush (rank FLUSH): writing and syncing; prepare (rank PREPARE): making
  *           segments.  `tail` moves under the publish lock of the caller.
  * THREADS   any thread; no function here is safe in the fault handler.
@@ -31,87 +31,12 @@
 #ifndef XAC_LOG_H
 #define XAC_LOG_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/annot.h"
-#include "base/handle.h"
-#include "base/lock.h"
 #include "log/block.h"
-#include "log/log_gap.h"
-
-struct xac_log_shared {
-    /* Fixed by xac_log_create(). */
-    uint8_t identity[16];
-    uint32_t generation;
-    uint32_t page_size;
-    uint64_t segment_bytes; /* S of log_format.h, a power of two                      */
-    uint64_t ring_bytes;    /* a power of two                                         */
-    uint64_t start_lsn;     /* of this generation                                     */
-
-    struct xac_lock flush;   /* rank XAC_RANK_FLUSH                                   */
-    struct xac_lock prepare; /* rank XAC_RANK_PREPARE                                 */
-
-    /* Stored under the caller's publish lock (release), read by anyone (acquire). */
-    xac_shared _Atomic uint64_t tail; /* first LSN not appended                       */
-    /* Stored under flush (release), read by anyone (acquire). */
-    xac_shared _Atomic uint64_t durable; /* first LSN not known to be on disk         */
-    /* Stored under prepare (release), read by anyone (acquire). */
-    xac_shared _Atomic uint64_t prepared; /* first LSN without room on disk           */
-    /* Segments that end at or below this LSN are not needed and may be reused; 0 none.
-       Stored under the checkpoint lock, read under prepare (relaxed: what was not needed
-       once is never needed again, so an old value is as good). */
-    xac_shared _Atomic uint64_t free_below;
-    uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
-                                                    0 not looked for yet               */
-    /* Count of wake-ups; a futex word.  Bumped after flush is unlocked. */
-    xac_shared _Atomic uint32_t wakes;
-    /* 0, or the errno of the write or sync that failed.  Set once, before flush is
-       unlocked; read by everybody before anything is acknowledged. */
-    xac_shared _Atomic int poisoned;
-
-    /* Blocks appended so far; stored under the caller's publish lock, relaxed. */
-    xac_shared _Atomic uint64_t appended;
-    /* Blocks appended when the last flush began, and how many of them it took; stored
-       under flush, relaxed: a guess at whether others commit, too. */
-    xac_shared _Atomic uint64_t flushed;
-    xac_shared _Atomic uint64_t batch;
-
-    /* When the last flush ended, ns of CLOCK_MONOTONIC_COARSE; stored under flush,
-       relaxed: what it is for need not be exact. */
-    xac_shared _Atomic uint64_t flushed_ns;
-
-    /* Counters, relaxed. */
-    xac_shared _Atomic uint64_t n_writes;
-    xac_shared _Atomic uint64_t n_syncs;
-};
-
-/* One process's access to the log. */
-struct xac_log {
-    struct xac_log_shared *sh;
-    uint8_t *ring;     /* ring_bytes, in shared memory */
-    _Atomic int dirfd; /* the log's directory; not owned; relaxed: any number will do */
-    struct xac_handle dir; /* fixed                                                   */
-    /* What to do when a descriptor has been lost; NULL: nothing can be done.  ret the
-       directory's descriptor from now on; -1 with errno: this process must not write. */
-    int (*mend)(void *arg);
-    void *mend_arg;
-    /* Descriptors of the segments used last, -1 if none; flush lock held. */
-    int seg_fd[2];
-    uint64_t seg_no[2];
-    struct xac_handle seg[2];
-    _Atomic int
-        unwritten;    /* errno value of the last flush that could not begin; relaxed */
-    uint64_t started; /* xac_log_flush_start has written up to here; flush lock held  */
-    struct xac_log_gap gap; /* flush lock held                                        */
-    /* Bit i: the i-th of 64 parts of the ring is in this process's page table (invariant 7);
-       only grows, relaxed. */
-    _Atomic uint64_t ready;
-    /* The value of `prepared` at which making a segment failed last: that it is not
-       tried ahead of time again and again on a full disk. */
-    _Atomic uint64_t ahead_failed;
-};
+#include "log/log_name.h"
+#include "log/log_state.h"
 
 /* What a log is made from; all fixed from then on. */
 struct xac_log_config {
@@ -138,9 +63,6 @@ int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring
 /* xac_log_attach -- join a log that another process has created; ret 0 or errno. */
 int xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
                    int dirfd);
-
-/* xac_log_detach -- close this process's descriptors. */
-void xac_log_detach(struct xac_log *log);
 
 /*
  * xac_log_make_room -- see to it that `bytes` more can be appended.
@@ -188,10 +110,6 @@ int xac_log_wait_durable(struct xac_log *log, uint64_t lsn);
  */
 int xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms);
 
-/* xac_log_dir -- the descriptor of the log's directory, mended if it has been lost; -1 with
-   errno. */
-int xac_log_dir(struct xac_log *log);
-
 /* xac_log_sync -- the same for everything appended by now. */
 int xac_log_sync(struct xac_log *log);
 
@@ -225,42 +143,5 @@ void xac_log_poison(struct xac_log *log, int error);
 
 /* xac_log_assert -- check invariants (1), (4); publish and flush state may move. */
 void xac_log_assert(const struct xac_log *log);
-
-/* Positions end here, far from where sums of them could overflow.  What claims to lie behind is
-   no log of ours. */
-#define XAC_LSN_LIMIT (UINT64_C(1) << 62)
-
-/* xac_log_last_segment -- number of the last segment of that size that there can be. */
-static inline uint64_t
-xac_log_last_segment(uint64_t segment_bytes)
-{
-    return XAC_LSN_LIMIT / segment_bytes;
-}
-
-/* Names: buf of XAC_LOG_NAME_MAX bytes. */
-#define XAC_LOG_NAME_MAX 48
-void xac_log_segment_name(char *buf, uint64_t number);
-void xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial);
-
-/* Is a name exactly that of a segment, or of a data file?  ret true, and its numbers. */
-bool xac_log_segment_named(const char *name, uint64_t *numberp);
-bool xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *serialp);
-
-/* xac_log_segment_of -- number of the segment that holds an LSN, from 1. */
-static inline uint64_t
-xac_log_segment_of(uint64_t lsn, uint64_t segment_bytes)
-{
-    return lsn / segment_bytes + 1;
-}
-
-/*
- * xac_log_segment_check -- verify the header of a segment.
- *
- * in   head           as read from offset 0
- * ret  0; XAC_EDAMAGED, XAC_EVERSION, XAC_EFOREIGN, XAC_EPAGESIZE (words noted).
- */
-int xac_log_segment_check(const struct xac_segment_header *head, const char *name,
-                          const uint8_t identity[16], uint64_t number,
-                          uint64_t segment_bytes, uint32_t page_size);
 
 #endif /* XAC_LOG_H */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log_segment.c -- see log_segment.h; names and headers of segments, see log.h.
+ * log_segment.c -- see log_segment.h.
  */
 #include <config.h>
 
 #include "log/log_segment.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xac.h>
@@ -17,60 +15,15 @@
 #include "base/err.h"
 #include "base/newfile.h"
 #include "base/sys.h"
+#include "base/names.h"
 #include "log/log_keep.h"
+#include "log/log_name.h"
 
 /* What the first segment has on disk at first; see log_segment.h. */
 #define FIRST_BYTES UINT64_C(65536)
 
 /* Written over and over; not const, so that it takes no room in the program's file. */
 static uint8_t zeros[128 * 1024];
-
-void
-xac_log_segment_name(char *buf, uint64_t number)
-{
-    (void)snprintf(buf, XAC_LOG_NAME_MAX, XAC_LOG_PREFIX "%08llu",
-                   (unsigned long long)number);
-}
-
-void
-xac_log_datafile_name(char *buf, uint32_t generation, uint64_t serial)
-{
-    (void)snprintf(buf, XAC_LOG_NAME_MAX, XAC_DATA_PREFIX "%08x.%08llx",
-                   (unsigned)generation, (unsigned long long)serial);
-}
-
-bool
-xac_log_segment_named(const char *name, uint64_t *numberp)
-{
-    size_t n = strlen(XAC_LOG_PREFIX);
-    char canonical[XAC_LOG_NAME_MAX];
-    uint64_t number;
-
-    if (strncmp(name, XAC_LOG_PREFIX, n) != 0)
-        return false;
-    number = strtoull(name + n, NULL, 10);
-    xac_log_segment_name(canonical, number);
-    if (number == 0 || number > xac_log_last_segment(XAC_SEGMENT_HEADER)
-        || strcmp(name, canonical) != 0)
-        return false;
-    *numberp = number;
-    return true;
-}
-
-bool
-xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *serialp)
-{
-    char canonical[XAC_LOG_NAME_MAX];
-    unsigned long long serial;
-    unsigned generation;
-
-    if (sscanf(name, XAC_DATA_PREFIX "%8x.%16llx", &generation, &serial) != 2)
-        return false;
-    xac_log_datafile_name(canonical, generation, serial);
-    *generationp = generation;
-    *serialp = serial;
-    return strcmp(name, canonical) == 0;
-}
 
 static uint64_t
 head_checksum(const struct xac_segment_header *head)
@@ -466,22 +419,27 @@ prepare_held(struct xac_log *log, uint64_t upto)
 }
 
 /*
- * A dead holder leaves nothing to repair: what it made without counting it is found, or
- * unlinked, by the next one.
+ * prepare_locked -- make segments, then give the prepare lock back.  A dead holder leaves nothing
+ * to repair: what it made without counting it is found, or unlinked, by the next one.
  */
-int
-xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
+static int
+prepare_locked(struct xac_log *log, enum xac_lock_result got, uint64_t upto)
 {
-    enum xac_lock_result got = xac_lock_acquire_limited(&log->sh->prepare);
     int rc;
 
-    if (got == XAC_LOCK_TIMED_OUT)
-        return ETIMEDOUT;
     if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&log->sh->prepare);
     rc = prepare_held(log, upto);
     xac_lock_release(&log->sh->prepare);
     return rc;
+}
+
+int
+xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
+{
+    enum xac_lock_result got = xac_lock_acquire_limited(&log->sh->prepare);
+
+    return got == XAC_LOCK_TIMED_OUT ? ETIMEDOUT : prepare_locked(log, got, upto);
 }
 
 void
@@ -499,10 +457,6 @@ xac_log_segment_prepare_ahead(struct xac_log *log)
     if (atomic_load_explicit(&log->ahead_failed, memory_order_relaxed) == prepared)
         return;
     got = xac_lock_try(&sh->prepare);
-    if (got == XAC_LOCK_BUSY)
-        return;
-    if (got == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&sh->prepare);
-    (void)prepare_held(log, prepared + 1);
-    xac_lock_release(&sh->prepare);
+    if (got != XAC_LOCK_BUSY)
+        (void)prepare_locked(log, got, prepared + 1);
 }

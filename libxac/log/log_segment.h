@@ -21,10 +21,8 @@
 
 #include <stdint.h>
 
-#include "base/names.h"
-#include "log/log.h"
-
-/* The segment in the making.  Not the prefix of a segment's name. */
+#include "log/log_format.h"
+#include "log/log_state.h"
 
 /*
  * xac_log_segment_prepare -- make segments, or more of one, until `prepared` is at least `upto`.
@@ -41,5 +39,15 @@ int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
  * A failure is forgotten until xac_log_segment_prepare succeeds.
  */
 void xac_log_segment_prepare_ahead(struct xac_log *log);
+
+/*
+ * xac_log_segment_check -- verify the header of a segment.
+ *
+ * in   head           as read from offset 0
+ * ret  0; XAC_EDAMAGED, XAC_EVERSION, XAC_EFOREIGN, XAC_EPAGESIZE (words noted).
+ */
+int xac_log_segment_check(const struct xac_segment_header *head, const char *name,
+                          const uint8_t identity[16], uint64_t number,
+                          uint64_t segment_bytes, uint32_t page_size);
 
 #endif /* XAC_LOG_SEGMENT_H */

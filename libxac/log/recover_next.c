@@ -6,7 +6,7 @@
 
 #include "log/recover_next.h"
 
-#include "log/log_segment.h"
+#include "log/log_name.h"
 
 uint64_t
 xac_next_start(uint64_t end)

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/sys.h"
 #include "log/log.h"
+#include "log/log_segment.h"
 
 #define WINDOW_MAX (UINT64_C(2) << 20)
 

@@ -20,6 +20,7 @@
 #include "base/lock.h"
 #include "log/block.h"
 #include "log/log.h"
+#include "log/log_segment.h"
 
 #define SEGMENT_BYTES (UINT64_C(64) * 1024)
 #define STREAM_BYTES  (UINT64_C(64) * 1024 * 1024) /* LSNs that a test may use */
