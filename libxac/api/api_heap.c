@@ -26,7 +26,7 @@ heap_view(const char *what, const void *base, bool is_change, struct xac_view **
     if (is_change && ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "%s", what);
     *viewp = xac_view_at(ctx, base);
-    if (*viewp == NULL || (*viewp)->base != base)
+    if (*viewp == NULL || (*viewp)->area.base != base)
         return xac_err(XAC_ENOTMAPPED, "%s: no segment starts at %p", what, base);
     return 0;
 }

@@ -67,7 +67,7 @@ static void *
 address(int rc, const struct xac_view *v)
 {
     if (rc == 0)
-        return v->base;
+        return v->area.base;
     errno = xac_api_errno(rc);
     return MAP_FAILED;
 }
@@ -104,7 +104,7 @@ start_at(const char *what, const void *base, struct xac_ctx **ctxp,
     if (rc != 0)
         return rc;
     *viewp = xac_view_at(*ctxp, base);
-    if (*viewp != NULL && (*viewp)->base == base)
+    if (*viewp != NULL && (*viewp)->area.base == base)
         return 0;
     xac_api_done(*ctxp);
     return xac_err(XAC_ENOTMAPPED, "%s: no segment starts at %p", what, base);
@@ -124,7 +124,7 @@ xac_mremap(void *base, size_t length, int flags)
     else
         rc = xac_env_mend(ctx->env);
     if (rc == 0)
-        rc = check_range(ctx->env, "xMremap", v->first * v->page_size, length);
+        rc = check_range(ctx->env, "xMremap", v->area.first * v->area.page_size, length);
     if (rc == 0)
         rc = xac_view_resize(v, length, flags);
     xac_api_done(ctx);

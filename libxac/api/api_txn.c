@@ -20,6 +20,7 @@
 #include "env/reader.h"
 #include "fault/fault_signal.h"
 #include "txn/ctx.h"
+#include "view/fault.h"
 #include "view/view.h"
 #include "view/view_scan.h"
 
@@ -291,7 +292,8 @@ find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
 
     if (v == NULL)
         return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
-    if (length == 0 || length > (size_t)(v->base + v->length - (const uint8_t *)addr))
+    if (length == 0
+        || length > (size_t)(v->area.base + v->area.length - (const uint8_t *)addr))
         return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
     *viewp = v;
     return 0;
@@ -321,7 +323,7 @@ announce(const char *what, void *addr, size_t length, int access)
     rc = find_range(ctx, addr, length, &v);
     if (rc != 0)
         return rc;
-    at = (size_t)((const uint8_t *)addr - v->base);
+    at = (size_t)((const uint8_t *)addr - v->area.base);
     return hint(ctx, v, at >> ctx->env->page_shift,
                 ((at + length - 1) >> ctx->env->page_shift) + 1,
                 access == XAC_READ_WRITE);

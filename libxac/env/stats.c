@@ -6,12 +6,12 @@
 
 #include "env/stats.h"
 
+#include "fault/fault_engine.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/frozen.h"
 #include "store/outofcore.h"
 #include "txn/ctree.h"
-#include "view/fault.h"
 
 static uint64_t
 get(const _Atomic uint64_t *counter)

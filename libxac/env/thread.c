@@ -208,7 +208,7 @@ xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
 
     xac_threads_lock(env, &signals);
     origin = xac_view_at(&env->ctx, base);
-    if (origin == NULL || origin->base != base) {
+    if (origin == NULL || origin->area.base != base) {
         rc = xac_err(XAC_ENOTMAPPED, "xView: no segment starts at %p", base);
         goto out;
     }
@@ -238,7 +238,7 @@ xac_thread_unview(struct xac_env *env, const void *base)
     if (ctx == NULL)
         return xac_err(XAC_ENOTMAPPED, "xUnview: this thread has no view of its own");
     xac_threads_lock(env, &signals);
-    for (link = &ctx->views; *link != NULL && (*link)->base != base;
+    for (link = &ctx->views; *link != NULL && (*link)->area.base != base;
          link = &(*link)->next)
         ;
     v = *link;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_engine.c -- which engine a process uses: see fault.h.
+ * fault_engine.c -- see fault_engine.h.
  */
 #include <config.h>
+
+#include "fault/fault_engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +15,6 @@
 #include "base/sys.h"
 #include "fault/fault_signal.h"
 #include "fault/fault_valgrind.h"
-#include "shared/env_state.h"
-#include "store/outofcore.h"
-#include "view/fault.h"
-#include "view/view.h"
 
 static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_scan,
                                                    &xac_engine_sigsegv,
@@ -39,7 +37,7 @@ named(const char *name)
 }
 
 int
-xac_engine_start(void)
+xac_engine_start(const struct xac_area_owner *owner)
 {
     const char *name = secure_getenv("XAC_ENGINE");
     bool is_free = name == NULL || *name == '\0';
@@ -52,15 +50,15 @@ xac_engine_start(void)
     rc = xac_valgrind_check();
     if (rc != 0)
         return rc;
-    fell_back = wanted->start();
+    fell_back = wanted->start(owner);
     chosen = fell_back == 0 ? wanted : &xac_engine_sigsegv;
     scanning = chosen == &xac_engine_scan ? XAC_SCAN_ALWAYS
                : is_free                  ? XAC_SCAN_IF_CHEAPER
                                           : XAC_SCAN_NEVER;
-    if (fell_back != 0 && wanted == &xac_engine_scan && xac_engine_uffd.start() == 0)
+    if (fell_back != 0 && wanted == &xac_engine_scan && xac_engine_uffd.start(owner) == 0)
         chosen = &xac_engine_uffd;
     else if (fell_back != 0)
-        rc = chosen->start();
+        rc = chosen->start(owner);
     return rc == 0 ? 0 : xac_err(rc, "installing the fault handler");
 }
 
@@ -90,13 +88,13 @@ xac_engine_kind(int *whyp)
     return chosen->kind;
 }
 
-/* ---- One view -------------------------------------------------------------------------- */
+/* ---- One area -------------------------------------------------------------------------- */
 
 XAC_SIGSAFE int
-xac_engine_discard(struct xac_view *view, uint64_t first, uint64_t n)
+xac_engine_discard(struct xac_area *area, uint64_t first, uint64_t n)
 {
-    return xac_sys.madvise(view->base + first * view->page_size, n * view->page_size,
-                           xac_view_shares(view) ? MADV_REMOVE : MADV_DONTNEED)
+    return xac_sys.madvise(xac_area_at(area, first), n * area->page_size,
+                           xac_area_shares(area) ? MADV_REMOVE : MADV_DONTNEED)
                    == 0
                ? 0
                : errno;
@@ -108,70 +106,70 @@ xac_batch_flush(struct xac_page_batch *b)
     size_t n = b->n;
 
     b->n = 0;
-    return n > 0 ? b->view->ops->take_back(b->view, b->range, n) : 0;
+    return n > 0 ? b->area->ops->take_back(b->area, b->range, n) : 0;
 }
 
 XAC_SIGSAFE int
-xac_batch_add(struct xac_page_batch *b, struct xac_view *v, uint64_t page_no)
+xac_batch_add(struct xac_page_batch *b, struct xac_area *area, uint64_t page_no)
 {
     struct xac_page_range *last = b->n > 0 ? &b->range[b->n - 1] : NULL;
     int rc = 0;
 
-    if (last != NULL && b->view == v && last->first + last->n == page_no) {
+    if (last != NULL && b->area == area && last->first + last->n == page_no) {
         last->n++;
         return 0;
     }
-    if (b->n == XAC_BATCH_MAX || b->view != v)
+    if (b->n == XAC_BATCH_MAX || b->area != area)
         rc = xac_batch_flush(b);
-    b->view = v;
+    b->area = area;
     b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};
     return rc;
 }
 
 int
-xac_engine_attach(struct xac_view *v)
+xac_engine_attach(struct xac_area *area)
 {
     int rc;
 
-    v->ops = chosen;
-    rc = v->ops->attach(v);
-    if (rc == 0 || v->ops == &xac_engine_sigsegv || xac_outofcore_is_on(v->env))
+    area->ops = chosen;
+    rc = area->ops->attach(area);
+    if (rc == 0 || area->ops == &xac_engine_sigsegv || area->is_memory_only)
         return rc;
     fell_back = rc;
-    v->ops = &xac_engine_sigsegv;
-    rc = xac_view_map_file(v, 0, v->n_pages);
-    return rc == 0 ? v->ops->attach(v) : rc;
+    area->ops = &xac_engine_sigsegv;
+    rc = xac_area_map_file(area, 0, area->n_pages);
+    return rc == 0 ? area->ops->attach(area) : rc;
 }
 
 int
-xac_engine_fall_back(struct xac_view *v)
+xac_engine_fall_back(struct xac_area *area)
 {
     int rc;
 
-    if (xac_outofcore_is_on(v->env)) /* the file's pages must not be shown */
+    if (area->is_memory_only)
         return ENOTSUP;
-    rc = v->ops->leave != NULL ? v->ops->leave(v) : 0;
+    rc = area->ops->leave != NULL ? area->ops->leave(area) : 0;
 
     if (rc == 0)
-        v->ops = &xac_engine_sigsegv;
+        area->ops = &xac_engine_sigsegv;
     return rc;
 }
 
 int
-xac_engine_moved(struct xac_view *v)
+xac_engine_moved(struct xac_area *area)
 {
-    int rc = v->ops->moved(v);
+    int rc = area->ops->moved(area);
 
-    return rc == 0 || v->ops->leave == NULL ? rc : xac_engine_fall_back(v);
+    return rc == 0 || area->ops->leave == NULL ? rc : xac_engine_fall_back(area);
 }
 
 int
-xac_engine_rejoin(struct xac_view *v)
+xac_engine_rejoin(struct xac_area *area)
 {
-    int rc = v->ops->rejoin(v);
+    int rc = area->ops->rejoin(area);
 
-    if (rc == 0 || v->ops->leave == NULL)
+    if (rc == 0 || area->ops->leave == NULL)
         return rc;
     fell_back = rc;
-    return xac_engine_fall_back(v);
+    return xac_engine_fall_back(area);
 }

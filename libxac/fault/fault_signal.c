@@ -29,10 +29,10 @@
 #include "base/lock.h"
 #include "base/tls.h"
 #include "base/tsan.h"
+#include "fault/area.h"
 #include "fault/fault_areas.h"
 #include "fault/fault_handlers.h"
-#include "view/fault.h"
-#include "view/view.h"
+#include "shared/env_state.h"
 
 /* Bytes of a signal stack that the handlers need beside what the kernel puts there. */
 #define STACK_NEEDED 4096
@@ -52,28 +52,24 @@ static _Atomic int searching[2]; /* searches under way in each                  
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_started;
+static const struct xac_area_owner *owner_of_all; /* set before a handler is installed */
 
 /* Of the fault being handled by this thread. */
-enum {
-    ACCESS_READ,
-    ACCESS_WRITE,
-    ACCESS_UNKNOWN
-};
-static XAC_TLS int fault_access;
+static XAC_TLS enum xac_access fault_access;
 
-/* A view's registrations in both. */
+/* An area's registrations in both. */
 struct ticket {
     void *in[2];
 };
 
 /* access_of -- what the hardware says the faulting instruction wanted. */
-XAC_SIGSAFE static int
+XAC_SIGSAFE static enum xac_access
 access_of(const void *context)
 {
 #if defined(__x86_64__)
     const ucontext_t *uc = (const ucontext_t *)context;
 
-    return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? ACCESS_WRITE : ACCESS_READ;
+    return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? XAC_ACCESS_WRITE : XAC_ACCESS_READ;
 #elif defined(__aarch64__)
     /* The exception syndrome is one of the records behind the registers. */
     const ucontext_t *uc = (const ucontext_t *)context;
@@ -83,38 +79,28 @@ access_of(const void *context)
     while (rec->magic != 0 && rec->size != 0) {
         if (rec->magic == ESR_MAGIC)
             return (((const struct esr_context *)rec)->esr & (1u << 6)) != 0
-                       ? ACCESS_WRITE
-                       : ACCESS_READ;
+                       ? XAC_ACCESS_WRITE
+                       : XAC_ACCESS_READ;
         rec = (const struct _aarch64_ctx *)(const void *)((const char *)rec + rec->size);
     }
-    return ACCESS_UNKNOWN;
+    return XAC_ACCESS_UNKNOWN;
 #else
     (void)context;
-    return ACCESS_UNKNOWN;
+    return XAC_ACCESS_UNKNOWN;
 #endif
 }
 
-/* area_handler -- the fault is inside a view. */
+/* area_handler -- the fault is inside an area. */
 XAC_SIGSAFE static int
 area_handler(void *addr, void *arg)
 {
-    struct xac_view *view = (struct xac_view *)arg;
-    bool is_write = fault_access == ACCESS_WRITE;
+    struct xac_area *area = (struct xac_area *)arg;
 
-    if (fault_access == ACCESS_UNKNOWN) {
-        uint64_t p = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
-
-        is_write = xac_view_is_readable(view, &view->page[p]);
-    } else if (is_write && view->ops->reads_first) {
-        uint64_t p = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
-
-        is_write = xac_view_is_readable(view, &view->page[p]);
-    }
-    xac_fault_handle(view, addr, is_write);
+    area->owner->fault(area, addr, fault_access);
     return 1;
 }
 
-/* search -- let the active dispatcher do it; true if the fault was in a view. */
+/* search -- let the active dispatcher do it; true if the fault was in an area. */
 XAC_SIGSAFE static bool
 search(void *addr)
 {
@@ -149,19 +135,20 @@ on_fault(int sig, siginfo_t *info, void *context)
     xac_tsan_enter();
     is_ours = is_real && search(info->si_addr);
     if (is_real && !is_ours && sig == SIGSEGV)
-        xac_fault_astray(info->si_addr, info->si_code == SEGV_MAPERR,
-                         fault_access == ACCESS_WRITE);
+        owner_of_all->astray(info->si_addr, info->si_code == SEGV_MAPERR,
+                             fault_access == XAC_ACCESS_WRITE);
     xac_tsan_leave();
     return is_ours;
 }
 
 int
-xac_signal_start(bool with_sigbus)
+xac_signal_start(bool with_sigbus, const struct xac_area_owner *owner)
 {
     int rc;
 
     if (is_started)
         return 0;
+    owner_of_all = owner;
     xac_areas_init(&areas[0]);
     xac_areas_init(&areas[1]);
     rc = xac_handlers_start(with_sigbus, on_fault);
@@ -256,24 +243,24 @@ swap_roles(void)
     return old;
 }
 
-/* insert -- register a view in one dispatcher, where it lies now; false: no memory. */
+/* insert -- register an area in one dispatcher, where it lies now; false: no memory. */
 static bool
-insert(struct ticket *t, struct xac_view *view, int in)
+insert(struct ticket *t, struct xac_area *area, int in)
 {
     t->in[in] =
-        xac_areas_insert(&areas[in], view->base, view->length, area_handler, view);
+        xac_areas_insert(&areas[in], area->base, area->length, area_handler, area);
     return t->in[in] != NULL;
 }
 
 /* insert_both -- in both or in none; false: no memory.  `change` held. */
 static bool
-insert_both(struct ticket *t, struct xac_view *view)
+insert_both(struct ticket *t, struct xac_area *area)
 {
     int idle = 1 - atomic_load_explicit(&active, memory_order_relaxed);
 
-    if (!insert(t, view, idle))
+    if (!insert(t, area, idle))
         return false;
-    if (insert(t, view, swap_roles()))
+    if (insert(t, area, swap_roles()))
         return true;
     idle = swap_roles();
     xac_areas_remove(&areas[idle], t->in[idle]);
@@ -281,7 +268,7 @@ insert_both(struct ticket *t, struct xac_view *view)
 }
 
 int
-xac_signal_attach(struct xac_view *view)
+xac_signal_attach(struct xac_area *area)
 {
     struct ticket *t = (struct ticket *)calloc(1, sizeof *t);
     sigset_t signals;
@@ -291,21 +278,21 @@ xac_signal_attach(struct xac_view *view)
         return ENOMEM;
     xac_signals_block(&signals); /* a handler may fork */
     (void)pthread_mutex_lock(&change);
-    is_in = insert_both(t, view);
+    is_in = insert_both(t, area);
     (void)pthread_mutex_unlock(&change);
     xac_signals_restore(&signals);
     if (!is_in) {
         free(t);
         return ENOMEM;
     }
-    view->engine = t;
+    area->ticket = t;
     return 0;
 }
 
 void
-xac_signal_detach(struct xac_view *view)
+xac_signal_detach(struct xac_area *area)
 {
-    struct ticket *t = (struct ticket *)view->engine;
+    struct ticket *t = (struct ticket *)area->ticket;
     sigset_t signals;
     int idle;
 
@@ -320,26 +307,26 @@ xac_signal_detach(struct xac_view *view)
     (void)pthread_mutex_unlock(&change);
     xac_signals_restore(&signals);
     free(t);
-    view->engine = NULL;
+    area->ticket = NULL;
 }
 
-/* again -- the same for a view that has moved; there is memory: its own has become free. */
+/* again -- the same for an area that has moved; there is memory: its own has become free. */
 static void
-again(struct xac_view *view, int in)
+again(struct xac_area *area, int in)
 {
-    struct ticket *t = (struct ticket *)view->engine;
+    struct ticket *t = (struct ticket *)area->ticket;
     bool is_in;
 
     xac_areas_remove(&areas[in], t->in[in]);
-    is_in = insert(t, view, in);
+    is_in = insert(t, area, in);
     xac_require(is_in);
 }
 
 void
-xac_signal_moved(struct xac_view *view)
+xac_signal_moved(struct xac_area *area)
 {
     (void)pthread_mutex_lock(&change);
-    again(view, 1 - atomic_load_explicit(&active, memory_order_relaxed));
-    again(view, swap_roles());
+    again(area, 1 - atomic_load_explicit(&active, memory_order_relaxed));
+    again(area, swap_roles());
     (void)pthread_mutex_unlock(&change);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_signal.h -- from a signal to the view that the fault is in.
+ * fault_signal.h -- from a signal to the area that the fault is in.
  *
  * WHAT      What the engines have in common: the handlers of SIGSEGV and SIGBUS, which find
- *           the view through a dispatcher (fault_areas.h) and call xac_fault_handle().
- * SIGNALS   See fault.h.  A handler that came after ours and may call it stays in place.
+ *           the area through a dispatcher (fault_areas.h) and call its owner's function.
+ * SIGNALS   The handler runs with all signals blocked, and calls XAC_SIGSAFE functions only.
+ *           A fault that is in no area goes to the handler that was there before.  A handler
+ *           that came after ours and may call it stays in place.
  * THREADS   any.
  */
 #ifndef XAC_FAULT_SIGNAL_H
@@ -13,11 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xac_area;
+struct xac_area_owner;
 struct xac_ctx;
-struct xac_view;
 
 /* xac_signal_start, stop -- the process's handlers; ret 0 or errno. */
-int xac_signal_start(bool with_sigbus);
+int xac_signal_start(bool with_sigbus, const struct xac_area_owner *owner);
 void xac_signal_stop(void);
 
 /*
@@ -31,12 +34,12 @@ void xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns);
    for the handlers?  ret 0; ENOMEM, words noted. */
 int xac_signal_check_stack(void);
 
-/* xac_signal_attach, detach -- watch a view's addresses; ret 0 or errno. */
-int xac_signal_attach(struct xac_view *view);
-void xac_signal_detach(struct xac_view *view);
+/* xac_signal_attach, detach -- watch an area's addresses; ret 0 or errno. */
+int xac_signal_attach(struct xac_area *area);
+void xac_signal_detach(struct xac_area *area);
 
-/* xac_signal_moved -- the addresses of a view that is attached have changed. */
-void xac_signal_moved(struct xac_view *view);
+/* xac_signal_moved -- the addresses of an area that is attached have changed. */
+void xac_signal_moved(struct xac_area *area);
 
 /* xac_signal_fork, fork_done, forked -- before a fork; after it in the parent; in the child. */
 void xac_signal_fork(void);

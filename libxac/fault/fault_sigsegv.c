@@ -15,18 +15,16 @@
 #include <xac.h>
 
 #include "base/sys.h"
+#include "fault/fault_engine.h"
 #include "fault/fault_signal.h"
-#include "view/fault.h"
-#include "view/view.h"
 
 XAC_SIGSAFE static int
-protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
+protect(struct xac_area *area, uint64_t first, uint64_t n, enum xac_protection prot)
 {
     static const int flags[] = {PROT_NONE, PROT_READ,
                                 PROT_READ | PROT_WRITE}; /* by enum xac_protection */
 
-    return xac_sys.mprotect(view->base + first * view->page_size, n * view->page_size,
-                            flags[prot])
+    return xac_sys.mprotect(xac_area_at(area, first), n * area->page_size, flags[prot])
                    == 0
                ? 0
                : errno;
@@ -34,14 +32,14 @@ protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection p
 
 /* is_private -- /proc/self/pagemap: present or swapped, and not a page of the file. */
 static bool
-is_private(const struct xac_view *view, uint64_t page_no)
+is_private(const struct xac_area *area, uint64_t page_no)
 {
-    uint64_t at = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size);
+    uint64_t at = (uint64_t)(uintptr_t)xac_area_at(area, page_no);
     uint64_t bits;
     size_t got;
 
-    if (!xac_handle_is_ours(view->pagemap, &view->pagemap_handle)
-        || xac_read_full(view->pagemap, &bits, sizeof bits, at / view->page_size * 8,
+    if (!xac_handle_is_ours(area->pagemap, &area->pagemap_handle)
+        || xac_read_full(area->pagemap, &bits, sizeof bits, at / area->page_size * 8,
                          &got)
                != 0
         || got != sizeof bits)
@@ -51,29 +49,29 @@ is_private(const struct xac_view *view, uint64_t page_no)
 
 /* moved -- what is mapped there has no access, as it should. */
 static int
-moved(struct xac_view *view)
+moved(struct xac_area *area)
 {
-    xac_signal_moved(view);
+    xac_signal_moved(area);
     return 0;
 }
 
 static int
-start(void)
+start(const struct xac_area_owner *owner)
 {
-    return xac_signal_start(false);
+    return xac_signal_start(false, owner);
 }
 
 /* abandon -- the mappings are the child's own; that is all that is shared. */
 static void
-abandon(struct xac_view *view)
+abandon(struct xac_area *area)
 {
-    (void)protect(view, 0, view->n_pages, XAC_PROT_NONE);
+    (void)protect(area, 0, area->n_pages, XAC_PROT_NONE);
 }
 
 static int
-rejoin(struct xac_view *view)
+rejoin(struct xac_area *area)
 {
-    (void)view;
+    (void)area;
     return 0;
 }
 

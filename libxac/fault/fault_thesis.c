@@ -14,67 +14,66 @@
 #include <xac.h>
 
 #include "base/sys.h"
+#include "fault/fault_engine.h"
 #include "fault/fault_signal.h"
-#include "view/fault.h"
-#include "view/view.h"
 
 /* fill -- one page of the file, mapped privately; a version is copied into it. */
 XAC_SIGSAFE static int
-fill(struct xac_view *view, uint64_t page_no, uint64_t n, const uint8_t *bytes,
+fill(struct xac_area *area, uint64_t page_no, uint64_t n, const uint8_t *bytes,
      enum xac_protection prot)
 {
-    uint8_t *at = view->base + page_no * view->page_size;
-    bool is_version = !xac_view_is_file(view, page_no, bytes);
+    uint8_t *at = xac_area_at(area, page_no);
+    bool is_version = bytes != NULL;
     int flags = is_version || prot == XAC_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
 
     xac_assert(n == 1);
-    if (xac_sys.mmap(at, view->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-                     xac_view_fd(view),
-                     (off_t)((view->first + page_no) * view->page_size))
+    if (xac_sys.mmap(at, area->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                     area->owner->fd(area),
+                     (off_t)((area->first + page_no) * area->page_size))
         == MAP_FAILED)
         return errno;
     if (!is_version)
         return 0;
-    memcpy(at, bytes, view->page_size);
+    memcpy(at, bytes, area->page_size);
     return prot == XAC_PROT_WRITE
                ? 0
-               : xac_engine_sigsegv.protect(view, page_no, 1, XAC_PROT_READ);
+               : xac_engine_sigsegv.protect(area, page_no, 1, XAC_PROT_READ);
 }
 
 static int
-moved(struct xac_view *view)
+moved(struct xac_area *area)
 {
-    return xac_engine_sigsegv.moved(view);
+    return xac_engine_sigsegv.moved(area);
 }
 
 XAC_SIGSAFE static int
-protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
+protect(struct xac_area *area, uint64_t first, uint64_t n, enum xac_protection prot)
 {
-    return xac_engine_sigsegv.protect(view, first, n, prot);
+    return xac_engine_sigsegv.protect(area, first, n, prot);
 }
 
 static bool
-is_private(const struct xac_view *view, uint64_t page_no)
+is_private(const struct xac_area *area, uint64_t page_no)
 {
-    return xac_engine_sigsegv.is_private(view, page_no);
+    return xac_engine_sigsegv.is_private(area, page_no);
 }
 
 static void
-abandon(struct xac_view *view)
+abandon(struct xac_area *area)
 {
-    xac_engine_sigsegv.abandon(view);
+    xac_engine_sigsegv.abandon(area);
 }
 
 static int
-rejoin(struct xac_view *view)
+rejoin(struct xac_area *area)
 {
-    return xac_engine_sigsegv.rejoin(view);
+    return xac_engine_sigsegv.rejoin(area);
 }
 
 static int
-start(void)
+start(const struct xac_area_owner *owner)
 {
-    return xac_signal_start(false);
+    return xac_signal_start(false, owner);
 }
 
 static void

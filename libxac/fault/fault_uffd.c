@@ -14,26 +14,27 @@
  * io_uring, of which no descriptor is kept, but a mapping: that belongs to the address space.
  * Nothing is ever submitted to it; where it cannot be had, nor is this engine.
  * What is asked of a descriptor that is not ours any more fails.  Then the process gets new
- * ones, and a view is given to them when it is next asked about: its memory is moved away and
+ * ones, and an area is given to them when it is next asked about: its memory is moved away and
  * back, which ends the old watch, and is watched anew.  Between the two any access traps, as
- * nothing is there.  The ring stays for views that have not been asked about.
+ * nothing is there.  The ring stays for areas that have not been asked about.
  *
- * SCANS.  A second descriptor watches views that are scanned (view_scan.c): it, too, has missing
+ * SCANS.  A second descriptor watches areas that are scanned (view_scan.c): it, too, has missing
  * pages trap, but a store to a protected page is let through by the kernel, which PAGEMAP_SCAN
- * tells of afterwards.  A view belongs to one of the two.  Swapped pages count as well.
+ * tells of afterwards.  An area belongs to one of the two.  Swapped pages count as well.
  *
- * ALIASES.  With XAC_OPT_FRAMES, views that show the same pages share a memfd.  A page that is
+ * ALIASES.  With XAC_OPT_FRAMES, areas that show the same pages share a memfd.  A page that is
  * in it, but has no access in one of them, traps there as a minor fault, and is given access
  * without being filled (UFFDIO_CONTINUE, protected only since Linux 6.4).
  *
- * FORK.  A child is not watched.  The views are not inherited (MADV_DONTFORK), and it arms
- * views of its own when it rejoins.
+ * FORK.  A child is not watched.  The areas are not inherited (MADV_DONTFORK), and it arms
+ * areas of its own when it rejoins.
  */
 #include <config.h>
 
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -42,9 +43,8 @@
 #include "base/handle.h"
 #include "base/kernel.h"
 #include "base/sys.h"
+#include "fault/fault_engine.h"
 #include "fault/fault_signal.h"
-#include "view/fault.h"
-#include "view/view.h"
 
 /* Ranges that one process_madvise takes back. */
 #define RANGES_MAX 64
@@ -55,7 +55,7 @@ static struct xac_handle uffd_handle, scanner_handle;
 static _Atomic unsigned watch; /* counts the descriptors that there have been; relaxed */
 static atomic_flag reviving;   /* somebody makes new ones                              */
 static int no_scanner;   /* errno value, why                                           */
-static unsigned n_views; /* that are armed                                         */
+static unsigned n_areas; /* that are armed                                         */
 static bool is_wanted;   /* started                                                */
 static bool has_batches; /* process_madvise on ourselves works                     */
 static void *ring;       /* what holds the descriptor open, mapped; NULL if not there  */
@@ -174,112 +174,111 @@ open_it(void)
     return rc;
 }
 
-/* ---- Views ----------------------------------------------------------------------------- */
+/* ---- Areas ----------------------------------------------------------------------------- */
 
-/* fd_of -- the descriptor that the view belongs to. */
+/* fd_of -- the descriptor that the area belongs to. */
 XAC_SIGSAFE static int
-fd_of(const struct xac_view *view)
+fd_of(const struct xac_area *area)
 {
-    return view->is_scanned ? scanner : uffd;
+    return area->is_scanned ? scanner : uffd;
 }
 
 /* enlist -- with the descriptor that it belongs to; ret 0 or errno. */
 XAC_SIGSAFE static int
-enlist(struct xac_view *view)
+enlist(struct xac_area *area)
 {
     struct uffdio_register reg = {
-        .range = {.start = (uint64_t)(uintptr_t)view->base, .len = view->length},
+        .range = {.start = (uint64_t)(uintptr_t)area->base, .len = area->length},
         .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
     };
     uint64_t needed = UINT64_C(1) << _UFFDIO_COPY | UINT64_C(1) << _UFFDIO_WRITEPROTECT;
 
-    if (xac_view_shares(view)) {
+    if (xac_area_shares(area)) {
         reg.mode |= UFFDIO_REGISTER_MODE_MINOR;
         needed |= UINT64_C(1) << _UFFDIO_CONTINUE;
     }
-    if (xac_sys.ioctl(fd_of(view), UFFDIO_REGISTER, &reg) != 0)
+    if (xac_sys.ioctl(fd_of(area), UFFDIO_REGISTER, &reg) != 0)
         return errno;
-    view->watch = atomic_load_explicit(&watch, memory_order_relaxed);
+    area->watch = atomic_load_explicit(&watch, memory_order_relaxed);
     return (reg.ioctls & needed) == needed ? 0 : ENOTSUP;
 }
 
 /* protect_again -- what has been shown for loads only; ret 0 or errno. */
 XAC_SIGSAFE static int
-protect_again(const struct xac_view *view)
+protect_again(struct xac_area *area)
 {
     uint64_t n = 0;
     int rc = 0;
 
-    for (uint64_t at = 0; at < view->n_pages && rc == 0; at += n + (n == 0)) {
+    for (uint64_t at = 0; at < area->n_pages && rc == 0; at += n + (n == 0)) {
         struct uffdio_writeprotect wp = {.mode = UFFDIO_WRITEPROTECT_MODE_WP};
 
         n = 0;
-        while (at + n < view->n_pages && view->page[at + n].state == XAC_PAGE_READABLE
-               && !xac_view_is_writable(&view->page[at + n]))
+        while (at + n < area->n_pages && area->owner->is_read_only(area, at + n))
             n++;
-        wp.range.start = (uint64_t)(uintptr_t)(view->base + at * view->page_size);
-        wp.range.len = n * view->page_size;
-        if (n > 0 && xac_sys.ioctl(fd_of(view), UFFDIO_WRITEPROTECT, &wp) != 0)
+        wp.range.start = (uint64_t)(uintptr_t)xac_area_at(area, at);
+        wp.range.len = n * area->page_size;
+        if (n > 0 && xac_sys.ioctl(fd_of(area), UFFDIO_WRITEPROTECT, &wp) != 0)
             rc = errno;
     }
     return rc;
 }
 
 /*
- * revive -- have a view watched by descriptors that are ours; see THE DESCRIPTOR.
+ * revive -- have an area watched by descriptors that are ours; see THE DESCRIPTOR.
  *
- * A scanned view counts as stored to, all of it: who looks at it compares.
+ * A scanned area counts as stored to, all of it: who looks at it compares.
  * ret  0; EALREADY: it is; errno.
  */
 XAC_SIGSAFE static int
-revive(struct xac_view *view)
+revive(struct xac_area *area)
 {
     const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
     int rc = are_ours() ? 0 : replace();
     void *away;
 
-    if (rc == 0 && view->watch == atomic_load_explicit(&watch, memory_order_relaxed))
+    if (rc == 0 && area->watch == atomic_load_explicit(&watch, memory_order_relaxed))
         return EALREADY;
     if (rc != 0)
         return rc;
-    away = xac_sys.mmap(NULL, view->length, PROT_NONE,
+    away = xac_sys.mmap(NULL, area->length, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (away == MAP_FAILED)
         return errno;
     /* The addresses stay taken, and watched, until what has been there is back. */
-    if (xac_sys.mremap(view->base, view->length, flags | MREMAP_DONTUNMAP, away)
+    if (xac_sys.mremap(area->base, area->length, flags | MREMAP_DONTUNMAP, away)
             == MAP_FAILED
-        || xac_sys.mprotect(away, view->length, PROT_NONE) != 0
-        || xac_sys.mremap(away, view->length, flags, view->base) == MAP_FAILED)
+        || xac_sys.mprotect(away, area->length, PROT_NONE) != 0
+        || xac_sys.mremap(away, area->length, flags, area->base) == MAP_FAILED)
         return errno;
-    rc = enlist(view);
-    if (rc == 0 && !view->is_scanned)
-        rc = protect_again(view);
+    rc = enlist(area);
+    if (rc == 0 && !area->is_scanned)
+        rc = protect_again(area);
     if (rc == 0
-        && xac_sys.mprotect(view->base, view->length, PROT_READ | PROT_WRITE) != 0)
+        && xac_sys.mprotect(area->base, area->length, PROT_READ | PROT_WRITE) != 0)
         rc = errno;
     return rc;
 }
 
 /* is_lost -- may that come from a descriptor that is not ours? */
 XAC_SIGSAFE static bool
-is_lost(struct xac_view *view, int error)
+is_lost(struct xac_area *area, int error)
 {
     return (error == EBADF || error == ENOTTY || error == EINVAL || error == ENOENT
             || error == EPERM)
-           && revive(view) == 0;
+           && revive(area) == 0;
 }
 
 /* ask -- an ioctl, again and again while somebody forks; ret 0 or errno. */
 XAC_SIGSAFE static int
-ask(struct xac_view *view, unsigned long request, void *arg)
+ask(struct xac_area *area, unsigned long request, void *arg)
 {
-    while (xac_sys.ioctl(fd_of(view), request, arg) != 0) {
+    while (xac_sys.ioctl(fd_of(area), request, arg) != 0) {
         int rc = errno;
 
         if (rc == EAGAIN)
             (void)sched_yield();
-        else if (!is_lost(view, rc))
+        else if (!is_lost(area, rc))
             return rc;
     }
     return 0;
@@ -288,141 +287,141 @@ ask(struct xac_view *view, unsigned long request, void *arg)
 /* give_access -- to a page that is in the shared memory; ret 0; EEXIST: it has access; EFAULT:
    it is not there; errno. */
 XAC_SIGSAFE static int
-give_access(struct xac_view *view, uint64_t page_no, enum xac_protection prot)
+give_access(struct xac_area *area, uint64_t page_no, enum xac_protection prot)
 {
     struct uffdio_continue c = {
-        .range = {.start = (uint64_t)(uintptr_t)(view->base + page_no * view->page_size),
-                  .len = view->page_size},
+        .range = {.start = (uint64_t)(uintptr_t)xac_area_at(area, page_no),
+                  .len = area->page_size},
         .mode = UFFDIO_CONTINUE_MODE_DONTWAKE
                 | (prot == XAC_PROT_READ ? UFFDIO_CONTINUE_MODE_WP : 0),
     };
 
-    return ask(view, UFFDIO_CONTINUE, &c);
+    return ask(area, UFFDIO_CONTINUE, &c);
 }
 
 /* enlist_shared -- the same, of memory that is shared and empty; ret 0 or errno. */
 static int
-enlist_shared(struct xac_view *view)
+enlist_shared(struct xac_area *area)
 {
-    int rc = enlist(view);
+    int rc = enlist(area);
 
     if (rc == 0) /* does the kernel know the flag? */
-        rc = give_access(view, 0, XAC_PROT_READ);
+        rc = give_access(area, 0, XAC_PROT_READ);
     return rc == EFAULT ? 0 : rc == EINVAL ? ENOTSUP : rc;
 }
 
-/* arm -- missing memory at the view's addresses, watched; ret 0 or errno. */
+/* arm -- missing memory at the area's addresses, watched; ret 0 or errno. */
 static int
-arm(struct xac_view *view)
+arm(struct xac_area *area)
 {
-    bool shares = xac_view_shares(view);
+    bool shares = xac_area_shares(area);
     int kind = shares ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     int rc = open_it();
 
     if (rc != 0)
         return rc;
-    view->is_scanned = false;
+    area->is_scanned = false;
     /* Without access until it is watched. */
-    if (xac_sys.mmap(view->base, view->length, PROT_NONE,
-                     kind | MAP_NORESERVE | MAP_FIXED, view->memory,
-                     shares ? (off_t)(view->first * view->page_size) : 0)
+    if (xac_sys.mmap(area->base, area->length, PROT_NONE,
+                     kind | MAP_NORESERVE | MAP_FIXED, area->memory,
+                     shares ? (off_t)(area->first * area->page_size) : 0)
         == MAP_FAILED)
         return errno;
-    if (xac_sys.madvise(view->base, view->length, MADV_DONTFORK) != 0)
+    if (xac_sys.madvise(area->base, area->length, MADV_DONTFORK) != 0)
         return errno;
-    rc = shares ? enlist_shared(view) : enlist(view);
+    rc = shares ? enlist_shared(area) : enlist(area);
     if (rc != 0)
         return rc;
     /* Where there are no huge pages, that is an error and as it should be. */
-    (void)xac_sys.madvise(view->base, view->length, MADV_NOHUGEPAGE);
-    return xac_sys.mprotect(view->base, view->length, PROT_READ | PROT_WRITE) == 0
+    (void)xac_sys.madvise(area->base, area->length, MADV_NOHUGEPAGE);
+    return xac_sys.mprotect(area->base, area->length, PROT_READ | PROT_WRITE) == 0
                ? 0
                : errno;
 }
 
 static int
-attach(struct xac_view *view)
+attach(struct xac_area *area)
 {
-    int rc = arm(view);
+    int rc = arm(area);
 
     if (rc == 0)
-        rc = xac_signal_attach(view);
+        rc = xac_signal_attach(area);
     if (rc == 0)
-        n_views++;
+        n_areas++;
     return rc;
 }
 
-/* let_go -- of the descriptor, if that was the last view of a process that has stopped. */
+/* let_go -- of the descriptor, if that was the last area of a process that has stopped. */
 static void
 let_go(void)
 {
-    n_views--;
-    if (n_views == 0 && !is_wanted)
+    n_areas--;
+    if (n_areas == 0 && !is_wanted)
         close_it();
 }
 
 static void
-detach(struct xac_view *view)
+detach(struct xac_area *area)
 {
-    if (view->engine == NULL)
+    if (area->ticket == NULL)
         return;
-    xac_signal_detach(view);
+    xac_signal_detach(area);
     let_go();
 }
 
 static int
-leave(struct xac_view *view)
+leave(struct xac_area *area)
 {
-    int rc = xac_view_map_file(view, 0, view->length / view->page_size);
+    int rc = xac_area_map_file(area, 0, area->length / area->page_size);
 
-    view->is_scanned = false;
+    area->is_scanned = false;
     if (rc == 0)
         let_go();
     return rc;
 }
 
 static int
-moved(struct xac_view *view)
+moved(struct xac_area *area)
 {
-    xac_signal_moved(view);
-    return arm(view);
+    xac_signal_moved(area);
+    return arm(area);
 }
 
 /* abandon -- what is there is not inherited, so the addresses are free. */
 static void
-abandon(struct xac_view *view)
+abandon(struct xac_area *area)
 {
-    view->is_scanned = false;
-    (void)xac_sys.mmap(view->base, view->length, PROT_NONE,
+    area->is_scanned = false;
+    (void)xac_sys.mmap(area->base, area->length, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* ---- Pages ----------------------------------------------------------------------------- */
 
 XAC_SIGSAFE static int
-protect(struct xac_view *view, uint64_t first, uint64_t n, enum xac_protection prot)
+protect(struct xac_area *area, uint64_t first, uint64_t n, enum xac_protection prot)
 {
     struct uffdio_writeprotect wp = {
-        .range = {.start = (uint64_t)(uintptr_t)(view->base + first * view->page_size),
-                  .len = n * view->page_size},
+        .range = {.start = (uint64_t)(uintptr_t)xac_area_at(area, first),
+                  .len = n * area->page_size},
         .mode = prot == XAC_PROT_READ ? UFFDIO_WRITEPROTECT_MODE_WP
                                       : UFFDIO_WRITEPROTECT_MODE_DONTWAKE,
     };
 
     if (prot == XAC_PROT_NONE)
-        return xac_engine_discard(view, first, n);
-    return ask(view, UFFDIO_WRITEPROTECT, &wp);
+        return xac_engine_discard(area, first, n);
+    return ask(area, UFFDIO_WRITEPROTECT, &wp);
 }
 
 XAC_SIGSAFE static int
-fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
+fill(struct xac_area *area, uint64_t first, uint64_t n, const uint8_t *bytes,
      enum xac_protection prot)
 {
-    uint64_t done = 0, length = n * view->page_size;
-    uint64_t at = (uint64_t)(uintptr_t)(view->base + first * view->page_size);
+    uint64_t done = 0, length = n * area->page_size;
+    uint64_t at = (uint64_t)(uintptr_t)xac_area_at(area, first);
 
     if (bytes == NULL)
-        return give_access(view, first, prot);
+        return give_access(area, first, prot);
     while (done < length) {
         struct uffdio_copy copy = {
             .dst = at + done,
@@ -432,15 +431,15 @@ fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
                     | (prot == XAC_PROT_READ ? UFFDIO_COPY_MODE_WP : 0),
         };
 
-        if (xac_sys.ioctl(fd_of(view), UFFDIO_COPY, &copy) == 0)
+        if (xac_sys.ioctl(fd_of(area), UFFDIO_COPY, &copy) == 0)
             return 0;
         if (errno != EAGAIN) {
             int rc = errno;
 
-            if (is_lost(view, rc))
+            if (is_lost(area, rc))
                 continue;
             if (done > 0) /* if that fails, filling it again will */
-                (void)xac_engine_discard(view, first, n);
+                (void)xac_engine_discard(area, first, n);
             return rc;
         }
         /* Somebody forks, or only a part has been copied. */
@@ -453,126 +452,126 @@ fill(struct xac_view *view, uint64_t first, uint64_t n, const uint8_t *bytes,
 }
 
 static int
-take_back(struct xac_view *view, const struct xac_page_range *range, size_t n)
+take_back(struct xac_area *area, const struct xac_page_range *range, size_t n)
 {
     struct iovec at[RANGES_MAX];
     size_t bytes = 0, done = 0;
     int rc = 0;
 
     for (; done < n && done < RANGES_MAX; done++) {
-        at[done].iov_base = view->base + range[done].first * view->page_size;
-        at[done].iov_len = range[done].n * view->page_size;
+        at[done].iov_base = xac_area_at(area, range[done].first);
+        at[done].iov_len = range[done].n * area->page_size;
         bytes += at[done].iov_len;
     }
-    if (n > 1 && has_batches && !xac_view_shares(view)
+    if (n > 1 && has_batches && !xac_area_shares(area)
         && xac_sys.process_madvise(PIDFD_SELF, at, done, MADV_DONTNEED) == (ssize_t)bytes)
-        return done < n ? take_back(view, range + done, n - done) : 0;
+        return done < n ? take_back(area, range + done, n - done) : 0;
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = xac_engine_discard(view, range[i].first, range[i].n);
+        rc = xac_engine_discard(area, range[i].first, range[i].n);
     return rc;
 }
 
 static bool
-is_private(const struct xac_view *view, uint64_t page_no)
+is_private(const struct xac_area *area, uint64_t page_no)
 {
-    (void)view;
+    (void)area;
     (void)page_no;
     return true;
 }
 
 /* ---- Scans ----------------------------------------------------------------------------- */
 
-/* look -- pages of a scanned view that have been stored to since they were protected, or all
+/* look -- pages of a scanned area that have been stored to since they were protected, or all
    that are there; they are protected.  ret how many ranges, or -1 with errno. */
 static int
-look(struct xac_view *view, uint64_t *atp, bool all, struct page_region *region,
+look(struct xac_area *area, uint64_t *atp, bool all, struct page_region *region,
      size_t room)
 {
     struct pm_scan_arg a = {
         .size = sizeof a,
         .flags = PM_SCAN_WP_MATCHING | PM_SCAN_CHECK_WPASYNC,
         .start = *atp,
-        .end = (uint64_t)(uintptr_t)(view->base + view->length),
+        .end = (uint64_t)(uintptr_t)(area->base + area->length),
         .vec = (uint64_t)(uintptr_t)region,
         .vec_len = room,
         .category_mask = all ? 0 : PAGE_IS_WRITTEN,
         .category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
         .return_mask = PAGE_IS_WRITTEN,
     };
-    int n = xac_sys.ioctl(view->pagemap, (unsigned long)PAGEMAP_SCAN, &a);
+    int n = xac_sys.ioctl(area->pagemap, (unsigned long)PAGEMAP_SCAN, &a);
 
     if (n < 0 && (errno == EBADF || errno == ENOTTY))
-        n = xac_sys.ioctl(xac_view_pagemap(view), (unsigned long)PAGEMAP_SCAN, &a);
+        n = xac_sys.ioctl(xac_area_pagemap(area), (unsigned long)PAGEMAP_SCAN, &a);
     *atp = a.walk_end;
     return n;
 }
 
 static int
-scan(struct xac_view *view, uint64_t *fromp, struct xac_page_range *range, size_t room,
+scan(struct xac_area *area, uint64_t *fromp, struct xac_page_range *range, size_t room,
      size_t *np)
 {
     struct page_region region[XAC_BATCH_MAX];
-    uint64_t base = (uint64_t)(uintptr_t)view->base, at = base + *fromp * view->page_size;
-    int n = look(view, &at, false, region, room < XAC_BATCH_MAX ? room : XAC_BATCH_MAX);
+    uint64_t base = (uint64_t)(uintptr_t)area->base, at = base + *fromp * area->page_size;
+    int n = look(area, &at, false, region, room < XAC_BATCH_MAX ? room : XAC_BATCH_MAX);
 
     if (n < 0)
         return errno;
     for (int i = 0; i < n; i++) {
-        range[i].first = (region[i].start - base) / view->page_size;
-        range[i].n = (region[i].end - region[i].start) / view->page_size;
+        range[i].first = (region[i].start - base) / area->page_size;
+        range[i].n = (region[i].end - region[i].start) / area->page_size;
     }
-    *fromp = (at - base) / view->page_size;
+    *fromp = (at - base) / area->page_size;
     *np = (size_t)n;
     return 0;
 }
 
 /* protect_all -- what is there; ret 0 or errno. */
 static int
-protect_all(struct xac_view *view)
+protect_all(struct xac_area *area)
 {
-    uint64_t at = (uint64_t)(uintptr_t)view->base;
-    uint64_t end = at + view->length;
+    uint64_t at = (uint64_t)(uintptr_t)area->base;
+    uint64_t end = at + area->length;
 
-    if (!view->is_scanned)
-        return protect(view, 0, view->n_pages, XAC_PROT_READ);
+    if (!area->is_scanned)
+        return protect(area, 0, area->n_pages, XAC_PROT_READ);
     while (at < end) { /* a write-protection would mark what is not there, too */
         struct page_region region[XAC_BATCH_MAX];
 
-        if (look(view, &at, true, region, XAC_BATCH_MAX) < 0)
+        if (look(area, &at, true, region, XAC_BATCH_MAX) < 0)
             return errno;
     }
     return 0;
 }
 
 static int
-scan_set(struct xac_view *view, bool is_on)
+scan_set(struct xac_area *area, bool is_on)
 {
-    struct uffdio_range range = {.start = (uint64_t)(uintptr_t)view->base,
-                                 .len = view->length};
+    struct uffdio_range range = {.start = (uint64_t)(uintptr_t)area->base,
+                                 .len = area->length};
     int rc;
 
-    if (is_on && (scanner < 0 || view->pagemap < 0))
+    if (is_on && (scanner < 0 || area->pagemap < 0))
         return ENOTSUP;
-    rc = revive(view);
+    rc = revive(area);
     if (rc != 0 && rc != EALREADY)
         return rc;
-    if (xac_sys.ioctl(fd_of(view), UFFDIO_UNREGISTER, &range) != 0)
+    if (xac_sys.ioctl(fd_of(area), UFFDIO_UNREGISTER, &range) != 0)
         return errno;
-    view->is_scanned = is_on;
-    rc = enlist(view);
-    return rc == 0 ? protect_all(view) : rc;
+    area->is_scanned = is_on;
+    rc = enlist(area);
+    return rc == 0 ? protect_all(area) : rc;
 }
 
 /* ---- The process ----------------------------------------------------------------------- */
 
 static int
-start(void)
+start(const struct xac_area_owner *owner)
 {
     int rc = open_it();
 
     if (rc == 0)
-        rc = xac_signal_start(true);
-    if (rc != 0 && n_views == 0)
+        rc = xac_signal_start(true, owner);
+    if (rc != 0 && n_areas == 0)
         close_it();
     is_wanted = rc == 0;
     return rc;
@@ -582,16 +581,16 @@ static void
 stop(void)
 {
     is_wanted = false;
-    if (n_views == 0)
+    if (n_areas == 0)
         close_it();
     xac_signal_stop();
 }
 
 /* start_scans -- as start, and what scans need. */
 static int
-start_scans(void)
+start_scans(const struct xac_area_owner *owner)
 {
-    int rc = start();
+    int rc = start(owner);
 
     if (rc != 0 || scanner >= 0)
         return rc;

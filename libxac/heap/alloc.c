@@ -136,20 +136,20 @@ int
 xac_heap_init(struct xac_heap *h, struct xac_view *view)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct xac_heap_hints *hints = hints_for(view->base, view->env->pid);
+    struct xac_heap_hints *hints = hints_for(view->area.base, view->env->pid);
 
     if (hints == NULL)
         return xac_err(ENOMEM, "heap of %s", view->name);
-    atomic_store_explicit(&class_page_size, (uint32_t)view->page_size,
+    atomic_store_explicit(&class_page_size, (uint32_t)view->area.page_size,
                           memory_order_relaxed);
     (void)pthread_once(&once, make_classes);
     number_thread();
     *h = (struct xac_heap){
         .env = view->env,
         .view = view,
-        .base = view->base,
-        .page_size = view->page_size,
-        .view_pages = view->n_pages,
+        .base = view->area.base,
+        .page_size = view->area.page_size,
+        .view_pages = view->area.n_pages,
         .classes = &classes,
         .hints = hints,
         .pid = view->env->pid,
@@ -344,9 +344,9 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
 
     if (rc != 0)
         return rc;
-    if (size > view->length)
+    if (size > view->area.length)
         return xac_err(ENOMEM, "xMalloc: %zu bytes, but %s is mapped %zu bytes long",
-                       size, view->name, view->length);
+                       size, view->name, view->area.length);
     want.class = class_of(size);
     pages = (size + h.page_size - 1) / h.page_size;
     if (want.class == classes.count) {
@@ -417,18 +417,18 @@ xac_alloc_give(struct xac_view *view, void *address)
     struct xac_heap h;
     struct xac_run *run;
     struct xac_chunk *c;
-    uint64_t offset = (uint64_t)((uint8_t *)address - view->base);
-    uint64_t page_no = offset / view->page_size;
+    uint64_t offset = (uint64_t)((uint8_t *)address - view->area.base);
+    uint64_t page_no = offset / view->area.page_size;
     int rc = xac_heap_init(&h, view);
 
     if (rc != 0)
         return rc;
-    if ((uint8_t *)address < view->base || offset >= view->length
+    if ((uint8_t *)address < view->area.base || offset >= view->area.length
         || offset % XAC_ALIGNMENT != 0)
         return xac_err(EINVAL, "xFree: %p is no allocation in %s", address, view->name);
     run = run_of(&h, offset);
     if (run != NULL)
-        return give_slot(&h, page_no, run, (uint32_t)(offset % view->page_size));
+        return give_slot(&h, page_no, run, (uint32_t)(offset % view->area.page_size));
     c = xac_chunk_hinted(&h, page_no / XAC_CHUNK_PAGES);
     return c != NULL ? xac_chunk_give_at(&h, c, offset) : give_other(&h, offset);
 }
@@ -445,6 +445,6 @@ xac_alloc_root(struct xac_view *view, void **addressp)
     rc = xac_heap_load(&h, may_make);
     if (rc != 0 && (rc != ENOENT || may_make))
         return rc;
-    *addressp = view->base + offsetof(struct xac_heap_header, root);
+    *addressp = view->area.base + offsetof(struct xac_heap_header, root);
     return 0;
 }

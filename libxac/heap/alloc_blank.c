@@ -85,7 +85,7 @@ versions_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
         if (!xac_view_shows(h->view, id))
             continue;
-        *pagep = xac_page_no(id) - h->view->first;
+        *pagep = xac_page_no(id) - h->view->area.first;
         if (*pagep < first || is_dirty(h, *pagep))
             continue;
         bytes = version_of(h, page);
@@ -99,7 +99,7 @@ versions_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 static uint64_t
 next_data(const struct xac_heap *h, uint64_t page_no)
 {
-    uint64_t from = h->view->first;
+    uint64_t from = h->view->area.first;
     off_t at =
         lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_DATA);
 
@@ -112,7 +112,7 @@ next_data(const struct xac_heap *h, uint64_t page_no)
 static uint64_t
 next_hole(const struct xac_heap *h, uint64_t page_no)
 {
-    uint64_t from = h->view->first;
+    uint64_t from = h->view->area.first;
     off_t at =
         lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_HOLE);
     uint64_t hole = at >= 0 ? ((uint64_t)at + h->page_size - 1) / h->page_size - from : 0;
@@ -130,7 +130,7 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
         uint64_t end = next_hole(h, page_no);
 
         for (; page_no < end; page_no++) {
-            uint64_t id = xac_page_id(h->view->file, h->view->first + page_no);
+            uint64_t id = xac_page_id(h->view->file, h->view->area.first + page_no);
             const struct xac_page *page;
             const uint8_t *bytes;
 
@@ -140,7 +140,7 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
             if (bytes != NULL && is_zero(h, bytes))
                 continue;
             page = xac_ptab_page(&h->env->shm, &file->root, h->view->file,
-                                 h->view->first + page_no);
+                                 h->view->area.first + page_no);
             if (page != NULL && version_of(h, page) != NULL)
                 continue; /* looked at already */
             *pagep = page_no;

@@ -148,7 +148,7 @@ is_within_file(const struct xac_heap *h, uint64_t n_pages)
     if (n_pages <= h->view_pages)
         return true;
     return xac_sys.fstat(h->view->fd, &st) == 0
-           && n_pages <= (uint64_t)st.st_size / h->page_size - h->view->first;
+           && n_pages <= (uint64_t)st.st_size / h->page_size - h->view->area.first;
 }
 
 /* check_header -- is it a heap that we understand? */

@@ -51,7 +51,7 @@ map_at(uint64_t address, const struct xac_view *v, uint64_t offset, size_t lengt
 static uint64_t
 offset_of(const struct xac_view *v)
 {
-    return v->first * v->page_size;
+    return v->area.first * v->area.page_size;
 }
 
 /* is_usable -- the thread sanitizer has plans of its own for the candidates' addresses, and
@@ -68,7 +68,7 @@ static void *
 map_candidate(const struct xac_view *v)
 {
     uint64_t h = xac_xxh64(v->path, strlen(v->path));
-    uint64_t need = offset_of(v) + v->length;
+    uint64_t need = offset_of(v) + v->area.length;
     uint64_t slot = XAC_CANDIDATE_SLOT, slots;
     void *p = MAP_FAILED;
 
@@ -81,7 +81,7 @@ map_candidate(const struct xac_view *v)
 
         if (!xac_address_list_has(&v->env->addresses, v->env->dirfd, address,
                                   address + need))
-            p = map_at(address + offset_of(v), v, offset_of(v), v->length);
+            p = map_at(address + offset_of(v), v, offset_of(v), v->area.length);
     }
     return p;
 }
@@ -164,35 +164,36 @@ xac_address_map(struct xac_view *v, bool is_same)
         return xac_err(EADDRINUSE, "%s: the thread sanitizer keeps %#llx for itself",
                        v->name, (unsigned long long)address);
     if (address != 0 && is_usable(address))
-        p = map_at(address + offset_of(v), v, offset_of(v), v->length);
+        p = map_at(address + offset_of(v), v, offset_of(v), v->area.length);
     if (p == MAP_FAILED && address != 0 && is_same)
-        return taken(v, address + offset_of(v), v->length);
+        return taken(v, address + offset_of(v), v->area.length);
     if (p == MAP_FAILED && is_usable(XAC_CANDIDATE_FIRST))
         p = find_candidate(v);
     if (p == MAP_FAILED)
-        p = xac_sys.mmap(NULL, v->length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, v->fd,
-                         (off_t)offset_of(v));
+        p = xac_sys.mmap(NULL, v->area.length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE,
+                         v->fd, (off_t)offset_of(v));
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
-    v->base = (uint8_t *)p;
+    v->area.base = (uint8_t *)p;
     return 0;
 }
 
 int
 xac_address_extend(const struct xac_view *v, size_t length)
 {
-    uint64_t address = (uint64_t)(uintptr_t)v->base + v->length;
+    uint64_t address = (uint64_t)(uintptr_t)v->area.base + v->area.length;
 
-    if (map_at(address, v, offset_of(v) + v->length, length - v->length) != MAP_FAILED)
+    if (map_at(address, v, offset_of(v) + v->area.length, length - v->area.length)
+        != MAP_FAILED)
         return 0;
-    return taken(v, address, length - v->length);
+    return taken(v, address, length - v->area.length);
 }
 
 /* address_of -- where the file's first byte would be; 0: nowhere. */
 static uint64_t
 address_of(const struct xac_view *v)
 {
-    uint64_t base = (uint64_t)(uintptr_t)v->base;
+    uint64_t base = (uint64_t)(uintptr_t)v->area.base;
 
     return base > offset_of(v) ? base - offset_of(v) : 0;
 }

@@ -25,7 +25,7 @@ struct xac_view;
  *
  * in   view     path, name, fd, first, length are set
  * in   is_same  fail rather than take others than those that are remembered
- * ret  0, and view->base is a private mapping of that part of the file without access;
+ * ret  0, and view->area.base is a private mapping of that part of the file without access;
  *      EADDRINUSE (is_same), and xLastError() tells what is in the way; errno of mmap(2).
  */
 int xac_address_map(struct xac_view *view, bool is_same);

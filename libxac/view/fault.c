@@ -83,8 +83,8 @@ stop_for(const struct xac_view *view, const void *addr, bool is_write, const cha
 
     begin(&m, is_write, view->path);
     say(&m, " at offset ");
-    say_number(&m, view->first * view->page_size
-                       + (uint64_t)((const uint8_t *)addr - view->base));
+    say_number(&m, view->area.first * view->area.page_size
+                       + (uint64_t)((const uint8_t *)addr - view->area.base));
     say(&m, " ");
     say(&m, what);
     if (error != 0) {
@@ -173,9 +173,9 @@ _Noreturn void
 xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *was,
                 bool in_query)
 {
-    const uint8_t *at = view->base + page_no * view->page_size;
+    const uint8_t *at = view->area.base + page_no * view->area.page_size;
 
-    for (size_t i = 0; i + 1 < view->page_size && *at == was[i]; i++)
+    for (size_t i = 0; i + 1 < view->area.page_size && *at == was[i]; i++)
         at++;
     if (in_query)
         stop_program(view, at, true, "was inside a query",
@@ -188,11 +188,9 @@ xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *wa
 XAC_SIGSAFE static const char *
 name_of(const char *path)
 {
-    const char *name = path;
+    const char *slash = strrchr(path, '/');
 
-    for (; *path != '\0'; path++)
-        name = *path == '/' ? path + 1 : name;
-    return name;
+    return slash != NULL ? slash + 1 : path;
 }
 
 /* say_missed -- by how much an access has missed a mapping, and of which file. */
@@ -210,8 +208,10 @@ say_missed(struct message *m, const struct xac_guard_hit *hit)
     say(m, " bytes)");
 }
 
-XAC_SIGSAFE void
-xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
+/* astray -- a fault where nothing is mapped, or something without access, in no view: stop the
+   program if the address has missed a mapping (guard.h); else return. */
+XAC_SIGSAFE static void
+astray(const void *addr, bool is_unmapped, bool is_write)
 {
     static const char *const hint[] = {
         [XAC_ASTRAY_BEHIND] =
@@ -242,18 +242,19 @@ xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
     stop(&m, hint[hit.what]);
 }
 
-XAC_SIGSAFE void
-xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
+/* handle -- a fault inside a view; returns if the access can be repeated. */
+XAC_SIGSAFE static void
+handle(struct xac_view *view, void *addr, bool is_write)
 {
     struct xac_env *env = view->env;
     struct xac_ctx *ctx = view->ctx;
-    uint64_t page_no = (uint64_t)((uint8_t *)addr - view->base) / view->page_size;
+    uint64_t page_no = xac_area_page_no(&view->area, addr);
     const struct xac_view_page *p;
     int rc;
 
     p = &view->page[page_no];
     /* First of all: the commit reads working copies, with locks held. */
-    if (xac_unlikely(xac_view_shares(view))
+    if (xac_unlikely(xac_area_shares(&view->area))
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
         && xac_alias_is_back(view, page_no))
         return;
@@ -280,3 +281,37 @@ xac_fault_handle(struct xac_view *view, void *addr, bool is_write)
     if (rc != 0)
         stop_unserved(view, addr, is_write, rc);
 }
+
+/* on_fault -- the second fault on a page, which is readable then, is for a store where the
+   hardware does not say, or where the first one has been taken for a load. */
+XAC_SIGSAFE static void
+on_fault(struct xac_area *area, void *addr, enum xac_access access)
+{
+    struct xac_view *view = xac_view_of(area);
+    const struct xac_view_page *p = &view->page[xac_area_page_no(area, addr)];
+
+    bool is_second = access == XAC_ACCESS_UNKNOWN
+                     || (access == XAC_ACCESS_WRITE && area->ops->reads_first);
+
+    handle(view, addr,
+           is_second ? xac_view_is_readable(view, p) : access == XAC_ACCESS_WRITE);
+}
+
+XAC_SIGSAFE static int
+fd_of(struct xac_area *area)
+{
+    return xac_view_fd(xac_view_of(area));
+}
+
+XAC_SIGSAFE static bool
+is_read_only(struct xac_area *area, uint64_t page_no)
+{
+    return xac_view_of(area)->page[page_no].state == XAC_PAGE_READABLE;
+}
+
+const struct xac_area_owner xac_fault_owner = {
+    .fd = fd_of,
+    .is_read_only = is_read_only,
+    .fault = on_fault,
+    .astray = astray,
+};

@@ -14,7 +14,6 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
-#include "view/fault.h"
 #include "view/view.h"
 
 /* Pages that are dropped together, at most. */
@@ -60,9 +59,10 @@ write_page(struct xac_view *from, uint64_t page_no, int fd, uint64_t offset)
     int rc;
 
     do
-        rc = xac_write_full(fd, from->base + page_no * from->page_size, from->page_size,
+        rc = xac_write_full(fd, xac_area_at(&from->area, page_no), from->area.page_size,
                             offset);
-    while (rc == EFAULT && xac_view_shares(from) && xac_alias_is_back(from, page_no));
+    while (rc == EFAULT && xac_area_shares(&from->area)
+           && xac_alias_is_back(from, page_no));
     return rc;
 }
 
@@ -74,8 +74,8 @@ spill(const struct xac_ctx *ctx, uint64_t id)
     int rc = open_spill(v);
 
     if (rc == 0)
-        rc = write_page(from, xac_page_no(id) - from->first, v->spill_fd,
-                        (xac_page_no(id) - v->first) * v->page_size);
+        rc = write_page(from, xac_page_no(id) - from->area.first, v->spill_fd,
+                        (xac_page_no(id) - v->area.first) * v->area.page_size);
     if (rc != 0)
         return rc;
     if (++v->n_spilled % UNCACHE_EVERY == 0) {
@@ -89,15 +89,17 @@ spill(const struct xac_ctx *ctx, uint64_t id)
 XAC_SIGSAFE const uint8_t *
 xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
 {
-    const struct xac_view *h = home(v->ctx, xac_page_id(v->file, v->first + page_no));
-    uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->page_size;
+    const struct xac_view *h =
+        home(v->ctx, xac_page_id(v->file, v->area.first + page_no));
+    uint8_t *to = v->ctx->outofcore->places + XAC_PLACE_WORKING * v->area.page_size;
     size_t got = 0;
     int rc = EBADF;
 
     if (xac_handle_is_ours(h->spill_fd, &h->spill_handle))
-        rc = xac_read_full(h->spill_fd, to, v->page_size,
-                           (v->first + page_no - h->first) * v->page_size, &got);
-    if (rc == 0 && got == v->page_size) {
+        rc = xac_read_full(h->spill_fd, to, v->area.page_size,
+                           (v->area.first + page_no - h->area.first) * v->area.page_size,
+                           &got);
+    if (rc == 0 && got == v->area.page_size) {
         xac_count(&shared_of(v)->fetched_back, 1);
         return to;
     }
@@ -111,7 +113,9 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->page[page_no];
     const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
-    int rc = bytes == NULL ? errno : v->ops->fill(v, page_no, 1, bytes, XAC_PROT_WRITE);
+    int rc = bytes == NULL
+                 ? errno
+                 : v->area.ops->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
 
     if (rc != 0)
         return rc;
@@ -164,7 +168,7 @@ drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
         lose(v, xac_view_page(v, id));
     v = home(ctx, id);
     xac_count(&shared_of(v)->dropped, 1);
-    return xac_batch_add(b, v, xac_page_no(id) - v->first);
+    return xac_batch_add(b, &v->area, xac_page_no(id) - v->area.first);
 }
 
 /* push -- at the end of the ring, if it has room. */
@@ -201,7 +205,7 @@ xac_outofcore_shown(struct xac_view *v, uint64_t page_no)
     struct xac_outofcore_ctx *o = v->ctx->outofcore;
     uint64_t batch = o->limit / 8 < DROPPED_MAX ? o->limit / 8 : DROPPED_MAX;
 
-    push(o, xac_page_id(v->file, v->first + page_no));
+    push(o, xac_page_id(v->file, v->area.first + page_no));
     return o->end - o->first > o->limit ? shrink(v->ctx, o->limit - batch) : 0;
 }
 

@@ -18,7 +18,6 @@
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/alone.h"
-#include "view/fault.h"
 #include "view/view_scan.h"
 
 /* Versions that a view that begins to be alone hides one by one; more, and it waits. */
@@ -37,8 +36,8 @@ XAC_SIGSAFE struct xac_view *
 xac_view_at(const struct xac_ctx *ctx, const void *addr)
 {
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
-        if ((const uint8_t *)addr >= v->base
-            && (const uint8_t *)addr < v->base + v->length)
+        if ((const uint8_t *)addr >= v->area.base
+            && (const uint8_t *)addr < v->area.base + v->area.length)
             return v;
     }
     return NULL;
@@ -80,7 +79,7 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
     if (vslot == 0) {
         if (p->copy != XAC_COPY_NONE)
-            rc = v->ops->discard(v, page_no, 1);
+            rc = v->area.ops->discard(&v->area, page_no, 1);
         p->copy = XAC_COPY_NONE;
         return rc;
     }
@@ -90,13 +89,13 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     if (bytes == NULL)
         return errno;
     if (!*is_writablep)
-        rc = v->ops->protect(v, page_no, 1, XAC_PROT_WRITE);
+        rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
     if (rc != 0)
         return rc;
     *is_writablep = true;
     v->n_copies += p->copy == XAC_COPY_NONE;
     p->copy = XAC_COPY_UNKNOWN;
-    memcpy(v->base + page_no * v->page_size, bytes, v->page_size);
+    memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
     p->copy = XAC_COPY_OF(commit);
     return 0;
 }
@@ -108,21 +107,22 @@ XAC_SIGSAFE const uint8_t *
 xac_view_file_run(const struct xac_view *v, uint64_t first, uint64_t *n)
 {
     uint64_t from = xac_file_blank_from(xac_file_at(v->env, v->file));
-    uint64_t most = sizeof blank / v->page_size;
+    uint64_t most = sizeof blank / v->area.page_size;
 
-    if (v->first + first >= from) {
+    if (v->area.first + first >= from) {
         *n = *n < most ? *n : most;
         return blank;
     }
-    most = from - (v->first + first);
+    most = from - (v->area.first + first);
     *n = *n < most ? *n : most;
-    return v->file_bytes + first * v->page_size;
+    return v->file_bytes + first * v->area.page_size;
 }
 
-XAC_SIGSAFE bool
-xac_view_is_file(const struct xac_view *v, uint64_t page_no, const uint8_t *bytes)
+/* is_file -- are these bytes of that page those of the file, not a version? */
+XAC_SIGSAFE static bool
+is_file(const struct xac_view *v, uint64_t page_no, const uint8_t *bytes)
 {
-    return bytes == blank || bytes == v->file_bytes + page_no * v->page_size;
+    return bytes == blank || bytes == v->file_bytes + page_no * v->area.page_size;
 }
 
 /* file_page -- one of them. */
@@ -145,7 +145,8 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
         return version_bytes(v, vslot);
     return v->ctx->outofcore == NULL
                ? file_page(v, page_no)
-               : xac_outofcore_page(v->ctx, v->file, v->first + page_no, XAC_PLACE_SHOWN);
+               : xac_outofcore_page(v->ctx, v->file, v->area.first + page_no,
+                                    XAC_PLACE_SHOWN);
 }
 
 XAC_SIGSAFE void
@@ -175,10 +176,14 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
 
     if (bytes == NULL)
         return errno;
-    if (xac_view_is_file(v, page_no, bytes)
-        && xac_ahead_fill(v, page_no, parent, is_write))
-        return 0;
-    rc = v->ops->fill(v, page_no, 1, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (is_file(v, page_no, bytes)) {
+        if (xac_ahead_fill(v, page_no, parent, is_write))
+            return 0;
+        if (v->area.ops->splits)
+            bytes = NULL;
+    }
+    rc = v->area.ops->fill(&v->area, page_no, 1, bytes,
+                           is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
     v->n_copies += p->copy == XAC_COPY_NONE;
@@ -195,20 +200,21 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
     int rc = 0;
 
-    if (xac_unlikely(xac_view_shares(v)))
+    if (xac_unlikely(xac_area_shares(&v->area)))
         return xac_alias_show(v, page_no, page, parent, is_write);
     if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
         return xac_outofcore_back(v, page_no);
     if (xac_unlikely(v->aliases != NULL) && xac_alias_is_needed(v, page_no, is_write))
         return xac_alias_write(v, page_no, page, parent);
-    if (!was_readable && v->ops->fill != NULL) {
+    if (!was_readable && v->area.ops->fill != NULL) {
         rc = fill(v, page_no, page, parent, is_write);
         is_writable = was_readable = true;
     } else if (!was_readable) {
         rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
     }
     if (rc == 0 && (is_write ? !is_writable : !was_readable))
-        rc = v->ops->protect(v, page_no, 1, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+        rc = v->area.ops->protect(&v->area, page_no, 1,
+                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc == 0)
         xac_view_note(v, page_no, is_write);
     return rc == 0 && is_new ? xac_outofcore_shown(v, page_no) : rc;
@@ -239,7 +245,7 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 {
     struct xac_file *file = xac_file_at(env, v->file);
     struct xac_page *page =
-        xac_ptab_page(&env->shm, &file->root, v->file, v->first + page_no);
+        xac_ptab_page(&env->shm, &file->root, v->file, v->area.first + page_no);
     uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
     struct xac_entry *e;
 
@@ -298,7 +304,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     if (page == NULL)
         return xac_view_unregistered(ctx);
     rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
-    if (xac_likely(rc != ENOMEM) || !v->ops->splits)
+    if (xac_likely(rc != ENOMEM) || !v->area.ops->splits)
         return rc;
     ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
     return xac_unit_access(env, ctx, v, page_no, is_write);
@@ -318,13 +324,13 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
     if (!ctx->is_query && !ctx->is_unrecorded) {
         ctx->error = error;
         ctx->error_lacking = ctx->lacking;
-        ctx->error_page = xac_page_id(v->file, v->first + page_no);
+        ctx->error_page = xac_page_id(v->file, v->area.first + page_no);
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
     }
     ctx->is_unrecorded = true;
     ctx->lacking = XAC_LACKS_MEMORY; /* unless somebody says otherwise */
     return xac_view_show(env, v, page_no,
-                         xac_ptab_find(&env->shm, &file->root, v->first + page_no),
+                         xac_ptab_find(&env->shm, &file->root, v->area.first + page_no),
                          atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed),
                          is_write);
 }
@@ -337,7 +343,7 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
     if (xac_unlikely(ctx->is_unrecorded))
         return look_only(env, ctx, v, page_no, is_write, 0);
-    if (v->ops->splits
+    if (v->area.ops->splits
         && xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
         rc = xac_unit_access(env, ctx, v, page_no, is_write);
     else
@@ -350,22 +356,25 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 int
 xac_view_forget(struct xac_view *v, enum xac_protection prot)
 {
-    int rc = v->ops->discard(v, 0, v->n_pages);
+    int rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
 
     if (rc == 0
-        && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        && xac_sys.madvise(v->page, v->area.n_pages * sizeof v->page[0], MADV_DONTNEED)
+               != 0)
         rc = errno;
     v->n_copies = 0;
     v->n_warm = 0;
     v->is_kept = false;
-    return rc == 0 && v->ops->splits ? v->ops->protect(v, 0, v->n_pages, prot) : rc;
+    return rc == 0 && v->area.ops->splits
+               ? v->area.ops->protect(&v->area, 0, v->area.n_pages, prot)
+               : rc;
 }
 
 void
 xac_view_lose(struct xac_view *v, struct xac_view_page *p)
 {
     p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
-    if (v->ops->splits || p->copy == XAC_COPY_NONE)
+    if (v->area.ops->splits || p->copy == XAC_COPY_NONE)
         return;
     p->copy = XAC_COPY_NONE;
     v->n_copies--;
@@ -376,7 +385,7 @@ xac_view_hide(struct xac_view *v, uint64_t page_no)
 {
     xac_warm_forget(v, page_no);
     xac_view_lose(v, &v->page[page_no]);
-    return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
+    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
 }
 
 /* hide_versions -- hide every page that has a version in the store. */
@@ -399,7 +408,7 @@ hide_versions(struct xac_env *env, struct xac_view *v)
             &env->shm, atomic_load_explicit(&vslot->page, memory_order_relaxed));
         id = atomic_load_explicit(&page->id, memory_order_relaxed);
         if (xac_view_shows(v, id))
-            rc = xac_view_hide(v, xac_page_no(id) - v->first);
+            rc = xac_view_hide(v, xac_page_no(id) - v->area.first);
     }
     return rc;
 }
@@ -413,9 +422,10 @@ enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     int rc;
 
     v->alone_epoch = epoch;
-    if (xac_view_shares(v)) /* invariant (5): nothing stays */
+    if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
         return 0;
-    if (!v->ops->splits) { /* all is absent, and stays from now on as it is touched */
+    if (!v->area.ops
+             ->splits) { /* all is absent, and stays from now on as it is touched */
         v->is_alone = true;
         return 0;
     }
@@ -440,7 +450,7 @@ xac_view_leave_alone(struct xac_view *v)
     v->is_alone = false;
     v->alone_retry = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
-    return rc == 0 && v->is_scanned ? xac_scan_stop(v) : rc;
+    return rc == 0 && v->area.is_scanned ? xac_scan_stop(v) : rc;
 }
 
 /*
@@ -453,16 +463,17 @@ evict(struct xac_view *v)
     uint64_t goal = v->n_copies - v->n_copies / 8;
     int rc = xac_warm_cool(v);
 
-    for (uint64_t step = 0; v->n_copies > goal && step <= v->n_pages && rc == 0;
+    for (uint64_t step = 0; v->n_copies > goal && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {
-        uint64_t from = v->hand < v->n_pages ? v->hand : 0;
-        uint64_t end = v->n_pages - from < EVICT_STEP ? v->n_pages : from + EVICT_STEP;
+        uint64_t from = v->hand < v->area.n_pages ? v->hand : 0;
+        uint64_t end =
+            v->area.n_pages - from < EVICT_STEP ? v->area.n_pages : from + EVICT_STEP;
         uint64_t had = v->n_copies;
 
         for (uint64_t p = from; p < end; p++)
             xac_view_lose(v, &v->page[p]);
         if (v->n_copies < had)
-            rc = v->ops->discard(v, from, end - from);
+            rc = v->area.ops->discard(&v->area, from, end - from);
         v->hand = end;
     }
     return rc;
@@ -488,12 +499,12 @@ drop(struct xac_env *env, struct xac_view *v, uint64_t page)
 {
     const struct xac_page *written = (const struct xac_page *)xac_shm_at(&env->shm, page);
     uint64_t id = atomic_load_explicit(&written->id, memory_order_relaxed);
-    uint64_t page_no = xac_page_no(id) - v->first;
+    uint64_t page_no = xac_page_no(id) - v->area.first;
 
     if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
         return 0;
     xac_view_lose(v, &v->page[page_no]);
-    return v->ops->protect(v, page_no, 1, XAC_PROT_NONE);
+    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
 }
 
 /* advance -- let the kept pages show what a query is to see, whose parent is not lower. */
@@ -537,7 +548,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         rc = xac_scan_begin(v);
     if (rc != 0)
         return rc;
-    if (!v->ops->splits)
+    if (!v->area.ops->splits)
         return v->n_copies > XAC_STAY_MAX ? evict(v) : 0;
     if (v->n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
@@ -562,7 +573,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
         v->low = UINT64_MAX;
         v->high = 0;
         v->n_touched = 0;
-        xac_assert(!xac_view_shares(v) || v->n_copies == 0); /* invariant (5) */
+        xac_assert(!xac_area_shares(&v->area) || v->n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
     }
     return rc;
@@ -600,9 +611,10 @@ bool
 xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 {
     const struct xac_view *v = xac_view_written(ctx, page_id);
-    uint64_t page_no = xac_page_no(page_id) - v->first;
+    uint64_t page_no = xac_page_no(page_id) - v->area.first;
 
-    return v->page[page_no].copy == XAC_COPY_PERHAPS && !v->ops->is_private(v, page_no);
+    return v->page[page_no].copy == XAC_COPY_PERHAPS
+           && !v->area.ops->is_private(&v->area, page_no);
 }
 
 const uint8_t *
@@ -612,9 +624,9 @@ xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
     uint64_t page_no;
 
     xac_assert(v != NULL);
-    page_no = xac_page_no(page_id) - v->first;
+    page_no = xac_page_no(page_id) - v->area.first;
     return v->page[page_no].state == XAC_PAGE_SPILLED ? xac_outofcore_spilled(v, page_no)
-                                                      : v->base + page_no * v->page_size;
+                                                      : xac_area_at(&v->area, page_no);
 }
 
 const uint8_t *
@@ -625,7 +637,7 @@ xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
     xac_assert(v != NULL);
     if (ctx->outofcore != NULL)
         return xac_outofcore_page(v->ctx, v->file, xac_page_no(page_id), place);
-    return file_page(v, xac_page_no(page_id) - v->first);
+    return file_page(v, xac_page_no(page_id) - v->area.first);
 }
 
 void
@@ -641,19 +653,20 @@ xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id, struct xac_confli
     (void)memcpy(out->file, path, strlen(path) + 1);
     out->file_offset = xac_page_no(page_id) << ctx->env->page_shift;
     if (v != NULL)
-        out->address = v->base + (xac_page_no(page_id) - v->first) * v->page_size;
+        out->address =
+            v->area.base + (xac_page_no(page_id) - v->area.first) * v->area.page_size;
 }
 
 void
 xac_view_forked(struct xac_view *v)
 {
     /* First of all: pages of the parent's transaction must not be seen. */
-    v->ops->abandon(v);
+    v->area.ops->abandon(&v->area);
     if (v->aliases != NULL)
         xac_aliases_forked(v);
     (void)xac_view_leave_alone(v);
     xac_outofcore_drop_file(v);
     if (v->origin == NULL) /* of the parent */
-        xac_handle_close(v->pagemap, &v->pagemap_handle);
-    v->pagemap = -1;
+        xac_handle_close(v->area.pagemap, &v->area.pagemap_handle);
+    v->area.pagemap = -1;
 }

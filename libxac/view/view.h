@@ -5,7 +5,7 @@
  * WHAT      A private mapping of the file, without access at first.  Pages that have no
  *           version in the store are shown straight from the file; versions are copied
  *           into the private page; a written page is a private copy until the commit.
- *           (How that is done depends on the engine, fault.h.)  A view
+ *           (How that is done depends on the engine, fault_engine.h.)  A view
  *           shows a part of its file; page numbers of a view count from its base, those
  *           in page ids from the start of the file.
  * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
@@ -51,9 +51,9 @@
 
 #include "base/annot.h"
 #include "base/identity.h"
+#include "fault/fault_engine.h"
 #include "shared/ptab.h"
 #include "txn/slot.h"
-#include "view/fault.h"
 
 struct xac_env;
 struct xac_guard;
@@ -105,25 +105,17 @@ struct xac_view {
         *origin;       /* the view of the process that this is a clone of, or NULL */
     unsigned n_clones; /* of this view; under env->threads                       */
     struct xac_env *env;
-    const struct xac_engine *ops;
-    size_t page_size;
-    uint8_t *base; /* where the segment starts                            */
+    struct xac_area area; /* where the segment lies                                  */
     /* The file itself, mapped shared, for reading; NULL with XAC_OPT_FRAMES. */
     const uint8_t *file_bytes;
-    size_t length; /* bytes                                               */
-    uint64_t n_pages;
-    uint64_t first;           /* page of the file that lies at base                  */
     uint32_t file;            /* id (registry.h)                                     */
     uint64_t hold;            /* that we map it (registry.h), 0: not yet; a clone's 0 */
     int fd;                   /* of the file, read and write; see xac_view_fd        */
     struct xac_identity who;  /* the file                                            */
     struct xac_handle handle; /* of fd, with an origin too                           */
-    int pagemap;              /* of this process's page table, -1 if there is none   */
-    struct xac_handle pagemap_handle;
-    unsigned watch; /* which userfaultfd watches it, see fault_uffd.c                  */
-    char *name;     /* as given to xMmap                                   */
-    char *path;     /* as registered                                       */
-    struct xac_guard *guard; /* NULL: none                                            */
+    char *name;               /* as given to xMmap                                   */
+    char *path;               /* as registered                                       */
+    struct xac_guard *guard;  /* NULL: none                                            */
     const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
     struct xac_view_page *page; /* n_pages of them                                     */
     bool is_alone;              /* pages stay readable, see above ...                  */
@@ -144,21 +136,24 @@ struct xac_view {
     uint64_t
         recent[XAC_RECENT_MAX];  /* ... pages written last, + 1; 0 none              */
     struct xac_aliases *aliases; /* if other views of ctx show some of its pages        */
-    int memory;                  /* memfd of the memory it shares with its aliases: a page
-                                   where it is in the file; -1: memory of its own      */
     uint64_t low, high;          /* pages touched by the running transaction lie in
                                    [low, high) ...                                     */
     uint64_t n_touched;          /* ... and there are so many of them, or fewer         */
-    bool is_scanned;      /* see view_scan.h ...                                  */
-    bool is_unscannable;  /* ... it has failed                                    */
+    bool is_unscannable;  /* scanning it (view_scan.h) has failed                 */
     uint64_t n_stores;    /* to readable pages, in the transaction: trapped, or found */
     int64_t scan_account; /* ns that the other way would have saved lately        */
     struct xac_span written; /* those to be protected again, while alone            */
-    void *engine;            /* the engine's ticket for this view                   */
     int spill_fd; /* copies of spilled pages, each at its place; 0: no file     */
     struct xac_handle spill_handle;
     uint64_t n_spilled; /* pages written to it in this transaction                    */
 };
+
+/* xac_view_of -- the view that an area is of. */
+XAC_SIGSAFE static inline struct xac_view *
+xac_view_of(struct xac_area *area)
+{
+    return (struct xac_view *)((char *)area - offsetof(struct xac_view, area));
+}
 
 /* What a view is to show, and how. */
 struct xac_view_wish {
@@ -227,26 +222,19 @@ XAC_SIGSAFE static inline bool
 xac_view_shows(const struct xac_view *v, uint64_t page_id)
 {
     return v->file == xac_page_file(page_id)
-           && xac_page_no(page_id) - v->first < v->n_pages;
+           && xac_page_no(page_id) - v->area.first < v->area.n_pages;
 }
 
 /* xac_view_page -- what a view that shows it knows of the page with that id. */
 XAC_SIGSAFE static inline struct xac_view_page *
 xac_view_page(const struct xac_view *v, uint64_t page_id)
 {
-    return &v->page[xac_page_no(page_id) - v->first];
+    return &v->page[xac_page_no(page_id) - v->area.first];
 }
 
 /* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
 XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
                                            const struct xac_view *v, uint64_t page_id);
-
-/* xac_view_shares -- is it memory that aliases have in common (XAC_OPT_FRAMES)? */
-XAC_SIGSAFE static inline bool
-xac_view_shares(const struct xac_view *v)
-{
-    return v->memory >= 0;
-}
 
 /* The parts of an access, for view.c and view_unit.c. */
 
@@ -254,7 +242,7 @@ xac_view_shares(const struct xac_view *v)
 XAC_SIGSAFE static inline bool
 xac_view_is_open(const struct xac_view *v)
 {
-    return v->is_alone && v->ops->splits;
+    return v->is_alone && v->area.ops->splits;
 }
 
 /* xac_view_is_writable -- may the page be stored to now, without being announced? */
@@ -327,10 +315,6 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
  */
 XAC_SIGSAFE const uint8_t *xac_view_file_run(const struct xac_view *view, uint64_t first,
                                              uint64_t *n);
-
-/* xac_view_is_file -- are these bytes of that page those of the file, not a version? */
-XAC_SIGSAFE bool xac_view_is_file(const struct xac_view *view, uint64_t page_no,
-                                  const uint8_t *bytes);
 
 /* xac_view_show -- step 5 of a trap: give the page the access that is wanted.  ret 0 or errno. */
 XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
@@ -523,7 +507,7 @@ XAC_SIGSAFE int xac_alias_write(struct xac_view *view, uint64_t page_no,
                                 const struct xac_page *page, uint64_t parent);
 
 /*
- * xac_alias_show -- xac_view_show, of a view that shares its memory (xac_view_shares): what a
+ * xac_alias_show -- xac_view_show, of a view that shares its memory (xac_area_shares): what a
  * alias has there is given access here, and is filled only if none has.  ret 0 or errno.
  */
 XAC_SIGSAFE int xac_alias_show(struct xac_view *view, uint64_t page_no,
@@ -553,16 +537,9 @@ int xac_aliases_gather(struct xac_view *view);
  */
 int xac_view_leave_alone(struct xac_view *view);
 
-/* xac_view_map_file -- map n pages privately, without access; ret 0 or errno. */
-int xac_view_map_file(struct xac_view *view, uint64_t page_no, uint64_t n);
-
-/*
- * xac_view_fd -- the file's descriptor, opened again if the program has closed it; -1 with
- * errno.
- * xac_view_pagemap -- that of the page table; -1: there is none.
- */
+/* xac_view_fd -- the file's descriptor, opened again if the program has closed it; -1 with
+   errno. */
 XAC_SIGSAFE int xac_view_fd(struct xac_view *view);
-int xac_view_pagemap(struct xac_view *view);
 
 /* xac_view_forked -- in a child: nothing is mapped, nothing is known. */
 void xac_view_forked(struct xac_view *view);

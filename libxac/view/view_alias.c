@@ -25,7 +25,6 @@
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "store/outofcore.h"
-#include "view/fault.h"
 #include "view/view.h"
 
 /* Shared pages whose memory is kept for the next transaction. */
@@ -47,7 +46,7 @@ struct xac_aliases {
 XAC_SIGSAFE static uint64_t
 id_of(const struct xac_view *v, uint64_t page_no)
 {
-    return xac_page_id(v->file, v->first + page_no);
+    return xac_page_id(v->file, v->area.first + page_no);
 }
 
 /* other -- the first view behind `after` (NULL: of all) but v that shows v's page. */
@@ -64,8 +63,8 @@ other(const struct xac_view *v, const struct xac_view *after, uint64_t id)
 static bool
 have_common_pages(const struct xac_view *a, const struct xac_view *b)
 {
-    return a != b && a->file == b->file && a->first < b->first + b->n_pages
-           && b->first < a->first + a->n_pages;
+    return a != b && a->file == b->file && a->area.first < b->area.first + b->area.n_pages
+           && b->area.first < a->area.first + a->area.n_pages;
 }
 
 static bool
@@ -82,7 +81,7 @@ has_alias(const struct xac_view *v)
 static int
 make_memory(struct xac_aliases *t, const struct xac_view *v)
 {
-    uint64_t end = v->first + v->n_pages;
+    uint64_t end = v->area.first + v->area.n_pages;
 
     if (t->fd < 0)
         t->fd =
@@ -91,7 +90,7 @@ make_memory(struct xac_aliases *t, const struct xac_view *v)
         return xac_err(errno, "memory for overlapping mappings of %s", v->name);
     if (end < t->n_pages)
         end = t->n_pages;
-    if (xac_sys.ftruncate(t->fd, (off_t)(end * v->page_size)) != 0)
+    if (xac_sys.ftruncate(t->fd, (off_t)(end * v->area.page_size)) != 0)
         return xac_err(errno, "memory for overlapping mappings of %s", v->name);
     t->n_pages = end;
     return 0;
@@ -106,11 +105,11 @@ fall_back(struct xac_view *v)
 {
     int rc = 0;
 
-    if (xac_outofcore_is_on(v->env))
+    if (v->area.is_memory_only)
         return v->is_alone || v->is_kept ? xac_view_leave_alone(v) : 0;
-    if (!v->ops->splits && v->is_alone)
+    if (!v->area.ops->splits && v->is_alone)
         rc = xac_view_leave_alone(v);
-    return rc == 0 && !v->ops->splits ? xac_engine_fall_back(v) : rc;
+    return rc == 0 && !v->area.ops->splits ? xac_engine_fall_back(&v->area) : rc;
 }
 
 /* join -- let a view use what its aliases have in common, made if it is the first. */
@@ -143,12 +142,12 @@ share(struct xac_view *v)
 {
     int rc;
 
-    v->memory = v->aliases->fd;
-    rc = v->ops->moved(v);
+    v->area.memory = v->aliases->fd;
+    rc = v->area.ops->moved(&v->area);
     if (rc == 0)
         return 0;
-    v->memory = -1;
-    (void)v->ops->moved(v); /* if that fails, so does every access */
+    v->area.memory = -1;
+    (void)v->area.ops->moved(&v->area); /* if that fails, so does every access */
     return xac_err(rc, "XAC_OPT_FRAMES: mapping %s a second time, overlapping", v->name);
 }
 
@@ -163,9 +162,10 @@ xac_aliases_meet(struct xac_ctx *ctx)
         if (v->aliases == NULL && has)
             rc = join(v);
         if (rc == 0 && v->aliases != NULL
-            && (v->aliases->fd < 0 || v->first + v->n_pages > v->aliases->n_pages))
+            && (v->aliases->fd < 0
+                || v->area.first + v->area.n_pages > v->aliases->n_pages))
             rc = make_memory(v->aliases, v);
-        if (rc == 0 && has && !xac_view_shares(v) && xac_outofcore_is_on(v->env))
+        if (rc == 0 && has && !xac_area_shares(&v->area) && v->area.is_memory_only)
             rc = share(v);
     }
     return rc;
@@ -177,7 +177,7 @@ xac_aliases_leave(struct xac_view *v)
     struct xac_aliases *t = v->aliases;
 
     v->aliases = NULL;
-    v->memory = -1;
+    v->area.memory = -1;
     if (t == NULL || --t->n_views > 0)
         return;
     xac_handle_close(t->fd, &t->handle);
@@ -227,7 +227,7 @@ hide_in(struct xac_view *w, struct xac_view_page *p)
 
     if (!xac_view_is_readable(w, p))
         return 0;
-    rc = w->ops->protect(w, (uint64_t)(p - w->page), 1, XAC_PROT_NONE);
+    rc = w->area.ops->protect(&w->area, (uint64_t)(p - w->page), 1, XAC_PROT_NONE);
     if (rc == 0)
         p->state = w->is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     return rc;
@@ -239,7 +239,7 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
 {
     struct xac_view_page *p = &v->page[page_no];
     uint64_t id = id_of(v, page_no);
-    uint8_t *at = v->base + page_no * v->page_size;
+    uint8_t *at = xac_area_at(&v->area, page_no);
     const uint8_t *bytes = NULL;
     int rc = 0;
 
@@ -255,12 +255,13 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     }
     if (!xac_handle_is_ours(v->aliases->fd, &v->aliases->handle))
         return EBADF;
-    if (xac_sys.mmap(at, v->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                     v->aliases->fd, (off_t)((v->first + page_no) * v->page_size))
+    if (xac_sys.mmap(at, v->area.page_size, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_FIXED, v->aliases->fd,
+                     (off_t)((v->area.first + page_no) * v->area.page_size))
         == MAP_FAILED)
         return errno;
     if (bytes != NULL)
-        memcpy(at, bytes, v->page_size);
+        memcpy(at, bytes, v->area.page_size);
     v->aliases->n_used++;
     if (p->copy != XAC_COPY_NONE && v->n_copies > 0)
         v->n_copies--;
@@ -297,15 +298,15 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     int rc = 0;
 
     if (xac_view_is_readable(v, p)) {
-        rc = is_write ? v->ops->protect(v, page_no, 1, XAC_PROT_WRITE) : 0;
+        rc = is_write ? v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE) : 0;
     } else if (p->state != XAC_PAGE_DIRTY) {
         if (!is_there) {
             bytes = missing_bytes(v, page_no, page, parent);
             if (bytes == NULL)
                 return errno;
         }
-        rc =
-            v->ops->fill(v, page_no, 1, bytes, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
+        rc = v->area.ops->fill(&v->area, page_no, 1, bytes,
+                               is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
     }
     if (rc != 0)
         return rc;
@@ -320,26 +321,16 @@ xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
     bool is_dirty = v->page[page_no].state == XAC_PAGE_DIRTY;
 
-    return v->ops->fill(v, page_no, 1, NULL, is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
+    return v->area.ops->fill(&v->area, page_no, 1, NULL,
+                             is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
            == 0;
-}
-
-int
-xac_view_map_file(struct xac_view *v, uint64_t page_no, uint64_t n)
-{
-    return xac_sys.mmap(v->base + page_no * v->page_size, n * v->page_size, PROT_NONE,
-                        MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, xac_view_fd(v),
-                        (off_t)((v->first + page_no) * v->page_size))
-                   == MAP_FAILED
-               ? errno
-               : 0;
 }
 
 int
 xac_alias_end(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->page[page_no];
-    int rc = xac_view_map_file(v, page_no, 1);
+    int rc = xac_area_map_file(&v->area, page_no, 1);
 
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
@@ -353,11 +344,12 @@ xac_aliases_end_many(struct xac_view *v, bool all)
 {
     int rc;
 
-    if (xac_view_shares(v) || (!all && v->aliases->n_used <= SINGLY_MAX))
+    if (xac_area_shares(&v->area) || (!all && v->aliases->n_used <= SINGLY_MAX))
         return 0;
-    rc = xac_view_map_file(v, 0, v->n_pages);
+    rc = xac_area_map_file(&v->area, 0, v->area.n_pages);
     if (rc == 0
-        && xac_sys.madvise(v->page, v->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        && xac_sys.madvise(v->page, v->area.n_pages * sizeof v->page[0], MADV_DONTNEED)
+               != 0)
         rc = errno;
     v->n_copies = 0;
     v->is_alone = false;
@@ -377,7 +369,7 @@ xac_aliases_free_memory(struct xac_view *v)
     /* If it fails, the next one will do it. */
     if (xac_handle_is_ours(t->fd, &t->handle)
         && xac_sys.fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                             (off_t)(t->n_pages * v->page_size))
+                             (off_t)(t->n_pages * v->area.page_size))
                == 0)
         t->n_kept = 0;
 }
@@ -393,12 +385,12 @@ xac_aliases_gather(struct xac_view *v)
         const struct xac_entry *e = xac_set_entry(ctx, i);
         const struct xac_page *page = xac_entry_page(v->env, e);
         uint64_t id = xac_entry_page_id(v->env, e);
-        uint64_t page_no = xac_page_no(id) - v->first;
+        uint64_t page_no = xac_page_no(id) - v->area.first;
 
         if (!xac_view_shows(v, id) || !xac_alias_is_dirty(v, page_no))
             continue;
-        rc = xac_view_shares(v) ? xac_alias_show(v, page_no, page, parent, true)
-                                : xac_alias_write(v, page_no, page, parent);
+        rc = xac_area_shares(&v->area) ? xac_alias_show(v, page_no, page, parent, true)
+                                       : xac_alias_write(v, page_no, page, parent);
     }
     return rc;
 }
@@ -408,9 +400,9 @@ xac_aliases_gather(struct xac_view *v)
 void
 xac_aliases_forked(struct xac_view *v)
 {
-    if (!xac_view_shares(v))
-        (void)xac_view_map_file(v, 0, v->n_pages);
-    v->memory = -1;
+    if (!xac_area_shares(&v->area))
+        (void)xac_area_map_file(&v->area, 0, v->area.n_pages);
+    v->area.memory = -1;
     xac_handle_close(v->aliases->fd, &v->aliases->handle);
     v->aliases->fd = -1;
 }

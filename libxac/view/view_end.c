@@ -11,7 +11,6 @@
 
 #include "shared/env_state.h"
 #include "store/outofcore.h"
-#include "view/fault.h"
 #include "view/view.h"
 #include "view/view_scan.h"
 
@@ -27,7 +26,7 @@
 static bool
 is_keeping(const struct xac_view *v)
 {
-    return v->ctx->keeps && !v->ops->splits && !xac_view_shares(v);
+    return v->ctx->keeps && !v->area.ops->splits && !xac_area_shares(&v->area);
 }
 
 /* ---- Alone: written pages stay, protected or not ------------------------------------- */
@@ -50,12 +49,12 @@ stay_written(struct xac_view *v, uint64_t page_no)
     struct xac_view_page *p = &v->page[page_no];
     uint32_t declared = v->env->options.declared;
 
-    if (declared == XAC_DECLARED_TRUSTED && !v->ops->splits
+    if (declared == XAC_DECLARED_TRUSTED && !v->area.ops->splits
         && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
         return 0;
     }
-    if (v->is_scanned) { /* protected already */
+    if (v->area.is_scanned) { /* protected already */
         p->state = XAC_PAGE_READABLE;
         return 0;
     }
@@ -64,12 +63,13 @@ stay_written(struct xac_view *v, uint64_t page_no)
         return 0;
     }
     p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
-    if (!v->ops->splits) {
+    if (!v->area.ops->splits) {
         span_add(&v->written, page_no);
         return 0;
     }
-    return v->ops->protect(v, page_no, 1, XAC_PROT_READ) == 0 ? 0
-                                                              : xac_view_hide(v, page_no);
+    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ) == 0
+               ? 0
+               : xac_view_hide(v, page_no);
 }
 
 /* protect_range -- nothing in it can be written without a trap.  Dropping it needs no
@@ -77,13 +77,13 @@ stay_written(struct xac_view *v, uint64_t page_no)
 static int
 protect_range(struct xac_view *v, uint64_t first, uint64_t n)
 {
-    if (v->ops->protect(v, first, n, XAC_PROT_READ) == 0)
+    if (v->area.ops->protect(&v->area, first, n, XAC_PROT_READ) == 0)
         return 0;
     for (uint64_t p = first; p < first + n; p++) {
         if (v->page[p].state != XAC_PAGE_ABSENT)
             xac_view_lose(v, &v->page[p]);
     }
-    return v->ops->discard(v, first, n);
+    return v->area.ops->discard(&v->area, first, n);
 }
 
 /* protect_runs -- the written pages, neighbours by one call. */
@@ -95,7 +95,7 @@ protect_runs(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         uint64_t id = xac_entry_page_id(env, xac_set_entry(ctx, i));
-        uint64_t page_no = xac_page_no(id) - v->first;
+        uint64_t page_no = xac_page_no(id) - v->area.first;
 
         if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
             continue;
@@ -142,7 +142,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     struct xac_view_page *p = &v->page[page_no];
     bool was_dirty = p->state == XAC_PAGE_DIRTY;
     /* Compared at the commit; in units not all pages are. */
-    bool is_newest = is_committed && (e->vslot != 0 || !v->ops->splits);
+    bool is_newest = is_committed && (e->vslot != 0 || !v->area.ops->splits);
 
     p->entry = 0;
     if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
@@ -155,7 +155,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
         return 0;
     if (!v->is_alone) {
         xac_view_lose(v, p); /* protected again with all others */
-        if (was_dirty && is_committed && e->vslot != 0 && v->ops->splits)
+        if (was_dirty && is_committed && e->vslot != 0 && v->area.ops->splits)
             p->copy = XAC_COPY_OF(v->ctx->txn->number);
         return 0;
     }
@@ -174,7 +174,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static bool
 are_dropped(const struct xac_view *v)
 {
-    return !v->ops->splits && !v->is_alone && !is_keeping(v);
+    return !v->area.ops->splits && !v->is_alone && !is_keeping(v);
 }
 
 /* is_dense -- are they dropped by one call over all between the first page and the last, which
@@ -183,14 +183,15 @@ static bool
 is_dense(const struct xac_view *v)
 {
     return are_dropped(v) && v->low < v->high
-           && (xac_view_shares(v) || v->high - v->low <= v->n_touched * WALK_PER_DROP);
+           && (xac_area_shares(&v->area)
+               || v->high - v->low <= v->n_touched * WALK_PER_DROP);
 }
 
 /* goes_alone -- is each dropped by itself? */
 static bool
 goes_alone(const struct xac_view *v)
 {
-    return are_dropped(v) && !xac_view_shares(v) && !is_dense(v);
+    return are_dropped(v) && !xac_area_shares(&v->area) && !is_dense(v);
 }
 
 /* take_back -- everything the transaction touched in a view is absent again. */
@@ -198,12 +199,12 @@ static int
 take_back(struct xac_view *v)
 {
     if (is_dense(v))
-        return v->ops->discard(v, v->low, v->high - v->low);
-    if (v->is_alone || v->low >= v->high || !v->ops->splits)
+        return v->area.ops->discard(&v->area, v->low, v->high - v->low);
+    if (v->is_alone || v->low >= v->high || !v->area.ops->splits)
         return 0;
     if (v->n_copies > XAC_COPIES_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
-    return v->ops->protect(v, v->low, v->high - v->low, XAC_PROT_NONE);
+    return v->area.ops->protect(&v->area, v->low, v->high - v->low, XAC_PROT_NONE);
 }
 
 /*
@@ -217,7 +218,7 @@ static int
 end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
          bool is_committed, uint64_t *np)
 {
-    bool is_one = v->is_alone && v->ops->splits && v->aliases == NULL;
+    bool is_one = v->is_alone && v->area.ops->splits && v->aliases == NULL;
     int rc = 0;
 
     if (is_one && v->page[page_no].state == XAC_PAGE_DIRTY && ++*np > v->ctx->islands_max)
@@ -245,14 +246,14 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         if (v == NULL || v->aliases != NULL || !xac_view_shows(v, id))
             v = xac_view_next(ctx, NULL, id);
         xac_assert(v != NULL);
-        rc = end_here(v, xac_page_no(id) - v->first, e, is_committed, &n_pieces);
+        rc = end_here(v, xac_page_no(id) - v->area.first, e, is_committed, &n_pieces);
         if (rc == 0 && goes_alone(v))
-            rc = xac_batch_add(&batch, v, xac_page_no(id) - v->first);
+            rc = xac_batch_add(&batch, &v->area, xac_page_no(id) - v->area.first);
         for (t = v; t->aliases != NULL && rc == 0;) {
             t = xac_view_next(ctx, t, id);
             if (t == NULL)
                 break;
-            rc = end_here(t, xac_page_no(id) - t->first, e, is_committed, &n_pieces);
+            rc = end_here(t, xac_page_no(id) - t->area.first, e, is_committed, &n_pieces);
         }
     }
     return rc == 0 ? xac_batch_flush(&batch) : rc;
@@ -276,7 +277,7 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
         }
         rc = protect_written(env, ctx, v);
         if (rc == 0)
-            rc = ctx->is_unrecorded || (v->is_scanned && ctx->error != 0)
+            rc = ctx->is_unrecorded || (v->area.is_scanned && ctx->error != 0)
                      ? xac_view_leave_alone(v)
                      : take_back(v);
         if (rc == 0 && v->n_warm > 0)

@@ -12,7 +12,6 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/version.h"
-#include "view/fault.h"
 #include "view/view.h"
 
 /* shows_file -- is a page absent, without a version at or below the parent? */
@@ -25,7 +24,7 @@ shows_file(const struct xac_view *v, uint64_t page_no, uint64_t parent)
 
     if (v->page[page_no].state != XAC_PAGE_ABSENT)
         return false;
-    page = xac_ptab_find(&v->env->shm, &file->root, v->first + page_no);
+    page = xac_ptab_find(&v->env->shm, &file->root, v->area.first + page_no);
     return page == NULL || xac_version_find(v->env, page, parent, &commit) == 0;
 }
 
@@ -46,7 +45,8 @@ XAC_SIGSAFE static int
 fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 {
     const uint8_t *bytes = xac_view_file_run(v, first, n);
-    int rc = v->ops->fill(v, first, *n, bytes, is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    int rc = v->area.ops->fill(&v->area, first, *n, bytes,
+                               is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
     for (uint64_t p = first; p < first + *n && rc == 0; p++) {
         v->n_copies += v->page[p].copy == XAC_COPY_NONE;
@@ -66,7 +66,7 @@ pages_ahead(const struct xac_view *v)
 {
     uint64_t bytes = v->env->options.read_ahead;
 
-    return bytes == XAC_READ_AHEAD_SYSTEM ? 0 : bytes / v->page_size;
+    return bytes == XAC_READ_AHEAD_SYSTEM ? 0 : bytes / v->area.page_size;
 }
 
 /* ask -- for n pages of the file, but for blank ones; a hint. */
@@ -74,9 +74,9 @@ XAC_SIGSAFE static void
 ask(const struct xac_view *v, uint64_t first, uint64_t n)
 {
     const uint8_t *at = xac_view_file_run(v, first, &n);
-    uint64_t left = n * v->page_size;
+    uint64_t left = n * v->area.page_size;
 
-    if (at != v->file_bytes + first * v->page_size)
+    if (at != v->file_bytes + first * v->area.page_size)
         return;
     for (uint64_t bytes; left > 0; at += bytes, left -= bytes) {
         bytes = left < ASK_BYTES ? left : ASK_BYTES;
@@ -99,7 +99,7 @@ read_on(struct xac_view *v, uint64_t page_no)
         v->asked = page_no;
     }
     n = n > most ? most : n;
-    n = n > v->n_pages - v->asked ? v->n_pages - v->asked : n;
+    n = n > v->area.n_pages - v->asked ? v->area.n_pages - v->asked : n;
     ask(v, v->asked, n);
     v->asked += n;
     v->asked_n = n;
@@ -118,7 +118,7 @@ unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
     while (p < end && v->page[p].state == state)
         p++;
     if (state != XAC_PAGE_LOOSE) {
-        int rc = v->ops->protect(v, first, p - first, XAC_PROT_WRITE);
+        int rc = v->area.ops->protect(&v->area, first, p - first, XAC_PROT_WRITE);
 
         if (rc != 0) {
             errno = rc;
@@ -145,11 +145,11 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
         n = file_run(v, first, end, parent);
         if (most > 0 && n > 1)
             ask(v, first, n);
-        rc = n > 0
-                 ? fill_run(v, first, &n, is_write)
-                 : xac_view_show(env, v, first,
-                                 xac_ptab_find(&env->shm, &file->root, v->first + first),
-                                 parent, is_write);
+        rc = n > 0 ? fill_run(v, first, &n, is_write)
+                   : xac_view_show(env, v, first,
+                                   xac_ptab_find(&env->shm, &file->root,
+                                                 v->area.first + first),
+                                   parent, is_write);
         n = n > 0 ? n : 1;
         if (rc != 0) {
             errno = rc;
@@ -186,11 +186,11 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
     uint64_t done = 0;
     int rc = 0;
 
-    if (may && v->ops->splits && v->ops->fill == NULL
+    if (may && v->area.ops->splits && v->area.ops->fill == NULL
         && ctx->n_islands < ctx->islands_max) {
         if (xac_unit_give(env, ctx, v, first, first + n, is_write) == 0)
             done = n;
-    } else if (may && !v->ops->splits) {
+    } else if (may && !v->area.ops->splits) {
         while (done < n && xac_view_register(env, ctx, v, first + done, is_write) != NULL)
             done++;
         done = show_run(env, ctx, v, first, first + done, is_write);
@@ -208,7 +208,7 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
 XAC_SIGSAFE static bool
 is_legal(const struct xac_view *v, bool is_write)
 {
-    if (v->ops->splits || v->aliases != NULL || v->ctx->is_unrecorded
+    if (v->area.ops->splits || v->aliases != NULL || v->ctx->is_unrecorded
         || v->ctx->outofcore != NULL)
         return false;
     if (is_write)
@@ -255,7 +255,7 @@ xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_wr
     if (!is_next || !is_legal(v, is_write))
         return false;
     n = n > XAC_AHEAD_MAX ? XAC_AHEAD_MAX : n;
-    n = n > v->n_pages - page_no ? v->n_pages - page_no : n;
+    n = n > v->area.n_pages - page_no ? v->area.n_pages - page_no : n;
     n = file_run(v, page_no, page_no + n, parent);
     if (n > 1)
         n = 1 + take_in(v, page_no + 1, n - 1);

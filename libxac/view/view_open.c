@@ -161,7 +161,7 @@ open_to_read(struct xac_view *v)
 static uint64_t
 end_of(const struct xac_view *v)
 {
-    return v->first * v->page_size + v->length;
+    return v->area.first * v->area.page_size + v->area.length;
 }
 
 /*
@@ -250,8 +250,9 @@ withdraw(struct xac_env *env, const struct xac_view *v)
 static int
 map_pages(struct xac_view *v)
 {
-    void *p = xac_sys.mmap(NULL, v->n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        xac_sys.mmap(NULL, v->area.n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping the page states of %s", v->name);
@@ -266,31 +267,15 @@ map_file(struct xac_view *v)
     void *p = NULL;
 
     if (!xac_outofcore_is_on(v->env))
-        p = xac_sys.mmap(NULL, v->length, PROT_READ, MAP_SHARED | MAP_NORESERVE, v->fd,
-                         (off_t)(v->first * v->page_size));
+        p = xac_sys.mmap(NULL, v->area.length, PROT_READ, MAP_SHARED | MAP_NORESERVE,
+                         v->fd, (off_t)(v->area.first * v->area.page_size));
 
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->file_bytes = (const uint8_t *)p;
     if (p != NULL && v->env->options.read_ahead != XAC_READ_AHEAD_SYSTEM)
-        (void)xac_sys.madvise(p, v->length, MADV_RANDOM); /* a hint */
+        (void)xac_sys.madvise(p, v->area.length, MADV_RANDOM); /* a hint */
     return map_pages(v);
-}
-
-static void
-open_pagemap(struct xac_view *v)
-{
-    v->pagemap = xac_handle_keep(xac_sys.openat(AT_FDCWD, "/proc/self/pagemap",
-                                                O_RDONLY | O_CLOEXEC, 0),
-                                 &v->pagemap_handle);
-}
-
-int
-xac_view_pagemap(struct xac_view *v)
-{
-    if (v->pagemap >= 0 && !xac_handle_is_ours(v->pagemap, &v->pagemap_handle))
-        open_pagemap(v);
-    return v->pagemap;
 }
 
 /* open_again -- the file, which the program has closed, and hold it again (claim.h). */
@@ -331,14 +316,16 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     if (v == NULL)
         return NULL;
     v->fd = -1;
-    v->memory = -1;
-    open_pagemap(v);
     v->env = env;
     v->ctx = &env->ctx;
-    v->page_size = env->page_size;
-    v->length = wish->length;
-    v->n_pages = wish->length >> env->page_shift;
-    v->first = wish->offset >> env->page_shift;
+    v->area = (struct xac_area){.owner = &xac_fault_owner,
+                                .page_size = env->page_size,
+                                .length = wish->length,
+                                .n_pages = wish->length >> env->page_shift,
+                                .first = wish->offset >> env->page_shift,
+                                .is_memory_only = xac_outofcore_is_on(env),
+                                .memory = -1};
+    xac_area_open_pagemap(&v->area);
     v->name = strdup(name);
     if (v->name != NULL)
         return v;
@@ -351,8 +338,9 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
 static void
 watch_out(struct xac_view *v, size_t held)
 {
-    v->guard = xac_guard_enter(v->path, v->base, v->length, v->first * v->page_size,
-                               v->origin != NULL, held);
+    v->guard =
+        xac_guard_enter(v->path, v->area.base, v->area.length,
+                        v->area.first * v->area.page_size, v->origin != NULL, held);
 }
 
 /* place -- map and register an open file. */
@@ -364,7 +352,7 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
     if (rc == 0)
         rc = map_file(v);
     if (rc == 0) {
-        rc = xac_engine_attach(v);
+        rc = xac_engine_attach(&v->area);
         rc = rc == 0 ? 0 : xac_err(rc, "mapping %s", v->name);
     }
     if (rc == 0)
@@ -471,30 +459,32 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->origin = origin;
     origin->n_clones++;
     v->env = origin->env;
-    v->page_size = origin->page_size;
+    v->area = (struct xac_area){.owner = &xac_fault_owner,
+                                .page_size = origin->area.page_size,
+                                .length = origin->area.length,
+                                .n_pages = origin->area.n_pages,
+                                .first = origin->area.first,
+                                .is_memory_only = origin->area.is_memory_only,
+                                .memory = -1,
+                                .pagemap = xac_area_pagemap(&origin->area),
+                                .pagemap_handle = origin->area.pagemap_handle};
     v->file_bytes = origin->file_bytes;
-    v->length = origin->length;
-    v->n_pages = origin->n_pages;
-    v->first = origin->first;
     v->file = origin->file;
     v->fd = xac_view_fd(origin);
     v->handle = origin->handle;
     v->who = origin->who;
-    v->memory = -1;
-    v->pagemap = xac_view_pagemap(origin);
-    v->pagemap_handle = origin->pagemap_handle;
     v->name = origin->name;
     v->path = origin->path;
-    p = xac_guard_map(v->length, v->fd, v->first * v->page_size, &held);
+    p = xac_guard_map(v->area.length, v->fd, v->area.first * v->area.page_size, &held);
     if (p == MAP_FAILED) {
         rc = xac_err(errno, "xView: mapping %s", v->name);
     } else {
-        v->base = (uint8_t *)p;
+        v->area.base = (uint8_t *)p;
         watch_out(v, held);
         rc = map_pages(v);
     }
     if (rc == 0) {
-        rc = xac_engine_attach(v);
+        rc = xac_engine_attach(&v->area);
         rc = rc == 0 ? 0 : xac_err(rc, "xView: %s", v->name);
     }
     if (rc == 0)
@@ -539,8 +529,8 @@ static void
 close_shared(struct xac_view *v)
 {
     if (v->file_bytes != NULL)
-        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
-    xac_handle_close(v->pagemap, &v->pagemap_handle);
+        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->area.length);
+    xac_handle_close(v->area.pagemap, &v->area.pagemap_handle);
     xac_handle_close(v->fd, &v->handle);
     free(v->path);
     free(v->name);
@@ -549,16 +539,16 @@ close_shared(struct xac_view *v)
 void
 xac_view_close(struct xac_env *env, struct xac_view *v)
 {
-    if (v->engine != NULL)
-        v->ops->detach(v);
+    if (v->area.ticket != NULL)
+        v->area.ops->detach(&v->area);
     if (v->hold != 0 && !xac_env_is_forked(env)) /* else it is the parent's */
         xac_registry_drop(env, v->hold);
     xac_outofcore_drop_file(v);
     xac_aliases_leave(v);
     if (v->page != NULL)
-        (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
-    if (v->base != NULL)
-        (void)xac_sys.munmap(v->base, v->length);
+        (void)xac_sys.munmap(v->page, v->area.n_pages * sizeof v->page[0]);
+    if (v->area.base != NULL)
+        (void)xac_sys.munmap(v->area.base, v->area.length);
     xac_guard_leave(v->guard, v->fate);
     if (v->origin != NULL)
         v->origin->n_clones--;
@@ -586,9 +576,9 @@ stretch(const struct xac_view *v, struct xac_view *longer, int flags)
 {
     int rc;
 
-    if (longer->length <= v->length)
+    if (longer->area.length <= v->area.length)
         return 0;
-    rc = xac_address_extend(v, longer->length);
+    rc = xac_address_extend(v, longer->area.length);
     return rc == 0 || (flags & XAC_MAY_MOVE) == 0 ? rc : xac_address_map(longer, false);
 }
 
@@ -596,10 +586,11 @@ stretch(const struct xac_view *v, struct xac_view *longer, int flags)
 static void
 unstretch(const struct xac_view *unwanted, const struct xac_view *kept)
 {
-    if (unwanted->base != kept->base)
-        (void)xac_sys.munmap(unwanted->base, unwanted->length);
-    else if (unwanted->length > kept->length)
-        (void)xac_sys.munmap(kept->base + kept->length, unwanted->length - kept->length);
+    if (unwanted->area.base != kept->area.base)
+        (void)xac_sys.munmap(unwanted->area.base, unwanted->area.length);
+    else if (unwanted->area.length > kept->area.length)
+        (void)xac_sys.munmap(kept->area.base + kept->area.length,
+                             unwanted->area.length - kept->area.length);
 }
 
 /* unmap_file -- undo map_file. */
@@ -607,9 +598,9 @@ static void
 unmap_file(const struct xac_view *v)
 {
     if (v->page != NULL)
-        (void)xac_sys.munmap(v->page, v->n_pages * sizeof v->page[0]);
+        (void)xac_sys.munmap(v->page, v->area.n_pages * sizeof v->page[0]);
     if (v->file_bytes != NULL)
-        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->length);
+        (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->area.length);
 }
 
 /* resize -- env->threads held, no clones. */
@@ -623,21 +614,21 @@ resize(struct xac_view *v, size_t length, int flags)
     if (rc != 0)
         return xac_err(rc, "resizing %s", v->name);
     was = *v;
-    v->n_pages = length / v->page_size; /* with whom will it share pages? */
+    v->area.n_pages = length / v->area.page_size; /* with whom will it share pages? */
     rc = xac_aliases_meet(v->ctx);
-    v->n_pages = was.n_pages;
+    v->area.n_pages = was.area.n_pages;
     if (rc != 0)
         return rc;
     is = *v;
-    is.length = length;
-    is.n_pages = length / v->page_size;
+    is.area.length = length;
+    is.area.n_pages = length / v->area.page_size;
     is.page = NULL;
     is.file_bytes = NULL;
     rc = stretch(v, &is, flags);
     if (rc != 0)
         return rc;
     rc = map_file(&is);
-    if (rc == 0 && length > v->length)
+    if (rc == 0 && length > v->area.length)
         rc = enroll(v->env, &is, false);
     if (rc != 0) {
         unmap_file(&is);
@@ -645,11 +636,11 @@ resize(struct xac_view *v, size_t length, int flags)
         return rc;
     }
     *v = is;
-    rc = xac_engine_moved(v); /* from here on faults are found there */
-    xac_require(rc == 0);     /* the file has been mapped there once already */
+    rc = xac_engine_moved(&v->area); /* from here on faults are found there */
+    xac_require(rc == 0);            /* the file has been mapped there once already */
     unmap_file(&was);
     unstretch(&was, &is);
-    if (is.base == was.base) {
+    if (is.area.base == was.area.base) {
         xac_guard_resize(v->guard, length);
     } else {
         xac_guard_leave(v->guard, "was moved by xMremap()");
@@ -664,7 +655,7 @@ xac_view_resize(struct xac_view *v, size_t length, int flags)
     pthread_mutex_t *threads = &v->env->threads;
     int rc;
 
-    if (length == v->length)
+    if (length == v->area.length)
         return 0;
     (void)pthread_mutex_lock(threads);
     if (v->n_clones > 0)
@@ -702,19 +693,19 @@ xac_view_named(const struct xac_env *env, const char *name, unsigned *countp)
 static int
 rejoin(struct xac_env *env, struct xac_view *v)
 {
-    int rc = xac_engine_rejoin(v);
+    int rc = xac_engine_rejoin(&v->area);
 
     if (rc != 0)
         return xac_err(rc, "mapping %s", v->name);
     if (v->origin != NULL) { /* joined before */
         v->file = v->origin->file;
-        v->pagemap = v->origin->pagemap;
-        v->pagemap_handle = v->origin->pagemap_handle;
+        v->area.pagemap = v->origin->area.pagemap;
+        v->area.pagemap_handle = v->origin->area.pagemap_handle;
         return 0;
     }
     if (xac_view_fd(v) < 0)
         return xac_err(errno, "%s", v->name);
-    open_pagemap(v);
+    xac_area_open_pagemap(&v->area);
     /* The other one is the parent's. */
     rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file, &v->hold);
     return rc == 0 ? xac_outofcore_add_file(env, v->file, v->fd) : rc;

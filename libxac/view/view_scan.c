@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "shared/env_state.h"
-#include "view/fault.h"
 #include "view/view.h"
 
 /* What is saved and spent, ns, as in doc/performance.md ("Without traps"); only their ratios
@@ -27,7 +26,7 @@
 static bool
 may_be(const struct xac_view *v)
 {
-    return v->is_alone && v->ops->scan_set != NULL && !v->is_unscannable
+    return v->is_alone && v->area.ops->scan_set != NULL && !v->is_unscannable
            && v->aliases == NULL && v->ctx->outofcore == NULL
            && v->env->options.declared == XAC_DECLARED_NONE
            && xac_engine_scanning() != XAC_SCAN_NEVER;
@@ -48,10 +47,10 @@ change(struct xac_view *v, bool is_scanned)
     int rc = xac_warm_cool(v);
 
     v->scan_account = 0;
-    if (rc != 0 || v->ops->scan_set(v, is_scanned) == 0)
+    if (rc != 0 || v->area.ops->scan_set(&v->area, is_scanned) == 0)
         return rc;
     rc = give_up(v);
-    return rc == 0 ? xac_engine_moved(v) : rc;
+    return rc == 0 ? xac_engine_moved(&v->area) : rc;
 }
 
 /* walk -- the pages that have been stored to since the last scan; ret 0, what visit said, or
@@ -64,10 +63,10 @@ walk(struct xac_view *v, int (*visit)(struct xac_view *v, uint64_t page_no))
     size_t n = 0;
     int rc = 0;
 
-    while (from < v->n_pages && rc == 0) {
+    while (from < v->area.n_pages && rc == 0) {
         uint64_t was = from;
 
-        rc = v->ops->scan(v, &from, range, XAC_BATCH_MAX, &n);
+        rc = v->area.ops->scan(&v->area, &from, range, XAC_BATCH_MAX, &n);
         xac_require(rc != 0 || from > was);
         for (size_t i = 0; i < n && rc == 0; i++)
             for (uint64_t p = 0; p < range[i].n && rc == 0; p++)
@@ -110,21 +109,21 @@ static bool
 wanted(const struct xac_view *v)
 {
     int64_t cost = CHANGE_NS + (int64_t)v->n_copies * CHANGE_PAGE_NS
-                   + (int64_t)(v->n_pages / HOLES_PER_NS);
+                   + (int64_t)(v->area.n_pages / HOLES_PER_NS);
 
     if (!may_be(v))
         return false;
     if (xac_engine_scanning() == XAC_SCAN_ALWAYS)
         return true;
-    return v->is_scanned != (v->scan_account > cost);
+    return v->area.is_scanned != (v->scan_account > cost);
 }
 
 int
 xac_scan_begin(struct xac_view *v)
 {
-    if (v->is_scanned && walk(v, check_outside) != 0)
+    if (v->area.is_scanned && walk(v, check_outside) != 0)
         return give_up(v);
-    return wanted(v) == v->is_scanned ? 0 : change(v, !v->is_scanned);
+    return wanted(v) == v->area.is_scanned ? 0 : change(v, !v->area.is_scanned);
 }
 
 int
@@ -140,7 +139,7 @@ void
 xac_scan_end_query(struct xac_ctx *ctx)
 {
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
-        int rc = v->is_scanned ? walk(v, check_in_query) : 0;
+        int rc = v->area.is_scanned ? walk(v, check_in_query) : 0;
 
         if (rc == 0)
             continue;
@@ -153,13 +152,13 @@ void
 xac_scan_account(struct xac_view *v)
 {
     /* Some would be warm. */
-    int64_t n = (int64_t)v->n_stores - (v->is_scanned ? XAC_WARM_MAX : 0);
+    int64_t n = (int64_t)v->n_stores - (v->area.is_scanned ? XAC_WARM_MAX : 0);
     int64_t saved = (n < 0 ? 0 : n) * TRAP_NS - SCANS_NS
                     - (int64_t)v->n_copies * SCANS_PAGE_NS
-                    - (int64_t)(v->n_pages / HOLES_PER_NS);
+                    - (int64_t)(v->area.n_pages / HOLES_PER_NS);
 
     v->n_stores = 0;
-    v->scan_account += v->is_scanned ? -saved : saved;
+    v->scan_account += v->area.is_scanned ? -saved : saved;
     if (v->scan_account < 0)
         v->scan_account = 0;
 }
@@ -168,7 +167,7 @@ int
 xac_scan_stop(struct xac_view *v)
 {
     v->scan_account = 0;
-    if (v->ops->scan_set(v, false) == 0)
+    if (v->area.ops->scan_set(&v->area, false) == 0)
         return 0;
-    return xac_engine_moved(v);
+    return xac_engine_moved(&v->area);
 }

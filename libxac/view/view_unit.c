@@ -10,7 +10,6 @@
 
 #include "shared/env_state.h"
 #include "shared/registry.h"
-#include "view/fault.h"
 #include "view/view.h"
 
 /* The first unit is 16 pages; each further step makes it 8 times larger. */
@@ -29,8 +28,8 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
     struct unit u = {.v = v, .first = page_no >> ctx->unit_shift << ctx->unit_shift};
 
     u.end = u.first + (UINT64_C(1) << ctx->unit_shift);
-    if (u.end > v->n_pages)
-        u.end = v->n_pages;
+    if (u.end > v->area.n_pages)
+        u.end = v->area.n_pages;
     return u;
 }
 
@@ -72,7 +71,7 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
     for (uint64_t p = u->first; p < u->end && rc == 0; p++) {
         const struct xac_view_page *vp = &u->v->page[p];
         struct xac_page *page =
-            xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->first + p);
+            xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->area.first + p);
         bool is_writable = true;
 
         if (u->v->aliases != NULL && xac_alias_is_needed(u->v, p, is_write)) {
@@ -101,12 +100,14 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
             return xac_view_unregistered(ctx);
     }
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
-    rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_WRITE);
+    rc =
+        u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first, XAC_PROT_WRITE);
     xac_view_reach(u->v, u->first, u->end); /* even if we fail below */
     if (rc == 0)
         rc = load_all(env, ctx, u, is_write);
     if (rc == 0 && !is_write)
-        rc = u->v->ops->protect(u->v, u->first, u->end - u->first, XAC_PROT_READ);
+        rc = u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first,
+                                     XAC_PROT_READ);
     ctx->n_islands++;
     return rc;
 }
@@ -144,9 +145,9 @@ grow_units(struct xac_env *env, struct xac_ctx *ctx)
         struct xac_view *v = NULL;
 
         while (rc == 0 && (v = xac_view_next(ctx, v, id)) != NULL) {
-            struct unit u = unit_of(ctx, v, xac_page_no(id) - v->first);
+            struct unit u = unit_of(ctx, v, xac_page_no(id) - v->area.first);
 
-            if (is_touched(v, xac_page_no(id) - v->first))
+            if (is_touched(v, xac_page_no(id) - v->area.first))
                 rc = give(env, ctx, &u, false);
         }
     }
@@ -161,7 +162,7 @@ xac_unit_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     int rc = 0;
 
     for (;;) {
-        bool may_grow = (UINT64_C(1) << ctx->unit_shift) < v->n_pages;
+        bool may_grow = (UINT64_C(1) << ctx->unit_shift) < v->area.n_pages;
 
         if (rc == 0 && (ctx->n_islands < ctx->islands_max || !may_grow)) {
             u = unit_of(ctx, v, page_no);

@@ -7,7 +7,7 @@
  * by comparing it with its version: at the end of each transaction, and at the begin
  * of each, for a store in between is a mistake of the program and must not be committed.
  * They are few, so that the comparisons cost less than a trap; and only pages that are memory
- * (fault.h, `splits`) and known to one view.
+ * (fault_engine.h, `splits`) and known to one view.
  */
 #include <config.h>
 
@@ -31,8 +31,10 @@ shown(const struct xac_view *v, uint64_t page_no)
     uint64_t parent =
         atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed); /* our own */
 
-    return xac_view_base_bytes(
-        v, page_no, xac_ptab_find(&v->env->shm, &file->root, v->first + page_no), parent);
+    return xac_view_base_bytes(v, page_no,
+                               xac_ptab_find(&v->env->shm, &file->root,
+                                             v->area.first + page_no),
+                               parent);
 }
 
 int
@@ -42,7 +44,7 @@ xac_warm_check(const struct xac_view *v, uint64_t page_no, bool in_query)
 
     if (was == NULL)
         return errno;
-    if (memcmp(v->base + page_no * v->page_size, was, v->page_size) != 0)
+    if (memcmp(xac_area_at(&v->area, page_no), was, v->area.page_size) != 0)
         xac_fault_stray(v, page_no, was, in_query);
     return 0;
 }
@@ -55,7 +57,7 @@ is_changed(const struct xac_view *v, uint64_t page_no, bool *isp)
 
     if (was == NULL)
         return errno;
-    *isp = memcmp(v->base + page_no * v->page_size, was, v->page_size) != 0;
+    *isp = memcmp(xac_area_at(&v->area, page_no), was, v->area.page_size) != 0;
     return 0;
 }
 
@@ -76,7 +78,7 @@ cool(struct xac_view *v, uint32_t i)
 
     remove_at(v, i);
     v->page[page_no].state = XAC_PAGE_READABLE;
-    return v->ops->protect(v, page_no, 1, XAC_PROT_READ);
+    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
 }
 
 /* check -- at the begin: nobody has stored to a warm page since the last end. */
@@ -166,7 +168,7 @@ xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
     int rc = 0;
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = v->is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
+        rc = v->area.is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
     return rc;
 }
 
@@ -179,7 +181,7 @@ xac_warm_wanted(struct xac_view *v, uint64_t page_no)
         if (v->warm[i] == page_no)
             return true;
     }
-    if (v->ops->splits)
+    if (v->area.ops->splits)
         return false;
     for (uint32_t i = 0; i < XAC_RECENT_MAX; i++)
         is_again = is_again || v->recent[i] == page_no + 1;

@@ -90,10 +90,10 @@ show(const struct made *m, uint64_t n_pages)
     w.env.pid++;
     w.view = (struct xac_view){.ctx = &w.ctx,
                                .env = &w.env,
-                               .page_size = PAGE,
-                               .base = base,
-                               .length = n_pages * PAGE,
-                               .n_pages = n_pages,
+                               .area.page_size = PAGE,
+                               .area.base = base,
+                               .area.length = n_pages * PAGE,
+                               .area.n_pages = n_pages,
                                .file = 1,
                                .fd = m->image,
                                .handle = m->handle,
@@ -115,16 +115,16 @@ make_heap(struct made *m, uint64_t n_pages, uint64_t view_pages)
     m->image = xac_handle_keep(memfd_create("heap", MFD_CLOEXEC), &m->handle);
     fuzz_must(m->image >= 0 && ftruncate(m->image, (off_t)(view_pages * PAGE)) == 0);
     show(m, n_pages);
-    fuzz_must(mmap(w.view.base, n_pages * PAGE, PROT_READ | PROT_WRITE,
+    fuzz_must(mmap(w.view.area.base, n_pages * PAGE, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_FIXED, m->image, 0)
-              == w.view.base);
+              == w.view.area.base);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         void *p;
 
         fuzz_must(xac_alloc_take(&w.view, sizes[i], &p) == 0);
-        m->live[m->n_live++] = (uint64_t)((uint8_t *)p - w.view.base);
+        m->live[m->n_live++] = (uint64_t)((uint8_t *)p - w.view.area.base);
     }
-    fuzz_must(xac_alloc_give(&w.view, w.view.base + m->live[5]) == 0);
+    fuzz_must(xac_alloc_give(&w.view, w.view.area.base + m->live[5]) == 0);
     fuzz_must(xac_alloc_check(&w.view, NULL) == 0);
     m->n_pages = view_pages;
 }
@@ -170,9 +170,10 @@ place(struct fuzz_input *in, const struct made *m)
 static void
 stamp(struct fuzz_input *in, const struct made *m)
 {
-    const struct xac_heap_header *h = (const struct xac_heap_header *)(void *)w.view.base;
+    const struct xac_heap_header *h =
+        (const struct xac_heap_header *)(void *)w.view.area.base;
     uint64_t page_no = fuzz_below(in, m->n_pages);
-    uint8_t *p = w.view.base + page_no * PAGE;
+    uint8_t *p = w.view.area.base + page_no * PAGE;
     struct xac_run run = {.magic = XAC_HEAP_RUN_MAGIC,
                           .stamp = xac_heap_stamp(h->identity, page_no),
                           .class = (uint8_t)fuzz_bytes(in, 1),
@@ -207,12 +208,12 @@ take(struct fuzz_input *in, uint64_t *lastp)
     fuzz_told("xMalloc", rc);
     if (rc != 0)
         return;
-    if (p < w.view.base || p >= w.view.base + w.view.length
-        || size > (size_t)(w.view.base + w.view.length - p)
+    if (p < w.view.area.base || p >= w.view.area.base + w.view.area.length
+        || size > (size_t)(w.view.area.base + w.view.area.length - p)
         || (uintptr_t)p % XAC_ALIGNMENT != 0)
-        fuzz_fail("xMalloc: %zu bytes at offset %td of %zu", size, p - w.view.base,
-                  w.view.length);
-    *lastp = (uint64_t)(p - w.view.base);
+        fuzz_fail("xMalloc: %zu bytes at offset %td of %zu", size, p - w.view.area.base,
+                  w.view.area.length);
+    *lastp = (uint64_t)(p - w.view.area.base);
 }
 
 static void
@@ -223,7 +224,7 @@ step(struct fuzz_input *in, const struct made *m, uint64_t *lastp)
     switch (fuzz_bytes(in, 1) % 8) {
     case 0:
     case 1:
-        fuzz_poke(in, w.view.base, w.view.length, (size_t)place(in, m));
+        fuzz_poke(in, w.view.area.base, w.view.area.length, (size_t)place(in, m));
         break;
     case 2:
         stamp(in, m);
@@ -234,13 +235,13 @@ step(struct fuzz_input *in, const struct made *m, uint64_t *lastp)
     case 4:
         fuzz_told("xFree",
                   xac_alloc_give(&w.view,
-                                 w.view.base + m->live[fuzz_below(in, m->n_live)]));
+                                 w.view.area.base + m->live[fuzz_below(in, m->n_live)]));
         break;
     case 5:
-        fuzz_told("xFree", xac_alloc_give(&w.view, w.view.base + *lastp));
+        fuzz_told("xFree", xac_alloc_give(&w.view, w.view.area.base + *lastp));
         break;
     case 6:
-        fuzz_told("xFree", xac_alloc_give(&w.view, w.view.base
+        fuzz_told("xFree", xac_alloc_give(&w.view, w.view.area.base
                                                        + fuzz_below(in, m->n_pages * PAGE)
                                                              / 16 * 16));
         break;

@@ -44,49 +44,50 @@ struct ticket {
 };
 
 static int
-engine_attach(struct xac_view *v)
+engine_attach(struct xac_area *a)
 {
-    v->engine = calloc(1, sizeof(struct ticket));
-    sim_must(v->engine != NULL && v->n_pages == MODEL_PAGES);
-    return mprotect(v->base, v->length, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
+    a->ticket = calloc(1, sizeof(struct ticket));
+    sim_must(a->ticket != NULL && a->n_pages == MODEL_PAGES);
+    return mprotect(a->base, a->length, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
 }
 
 static void
-engine_detach(struct xac_view *v)
+engine_detach(struct xac_area *a)
 {
-    free(v->engine);
-    v->engine = NULL;
+    free(a->ticket);
+    a->ticket = NULL;
 }
 
 static int
-engine_protect(struct xac_view *v, uint64_t first, uint64_t n, enum xac_protection prot)
+engine_protect(struct xac_area *a, uint64_t first, uint64_t n, enum xac_protection prot)
 {
-    struct ticket *t = v->engine;
+    struct ticket *t = a->ticket;
 
-    sim_must(first + n <= v->n_pages);
+    sim_must(first + n <= a->n_pages);
     memset(t->prot + first, (int)prot, n);
     return 0;
 }
 
 static int
-engine_discard(struct xac_view *v, uint64_t first, uint64_t n)
+engine_discard(struct xac_area *a, uint64_t first, uint64_t n)
 {
-    return madvise(v->base + first * v->page_size, n * v->page_size, MADV_DONTNEED) == 0
+    return madvise(a->base + first * a->page_size, n * a->page_size, MADV_DONTNEED) == 0
                ? 0
                : errno;
 }
 
 static bool
-engine_is_private(const struct xac_view *v, uint64_t page_no)
+engine_is_private(const struct xac_area *a, uint64_t page_no)
 {
-    (void)v;
+    (void)a;
     (void)page_no;
     return true;
 }
 
 static int
-engine_start(void)
+engine_start(const struct xac_area_owner *owner)
 {
+    (void)owner;
     return 0;
 }
 
@@ -112,7 +113,7 @@ const struct xac_engine xac_engine_sigsegv = {
 uint8_t
 world_prot(const struct xac_view *v, int page)
 {
-    return ((const struct ticket *)v->engine)->prot[page];
+    return ((const struct ticket *)v->area.ticket)->prot[page];
 }
 
 /* ---- System calls that would take long ------------------------------------------------- */
@@ -280,8 +281,8 @@ world_watcher(struct world *w)
 static uint64_t *
 word_at(const struct xac_view *v, int page, bool is_last)
 {
-    return (uint64_t *)(void *)(v->base + (size_t)page * v->page_size
-                                + (is_last ? v->page_size - 8 : 0));
+    return (uint64_t *)(void *)(v->area.base + (size_t)page * v->area.page_size
+                                + (is_last ? v->area.page_size - 8 : 0));
 }
 
 /* warm_up -- a transaction that changes all pages, and a checkpoint that copies them. */
@@ -305,9 +306,9 @@ forget(struct world_member *m)
 
     if (m->env == NULL)
         return;
-    (void)engine_discard(v, 0, v->n_pages);
-    (void)engine_protect(v, 0, v->n_pages, XAC_PROT_NONE);
-    memset(v->page, 0, v->n_pages * sizeof v->page[0]);
+    (void)engine_discard(&v->area, 0, v->area.n_pages);
+    (void)engine_protect(&v->area, 0, v->area.n_pages, XAC_PROT_NONE);
+    memset(v->page, 0, v->area.n_pages * sizeof v->page[0]);
     v->n_copies = 0;
     v->is_alone = false;
     v->alone_retry = 0;

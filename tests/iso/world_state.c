@@ -92,7 +92,7 @@ world_snapshot(struct world *w)
         s->member[i].env = *w->member[i].env;
         s->member[i].view = *w->member[i].view;
     }
-    p = mmap(NULL, w->member[0].view->length, PROT_READ | PROT_WRITE, MAP_SHARED,
+    p = mmap(NULL, w->member[0].view->area.length, PROT_READ | PROT_WRITE, MAP_SHARED,
              w->member[0].view->fd, 0);
     sim_must(p != MAP_FAILED);
     s->file = p;
@@ -103,8 +103,9 @@ world_snapshot(struct world *w)
 void
 world_snapshot_free(struct world *w)
 {
-    (void)munmap(w->snapshot->file, w->member[0].view != NULL ? w->member[0].view->length
-                                                              : MODEL_PAGES * 4096u);
+    (void)munmap(w->snapshot->file, w->member[0].view != NULL
+                                        ? w->member[0].view->area.length
+                                        : MODEL_PAGES * 4096u);
     free(w->snapshot->bytes);
     free(w->snapshot);
     w->snapshot = NULL;
@@ -142,10 +143,10 @@ world_snapshot_restore(struct world *w)
         *v = s->member[i].view;
         for (int p = 0; p < MODEL_PAGES; p++)
             had_copies |= v->page[p].copy != XAC_COPY_NONE;
-        memset(v->page, 0, v->n_pages * sizeof v->page[0]);
-        (void)v->ops->protect(v, 0, v->n_pages, XAC_PROT_NONE);
+        memset(v->page, 0, v->area.n_pages * sizeof v->page[0]);
+        (void)v->area.ops->protect(&v->area, 0, v->area.n_pages, XAC_PROT_NONE);
         if (had_copies)
-            (void)v->ops->discard(v, 0, v->n_pages);
+            (void)v->area.ops->discard(&v->area, 0, v->area.n_pages);
     }
     for (int p = 0; p < MODEL_PAGES; p++) {
         size_t size = w->member[0].env->page_size;
@@ -192,8 +193,8 @@ hash_member(const struct world_member *m, uint64_t seed)
     memcpy(d.page, v->page, sizeof d.page);
     for (int p = 0; p < MODEL_PAGES; p++) {
         d.prot[p] = world_prot(v, p);
-        d.word[p][0] = *word_at(v->base, v->page_size, p, false);
-        d.word[p][1] = *word_at(v->base, v->page_size, p, true);
+        d.word[p][0] = *word_at(v->area.base, v->area.page_size, p, false);
+        d.word[p][1] = *word_at(v->area.base, v->area.page_size, p, true);
     }
     return seed * 31 + xac_xxh64(&d, sizeof d);
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_engine.h -- the engines, which protect the pages of areas and have faults caught; and
+ * which of them a process uses.
+ *
+ * WHAT      An engine is what struct xac_engine says: the rest of the library does not know
+ *           which one runs.
+ * SIGNALS   See fault_signal.h.
+ * THREADS   xac_engine_start, stop and forked: one at a time.  The others: the one that has the
+ *           area.
+ */
+#ifndef XAC_FAULT_ENGINE_H
+#define XAC_FAULT_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+#include "fault/area.h"
+
+/* Pages that an engine which does not split has to take back, so many ranges by one call. */
+#define XAC_BATCH_MAX 64
+
+/* Zeroed at first; all of one area. */
+struct xac_page_batch {
+    struct xac_area *area;
+    size_t n;
+    struct xac_page_range range[XAC_BATCH_MAX];
+};
+
+struct xac_engine {
+    const char *name; /* in XAC_ENGINE                                                  */
+    int kind;         /* enum xac_engine_kind                                           */
+    /* Pages are mappings of the file, which changes of protection split, and keep what they
+       hold while they have no access.  Otherwise they are memory, lost with the access. */
+    bool splits;
+    bool
+        reads_first; /* a first store is a load and a store                              */
+    /* Watch an area's addresses, where its file is mapped without access; stop watching.
+       ret 0 or errno. */
+    int (*attach)(struct xac_area *area);
+    void (*detach)(struct xac_area *area);
+    /* NULL if it splits.  Map the file there again, attached, for another engine. */
+    int (*leave)(struct xac_area *area);
+    /* The addresses of an area that is attached have changed, or its memory (area->memory),
+       and all is absent.  ret 0; ENOTSUP: no memory can be shared; errno. */
+    int (*moved)(struct xac_area *area);
+    /* Set the protection of n pages; ret 0 or errno.  XAC_SIGSAFE. */
+    int (*protect)(struct xac_area *area, uint64_t first, uint64_t n,
+                   enum xac_protection prot);
+    /* Drop the private copies of n pages, so that they show the file, or are without
+       access if the engine does not split: in aliases that share the memory, too.
+       XAC_SIGSAFE. */
+    int (*discard)(struct xac_area *area, uint64_t first, uint64_t n);
+    /* Give n pages without access these bytes, and access, or none of them; NULL: giving
+       access and storing the bytes is the caller's.  More than one if it does not split only.
+       Without bytes: one page, which shows the file if the engine splits, else what is in the
+       shared memory; EEXIST: it has access.
+       ret 0 or errno.  XAC_SIGSAFE. */
+    int (*fill)(struct xac_area *area, uint64_t first, uint64_t n, const uint8_t *bytes,
+                enum xac_protection prot);
+    /* Pages without access; NULL if it splits. */
+    int (*take_back)(struct xac_area *area, const struct xac_page_range *range, size_t n);
+    /* NULL if stores to pages that have been filled for loads always trap.  Have an area
+       scanned, so that they do not, or not; all that is there is protected.  ret 0, or
+       errno and nothing is known of the area: it must be attached anew (moved). */
+    int (*scan_set)(struct xac_area *area, bool is_on);
+    /* Of a scanned area, pages from *fromp on that have been stored to since they were
+       protected, and are now again; *fromp becomes where to go on.  ret 0 or errno. */
+    int (*scan)(struct xac_area *area, uint64_t *fromp, struct xac_page_range *range,
+                size_t room, size_t *np);
+    /* Has the kernel made a private copy of the page?  True if that is not known. */
+    bool (*is_private)(const struct xac_area *area, uint64_t page_no);
+    /* In a child: no access to anything; and when it rejoins, ret 0 or errno. */
+    void (*abandon)(struct xac_area *area);
+    int (*rejoin)(struct xac_area *area);
+    /* Make the process ready for areas; ret 0 or errno.  The opposite. */
+    int (*start)(const struct xac_area_owner *owner);
+    void (*stop)(void);
+    /* In the child, after fork: the other threads, and what they were doing, are gone. */
+    void (*forked)(void);
+};
+
+extern const struct xac_engine
+    xac_engine_sigsegv;                         /* fault_sigsegv.c                     */
+extern const struct xac_engine xac_engine_uffd; /* fault_uffd.c                        */
+extern const struct xac_engine
+    xac_engine_thesis; /* fault_thesis.c                      */
+
+extern const struct xac_engine xac_engine_scan; /* fault_uffd.c, always scanned       */
+
+/* When areas are scanned (view_scan.h). */
+enum xac_scanning {
+    XAC_SCAN_NEVER,
+    XAC_SCAN_IF_CHEAPER,
+    XAC_SCAN_ALWAYS
+};
+
+/* xac_engine_scanning -- IF_CHEAPER unless XAC_ENGINE says which engine. */
+enum xac_scanning xac_engine_scanning(void);
+
+/*
+ * xac_engine_start -- choose the process's engine and start it: the one that the environment
+ * variable XAC_ENGINE names, else uffd; uffd in the place of scan, or sigsegv, if that cannot
+ * be had.
+ * in   owner  of all areas; static
+ * ret 0; EINVAL: there is none of that name; ENOTSUP: fault_valgrind.h; errno.
+ */
+int xac_engine_start(const struct xac_area_owner *owner);
+void xac_engine_stop(void);
+
+/* xac_engine_forked -- in a child, before its areas are abandoned. */
+void xac_engine_forked(void);
+
+/* xac_engine_kind -- of the one chosen; *whyp: errno value for which it is not the one that
+   was wanted, or for which an area uses sigsegv instead; 0 none. */
+int xac_engine_kind(int *whyp);
+
+/* xac_engine_discard -- what all engines have in the place of discard. */
+XAC_SIGSAFE int xac_engine_discard(struct xac_area *area, uint64_t first, uint64_t n);
+
+/* xac_batch_add -- one page more; neighbours that come in order are one range.  What does not fit
+   is taken back, as by xac_batch_flush.  ret 0 or errno. */
+XAC_SIGSAFE int xac_batch_add(struct xac_page_batch *batch, struct xac_area *area,
+                              uint64_t page_no);
+XAC_SIGSAFE int xac_batch_flush(struct xac_page_batch *batch);
+
+/* xac_engine_attach -- by the process's engine, or sigsegv if it fails; ret 0 or errno. */
+int xac_engine_attach(struct xac_area *area);
+
+/*
+ * xac_engine_moved, rejoin -- as the engine's functions; if they fail, sigsegv takes over.
+ * xac_engine_fall_back -- let sigsegv take over an area of which nothing is known.
+ * ret 0 or errno.
+ */
+int xac_engine_moved(struct xac_area *area);
+int xac_engine_rejoin(struct xac_area *area);
+int xac_engine_fall_back(struct xac_area *area);
+
+#endif /* XAC_FAULT_ENGINE_H */
