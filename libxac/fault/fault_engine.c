@@ -144,32 +144,32 @@ xac_engine_attach(struct xac_area *area)
 int
 xac_engine_fall_back(struct xac_area *area)
 {
-    int rc;
+    int rc = area->ops->leave != NULL ? area->ops->leave(area) : 0;
 
-    if (area->is_memory_only)
-        return ENOTSUP;
-    rc = area->ops->leave != NULL ? area->ops->leave(area) : 0;
-
+    xac_assert(!area->is_memory_only);
     if (rc == 0)
         area->ops = &xac_engine_sigsegv;
     return rc;
 }
 
+/* or_fall_back -- let sigsegv take over if the engine has failed and sigsegv can. */
+static int
+or_fall_back(struct xac_area *area, int rc)
+{
+    if (rc == 0 || area->ops->leave == NULL || area->is_memory_only)
+        return rc;
+    fell_back = rc;
+    return xac_engine_fall_back(area);
+}
+
 int
 xac_engine_moved(struct xac_area *area)
 {
-    int rc = area->ops->moved(area);
-
-    return rc == 0 || area->ops->leave == NULL ? rc : xac_engine_fall_back(area);
+    return or_fall_back(area, area->ops->moved(area));
 }
 
 int
 xac_engine_rejoin(struct xac_area *area)
 {
-    int rc = area->ops->rejoin(area);
-
-    if (rc == 0 || area->ops->leave == NULL)
-        return rc;
-    fell_back = rc;
-    return xac_engine_fall_back(area);
+    return or_fall_back(area, area->ops->rejoin(area));
 }

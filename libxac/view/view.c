@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
@@ -534,6 +535,8 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
+    if (xac_unlikely(v->is_lost) && (rc = xac_view_renew(v)) != 0)
+        return xac_err(rc, "taking back the pages of %s", v->name);
     if (v->is_alone && v->alone_epoch != ctx->alone_epoch)
         return xac_view_leave_alone(v); /* another participant has come */
     if (v->is_kept && ctx->keeps)

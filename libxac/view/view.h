@@ -118,13 +118,14 @@ struct xac_view {
     struct xac_guard *guard;  /* NULL: none                                            */
     const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
     struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_alone;              /* pages stay readable, see above ...                  */
-    uint64_t alone_epoch;       /* ... since the process became alone for that time    */
-    uint64_t alone_retry;       /* commit number at which to try that again            */
-    bool is_kept;               /* queries have left pages readable ...                */
-    uint64_t shown;             /* ... as they were after this commit                  */
-    uint64_t n_copies;          /* pages with a private copy, about                    */
-    uint64_t hand;              /* page at which the next eviction begins              */
+    bool is_lost;  /* it is not known which pages have access: see xac_view_renew */
+    bool is_alone; /* pages stay readable, see above ...                  */
+    uint64_t alone_epoch; /* ... since the process became alone for that time    */
+    uint64_t alone_retry; /* commit number at which to try that again            */
+    bool is_kept;         /* queries have left pages readable ...                */
+    uint64_t shown;       /* ... as they were after this commit                  */
+    uint64_t n_copies;    /* pages with a private copy, about                    */
+    uint64_t hand;        /* page at which the next eviction begins              */
     uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
     uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
     uint64_t asked;      /* up to this page the file has been asked for ...             */
@@ -205,6 +206,16 @@ XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *
 /* Before and after each transaction (view_end.c). */
 int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
 void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
+
+/*
+ * xac_view_renew -- make all pages of a view absent, whatever they are now: a system call has
+ * failed when they were to be taken back.  It maps the addresses anew, as one mapping, so it takes
+ * fewer mappings than there are.  If that fails as well, the view is lost: the next begin tries
+ * again, and is refused until it works, for pages with access that nobody knows of would
+ * break isolation.
+ * ret  0 or errno.
+ */
+int xac_view_renew(struct xac_view *view);
 
 /*
  * xac_view_access -- steps 1 to 5 of a trap or a hint: register the access, show the

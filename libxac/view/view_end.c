@@ -9,6 +9,10 @@
  */
 #include <config.h>
 
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 #include "view/view.h"
@@ -259,35 +263,73 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     return rc == 0 ? xac_batch_flush(&batch) : rc;
 }
 
-void
-xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+/* end_view -- the rest of a view, behind the pages of the set. */
+static int
+end_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, bool is_committed)
+{
+    int rc;
+
+    if (is_keeping(v)) {
+        v->is_kept = true;
+        v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    }
+    rc = protect_written(env, ctx, v);
+    if (rc == 0)
+        rc = ctx->is_unrecorded || (v->area.is_scanned && ctx->error != 0)
+                 ? xac_view_leave_alone(v)
+                 : take_back(v);
+    if (rc == 0 && v->n_warm > 0)
+        rc = xac_warm_end(v, is_committed);
+    xac_scan_account(v);
+    if (v->aliases != NULL)
+        xac_aliases_free_memory(v);
+    return rc;
+}
+
+/* end_views -- all views, in as few system calls as it takes; ret 0 or errno of the first call
+   that failed. */
+static int
+end_views(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
     int rc = 0;
 
-    if (ctx->is_query)
-        xac_scan_end_query(ctx);
-    for (struct xac_view *t = ctx->views; t != NULL && rc == 0; t = t->next)
-        rc = t->aliases != NULL ? xac_aliases_end_many(t, ctx->is_unrecorded) : 0;
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = v->aliases != NULL ? xac_aliases_end_many(v, ctx->is_unrecorded) : 0;
     if (rc == 0)
         rc = end_entries(env, ctx, is_committed);
-    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
-        if (is_keeping(v)) {
-            v->is_kept = true;
-            v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
-        }
-        rc = protect_written(env, ctx, v);
-        if (rc == 0)
-            rc = ctx->is_unrecorded || (v->area.is_scanned && ctx->error != 0)
-                     ? xac_view_leave_alone(v)
-                     : take_back(v);
-        if (rc == 0 && v->n_warm > 0)
-            rc = xac_warm_end(v, is_committed);
-        xac_scan_account(v);
-        if (v->aliases != NULL)
-            xac_aliases_free_memory(v);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = end_view(env, ctx, v, is_committed);
+    return rc;
+}
+
+int
+xac_view_renew(struct xac_view *v)
+{
+    struct xac_area *a = &v->area;
+    int rc = a->ops->splits       ? xac_area_map_file(a, 0, a->n_pages)
+             : xac_area_shares(a) ? a->ops->discard(a, 0, a->n_pages)
+                                  : xac_engine_moved(a);
+
+    if (rc == 0
+        && xac_sys.madvise(v->page, a->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        rc = errno;
+    v->is_lost = rc != 0;
+    v->is_alone = v->is_kept = false;
+    v->alone_retry = 0;
+    v->n_copies = v->n_warm = 0;
+    v->written.n_runs = 0;
+    return rc;
+}
+
+void
+xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    if (ctx->is_query)
+        xac_scan_end_query(ctx);
+    if (xac_unlikely(end_views(env, ctx, is_committed) != 0)) {
+        for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
+            (void)xac_view_renew(v); /* if that fails, too, the next begin tries again */
     }
     if (ctx->outofcore != NULL)
         xac_outofcore_end(ctx);
-    /* Pages that stay accessible would break isolation; there is no way to go on. */
-    xac_require(rc == 0);
 }
