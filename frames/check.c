@@ -80,55 +80,9 @@ ring_check(struct walk *w)
         if (wrong != NULL)
             return wrong;
     }
-    if (pool->ops != NULL) {
-        n_vacant = 0;
-        for (uint32_t part = 0; part < pool->region->config.parts; part++)
-            n_vacant += load32(&pool->parts[part].vacant);
-    }
+    if (pool->plug != NULL)
+        n_vacant = pool->plug->n_vacant(pool);
     return n_empty == n_vacant ? NULL : "vacant is not the number of vacant slots";
-}
-
-/* lists_walk -- slots in the part's lists of free ones; more than there are if one is a circle. */
-static uint32_t
-lists_walk(const struct xac_frames *pool, uint32_t part)
-{
-    uint32_t n_lists = pool->region->config.free_lists, n = 0;
-
-    for (uint32_t i = 0; i < n_lists; i++)
-        for (uint32_t slot = (uint32_t)load64(&pool->free[part * n_lists + i].head);
-             slot != 0 && n <= pool->n_frames;
-             slot = load32(&pool->free_links[slot - 1]) - 1)
-            n++;
-    return n;
-}
-
-/* states_check -- of each slot under a lock: free, resident, vacant, or else in limbo. */
-static const char *
-states_check(struct walk *w)
-{
-    const struct xac_frames *pool = w->pool;
-
-    for (uint32_t part = 0; part < pool->region->config.parts && pool->ops != NULL;
-         part++) {
-        const struct policy *p = &pool->policies[part];
-        uint32_t first = part_first(pool, part), n_free = 0;
-
-        for (uint32_t i = 0; i < p->n; i++) {
-            frame_ref ref = load64(ring_slot(pool, first + i));
-            bool is_free = load32(&pool->free_links[first + i]) != 0;
-            bool is_known = p->nodes[i].where != 0;
-
-            n_free += is_free;
-            if (ref == 0 ? is_free || is_known : is_free && is_known)
-                return "a slot is in two states";
-            if (is_free
-                && frame_word(load64(&pool_frame(pool, ref)->state)) != FRAME_GONE)
-                return "a free slot has a page";
-        }
-        if (n_free != lists_walk(pool, part))
-            return "a free slot is in no list, or in two";
-    }
-    return NULL;
 }
 
 /* Every entry of the table is of a live frame: then there are as many as live frames. */
@@ -148,7 +102,7 @@ rest_check(struct walk *w)
 {
     struct pool_region *r = w->pool->region;
     uint32_t fresh = r->config.n_frames - load32(&r->vacant);
-    bool locked = w->pool->ops != NULL; /* then slot i got descriptor i first */
+    bool locked = w->pool->plug != NULL; /* then slot i got descriptor i first */
 
     for (uint32_t i = 0; i < r->config.n_users; i++) {
         if (w->frames_seen[w->pool->seats[i].spare]++ != 0)
@@ -186,8 +140,8 @@ xac_frames_check(const struct xac_frames *pool, uint64_t *n_pinsp)
 
     if (w.frames_seen != NULL && w.buffers_seen != NULL) {
         wrong = ring_check(&w);
-        if (wrong == NULL)
-            wrong = states_check(&w);
+        if (wrong == NULL && pool->plug != NULL)
+            wrong = pool->plug->check(pool);
         if (wrong == NULL)
             wrong = table_check(&w);
         if (wrong == NULL)

@@ -16,11 +16,13 @@
 static void
 hit(struct xac_frames_user *user, frame_ref ref)
 {
-    if (user->pool->ops == NULL) {
+    const struct pool_plug *plug = user->pool->plug;
+
+    if (plug == NULL) {
         pool_hit_count(user, pool_frame(user->pool, ref));
     } else {
         pool_count(user, POOL_HITS, 1);
-        xac_frames_locked_hit(user, ref);
+        plug->hit(user, ref);
     }
 }
 
@@ -91,32 +93,32 @@ static int
 install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
 {
     struct xac_frames *pool = user->pool;
+    const struct pool_plug *plug = pool->plug;
     uint32_t index = user->seat->spare;
     struct frame *f = &pool->frames[index];
     frame_ref mine = frame_begin(f, index, page);
     frame_ref out = 0;
-    int rc = pool->ops == NULL
-                 ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
-                 : xac_frames_locked_place(user, mine, page, &out, &user->seat->spare);
+    int rc = plug == NULL ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
+                          : plug->place(user, mine, page, &out, &user->seat->spare);
 
     if (rc != 0) {
         frame_cancel(f, mine); /* still the spare */
         return rc;
     }
     if (out != 0) {
-        if (!user->from_free) /* else it has left the table before it came to the list */
+        if (plug == NULL)
             xac_frames_unmap(user, out);
         user->seat->spare = frame_ref_index(out); /* P4 */
     }
     if (publish(user, page, mine, refp)) {
-        if (pool->ops != NULL)
-            xac_frames_locked_came(user, mine);
+        if (plug != NULL)
+            plug->came(user, mine);
         pool_count(user, POOL_MISSES, 1);
         *refp = mine;
     } else {
         frame_cancel(f, mine); /* stays in its place, a ghost, until the hand comes */
-        if (pool->ops != NULL)
-            xac_frames_locked_lost(user, mine);
+        if (plug != NULL)
+            plug->lost(user, mine);
         pool_count(user, POOL_LOST_RACES, 1);
         hit(user, *refp);
     }
@@ -295,7 +297,7 @@ xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
     frame_ref ref;
 
     if (xac_unlikely(page >= pool->n_pages || flags > XAC_FRAMES_NEW
-                     || pool->pins_max != 0 || pool->ops != NULL))
+                     || pool->pins_max != 0 || pool->plug != NULL))
         return fix(user, page, flags, pinp);
     ref = slot_load(&pool->table[page]);
     xac_frames_point("found");

@@ -15,20 +15,17 @@
 #include "base/sized.h"
 #include "base/sys.h"
 
-#define FRAMES_MAX     (UINT32_C(1) << 30)
-#define USERS_MAX      65535
-#define PAGES_MAX      (UINT64_C(1) << 48)
-#define DATA_ALIGN     4096 /* for O_DIRECT */
-#define WEIGHT_DEFAULT 3
-#define COUNT_DEFAULT  10 /* GCLOCK_K */
-#define WEIGHT_MAX     1000000
-#define BATCH_MAX      4096
-#define FULL_MS        1000
-#define LISTS_MAX      1024
-#define PARTS_MAX      256
-#define PINS_MAX       4096
-#define FREE_SHARE \
- 64 /* lists of free frames by default: this share of the frames, at most */
+#define FRAMES_MAX      (UINT32_C(1) << 30)
+#define USERS_MAX       65535
+#define PAGES_MAX       (UINT64_C(1) << 48)
+#define DATA_ALIGN      4096 /* for O_DIRECT */
+#define WEIGHT_DEFAULT  3
+#define WEIGHT_MAX      1000000
+#define BATCH_MAX       4096
+#define FULL_MS         1000
+#define LISTS_MAX       1024
+#define PARTS_MAX       256
+#define PINS_MAX        4096
 #define N_LINES(frames) (((frames) + 7) / 8)
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
@@ -36,18 +33,6 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
 static_assert(sizeof(struct frame) == FRAME_LINE, "one descriptor, one cache line");
 
 /* ---- Layout ----------------------------------------------------------------------- */
-
-/* free_batch -- frames evicted more, of a part; see free_batch in xac_frames.h. */
-static uint32_t
-free_batch(const struct xac_frames_config *c)
-{
-    uint32_t n_part = c->n_frames / c->parts;
-    uint32_t few = n_part / (FREE_SHARE * c->free_lists);
-
-    if (c->free_batch != 0 && (uint64_t)c->free_batch * c->free_lists <= n_part)
-        return c->free_batch;
-    return few < 1 ? 1 : few < POOL_FREE_BATCH_MAX ? few : POOL_FREE_BATCH_MAX;
-}
 
 /* hand_cells -- as many words as leave their runs below 1/128 of the frames; a power of two. */
 static uint32_t
@@ -60,12 +45,19 @@ hand_cells(uint32_t n_frames)
     return n;
 }
 
+/* is_linked -- the program has this policy. */
+static bool
+is_linked(uint32_t policy)
+{
+    return policy == XAC_FRAMES_NB_GCLOCK || xac_frames_plug(policy) != NULL;
+}
+
 /* config_complete -- defaults filled in; false if a value is out of range. */
 static bool
 config_complete(struct xac_frames_config *c)
 {
-    if (c->weight_max == 0)
-        c->weight_max = c->policy == XAC_FRAMES_GCLOCK_K ? COUNT_DEFAULT : WEIGHT_DEFAULT;
+    const struct pool_plug *plug = xac_frames_plug(c->policy);
+
     if (c->hand_cells == 0)
         c->hand_cells = hand_cells(c->n_frames);
     if (c->full_ms == 0)
@@ -78,46 +70,28 @@ config_complete(struct xac_frames_config *c)
         || c->parts > PARTS_MAX || c->parts > c->n_frames || c->pins_max > PINS_MAX
         || c->batch_cold > 1 || c->batch_all > 1)
         return false;
-    if (c->policy == XAC_FRAMES_NB_GCLOCK) { /* has neither */
+    if (plug != NULL) {
+        plug->complete(c);
+    } else { /* has neither */
         c->parts = 1;
         c->free_lists = 0;
     }
-    if (c->free_lists > 0)
-        c->free_batch = free_batch(c);
-    return c->n_pages >= 1 && c->n_pages < PAGES_MAX && c->n_frames >= 1
-           && c->n_frames <= FRAMES_MAX && c->n_users >= 1 && c->n_users <= USERS_MAX
-           && c->page_bytes % FRAME_LINE == 0 && c->policy < XAC_FRAMES_N_POLICIES
+    if (c->weight_max == 0)
+        c->weight_max = WEIGHT_DEFAULT;
+    return is_linked(c->policy) && c->n_pages >= 1 && c->n_pages < PAGES_MAX
+           && c->n_frames >= 1 && c->n_frames <= FRAMES_MAX && c->n_users >= 1
+           && c->n_users <= USERS_MAX && c->page_bytes % FRAME_LINE == 0
            && c->weight_max <= WEIGHT_MAX && c->hand_cells <= POOL_CELLS_MAX
            && (c->hand_cells & (c->hand_cells - 1)) == 0 && c->lock <= XAC_FRAMES_SPIN
            && c->batch_threshold >= 1 && c->batch_threshold <= c->batch_queue
            && c->batch_queue <= BATCH_MAX;
 }
 
-/* part -- room for a part; ret its offset. */
-static uint64_t
-part(uint64_t *end, uint64_t bytes, uint64_t align)
-{
-    uint64_t offset = (*end + align - 1) / align * align;
-
-    *end = offset + bytes;
-    return offset;
-}
-
-/* policy_bytes -- of the largest part. */
-static uint64_t
-policy_bytes(const struct xac_frames_config *c, const struct policy_ops *ops)
-{
-    uint64_t bytes =
-        xac_frames_policy_bytes(ops, (c->n_frames + c->parts - 1) / c->parts);
-
-    return (bytes + FRAME_LINE - 1) / FRAME_LINE * FRAME_LINE;
-}
-
 /* region_lay_out -- sizes and offsets; c is complete. */
 static void
 region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
 {
-    const struct policy_ops *ops = xac_frames_policy_ops(c->policy);
+    const struct pool_plug *plug = xac_frames_plug(c->policy);
     uint64_t end = sizeof *r;
 
     r->config = *c;
@@ -125,24 +99,24 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
     r->n_buffers = c->page_bytes == 0
                        ? 0
                        : c->n_frames + (1 + XAC_FRAMES_MANY) * c->n_users; /* P6 */
-    r->cells_offset = part(&end, c->hand_cells * sizeof(struct pool_cell), FRAME_LINE);
-    r->ring_offset = part(&end, (uint64_t)N_LINES(c->n_frames) * FRAME_LINE, FRAME_LINE);
-    r->seats_offset = part(&end, c->n_users * sizeof(struct pool_seat), FRAME_LINE);
+    r->cells_offset =
+        region_place(&end, c->hand_cells * sizeof(struct pool_cell), FRAME_LINE);
+    r->ring_offset =
+        region_place(&end, (uint64_t)N_LINES(c->n_frames) * FRAME_LINE, FRAME_LINE);
+    r->seats_offset =
+        region_place(&end, c->n_users * sizeof(struct pool_seat), FRAME_LINE);
     r->frames_offset =
-        part(&end, (uint64_t)r->n_frames_all * sizeof(struct frame), FRAME_LINE);
-    r->table_offset = part(&end, c->n_pages * sizeof(uint64_t), FRAME_LINE);
-    r->links_offset = part(&end, (uint64_t)r->n_buffers * sizeof(uint32_t), FRAME_LINE);
+        region_place(&end, (uint64_t)r->n_frames_all * sizeof(struct frame), FRAME_LINE);
+    r->table_offset = region_place(&end, c->n_pages * sizeof(uint64_t), FRAME_LINE);
+    r->links_offset =
+        region_place(&end, (uint64_t)r->n_buffers * sizeof(uint32_t), FRAME_LINE);
     r->notes_offset =
-        part(&end, (uint64_t)c->n_users * c->pins_max * sizeof(uint64_t), FRAME_LINE);
-    r->parts_offset = part(&end, c->parts * sizeof(struct pool_part), FRAME_LINE);
-    r->free_offset =
-        part(&end, (uint64_t)c->parts * c->free_lists * sizeof(struct pool_free),
-             FRAME_LINE);
-    r->free_links_offset =
-        part(&end, ops == NULL ? 0 : c->n_frames * sizeof(uint32_t), FRAME_LINE);
-    r->policy_offset =
-        part(&end, ops == NULL ? 0 : c->parts * policy_bytes(c, ops), FRAME_LINE);
-    r->data_offset = part(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
+        region_place(&end, (uint64_t)c->n_users * c->pins_max * sizeof(uint64_t),
+                     FRAME_LINE);
+    if (plug != NULL)
+        plug->lay_out(r, &end);
+    r->data_offset =
+        region_place(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
     r->n_bytes = end;
 }
 
@@ -164,8 +138,7 @@ pool_open(void *memory, const struct xac_frames_io *io)
 {
     struct pool_region *r = memory;
     const struct xac_frames_config *c = &r->config;
-    struct xac_frames *pool =
-        calloc(1, sizeof *pool + c->parts * sizeof pool->policies_here[0]);
+    struct xac_frames *pool = calloc(1, sizeof *pool);
     char *base = memory;
 
     if (pool == NULL)
@@ -185,16 +158,10 @@ pool_open(void *memory, const struct xac_frames_io *io)
     pool->n_frames = c->n_frames;
     pool->n_lines = N_LINES(c->n_frames);
     pool->notes = (xac_shared _Atomic uint64_t *)(base + r->notes_offset);
-    pool->parts = (struct pool_part *)(base + r->parts_offset);
-    pool->free = (struct pool_free *)(base + r->free_offset);
-    pool->free_links = (xac_shared _Atomic uint32_t *)(base + r->free_links_offset);
-    pool->ops = xac_frames_policy_ops(c->policy);
-    pool->policies = pool->policies_here;
-    for (uint32_t i = 0; i < c->parts && pool->ops != NULL; i++) {
-        xac_frames_policy_open(&pool->policies[i], pool->ops,
-                               part_first(pool, i + 1) - part_first(pool, i),
-                               base + r->policy_offset + i * policy_bytes(c, pool->ops));
-        pool->policies[i].count_max = c->weight_max;
+    pool->plug = xac_frames_plug(c->policy);
+    if (pool->plug != NULL && pool->plug->open(pool) != 0) {
+        free(pool);
+        return NULL;
     }
     if (io != NULL)
         pool->io = *io;
@@ -239,11 +206,8 @@ xac_frames_create(const struct xac_frames_config *config, void *memory,
     atomic_store_explicit(&r->vacant, c.n_frames, memory_order_relaxed);
     for (uint32_t i = 0; i < c.n_users; i++)
         pool->seats[i].spare = c.n_frames + i;
-    for (uint32_t i = 0; i < c.parts && pool->ops != NULL; i++) {
-        xac_frames_policy_init(&pool->policies[i]);
-        atomic_store_explicit(&pool->parts[i].vacant, pool->policies[i].n,
-                              memory_order_relaxed);
-    }
+    if (pool->plug != NULL)
+        pool->plug->init(pool);
     /* Pairs with xac_frames_attach(): it sees all of the above. */
     atomic_store_explicit(&r->magic, POOL_MAGIC, memory_order_release);
     *poolp = pool;
@@ -259,7 +223,7 @@ xac_frames_attach(void *memory, const struct xac_frames_io *io, struct xac_frame
     /* Pairs with the last store of xac_frames_create(). */
     if (atomic_load_explicit(&r->magic, memory_order_acquire) != POOL_MAGIC)
         return ENOENT;
-    if (!io_is_complete(io, r->config.page_bytes))
+    if (!io_is_complete(io, r->config.page_bytes) || !is_linked(r->config.policy))
         return EINVAL;
     pool = pool_open(memory, io);
     if (pool == NULL)
@@ -273,33 +237,30 @@ xac_frames_close(struct xac_frames *pool)
 {
     if (pool->own_memory)
         (void)xac_sys.munmap(pool->region, (size_t)pool->region->n_bytes);
+    if (pool->plug != NULL)
+        pool->plug->close(pool);
     free(pool);
 }
 
 /* ---- Users ------------------------------------------------------------------------ */
 
-/* user_make -- with its queues, one of batch_queue entries for each part. */
 static struct xac_frames_user *
 user_make(struct xac_frames *pool, uint32_t number)
 {
     const struct xac_frames_config *c = &pool->region->config;
-    struct xac_frames_user *user;
-    struct pool_hit *hits;
+    struct xac_frames_user *user = calloc(1, sizeof *user);
 
-    user = calloc(1, sizeof *user
-                         + c->parts
-                               * (sizeof user->queues[0]
-                                  + c->batch_queue * sizeof(struct pool_hit)));
     if (user == NULL)
         return NULL;
-    hits = (struct pool_hit *)&user->queues[c->parts];
-    for (uint32_t i = 0; i < c->parts; i++)
-        user->queues[i].hits = hits + (size_t)i * c->batch_queue;
     user->pool = pool;
     user->seat = &pool->seats[number];
     user->notes = &pool->notes[(size_t)number * c->pins_max];
     user->number = number;
-    user->hand_cell = number & (pool->region->config.hand_cells - 1);
+    user->hand_cell = number & (c->hand_cells - 1);
+    if (pool->plug != NULL && pool->plug->join(user) != 0) {
+        free(user);
+        return NULL;
+    }
     return user;
 }
 
@@ -332,8 +293,8 @@ xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
 void
 xac_frames_leave(struct xac_frames_user *user)
 {
-    if (user->pool->ops != NULL)
-        xac_frames_locked_leave(user);
+    if (user->pool->plug != NULL)
+        user->pool->plug->leave(user);
     /* Pairs with xac_frames_join(). */
     atomic_store_explicit(&user->seat->taken, SEAT_FREE, memory_order_release);
     free(user);

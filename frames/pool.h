@@ -32,7 +32,6 @@
 #include <string.h>
 
 #include "frames/frame.h"
-#include "frames/policies/replacer.h"
 #include "xac_frames.h"
 
 #define POOL_MAGIC          UINT64_C(0x32736d6172666378) /* "xcframs2" */
@@ -105,21 +104,6 @@ struct pool_seat {
     xac_shared _Atomic uint64_t counters[POOL_N_COUNTERS];
 };
 
-/*
- * A part of a pool whose policy needs a lock.  Part k of m has slots n * k / m on; its
- * policy knows them as 0 on.
- */
-struct pool_part {
-    alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* 0, or see mutex.c */
-    /* Slots never used, the last ones. */
-    xac_shared _Atomic uint32_t vacant XAC_GUARDED_BY(lock);
-};
-
-/* A list of free slots. */
-struct pool_free {
-    alignas(FRAME_LINE) xac_shared _Atomic uint64_t head; /* stack: { tag:32 | slot+1 } */
-};
-
 /* Beginning of a pool's memory.  Fixed after creation where nothing else is said. */
 struct pool_region {
     xac_shared _Atomic uint64_t magic; /* stored last */
@@ -155,6 +139,45 @@ struct pool_owner {
     void *arg;
 };
 
+/*
+ * What a pool has in place of the clock of ring.c when its policy needs a lock.  frames/policies/
+ * fills this in and is not called in any other way.
+ */
+struct pool_plug {
+    /* Defaults that only its policies have; everything else in *c is complete. */
+    void (*complete)(struct xac_frames_config *c);
+    /* Room for its part of the pool's memory, from *endp on. */
+    void (*lay_out)(struct pool_region *r, uint64_t *endp);
+    /* A process's handle on that part: pool->locked; ENOMEM.  init() makes a new pool's. */
+    int (*open)(struct xac_frames *pool);
+    void (*init)(struct xac_frames *pool);
+    void (*close)(struct xac_frames *pool);
+    /* A user's: user->queues; ENOMEM. */
+    int (*join)(struct xac_frames_user *user);
+    void (*leave)(struct xac_frames_user *user);
+    /* In place of xac_frames_ring_place(); *outp has left the table already. */
+    int (*place)(struct xac_frames_user *user, frame_ref mine, uint64_t page,
+                 frame_ref *outp, uint32_t *freshp);
+    /* After it: the page is in the table; or it is not, and mine is cancelled. */
+    void (*came)(struct xac_frames_user *user, frame_ref mine);
+    void (*lost)(struct xac_frames_user *user, frame_ref mine);
+    /* A fix found the page; it is pinned. */
+    void (*hit)(struct xac_frames_user *user, frame_ref ref);
+    /* A user has died: free the locks that it had. */
+    void (*reap)(struct xac_frames *pool, uint32_t user);
+    /* Nobody is in a call: make its part anew from what the slots have. */
+    void (*repair)(struct xac_frames *pool);
+    /* Slots never used; NULL or what is wrong with its part of a pool at rest. */
+    uint32_t (*n_vacant)(const struct xac_frames *pool);
+    const char *(*check)(const struct xac_frames *pool);
+};
+
+/*
+ * xac_frames_plug -- of a policy; NULL for NB_GCLOCK, and for what is not linked: a program has
+ * either frames/policies/ or nb_only.c.
+ */
+const struct pool_plug *xac_frames_plug(uint32_t policy);
+
 /* A process's handle: where the parts are mapped here.  Fixed after creation. */
 struct xac_frames {
     struct pool_region *region;
@@ -165,38 +188,17 @@ struct xac_frames {
     xac_shared _Atomic uint64_t *table; /* of frame_ref, by page */
     xac_shared _Atomic uint32_t *links; /* buffer below in the stack, index + 1 */
     xac_shared _Atomic uint64_t *notes; /* pins_max of each seat */
-    struct pool_part *parts;
-    struct pool_free *free; /* free_lists of each part */
-    /*
-     * By slot: 0 it holds a page, or is vacant; else nobody but the owner of the slot uses it,
-     * and in a list it is the slot below, + 2, or 1 at the bottom.
-     */
-    xac_shared _Atomic uint32_t *free_links;
     char *data;
     uint64_t n_pages; /* of the configuration, and the next three: for fix() */
     uint32_t page_bytes, pins_max;
     int32_t weight_max;
     uint32_t n_frames;
     uint32_t n_lines;             /* of the ring */
-    const struct policy_ops *ops; /* NULL: NB_GCLOCK */
+    const struct pool_plug *plug; /* NULL: NB_GCLOCK */
+    struct pool_locked *locked;   /* the plug's */
     struct xac_frames_io io;
     const struct pool_owner *owner; /* NULL: none.  Set before anybody joins */
     bool own_memory;
-    struct policy *policies; /* of each part */
-    struct policy policies_here[];
-};
-
-/* A hit, or an arrival, that the policy has not been told of. */
-struct pool_hit {
-    frame_ref ref;
-    uint32_t slot;
-};
-
-struct pool_queue {
-    uint32_t n;      /* entries, */
-    uint32_t n_warm; /* of them with their neighbours in the cache */
-    uint32_t n_hits; /* since the first entry, it and those that need none included */
-    struct pool_hit *hits;
 };
 
 struct xac_frames_user {
@@ -204,9 +206,8 @@ struct xac_frames_user {
     struct pool_seat *seat;
     xac_shared _Atomic uint64_t *notes; /* pins_max */
     uint32_t number;
-    uint32_t hand_cell; /* where it moves the hand next                            */
-    bool from_free;     /* locked.c: the last frame placed came from a list */
-    struct pool_queue queues[]; /* of each part */
+    uint32_t hand_cell;        /* where it moves the hand next */
+    struct pool_queue *queues; /* the plug's, of each part */
 };
 
 /* ---- Small parts ------------------------------------------------------------------ */
@@ -366,7 +367,7 @@ void *xac_frames_hit(struct xac_frames_user *user, uint32_t frame);
 static inline void
 pool_hit(struct xac_frames_user *user, uint32_t frame)
 {
-    if (user->pool->ops == NULL)
+    if (user->pool->plug == NULL)
         pool_hit_count(user, &user->pool->frames[frame]);
     else
         (void)xac_frames_hit(user, frame);
@@ -440,19 +441,7 @@ pool_in_call(struct xac_frames_user *user, bool in_call)
     atomic_store_explicit(&user->seat->in_call, in_call, memory_order_release);
 }
 
-/* ---- mutex.c: a part's lock ------------------------------------------------------------ */
-
-/* xac_frames_lock -- wait for it; sleeping or spinning as configured. */
-void xac_frames_lock(struct xac_frames_user *user, uint32_t part);
-
-/* xac_frames_trylock -- false if somebody has it. */
-bool xac_frames_trylock(struct xac_frames_user *user, uint32_t part);
-void xac_frames_unlock(struct xac_frames *pool, uint32_t part);
-
-/* xac_frames_lock_owner -- number of the user who has it, or UINT32_MAX. */
-uint32_t xac_frames_lock_owner(const struct xac_frames *pool, uint32_t part);
-
-/* ---- locked.c: the other policies, under a lock --------------------------------------- */
+/* ---- Parts: each has a lock, a policy and frames of its own; NB_GCLOCK has one ----------- */
 
 /* part_of -- where a page belongs; part_first -- the first slot of a part. */
 static inline uint32_t
@@ -469,33 +458,15 @@ part_first(const struct xac_frames *pool, uint32_t part)
     return (uint32_t)((uint64_t)pool->n_frames * part / pool->region->config.parts);
 }
 
-/* xac_frames_locked_place -- in place of xac_frames_ring_place(). */
-int xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t page,
-                            frame_ref *outp, uint32_t *freshp);
+/* region_place -- room for a part of the pool's memory; ret its offset. */
+static inline uint64_t
+region_place(uint64_t *endp, uint64_t bytes, uint64_t align)
+{
+    uint64_t offset = (*endp + align - 1) / align * align;
 
-/* xac_frames_locked_came -- after it: the page is in the table. */
-void xac_frames_locked_came(struct xac_frames_user *user, frame_ref mine);
-
-/* xac_frames_locked_lost -- or it is not, and mine is cancelled. */
-void xac_frames_locked_lost(struct xac_frames_user *user, frame_ref mine);
-
-/* xac_frames_locked_hit -- a fix found the page; it is pinned. */
-void xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref);
-
-/* xac_frames_locked_leave -- tell what is queued. */
-void xac_frames_locked_leave(struct xac_frames_user *user);
-
-/* xac_frames_locked_rebuild -- nobody else is in the part: tell its policy afresh what it has. */
-void xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part);
-
-/* ---- free.c: slots that nobody uses -------------------------------------------------- */
-
-/* xac_frames_free_push -- a slot whose link is not 0, into list `list` of the part. */
-void xac_frames_free_push(struct xac_frames_user *user, uint32_t part, uint32_t list,
-                          uint32_t slot);
-
-/* xac_frames_free_pop -- POLICY_NONE if it is empty; the link is still not 0. */
-uint32_t xac_frames_free_pop(struct xac_frames_user *user, uint32_t part, uint32_t list);
+    *endp = offset + bytes;
+    return offset;
+}
 
 /* ---- fix.c ----------------------------------------------------------------------------- */
 

@@ -48,17 +48,6 @@ write_end(struct xac_frames *pool, struct pool_seat *seat)
     atomic_store_explicit(&seat->writing, 0, memory_order_relaxed);
 }
 
-/* locks_end -- those that the user had: the lists under them may be half changed. */
-static void
-locks_end(struct xac_frames *pool, uint32_t user)
-{
-    for (uint32_t i = 0; i < pool->region->config.parts && pool->ops != NULL; i++)
-        if (xac_frames_lock_owner(pool, i) == user) {
-            xac_frames_locked_rebuild(pool, i);
-            xac_frames_unlock(pool, i);
-        }
-}
-
 int
 xac_frames_reap(struct xac_frames *pool, int32_t pid)
 {
@@ -77,7 +66,8 @@ xac_frames_reap(struct xac_frames *pool, int32_t pid)
         /* Acquire pairs with pool_in_call(). */
         whole = atomic_load_explicit(&seat->in_call, memory_order_acquire) == 0 && whole;
         write_end(pool, seat);
-        locks_end(pool, i);
+        if (pool->plug != NULL)
+            pool->plug->reap(pool, i);
         rc = whole ? rc : EAGAIN;
         /* Release pairs with xac_frames_join(). */
         atomic_store_explicit(&seat->taken, whole ? SEAT_FREE : SEAT_BROKEN,
@@ -248,26 +238,6 @@ buffers_repair(struct repair *r)
     atomic_store_explicit(&region->buffers_used, region->n_buffers, memory_order_relaxed);
 }
 
-/* policies_repair -- lists of free slots are empty, and each policy knows all of its slots. */
-static void
-policies_repair(struct repair *r)
-{
-    struct xac_frames *pool = r->pool;
-    const struct xac_frames_config *c = &pool->region->config;
-
-    if (pool->ops == NULL)
-        return;
-    for (uint32_t i = 0; i < c->parts * c->free_lists; i++)
-        atomic_store_explicit(&pool->free[i].head, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < pool->n_frames; i++)
-        atomic_store_explicit(&pool->free_links[i], 0, memory_order_relaxed);
-    for (uint32_t part = 0; part < c->parts; part++) {
-        atomic_store_explicit(&pool->parts[part].lock, 0, memory_order_relaxed);
-        atomic_store_explicit(&pool->parts[part].vacant, 0, memory_order_relaxed);
-        xac_frames_locked_rebuild(pool, part);
-    }
-}
-
 int
 xac_frames_repair(struct xac_frames *pool)
 {
@@ -285,7 +255,8 @@ xac_frames_repair(struct xac_frames *pool)
         table_repair(&r);
         broken_repair(&r);
         buffers_repair(&r);
-        policies_repair(&r);
+        if (pool->plug != NULL)
+            pool->plug->repair(pool);
         rc = 0;
     }
     free(r.frame_used);

@@ -7,14 +7,14 @@
  */
 #include <config.h>
 
-#include "frames/pool.h"
+#include "frames/policies/locked.h"
 
 #define LINK_BOTTOM 1 /* else the slot below, + 2 */
 
 static xac_shared _Atomic uint64_t *
 head_of(const struct xac_frames *pool, uint32_t part, uint32_t list)
 {
-    return &pool->free[part * pool->region->config.free_lists + list].head;
+    return &pool->locked->free[part * pool->region->config.free_lists + list].head;
 }
 
 static uint64_t
@@ -33,8 +33,8 @@ xac_frames_free_push(struct xac_frames_user *user, uint32_t part, uint32_t list,
 
     pool_count(user, POOL_FREE_IN, 1);
     do
-        atomic_store_explicit(&pool->free_links[slot], (uint32_t)head + LINK_BOTTOM,
-                              memory_order_relaxed);
+        atomic_store_explicit(&pool->locked->free_links[slot],
+                              (uint32_t)head + LINK_BOTTOM, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(
         /* Release pairs with xac_frames_free_pop(): it sees the link, and what left. */
         word, &head, head_next(head, slot + 1), memory_order_release,
@@ -53,7 +53,7 @@ xac_frames_free_pop(struct xac_frames_user *user, uint32_t part, uint32_t list)
     do {
         if ((uint32_t)head == 0)
             return POLICY_NONE;
-        below = atomic_load_explicit(&pool->free_links[(uint32_t)head - 1],
+        below = atomic_load_explicit(&pool->locked->free_links[(uint32_t)head - 1],
                                      memory_order_relaxed)
                 - LINK_BOTTOM;
     } while (

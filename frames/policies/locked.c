@@ -26,7 +26,7 @@
  */
 #include <config.h>
 
-#include "frames/pool.h"
+#include "frames/policies/locked.h"
 
 #include <errno.h>
 
@@ -35,21 +35,22 @@
 static struct policy *
 policy_of(const struct xac_frames *pool, uint32_t part)
 {
-    return &pool->policies[part];
+    return &pool->locked->policies[part];
 }
 
 static void
 link_set(struct xac_frames *pool, uint32_t slot, uint32_t link)
 {
     /* Release pairs with is_free(): who sees 0 sees what the slot has now. */
-    atomic_store_explicit(&pool->free_links[slot], link, memory_order_release);
+    atomic_store_explicit(&pool->locked->free_links[slot], link, memory_order_release);
 }
 
 static bool
 is_free(const struct xac_frames *pool, uint32_t slot)
 {
     /* Acquire pairs with link_set(). */
-    return atomic_load_explicit(&pool->free_links[slot], memory_order_acquire) != 0;
+    return atomic_load_explicit(&pool->locked->free_links[slot], memory_order_acquire)
+           != 0;
 }
 
 static uint64_t
@@ -140,7 +141,7 @@ queue_warm(struct xac_frames_user *user, uint32_t part)
     for (uint32_t i = q->n_warm; i < q->n; i++)
         xac_frames_policy_warm(p, q->hits[i].slot - part_first(user->pool, part));
     __builtin_prefetch(p->state, 1);
-    __builtin_prefetch(&user->pool->parts[part], 1);
+    __builtin_prefetch(&user->pool->locked->parts[part], 1);
     q->n_warm = q->n;
 }
 
@@ -199,8 +200,8 @@ xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref)
     uint32_t slot = atomic_load_explicit(&f->slot, memory_order_relaxed);
     uint32_t part = part_of(pool, page_of(pool, ref));
 
-    if (pool->ops->touches_alone)
-        pool->ops->touch(policy_of(pool, part), slot - part_first(pool, part));
+    if (pool->locked->ops->touches_alone)
+        pool->locked->ops->touch(policy_of(pool, part), slot - part_first(pool, part));
     else if (atomic_load_explicit(&f->ignored, memory_order_relaxed) == 0)
         queue_note(user, part, ref, slot);
     else if (user->queues[part].n > 0)
@@ -208,7 +209,7 @@ xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref)
 }
 
 void
-xac_frames_locked_leave(struct xac_frames_user *user)
+xac_frames_locked_tell(struct xac_frames_user *user)
 {
     for (uint32_t part = 0; part < user->pool->region->config.parts; part++)
         if (user->queues[part].n > 0) {
@@ -391,7 +392,7 @@ steal(struct xac_frames_user *user, uint32_t part)
 static uint32_t
 fresh_take(struct xac_frames_user *user, uint32_t part)
 {
-    xac_shared _Atomic uint32_t *word = &user->pool->parts[part].vacant;
+    xac_shared _Atomic uint32_t *word = &user->pool->locked->parts[part].vacant;
     uint32_t vacant = atomic_load_explicit(word, memory_order_relaxed);
 
     if (vacant == 0)
@@ -530,8 +531,8 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
 
     if (n_lists > 0)
         slot = xac_frames_free_pop(user, part, (uint32_t)(page % n_lists));
-    user->from_free = slot != POLICY_NONE;
-    if (user->from_free) {
+    user->queues[part].from_free = slot != POLICY_NONE;
+    if (slot != POLICY_NONE) {
         *outp = slot_load(ring_slot(pool, slot));
         slot_fill(pool, slot, mine);
         return 0;
@@ -551,6 +552,8 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
     xac_frames_unlock(pool, part);
     if (n_more > 0)
         more_free(user, part, page, more, n_more);
+    if (rc == 0 && *outp != 0)
+        xac_frames_unmap(user, *outp);
     return rc;
 }
 
@@ -558,9 +561,10 @@ void
 xac_frames_locked_came(struct xac_frames_user *user, frame_ref mine)
 {
     struct xac_frames *pool = user->pool;
+    uint32_t part = part_of(pool, page_of(pool, mine));
 
-    if (user->from_free)
-        queue_note(user, part_of(pool, page_of(pool, mine)), mine,
+    if (user->queues[part].from_free)
+        queue_note(user, part, mine,
                    atomic_load_explicit(&pool_frame(pool, mine)->slot,
                                         memory_order_relaxed));
 }
@@ -570,15 +574,17 @@ xac_frames_locked_lost(struct xac_frames_user *user, frame_ref mine)
 {
     struct xac_frames *pool = user->pool;
     uint64_t page = page_of(pool, mine);
+    uint32_t part = part_of(pool, page);
     uint32_t slot =
         atomic_load_explicit(&pool_frame(pool, mine)->slot, memory_order_relaxed);
 
-    if (!user->from_free) /* known, and the next to make room when its turn comes */
+    if (!user->queues[part]
+             .from_free) /* known, and the next to make room when its turn comes */
         return;
     link_set(pool, slot, LINK_BUSY);
     pool_count(user, POOL_LIMBO_ENDS, 1);
-    xac_frames_free_push(user, part_of(pool, page),
-                         (uint32_t)(page % pool->region->config.free_lists), slot);
+    xac_frames_free_push(user, part, (uint32_t)(page % pool->region->config.free_lists),
+                         slot);
 }
 
 void

@@ -7,7 +7,7 @@
  */
 #include <config.h>
 
-#include "frames/pool.h"
+#include "frames/policies/locked.h"
 
 #include "base/clock.h"
 #include "base/futex.h"
@@ -19,7 +19,7 @@
 static xac_shared _Atomic uint32_t *
 word_of(const struct xac_frames *pool, uint32_t part)
 {
-    return &pool->parts[part].lock;
+    return &pool->locked->parts[part].lock;
 }
 
 /* take -- from free to `mine`. */

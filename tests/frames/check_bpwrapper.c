@@ -21,8 +21,8 @@ slots_known(uint32_t part)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < pool->policies[part].n; i++)
-        n += pool->policies[part].nodes[i].where != 0;
+    for (uint32_t i = 0; i < pool->locked->policies[part].n; i++)
+        n += pool->locked->policies[part].nodes[i].where != 0;
     return n;
 }
 
@@ -32,7 +32,7 @@ slots_free(void)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < pool->n_frames; i++)
-        n += atomic_load(&pool->free_links[i]) != 0;
+        n += atomic_load(&pool->locked->free_links[i]) != 0;
     return n;
 }
 
@@ -149,9 +149,9 @@ START_TEST(f05_keep_each_users_order)
     pool_make(16 * SPIED_PAGES, 16 * SPIED_PAGES,
               (struct xac_frames_config){WRAPPED(64, 32), .n_users = 17});
     fill(16 * SPIED_PAGES);
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     spy.touch = spy_touch;
-    pool->ops = pool->policies[0].ops = &spy;
+    pool->locked->ops = pool->locked->policies[0].ops = &spy;
     spy_n = spy_wrong = 0;
     for (uint64_t i = 0; i < 16; i++) {
         spy_seeds[i] = i;
@@ -177,7 +177,7 @@ START_TEST(f07_drop_hits_of_a_forgotten_page)
     touch(3);
     touch(3);
     must_ok(xac_frames_invalidate(other, 3));
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     must_eq(stats().hits_stale, 2);
     must(!is_mapped(3));
     xac_frames_leave(other);
@@ -214,10 +214,10 @@ START_TEST(f09_let_a_hit_overtake_the_arrival)
         touch_by(other, 50);
     must_eq(stats().limbo_ends - before.limbo_ends, 1);
     must_eq(slots_known(0), 40 - 8);
-    must_eq(pool->policies[0].state->lists[0].n, 40 - 8);
-    xac_frames_locked_leave(user); /* a hit like others */
+    must_eq(pool->locked->policies[0].state->lists[0].n, 40 - 8);
+    xac_frames_locked_tell(user); /* a hit like others */
     must_eq(slots_known(0), 40 - 8);
-    must_eq(pool->policies[0].state->lists[0].n, 40 - 8);
+    must_eq(pool->locked->policies[0].state->lists[0].n, 40 - 8);
     must_eq(stats().hits_stale, 0);
     xac_frames_leave(other);
     pool_end();
@@ -263,7 +263,8 @@ START_TEST(f11_fill_a_list_with_one_lock)
     must_eq(stats().free_in - before.free_in, 9);
     must(is_mapped(0) && !is_mapped(1) && !is_mapped(10) && is_mapped(11));
     for (uint32_t list = 0; list < 4; list++)
-        must_eq((uint32_t)atomic_load(&pool->free[list].head) != 0, list == 42 % 4);
+        must_eq((uint32_t)atomic_load(&pool->locked->free[list].head) != 0,
+                list == 42 % 4);
     pool_end();
 }
 END_TEST
@@ -345,7 +346,7 @@ fuzz_round(unsigned n_threads, uint64_t n_pages, uint64_t seed)
     }
     for (unsigned i = 0; i < n_threads; i++)
         must_eq(pthread_join(fuzz[i].thread, NULL), 0);
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     must_be_whole(pool, 0);
     s = stats();
     must_eq(s.free_in - s.free_out, slots_free());
@@ -507,11 +508,11 @@ START_TEST(f18_do_not_wait_for_an_idle_users_arrivals)
     xac_frames_unfix(other, &pins[0]);
     xac_frames_unfix(other, &pins[1]);
     must_eq(user->queues[0].n, 6);
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     must_eq(stats().hits_stale, 6);
     touch(20);
     xac_frames_leave(other); /* its queue is told */
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     must_eq(stats().free_out, stats().limbo_ends);
     pool_end();
 }
@@ -530,7 +531,7 @@ region_make(struct xac_frames_config more)
     pool_make(1000, 100, more);
     fill(120); /* 0 to 19 leave A1in, and are remembered */
     touch(MOVED);
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     must_eq(user->queues[0].n, 0);
     must(is_mapped(MOVED) && is_mapped(STILL));
 }
@@ -604,7 +605,7 @@ START_TEST(f21_count_from_an_arrival_on)
 
     region_make((struct xac_frames_config){IN_BATCHES, .free_lists = 1, .free_batch = 8});
     touch(500); /* fills the list */
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     before = stats();
     touch(501);
     must_eq(stats().locks - before.locks, 0);

@@ -247,7 +247,7 @@ START_TEST(a_full_queue_waits_for_the_lock)
     must_ok(xac_frames_create(&c, NULL, NULL, &h.pool));
     must_ok(xac_frames_join(h.pool, &user));
     must_ok(xac_frames_fix(user, 1, 0, &pin));
-    atomic_store(&h.pool->parts[0].lock, 1);
+    atomic_store(&h.pool->locked->parts[0].lock, 1);
     must_eq(pthread_create(&thread, NULL, hits_run, &h), 0);
     proc_await(&h.done, 63, 30);
     proc_sleep_us(100000);
@@ -255,7 +255,8 @@ START_TEST(a_full_queue_waits_for_the_lock)
     xac_frames_get_stats(h.pool, &stats, sizeof stats);
     must_eq(stats.lock_tries, 33);
     must_eq(stats.lock_waits, 1);
-    atomic_store(&h.pool->parts[0].lock, 0); /* the sleeper looks again within a second */
+    atomic_store(&h.pool->locked->parts[0].lock,
+                 0); /* the sleeper looks again within a second */
     must_eq(pthread_join(thread, NULL), 0);
     xac_frames_get_stats(h.pool, &stats, sizeof stats);
     must_eq(stats.batches, 1);
@@ -283,7 +284,7 @@ START_TEST(others_go_on_while_the_holder_is_stopped)
         must_ok(xac_frames_create(&c, NULL, NULL, &pool));
         must_ok(xac_frames_join(pool, &user));
         must_ok(xac_frames_fix(user, 1, 0, &pin));
-        atomic_store(&pool->parts[0].lock, 1);
+        atomic_store(&pool->locked->parts[0].lock, 1);
         for (int i = 0; i < WORKERS; i++) {
             workers[i].pool = pool;
             must_eq(pthread_create(&threads[i], NULL, hits_run, &workers[i]), 0);
@@ -293,7 +294,7 @@ START_TEST(others_go_on_while_the_holder_is_stopped)
         proc_sleep_us(50000);
         for (int i = 0; i < WORKERS; i++)
             must_eq(atomic_load(&workers[i].done), queue - 1);
-        atomic_store(&pool->parts[0].lock, 0);
+        atomic_store(&pool->locked->parts[0].lock, 0);
         for (int i = 0; i < WORKERS; i++)
             must_eq(pthread_join(threads[i], NULL), 0);
         xac_frames_unfix(user, &pin);
@@ -308,7 +309,7 @@ END_TEST
 static void
 list_of(struct xac_frames *pool, uint32_t slots[N_FRAMES])
 {
-    const struct policy *p = &pool->policies[0];
+    const struct policy *p = &pool->locked->policies[0];
     uint32_t slot = p->state->lists[0].head;
 
     for (int i = 0; i < N_FRAMES; i++, slot = node_next(p, 0, slot))
@@ -339,7 +340,7 @@ START_TEST(stale_hits_are_dropped)
     }
     must_ok(xac_frames_fix(b, 0, 0, &pin)); /* back again */
     xac_frames_unfix(b, &pin);
-    xac_frames_locked_leave(b);
+    xac_frames_locked_tell(b);
     list_of(pool, before);
     xac_frames_leave(a);
     xac_frames_get_stats(pool, &stats, sizeof stats);

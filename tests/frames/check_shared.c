@@ -217,8 +217,8 @@ reap_and_repair(pid_t pid)
     for (uint64_t page = 50; page < N_PAGES; page++) /* nobody waits for the dead */
         add(user, page, 1);
     if (rc == EAGAIN) {
-        if (pool->ops != NULL)
-            xac_frames_locked_leave(user);
+        if (pool->plug != NULL)
+            xac_frames_locked_tell(user);
         must_ok(xac_frames_repair(pool));
     }
     must_be_whole(pool, 0);
@@ -360,7 +360,7 @@ START_TEST(fork_in_the_middle_of_a_queue)
         add(user, 0, 1);
     proc_run(child_hit, NULL);
     must_eq(user->queues[0].n, 4);
-    xac_frames_locked_leave(user);
+    xac_frames_locked_tell(user);
     xac_frames_get_stats(pool, &s, sizeof s);
     must_eq(s.batched, 4 + 4);
     must_eq(sum(), 10);

@@ -39,7 +39,7 @@ fill(uint64_t n_pages)
 static inline void
 lock_set(uint32_t part, uint32_t word)
 {
-    atomic_store(&pool->parts[part].lock, word);
+    atomic_store(&pool->locked->parts[part].lock, word);
 }
 
 #endif /* XAC_TEST_SIM_POOL_H */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../common/env.h"
-#include "frames/pool.h"
+#include "frames/policies/locked.h"
 
 struct store {
     uint64_t n_pages;

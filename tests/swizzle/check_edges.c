@@ -5,6 +5,7 @@
  */
 #include <config.h>
 
+#include "frames/policies/locked.h"
 #include "one_space.h"
 
 static int
@@ -209,7 +210,7 @@ START_TEST(what_is_dropped_is_not_remembered)
     struct swz_page path[8];
 
     space_make((struct swz_config){.n_frames = 24, .policy = XAC_FRAMES_CAR});
-    p = &space->pool->policies[0];
+    p = &space->pool->locked->policies[0];
     for (uint64_t key = 0; key < 60; key++) /* some in T2, too */
         must_ok(get(th, 0, key % 20));
     page = leaf_drop();
@@ -220,7 +221,7 @@ START_TEST(what_is_dropped_is_not_remembered)
     space_end();
 
     space_make((struct swz_config){.n_frames = 24, .policy = XAC_FRAMES_GCLOCK_K});
-    p = &space->pool->policies[0];
+    p = &space->pool->locked->policies[0];
     page = leaf_drop();
     n = path_to(path);
     slot = space->pool->frames[path[n - 1].frame].slot;

@@ -9,6 +9,7 @@
 
 #include <malloc.h>
 
+#include "frames/policies/replacer.h"
 #include "swz.h"
 
 #define N_LEAVES 20000u
