@@ -27,6 +27,15 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
+def tree():
+    """Paths of all files of the tree."""
+    git = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"],
+                         capture_output=True, text=True, check=False)
+    if git.returncode == 0:
+        return {p for p in git.stdout.splitlines() if (ROOT / p).exists()}
+    return {name_of(p) for p in ROOT.rglob("*") if p.is_file()}
+
+
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
@@ -40,6 +49,18 @@ def code_only(text):
         return "\n" * token.count("\n")
 
     return TOKEN.sub(blank, text)
+
+
+def comments(text):
+    """The text with all but comments blanked, line for line."""
+    out, at = [], 0
+    for found in TOKEN.finditer(text):
+        if found.group(0)[0] != "/":
+            continue
+        out += ["\n" * text.count("\n", at, found.start()),
+                re.sub(r"(?m)^( ?\* ?)", "", found.group(0))]
+        at = found.end()
+    return "".join(out)
 
 
 def functions(lines):
