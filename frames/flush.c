@@ -151,6 +151,7 @@ invalidate(struct xac_frames_user *user, uint64_t page)
     frame_ref ref, none = 0;
     struct frame *f;
     uint64_t seen;
+    bool is_back;
 
     ref = slot_load(&pool->table[page]);
     if (ref == 0)
@@ -174,7 +175,8 @@ invalidate(struct xac_frames_user *user, uint64_t page)
         }
     }
     /* Somebody came between, against the rules; the page stays if its place is free. */
-    xac_require(slot_cas(&pool->table[page], &none, ref));
+    is_back = slot_cas(&pool->table[page], &none, ref);
+    xac_require(is_back);
     frame_unpin(f);
     return EBUSY;
 }

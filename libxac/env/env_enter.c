@@ -369,9 +369,11 @@ void
 xac_env_set_limits(struct xac_env *env)
 {
     uint64_t frames;
+    int rc = 0;
 
     if (xac_registry_limits(env, &frames))
-        xac_require(xac_version_limit(env, frames) == 0);
+        rc = xac_version_limit(env, frames);
+    xac_require(rc == 0);
 }
 
 int

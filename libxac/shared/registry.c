@@ -239,6 +239,7 @@ xac_registry_limits(struct xac_env *env, uint64_t *vslotsp)
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint64_t bytes = UINT64_MAX, vslots = UINT64_MAX;
+    int rc;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct xac_participant *p = xac_participant_at(env, i);
@@ -251,7 +252,8 @@ xac_registry_limits(struct xac_env *env, uint64_t *vslotsp)
     if (bytes == UINT64_MAX)
         return false;
     /* Each has made sure, when it came, that it can reach what there was. */
-    xac_require(xac_shm_limit(&env->shm, bytes) == 0);
+    rc = xac_shm_limit(&env->shm, bytes);
+    xac_require(rc == 0);
     *vslotsp = vslots;
     return true;
 }
