@@ -20,12 +20,12 @@
 #include "base/filesystem.h"
 #include "base/lock.h"
 #include "base/lockfile.h"
-#include "base/newfile.h"
 #include "base/sized.h"
 #include "base/sys.h"
 #include "base/tls.h"
 #include "base/tsan.h"
 #include "checkpoint/checkpoint.h"
+#include "env/options.h"
 #include "env/reader.h"
 #include "env/region_clear.h"
 #include "env/stats.h"
@@ -33,11 +33,8 @@
 #include "log/master.h"
 #include "recovery/recover.h"
 #include "shared/region.h"
-#include "store/outofcore.h"
 #include "txn/ctx.h"
 #include "view/view.h"
-
-#define MIB ((uint64_t)1 << 20)
 
 struct xac_env *xac_api_env;
 
@@ -64,17 +61,10 @@ open_leave(void)
 
 static sigset_t fork_signals; /* of the thread that forks; under open_lock */
 
-static struct xac_env_options options = {
-    .checkpoint_bytes = 256 * MIB,
-    .segment_bytes = 16 * MIB,
-    .ring_bytes = 4 * MIB,
-    .checksum = XAC_CHECKSUM_XXH3,
-    .log_recycle = XAC_RECYCLE_UNSAID,
-    .full_images = 1,
-    .read_ahead = XAC_READ_AHEAD_SYSTEM,
-};
-
-static char *log_dir; /* options.log_dir, owned                                         */
+/* Of the default environment; under open_lock. */
+static uint64_t value_set[XAC_OPTION_END]; /* by xSetOption(), where is_set says so     */
+static bool is_set[XAC_OPTION_END];
+static char *log_dir; /* owned; NULL: no wish                                           */
 
 /* ---- Whose turn it is ---------------------------------------------------------------- */
 
@@ -265,49 +255,18 @@ watch_forks(void)
 
 /* ---- Opening and closing ------------------------------------------------------------- */
 
-static_assert(XAC_OUTOFCORE_LEAST == 256, "as below");
-#define FRAMES_RANGE "0, or at least 256"
-
-/* is_frames -- a value of XAC_OPT_FRAMES. */
-static bool
-is_frames(uint64_t v)
-{
-    return v == 0 || (v >= XAC_OUTOFCORE_LEAST && v <= UINT32_MAX / 4);
-}
-
-/* is_read_ahead -- a value of XAC_OPT_READ_AHEAD_BYTES, not the system's. */
-static bool
-is_read_ahead(uint64_t v)
-{
-    return v <= 1024 * MIB;
-}
-
-/* Has the program set these options?  Under the same lock as they. */
-static bool frames_said, read_ahead_said;
-
-/*
- * said_outside -- an option of the environment that the process runs in.
- *
- * in   has_said  the program has set it, and that counts
- * in   range     words for what is_valid accepts
- * ret  0 or EINVAL.
- */
+/* options_of_default -- what the program has set, then what its environment says, then the
+   defaults; open_lock held; ret 0 or EINVAL. */
 static int
-said_outside(const char *name, bool has_said, bool (*is_valid)(uint64_t),
-             const char *range, uint64_t *valuep)
+options_of_default(struct xac_env_options *out)
 {
-    const char *text = secure_getenv(name);
-    uint64_t value;
-    char *end;
-
-    if (has_said || text == NULL || *text == '\0')
-        return 0;
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || !is_valid(value))
-        return xac_err(EINVAL, "%s=%s: %s", name, text, range);
-    *valuep = value;
-    return 0;
+    xac_options_default(out);
+    for (int i = 0; i < XAC_OPTION_END; i++) {
+        if (is_set[i])
+            xac_option_store(out, i, value_set[i]);
+    }
+    out->log_dir = log_dir;
+    return xac_options_outside(is_set, out);
 }
 
 int
@@ -327,11 +286,7 @@ xac_init(const char *path, int flags)
     if (xac_api_env != NULL)
         rc = xac_err(XAC_EALREADY, "xInit");
     else {
-        o = options;
-        rc = said_outside("XAC_FRAMES", frames_said, is_frames, FRAMES_RANGE, &o.frames);
-        if (rc == 0)
-            rc = said_outside("XAC_READ_AHEAD", read_ahead_said, is_read_ahead,
-                              "bytes, at most 1 GiB", &o.read_ahead);
+        rc = options_of_default(&o);
         if (rc == 0)
             rc = xac_env_open(path, flags, &o, &made);
     }
@@ -381,7 +336,7 @@ xac_shutdown(void)
 static int
 recover_in(int dirfd, const char *path)
 {
-    struct xac_recover_options how = {.log_dir = options.log_dir};
+    struct xac_recover_options how = {.log_dir = log_dir};
     struct xac_master_slot master;
     int lockfd, rc;
 
@@ -501,156 +456,59 @@ xac_get_stats(struct xac_stats *out, size_t size)
     return 0;
 }
 
-static bool
-is_power_of_two_within(uint64_t v, uint64_t least, uint64_t most)
-{
-    return v >= least && v <= most && (v & (v - 1)) == 0;
-}
-
-/* set_shared -- one that concerns all participants. */
+/* set_shared -- what concerns all participants, who read it at any time. */
 static void
-set_shared(uint32_t *mine, _Atomic uint32_t *shared, uint64_t value)
+set_shared(struct xac_control *ctl, int option, uint64_t value)
 {
-    *mine = (uint32_t)value;
-    if (shared != NULL)
-        atomic_store_explicit(shared, (uint32_t)value, memory_order_relaxed);
+    if (option == XAC_OPT_CHECKSUM)
+        atomic_store_explicit(&ctl->checksum, (uint32_t)value, memory_order_relaxed);
+    else if (option == XAC_OPT_PAGE_CHECKSUMS)
+        atomic_store_explicit(&ctl->page_checksums, (uint32_t)value,
+                              memory_order_relaxed);
+    else if (option == XAC_OPT_CHECKPOINT_BYTES)
+        atomic_store_explicit(&ctl->checkpoint_bytes, value, memory_order_relaxed);
 }
 
-/* set_now -- an option that may change while the environment is open; open_lock held. */
+/* set_open -- a valid option of an environment that is open; open_lock held. */
 static int
-set_now(int option, uint64_t value)
+set_open(struct xac_env *env, int option, uint64_t value)
 {
-    struct xac_env *env = xac_api_env;
-    struct xac_control *ctl = env != NULL ? env->ctl : NULL;
+    const struct xac_option_row *row = xac_option_find(option);
     int rc = 0;
 
-    if (ctl != NULL && option != XAC_OPT_STAY_MAPPED && option != XAC_OPT_SYNC_DELAY_MS
-        && env->reader != XAC_READER_NONE)
-        return xac_err(XAC_EREADONLY, "xSetOption: option %d concerns others", option);
-    switch (option) {
-    case XAC_OPT_STAY_MAPPED:
-        if (env != NULL && xac_api_is_mine(xac_ctx_mine(env)))
-            return xac_err(XAC_EINTXN, "xSetOption: option %d", option);
-        atomic_store_explicit(&options.stay_mapped, (uint32_t)value,
-                              memory_order_relaxed);
-        if (env != NULL)
-            atomic_store_explicit(&env->options.stay_mapped, (uint32_t)value,
-                                  memory_order_relaxed);
-        break;
-    case XAC_OPT_CHECKSUM:
-        set_shared(&options.checksum, ctl != NULL ? &ctl->checksum : NULL, value);
-        break;
-    case XAC_OPT_LOG_RECYCLE:
-        options.log_recycle = (uint32_t)value;
-        rc = env != NULL ? xac_env_mend(env) : 0;
-        if (rc == 0 && env != NULL)
+    if (row->when == XAC_SET_BEFORE)
+        return xac_err(EBUSY, "xSetOption: %s must be set before xInit", row->name);
+    if (row->whose == XAC_OF_ALL && env->ctl != NULL && env->reader != XAC_READER_NONE)
+        return xac_err(XAC_EREADONLY, "xSetOption: %s concerns others", row->name);
+    if (row->when == XAC_SET_OUTSIDE && xac_api_is_mine(xac_ctx_mine(env)))
+        return xac_err(XAC_EINTXN, "xSetOption: %s", row->name);
+    if (option == XAC_OPT_LOG_RECYCLE) {
+        rc = xac_env_mend(env);
+        if (rc == 0)
             rc = xac_log_keep(env->logfd, value == 0, NULL);
-        break;
-    case XAC_OPT_PAGE_CHECKSUMS:
-        set_shared(&options.page_checksums, ctl != NULL ? &ctl->page_checksums : NULL,
-                   value);
-        break;
-    case XAC_OPT_SYNC_DELAY_MS:
-        options.sync_delay_ms = (uint32_t)value;
-        if (env != NULL)
-            env->options.sync_delay_ms = (uint32_t)value;
-        break;
-    case XAC_OPT_WAIT_MS:
-        options.wait_ms = (uint32_t)value;
-        if (env != NULL)
-            env->options.wait_ms = (uint32_t)value;
-        break;
-    default:
-        options.checkpoint_bytes = value;
-        if (ctl != NULL)
-            atomic_store_explicit(&ctl->checkpoint_bytes, value, memory_order_relaxed);
     }
-    return rc;
-}
-
-/* set_before -- an option that must be set before xInit(); open_lock held. */
-static int
-set_before(int option, uint64_t value)
-{
-    if (xac_api_env != NULL)
-        return xac_err(EBUSY, "xSetOption: option %d must be set before xInit", option);
-    if (option == XAC_OPT_FRAMES) {
-        options.frames = value;
-        frames_said = true;
-    } else if (option == XAC_OPT_READ_AHEAD_BYTES) {
-        options.read_ahead = value;
-        read_ahead_said = true;
-    } else if (option == XAC_OPT_LOG_SEGMENT_BYTES)
-        options.segment_bytes = value;
-    else if (option == XAC_OPT_LOG_BUFFER_BYTES)
-        options.ring_bytes = value;
-    else if (option == XAC_OPT_FULL_IMAGES)
-        options.full_images = (uint32_t)value;
-    else if (option == XAC_OPT_DECLARED)
-        options.declared = (uint32_t)value;
-    else if (option == XAC_OPT_MODE)
-        options.mode = (uint32_t)value;
-    else
-        options.policy = (uint32_t)value;
+    if (rc != 0)
+        return rc;
+    xac_option_store(&env->options, option, value);
+    if (env->ctl != NULL)
+        set_shared(env->ctl, option, value);
     return 0;
 }
 
 int
 xac_set_option(int option, uint64_t value)
 {
-    bool is_valid = false;
-    int rc;
+    int rc = xac_option_check("xSetOption", option, value);
 
-    switch (option) {
-    case XAC_OPT_CHECKSUM:
-        is_valid = value <= XAC_CHECKSUM_SHA1;
-        break;
-    case XAC_OPT_CHECKPOINT_BYTES:
-        is_valid = true;
-        break;
-    case XAC_OPT_LOG_RECYCLE:
-    case XAC_OPT_PAGE_CHECKSUMS:
-    case XAC_OPT_STAY_MAPPED:
-    case XAC_OPT_FULL_IMAGES:
-        is_valid = value <= 1;
-        break;
-    case XAC_OPT_FRAMES:
-        is_valid = is_frames(value);
-        break;
-    case XAC_OPT_READ_AHEAD_BYTES:
-        is_valid = value == XAC_READ_AHEAD_SYSTEM || is_read_ahead(value);
-        break;
-    case XAC_OPT_SYNC_DELAY_MS:
-    case XAC_OPT_WAIT_MS:
-        is_valid = value <= 3600 * 1000;
-        break;
-    case XAC_OPT_DECLARED:
-        is_valid = value <= XAC_DECLARED_CHECKED;
-        break;
-    case XAC_OPT_POLICY:
-        is_valid = value <= XAC_POLICY_OPTIMISTIC;
-        break;
-    case XAC_OPT_MODE:
-        is_valid = value == 0 || xac_owner_mode_ok(value);
-        break;
-    case XAC_OPT_LOG_SEGMENT_BYTES:
-    case XAC_OPT_LOG_BUFFER_BYTES:
-        is_valid = is_power_of_two_within(value, MIB / 16, 1024 * MIB);
-        break;
-    default:
-        return xac_err(EINVAL, "xSetOption: unknown option %d", option);
-    }
-    if (!is_valid)
-        return xac_err(EINVAL, "xSetOption: option %d, value %llu", option,
-                       (unsigned long long)value);
+    if (rc != 0)
+        return rc;
     open_enter();
-    if (option == XAC_OPT_LOG_SEGMENT_BYTES || option == XAC_OPT_LOG_BUFFER_BYTES
-        || option == XAC_OPT_POLICY || option == XAC_OPT_FULL_IMAGES
-        || option == XAC_OPT_DECLARED || option == XAC_OPT_FRAMES
-        || option == XAC_OPT_READ_AHEAD_BYTES || option == XAC_OPT_MODE)
-        rc = set_before(option, value);
-    else
-        rc = set_now(option, value);
+    if (xac_api_env != NULL)
+        rc = set_open(xac_api_env, option, value);
+    if (rc == 0) {
+        value_set[option] = value;
+        is_set[option] = true;
+    }
     open_leave();
     return rc;
 }
@@ -673,7 +531,7 @@ xac_set_log_directory(const char *path)
     } else {
         char *old = log_dir;
 
-        options.log_dir = log_dir = copy;
+        log_dir = copy;
         copy = old;
     }
     open_leave();

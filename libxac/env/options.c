@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.c -- the table of options: see options.h.
+ */
+#include <config.h>
+
+#include "env/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "base/err.h"
+#include "base/newfile.h"
+#include "log/log_keep.h"
+#include "shared/env_state.h"
+#include "store/outofcore.h"
+
+#define KIB  ((uint64_t)1 << 10)
+#define MIB  ((uint64_t)1 << 20)
+#define GIB  ((uint64_t)1 << 30)
+#define HOUR (3600 * (uint64_t)1000) /* milliseconds */
+
+/* A row: number, field; values, unit, least, most, also; default; when, whose; variable.  The
+   last column is one sentence for doc/options.md; scripts/check_options reads it here. */
+#define ROW(opt, field, kind, of, lo, hi, or_else, dflt, at, who, var, sentence) \
+ [XAC_OPT_##opt] = {.name = "XAC_OPT_" #opt,                                     \
+                    .unit = of,                                                  \
+                    .variable = var,                                             \
+                    .values = XAC_VALUES_##kind,                                 \
+                    .least = lo,                                                 \
+                    .most = hi,                                                  \
+                    .also = or_else,                                             \
+                    .otherwise = dflt,                                           \
+                    .when = XAC_SET_##at,                                        \
+                    .whose = XAC_OF_##who,                                       \
+                    .offset = offsetof(struct xac_env_options, field),           \
+                    .bytes = sizeof((struct xac_env_options *)NULL)->field}
+
+/* clang-format off */
+static const struct xac_option_row table[XAC_OPTION_END] = {
+    ROW(CHECKSUM, checksum, ENUM, "enum xac_checksum", 0, XAC_CHECKSUM_SHA1, 0,
+        XAC_CHECKSUM_XXH3, ANY, ALL, NULL,
+        "The checksum of log blocks."),
+    ROW(CHECKPOINT_BYTES, checkpoint_bytes, RANGE, "bytes", 0, UINT64_MAX, 0,
+        256 * MIB, ANY, ALL, NULL,
+        "So many bytes of log or versions bring a checkpoint; 0: none comes by itself."),
+    ROW(LOG_SEGMENT_BYTES, segment_bytes, POWER, "bytes", 64 * KIB, GIB, 64 * KIB,
+        16 * MIB, BEFORE, FIRST, NULL,
+        "The size of a segment of the log."),
+    ROW(LOG_BUFFER_BYTES, ring_bytes, POWER, "bytes", 64 * KIB, GIB, 64 * KIB,
+        4 * MIB, BEFORE, FIRST, NULL,
+        "The size of the log buffer in shared memory."),
+    ROW(STAY_MAPPED, stay_mapped, FLAG, "flag", 0, 1, 0,
+        0, OUTSIDE, PROCESS, NULL,
+        "Pages stay readable from one transaction to the next."),
+    ROW(POLICY, policy, ENUM, "enum xac_policy_kind", 0, XAC_POLICY_OPTIMISTIC, 0,
+        XAC_POLICY_OLDEST_WINS, BEFORE, FIRST, NULL,
+        "Which of two transactions in conflict survives."),
+    ROW(SYNC_DELAY_MS, sync_delay_ms, RANGE, "milliseconds", 0, HOUR, 0,
+        0, ANY, PROCESS, NULL,
+        "So long may a commit stay unsynced; 0: xend() returns when it is on disk."),
+    ROW(LOG_RECYCLE, log_recycle, FLAG, "flag", 0, 1, 0,
+        XAC_RECYCLE_UNSAID, ANY, ALL, NULL,
+        "Log that is no longer needed is used again, or kept for backups."),
+    ROW(PAGE_CHECKSUMS, page_checksums, FLAG, "flag", 0, 1, 0,
+        0, ANY, ALL, NULL,
+        "Checkpoints keep a checksum of each page that they copy to its file."),
+    ROW(FULL_IMAGES, full_images, FLAG, "flag", 0, 1, 1,
+        1, BEFORE, FIRST, NULL,
+        "The first change of a page after a checkpoint is logged as an image of the page."),
+    ROW(DECLARED, declared, ENUM, "enum xac_declared", 0, XAC_DECLARED_CHECKED, 0,
+        XAC_DECLARED_NONE, BEFORE, PROCESS, NULL,
+        "The program announces every store."),
+    ROW(FRAMES, frames, RANGE, "pages", XAC_OUTOFCORE_LEAST, UINT32_MAX / 4, 0,
+        0, BEFORE, FIRST, "XAC_FRAMES",
+        "So many pages of memory hold the mapped files; 0: there is no bound."),
+    ROW(READ_AHEAD_BYTES, read_ahead, RANGE, "bytes", 0, GIB, XAC_READ_AHEAD_SYSTEM,
+        XAC_READ_AHEAD_SYSTEM, BEFORE, PROCESS, "XAC_READ_AHEAD",
+        "So much is read ahead of pages that are touched in order."),
+    ROW(MODE, mode, MODE, "permissions", 0600, 0666, 0,
+        0, BEFORE, FIRST, NULL,
+        "The permissions of the files of the environment; 0: as the environment has them."),
+    ROW(WAIT_MS, wait_ms, RANGE, "milliseconds", 0, HOUR, 0,
+        0, ANY, PROCESS, NULL,
+        "So long may the end of a transaction wait for others; 0: for ever."),
+};
+/* clang-format on */
+
+static_assert(XAC_OUTOFCORE_LEAST == 256, "as doc/options.md says");
+
+const struct xac_option_row *
+xac_option_find(int number)
+{
+    return number > 0 && number < XAC_OPTION_END && table[number].name != NULL
+               ? &table[number]
+               : NULL;
+}
+
+/* is_valid -- may the option have that value? */
+static bool
+is_valid(const struct xac_option_row *r, uint64_t v)
+{
+    if (v == r->also)
+        return true;
+    if (r->values == XAC_VALUES_MODE)
+        return xac_owner_mode_ok(v);
+    return v >= r->least && v <= r->most
+           && (r->values != XAC_VALUES_POWER || (v & (v - 1)) == 0);
+}
+
+int
+xac_option_check(const char *what, int number, uint64_t value)
+{
+    const struct xac_option_row *r = xac_option_find(number);
+
+    if (r == NULL)
+        return xac_err(EINVAL, "%s: unknown option %d", what, number);
+    if (!is_valid(r, value))
+        return xac_err(EINVAL, "%s: option %d (%s), value %llu", what, number, r->name,
+                       (unsigned long long)value);
+    return 0;
+}
+
+void
+xac_option_store(struct xac_env_options *o, int number, uint64_t value)
+{
+    const struct xac_option_row *r = &table[number];
+    void *field = (char *)o + r->offset;
+
+    xac_assert(number > 0 && number < XAC_OPTION_END && r->name != NULL);
+    if (r->bytes == sizeof(uint64_t))
+        *(uint64_t *)field = value;
+    else /* relaxed: some may change while other threads have transactions */
+        atomic_store_explicit((_Atomic uint32_t *)field, (uint32_t)value,
+                              memory_order_relaxed);
+}
+
+void
+xac_options_default(struct xac_env_options *o)
+{
+    memset(o, 0, sizeof *o);
+    for (int i = 0; i < XAC_OPTION_END; i++) {
+        if (table[i].name != NULL)
+            xac_option_store(o, i, table[i].otherwise);
+    }
+}
+
+/* number_of -- what a variable says; ret 0 or EINVAL. */
+static int
+number_of(const struct xac_option_row *r, const char *text, uint64_t *valuep)
+{
+    uint64_t v;
+    char *end;
+
+    errno = 0;
+    v = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || !is_valid(r, v))
+        return xac_err(EINVAL, "%s=%s: not a value of %s (%s)", r->variable, text,
+                       r->name, r->unit);
+    *valuep = v;
+    return 0;
+}
+
+int
+xac_options_outside(const bool is_set[XAC_OPTION_END], struct xac_env_options *o)
+{
+    uint64_t value[XAC_OPTION_END];
+    bool has[XAC_OPTION_END] = {false};
+    int rc = 0;
+
+    for (int i = 0; i < XAC_OPTION_END && rc == 0; i++) {
+        const char *text =
+            table[i].variable != NULL ? secure_getenv(table[i].variable) : NULL;
+
+        has[i] = text != NULL && *text != '\0' && !is_set[i];
+        if (has[i])
+            rc = number_of(&table[i], text, &value[i]);
+    }
+    for (int i = 0; i < XAC_OPTION_END && rc == 0; i++) {
+        if (has[i])
+            xac_option_store(o, i, value[i]);
+    }
+    return rc;
+}
