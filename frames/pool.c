@@ -300,7 +300,7 @@ xac_frames_leave(struct xac_frames_user *user)
     free(user);
 }
 
-/* ---- Counters --------------------------------------------------------------------- */
+/* ---- Inspection --------------------------------------------------------------------- */
 
 int
 xac_frames_get_stats(const struct xac_frames *pool, struct xac_frames_stats *statsp,
@@ -317,5 +317,21 @@ xac_frames_get_stats(const struct xac_frames *pool, struct xac_frames_stats *sta
     /* The structure is the counters, one after the other, in the order of the enum. */
     static_assert(sizeof *statsp == sizeof sums, "a counter for each statistic");
     xac_sized_fill(statsp, size, sums, sizeof sums);
+    return 0;
+}
+
+int
+xac_frames_get_layout(const struct xac_frames *pool, struct xac_frames_layout *layoutp,
+                      size_t size)
+{
+    const struct pool_region *r = pool->region;
+    struct xac_frames_layout layout = {.table_offset = r->table_offset,
+                                       .table_bytes =
+                                           r->config.n_pages * sizeof(uint64_t),
+                                       .data_offset = r->data_offset};
+
+    if (layoutp == NULL || size < sizeof layoutp->table_offset)
+        return EINVAL;
+    xac_sized_fill(layoutp, size, &layout, sizeof layout);
     return 0;
 }

@@ -33,9 +33,9 @@
  *       pages fixed leaves them fixed, until xac_frames_reap().
  *   (6) After fork() the child attaches or joins for itself; it must not use handles of its
  *       parent's users.
- *   (7) struct xac_frames_stats may get new fields at its end.  The caller passes its size; the
- *       library fills in the fields that it knows and sets the rest to zero bytes.  The
- *       other structures do not change.
+ *   (7) struct xac_frames_stats and struct xac_frames_layout may get new fields at their end.
+ *       The caller passes the size; the library fills in the fields that it knows and sets the
+ *       rest to zero bytes.  The other structures do not change.
  *
  * RETURN VALUES  0, or a positive errno value.  If a function in io fails, its value is
  * returned.  A call that fails has changed nothing, unless its comment says otherwise.
@@ -229,6 +229,13 @@ struct xac_frames_stats {
     uint64_t offers;         /* victims that a policy with a lock has proposed */
 };
 
+/* Offsets in a pool's memory. */
+struct xac_frames_layout {
+    uint64_t table_offset; /* the table: 8 bytes for each page, in the order of pages */
+    uint64_t table_bytes;
+    uint64_t data_offset; /* the bytes of pages, up to the end */
+};
+
 /* ---- Pool ------------------------------------------------------------------------- */
 
 /*
@@ -400,6 +407,17 @@ XAC_API void xac_frames_file_close(struct xac_frames_file *file);
  */
 XAC_API int xac_frames_get_stats(const struct xac_frames *pool,
                                  struct xac_frames_stats *statsp, size_t size);
+
+/*
+ * Where the table and the bytes of pages lie in the pool's memory.  If this memory is a mapped
+ * file, these two may be holes when the pool is made.  A page's entry in the table needs disk space
+ * before the page is fixed for the first time.
+ *
+ * in   size  sizeof *layoutp; see (7)
+ * err  EINVAL layoutp is NULL, or size does not hold the first field
+ */
+XAC_API int xac_frames_get_layout(const struct xac_frames *pool,
+                                  struct xac_frames_layout *layoutp, size_t size);
 
 /*
  * Check the whole pool.  No other call may run meanwhile.

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include <xac.h>
+#include <xac_frames.h>
 
 #include "base/handle.h"
 #include "log/claim.h"
@@ -58,6 +59,7 @@ struct xac_buffers {
 /* One process's access to the pool. */
 struct xac_outofcore {
     struct xac_frames *pool; /* NULL: off, or not attached                            */
+    struct xac_frames_layout layout; /* of the pool's memory                          */
     void *memory;
     int fd;                       /* of the pool's file                               */
     struct xac_handle handle;     /* of fd                                            */

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include <xac.h>
+#include <xac_frames.h>
 
 #include "base/err.h"
 #include "base/newfile.h"
 #include "base/sys.h"
-#include "frames/pool.h"
 #include "shared/env_state.h"
 #include "shared/region.h"
 #include "shared/registry.h"
@@ -243,16 +243,17 @@ XAC_SIGSAFE static bool
 is_backed(const struct xac_env *env, uint64_t place)
 {
     const struct xac_outofcore *o = &env->outofcore;
-    const struct pool_region *r = o->pool->region;
-    uint64_t part = place * sizeof(uint64_t) / PART_BYTES;
+    uint64_t entry = place * sizeof(uint64_t);
+    uint64_t part = entry / PART_BYTES;
     uint64_t bit = UINT64_C(1) << part % 64;
 
-    if (place >= r->config.n_pages)
+    if (entry >= o->layout.table_bytes)
         return false;
     if ((atomic_load_explicit(&o->backed[part / 64], memory_order_relaxed) & bit) != 0)
         return true;
     if (!xac_handle_is_ours(o->fd, &o->handle)
-        || xac_sys.fallocate(o->fd, 0, (off_t)(r->table_offset + part * PART_BYTES),
+        || xac_sys.fallocate(o->fd, 0,
+                             (off_t)(o->layout.table_offset + part * PART_BYTES),
                              (off_t)PART_BYTES)
                != 0)
         return false;
@@ -385,15 +386,13 @@ map_pool(struct xac_env *env)
 static int
 back_all(const struct xac_outofcore *o)
 {
-    const struct pool_region *r = o->pool->region;
+    uint64_t end = o->layout.table_offset + o->layout.table_bytes;
 
-    if (xac_sys.fallocate(o->fd, 0, 0, (off_t)r->table_offset) != 0)
+    if (xac_sys.fallocate(o->fd, 0, 0, (off_t)o->layout.table_offset) != 0
+        || xac_sys.fallocate(o->fd, 0, (off_t)end, (off_t)(o->layout.data_offset - end))
+               != 0)
         return errno;
-    return xac_sys.fallocate(o->fd, 0, (off_t)r->links_offset,
-                             (off_t)(r->data_offset - r->links_offset))
-                   == 0
-               ? 0
-               : errno;
+    return 0;
 }
 
 int
@@ -425,6 +424,8 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     if (rc == 0)
         rc = xac_frames_create(&config, o->memory, &io, &o->pool);
     if (rc == 0)
+        rc = xac_frames_get_layout(o->pool, &o->layout, sizeof o->layout);
+    if (rc == 0)
         rc = back_all(o);
     if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: %llu frames in %s",
@@ -455,6 +456,8 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
         rc = map_pool(env);
     if (rc == 0)
         rc = xac_frames_attach(o->memory, &io, &o->pool);
+    if (rc == 0)
+        rc = xac_frames_get_layout(o->pool, &o->layout, sizeof o->layout);
     if (rc == ENOENT)
         rc = xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, path);
     else if (rc != 0)
