@@ -434,7 +434,7 @@ int swz_log_begin(struct swz_space *s);
 
 void swz_log_close(struct swz_log *log);
 
-/* ---- space.c -------------------------------------------------------------------------- */
+/* ---- space_open.c --------------------------------------------------------------------- */
 
 /* update_begin, update_end -- around each update; waits while a checkpoint is made. */
 void swz_update_begin(struct swz_thread *th);

@@ -4,14 +4,13 @@
  */
 #include <config.h>
 
-#include "bench/frames/frames.h"
-
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/frames/frames_table.h"
+#include "bench/frames/frames_threads.h"
 #include "bench/frames/frames_trace.h"
 #include "bench/kit/util.h"
 #include "bench/main/xbench.h"

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bench/frames/frames.h"
 #include "bench/frames/frames_table.h"
 #include "bench/frames/frames_trace.h"
 #include "bench/kit/util.h"

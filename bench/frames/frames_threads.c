@@ -8,11 +8,12 @@
  */
 #include <config.h>
 
-#include "bench/frames/frames.h"
+#include "bench/frames/frames_threads.h"
 
 #include <stdio.h>
 
 #include "bench/frames/frames_load.h"
+#include "bench/frames/frames_trace.h"
 #include "bench/kit/util.h"
 
 #define N_PAGES 32768u

@@ -16,7 +16,6 @@
 # include <zlib.h>
 #endif
 
-#include "bench/frames/frames.h"
 #include "bench/kit/util.h"
 
 #define LINE_BYTES  64

@@ -13,6 +13,10 @@
 
 #define TRACE_USERS_MAX 16
 
+/* BP-Wrapper's own numbers. */
+#define BENCH_BATCH_QUEUE 64
+#define BENCH_BATCH_TRY   32
+
 struct trace {
     uint64_t *pages;
     size_t n, room;

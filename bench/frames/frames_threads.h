@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frames.h -- the parts of the experiment `frames`: traces in frames.c, threads in
- * frames_threads.c.
+ * frames_threads.h -- the experiment `frames` with --threads.
  */
-#ifndef XBENCH_FRAMES_H
-#define XBENCH_FRAMES_H
+#ifndef XBENCH_FRAMES_THREADS_H
+#define XBENCH_FRAMES_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <xac_frames.h>
-
-/* BP-Wrapper's own numbers. */
-#define BENCH_BATCH_QUEUE 64
-#define BENCH_BATCH_TRY   32
 
 /*
  * bench_frames_threads -- hits by so many threads under one policy, plain and batched; prints two
@@ -24,4 +17,4 @@
 int bench_frames_threads(uint32_t policy, const char *name, unsigned n_threads,
                          bool json);
 
-#endif /* XBENCH_FRAMES_H */
+#endif /* XBENCH_FRAMES_THREADS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c -- see space.h: opening, closing, joining, checkpoints, counters.
+ * space_open.c -- see space.h: opening, closing, joining, checkpoints, counters.
  */
 #include <config.h>
 
