@@ -23,13 +23,13 @@
 #define XAC_GUARDED_BY(lock)
 
 /*
- * Function that reads what others may be storing, and whose result counts only if a version read
- * before and after it is the same: no report of the thread sanitizer.
+ * A function that reads memory while others may store there.  Its caller uses the result only if a
+ * version is the same before and after.  The thread sanitizer does not report it.
  */
 #define XAC_RACY __attribute__((no_sanitize("thread")))
 
-/* First of the fields that begin a cache line: what one process stores all the time does not
-   lie beside what others look at. */
+/* The first field of a cache line.  Fields that one process stores all the time do not lie in
+   the cache lines that others read. */
 #define XAC_LINE_BYTES 64
 #define XAC_LINE       _Alignas(XAC_LINE_BYTES)
 
@@ -57,7 +57,7 @@
 #endif
 
 /*
- * A place at which a test may have the process die, or look around (debug builds only).
+ * A place at which a test may kill the process or inspect it (debug builds only).
  * The names are the steps of doc/ARCHITECTURE.md: a to k of a commit, l to t of a
  * checkpoint.
  */

@@ -28,7 +28,7 @@ xac_clock_ns(void)
     return xac_clock_read(CLOCK_MONOTONIC);
 }
 
-/* xac_clock_coarse_ns -- the same clock as of its last tick, within 10 ms; much cheaper. */
+/* xac_clock_coarse_ns -- the same clock at its last tick, up to 10 ms ago; much cheaper. */
 XAC_SIGSAFE static inline uint64_t
 xac_clock_coarse_ns(void)
 {

@@ -2,9 +2,9 @@
 /*
  * copy.h -- copying mapped files while others may be writing them.
  *
- * WHAT      Bytes from one open file to another, holes left out.  A page may be half of one
- *           moment and half of another: the log has a full image of each page that was
- *           written meanwhile (backup.h, frozen.h).
+ * WHAT      Copies bytes from one open file to another, without the holes.  A copied page may
+ *           have bytes of two moments; the log has a full image of each page that was written
+ *           meanwhile (backup.h, frozen.h).
  * NOT HERE  Opening, naming, syncing.
  * THREADS   Any.
  */
@@ -17,7 +17,7 @@
 #define XAC_COPY_CHUNK ((size_t)1 << 20)
 
 /*
- * xac_copy_range -- bytes [at, end) of a file; fewer if it ends before.
+ * xac_copy_range -- copy bytes [at, end) of a file; fewer if the file ends before.
  *
  * in   chunk   XAC_COPY_CHUNK bytes, to be overwritten
  * out  bytesp  grows by the bytes copied
@@ -26,7 +26,7 @@
 int xac_copy_range(int in, int out, uint64_t at, uint64_t end, uint8_t *chunk,
                    uint64_t *bytesp);
 
-/* xac_copy_file -- a whole file onto an empty one, which gets its length.  Arguments as
+/* xac_copy_file -- copy a whole file onto an empty one, which gets its length.  Arguments as
    above. */
 int xac_copy_file(int in, int out, uint8_t *chunk, uint64_t *bytesp);
 

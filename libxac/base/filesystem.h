@@ -14,22 +14,21 @@
 /*
  * xac_filesystem_check -- may an environment lie here?
  *
- * Who is alive and who may recover is told by locks on bytes of a file.  On a file system of
- * the network such a lock can be lost while its owner goes on (a server that is started anew,
- * a lease that ends), or is not seen by the other machines; then a live process would be taken
- * for dead.  The variable XAC_ALLOW_NETWORK_FS=1 allows it: then the user sees to it that one
- * machine at a time uses the environment.
+ * Locks on bytes of a file tell which processes are alive and which one may recover.  On a network
+ * file system such a lock can be lost while its owner goes on (the server starts again, a lease
+ * ends), or other machines do not see it; then a live process would be taken for dead.  With
+ * the variable XAC_ALLOW_NETWORK_FS=1 it is allowed: the user makes sure that only one machine
+ * at a time uses the environment.
  *
  * in   fd    of a directory
- * in   path  for the error's words
+ * in   path  for the text of the error
  * ret  0; XAC_EFILESYSTEM; errno.
  */
 int xac_filesystem_check(int fd, const char *path);
 
 /*
- * xac_filesystem_share -- bytes that a file may take of the memory that its file system has:
- * a quarter of the file system's size, or of the limit of this process's memory control group
- * if that is smaller.
+ * xac_filesystem_share -- how many bytes a file in memory may take: a quarter of the size of its
+ * file system, or of the limit of this process's memory control group if that is smaller.
  *
  * ret  UINT64_MAX if the file does not lie in memory, or if nothing is known.
  */

@@ -15,13 +15,13 @@
 /*
  * xac_futex_wait -- sleep while *word holds `seen`.
  *
- * Returns after a wake-up, at once if the word holds another value, after timeout_ms
- * milliseconds, or for no reason: the caller looks again.
+ * Returns after a wake-up, after timeout_ms milliseconds, at once if the word holds another
+ * value, or without a reason.  So the caller looks at the word again.
  */
 void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
                     unsigned timeout_ms);
 
-/* xac_futex_wake_all -- wake everybody, of any process, who sleeps on the word. */
+/* xac_futex_wake_all -- wake all threads, of all processes, that sleep on the word. */
 void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);
 
 /* xac_futex_wake_one -- wake one of them. */

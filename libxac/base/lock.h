@@ -7,21 +7,21 @@
  *   allowed    reap, then checkpoint, then gc, then publish
  *   forbidden  publish, then flush: a sync under publish would stop all commits
  *
- * DEATH OF A HOLDER.  The next acquirer is told (XAC_LOCK_OWNER_DIED), repairs what the
- * lock protects and calls xac_lock_repaired(); a repairer that dies is followed by the
- * next one, who is told again.
+ * DEATH OF A HOLDER.  The next thread that acquires the lock gets XAC_LOCK_OWNER_DIED, repairs
+ * the data that the lock protects, and calls xac_lock_repaired().  If it dies too, the next
+ * thread does the same.
  *
  * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one.
- *           A thread that waits for one, and holds none, lets the signals through that came
- *           meanwhile, 20 times a second: the holder may be stopped.  A handler finds nothing
- *           half done there, and may not come back (longjmp).  Who holds one already waits
- *           with signals blocked: for checkpoint below reap, gc below checkpoint, publish
- *           below gc, as long as the holder of the other one takes.
- * WAITING   Publish is held for less than a microsecond at a time, so whoever finds it held looks
- *           again for a moment before he sleeps.
- * LIMIT     The end of a transaction may limit how long it waits in all (xac_wait_limit), from its
- *           first wait on: xac_lock_acquire_limited() gives up then, and who waits for something
- *           else asks xac_wait_slice().  Nobody else's thread is concerned.
+ *           The holder may be stopped.  So a thread that waits for a lock, and holds none, lets
+ *           pending signals through 20 times a second.  A handler finds nothing half done at
+ *           this place, and may leave it by longjmp.  A thread that already holds a lock waits
+ *           with signals blocked: for checkpoint with reap, for gc with checkpoint, for
+ *           publish with gc, until the holder of the other lock releases it.
+ * WAITING   Publish is held for less than a microsecond at a time.  So a thread that finds it held
+ *           looks again for a moment before it sleeps.
+ * LIMIT     The end of a transaction may limit how long it waits in sum (xac_wait_limit), from its
+ *           first wait on.  After that time xac_lock_acquire_limited() gives up; waits for other
+ *           things use xac_wait_slice().  Other threads are not affected.
  * HANDLER   The fault handler takes none of these locks.
  */
 #ifndef XAC_LOCK_H
@@ -36,7 +36,7 @@
 #include "base/annot.h"
 
 enum xac_lock_rank {
-    XAC_RANK_REAP = 10,       /* cleaning up after the dead                           */
+    XAC_RANK_REAP = 10,       /* finishing what the dead have begun                   */
     XAC_RANK_CHECKPOINT = 20, /* one checkpoint at a time                             */
     XAC_RANK_FILES = 22,      /* the table of mapped files                            */
     XAC_RANK_FLUSH = 25,      /* writing and syncing the log                          */
@@ -58,22 +58,22 @@ struct xac_lock {
     int rank;              /* fixed at init          */
     /* Which acquisition it is; stored by the holder, relaxed. */
     xac_shared _Atomic uint32_t n_taken;
-    /* For people: the last acquisition that somebody has waited for in vain, and since when; stored
-       by those who wait, the number last (release), read number first (acquire). */
+    /* For xstat: the acquisition that threads are waiting for, and since when.  The waiting
+       threads store it, the number last (release); it is read number first (acquire). */
     xac_shared _Atomic uint32_t late;
     xac_shared _Atomic uint64_t
         late_ns; /* monotonic                                    */
 };
 
-/* Who holds a lock, as seen from outside, and which acquisition that is. */
+/* The holder of a lock as other processes see it, and the number of the acquisition. */
 struct xac_holder {
-    uint32_t tid; /* of the thread, in its own PID namespace; 0: nobody                 */
+    uint32_t tid; /* of the thread, in its own PID namespace; 0: the lock is free       */
     uint32_t n_taken;
     uint64_t
-        held_ns; /* at least so long, as somebody has noted who waits; 0: nobody has  */
+        held_ns; /* at least so long, as a waiting thread has noted; 0: none has      */
 };
 
-/* What a thread remembers that waits for a lock; {0} at first. */
+/* The state of a thread that waits for a lock; {0} at first. */
 struct xac_watch {
     uint32_t n_taken;
     uint64_t since_ns;
@@ -89,9 +89,10 @@ enum xac_lock_result xac_lock_acquire(struct xac_lock *lk);
 enum xac_lock_result xac_lock_acquire_limited(struct xac_lock *lk);
 
 /*
- * xac_wait_limit -- how long this thread may wait in all from now on; 0: no limit.
- * xac_wait_is_limited -- has it one?
- * xac_wait_slice -- how long to sleep next, at most ms; 0: the limit is over.  Begins the time.
+ * xac_wait_limit -- set how long this thread may wait in sum from now on; 0: no limit.
+ * xac_wait_is_limited -- is there a limit?
+ * xac_wait_slice -- how long to sleep next, at most ms; 0: the time is over.  The first call
+ * starts the time.
  * xac_wait_is_over -- has a wait been given up since xac_wait_limit()?
  */
 void xac_wait_limit(uint32_t ms);
@@ -102,14 +103,14 @@ bool xac_wait_is_over(void);
 /* xac_lock_try -- the same without waiting; may return XAC_LOCK_BUSY. */
 enum xac_lock_result xac_lock_try(struct xac_lock *lk);
 
-/* xac_lock_watch -- about to sleep, because the lock is held: note for xac_lock_holder() since
-   when. */
+/* xac_lock_watch -- call it before sleeping because the lock is held: notes for
+   xac_lock_holder() since when. */
 void xac_lock_watch(struct xac_lock *lk, struct xac_watch *w);
 
-/* xac_lock_holder -- who holds it; a glimpse, without touching it. */
+/* xac_lock_holder -- the holder at this moment; does not touch the lock. */
 void xac_lock_holder(const struct xac_lock *lk, struct xac_holder *out);
 
-/* xac_lock_repaired -- what the dead holder left has been repaired. */
+/* xac_lock_repaired -- say that the data of the dead holder are repaired. */
 void xac_lock_repaired(struct xac_lock *lk);
 
 void xac_lock_release(struct xac_lock *lk);
@@ -123,9 +124,10 @@ void xac_lock_forget(void);
 /*
  * xac_signals_block / restore -- all signals but the synchronous ones.
  * xac_signals_glance -- inside such a section, before it has changed anything and while no
- * ranked lock is held: let the signals through that are pending.  Not in a section within
- * another one, and not while pinned.
- * xac_signals_pin -- a mutex of the process is held, which a handler that forks would wait for.
+ * ranked lock is held: let pending signals through.  Does nothing in a section within
+ * another one, and while pinned.
+ * xac_signals_pin -- say that a mutex of the process is held, for which a handler that calls
+ * fork() would wait.
  */
 void xac_signals_block(sigset_t *old);
 void xac_signals_restore(const sigset_t *old);

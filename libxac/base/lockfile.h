@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lockfile.h -- byte locks: the gate, and who is alive.
+ * lockfile.h -- byte locks: the gate, and which participants are alive.
  *
- * Open-file-description locks, which the kernel drops when the last descriptor of the
- * description goes, at death at the latest, across PID namespaces too.
+ * They are open-file-description locks.  The kernel drops them when the last descriptor of the
+ * description is closed, at the latest when the process dies, across PID namespaces too.
  *   byte 0      of xac.lock, the gate: attaching, detaching, recovery; exclusive
  *   byte 1 + i  of xac.lock, held by participant i as long as it lives; also of xac.master, a
  *               file that is never replaced, and of the control region
- * The contents of xac.lock, written under the gate: the path of the control region, a line.
+ * xac.lock contains one line, the path of the control region; it is written under the gate.
  *
  * OWNER     the descriptor belongs to the process; close-on-exec; a forked child closes
  *           its copy before anything else and opens one of its own.
  *
  * INVARIANTS
- *   (1) xac.lock can be opened by those only who may write the environment's files
- *       (newfile.h): its mode gives each class read and write, or nothing.
- *   (2) Only locks for writing count.  Who may merely read a file can lock it for reading, and
- *       must not look like a participant.
- *   (3) Who is behind the gate has locked the file that has the name xac.lock, and nobody
- *       else takes part by way of another file that had the name before: such a participant
- *       still holds its byte of xac.master.
+ *   (1) Only users that may write the environment's files (newfile.h) can open xac.lock: its
+ *       mode gives each class read and write, or nothing.
+ *   (2) Only locks for writing count.  A user that may only read a file can lock it for
+ *       reading, and must not look like a participant.
+ *   (3) A process that has passed the gate has locked the file that has the name xac.lock now,
+ *       and there is no participant with another file that had the name before: such a
+ *       participant would still hold its byte of xac.master.
  */
 #ifndef XAC_LOCKFILE_H
 #define XAC_LOCKFILE_H
@@ -39,7 +39,7 @@ int xac_gate_try(int fd);
 void xac_gate_leave(int fd);
 
 /*
- * xac_gate_open -- open the lock file and enter the gate, of the file that has the name then.
+ * xac_gate_open -- open the lock file and enter the gate; afterwards the file still has the name.
  *
  * in   dir  path of the directory, for messages
  * out  fdp  the caller's
@@ -50,11 +50,11 @@ int xac_gate_open(int dirfd, const char *dir, int *fdp);
 /*
  * xac_attached -- does anybody take part in the environment?
  *
- * To be relied on with the gate held; a hint otherwise.
+ * The answer is certain with the gate held; otherwise it is a hint.
  * in   dir     path of the directory, for messages
- * in   lockfd  the lock file; -1 if it could not be opened: xac.master says it as well
- * ret  0 nobody; XAC_ELIVE somebody, without words; XAC_ELOCKLOST somebody who has locked a
- *      file that had the name xac.lock before; errno.  Words noted.
+ * in   lockfd  the lock file; -1 if it could not be opened: xac.master tells it too
+ * ret  0: no; XAC_ELIVE: yes, without text; XAC_ELOCKLOST: yes, with a file that had the name
+ *      xac.lock before; errno.  Text noted.
  */
 int xac_attached(int dirfd, const char *dir, int lockfd);
 

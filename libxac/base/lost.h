@@ -2,15 +2,16 @@
 /*
  * lost.h -- a file that has lost its name, found in a process that has it open.
  *
- * WHAT      Somebody may remove the files of a control region while processes are attached:
- *           systemd-logind does so with all that a user has in /dev/shm when he logs out
- *           (RemoveIPC=yes).  A file without a name cannot get one again (linkat(2) says ENOENT),
- *           but who may look at a process that has it open can open it through /proc/PID/fd.
- * NOT HERE  Whether it is the right file: its name is taken for a hint (region.h, control_check.h).
+ * WHAT      The files of a control region may be removed while processes are attached:
+ *           systemd-logind removes all files of a user in /dev/shm when the user logs out
+ *           (RemoveIPC=yes).  A file without a name cannot get one again (linkat(2): ENOENT).
+ *           But a process that may inspect one that has the file open can open it through
+ *           /proc/PID/fd.
+ * NOT HERE  Whether it is the right file: its name is only a hint (region.h, control_check.h).
  * THREADS   any.
  *
  * INVARIANTS
- *   (1) What is returned has no name: a file that lies in the /dev/shm of another mount namespace
+ *   (1) The file that is returned has no name: a file in the /dev/shm of another mount namespace
  *       is not found.
  */
 #ifndef XAC_LOST_H
@@ -22,11 +23,11 @@
 /*
  * xac_lost_open -- open a file that had this path until it was removed.
  *
- * Who may: a process of the same user as one that has the file open (unless that one has
- * given up being looked at, as set-user-ID programs have), and root.
- * in   path   its last component counts, which no other file has ever had
+ * It works for root, and for a process of the same user as one that has the file open, unless that
+ * one cannot be inspected, like set-user-ID programs.
+ * in   path   only its last component is compared, which no other file has ever had
  * in   flags  of open(2)
- * ret  descriptor; -1 with errno, ENOENT if it is open in no process that one may look at.
+ * ret  descriptor; -1 with errno, ENOENT if no process that can be inspected has it open.
  */
 XAC_SIGSAFE int xac_lost_open(const char *path, int flags);
 

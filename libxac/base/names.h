@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names.h -- names of the library's own files (doc/formats.md), all in the environment's
- * directory but for the mark of a log directory, the segments and the data files.
+ * names.h -- names of the library's own files (doc/formats.md).  All lie in the environment's
+ * directory, except the mark of a log directory, the segments and the data files.
  */
 #ifndef XAC_NAMES_H
 #define XAC_NAMES_H

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * newfile.h -- every file that the library makes: whose it is, and who may open it.
+ * newfile.h -- every file that the library makes: its owner, group and mode.
  *
  * WHAT      Files of an environment are made here and nowhere else, with owner, group and
- *           mode of struct xac_owner.  Those of an environment are the ones of its master
- *           record, which got them from the directory or from XAC_OPT_MODE.  The umask does
- *           not matter.
- * NOT HERE  Data files that a user maps: they are his, and his umask applies, see
- *           xac_newfile_widen.  Opening by a name that was read from a file (within).
- * THREADS   Any.  Functions that are XAC_SIGSAFE note no words.
+ *           mode of struct xac_owner.  These are the ones of the master record, which got
+ *           them from the directory or from XAC_OPT_MODE.  The umask has no effect.
+ * NOT HERE  Data files that a user maps: they belong to the user, and the umask applies, see
+ *           xac_newfile_widen.  Opening a file by a name that was read from a file (stored.h).
+ * THREADS   Any.  Functions that are XAC_SIGSAFE note no text.
  *
  * INVARIANTS
- *   (1) A directory's owner may read and write the files made for it; its group and
- *       all others may if they may read, write and search the directory, and not at all if
- *       they may not, or if the directory is sticky: there they cannot replace a file.
- *   (2) A new file is open to its maker only until it has its group: it is never
- *       open to more than it will be.  If the group cannot be given to it, the group that it
- *       has gets no more than all others have.
- *   (3) Nothing that somebody has put in the place of a new file is opened, followed or
- *       emptied: a name is unlinked, and the file made under it is new.
- *   (4) What has the final name of a replaced file is the old file or the new one as a whole,
- *       also after a power cut if it is synced.
+ *   (1) The owner of a directory may read and write the files made for it.  The group and all
+ *       others may do so if they may read, write and search the directory, and it is not sticky
+ *       (in a sticky directory they cannot replace a file); otherwise they may do nothing.
+ *   (2) Until a new file has its group, only its maker may open it: never more users may open
+ *       it than in the end.  If it cannot get the group, its group may do no more than all
+ *       others.
+ *   (3) If another user has put something in the place of a new file, it is not opened, followed
+ *       or emptied: the name is unlinked, and the file made under it is new.
+ *   (4) The final name of a replaced file always belongs to the old file or to the new one, and
+ *       each is complete; also after a power cut if the file is synced.
  */
 #ifndef XAC_NEWFILE_H
 #define XAC_NEWFILE_H
@@ -42,42 +41,41 @@ struct xac_owner {
 /* A file that is made under one name and gets another when it is complete. */
 struct xac_newfile {
     int dirfd;
-    const char *made; /* the name until then; what has it is removed                  */
+    const char *made; /* the name until then; a file of this name is removed          */
     const char *name;
     const struct xac_owner *owner; /* NULL: as xac_owner_get says                     */
     bool is_synced; /* before it gets the name, and the directory afterwards          */
 };
 
 /*
- * xac_owner_get -- of what is made in a directory of an environment: as its master record,
- * in a directory of the log as the mark; if there is neither, as the directory says.
+ * xac_owner_get -- of files in a directory of an environment: those of its master record, in a
+ * directory of the log those of the mark; without either, those that the directory asks for.
  *
  * ret  0 or errno.
  */
 XAC_SIGSAFE int xac_owner_get(int dirfd, struct xac_owner *out);
 
-/* xac_owner_of_dir -- what invariant (1) says of a directory; ret 0 or errno. */
+/* xac_owner_of_dir -- those that invariant (1) gives for a directory; ret 0 or errno. */
 XAC_SIGSAFE int xac_owner_of_dir(int dirfd, struct xac_owner *out);
 
 /* xac_owner_of_file -- of a copy of an open file; ret 0 or errno. */
 int xac_owner_of_file(int fd, struct xac_owner *out);
 
 /*
- * xac_owner_get_shared -- of what all participants write, the control region and the like:
- * the same without those who may not write.
+ * xac_owner_get_shared -- of files that all participants write, like the control region: the same,
+ * without users that may only read.
  */
 XAC_SIGSAFE int xac_owner_get_shared(int dirfd, struct xac_owner *out);
 
-/* xac_owner_mode_ok -- may a user ask for such a mode?  0600 and more, no execution; who may
-   write may read. */
+/* xac_owner_mode_ok -- may a user ask for such a mode?  0600 and more, no execution; no right to
+   write without the right to read. */
 bool xac_owner_mode_ok(uint64_t mode);
 
 /*
- * xac_owner_set_mode -- the mode of what will be made in a directory that belongs to an
- * environment.
+ * xac_owner_set_mode -- set the mode of files that will be made in the directory of an environment.
  *
- * ret  0; ENOENT if it has no file that would keep it; EPERM if that is another user's; other
- *      errno values.
+ * ret  0; ENOENT if the directory has no file that keeps the mode; EPERM if this file belongs to
+ *      another user; other errno values.
  */
 int xac_owner_set_mode(int dirfd, mode_t mode);
 
@@ -90,7 +88,7 @@ XAC_SIGSAFE int xac_newfile_make(int dirfd, const char *path, const struct xac_o
                                  int *fdp);
 
 /*
- * xac_newfile_remake -- the same, after what has that name has been unlinked.
+ * xac_newfile_remake -- the same, after a file of that name has been unlinked.
  *
  * ret  as xac_newfile_make.
  */
@@ -106,18 +104,18 @@ XAC_SIGSAFE int xac_newfile_open(int dirfd, const char *path, const struct xac_o
                                  int *fdp);
 
 /*
- * xac_newfile_widen -- let those who take part in an environment open a file that was made
- * for its user, with his umask; the group becomes the environment's.
+ * xac_newfile_widen -- let the participants of an environment open a file that was made for a
+ * user, with the user's umask; its group becomes the environment's.
  *
  * ret  0 or errno.
  */
 int xac_newfile_widen(int fd, const struct xac_owner *o);
 
 /*
- * xac_newfile_replace -- a file with these bytes, in place of what has its name.
+ * xac_newfile_replace -- make a file with these bytes, in place of the file of this name.
  *
- * out  fdp  it, for reading and writing; NULL: not wanted
- * ret  0 or errno; unlike what follows it, the last sync may have failed with the name given.
+ * out  fdp  the file, for reading and writing; NULL: not wanted
+ * ret  0 or errno.  If only the last sync has failed, the file already has the name.
  */
 int xac_newfile_replace(const struct xac_newfile *f, const void *bytes, size_t n,
                         int *fdp);

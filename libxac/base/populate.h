@@ -10,8 +10,8 @@
 #include "base/annot.h"
 
 /*
- * xac_populate -- have the pages of a range of memory, which may be written, in this process's page table: a store there faults no more, unless the system takes
- * the memory away.  Changes no byte.
+ * xac_populate -- put the pages of a writable range of memory into this process's page table.  A
+ * store there does not fault any more, unless the system takes the memory away.  Changes no byte.
  */
 XAC_SIGSAFE void xac_populate(void *at, size_t n_bytes);
 

@@ -2,9 +2,9 @@
 /*
  * rawfile.h -- reading a file past the page cache.
  *
- * After a failed sync the page cache can hold bytes that the disk does not; what decides
- * over commits is read from the disk.  Where the file system has no O_DIRECT, ordinary
- * reads do.
+ * After a failed sync the page cache can hold bytes that the disk does not have.  So bytes that
+ * decide about commits are read from the disk.  If the file system has no O_DIRECT, ordinary
+ * reads are used.
  *
  * OWNER     struct xac_rawfile belongs to the caller; the descriptor to it.
  */
@@ -31,7 +31,7 @@ struct xac_rawfile {
   .dirfd = -1, .fd = -1    \
  }
 
-/* xac_rawfile_open -- ret 0 or errno (no words noted). */
+/* xac_rawfile_open -- ret 0 or errno (no text noted). */
 int xac_rawfile_open(struct xac_rawfile *f, int dirfd, const char *name);
 
 /*
@@ -44,7 +44,7 @@ int xac_rawfile_open(struct xac_rawfile *f, int dirfd, const char *name);
 int xac_rawfile_read(struct xac_rawfile *f, void *buf, size_t n, uint64_t offset,
                      size_t *gotp);
 
-/* xac_rawfile_close -- also of one that is closed. */
+/* xac_rawfile_close -- close it, if it is open. */
 void xac_rawfile_close(struct xac_rawfile *f);
 
 /* xac_rawfile_buffer -- n bytes of aligned memory for free(3), or NULL. */

@@ -5,7 +5,7 @@
  * A program that was compiled with another version of the library may know fewer fields or
  * more.
  *
- * THREADS  Any; the fault handler has no use for them.
+ * THREADS  Any; the fault handler does not use them.
  * INVARIANT
  *   1. Such a structure has no padding at its end: a new field begins where the old structure
  *      ended, not inside it.
@@ -22,7 +22,7 @@
  (sizeof(type) == offsetof(type, last) + sizeof((type *)NULL)->last)
 
 /*
- * xac_sized_fill -- copy as much as the caller has room for; zero bytes fill up the rest.
+ * xac_sized_fill -- copy as much as the caller has room for; fill the rest with zero bytes.
  *
  * in   out, size         the caller's structure; size holds the first field at least
  * in   from, from_bytes  the structure as this library knows it

@@ -3,11 +3,11 @@
  * stored.h -- paths that were read from a file: from the log, a note, the list of
  * addresses.
  *
- * WHAT      A stored path is absolute, or relative to the directory that it was stored
- *           for.  A relative one never leads out of it, however the file got its contents.
- *           Files have them as realpath(3) made them.
- * NOT HERE  Which absolute paths are right: that is told by what lies there (identity).
- * THREADS   Any; words are noted (err).
+ * WHAT      A stored path is absolute, or relative to the directory that it was stored for.
+ *           A relative path never leads out of this directory, even if a stranger has written
+ *           the file.  Paths are stored as realpath(3) returns them.
+ * NOT HERE  Which absolute paths are right: the identity of the file tells that.
+ * THREADS   Any; text is noted (err).
  *
  * INVARIANTS
  *   (1) A relative path that is empty, or has a component that is empty, "." or "..", is
@@ -20,11 +20,11 @@
 
 #include <stdbool.h>
 
-/* xac_stored_is_inside -- a relative path that stays in its directory? */
+/* xac_stored_is_inside -- is it a relative path that stays in its directory? */
 bool xac_stored_is_inside(const char *path);
 
 /*
- * xac_stored_open -- open a file or directory by a stored path; none is made.
+ * xac_stored_open -- open a file or directory by a stored path; does not make one.
  *
  * in   flags  of open(2), close-on-exec or not
  * ret  0; XAC_EDAMAGED, XAC_EUNTRUSTED; ENOENT without words; other errno values.
@@ -32,8 +32,8 @@ bool xac_stored_is_inside(const char *path);
 int xac_stored_open(int dirfd, const char *path, int flags, int *fdp);
 
 /*
- * xac_stored_parent -- the directory that a stored path ends in: for making the file,
- * removing it, syncing its name.
+ * xac_stored_parent -- open the directory that the last component of a stored path lies in, to
+ * make or remove the file, or to sync its name.
  *
  * out  namep  last component, a part of `path`
  * ret  as xac_stored_open.

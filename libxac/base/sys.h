@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sys.h -- the outside world, replaceable.
+ * sys.h -- the system calls, which tests can replace.
  *
  * WHAT      Every system call of the library that touches files or mappings goes
  *           through the table xac_sys, so that tests can make the n-th call fail or
@@ -83,7 +83,7 @@ XAC_SIGSAFE int xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size
 int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
 int xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep);
 
-/* xac_sleep_ns -- sleep for so long, or until a signal; no cancellation point either. */
+/* xac_sleep_ns -- sleep for ns, or until a signal comes; no cancellation point. */
 void xac_sleep_ns(uint64_t ns);
 
 /* xac_sync_dir -- fsync the directory; ret 0 or errno. */

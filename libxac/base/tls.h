@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls.h -- what each thread has of its own.
+ * tls.h -- storage of each thread.
  *
  * WHAT      A few words of thread-local storage (XAC_TLS), and parts on the heap that a
  *           thread gets when it first needs them, and that are freed when it ends.
  * WHY       The fault handler reads some of the words.  With the dynamic models of
  *           thread-local storage, the first access of a thread may allocate memory, which a
  *           signal handler must not do.  So all words are of the model initial-exec: they
- *           exist, zeroed, in each thread from its beginning, also in those that were there
- *           before the library was loaded.  The price is paid by dlopen(3): it takes such
- *           storage from a small surplus that all libraries share, and fails if that is used
- *           up.  So we have few words, and what is larger is a part.
+ *           exist, zeroed, in each thread from its start, also in threads that ran before
+ *           the library was loaded.  But dlopen(3) takes such storage from a small surplus
+ *           that all libraries share, and fails if it is used up.  So there are few words, and
+ *           larger things are parts.
  * SIGNALS   The fault handler uses words only, never a part.  A thread that has never called the
  *           library has zeroed words; so the handler sees no context of its own and no lock.
  * UNLOADING The library is linked with `-z nodelete`: destructors and signal handlers need it
@@ -36,11 +36,12 @@ enum xac_tls_part {
     XAC_TLS_PARTS
 };
 
-/* xac_tls_on_end -- have one function called when a thread with parts ends, before those go. */
+/* xac_tls_on_end -- set the function that is called when a thread with parts ends, before its
+   parts are freed. */
 void xac_tls_on_end(void (*fn)(void));
 
 /*
- * xac_tls_part -- a part of the calling thread; made, of so many zeroed bytes, if there is none.
+ * xac_tls_part -- a part of the calling thread; if there is none, it is made, with zeroed bytes.
  *
  * ret  NULL if there is no memory, or no key of pthread_key_create(3).  errno is left alone.
  */

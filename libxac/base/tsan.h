@@ -4,11 +4,11 @@
  *
  * WHAT      A program compiled with -fsanitize=thread may use a library that was compiled
  *           without.  The sanitizer then sees neither the library's atomic operations, nor its
- *           loads and stores, but it does see when the library calls memcpy() and the like.  So it
- *           is told two things: what is done between enter and leave is none of its business;
- *           and transactions of one process order what its threads do, as sections
- *           under one mutex would.
- * COST      Nothing but a look at a pointer without the sanitizer.
+ *           loads and stores, but it does see that the library calls memcpy() and the like.  So it
+ *           is told two things: to ignore everything between enter and leave; and that
+ *           transactions of one process order the actions of its threads, as sections under one
+ *           mutex do.
+ * COST      Without the sanitizer, one load of a pointer.
  * NOT HERE  A library compiled with -fsanitize=thread: it needs none of this, and has none.
  */
 #ifndef XAC_TSAN_H
@@ -18,13 +18,13 @@
 
 #include "base/annot.h"
 
-/* xac_tsan_enter, leave -- the library's own code begins and ends in this thread; they nest.
-   A leave too many is ignored, since a child of fork() leaves what its parent entered. */
+/* xac_tsan_enter, leave -- the library's own code begins and ends in this thread; they nest.  One
+   leave too many is ignored, because a child of fork() may leave where its parent entered. */
 XAC_SIGSAFE void xac_tsan_enter(void);
 XAC_SIGSAFE void xac_tsan_leave(void);
 
-/* xac_tsan_acquire, release -- what the thread does now comes after all that was done by threads
-   before they called release. */
+/* xac_tsan_acquire, release -- the actions of this thread after acquire come after the actions of
+   all threads before their release. */
 void xac_tsan_acquire(void);
 void xac_tsan_release(void);
 
