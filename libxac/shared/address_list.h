@@ -2,18 +2,19 @@
 /*
  * address_list.h -- the file xac.addresses (doc/formats.md), as one process has read it.
  *
- * WHAT      Reads what has been appended since it read last; finds a file's line, and the
+ * WHAT      Reads the lines that were appended since it read last; finds the line of a file, and
  *           addresses that no file has; appends a line.
  * NOT HERE  Which addresses a file gets (address.h).
- * OWNER     struct xac_address_list belongs to the caller; all zero is one that has read
- *           nothing.
+ * OWNER     struct xac_address_list belongs to the caller; all zero means that nothing has been
+ *           read.
  * LOCK      The caller holds the lock of the files: one process at a time reads or appends.
  *
  * INVARIANTS
- *   (1) The file is replaced as a whole while it is short, and grows by whole lines then.  What a crash leaves of a line
- *       at its end is no line, and is cut before the next one is appended.
+ *   (1) While the file is short it is replaced as a whole; later it grows by whole lines.  An
+ *       incomplete line that a crash leaves at the end does not count, and is cut off before
+ *       the next line is appended.
  *   (2) If a path has several lines, the last one counts.
- *   (3) What is in `text` is in the file; up to `synced` it is on disk.
+ *   (3) The bytes in `text` are in the file; up to `synced` they are on disk.
  */
 #ifndef XAC_ADDRESS_LIST_H
 #define XAC_ADDRESS_LIST_H
@@ -29,9 +30,9 @@
 #define XAC_ADDRESSES_BYTES_MAX ((size_t)256 << 20)
 
 /*
- * Candidates for a file that has no address yet: far from where the kernel puts things, so
- * that other programs are likely to have them free, too.  They come in slots, which are the
- * room that each file has at least.
+ * Candidates for a file that has no address yet.  They are far from the addresses that the
+ * kernel chooses, so that they are probably free in other programs, too.  They are divided
+ * into slots; each file has the room of a slot at least.
  */
 #define XAC_CANDIDATE_FIRST UINT64_C(0x200000000000)
 #define XAC_CANDIDATE_END   UINT64_C(0x600000000000)
@@ -61,8 +62,8 @@ struct xac_address_list {
 /*
  * xac_address_list_read -- read what is new.
  *
- * ret  0, also if there is no file; XAC_EVERSION; XAC_EDAMAGED if there are lines behind one
- *      that is none; EFBIG; ENOMEM; errno.  The list may be used and read again in any case.
+ * ret  0, also if there is no file; XAC_EVERSION; XAC_EDAMAGED if lines follow one that is
+ *      incomplete; EFBIG; ENOMEM; errno.  The list may be used and read again in any case.
  */
 int xac_address_list_read(struct xac_address_list *a, int dirfd);
 
@@ -78,8 +79,8 @@ const char *xac_address_list_path(const struct xac_address_list *a,
  * xac_address_list_has -- do some of these candidates, which begin with a slot, belong to a
  * file already?
  *
- * Of the files before them only the nearest is asked how long it is now: the others end before
- * that one begins.
+ * Only the nearest file before them is asked for its present length, because the others end
+ * before that one begins.
  */
 bool xac_address_list_has(const struct xac_address_list *a, int dirfd, uint64_t from,
                           uint64_t end);
@@ -93,11 +94,11 @@ bool xac_address_list_has(const struct xac_address_list *a, int dirfd, uint64_t 
 int xac_address_list_add(struct xac_address_list *a, int dirfd, const char *path,
                          uint64_t address, bool is_synced);
 
-/* xac_address_list_sync -- that line is on disk when this returns; ret 0 or an error. */
+/* xac_address_list_sync -- bring this line to disk; ret 0 or an error. */
 int xac_address_list_sync(struct xac_address_list *a, int dirfd,
                           const struct xac_address_line *line);
 
-/* xac_address_list_free -- it has read nothing. */
+/* xac_address_list_free -- free the memory; afterwards nothing has been read. */
 void xac_address_list_free(struct xac_address_list *a);
 
 #endif /* XAC_ADDRESS_LIST_H */

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.h -- all that lies in the control region, in the order in which it builds up: who takes
- * part and which files they map, versions, transactions, the chain of commits, the head that
- * everything hangs on.  Besides: the page table (ptab.h), arrays and free lists (shm.h), locks
- * (lock.h), the state of the log (log.h).
+ * layout.h -- all types that lie in the control region: participants and files, versions,
+ * transactions, the chain of commits, and the head, which leads to all others.  The page table
+ * is in ptab.h, arrays and free lists in shm.h, locks in lock.h, the state of the log in log.h.
  *
- * The first participant makes the region; it is complete before it gets its name, and the last
- * participant deletes it.  Its contents are worth nothing without a live participant: after a
- * crash of all the region is deleted and the log decides.
+ * The first participant makes the region; it is complete before it gets its name.  The last
+ * participant deletes it.  Without a live participant it is worth nothing: after a crash of all
+ * of them the region is deleted and the log decides.
  *
  * RULES
  *   (1) Names in shared memory are offsets and indexes, never addresses.
- *   (2) A field is fixed, or guarded by the lock that its comment names, or atomic.  Who may
- *       store to it stands beside it; what the accesses pair with stands at the accesses.
+ *   (2) A field is fixed, or guarded by the lock that its comment names, or atomic.  The comment
+ *       beside it says who may store to it; the comment at each access says what it pairs with.
  *   (3) A change here raises XAC_CONTROL_VERSION: another version of the library is refused.
  * What each part promises is in the header that the section names.
  */
@@ -54,13 +53,13 @@ struct xac_participant {
        participant.  Gate held; 0 when a process comes. */
     xac_shared _Atomic uint32_t is_over;
     uint32_t reserved2;
-    /* The log is needed from this LSN on, for a backup; 0 it is not.  Its owner's, read by
-       who archives. */
+    /* A backup needs the log from this LSN on; 0 no backup.  Stored by its owner, read by
+       archiving. */
     xac_shared _Atomic uint64_t log_pin;
     uint64_t holds; /* offset of its first hold of a file, 0 none; files lock held     */
 };
 
-/* That a participant has mapped a file, once for each mapping; files lock held. */
+/* A participant has mapped a file: one hold for each mapping; files lock held. */
 struct xac_hold {
     uint64_t next, prev; /* offsets, 0 none                                            */
     uint64_t file;
@@ -80,24 +79,24 @@ struct xac_file {
     uint64_t path;                      /* offset of the NUL-terminated path; fixed    */
     uint32_t path_len;                  /* fixed                                       */
     xac_shared _Atomic uint32_t state;  /* enum xac_file_state; files lock held        */
-    uint64_t idle_lsn; /* end of the log when somebody unmapped it last; files lock    */
+    uint64_t idle_lsn; /* end of the log when it was unmapped last; files lock         */
     uint32_t next_by_path, next_by_inode; /* ids, in the index; files lock             */
     uint32_t is_unnamed; /* invariant (2); files lock                                  */
-    /* Versions that a checkpoint has found durable are not in the file, which it could not
-       reach: until they are, it is no reason not to write them that it has; checkpoint. */
+    /* 1: a checkpoint could not reach the file, so versions below its bound are not in the file
+       yet, and must still be written; checkpoint lock. */
     uint32_t is_behind;
     xac_shared _Atomic uint64_t
         address; /* where it is mapped, see address.h; 0 unknown */
-    /* Pages of the file from here on are blank: it has been made longer by them since it was
-       registered, and no checkpoint has written them or one behind them.  Only grows; under
-       the checkpoint lock, before the write. */
+    /* Pages of the file from here on are zeros: they were added after the file was registered,
+       and no checkpoint has written them or a page behind them.  Only grows; stored under the
+       checkpoint lock, before the write. */
     xac_shared _Atomic uint64_t blank_from;
 };
 
-/* Heads of chains of ids, by path and by inode: two arrays of as many, in one block. */
+/* Heads of chains of ids, by path and by inode: two arrays of the same length, in one block. */
 struct xac_file_index {
-    /* Offset of 2 * n numbers of 32 bits, and in its low bits the logarithm of n: one word, so
-       that a death leaves both or neither; 0 none. */
+    /* Offset of 2 * n numbers of 32 bits, and in its low bits the logarithm of n.  It is one
+       word, so that a death leaves both or neither; 0 none. */
     uint64_t buckets;
     uint64_t n_files; /* in it                                                         */
 };
@@ -130,12 +129,12 @@ struct xac_versions {
     /* First version slot that lies in the second buffer file (environment directory) because
        the first one could not or should not grow; 0 while all lie in the first. */
     xac_shared _Atomic uint64_t spill;
-    /* Version slots that the first file may have, for it takes memory; UINT64_MAX: any number.
-       Only falls; stored with the gate held, relaxed. */
+    /* Most version slots in the first file, which takes memory; UINT64_MAX: any number.  Only
+       falls; stored with the gate held, relaxed. */
     xac_shared _Atomic uint64_t share;
-    /* Under grow: most version slots there may be, for every participant must reach them all.  */
+    /* Most version slots, so that every participant can reach them all; under grow.            */
     uint64_t frames_max;
-    /* Version slots not FREE; may drift when one dies, corrected by each sweep. */
+    /* Version slots not FREE.  A death may make it wrong; each sweep corrects it. */
     XAC_LINE xac_shared _Atomic uint64_t used;
 };
 
@@ -175,7 +174,7 @@ enum {
 /* Age of a slot whose transaction is over and will not be retried. */
 #define XAC_AGE_OVER UINT64_MAX
 
-/* Whether a block changes a page for the first time since XCHECKPT_BEGIN, and how it says so. */
+/* Is this the first change of a page since XCHECKPT_BEGIN, and how is it logged? */
 enum xac_first {
     XAC_FIRST_NOT = 0,
     XAC_FIRST_FULL = 1, /* a full image                                               */
@@ -202,8 +201,8 @@ struct xac_set_block {
     struct xac_entry entry[XAC_SET_BLOCK_ENTRIES];
 };
 
-/* What has happened in a slot, whoever had it, for xStats(); stored by its owner, so that nobody
-   stores to a cache line that others use; relaxed. */
+/* What has happened in a slot, under all its owners, for xStats().  Only the owner stores here, so
+   that no process stores to a cache line that others use; relaxed. */
 struct xac_counters {
     xac_shared _Atomic uint64_t commits, commits_read_only, queries;
     xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
@@ -220,12 +219,12 @@ struct xac_txn {
                                            taken, or would have; see xac_view_parent   */
     xac_shared _Atomic uint64_t age;    /* smaller is older; kept when retried; AGE_OVER
                                            once it has committed or given up           */
-    /* Owner's, but survivors must see it: 1 if reads are not in the set, because the
-       participant was alone when it began. */
+    /* 1: reads are not in the set, because the participant was alone when it began.  Stored by
+       the owner; survivors must see it. */
     xac_shared _Atomic uint32_t reads_unknown;
     uint32_t is_retry; /* owner only                                  */
-    /* Why it failed, by whoever fails it: serial (24 bits) << 40 | kind << 32 | pid;
-       page id. */
+    /* Why it failed, stored by the process that fails it: serial (24 bits) << 40 | kind << 32 |
+       pid; and page id. */
     xac_shared _Atomic uint64_t why;
     xac_shared _Atomic uint64_t why_page;
 
@@ -248,11 +247,11 @@ struct xac_txn {
 
     xac_shared _Atomic uint64_t begin_ns; /* when it began, monotonic, within some ms; for
                                              xStats() only; its owner                  */
-    /* Slot + 1 that it was failed by or has failed for; 0 none: see xac_conflict_wait. */
+    /* Slot + 1 of the transaction that it lost to; 0 none: see xac_conflict_wait. */
     xac_shared _Atomic uint64_t lost_to;
-    /* Smallest serial of a data file that has been taken for the transaction, whoever took
-       it; 0 none.  Stored under publish, cleared when the transaction is over (release) and
-       read under publish (acquire); see xac_commit_data_serial. */
+    /* Smallest serial of a data file that any process has taken for the transaction; 0 none.
+       Stored under publish, cleared when the transaction is over (release) and read under
+       publish (acquire); see xac_commit_data_serial. */
     xac_shared _Atomic uint64_t data_floor;
 
     XAC_LINE struct xac_counters counters;
@@ -322,15 +321,16 @@ struct xac_unlink {
 
 struct xac_chain {
     XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
-    /* What a survivor has to finish; stored (release) and read (acquire) by its holder. */
+    /* The work that a survivor must finish; the holder of publish stores it (release) and reads
+       it (acquire). */
     xac_shared _Atomic uint64_t publishing;
 
-    /* What every begin wants: one line, so that it is waited for once.
+    /* Every begin reads these; they are in one cache line, so that it waits only once.
        C: stored under publish (release), read by anyone (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t commit;
     xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
     /* Stored under gc, read at begin. */
-    xac_shared _Atomic uint64_t mark; /* no new parent below this                */
+    xac_shared _Atomic uint64_t mark; /* smallest parent that is given out       */
 
     XAC_LINE struct xac_lock gc;            /* rank XAC_RANK_GC                       */
     uint64_t gc_done XAC_GUARDED_BY(gc);    /* ring entries up to here are done   */
@@ -352,8 +352,8 @@ struct xac_chain {
 struct xac_outofcore_shared {
     uint64_t n_frames;   /* XAC_OPT_FRAMES; 0: off.  Fixed when made, as the next one   */
     uint64_t pool_bytes; /* of the mapping                                              */
-    /* For xStats(); relaxed.  Pages taken from the pool, and of them those that had to be
-       read into it, and those that were read past it: no seat, or no frame. */
+    /* For xStats(); relaxed.  Pages taken from the pool, how many of them had to be read into it,
+       and how many were read past it because no user or no frame was free. */
     xac_shared _Atomic uint64_t fetches, reads, past;
     /* Pages that views have dropped; working copies written to temporary files, and read
        again. */
@@ -369,11 +369,11 @@ struct xac_outofcore_shared {
 #define XAC_CONTROL_ELEMS  64
 #define XAC_CONTROL_VSLOTS 256
 
-/* What is counted for all (what transactions do is counted by slot: xac_counters); relaxed. */
+/* Counters of rare events, for all together; xac_counters has those of each slot; relaxed. */
 struct xac_rare_counters {
     xac_shared _Atomic uint64_t checkpoints, pages_checkpointed, dead_cleaned;
-    /* Checkpoints that did not bring home all that they could have: how many, the last one's
-       error, and when, nanoseconds since 1970. */
+    /* Checkpoints that failed or left out a file: how many, error and time of the last one, in
+       nanoseconds since 1970. */
     xac_shared _Atomic uint64_t ckpt_failures, ckpt_error_ns;
     xac_shared _Atomic int64_t ckpt_error;
 };
@@ -383,7 +383,7 @@ struct xac_rare_counters {
 struct xac_control {
     struct xac_shm_head shm;
 
-    /* Fixed when made, up to `dir`: whose the region is. */
+    /* Fixed when made, up to `dir`: the environment that the region belongs to. */
     uint64_t magic;
     uint32_t version; /* XAC_CONTROL_VERSION                                     */
     uint32_t bytes;   /* sizeof(struct xac_control): another build is refused    */
@@ -391,7 +391,7 @@ struct xac_control {
     uint32_t flags;       /* XAC_DURABLE or XAC_NONDURABLE                           */
     uint8_t identity[16]; /* of the environment                                      */
     uint32_t generation;  /* of the log                                              */
-    int32_t shm_error;    /* why the region is not where shared memory is wanted; 0    */
+    int32_t shm_error;    /* why it is not in the directory for shared memory; 0        */
     uint64_t log_ring;    /* offset of the log buffer, 0 if not durable              */
     uint64_t pid_namespace;   /* of its maker, and so of all participants; 0 unknown    */
     struct xac_identity home; /* the environment's directory ...                      */
@@ -409,11 +409,11 @@ struct xac_control {
     struct xac_lock files_lock; /* rank XAC_RANK_FILES                                */
     struct xac_lock checkpoint; /* rank XAC_RANK_CHECKPOINT                           */
     /* The checkpoint under way, see checkpoint.h; stored and read under `checkpoint`. */
-    uint64_t ckpt_epoch; /* + 1 when another one begins: whoever has the last one stops */
-    uint64_t ckpt_query; /* slot + 1 of the query that holds its bound, 0 none         */
+    uint64_t ckpt_epoch;  /* + 1 when another one begins: then the one before stops     */
+    uint64_t ckpt_query;  /* slot + 1 of the query that holds its bound, 0 none         */
     uint64_t ckpt_serial; /* of that slot's word                                      */
-    /* The files hold, synced, what some checkpoint has found at this commit number; stored
-       under `checkpoint`, relaxed. */
+    /* The files have the state of this commit number, synced by a checkpoint; stored under
+       `checkpoint`, relaxed. */
     xac_shared _Atomic uint64_t ckpt_bound;
 
     struct xac_array participants; /* struct xac_participant                          */
@@ -430,12 +430,12 @@ struct xac_control {
     /* Data files with smaller serials, and those of earlier generations of the log, have
        been removed; under `checkpoint`. */
     uint64_t data_removed;
-    /* Who is alone and need not record its reads, see alone.h. */
+    /* The participant that is alone and need not record its reads, see alone.h. */
     xac_shared _Atomic uint64_t alone;
     /* Slot + 1 of the transaction that has the token, see optimistic.h; 0 nobody.  Taken,
        given and taken away by exchange. */
     xac_shared _Atomic uint64_t token;
-    /* 1 once the last participant has closed the region: come again. */
+    /* 1 after the last participant has closed the region: a newcomer must start again. */
     xac_shared _Atomic uint32_t closed;
 
     struct xac_versions versions;

@@ -2,11 +2,11 @@
 /*
  * ptab.h -- the page table: what all participants know of each page of a mapped file.
  *
- * WHAT      A radix tree per file in the control region, found by page number, grown by
- *           whoever touches a page first, and no higher than the largest number needs: a
- *           small file costs one leaf.  A page's entry never moves, and stays until nobody
- *           maps the file and all its versions are in the file (registry.h).
- * NOT HERE  What the fields mean to conflicts (conflict.h) and versions (version.h).
+ * WHAT      A radix tree for each file in the control region, by page number.  The process that
+ *           touches a page first adds its entry.  The tree is as high as the largest page
+ *           number needs: a small file costs one leaf.  The entry of a page never moves.  It
+ *           stays until nobody maps the file and all its versions are in the file (registry.h).
+ * NOT HERE  The meaning of the fields: for conflicts conflict.h, for versions version.h.
  * THREADS   any thread and process, in the fault handler too.
  */
 #ifndef XAC_PTAB_H
@@ -20,26 +20,26 @@
 #include "shared/shm.h"
 
 struct xac_page {
-    /* Who reads and writes the page now: lock and list head, see conflict.h. */
+    /* The transactions that read and write the page now: lock and list head, see conflict.h. */
     xac_shared _Atomic uint64_t access;
     /* Frame of the newest version, 0 if that is the file.  Stored under publish
        (release), read by anyone (acquire). */
     xac_shared _Atomic uint64_t head;
-    /* The page's last full image lies in the log behind the XCHECKPT_BEGIN (or the start
-       of the log) at this LSN, before the next one; 0 if it has none.  Stored under
-       publish, read by anyone as a hint. */
+    /* LSN of the XCHECKPT_BEGIN (or the start of the log) behind which the last full image of
+       the page lies, before the next one; 0 if it has none.  Stored under publish, read by
+       anyone as a hint. */
     xac_shared _Atomic uint64_t full_since;
     /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
     xac_shared _Atomic uint64_t id;
-    /* A cache line each: neighbours may be the pages of processes that share nothing. */
+    /* One cache line for each entry: neighbours may be pages of processes that share nothing. */
     uint64_t reserved[4];
 };
 
 #define XAC_PAGE_NO_BITS 36
 
 /* The tree: up to XAC_PTAB_LEVELS levels of nodes, which are arrays of links, above leaves of
-   entries.  A root word is the offset of the node on top, and in its low bits the number of
-   levels.  For who checks a region. */
+   entries.  A root word is the offset of the top node, and in its low bits the number of
+   levels.  (control_check.c needs them too.) */
 #define XAC_PTAB_LEVELS     3u
 #define XAC_PTAB_LEVEL_MASK UINT64_C(63)
 #define XAC_PTAB_LEAF_BITS  6
@@ -60,7 +60,7 @@ xac_ptab_shift(unsigned level)
 #define XAC_ACCESS_HEAD_BITS \
  30 /* offset / 64 of the first entry: 64 GiB                 */
 #define XAC_ACCESS_OWNER_BITS \
- 22 /* slot + 1 of who has the lock                           */
+ 22 /* slot + 1 of the holder of the lock                     */
 
 #define XAC_PAGE_NO_MAX ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
 
@@ -95,14 +95,14 @@ XAC_SIGSAFE struct xac_page *xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t
 XAC_SIGSAFE struct xac_page *xac_ptab_find(struct xac_shm *shm, _Atomic uint64_t *rootp,
                                            uint64_t page_no);
 
-/* xac_ptab_is_clear -- has no page a version?  Nobody maps the file. */
+/* xac_ptab_is_clear -- true if no page has a version.  Nobody maps the file. */
 bool xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp);
 
 /*
  * xac_ptab_free -- give back the whole tree.
  *
- * It is clear, nobody maps the file, and the gc lock is held, under which walks over
- * all versions look at pages.
+ * It must be clear, nobody may map the file, and the gc lock must be held, because sweeps over
+ * all versions look at pages under this lock.
  */
 void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * region.h -- the control region as a file: its name, whose it is, and what is left of it.
+ * region.h -- the control region as a file: its name, its owner, opening and removing it.
  *
- * WHAT      A region's file and those beside it (version.h, outofcore.h) are opened, removed
- *           and listed here only after it is known whose they are: a name in xac.lock may be
- *           that of another environment, of which the directory is a copy.
- * NOT HERE  What is in a region (layout.h); making one (env_enter.h).
+ * WHAT      The file of a region and those beside it (version.h, outofcore.h) are opened,
+ *           removed and listed here only after it is known which environment they belong to: if
+ *           the directory is a copy, the name in xac.lock is that of the original's region.
+ * NOT HERE  The contents of a region (layout.h); making one (env_enter.h).
  * LOCK      The gate, where it says so.
  *
  * INVARIANTS
- *   (1) A region belongs to the directory whose identity is in its head.  Nobody else removes
- *       it, but on a user's demand.
- *   (2) Who makes a region holds byte 0 of its file, and each participant the byte of its
- *       entry, as in xac.lock; a mapping keeps them even if all descriptors are closed.  So a
- *       region of which no byte is held for writing is mapped by nobody.  Only such a one is
- *       removed, and the one of an environment in which nobody takes part (it may still be
- *       mapped by children of the dead, who have not come yet).
- *   (3) What is attached is a regular file with one name, of root, of this user, of the
- *       directory's owner, or of one of those who may write the directory.
- *   (4) A region's path is absolute; or it is a bare name, and the file lies in the
+ *   (1) A region belongs to the directory with the identity that is in its head.  Other
+ *       environments do not remove it, except if the user asks for it.
+ *   (2) The process that makes a region holds byte 0 of its file, and each participant holds the
+ *       byte of its entry, as in xac.lock.  A mapping keeps these locks even if all descriptors
+ *       are closed.  So if no byte is locked for writing, no process maps the region.  Only such
+ *       a region is removed, and the region of an environment without participants (children of
+ *       dead processes, which have not joined, may still map it).
+ *   (3) Only a regular file with one name is attached, if its owner is root, this user, the
+ *       owner of the directory, or a user that may write the directory.
+ *   (4) The path of a region is absolute; or it is a name only, and the file lies in the
  *       environment's directory, which may be renamed or mounted at another place.
  */
 #ifndef XAC_REGION_H
@@ -33,14 +33,14 @@
 
 struct xac_env;
 
-/* xac_region_shm_dir -- where regions are made, unless this fails for whatever reason. */
+/* xac_region_shm_dir -- the directory in which regions are made, if that is possible. */
 const char *xac_region_shm_dir(void);
 
 /*
  * xac_region_room -- is there enough room there for a region that grows?
  *
- * A region that has been made cannot move.  Where there is little room for it, the environment's
- * directory is the better place, if it has more.
+ * A region cannot move later.  If there is little room in shm_dir, the environment's directory is
+ * the better place, if it has more.
  * in   shm_dir  the directory for shared memory;  dirfd  of the environment
  * ret  0; errno: why the region should not be made in shm_dir.
  */
@@ -57,22 +57,22 @@ int xac_region_path_write(int lockfd, const char *path);
    freed; NULL with errno. */
 char *xac_region_path_new(const char *shm_dir);
 
-/* xac_region_is_path -- has it the form of a region's path? */
+/* xac_region_is_path -- does it look like the path of a region? */
 bool xac_region_is_path(const char *path);
 
 /*
  * xac_region_trust -- may this open file be attached (invariant 3)?
  *
- * ret  0; XAC_EUNTRUSTED, or errno; without words.
+ * ret  0; XAC_EUNTRUSTED, or errno; without text.
  */
 XAC_SIGSAFE int xac_region_trust(int dirfd, int fd);
 
 /*
- * xac_region_open -- open a file that all participants write, which is there, or has been
- * removed since and is found in a participant (lost.h).
+ * xac_region_open -- open a file that all participants write.  If it has been removed, it is
+ * opened through a participant (lost.h).
  *
  * in   dirfd  of the environment; a relative path is relative to it
- * ret  0; XAC_EUNTRUSTED, a symbolic link included; errno; without words.
+ * ret  0; XAC_EUNTRUSTED, also for a symbolic link; errno; without text.
  */
 XAC_SIGSAFE int xac_region_open(int dirfd, const char *path, int *fdp);
 
@@ -91,7 +91,7 @@ enum xac_region_kind {
 
 enum xac_region_use {
     XAC_REGION_UNUSED,
-    XAC_REGION_USED,   /* somebody holds a byte                                       */
+    XAC_REGION_USED,   /* a process holds a byte                                      */
     XAC_REGION_UNKNOWN /* of a version whose participants may hold none               */
 };
 
@@ -107,7 +107,7 @@ struct xac_region_info {
 };
 
 /*
- * xac_region_look -- whose is a region, and is it in use?
+ * xac_region_look -- which environment does a region belong to, and is it in use?
  *
  * in   dirfd  of the environment, for a bare name
  * out  info  to be given to xac_region_info_fini()
@@ -117,8 +117,8 @@ int xac_region_look(int dirfd, const char *path, struct xac_region_info *info);
 void xac_region_info_fini(struct xac_region_info *info);
 
 /*
- * xac_region_attached -- as xac_attached() (lockfile.h); also finds those whose program has
- * closed all descriptors, as far as /proc may be looked at.
+ * xac_region_attached -- as xac_attached() (lockfile.h); also finds participants that have closed
+ * all descriptors, as far as /proc may be read.
  *
  * ret  as xac_attached()
  */
@@ -131,7 +131,7 @@ int xac_region_attached(int dirfd, const char *dir, int lockfd);
  */
 int xac_region_scan(const char *dir, int (*fn)(void *arg, const char *path), void *arg);
 
-/* xac_region_is_home -- is a region of this directory, as far as one can tell? */
+/* xac_region_is_home -- does a region belong to this directory, as far as is known? */
 bool xac_region_is_home(const struct xac_region_info *info, int dirfd);
 
 #endif /* XAC_REGION_H */

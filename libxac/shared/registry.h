@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * registry.h -- who takes part, who is alive, which files are mapped.
+ * registry.h -- the participants, whether they are alive, and the files that are mapped.
  *
  * WHAT      Participants (one per process) and files (one per mapped file), both in
  *           growable arrays of the control region.
- * NOT HERE  Cleaning up after the dead (reap.h).
- * LOCK      Participants come and go with the gate held (lockfile.h).  What is said of
- *           files changes under `files` (rank FILES).
+ * NOT HERE  Finishing what the dead have begun (reap.h).
+ * LOCK      Participants come and go with the gate held (lockfile.h).  Entries of files
+ *           change under `files` (rank FILES).
  *
  * A file is KNOWN from its first mapping on.  Each mapping holds it.  When nobody holds it,
  * no version of it is left, and no block from the redo position on names it, a checkpoint
@@ -17,12 +17,12 @@
  * INVARIANTS
  *   (1) An id is given out once in the life of a region, which is one generation of the log:
  *       records of an older file are never taken for those of another one.
- *   (2) A file that the END of a checkpoint leaves out (is_unnamed) has no record behind
- *       that checkpoint's redo position; whoever maps it again logs its XFILE first.
- *   (3) All files that are KNOWN are in the index, and no others; it is made anew if the
- *       holder of the lock dies.
- *   (4) The chain of holds of a participant, followed by `next`, is whole at any time, so that
- *       who cleans up after it finds them all.
+ *   (2) A file that the END of a checkpoint leaves out (is_unnamed) has no record behind that
+ *       checkpoint's redo position; a process that maps it again logs its XFILE first.
+ *   (3) All files that are KNOWN are in the index, and no others.  If the holder of the lock
+ *       dies, the index is made again.
+ *   (4) The chain of holds of a participant, followed by `next`, is complete at any time, so
+ *       that a survivor finds them all.
  */
 #ifndef XAC_REGISTRY_H
 #define XAC_REGISTRY_H
@@ -36,12 +36,12 @@
 XAC_SIGSAFE struct xac_participant *xac_participant_at(const struct xac_env *env,
                                                        uint32_t index);
 
-/* xac_registry_identify -- who are we?  The env's pid and namespaces; nothing is shared yet. */
+/* xac_registry_identify -- set the env's pid and namespaces; nothing is shared yet. */
 void xac_registry_identify(struct xac_env *env);
 
 /*
- * xac_registry_check -- may this process come?  Robust mutexes tell their holders apart by
- * thread ids, which mean something within one PID namespace only.
+ * xac_registry_check -- may this process join?  Robust mutexes name their holders by thread ids,
+ * which are unique within one PID namespace only.
  *
  * ret 0 or XAC_ENAMESPACE.
  */
@@ -60,29 +60,29 @@ int xac_registry_join(struct xac_env *env, uint64_t frames_max);
  * xac_registry_limits -- let the region grow as far as every participant that is attached can
  * reach.  Gate held, after one has come or gone.
  *
- * out  vslotsp  so many version slots may the version store have
+ * out  vslotsp  most version slots that the version store may have
  * ret  false: nobody is attached
  */
 bool xac_registry_limits(struct xac_env *env, uint64_t *vslotsp);
 
-/* xac_registry_leave -- the entry is free again.  Gate held; nothing of ours is left. */
+/* xac_registry_leave -- free the entry.  Gate held; the process has nothing left. */
 void xac_registry_leave(struct xac_env *env);
 
 enum xac_process_state {
     XAC_PROCESS_DEAD,
-    XAC_PROCESS_STOPPED, /* alive, but by a signal or a debugger kept from running      */
+    XAC_PROCESS_STOPPED, /* alive, but stopped by a signal or a debugger                */
     XAC_PROCESS_RUNNING  /* or sleeping                                                */
 };
 
 /*
- * xac_registry_state -- of that participant's process, as it was a moment ago; our own is
- * always RUNNING.  A hint but for DEAD: who was STOPPED may go on at any instant.
+ * xac_registry_state -- the state of that participant's process a moment ago; our own is always
+ * RUNNING.  Only DEAD is certain: a process that was STOPPED may go on at any instant.
  *
- * A process is dead if there is none with its id, or if that one has started at another time.
- * If this cannot be known (no /proc, another time namespace) its byte of the lock file decides.
- * If the byte is free though the process is there, the program has closed its descriptors and
- * is alive, or has called exec() and is dead: then nothing of the region is mapped any more.
- * Where one may not look at its mappings, its byte of the region decides.
+ * A process is dead if no process has its id, or if the one that has it started at another time.
+ * If this cannot be known (no /proc, another time namespace), its byte of the lock file decides.
+ * If the byte is free but the process exists, the program has closed its descriptors and is
+ * alive, or it has called exec() and is dead: then it does not map the region any more.  If its
+ * mappings may not be read, its byte of the region decides.
  */
 XAC_SIGSAFE enum xac_process_state xac_registry_state(const struct xac_env *env,
                                                       uint32_t index);
@@ -96,7 +96,7 @@ bool xac_registry_maps(const struct xac_env *env, uint32_t pid);
 /* xac_registry_attached -- number of participants attached, dead ones included. */
 uint32_t xac_registry_attached(const struct xac_env *env);
 
-/* xac_registry_writers -- of these, those who are not readers (XAC_READONLY). */
+/* xac_registry_writers -- how many of these are not readers (XAC_READONLY). */
 uint32_t xac_registry_writers(const struct xac_env *env);
 
 /* xac_registry_log_needed -- smallest LSN that recovery or a backup needs; redo_lsn is
@@ -113,8 +113,8 @@ const char *xac_file_path(const struct xac_env *env, uint32_t id);
 XAC_SIGSAFE static inline uint64_t
 xac_file_blank_from(const struct xac_file *f)
 {
-    /* Acquire: pairs with the release in xac_file_write_begin.  Who finds no version because a
-       checkpoint has written it has acquired what came before, this number among it. */
+    /* Acquire: pairs with the release in xac_file_write_begin.  If a version is missing because a
+       checkpoint has written it, everything before that is visible, also this number. */
     return atomic_load_explicit(&f->blank_from, memory_order_acquire);
 }
 
@@ -141,15 +141,15 @@ void xac_registry_exit(struct xac_env *env);
 int xac_registry_find(const struct xac_env *env, const char *path,
                       const struct xac_identity *who, uint32_t *idp);
 
-/* xac_registry_hold -- a mapping of a file, until xac_registry_drop; *holdp is its offset.
-   Files lock held.  ret 0 or ENOMEM. */
+/* xac_registry_hold -- note a mapping of a file, until xac_registry_drop; *holdp is the offset of
+   the hold.  Files lock held.  ret 0 or ENOMEM. */
 int xac_registry_hold(struct xac_env *env, uint32_t file, uint64_t *holdp);
 
-/* xac_registry_drop -- a mapping of this process is over.  Takes the files lock. */
+/* xac_registry_drop -- end a hold of this process.  Takes the files lock. */
 void xac_registry_drop(struct xac_env *env, uint64_t hold);
 
-/* xac_registry_drop_all -- those of a participant that is leaving, or dead and cleaned up
-   after.  Takes the files lock. */
+/* xac_registry_drop_all -- end all holds of a participant that is leaving or is reaped.  Takes the
+   files lock. */
 void xac_registry_drop_all(struct xac_env *env, uint32_t participant);
 
 /* xac_registry_is_held -- does anybody map the file?  Files lock held. */
@@ -159,8 +159,8 @@ bool xac_registry_is_held(const struct xac_env *env, uint32_t file);
 void xac_registry_each_held(const struct xac_env *env,
                             void (*fn)(void *arg, uint32_t file), void *arg);
 
-/* xac_registry_named -- id of the file that is known by a path as stored; 0: none.  Files
-   lock held. */
+/* xac_registry_named -- id of the file that is known under a stored path; 0: none.  Files lock
+   held. */
 uint32_t xac_registry_named(const struct xac_env *env, const char *path);
 
 /* ---- The index of files (file_index.c); files lock held ------------------------------ */
@@ -170,7 +170,7 @@ int xac_file_index_reserve(struct xac_env *env);
 void xac_file_index_add(struct xac_env *env, uint32_t file);
 void xac_file_index_remove(struct xac_env *env, uint32_t file);
 
-/* xac_file_index_mend -- make it anew, for the holder of the lock has died. */
+/* xac_file_index_mend -- make it again, because the holder of the lock has died. */
 void xac_file_index_mend(struct xac_env *env);
 
 /* xac_file_index_find -- the file of that identity, and the one of that path; 0: none. */

@@ -2,26 +2,26 @@
 /*
  * shm.h -- the control region: memory that all participants share, and its allocator.
  *
- * WHAT      One file, mapped whole by every participant at an address of its own, and
- *           grown in place: the mapping reserves more addresses than the file has bytes,
- *           so growing needs no remapping.  Everything in it is named by its offset.
- *           Blocks come from lock-free free lists by size class, else from the end.
- * NOT HERE  What lies in the region (layout.h), page versions (version.h).
+ * WHAT      One file.  Every participant maps all of it, at an address of its own.  It grows in
+ *           place: the mapping reserves more addresses than the file has bytes, so growing
+ *           needs no remapping.  Everything in it is named by its offset.  Blocks come from
+ *           lock-free lists of free blocks, one for each size class, or from the end.
+ * NOT HERE  The contents of the region (layout.h), page versions (version.h).
  * THREADS   any thread and process, in the fault handler too.
  *
  * INVARIANTS
  *   (1) Offset 0 is the head and is never allocated, so 0 means "none".
  *   (2) Everything below the size is backed by the file (fallocate), so that a store
  *       cannot run into a full disk.
- *   (3) brk and size only grow.  A process that dies while allocating loses at most
- *       the one block.
+ *   (3) brk and size only grow.  If a process dies while it allocates, at most this block is
+ *       lost.
  *   (4) The size is not above the limit, and the limit is not above what any participant
  *       has reserved: every offset that is in use can be reached by all.
- *   (5) A free list's word changes its tag with each block that comes or goes.  A process
- *       that is stopped between its look at a list and its exchange takes a wrong block only
- *       if, when it goes on, the same block is in front and the tag is the same again: after
- *       a multiple of 2^34 changes of this list, which takes a quarter of an hour of nothing
- *       else, and at that very change.
+ *   (5) The word of a free list has a tag, which changes with each block that comes or goes.  A
+ *       process may be stopped between its load of the word and its exchange.  It takes a
+ *       wrong block only if, when it goes on, the same block is in front and the tag is the
+ *       same again.  That needs exactly a multiple of 2^34 changes of this list, a quarter of
+ *       an hour in which nothing else is done.
  */
 #ifndef XAC_SHM_H
 #define XAC_SHM_H
@@ -59,8 +59,8 @@ struct xac_shm {
     struct xac_handle handle; /* of fd                                                */
     const char *path; /* to open the file again; not owned; NULL unknown              */
     int dirfd;        /* that a relative path is relative to                          */
-    /* Why there was no room last, an errno value, 0 never; and for how many bytes in the region,
-       0: beside it; relaxed. */
+    /* Why there was no room the last time: errno value, 0 if there always was; and how many
+       bytes were wanted, 0 if not in the region itself but beside it; relaxed. */
     _Atomic int error;
     _Atomic uint64_t wanted;
 };
@@ -81,14 +81,14 @@ void xac_shm_detach(struct xac_shm *shm);
 uint64_t xac_shm_size(const struct xac_shm *shm);
 
 /*
- * xac_shm_limit -- from now on the region does not grow beyond so many bytes; it may be
- * more than before.  ret 0; ENOMEM if it is larger than that already.
+ * xac_shm_limit -- set the size beyond which the region does not grow; it may be more than before.
+ * ret 0; ENOMEM if the region is larger already.
  */
 int xac_shm_limit(struct xac_shm *shm, uint64_t bytes);
 
 /*
- * xac_shm_fit -- a participant comes that has reserved less than others may have: the
- * limit goes down to what it can reach.  ret 0; ENOMEM if that is too little already.
+ * xac_shm_fit -- lower the limit to what this participant, which joins, can reach.  ret 0; ENOMEM if
+ * the region is larger already.
  */
 int xac_shm_fit(struct xac_shm *shm);
 
@@ -96,9 +96,9 @@ int xac_shm_fit(struct xac_shm *shm);
 #define XAC_SHM_ADDRESSES "this process's address space is too small (see ulimit -v)"
 
 /*
- * xac_shm_map -- map a file shared (prot as for mmap), with room to grow: *reservep bytes, or as many halves
- * of it as the address space limit allows, not under `least`.
- * ret  address or MAP_FAILED with errno; *reservep what was taken.
+ * xac_shm_map -- map a file shared (prot as for mmap), with room to grow: *reservep bytes, or half of
+ * it, a quarter of it and so on if the limit of addresses is too low, but not less than `least`.
+ * ret  address or MAP_FAILED with errno; *reservep is the bytes reserved.
  */
 void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
 
@@ -110,15 +110,15 @@ XAC_SIGSAFE uint64_t xac_shm_alloc(struct xac_shm *shm, size_t n_bytes);
 XAC_SIGSAFE void xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes);
 
 /*
- * xac_shm_lacks -- why there was no room, asked right after that; an errno value, never 0.
- * xac_shm_refuse -- there was none for what belongs to the region but lies beside it.
+ * xac_shm_lacks -- why there was no room, called right after that; an errno value, never 0.
+ * xac_shm_refuse -- note that there was no room for a file beside the region.
  */
 XAC_SIGSAFE int xac_shm_lacks(const struct xac_shm *shm);
 XAC_SIGSAFE void xac_shm_refuse(struct xac_shm *shm, int error);
 
 /*
- * xac_shm_is_sound -- do the sizes and free lists of a region, mapped or copied to
- * shm->reserve bytes, fit together?
+ * xac_shm_is_sound -- are the sizes and free lists of a region right, which is mapped or copied to
+ * shm->reserve bytes?
  *
  * in   head  bytes at the start that are never allocated
  * in   brk   the region's, read before
@@ -141,8 +141,8 @@ xac_shm_offset(const struct xac_shm *shm, const void *p)
 }
 
 /*
- * A growable array: chunks of base, base, 2*base, 4*base ... elements; elements never
- * move.  Not a lock anywhere; who loses the race to add a chunk gives its own back.
+ * A growable array: chunks of base, base, 2*base, 4*base ... elements; elements never move.  It
+ * needs no lock: a process that loses the race to add a chunk gives its own chunk back.
  */
 #define XAC_ARRAY_CHUNKS 40
 struct xac_array {
