@@ -148,12 +148,13 @@ stop_unserved(const struct xac_view *view, const void *addr, bool is_write, int 
 XAC_SIGSAFE static void
 check_owner(const struct xac_view *view, const void *addr, bool is_write)
 {
-    const struct xac_ctx *mine = xac_ctx_mine(view->env);
+    const struct xac_ctx *mine;
     pthread_t owner = atomic_load_explicit(&view->ctx->owner, memory_order_relaxed);
 
     /* Relaxed: that it is us can only have been stored by us. */
     if (pthread_equal(owner, pthread_self()) && view->ctx->depth > 0)
         return;
+    mine = xac_ctx_mine(view->env);
     if (mine != view->ctx && view->origin == NULL)
         stop_program(view, addr, is_write, "by a thread that has views of its own",
                      "use the address that xView() has returned to this thread");

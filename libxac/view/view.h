@@ -203,7 +203,7 @@ struct xac_view *xac_view_named(const struct xac_env *env, const char *name,
 /* xac_view_at -- the context's view that an address lies in, or NULL. */
 XAC_SIGSAFE struct xac_view *xac_view_at(const struct xac_ctx *ctx, const void *addr);
 
-/* Before and after each transaction (view_end.c). */
+/* Before and after each transaction (view_begin.c, view_end.c). */
 int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
 void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
@@ -216,6 +216,39 @@ void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committe
  * ret  0 or errno.
  */
 int xac_view_renew(struct xac_view *view);
+
+/* ---- Pages that stay, and what makes them absent again (view_alone.c) ------------------ */
+
+/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
+   the access is the caller's. */
+void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
+
+/* xac_view_forget -- nothing is mapped, nothing is known; if the engine splits, all pages have
+   this protection.  ret 0 or errno. */
+int xac_view_forget(struct xac_view *view, enum xac_protection prot);
+
+/* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
+   version.  ret 0 or errno. */
+int xac_view_hide(struct xac_view *view, uint64_t page_no);
+
+/* xac_view_enter_alone -- make the whole view readable, if few versions stand against it; if the
+   engine fills, pages stay from now on as they are touched.  ret 0 or errno. */
+int xac_view_enter_alone(struct xac_env *env, struct xac_view *view, uint64_t epoch);
+
+/*
+ * xac_view_leave_alone -- forget what the pages hold, and that we are alone, outside
+ * transactions; all is absent again.  ret 0 or errno.
+ */
+int xac_view_leave_alone(struct xac_view *view);
+
+/*
+ * xac_view_evict -- drop an eighth of the pages that stay, those the hand comes to first.  Which
+ * of them are used is not known without a trap, so that they are as good as any others.
+ * ret 0 or errno.
+ */
+int xac_view_evict(struct xac_view *view);
+
+/* ---- An access (view_access.c) --------------------------------------------------------- */
 
 /*
  * xac_view_access -- steps 1 to 5 of a trap or a hint: register the access, show the
@@ -247,7 +280,7 @@ xac_view_page(const struct xac_view *v, uint64_t page_id)
 XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
                                            const struct xac_view *v, uint64_t page_id);
 
-/* The parts of an access, for view.c and view_unit.c. */
+/* The parts of an access, for view_access.c and view_unit.c. */
 
 /* xac_view_is_open -- is a page readable unless it is hidden? */
 XAC_SIGSAFE static inline bool
@@ -332,18 +365,6 @@ XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
                               uint64_t page_no, const struct xac_page *page,
                               uint64_t parent, bool is_write);
 
-/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
-   the access is the caller's. */
-void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
-
-/* xac_view_forget -- nothing is mapped, nothing is known; if the engine splits, all pages have
-   this protection.  ret 0 or errno. */
-int xac_view_forget(struct xac_view *view, enum xac_protection prot);
-
-/* xac_view_hide -- while alone: this page must trap, for the view does not hold its newest
-   version.  ret 0 or errno. */
-int xac_view_hide(struct xac_view *view, uint64_t page_no);
-
 /* xac_view_reach -- pages [first, end) are to be taken back after the transaction. */
 XAC_SIGSAFE static inline void
 xac_view_reach(struct xac_view *v, uint64_t first, uint64_t end)
@@ -394,9 +415,8 @@ XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
 #define XAC_READ_FIRST 16
 
 /*
- * xac_ahead_fill -- an absent page shows the file: have those behind it read, if it is one of
- * a sequence; and fill it and them, if that is worth it and legal.  ret false: nothing has
- * been filled.
+ * xac_ahead_fill -- an absent page that shows the file continues a sequence: have those behind it
+ * read, and fill it and them, if that is worth it and legal.  ret false: nothing has been filled.
  */
 XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_t parent,
                                 bool is_write);
@@ -541,12 +561,6 @@ void xac_aliases_free_memory(struct xac_view *view);
 
 /* xac_aliases_gather -- have all pages that are dirty in aliases dirty here, too. */
 int xac_aliases_gather(struct xac_view *view);
-
-/*
- * xac_view_leave_alone -- forget what the pages hold, and that we are alone, outside
- * transactions; all is absent again.  ret 0 or errno.
- */
-int xac_view_leave_alone(struct xac_view *view);
 
 /* xac_view_fd -- the file's descriptor, opened again if the program has closed it; -1 with
    errno. */

@@ -245,14 +245,11 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
 XAC_SIGSAFE bool
 xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_write)
 {
-    bool is_next = page_no == v->ahead_next;
     uint64_t n = v->ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->ahead_n * 2;
 
-    v->ahead_next = page_no + 1;
-    v->ahead_n = 1;
-    if (is_next && pages_ahead(v) > 0)
+    if (pages_ahead(v) > 0)
         read_on(v, page_no);
-    if (!is_next || !is_legal(v, is_write))
+    if (!is_legal(v, is_write))
         return false;
     n = n > XAC_AHEAD_MAX ? XAC_AHEAD_MAX : n;
     n = n > v->area.n_pages - page_no ? v->area.n_pages - page_no : n;

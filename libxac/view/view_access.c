@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_access.c -- an access to one page: it is registered, and the page is shown.  See view.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/conflict.h"
+#include "txn/ctree.h"
+#include "view/view.h"
+
+/* ---- What a page holds ----------------------------------------------------------------- */
+
+/* version_bytes -- of a version slot; NULL with errno. */
+XAC_SIGSAFE static const uint8_t *
+version_bytes(const struct xac_view *v, uint64_t vslot)
+{
+    const uint8_t *bytes = xac_version_bytes(v->env, vslot);
+
+    if (xac_unlikely(bytes == NULL))
+        v->ctx->lacking = XAC_LACKS_VERSION;
+    return bytes;
+}
+
+XAC_SIGSAFE int
+xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool *is_writablep)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    uint64_t commit = 0;
+    uint64_t vslot = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
+    const uint8_t *bytes;
+    int rc = 0;
+
+    xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
+    if (vslot == 0) {
+        if (p->copy != XAC_COPY_NONE)
+            rc = v->area.ops->discard(&v->area, page_no, 1);
+        p->copy = XAC_COPY_NONE;
+        return rc;
+    }
+    if (p->copy == XAC_COPY_OF(commit))
+        return 0;
+    bytes = version_bytes(v, vslot);
+    if (bytes == NULL)
+        return errno;
+    if (!*is_writablep)
+        rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
+    if (rc != 0)
+        return rc;
+    *is_writablep = true;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
+    p->copy = XAC_COPY_OF(commit);
+    return 0;
+}
+
+/* What blank pages hold.  Never stored to: the kernel has one page of zeros behind all of it. */
+static uint8_t blank[XAC_BLANK_BYTES];
+
+XAC_SIGSAFE const uint8_t *
+xac_view_file_run(const struct xac_view *v, uint64_t first, uint64_t *n)
+{
+    uint64_t from = xac_file_blank_from(xac_file_at(v->env, v->file));
+    uint64_t most = sizeof blank / v->area.page_size;
+
+    if (v->area.first + first >= from) {
+        *n = *n < most ? *n : most;
+        return blank;
+    }
+    most = from - (v->area.first + first);
+    *n = *n < most ? *n : most;
+    return v->file_bytes + first * v->area.page_size;
+}
+
+/* is_file -- are these bytes of that page those of the file, not a version? */
+XAC_SIGSAFE static bool
+is_file(const struct xac_view *v, uint64_t page_no, const uint8_t *bytes)
+{
+    return bytes == blank || bytes == v->file_bytes + page_no * v->area.page_size;
+}
+
+/* file_page -- one of them. */
+XAC_SIGSAFE static const uint8_t *
+file_page(const struct xac_view *v, uint64_t page_no)
+{
+    uint64_t one = 1;
+
+    return xac_view_file_run(v, page_no, &one);
+}
+
+XAC_SIGSAFE const uint8_t *
+xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
+                    const struct xac_page *page, uint64_t parent)
+{
+    uint64_t commit;
+    uint64_t vslot = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
+
+    if (vslot != 0)
+        return version_bytes(v, vslot);
+    return v->ctx->outofcore == NULL
+               ? file_page(v, page_no)
+               : xac_outofcore_page(v->ctx, v->file, v->area.first + page_no,
+                                    XAC_PLACE_SHOWN);
+}
+
+const uint8_t *
+xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
+{
+    const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
+
+    xac_assert(v != NULL);
+    if (ctx->outofcore != NULL)
+        return xac_outofcore_page(v->ctx, v->file, xac_page_no(page_id), place);
+    return file_page(v, xac_page_no(page_id) - v->area.first);
+}
+
+/* ---- Showing a page ------------------------------------------------------------------- */
+
+XAC_SIGSAFE void
+xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+
+    v->n_touched += p->state == XAC_PAGE_ABSENT;
+    if (is_write && p->state != XAC_PAGE_DIRTY) {
+        v->n_copies += p->copy == XAC_COPY_NONE;
+        p->copy = p->copy == XAC_COPY_NONE ? XAC_COPY_PERHAPS : XAC_COPY_UNKNOWN;
+        p->state = XAC_PAGE_DIRTY;
+    } else if (p->state != XAC_PAGE_DIRTY) {
+        p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
+    }
+    xac_view_reach(v, page_no, page_no + 1);
+}
+
+/* fill -- step 5 where the engine fills pages: a page without access. */
+XAC_SIGSAFE static int
+fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t parent,
+     bool is_write)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    const uint8_t *bytes = xac_view_base_bytes(v, page_no, page, parent);
+    int rc;
+
+    if (bytes == NULL)
+        return errno;
+    if (is_file(v, page_no, bytes)) {
+        if (page_no == v->ahead_next && xac_ahead_fill(v, page_no, parent, is_write))
+            return 0;
+        v->ahead_next = page_no + 1;
+        v->ahead_n = 1;
+        if (v->area.ops->splits)
+            bytes = NULL;
+    }
+    rc = v->area.ops->fill(&v->area, page_no, 1, bytes,
+                           is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (rc != 0)
+        return rc;
+    v->n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    return 0;
+}
+
+XAC_SIGSAFE int
+xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    bool was_readable = xac_view_is_readable(v, &v->page[page_no]);
+    bool is_new = !was_readable && v->ctx->outofcore != NULL;
+    bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
+    int rc = 0;
+
+    if (xac_unlikely(xac_area_shares(&v->area)))
+        return xac_alias_show(v, page_no, page, parent, is_write);
+    if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
+        return xac_outofcore_back(v, page_no);
+    if (xac_unlikely(v->aliases != NULL) && xac_alias_is_needed(v, page_no, is_write))
+        return xac_alias_write(v, page_no, page, parent);
+    if (!was_readable && v->area.ops->fill != NULL) {
+        rc = fill(v, page_no, page, parent, is_write);
+        is_writable = was_readable = true;
+    } else if (!was_readable) {
+        rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
+    }
+    if (rc == 0 && (is_write ? !is_writable : !was_readable))
+        rc = v->area.ops->protect(&v->area, page_no, 1,
+                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (rc == 0)
+        xac_view_note(v, page_no, is_write);
+    return rc == 0 && is_new ? xac_outofcore_shown(v, page_no) : rc;
+}
+
+/* ---- Registering and showing it ----------------------------------------------------------- */
+
+/* entry_for -- the page's entry in the set, made if missing; NULL: no room. */
+XAC_SIGSAFE static struct xac_entry *
+entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no,
+          struct xac_page *page, uint32_t mode)
+{
+    struct xac_view_page *p = &v->page[page_no];
+    struct xac_entry *e;
+    uint64_t index;
+
+    if (p->entry == 0 && v->aliases != NULL)
+        p->entry = xac_alias_entry(v, page_no);
+    if (p->entry != 0)
+        return xac_set_entry(ctx, p->entry - 1);
+    e = xac_set_add(env, ctx, page, mode, &index);
+    if (e != NULL)
+        p->entry = (uint32_t)index + 1;
+    return e;
+}
+
+XAC_SIGSAFE struct xac_page *
+xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+                  uint64_t page_no, bool is_write)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    struct xac_page *page =
+        xac_ptab_page(&env->shm, &file->root, v->file, v->area.first + page_no);
+    uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
+    struct xac_entry *e;
+
+    if (page == NULL || (!is_write && v->is_alone))
+        return page;
+    e = entry_for(env, ctx, v, page_no, page, mode);
+    if (e == NULL)
+        return NULL;
+    if (ctx->is_query || v->is_alone || env->policy->is_optimistic
+        || !xac_conflict_enter(env, ctx, e, mode))
+        /* The entry only remembers that the page was touched, if not through this view
+           then through an alias. */
+        atomic_fetch_or_explicit(&e->mode, mode, memory_order_relaxed);
+    return page;
+}
+
+XAC_SIGSAFE uint64_t
+xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t commit = xac_chain_commit(env);
+    uint64_t word;
+
+    if (!ctx->is_query && !env->policy->is_optimistic) {
+        /* Said before it is known whether we may: who finds us FAILED keeps what both
+           parent and next show (gc.c).  Release: pairs with the acquire there, who
+           sees a next sees the parent before it.  The fence pairs with the one there:
+           either we see that we have failed, or next is seen. */
+        atomic_store_explicit(&txn->next, commit, memory_order_release);
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    /* Acquire: pairs with the exchange in xac_txn_fail.  After C: who failed us did so
+       before publishing, so if we saw the new C, we see that we have failed. */
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
+
+    if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->is_optimistic)
+        atomic_store_explicit(&txn->parent, commit, memory_order_relaxed);
+    return atomic_load_explicit(&txn->parent, memory_order_relaxed);
+}
+
+XAC_SIGSAFE int
+xac_view_unregistered(struct xac_ctx *ctx)
+{
+    ctx->lacking = XAC_LACKS_REGION;
+    return xac_shm_lacks(&ctx->env->shm);
+}
+
+/* access_page -- register and show one page; ret 0 or errno. */
+XAC_SIGSAFE static int
+access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+            uint64_t page_no, bool is_write)
+{
+    struct xac_page *page = xac_view_register(env, ctx, v, page_no, is_write);
+    int rc;
+
+    if (page == NULL)
+        return xac_view_unregistered(ctx);
+    rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
+    if (xac_likely(rc != ENOMEM) || !v->area.ops->splits)
+        return rc;
+    ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
+    return xac_unit_access(env, ctx, v, page_no, is_write);
+}
+
+/*
+ * look_only -- the access cannot be recorded.  The transaction fails, so its parent stays,
+ * and with it what the page shows: no version beyond it can reach the file.
+ */
+XAC_SIGSAFE static int
+look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no,
+          bool is_write, int error)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+    if (!ctx->is_query && !ctx->is_unrecorded) {
+        ctx->error = error;
+        ctx->error_lacking = ctx->lacking;
+        ctx->error_page = xac_page_id(v->file, v->area.first + page_no);
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
+    }
+    ctx->is_unrecorded = true;
+    ctx->lacking = XAC_LACKS_MEMORY; /* unless somebody says otherwise */
+    return xac_view_show(env, v, page_no,
+                         xac_ptab_find(&env->shm, &file->root, v->area.first + page_no),
+                         atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed),
+                         is_write);
+}
+
+XAC_SIGSAFE int
+xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
+                uint64_t page_no, bool is_write)
+{
+    int rc;
+
+    if (xac_unlikely(ctx->is_unrecorded))
+        return look_only(env, ctx, v, page_no, is_write, 0);
+    if (v->area.ops->splits
+        && xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
+        rc = xac_unit_access(env, ctx, v, page_no, is_write);
+    else
+        rc = access_page(env, ctx, v, page_no, is_write);
+    return xac_likely(rc == 0) ? 0 : look_only(env, ctx, v, page_no, is_write, rc);
+}

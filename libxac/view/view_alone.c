@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view_alone.c -- pages that stay: while the process is alone, and what makes them absent again.
+ * See view.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "shared/env_state.h"
+#include "store/version.h"
+#include "txn/ctree.h"
+#include "view/view.h"
+#include "view/view_scan.h"
+
+/* Versions that a view that begins to be alone hides one by one; more, and it waits. */
+#define ALONE_HIDDEN_MAX 8192
+
+/* Pages that the hand passes in one step. */
+#define EVICT_STEP 1024
+
+/* Commits between two attempts to be alone. */
+#define ALONE_RETRY 1024
+
+int
+xac_view_forget(struct xac_view *v, enum xac_protection prot)
+{
+    int rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
+
+    if (rc == 0
+        && xac_sys.madvise(v->page, v->area.n_pages * sizeof v->page[0], MADV_DONTNEED)
+               != 0)
+        rc = errno;
+    v->n_copies = 0;
+    v->n_warm = 0;
+    v->is_kept = false;
+    return rc == 0 && v->area.ops->splits
+               ? v->area.ops->protect(&v->area, 0, v->area.n_pages, prot)
+               : rc;
+}
+
+void
+xac_view_lose(struct xac_view *v, struct xac_view_page *p)
+{
+    p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    if (v->area.ops->splits || p->copy == XAC_COPY_NONE)
+        return;
+    p->copy = XAC_COPY_NONE;
+    v->n_copies--;
+}
+
+int
+xac_view_hide(struct xac_view *v, uint64_t page_no)
+{
+    xac_warm_forget(v, page_no);
+    xac_view_lose(v, &v->page[page_no]);
+    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
+}
+
+/* hide_versions -- hide every page that has a version in the store. */
+static int
+hide_versions(struct xac_env *env, struct xac_view *v)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_relaxed);
+    int rc = 0;
+
+    for (uint64_t f = 1; f <= n && rc == 0; f++) {
+        const struct xac_vslot *vslot = xac_vslot_at(env, f);
+        const struct xac_page *page;
+        uint64_t id;
+
+        if (xac_vslot_state(atomic_load_explicit(&vslot->word, memory_order_relaxed))
+            != XAC_VSLOT_VERSION)
+            continue;
+        page = (const struct xac_page *)xac_shm_at(
+            &env->shm, atomic_load_explicit(&vslot->page, memory_order_relaxed));
+        id = atomic_load_explicit(&page->id, memory_order_relaxed);
+        if (xac_view_shows(v, id))
+            rc = xac_view_hide(v, xac_page_no(id) - v->area.first);
+    }
+    return rc;
+}
+
+int
+xac_view_enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
+{
+    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    uint64_t commit = xac_chain_commit(env);
+    int rc;
+
+    v->alone_epoch = epoch;
+    if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
+        return 0;
+    if (!v->area.ops
+             ->splits) { /* all is absent, and stays from now on as it is touched */
+        v->is_alone = true;
+        return 0;
+    }
+    if (commit < v->alone_retry || used > ALONE_HIDDEN_MAX) {
+        if (commit >= v->alone_retry)
+            v->alone_retry = commit + ALONE_RETRY;
+        return 0;
+    }
+    v->is_alone = true;
+    rc = xac_view_forget(v, XAC_PROT_READ);
+    if (rc == 0)
+        rc = hide_versions(env, v);
+    v->is_alone = rc == 0;
+    return rc == 0 ? 0 : xac_view_forget(v, XAC_PROT_NONE);
+}
+
+int
+xac_view_leave_alone(struct xac_view *v)
+{
+    int rc;
+
+    v->is_alone = false;
+    v->alone_retry = 0;
+    rc = xac_view_forget(v, XAC_PROT_NONE);
+    return rc == 0 && v->area.is_scanned ? xac_scan_stop(v) : rc;
+}
+
+int
+xac_view_evict(struct xac_view *v)
+{
+    uint64_t goal = v->n_copies - v->n_copies / 8;
+    int rc = xac_warm_cool(v);
+
+    for (uint64_t step = 0; v->n_copies > goal && step <= v->area.n_pages && rc == 0;
+         step += EVICT_STEP) {
+        uint64_t from = v->hand < v->area.n_pages ? v->hand : 0;
+        uint64_t end =
+            v->area.n_pages - from < EVICT_STEP ? v->area.n_pages : from + EVICT_STEP;
+        uint64_t had = v->n_copies;
+
+        for (uint64_t p = from; p < end; p++)
+            xac_view_lose(v, &v->page[p]);
+        if (v->n_copies < had)
+            rc = v->area.ops->discard(&v->area, from, end - from);
+        v->hand = end;
+    }
+    return rc;
+}
