@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * txn.c -- begin, end, abort: see txn.h.  Committing is in txn_commit.c.
+ * txn.c -- begin, end, abort, commit: see txn.h.  The letters name the steps of a commit in
+ * doc/ARCHITECTURE.md.
+ *
+ * The end of a transaction is decided first and finished afterwards: commit() does steps a to h and
+ * says whether the transaction is published; end_committed() or end_aborted() finishes it.
  */
 #include <config.h>
 
@@ -14,18 +18,31 @@
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
-#include "txn/reap.h"
+#include "shared/registry.h"
+#include "store/outofcore.h"
+#include "store/version.h"
+#include "txn/alone.h"
+#include "txn/commit_block.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/drop.h"
 #include "txn/optimistic.h"
 #include "txn/policy.h"
-#include "txn/alone.h"
+#include "txn/reap.h"
 #include "view/fault.h"
 #include "view/view.h"
 
 /* Races in a row that an optimistic transaction may lose before it takes the token. */
 #define LOST_BEFORE_TOKEN 4
+
+/* Pages of the write set that are searched for the bytes of a full image. */
+#define SOURCES_MAX 3
+_Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each");
+
+/* How long a process that cannot write the log itself waits for others to do so. */
+#define OTHERS_MS 200
+
+/* ---- Begin ------------------------------------------------------------------------ */
 
 int
 xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
@@ -75,22 +92,10 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     rc = xac_view_begin_all(env, ctx);
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
-        xac_token_give(env, ctx);
+        if (ctx->has_token)
+            xac_token_give(env, ctx);
     }
     return rc;
-}
-
-void
-xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
-{
-    xac_view_end_all(env, ctx, is_committed);
-    xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
-    ctx->n_entries = 0;
-    xac_token_give(env, ctx);
-    if (ctx->saw_dead && !xac_wait_is_over()) {
-        ctx->saw_dead = false;
-        xac_reap_dead(env);
-    }
 }
 
 void
@@ -102,6 +107,491 @@ xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
     if (env->policy->is_optimistic && !ctx->is_query
         && !env->policy->validate(env, ctx->txn, &page))
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+}
+
+/* ---- Steps a and b: what has changed ---------------------------------------------- */
+
+/*
+ * old_version -- the page as the transaction saw it first, in the version store or in
+ * its file, then with XAC_OPT_FRAMES in that place of the context; NULL with errno.
+ */
+static const uint8_t *
+old_version(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
+{
+    struct xac_env *env = ctx->env;
+    uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    uint64_t commit;
+    uint64_t vslot = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
+
+    return vslot != 0 ? xac_version_bytes(env, vslot)
+                      : xac_view_file_bytes(ctx, xac_entry_page_id(env, e), place);
+}
+
+/*
+ * first_of -- has the page not been logged since the last checkpoint began?
+ *
+ * A difference to what the file holds says nothing unless the file holds the page as it is
+ * now: a page that comes from the version store is logged in full.
+ */
+static enum xac_first
+first_of(const struct xac_env *env, const struct xac_page *page)
+{
+    uint64_t newest;
+
+    if (atomic_load_explicit(&page->full_since, memory_order_relaxed)
+        >= atomic_load_explicit(&env->ctl->chain.begin_lsn, memory_order_relaxed))
+        return XAC_FIRST_NOT;
+    (void)xac_version_find(env, page, UINT64_MAX, &newest);
+    /* Relaxed: grows, an older value is smaller. */
+    return env->ctl->full_images != 0
+                   || newest > atomic_load_explicit(&env->ctl->ckpt_bound,
+                                                    memory_order_relaxed)
+               ? XAC_FIRST_FULL
+               : XAC_FIRST_BASE;
+}
+
+/* no_version -- its bytes cannot be reached; errno says why. */
+static int
+no_version(const struct xac_env *env)
+{
+    return xac_err(errno, "buffer files of %s: reading a version", env->region);
+}
+
+/* collect_page -- one entry of the write set; ret 0 or an error. */
+static int
+collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
+{
+    const uint8_t *now = xac_view_working_copy(ctx, xac_entry_page_id(env, e));
+    const uint8_t *was;
+    uint8_t *keep;
+    int rc;
+
+    if (now == NULL)
+        return xac_err(errno, "reading a spilled page");
+    /* In units most pages are not written at all; reading them would cost more. */
+    if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, xac_entry_page_id(env, e)))
+        return 0;
+    was = old_version(ctx, e, XAC_PLACE_SHOWN);
+    if (was == NULL)
+        return xac_err(errno, "reading the previous version of a page");
+    if (memcmp(now, was, env->page_size) == 0)
+        return 0; /* stays in the read set: the value it stored must still be right */
+    rc = xac_version_take(env, ctx->slot, &e->vslot);
+    if (rc != 0)
+        return rc;
+    xac_kill_point("b frame");
+    ctx->txn->n_written++;
+    keep = xac_version_bytes(env, e->vslot);
+    if (keep == NULL)
+        return no_version(env);
+    memcpy(keep, now, env->page_size);
+    e->first = first_of(env, xac_entry_page(env, e));
+    return 0;
+}
+
+/* change_of -- how an entry's page is logged, without a source; `from` may lie in that place
+   of the context. */
+static struct xac_page_change
+change_of(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
+{
+    uint64_t id = xac_entry_page_id(ctx->env, e);
+
+    return (struct xac_page_change){
+        .file = xac_page_file(id),
+        .page = xac_page_no(id),
+        .is_base = e->first == XAC_FIRST_BASE,
+        .from = e->first == XAC_FIRST_FULL ? NULL : old_version(ctx, e, place),
+        .to = xac_version_bytes(ctx->env, e->vslot),
+    };
+}
+
+/* set_source -- the previous version of the page of another change. */
+static void
+set_source(struct xac_page_change *c, const struct xac_page_change *source)
+{
+    c->source_file = source->file;
+    c->source_page = source->page;
+    c->source = source->from;
+}
+
+/*
+ * log_full -- a full image, with the source that makes it shortest.
+ *
+ * in   sources  changes that are logged behind it, as differences: at this place of the
+ *               log these pages have their previous versions, and the log since the last
+ *               XCHECKPT_BEGIN tells what those are
+ */
+static int
+log_full(struct xac_env *env, struct xac_commit_block *m, struct xac_page_change *c,
+         const struct xac_page_change *sources, uint32_t n_sources)
+{
+    size_t start = m->b.used, least = SIZE_MAX;
+    uint32_t records = m->b.records, best = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n_sources && n_sources > 1 && rc == 0; i++) {
+        set_source(c, &sources[i]);
+        rc = xac_commit_block_add(env, m, c);
+        if (m->b.used < least) {
+            least = m->b.used;
+            best = i;
+        }
+        m->b.used = start;
+        m->b.records = records;
+    }
+    if (n_sources > 0)
+        set_source(c, &sources[best]);
+    return rc == 0 ? xac_commit_block_add(env, m, c) : rc;
+}
+
+/*
+ * log_pages -- records of all pages of the write set: full images first, since they may
+ * copy from what the differences are about to change.
+ *
+ * Without full images nothing is copied: recovery applies differences to what the file
+ * holds, which may be newer, and only bytes that stand in the record are right then.
+ */
+static int
+log_pages(struct xac_env *env, struct xac_ctx *ctx, struct xac_commit_block *m)
+{
+    struct xac_page_change source[SOURCES_MAX];
+    bool copies = env->ctl->full_images != 0;
+    uint32_t n_sources = 0;
+    int rc = 0;
+
+    for (uint64_t i = 0; copies && i < ctx->n_entries && n_sources < SOURCES_MAX; i++) {
+        const struct xac_entry *e = xac_set_entry(ctx, i);
+
+        if (e->vslot != 0 && e->first != XAC_FIRST_FULL) {
+            source[n_sources] = change_of(ctx, e, XAC_PLACE_SOURCES + (int)n_sources);
+            n_sources++;
+        }
+    }
+    for (int full = 1; full >= 0; full--) {
+        for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+            const struct xac_entry *e = xac_set_entry(ctx, i);
+            struct xac_page_change c;
+
+            if (e->vslot == 0 || (e->first == XAC_FIRST_FULL) != (full != 0))
+                continue;
+            c = change_of(ctx, e, XAC_PLACE_SHOWN);
+            if (c.to == NULL || (c.from == NULL && !full))
+                return no_version(env);
+            if (!full && copies)
+                set_source(&c, &c);
+            rc = full ? log_full(env, m, &c, source, n_sources)
+                      : xac_commit_block_add(env, m, &c);
+        }
+    }
+    return rc;
+}
+
+/* collect -- steps a and b for the whole write set; ret 0 or an error. */
+static int
+collect(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    bool is_durable = xac_env_is_durable(env);
+    struct xac_commit_block m = {.at = txn->record, .size = txn->record_size};
+    int rc = 0;
+
+    txn->all_full = 0;
+    /* Acquire: pairs with the release in the checkpoint; the count before begin_lsn. */
+    txn->ckpt_count =
+        atomic_load_explicit(&env->ctl->chain.ckpt_count, memory_order_acquire);
+    if (is_durable)
+        rc = xac_commit_block_begin(env, txn, &m);
+    for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
+        struct xac_entry *e = xac_set_entry(ctx, i);
+
+        if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_WRITE) != 0)
+            rc = collect_page(env, ctx, e);
+    }
+    if (rc == 0 && is_durable && txn->n_written > 0) {
+        rc = log_pages(env, ctx, &m);
+        if (rc == 0)
+            rc = xac_commit_block_end(env, txn, &m);
+    }
+    txn->record = m.at;
+    txn->record_size = m.size;
+    return rc;
+}
+
+/* ---- Steps c to h: the outcome ---------------------------------------------------- */
+
+/* change_state -- PENDING to another state; false if somebody has failed us. */
+static bool
+change_state(struct xac_env *env, struct xac_txn *txn, enum xac_txn_state to)
+{
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+
+    if (xac_txn_state(word) != XAC_TXN_PENDING)
+        return false;
+    /* Release: pairs with the acquire of who finishes us; the descriptor is complete.
+       Acquire: pairs with the exchange in xac_txn_fail. */
+    return atomic_compare_exchange_strong_explicit(
+        &txn->word, &word, xac_txn_word(xac_txn_serial(word), env->self, to),
+        memory_order_acq_rel, memory_order_acquire);
+}
+
+/* give_up -- the transaction aborts for want of something. */
+static void
+give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+
+    ctx->error = error;
+    if (error == ETIMEDOUT && xac_wait_is_over())
+        (void)xac_err(error, "xend: waited for another participant for %u ms",
+                      env->options.wait_ms);
+    (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
+}
+
+/*
+ * publish -- steps d to h, again and again until the transaction is published.
+ *
+ * in   is_pending  it is, until it has the lock; else COMMITTING
+ * ret  0; XAC_ABORTED: it has failed; an error for which it has to be rolled back.
+ */
+static int
+publish(struct xac_env *env, struct xac_ctx *ctx, bool is_pending)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    uint64_t page = 0;
+    int rc = 0;
+
+    while (rc == 0) {
+        switch (is_pending ? xac_chain_publish_valid(env, ctx->slot, &page)
+                           : xac_chain_publish(env, ctx->slot, xac_txn_serial(word))) {
+        case XAC_PUBLISH_DONE:
+            return 0;
+        case XAC_PUBLISH_ROOM:
+            rc = xac_commit_block_make_room(env, txn);
+            break;
+        case XAC_PUBLISH_REBUILD:
+            rc = xac_commit_block_rebuild(env, ctx->slot);
+            break;
+        case XAC_PUBLISH_TOKEN:
+            xac_token_wait(env, ctx->slot);
+            rc = xac_wait_is_over() ? ETIMEDOUT : 0;
+            break;
+        case XAC_PUBLISH_TIMEOUT:
+            rc = ETIMEDOUT;
+            break;
+        case XAC_PUBLISH_CONFLICT:
+            (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+            return XAC_ABORTED;
+        case XAC_PUBLISH_GONE: /* taken back by a newcomer (alone.h), or failed */
+            return XAC_ABORTED;
+        }
+    }
+    return rc;
+}
+
+/*
+ * publish_pending -- in an optimistic environment, or in any if the transaction may have to give
+ * up: it is PENDING until it has the lock, so that nobody publishes it before.  ret as publish().
+ */
+static int
+publish_pending(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    uint64_t page = 0;
+
+    /* Most losers are found out without the lock. */
+    if (env->policy->is_optimistic && !env->policy->validate(env, ctx->txn, &page)) {
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+        return XAC_ABORTED;
+    }
+    return publish(env, ctx, true);
+}
+
+/* publish_eager -- under an eager policy: COMMITTING first, so that others wait for it.  ret as
+   publish(). */
+static int
+publish_eager(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    int rc;
+
+    if (!change_state(env, ctx->txn, XAC_TXN_COMMITTING))
+        return XAC_ABORTED;
+    xac_kill_point("c");
+    rc = publish(env, ctx, false);
+    if (rc == 0 || rc == XAC_ABORTED)
+        return rc;
+    switch (xac_chain_take_back(env, ctx->slot, xac_txn_serial(word))) {
+    case XAC_TXN_PUBLISHED:
+        return 0; /* somebody has published it meanwhile */
+    case XAC_TXN_COMMITTING:
+        return rc;
+    default:
+        return XAC_ABORTED;
+    }
+}
+
+/* commit_changes -- steps c to h for what collect() has found; ret as publish(). */
+static int
+commit_changes(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    if (xac_env_is_durable(env))
+        rc = xac_commit_block_make_room(env, ctx->txn);
+    if (rc != 0)
+        return rc;
+    return env->policy->is_optimistic || xac_wait_is_limited() ? publish_pending(env, ctx)
+                                                               : publish_eager(env, ctx);
+}
+
+/* commit_reads -- a transaction that changed nothing commits at its parent; ret as publish(). */
+static int
+commit_reads(struct xac_env *env, struct xac_ctx *ctx)
+{
+    return change_state(env, ctx->txn, XAC_TXN_PUBLISHED) ? 0 : XAC_ABORTED;
+}
+
+/*
+ * commit -- steps a to h.  Never finishes the transaction: that is the caller's.
+ *
+ * ret  is it PUBLISHED?  If not, it is FAILED, and ctx->error says what it has lacked, 0 nothing.
+ */
+static bool
+commit(struct xac_env *env, struct xac_ctx *ctx)
+{
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+    int rc = ctx->error;
+
+    if (rc == 0 && xac_txn_state(word) == XAC_TXN_FAILED)
+        return false;
+    if (rc == 0) {
+        xac_kill_point("a");
+        rc = collect(env, ctx);
+    }
+    if (rc == 0) {
+        xac_kill_point("b");
+        rc = ctx->txn->n_written > 0 ? commit_changes(env, ctx) : commit_reads(env, ctx);
+    }
+    if (rc != 0 && rc != XAC_ABORTED)
+        give_up(env, ctx, rc);
+    return rc == 0;
+}
+
+/* ---- Steps i to k: how it ends -------------------------------------------------------- */
+
+/* finish -- steps i and k, after the outcome is decided: views, set and slot are free again. */
+static void
+finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+{
+    xac_view_end_all(env, ctx, is_committed);
+    xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
+    ctx->n_entries = 0;
+    if (ctx->has_token)
+        xac_token_give(env, ctx);
+    if (ctx->saw_dead && !xac_wait_is_over()) {
+        ctx->saw_dead = false;
+        xac_reap_dead(env);
+    }
+}
+
+/* await -- until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
+   XAC_OPT_WAIT_MS ask for; ret 0, XAC_EPOISONED, XAC_ENOTDURABLE or XAC_EUNCERTAIN. */
+static int
+await(struct xac_env *env, uint64_t lsn)
+{
+    uint32_t delay_ms = env->options.sync_delay_ms;
+    int rc;
+
+    if (!xac_env_is_durable(env))
+        return 0;
+    rc = delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
+                       : xac_log_wait_durable(&env->log, lsn);
+    return rc == ETIMEDOUT
+               ? xac_err(XAC_EUNCERTAIN,
+                         "waiting for the log, which another process has to sync")
+               : rc;
+}
+
+/* parent_lsn -- where the log must be durable for what the transaction has read. */
+static uint64_t
+parent_lsn(const struct xac_env *env, const struct xac_ctx *ctx)
+{
+    return xac_chain_lsn(env,
+                         atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
+}
+
+void
+xac_txn_forgo(struct xac_ctx *ctx)
+{
+    ctx->txn->is_retry = 0;
+    ctx->n_lost = 0;
+    ctx->n_cured = 0;
+    /* Relaxed: a hint for xac_conflict_wait. */
+    atomic_store_explicit(&ctx->txn->age, XAC_AGE_OVER, memory_order_relaxed);
+}
+
+/*
+ * acknowledge -- step j for a transaction that has changed something.
+ *
+ * in   lsn         where its block ends
+ *      is_started  the device is writing already: the flush lock is held
+ */
+static int
+acknowledge(struct xac_env *env, uint64_t lsn, bool is_started)
+{
+    int rc = is_started ? xac_log_flush_end(&env->log, lsn) : await(env, lsn);
+
+    if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
+        && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
+        rc = 0;
+    return rc;
+}
+
+/* end_changed -- the transaction is published, and has changed something: steps i to k. */
+static int
+end_changed(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t n_written = txn->n_written, lsn = txn->end;
+    bool is_started;
+    int rc;
+
+    xac_kill_point("h");
+    /* The device works while we take the pages back.  Cleaning up after the dead ranks
+       before the flush lock. */
+    is_started = xac_env_is_durable(env) && !ctx->saw_dead
+                 && env->options.sync_delay_ms == 0 && xac_log_flush_start(&env->log);
+    finish(env, ctx, true);
+    xac_kill_point("i");
+    xac_count_own(&txn->counters.commits, 1);
+    xac_count_own(&txn->counters.pages_written, n_written);
+    xac_kill_point("j");
+    rc = acknowledge(env, lsn, is_started);
+    if (xac_gc(env))
+        xac_reap_dead(env);
+    return rc;
+}
+
+/* end_committed -- the transaction is published, or has changed nothing; ret as xac_txn_end. */
+static int
+end_committed(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc;
+
+    if (ctx->txn->n_written > 0) {
+        rc = end_changed(env, ctx);
+    } else {
+        uint64_t lsn = parent_lsn(env, ctx);
+
+        finish(env, ctx, true);
+        xac_count_own(&ctx->txn->counters.commits_read_only, 1);
+        rc = await(env, lsn);
+    }
+    memset(&ctx->conflict, 0, sizeof ctx->conflict);
+    xac_txn_forgo(ctx);
+    return rc;
 }
 
 /* note_conflict -- translate the slot's reasons for xConflict(). */
@@ -140,59 +630,6 @@ count_abort(struct xac_counters *n, int kind)
         xac_count_own(&n->aborts_conflict, 1);
 }
 
-/*
- * end_query -- a query has nothing to publish, but what it read must be durable.  Signals are
- * blocked only if a lock may have to be taken: to wait for that, or to clean up.
- */
-static int
-end_query(struct xac_env *env, struct xac_ctx *ctx)
-{
-    struct xac_txn *txn = ctx->txn;
-    uint64_t lsn =
-        xac_chain_lsn(env, atomic_load_explicit(&txn->parent, memory_order_relaxed));
-    bool must_block =
-        ctx->saw_dead
-        || (xac_env_is_durable(env)
-            /* Relaxed: looked at again by who waits. */
-            && (env->options.sync_delay_ms != 0
-                || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
-                       < lsn));
-    sigset_t signals;
-    int rc;
-
-    if (must_block)
-        xac_signals_block(&signals);
-    xac_txn_finish(env, ctx, true);
-    xac_count_own(&txn->counters.queries, 1);
-    xac_wait_limit(env->options.wait_ms);
-    rc = xac_commit_await(env, lsn);
-    xac_wait_limit(0);
-    if (must_block)
-        xac_signals_restore(&signals);
-    return rc;
-}
-
-void
-xac_txn_forgo(struct xac_ctx *ctx)
-{
-    ctx->txn->is_retry = 0;
-    ctx->n_lost = 0;
-    ctx->n_cured = 0;
-    /* Relaxed: a hint for xac_conflict_wait. */
-    atomic_store_explicit(&ctx->txn->age, XAC_AGE_OVER, memory_order_relaxed);
-}
-
-/*
- * may_lock -- may the end of a transaction take a lock, so that signals must be blocked?  Not if
- * it has nothing in its set, which is so when it has only read while alone (alone.h).
- */
-static bool
-may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
-{
-    return ctx->n_entries > 0 || ctx->has_token || ctx->saw_dead
-           || xac_env_is_durable(env);
-}
-
 /* end_aborted -- the transaction has not committed: roll it back; ret as xac_txn_end. */
 static int
 end_aborted(struct xac_env *env, struct xac_ctx *ctx)
@@ -204,7 +641,7 @@ end_aborted(struct xac_env *env, struct xac_ctx *ctx)
         (void)snprintf(words, sizeof words, "%s", xac_err_text());
     note_conflict(ctx);
     count_abort(&ctx->txn->counters, ctx->conflict.kind);
-    xac_txn_finish(env, ctx, false);
+    finish(env, ctx, false);
     rc = xac_env_poisoned(env);
     if (rc == 0)
         rc = ctx->error != 0 ? xac_error_verdict(env, ctx, words) : XAC_ABORTED;
@@ -218,6 +655,39 @@ end_aborted(struct xac_env *env, struct xac_ctx *ctx)
     return rc;
 }
 
+/*
+ * end_query -- a query has nothing to publish, but what it read must be durable.  Signals are
+ * blocked only if a lock may have to be taken: to wait for that, or to clean up.
+ */
+static int
+end_query(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t lsn = parent_lsn(env, ctx);
+    bool must_block =
+        ctx->saw_dead
+        || (xac_env_is_durable(env)
+            /* Relaxed: looked at again by who waits. */
+            && (env->options.sync_delay_ms != 0
+                || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
+                       < lsn));
+    sigset_t signals;
+    int rc;
+
+    if (must_block)
+        xac_signals_block(&signals);
+    finish(env, ctx, true);
+    xac_count_own(&txn->counters.queries, 1);
+    xac_wait_limit(env->options.wait_ms);
+    rc = await(env, lsn);
+    xac_wait_limit(0);
+    if (must_block)
+        xac_signals_restore(&signals);
+    return rc;
+}
+
+/* ---- End -------------------------------------------------------------------------- */
+
 /* gather -- the last entries of the set; why it must abort, in words. */
 static void
 gather(struct xac_env *env, struct xac_ctx *ctx)
@@ -228,6 +698,17 @@ gather(struct xac_env *env, struct xac_ctx *ctx)
     }
     if (ctx->error != 0)
         xac_error_explain(ctx);
+}
+
+/*
+ * may_lock -- may the end of a transaction take a lock, so that signals must be blocked?  Not if
+ * it has nothing in its set, which is so when it has only read while alone (alone.h).
+ */
+static bool
+may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
+{
+    return ctx->n_entries > 0 || ctx->has_token || ctx->saw_dead
+           || xac_env_is_durable(env);
 }
 
 /*
@@ -260,13 +741,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         xac_signals_block(&signals);
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(wait_ms);
-    rc = xac_commit(env, ctx);
-    if (rc == XAC_ABORTED) {
-        rc = end_aborted(env, ctx);
-    } else {
-        memset(&ctx->conflict, 0, sizeof ctx->conflict);
-        xac_txn_forgo(ctx);
-    }
+    rc = commit(env, ctx) ? end_committed(env, ctx) : end_aborted(env, ctx);
     if (is_blocked) {
         /* Who has not written leaves it to who has.  Not after an error: its words are to
            stay. */

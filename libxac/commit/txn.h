@@ -20,7 +20,7 @@
 int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 
 /*
- * xac_txn_end -- outermost end.
+ * xac_txn_end -- outermost end: commits the transaction, or rolls it back, and finishes it.
  *
  * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age and the token stay with the slot only
  *      after XAC_ABORTED, so that others wait for no attempt that may never come.
@@ -48,21 +48,5 @@ int xac_error_verdict(struct xac_env *env, struct xac_ctx *ctx, const char *word
  * its end would find it invalid.  Costs a look at every page of its set.
  */
 void xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
-
-/* xac_txn_finish -- after the outcome is decided: views, set and slot are free again. */
-void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
-
-/*
- * xac_commit -- commit the running transaction, whose set is complete, and finish it
- * (txn_commit.c).
- *
- * ret  XAC_COMMITTED; XAC_ABORTED (not finished yet); XAC_EPOISONED (finished).
- */
-int xac_commit(struct xac_env *env, struct xac_ctx *ctx);
-
-/* xac_commit_await -- until the log is durable up to lsn, or as long as
-   XAC_OPT_SYNC_DELAY_MS and XAC_OPT_WAIT_MS ask for; ret 0, XAC_EPOISONED, XAC_ENOTDURABLE or
-   XAC_EUNCERTAIN. */
-int xac_commit_await(struct xac_env *env, uint64_t lsn);
 
 #endif /* XAC_TXN_H */

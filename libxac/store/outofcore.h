@@ -52,7 +52,7 @@ struct xac_view;
 enum xac_outofcore_place {
     XAC_PLACE_SHOWN = 0,   /* what a page shows, or showed                            */
     XAC_PLACE_WORKING = 1, /* a working copy that is spilled                          */
-    XAC_PLACE_SOURCES = 2, /* txn_commit.c: sources of copies, from here on           */
+    XAC_PLACE_SOURCES = 2, /* txn.c: sources of copies, from here on           */
     XAC_PLACES = 6
 };
 

@@ -50,7 +50,7 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
                                                            memory_order_relaxed),
                                       memory_order_relaxed);
                 xac_kill_point("m position");
-                /* Release: pairs with the acquires in txn_commit.c. */
+                /* Release: pairs with the acquires in commit/ and commit_block.c. */
                 (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release);
             }
             xac_kill_point("m count");
