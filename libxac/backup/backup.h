@@ -4,9 +4,9 @@
  *
  * WHAT      Copies the files first, page by page, as they are at that moment, and then the
  *           log from the last checkpoint on up to a position behind everything that the
- *           copies can hold.  Whatever a checkpoint has written meanwhile, or half written,
- *           has a full image in that log, so that recovering the copy makes it whole.
- * NOT HERE  Recovering (recover.h); the file that says what is where (backup_note.h).
+ *           copies can hold.  Each page that a checkpoint has written or half written
+ *           meanwhile has a full image in that log, so recovering the copy makes it right.
+ * NOT HERE  Recovering (recover.h); the note about the contents (backup_note.h).
  * LOCK      None while copying.  The participant's log_pin keeps the log from being
  *           archived or reused; checkpoints go on.
  *
@@ -22,10 +22,10 @@
 
 struct xac_env;
 
-/* What a backup came to. */
+/* The result of a backup. */
 struct xac_backup_report {
     uint64_t files;      /* mapped files copied                                       */
-    uint64_t file_bytes; /* of them that were copied, holes left out                  */
+    uint64_t file_bytes; /* bytes of them that were copied, without holes             */
     uint64_t log_bytes;  /* of the log, data files of large transactions included     */
     uint64_t redo_lsn;   /* where its recovery begins                                 */
     uint64_t end_lsn;    /* and ends                                                  */

@@ -2,7 +2,7 @@
 /*
  * alloc_format.h -- bytes of a heap inside a segment (alloc.h).
  *
- * All numbers are little- or big-endian as the machine is, like everything in a segment.
+ * All numbers have the byte order of the machine, like everything in a segment.
  * Places are page and chunk numbers, counted from the start of the segment.  A page is
  * the system's page, a chunk is 64 pages.
  *
@@ -11,15 +11,15 @@
  *                  that it covers the segment as long as it was then
  *   the rest       chunks' own pages
  *
- * Directory: one entry of 16 bytes per chunk.  The first part covers chunks 0 to c - 1,
- * c = d * page size / 16.  A heap that grows beyond gets further parts, each as large as
+ * Directory: one entry of 16 bytes for each chunk.  The first part covers chunks 0 to c - 1,
+ * c = d * page size / 16.  If the heap grows more, it gets further parts, each as large as
  * all before it: the part that covers chunks s to 2s - 1, s = c, 2c, 4c, ..., lies at the
  * start of chunk s.  So no entry ever moves.
  *
  * A chunk is free as a whole; or part of a large allocation (whole chunks, and the first
  * pages of the chunk behind them); or part of the directory; or paged: divided into
- * pages, which a chunk header in one of them accounts for.  The header is the first page
- * that the chunk has for itself, behind what a large allocation or the directory took.
+ * pages, which are described by a chunk header in one of them.  The header is the first page
+ * of the chunk that does not belong to a large allocation or to the directory.
  *
  *   heap header (page 0)          chunk header                  run (page)
  *   000  8 magic                  00  8 magic                   00 8 magic
@@ -33,12 +33,13 @@
  *                                 44  2 tag                        multiple of 16 to the
  *                                 48    64 page descriptors        page's end
  *
- * A header of a chunk or a run is valid if and only if its magic and its stamp are right,
- * the stamp being made from the heap's identity and the number of its own page.  They are
- * wiped before the page is used for anything else; so a page that has them is what it
- * says, and need not be looked up in the directory.
+ * A header of a chunk or a run is valid if and only if its magic and its stamp are right.  The
+ * stamp is made from the heap's identity and the number of the page.  Both are wiped before
+ * the page is used for anything else.  So a page with both is a header, and need not be
+ * looked up in the directory.
  *
- * What is read is bounded by what exists: pages by the file, page numbers by the mapping.
+ * Numbers that are read are checked before use: pages against the file, page numbers against
+ * the mapping.
  *
  * Version 1: the first.
  */
@@ -80,7 +81,7 @@ enum xac_chunk_state {
 /* Directory entry.  All zero: free. */
 struct xac_chunk_entry {
     uint64_t rooms;  /* 00 PAGED: copy of the chunk header's; LARGE: pages allocated   */
-    uint32_t pid;    /* 08 PAGED: process that has it as its own, a hint               */
+    uint32_t pid;    /* 08 PAGED: process that takes runs from it, a hint              */
     uint8_t thread;  /* 12 ... and thread of it                                        */
     uint8_t state;   /* 13 enum xac_chunk_state                                        */
     uint8_t longest; /* 14 PAGED: copy of the chunk header's                           */
@@ -102,14 +103,14 @@ enum xac_slab_kind {
 struct xac_slab {
     uint8_t kind;  /* 0 enum xac_slab_kind                         */
     uint8_t class; /* 1 RUN, SLOTS: size class                     */
-    uint16_t tag;  /* 2 RUN, SLOTS: whose it is, a hint            */
+    uint16_t tag;  /* 2 RUN, SLOTS: its process and thread, a hint */
     uint32_t bits; /* 4 */
 };
 
 /*
- * Header of a paged chunk.  `rooms` and `longest` promise no room but rule it out: if bit
- * c is clear, no run of class c has a free slot but those marked full; there are never
- * more than `longest` free pages in a row.
+ * Header of a paged chunk.  `rooms` and `longest` are upper bounds: if bit c of rooms is clear, no
+ * run of class c has a free slot, except runs marked full; there are never more than `longest`
+ * free pages in a row.
  */
 struct xac_chunk {
     uint64_t magic;                        /* 00 */
@@ -132,7 +133,7 @@ struct xac_run {
     uint64_t stamp;    /* 08 */
     uint8_t class;     /* 16 */
     uint8_t is_full;   /* 17 the chunk header says so too */
-    uint16_t tag;      /* 18 whose it is, a hint          */
+    uint16_t tag;      /* 18 process and thread, a hint   */
     uint32_t reserved; /* 20 */
     uint64_t bits[];   /* 24 */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_heap.h -- what the parts of the allocator share: see alloc.h.
+ * alloc_heap.h -- shared by the parts of the allocator: see alloc.h.
  *
  * WHAT      A heap as one call sees it, the hints that a thread keeps between calls, size
  *           classes, and the functions of alloc_chunk.c and alloc_dir.c.
@@ -22,9 +22,9 @@ struct xac_view;
 #define XAC_CLASSES_MAX 48
 
 /*
- * Size classes of a page size.  Classes below n_runs are slots in runs with a header in
- * the page; the others divide a page into 8, 7, ... 2 slots, which the chunk header keeps
- * account of.  What is larger takes whole pages.
+ * Size classes of a page size.  Classes below n_runs are slots in runs with a header in the
+ * page.  The others divide a page into 8, 7, ... 2 slots, which the chunk header describes.
+ * Larger allocations take whole pages.
  */
 struct xac_classes {
     uint32_t count;
@@ -34,10 +34,10 @@ struct xac_classes {
     uint32_t first[XAC_CLASSES_MAX]; /* offset of the first slot in the page  */
 };
 
-/* What a thread remembers of a heap; all of it may be out of date. */
+/* The hints of a thread for a heap; all of them may be out of date. */
 struct xac_heap_hints {
     const uint8_t *base; /* of the segment, NULL: unused                                */
-    uint32_t pid;        /* participant: a child of fork() starts anew                  */
+    uint32_t pid;        /* participant: a child of fork() starts with none             */
     uint64_t identity;   /* of the heap; 0 unknown                                      */
     uint64_t chunk;      /* taken from last ...                                         */
     uint64_t chunk_page; /* ... page of its header, 0 none                              */
@@ -61,7 +61,7 @@ struct xac_heap {
     uint64_t n_pages;   /* that the heap has; this view may be shorter */
 };
 
-/* What is wanted: a slot of a class, or pages. */
+/* The room that is wanted: a slot of a class, or pages. */
 struct xac_want {
     uint32_t class;
     uint32_t pages; /* 0: a slot */
@@ -119,7 +119,7 @@ xac_run_is_empty(const struct xac_heap *h, const struct xac_run *run)
     return all == 0;
 }
 
-/* xac_heap_damaged -- XAC_EDAMAGED with words. */
+/* xac_heap_damaged -- XAC_EDAMAGED with text. */
 int xac_heap_damaged(const struct xac_heap *h, uint64_t page_no, const char *what);
 
 /* ---- alloc_chunk.c: pages of a chunk ---------------------------------------------------- */
@@ -128,7 +128,7 @@ int xac_heap_damaged(const struct xac_heap *h, uint64_t page_no, const char *wha
 unsigned xac_chunk_longest(uint64_t used);
 
 /* xac_chunk_not_free -- a bit for each page that cannot be allocated.  In a sound chunk that is
-   `used`; a damaged one must not give away its header, or what is not mapped. */
+   `used`; a damaged one must not give away its header, or pages that are not mapped. */
 uint64_t xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c);
 
 /* xac_chunk_is_sound -- is this the header of that chunk, its counts within bounds? */
@@ -141,7 +141,7 @@ struct xac_chunk *xac_chunk_hinted(struct xac_heap *h, uint64_t number);
 /*
  * xac_chunk_at -- header of a paged chunk, hinted or not.
  *
- * ret  0; EINVAL with words if the chunk is not paged; XAC_EDAMAGED.
+ * ret  0; EINVAL with text if the chunk is not paged; XAC_EDAMAGED.
  */
 int xac_chunk_at(struct xac_heap *h, uint64_t number, struct xac_chunk **cp);
 
@@ -157,16 +157,16 @@ int xac_chunk_make(struct xac_heap *h, uint64_t number, uint32_t taken,
 void *xac_chunk_take(struct xac_heap *h, struct xac_chunk *c,
                      const struct xac_want *want);
 
-/* xac_chunk_adopt -- what was another's, who is gone, is ours. */
+/* xac_chunk_adopt -- take over a chunk of a process that is gone. */
 void xac_chunk_adopt(struct xac_heap *h, struct xac_chunk *c, uint16_t tag);
 
 /* xac_chunk_give -- free pages of a chunk. */
 int xac_chunk_give(struct xac_heap *h, struct xac_chunk *c, unsigned first, unsigned n);
 
-/* xac_chunk_give_run -- a slot of a run was freed that was full, or is empty now. */
+/* xac_chunk_give_run -- a slot was freed in a run that was full, or that is empty now. */
 int xac_chunk_give_run(struct xac_heap *h, uint64_t page_no, struct xac_run *run);
 
-/* xac_chunk_give_at -- free what lies at an address of a paged chunk. */
+/* xac_chunk_give_at -- free the allocation at an address of a paged chunk. */
 int xac_chunk_give_at(struct xac_heap *h, struct xac_chunk *c, uint64_t offset);
 
 /* xac_chunk_reclaim -- free empty runs that were kept; and the chunk, if it is empty. */
@@ -189,7 +189,7 @@ xac_heap_chunks(const struct xac_heap *h)
     return (h->n_pages + XAC_CHUNK_PAGES - 1) / XAC_CHUNK_PAGES;
 }
 
-/* xac_heap_chunks_seen -- those that this mapping shows the beginning of. */
+/* xac_heap_chunks_seen -- how many chunks begin within this mapping. */
 static inline uint64_t
 xac_heap_chunks_seen(const struct xac_heap *h)
 {
@@ -214,7 +214,7 @@ xac_heap_sees(const struct xac_heap *h, uint64_t number)
     return number * XAC_CHUNK_PAGES + xac_heap_present(h, number) <= h->view_pages;
 }
 
-/* xac_dir_entry -- entry of a chunk; NULL if this mapping is too short for it, or the heap. */
+/* xac_dir_entry -- entry of a chunk; NULL if this mapping, or the heap, is too short for it. */
 struct xac_chunk_entry *xac_dir_entry(const struct xac_heap *h, uint64_t number);
 
 /* xac_dir_part_pages -- size of the directory's part that begins at chunk s. */
@@ -223,20 +223,20 @@ uint64_t xac_dir_part_pages(const struct xac_heap *h, uint64_t s);
 /* xac_dir_update -- copy rooms, longest and the header's place to the entry. */
 int xac_dir_update(struct xac_heap *h, const struct xac_chunk *c);
 
-/* xac_dir_free -- a chunk is free as a whole. */
+/* xac_dir_free -- make a chunk free as a whole. */
 int xac_dir_free(struct xac_heap *h, uint64_t number);
 
-/* xac_dir_take -- a slot or pages from any chunk but the hinted; ENOMEM if none has. */
+/* xac_dir_take -- a slot or pages from any chunk except the hinted; ENOMEM if none has room. */
 int xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp);
 
-/* xac_dir_take_large, give_large -- more pages than a chunk can give. */
+/* xac_dir_take_large, give_large -- allocate and free more pages than a chunk has. */
 int xac_dir_take_large(struct xac_heap *h, uint64_t pages, void **addressp);
 int xac_dir_give_large(struct xac_heap *h, uint64_t number);
 
 /* xac_dir_reclaim -- give back everything that is kept but empty, in all chunks. */
 int xac_dir_reclaim(struct xac_heap *h);
 
-/* xac_heap_grow -- take in what this mapping shows beyond the heap; *grewp whether. */
+/* xac_heap_grow -- add the pages of this mapping behind the heap; *grewp: were there any? */
 int xac_heap_grow(struct xac_heap *h, bool *grewp);
 
 /* ---- alloc_blank.c ------------------------------------------------------------------------- */

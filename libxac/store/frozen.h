@@ -6,15 +6,15 @@
  * WHAT      Takes a copy of each mapped file.  Recovery redoes the log onto the copies
  *           instead of the files, and writes nothing else (recover.h, `frozen`).  So the
  *           copies become the state of one moment, as those of a backup do (backup.h).
- * NOT HERE  Which moment it is, and starting over if the log has gone (env_frozen.c).
+ * NOT HERE  Choosing the moment, and starting again if the log has been reused (env_frozen.c).
  * OWNER     The environment, in one process; a child of fork() shares the copies.
- * THREADS   Filled by one; then nothing changes.
+ * THREADS   One thread fills it; then it does not change.
  *
  * INVARIANTS
  *   (1) The master record was read before the first copy was begun.
  *   (2) A copy has no name: nothing of it is left if the process dies.
- *   (3) A file that cannot be read has a copy, too, so that the log can be redone; its
- *       error is for who maps the file.
+ *   (3) A file that cannot be read has a copy, too, so that the log can be redone; mapping
+ *       the file returns the error.
  */
 #ifndef XAC_FROZEN_H
 #define XAC_FROZEN_H
@@ -29,11 +29,11 @@
 struct xac_frozen_file {
     char *place; /* of the original: absolute, or relative to the environment         */
     int fd;      /* the copy, for reading and writing                                 */
-    int error;   /* why the original cannot be mapped, for who asks for it; 0 it can  */
+    int error;   /* why the original cannot be mapped; 0: it can be                  */
     struct xac_identity who; /* the original, if it could be read                     */
 };
 
-/* What a frozen reader has instead of the files. */
+/* The copies that a frozen reader uses instead of the files. */
 struct xac_frozen {
     int dirfd;                     /* the environment's directory, not owned            */
     struct xac_master_slot master; /* as it was before the first copy                   */
@@ -55,10 +55,10 @@ void xac_frozen_free(struct xac_frozen *f);
 struct xac_frozen_file *xac_frozen_find(const struct xac_frozen *f, const char *place);
 
 /*
- * xac_frozen_take -- the copy of a file, made now if there is none.
+ * xac_frozen_take -- the copy of a file; it is made now if there is none.
  *
  * out  filep  valid until the next one is taken
- * ret  0, be the original readable or not; ENOMEM, ENOSPC, EMFILE and other errno values.
+ * ret  0, also if the original is not readable; ENOMEM, ENOSPC, EMFILE and other errno values.
  */
 int xac_frozen_take(struct xac_frozen *f, const char *place,
                     struct xac_frozen_file **filep);

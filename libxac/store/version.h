@@ -3,22 +3,22 @@
  * version.h -- the version store: committed page contents that are not yet in their
  * files, in version slots of the buffer files (Thesis 3.2).
  *
- * WHAT      Takes and frees version slots, finds the version of a page that belongs to a commit
- *           number, cuts old versions off.
- * NOT HERE  Deciding what is old (ctree.h), copying to the files (checkpoint.h).
+ * WHAT      Takes and frees version slots, finds the version of a page for a commit number, and
+ *           frees old versions.
+ * NOT HERE  Deciding which versions are old (ctree.h), copying to the files (checkpoint.h).
  * LOCK      `grow` (rank GROW) for adding version slots.  List heads change under publish, the
  *           links behind a kept version under gc; readers take nothing.
  *
  * INVARIANTS
  *   (1) A page's list is sorted: each version's commit number is smaller than its
  *       predecessor's.
- *   (2) A version slot's word says what it is: FREE; TAKEN with the slot that took it;
- *       VERSION; LIMBO, unlinked but perhaps still being read.  The word is set by the
- *       exchange that takes the version slot, so that a sweep finds what the dead left.
+ *   (2) The word of a version slot has its state: FREE; TAKEN, with the transaction slot that
+ *       took it; VERSION; LIMBO, unlinked but perhaps still being read.  The exchange that
+ *       takes a version slot sets the word, so that a sweep finds those that the dead left.
  *   (3) The bytes of a version slot that holds a VERSION never change.
- *   (4) A reader may come upon a version slot that has just been freed.  The word of a version
- *       holds its commit number, so that it is never the same again: a reader looks at
- *       the word before and after and starts over if it has changed.
+ *   (4) A reader may reach a version slot that has just been freed.  The word of a VERSION has
+ *       its commit number, so it is never the same again: a reader compares the word before
+ *       and after, and starts again if it has changed.
  */
 #ifndef XAC_VERSION_H
 #define XAC_VERSION_H
@@ -37,7 +37,7 @@ XAC_SIGSAFE struct xac_vslot *xac_vslot_at(const struct xac_env *env, uint64_t v
 /*
  * xac_version_is_ready -- are the descriptions of all version slots in this process's page table, so
  * that lists can be walked and changed under publish without a page fault?
- * xac_version_ready -- see to it, for the version slots that there are now; outside of publish.
+ * xac_version_ready -- put those of the present version slots there; outside of publish.
  */
 bool xac_version_is_ready(const struct xac_env *env);
 void xac_version_ready(struct xac_env *env);
@@ -62,8 +62,8 @@ XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
                                       uint64_t *commitp);
 
 /*
- * What must be kept: every version above `upper`, the newest at or below it, and for each
- * query below that the newest at or below its parent.
+ * The versions that must be kept: every version above `upper`, the newest one at or below it,
+ * and for each older query the newest one at or below its parent.
  */
 #define XAC_NEEDS_POINTS 64
 struct xac_needs {
@@ -73,9 +73,9 @@ struct xac_needs {
 };
 
 /*
- * xac_version_thin -- free the versions of a page that nobody needs.  gc lock held.
+ * xac_version_thin -- free the versions of a page that no transaction needs.  gc lock held.
  *
- * ret  how many below `upper` had to be kept for queries.
+ * ret  how many versions below `upper` were kept for queries.
  */
 uint64_t xac_version_thin(struct xac_env *env, struct xac_page *page,
                           const struct xac_needs *needs);
@@ -95,7 +95,7 @@ uint64_t xac_version_count_held(const struct xac_env *env, uint64_t commit,
                                 const struct xac_needs *needs, uint64_t start);
 
 /*
- * xac_version_unlink -- take all versions at or below bound off the page's list, into
+ * xac_version_unlink -- take all versions at or below bound out of the page's list.  They go into
  * limbo under the number of the unlink.  Publish and gc held; may be repeated.
  */
 void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
@@ -113,14 +113,14 @@ void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
 void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 
 /*
- * xac_version_limit -- from now on the store does not grow beyond so many version slots; may be
- * more than before.  Takes grow.  ret 0; ENOMEM if it is larger than that already.
+ * xac_version_limit -- set the number of version slots beyond which the store does not grow; may
+ * be more than before.  Takes grow.  ret 0; ENOMEM if the store is larger already.
  */
 int xac_version_limit(struct xac_env *env, uint64_t frames_max);
 
 /*
- * Buffer files: create or open; ret 0 or errno.  path is the control region's.  Who
- * attaches lowers the limit of the store to what it has addresses for.
+ * Buffer files: create or open; ret 0 or errno.  region_path is the path of the control region.
+ * A process that attaches lowers the limit of the store to the addresses that it has.
  */
 int xac_buffers_create(struct xac_env *env, const char *region_path);
 int xac_buffers_attach(struct xac_env *env, const char *region_path);
@@ -135,8 +135,8 @@ uint64_t xac_buffers_bound(const struct xac_env *env);
  * if the first one has its bound or cannot grow.  Grow held.  ret 0 or errno.
  */
 int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
-/* xac_buffers_prefault -- a version slot that is about to be written, and those behind it, have their
-   memory, by one system call for many page faults. */
+/* xac_buffers_prefault -- give memory to a version slot that is about to be written, and to those
+   behind it, by one system call instead of many page faults. */
 void xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have);
 /* xac_buffers_remove -- delete the file beside a region; missing ones are fine.
    xac_buffers_remove_second -- the one in the environment's directory, dirfd. */
