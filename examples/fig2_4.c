@@ -6,7 +6,7 @@
  * another process.  x[0] is 42 at first.  An abort happens only at xend(), each attempt
  * sees one consistent snapshot, and locals are not rolled back: the Thesis' case 3.  So
  *
- *     a == y   attempts begun and attempts whose middle was reached are the same;
+ *     a == y   attempts begun and attempts that reached the middle are the same;
  *     b == z   both reads of an attempt see the same x[0];
  *     b is 41 or 42 if the first attempt commits; with a attempts, b is their sum, each
  *              of them 41 or 42.
@@ -107,7 +107,7 @@ run_both(struct locals *l)
     return n_failed;
 }
 
-/* Put 42 into the file, or look what is there, with plain calls. */
+/* Put 42 into the file, or read its contents, with plain calls. */
 static int
 plain(const char *mode, int value)
 {

@@ -123,7 +123,7 @@ black_height(const struct account *a)
     return height;
 }
 
-/* verify -- print what is there; ret number of things that are wrong. */
+/* verify -- print the tree; ret number of things that are wrong. */
 static int
 verify(void)
 {

@@ -44,8 +44,8 @@ xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
 /*
  * rescue -- take the place of a frame that is GONE and still in the table, with its buffer.
  *
- * The buffer is copied before the entry is replaced: whoever finds the entry must find the
- * bytes, which may be newer than what it could read from the file by now.
+ * The buffer is copied before the entry is replaced: a thread that finds the entry must find the
+ * bytes, which may be newer than those in the file by now.
  */
 static bool
 rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref mine)
@@ -179,7 +179,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
     return 0;
 }
 
-/* pin_new -- the page was not found, or `stale` was, whose life is over. */
+/* pin_new -- the page was not found, or only `stale`, which is over. */
 static int
 pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
         frame_ref stale, frame_ref *refp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame.h -- one frame's descriptor: who it holds, how often it is fixed, whether it is gone.
+ * frame.h -- one frame's descriptor: its page, how often it is fixed, whether it is gone.
  *
  * WHAT      The frame state machine of Nb-GCLOCK (ICDE 2010, figure 2) in one 64-bit word
  *           together with the number of the descriptor's life and the dirty bit, so that
@@ -43,7 +43,7 @@
 typedef uint64_t frame_ref;
 
 /*
- * Words for whoever owns the pool (pool_owner), in the descriptor's cache line.  The pool never
+ * Words for the owner of the pool (pool_owner), in the descriptor's cache line.  The pool never
  * touches them; they outlive lives, and an owner leaves them as it found them when it allows
  * a life to end.
  */
@@ -103,8 +103,8 @@ frame_is_of(uint64_t state, frame_ref ref)
 }
 
 /*
- * frame_load -- the state now.  Acquire pairs with the release of whoever stored it: what is
- * GONE has its last data, what is unpinned its user's stores.
+ * frame_load -- the state now.  Acquire pairs with the release of the thread that stored it: a frame
+ * that is GONE has its last data, one that is unpinned has its user's stores.
  */
 static inline uint64_t
 frame_load(struct frame *f)
@@ -113,8 +113,8 @@ frame_load(struct frame *f)
 }
 
 /*
- * frame_cas -- one step of the state.  It pairs with all other steps and with unpin: who retires
- * or writes has seen all that users stored.
+ * frame_cas -- one step of the state.  It pairs with all other steps and with unpin: a thread that
+ * retires or writes the frame has seen all stores of its users.
  */
 static inline bool
 frame_cas(struct frame *f, uint64_t *seen, uint64_t next)
@@ -159,7 +159,7 @@ frame_try_pin(struct frame *f, frame_ref ref)
     return false;
 }
 
-/* frame_unpin -- release pairs with frame_cas() of who retires or writes the page. */
+/* frame_unpin -- release pairs with frame_cas() of a thread that retires or writes the page. */
 static inline void
 frame_unpin(struct frame *f)
 {
@@ -221,7 +221,7 @@ frame_flush_end(struct frame *f, bool written)
 {
     if (!written)
         frame_mark_dirty(f);
-    /* Release pairs with frame_cas() of who retires: the write is over. */
+    /* Release pairs with frame_cas() of a thread that retires it: the write is over. */
     atomic_fetch_sub_explicit(&f->state, FRAME_FLUSHING + 1, memory_order_release);
 }
 

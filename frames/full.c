@@ -3,8 +3,8 @@
  * full.c -- what a search does after a round that found every frame fixed: it yields, then sleeps,
  * and gives up when that has lasted.
  *
- * On a busy machine whoever has the pages fixed may be off its processor for longer than any
- * number of yields takes, so what counts is the clock.
+ * On a busy machine the threads that have fixed the pages may be off their processors for longer
+ * than any number of yields takes, so the clock decides.
  */
 #include <config.h>
 
@@ -31,7 +31,7 @@ is_fixed_here(const struct xac_frames_user *user, uint32_t note, frame_ref ref)
     return true;
 }
 
-/* is_own_doing -- the user itself has every frame of the part fixed: waiting is in vain. */
+/* is_own_doing -- the user itself has every frame of the part fixed: waiting would not help. */
 static bool
 is_own_doing(const struct xac_frames_user *user, uint32_t part)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool.h -- what a pool of frames consists of, and who owns which part of it.
+ * pool.h -- the parts of a pool of frames, and their owners.
  *
  * WHAT      The layout of a pool's memory; the table from pages to frames; page buffers.
  *           The algorithm is Nb-GCLOCK's, corrected where its figures lose updates in C
@@ -17,9 +17,9 @@
  *   P1  A slot of the ring goes from 0 to a reference once, and then from one to another.
  *   P2  vacant only falls; vacant <= slots that are 0.
  *   P3  The table's entry of page k is 0 or refers to a life whose page_id is k.
- *   P4  Whoever took a reference out of the ring owns the descriptor, and after the
- *       conditional removal from the table, done or refused, may begin its next life.
- *   P5  Whoever removes or replaces a table entry of a life that is GONE owns its buffer.
+ *   P4  A thread that took a reference out of the ring owns the descriptor.  After the
+ *       conditional removal from the table, done or refused, it may begin the next life.
+ *   P5  A thread that removes or replaces a table entry of a life that is GONE owns its buffer.
  *   P6  n_frames + n_users descriptors; n_frames + (1 + XAC_FRAMES_MANY) * n_users buffers: between
  *       its calls a user holds one of each at most, during fix() a buffer more, during fix_many()
  *       one for each page, while others may read the same pages into buffers of their own.
@@ -262,7 +262,7 @@ ring_slot(const struct xac_frames *pool, uint32_t i)
 
 /*
  * slot_load, slot_cas -- a reference in the ring or in the table.  Acquire and release pair
- * with each other: who finds a frame finds its fields.
+ * with each other: a thread that finds a frame finds its fields.
  */
 static inline frame_ref
 slot_load(xac_shared _Atomic uint64_t *slot)
@@ -289,8 +289,8 @@ table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
 /*
  * hand_take -- move it on by one; ret a place that nobody else is told.
  *
- * Of n words each gives away every n-th run of places, and who has taken the last one of a run goes on
- * to the next word: so all words go on alike, users are at different ones, and one user alone is told
+ * Of n words each gives away every n-th run of places.  A user that has taken the last place of a run
+ * goes on to the next word: so all words go on alike, users are at different ones, and one user alone is told
  * all places in turn.
  */
 static inline uint64_t
@@ -363,7 +363,7 @@ pool_evict_end(struct xac_frames_user *user, uint32_t frame, bool is_gone)
  */
 void *xac_frames_hit(struct xac_frames_user *user, uint32_t frame);
 
-/* pool_hit -- the same, for who knows its bytes. */
+/* pool_hit -- the same, if its bytes are known. */
 static inline void
 pool_hit(struct xac_frames_user *user, uint32_t frame)
 {

@@ -3,7 +3,7 @@
  * free.c -- BP-Wrapper's lists of free frames: slots whose page has left, in stacks.
  *
  * A stack's head carries a tag that grows with each step (as in spare.c).  A slot's link is not 0
- * as long as the slot is here or in the hands of who has just taken it out.
+ * as long as the slot is here, or a thread has just taken it out.
  */
 #include <config.h>
 

@@ -13,7 +13,7 @@
  * hits first.  A queued hit counts if its slot still has the same life of the same frame: what
  * the paper's comparison of tags is, without its ABA.
  *
- * A miss takes a slot from a list of free ones; who finds the list empty evicts a batch for it with
+ * A miss takes a slot from a list of free ones.  If the list is empty, it evicts a batch for it with
  * one lock.  A slot is then in one of these states:
  *
  *      vacant     ring 0                       never used
@@ -21,8 +21,8 @@
  *      in limbo   link 0, policy: unknown      has a page; its arrival is in a queue
  *      resident   link 0, policy: known
  *
- * The first entry of any queue that names a slot in limbo makes it known, be it a hit that
- * overtakes the arrival, which then counts as a hit.
+ * The first entry of any queue that names a slot in limbo makes it known to the policy.  If a hit
+ * overtakes the arrival, the arrival counts as a hit.
  */
 #include <config.h>
 
@@ -41,7 +41,7 @@ policy_of(const struct xac_frames *pool, uint32_t part)
 static void
 link_set(struct xac_frames *pool, uint32_t slot, uint32_t link)
 {
-    /* Release pairs with is_free(): who sees 0 sees what the slot has now. */
+    /* Release pairs with is_free(): a thread that sees 0 sees the slot as it is now. */
     atomic_store_explicit(&pool->locked->free_links[slot], link, memory_order_release);
 }
 
@@ -69,7 +69,7 @@ admit(struct xac_frames *pool, uint32_t part, uint32_t slot, frame_ref ref)
     uint32_t i = slot - part_first(pool, part);
 
     p->ops->admit(p, i, page_of(pool, ref));
-    /* Relaxed: who fixes the page before sees 0, and tells what is then ignored. */
+    /* Relaxed: a thread that fixes the page before sees 0 and tells a hit, which is ignored. */
     if (p->ops->ignores != NULL && pool->region->config.batch_all == 0)
         atomic_store_explicit(&pool_frame(pool, ref)->ignored, p->ops->ignores(p, i),
                               memory_order_relaxed);
@@ -268,7 +268,7 @@ next_warm(const struct search *s, const struct policy *p, uint32_t i)
  * slot_offer -- the policy's question: can this slot make room?
  *
  * Under the lock, so it ends: after so many dirty pages the search for a clean one is given up.
- * What it passes by besides is fixed by somebody.
+ * All others that it passes are fixed.
  */
 static enum policy_answer
 slot_offer(void *arg, uint32_t i)

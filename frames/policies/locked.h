@@ -86,7 +86,7 @@ void xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part);
 
 /* ---- free.c: slots that nobody uses -------------------------------------------------- */
 
-/* xac_frames_free_push -- a slot whose link is not 0, into list `list` of the part. */
+/* xac_frames_free_push -- put a slot, with a link that is not 0, into list `list` of the part. */
 void xac_frames_free_push(struct xac_frames_user *user, uint32_t part, uint32_t list,
                           uint32_t slot);
 

@@ -2,8 +2,8 @@
 /*
  * mutex.c -- the lock of a part: waiters sleep, or spin with exponential back-off.
  *
- * The word is 0, or the owner's number + 1, with WAITED_FOR if somebody may be asleep.  Who was
- * asleep takes it with that bit, since there may be more of them.
+ * The word is 0, or the owner's number + 1, with WAITED_FOR if a thread may be asleep.  A thread
+ * that was asleep takes it with that bit, since there may be more of them.
  */
 #include <config.h>
 
@@ -104,7 +104,7 @@ xac_frames_unlock(struct xac_frames *pool, uint32_t part)
 uint32_t
 xac_frames_lock_owner(const struct xac_frames *pool, uint32_t part)
 {
-    /* Acquire pairs with take() of who died with it. */
+    /* Acquire pairs with take() of the user that died with it. */
     uint32_t word = atomic_load_explicit(word_of(pool, part), memory_order_acquire);
 
     return (word & ~WAITED_FOR) - 1;

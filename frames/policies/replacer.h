@@ -29,7 +29,7 @@
 #define POLICY_LISTS   12
 #define POLICY_LINE    64 /* bytes of a cache line */
 
-/* Neighbours in a list: written under the lock, and read without it by who warms a cache. */
+/* Neighbours in a list: written under the lock, and read without it to warm the cache. */
 struct policy_link {
     xac_shared _Atomic uint32_t prev, next;
 };

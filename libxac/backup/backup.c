@@ -269,7 +269,7 @@ static int
 copy_log(struct run *r)
 {
     struct xac_env *env = r->env;
-    /* Acquire: pairs with the release of who appends. */
+    /* Acquire: pairs with the release of a process that appends. */
     uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire);
     uint64_t bytes = r->master.segment_bytes;
     int rc = xac_log_wait_durable(&env->log, tail);

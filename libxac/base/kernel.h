@@ -5,7 +5,7 @@
  *
  * WHAT      Numbers and structures as in the kernel's include/uapi, each only if the system's
  *           headers do not have it.  The benchmarks use them, too.
- * NOT HERE  Whether the kernel that runs knows them: who uses one asks, and has another way.
+ * NOT HERE  Whether the running kernel knows them: their users check that, and have another way.
  */
 #ifndef XAC_KERNEL_H
 #define XAC_KERNEL_H

@@ -29,7 +29,7 @@
 #define MODE_TRIES   10
 #define MODE_NS      UINT64_C(1000000)
 
-/* lock_range -- n bytes from start, n = 0 for all that follow.  F_OFD commands want
+/* lock_range -- n bytes from start, n = 0: all behind it.  F_OFD commands want
    l_pid to be 0. */
 static int
 lock_range(int fd, int cmd, short type, off_t start, off_t n)
@@ -65,7 +65,7 @@ is_held(int fd, off_t start, off_t n)
 
 /* ---- The file -------------------------------------------------------------------------- */
 
-/* narrow -- one of an older version can be opened by who may only read; its owner ends that. */
+/* narrow -- users that may only read can open an older lock file; its owner ends that. */
 static int
 narrow(int fd, const struct xac_owner *owner)
 {

@@ -148,7 +148,7 @@ without_group(mode_t mode)
     return mode & (07707u | (mode & 07u) << 3);
 }
 
-/* settle -- whose a file is that has just been made. */
+/* settle -- give a new file its owner, group and mode. */
 XAC_SIGSAFE static int
 settle(int fd, const struct xac_owner *o)
 {

@@ -25,7 +25,7 @@ xac_populate(void *at, size_t n_bytes)
     if (n_bytes == 0
         || xac_sys.madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0)
         return;
-    /* An older kernel, or larger pages.  Adding 0 stores and changes nothing, whoever else stores
+    /* An older kernel, or larger pages.  Adding 0 stores and changes nothing, also if others store
        there. */
     for (; first < end; first += PAGE_LEAST)
         (void)atomic_fetch_add_explicit((_Atomic uint64_t *)first, 0,

@@ -16,8 +16,8 @@
 
 static XAC_TLS void *parts[XAC_TLS_PARTS];
 
-/* A key + 1 for its destructor, 0 none yet; the value is the thread's `parts`.  Relaxed: the
-   key is all that there is to see. */
+/* A key + 1 for its destructor, 0 none yet; the value is the thread's `parts`.  Relaxed:
+   nothing else is published with the key. */
 static _Atomic uint64_t key;
 
 /* The function of xac_tls_on_end. */
@@ -26,7 +26,7 @@ static void (*_Atomic on_end)(void);
 void
 xac_tls_on_end(void (*fn)(void))
 {
-    /* Relaxed: the function is all that there is to see. */
+    /* Relaxed: nothing else is published with the function. */
     atomic_store_explicit(&on_end, fn, memory_order_relaxed);
 }
 

@@ -130,7 +130,7 @@ pin(struct xac_ckpt *r)
     atomic_store_explicit(&t->parent, r->bound, memory_order_relaxed);
     atomic_store_explicit(&t->start, r->bound, memory_order_relaxed);
     atomic_store_explicit(&t->begin_ns, xac_clock_coarse_ns(), memory_order_relaxed);
-    /* Release: pairs with the acquire of who scans the slots. */
+    /* Release: pairs with the acquire of a process that scans the slots. */
     atomic_store_explicit(&t->word,
                           xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),
                           memory_order_release);
@@ -631,8 +631,8 @@ forget(struct xac_env *env)
 }
 
 /*
- * abandon -- end the checkpoint that is under way, whoever has it; the lock is held.  The
- * query of a dead process is left to who cleans up after it.
+ * abandon -- end the running checkpoint of any process; the lock is held.  The query of a dead
+ * process is left to the survivor that reaps it.
  */
 static void
 abandon(struct xac_env *env)

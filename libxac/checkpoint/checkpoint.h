@@ -6,9 +6,9 @@
  * WHAT      xCheckpoint, xArchive; log blocks that concern files.
  * LOCK      checkpoint (one step at a time), then gc and publish in short steps.
  * OWNER     A checkpoint that is due runs in the process that finds it so, a bounded step
- *           at each of its commits.  What it has done so far is private to the process,
- *           but for the query that holds the bound.  Whoever begins another checkpoint
- *           (xCheckpoint(), or because as much again has been logged) makes it end: what
+ *           at each of its commits.  Its progress is private to the process, except
+ *           the query that holds the bound.  If another process begins a checkpoint
+ *           (xCheckpoint(), or because as much again has been logged), this one ends: what
  *           was copied was right, and the new one copies what is left.
  *
  * INVARIANTS
@@ -41,8 +41,8 @@ struct xac_master_slot;
  */
 int xac_checkpoint_run(struct xac_env *env, bool is_final);
 
-/* xac_checkpoint_try -- the same in the middle of things, without waiting for who is at one:
-   EBUSY then. */
+/* xac_checkpoint_try -- the same within other work; returns EBUSY instead of waiting for a running
+   checkpoint. */
 int xac_checkpoint_try(struct xac_env *env);
 
 /* xac_checkpoint_if_due -- one step of a checkpoint, if one is under way in this process or

@@ -3,9 +3,9 @@
  * ckpt_files.h -- what becomes of the files that a checkpoint meets.
  *
  * WHAT      A file that cannot be reached is skipped: its pages stay in the version store, and
- *           the log from which they can be redone is kept.  One whose name is gone, and which
- *           nobody maps, is forgotten.  One that nobody maps, and all of which has been brought
- *           home, is left (registry.h).
+ *           the log from which they can be redone is kept.  A file that has lost its name, and
+ *           that nobody maps, is forgotten.  A file that nobody maps, and that has all its
+ *           versions, is left (registry.h).
  * LOCK      checkpoint
  */
 #ifndef XAC_CKPT_FILES_H

@@ -63,8 +63,8 @@ check(const struct xac_env *env, uint32_t file, int fd)
  * from_view -- a descriptor of a file that has lost its name, from a mapping of this process;
  * -1: it has none.
  *
- * Another thread may be unmapping it.  Who holds that lock may wait for a checkpoint, so it is
- * not waited for.
+ * Another thread may be unmapping it.  The holder of that lock may be waiting for a checkpoint, so
+ * this function does not wait for it.
  */
 static int
 from_view(struct xac_env *env, uint32_t file)

@@ -225,11 +225,12 @@ xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where)
 /* ---- Forgetting ------------------------------------------------------------------- */
 
 /*
- * xac_pagesums_drop -- away from its name, for good.
+ * xac_pagesums_drop -- remove the file, durably.
  *
- * Who has done it before may have died, or failed, before the directory was synced: so it is synced
- * even if nothing is there, once.  And a removal whose sync has failed is taken back, so that the
- * next one has something to do: what a failed sync left undone, another need not do.
+ * A process that did so before may have died, or failed, before it synced the directory.  So the
+ * directory is synced once even if the file is missing.  And if the sync of a removal fails, the
+ * removal is taken back, so that the next call has to repeat it: another sync would succeed
+ * without doing anything.
  */
 int
 xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp)

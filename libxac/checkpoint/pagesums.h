@@ -11,11 +11,11 @@
  *
  * INVARIANTS
  *   (1) Of a page that recovery would not write, starting from the master record on disk,
- *       the entry on disk is right, or not valid, or there is none.  For whoever writes pages stores and
- *       syncs their entries before the master record moves; until then recovery would write
- *       these very pages, and nobody asks for their entries.
- *   (2) Who writes pages of a file and keeps no checksums removes what there is of that file
- *       first (xac_pagesums_drop).
+ *       the entry on disk is right, or not valid, or there is none.  A process that writes pages
+ *       stores and syncs their entries before the master record moves; until then recovery would
+ *       write these same pages, and their entries are not used.
+ *   (2) A process that writes pages of a file and keeps no checksums first removes the file of
+ *       checksums (xac_pagesums_drop).
  *   (3) A header is on disk as a whole before the file has its name.
  */
 #ifndef XAC_PAGESUMS_H
@@ -62,7 +62,7 @@ struct xac_pagesums_store {
     const uint8_t *identity; /* 16 bytes of the master record; not owned              */
     uint32_t page_size;
     uint64_t lsn; /* of the entries                                                   */
-    bool make;    /* also where there is none yet; else only what is there is kept right*/
+    bool make;    /* also make missing ones; else only existing ones are kept right     */
     /* Fill in which file that number is; ret 0 or an error with words. */
     int (*file)(void *arg, uint32_t file, struct xac_pagesums_file *out);
     void *arg;

@@ -2,7 +2,7 @@
 /*
  * peek.h -- looking at a running environment from outside, without taking part.
  *
- * WHAT      Maps the control region read-only: whoever looks can disturb nobody, is no
+ * WHAT      Maps the control region read-only: the process that looks disturbs nobody, is no
  *           participant and holds nothing back.
  * NOT HERE  What is to be seen (stats.h).
  * OWNER     struct xac_env is the caller's; only what stats.h reads is filled in.

@@ -5,8 +5,8 @@
  * WHAT      A reader is live or frozen.  A live one is a participant like any other, but its
  *           slots run queries only, and the files that it maps need only be readable.  As it
  *           can do all that participants do for each other (flush the log, publish for the
- *           dead), it must be allowed to write region, log and directory.  Whoever is not,
- *           or finds nobody attached, is frozen (env_frozen.h).
+ *           dead), it must be allowed to write region, log and directory.  Otherwise, or
+ *           if nobody is attached, the reader is frozen (env_frozen.h).
  * NOT HERE  The region and the gate (env_enter.h); which kind it is (env.c).
  * LOCK      As in env_enter.h.
  *

@@ -49,8 +49,8 @@ first_of(const struct xac_identity *dir)
     return HOLD_FIRST + (off_t)(uint32_t)xac_xxh64(dir, sizeof *dir) * HOLD_EACH;
 }
 
-/* is_held -- does another description hold a byte of [start, end)?  Locks for reading are
-   none: who may only read the file must not keep others from using it. */
+/* is_held -- does another description hold a byte of [start, end)?  Locks for reading do
+   not count: a user that may only read the file must not keep others from using it. */
 XAC_SIGSAFE static bool
 is_held(int fd, off_t start, off_t end)
 {

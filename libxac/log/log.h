@@ -96,7 +96,7 @@ void xac_log_append(struct xac_log *log, const struct xac_block *blk);
 /*
  * xac_log_wait_durable -- return when everything below lsn is on disk.
  *
- * Group commit: whoever finds the flush lock free writes and syncs for all.
+ * Group commit: a process that finds the flush lock free writes and syncs for all.
  * ret  0; XAC_EPOISONED; XAC_ENOTDURABLE if this process could not even begin to write
  *      (invariant 6); ETIMEDOUT: the thread's limit (lock.h) is over.  A position already
  *      durable is 0 even when poisoned.

@@ -8,7 +8,7 @@
  *           falling asleep and waking is saved, which on a virtual machine is a sixth of the
  *           whole.  How long is best, 0 included, is found by trying: one run of flushes in 8 tries
  *           another gap, and the others take the one that has cost least.
- * NOT HERE  Several committers: who waits for others' writes needs no gap (log.h).
+ * NOT HERE  Several committers: a process that waits for the writes of others needs no gap (log.h).
  * LOCK      flush, all.
  */
 #ifndef XAC_LOG_GAP_H

@@ -47,7 +47,7 @@ xac_log_keep(int dirfd, bool is_kept, bool *changedp)
     /* Somebody else makes it, too, and one has taken the other's. */
     if ((rc == ENOENT || rc == EEXIST) && xac_log_is_kept(dirfd))
         rc = 0;
-    /* Whoever has made it may have died before its name was durable. */
+    /* The process that made it may have died before its name was durable. */
     if (rc == 0 && (is_kept || is_changed))
         rc = xac_sync_dir(dirfd);
     if (rc != 0)

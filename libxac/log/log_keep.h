@@ -4,7 +4,7 @@
  * again?
  *
  * WHAT      A file in the directory of the log, XAC_LOG_KEPT.  While it is there no segment is
- *           used again and no data file is removed.  It is made by who asks for archives
+ *           used again and no data file is removed.  It is made by the first request for archives
  *           (xArchive(), xarchive --move or --hook, XAC_OPT_LOG_RECYCLE 0), and removed by
  *           XAC_OPT_LOG_RECYCLE 1, or by hand.
  * NOT HERE  Using segments again (log_segment), removing data files (archive).

@@ -218,9 +218,9 @@ oldest(int dirfd, uint64_t number)
 }
 
 /*
- * old_take -- give an old segment the temporary name; what only has the name of one stays.
+ * old_take -- give an old segment the temporary name; other files with such a name stay.
  *
- * What it holds cannot be taken for new: every block says where in the log it stands.
+ * Its old blocks cannot be taken for new ones: every block says where in the log it stands.
  * out  fdp  it, if it can be written over: it is as a new one would be; else -1
  * ret  0; errno, or an error, if it is none or has not been renamed; EBUSY if the log is kept
  *      since a moment ago: it has its name again.

@@ -186,7 +186,7 @@ xac_logdir_note(int dirfd, const char *path)
     return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_LOGDIR_NOTE);
 }
 
-/* mark_write -- say whose log it is, in a file of the environment's owner. */
+/* mark_write -- name the environment of the log, in a file of the environment's owner. */
 static int
 mark_write(int dirfd, int fd, const uint8_t identity[16])
 {
@@ -223,7 +223,7 @@ xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16])
         rc = mark_write(dirfd, fd, identity);
     if (rc == 0)
         rc = xac_sync_parent(AT_FDCWD, full);
-    /* Not readable: whoever may write there has put the directory there. */
+    /* Not readable: a user that may write there has put the directory there. */
     if (rc == EACCES)
         rc = 0;
     if (rc != 0)

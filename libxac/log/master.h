@@ -44,8 +44,8 @@ int xac_master_missing(int dirfd, bool may_be_new);
 int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
 
 /*
- * xac_master_put_dir -- say whose record it is: that of the environment in the directory
- * `dir`; zeros: of none in particular, as in a backup.
+ * xac_master_put_dir -- say that the record belongs to the environment in the directory `dir`;
+ * zeros: to none in particular, as in a backup.
  */
 void xac_master_put_dir(struct xac_master_slot *slot, const struct xac_identity *dir);
 
@@ -67,7 +67,7 @@ int xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
 /*
  * xac_master_sync -- make the record that xac_master_read() has returned durable.
  *
- * Its writer may not have synced it yet; who acts on what it says must not do so before.
+ * Its writer may not have synced it yet; do not act on the record before that.
  * out  is_lostp  the sync itself has failed: another one would succeed and mean nothing, so
  *                the environment is to be poisoned
  * ret  0 or an error.

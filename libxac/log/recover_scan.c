@@ -367,8 +367,8 @@ out:
 /*
  * ahead_start -- begin to read what lies behind the window, in the segment that is open.
  *
- * Only if the window before it was the one looked at last: who jumps about, and who reads
- * a short log, needs no thread.
+ * Only if the window before it was the one read last: random reads, and a short log, need no
+ * thread.
  */
 static void
 ahead_start(struct xac_scan *s, uint64_t last)

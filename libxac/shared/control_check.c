@@ -235,8 +235,8 @@ check_node(struct look *l, uint64_t at, unsigned level, uint32_t file, uint64_t 
     return rc;
 }
 
-/* check_root -- a file's page table.  Who looks holds no lock: a checkpoint may free the table
-   of a file that nobody maps, and sets its root to 0 first. */
+/* check_root -- a file's page table.  The check holds no lock: a checkpoint may free the table of a
+   file that nobody maps, and sets its root to 0 first. */
 static int
 check_root(struct look *l, const struct xac_file *f, uint32_t file)
 {
@@ -266,7 +266,7 @@ check_files(struct look *l)
             (const struct xac_file *)xac_array_at(&l->shm, &l->ctl->files, i);
         const char *path;
 
-        if (f->path == 0) /* being registered, or lost with who was at it */
+        if (f->path == 0) /* being registered, or its process has died */
             continue;
         if (f->path_len > PATH_BYTES_MAX
             || !is_inside(l, f->path, (uint64_t)f->path_len + 1))
