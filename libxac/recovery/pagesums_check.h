@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pagesums_check.h -- comparing the mapped files with the checksums that are kept of their
- * pages (pagesums.h): damage to the medium.
+ * pagesums_check.h -- comparing the mapped files with the checksums of their pages
+ * (pagesums.h), to find damage to the medium.
  *
- * WHAT      Reads all xac-sums files and, past the page cache, the pages that they know of.
- * NOT HERE  Which pages recovery would write: the caller tells.
+ * WHAT      Reads all xac-sums files and, past the page cache, the pages that have entries.
+ * NOT HERE  Which pages recovery would write: the caller knows.
  * LOCK      The caller holds the gate.  Nothing here writes.
  */
 #ifndef XAC_PAGESUMS_CHECK_H
@@ -30,7 +30,7 @@ struct xac_pagesums_damage {
 };
 
 struct xac_pagesums_check {
-    /* Called for each damage; what it points to is gone afterwards. */
+    /* Called for each damage; *d is valid only during the call. */
     void (*damage)(void *arg, const struct xac_pagesums_damage *d);
     void *arg;
 
@@ -48,8 +48,8 @@ typedef bool (*xac_pagesums_redone_fn)(void *arg, uint64_t inode, uint64_t page)
 /*
  * xac_pagesums_verify -- compare all files of which checksums are kept.
  *
- * in   end_lsn  end of the log; entries from behind it are of another copy of the
- *               environment, and say nothing
+ * in   end_lsn  end of the log; entries from behind it belong to another copy of the
+ *               environment, and are ignored
  * ret  0, damaged or not; ENOMEM; errno.
  */
 int xac_pagesums_verify(int dirfd, const struct xac_master_slot *master, uint64_t end_lsn,

@@ -11,7 +11,7 @@
  *   (1) Nothing valid in the log is rewritten; until the new master record is on disk a
  *       recovery may be killed anywhere and started again.
  *   (2) A file is written only after log, data files and master have been synced.
- *   (3) The first thing redone to any page is a full image.
+ *   (3) The first record that is redone for a page is a full image.
  *   (4) Damage before the last position known to have been synced is reported and nothing
  *       is written, unless `cut` is set.
  *   (5) In a copy of an environment's directory (xac_master_is_copied) nothing outside of it
@@ -34,15 +34,15 @@ struct xac_recover_options {
     bool cut;             /* cut a damaged log at the damage instead of refusing      */
     bool accept_replaced; /* redo into a file whose inode has changed                 */
     bool outside;         /* of a copy: files outside of it belong to it now          */
-    /* Called now and then with bytes done and in all; may be NULL. */
+    /* Called from time to time with the bytes done and their total; may be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
     uint64_t new_segment_bytes; /* segment size from now on, 0 to keep                */
     const char *log_dir;        /* the log lies there now (logdir.h); NULL: as noted,
                                    if the directory is no copy                        */
-    /* Roll a backup (backup_note.h) forward: redo only what stands in the log before an
-       LSN, or before the first commit later than a time (ns since 1970), 0 no bound; and
-       go on through later generations of the log that have been put beside it. */
+    /* Roll a backup (backup_note.h) forward: redo only the log before an LSN, or before the
+       first commit later than a time (ns since 1970), 0 no bound; and go on through later
+       generations of the log that have been put beside it. */
     bool forward;
     uint64_t until_lsn;
     uint64_t until_ns;
@@ -51,10 +51,10 @@ struct xac_recover_options {
        would be, and whether it would be made; may be NULL. */
     void (*file)(void *arg, const char *path, uint64_t pages, bool is_made);
     void *file_arg;
-    struct xac_pagesums_check *pages; /* dry_run: compare pages with what is kept of them,
-                                         NULL not to                              */
-    /* Redo onto these copies from where their master record says, and write nothing else;
-       others may be attached.  NULL: the files. */
+    struct xac_pagesums_check *pages; /* dry_run: compare pages with their checksums,
+                                         NULL: do not                             */
+    /* Redo onto these copies, from the redo position of their master record, and write nothing
+       else; others may be attached.  NULL: redo onto the files. */
     struct xac_frozen *frozen;
 };
 
@@ -82,7 +82,7 @@ struct xac_recover_report {
     char damage_file[64];         /* name of the log file                              */
     uint64_t damage_offset;       /* bytes, within it                                  */
     char end_reason[128];         /* why the log ends where it does                    */
-    uint64_t strays;              /* files with names like log segments that are none  */
+    uint64_t strays;              /* files that are named like log segments            */
     char stray_file[64];          /* one of them                                       */
 };
 
@@ -93,15 +93,15 @@ struct xac_recover_report {
  * out  master  the new master record (without dry_run); may be NULL
  * ret  0; XAC_ENOTENV; XAC_EDAMAGED, XAC_EFOREIGN, XAC_EVERSION, XAC_EPAGESIZE,
  *      XAC_EREPLACED, XAC_ECOPY, XAC_EINUSE; errno values.  EAGAIN: copies have been added
- *      to `frozen`, which the log must be read for once more.  Words are noted (err.h).
+ *      to `frozen`, so the log must be read again.  Text is noted (err.h).
  */
 int xac_recover_dir(int dirfd, const struct xac_recover_options *options,
                     struct xac_recover_report *report, struct xac_master_slot *master);
 
-/* xac_recover_clear_counters -- before the log is read once more. */
+/* xac_recover_clear_counters -- call it before the log is read again. */
 void xac_recover_clear_counters(struct xac_recover_report *rep);
 
-/* xac_recover_add_up -- counters of the generations before to the report on the last one. */
+/* xac_recover_add_up -- add the counters of earlier generations to the report on the last one. */
 void xac_recover_add_up(struct xac_recover_report *all,
                         const struct xac_recover_report *one);
 

@@ -3,7 +3,7 @@
  * recover_pages.h -- the pages that a recovery holds in memory.
  *
  * WHAT      A bounded set of pages by file and number; memory is taken as they come.
- * NOT HERE  What is redone in them, and when they are written (recover_redo).
+ * NOT HERE  Redoing records in them, and writing them (recover_redo).
  * OWNER     struct xac_redo_pages belongs to the caller.
  *
  * INVARIANTS
@@ -45,8 +45,8 @@ xac_redo_hash(uint32_t file, uint64_t page)
 }
 
 /*
- * xac_redo_pages_init -- an empty set of so many pages as fit into bytes_max, at least
- * one; ret 0 or ENOMEM.  Free it in any case.
+ * xac_redo_pages_init -- an empty set of as many pages as fit into bytes_max, at least one;
+ * ret 0 or ENOMEM.  Free it in any case.
  */
 int xac_redo_pages_init(struct xac_redo_pages *p, uint32_t page_size, uint64_t bytes_max);
 void xac_redo_pages_free(struct xac_redo_pages *p);
