@@ -36,6 +36,14 @@ static struct taken {
 static bool is_main_sigbus;
 static _Atomic xac_fault_fn is_handled;
 
+/* is_systems -- does the system handle the signal: by default, or by ignoring it? */
+XAC_SIGSAFE static bool
+is_systems(const struct sigaction *sa)
+{
+    return (sa->sa_flags & SA_SIGINFO) == 0
+           && (sa->sa_handler == SIG_DFL || sa->sa_handler == SIG_IGN);
+}
+
 /* ---- A fault that is not ours ------------------------------------------------------------ */
 
 /* by_default -- it is the system's: the fault comes again, and ends the program.  What comes from
@@ -64,8 +72,7 @@ pass_on(struct taken *t, int level, siginfo_t *info, void *context)
     const struct sigaction *next = &link->action;
     sigset_t mask = ((ucontext_t *)context)->uc_sigmask;
 
-    if ((next->sa_flags & SA_SIGINFO) == 0
-        && (next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN)) {
+    if (is_systems(next)) {
         by_default(t->signal, info, next);
         return;
     }
@@ -163,8 +170,7 @@ link_of(const struct sigaction *sa)
 static int
 level_for(const struct taken *t, const struct link *link)
 {
-    if ((link->action.sa_flags & SA_SIGINFO) == 0
-        && (link->action.sa_handler == SIG_DFL || link->action.sa_handler == SIG_IGN))
+    if (is_systems(&link->action))
         return 0; /* it calls nobody */
     /* Relaxed: nobody else stores it but for SA_RESETHAND. */
     if (t->level >= 0
