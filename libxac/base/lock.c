@@ -16,7 +16,7 @@
 /* Ranks held by this thread, as a stack: acquired in rank order, released in any. */
 #define HELD_MAX 8
 static XAC_TLS uint8_t held[HELD_MAX];
-static XAC_TLS int n_held;
+XAC_TLS int xac_lock_n_held;
 
 /* Looks at the publish lock before its thread sleeps, and pauses of the processor after the
    first of them; each is followed by twice as many, up to so many.  About 3 us in all: some
@@ -42,27 +42,27 @@ static XAC_TLS uint64_t wait_until_ns;
 static void
 held_push(int rank)
 {
-    xac_assert(n_held < HELD_MAX);
-    held[n_held++] = (uint8_t)rank;
+    xac_assert(xac_lock_n_held < HELD_MAX);
+    held[xac_lock_n_held++] = (uint8_t)rank;
 }
 
 static void
 held_remove(int rank)
 {
-    int i = n_held - 1;
+    int i = xac_lock_n_held - 1;
 
     while (i >= 0 && held[i] != rank)
         i--;
     xac_assert(i >= 0);
-    for (; i < n_held - 1; i++)
+    for (; i < xac_lock_n_held - 1; i++)
         held[i] = held[i + 1];
-    n_held--;
+    xac_lock_n_held--;
 }
 
 static bool
 rank_allowed(int rank)
 {
-    for (int i = 0; i < n_held; i++) {
+    for (int i = 0; i < xac_lock_n_held; i++) {
         if (held[i] >= rank)
             return false;
     }
@@ -232,7 +232,7 @@ lock_glancing(struct xac_lock *lk, bool is_limited)
             return ETIMEDOUT;
         xac_lock_watch(lk, &watch);
         rc = wait_briefly(mutex, ms);
-        if (rc == ETIMEDOUT && n_held == 0)
+        if (rc == ETIMEDOUT && xac_lock_n_held == 0)
             xac_signals_glance();
     }
     return rc;
@@ -247,7 +247,8 @@ xac_lock_acquire(struct xac_lock *lk)
     if (lk->rank == XAC_RANK_PUBLISH)
         rc = spin(&lk->mutex);
     if (rc == EBUSY)
-        rc = n_held == 0 ? lock_glancing(lk, false) : pthread_mutex_lock(&lk->mutex);
+        rc = xac_lock_n_held == 0 ? lock_glancing(lk, false)
+                                  : pthread_mutex_lock(&lk->mutex);
     return acquired(lk, rc);
 }
 
@@ -288,16 +289,10 @@ xac_lock_release(struct xac_lock *lk)
     held_remove(lk->rank);
 }
 
-bool
-xac_lock_none_held(void)
-{
-    return n_held == 0;
-}
-
 void
 xac_lock_forget(void)
 {
-    n_held = 0;
+    xac_lock_n_held = 0;
 }
 
 void

@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "base/annot.h"
+#include "base/tls.h"
 
 enum xac_lock_rank {
     XAC_RANK_REAP = 10,       /* finishing what the dead have begun                   */
@@ -115,8 +116,15 @@ void xac_lock_repaired(struct xac_lock *lk);
 
 void xac_lock_release(struct xac_lock *lk);
 
+/* Ranked locks that this thread holds (lock.c). */
+extern XAC_TLS int xac_lock_n_held;
+
 /* xac_lock_none_held -- true if this thread holds no ranked lock (debug aid). */
-bool xac_lock_none_held(void);
+XAC_SIGSAFE static inline bool
+xac_lock_none_held(void)
+{
+    return xac_lock_n_held == 0;
+}
 
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);

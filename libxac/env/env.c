@@ -29,7 +29,6 @@
 #include "txn/alone.h"
 #include "txn/ctx.h"
 #include "txn/reap.h"
-#include "view/fault.h"
 #include "view/guard.h"
 #include "view/view.h"
 
@@ -151,7 +150,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (rc == 0)
         rc = flags == XAC_READONLY ? open_reader(env, path) : open_writer(env, path);
     if (rc == 0) {
-        rc = xac_engine_start(&xac_fault_owner);
+        rc = xac_engine_start(&xac_view_owner);
         if (rc == 0)
             rc = check_engine(env);
         if (rc != 0) {

@@ -13,13 +13,6 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 
-XAC_SIGSAFE struct xac_file *
-xac_file_at(const struct xac_env *env, uint32_t id)
-{
-    xac_assert(id >= 1);
-    return (struct xac_file *)xac_array_at(&env->shm, &env->ctl->files, id - 1);
-}
-
 const char *
 xac_file_path(const struct xac_env *env, uint32_t id)
 {

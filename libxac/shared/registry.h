@@ -104,7 +104,12 @@ uint32_t xac_registry_writers(const struct xac_env *env);
 uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 
 /* xac_file_at -- file with that id (from 1), which exists. */
-XAC_SIGSAFE struct xac_file *xac_file_at(const struct xac_env *env, uint32_t id);
+XAC_SIGSAFE static inline struct xac_file *
+xac_file_at(const struct xac_env *env, uint32_t id)
+{
+    xac_assert(id >= 1);
+    return (struct xac_file *)xac_array_at(&env->shm, &env->ctl->files, id - 1);
+}
 
 /* xac_file_path -- its path as stored: absolute, or relative to the environment directory. */
 const char *xac_file_path(const struct xac_env *env, uint32_t id);

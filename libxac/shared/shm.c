@@ -354,33 +354,12 @@ xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base)
     a->base = base;
 }
 
-/*
- * locate -- chunk and place of element i; chunk 0 and 1 have `base` elements each, every
- * later one twice its predecessor's.
- */
-XAC_SIGSAFE static unsigned
-locate(const struct xac_array *a, uint64_t i, uint64_t *placep, uint64_t *elemsp)
-{
-    unsigned k = 0;
-
-    if (i < a->base) {
-        *placep = i;
-        *elemsp = a->base;
-        return 0;
-    }
-    k = 64u - (unsigned)__builtin_clzll(i / a->base);
-    *elemsp = (uint64_t)a->base << (k - 1);
-    *placep = i - *elemsp;
-    xac_require(k < XAC_ARRAY_CHUNKS);
-    return k;
-}
-
 XAC_SIGSAFE int
 xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
 {
     uint64_t place, elems, at;
     uint64_t none = 0;
-    unsigned k = locate(a, i, &place, &elems);
+    unsigned k = xac_array_locate(a, i, &place, &elems);
 
     /* Acquire: pairs with the exchange below; a chunk is zeroed before it is seen. */
     if (atomic_load_explicit(&a->chunk[k], memory_order_acquire) != 0)
@@ -396,17 +375,6 @@ xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
     return 0;
 }
 
-XAC_SIGSAFE void *
-xac_array_at(const struct xac_shm *shm, const struct xac_array *a, uint64_t i)
-{
-    uint64_t place, elems;
-    unsigned k = locate(a, i, &place, &elems);
-    /* Acquire: pairs with the exchange in xac_array_reserve. */
-    uint64_t at = atomic_load_explicit(&a->chunk[k], memory_order_acquire);
-
-    return (uint8_t *)xac_shm_at(shm, at) + place * a->elem_bytes;
-}
-
 XAC_SIGSAFE void
 xac_array_populate(const struct xac_shm *shm, const struct xac_array *a, uint64_t from,
                    uint64_t to)
@@ -414,7 +382,7 @@ xac_array_populate(const struct xac_shm *shm, const struct xac_array *a, uint64_
     while (from < to) {
         uint64_t place, elems, n;
 
-        (void)locate(a, from, &place, &elems);
+        (void)xac_array_locate(a, from, &place, &elems);
         n = elems - place < to - from ? elems - place : to - from;
         xac_populate(xac_array_at(shm, a, from), n * a->elem_bytes);
         from += n;

@@ -157,9 +157,39 @@ void xac_array_init(struct xac_array *a, uint32_t elem_bytes, uint32_t base);
 /* xac_array_reserve -- make element i exist; ret 0 or errno. */
 XAC_SIGSAFE int xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i);
 
+/*
+ * xac_array_locate -- chunk and place of element i; chunk 0 and 1 have `base` elements each, every
+ * later one twice its predecessor's.
+ */
+XAC_SIGSAFE static inline unsigned
+xac_array_locate(const struct xac_array *a, uint64_t i, uint64_t *placep,
+                 uint64_t *elemsp)
+{
+    unsigned k = 0;
+
+    if (i < a->base) {
+        *placep = i;
+        *elemsp = a->base;
+        return 0;
+    }
+    k = 64u - (unsigned)__builtin_clzll(i / a->base);
+    *elemsp = (uint64_t)a->base << (k - 1);
+    *placep = i - *elemsp;
+    xac_require(k < XAC_ARRAY_CHUNKS);
+    return k;
+}
+
 /* xac_array_at -- element i, which exists. */
-XAC_SIGSAFE void *xac_array_at(const struct xac_shm *shm, const struct xac_array *a,
-                               uint64_t i);
+XAC_SIGSAFE static inline void *
+xac_array_at(const struct xac_shm *shm, const struct xac_array *a, uint64_t i)
+{
+    uint64_t place, elems;
+    unsigned k = xac_array_locate(a, i, &place, &elems);
+    /* Acquire: pairs with the exchange in xac_array_reserve. */
+    uint64_t at = atomic_load_explicit(&a->chunk[k], memory_order_acquire);
+
+    return (uint8_t *)xac_shm_at(shm, at) + place * a->elem_bytes;
+}
 
 /* xac_array_populate -- xac_populate for the elements [from, to), which exist. */
 XAC_SIGSAFE void xac_array_populate(const struct xac_shm *shm, const struct xac_array *a,

@@ -287,8 +287,8 @@ look_at(const struct xac_env *env, uint64_t vslot_no, uint64_t page, struct glim
 }
 
 XAC_SIGSAFE uint64_t
-xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_t parent,
-                 uint64_t *commitp)
+xac_version_search(const struct xac_env *env, const struct xac_page *page,
+                   uint64_t parent, uint64_t *commitp)
 {
     uint64_t at = xac_shm_offset(&env->shm, page);
     /* Acquire: pairs with the release in the publish step; version slot and number are there. */

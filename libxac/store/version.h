@@ -57,9 +57,19 @@ void xac_version_release(struct xac_env *env, uint64_t slot);
 void xac_version_give_back(struct xac_env *env, uint64_t vslot_no);
 
 /* xac_version_find -- newest version of a page not younger than `parent`; 0: the file. */
-XAC_SIGSAFE uint64_t xac_version_find(const struct xac_env *env,
-                                      const struct xac_page *page, uint64_t parent,
-                                      uint64_t *commitp);
+XAC_SIGSAFE uint64_t xac_version_search(const struct xac_env *env,
+                                        const struct xac_page *page, uint64_t parent,
+                                        uint64_t *commitp);
+XAC_SIGSAFE static inline uint64_t
+xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_t parent,
+                 uint64_t *commitp)
+{
+    *commitp = 0;
+    /* Acquire: pairs with the release of who unlinks the last version, which is in the file. */
+    if (atomic_load_explicit(&page->head, memory_order_acquire) == 0)
+        return 0;
+    return xac_version_search(env, page, parent, commitp);
+}
 
 /*
  * The versions that must be kept: every version above `upper`, the newest one at or below it,

@@ -45,13 +45,6 @@ xac_chain_init(struct xac_env *env)
     return rc == 0 ? xac_lock_init(&c->gc, XAC_RANK_GC) : rc;
 }
 
-XAC_SIGSAFE uint64_t
-xac_chain_commit(const struct xac_env *env)
-{
-    /* Acquire: pairs with the release in step g; versions up to C are linked. */
-    return atomic_load_explicit(&chain_of(env)->commit, memory_order_acquire);
-}
-
 void
 xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
 {

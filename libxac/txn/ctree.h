@@ -40,8 +40,13 @@
 /* xac_chain_init -- in a new region; ret 0 or errno. */
 int xac_chain_init(struct xac_env *env);
 
-/* xac_chain_commit -- C (acquire). */
-XAC_SIGSAFE uint64_t xac_chain_commit(const struct xac_env *env);
+/* xac_chain_commit -- C. */
+XAC_SIGSAFE static inline uint64_t
+xac_chain_commit(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in step g; versions up to C are linked. */
+    return atomic_load_explicit(&env->ctl->chain.commit, memory_order_acquire);
+}
 
 /*
  * xac_chain_enter -- give a live slot its parent and start, C of now, above the mark, and

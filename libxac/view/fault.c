@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.c -- see fault.h: is the access allowed, and what to say if not.
+ * fault.c -- see fault.h.
  */
 #include <config.h>
 
@@ -13,7 +13,6 @@
 
 #include <xac.h>
 
-#include "base/lock.h"
 #include "shared/env_state.h"
 #include "txn/ctx.h"
 #include "view/guard.h"
@@ -94,9 +93,9 @@ stop_for(const struct xac_view *view, const void *addr, bool is_write, const cha
     stop(&m, hint);
 }
 
-XAC_SIGSAFE _Noreturn static void
-stop_program(const struct xac_view *view, const void *addr, bool is_write,
-             const char *what, const char *hint)
+XAC_SIGSAFE _Noreturn void
+xac_fault_stop(const struct xac_view *view, const void *addr, bool is_write,
+               const char *what, const char *hint)
 {
     stop_for(view, addr, is_write, what, 0, hint);
 }
@@ -129,45 +128,40 @@ xac_fault_lacks(const struct xac_ctx *ctx)
     return lacks[ctx->lacking].what + sizeof UNSERVED - 1;
 }
 
-/* stop_unserved -- the access is allowed, but errno value rc is in the way. */
-XAC_SIGSAFE _Noreturn static void
-stop_unserved(const struct xac_view *view, const void *addr, bool is_write, int rc)
+XAC_SIGSAFE _Noreturn void
+xac_fault_unserved(const struct xac_view *view, const void *addr, bool is_write, int rc)
 {
     int lacking = view->ctx->lacking;
 
     if (rc == EBADF)
-        stop_program(view, addr, is_write, UNSERVED "a descriptor is missing",
-                     "has the program closed descriptors that are not its own?");
+        xac_fault_stop(view, addr, is_write, UNSERVED "a descriptor is missing",
+                       "has the program closed descriptors that are not its own?");
     if (lacking == XAC_LACKS_FILE && rc == EFAULT)
-        stop_program(view, addr, is_write, UNSERVED "the file ends before it",
-                     "has somebody made the file shorter than its mapping?");
+        xac_fault_stop(view, addr, is_write, UNSERVED "the file ends before it",
+                       "has somebody made the file shorter than its mapping?");
     stop_for(view, addr, is_write, lacks[lacking].what, rc, lacks[lacking].hint);
 }
 
-/* check_owner -- the thread must have a transaction, and this must be a view of it. */
-XAC_SIGSAFE static void
-check_owner(const struct xac_view *view, const void *addr, bool is_write)
+XAC_SIGSAFE _Noreturn void
+xac_fault_foreign(const struct xac_view *view, const void *addr, bool is_write)
 {
-    const struct xac_ctx *mine;
+    const struct xac_ctx *mine = xac_ctx_mine(view->env);
+    /* Relaxed: that it is us can only have been stored by us. */
     pthread_t owner = atomic_load_explicit(&view->ctx->owner, memory_order_relaxed);
 
-    /* Relaxed: that it is us can only have been stored by us. */
-    if (pthread_equal(owner, pthread_self()) && view->ctx->depth > 0)
-        return;
-    mine = xac_ctx_mine(view->env);
     if (mine != view->ctx && view->origin == NULL)
-        stop_program(view, addr, is_write, "by a thread that has views of its own",
-                     "use the address that xView() has returned to this thread");
+        xac_fault_stop(view, addr, is_write, "by a thread that has views of its own",
+                       "use the address that xView() has returned to this thread");
     if (mine != view->ctx)
-        stop_program(view, addr, is_write, "in another thread's view",
-                     "each thread asks xView() for a view of its own");
+        xac_fault_stop(view, addr, is_write, "in another thread's view",
+                       "each thread asks xView() for a view of its own");
     if (owner == 0 || pthread_equal(owner, pthread_self()))
-        stop_program(view, addr, is_write, "outside a transaction",
-                     "put the access between xbegin() and xend(); is a begin whose "
-                     "error was not looked at missing?");
-    stop_program(view, addr, is_write, "by a thread that has no transaction",
-                 "only the thread that called xbegin() may touch the segment, unless "
-                 "each has a view of its own: see xView()");
+        xac_fault_stop(view, addr, is_write, "outside a transaction",
+                       "put the access between xbegin() and xend(); is a begin whose "
+                       "error was not looked at missing?");
+    xac_fault_stop(view, addr, is_write, "by a thread that has no transaction",
+                   "only the thread that called xbegin() may touch the segment, unless "
+                   "each has a view of its own: see xView()");
 }
 
 _Noreturn void
@@ -179,10 +173,11 @@ xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *wa
     for (size_t i = 0; i + 1 < view->area.page_size && *at == was[i]; i++)
         at++;
     if (in_query)
-        stop_program(view, at, true, "was inside a query",
-                     "xbeginQuery() promises not to write; use xbegin()");
-    stop_program(view, at, true, "was outside a transaction",
-                 "put the access between xbegin() and xend(); it has not been committed");
+        xac_fault_stop(view, at, true, "was inside a query",
+                       "xbeginQuery() promises not to write; use xbegin()");
+    xac_fault_stop(
+        view, at, true, "was outside a transaction",
+        "put the access between xbegin() and xend(); it has not been committed");
 }
 
 /* name_of -- a path's last part. */
@@ -209,10 +204,8 @@ say_missed(struct message *m, const struct xac_guard_hit *hit)
     say(m, " bytes)");
 }
 
-/* astray -- a fault where nothing is mapped, or something without access, in no view: stop the
-   program if the address has missed a mapping (guard.h); else return. */
-XAC_SIGSAFE static void
-astray(const void *addr, bool is_unmapped, bool is_write)
+XAC_SIGSAFE void
+xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
 {
     static const char *const hint[] = {
         [XAC_ASTRAY_BEHIND] =
@@ -242,77 +235,3 @@ astray(const void *addr, bool is_unmapped, bool is_write)
     }
     stop(&m, hint[hit.what]);
 }
-
-/* handle -- a fault inside a view; returns if the access can be repeated. */
-XAC_SIGSAFE static void
-handle(struct xac_view *view, void *addr, bool is_write)
-{
-    struct xac_env *env = view->env;
-    struct xac_ctx *ctx = view->ctx;
-    uint64_t page_no = xac_area_page_no(&view->area, addr);
-    const struct xac_view_page *p;
-    int rc;
-
-    p = &view->page[page_no];
-    /* First of all: the commit reads working copies, with locks held. */
-    if (xac_unlikely(xac_area_shares(&view->area))
-        && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
-        && xac_alias_is_back(view, page_no))
-        return;
-    xac_require(xac_lock_none_held());
-    check_owner(view, addr, is_write);
-    if (is_write && (ctx->is_query || ctx->query_depth > 0))
-        stop_program(view, addr, is_write, "inside a query",
-                     "xbeginQuery() promises not to write; use xbegin()");
-    if (xac_view_is_writable(p) || p->state == XAC_PAGE_LOOSE
-        || (p->state == XAC_PAGE_READABLE && !is_write))
-        stop_program(view, addr, is_write, "faults although access was given",
-                     "is the file shorter than its mapping?");
-    /* What has been spilled had been announced. */
-    if (is_write && env->options.declared == XAC_DECLARED_CHECKED
-        && p->state != XAC_PAGE_SPILLED)
-        stop_program(view, addr, is_write, "was not announced",
-                     "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
-                     "READ_WRITE before each store");
-    view->n_stores += is_write && p->state == XAC_PAGE_READABLE;
-    xac_count_own(is_write ? &ctx->txn->counters.traps_write
-                           : &ctx->txn->counters.traps_read,
-                  1);
-    rc = xac_view_access(env, ctx, view, page_no, is_write);
-    if (rc != 0)
-        stop_unserved(view, addr, is_write, rc);
-}
-
-/* on_fault -- the second fault on a page, which is readable then, is for a store where the
-   hardware does not say, or where the first one has been taken for a load. */
-XAC_SIGSAFE static void
-on_fault(struct xac_area *area, void *addr, enum xac_access access)
-{
-    struct xac_view *view = xac_view_of(area);
-    const struct xac_view_page *p = &view->page[xac_area_page_no(area, addr)];
-
-    bool is_second = access == XAC_ACCESS_UNKNOWN
-                     || (access == XAC_ACCESS_WRITE && area->ops->reads_first);
-
-    handle(view, addr,
-           is_second ? xac_view_is_readable(view, p) : access == XAC_ACCESS_WRITE);
-}
-
-XAC_SIGSAFE static int
-fd_of(struct xac_area *area)
-{
-    return xac_view_fd(xac_view_of(area));
-}
-
-XAC_SIGSAFE static bool
-is_read_only(struct xac_area *area, uint64_t page_no)
-{
-    return xac_view_of(area)->page[page_no].state == XAC_PAGE_READABLE;
-}
-
-const struct xac_area_owner xac_fault_owner = {
-    .fd = fd_of,
-    .is_read_only = is_read_only,
-    .fault = on_fault,
-    .astray = astray,
-};

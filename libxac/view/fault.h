@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.h -- from a fault at an address to an access of a page.
+ * fault.h -- what a program is told about an access that cannot be.
  *
- * WHAT      The dispatcher (fault_signal.h) has found the view.  Here it is decided whether the
- *           access is allowed; if so, xac_view_access shows the page, else the program is
- *           stopped with words about what it has done.
- * SIGNALS   See fault_signal.h.  The handler holds no lock but a page's.
- * PROGRESS  A fault on a page that already has the access it needs stops the program: it
- *           would come again for ever.
+ * WHAT      Each function puts a message together, writes it to standard error, and stops the
+ *           program: which process, which file and offset, what is wrong, and a hint.
+ * NOT HERE  Whether an access is allowed (view_access.c).
+ * SIGNALS   See fault_signal.h: these functions run in the fault handler, without stdio.
  */
 #ifndef XAC_FAULT_H
 #define XAC_FAULT_H
@@ -17,16 +15,29 @@
 #include <stdint.h>
 
 #include "base/annot.h"
-#include "fault/area.h"
 
 struct xac_ctx;
 struct xac_view;
 
-/* What the engines and the dispatcher ask of views. */
-extern const struct xac_area_owner xac_fault_owner;
+/* xac_fault_stop -- an access that is wrong; `what` ends the sentence "store to x ...". */
+XAC_SIGSAFE _Noreturn void xac_fault_stop(const struct xac_view *view, const void *addr,
+                                          bool is_write, const char *what,
+                                          const char *hint);
 
-/* xac_fault_lacks -- that in words, as the end of "... cannot be served: "; static. */
+/* xac_fault_foreign -- an access by a thread without a transaction, or not in a view of its own. */
+XAC_SIGSAFE _Noreturn void xac_fault_foreign(const struct xac_view *view,
+                                             const void *addr, bool is_write);
+
+/* xac_fault_unserved -- the access is allowed, but errno value rc is in the way. */
+XAC_SIGSAFE _Noreturn void xac_fault_unserved(const struct xac_view *view,
+                                              const void *addr, bool is_write, int rc);
+
+/* xac_fault_lacks -- what is in the way, as the end of "... cannot be served: "; static. */
 XAC_SIGSAFE const char *xac_fault_lacks(const struct xac_ctx *ctx);
+
+/* xac_fault_astray -- a fault in no view, where nothing is mapped, or something without access:
+   stop the program if the address has missed a mapping (guard.h); else return. */
+XAC_SIGSAFE void xac_fault_astray(const void *addr, bool is_unmapped, bool is_write);
 
 /* xac_fault_stray -- a page is not as it was: stop the program for the store that nobody
    noticed when it happened, in a query or outside a transaction. */

@@ -156,6 +156,9 @@ xac_view_of(struct xac_area *area)
     return (struct xac_view *)((char *)area - offsetof(struct xac_view, area));
 }
 
+/* What the engines and the dispatcher ask of views (view_access.c). */
+extern const struct xac_area_owner xac_view_owner;
+
 /* What a view is to show, and how. */
 struct xac_view_wish {
     uint64_t offset; /* bytes, within the file                                         */

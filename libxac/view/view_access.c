@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view_access.c -- an access to one page: it is registered, and the page is shown.  See view.h.
+ * view_access.c -- an access to one page, from the fault on: it is allowed, registered, and the page
+ * is shown.  See view.h.
  */
 #include <config.h>
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 /* ---- What a page holds ----------------------------------------------------------------- */
@@ -329,3 +332,84 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
         rc = access_page(env, ctx, v, page_no, is_write);
     return xac_likely(rc == 0) ? 0 : look_only(env, ctx, v, page_no, is_write, rc);
 }
+
+/* ---- From a fault ---------------------------------------------------------------------- */
+
+/* handle -- a fault inside a view; returns if the access can be repeated. */
+XAC_SIGSAFE static void
+handle(struct xac_view *view, void *addr, bool is_write)
+{
+    struct xac_env *env = view->env;
+    struct xac_ctx *ctx = view->ctx;
+    uint64_t page_no = xac_area_page_no(&view->area, addr);
+    const struct xac_view_page *p;
+    int rc;
+
+    p = &view->page[page_no];
+    /* First of all: the commit reads working copies, with locks held. */
+    if (xac_unlikely(xac_area_shares(&view->area))
+        && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
+        && xac_alias_is_back(view, page_no))
+        return;
+    xac_require(xac_lock_none_held());
+    /* Relaxed: that it is us can only have been stored by us. */
+    if (!pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
+                       pthread_self())
+        || ctx->depth == 0)
+        xac_fault_foreign(view, addr, is_write);
+    if (is_write && (ctx->is_query || ctx->query_depth > 0))
+        xac_fault_stop(view, addr, is_write, "inside a query",
+                       "xbeginQuery() promises not to write; use xbegin()");
+    if (xac_view_is_writable(p) || p->state == XAC_PAGE_LOOSE
+        || (p->state == XAC_PAGE_READABLE && !is_write))
+        xac_fault_stop(view, addr, is_write, "faults although access was given",
+                       "is the file shorter than its mapping?");
+    /* What has been spilled had been announced. */
+    if (is_write && env->options.declared == XAC_DECLARED_CHECKED
+        && p->state != XAC_PAGE_SPILLED)
+        xac_fault_stop(
+            view, addr, is_write, "was not announced",
+            "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
+            "READ_WRITE before each store");
+    view->n_stores += is_write && p->state == XAC_PAGE_READABLE;
+    xac_count_own(is_write ? &ctx->txn->counters.traps_write
+                           : &ctx->txn->counters.traps_read,
+                  1);
+    rc = xac_view_access(env, ctx, view, page_no, is_write);
+    if (rc != 0)
+        xac_fault_unserved(view, addr, is_write, rc);
+}
+
+/* on_fault -- the second fault on a page, which is readable then, is for a store where the
+   hardware does not say, or where the first one has been taken for a load. */
+XAC_SIGSAFE static void
+on_fault(struct xac_area *area, void *addr, enum xac_access access)
+{
+    struct xac_view *view = xac_view_of(area);
+    const struct xac_view_page *p = &view->page[xac_area_page_no(area, addr)];
+
+    bool is_second = access == XAC_ACCESS_UNKNOWN
+                     || (access == XAC_ACCESS_WRITE && area->ops->reads_first);
+
+    handle(view, addr,
+           is_second ? xac_view_is_readable(view, p) : access == XAC_ACCESS_WRITE);
+}
+
+XAC_SIGSAFE static int
+fd_of(struct xac_area *area)
+{
+    return xac_view_fd(xac_view_of(area));
+}
+
+XAC_SIGSAFE static bool
+is_read_only(struct xac_area *area, uint64_t page_no)
+{
+    return xac_view_of(area)->page[page_no].state == XAC_PAGE_READABLE;
+}
+
+const struct xac_area_owner xac_view_owner = {
+    .fd = fd_of,
+    .is_read_only = is_read_only,
+    .fault = on_fault,
+    .astray = xac_fault_astray,
+};

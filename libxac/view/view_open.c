@@ -22,7 +22,6 @@
 #include "store/frozen.h"
 #include "store/outofcore.h"
 #include "view/address.h"
-#include "view/fault.h"
 #include "view/file_register.h"
 #include "view/guard.h"
 #include "view/view.h"
@@ -318,7 +317,7 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     v->fd = -1;
     v->env = env;
     v->ctx = &env->ctx;
-    v->area = (struct xac_area){.owner = &xac_fault_owner,
+    v->area = (struct xac_area){.owner = &xac_view_owner,
                                 .page_size = env->page_size,
                                 .length = wish->length,
                                 .n_pages = wish->length >> env->page_shift,
@@ -459,7 +458,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     v->origin = origin;
     origin->n_clones++;
     v->env = origin->env;
-    v->area = (struct xac_area){.owner = &xac_fault_owner,
+    v->area = (struct xac_area){.owner = &xac_view_owner,
                                 .page_size = origin->area.page_size,
                                 .length = origin->area.length,
                                 .n_pages = origin->area.n_pages,
