@@ -38,7 +38,7 @@ enum xac_reader_kind {
  */
 enum xac_error {
     XAC_ENOINIT = -31001,     /* no xInit() before, or after xShutdown()              */
-    XAC_EALREADY = -31002,    /* a second xInit() in the process                      */
+    XAC_EALREADY = -31002,    /* the process has opened this environment already      */
     XAC_ENOTXN = -31003,      /* xend() without xbegin(), and the like                */
     XAC_EINTXN = -31004,      /* not allowed inside a transaction                     */
     XAC_EINQUERY = -31005,    /* a transaction nested in a query                      */

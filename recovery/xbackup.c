@@ -116,7 +116,7 @@ copy(const struct arguments *a, struct xac_backup_report *rep)
         rc = xac_init(a->dir, XAC_DURABLE);
     if (rc != 0)
         return rc;
-    rc = xac_api_start("xBackup", &ctx);
+    rc = xac_api_start(xac_api_env, "xBackup", &ctx);
     if (rc == 0) {
         rc = xac_backup_run(ctx->env, a->to, rep);
         xac_api_done(ctx);

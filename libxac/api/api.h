@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.h -- what the entry points share: the process's environment, and whose turn it is.
+ * api.h -- what the entry points share: the process's environments, and whose turn it is.
  *
- * WHAT      The public functions are in api.c (environment), api_map.c (mappings, views),
- *           api_txn.c (transactions, hints), api_heap.c (allocator): arguments, nesting,
- *           turns; no algorithms.
+ * WHAT      The public functions are in api_open.c (opening, closing), api_options.c, api_map.c
+ *           (mappings, views), api_txn.c (transactions, hints), api_heap.c (allocator),
+ *           api_backup.c and api.c (log, statistics): arguments, nesting, turns; no algorithms.
+ *           A function xac_f_in() has the environment as its first argument; xac_f() is the same
+ *           on the default environment, and xF() is another name of that.
  * THREADS   A context runs one transaction at a time.  Threads without views of their
  *           own (thread.h) share the process's context: who takes the turn keeps it from
  *           begin to end, and the others get EBUSY.
@@ -23,11 +25,23 @@
 /* Each function exists as xac_name and, as an alias, under its Thesis name. */
 #define XAC_ALIAS_OF(name) __attribute__((alias(#name)))
 
-/* The process's environment; NULL if none is open. */
+/* The default environment, which xInit() opens; NULL if it is not open. */
 extern struct xac_env *xac_api_env;
 
-/* xac_api_opened -- 0, or XAC_ENOINIT if there is no environment. */
-int xac_api_opened(const char *what);
+/* All environments that the process has open, the default one too, linked by `next`;
+   xac_api_lock. */
+extern struct xac_env *xac_api_all;
+
+/* xac_api_lock, unlock -- one thread at a time opens, closes and forks; it may lock again. */
+void xac_api_lock(void);
+void xac_api_unlock(void);
+
+/* xac_api_watch_forks -- from now on a fork() finds everything whole. */
+void xac_api_watch_forks(void);
+
+/* xac_api_opened -- 0, or XAC_ENOINIT if env is NULL.  xac_api_any_opened: if all are. */
+int xac_api_opened(const struct xac_env *env, const char *what);
+int xac_api_any_opened(const char *what);
 
 /*
  * xac_api_start -- for calls outside transactions: the caller's context, its turn taken,
@@ -36,10 +50,10 @@ int xac_api_opened(const char *what);
  * ret  0; XAC_ENOINIT; XAC_EINTXN if the caller has a transaction open; EBUSY if another
  *      thread has one in the same context; what joining may return.
  */
-int xac_api_start(const char *what, struct xac_ctx **ctxp);
+int xac_api_start(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /* xac_api_start_process -- the same with the process's context, whoever calls. */
-int xac_api_start_process(const char *what, struct xac_ctx **ctxp);
+int xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /* xac_api_done -- give the turn back. */
 void xac_api_done(struct xac_ctx *ctx);
@@ -47,16 +61,16 @@ void xac_api_done(struct xac_ctx *ctx);
 /*
  * xac_api_start_own -- for calls about the caller's own views, outside its transactions;
  * joined after a fork.  Needs no turn, for other threads may be inside transactions of the
- * process's context; keeps xShutdown() out.
+ * process's context; keeps xShutdown() out by xac_api_lock.
  *
  * ret  0, then done_own is called at the end; XAC_ENOINIT; XAC_EINTXN; what joining may
  *      return.
  */
-int xac_api_start_own(const char *what);
+int xac_api_start_own(struct xac_env *env, const char *what);
 void xac_api_done_own(void);
 
 /* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
-int xac_api_in_txn(const char *what, struct xac_ctx **ctxp);
+int xac_api_in_txn(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /*
  * xac_api_roll_back -- the caller has a transaction or query: take it back to that nesting; 0

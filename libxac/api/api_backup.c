@@ -7,20 +7,21 @@
 #include <errno.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "backup/backup.h"
 #include "env/reader.h"
 
 int
-xac_backup(const char *dir)
+xac_backup_in(struct xac_env *env, const char *dir)
 {
     struct xac_ctx *ctx;
     int rc;
 
     if (dir == NULL || *dir == '\0')
         return xac_err(EINVAL, "xBackup: no directory");
-    rc = xac_api_start("xBackup", &ctx);
+    rc = xac_api_start(env, "xBackup", &ctx);
     if (rc != 0)
         return rc;
     rc = xac_reader_check_writer(ctx->env, "xBackup");
@@ -32,6 +33,12 @@ xac_backup(const char *dir)
         rc = xac_backup_run(ctx->env, dir, NULL);
     xac_api_done(ctx);
     return rc;
+}
+
+int
+xac_backup(const char *dir)
+{
+    return xac_backup_in(xac_api_env, dir);
 }
 
 int xBackup(const char *dir) XAC_ALIAS_OF(xac_backup);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "base/sized.h"
@@ -16,10 +17,11 @@
 
 /* heap_view -- the view of a segment by its start, for a caller inside a transaction. */
 static int
-heap_view(const char *what, const void *base, bool is_change, struct xac_view **viewp)
+heap_view(struct xac_env *env, const char *what, const void *base, bool is_change,
+          struct xac_view **viewp)
 {
     struct xac_ctx *ctx;
-    int rc = xac_api_in_txn(what, &ctx);
+    int rc = xac_api_in_txn(env, what, &ctx);
 
     if (rc != 0)
         return rc;
@@ -45,11 +47,11 @@ heap_address(int rc, void *address)
 }
 
 void *
-xac_malloc(void *base, size_t size)
+xac_malloc_in(struct xac_env *env, void *base, size_t size)
 {
     struct xac_view *v;
     void *address = NULL;
-    int rc = heap_view("xMalloc", base, true, &v);
+    int rc = heap_view(env, "xMalloc", base, true, &v);
 
     if (rc == 0)
         rc = xac_alloc_take(v, size, &address);
@@ -57,20 +59,20 @@ xac_malloc(void *base, size_t size)
 }
 
 int
-xac_free(void *base, void *p)
+xac_free_in(struct xac_env *env, void *base, void *p)
 {
     struct xac_view *v;
-    int rc = heap_view("xFree", base, true, &v);
+    int rc = heap_view(env, "xFree", base, true, &v);
 
     return rc != 0 || p == NULL ? rc : xac_alloc_give(v, p);
 }
 
 void *
-xac_root(void *base)
+xac_root_in(struct xac_env *env, void *base)
 {
     struct xac_view *v;
     void *address = NULL;
-    int rc = heap_view("xRoot", base, false, &v);
+    int rc = heap_view(env, "xRoot", base, false, &v);
 
     if (rc == 0)
         rc = xac_alloc_root(v, &address);
@@ -78,11 +80,12 @@ xac_root(void *base)
 }
 
 int
-xac_heap_check(void *base, struct xac_heap_totals *out, size_t size)
+xac_heap_check_in(struct xac_env *env, void *base, struct xac_heap_totals *out,
+                  size_t size)
 {
     struct xac_view *v;
     struct xac_heap_totals all;
-    int rc = heap_view("xHeapCheck", base, false, &v);
+    int rc = heap_view(env, "xHeapCheck", base, false, &v);
 
     static_assert(XAC_SIZED_IS_DENSE(struct xac_heap_totals, largest_free),
                   "name the last field");
@@ -93,6 +96,32 @@ xac_heap_check(void *base, struct xac_heap_totals *out, size_t size)
     if (rc == 0 && out != NULL)
         xac_sized_fill(out, size, &all, sizeof all);
     return rc;
+}
+
+/* ---- On the default environment ----------------------------------------------------------- */
+
+void *
+xac_malloc(void *base, size_t size)
+{
+    return xac_malloc_in(xac_api_env, base, size);
+}
+
+int
+xac_free(void *base, void *p)
+{
+    return xac_free_in(xac_api_env, base, p);
+}
+
+void *
+xac_root(void *base)
+{
+    return xac_root_in(xac_api_env, base);
+}
+
+int
+xac_heap_check(void *base, struct xac_heap_totals *out, size_t size)
+{
+    return xac_heap_check_in(xac_api_env, base, out, size);
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */

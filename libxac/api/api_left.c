@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "base/clock.h"
@@ -64,9 +65,9 @@ return_word(const void *frame)
 
 /* open_here -- the calling thread's context, if it has a transaction; NULL. */
 static struct xac_ctx *
-open_here(void)
+open_here(struct xac_env *env)
 {
-    struct xac_ctx *ctx = xac_api_env != NULL ? xac_ctx_mine(xac_api_env) : NULL;
+    struct xac_ctx *ctx = env != NULL ? xac_ctx_mine(env) : NULL;
 
     return ctx != NULL && xac_api_is_mine(ctx) && ctx->depth > 0 ? ctx : NULL;
 }
@@ -74,9 +75,9 @@ open_here(void)
 /* ---- xTransact() ------------------------------------------------------------------------ */
 
 int
-xac_left_enter(const void *frame)
+xac_left_enter(struct xac_env *env, const void *frame)
 {
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *ctx = open_here(env);
 
     xac_assert(ctx != NULL);
     if (ctx->frame == NULL && is_on(stack_of_thread(), frame)) {
@@ -96,9 +97,9 @@ forget(struct xac_ctx *ctx, int depth)
 }
 
 int
-xac_left_return(int depth)
+xac_left_return(struct xac_env *env, int depth)
 {
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *ctx = open_here(env);
     int n_open;
 
     if (ctx == NULL)
@@ -115,12 +116,12 @@ xac_left_return(int depth)
 }
 
 void
-xac_left_unwind(int depth)
+xac_left_unwind(struct xac_env *env, int depth)
 {
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *ctx = open_here(env);
 
     if (ctx == NULL) {
-        (void)xac_end(); /* of a child process: one less that is owed */
+        (void)xac_end_in(env); /* of a child process: one less that is owed */
         return;
     }
     forget(ctx, depth);
@@ -138,10 +139,10 @@ is_gone(const struct xac_ctx *ctx, const void *caller)
 }
 
 bool
-xac_left_look(const void *frame)
+xac_left_look(struct xac_env *env, const void *frame)
 {
     static _Atomic bool has_said;
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *ctx = open_here(env);
     Dl_info where = {.dli_fname = NULL};
     uintptr_t from;
 
@@ -190,17 +191,20 @@ static void
 on_thread_end(void)
 {
     static _Atomic bool has_said;
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *next;
 
-    if (ctx == NULL || ctx != &xac_api_env->ctx)
-        return;
-    if (!ctx->is_query)
-        xac_say_once(
-            &has_said,
-            "a thread has ended inside of a transaction of %s, open for %.2f s; it "
-            "has been rolled back",
-            xac_api_env->dir, age_s(ctx));
-    xac_api_roll_back(ctx, 0);
+    for (struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = next) {
+        next = ctx->next_open;
+        if (ctx != &ctx->env->ctx)
+            continue;
+        if (!ctx->is_query)
+            xac_say_once(
+                &has_said,
+                "a thread has ended inside of a transaction of %s, open for %.2f s; it "
+                "has been rolled back",
+                ctx->env->dir, age_s(ctx));
+        xac_api_roll_back(ctx, 0);
+    }
 }
 
 void
@@ -218,16 +222,19 @@ __attribute__((destructor)) static void
 on_exit_of_process(void)
 {
     static _Atomic bool has_said;
-    struct xac_ctx *ctx = open_here();
+    struct xac_ctx *next;
 
-    if (ctx == NULL || ctx->is_ending || xac_env_is_forked(ctx->env)
-        || ctx->env->pid != (uint32_t)getpid())
-        return;
-    if (!ctx->is_query)
-        xac_say_once(
-            &has_said,
-            "exit() was called inside of a transaction of %s, open for %.2f s; it "
-            "has been rolled back",
-            ctx->env->dir, age_s(ctx));
-    xac_api_roll_back(ctx, 0);
+    for (struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = next) {
+        next = ctx->next_open;
+        if (ctx->is_ending || xac_env_is_forked(ctx->env)
+            || ctx->env->pid != (uint32_t)getpid())
+            continue;
+        if (!ctx->is_query)
+            xac_say_once(
+                &has_said,
+                "exit() was called inside of a transaction of %s, open for %.2f s; it "
+                "has been rolled back",
+                ctx->env->dir, age_s(ctx));
+        xac_api_roll_back(ctx, 0);
+    }
 }

@@ -22,25 +22,26 @@
 #include "base/annot.h"
 
 struct xac_ctx;
+struct xac_env;
 
-/* xac_left_prepare -- at a thread's outermost begin: for the end of the thread. */
+/* xac_left_prepare -- at a thread's outermost begin: what is to be done when the thread ends. */
 void xac_left_prepare(void);
 
 /*
  * xac_left_enter -- xTransact() has begun; frame: __builtin_frame_address(0) of it.
  * ret  nesting outside of it, for the two others.
  */
-int xac_left_enter(const void *frame);
+int xac_left_enter(struct xac_env *env, const void *frame);
 
 /*
  * xac_left_return -- the function that it has called has returned.
  *
  * ret  0; XAC_EINTXN: it has left transactions of its own open: all is rolled back.
  */
-int xac_left_return(int depth);
+int xac_left_return(struct xac_env *env, int depth);
 
 /* xac_left_unwind -- the function will not return: roll back. */
-void xac_left_unwind(int depth);
+void xac_left_unwind(struct xac_env *env, int depth);
 
 /*
  * xac_left_look -- has an xTransact() been left by longjmp()?  Then roll back, and say so.
@@ -48,7 +49,7 @@ void xac_left_unwind(int depth);
  * in   frame  __builtin_frame_address(0) of the entry point that the program has called
  * ret  true if the transaction that was open is over.
  */
-bool xac_left_look(const void *frame);
+bool xac_left_look(struct xac_env *env, const void *frame);
 
 /* xac_left_nested -- a nested transaction has begun. */
 void xac_left_nested(const struct xac_ctx *ctx);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "checkpoint/forget.h"
@@ -35,8 +36,8 @@ check_range(const struct xac_env *env, const char *what, uint64_t offset, size_t
 
 /* map -- xMmap and xMmapAt with error codes. */
 static int
-map(const char *what, const char *name, const struct xac_view_wish *wish,
-    struct xac_view **viewp)
+map(struct xac_env *env, const char *what, const char *name,
+    const struct xac_view_wish *wish, struct xac_view **viewp)
 {
     struct xac_ctx *ctx;
     int rc;
@@ -45,7 +46,7 @@ map(const char *what, const char *name, const struct xac_view_wish *wish,
         return xac_err(EINVAL, "%s: no file name", what);
     if ((wish->flags & ~XAC_SAME_ADDRESS) != 0)
         return xac_err(EINVAL, "%s: unknown flags %#x", what, (unsigned)wish->flags);
-    rc = xac_api_start_process(what, &ctx);
+    rc = xac_api_start_process(env, what, &ctx);
     if (rc != 0)
         return rc;
     rc = xac_env_mend(ctx->env);
@@ -73,33 +74,34 @@ address(int rc, const struct xac_view *v)
 }
 
 void *
-xac_mmap(const char *name, size_t length)
+xac_mmap_in(struct xac_env *env, const char *name, size_t length)
 {
     const struct xac_view_wish wish = {.length = length};
     struct xac_view *v = NULL;
-    int rc = map("xMmap", name, &wish, &v);
+    int rc = map(env, "xMmap", name, &wish, &v);
 
     return address(rc, v);
 }
 
 void *
-xac_mmap_at(const char *name, uint64_t offset, size_t length, int flags)
+xac_mmap_at_in(struct xac_env *env, const char *name, uint64_t offset, size_t length,
+               int flags)
 {
     const struct xac_view_wish wish = {.offset = offset,
                                        .length = length,
                                        .flags = flags};
     struct xac_view *v = NULL;
-    int rc = map("xMmapAt", name, &wish, &v);
+    int rc = map(env, "xMmapAt", name, &wish, &v);
 
     return address(rc, v);
 }
 
 /* start_at -- for calls about the mapping that starts at an address. */
 static int
-start_at(const char *what, const void *base, struct xac_ctx **ctxp,
+start_at(struct xac_env *env, const char *what, const void *base, struct xac_ctx **ctxp,
          struct xac_view **viewp)
 {
-    int rc = xac_api_start_process(what, ctxp);
+    int rc = xac_api_start_process(env, what, ctxp);
 
     if (rc != 0)
         return rc;
@@ -111,11 +113,11 @@ start_at(const char *what, const void *base, struct xac_ctx **ctxp,
 }
 
 void *
-xac_mremap(void *base, size_t length, int flags)
+xac_mremap_in(struct xac_env *env, void *base, size_t length, int flags)
 {
     struct xac_ctx *ctx;
     struct xac_view *v = NULL;
-    int rc = start_at("xMremap", base, &ctx, &v);
+    int rc = start_at(env, "xMremap", base, &ctx, &v);
 
     if (rc != 0)
         return address(rc, v);
@@ -143,7 +145,7 @@ unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *
 }
 
 int
-xac_munmap(const char *name)
+xac_munmap_in(struct xac_env *env, const char *name)
 {
     struct xac_ctx *ctx;
     struct xac_view *v;
@@ -152,7 +154,7 @@ xac_munmap(const char *name)
 
     if (name == NULL || *name == '\0')
         return xac_err(EINVAL, "xMunmap: no file name");
-    rc = xac_api_start_process("xMunmap", &ctx);
+    rc = xac_api_start_process(env, "xMunmap", &ctx);
     if (rc != 0)
         return rc;
     v = xac_view_named(ctx->env, name, &n);
@@ -168,11 +170,11 @@ xac_munmap(const char *name)
 }
 
 int
-xac_munmap_at(void *base)
+xac_munmap_at_in(struct xac_env *env, void *base)
 {
     struct xac_ctx *ctx;
     struct xac_view *v;
-    int rc = start_at("xMunmapAt", base, &ctx, &v);
+    int rc = start_at(env, "xMunmapAt", base, &ctx, &v);
 
     if (rc != 0)
         return rc;
@@ -182,14 +184,14 @@ xac_munmap_at(void *base)
 }
 
 int
-xac_forget(const char *name)
+xac_forget_in(struct xac_env *env, const char *name)
 {
     struct xac_ctx *ctx;
     int rc;
 
     if (name == NULL || *name == '\0')
         return xac_err(EINVAL, "xForget: no file name");
-    rc = xac_api_start_process("xForget", &ctx);
+    rc = xac_api_start_process(env, "xForget", &ctx);
     if (rc != 0)
         return rc;
     rc = xac_reader_check_writer(ctx->env, "xForget");
@@ -204,30 +206,80 @@ xac_forget(const char *name)
 /* ---- Views of threads ----------------------------------------------------------------- */
 
 void *
-xac_view(void *base)
+xac_view_in(struct xac_env *env, void *base)
 {
     struct xac_view *v = NULL;
-    int rc = xac_api_start_own("xView");
+    int rc = xac_api_start_own(env, "xView");
 
     if (rc == 0) {
-        rc = xac_env_poisoned(xac_api_env);
+        rc = xac_env_poisoned(env);
         if (rc == 0)
-            rc = xac_thread_view(xac_api_env, base, &v);
+            rc = xac_thread_view(env, base, &v);
         xac_api_done_own();
     }
     return address(rc, v);
 }
 
 int
-xac_unview(void *view)
+xac_unview_in(struct xac_env *env, void *view)
 {
-    int rc = xac_api_start_own("xUnview");
+    int rc = xac_api_start_own(env, "xUnview");
 
     if (rc != 0)
         return rc;
-    rc = xac_thread_unview(xac_api_env, view);
+    rc = xac_thread_unview(env, view);
     xac_api_done_own();
     return rc;
+}
+
+/* ---- On the default environment ----------------------------------------------------------- */
+
+void *
+xac_mmap(const char *name, size_t length)
+{
+    return xac_mmap_in(xac_api_env, name, length);
+}
+
+void *
+xac_mmap_at(const char *name, uint64_t offset, size_t length, int flags)
+{
+    return xac_mmap_at_in(xac_api_env, name, offset, length, flags);
+}
+
+void *
+xac_mremap(void *base, size_t length, int flags)
+{
+    return xac_mremap_in(xac_api_env, base, length, flags);
+}
+
+int
+xac_munmap(const char *name)
+{
+    return xac_munmap_in(xac_api_env, name);
+}
+
+int
+xac_munmap_at(void *base)
+{
+    return xac_munmap_at_in(xac_api_env, base);
+}
+
+int
+xac_forget(const char *name)
+{
+    return xac_forget_in(xac_api_env, name);
+}
+
+void *
+xac_view(void *base)
+{
+    return xac_view_in(xac_api_env, base);
+}
+
+int
+xac_unview(void *view)
+{
+    return xac_unview_in(xac_api_env, view);
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */

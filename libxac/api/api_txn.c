@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "api/api_left.h"
@@ -36,11 +37,11 @@ last_conflict(void)
 
 /* begin_outermost -- a transaction or a query. */
 static int
-begin_outermost(bool is_query)
+begin_outermost(struct xac_env *env, bool is_query)
 {
     struct xac_ctx *ctx;
     uint64_t now = xac_clock_coarse_ns();
-    int rc = xac_api_start(is_query ? "xbeginQuery" : "xbegin", &ctx);
+    int rc = xac_api_start(env, is_query ? "xbeginQuery" : "xbegin", &ctx);
 
     if (rc != 0)
         return rc;
@@ -60,6 +61,7 @@ begin_outermost(bool is_query)
     }
     ctx->depth = 1;
     ctx->query_depth = is_query;
+    xac_ctx_begun(ctx);
     xac_left_prepare();
     xac_tsan_leave();
     return 0;
@@ -69,20 +71,21 @@ begin_outermost(bool is_query)
 static inline bool
 is_left(const struct xac_ctx *ctx, const void *frame)
 {
-    return ctx->frame != NULL && xac_left_look(frame);
+    return ctx->frame != NULL && xac_left_look(ctx->env, frame);
 }
 
-int
-xac_begin(void)
+/* begin -- xbegin(); frame: that of the entry point that the program has called. */
+static inline int
+begin(struct xac_env *env, const void *frame)
 {
-    int rc = xac_api_opened("xbegin");
+    int rc = xac_api_opened(env, "xbegin");
     struct xac_ctx *ctx;
 
     if (rc != 0)
         return rc;
-    ctx = xac_ctx_mine(xac_api_env);
-    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
-        return begin_outermost(false);
+    ctx = xac_ctx_mine(env);
+    if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
+        return begin_outermost(env, false);
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "xbegin");
     ctx->depth++;
@@ -101,17 +104,18 @@ begin_within(struct xac_ctx *ctx)
     return rc == 0 ? 0 : xac_err(rc, "xbeginQuery");
 }
 
-int
-xac_begin_query(void)
+/* begin_query -- xbeginQuery(); frame: as above. */
+static inline int
+begin_query(struct xac_env *env, const void *frame)
 {
-    int rc = xac_api_opened("xbeginQuery");
+    int rc = xac_api_opened(env, "xbeginQuery");
     struct xac_ctx *ctx;
 
     if (rc != 0)
         return rc;
-    ctx = xac_ctx_mine(xac_api_env);
-    if (!xac_api_is_mine(ctx) || is_left(ctx, __builtin_frame_address(0)))
-        return begin_outermost(true);
+    ctx = xac_ctx_mine(env);
+    if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
+        return begin_outermost(env, true);
     if (ctx->query_depth == 0)
         rc = begin_within(ctx);
     if (rc != 0)
@@ -149,6 +153,7 @@ end_outermost(struct xac_ctx *ctx)
         *last = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;
+    xac_ctx_ended(ctx);
     xac_api_done(ctx);
     return rc;
 }
@@ -179,15 +184,16 @@ end_orphan(struct xac_ctx *ctx, int rc)
     return rc;
 }
 
-int
-xac_end(void)
+/* end -- xend(); frame: as above. */
+static inline int
+end(struct xac_env *env, const void *frame)
 {
     struct xac_ctx *ctx;
-    int rc = xac_api_in_txn("xend", &ctx);
+    int rc = xac_api_in_txn(env, "xend", &ctx);
 
     if (rc != 0)
         return end_orphan(ctx, rc);
-    if (is_left(ctx, __builtin_frame_address(0)))
+    if (is_left(ctx, frame))
         return xac_err(XAC_ENOTXN, "xend");
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY,
@@ -198,11 +204,12 @@ xac_end(void)
     return status(ctx);
 }
 
-int
-xac_end_query(void)
+/* end_query -- xendQuery(). */
+static inline int
+end_query(struct xac_env *env)
 {
     struct xac_ctx *ctx;
-    int rc = xac_api_in_txn("xendQuery", &ctx);
+    int rc = xac_api_in_txn(env, "xendQuery", &ctx);
 
     if (rc != 0)
         return end_orphan(ctx, rc);
@@ -218,10 +225,10 @@ xac_end_query(void)
 }
 
 int
-xac_validate(void)
+xac_validate_in(struct xac_env *env)
 {
     struct xac_ctx *ctx;
-    int rc = xac_api_in_txn("xValidate", &ctx);
+    int rc = xac_api_in_txn(env, "xValidate", &ctx);
 
     if (rc != 0)
         return rc;
@@ -230,11 +237,11 @@ xac_validate(void)
 }
 
 int
-xac_abort(void)
+xac_abort_in(struct xac_env *env)
 {
     uint64_t word;
     struct xac_ctx *ctx;
-    int rc = xac_api_in_txn("xAbort", &ctx);
+    int rc = xac_api_in_txn(env, "xAbort", &ctx);
 
     if (rc != 0)
         return rc;
@@ -301,19 +308,19 @@ find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
 
 /* announce -- setPageAccess for every page of a range. */
 static int
-announce(const char *what, void *addr, size_t length, int access)
+announce(struct xac_env *env, const char *what, void *addr, size_t length, int access)
 {
     struct xac_view *v = NULL;
     struct xac_ctx *ctx;
     sigset_t signals;
     size_t at;
-    int rc = xac_api_opened(what);
+    int rc = xac_api_opened(env, what);
 
     if (rc != 0)
         return rc;
     if (access != XAC_READ && access != XAC_READ_WRITE)
         return xac_err(EINVAL, "%s: unknown access %d", what, access);
-    ctx = xac_ctx_mine(xac_api_env);
+    ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || ctx->depth == 0) {
         xac_threads_lock(ctx->env, &signals); /* who has the turn may map and unmap */
         rc = find_range(ctx, addr, length, &v);
@@ -330,21 +337,9 @@ announce(const char *what, void *addr, size_t length, int access)
 }
 
 int
-xac_set_page_access(void *addr, int access)
-{
-    return announce("setPageAccess", addr, 1, access);
-}
-
-int
-xac_set_range_access(void *addr, size_t length, int access)
-{
-    return announce("setRangeAccess", addr, length, access);
-}
-
-int
 xac_get_conflict(struct xac_conflict *out, size_t size)
 {
-    int rc = xac_api_opened("xConflict");
+    int rc = xac_api_any_opened("xConflict");
     const struct xac_conflict *last = last_conflict();
 
     static_assert(XAC_SIZED_IS_DENSE(struct xac_conflict, address),
@@ -357,6 +352,94 @@ xac_get_conflict(struct xac_conflict *out, size_t size)
         return xac_err(ENOMEM, "xConflict");
     xac_sized_fill(out, size, last, sizeof *last);
     return 0;
+}
+
+/* ---- Entry points ------------------------------------------------------------------------- */
+
+int
+xac_begin_in(struct xac_env *env)
+{
+    return begin(env, __builtin_frame_address(0));
+}
+
+int
+xac_end_in(struct xac_env *env)
+{
+    return end(env, __builtin_frame_address(0));
+}
+
+int
+xac_begin_query_in(struct xac_env *env)
+{
+    return begin_query(env, __builtin_frame_address(0));
+}
+
+int
+xac_end_query_in(struct xac_env *env)
+{
+    return end_query(env);
+}
+
+int
+xac_set_page_access_in(struct xac_env *env, void *addr, int access)
+{
+    return announce(env, "setPageAccess", addr, 1, access);
+}
+
+int
+xac_set_range_access_in(struct xac_env *env, void *addr, size_t length, int access)
+{
+    return announce(env, "setRangeAccess", addr, length, access);
+}
+
+/* ---- On the default environment ----------------------------------------------------------- */
+
+int
+xac_begin(void)
+{
+    return begin(xac_api_env, __builtin_frame_address(0));
+}
+
+int
+xac_end(void)
+{
+    return end(xac_api_env, __builtin_frame_address(0));
+}
+
+int
+xac_begin_query(void)
+{
+    return begin_query(xac_api_env, __builtin_frame_address(0));
+}
+
+int
+xac_end_query(void)
+{
+    return end_query(xac_api_env);
+}
+
+int
+xac_set_page_access(void *addr, int access)
+{
+    return announce(xac_api_env, "setPageAccess", addr, 1, access);
+}
+
+int
+xac_set_range_access(void *addr, size_t length, int access)
+{
+    return announce(xac_api_env, "setRangeAccess", addr, length, access);
+}
+
+int
+xac_validate(void)
+{
+    return xac_validate_in(xac_api_env);
+}
+
+int
+xac_abort(void)
+{
+    return xac_abort_in(xac_api_env);
 }
 
 /* ---- Thesis names ------------------------------------------------------------------------ */

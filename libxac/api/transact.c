@@ -15,7 +15,9 @@
 #include <time.h>
 
 #include <xac.h>
+#include <xac_env.h>
 
+#include "api/api.h"
 #include "api/api_left.h"
 #include "base/annot.h"
 #include "base/err.h"
@@ -26,6 +28,8 @@
 #define YIELDS      3
 #define UNIT_NS     10000u
 #define DOUBLES_MAX 10
+
+#define NO_TAIL_CALL() __asm__ volatile("")
 
 /* next_random -- xorshift; each thread has a sequence of its own. */
 static uint64_t
@@ -68,21 +72,29 @@ xac_backoff_none(void *arg, unsigned attempts)
 }
 
 /*
- * Ways to wait that have been set.  Each stays, for another thread may be about to go by it;
- * it is found again when it is set again.
+ * Ways to wait that have been set, for any environment.  Each stays, for another thread may be
+ * about to go by it; it is found again when it is set again.
  */
-struct way {
-    const struct way *older;
+struct xac_way {
+    const struct xac_way *older;
     void (*fn)(void *arg, unsigned attempts);
     void *arg;
 };
-static const struct way way_default = {.fn = backoff_default};
-static const struct way *_Atomic ways = &way_default; /* newest first            */
-static const struct way *_Atomic way = &way_default;  /* how xTransact() waits now */
+static const struct xac_way way_default = {.fn = backoff_default};
+static const struct xac_way *_Atomic ways = &way_default; /* newest first            */
+static const struct xac_way
+    *_Atomic way; /* of the default environment, open or not; NULL: default */
+
+/* way_of -- how it waits in an environment. */
+static const struct xac_way *_Atomic *
+way_of(struct xac_env *env)
+{
+    return env == NULL || env == xac_api_env ? &way : &env->way;
+}
 
 /* way_find -- one that has been set before; NULL if there is none. */
-static const struct way *
-way_find(const struct way *newest, void (*fn)(void *arg, unsigned attempts),
+static const struct xac_way *
+way_find(const struct xac_way *newest, void (*fn)(void *arg, unsigned attempts),
          const void *arg)
 {
     while (newest != NULL && (newest->fn != fn || newest->arg != arg))
@@ -90,19 +102,21 @@ way_find(const struct way *newest, void (*fn)(void *arg, unsigned attempts),
     return newest;
 }
 
-int
-xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
+/* way_set -- how it waits from now on. */
+static int
+way_set(const struct xac_way *_Atomic *wayp, void (*fn)(void *arg, unsigned attempts),
+        void *arg)
 {
     /* Acquire: pairs with the release below. */
-    const struct way *newest = atomic_load_explicit(&ways, memory_order_acquire);
-    const struct way *found = fn == NULL ? &way_default : way_find(newest, fn, arg);
+    const struct xac_way *newest = atomic_load_explicit(&ways, memory_order_acquire);
+    const struct xac_way *found = fn == NULL ? &way_default : way_find(newest, fn, arg);
 
     if (found == NULL) {
-        struct way *w = (struct way *)malloc(sizeof *w);
+        struct xac_way *w = (struct xac_way *)malloc(sizeof *w);
 
         if (w == NULL)
             return xac_err(ENOMEM, "xac_set_backoff");
-        *w = (struct way){.fn = fn, .arg = arg};
+        *w = (struct xac_way){.fn = fn, .arg = arg};
         do
             w->older = newest;
         while (!atomic_compare_exchange_weak_explicit(
@@ -111,22 +125,39 @@ xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
         found = w;
     }
     /* Release: pairs with the acquire in wait_a_while. */
-    atomic_store_explicit(&way, found, memory_order_release);
+    atomic_store_explicit(wayp, found, memory_order_release);
     return 0;
+}
+
+int
+xac_set_backoff_in(struct xac_env *env, void (*fn)(void *arg, unsigned attempts),
+                   void *arg)
+{
+    int rc = xac_api_opened(env, "xac_set_backoff_in");
+
+    return rc == 0 ? way_set(way_of(env), fn, arg) : rc;
+}
+
+int
+xac_set_backoff(void (*fn)(void *arg, unsigned attempts), void *arg)
+{
+    return way_set(&way, fn, arg);
 }
 
 /* wait_a_while -- before another attempt. */
 static void
-wait_a_while(unsigned attempts)
+wait_a_while(struct xac_env *env, unsigned attempts)
 {
-    /* Acquire: pairs with the release in xac_set_backoff. */
-    const struct way *w = atomic_load_explicit(&way, memory_order_acquire);
+    /* Acquire: pairs with the release in way_set. */
+    const struct xac_way *w = atomic_load_explicit(way_of(env), memory_order_acquire);
 
+    w = w == NULL ? &way_default : w;
     w->fn(w->arg, attempts);
 }
 
 /* An attempt, for its cleanup. */
 struct attempt {
+    struct xac_env *env;
     int depth;
     bool is_open; /* fn is running */
 };
@@ -136,42 +167,42 @@ static void
 attempt_left(const struct attempt *attempt)
 {
     if (attempt->is_open)
-        xac_left_unwind(attempt->depth);
+        xac_left_unwind(attempt->env, attempt->depth);
 }
 
 /* transact_once -- one attempt; *fn_rcp what fn returned. */
 static int
-transact_once(int (*fn)(void *arg), void *arg, const void *frame, int *fn_rcp)
+transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame,
+              int *fn_rcp)
 {
-    __attribute__((cleanup(attempt_left))) struct attempt attempt = {.is_open = false};
-    int rc = xac_begin();
+    __attribute__((cleanup(attempt_left))) struct attempt attempt = {.env = env};
+    int rc = xac_begin_in(env);
 
     if (rc != 0)
         return rc;
-    attempt.depth = xac_left_enter(frame);
+    attempt.depth = xac_left_enter(env, frame);
     attempt.is_open = true;
     *fn_rcp = fn(arg);
     attempt.is_open = false;
-    rc = xac_left_return(attempt.depth);
+    rc = xac_left_return(env, attempt.depth);
     if (rc != 0)
         return rc;
     if (*fn_rcp != 0)
-        (void)xac_abort();
-    return xac_end();
+        (void)xac_abort_in(env);
+    return xac_end_in(env);
 }
 
-/* Not inlined: its frame is what xac_left_look looks for. */
-__attribute__((noinline)) int
-xac_transact(int (*fn)(void *arg), void *arg)
+/* transact -- xTransact(); frame: that of the entry point, which xac_left_look looks for. */
+static int
+transact(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame)
 {
-    const void *frame = __builtin_frame_address(0);
     int fn_rc = 0;
     int rc;
 
     if (fn == NULL)
         return xac_err(EINVAL, "xTransact: NULL");
-    (void)xac_left_look(frame);
-    rc = transact_once(fn, arg, frame, &fn_rc);
+    (void)xac_left_look(env, frame);
+    rc = transact_once(env, fn, arg, frame, &fn_rc);
     for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
         struct xac_conflict why = {.kind = XAC_CONFLICT_NONE};
 
@@ -179,12 +210,31 @@ xac_transact(int (*fn)(void *arg), void *arg)
                                sizeof why); /* no memory: it has not been xAbort() */
         if (why.kind == XAC_CONFLICT_USER)
             return rc; /* fn called xAbort() */
-        wait_a_while(n);
-        rc = transact_once(fn, arg, frame, &fn_rc);
+        wait_a_while(env, n);
+        rc = transact_once(env, fn, arg, frame, &fn_rc);
     }
     if (fn_rc != 0 && rc != XAC_EINTXN)
         return fn_rc;
     return rc == XAC_PENDING ? 0 : rc;
+}
+
+/* Not inlined, and no tail call: the frame lasts as long as the transaction. */
+__attribute__((noinline)) int
+xac_transact_in(struct xac_env *env, int (*fn)(void *arg), void *arg)
+{
+    int rc = transact(env, fn, arg, __builtin_frame_address(0));
+
+    NO_TAIL_CALL();
+    return rc;
+}
+
+__attribute__((noinline)) int
+xac_transact(int (*fn)(void *arg), void *arg)
+{
+    int rc = transact(xac_api_env, fn, arg, __builtin_frame_address(0));
+
+    NO_TAIL_CALL();
+    return rc;
 }
 
 int xTransact(int (*fn)(void *arg), void *arg) __attribute__((alias("xac_transact")));

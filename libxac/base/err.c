@@ -100,7 +100,7 @@ static const struct {
     {XAC_PENDING, "transaction pending"},
     {XAC_FAILED, "transaction failed, it will abort"},
     {XAC_ENOINIT, "no environment is open (xInit)"},
-    {XAC_EALREADY, "the process has an environment open already"},
+    {XAC_EALREADY, "the process has opened the environment already"},
     {XAC_ENOTXN, "no transaction is open"},
     {XAC_EINTXN, "not allowed inside a transaction"},
     {XAC_EINQUERY, "not allowed inside a query"},

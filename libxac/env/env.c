@@ -100,6 +100,19 @@ open_reader(struct xac_env *env, const char *path)
     return rc;
 }
 
+/* Open environments of the process; the engine serves all of them. */
+static unsigned n_open;
+
+/* engine_leave -- stop the engine after the last environment. */
+static void
+engine_leave(void)
+{
+    if (--n_open > 0)
+        return;
+    xac_engine_stop();
+    xac_guard_forget_gone();
+}
+
 static void
 env_free(struct xac_env *env)
 {
@@ -111,6 +124,7 @@ env_free(struct xac_env *env)
     free(env->frozen);
     xac_address_list_free(&env->addresses);
     free(env->dir);
+    free(env->log_wish);
     free(env);
 }
 
@@ -147,10 +161,14 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
     env->options = *options;
     rc = xac_signal_check_stack();
+    if (rc == 0 && options->log_dir != NULL) {
+        env->options.log_dir = env->log_wish = strdup(options->log_dir);
+        rc = env->log_wish == NULL ? xac_err(ENOMEM, "%s", path) : 0;
+    }
     if (rc == 0)
         rc = flags == XAC_READONLY ? open_reader(env, path) : open_writer(env, path);
     if (rc == 0) {
-        rc = xac_engine_start(&xac_view_owner);
+        rc = n_open++ == 0 ? xac_engine_start(&xac_view_owner) : 0;
         if (rc == 0)
             rc = check_engine(env);
         if (rc != 0) {
@@ -183,8 +201,7 @@ walk_out(struct xac_env *env)
     xac_env_unmap(env);
     xac_handle_close(env->masterfd, &env->master_handle);
     xac_signals_restore(&signals);
-    xac_engine_stop();
-    xac_guard_forget_gone();
+    engine_leave();
     env_free(env);
 }
 
@@ -224,8 +241,7 @@ xac_env_close(struct xac_env *env)
     xac_env_unmap(env);
     xac_signals_restore(&signals);
     xac_env_leave_gate(env);
-    xac_engine_stop();
-    xac_guard_forget_gone();
+    engine_leave();
     env_free(env);
     return rc;
 }
@@ -233,37 +249,59 @@ xac_env_close(struct xac_env *env)
 /* ---- fork ------------------------------------------------------------------------------ */
 
 void
-xac_env_fork(struct xac_env *env, sigset_t *signals)
+xac_env_fork(struct xac_env *first, sigset_t *signals)
 {
-    xac_threads_lock(env, signals);
+    xac_signals_block(signals);
+    xac_signals_pin(true);
+    for (struct xac_env *env = first; env != NULL; env = env->next)
+        (void)pthread_mutex_lock(&env->threads);
     xac_signal_fork();
     xac_guard_fork();
 }
 
-void
-xac_env_fork_done(struct xac_env *env, const sigset_t *signals)
+/* go_on -- threads of this process may use what they share again. */
+static void
+go_on(struct xac_env *first, const sigset_t *signals)
 {
-    xac_guard_fork_done();
-    xac_signal_fork_done();
-    xac_threads_unlock(env, signals);
+    for (struct xac_env *env = first; env != NULL; env = env->next)
+        (void)pthread_mutex_unlock(&env->threads);
+    xac_signals_pin(false);
+    xac_signals_restore(signals);
 }
 
 void
-xac_env_forked(struct xac_env *env, const sigset_t *signals)
+xac_env_fork_done(struct xac_env *first, const sigset_t *signals)
 {
     xac_guard_fork_done();
-    xac_engine_forked();
+    xac_signal_fork_done();
+    go_on(first, signals);
+}
+
+/* forked -- in the child, for one environment. */
+static void
+forked(struct xac_env *env)
+{
     xac_thread_forked(env);
     /* The description is the parent's: as long as we hold it, it seems alive. */
     xac_handle_close(env->lockfd, &env->lock_handle);
     xac_handle_close(env->masterfd, &env->master_handle);
     env->lockfd = env->masterfd = -1;
     atomic_flag_clear_explicit(&env->mending, memory_order_relaxed);
-    xac_lock_forget();
     xac_checkpoint_forked(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
-    xac_threads_unlock(env, signals);
+}
+
+void
+xac_env_forked(struct xac_env *first, const sigset_t *signals)
+{
+    xac_guard_fork_done();
+    xac_engine_forked();
+    xac_lock_forget();
+    xac_ctx_opened = NULL;
+    for (struct xac_env *env = first; env != NULL; env = env->next)
+        forked(env);
+    go_on(first, signals);
 }
 
 /* rejoin -- in a child, once; env->threads held. */

@@ -32,12 +32,15 @@ int xac_env_close(struct xac_env *env);
  * xac_env_fork, fork_done -- before a fork, and after it in the parent: what threads of
  * this process share stands still in between.
  * xac_env_forked -- the same in the child: give up what is the parent's.
- * xac_env_rejoin -- become a participant of one's own, if the process is a child that has
- * not; by any thread.  ret 0 or an error.
+ *
+ * in  first  of all environments that the process has open, linked by `next`
  */
-void xac_env_fork(struct xac_env *env, sigset_t *signals);
-void xac_env_fork_done(struct xac_env *env, const sigset_t *signals);
-void xac_env_forked(struct xac_env *env, const sigset_t *signals);
+void xac_env_fork(struct xac_env *first, sigset_t *signals);
+void xac_env_fork_done(struct xac_env *first, const sigset_t *signals);
+void xac_env_forked(struct xac_env *first, const sigset_t *signals);
+
+/* xac_env_rejoin -- become a participant of one's own, if the process is a child that has
+   not; by any thread.  ret 0 or an error. */
 int xac_env_rejoin(struct xac_env *env);
 
 #endif /* XAC_ENV_H */

@@ -21,7 +21,7 @@
 #include "txn/alone.h"
 #include "view/view.h"
 
-static pthread_key_t key; /* the same, for its destructor */
+static pthread_key_t key; /* for its destructor; the value is only not NULL */
 
 void
 xac_threads_lock(struct xac_env *env, sigset_t *signals)
@@ -103,14 +103,28 @@ end(struct xac_env *env, struct xac_ctx *ctx)
     free(ctx);
 }
 
-/* leave -- give up all that the thread has of its xac_ctx_own; env->threads held. */
+/* own_of -- the thread's own context in an environment; NULL: it has none. */
+static struct xac_ctx *
+own_of(struct xac_env *env)
+{
+    struct xac_ctx *ctx = xac_ctx_mine(env);
+
+    return ctx != &env->ctx ? ctx : NULL;
+}
+
+/* leave -- give up a context of the thread's own, and its views; env->threads held. */
 static void
 leave(struct xac_env *env, struct xac_ctx *ctx)
 {
+    struct xac_ctx **link = &xac_ctx_own;
+
     xac_view_close_all(env, ctx);
+    while (*link != ctx)
+        link = &(*link)->next_own;
+    *link = ctx->next_own;
     end(env, ctx);
-    xac_ctx_own = NULL;
-    (void)pthread_setspecific(key, NULL);
+    if (xac_ctx_own == NULL)
+        (void)pthread_setspecific(key, NULL);
 }
 
 /* abort_open -- the transaction that the thread has left open. */
@@ -126,15 +140,16 @@ abort_open(struct xac_env *env, struct xac_ctx *ctx)
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, env->pid, 0);
     (void)xac_txn_end(env, ctx);
     ctx->depth = 0;
+    xac_ctx_ended(ctx);
 }
 
 void
 xac_thread_leave(struct xac_env *env)
 {
-    struct xac_ctx *ctx = xac_ctx_own;
+    struct xac_ctx *ctx = own_of(env);
     sigset_t signals;
 
-    if (ctx == NULL || ctx->env != env)
+    if (ctx == NULL)
         return;
     abort_open(env, ctx);
     xac_threads_lock(env, &signals);
@@ -146,14 +161,17 @@ xac_thread_leave(struct xac_env *env)
 static void
 on_exit_of_thread(void *arg)
 {
-    struct xac_ctx *ctx = (struct xac_ctx *)arg;
+    struct xac_ctx *ctx;
 
-    for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
-        v->fate = "was unmapped when the thread that called xView() ended";
-    xac_thread_leave(ctx->env);
+    (void)arg;
+    while ((ctx = xac_ctx_own) != NULL) {
+        for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
+            v->fate = "was unmapped when the thread that called xView() ended";
+        xac_thread_leave(ctx->env);
+    }
 }
 
-/* make_key -- once; env->threads held. */
+/* make_key -- once; the caller of xac_thread_view sees to it that nobody else does. */
 static int
 make_key(void)
 {
@@ -173,7 +191,7 @@ make_key(void)
 static int
 own_context(struct xac_env *env, struct xac_ctx **ctxp)
 {
-    struct xac_ctx *ctx = xac_ctx_own;
+    struct xac_ctx *ctx = own_of(env);
     int rc = make_key();
 
     if (rc != 0)
@@ -192,6 +210,7 @@ own_context(struct xac_env *env, struct xac_ctx **ctxp)
             end(env, ctx);
             return xac_err(rc, "xView");
         }
+        ctx->next_own = xac_ctx_own;
         xac_ctx_own = ctx;
     }
     *ctxp = ctx;
@@ -232,7 +251,7 @@ int
 xac_thread_unview(struct xac_env *env, const void *base)
 {
     struct xac_view **link, *v = NULL;
-    struct xac_ctx *ctx = xac_ctx_own;
+    struct xac_ctx *ctx = own_of(env);
     sigset_t signals;
 
     if (ctx == NULL)
@@ -260,7 +279,7 @@ xac_thread_others(struct xac_env *env)
     unsigned n;
 
     xac_threads_lock(env, &signals);
-    n = contexts(env) - 1 - (xac_ctx_own != NULL && xac_ctx_own->env == env);
+    n = contexts(env) - 1 - (own_of(env) != NULL);
     xac_threads_unlock(env, &signals);
     return n;
 }
@@ -286,14 +305,14 @@ forget(struct xac_ctx *ctx)
 void
 xac_thread_forked(struct xac_env *env)
 {
-    struct xac_ctx **link = &env->others;
+    struct xac_ctx **link = &env->others, *own = own_of(env);
 
     forget(&env->ctx);
     while (*link != NULL) {
         struct xac_ctx *ctx = *link;
 
         forget(ctx);
-        if (ctx == xac_ctx_own) {
+        if (ctx == own) {
             link = &ctx->next;
             continue;
         }

@@ -5,7 +5,7 @@
  * WHAT      The process has one context, which its threads share, one at a time.  A
  *           thread that asks for a view of its own gets a context of its own: a
  *           transaction slot and views, private to the thread until it gives up the last
- *           of them or ends.  To everybody else it is one more participant's slot.
+ *           of them or ends; one in each environment in which it has asked. To everybody else it is one more participant's slot.
  * LOCK      env->threads, a mutex of the process: the list of contexts, the process's
  *           list of views (which only its turn's holder changes, so that holder may read
  *           it without), n_clones of a view; joining after a fork.  Taken before the gate,
@@ -30,7 +30,8 @@ struct xac_view;
 
 /*
  * xac_thread_view -- the calling thread's own view of the segment that the process has
- * mapped at base; made if there is none yet.
+ * mapped at base; made if there is none yet.  One thread of the process at a time, whatever
+ * the environment.
  *
  * ret  0; XAC_ENOTMAPPED; ENOMEM and other errno values.
  */

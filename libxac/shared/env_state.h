@@ -3,7 +3,7 @@
  * env_state.h -- what one process knows of an environment that it has open: directory, control
  * region, log, buffer files, the contexts of its transactions.
  *
- * OWNER     The process.  It is opened, joined and left in env/.
+ * OWNER     Who opened it.  A process may have several.  They are opened, joined and left in env/.
  * THREADS   Opened, closed and mapped into by one thread at a time (api.c sees to it).
  *           What is not atomic here does not change while it is open, or says its lock.
  */
@@ -33,6 +33,7 @@ struct xac_frozen;
 struct xac_outofcore_ctx;
 struct xac_policy;
 struct xac_view;
+struct xac_way;
 
 #define XAC_FREED_MAX 256
 
@@ -99,10 +100,12 @@ enum xac_lacking {
 /* The private side: what the thread that runs transactions knows. */
 struct xac_ctx {
     struct xac_env *env;
-    struct xac_ctx *next;   /* in env's list of contexts of threads (thread.h)       */
-    struct xac_view *views; /* list of the mappings that its transactions use        */
-    uint64_t slot;          /* index of its slot                                     */
-    struct xac_txn *txn;    /* the slot, NULL if none yet                              */
+    struct xac_ctx *next;     /* in env's list of contexts of threads (thread.h)       */
+    struct xac_ctx *next_own; /* in its thread's list, one for each environment (ctx.h) */
+    struct xac_ctx *next_open; /* in its thread's list of open transactions (ctx.h)    */
+    struct xac_view *views;    /* list of the mappings that its transactions use        */
+    uint64_t slot;             /* index of its slot                                     */
+    struct xac_txn *txn; /* the slot, NULL if none yet                              */
     /* Thread of the open transaction, or of whoever keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
@@ -163,6 +166,7 @@ struct xac_env_options {
 };
 
 struct xac_env {
+    struct xac_env *next; /* in the process's list of open environments; api.c's      */
     /* Where the descriptor may have been closed since the call began: xac_env_dirfd(). */
     int dirfd;    /* the environment's directory                                     */
     int logfd;    /* where the log lies (logdir.h)                                   */
@@ -182,6 +186,7 @@ struct xac_env {
     size_t page_size;
     unsigned page_shift;
     struct xac_env_options options;
+    char *log_wish; /* owned; options.log_dir points to it                          */
 
     struct xac_shm shm;
     struct xac_control *ctl; /* = shm.base; NULL if not attached                       */
@@ -204,6 +209,7 @@ struct xac_env {
                                     under the checkpoint lock                        */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
     _Atomic bool is_forked;      /* child that has not joined yet                    */
+    const struct xac_way *_Atomic way; /* how xac_transact_in() waits: transact.c  */
 };
 
 static inline bool

@@ -16,11 +16,17 @@
 #include "txn/slot.h"
 
 XAC_TLS struct xac_ctx *xac_ctx_own;
+XAC_TLS struct xac_ctx *xac_ctx_opened;
 
 XAC_SIGSAFE struct xac_ctx *
 xac_ctx_mine(struct xac_env *env)
 {
-    return xac_ctx_own != NULL && xac_ctx_own->env == env ? xac_ctx_own : &env->ctx;
+    for (struct xac_ctx *ctx = xac_ctx_own; xac_unlikely(ctx != NULL);
+         ctx = ctx->next_own) {
+        if (ctx->env == env)
+            return ctx;
+    }
+    return &env->ctx;
 }
 
 int

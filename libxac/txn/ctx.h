@@ -2,7 +2,7 @@
 /*
  * ctx.h -- contexts: what a thread knows of the transactions that it runs (struct xac_ctx,
  * env_state.h).  Most threads share the process's context; a thread with views of its own has its
- * own (thread.h).
+ * own (thread.h), one for each environment in which it has views.
  */
 #ifndef XAC_CTX_H
 #define XAC_CTX_H
@@ -10,11 +10,34 @@
 #include "base/tls.h"
 #include "shared/env_state.h"
 
-/* The calling thread's own context; NULL if it shares the process's. */
+/* The calling thread's own contexts, one for each environment, linked by next_own; NULL: it has
+   none, and shares those of the process. */
 extern XAC_TLS struct xac_ctx *xac_ctx_own;
 
-/* xac_ctx_mine -- the calling thread's context: its own, or the process's. */
+/* Contexts, own or shared, in which the calling thread has a transaction or query open, linked
+   by next_open; the latest begin is first. */
+extern XAC_TLS struct xac_ctx *xac_ctx_opened;
+
+/* xac_ctx_mine -- the calling thread's context in an environment: its own, or the process's. */
 XAC_SIGSAFE struct xac_ctx *xac_ctx_mine(struct xac_env *env);
+
+/* xac_ctx_begun, ended -- the outermost transaction or query of a context has begun; is over. */
+static inline void
+xac_ctx_begun(struct xac_ctx *ctx)
+{
+    ctx->next_open = xac_ctx_opened;
+    xac_ctx_opened = ctx;
+}
+
+static inline void
+xac_ctx_ended(const struct xac_ctx *ctx)
+{
+    struct xac_ctx **link = &xac_ctx_opened;
+
+    while (xac_unlikely(*link != ctx))
+        link = &(*link)->next_open;
+    *link = ctx->next_open;
+}
 
 /* xac_ctx_open, close -- give a context a slot; take it back.  The views stay. */
 int xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx);

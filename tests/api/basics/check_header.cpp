@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_header.cpp -- the public header from C++, among headers with names like ours.
+ * check_header.cpp -- the public headers from C++, among headers with names like ours.
  *
- * GOAL    xac.h compiles as C++17 without warnings, works there, and without its short
- *         names leaves other people's READ, PENDING and the like alone.
+ * GOAL    xac.h and xac_env.h compile as C++17 without warnings, work there, and without
+ *         the short names leave other people's READ, PENDING and the like alone.
  * METHOD  this file is compiled twice: as it is with the Thesis names, and by
  *         check_header_plain.cpp with XAC_NO_SHORT_NAMES.
  */
@@ -21,7 +21,7 @@ static const int NONDURABLE = 17;
 static int xInit, xbegin, xend, xStats;
 #endif
 
-#include <xac.h>
+#include <xac_env.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -57,6 +57,26 @@ transact(F body)
         fail("xac_end");
 }
 
+/* The same in an environment that is named. */
+std::uint64_t
+count_in(const char *dir, const char *file)
+{
+    xac_options o;
+
+    xac_options_init(&o, sizeof o);
+    o.flags = XAC_NONDURABLE;
+    xac_env *env = xac_open(dir, &o);
+    if (env == nullptr)
+        fail("xac_open");
+    auto *x = static_cast<std::uint64_t *>(xac_mmap_in(env, file, 4096));
+    if (x == MAP_FAILED || xac_begin_in(env) != 0)
+        fail("xac_begin_in");
+    std::uint64_t value = ++x[0];
+    if (xac_end_in(env) != XAC_COMMITTED || xac_close(env) != 0)
+        fail("xac_end_in");
+    return value;
+}
+
 } // namespace
 
 int
@@ -84,9 +104,12 @@ main()
     for (int i = 0; i < 10; i++)
         transact([x] { x[512]++; });
     transact([x, &value] { value = x[512]; });
+    if (count_in("other", "other.db") != 1)
+        fail("count_in");
     if (xac_shutdown() != 0)
         fail("xac_shutdown");
-    if (std::system("rm -rf db input.db") != 0 || chdir("/") != 0 || rmdir(dir) != 0)
+    if (std::system("rm -rf db input.db other other.db") != 0 || chdir("/") != 0
+        || rmdir(dir) != 0)
         fail("clean up");
     std::printf("check_header: 10 increments, %llu found\n",
                 static_cast<unsigned long long>(value));
