@@ -25,6 +25,7 @@ XAC_SIGSAFE struct xac_ctx *xac_ctx_mine(struct xac_env *env);
 static inline void
 xac_ctx_begun(struct xac_ctx *ctx)
 {
+    xac_assert(ctx->depth == 1);
     ctx->next_open = xac_ctx_opened;
     xac_ctx_opened = ctx;
 }
@@ -34,8 +35,10 @@ xac_ctx_ended(const struct xac_ctx *ctx)
 {
     struct xac_ctx **link = &xac_ctx_opened;
 
-    while (xac_unlikely(*link != ctx))
+    while (xac_unlikely(*link != ctx)) {
+        xac_assert(*link != NULL);
         link = &(*link)->next_open;
+    }
     *link = ctx->next_open;
 }
 
