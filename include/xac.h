@@ -20,8 +20,8 @@
  * ("Thesis" below), chapter 2.  This header says what the Thesis leaves open.
  *
  * CALLING RULES
- *   (1) xInit() comes before every other call, xShutdown() ends the use.  A process
- *       uses one environment at a time.
+ *   (1) xInit() comes before every other call, xShutdown() ends the use.  These calls use
+ *       one environment at a time; xac_env.h has calls for several in one process.
  *   (2) The threads of a process share its mappings and run one transaction at a time on
  *       them; it belongs to the thread that began it.  A thread with views of its own
  *       (xView) has transactions of its own, which run beside all others.

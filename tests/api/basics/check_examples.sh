@@ -50,6 +50,8 @@ else
     echo "rbtree was not built, for want of libbsd"
 fi
 expect "list +pear +apple +fig" g '3 words: apple fig pear; 3 allocations'
+expect "two apple pear ant" i '3 words, 2 with an a'
+expect "two avocado" i '4 words, 3 with an a'
 expect "list -pear +date -nothing" g '3 words: apple date fig; 3 allocations'
 
 # The summary line of a Check program, for scripts/run_test.sh.
