@@ -44,16 +44,25 @@
  *   xac_require(c)      shared or on-disk state is wrong; always on, aborts.
  * A disabled check still compiles its operand, inside sizeof, and never evaluates it.
  */
-#define xac_require(c) ((c) ? (void)0 : xac_die(__FILE__, __LINE__, __func__, #c))
+#define xac_checked(c, text) ((c) ? (void)0 : xac_die(__FILE__, __LINE__, __func__, text))
+#define xac_require(c)       xac_checked(c, #c)
 #ifdef NDEBUG
 # define xac_assert(c) ((void)sizeof((c) ? 1 : 0))
 #else
-# define xac_assert(c) xac_require(c)
+# define xac_assert(c) xac_checked(c, # c)
 #endif
 #ifdef XAC_DEBUG
-# define xac_assert_slow(c) xac_require(c)
+# define xac_assert_slow(c) xac_checked(c, # c)
 #else
 # define xac_assert_slow(c) ((void)sizeof((c) ? 1 : 0))
+#endif
+
+/* A call that is made in debug builds only: of an xac_<module>_assert(), which walks a
+   structure. */
+#ifdef XAC_DEBUG
+# define xac_debug(call) (call)
+#else
+# define xac_debug(call) ((void)sizeof((call), 0))
 #endif
 
 /*

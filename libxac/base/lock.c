@@ -289,6 +289,16 @@ xac_lock_release(struct xac_lock *lk)
     held_remove(lk->rank);
 }
 
+bool
+xac_lock_is_mine(const struct xac_lock *lk)
+{
+    for (int i = 0; i < xac_lock_n_held; i++) {
+        if (held[i] == lk->rank)
+            return true;
+    }
+    return false;
+}
+
 void
 xac_lock_forget(void)
 {

@@ -126,6 +126,10 @@ xac_lock_none_held(void)
     return xac_lock_n_held == 0;
 }
 
+/* xac_lock_is_mine -- true if this thread holds the lock, or another one of its rank; for
+   assertions. */
+bool xac_lock_is_mine(const struct xac_lock *lk);
+
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);
 
