@@ -39,6 +39,7 @@ file_read(void *arg, uint64_t page, void *data)
     const struct xac_frames_file *f = arg;
     size_t got; /* behind the end there are zeros */
 
+    xac_assert(f->page_bytes > 0);
     return xac_read_full(f->fd, data, f->page_bytes, page * f->page_bytes, &got);
 }
 
@@ -47,6 +48,7 @@ file_write(void *arg, uint64_t page, const void *data)
 {
     const struct xac_frames_file *f = arg;
 
+    xac_assert(f->page_bytes > 0);
     return xac_write_full(f->fd, data, f->page_bytes, page * f->page_bytes);
 }
 
@@ -60,6 +62,7 @@ many_by_ring(struct xac_frames_file *f, unsigned n, const uint64_t *pages,
     uint32_t is_free = 0;
     bool done;
 
+    xac_assert(n <= XAC_FRAMES_MANY);
     if ((f->flags & XAC_FRAMES_NO_URING) != 0 || f->ring_owner != getpid()
         || !atomic_compare_exchange_strong_explicit(/* pairs with the store below */
                                                     &f->ring_used, &is_free, 1,
@@ -82,6 +85,7 @@ file_read_many(void *arg, unsigned n, const uint64_t *pages, void *const *datas,
     struct xac_frames_file *f = arg;
     bool by_ring = many_by_ring(f, n, pages, datas, rcs);
 
+    xac_assert(n <= XAC_FRAMES_MANY);
     /* What came short or not at all is read again: the end of the file, a signal. */
     for (unsigned i = 0; i < n; i++)
         if (!by_ring || rcs[i] != (int)f->page_bytes)
@@ -137,6 +141,7 @@ xac_frames_file_open(const char *path, uint32_t page_bytes, unsigned flags,
 int
 xac_frames_file_sync(struct xac_frames_file *file)
 {
+    xac_assert(file->fd >= 0);
     return xac_sys.fdatasync(file->fd) == 0 ? 0 : errno;
 }
 
@@ -149,6 +154,7 @@ xac_frames_file_flags(const struct xac_frames_file *file)
 void
 xac_frames_file_close(struct xac_frames_file *file)
 {
+    xac_assert(file->fd >= 0);
     if ((file->flags & XAC_FRAMES_NO_URING) == 0)
         xac_uring_close(&file->ring);
     (void)xac_sys.close(file->fd);

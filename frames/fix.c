@@ -32,6 +32,9 @@ xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
     struct frame *f = pool_frame(user->pool, out);
     uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
 
+    xac_assert(out != 0);
+    xac_assert(frame_is_of(frame_load(f), out));
+    xac_assert(frame_word(frame_load(f)) == FRAME_GONE);
     pool_probe(user->pool, XAC_FRAMES_AT_TAKEN);
     xac_frames_point("removed");
     if (table_remove(user->pool, page, out)) { /* refused: a ghost, or rescued */
@@ -55,6 +58,9 @@ rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref m
     uint32_t data =
         atomic_load_explicit(&pool_frame(user->pool, other)->data, memory_order_acquire);
 
+    xac_assert(other != 0);
+    xac_assert(mine != 0);
+    xac_assert(other != mine);
     atomic_store_explicit(&f->data, data, memory_order_relaxed);
     xac_frames_point("copied");
     if (slot_cas(&user->pool->table[page], &other, mine)) {
@@ -73,6 +79,8 @@ publish(struct xac_frames_user *user, uint64_t page, frame_ref mine, frame_ref *
 {
     struct xac_frames *pool = user->pool;
 
+    xac_assert(mine != 0);
+    xac_assert(page < pool->n_pages);
     pool_probe(pool, XAC_FRAMES_AT_PUT);
     for (;;) { /* again only if another thread has changed the entry */
         frame_ref other = 0;
@@ -101,6 +109,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
     int rc = plug == NULL ? xac_frames_ring_place(user, mine, &out, &user->seat->spare)
                           : plug->place(user, mine, page, &out, &user->seat->spare);
 
+    xac_assert(index < pool->region->n_frames_all);
     if (rc != 0) {
         frame_cancel(f, mine); /* still the spare */
         return rc;
@@ -110,6 +119,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
             xac_frames_unmap(user, out);
         user->seat->spare = frame_ref_index(out); /* P4 */
     }
+    xac_assert(user->seat->spare != index);
     if (publish(user, page, mine, refp)) {
         if (plug != NULL)
             plug->came(user, mine);
@@ -122,6 +132,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
         pool_count(user, POOL_LOST_RACES, 1);
         hit(user, *refp);
     }
+    xac_assert(*refp != 0);
     return 0;
 }
 
@@ -141,11 +152,13 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
     uint32_t data = atomic_load_explicit(&f->data, memory_order_acquire);
     int rc = 0;
 
+    xac_assert(ref != 0);
     if (data == 0) {
         uint32_t buffer;
 
         pool_in_call(user, true);
         buffer = xac_frames_buffer_take(user);
+        xac_assert(buffer != 0);
         xac_frames_point("read");
         if ((flags & XAC_FRAMES_NEW) != 0)
             memset(pool_data(pool, buffer), 0, pool->page_bytes);
@@ -176,6 +189,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
         pool_in_call(user, false);
     }
     *datap = data;
+    xac_assert(data != 0);
     return 0;
 }
 
@@ -186,12 +200,14 @@ pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t
 {
     int rc;
 
+    xac_assert(page < user->pool->n_pages);
     if (stale != 0)
         pool_count(user, POOL_STALE_REFS, 1);
     pool_in_call(user, true);
     rc = install(user, page, refp);
     note_set(note, rc == 0 ? *refp : 0);
     pool_in_call(user, false);
+    xac_assert(rc != 0 || *refp != 0);
     return rc;
 }
 
@@ -218,6 +234,7 @@ pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *no
 static inline void
 unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref ref)
 {
+    xac_assert_slow(ref != 0);
     note_set(note, ref | POOL_NOTE_OPEN);
     frame_unpin(pool_frame(user->pool, ref));
     note_set(note, 0);
@@ -246,6 +263,7 @@ data_of(struct xac_frames_user *user, uint64_t page, unsigned flags,
     uint32_t data = 0;
     int rc = 0;
 
+    xac_assert(pinp->ref != 0);
     if (pool->page_bytes != 0)
         rc = page_in(user, pinp->ref, page, flags, &data);
     if (rc != 0)
@@ -338,6 +356,8 @@ many_read(struct xac_frames_user *user, struct many *m, struct xac_frames_pin *p
     struct xac_frames *pool = user->pool;
     int rc = 0;
 
+    xac_assert(m->n <= XAC_FRAMES_MANY);
+    xac_assert(user->pool->io.read_many != NULL || m->n == 0);
     if (m->n == 0)
         return 0;
     pool_in_call(user, true);
@@ -373,6 +393,7 @@ many_pin(struct xac_frames_user *user, unsigned n, const uint64_t *pages,
     struct xac_frames *pool = user->pool;
     bool together = pool->page_bytes != 0 && pool->io.read_many != NULL;
 
+    xac_assert(n <= XAC_FRAMES_MANY);
     for (*n_pinnedp = 0; *n_pinnedp < n; ++*n_pinnedp) {
         unsigned i = *n_pinnedp;
         xac_shared _Atomic uint64_t *note;
@@ -395,6 +416,7 @@ many_pin(struct xac_frames_user *user, unsigned n, const uint64_t *pages,
             m->pages[m->n++] = pages[i];
         }
     }
+    xac_assert(*n_pinnedp == n);
     return 0;
 }
 
@@ -436,6 +458,7 @@ xac_frames_hit(struct xac_frames_user *user, uint32_t frame)
     uint32_t data = atomic_load_explicit(&f->data, memory_order_relaxed);
     uint64_t state = atomic_load_explicit(&f->state, memory_order_relaxed);
 
+    xac_assert_slow(frame < pool->region->n_frames_all);
     hit(user, frame_ref_make((uint32_t)(state >> 32), frame));
     return pool_data(pool, data);
 }
@@ -443,12 +466,15 @@ xac_frames_hit(struct xac_frames_user *user, uint32_t frame)
 void
 xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {
+    xac_assert(pin->ref != 0);
     frame_mark_dirty(pool_frame(user->pool, pin->ref));
 }
 
 void
 xac_frames_unfix(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {
+    xac_assert(pin->ref != 0);
+    xac_assert_slow(frame_is_of(frame_load(pool_frame(user->pool, pin->ref)), pin->ref));
     xac_shared _Atomic uint64_t *note = NULL;
 
     if (xac_unlikely(user->pool->pins_max != 0)) {

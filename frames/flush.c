@@ -24,6 +24,8 @@ xac_frames_write(struct xac_frames_user *user, struct frame *f)
         frame_ref_make((uint32_t)(frame_load(f) >> 32), (uint32_t)(f - pool->frames));
     int rc = 0;
 
+    xac_assert((frame_word(frame_load(f)) & FRAME_FLUSHING) != 0);
+    xac_assert(atomic_load_explicit(&user->seat->writing, memory_order_relaxed) == 0);
     if (bytes == NULL) /* a simulation */
         return 0;
     /* Release pairs with xac_frames_reap(). */
@@ -38,6 +40,7 @@ xac_frames_write(struct xac_frames_user *user, struct frame *f)
     }
     /* Pairs with xac_frames_reap(). */
     atomic_store_explicit(&user->seat->writing, 0, memory_order_release);
+    xac_assert(atomic_load_explicit(&user->seat->writing, memory_order_relaxed) == 0);
     return rc;
 }
 
@@ -58,6 +61,8 @@ flush_pinned(struct xac_frames_user *user, struct frame *f, frame_ref ref)
 {
     int rc;
 
+    xac_assert((frame_word(frame_load(f)) & FRAME_PINS) >= 1);
+    xac_assert(frame_is_of(frame_load(f), ref));
     while ((frame_word(frame_load(f)) & (FRAME_DIRTY | FRAME_FLUSHING)) != 0) {
         if (!frame_flush_begin(f, ref, false)) {
             if (somebody_died(user->pool)) /* perhaps the one who had begun */
@@ -137,6 +142,8 @@ gone_forget(struct xac_frames_user *user, uint64_t page, frame_ref ref)
     uint32_t data =
         atomic_load_explicit(&pool_frame(user->pool, ref)->data, memory_order_relaxed);
 
+    xac_assert(ref != 0);
+    xac_assert(page < user->pool->n_pages);
     if (!table_remove(user->pool, page, ref))
         return false;
     xac_frames_buffer_give(user, data); /* P5 */
@@ -153,6 +160,7 @@ invalidate(struct xac_frames_user *user, uint64_t page)
     uint64_t seen;
     bool is_back;
 
+    xac_assert(page < pool->n_pages);
     ref = slot_load(&pool->table[page]);
     if (ref == 0)
         return 0;
@@ -204,6 +212,7 @@ xac_frames_evict(struct xac_frames_user *user, uint32_t frame)
     frame_ref ref = frame_ref_make((uint32_t)(state >> 32), frame);
     bool is_gone;
 
+    xac_assert(frame < pool->region->n_frames_all);
     if (state == 0 || frame_word(state) != 0 /* never used; in use, dirty, or gone */
         || pool_is_barred(user, frame) || !pool_evict_begin(user, frame))
         return false;

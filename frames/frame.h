@@ -74,6 +74,7 @@ static_assert(sizeof(struct frame) == FRAME_LINE, "a descriptor is one cache lin
 static inline frame_ref
 frame_ref_make(uint32_t life, uint32_t index)
 {
+    xac_assert_slow(index < UINT32_MAX);
     return (uint64_t)life << 32 | (index + 1);
 }
 
@@ -153,6 +154,7 @@ frame_try_pin(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_load(f);
 
+    xac_assert_slow(ref != 0);
     while (frame_is_of(seen, ref) && frame_word(seen) != FRAME_GONE)
         if (frame_cas(f, &seen, seen + 1))
             return true;
@@ -174,6 +176,7 @@ frame_try_retire(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_state_make(ref, 0);
 
+    xac_assert_slow(ref != 0);
     return frame_cas(f, &seen, frame_state_make(ref, FRAME_GONE));
 }
 
@@ -185,12 +188,14 @@ frame_cancel(struct frame *f, frame_ref ref)
     bool done = frame_cas(f, &seen, frame_state_make(ref, FRAME_GONE));
 
     xac_require(done);
+    xac_assert(ref != 0);
 }
 
 /* frame_mark_dirty -- the unpin that follows publishes it. */
 static inline void
 frame_mark_dirty(struct frame *f)
 {
+    xac_assert_slow((frame_word(frame_load(f)) & FRAME_PINS) >= 1);
     atomic_fetch_or_explicit(&f->state, FRAME_DIRTY, memory_order_relaxed);
 }
 
@@ -204,6 +209,7 @@ frame_flush_begin(struct frame *f, frame_ref ref, bool unpinned_only)
 {
     uint64_t seen = frame_load(f);
 
+    xac_assert_slow(ref != 0);
     for (;;) {
         uint32_t word = frame_word(seen);
 
@@ -219,6 +225,7 @@ frame_flush_begin(struct frame *f, frame_ref ref, bool unpinned_only)
 static inline void
 frame_flush_end(struct frame *f, bool written)
 {
+    xac_assert((frame_word(frame_load(f)) & FRAME_FLUSHING) != 0);
     if (!written)
         frame_mark_dirty(f);
     /* Release pairs with frame_cas() of a thread that retires it: the write is over. */

@@ -38,6 +38,7 @@ is_own_doing(const struct xac_frames_user *user, uint32_t part)
     struct xac_frames *pool = user->pool;
     uint32_t n_part = part_first(pool, part + 1) - part_first(pool, part), n = 0;
 
+    xac_assert(part < pool->region->config.parts);
     if (pool->pins_max < n_part)
         return false;
     for (uint32_t i = 0; i < pool->pins_max; i++) {
@@ -49,6 +50,7 @@ is_own_doing(const struct xac_frames_user *user, uint32_t part)
                    == part)
             n++;
     }
+    xac_assert(n <= n_part);
     return n == n_part;
 }
 
@@ -56,6 +58,7 @@ is_own_doing(const struct xac_frames_user *user, uint32_t part)
 static void
 pause_for(uint32_t n)
 {
+    xac_assert(n > 0);
     if (n <= ROUNDS_AWAKE) {
         (void)sched_yield();
         return;

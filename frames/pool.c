@@ -42,6 +42,8 @@ hand_cells(uint32_t n_frames)
 
     while (2 * n <= POOL_CELLS_MAX && n_frames / (2 * n) >= 128 * HAND_RUN)
         n *= 2;
+    xac_assert((n & (n - 1)) == 0);
+    xac_assert(n <= POOL_CELLS_MAX);
     return n;
 }
 
@@ -94,6 +96,8 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
     const struct pool_plug *plug = xac_frames_plug(c->policy);
     uint64_t end = sizeof *r;
 
+    xac_assert(c->parts > 0);
+    xac_assert(c->n_frames > 0);
     r->config = *c;
     r->n_frames_all = c->n_frames + c->n_users;
     r->n_buffers = c->page_bytes == 0
@@ -118,6 +122,8 @@ region_lay_out(struct pool_region *r, const struct xac_frames_config *c)
     r->data_offset =
         region_place(&end, (uint64_t)r->n_buffers * c->page_bytes, DATA_ALIGN);
     r->n_bytes = end;
+    xac_assert(r->data_offset % DATA_ALIGN == 0);
+    xac_assert(r->n_bytes >= r->data_offset);
 }
 
 size_t
@@ -141,6 +147,8 @@ pool_open(void *memory, const struct xac_frames_io *io)
     struct xac_frames *pool = calloc(1, sizeof *pool);
     char *base = memory;
 
+    xac_assert(memory != NULL);
+    xac_assert(c->parts > 0);
     if (pool == NULL)
         return NULL;
     pool->region = r;
@@ -165,6 +173,7 @@ pool_open(void *memory, const struct xac_frames_io *io)
     }
     if (io != NULL)
         pool->io = *io;
+    xac_assert(pool->n_frames <= r->n_frames_all);
     return pool;
 }
 
@@ -208,6 +217,7 @@ xac_frames_create(const struct xac_frames_config *config, void *memory,
         pool->seats[i].spare = c.n_frames + i;
     if (pool->plug != NULL)
         pool->plug->init(pool);
+    xac_assert(pool->n_frames == c.n_frames);
     /* Pairs with xac_frames_attach(): it sees all of the above. */
     atomic_store_explicit(&r->magic, POOL_MAGIC, memory_order_release);
     *poolp = pool;
@@ -228,6 +238,7 @@ xac_frames_attach(void *memory, const struct xac_frames_io *io, struct xac_frame
     pool = pool_open(memory, io);
     if (pool == NULL)
         return ENOMEM;
+    xac_debug(xac_pool_assert(pool));
     *poolp = pool;
     return 0;
 }
@@ -235,6 +246,7 @@ xac_frames_attach(void *memory, const struct xac_frames_io *io, struct xac_frame
 void
 xac_frames_close(struct xac_frames *pool)
 {
+    xac_assert(pool->region != NULL);
     if (pool->own_memory)
         (void)xac_sys.munmap(pool->region, (size_t)pool->region->n_bytes);
     if (pool->plug != NULL)
@@ -250,6 +262,7 @@ user_make(struct xac_frames *pool, uint32_t number)
     const struct xac_frames_config *c = &pool->region->config;
     struct xac_frames_user *user = calloc(1, sizeof *user);
 
+    xac_assert(number < c->n_users);
     if (user == NULL)
         return NULL;
     user->pool = pool;
@@ -261,6 +274,7 @@ user_make(struct xac_frames *pool, uint32_t number)
         free(user);
         return NULL;
     }
+    xac_assert(user->hand_cell < c->hand_cells);
     return user;
 }
 
@@ -284,6 +298,10 @@ xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
             atomic_store_explicit(&pool->seats[i].taken, SEAT_FREE, memory_order_release);
             return ENOMEM;
         }
+        xac_assert(user->seat->spare < pool->region->n_frames_all);
+        xac_assert(user->seat->buffer <= pool->region->n_buffers);
+        xac_assert(atomic_load_explicit(&user->seat->writing, memory_order_relaxed) == 0);
+        xac_assert(atomic_load_explicit(&user->seat->in_call, memory_order_relaxed) == 0);
         *userp = user;
         return 0;
     }
@@ -293,6 +311,11 @@ xac_frames_join(struct xac_frames *pool, struct xac_frames_user **userp)
 void
 xac_frames_leave(struct xac_frames_user *user)
 {
+    xac_assert(atomic_load_explicit(&user->seat->taken, memory_order_relaxed)
+               == SEAT_TAKEN);
+    xac_assert(atomic_load_explicit(&user->seat->in_call, memory_order_relaxed) == 0);
+    xac_assert(user->seat->spare < user->pool->region->n_frames_all);
+    xac_debug(xac_pool_user_assert(user));
     if (user->pool->plug != NULL)
         user->pool->plug->leave(user);
     /* Pairs with xac_frames_join(). */

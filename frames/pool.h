@@ -230,6 +230,7 @@ pool_probe(const struct xac_frames *pool, enum xac_frames_step step)
 static inline void
 pool_count(struct xac_frames_user *user, enum pool_counter what, uint64_t n)
 {
+    xac_assert_slow(what < POOL_N_COUNTERS);
     xac_shared _Atomic uint64_t *counter = &user->seat->counters[what];
 
     atomic_store_explicit(counter,
@@ -257,6 +258,7 @@ ring_slot(const struct xac_frames *pool, uint32_t i)
 {
     uint32_t per_line = FRAME_LINE / sizeof(uint64_t);
 
+    xac_assert_slow(i < pool->n_frames);
     return &pool->ring[i % pool->n_lines * per_line + i / pool->n_lines];
 }
 
@@ -283,6 +285,7 @@ slot_cas(xac_shared _Atomic uint64_t *slot, frame_ref *seen, frame_ref next)
 static inline bool
 table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
 {
+    xac_assert_slow(page < pool->n_pages);
     return slot_cas(&pool->table[page], &ref, 0);
 }
 
@@ -300,6 +303,7 @@ hand_take(struct xac_frames_user *user)
     uint64_t at = atomic_fetch_add_explicit(&user->pool->cells[cell].moved, 1,
                                             memory_order_relaxed);
 
+    xac_assert_slow(cell < n);
     if (at % HAND_RUN == HAND_RUN - 1)
         user->hand_cell = (cell + 1) & (n - 1);
     return (at / HAND_RUN * n + cell) * HAND_RUN + at % HAND_RUN;
@@ -317,6 +321,7 @@ void xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer);
 static inline void *
 pool_data(const struct xac_frames *pool, uint32_t buffer)
 {
+    xac_assert_slow(pool->page_bytes == 0 || buffer <= pool->region->n_buffers);
     if (pool->page_bytes == 0)
         return NULL;
     return pool->data + (uint64_t)(buffer - 1) * pool->page_bytes;
@@ -342,6 +347,7 @@ pool_evict_begin(struct xac_frames_user *user, uint32_t frame)
 {
     const struct pool_owner *o = user->pool->owner;
 
+    xac_assert_slow(frame < user->pool->region->n_frames_all);
     if (o == NULL || o->evict_begin(o->arg, frame))
         return true;
     pool_count(user, POOL_REFUSED_OWNER, 1);
@@ -353,6 +359,7 @@ pool_evict_end(struct xac_frames_user *user, uint32_t frame, bool is_gone)
 {
     const struct pool_owner *o = user->pool->owner;
 
+    xac_assert_slow(frame < user->pool->region->n_frames_all);
     if (o != NULL)
         o->evict_end(o->arg, frame, is_gone);
 }
@@ -449,12 +456,14 @@ part_of(const struct xac_frames *pool, uint64_t page)
 {
     uint32_t n = pool->region->config.parts;
 
+    xac_assert_slow(n > 0);
     return n == 1 ? 0 : (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15) >> 32) % n);
 }
 
 static inline uint32_t
 part_first(const struct xac_frames *pool, uint32_t part)
 {
+    xac_assert_slow(part <= pool->region->config.parts);
     return (uint32_t)((uint64_t)pool->n_frames * part / pool->region->config.parts);
 }
 
@@ -464,7 +473,9 @@ region_place(uint64_t *endp, uint64_t bytes, uint64_t align)
 {
     uint64_t offset = (*endp + align - 1) / align * align;
 
+    xac_assert((align & (align - 1)) == 0);
     *endp = offset + bytes;
+    xac_assert(*endp >= offset);
     return offset;
 }
 
@@ -472,6 +483,17 @@ region_place(uint64_t *endp, uint64_t bytes, uint64_t align)
 
 /* xac_frames_unmap -- a life that is GONE leaves the table, if it is still there. */
 void xac_frames_unmap(struct xac_frames_user *user, frame_ref out);
+
+/* ---- pool_assert.c ------------------------------------------------------------------- */
+
+/*
+ * xac_pool_assert -- stop the program unless P1, P2, P3, P6, F2 and F5 hold, as far as they can be
+ * told while others go on: 64 slots and pages at a call, others at the next.  P4, P5 and P7 say
+ * who may do what; F1, F3 and F4 are asserted where the word changes.
+ * xac_pool_user_assert -- the same of the caller's own seat, between its calls.
+ */
+void xac_pool_assert(const struct xac_frames *pool);
+void xac_pool_user_assert(const struct xac_frames_user *user);
 
 /* ---- flush.c ------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@ notes_end(struct xac_frames *pool, uint32_t user)
     uint32_t most = pool->region->config.pins_max;
     bool all = true;
 
+    xac_assert(user < pool->region->config.n_users);
     for (uint32_t i = 0; i < most; i++) {
         xac_shared _Atomic uint64_t *note = &pool->notes[(size_t)user * most + i];
         /* Acquire pairs with note_set(). */
@@ -46,6 +47,7 @@ write_end(struct xac_frames *pool, struct pool_seat *seat)
     if (ref != 0)
         frame_flush_end(pool_frame(pool, ref), false);
     atomic_store_explicit(&seat->writing, 0, memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&seat->writing, memory_order_relaxed) == 0);
 }
 
 int
@@ -53,6 +55,7 @@ xac_frames_reap(struct xac_frames *pool, int32_t pid)
 {
     int rc = 0;
 
+    xac_assert(pid > 0);
     if (pool->region->config.pins_max == 0)
         return EINVAL;
     for (uint32_t i = 0; i < pool->region->config.n_users; i++) {
@@ -114,6 +117,7 @@ life_set(struct repair *r, frame_ref ref)
     uint64_t page = atomic_load_explicit(&f->page_id, memory_order_relaxed);
     bool lives = word != FRAME_GONE && slot_load(&pool->table[page]) == ref;
 
+    xac_assert(ref != 0);
     r->frame_used[frame_ref_index(ref)] = 1;
     if (lives) { /* a write that was under way may not have been done */
         word = pins_noted(pool, ref)
@@ -133,6 +137,7 @@ frame_nobodys(struct repair *r)
     while (r->frame_used[r->next] != 0)
         r->next++;
     r->frame_used[r->next] = 1;
+    xac_assert(r->next < r->pool->region->n_frames_all);
     return r->next;
 }
 
@@ -215,6 +220,7 @@ broken_repair(struct repair *r)
                                                    memory_order_relaxed)
                                   | FRAME_GONE,
                               memory_order_relaxed);
+        xac_assert(seat->spare < pool->region->n_frames_all);
         seat->buffer = 0;
         atomic_store_explicit(&seat->in_call, 0, memory_order_relaxed);
         atomic_store_explicit(&seat->taken, SEAT_FREE, memory_order_relaxed);
@@ -258,6 +264,7 @@ xac_frames_repair(struct xac_frames *pool)
         if (pool->plug != NULL)
             pool->plug->repair(pool);
         rc = 0;
+        xac_debug(xac_pool_assert(pool));
     }
     free(r.frame_used);
     free(r.buffer_used);

@@ -22,6 +22,8 @@ stack_push(struct xac_frames *pool, uint32_t buffer)
     struct pool_region *r = pool->region;
     uint64_t head = atomic_load_explicit(&r->buffers, memory_order_relaxed);
 
+    xac_assert(buffer != 0);
+    xac_assert(buffer <= pool->region->n_buffers);
     do
         atomic_store_explicit(&pool->links[buffer - 1], (uint32_t)head,
                               memory_order_relaxed);
@@ -50,6 +52,7 @@ stack_pop(struct xac_frames *pool)
                                                     head_next(head, below),
                                                     memory_order_acquire,
                                                     memory_order_acquire));
+    xac_assert((uint32_t)head <= pool->region->n_buffers);
     return (uint32_t)head;
 }
 
@@ -66,6 +69,7 @@ fresh_buffer(struct xac_frames *pool)
     while (!atomic_compare_exchange_weak_explicit(&r->buffers_used, &used, used + 1,
                                                   memory_order_relaxed,
                                                   memory_order_relaxed));
+    xac_assert(used < r->n_buffers);
     return used + 1;
 }
 
@@ -84,12 +88,15 @@ xac_frames_buffer_take(struct xac_frames_user *user)
     if (buffer == 0) /* pushed between the two looks */
         buffer = stack_pop(user->pool);
     xac_require(buffer != 0); /* P6 */
+    xac_assert(buffer <= user->pool->region->n_buffers);
     return buffer;
 }
 
 void
 xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer)
 {
+    xac_assert(buffer <= user->pool->region->n_buffers);
+    xac_assert(buffer == 0 || buffer != user->seat->buffer);
     if (buffer == 0)
         return;
     if (user->seat->buffer == 0)

@@ -23,6 +23,7 @@ xac_uring_open(struct uring *u, uint32_t n)
     size_t sq_bytes, cq_bytes;
     void *sqes;
 
+    xac_assert(n > 0);
     if (fd < 0)
         return errno;
     sq_bytes = p.sq_off.array + p.sq_entries * sizeof(uint32_t);
@@ -53,6 +54,7 @@ xac_uring_open(struct uring *u, uint32_t n)
     u->sq_mask = *(uint32_t *)(u->queues + p.sq_off.ring_mask);
     u->cq_mask = *(uint32_t *)(u->queues + p.cq_off.ring_mask);
     u->cqes = (const struct io_uring_cqe *)(u->queues + p.cq_off.cqes);
+    xac_assert(u->n_entries >= n);
     return 0;
 }
 
@@ -63,6 +65,8 @@ xac_uring_read(struct uring *u, int fd, void *data, uint32_t n_bytes, uint64_t o
     uint32_t tail = atomic_load_explicit(u->sq_tail, memory_order_relaxed);
     struct io_uring_sqe *sqe = &u->sqes[tail & u->sq_mask];
 
+    xac_assert(n_bytes > 0);
+    xac_assert(which < u->n_entries);
     memset(sqe, 0, sizeof *sqe);
     sqe->opcode = IORING_OP_READ;
     sqe->fd = fd;
@@ -86,6 +90,7 @@ reap(struct uring *u, int *results)
         results[u->cqes[head & u->cq_mask].user_data] = u->cqes[head & u->cq_mask].res;
     /* Release pairs with the kernel's load: their places may be used again. */
     atomic_store_explicit(u->cq_head, head, memory_order_release);
+    xac_assert(n <= u->n_entries);
     return n;
 }
 
@@ -94,6 +99,7 @@ xac_uring_wait(struct uring *u, uint32_t n, int *results)
 {
     uint32_t submitted = 0, done = 0;
 
+    xac_assert(n <= u->n_entries);
     while (done < n) {
         long rc = syscall(SYS_io_uring_enter, u->fd, n - submitted, n - done,
                           IORING_ENTER_GETEVENTS, NULL, 0);
@@ -103,6 +109,7 @@ xac_uring_wait(struct uring *u, uint32_t n, int *results)
         submitted += rc > 0 ? (uint32_t)rc : 0;
         done += reap(u, results);
     }
+    xac_assert(done == n);
     return 0;
 }
 

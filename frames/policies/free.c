@@ -14,6 +14,8 @@
 static xac_shared _Atomic uint64_t *
 head_of(const struct xac_frames *pool, uint32_t part, uint32_t list)
 {
+    xac_assert_slow(part < pool->region->config.parts);
+    xac_assert_slow(list < pool->region->config.free_lists);
     return &pool->locked->free[part * pool->region->config.free_lists + list].head;
 }
 
@@ -31,6 +33,9 @@ xac_frames_free_push(struct xac_frames_user *user, uint32_t part, uint32_t list,
     xac_shared _Atomic uint64_t *word = head_of(pool, part, list);
     uint64_t head = atomic_load_explicit(word, memory_order_relaxed);
 
+    xac_assert(slot < pool->n_frames);
+    xac_assert(atomic_load_explicit(&pool->locked->free_links[slot], memory_order_relaxed)
+               != 0);
     pool_count(user, POOL_FREE_IN, 1);
     do
         atomic_store_explicit(&pool->locked->free_links[slot],
@@ -62,5 +67,9 @@ xac_frames_free_pop(struct xac_frames_user *user, uint32_t part, uint32_t list)
                                                memory_order_acquire,
                                                memory_order_acquire));
     pool_count(user, POOL_FREE_OUT, 1);
+    xac_assert((uint32_t)head <= pool->n_frames);
+    xac_assert(atomic_load_explicit(&pool->locked->free_links[(uint32_t)head - 1],
+                                    memory_order_relaxed)
+               != 0);
     return (uint32_t)head - 1;
 }

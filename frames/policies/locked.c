@@ -35,12 +35,14 @@
 static struct policy *
 policy_of(const struct xac_frames *pool, uint32_t part)
 {
+    xac_assert_slow(part < pool->region->config.parts);
     return &pool->locked->policies[part];
 }
 
 static void
 link_set(struct xac_frames *pool, uint32_t slot, uint32_t link)
 {
+    xac_assert(slot < pool->n_frames);
     /* Release pairs with is_free(): a thread that sees 0 sees the slot as it is now. */
     atomic_store_explicit(&pool->locked->free_links[slot], link, memory_order_release);
 }
@@ -48,6 +50,7 @@ link_set(struct xac_frames *pool, uint32_t slot, uint32_t link)
 static bool
 is_free(const struct xac_frames *pool, uint32_t slot)
 {
+    xac_assert_slow(slot < pool->n_frames);
     /* Acquire pairs with link_set(). */
     return atomic_load_explicit(&pool->locked->free_links[slot], memory_order_acquire)
            != 0;
@@ -56,6 +59,7 @@ is_free(const struct xac_frames *pool, uint32_t slot)
 static uint64_t
 page_of(const struct xac_frames *pool, frame_ref ref)
 {
+    xac_assert_slow(ref != 0);
     return atomic_load_explicit(&pool_frame(pool, ref)->page_id, memory_order_relaxed);
 }
 
@@ -68,17 +72,22 @@ admit(struct xac_frames *pool, uint32_t part, uint32_t slot, frame_ref ref)
     struct policy *p = policy_of(pool, part);
     uint32_t i = slot - part_first(pool, part);
 
+    xac_assert(ref != 0);
+    xac_assert(i < p->n);
+    xac_assert(p->nodes[i].where == 0);
     p->ops->admit(p, i, page_of(pool, ref));
     /* Relaxed: a thread that fixes the page before sees 0 and tells a hit, which is ignored. */
     if (p->ops->ignores != NULL && pool->region->config.batch_all == 0)
         atomic_store_explicit(&pool_frame(pool, ref)->ignored, p->ops->ignores(p, i),
                               memory_order_relaxed);
+    xac_assert(p->nodes[i].where != 0);
 }
 
 /* limbo_admit -- of a slot that was in limbo. */
 static void
 limbo_admit(struct xac_frames_user *user, uint32_t part, uint32_t slot, frame_ref ref)
 {
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
     admit(user->pool, part, slot, ref);
     pool_count(user, POOL_LIMBO_ENDS, 1);
 }
@@ -97,6 +106,8 @@ hit_tell(struct xac_frames_user *user, uint32_t part, const struct pool_hit *hit
     uint32_t i = hit->slot - part_first(pool, part);
     uint64_t state = frame_load(pool_frame(pool, hit->ref));
 
+    xac_assert(xac_frames_lock_owner(pool, part) == user->number);
+    xac_assert(i < p->n);
     if (p->nodes[i].where != 0) {
         if (frame_is_of(state, hit->ref) && frame_word(state) != FRAME_GONE)
             p->ops->touch(p, i);
@@ -117,6 +128,8 @@ queue_drain(struct xac_frames_user *user, uint32_t part)
 {
     struct pool_queue *q = &user->queues[part];
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
+    xac_assert(q->n <= user->pool->region->config.batch_queue);
     if (q->n == 0)
         return;
     for (uint32_t i = 0; i < q->n; i++)
@@ -136,6 +149,7 @@ queue_warm(struct xac_frames_user *user, uint32_t part)
     struct policy *p = policy_of(user->pool, part);
     struct pool_queue *q = &user->queues[part];
 
+    xac_assert(q->n_warm <= q->n);
     if (user->pool->region->config.batch_cold != 0)
         return;
     for (uint32_t i = q->n_warm; i < q->n; i++)
@@ -180,6 +194,9 @@ queue_note(struct xac_frames_user *user, uint32_t part, frame_ref ref, uint32_t 
     struct xac_frames *pool = user->pool;
     struct pool_queue *q = &user->queues[part];
 
+    xac_assert(ref != 0);
+    xac_assert(slot < pool->n_frames);
+    xac_assert(q->n < pool->region->config.batch_queue);
     q->hits[q->n++] = (struct pool_hit){.ref = ref, .slot = slot};
     if (pool->region->config.batch_cold == 0)
         __builtin_prefetch(&policy_of(pool, part)->nodes[slot - part_first(pool, part)],
@@ -200,6 +217,7 @@ xac_frames_locked_hit(struct xac_frames_user *user, frame_ref ref)
     uint32_t slot = atomic_load_explicit(&f->slot, memory_order_relaxed);
     uint32_t part = part_of(pool, page_of(pool, ref));
 
+    xac_assert_slow(slot < pool->n_frames);
     if (pool->locked->ops->touches_alone)
         pool->locked->ops->touch(policy_of(pool, part), slot - part_first(pool, part));
     else if (atomic_load_explicit(&f->ignored, memory_order_relaxed) == 0)
@@ -239,6 +257,7 @@ slot_is_barred(void *arg, uint32_t i)
     frame_ref ref = slot_load(ring_slot(s->user->pool, s->first + i));
     uint32_t word = frame_word(frame_load(pool_frame(s->user->pool, ref)));
 
+    xac_assert(ref != 0);
     pool_count(s->user, POOL_SWEEP_STEPS, 1);
     return word != FRAME_GONE
            && ((word & FRAME_PINS) != 0 || pool_is_barred(s->user, frame_ref_index(ref)));
@@ -280,6 +299,7 @@ slot_offer(void *arg, uint32_t i)
              part = part_of(s->user->pool, page_of(s->user->pool, ref));
     bool is_gone;
 
+    xac_assert(ref != 0);
     pool_count(s->user, POOL_OFFERS, 1);
     if (s->is_batch)
         next_warm(s, policy_of(s->user->pool, part), i);
@@ -307,11 +327,14 @@ victim(struct search *s, uint32_t part)
     struct policy *p = policy_of(s->user->pool, part);
     uint32_t i;
 
+    xac_assert(xac_frames_lock_owner(s->user->pool, part) == s->user->number);
     if (s->user->pool->owner != NULL || p->ops == &xac_frames_gclock_k)
         p->is_barred = slot_is_barred;
     i = p->ops->victim(p, slot_offer, s);
     if (i == POLICY_NONE)
         return POLICY_NONE;
+    xac_assert(i < p->n);
+    xac_assert(p->nodes[i].where == 0);
     link_set(s->user->pool, s->first + i, LINK_BUSY);
     return s->first + i;
 }
@@ -324,6 +347,7 @@ slot_write(struct xac_frames_user *user, uint32_t slot)
     struct frame *f = pool_frame(user->pool, ref);
     int rc = xac_frames_write(user, f);
 
+    xac_assert(ref != 0);
     pool_count(user, POOL_WRITES_INLINE, 1);
     if (rc == 0 && pool_evict_begin(user, frame_ref_index(ref))) {
         bool is_gone = frame_flush_retire(f, ref);
@@ -342,6 +366,7 @@ dirty_take(struct xac_frames_user *user, uint32_t part, uint32_t slot)
 {
     int rc;
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
     xac_frames_unlock(user->pool, part);
     rc = slot_write(user, slot);
     xac_frames_lock(user, part);
@@ -349,6 +374,7 @@ dirty_take(struct xac_frames_user *user, uint32_t part, uint32_t slot)
         link_set(user->pool, slot, 0);
         admit(user->pool, part, slot, slot_load(ring_slot(user->pool, slot)));
     }
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
     return rc;
 }
 
@@ -363,6 +389,7 @@ limbo_end(struct xac_frames_user *user, uint32_t part)
     uint32_t first = part_first(user->pool, part);
     bool any = false;
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
     for (uint32_t i = 0; i < p->n; i++) {
         bool free = is_free(user->pool, first + i);
         frame_ref ref = slot_load(ring_slot(user->pool, first + i));
@@ -395,6 +422,8 @@ fresh_take(struct xac_frames_user *user, uint32_t part)
     xac_shared _Atomic uint32_t *word = &user->pool->locked->parts[part].vacant;
     uint32_t vacant = atomic_load_explicit(word, memory_order_relaxed);
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
+    xac_assert(vacant <= policy_of(user->pool, part)->n);
     if (vacant == 0)
         return POLICY_NONE;
     atomic_store_explicit(word, vacant - 1, memory_order_relaxed);
@@ -416,6 +445,8 @@ slot_try(struct xac_frames_user *user, uint32_t part, uint32_t n_dirty_max,
                        .n_dirty_max = n_dirty_max};
     int rc = 0;
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
+    xac_assert(n_dirty_max > 0);
     *slotp = victim(&s, part);
     if (*slotp != POLICY_NONE)
         return 0;
@@ -479,6 +510,8 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
 static void
 slot_fill(struct xac_frames *pool, uint32_t slot, frame_ref mine)
 {
+    xac_assert(mine != 0);
+    xac_assert(slot < pool->n_frames);
     atomic_store_explicit(&pool_frame(pool, mine)->slot, slot, memory_order_relaxed);
     atomic_store_explicit(&pool_frame(pool, mine)->ignored, 0, memory_order_relaxed);
     /* Release pairs with slot_load(). */
@@ -496,8 +529,10 @@ more_evict(struct xac_frames_user *user, uint32_t part, uint32_t *slots)
                        .is_batch = true};
     uint32_t most = user->pool->region->config.free_batch, n = 0;
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
     while (n < most && (slots[n] = victim(&s, part)) != POLICY_NONE)
         n++;
+    xac_assert(n <= POOL_FREE_BATCH_MAX);
     return n;
 }
 
@@ -508,6 +543,8 @@ more_free(struct xac_frames_user *user, uint32_t part, uint64_t page,
 {
     uint32_t list = (uint32_t)(page % user->pool->region->config.free_lists);
 
+    xac_assert(n <= POOL_FREE_BATCH_MAX);
+    xac_assert(user->pool->region->config.free_lists > 0);
     for (uint32_t i = 0; i < n; i++) /* what waits for memory waits for all at once */
         __builtin_prefetch(
             &user->pool
@@ -529,6 +566,7 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
     uint32_t more[POOL_FREE_BATCH_MAX];
     int rc;
 
+    xac_assert(mine != 0);
     if (n_lists > 0)
         slot = xac_frames_free_pop(user, part, (uint32_t)(page % n_lists));
     user->queues[part].from_free = slot != POLICY_NONE;
@@ -554,6 +592,7 @@ xac_frames_locked_place(struct xac_frames_user *user, frame_ref mine, uint64_t p
         more_free(user, part, page, more, n_more);
     if (rc == 0 && *outp != 0)
         xac_frames_unmap(user, *outp);
+    xac_assert(rc != 0 || slot < pool->n_frames);
     return rc;
 }
 
@@ -563,6 +602,7 @@ xac_frames_locked_came(struct xac_frames_user *user, frame_ref mine)
     struct xac_frames *pool = user->pool;
     uint32_t part = part_of(pool, page_of(pool, mine));
 
+    xac_assert(mine != 0);
     if (user->queues[part].from_free)
         queue_note(user, part, mine,
                    atomic_load_explicit(&pool_frame(pool, mine)->slot,
@@ -578,6 +618,8 @@ xac_frames_locked_lost(struct xac_frames_user *user, frame_ref mine)
     uint32_t slot =
         atomic_load_explicit(&pool_frame(pool, mine)->slot, memory_order_relaxed);
 
+    xac_assert(mine != 0);
+    xac_assert(slot < pool->n_frames);
     if (!user->queues[part]
              .from_free) /* known, and the next to make room when its turn comes */
         return;
@@ -593,6 +635,7 @@ xac_frames_locked_rebuild(struct xac_frames *pool, uint32_t part)
     struct policy *p = policy_of(pool, part);
     uint32_t first = part_first(pool, part);
 
+    xac_assert(part < pool->region->config.parts);
     memset(p->state, 0, xac_frames_policy_bytes(p->ops, p->n));
     xac_frames_policy_init(p);
     for (uint32_t i = 0; i < p->n; i++) {

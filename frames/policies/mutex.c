@@ -19,6 +19,7 @@
 static xac_shared _Atomic uint32_t *
 word_of(const struct xac_frames *pool, uint32_t part)
 {
+    xac_assert_slow(part < pool->region->config.parts);
     return &pool->locked->parts[part].lock;
 }
 
@@ -28,6 +29,7 @@ take(xac_shared _Atomic uint32_t *word, uint32_t mine)
 {
     uint32_t is_free = 0;
 
+    xac_assert(mine != 0);
     /* Acquire pairs with xac_frames_unlock(). */
     return atomic_load_explicit(word, memory_order_relaxed) == 0
            && atomic_compare_exchange_strong_explicit(word, &is_free, mine,
@@ -38,6 +40,7 @@ take(xac_shared _Atomic uint32_t *word, uint32_t mine)
 bool
 xac_frames_trylock(struct xac_frames_user *user, uint32_t part)
 {
+    xac_assert(xac_frames_lock_owner(user->pool, part) != user->number);
     return take(word_of(user->pool, part), user->number + 1);
 }
 
@@ -77,6 +80,7 @@ xac_frames_lock(struct xac_frames_user *user, uint32_t part)
 {
     xac_shared _Atomic uint32_t *word = word_of(user->pool, part);
 
+    xac_assert(xac_frames_lock_owner(user->pool, part) != user->number);
     pool_count(user, POOL_LOCKS, 1);
     if (!take(word, user->number + 1)) {
         uint64_t since = xac_clock_ns();
@@ -89,6 +93,7 @@ xac_frames_lock(struct xac_frames_user *user, uint32_t part)
         pool_count(user, POOL_LOCK_WAIT_NS, xac_clock_ns() - since);
     }
     pool_probe(user->pool, XAC_FRAMES_AT_LOCKED);
+    xac_assert(xac_frames_lock_owner(user->pool, part) == user->number);
 }
 
 void
@@ -96,6 +101,7 @@ xac_frames_unlock(struct xac_frames *pool, uint32_t part)
 {
     xac_shared _Atomic uint32_t *word = word_of(pool, part);
 
+    xac_assert(xac_frames_lock_owner(pool, part) != UINT32_MAX);
     /* Release pairs with take(). */
     if ((atomic_exchange_explicit(word, 0, memory_order_release) & WAITED_FOR) != 0)
         xac_futex_wake_one(word);

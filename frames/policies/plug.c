@@ -25,6 +25,8 @@ free_batch(const struct xac_frames_config *c)
     uint32_t n_part = c->n_frames / c->parts;
     uint32_t few = n_part / (FREE_SHARE * c->free_lists);
 
+    xac_assert(c->parts > 0);
+    xac_assert(c->free_lists > 0);
     if (c->free_batch != 0 && (uint64_t)c->free_batch * c->free_lists <= n_part)
         return c->free_batch;
     return few < 1 ? 1 : few < POOL_FREE_BATCH_MAX ? few : POOL_FREE_BATCH_MAX;
@@ -33,6 +35,7 @@ free_batch(const struct xac_frames_config *c)
 static void
 plug_complete(struct xac_frames_config *c)
 {
+    xac_assert(c->parts > 0);
     if (c->weight_max == 0 && c->policy == XAC_FRAMES_GCLOCK_K)
         c->weight_max = COUNT_DEFAULT;
     if (c->free_lists > 0)
@@ -46,6 +49,7 @@ policy_bytes(const struct xac_frames_config *c)
     uint64_t bytes = xac_frames_policy_bytes(xac_frames_policy_ops(c->policy),
                                              (c->n_frames + c->parts - 1) / c->parts);
 
+    xac_assert(c->parts > 0);
     return (bytes + FRAME_LINE - 1) / FRAME_LINE * FRAME_LINE;
 }
 
@@ -54,12 +58,14 @@ plug_lay_out(struct pool_region *r, uint64_t *endp)
 {
     const struct xac_frames_config *c = &r->config;
 
+    xac_assert(c->n_frames > 0);
     r->parts_offset = region_place(endp, c->parts * sizeof(struct pool_part), FRAME_LINE);
     r->free_offset =
         region_place(endp, (uint64_t)c->parts * c->free_lists * sizeof(struct pool_free),
                      FRAME_LINE);
     r->free_links_offset = region_place(endp, c->n_frames * sizeof(uint32_t), FRAME_LINE);
     r->policy_offset = region_place(endp, c->parts * policy_bytes(c), FRAME_LINE);
+    xac_assert(r->free_links_offset >= r->free_offset);
 }
 
 static int

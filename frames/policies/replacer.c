@@ -42,6 +42,8 @@ void
 xac_frames_policy_open(struct policy *p, const struct policy_ops *ops, uint32_t n,
                        void *memory)
 {
+    xac_assert(n > 0);
+    xac_assert(memory != NULL);
     p->ops = ops;
     p->n = n;
     p->n_ghosts = ops->n_ghosts(n);
@@ -54,6 +56,7 @@ xac_frames_policy_open(struct policy *p, const struct policy_ops *ops, uint32_t 
 void
 xac_frames_policy_init(struct policy *p)
 {
+    xac_assert(p->n_buckets == p->n_ghosts + 1);
     p->state->free_ghosts = POLICY_NONE;
     p->state->seed = UINT64_C(0x9e3779b97f4a7c15);
     for (int i = 0; i < POLICY_LISTS; i++)
@@ -73,6 +76,8 @@ xac_frames_policy_init(struct policy *p)
 static void
 join(struct policy *p, struct policy_list *list, int l, uint32_t a, uint32_t b)
 {
+    xac_assert(a == POLICY_NONE || a < p->n + p->n_ghosts);
+    xac_assert(b == POLICY_NONE || b < p->n + p->n_ghosts);
     if (a == POLICY_NONE)
         list->head = b;
     else
@@ -86,22 +91,30 @@ join(struct policy *p, struct policy_list *list, int l, uint32_t a, uint32_t b)
 void
 xac_frames_list_push(struct policy *p, struct policy_list *list, int l, uint32_t i)
 {
+    xac_assert(i < p->n + p->n_ghosts);
+    xac_assert((list->n == 0) == (list->head == POLICY_NONE));
     join(p, list, l, i, list->head);
     join(p, list, l, POLICY_NONE, i);
     list->n++;
+    xac_assert(list->head == i);
 }
 
 void
 xac_frames_list_remove(struct policy *p, struct policy_list *list, int l, uint32_t i)
 {
+    xac_assert(i < p->n + p->n_ghosts);
+    xac_assert(list->n > 0);
     join(p, list, l, node_prev(p, l, i), node_next(p, l, i));
     list->n--;
+    xac_assert((list->n == 0) == (list->head == POLICY_NONE));
 }
 
 void
 xac_frames_list_swap(struct policy *p, struct policy_list *list, int l, uint32_t a,
                      uint32_t b)
 {
+    xac_assert(a != b);
+    xac_assert(b < p->n + p->n_ghosts);
     join(p, list, l, node_prev(p, l, a), b);
     join(p, list, l, b, node_next(p, l, a));
 }
@@ -152,6 +165,8 @@ xac_frames_ghost_new(struct policy *p, uint64_t page)
 
     if (ghost == POLICY_NONE)
         return POLICY_NONE;
+    xac_assert(ghost >= p->n);
+    xac_assert(ghost < p->n + p->n_ghosts);
     p->state->free_ghosts = node_next(p, 0, ghost);
     p->nodes[ghost].page = page;
     p->nodes[ghost].chain = *bucket;
@@ -177,6 +192,8 @@ xac_frames_ghost_free(struct policy *p, uint32_t ghost)
 {
     uint32_t *at = bucket_of(p, p->nodes[ghost].page);
 
+    xac_assert(ghost >= p->n);
+    xac_assert(ghost < p->n + p->n_ghosts);
     while (*at != ghost)
         at = &p->nodes[*at].chain;
     *at = p->nodes[ghost].chain;

@@ -43,6 +43,7 @@ list(struct policy *p, int which)
 static void
 stack_push(struct policy *p, uint32_t i)
 {
+    xac_assert(p->nodes[i].in_stack == 0);
     xac_frames_list_push(p, list(p, STACK), 0, i);
     p->nodes[i].in_stack = 1;
 }
@@ -50,6 +51,7 @@ stack_push(struct policy *p, uint32_t i)
 static void
 stack_remove(struct policy *p, uint32_t i)
 {
+    xac_assert(p->nodes[i].in_stack != 0);
     xac_frames_list_remove(p, list(p, STACK), 0, i);
     p->nodes[i].in_stack = 0;
 }
@@ -57,6 +59,7 @@ stack_remove(struct policy *p, uint32_t i)
 static void
 ghost_end(struct policy *p, uint32_t ghost)
 {
+    xac_assert(p->nodes[ghost].where == GHOST);
     stack_remove(p, ghost);
     xac_frames_list_remove(p, list(p, GHOSTS), 1, ghost);
     xac_frames_ghost_free(p, ghost);
@@ -80,6 +83,7 @@ prune(struct policy *p)
 static void
 lir_become(struct policy *p, uint32_t slot)
 {
+    xac_assert(p->nodes[slot].in_stack != 0);
     p->nodes[slot].where = LIR;
     p->state->now++;
 }
@@ -104,6 +108,7 @@ lirs_touch(struct policy *p, uint32_t slot)
 {
     bool in_stack = p->nodes[slot].in_stack != 0;
 
+    xac_assert(p->nodes[slot].where == LIR || p->nodes[slot].where == HIR);
     if (in_stack)
         stack_remove(p, slot);
     stack_push(p, slot);
@@ -124,6 +129,7 @@ lirs_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
     uint32_t ghost = xac_frames_ghost_find(p, page);
 
+    xac_assert(p->nodes[slot].where == UNKNOWN);
     p->nodes[slot].page = page;
     if (ghost != POLICY_NONE)
         ghost_end(p, ghost);
@@ -141,6 +147,7 @@ lirs_admit(struct policy *p, uint32_t slot, uint64_t page)
 static void
 lirs_forget(struct policy *p, uint32_t slot)
 {
+    xac_assert(p->nodes[slot].where == LIR || p->nodes[slot].where == HIR);
     if (p->nodes[slot].where == HIR)
         xac_frames_list_remove(p, list(p, QUEUE), 1, slot);
     else
@@ -157,9 +164,11 @@ ghost_begin(struct policy *p, uint32_t slot)
 {
     uint32_t ghost;
 
+    xac_assert(p->nodes[slot].in_stack != 0);
     if (p->state->free_ghosts == POLICY_NONE)
         ghost_end(p, list(p, GHOSTS)->tail);
     ghost = xac_frames_ghost_new(p, p->nodes[slot].page);
+    xac_assert(ghost != POLICY_NONE);
     p->nodes[ghost].where = GHOST;
     p->nodes[ghost].in_stack = 1;
     xac_frames_list_swap(p, list(p, STACK), 0, slot, ghost);

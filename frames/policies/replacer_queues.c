@@ -16,6 +16,8 @@
 static void
 put(struct policy *p, unsigned list, uint32_t i)
 {
+    xac_assert(list < POLICY_LISTS);
+    xac_assert(p->nodes[i].where == 0);
     xac_frames_list_push(p, &p->state->lists[list], 0, i);
     p->nodes[i].where = (uint8_t)(list + 1);
 }
@@ -23,6 +25,7 @@ put(struct policy *p, unsigned list, uint32_t i)
 static void
 out(struct policy *p, uint32_t i)
 {
+    xac_assert(p->nodes[i].where != 0);
     xac_frames_list_remove(p, &p->state->lists[p->nodes[i].where - 1], 0, i);
     p->nodes[i].where = 0;
 }
@@ -33,6 +36,7 @@ take_from(struct policy *p, unsigned list, policy_take *take, void *arg)
 {
     uint32_t slot = xac_frames_list_take(p, &p->state->lists[list], 0, take, arg);
 
+    xac_assert(list < POLICY_LISTS);
     if (slot != POLICY_NONE)
         p->nodes[slot].where = 0;
     return slot;
@@ -56,6 +60,8 @@ ghost_put(struct policy *p, unsigned list, uint32_t slot, uint32_t most)
 {
     uint32_t ghost;
 
+    xac_assert(slot < p->n);
+    xac_assert(most <= p->n_ghosts);
     if (p->nodes[slot].page == POLICY_NO_PAGE) /* dropped, not evicted */
         return;
     while (p->state->lists[list].n >= most && p->state->lists[list].n > 0)
@@ -77,6 +83,7 @@ ghost_end(struct policy *p, uint64_t page, uint32_t *countp)
     *countp = 0;
     if (ghost == POLICY_NONE)
         return -1;
+    xac_assert(p->nodes[ghost].where != 0);
     list = p->nodes[ghost].where - 1;
     *countp = node_count(p, ghost);
     out(p, ghost);
@@ -107,6 +114,7 @@ half(uint32_t n)
 static void
 q2_touch(struct policy *p, uint32_t slot)
 {
+    xac_assert(slot < p->n);
     if (p->nodes[slot].where == Q_AM + 1) {
         out(p, slot);
         put(p, Q_AM, slot);
@@ -126,6 +134,7 @@ q2_admit(struct policy *p, uint32_t slot, uint64_t page)
     uint32_t count;
     bool known = ghost_end(p, page, &count) == Q_A1OUT;
 
+    xac_assert(slot < p->n);
     p->nodes[slot].page = page;
     put(p, known ? Q_AM : Q_A1IN, slot);
 }
@@ -173,6 +182,7 @@ mq_put(struct policy *p, uint32_t slot)
 {
     unsigned queue = 31 - (unsigned)__builtin_clz(node_count(p, slot));
 
+    xac_assert(node_count(p, slot) > 0);
     put(p, queue < MQ_QUEUES ? queue : MQ_QUEUES - 1, slot);
     p->nodes[slot].expires = p->state->now + (uint64_t)MQ_TIMES * p->n;
 }
@@ -196,6 +206,7 @@ mq_tick(struct policy *p)
 static void
 mq_touch(struct policy *p, uint32_t slot)
 {
+    xac_assert(slot < p->n);
     out(p, slot);
     node_count_set(p, slot, node_count(p, slot) + 1);
     mq_put(p, slot);
@@ -207,6 +218,7 @@ mq_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
     uint32_t count;
 
+    xac_assert(slot < p->n);
     (void)ghost_end(p, page, &count);
     p->nodes[slot].page = page;
     node_count_set(p, slot, count + 1);
@@ -280,6 +292,8 @@ car_turn(struct policy *p, unsigned clock, policy_take *take, void *arg,
      */
     bool is_barred = p->is_barred != NULL && p->is_barred(arg, slot);
 
+    xac_assert(slot < p->n);
+    xac_assert(node_count(p, slot) <= 1);
     if (!used && !is_barred)
         answer = take(arg, slot);
     out(p, slot);
@@ -326,6 +340,7 @@ car_admit(struct policy *p, uint32_t slot, uint64_t page)
     int known = ghost_end(p, page, &count);
     uint64_t *target = &p->state->target;
 
+    xac_assert(slot < p->n);
     if (known == CAR_B1) {
         *target += n_b2 / n_b1 > 1 ? n_b2 / n_b1 : 1;
         *target = *target < p->n ? *target : p->n;
@@ -341,6 +356,7 @@ car_admit(struct policy *p, uint32_t slot, uint64_t page)
     p->nodes[slot].page = page;
     node_count_set(p, slot, 0);
     put(p, known < 0 ? CAR_T1 : CAR_T2, slot);
+    xac_assert(*target <= p->n);
 }
 
 const struct policy_ops xac_frames_car = {

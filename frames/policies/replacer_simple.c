@@ -23,6 +23,7 @@ no_ghosts(uint32_t n)
 static void
 lru_forget(struct policy *p, uint32_t slot)
 {
+    xac_assert(p->nodes[slot].where != 0);
     xac_frames_list_remove(p, &p->state->lists[0], 0, slot);
     p->nodes[slot].where = 0;
 }
@@ -30,6 +31,7 @@ lru_forget(struct policy *p, uint32_t slot)
 static void
 lru_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
+    xac_assert(p->nodes[slot].where == 0);
     p->nodes[slot].page = page;
     p->nodes[slot].where = 1;
     xac_frames_list_push(p, &p->state->lists[0], 0, slot);
@@ -38,6 +40,7 @@ lru_admit(struct policy *p, uint32_t slot, uint64_t page)
 static void
 lru_touch(struct policy *p, uint32_t slot)
 {
+    xac_assert(p->nodes[slot].where != 0);
     xac_frames_list_remove(p, &p->state->lists[0], 0, slot);
     xac_frames_list_push(p, &p->state->lists[0], 0, slot);
 }
@@ -65,12 +68,15 @@ const struct policy_ops xac_frames_lru = {
 static void
 hand_forget(struct policy *p, uint32_t slot)
 {
+    xac_assert(p->nodes[slot].where != 0);
     p->nodes[slot].where = 0;
 }
 
 static void
 hand_admit(struct policy *p, uint32_t slot, uint64_t page)
 {
+    xac_assert(slot < p->n);
+    xac_assert(p->nodes[slot].where == 0);
     p->nodes[slot].page = page;
     p->nodes[slot].where = 1;
     node_count_set(p, slot, 1);
@@ -116,6 +122,7 @@ hand_take(struct policy *p, bool counts, policy_take *take, void *arg)
 {
     enum policy_answer answer = POLICY_REFUSED;
 
+    xac_assert(p->state->hand < p->n);
     for (uint32_t refused = 0; refused < p->n && answer == POLICY_REFUSED;) {
         uint32_t slot = p->state->hand;
 
