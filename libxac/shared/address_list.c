@@ -52,6 +52,7 @@ reserve_text(struct xac_address_list *a, size_t need)
     if (need > a->room)
         a->room = room;
     a->text = text;
+    xac_assert(a->room >= need);
     return 0;
 }
 
@@ -61,6 +62,8 @@ bucket_of(const struct xac_address_list *a, const char *path, size_t n)
 {
     uint64_t h = xac_xxh64(path, n);
 
+    xac_assert(a->n_lines < a->n_buckets);
+    xac_assert((a->n_buckets & (a->n_buckets - 1)) == 0);
     for (;; h++) {
         uint32_t *bucket = &a->bucket[h & (a->n_buckets - 1)];
         const struct xac_address_line *line;
@@ -92,6 +95,7 @@ reserve_line(struct xac_address_list *a)
     free(a->bucket);
     a->bucket = bucket;
     a->n_buckets = n_buckets;
+    xac_assert(a->n_lines < a->n_buckets / 2);
     for (uint32_t i = 0; i < a->n_lines; i++)
         *bucket_of(a, a->text + line[i].path, line[i].path_len) = i + 1;
     return 0;
@@ -123,6 +127,7 @@ line_parse(const char *text, size_t n, uint64_t *addressp)
             return 0;
         *addressp = *addressp << 4 | (uint64_t)digit;
     }
+    xac_assert(text[(size_t)(end - text)] == '\n');
     return (size_t)(end - text) + 1;
 }
 
@@ -130,6 +135,7 @@ line_parse(const char *text, size_t n, uint64_t *addressp)
 static uint64_t
 slot_of(uint64_t address)
 {
+    xac_assert(address >= XAC_CANDIDATE_FIRST);
     return (address - XAC_CANDIDATE_FIRST) / XAC_CANDIDATE_SLOT;
 }
 
@@ -142,6 +148,8 @@ line_take(struct xac_address_list *a, size_t n, uint64_t address)
                                     .path_len = (uint32_t)n - DIGITS - 2};
     int rc = reserve_line(a);
 
+    xac_assert(n > DIGITS + 2);
+    xac_assert(a->used + n <= a->room);
     if (rc != 0)
         return rc;
     a->text[a->used + n - 1] = '\0';
@@ -150,6 +158,8 @@ line_take(struct xac_address_list *a, size_t n, uint64_t address)
     a->used += n;
     if (address >= XAC_CANDIDATE_FIRST && address < XAC_CANDIDATE_END)
         a->slot[slot_of(address)] = a->n_lines;
+    xac_assert(a->used <= a->room);
+    xac_assert(a->n_lines < a->n_buckets);
     return 0;
 }
 
@@ -176,6 +186,7 @@ take(struct xac_address_list *a, size_t n)
     uint64_t address;
     size_t length;
 
+    xac_assert(a->used + n <= a->room);
     if (a->used == 0 && n != 0) {
         length = strlen(FIRST_LINE);
         if (n < length || memcmp(a->text, FIRST_LINE, length) != 0)
@@ -205,6 +216,7 @@ const char *
 xac_address_list_path(const struct xac_address_list *a,
                       const struct xac_address_line *line)
 {
+    xac_assert(line->path + line->path_len < a->used);
     return a->text + line->path;
 }
 
@@ -217,6 +229,8 @@ xac_address_list_has(const struct xac_address_list *a, int dirfd, uint64_t from,
     uint64_t at = slot_of(from);
     struct statx st;
 
+    xac_assert(from < end);
+    xac_assert(end <= XAC_CANDIDATE_END);
     for (uint64_t i = at; i < XAC_CANDIDATE_SLOTS && i <= slot_of(end - 1); i++) {
         if (a->slot[i] != 0)
             return true;
@@ -255,6 +269,7 @@ look(struct xac_address_list *a, int fd)
     struct stat st;
     int rc = xac_sys.fstat(fd, &st) != 0 ? errno : xac_identity_of(fd, &who);
 
+    xac_assert(fd >= 0);
     if (rc == 0 && !S_ISREG(st.st_mode))
         rc = EINVAL;
     if (rc == 0 && (uint64_t)st.st_size > XAC_ADDRESSES_BYTES_MAX)
@@ -265,6 +280,7 @@ look(struct xac_address_list *a, int fd)
         xac_address_list_free(a);
     a->who = who;
     a->file_bytes = (uint64_t)st.st_size;
+    xac_assert(a->used <= a->file_bytes);
     return 0;
 }
 
@@ -275,6 +291,7 @@ xac_address_list_read(struct xac_address_list *a, int dirfd)
     int fd;
     int rc = open_list(dirfd, O_RDONLY, &fd);
 
+    xac_assert(a->used <= a->room);
     if (rc != 0)
         xac_address_list_free(a);
     if (rc != 0)
@@ -304,6 +321,8 @@ replace(struct xac_address_list *a, int dirfd, const char *line, size_t n, bool 
     char *text = (char *)malloc(old + n);
     int rc;
 
+    xac_assert(n > 0);
+    xac_assert(line[n - 1] == '\n');
     if (text == NULL)
         return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
     memcpy(text, a->used != 0 ? a->text : FIRST_LINE, old);
@@ -328,6 +347,9 @@ append(const struct xac_address_list *a, int fd, const char *line, size_t n,
 {
     int rc = 0;
 
+    xac_assert(fd >= 0);
+    xac_assert(line[n - 1] == '\n');
+    xac_assert(a->file_bytes >= a->used);
     if (a->file_bytes > a->used && xac_sys.ftruncate(fd, (off_t)a->used) != 0)
         return errno;
     rc = xac_write_full(fd, line, n, a->used);
@@ -348,6 +370,9 @@ xac_address_list_add(struct xac_address_list *a, int dirfd, const char *path,
     int fd = -1;
     int rc = n < 0 ? xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME) : 0;
 
+    xac_assert(path[0] != '\0');
+    xac_assert(address != 0);
+    xac_assert(strchr(path, '\n') == NULL);
     if (rc == 0 && a->used + (size_t)n > XAC_ADDRESSES_BYTES_MAX)
         rc = xac_err(EFBIG, "%s", XAC_ADDRESSES_NAME);
     if (rc == 0)
@@ -382,6 +407,7 @@ xac_address_list_sync(struct xac_address_list *a, int dirfd,
     int fd;
     int rc = 0;
 
+    xac_assert((size_t)line->path + line->path_len < a->used);
     if ((size_t)line->path + line->path_len < a->synced)
         return 0;
     rc = open_list(dirfd, O_RDONLY, &fd);

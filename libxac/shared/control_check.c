@@ -108,6 +108,7 @@ check_log(const struct look *l)
     const struct xac_log_shared *log = &c->log;
     uint64_t ring = log->ring_bytes, durable, tail;
 
+    xac_assert(is_inside(l, sizeof(struct xac_control), 0));
     if ((c->flags & XAC_DURABLE) == 0)
         return 0;
     if (ring == 0 || (ring & (ring - 1)) != 0 || !is_inside(l, c->log_ring, ring))
@@ -135,6 +136,8 @@ check_array(const struct look *l, const struct xac_array *a, uint32_t elem_bytes
 {
     uint64_t count = get(&a->count), there = 0;
 
+    xac_assert(elem_bytes != 0);
+    xac_assert(base != 0);
     if (a->elem_bytes != elem_bytes || a->base != base)
         return damaged(l, what, a->elem_bytes);
     for (unsigned k = 0; k < XAC_ARRAY_CHUNKS; k++) {
@@ -193,6 +196,8 @@ check_leaf(struct look *l, const struct xac_page *page, uint32_t file, uint64_t 
     const uint64_t head_mask = (UINT64_C(1) << XAC_ACCESS_HEAD_BITS) - 1;
     const uint64_t owner_mask = (UINT64_C(1) << XAC_ACCESS_OWNER_BITS) - 1;
 
+    xac_assert(file != 0);
+    xac_assert(first % XAC_PTAB_LEAF_PAGES == 0);
     for (uint64_t i = 0; i < XAC_PTAB_LEAF_PAGES; i++) {
         uint64_t head = get(&page[i].head), id = get(&page[i].id);
         uint64_t access = get(&page[i].access);
@@ -217,6 +222,8 @@ check_node(struct look *l, uint64_t at, unsigned level, uint32_t file, uint64_t 
     const _Atomic uint64_t *link;
     int rc = 0;
 
+    xac_assert(level <= XAC_PTAB_LEVELS);
+    xac_assert(file != 0);
     if (!is_inside(l, at, level == 0 ? XAC_PTAB_LEAF_BYTES : XAC_PTAB_NODE_BYTES))
         return damaged(l, "page table at offset", at);
     if (l->nodes_left-- == 0)
@@ -244,6 +251,7 @@ check_root(struct look *l, const struct xac_file *f, uint32_t file)
     uint64_t levels = root & XAC_PTAB_LEVEL_MASK;
     int rc;
 
+    xac_assert(file != 0);
     if (root == 0)
         return 0;
     if (levels > XAC_PTAB_LEVELS)
@@ -421,6 +429,7 @@ xac_control_validate(const void *region, uint64_t bytes, const char *name)
     struct look l = {.ctl = (const struct xac_control *)region, .name = name};
     int rc;
 
+    xac_assert(region != NULL);
     if (bytes < sizeof *l.ctl)
         return damaged(&l, "length", bytes);
     l.brk = get(&l.ctl->shm.brk);

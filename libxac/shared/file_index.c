@@ -24,6 +24,7 @@ index_of(const struct xac_env *env)
 static uint64_t
 n_buckets(const struct xac_file_index *x)
 {
+    xac_assert((x->buckets & XAC_FILE_INDEX_SIZE_MASK) >= SIZE_FIRST);
     return UINT64_C(1) << (x->buckets & XAC_FILE_INDEX_SIZE_MASK);
 }
 
@@ -37,6 +38,7 @@ place_of(const struct xac_file_index *x)
 static size_t
 bytes_of(uint64_t n)
 {
+    xac_assert(n > 0);
     return 2 * (size_t)n * sizeof(uint32_t);
 }
 
@@ -47,6 +49,8 @@ bucket_by_path(const struct xac_env *env, const char *path)
     const struct xac_file_index *x = index_of(env);
     uint32_t *bucket = (uint32_t *)xac_shm_at(&env->shm, place_of(x));
 
+    xac_assert(x->buckets != 0);
+    xac_assert(path != NULL);
     return &bucket[xac_xxh64(path, strlen(path)) & (n_buckets(x) - 1)];
 }
 
@@ -56,6 +60,7 @@ bucket_by_inode(const struct xac_env *env, uint64_t inode)
     const struct xac_file_index *x = index_of(env);
     uint32_t *bucket = (uint32_t *)xac_shm_at(&env->shm, place_of(x));
 
+    xac_assert(x->buckets != 0);
     return &bucket[n_buckets(x) + (xac_xxh64(&inode, sizeof inode) & (n_buckets(x) - 1))];
 }
 
@@ -67,6 +72,8 @@ link_in(struct xac_env *env, uint32_t file)
     uint32_t *by_path = bucket_by_path(env, xac_file_path(env, file));
     uint32_t *by_inode = bucket_by_inode(env, f->who.inode);
 
+    xac_assert(*by_path != file);
+    xac_assert(*by_inode != file);
     f->next_by_path = *by_path;
     *by_path = file;
     f->next_by_inode = *by_inode;
@@ -81,6 +88,7 @@ fill(struct xac_env *env)
     uint32_t count =
         (uint32_t)atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed);
 
+    xac_assert(index_of(env)->buckets != 0);
     memset(xac_shm_at(&env->shm, place_of(index_of(env))), 0,
            bytes_of(n_buckets(index_of(env))));
     index_of(env)->n_files = 0;
@@ -89,6 +97,7 @@ fill(struct xac_env *env)
             == XAC_FILE_KNOWN)
             link_in(env, file);
     }
+    xac_assert(index_of(env)->n_files <= count);
 }
 
 int
@@ -101,21 +110,27 @@ xac_file_index_reserve(struct xac_env *env)
                         : (old.buckets & XAC_FILE_INDEX_SIZE_MASK) + SIZE_STEP;
     uint64_t made;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     if (old.buckets != 0 && old.n_files < n_buckets(&old))
         return 0;
     made = xac_shm_alloc(&env->shm, bytes_of(UINT64_C(1) << size));
     if (made == 0) /* longer chains will do */
         return old.buckets != 0 ? 0 : ENOMEM;
+    xac_assert((made & XAC_FILE_INDEX_SIZE_MASK) == 0);
     x->buckets = made | size;
     fill(env);
     if (old.buckets != 0)
         xac_shm_free(&env->shm, place_of(&old), bytes_of(n_buckets(&old)));
+    xac_assert(x->n_files == old.n_files);
     return 0;
 }
 
 void
 xac_file_index_add(struct xac_env *env, uint32_t file)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(index_of(env)->buckets != 0);
+    xac_assert(file != 0);
     link_in(env, file);
 }
 
@@ -126,6 +141,9 @@ xac_file_index_remove(struct xac_env *env, uint32_t file)
     uint32_t *by_path = bucket_by_path(env, xac_file_path(env, file));
     uint32_t *by_inode = bucket_by_inode(env, f->who.inode);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(file != 0);
+    xac_require(index_of(env)->n_files > 0);
     while (*by_path != file)
         by_path = &xac_file_at(env, *by_path)->next_by_path;
     while (*by_inode != file)
@@ -138,6 +156,7 @@ xac_file_index_remove(struct xac_env *env, uint32_t file)
 void
 xac_file_index_mend(struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     if (index_of(env)->buckets != 0)
         fill(env);
 }
@@ -147,6 +166,7 @@ xac_file_index_inode(const struct xac_env *env, const struct xac_identity *who)
 {
     uint32_t file = index_of(env)->buckets == 0 ? 0 : *bucket_by_inode(env, who->inode);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     while (file != 0) {
         const struct xac_file *f = xac_file_at(env, file);
 
@@ -155,6 +175,7 @@ xac_file_index_inode(const struct xac_env *env, const struct xac_identity *who)
             break;
         file = f->next_by_inode;
     }
+    xac_assert(file == 0 || xac_file_at(env, file)->who.inode == who->inode);
     return file;
 }
 
@@ -163,6 +184,7 @@ xac_file_index_path(const struct xac_env *env, const char *path)
 {
     uint32_t file = index_of(env)->buckets == 0 ? 0 : *bucket_by_path(env, path);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     while (file != 0 && strcmp(xac_file_path(env, file), path) != 0)
         file = xac_file_at(env, file)->next_by_path;
     return file;

@@ -29,6 +29,7 @@ child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes, bool may_make)
     made = xac_shm_alloc(shm, bytes);
     if (made == 0)
         return 0;
+    xac_assert(made % XAC_LINE_BYTES == 0);
     /* Release: pairs with the acquire above. */
     if (atomic_compare_exchange_strong_explicit(link, &at, made, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -41,6 +42,7 @@ child(struct xac_shm *shm, _Atomic uint64_t *link, size_t bytes, bool may_make)
 XAC_SIGSAFE static size_t
 bytes_of(unsigned levels)
 {
+    xac_assert(levels <= XAC_PTAB_LEVELS);
     return levels > 0 ? XAC_PTAB_NODE_BYTES : XAC_PTAB_LEAF_BYTES;
 }
 
@@ -52,6 +54,7 @@ levels_for(uint64_t page_no)
 
     while (page_no >> (XAC_PTAB_LEAF_BITS + levels * XAC_PTAB_NODE_BITS) != 0)
         levels++;
+    xac_assert(levels <= XAC_PTAB_LEVELS);
     return levels;
 }
 
@@ -66,6 +69,7 @@ top(struct xac_shm *shm, _Atomic uint64_t *rootp, uint64_t page_no, bool may_mak
     /* Acquire: pairs with the exchange below; a node is filled before it is seen. */
     uint64_t root = atomic_load_explicit(rootp, memory_order_acquire);
 
+    xac_assert(page_no <= XAC_PAGE_NO_MAX);
     while (root == 0 || (root & XAC_PTAB_LEVEL_MASK) < need) {
         unsigned levels = root == 0 ? need : (unsigned)(root & XAC_PTAB_LEVEL_MASK) + 1;
         uint64_t made = may_make ? xac_shm_alloc(shm, bytes_of(levels)) : 0;
@@ -83,6 +87,8 @@ top(struct xac_shm *shm, _Atomic uint64_t *rootp, uint64_t page_no, bool may_mak
         else
             xac_shm_free(shm, made, bytes_of(levels));
     }
+    xac_assert((root & XAC_PTAB_LEVEL_MASK) >= need);
+    xac_require((root & XAC_PTAB_LEVEL_MASK) <= XAC_PTAB_LEVELS);
     return root;
 }
 
@@ -113,10 +119,15 @@ xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
 {
     struct xac_page *page = find(shm, rootp, page_no, true);
 
+    xac_assert(file != 0);
+    xac_assert(page_no <= XAC_PAGE_NO_MAX);
     /* The same value whoever stores it. */
     if (page != NULL && atomic_load_explicit(&page->id, memory_order_relaxed) == 0)
         atomic_store_explicit(&page->id, xac_page_id(file, page_no),
                               memory_order_relaxed);
+    xac_assert(page == NULL
+               || atomic_load_explicit(&page->id, memory_order_relaxed)
+                      == xac_page_id(file, page_no));
     return page;
 }
 
@@ -135,6 +146,7 @@ node_is_clear(const struct xac_shm *shm, uint64_t at, unsigned levels)
     uint64_t n = levels > 0 ? XAC_PTAB_NODE_LINKS : XAC_PTAB_LEAF_PAGES;
     bool is_clear = true;
 
+    xac_assert(levels <= XAC_PTAB_LEVELS);
     for (unsigned i = 0; i < n && is_clear; i++) {
         if (levels == 0) {
             is_clear = atomic_load_explicit(&leaf[i].head, memory_order_relaxed) == 0;
@@ -154,6 +166,7 @@ xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp)
     /* Acquire: pairs with the exchange in top. */
     uint64_t root = atomic_load_explicit(rootp, memory_order_acquire);
 
+    xac_require((root & XAC_PTAB_LEVEL_MASK) <= XAC_PTAB_LEVELS);
     return root == 0
            || node_is_clear(shm, root & ~XAC_PTAB_LEVEL_MASK,
                             (unsigned)(root & XAC_PTAB_LEVEL_MASK));
@@ -165,6 +178,8 @@ node_free(struct xac_shm *shm, uint64_t at, unsigned levels)
 {
     const _Atomic uint64_t *node = (const _Atomic uint64_t *)xac_shm_at(shm, at);
 
+    xac_assert(at % XAC_LINE_BYTES == 0);
+    xac_assert(levels <= XAC_PTAB_LEVELS);
     for (unsigned i = 0; levels > 0 && i < XAC_PTAB_NODE_LINKS; i++) {
         uint64_t below = atomic_load_explicit(&node[i], memory_order_relaxed);
 

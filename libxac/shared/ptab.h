@@ -8,6 +8,13 @@
  *           stays until nobody maps the file and all its versions are in the file (registry.h).
  * NOT HERE  The meaning of the fields: for conflicts conflict.h, for versions version.h.
  * THREADS   any thread and process, in the fault handler too.
+ *
+ * INVARIANTS (xac_ptab_assert)
+ *   (1) A root word has at most XAC_PTAB_LEVELS levels, and what hangs on it are blocks of the
+ *       region, each as large as a node or a leaf.
+ *   (2) An entry's id is 0, or names the file and the page that the entry's place in the tree
+ *       stands for.
+ *   (3) An entry without an id has no version.
  */
 #ifndef XAC_PTAB_H
 #define XAC_PTAB_H
@@ -105,5 +112,12 @@ bool xac_ptab_is_clear(const struct xac_shm *shm, const _Atomic uint64_t *rootp)
  * all versions look at pages under this lock.
  */
 void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);
+
+/*
+ * xac_ptab_assert -- stop the program unless (1) to (3) hold in the first nodes of the tree, a
+ * bounded number of them.  Who calls keeps the tree: it has mapped the file, or holds gc.
+ */
+void xac_ptab_assert(const struct xac_shm *shm, const _Atomic uint64_t *rootp,
+                     uint32_t file);
 
 #endif /* XAC_PTAB_H */

@@ -55,6 +55,7 @@ xac_region_path(int lockfd)
     size_t got;
     char *end;
 
+    xac_assert(lockfd >= 0);
     errno = xac_read_full(lockfd, text, sizeof text - 1, 0, &got);
     if (errno != 0)
         return NULL;
@@ -74,6 +75,8 @@ xac_region_path_write(int lockfd, const char *path)
     char text[PATH_MAX + 2];
     int n = snprintf(text, sizeof text, "%s\n", path);
 
+    xac_assert(lockfd >= 0);
+    xac_assert(xac_region_is_path(path));
     if (n < 0 || (size_t)n >= sizeof text)
         return ENAMETOOLONG;
     if (xac_sys.ftruncate(lockfd, 0) != 0)
@@ -87,6 +90,7 @@ room_in(int fd)
 {
     struct statfs fs;
 
+    xac_assert(fd >= 0);
     if (xac_sys.fstatfs(fd, &fs) != 0)
         return 0;
     /* A tmpfs that was mounted without a size has no blocks to count. */
@@ -121,6 +125,7 @@ xac_region_path_new(const char *shm_dir)
                     (unsigned long long)r)
                < 0)
         return NULL;
+    xac_assert(xac_region_is_path(path));
     return path;
 }
 
@@ -148,6 +153,7 @@ xac_region_trust(int dirfd, int fd)
 {
     struct stat dir, st;
 
+    xac_assert(fd >= 0);
     if (xac_sys.fstat(fd, &st) != 0 || xac_sys.fstat(dirfd, &dir) != 0)
         return errno;
     if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
@@ -165,6 +171,7 @@ xac_region_open(int dirfd, const char *path, int *fdp)
     int fd = xac_sys.openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     int rc;
 
+    xac_assert(fdp != NULL);
     if (fd < 0 && errno == ENOENT)
         fd = xac_lost_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -204,6 +211,7 @@ look_at_head(int fd, struct xac_region_info *info)
     size_t got;
     int rc;
 
+    xac_assert(fd >= 0);
     if (head == NULL)
         return ENOMEM;
     rc = xac_read_full(fd, head, XAC_CONTROL_HEAD_BYTES, 0, &got);
@@ -232,6 +240,7 @@ xac_region_look(int dirfd, const char *path, struct xac_region_info *info)
     int fd =
         xac_sys.openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 
+    xac_assert(path[0] != '\0');
     *info = (struct xac_region_info){.kind = XAC_REGION_NONE};
     if (fd < 0)
         return errno == ENOENT ? 0 : errno;
@@ -278,6 +287,7 @@ find_user(const char *path, int fd, const struct xac_handle *handle, uint8_t *co
         .ctl = (struct xac_control *)(void *)copy};
     uint64_t n = atomic_load_explicit(&env.ctl->participants.count, memory_order_relaxed);
 
+    xac_assert(bytes >= sizeof(struct xac_control));
     xac_registry_identify(&env);
     for (uint64_t i = 0; i < n; i++) {
         uint32_t pid = xac_participant_at(&env, (uint32_t)i)->pid;
@@ -399,6 +409,8 @@ xac_region_scan(const char *dir, int (*fn)(void *arg, const char *path), void *a
     int fd = xac_sys.openat(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     int rc;
 
+    xac_assert(dir[0] != '\0');
+    xac_assert(fn != NULL);
     if (fd < 0)
         return errno;
     rc = xac_scan_names(fd, XAC_REGION_PREFIX, scan_one, &s);

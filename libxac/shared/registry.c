@@ -41,6 +41,7 @@ proc_path(char buf[32], uint32_t pid, const char *file)
     char digits[12];
     char *p = digits + sizeof digits - 1;
 
+    xac_assert(pid != 0);
     *p = '\0';
     do
         *--p = (char)('0' + pid % 10);
@@ -149,11 +150,13 @@ xac_registry_identify(struct xac_env *env)
     env->pid = (uint32_t)getpid();
     env->pid_namespace = namespace_of("/proc/self/ns/pid");
     env->time_namespace = namespace_of("/proc/self/ns/time");
+    xac_assert(env->pid != 0);
 }
 
 int
 xac_registry_check(const struct xac_env *env)
 {
+    xac_assert(env->ctl != NULL);
     if (env->pid_namespace == env->ctl->pid_namespace)
         return 0;
     return xac_err(
@@ -175,6 +178,7 @@ end_former(const struct xac_env *env, uint32_t self)
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
 
+    xac_assert(env->pid != 0);
     for (uint32_t i = 0; i < n; i++) {
         struct xac_participant *p = xac_participant_at(env, i);
 
@@ -191,6 +195,8 @@ xac_registry_join(struct xac_env *env, uint64_t frames_max)
     uint32_t i = 0;
     int rc;
 
+    xac_assert(env->ctl != NULL);
+    xac_assert(frames_max > 0);
     for (;; i++) {
         rc = xac_array_reserve(&env->shm, all, i);
         if (rc != 0)
@@ -215,6 +221,8 @@ xac_registry_join(struct xac_env *env, uint64_t frames_max)
         xac_alive_drop(env->lockfd, i);
         return rc;
     }
+    xac_assert(p->holds == 0);
+    xac_assert(env->pid != 0);
     p->pid = env->pid;
     p->pid_namespace = env->pid_namespace;
     p->time_namespace = env->time_namespace;
@@ -230,6 +238,7 @@ xac_registry_join(struct xac_env *env, uint64_t frames_max)
         atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
     /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */
     atomic_store_explicit(&p->state, XAC_PART_ATTACHED, memory_order_release);
+    xac_assert(i < atomic_load_explicit(&all->count, memory_order_relaxed));
     return 0;
 }
 
@@ -251,6 +260,8 @@ xac_registry_limits(struct xac_env *env, uint64_t *vslotsp)
     }
     if (bytes == UINT64_MAX)
         return false;
+    xac_assert(vslots > 0);
+    xac_assert(bytes <= XAC_SHM_RESERVE_MAX);
     /* Each has made sure, when it came, that it can reach what there was. */
     rc = xac_shm_limit(&env->shm, bytes);
     xac_require(rc == 0);
@@ -261,7 +272,11 @@ xac_registry_limits(struct xac_env *env, uint64_t *vslotsp)
 void
 xac_registry_leave(struct xac_env *env)
 {
+    xac_assert(atomic_load_explicit(&xac_participant_at(env, env->self)->state,
+                                    memory_order_relaxed)
+               == XAC_PART_ATTACHED);
     xac_registry_drop_all(env, env->self);
+    xac_assert(xac_participant_at(env, env->self)->holds == 0);
     /* Release: pairs with the acquire in xac_registry_alive. */
     atomic_store_explicit(&xac_participant_at(env, env->self)->state, XAC_PART_FREE,
                           memory_order_release);
@@ -331,6 +346,7 @@ xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn)
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
 
+    xac_assert(env->ctl != NULL);
     for (uint32_t i = 0; i < n; i++) {
         struct xac_participant *p = xac_participant_at(env, i);
         /* Acquire: pairs with the release in xac_backup_run. */

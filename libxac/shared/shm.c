@@ -50,6 +50,8 @@ xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 {
     void *p = MAP_FAILED;
 
+    xac_assert(fd >= 0);
+    xac_assert(least > 0);
     while (*reservep >= least) {
         p = xac_sys.mmap(NULL, *reservep, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
         /* EINVAL is what valgrind says. */
@@ -66,6 +68,7 @@ map_region(struct xac_shm *shm, int fd, size_t reserve)
     struct stat st;
     void *p;
 
+    xac_assert(fd >= 0);
     if (reserve > XAC_SHM_RESERVE_MAX)
         return EINVAL;
     if (xac_sys.fstat(fd, &st) != 0)
@@ -78,6 +81,7 @@ map_region(struct xac_shm *shm, int fd, size_t reserve)
     shm->reserve = reserve;
     shm->fd = fd;
     shm->path = NULL;
+    xac_assert(shm->reserve <= XAC_SHM_RESERVE_MAX);
     return 0;
 }
 
@@ -88,6 +92,7 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
     int rc;
 
     xac_assert(head >= sizeof(struct xac_shm_head));
+    xac_assert(fd >= 0);
     while (xac_sys.fallocate(fd, 0, 0, (off_t)size) != 0) {
         if (errno != EINTR)
             return errno;
@@ -98,12 +103,15 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
     /* Nobody else can see the region yet. */
     atomic_init(&head_of(shm)->brk, (head + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN);
     atomic_init(&head_of(shm)->extent, extent_of(size, shm->reserve));
+    xac_assert(xac_shm_size(shm) == size);
+    xac_assert(size <= shm->reserve);
     return 0;
 }
 
 uint64_t
 xac_shm_size(const struct xac_shm *shm)
 {
+    xac_assert(shm->base != NULL);
     return size_in(atomic_load_explicit(&head_of(shm)->extent, memory_order_relaxed));
 }
 
@@ -113,6 +121,7 @@ xac_shm_limit(struct xac_shm *shm, uint64_t bytes)
     _Atomic uint64_t *extentp = &head_of(shm)->extent;
     uint64_t extent = atomic_load_explicit(extentp, memory_order_relaxed);
 
+    xac_assert(shm->base != NULL);
     do {
         if (size_in(extent) > bytes)
             return ENOMEM;
@@ -129,6 +138,7 @@ xac_shm_fit(struct xac_shm *shm)
 {
     uint64_t extent = atomic_load_explicit(&head_of(shm)->extent, memory_order_relaxed);
 
+    xac_assert(shm->reserve <= XAC_SHM_RESERVE_MAX);
     return shm->reserve < limit_in(extent) ? xac_shm_limit(shm, shm->reserve) : 0;
 }
 
@@ -155,6 +165,7 @@ class_of(size_t n_bytes)
 {
     unsigned k = 0;
 
+    xac_assert(n_bytes > 0);
     while (((size_t)BLOCK_MIN << k) < n_bytes)
         k++;
     xac_require(k < XAC_SHM_CLASSES);
@@ -165,6 +176,7 @@ class_of(size_t n_bytes)
 XAC_SIGSAFE static _Atomic uint64_t *
 link_of(const struct xac_shm *shm, uint64_t unit)
 {
+    xac_assert(unit != 0);
     return (_Atomic uint64_t *)xac_shm_at(shm, unit * BLOCK_MIN);
 }
 
@@ -180,6 +192,7 @@ next_of(const struct xac_shm *shm, uint64_t unit, unsigned k)
     uint64_t next = atomic_load_explicit(link_of(shm, unit), memory_order_relaxed);
     uint64_t brk = atomic_load_explicit(&head_of(shm)->brk, memory_order_relaxed);
 
+    xac_assert(k < XAC_SHM_CLASSES);
     return next <= OFFSET_MASK && next * BLOCK_MIN + ((uint64_t)BLOCK_MIN << k) <= brk
                ? next
                : 0;
@@ -192,6 +205,7 @@ pop(struct xac_shm *shm, unsigned k)
     /* Acquire: pairs with the release in xac_shm_free, for the link. */
     uint64_t old = atomic_load_explicit(list, memory_order_acquire);
 
+    xac_assert(k < XAC_SHM_CLASSES);
     while ((old & OFFSET_MASK) != 0) {
         uint64_t next = next_of(shm, old & OFFSET_MASK, k);
         uint64_t tag = (old >> XAC_SHM_OFFSET_BITS) + 1;
@@ -211,6 +225,8 @@ back_up(const struct xac_shm *shm, uint64_t from, uint64_t to)
 {
     int fd = shm->fd, rc = 0;
 
+    xac_assert(from < to);
+    xac_assert(from % GROW_MIN == 0);
     if (!xac_handle_is_ours(fd, &shm->handle)) {
         errno = EBADF;
         fd = shm->path != NULL ? xac_lost_again(-1, &shm->handle, shm->dirfd, shm->path)
@@ -263,6 +279,8 @@ back_up_to(struct xac_shm *shm, uint64_t end)
             want = (end + GROW_MIN - 1) / GROW_MIN * GROW_MIN; /* the last bit */
         if (want > limit_in(extent))
             return ENOMEM;
+        xac_assert(want >= end);
+        xac_assert(want <= limit_in(extent));
         rc = back_up(shm, size, want);
         if (rc == EINTR)
             continue;
@@ -282,6 +300,7 @@ back_up_to(struct xac_shm *shm, uint64_t end)
 XAC_SIGSAFE static void
 refuse(struct xac_shm *shm, int error, uint64_t bytes)
 {
+    xac_assert(error != 0);
     atomic_store_explicit(&shm->error, error, memory_order_relaxed);
     atomic_store_explicit(&shm->wanted, bytes, memory_order_relaxed);
 }
@@ -295,6 +314,8 @@ xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
     uint64_t at = pop(shm, k);
 
     if (at != 0) {
+        xac_assert(at % BLOCK_MIN == 0);
+        xac_assert(at + bytes <= xac_shm_size(shm));
         memset(xac_shm_at(shm, at), 0, bytes);
         return at;
     }
@@ -310,6 +331,8 @@ xac_shm_alloc(struct xac_shm *shm, size_t n_bytes)
     } while (!atomic_compare_exchange_weak_explicit(&head->brk, &at, at + bytes,
                                                     memory_order_relaxed,
                                                     memory_order_relaxed));
+    xac_assert(at % BLOCK_MIN == 0);
+    xac_assert(at + bytes <= xac_shm_size(shm));
     return at;
 }
 
@@ -335,6 +358,10 @@ xac_shm_free(struct xac_shm *shm, uint64_t offset, size_t n_bytes)
     uint64_t old = atomic_load_explicit(list, memory_order_relaxed);
 
     xac_assert(offset != 0 && offset % BLOCK_MIN == 0);
+    xac_assert(offset >= sizeof(struct xac_shm_head));
+    xac_assert(offset + n_bytes
+               <= atomic_load_explicit(&head_of(shm)->brk, memory_order_relaxed));
+    xac_assert(unit <= OFFSET_MASK);
     do {
         atomic_store_explicit(link_of(shm, unit), old & OFFSET_MASK,
                               memory_order_relaxed);
@@ -361,12 +388,14 @@ xac_array_reserve(struct xac_shm *shm, struct xac_array *a, uint64_t i)
     uint64_t none = 0;
     unsigned k = xac_array_locate(a, i, &place, &elems);
 
+    xac_assert(a->elem_bytes != 0);
     /* Acquire: pairs with the exchange below; a chunk is zeroed before it is seen. */
     if (atomic_load_explicit(&a->chunk[k], memory_order_acquire) != 0)
         return 0;
     at = xac_shm_alloc(shm, elems * a->elem_bytes);
     if (at == 0)
         return xac_shm_lacks(shm);
+    xac_assert(none == 0);
     /* Release: pairs with the acquire above and in xac_array_at. */
     if (!atomic_compare_exchange_strong_explicit(&a->chunk[k], &none, at,
                                                  memory_order_acq_rel,
@@ -384,6 +413,7 @@ xac_array_populate(const struct xac_shm *shm, const struct xac_array *a, uint64_
 
         (void)xac_array_locate(a, from, &place, &elems);
         n = elems - place < to - from ? elems - place : to - from;
+        xac_assert(n > 0);
         xac_populate(xac_array_at(shm, a, from), n * a->elem_bytes);
         from += n;
     }

@@ -167,6 +167,7 @@ xac_array_locate(const struct xac_array *a, uint64_t i, uint64_t *placep,
 {
     unsigned k = 0;
 
+    xac_assert_slow(a->base != 0);
     if (i < a->base) {
         *placep = i;
         *elemsp = a->base;
@@ -176,6 +177,7 @@ xac_array_locate(const struct xac_array *a, uint64_t i, uint64_t *placep,
     *elemsp = (uint64_t)a->base << (k - 1);
     *placep = i - *elemsp;
     xac_require(k < XAC_ARRAY_CHUNKS);
+    xac_assert_slow(*placep < *elemsp);
     return k;
 }
 
