@@ -31,6 +31,8 @@ xac_backup_note_add(struct xac_backup_note *note, const char *path, const char *
     struct xac_backup_file *grown;
     char *p, *c;
 
+    xac_assert(path[0] != '\0');
+    xac_assert(copy[0] != '\0');
     if (strchr(path, '\n') != NULL || strchr(copy, '\n') != NULL)
         return xac_err(EINVAL, "backup: newline in the name %s", path);
     grown = (struct xac_backup_file *)realloc(note->file,
@@ -46,6 +48,7 @@ xac_backup_note_add(struct xac_backup_note *note, const char *path, const char *
         return xac_err(ENOMEM, "backup: list of files");
     }
     grown[note->n_files++] = (struct xac_backup_file){p, c};
+    xac_assert(note->n_files > 0);
     return 0;
 }
 
@@ -68,6 +71,7 @@ xac_backup_note_free(struct xac_backup_note *note)
     }
     free(note->file);
     *note = (struct xac_backup_note){.n_files = 0};
+    xac_assert(note->file == NULL);
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
@@ -179,6 +183,7 @@ text_make(const struct xac_backup_note *note, size_t *np)
     char *text = NULL;
     FILE *f = open_memstream(&text, np);
 
+    xac_assert(note->n_files == 0 || note->file != NULL);
     if (f == NULL)
         return NULL;
     fprintf(f, "%s\n%" PRIu64 " %" PRIu64 "\n", FIRST_LINE, note->end_lsn, note->time_ns);
@@ -203,6 +208,8 @@ xac_backup_note_write(int dirfd, const struct xac_backup_note *note)
     char *text = text_make(note, &n);
     int rc;
 
+    xac_assert(dirfd >= 0);
+    xac_assert(note->time_ns != 0);
     if (text == NULL)
         return xac_err(ENOMEM, "%s", XAC_BACKUP_NAME);
     rc = xac_newfile_replace(&f, text, n, NULL);
@@ -213,6 +220,7 @@ xac_backup_note_write(int dirfd, const struct xac_backup_note *note)
 int
 xac_backup_note_remove(int dirfd)
 {
+    xac_assert(dirfd >= 0);
     if (xac_sys.unlinkat(dirfd, XAC_BACKUP_NAME, 0) != 0)
         return errno == ENOENT ? 0 : xac_err(errno, "%s: remove", XAC_BACKUP_NAME);
     return xac_sync_dir(dirfd);

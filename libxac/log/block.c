@@ -36,12 +36,17 @@ put(struct xac_builder *b, enum xac_record_type type, uint64_t size)
     struct xac_record *rec = (struct xac_record *)(b->buf + b->used);
     uint64_t padded = (size + 7) & ~UINT64_C(7);
 
+    xac_assert(size >= sizeof(struct xac_record));
+    xac_assert(b->used % 8 == 0);
+    xac_assert(b->used <= b->size);
     if (padded > b->size - b->used || padded > UINT32_MAX)
         return NULL;
     memset((uint8_t *)rec + padded - 8, 0, 8);
     *rec = (struct xac_record){.type = (uint8_t)type, .length = (uint32_t)padded};
     b->used += padded;
     b->records++;
+    xac_assert(b->used % 8 == 0);
+    xac_assert(b->used <= b->size);
     return rec;
 }
 
@@ -76,6 +81,8 @@ xac_put_file(struct xac_builder *b, const struct xac_xfile *head, uint64_t birth
     struct xac_xfile *rec =
         (struct xac_xfile *)put(b, XAC_XFILE, sizeof *rec + born + len);
 
+    xac_assert(head->file != 0);
+    xac_assert(len > 0);
     if (rec == NULL)
         return false;
     rec->r.flags = birth_ns != 0 ? XAC_XFILE_BORN : 0;
@@ -126,6 +133,8 @@ xac_put_checkpt_end(struct xac_builder *b, uint64_t begin_lsn, uint64_t redo_lsn
     struct xac_xcheckpt_end *rec =
         (struct xac_xcheckpt_end *)put(b, XAC_XCHECKPT_END, sizeof *rec + spread);
 
+    xac_assert(redo_lsn <= begin_lsn);
+    xac_assert(files_lsn == 0 || files_lsn > begin_lsn);
     if (rec == NULL)
         return false;
     rec->r.flags = files_lsn != 0 ? XAC_XCHECKPT_SPREAD : 0;
@@ -140,6 +149,7 @@ xac_put_forget(struct xac_builder *b, uint32_t file)
 {
     struct xac_xforget *rec = (struct xac_xforget *)put(b, XAC_XFORGET, sizeof *rec);
 
+    xac_assert(file != 0);
     if (rec == NULL)
         return false;
     rec->file = file;
@@ -157,6 +167,9 @@ xac_block_close(struct xac_builder *b, struct xac_log_id id, int kind)
     int rc;
 
     xac_assert(b->records > 0);
+    xac_assert(b->used > sizeof *blk);
+    xac_assert(b->used % 8 == 0);
+    xac_assert(records_len <= UINT32_MAX);
     if (trailer > b->size - b->used || b->used + trailer > UINT32_MAX)
         return ENOSPC;
     rc = xac_digest(kind, blk + 1, records_len, digest);
@@ -174,6 +187,8 @@ xac_block_close(struct xac_builder *b, struct xac_log_id id, int kind)
         .records_len = (uint32_t)records_len,
     };
     memcpy(&blk->records_check, digest, sizeof blk->records_check);
+    xac_assert(blk->length == b->used);
+    xac_assert(blk->length % XAC_BLOCK_ALIGN == 0);
     return 0;
 }
 
@@ -191,6 +206,7 @@ void
 xac_block_seal(struct xac_block *blk, uint64_t lsn, uint64_t durable, uint64_t commit)
 {
     xac_assert(blk->magic == XAC_BLOCK_MAGIC && lsn % XAC_BLOCK_ALIGN == 0);
+    xac_assert(durable <= lsn);
     blk->lsn = lsn;
     blk->durable = durable;
     blk->commit = commit;

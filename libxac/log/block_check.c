@@ -33,6 +33,7 @@ all_zero(const uint8_t *p, uint64_t n)
 static bool
 ends_at(const struct xac_record *rec, uint64_t size)
 {
+    xac_assert(rec->length % 8 == 0);
     if (size > rec->length || rec->length - size >= 8)
         return false;
     return all_zero((const uint8_t *)rec + size, rec->length - size);
@@ -217,5 +218,6 @@ xac_record_next(const struct xac_block *blk, const struct xac_record *rec)
     const uint8_t *first = (const uint8_t *)(blk + 1);
     const uint8_t *next = rec == NULL ? first : (const uint8_t *)rec + rec->length;
 
+    xac_assert(rec == NULL || rec->length != 0);
     return next < first + blk->records_len ? (const struct xac_record *)next : NULL;
 }

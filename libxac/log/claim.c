@@ -46,6 +46,7 @@ struct mark {
 XAC_SIGSAFE static off_t
 first_of(const struct xac_identity *dir)
 {
+    xac_assert(dir->inode != 0);
     return HOLD_FIRST + (off_t)(uint32_t)xac_xxh64(dir, sizeof *dir) * HOLD_EACH;
 }
 
@@ -59,6 +60,8 @@ is_held(int fd, off_t start, off_t end)
                        .l_start = start,
                        .l_len = end - start};
 
+    xac_assert(fd >= 0);
+    xac_assert(start <= end);
     if (start == end)
         return false;
     while (xac_sys.lock(fd, F_OFD_GETLK, &lk) != 0) {
@@ -75,9 +78,12 @@ take_byte(int fd, off_t first)
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     uint32_t r;
 
+    xac_assert(fd >= 0);
+    xac_assert(first >= HOLD_FIRST);
     if (getentropy(&r, sizeof r) != 0)
         return errno;
     lk.l_start = first + r % HOLD_EACH;
+    xac_assert(lk.l_start < HOLD_END);
     while (xac_sys.lock(fd, F_OFD_SETLK, &lk) != 0) {
         if (errno != EINTR)
             return errno == EACCES ? EAGAIN : errno;
@@ -140,6 +146,7 @@ mark_write(int fd, const struct xac_claimant *who, const char *path)
     struct mark m;
     int n;
 
+    xac_assert(path[0] == '/');
     if (xac_identity_of(fd, &file) != 0)
         return;
     if (mark_read(fd, &m) && is_ours(&m, who) && strcmp(m.path, path) == 0)
@@ -158,6 +165,8 @@ xac_claim_mark(int fd, const struct xac_claimant *who)
     char link[40];
     char *path;
 
+    xac_assert(fd >= 0);
+    xac_assert(who->dirfd >= 0);
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", who->dirfd);
     path = realpath(link, NULL); /* as it is called now */
     if (path != NULL)
@@ -170,6 +179,7 @@ xac_claim_drop(int fd, const struct xac_claimant *who)
 {
     struct mark m;
 
+    xac_assert(fd >= 0);
     if (mark_read(fd, &m) && is_ours(&m, who))
         (void)xac_sys.fremovexattr(fd, MARK_NAME);
 }
@@ -228,6 +238,7 @@ look_in(int dirfd, const struct mark *m)
     struct xac_identity dir;
     int rc = xac_identity_of(dirfd, &dir);
 
+    xac_assert(dirfd >= 0);
     if (rc == 0 && !xac_identity_is_same(&dir, &m->dir))
         return GONE;
     if (rc == 0)
@@ -267,6 +278,7 @@ hold(int fd, const struct xac_claimant *who, bool takes)
     off_t own = first_of(&who->dir);
     int rc = takes ? take_some(fd, own) : 0;
 
+    xac_assert(who->dir.inode != 0);
     if (rc != 0)
         return rc;
     return is_held(fd, HOLD_FIRST, own) || is_held(fd, own + HOLD_EACH, HOLD_END)
@@ -304,6 +316,7 @@ xac_claim_take(int fd, const struct xac_claimant *who, const char *name)
     struct mark m;
     int rc = xac_claim_hold(fd, who, true, name);
 
+    xac_assert(name != NULL);
     if (rc != 0)
         return rc;
     if (mark_read(fd, &m) && !is_ours(&m, who))

@@ -57,6 +57,8 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
 
     xac_assert(is_power_of_2(config->segment_bytes) && is_power_of_2(config->ring_bytes));
     xac_assert(start >= XAC_LSN_FIRST && start % XAC_BLOCK_ALIGN == 0);
+    xac_assert(config->start_lsn <= XAC_LSN_LIMIT);
+    xac_assert(config->page_size != 0);
     memset(sh, 0, sizeof *sh);
     memcpy(sh->identity, config->identity, sizeof sh->identity);
     sh->generation = config->generation;
@@ -74,6 +76,7 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
     atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
     atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
+    xac_assert(prepared <= start);
     rc = xac_log_state_init(log, sh, ring, dirfd);
     if (rc != 0)
         return xac_err(rc, "log directory");
@@ -90,6 +93,7 @@ xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
 
     if (rc != 0)
         return xac_err(rc, "log directory");
+    xac_debug(xac_log_assert(log));
     xac_log_fds_reserve(log);
     return 0;
 }
@@ -117,6 +121,7 @@ has_space(const struct xac_log *log, uint64_t bytes)
 static unsigned
 part_shift(const struct xac_log_shared *sh)
 {
+    xac_assert(sh->ring_bytes >= 64);
     return (unsigned)__builtin_ctzll(sh->ring_bytes) - 6;
 }
 
@@ -154,6 +159,7 @@ make_ready(struct xac_log *log, uint64_t bytes)
     uint64_t lsn = atomic_load_explicit(&sh->tail, memory_order_relaxed);
     uint64_t end = lsn + bytes + part_bytes;
 
+    xac_assert(bytes <= sh->ring_bytes);
     for (lsn &= ~(part_bytes - 1); lsn < end; lsn += part_bytes) {
         uint64_t part = part_of(sh, lsn);
 
@@ -185,6 +191,9 @@ xac_log_append(struct xac_log *log, const struct xac_block *blk)
     uint64_t at = blk->lsn & (sh->ring_bytes - 1);
     uint64_t n = min64(blk->length, sh->ring_bytes - at);
 
+    xac_assert(blk->lsn % XAC_BLOCK_ALIGN == 0);
+    xac_assert(blk->length % XAC_BLOCK_ALIGN == 0);
+    xac_assert(blk->length <= sh->ring_bytes);
     if (tail >= blk->lsn + blk->length)
         return;
     xac_assert(blk->lsn == tail && has_space(log, blk->length));
@@ -193,6 +202,9 @@ xac_log_append(struct xac_log *log, const struct xac_block *blk)
     (void)atomic_fetch_add_explicit(&sh->appended, 1, memory_order_relaxed);
     /* release: pairs with the acquire in flush_held. */
     atomic_store_explicit(&sh->tail, tail + blk->length, memory_order_release);
+    xac_assert(tail + blk->length
+               <= atomic_load_explicit(&sh->prepared, memory_order_relaxed));
+    xac_debug(xac_log_assert(log));
 }
 
 /* ---- Flushing --------------------------------------------------------------------- */
@@ -214,6 +226,7 @@ set_poison(struct xac_log_shared *sh, int error)
 static void
 wake_all(struct xac_log_shared *sh)
 {
+    xac_assert(!xac_lock_is_mine(&sh->flush));
     /* release: pairs with the acquire in xac_log_wait_durable; who reads the new count
        finds the lock free, or held by somebody who will come here. */
     (void)atomic_fetch_add_explicit(&sh->wakes, 1, memory_order_release);
@@ -223,6 +236,7 @@ wake_all(struct xac_log_shared *sh)
 void
 xac_log_release(struct xac_log *log, uint64_t lsn)
 {
+    xac_assert(lsn <= atomic_load_explicit(&log->sh->durable, memory_order_relaxed));
     /* relaxed: see log.h. */
     atomic_store_explicit(&log->sh->free_below, lsn, memory_order_relaxed);
 }
@@ -230,13 +244,16 @@ xac_log_release(struct xac_log *log, uint64_t lsn)
 void
 xac_log_poison(struct xac_log *log, int error)
 {
+    xac_assert(error != 0);
     set_poison(log->sh, error);
     wake_all(log->sh);
+    xac_assert(atomic_load_explicit(&log->sh->poisoned, memory_order_relaxed) != 0);
 }
 
 static int
 poisoned_error(int error)
 {
+    xac_assert(error != 0);
     return xac_err(XAC_EPOISONED, "log: an earlier write or sync failed (%s)",
                    xac_strerror(error));
 }
@@ -252,6 +269,8 @@ flush_failed(struct xac_log *log, int error, const char *step, uint64_t lsn,
     char name[XAC_LOG_NAME_MAX];
     uint64_t segment_bytes = log->sh->segment_bytes;
 
+    xac_assert(error != 0);
+    xac_assert(xac_lock_is_mine(&log->sh->flush));
     if (is_harmless)
         atomic_store_explicit(&log->unwritten, error, memory_order_relaxed);
     else
@@ -277,6 +296,9 @@ write_segment(struct xac_log *log, int fd, uint64_t from, uint64_t to)
 {
     struct xac_log_shared *sh = log->sh;
 
+    xac_assert(fd >= 0);
+    xac_assert(from <= to);
+    xac_assert(xac_lock_is_mine(&sh->flush));
     for (uint64_t lsn = from, n; lsn < to; lsn += n) {
         uint64_t at = lsn & (sh->ring_bytes - 1);
         size_t done;
@@ -305,6 +327,10 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
     uint64_t written = is_started ? log->started : 0;
     int rc;
 
+    xac_assert(from < to);
+    xac_assert(xac_log_segment_of(from, sh->segment_bytes)
+               == xac_log_segment_of(to - 1, sh->segment_bytes));
+    xac_assert(written <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
     if (fd < 0)
         return flush_failed(log, errno, "open", from, true);
     rc = write_segment(log, fd, from < written ? min64(written, to) : from, to);
@@ -324,6 +350,7 @@ count_batch(struct xac_log_shared *sh)
     uint64_t appended = atomic_load_explicit(&sh->appended, memory_order_relaxed);
     uint64_t flushed = atomic_load_explicit(&sh->flushed, memory_order_relaxed);
 
+    xac_assert(xac_lock_is_mine(&sh->flush));
     atomic_store_explicit(&sh->batch, appended - flushed, memory_order_relaxed);
     atomic_store_explicit(&sh->flushed, appended, memory_order_relaxed);
 }
@@ -344,6 +371,9 @@ flush_held(struct xac_log *log, bool is_started)
     int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
     int rc;
 
+    xac_assert(xac_lock_is_mine(&sh->flush));
+    xac_require(from <= to);
+    xac_require(to - from <= sh->ring_bytes);
     if (error != 0)
         return poisoned_error(error);
     count_batch(sh);
@@ -360,9 +390,12 @@ flush_held(struct xac_log *log, bool is_started)
     error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
     if (error != 0)
         return poisoned_error(error);
+    xac_assert(from >= to);
+    xac_assert(atomic_load_explicit(&sh->durable, memory_order_relaxed) <= to);
     /* release: pairs with every acquire load of durable. */
     atomic_store_explicit(&sh->durable, to, memory_order_release);
     atomic_store_explicit(&sh->flushed_ns, xac_clock_coarse_ns(), memory_order_relaxed);
+    xac_debug(xac_log_assert(log));
     return 0;
 }
 
@@ -371,6 +404,7 @@ flush_held(struct xac_log *log, bool is_started)
 static void
 flush_done(struct xac_log *log)
 {
+    xac_assert(xac_lock_is_mine(&log->sh->flush));
     xac_lock_release(&log->sh->flush);
     wake_all(log->sh);
 }
@@ -389,6 +423,8 @@ start_held(struct xac_log *log)
     uint64_t number = xac_log_segment_of(from, sh->segment_bytes);
     int fd;
 
+    xac_assert(xac_lock_is_mine(&sh->flush));
+    xac_require(from <= to);
     log->started = from;
     /* acquire: pairs with set_poison.  Two segments are left to flush_held. */
     if (from == to || xac_log_segment_of(to - 1, sh->segment_bytes) != number
@@ -398,6 +434,7 @@ start_held(struct xac_log *log)
     if (fd < 0 || write_segment(log, fd, from, to) != 0)
         return;
     log->started = to;
+    xac_assert(log->started > from);
     /* A hint that may fail: what matters is reported by the sync. */
     (void)xac_sys.sync_file_range(fd,
                                   (off_t)(XAC_SEGMENT_HEADER + from % sh->segment_bytes),
@@ -415,6 +452,7 @@ xac_log_flush_start(struct xac_log *log)
     enum xac_lock_result got;
     int cancel;
 
+    xac_assert(!xac_lock_is_mine(&sh->flush));
     if (atomic_load_explicit(&sh->batch, memory_order_relaxed) > 1
         || appended - flushed != 1)
         return false;
@@ -460,6 +498,7 @@ wait_durable(struct xac_log *log, uint64_t lsn)
     struct xac_watch watch = {.since_ns = 0};
     int rc = 0;
 
+    xac_assert(!xac_lock_is_mine(&sh->flush));
     while (rc == 0) {
         /* acquire: pairs with wake_all; read before everything else, so that a change
            after the looks below ends the sleep. */
@@ -501,6 +540,8 @@ xac_log_wait_durable(struct xac_log *log, uint64_t lsn)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rc = wait_durable(log, lsn);
     (void)pthread_setcancelstate(cancel, NULL);
+    xac_assert(rc != 0
+               || atomic_load_explicit(&log->sh->durable, memory_order_relaxed) >= lsn);
     return rc;
 }
 
@@ -509,6 +550,7 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
 {
     struct xac_log_shared *sh = log->sh;
 
+    xac_assert(lsn <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
     for (unsigned left = wait_ms;; left -= RETRY_MS) {
         /* acquire: pairs with wake_all, set_poison and flush_held, as in wait_durable and in
            the same order. */
@@ -545,6 +587,7 @@ xac_log_wait_delayed(struct xac_log *log, uint32_t delay_ms)
     int cancel;
     int rc = 0;
 
+    xac_assert(!xac_lock_is_mine(&sh->flush));
     if (error != 0)
         return poisoned_error(error);
     if (xac_clock_coarse_ns() < last + UINT64_C(1000000) * delay_ms)
@@ -562,6 +605,7 @@ xac_log_flush_end(struct xac_log *log, uint64_t lsn)
     int cancel;
     int rc = 0;
 
+    xac_assert(xac_lock_is_mine(&log->sh->flush));
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     /* relaxed: stored under the flush lock, which is ours since xac_log_flush_start. */
     is_needed = atomic_load_explicit(&log->sh->durable, memory_order_relaxed) < lsn;
@@ -574,6 +618,9 @@ xac_log_flush_end(struct xac_log *log, uint64_t lsn)
     if (rc == 0)
         xac_log_segment_prepare_ahead(log);
     (void)pthread_setcancelstate(cancel, NULL);
+    xac_assert(!xac_lock_is_mine(&log->sh->flush));
+    xac_assert(rc != 0
+               || atomic_load_explicit(&log->sh->durable, memory_order_relaxed) >= lsn);
     return rc;
 }
 
@@ -612,25 +659,9 @@ xac_log_make_room(struct xac_log *log, uint64_t bytes)
     int rc;
 
     xac_assert(bytes <= log->sh->ring_bytes / 4);
+    xac_assert(!xac_lock_is_mine(&log->sh->flush));
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rc = make_room(log, bytes);
     (void)pthread_setcancelstate(cancel, NULL);
     return rc;
-}
-
-void
-xac_log_assert(const struct xac_log *log)
-{
-    const struct xac_log_shared *sh = log->sh;
-    /* acquire: pairs with flush_held.  In this order: each grows, so what is read later
-       may only be larger than it was, and the comparisons below allow for that. */
-    uint64_t before = atomic_load_explicit(&sh->durable, memory_order_acquire);
-    /* acquire: pairs with xac_log_append. */
-    uint64_t tail = atomic_load_explicit(&sh->tail, memory_order_acquire);
-    uint64_t after = atomic_load_explicit(&sh->durable, memory_order_acquire);
-    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_acquire);
-
-    xac_require(sh->start_lsn <= before && before <= tail);
-    xac_require(tail <= after + sh->ring_bytes);
-    xac_require(tail <= prepared);
 }

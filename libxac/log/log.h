@@ -10,7 +10,7 @@
  *           segments.  `tail` moves under the publish lock of the caller.
  * THREADS   any thread; no function here is safe in the fault handler.
  *
- * INVARIANTS (checked by xac_log_assert)
+ * INVARIANTS (xac_log_assert checks 1, 3 and 4; the others speak of what was before)
  *   (1) start_lsn <= durable <= tail <= durable + ring_bytes.
  *   (2) durable and tail only grow while the region lives.
  *   (3) Bytes of the ring between durable and tail never change (a dead flusher's
@@ -141,7 +141,10 @@ void xac_log_release(struct xac_log *log, uint64_t lsn);
 /* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
 void xac_log_poison(struct xac_log *log, int error);
 
-/* xac_log_assert -- check invariants (1), (4); publish and flush state may move. */
+/*
+ * xac_log_assert -- check invariants (1) and (4), while publish and flush state may move; and if
+ * the caller holds the flush lock, (3): a block of this log begins where the disk ends.
+ */
 void xac_log_assert(const struct xac_log *log);
 
 #endif /* XAC_LOG_H */

@@ -22,11 +22,13 @@ xac_log_gap_begin(struct xac_log_gap *gap)
 
     gap->now = run % TRY_EVERY == 0 ? run / TRY_EVERY % XAC_LOG_GAPS : gap->best;
     gap->start_ns = xac_clock_ns();
+    xac_assert(gap->now < XAC_LOG_GAPS);
 }
 
 void
 xac_log_gap_wait(const struct xac_log_gap *gap)
 {
+    xac_assert(gap->now < XAC_LOG_GAPS);
     if (gap->start_ns == 0)
         return;
     while (xac_clock_ns() - gap->start_ns < gap_ns[gap->now])
@@ -45,6 +47,7 @@ choose(const struct xac_log_gap *gap)
         if (gap->n_tried[i] != 0 && gap->cost_ns[i] < least - least / WORTH)
             best = i;
     }
+    xac_assert(best < XAC_LOG_GAPS);
     return best;
 }
 
@@ -55,6 +58,7 @@ xac_log_gap_end(struct xac_log_gap *gap, bool is_synced)
     uint32_t *n = &gap->n_tried[gap->now];
     uint64_t took;
 
+    xac_assert(gap->now < XAC_LOG_GAPS);
     if (gap->start_ns != 0 && is_synced && gap->n_flushes % RUN >= RUN / 2) {
         took = xac_clock_ns() - gap->start_ns;
         /* One that waited for somebody else's writes says little. */
@@ -65,4 +69,5 @@ xac_log_gap_end(struct xac_log_gap *gap, bool is_synced)
         gap->best = choose(gap);
     }
     gap->start_ns = 0;
+    xac_assert(gap->start_ns == 0);
 }

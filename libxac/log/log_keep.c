@@ -25,6 +25,7 @@ xac_log_is_kept(int dirfd)
 {
     struct statx st;
 
+    xac_assert(dirfd >= 0);
     return xac_sys.statx(dirfd, XAC_LOG_KEPT, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0
            || errno != ENOENT;
 }
@@ -39,6 +40,7 @@ xac_log_keep(int dirfd, bool is_kept, bool *changedp)
     bool is_changed = xac_log_is_kept(dirfd) != is_kept;
     int rc = 0;
 
+    xac_assert(dirfd >= 0);
     if (is_changed && is_kept)
         rc = xac_newfile_replace(&f, text, strlen(text), NULL);
     else if (is_changed && xac_sys.unlinkat(dirfd, XAC_LOG_KEPT, 0) != 0

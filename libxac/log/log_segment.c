@@ -36,6 +36,8 @@ xac_log_segment_check(const struct xac_segment_header *head, const char *name,
                       const uint8_t identity[16], uint64_t number, uint64_t segment_bytes,
                       uint32_t page_size)
 {
+    xac_assert(number != 0);
+    xac_assert(segment_bytes != 0);
     if (head->magic != XAC_SEGMENT_MAGIC)
         return xac_err(XAC_EDAMAGED, "%s: segment header: magic", name);
     if (head->version < XAC_FORMAT_VERSION_LEAST || head->version > XAC_FORMAT_VERSION)
@@ -73,6 +75,7 @@ is_whole(const struct stat *st)
 static uint64_t
 first_part(const struct xac_log_shared *sh)
 {
+    xac_assert(sh->segment_bytes != 0);
     return sh->segment_bytes < FIRST_BYTES ? sh->segment_bytes : FIRST_BYTES;
 }
 
@@ -80,6 +83,7 @@ first_part(const struct xac_log_shared *sh)
 static bool
 is_first(const struct xac_log_shared *sh, uint64_t number)
 {
+    xac_assert(number != 0);
     return number == xac_log_segment_of(sh->start_lsn, sh->segment_bytes);
 }
 
@@ -97,6 +101,7 @@ segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t
     size_t got;
     int rc;
 
+    xac_assert(fd >= 0);
     if (xac_sys.fstat(fd, &st) != 0)
         return xac_err(errno, "%s: stat", name);
     if ((uint64_t)st.st_size < XAC_SEGMENT_HEADER + sh->segment_bytes)
@@ -106,6 +111,7 @@ segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t
     rc = xac_read_full(fd, &head, sizeof head, 0, &got);
     if (rc != 0)
         return xac_err(rc, "%s: read", name);
+    xac_assert(*partp <= sh->segment_bytes);
     return xac_log_segment_check(&head, name, sh->identity, number, sh->segment_bytes,
                                  sh->page_size);
 }
@@ -123,6 +129,9 @@ write_header(const struct xac_log_shared *sh, int fd, uint64_t number)
     };
     int rc;
 
+    xac_assert(fd >= 0);
+    xac_assert(number != 0);
+    xac_assert(head.segment_bytes >= XAC_SEGMENT_HEADER);
     memcpy(head.identity, sh->identity, sizeof head.identity);
     head.checksum = head_checksum(&head);
     rc = xac_write_full(fd, &head, sizeof head, 0);
@@ -138,6 +147,8 @@ fill(int fd, uint64_t at, uint64_t end)
 {
     int rc;
 
+    xac_assert(fd >= 0);
+    xac_assert(at < end);
     do
         rc = xac_sys.fallocate(fd, 0, (off_t)at, (off_t)(end - at)) == 0 ? 0 : errno;
     while (rc == EINTR);
@@ -155,6 +166,8 @@ segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number, uint64_t 
 {
     int rc = fill(fd, 0, XAC_SEGMENT_HEADER + part);
 
+    xac_assert(part <= sh->segment_bytes);
+    xac_assert(part > 0);
     if (rc == 0 && part < sh->segment_bytes
         && xac_sys.ftruncate(fd, (off_t)(XAC_SEGMENT_HEADER + sh->segment_bytes)) != 0)
         rc = errno;
@@ -185,6 +198,8 @@ segment_grow(struct xac_log *log, uint64_t lsn, uint64_t *endp)
             end *= 2;
     }
     xac_log_segment_name(name, number);
+    xac_assert(at < end);
+    xac_assert(end <= sh->segment_bytes);
     fd = xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
@@ -195,6 +210,7 @@ segment_grow(struct xac_log *log, uint64_t lsn, uint64_t *endp)
     if (rc != 0)
         return xac_err(rc, "%s: make room", name);
     *endp = lsn - at + end;
+    xac_assert(*endp > lsn);
     return 0;
 }
 
@@ -202,6 +218,7 @@ segment_grow(struct xac_log *log, uint64_t lsn, uint64_t *endp)
 static uint64_t
 oldest(int dirfd, uint64_t number)
 {
+    xac_assert(number != 0);
     for (; number > 1; number--) {
         char name[XAC_LOG_NAME_MAX];
         int fd;
@@ -235,6 +252,7 @@ old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
     size_t got;
     int fd, rc;
 
+    xac_assert(number != 0);
     xac_log_segment_name(name, number);
     fd = xac_sys.openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
     *fdp = -1;
@@ -271,6 +289,7 @@ take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, in
     uint64_t below = atomic_load_explicit(&sh->free_below, memory_order_relaxed);
     uint64_t end = below == 0 ? 0 : xac_log_segment_of(below, sh->segment_bytes);
 
+    xac_assert(xac_lock_is_mine(&sh->prepare));
     *fdp = -1;
     if (below == 0 || xac_log_is_kept(dirfd))
         return;
@@ -294,6 +313,7 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
     int fd = -1;
     int rc = xac_owner_get(dirfd, &owner);
 
+    xac_assert(number != 0);
     if (rc != 0)
         return rc;
     take_old(sh, dirfd, &owner, &fd);
@@ -307,6 +327,7 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
     }
     if (fd >= 0 && xac_sys.close(fd) != 0 && rc == 0)
         rc = errno;
+    xac_assert(*partp <= sh->segment_bytes);
     return rc;
 }
 
@@ -324,6 +345,7 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
     const char *made = XAC_LOG_NEW_NAME;
     int rc;
 
+    xac_assert(number != 0);
     if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
         return xac_err(errno, "%s: remove", made);
     *partp = sh->segment_bytes;
@@ -339,6 +361,7 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
         return xac_err(rc, "%s: make a log segment of %llu bytes", name,
                        (unsigned long long)(XAC_SEGMENT_HEADER + *partp));
     }
+    xac_assert(*partp <= sh->segment_bytes);
     return 0;
 }
 
@@ -354,6 +377,7 @@ segment_ensure(struct xac_log *log, uint64_t number, uint64_t *partp)
     int fd, dirfd = xac_log_dir(log);
     int rc;
 
+    xac_assert(number != 0);
     if (dirfd < 0)
         return xac_err(XAC_EDESCRIPTOR, "log directory");
     xac_log_segment_name(name, number);
@@ -403,6 +427,7 @@ prepare_held(struct xac_log *log, uint64_t upto)
     uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
 
     xac_require(upto <= prepared || upto - prepared <= sh->ring_bytes);
+    xac_assert(xac_lock_is_mine(&sh->prepare));
     if (upto > XAC_LSN_LIMIT)
         return xac_err(EFBIG, "the log has no positions left");
     while (prepared < upto) {
@@ -412,6 +437,7 @@ prepare_held(struct xac_log *log, uint64_t upto)
             atomic_store_explicit(&log->ahead_failed, prepared, memory_order_relaxed);
             return rc;
         }
+        xac_assert(prepared > atomic_load_explicit(&sh->prepared, memory_order_relaxed));
         /* release: pairs with the acquire of xac_log_has_room. */
         atomic_store_explicit(&sh->prepared, prepared, memory_order_release);
     }
@@ -439,6 +465,7 @@ xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
 {
     enum xac_lock_result got = xac_lock_acquire_limited(&log->sh->prepare);
 
+    xac_assert(!xac_lock_is_mine(&log->sh->flush));
     return got == XAC_LOCK_TIMED_OUT ? ETIMEDOUT : prepare_locked(log, got, upto);
 }
 
@@ -451,6 +478,7 @@ xac_log_segment_prepare_ahead(struct xac_log *log)
     uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_relaxed);
     enum xac_lock_result got;
 
+    xac_assert(!xac_lock_is_mine(&sh->flush));
     if (durable + ((prepared - 1) & (sh->segment_bytes - 1)) / 2 < prepared)
         return;
     /* relaxed: read by the thread that stored it, or a little later by another. */

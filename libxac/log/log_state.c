@@ -20,6 +20,7 @@ mend(struct xac_log *log)
 {
     int fd = -1;
 
+    xac_assert(log->sh != NULL);
     errno = EBADF;
     if (log->mend != NULL)
         fd = log->mend(log->mend_arg);
@@ -33,6 +34,7 @@ xac_log_dir(struct xac_log *log)
 {
     int fd = atomic_load_explicit(&log->dirfd, memory_order_relaxed);
 
+    xac_assert(log->sh != NULL);
     return xac_handle_is_ours(fd, &log->dir) ? fd : mend(log);
 }
 
@@ -45,6 +47,7 @@ xac_log_segment_fd(struct xac_log *log, uint64_t number)
     int old = log->seg_fd[i], dirfd;
     char name[XAC_LOG_NAME_MAX];
 
+    xac_assert(number != 0);
     if (is_same && xac_handle_is_ours(old, seg))
         return old;
     xac_handle_close(old, seg);
@@ -63,6 +66,7 @@ xac_log_segment_fd(struct xac_log *log, uint64_t number)
     log->seg_fd[i] =
         xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0),
                         seg);
+    xac_assert(log->seg_no[i] == number);
     return log->seg_fd[i];
 }
 
@@ -75,6 +79,7 @@ xac_log_fds_reserve(struct xac_log *log)
     uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
     int i = (int)((number + 1) % 2);
 
+    xac_assert(sh->segment_bytes != 0);
     (void)xac_log_segment_fd(log, number);
     log->seg_no[i] = 0;
     log->seg_fd[i] =
@@ -89,6 +94,9 @@ xac_log_state_init(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring
 {
     struct stat st;
 
+    xac_assert(sh != NULL);
+    xac_assert(ring != NULL);
+    xac_assert(dirfd >= 0);
     *log = (struct xac_log){.sh = sh, .ring = ring, .seg_fd = {-1, -1}};
     atomic_init(&log->dirfd, dirfd);
     atomic_init(&log->ahead_failed, NEVER_FAILED);
@@ -105,4 +113,6 @@ xac_log_detach(struct xac_log *log)
         xac_handle_close(log->seg_fd[i], &log->seg[i]);
         log->seg_fd[i] = -1;
     }
+    xac_assert(log->seg_fd[0] == -1);
+    xac_assert(log->seg_fd[1] == -1);
 }

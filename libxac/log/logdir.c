@@ -30,6 +30,7 @@ line_read(int dirfd, const char *name, char *buf, size_t size)
     size_t got;
     int rc;
 
+    xac_assert(size >= 2);
     if (fd < 0)
         return errno;
     rc = xac_read_full(fd, buf, size - 1, 0, &got);
@@ -67,6 +68,7 @@ mark_text(const uint8_t identity[16], char text[MARK_CHARS + 1])
         (void)snprintf(text + 2 * i, 3, "%02x", identity[i]);
     text[MARK_CHARS - 1] = '\n';
     text[MARK_CHARS] = '\0';
+    xac_assert(strlen(text) == MARK_CHARS);
 }
 
 /* mark_check -- ret 0; ENOENT; XAC_EFOREIGN; errno values. */
@@ -76,6 +78,7 @@ mark_check(int fd, const uint8_t identity[16])
     char found[MARK_CHARS + 2], text[MARK_CHARS + 1];
     int rc = line_read(fd, XAC_LOGDIR_MARK, found, sizeof found);
 
+    xac_assert(fd >= 0);
     mark_text(identity, text);
     if (rc == 0 && strncmp(found, text, MARK_CHARS - 1) != 0)
         rc = XAC_EFOREIGN;
@@ -96,6 +99,7 @@ open_marked(const char *path, const uint8_t identity[16], int *fdp)
 {
     int rc = dir_open(path, fdp);
 
+    xac_assert(path[0] == '/');
     if (rc != 0)
         return rc;
     rc = mark_check(*fdp, identity);
@@ -116,6 +120,7 @@ xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], int *f
     char *path;
     int rc = xac_logdir_noted(dirfd, &path);
 
+    xac_assert(dirfd >= 0);
     *fdp = -1;
     *pathp = NULL;
     if (rc != 0)
@@ -138,6 +143,7 @@ xac_logdir_open(int dirfd, const char *moved, const uint8_t identity[16], int *f
         *pathp = path;
     else
         free(path);
+    xac_assert(rc != 0 || *fdp >= 0);
     return rc;
 }
 
@@ -179,6 +185,8 @@ xac_logdir_note(int dirfd, const char *path)
     char *text = NULL;
     int rc;
 
+    xac_assert(dirfd >= 0);
+    xac_assert(path[0] == '/');
     if (asprintf(&text, "%s\n", path) < 0)
         return xac_err(ENOMEM, "%s", XAC_LOGDIR_NOTE);
     rc = xac_newfile_replace(&f, text, strlen(text), NULL);
@@ -199,6 +207,7 @@ mark_write(int dirfd, int fd, const uint8_t identity[16])
     char text[MARK_CHARS + 1];
     int rc = xac_owner_get(dirfd, &o);
 
+    xac_assert(fd >= 0);
     mark_text(identity, text);
     return rc == 0 ? xac_newfile_replace(&f, text, strlen(text), NULL) : rc;
 }
@@ -215,6 +224,7 @@ xac_logdir_make(int dirfd, const char *path, const uint8_t identity[16])
     full = realpath(path, NULL);
     if (full == NULL)
         return xac_err(errno, "log directory %s", path);
+    xac_assert(full[0] == '/');
     rc = dir_open(full, &fd);
     if (rc != 0)
         goto out;

@@ -86,6 +86,7 @@ slots_read(int dirfd, struct slots *out)
     size_t got;
     int rc = xac_rawfile_open(&f, dirfd, XAC_MASTER_NAME);
 
+    xac_assert(dirfd >= 0);
     if (rc != 0)
         return xac_err(rc, "%s: open", XAC_MASTER_NAME);
     buf = xac_rawfile_buffer(MASTER_BYTES);
@@ -116,6 +117,8 @@ slots_newest(const struct slots *s)
     bool valid0 = s->state[0] == SLOT_VALID;
     bool valid1 = s->state[1] == SLOT_VALID;
 
+    xac_assert(s->state[0] <= SLOT_OTHER_VERSION);
+    xac_assert(s->state[1] <= SLOT_OTHER_VERSION);
     if (valid0 && valid1)
         return s->slot[1].sequence > s->slot[0].sequence ? 1 : 0;
     if (valid1)
@@ -173,6 +176,8 @@ xac_master_read(int dirfd, struct xac_master_slot *out)
     if (!values_sane(out))
         return xac_err(XAC_EDAMAGED, "%s: offset %u: values out of range",
                        XAC_MASTER_NAME, (unsigned)newest * XAC_MASTER_SLOT_STRIDE);
+    xac_assert(out->segment_bytes >= XAC_SEGMENT_HEADER);
+    xac_assert(out->redo_lsn >= out->start_lsn);
     return 0;
 }
 
@@ -228,6 +233,7 @@ xac_master_sync(int dirfd, bool *is_lostp)
         *is_lostp = true;
     }
     (void)xac_sys.close(fd);
+    xac_assert(!*is_lostp || rc != 0);
     return rc;
 }
 
@@ -235,12 +241,17 @@ xac_master_sync(int dirfd, bool *is_lostp)
 static void
 slot_finish(struct xac_master_slot *s, uint64_t sequence)
 {
+    xac_assert(sequence != 0);
+    xac_assert(sequence < SEQUENCE_END);
+    xac_assert((s->segment_bytes & (s->segment_bytes - 1)) == 0);
+    xac_assert(s->redo_lsn >= s->start_lsn);
     s->magic = XAC_MASTER_MAGIC;
     s->version = XAC_FORMAT_VERSION;
     s->sequence = sequence;
     s->time_ns = xac_clock_read(CLOCK_REALTIME);
     memset(s->reserved, 0, sizeof s->reserved);
     s->checksum = slot_checksum(s);
+    xac_assert(slot_state(s) == SLOT_VALID);
 }
 
 void
@@ -271,6 +282,7 @@ xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
     int rc;
     int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
 
+    xac_assert(values_sane(slot));
     *is_lostp = false;
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
@@ -290,6 +302,9 @@ xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
         rc = xac_err(XAC_EDAMAGED, "%s: no valid master record", XAC_MASTER_NAME);
         goto out;
     }
+    xac_assert(slot->generation >= s.slot[newest].generation);
+    xac_assert(memcmp(slot->identity, s.slot[newest].identity, sizeof slot->identity)
+               == 0);
     slot_finish(slot, s.slot[newest].sequence + 1);
     rc = xac_write_part(fd, slot, sizeof *slot, newest == 0 ? XAC_MASTER_SLOT_STRIDE : 0,
                         &done);
@@ -316,6 +331,9 @@ xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
     struct xac_identity dir;
     int rc = xac_identity_of(dirfd, &dir);
 
+    xac_assert(page_size != 0);
+    xac_assert((segment_bytes & (segment_bytes - 1)) == 0);
+    xac_assert(segment_bytes >= XAC_SEGMENT_HEADER);
     if (rc != 0)
         return xac_err(rc, "environment directory: stat");
     if (getentropy(s.identity, sizeof s.identity) != 0)
@@ -325,6 +343,7 @@ xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
     s.flags = XAC_MASTER_CLEAN;
     s.start_lsn = s.redo_lsn = s.end_lsn_after = XAC_LSN_FIRST;
     slot_finish(&s, 1);
+    xac_assert(values_sane(&s));
     memcpy(buf, &s, sizeof s);
     rc = xac_newfile_replace(&f, buf, sizeof buf, NULL);
     if (rc != 0)

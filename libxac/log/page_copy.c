@@ -53,6 +53,8 @@ index_source(struct search *s)
 {
     size_t n = s->page_size / WORD;
 
+    xac_assert(s->page_size % WORD == 0);
+    xac_assert(s->page_size / WORD < UINT16_MAX);
     memset(s->index, 0, sizeof s->index);
     for (size_t i = n; i-- > 0;) {
         uint64_t w;
@@ -75,6 +77,8 @@ match_at(const struct search *s, size_t at, size_t low, size_t end, struct xac_c
     uint64_t w, v;
     size_t from, back = 0, n = WORD;
 
+    xac_assert_slow(at >= low);
+    xac_assert_slow(at + WORD <= end);
     memcpy(&w, s->to + at, WORD);
     if (w == 0 || s->index[hash_word(w)] == 0)
         return 0;
@@ -102,6 +106,8 @@ search_range(struct search *s, size_t low, size_t end)
 {
     size_t at = low;
 
+    xac_assert(low < end);
+    xac_assert(end <= s->page_size);
     while (at + WORD <= end && s->n_copies < COPIES_MAX) {
         size_t n = match_at(s, at, low, end, &s->copy[s->n_copies]);
 
@@ -113,6 +119,7 @@ search_range(struct search *s, size_t low, size_t end)
         s->bytes += n - sizeof s->copy[0];
         s->n_copies++;
     }
+    xac_assert(s->n_copies <= COPIES_MAX);
 }
 
 /* put_copies -- the record of what a search has found; ret false without room. */
@@ -123,6 +130,9 @@ put_copies(struct xac_builder *b, const struct xac_page_change *c, const struct 
     size_t padded = (size + 7) & ~(size_t)7;
     struct xac_xcopy *rec = (struct xac_xcopy *)(void *)(b->buf + b->used);
 
+    xac_assert(s->n_copies > 0);
+    xac_assert(s->n_copies <= COPIES_MAX);
+    xac_assert(b->used % 8 == 0);
     if (padded > b->size - b->used)
         return false;
     memset((uint8_t *)rec + padded - 8, 0, 8);
@@ -139,6 +149,7 @@ put_copies(struct xac_builder *b, const struct xac_page_change *c, const struct 
     memcpy(rec + 1, s->copy, s->n_copies * sizeof s->copy[0]);
     b->used += padded;
     b->records++;
+    xac_assert(b->used <= b->size);
     return true;
 }
 
@@ -154,6 +165,7 @@ put_with_copies(struct xac_builder *b, const struct xac_page_change *c,
     uint8_t *half = (uint8_t *)malloc(page_size); /* the page after the XCOPY */
     bool is_put = half != NULL && put_copies(b, c, s);
 
+    xac_assert(c->source != NULL);
     if (is_put) {
         if (c->from != NULL)
             memcpy(half, c->from, page_size);
@@ -173,6 +185,8 @@ xac_put_change(struct xac_builder *b, const struct xac_page_change *c, size_t pa
     struct search s = {.source = c->source, .to = c->to, .page_size = page_size};
 
     xac_assert(!c->is_base || (c->from != NULL && c->source == NULL));
+    xac_assert(c->file != 0);
+    xac_assert(c->source == NULL || c->source_file != 0);
     if (!xac_put_page(b, c->file, c->page, c->from, c->to, page_size))
         return false;
     if (c->is_base)
@@ -200,6 +214,8 @@ xac_apply_copy(const struct xac_xcopy *rec, const uint8_t *source, uint8_t *page
 {
     const struct xac_copy *copy = (const struct xac_copy *)(rec + 1);
 
+    xac_assert(source != NULL);
+    xac_assert(page_size != 0);
     if ((rec->r.flags & XAC_XDATA_FULL) != 0)
         memset(page, 0, page_size);
     for (uint32_t i = 0; i < rec->n_copies; i++) {

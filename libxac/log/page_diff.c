@@ -77,6 +77,8 @@ find_ranges(struct xac_xdata *rec, size_t room, const uint8_t *from, const uint8
     size_t size = sizeof *rec;
     size_t i = next_different(from, to, 0, n);
 
+    xac_assert(n % WORD == 0);
+    xac_assert(room % 8 == 0);
     rec->n_ranges = 0;
     while (i < n) {
         uint64_t d = word_diff(from, to, i);
@@ -96,12 +98,14 @@ find_ranges(struct xac_xdata *rec, size_t room, const uint8_t *from, const uint8
         rec->n_ranges++;
         i = next_different(from, to, i, n);
     }
+    xac_assert(size <= room || size == sizeof *rec);
     return size;
 }
 
 size_t
 xac_page_record_max(size_t page_size)
 {
+    xac_assert(page_size <= 65536);
     return (sizeof(struct xac_xdata) + sizeof(struct xac_range) + page_size + 7)
            & ~(size_t)7;
 }
@@ -117,6 +121,10 @@ xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page, const uint8_t 
     uint8_t *at;
 
     xac_assert(page_size % CHUNK == 0 && page_size <= 65536);
+    xac_assert(file != 0);
+    xac_assert(to != NULL);
+    xac_assert(b->used % 8 == 0);
+    xac_assert(b->used <= b->size);
     if (room < sizeof *rec)
         return false;
     size = from == NULL ? find_ranges(rec, room, NULL, to, page_size)
@@ -132,6 +140,9 @@ xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page, const uint8_t 
     }
     for (; size % 8 != 0; size++)
         *at++ = 0;
+    xac_assert(size <= room);
+    xac_assert(size % 8 == 0);
+    xac_assert(at == (const uint8_t *)rec + size);
     rec->r = (struct xac_record){.type = XAC_XDATA,
                                  .flags = from == NULL ? XAC_XDATA_FULL : 0,
                                  .length = (uint32_t)size};
@@ -149,6 +160,7 @@ xac_apply_page(const struct xac_xdata *rec, uint8_t *page, size_t page_size)
     size_t left = rec->r.length;
     const uint8_t *at;
 
+    xac_assert(page_size % WORD == 0);
     if (left < sizeof *rec || rec->n_ranges > (left - sizeof *rec) / sizeof *range)
         return false;
     at = (const uint8_t *)(range + rec->n_ranges);

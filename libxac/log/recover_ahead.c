@@ -37,6 +37,7 @@ make(struct xac_ahead *a)
     sigset_t all, old;
     int rc;
 
+    xac_assert(!a->is_made);
     if (pthread_mutex_init(&a->lock, NULL) != 0)
         return false;
     if (pthread_cond_init(&a->changed, NULL) != 0) {
@@ -60,6 +61,7 @@ make(struct xac_ahead *a)
 static void
 set(struct xac_ahead *a, enum xac_ahead_state state)
 {
+    xac_assert(a->is_made);
     (void)pthread_mutex_lock(&a->lock);
     a->state = state;
     (void)pthread_cond_signal(&a->changed);
@@ -70,12 +72,15 @@ bool
 xac_ahead_start(struct xac_ahead *a, struct xac_rawfile *file, void *buf, size_t n,
                 uint64_t offset)
 {
+    xac_assert(n > 0);
+    xac_assert(buf != NULL);
     if (!a->is_made && !make(a))
         return false;
     a->file = file;
     a->buf = buf;
     a->n = n;
     a->offset = offset;
+    xac_assert(a->state == XAC_AHEAD_IDLE);
     set(a, XAC_AHEAD_READING);
     return true;
 }
@@ -85,6 +90,7 @@ xac_ahead_wait(struct xac_ahead *a, size_t *gotp)
 {
     int cancel; /* a recovery goes on to its end, which gives locks back */
 
+    xac_assert(a->is_made);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     (void)pthread_mutex_lock(&a->lock);
     while (a->state != XAC_AHEAD_DONE)
@@ -93,6 +99,7 @@ xac_ahead_wait(struct xac_ahead *a, size_t *gotp)
     (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_setcancelstate(cancel, NULL);
     *gotp = a->got;
+    xac_assert(a->got <= a->n);
     return a->rc;
 }
 
@@ -110,4 +117,5 @@ xac_ahead_stop(struct xac_ahead *a)
     (void)pthread_cond_destroy(&a->changed);
     (void)pthread_mutex_destroy(&a->lock);
     a->is_made = false;
+    xac_assert(!a->is_made);
 }

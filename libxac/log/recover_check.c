@@ -29,6 +29,7 @@ struct walk {
 static void
 damage(struct walk *w, const struct xac_place *place)
 {
+    xac_assert(place->why[0] != '\0');
     if (strcmp(place->why, "segment is missing") == 0)
         return; /* see check_holes */
     w->rep.damages++;
@@ -39,6 +40,7 @@ damage(struct walk *w, const struct xac_place *place)
 static void
 note_broken(struct walk *w, const struct xac_place *place)
 {
+    xac_assert(place->why[0] != '\0');
     if (!w->is_broken)
         w->broken = *place;
     w->is_broken = true;
@@ -77,6 +79,7 @@ begin_generation(struct walk *w, const struct xac_block *head)
     struct xac_place place;
     int rc = 0;
 
+    xac_assert(head->generation > w->generation);
     if (start != head->lsn && w->generation != 0) {
         rc = xac_scan_block(&w->scan, start, &blk, &place);
         if (rc == 0 && blk == NULL)
@@ -108,6 +111,7 @@ at_block(struct walk *w, const struct xac_block *head, uint64_t *nextp)
     struct xac_place place;
     int rc = 0;
 
+    xac_assert(head->generation >= w->generation);
     if (head->generation != w->generation)
         rc = begin_generation(w, head);
     if (rc == 0 && !w->is_broken && head->lsn != w->end) {
@@ -129,6 +133,7 @@ at_block(struct walk *w, const struct xac_block *head, uint64_t *nextp)
         w->end = *nextp;
     w->rep.blocks++;
     w->rep.bytes += blk->length;
+    xac_assert(*nextp > head->lsn);
     return check_datafile(w, blk);
 }
 
@@ -149,6 +154,7 @@ walk_log(struct walk *w, uint64_t redo_lsn)
         if (head.generation < w->generation)
             continue; /* stale */
         w->scan.id.generation = head.generation;
+        xac_assert(head.lsn % XAC_BLOCK_ALIGN == 0);
         rc = at_block(w, &head, &lsn);
     }
     return rc;
@@ -241,6 +247,7 @@ xac_check_log(int dirfd, const struct xac_master_slot *master, xac_check_fn fn, 
     struct walk w = {.dirfd = dirfd, .fn = fn, .arg = arg};
     int rc = check_segments(&w, master, master->segment_bytes);
 
+    xac_assert(fn != NULL);
     if (rc == 0)
         rc = check_rest(&w, master);
     if (rc == 0)

@@ -58,6 +58,7 @@ stream_open(struct stream *s, int dirfd, uint32_t generation,
     char name[XAC_LOG_NAME_MAX];
     int rc;
 
+    xac_assert(rec->serial != 0);
     *s = (struct stream){.file = XAC_RAWFILE_CLOSED, .length = rec->length};
     *okp = true;
     xac_log_datafile_name(name, generation, rec->serial);
@@ -96,6 +97,7 @@ stream_fill(struct stream *s)
         return xac_err(rc, "%s: read at offset %" PRIu64, s->file.name, s->offset);
     if (s->got > s->length - s->offset)
         s->got = (size_t)(s->length - s->offset);
+    xac_assert(s->got <= CHUNK);
     return 0;
 }
 
@@ -108,6 +110,7 @@ xac_datafile_verify(int dirfd, uint32_t generation, const struct xac_xdatafile *
     struct stream s;
     int rc = stream_open(&s, dirfd, generation, rec, okp, place);
 
+    xac_assert(dirfd >= 0);
     if (rc != 0 || !*okp)
         goto out;
     if (rec->checksum_kind > XAC_CHECKSUM_SHA1) {
@@ -139,6 +142,8 @@ out:
 static const uint8_t *
 stream_take(struct stream *s, size_t n, size_t gathered, int *rcp)
 {
+    xac_assert(n <= RECORD_MAX);
+    xac_assert(gathered <= n);
     *rcp = 0;
     if (gathered == 0 && s->got - s->at >= n) {
         s->at += n;
@@ -206,6 +211,8 @@ xac_datafile_read(int dirfd, uint32_t generation, const struct xac_xdatafile *re
     struct stream s;
     int rc = stream_open(&s, dirfd, generation, rec, okp, place);
 
+    xac_assert(dirfd >= 0);
+    xac_assert(fn != NULL);
     if (rc != 0 || !*okp)
         goto out;
     rc = stream_fill(&s);

@@ -11,6 +11,7 @@
 uint64_t
 xac_next_start(uint64_t end)
 {
+    xac_assert(end <= XAC_LSN_LIMIT);
     return (end + XAC_LSN_GENERATION_ALIGN - 1) / XAC_LSN_GENERATION_ALIGN
            * XAC_LSN_GENERATION_ALIGN;
 }
@@ -93,6 +94,7 @@ xac_next_find(struct xac_scan *scan, uint64_t end, struct xac_next *out)
         rc = look_in_others(scan, end, out);
     out->follows =
         out->generation != 0 && (out->lsn == xac_next_start(end) || is_behind(scan, out));
+    xac_assert(!out->follows || out->generation > scan->master.generation);
     return rc;
 }
 

@@ -700,6 +700,7 @@ next_in(struct xac_scan *s, uint64_t *lsnp, uint64_t end, struct xac_block *head
 {
     int rc = 0;
 
+    xac_assert(*lsnp % XAC_BLOCK_ALIGN == 0);
     while (*lsnp < end) {
         struct xac_log_id id = s->id;
         const uint8_t *p;
