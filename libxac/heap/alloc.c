@@ -37,6 +37,8 @@ add_class(uint32_t size, uint32_t slots, uint32_t first)
     uint32_t c = classes.count++;
 
     xac_require(c < XAC_CLASSES_MAX);
+    xac_assert(size >= XAC_ALIGNMENT);
+    xac_assert(slots >= 2);
     classes.size[c] = size;
     classes.slots[c] = slots;
     classes.first[c] = first;
@@ -49,6 +51,7 @@ add_run_class(uint32_t page_size, uint32_t size)
     uint32_t n = (page_size - (uint32_t)sizeof(struct xac_run)) / size;
     uint32_t first;
 
+    xac_assert(page_size > size);
     for (;; n--) {
         first = (uint32_t)sizeof(struct xac_run) + 8 * ((n + 63) / 64);
         first = (first + XAC_ALIGNMENT - 1) & ~(uint32_t)(XAC_ALIGNMENT - 1);
@@ -56,6 +59,8 @@ add_run_class(uint32_t page_size, uint32_t size)
             break;
     }
     add_class(size, n, first);
+    xac_assert(first + n * size <= page_size);
+    xac_assert(first % XAC_ALIGNMENT == 0);
 }
 
 static _Atomic uint32_t class_page_size; /* relaxed: always the same value */
@@ -67,6 +72,7 @@ make_classes(void)
     uint32_t page_size = atomic_load_explicit(&class_page_size, memory_order_relaxed);
     uint32_t size = XAC_ALIGNMENT;
 
+    xac_assert(page_size != 0);
     while (size < page_size / 8) {
         add_run_class(page_size, size);
         if (size < 128)
@@ -77,6 +83,8 @@ make_classes(void)
     classes.n_runs = classes.count;
     for (uint32_t n = 8; n >= 2; n--)
         add_class(page_size / n & ~(uint32_t)(XAC_ALIGNMENT - 1), n, 0);
+    xac_assert(classes.count <= XAC_CLASSES_MAX);
+    xac_assert(classes.n_runs < classes.count);
 }
 
 /* class_of -- smallest class that holds `size` bytes; count if none does. */
@@ -86,6 +94,7 @@ class_of(size_t size)
     uint32_t low = 0;
     uint32_t high = classes.count;
 
+    xac_assert(classes.count != 0);
     if (size <= 128)
         return size == 0 ? 0 : (uint32_t)((size - 1) / XAC_ALIGNMENT);
     while (low < high) {
@@ -110,6 +119,7 @@ number_thread(void)
     /* Relaxed: only the numbers count. */
     if (thread_no == 0)
         thread_no = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    xac_assert(thread_no != 0);
 }
 
 /* hints_for -- this thread's hints for a heap; the oldest others are forgotten for it.
@@ -121,6 +131,7 @@ hints_for(const uint8_t *base, uint32_t pid)
         (struct hinted *)xac_tls_part(XAC_TLS_HINTS, sizeof(struct hinted));
     struct xac_heap_hints *x;
 
+    xac_assert(base != NULL);
     if (mine == NULL)
         return NULL;
     for (unsigned i = 0; i < HEAPS_HINTED; i++) {
@@ -156,6 +167,8 @@ xac_heap_init(struct xac_heap *h, struct xac_view *view)
         .thread = (uint8_t)thread_no,
         .tag = xac_heap_tag(view->env->pid, (uint8_t)thread_no),
     };
+    xac_assert(h->view_pages != 0);
+    xac_assert(h->hints->base == h->base);
     return 0;
 }
 
@@ -164,6 +177,8 @@ xac_heap_write(struct xac_heap *h, const void *address)
 {
     uint64_t page_no = (uint64_t)((const uint8_t *)address - h->base) / h->page_size;
 
+    xac_assert((const uint8_t *)address >= h->base);
+    xac_assert(page_no < h->view_pages);
     /* A failure is left to the store, which traps and says so. */
     if (h->view->page[page_no].state != XAC_PAGE_DIRTY)
         (void)xac_view_access(h->env, h->view->ctx, h->view, page_no, true);
@@ -205,19 +220,25 @@ xac_run_make(struct xac_heap *h, uint64_t page_no, uint32_t class)
 {
     struct xac_run *run = xac_heap_page(h, page_no);
 
+    xac_assert(class < h->classes->n_runs);
+    xac_assert(h->hints->identity != 0);
     xac_heap_write(h, run);
     memset(run, 0, h->classes->first[class]);
     run->magic = XAC_HEAP_RUN_MAGIC;
     run->stamp = xac_heap_stamp(h->hints->identity, page_no);
     run->class = (uint8_t) class;
+    xac_assert(xac_run_at(h, page_no) == run);
 }
 
 void
 xac_run_wipe(struct xac_heap *h, struct xac_run *run)
 {
+    xac_assert(run->magic == XAC_HEAP_RUN_MAGIC);
+    xac_assert(xac_run_is_empty(h, run));
     xac_heap_write(h, run);
     run->magic = 0;
     run->stamp = 0;
+    xac_assert(run->magic == 0);
 }
 
 void *
@@ -226,6 +247,7 @@ xac_run_take(struct xac_heap *h, struct xac_run *run)
     uint32_t class = run->class;
     uint32_t n = h->classes->slots[class];
 
+    xac_assert(class < h->classes->n_runs);
     for (uint32_t i = 0; i < n; i += 64) {
         uint64_t valid = n - i >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (n - i)) - 1;
         uint64_t free = ~run->bits[i / 64] & valid;
@@ -234,6 +256,7 @@ xac_run_take(struct xac_heap *h, struct xac_run *run)
         if (free == 0)
             continue;
         bit = (uint32_t)__builtin_ctzll(free);
+        xac_assert(i + bit < n);
         xac_heap_write(h, run);
         run->bits[i / 64] |= UINT64_C(1) << bit;
         return (uint8_t *)run + h->classes->first[class]
@@ -252,6 +275,8 @@ give_slot(struct xac_heap *h, uint64_t page_no, struct xac_run *run, uint32_t of
     uint64_t bit = UINT64_C(1) << slot % 64;
     int rc = 0;
 
+    xac_assert(run->class < h->classes->n_runs);
+    xac_assert(page_no < h->view_pages);
     if (offset < first || first + slot * size != offset
         || slot >= h->classes->slots[run->class])
         return xac_err(EINVAL,
@@ -286,6 +311,8 @@ from_hints(struct xac_heap *h, const struct xac_want *want)
     struct xac_chunk *c;
     uint64_t page_no = x->run[want->class];
 
+    xac_assert(want->class < h->classes->count);
+    xac_assert(want->pages < XAC_CHUNK_PAGES);
     if (x->identity == 0)
         return NULL;
     if (want->pages == 0 && want->class < h->classes->n_runs && page_no != 0
@@ -316,6 +343,7 @@ take_anywhere(struct xac_heap *h, uint64_t pages, const struct xac_want *want,
     bool grew;
     int rc = xac_heap_load(h, true);
 
+    xac_assert(addressp != NULL);
     for (int attempt = 0; rc == 0 && attempt < 3; attempt++) {
         if (attempt == 1) {
             rc = xac_heap_grow(h, &grew);
@@ -342,6 +370,7 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
     uint64_t pages;
     int rc = xac_heap_init(&h, view);
 
+    xac_assert(addressp != NULL);
     if (rc != 0)
         return rc;
     if (size > view->area.length)
@@ -361,6 +390,9 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
         void *address = from_hints(&h, &want);
 
         if (address != NULL) {
+            xac_assert(((uintptr_t)address) % XAC_ALIGNMENT == 0);
+            xac_assert((uint8_t *)address >= h.base);
+            xac_assert((uint8_t *)address + size <= h.base + h.view_pages * h.page_size);
             *addressp = address;
             return 0;
         }
@@ -440,6 +472,7 @@ xac_alloc_root(struct xac_view *view, void **addressp)
     bool may_make = view->ctx->query_depth == 0;
     int rc = xac_heap_init(&h, view);
 
+    xac_assert(addressp != NULL);
     if (rc != 0)
         return rc;
     rc = xac_heap_load(&h, may_make);

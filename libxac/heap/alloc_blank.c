@@ -25,6 +25,7 @@ is_zero(const struct xac_heap *h, const void *page)
 {
     const uint64_t *words = page;
 
+    xac_assert(page != NULL);
     for (size_t i = 0; i < h->page_size / sizeof *words; i++) {
         if (words[i] != 0)
             return false;
@@ -35,6 +36,7 @@ is_zero(const struct xac_heap *h, const void *page)
 static bool
 is_dirty(const struct xac_heap *h, uint64_t page_no)
 {
+    xac_assert(page_no < h->view_pages);
     return xac_view_is_written(&h->view->page[page_no]);
 }
 
@@ -103,6 +105,7 @@ next_data(const struct xac_heap *h, uint64_t page_no)
     off_t at =
         lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_DATA);
 
+    xac_assert(page_no <= h->view_pages);
     if (at >= 0)
         return (uint64_t)at / h->page_size - from;
     return errno == ENXIO ? h->view_pages : page_no; /* none, or nobody knows */
@@ -117,6 +120,7 @@ next_hole(const struct xac_heap *h, uint64_t page_no)
         lseek(xac_view_fd(h->view), (off_t)((from + page_no) * h->page_size), SEEK_HOLE);
     uint64_t hole = at >= 0 ? ((uint64_t)at + h->page_size - 1) / h->page_size - from : 0;
 
+    xac_assert(page_no < h->view_pages);
     return at >= 0 && hole < h->view_pages ? hole : h->view_pages;
 }
 
@@ -154,6 +158,7 @@ file_is_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 bool
 xac_heap_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 {
+    xac_assert(first < h->view_pages);
     *pagep = first;
     if (h->view->aliases != NULL && xac_aliases_gather(h->view) != 0)
         return false;

@@ -17,6 +17,7 @@
 static uint64_t
 page_of(const struct xac_chunk *c, unsigned p)
 {
+    xac_assert(p < XAC_CHUNK_PAGES);
     return c->number * XAC_CHUNK_PAGES + p;
 }
 
@@ -34,6 +35,7 @@ xac_chunk_longest(uint64_t used)
 
     for (uint64_t free = ~used; free != 0; free &= free << 1)
         n++;
+    xac_assert(n <= XAC_CHUNK_PAGES);
     return n;
 }
 
@@ -43,6 +45,8 @@ find_pages(uint64_t used, unsigned n)
 {
     uint64_t starts = ~used;
 
+    xac_assert(n > 0);
+    xac_assert(n <= XAC_CHUNK_PAGES);
     for (unsigned i = 1; i < n && starts != 0; i++)
         starts &= starts >> 1;
     return starts == 0 ? XAC_CHUNK_PAGES : (unsigned)__builtin_ctzll(starts);
@@ -66,6 +70,7 @@ shown(const struct xac_heap *h, const struct xac_chunk *c)
 {
     uint64_t left = h->view_pages - c->number * XAC_CHUNK_PAGES;
 
+    xac_assert(c->number * XAC_CHUNK_PAGES < h->view_pages);
     return left < c->present ? (unsigned)left : c->present;
 }
 
@@ -131,6 +136,7 @@ xac_chunk_at(struct xac_heap *h, uint64_t number, struct xac_chunk **cp)
     if (c == NULL || !xac_chunk_is_sound(h, c, number, page_no))
         return xac_heap_damaged(h, page_no, "no chunk header where it should be");
     *cp = c;
+    xac_assert(*cp != NULL);
     return 0;
 }
 
@@ -144,6 +150,7 @@ xac_chunk_make(struct xac_heap *h, uint64_t number, uint32_t taken,
 
     xac_assert(e != NULL && e->state == XAC_CHUNK_FREE);
     xac_assert(taken + 1 <= xac_heap_present(h, number));
+    xac_assert(kind == XAC_SLAB_TAIL || kind == XAC_SLAB_META || taken == 0);
     xac_heap_write(h, c);
     memset(c, 0, sizeof *c);
     c->magic = XAC_HEAP_CHUNK_MAGIC;
@@ -163,6 +170,7 @@ xac_chunk_make(struct xac_heap *h, uint64_t number, uint32_t taken,
     e->pid = h->pid;
     e->thread = h->thread;
     *cp = c;
+    xac_debug(xac_heap_assert(h, c, NULL));
     return xac_dir_update(h, c);
 }
 
@@ -184,6 +192,7 @@ xac_chunk_adopt(struct xac_heap *h, struct xac_chunk *c, uint16_t tag)
 static int
 raise_room(struct xac_heap *h, struct xac_chunk *c, uint64_t rooms, unsigned longest)
 {
+    xac_assert(longest <= XAC_CHUNK_PAGES);
     if ((c->rooms & rooms) == rooms && c->longest >= longest)
         return 0;
     xac_heap_write(h, c);
@@ -191,6 +200,8 @@ raise_room(struct xac_heap *h, struct xac_chunk *c, uint64_t rooms, unsigned lon
     if (c->longest < longest)
         c->longest =
             (uint8_t)(2 * longest > XAC_CHUNK_PAGES ? XAC_CHUNK_PAGES : 2 * longest);
+    xac_assert((c->rooms & rooms) == rooms);
+    xac_assert(c->longest >= longest);
     return xac_dir_update(h, c);
 }
 
@@ -201,11 +212,19 @@ static void
 mark_used(struct xac_heap *h, struct xac_chunk *c, unsigned first, unsigned n,
           struct xac_slab slab)
 {
+    bool was_sound = false;
+
+    xac_debug(was_sound = xac_heap_wrong(h, c, NULL) == NULL);
+    xac_assert(n > 0);
+    xac_assert(first + n <= c->present);
+    xac_assert((c->used & bits_below(n) << first) == 0);
+    xac_assert(slab.kind != XAC_SLAB_FREE);
     xac_heap_write(h, c);
     c->used |= bits_below(n) << first;
     c->slab[first] = slab;
     for (unsigned p = first + 1; p < first + n; p++)
         c->slab[p] = (struct xac_slab){.kind = XAC_SLAB_MORE};
+    xac_assert_slow(!was_sound || xac_heap_wrong(h, c, NULL) == NULL);
 }
 
 /* slot_of_run -- a slot of the run in page p, or NULL; a full one is marked so. */
@@ -215,6 +234,7 @@ slot_of_run(struct xac_heap *h, struct xac_chunk *c, unsigned p)
     struct xac_run *run = xac_heap_page(h, page_of(c, p));
     void *address;
 
+    xac_assert(c->slab[p].kind == XAC_SLAB_RUN);
     xac_heap_write(h, run);
     if (xac_run_at(h, page_of(c, p)) == NULL || run->class != c->slab[p].class)
         return NULL; /* damaged; the checker says so */
@@ -238,9 +258,12 @@ slot_of_page(struct xac_heap *h, struct xac_chunk *c, unsigned p)
     uint32_t free = ~c->slab[p].bits & (uint32_t)bits_below(h->classes->slots[class]);
     unsigned slot;
 
+    xac_assert(c->slab[p].kind == XAC_SLAB_SLOTS);
+    xac_assert(class >= h->classes->n_runs);
     if (free == 0)
         return NULL;
     slot = (unsigned)__builtin_ctz(free);
+    xac_assert(slot < h->classes->slots[class]);
     xac_heap_write(h, c);
     c->slab[p].bits |= 1u << slot;
     h->hints->run[class] = page_of(c, p);
@@ -277,6 +300,7 @@ slot_in_new(struct xac_heap *h, struct xac_chunk *c, uint32_t class)
                             .tag = h->tag};
     unsigned p = find_pages(xac_chunk_not_free(h, c), 1);
 
+    xac_assert(class < h->classes->count);
     /* Others must be able to find the slots that are left. */
     if (p == XAC_CHUNK_PAGES || raise_room(h, c, UINT64_C(1) << class, 0) != 0)
         return NULL;
@@ -293,6 +317,8 @@ xac_chunk_take(struct xac_heap *h, struct xac_chunk *c, const struct xac_want *w
     void *address;
     unsigned p;
 
+    xac_assert(want->class < h->classes->count);
+    xac_assert(want->pages < XAC_CHUNK_PAGES);
     if (want->pages == 0) {
         address = slot_in_use(h, c, want->class, true);
         if (address == NULL)
@@ -324,11 +350,13 @@ free_chunk(struct xac_heap *h, struct xac_chunk *c)
 {
     int rc = xac_dir_free(h, c->number);
 
+    xac_assert(is_empty(c));
     if (rc != 0)
         return rc;
     xac_heap_write(h, c);
     c->magic = 0;
     c->stamp = 0;
+    xac_assert(c->magic == 0);
     return 0;
 }
 
@@ -337,12 +365,17 @@ xac_chunk_give(struct xac_heap *h, struct xac_chunk *c, unsigned first, unsigned
 {
     uint64_t used = c->used & ~(bits_below(n) << first);
     int rc = raise_room(h, c, 0, xac_chunk_longest(used));
+    bool was_sound = false;
 
+    xac_debug(was_sound = xac_heap_wrong(h, c, NULL) == NULL);
+    xac_assert(n > 0);
+    xac_assert(first + n <= XAC_CHUNK_PAGES);
     if (rc != 0)
         return rc;
     xac_heap_write(h, c);
     c->used = used;
     memset(&c->slab[first], 0, n * sizeof c->slab[0]);
+    xac_assert_slow(!was_sound || xac_heap_wrong(h, c, NULL) == NULL);
     if (is_empty(c) && (h->hints->chunk != c->number || h->hints->chunk_page == 0))
         return free_chunk(h, c);
     return 0;
@@ -356,6 +389,7 @@ xac_chunk_give_run(struct xac_heap *h, uint64_t page_no, struct xac_run *run)
     struct xac_chunk *c;
     int rc = xac_chunk_at(h, page_no / XAC_CHUNK_PAGES, &c);
 
+    xac_assert(class < h->classes->n_runs);
     if (rc != 0)
         return rc;
     if (c->slab[p].kind != XAC_SLAB_RUN || c->slab[p].class != class)
@@ -413,6 +447,7 @@ xac_chunk_give_at(struct xac_heap *h, struct xac_chunk *c, uint64_t offset)
     const struct xac_slab *s = &c->slab[p];
     const char *what;
 
+    xac_assert(offset / h->page_size / XAC_CHUNK_PAGES == c->number);
     switch (s->kind) {
     case XAC_SLAB_SLOTS:
         return give_slot(h, c, p, within);
@@ -441,6 +476,7 @@ xac_chunk_reclaim(struct xac_heap *h, struct xac_chunk *c)
 {
     int rc = 0;
 
+    xac_assert(c->magic == XAC_HEAP_CHUNK_MAGIC);
     for (unsigned p = 0; p < shown(h, c) && rc == 0; p++) {
         struct xac_run *run = NULL;
 

@@ -19,6 +19,7 @@
 static uint64_t
 entries_per_page(const struct xac_heap *h)
 {
+    xac_assert(h->page_size % sizeof(struct xac_chunk_entry) == 0);
     return h->page_size / sizeof(struct xac_chunk_entry);
 }
 
@@ -26,12 +27,14 @@ entries_per_page(const struct xac_heap *h)
 static uint64_t
 first_part(const struct xac_heap *h)
 {
+    xac_assert(h->dir_pages != 0);
     return h->dir_pages * entries_per_page(h);
 }
 
 uint64_t
 xac_dir_part_pages(const struct xac_heap *h, uint64_t s)
 {
+    xac_assert(s % entries_per_page(h) == 0);
     return s / entries_per_page(h);
 }
 
@@ -53,6 +56,7 @@ xac_dir_entry(const struct xac_heap *h, uint64_t number)
     page_no += at / entries_per_page(h);
     if (page_no >= h->view_pages)
         return NULL;
+    xac_assert(page_no != 0);
     return (struct xac_chunk_entry *)xac_heap_page(h, page_no) + at % entries_per_page(h);
 }
 
@@ -62,6 +66,7 @@ xac_dir_update(struct xac_heap *h, const struct xac_chunk *c)
     struct xac_chunk_entry *e;
     int rc = xac_heap_load(h, false);
 
+    xac_assert(c->magic == XAC_HEAP_CHUNK_MAGIC);
     if (rc != 0)
         return rc;
     e = xac_dir_entry(h, c->number);
@@ -72,6 +77,8 @@ xac_dir_update(struct xac_heap *h, const struct xac_chunk *c)
     e->rooms = c->rooms;
     e->longest = c->longest;
     e->header = c->header;
+    xac_assert(e->rooms == c->rooms);
+    xac_assert(e->header < XAC_CHUNK_PAGES);
     return 0;
 }
 
@@ -88,6 +95,7 @@ xac_dir_free(struct xac_heap *h, uint64_t number)
         return xac_heap_damaged(h, number * XAC_CHUNK_PAGES, "no entry of this chunk");
     xac_heap_write(h, e);
     memset(e, 0, sizeof *e);
+    xac_assert(e->state == XAC_CHUNK_FREE);
     return 0;
 }
 
@@ -99,6 +107,7 @@ reserve(struct xac_heap *h, uint64_t number, uint64_t pages)
 {
     struct xac_chunk *c;
 
+    xac_assert(pages > 0);
     for (; pages >= XAC_CHUNK_PAGES; pages -= XAC_CHUNK_PAGES) {
         struct xac_chunk_entry *e = xac_dir_entry(h, number++);
 
@@ -116,6 +125,8 @@ make(struct xac_heap *h, struct xac_heap_header *header)
     uint64_t dir_pages = (chunks + entries_per_page(h) - 1) / entries_per_page(h);
     uint64_t identity = 0;
 
+    xac_assert(h->dir_pages == 0);
+    xac_assert(header->magic == 0);
     if (1 + dir_pages + 2 > h->view_pages)
         return xac_err(EINVAL, "heap in %s: %llu pages are too few", h->view->name,
                        (unsigned long long)h->view_pages);
@@ -135,6 +146,7 @@ make(struct xac_heap *h, struct xac_heap_header *header)
     *h->hints = (struct xac_heap_hints){.base = h->hints->base,
                                         .pid = h->hints->pid,
                                         .identity = identity};
+    xac_assert(h->dir_pages < h->n_pages);
     return reserve(h, 0, 1 + dir_pages);
 }
 
@@ -193,6 +205,7 @@ xac_heap_load(struct xac_heap *h, bool may_make)
                                             .identity = header->identity};
     h->dir_pages = header->dir_pages;
     h->n_pages = header->n_pages;
+    xac_assert(h->hints->identity != 0);
     return 0;
 }
 
@@ -244,10 +257,13 @@ xac_heap_grow(struct xac_heap *h, bool *grewp)
     uint64_t page_no;
     int rc = 0;
 
+    xac_assert(h->dir_pages != 0);
     *grewp = limit > old && xac_heap_blank(h, old, &page_no);
     if (!*grewp)
         return 0;
     xac_heap_write(h, header);
+    xac_assert(limit > old);
+    xac_assert(header->n_pages == old);
     header->n_pages = limit;
     h->n_pages = limit;
     if (old % XAC_CHUNK_PAGES != 0)
@@ -265,6 +281,7 @@ xac_heap_grow(struct xac_heap *h, bool *grewp)
 static bool
 has_room(const struct xac_chunk_entry *e, const struct xac_want *want)
 {
+    xac_assert(want->pages < XAC_CHUNK_PAGES);
     if (want->pages != 0)
         return e->longest >= want->pages;
     return (e->rooms >> want->class & 1) != 0 || e->longest >= 1;
@@ -362,6 +379,8 @@ open_found(struct xac_heap *h, const struct search *s, struct xac_chunk **cp)
     uint32_t pid = e->pid;
     int rc;
 
+    xac_assert(s->merit != NO_USE);
+    xac_assert(s->best < xac_heap_chunks(h));
     if (s->merit == FRESH)
         return xac_chunk_make(h, s->best, 0, XAC_SLAB_FREE, cp);
     rc = xac_chunk_at(h, s->best, cp);
@@ -378,6 +397,7 @@ open_found(struct xac_heap *h, const struct search *s, struct xac_chunk **cp)
 static int
 lower_room(struct xac_heap *h, struct xac_chunk *c, const struct xac_want *want)
 {
+    xac_assert(want->pages < XAC_CHUNK_PAGES);
     xac_heap_write(h, c);
     c->longest = (uint8_t)xac_chunk_longest(xac_chunk_not_free(h, c));
     if (want->pages == 0)
@@ -392,6 +412,7 @@ xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp)
     struct xac_chunk *c;
     int rc;
 
+    xac_assert(h->dir_pages != 0);
     for (uint64_t round = 0; round < rounds_max; round++) {
         struct search s = search_chunk(h, want);
 
@@ -405,6 +426,7 @@ xac_dir_take(struct xac_heap *h, const struct xac_want *want, void **addressp)
             h->hints->chunk = s.best;
             h->hints->chunk_page = s.best * XAC_CHUNK_PAGES + c->header;
             h->hints->scan = s.best;
+            xac_assert(h->hints->chunk_page < h->view_pages);
             return 0;
         }
         rc = lower_room(h, c, want);
@@ -423,6 +445,8 @@ search_large(const struct xac_heap *h, uint64_t whole, uint32_t tail)
     uint64_t n = xac_heap_chunks_seen(h);
     uint64_t row = 0;
 
+    xac_assert(whole > 0);
+    xac_assert(tail < XAC_CHUNK_PAGES);
     for (uint64_t k = 0; k < n; k++) {
         const struct xac_chunk_entry *e = xac_dir_entry(h, k);
 
@@ -447,12 +471,14 @@ xac_dir_take_large(struct xac_heap *h, uint64_t pages, void **addressp)
     uint64_t first = search_large(h, whole, tail);
     struct xac_chunk *c;
 
+    xac_assert(pages >= XAC_CHUNK_PAGES);
     if (first == UINT64_MAX)
         return ENOMEM;
     for (uint64_t k = first; k < first + whole; k++) {
         struct xac_chunk_entry *e = xac_dir_entry(h, k);
 
         xac_heap_write(h, e);
+        xac_assert(e->state == XAC_CHUNK_FREE);
         e->state = k == first ? XAC_CHUNK_LARGE : XAC_CHUNK_MORE;
         e->rooms = k == first ? pages : 0;
     }
@@ -496,6 +522,8 @@ xac_dir_give_large(struct xac_heap *h, uint64_t number)
     struct xac_chunk *tail;
     int rc = check_large(h, number, pages, &tail);
 
+    xac_assert(e != NULL);
+    xac_assert(e->state == XAC_CHUNK_LARGE);
     for (uint64_t k = number; k < number + pages / XAC_CHUNK_PAGES && rc == 0; k++)
         rc = xac_dir_free(h, k);
     if (rc == 0 && tail != NULL)
@@ -512,6 +540,7 @@ xac_dir_reclaim(struct xac_heap *h)
     struct xac_chunk *c;
     int rc = 0;
 
+    xac_assert(h->dir_pages != 0);
     memset(h->hints->run, 0, sizeof h->hints->run);
     h->hints->chunk_page = 0;
     h->hints->scan = 0;

@@ -106,6 +106,7 @@ void xac_run_wipe(struct xac_heap *h, struct xac_run *run);
 static inline uint32_t
 xac_run_words(const struct xac_classes *classes, uint32_t class)
 {
+    xac_assert_slow(class < classes->n_runs);
     return (classes->slots[class] + 63) / 64;
 }
 
@@ -114,6 +115,7 @@ xac_run_is_empty(const struct xac_heap *h, const struct xac_run *run)
 {
     uint64_t all = 0;
 
+    xac_assert_slow(run->class < h->classes->n_runs);
     for (uint32_t i = 0; i < xac_run_words(h->classes, run->class); i++)
         all |= run->bits[i];
     return all == 0;
@@ -134,6 +136,17 @@ uint64_t xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c)
 /* xac_chunk_is_sound -- is this the header of that chunk, its counts within bounds? */
 bool xac_chunk_is_sound(const struct xac_heap *h, const struct xac_chunk *c,
                         uint64_t number, uint64_t page_no);
+
+/*
+ * xac_heap_wrong -- what is wrong with a chunk's header, NULL if nothing is: invariants (2) and
+ * (4) of alloc.h as far as the header tells; with its directory entry, if that is given, (3).
+ * xac_heap_assert -- stop the program if something is.  Only of a chunk that was sound before: a
+ * heap is the program's memory, and may have been damaged by it.
+ */
+const char *xac_heap_wrong(const struct xac_heap *h, const struct xac_chunk *c,
+                           const struct xac_chunk_entry *e);
+void xac_heap_assert(const struct xac_heap *h, const struct xac_chunk *c,
+                     const struct xac_chunk_entry *e);
 
 /* xac_chunk_hinted -- header of that chunk if it is the hinted one, else NULL. */
 struct xac_chunk *xac_chunk_hinted(struct xac_heap *h, uint64_t number);
@@ -186,6 +199,7 @@ int xac_heap_load(struct xac_heap *h, bool may_make);
 static inline uint64_t
 xac_heap_chunks(const struct xac_heap *h)
 {
+    xac_assert_slow(h->n_pages != 0);
     return (h->n_pages + XAC_CHUNK_PAGES - 1) / XAC_CHUNK_PAGES;
 }
 
@@ -204,6 +218,7 @@ xac_heap_present(const struct xac_heap *h, uint64_t number)
 {
     uint64_t left = h->n_pages - number * XAC_CHUNK_PAGES;
 
+    xac_assert(number * XAC_CHUNK_PAGES < h->n_pages);
     return left < XAC_CHUNK_PAGES ? (uint32_t)left : XAC_CHUNK_PAGES;
 }
 
