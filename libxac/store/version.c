@@ -466,15 +466,22 @@ is_listed(const struct xac_env *env, uint64_t vslot_no)
            == vslot_no;
 }
 
-/* sweep_taken -- free a version slot whose taker is gone. */
+/*
+ * sweep_taken -- may a version slot be freed, for its taker is gone?  A reaper may be at it, and
+ * another transaction have taken the version slot since: so it must be the same word as before
+ * while the transaction slot is free, and is not used in between.
+ */
 static bool
-sweep_taken(struct xac_env *env, uint64_t word)
+sweep_taken(const struct xac_env *env, const struct xac_vslot *v, uint64_t word)
 {
-    uint64_t slot = word & XAC_VSLOT_LOW;
-    uint64_t txn = atomic_load_explicit(&xac_txn_at(env, slot)->word,
-                                        memory_order_acquire); /* pairs with its ends */
+    const struct xac_txn *txn = xac_txn_at(env, word & XAC_VSLOT_LOW);
+    uint64_t was = atomic_load_explicit(&txn->word, memory_order_acquire); /* pairs with
+                                                                              its ends */
 
-    return xac_txn_state(txn) == XAC_TXN_FREE;
+    return xac_txn_state(was) == XAC_TXN_FREE
+           /* Acquire: pairs with the exchange in claim. */
+           && atomic_load_explicit(&v->word, memory_order_acquire) == word
+           && atomic_load_explicit(&txn->word, memory_order_relaxed) == was;
 }
 
 /*
@@ -521,7 +528,7 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
         case XAC_VSLOT_FREE:
             continue;
         case XAC_VSLOT_TAKEN:
-            is_free = sweep_taken(env, word);
+            is_free = sweep_taken(env, f, word);
             break;
         case XAC_VSLOT_VERSION:
             is_free = (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, n);
