@@ -47,6 +47,8 @@ buffer_path(int i, const char *region_path, char path[BUFFER_PATH_MAX])
 {
     const char *slash = strrchr(region_path, '/');
 
+    xac_assert(i == 0 || i == 1);
+    xac_assert(region_path[0] != '\0');
     if (i == 0)
         (void)snprintf(path, BUFFER_PATH_MAX, "%s.frames", region_path);
     else
@@ -66,6 +68,7 @@ open_there(struct xac_env *env, int i, int *fdp)
     struct stat st;
     int rc = xac_region_open(xac_env_dirfd(env), env->buffers.path[i], fdp);
 
+    xac_assert(env->buffers.path[i] != NULL);
     if (rc != 0)
         return rc;
     if (spill != 0)
@@ -90,6 +93,7 @@ make_buffer(struct xac_env *env, int i, int *fdp)
     struct xac_owner owner;
     int rc = xac_owner_get_shared(dirfd, &owner);
 
+    xac_assert(env->buffers.path[i] != NULL);
     if (rc != 0)
         return rc;
     return i == 0 ? xac_newfile_make(dirfd, path, &owner, fdp)
@@ -106,6 +110,7 @@ open_buffer(struct xac_env *env, int i, bool make)
     int fd = -1;
     int rc = 0;
 
+    xac_assert(b->fd[i] == -1);
     if (env->frozen != NULL) /* private, without a name */
         rc = (fd = xac_sys.memfd_create("xac-frames", MFD_CLOEXEC)) < 0 ? errno : 0;
     else if (make)
@@ -126,6 +131,7 @@ open_buffer(struct xac_env *env, int i, bool make)
     b->reserve[i] = reserve;
     /* Release: pairs with the acquire in base_of. */
     atomic_store_explicit(&b->base[i], (uint8_t *)p, memory_order_release);
+    xac_assert(b->reserve[i] >= RESERVE_LEAST);
     return 0;
 }
 
@@ -161,6 +167,7 @@ start(struct xac_env *env, const char *region_path, bool make)
     char path[BUFFER_PATH_MAX];
     int rc;
 
+    xac_assert(env->ctl != NULL);
     memset(b, 0, sizeof *b);
     b->fd[0] = b->fd[1] = -1;
     b->path[0] = strdup(buffer_path(0, region_path, path));
@@ -182,6 +189,7 @@ share_of(const struct xac_env *env)
     uint64_t bytes = xac_filesystem_share(env->buffers.fd[0]);
     uint64_t vslots = bytes >> env->page_shift;
 
+    xac_assert(env->buffers.fd[0] >= 0);
     if (bytes == UINT64_MAX)
         return UINT64_MAX;
     return vslots > SHARE_LEAST ? vslots : SHARE_LEAST;
@@ -196,6 +204,7 @@ share_join(struct xac_env *env)
 
     if (own < atomic_load_explicit(share, memory_order_relaxed))
         atomic_store_explicit(share, own, memory_order_relaxed);
+    xac_assert(atomic_load_explicit(share, memory_order_relaxed) <= own);
 }
 
 uint64_t
@@ -205,12 +214,14 @@ xac_buffers_bound(const struct xac_env *env)
         atomic_load_explicit(&env->ctl->versions.share, memory_order_relaxed);
     uint64_t bound = xac_outofcore_versions(env);
 
+    xac_assert(share > 0);
     return bound != 0 && bound < share ? bound : share;
 }
 
 uint64_t
 xac_buffers_reach(const struct xac_env *env)
 {
+    xac_assert(env->buffers.reserve[0] != 0);
     return env->buffers.reserve[0] >> env->page_shift;
 }
 
@@ -224,6 +235,7 @@ xac_buffers_create(struct xac_env *env, const char *region_path)
         atomic_store_explicit(&env->ctl->versions.share, share_of(env),
                               memory_order_relaxed);
     }
+    xac_assert(rc != 0 || env->ctl->versions.frames_max > 0);
     return rc;
 }
 
@@ -291,6 +303,7 @@ place_of(const struct xac_env *env, uint64_t vslot_no, uint64_t *offsetp)
         atomic_load_explicit(&env->ctl->versions.spill, memory_order_acquire);
     bool is_second = spill != 0 && vslot_no >= spill;
 
+    xac_assert(vslot_no != 0);
     *offsetp = (vslot_no - (is_second ? spill : 1)) << env->page_shift;
     return is_second ? 1 : 0;
 }
@@ -318,6 +331,7 @@ xac_version_bytes(struct xac_env *env, uint64_t vslot_no)
     int i = place_of(env, vslot_no, &offset);
     uint8_t *base = base_of(env, i);
 
+    xac_assert(vslot_no != 0);
     if (xac_unlikely(base == NULL)) {
         int rc = open_once(env, i, false);
 
@@ -334,6 +348,7 @@ xac_version_bytes(struct xac_env *env, uint64_t vslot_no)
         errno = ENOMEM;
         return NULL;
     }
+    xac_assert_slow(offset + env->page_size <= env->buffers.reserve[i]);
     return base + offset;
 }
 
@@ -344,6 +359,8 @@ xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have)
     uint64_t offset;
     uint8_t *base;
 
+    xac_assert(vslot_no != 0);
+    xac_assert(vslot_no <= have);
     if (vslot_no <= atomic_load_explicit(&env->buffers.n_faulted, memory_order_relaxed)
         || place_of(env, vslot_no, &offset) != 0
         || offset + (n << env->page_shift) > env->buffers.reserve[0])
@@ -364,6 +381,8 @@ extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
     off_t n = (off_t)((want - have) << env->page_shift);
     int fd = xac_lost_again(b->fd[i], &b->handle[i], xac_env_dirfd(env), b->path[i]);
 
+    xac_assert(have < want);
+    xac_assert(i == 0 || i == 1);
     if (fd < 0)
         return errno;
     b->fd[i] = fd;
@@ -381,6 +400,9 @@ xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want)
     uint64_t spill = atomic_load_explicit(&v->spill, memory_order_relaxed);
     int rc = 0;
 
+    xac_assert(have < want);
+    xac_assert(xac_lock_is_mine(&v->grow));
+    xac_assert(spill == 0 || spill <= have + 1);
     if (spill == 0) {
         rc = want > xac_buffers_bound(env) ? ENOSPC : extend_file(env, 0, have, want);
         if (rc == 0)

@@ -21,6 +21,8 @@
 int
 xac_frozen_init(struct xac_frozen *f, int dirfd, const struct xac_master_slot *master)
 {
+    xac_assert(dirfd >= 0);
+    xac_assert(master->start_lsn != 0);
     *f = (struct xac_frozen){.dirfd = dirfd, .master = *master};
     f->chunk = (uint8_t *)malloc(XAC_COPY_CHUNK);
     return f->chunk != NULL ? 0 : xac_err(ENOMEM, "copies of the files");
@@ -36,6 +38,7 @@ xac_frozen_free(struct xac_frozen *f)
     free(f->file);
     free(f->chunk);
     *f = (struct xac_frozen){.dirfd = -1};
+    xac_assert(f->n_files == 0);
 }
 
 /* position -- index of the first file whose place is not smaller. */
@@ -45,6 +48,7 @@ position(const struct xac_frozen *f, const char *place)
     size_t lo = 0;
     size_t hi = f->n_files;
 
+    xac_assert(place != NULL);
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
@@ -53,6 +57,7 @@ position(const struct xac_frozen *f, const char *place)
         else
             hi = mid;
     }
+    xac_assert(lo <= f->n_files);
     return lo;
 }
 
@@ -89,6 +94,7 @@ open_original(const struct xac_frozen *f, struct xac_frozen_file *file, int *fdp
         rc = EINVAL;
     if (rc != 0)
         (void)xac_sys.close(*fdp);
+    xac_assert(rc != 0 || *fdp >= 0);
     return rc;
 }
 
@@ -107,6 +113,8 @@ copy(struct xac_frozen *f, struct xac_frozen_file *file)
     int in = -1;
     int rc = open_original(f, file, &in);
 
+    xac_assert(file->fd >= 0);
+    xac_assert(f->chunk != NULL);
     if (rc != 0) {
         file->error = rc;
         return is_lack(rc) ? xac_err(rc, "%s: open", file->place) : 0;
@@ -123,6 +131,7 @@ xac_frozen_take(struct xac_frozen *f, const char *place, struct xac_frozen_file 
     struct xac_frozen_file made = {.fd = -1}, *grown;
     int rc;
 
+    xac_assert(place[0] != '\0');
     *filep = xac_frozen_find(f, place);
     if (*filep != NULL)
         return 0;
@@ -141,10 +150,13 @@ xac_frozen_take(struct xac_frozen *f, const char *place, struct xac_frozen_file 
         free(made.place);
         return rc;
     }
+    xac_assert(at <= f->n_files);
+    xac_assert(made.fd >= 0);
     memmove(grown + at + 1, grown + at, (f->n_files - at) * sizeof *grown);
     grown[at] = made;
     f->n_files++;
     f->has_grown = true;
     *filep = &grown[at];
+    xac_assert(strcmp((*filep)->place, place) == 0);
     return 0;
 }

@@ -72,6 +72,7 @@ descriptor(const struct xac_env *env, uint32_t file)
     const struct xac_outofcore_files *t =
         atomic_load_explicit(&env->outofcore.files, memory_order_acquire);
 
+    xac_assert_slow(file != 0);
     return t != NULL && file < t->n ? t->fd[file] : -1;
 }
 
@@ -81,6 +82,7 @@ handle_of(const struct xac_env *env, uint32_t file)
 {
     const struct xac_file *f = xac_file_at(env, file);
 
+    xac_assert(file != 0);
     return (struct xac_handle){.device = f->who.device, .inode = f->who.inode};
 }
 
@@ -93,6 +95,7 @@ kept(struct xac_env *env, uint32_t file)
     struct xac_outofcore_files *t;
     int fd = descriptor(env, file), direct = fd & 1;
 
+    xac_assert(file != 0);
     if (fd < 0 || xac_handle_is_ours(fd >> 1, &handle))
         return fd;
     fd = xac_handle_again(-1, &handle, xac_env_dirfd(env),
@@ -115,6 +118,7 @@ read_file(struct xac_env *env, uint64_t id, void *to)
     off_t offset = (off_t)(xac_page_no(id) << env->page_shift);
     ssize_t got;
 
+    xac_assert(to != NULL);
     if (fd < 0)
         return EBADF;
     do
@@ -137,6 +141,8 @@ pool_read(void *arg, uint64_t place, void *data)
     const struct xac_page *page =
         (const struct xac_page *)xac_shm_at(&env->shm, place * sizeof *page);
 
+    xac_assert(data != NULL);
+    xac_assert(place != 0);
     xac_count(&env->ctl->outofcore.reads, 1);
     return read_file(env, atomic_load_explicit(&page->id, memory_order_relaxed), data);
 }
@@ -166,6 +172,8 @@ xac_outofcore_add_file(struct xac_env *env, uint32_t file, int fd)
     char path[64];
     int own, is_direct = 1;
 
+    xac_assert(file != 0);
+    xac_assert(fd >= 0);
     if (!xac_outofcore_is_on(env) || descriptor(env, file) >= 0)
         return 0;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -186,6 +194,7 @@ xac_outofcore_add_file(struct xac_env *env, uint32_t file, int fd)
     if (more != NULL && descriptor(env, file) < 0) {
         for (uint32_t i = 0; i < n; i++)
             more->fd[i] = old != NULL && i < old->n ? old->fd[i] : -1;
+        xac_assert(file < n);
         more->fd[file] = own << 1 | is_direct;
         own = -1;
         more->n = n;
@@ -224,6 +233,7 @@ close_files(struct xac_env *env)
         t = older;
     }
     atomic_store_explicit(&o->files, NULL, memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&o->files, memory_order_relaxed) == NULL);
 }
 
 /* ---- One page in the pool ----------------------------------------------------------------- */
@@ -232,6 +242,7 @@ close_files(struct xac_env *env)
 XAC_SIGSAFE static uint64_t
 place_of(const struct xac_env *env, const struct xac_page *page)
 {
+    xac_assert_slow(xac_shm_offset(&env->shm, page) % sizeof *page == 0);
     return xac_shm_offset(&env->shm, page) / sizeof *page;
 }
 
@@ -247,6 +258,8 @@ is_backed(const struct xac_env *env, uint64_t place)
     uint64_t part = entry / PART_BYTES;
     uint64_t bit = UINT64_C(1) << part % 64;
 
+    xac_assert(o->pool != NULL);
+    xac_assert(o->backed != NULL);
     if (entry >= o->layout.table_bytes)
         return false;
     if ((atomic_load_explicit(&o->backed[part / 64], memory_order_relaxed) & bit) != 0)
@@ -270,6 +283,8 @@ from_pool(const struct xac_env *env, struct xac_frames_user *user,
     uint64_t place = place_of(env, page);
     int rc = is_backed(env, place) ? xac_frames_fix(user, place, 0, &pin) : ENOSPC;
 
+    xac_assert(user != NULL);
+    xac_assert(to != NULL);
     if (rc != 0)
         return rc;
     memcpy(to, pin.data, env->page_size);
@@ -288,6 +303,8 @@ xac_outofcore_page(struct xac_ctx *ctx, uint32_t file, uint64_t page_no, int pla
     int rc = ENOSPC;
 
     xac_assert(place < XAC_PLACES);
+    xac_assert(o->places != NULL);
+    xac_assert(file != 0);
     xac_count(&env->ctl->outofcore.fetches, 1);
     if (page != NULL && o->user != NULL
         && atomic_load_explicit(&page->id, memory_order_relaxed) != 0)
@@ -310,6 +327,7 @@ refresh(struct xac_env *env, uint64_t place, const uint8_t *bytes)
     struct xac_frames_pin pin;
     int rc = xac_frames_fix(env->outofcore.user, place, 0, &pin);
 
+    xac_assert(env->outofcore.user != NULL);
     if (rc != 0)
         return rc;
     memcpy(pin.data, bytes, env->page_size);
@@ -326,6 +344,8 @@ xac_outofcore_written(struct xac_env *env, const struct xac_page *page,
 
     if (!xac_outofcore_is_on(env))
         return 0;
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(bytes != NULL);
     place = place_of(env, page);
     if (!is_backed(env, place)) /* for nobody: nor is the page there */
         return 0;
@@ -353,6 +373,7 @@ config_of(const struct xac_env *env)
     uint64_t n = env->ctl->outofcore.n_frames;
     uint64_t seats = n / SEAT_SHARE;
 
+    xac_assert(n != 0);
     seats = seats < SEATS_LEAST ? SEATS_LEAST : seats;
     return (struct xac_frames_config){
         .n_pages = env->shm.reserve / sizeof(struct xac_page),
@@ -374,10 +395,13 @@ map_pool(struct xac_env *env)
     void *p = xac_sys.mmap(NULL, env->ctl->outofcore.pool_bytes, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_NORESERVE, o->fd, 0);
 
+    xac_assert(o->fd >= 0);
+    xac_assert(env->ctl->outofcore.pool_bytes != 0);
     if (p == MAP_FAILED)
         return errno;
     o->memory = p;
     o->backed = (_Atomic uint64_t *)calloc(bits / 64 + 1, sizeof o->backed[0]);
+    xac_assert(o->memory != NULL);
     return o->backed != NULL ? 0 : ENOMEM;
 }
 
@@ -430,6 +454,7 @@ xac_outofcore_create(struct xac_env *env, const char *region_path)
     if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: %llu frames in %s",
                      (unsigned long long)sh->n_frames, path);
+    xac_assert(rc != 0 || o->pool != NULL);
     return rc;
 }
 
@@ -462,6 +487,7 @@ xac_outofcore_attach(struct xac_env *env, const char *region_path)
         rc = xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, path);
     else if (rc != 0)
         rc = xac_err(rc, "XAC_OPT_FRAMES: pool %s", path);
+    xac_assert(rc != 0 || o->pool != NULL);
     return rc;
 }
 
@@ -494,6 +520,8 @@ xac_outofcore_detach(struct xac_env *env)
     if (o->fd > 0)
         xac_handle_close(o->fd, &o->handle);
     o->fd = 0;
+    xac_assert(o->pool == NULL);
+    xac_assert(o->memory == NULL);
 }
 
 void
@@ -510,6 +538,7 @@ xac_outofcore_remove(int dirfd, const char *region_path)
 static int
 join(struct xac_env *env, struct xac_frames_user **userp, pid_t *pidp)
 {
+    xac_assert(env->outofcore.pool != NULL);
     *userp = NULL;
     *pidp = getpid();
     return xac_frames_join(env->outofcore.pool, userp);
@@ -530,6 +559,7 @@ xac_outofcore_join(struct xac_env *env)
     if (xac_lock_acquire(&env->ctl->reap) == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->reap);
     (void)xac_frames_reap(o->pool, (int32_t)getpid());
+    xac_assert(o->user == NULL);
     rc = join(env, &o->user, &o->user_pid);
     xac_lock_release(&env->ctl->reap);
     xac_signals_restore(&signals);
@@ -547,6 +577,8 @@ xac_outofcore_reap(struct xac_env *env, uint32_t participant)
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint32_t pid = xac_participant_at(env, participant)->pid;
 
+    xac_assert(pid != 0);
+    xac_assert(participant != env->self);
     if (!xac_outofcore_is_on(env) || env->outofcore.pool == NULL)
         return;
     for (uint32_t i = 0; i < n; i++) {
@@ -597,6 +629,8 @@ xac_outofcore_open(struct xac_env *env, struct xac_ctx *ctx)
     }
     o->limit = XAC_OUTOFCORE_SHOWN_LEAST;
     (void)join(env, &o->user, &o->user_pid); /* without a seat it reads past the pool */
+    xac_assert((o->size & (o->size - 1)) == 0);
+    xac_assert(o->limit <= o->size / 2);
     ctx->outofcore = o;
     return 0;
 }
@@ -607,6 +641,7 @@ xac_outofcore_close(struct xac_ctx *ctx)
     if (ctx->outofcore != NULL)
         forget(ctx->outofcore, ctx->env->page_size);
     ctx->outofcore = NULL;
+    xac_assert(ctx->outofcore == NULL);
 }
 
 /* ---- For xStats() --------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 static uint64_t
 frames_there(const struct xac_env *env)
 {
+    xac_assert_slow(env->ctl != NULL);
     /* Acquire: pairs with the release in grow_store. */
     return atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
 }
@@ -43,6 +44,7 @@ grow_store(struct xac_env *env, uint64_t seen)
     uint64_t have, want;
     int rc = 0;
 
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     if (got == XAC_LOCK_TIMED_OUT)
         return ETIMEDOUT;
     if (got == XAC_LOCK_OWNER_DIED)
@@ -59,6 +61,8 @@ grow_store(struct xac_env *env, uint64_t seen)
         rc = xac_err(ENOMEM, "version store: a participant's address space ends here");
         goto out;
     }
+    xac_assert(want > have);
+    xac_assert(want <= v->frames_max);
     rc = xac_array_reserve(&env->shm, &v->slots, want - 1);
     if (rc != 0)
         rc = xac_err(rc, "control region %s: growing the version store", env->region);
@@ -79,12 +83,14 @@ xac_version_limit(struct xac_env *env, uint64_t frames_max)
     struct xac_versions *v = &env->ctl->versions;
     int rc = 0;
 
+    xac_assert(env->ctl != NULL);
     if (xac_lock_acquire(&v->grow) == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&v->grow);
     if (frames_there(env) > frames_max)
         rc = ENOMEM;
     else
         v->frames_max = frames_max;
+    xac_assert(rc != 0 || frames_there(env) <= v->frames_max);
     xac_lock_release(&v->grow);
     return rc;
 }
@@ -103,6 +109,7 @@ xac_version_ready(struct xac_env *env)
     uint64_t ready = atomic_load_explicit(readyp, memory_order_relaxed);
     uint64_t have = frames_there(env);
 
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     xac_array_populate(&env->shm, &env->ctl->versions.slots, ready, have);
     /* Another thread may have seen more version slots, and been faster. */
     while (ready < have
@@ -119,6 +126,8 @@ claim(struct xac_env *env, uint64_t slot, uint64_t vslot_no)
     struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     uint64_t word = atomic_load_explicit(&f->word, memory_order_relaxed);
 
+    xac_assert(vslot_no != 0);
+    xac_assert(slot <= XAC_VSLOT_LOW);
     /* Acquire: pairs with the release in give_back; the last user is done. */
     return xac_vslot_state(word) == XAC_VSLOT_FREE
            && atomic_compare_exchange_strong_explicit(
@@ -158,6 +167,8 @@ try_range(struct xac_env *env, uint64_t slot, uint64_t from, uint64_t n)
         uint64_t vslot_no = from + (start + i) % n + 1;
 
         if (claim(env, slot, vslot_no)) {
+            xac_assert(vslot_no > from);
+            xac_assert(vslot_no <= from + n);
             atomic_store_explicit(&env->buffers.cursor, vslot_no, memory_order_relaxed);
             xac_buffers_prefault(env, vslot_no, from + n);
             return vslot_no;
@@ -186,6 +197,7 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
 {
     struct xac_versions *v = &env->ctl->versions;
 
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     for (;;) {
         uint64_t have = frames_there(env);
         uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
@@ -196,6 +208,10 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
         /* When the store cannot grow, what is left of it will do. */
         *vslot_nop = try_take(env, slot, frames_there(env));
         if (*vslot_nop != 0) {
+            xac_assert(*vslot_nop <= frames_there(env));
+            xac_assert(atomic_load_explicit(&xac_vslot_at(env, *vslot_nop)->word,
+                                            memory_order_relaxed)
+                       == xac_vslot_word(XAC_VSLOT_TAKEN, slot));
             xac_kill_point("b taken");
             xac_count(&v->used, 1);
             return 0;
@@ -230,6 +246,8 @@ xac_version_give_back(struct xac_env *env, uint64_t vslot_no)
     struct xac_buffers *b = &env->buffers;
     uint64_t n = atomic_load_explicit(&b->n_freed, memory_order_relaxed);
 
+    xac_assert(xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed))
+               != XAC_VSLOT_FREE);
     count_down(&env->ctl->versions);
     /* Release: pairs with the acquire in try_take. */
     atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_FREE, 0),
@@ -243,6 +261,7 @@ xac_version_release(struct xac_env *env, uint64_t slot)
 {
     uint64_t have = frames_there(env);
 
+    xac_assert(slot <= XAC_VSLOT_LOW);
     for (uint64_t n = 1; n <= have; n++) {
         /* Relaxed: the owner is dead, nobody stores it. */
         if (atomic_load_explicit(&xac_vslot_at(env, n)->word, memory_order_relaxed)
@@ -271,6 +290,7 @@ look_at(const struct xac_env *env, uint64_t vslot_no, uint64_t page, struct glim
     bool is_right = (state == XAC_VSLOT_VERSION || state == XAC_VSLOT_LIMBO)
                     && atomic_load_explicit(&f->page, memory_order_relaxed) == page;
 
+    xac_assert_slow(vslot_no <= frames_there(env));
     out->commit = atomic_load_explicit(&f->commit, memory_order_relaxed);
     out->next = atomic_load_explicit(&f->next, memory_order_relaxed);
     /* Pairs with the fence in the publish step: if what we read was stored by the version slot's
@@ -294,6 +314,7 @@ xac_version_search(const struct xac_env *env, const struct xac_page *page,
     /* Acquire: pairs with the release in the publish step; version slot and number are there. */
     uint64_t vslot_no = atomic_load_explicit(&page->head, memory_order_acquire);
 
+    xac_assert_slow(page != NULL);
     while (vslot_no != 0) {
         struct glimpse seen;
 
@@ -304,6 +325,7 @@ xac_version_search(const struct xac_env *env, const struct xac_page *page,
         }
         if (seen.commit <= parent) {
             *commitp = seen.commit;
+            xac_assert_slow(seen.commit <= parent);
             return vslot_no;
         }
         vslot_no = seen.next;
@@ -328,6 +350,8 @@ xac_version_thin(struct xac_env *env, struct xac_page *page,
     uint64_t n_held = 0;
     uint32_t i = 0;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
     if (kept == 0)
         return 0;
     at = atomic_load_explicit(&xac_vslot_at(env, kept)->next, memory_order_relaxed);
@@ -351,6 +375,7 @@ xac_version_thin(struct xac_env *env, struct xac_page *page,
         }
         at = next;
     }
+    xac_assert(at == 0);
     return n_held;
 }
 
@@ -359,6 +384,7 @@ xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
 {
     struct xac_needs needs = {.upper = bound, .n_points = 0};
 
+    xac_assert(page != NULL);
     (void)xac_version_thin(env, page, &needs);
 }
 
@@ -405,6 +431,7 @@ xac_version_count_held(const struct xac_env *env, uint64_t commit,
     uint64_t have = frames_there(env);
     uint64_t n_held = 0;
 
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
     for (uint64_t n = 1; n <= have; n++) {
         uint64_t word = atomic_load_explicit(&xac_vslot_at(env, n)->word,
                                              memory_order_acquire); /* pairs with the
@@ -425,6 +452,8 @@ xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
     _Atomic uint64_t *link = &page->head;
     uint64_t at = atomic_load_explicit(link, memory_order_relaxed);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.publish));
+    xac_assert(bound < unlink_no);
     while (at != 0
            && atomic_load_explicit(&xac_vslot_at(env, at)->commit, memory_order_relaxed)
                   > bound) {
@@ -449,6 +478,7 @@ xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
        sweep that does not find the version slot listed finds it in limbo. */
     atomic_store_explicit(link, 0, memory_order_release);
     xac_kill_point("s unlinked");
+    xac_assert(atomic_load_explicit(link, memory_order_relaxed) == 0);
 }
 
 /* is_listed -- does the page's list reach the version slot? */
@@ -460,6 +490,7 @@ is_listed(const struct xac_env *env, uint64_t vslot_no)
     const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
     uint64_t commit;
 
+    xac_assert(at != 0);
     return xac_version_find(env, page,
                             atomic_load_explicit(&f->commit, memory_order_relaxed),
                             &commit)
@@ -493,6 +524,7 @@ thin_all(struct xac_env *env, const struct xac_needs *needs)
 {
     uint64_t have = frames_there(env);
 
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
     for (uint64_t n = 1; n <= have; n++) {
         struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
@@ -517,6 +549,7 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
     uint64_t have = frames_there(env);
     uint64_t used = 0, limbo = 0;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
     thin_all(env, needs); /* then few are left below upper, each to be looked for */
     for (uint64_t n = 1; n <= have; n++) {
         struct xac_vslot *f = xac_vslot_at(env, n);
@@ -546,6 +579,8 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
     xac_kill_point("sweep");
     atomic_store_explicit(&v->used, used, memory_order_relaxed);
     atomic_store_explicit(&v->limbo, limbo, memory_order_relaxed);
+    xac_assert(used <= have);
+    xac_assert(limbo <= used);
 }
 
 void

@@ -129,6 +129,13 @@ void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 int xac_version_limit(struct xac_env *env, uint64_t frames_max);
 
 /*
+ * xac_version_assert -- stop the program unless (1), (2) and (4) hold for 64 version slots, others
+ * for each `turn`, and for the lists that they head.  Gc held.  (3) cannot be told: nobody knows
+ * what the bytes were.
+ */
+void xac_version_assert(const struct xac_env *env, uint64_t turn);
+
+/*
  * Buffer files: create or open; ret 0 or errno.  region_path is the path of the control region.
  * A process that attaches lowers the limit of the store to the addresses that it has.
  */

@@ -285,10 +285,12 @@ START_TEST(unlink_into_limbo_until_settled)
         commit_at_random(&seed);
     bound = 40;
     xac_gc_lock(env);
+    xac_chain_lock(env);
     for (int again = 0; again < 2; again++) { /* may be repeated */
         for (uint64_t p = 0; p < PAGES; p++)
             xac_version_unlink(env, world_page(env, p), bound, 61);
     }
+    xac_chain_unlock(env);
     for (uint64_t c = bound + 1; c <= 60; c++) {
         for (uint64_t p = 0; p < PAGES; p++)
             kept += value[c][p] != value[c - 1][p];
