@@ -55,6 +55,9 @@ static uint64_t progress;
 static unsigned stuck;
 static int outside_held;
 
+/* In place of lock.c: locks held by whoever runs. */
+XAC_TLS int xac_lock_n_held;
+
 /* ---- Coroutines ---------------------------------------------------------------------- */
 
 void
@@ -142,8 +145,10 @@ sim_run(int i)
         stuck = 0;
     }
     current = i;
+    xac_lock_n_held = f->n_held;
     swapcontext(&driver, &f->uc);
     current = -1;
+    xac_lock_n_held = outside_held;
 }
 
 static struct owner *
@@ -344,13 +349,14 @@ held_push(struct xac_lock *lk, bool is_try)
     struct fiber *f = &fibers[current < 0 ? 0 : current];
 
     if (current < 0) {
-        outside_held++;
+        xac_lock_n_held = ++outside_held;
         return;
     }
     sim_must(f->n_held < HELD_MAX);
     for (int k = 0; k < f->n_held && !is_try; k++)
         sim_must(f->held[k]->rank < lk->rank);
     f->held[f->n_held++] = lk;
+    xac_lock_n_held = f->n_held;
 }
 
 static enum xac_lock_result
@@ -455,7 +461,7 @@ xac_lock_release(struct xac_lock *lk)
     sim_must(o->who == (current < 0 ? OUTSIDE : (uint32_t)current + 1));
     memset(o, 0, sizeof *o);
     if (current < 0) {
-        outside_held--;
+        xac_lock_n_held = --outside_held;
         return;
     }
     while (k >= 0 && f->held[k] != lk)
@@ -463,13 +469,14 @@ xac_lock_release(struct xac_lock *lk)
     sim_must(k >= 0);
     for (; k < f->n_held - 1; k++)
         f->held[k] = f->held[k + 1];
-    f->n_held--;
+    xac_lock_n_held = --f->n_held;
 }
 
 bool
-xac_lock_none_held(void)
+xac_lock_is_mine(const struct xac_lock *lk)
 {
-    return current < 0 ? outside_held == 0 : fibers[current].n_held == 0;
+    return owner_of((struct xac_lock *)(uintptr_t)lk)->who
+           == (current < 0 ? OUTSIDE : (uint32_t)current + 1);
 }
 
 void
