@@ -100,7 +100,7 @@ begin_within(struct xac_ctx *ctx)
     int rc = xac_warm_gather(ctx->env, ctx);
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = v->n_warm > 0 ? xac_warm_cool(v) : 0;
+        rc = v->staying.n_warm > 0 ? xac_warm_cool(v) : 0;
     return rc == 0 ? 0 : xac_err(rc, "xbeginQuery");
 }
 
@@ -256,7 +256,7 @@ xac_abort_in(struct xac_env *env)
 static bool
 has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
-    const struct xac_view_page *p = &v->page[page_no];
+    const struct xac_view_page *p = &v->pages.at[page_no];
 
     return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
 }

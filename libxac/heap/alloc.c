@@ -180,7 +180,7 @@ xac_heap_write(struct xac_heap *h, const void *address)
     xac_assert((const uint8_t *)address >= h->base);
     xac_assert(page_no < h->view_pages);
     /* A failure is left to the store, which traps and says so. */
-    if (h->view->page[page_no].state != XAC_PAGE_DIRTY)
+    if (h->view->pages.at[page_no].state != XAC_PAGE_DIRTY)
         (void)xac_view_access(h->env, h->view->ctx, h->view, page_no, true);
 }
 

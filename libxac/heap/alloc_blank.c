@@ -37,7 +37,7 @@ static bool
 is_dirty(const struct xac_heap *h, uint64_t page_no)
 {
     xac_assert(page_no < h->view_pages);
-    return xac_view_is_written(&h->view->page[page_no]);
+    return xac_view_is_written(&h->view->pages.at[page_no]);
 }
 
 /* version_of -- bytes of the version that this transaction sees; NULL: the file's. */
@@ -55,9 +55,9 @@ version_of(const struct xac_heap *h, const struct xac_page *page)
 static bool
 own_pages_are_blank(const struct xac_heap *h, uint64_t first, uint64_t *pagep)
 {
-    uint64_t page_no = h->view->low > first ? h->view->low : first;
+    uint64_t page_no = h->view->pages.low > first ? h->view->pages.low : first;
 
-    for (; page_no < h->view->high && page_no < h->view_pages; page_no++) {
+    for (; page_no < h->view->pages.high && page_no < h->view_pages; page_no++) {
         if (is_dirty(h, page_no) && !is_zero(h, xac_heap_page(h, page_no))) {
             *pagep = page_no;
             return false;

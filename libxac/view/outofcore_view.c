@@ -35,14 +35,14 @@ shared_of(const struct xac_view *v)
 XAC_SIGSAFE static int
 open_spill(struct xac_view *v)
 {
-    if (v->spill_fd > 0 && xac_handle_is_ours(v->spill_fd, &v->spill_handle))
+    if (v->spill.fd > 0 && xac_handle_is_ours(v->spill.fd, &v->spill.handle))
         return 0;
-    if (v->n_spilled > 0)
+    if (v->spill.n_pages > 0)
         return EBADF; /* it has no name by which it could be opened again */
-    v->spill_fd = xac_handle_keep(xac_sys.openat(xac_env_dirfd(v->env), ".",
+    v->spill.fd = xac_handle_keep(xac_sys.openat(xac_env_dirfd(v->env), ".",
                                                  O_TMPFILE | O_RDWR | O_CLOEXEC, 0600),
-                                  &v->spill_handle);
-    return v->spill_fd > 0 ? 0 : errno;
+                                  &v->spill.handle);
+    return v->spill.fd > 0 ? 0 : errno;
 }
 
 /* home -- the view whose file a page is spilled to: of aliases the first. */
@@ -74,13 +74,13 @@ spill(const struct xac_ctx *ctx, uint64_t id)
     int rc = open_spill(v);
 
     if (rc == 0)
-        rc = write_page(from, xac_page_no(id) - from->area.first, v->spill_fd,
+        rc = write_page(from, xac_page_no(id) - from->area.first, v->spill.fd,
                         (xac_page_no(id) - v->area.first) * v->area.page_size);
     if (rc != 0)
         return rc;
-    if (++v->n_spilled % UNCACHE_EVERY == 0) {
-        (void)xac_sys.sync_file_range(v->spill_fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-        xac_outofcore_uncache(v->env, v->spill_fd); /* what was written before */
+    if (++v->spill.n_pages % UNCACHE_EVERY == 0) {
+        (void)xac_sys.sync_file_range(v->spill.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        xac_outofcore_uncache(v->env, v->spill.fd); /* what was written before */
     }
     xac_count(&shared_of(v)->spilled, 1);
     return 0;
@@ -95,8 +95,8 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
     size_t got = 0;
     int rc = EBADF;
 
-    if (xac_handle_is_ours(h->spill_fd, &h->spill_handle))
-        rc = xac_read_full(h->spill_fd, to, v->area.page_size,
+    if (xac_handle_is_ours(h->spill.fd, &h->spill.handle))
+        rc = xac_read_full(h->spill.fd, to, v->area.page_size,
                            (v->area.first + page_no - h->area.first) * v->area.page_size,
                            &got);
     if (rc == 0 && got == v->area.page_size) {
@@ -111,7 +111,7 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE int
 xac_outofcore_back(struct xac_view *v, uint64_t page_no)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
     int rc = bytes == NULL
                  ? errno
@@ -121,17 +121,17 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
         return rc;
     p->state = XAC_PAGE_DIRTY;
     p->copy = XAC_COPY_UNKNOWN;
-    v->n_copies++;
+    v->pages.n_copies++;
     return xac_outofcore_shown(v, page_no);
 }
 
 void
 xac_outofcore_drop_file(struct xac_view *v)
 {
-    if (v->spill_fd > 0)
-        xac_handle_close(v->spill_fd, &v->spill_handle);
-    v->spill_fd = 0;
-    v->n_spilled = 0;
+    if (v->spill.fd > 0)
+        xac_handle_close(v->spill.fd, &v->spill.handle);
+    v->spill.fd = 0;
+    v->spill.n_pages = 0;
 }
 
 /* ---- Dropping --------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ lose(struct xac_view *v, struct xac_view_page *p)
 {
     p->state = xac_view_is_written(p) ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
     if (p->copy != XAC_COPY_NONE)
-        v->n_copies--;
+        v->pages.n_copies--;
     p->copy = XAC_COPY_NONE;
 }
 
@@ -236,12 +236,12 @@ xac_outofcore_end(struct xac_ctx *ctx)
     bool stays = false;
 
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
-        stays = stays || v->is_alone || v->is_kept;
+        stays = stays || v->staying.is_alone || v->staying.is_kept;
         /* If its room cannot be given back now, the next one does. */
-        if (v->n_spilled > 0
-            && (!xac_handle_is_ours(v->spill_fd, &v->spill_handle)
-                || xac_sys.ftruncate(v->spill_fd, 0) == 0))
-            v->n_spilled = 0;
+        if (v->spill.n_pages > 0
+            && (!xac_handle_is_ours(v->spill.fd, &v->spill.handle)
+                || xac_sys.ftruncate(v->spill.fd, 0) == 0))
+            v->spill.n_pages = 0;
     }
     if (!stays)
         o->first = o->end = 0;

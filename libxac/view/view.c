@@ -68,7 +68,7 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
     const struct xac_view *v = xac_view_written(ctx, page_id);
     uint64_t page_no = xac_page_no(page_id) - v->area.first;
 
-    return v->page[page_no].copy == XAC_COPY_PERHAPS
+    return v->pages.at[page_no].copy == XAC_COPY_PERHAPS
            && !v->area.ops->is_private(&v->area, page_no);
 }
 
@@ -80,8 +80,9 @@ xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 
     xac_assert(v != NULL);
     page_no = xac_page_no(page_id) - v->area.first;
-    return v->page[page_no].state == XAC_PAGE_SPILLED ? xac_outofcore_spilled(v, page_no)
-                                                      : xac_area_at(&v->area, page_no);
+    return v->pages.at[page_no].state == XAC_PAGE_SPILLED
+               ? xac_outofcore_spilled(v, page_no)
+               : xac_area_at(&v->area, page_no);
 }
 
 void

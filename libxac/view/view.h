@@ -98,55 +98,73 @@ struct xac_span {
     uint64_t n_runs;    /* of neighbours; 0 nothing                                    */
 };
 
+/* What is known of a view's pages. */
+struct xac_view_pages {
+    struct xac_view_page *at; /* area.n_pages of them                                   */
+    bool is_lost; /* it is not known which pages have access: see xac_view_renew        */
+    uint64_t n_copies; /* pages with a private copy, about                             */
+    uint64_t low,
+        high; /* pages touched by the running transaction lie in [low, high) ... */
+    uint64_t n_touched; /* ... and there are so many of them, or fewer                  */
+    /* Sequences (view_many.c). */
+    uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
+    uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
+    uint64_t asked;      /* up to this page the file has been asked for ...             */
+    uint64_t asked_n;    /* ... in a sequence, so many pages last                       */
+};
+
+/* What stays from one transaction to the next. */
+struct xac_view_staying {
+    bool is_alone;  /* pages stay readable, see above ...                               */
+    uint64_t epoch; /* ... since the process became alone for that time (alone.h)       */
+    uint64_t retry; /* commit number at which to try that again                         */
+    bool is_kept;   /* queries have left pages readable ...                             */
+    uint64_t shown; /* ... as they were after this commit                               */
+    uint64_t hand;  /* page at which the next eviction begins                           */
+    struct xac_span written; /* pages to be protected again, while alone                */
+    /* Warm pages (view_warm.c). */
+    uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm ...                     */
+    uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written              */
+    uint32_t n_warm;
+    uint32_t next_recent;            /* place of the next one in ...                    */
+    uint64_t recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none             */
+    /* Scans (view_scan.h). */
+    bool is_unscannable; /* scanning has failed                                         */
+    uint64_t n_stores;   /* to readable pages, in the transaction: trapped, or found    */
+    int64_t account;     /* ns that the other way would have saved lately               */
+};
+
+/* Written pages whose copies lie in a file (outofcore_view.c). */
+struct xac_view_spill {
+    int fd; /* each page at its place; 0: no file                                       */
+    struct xac_handle handle;
+    uint64_t n_pages; /* written to it in this transaction                              */
+};
+
 struct xac_view {
     struct xac_view *next; /* of its context                                          */
     struct xac_ctx *ctx;   /* whose transactions use it                               */
     struct xac_view
         *origin;       /* the view of the process that this is a clone of, or NULL */
-    unsigned n_clones; /* of this view; under env->threads                       */
+    unsigned n_clones; /* of this view; under env->threads                        */
     struct xac_env *env;
-    struct xac_area area; /* where the segment lies                                  */
-    /* The file itself, mapped shared, for reading; NULL with XAC_OPT_FRAMES. */
-    const uint8_t *file_bytes;
-    uint32_t file;            /* id (registry.h)                                     */
-    uint64_t hold;            /* that we map it (registry.h), 0: not yet; a clone's 0 */
-    int fd;                   /* of the file, read and write; see xac_view_fd        */
-    struct xac_identity who;  /* the file                                            */
-    struct xac_handle handle; /* of fd, with an origin too                           */
-    char *name;               /* as given to xMmap                                   */
-    char *path;               /* as registered                                       */
-    struct xac_guard *guard;  /* NULL: none                                            */
-    const char *fate; /* set before it is closed: what guard.h is to remember, or NULL */
-    struct xac_view_page *page; /* n_pages of them                                     */
-    bool is_lost;  /* it is not known which pages have access: see xac_view_renew */
-    bool is_alone; /* pages stay readable, see above ...                  */
-    uint64_t alone_epoch; /* ... since the process became alone for that time    */
-    uint64_t alone_retry; /* commit number at which to try that again            */
-    bool is_kept;         /* queries have left pages readable ...                */
-    uint64_t shown;       /* ... as they were after this commit                  */
-    uint64_t n_copies;    /* pages with a private copy, about                    */
-    uint64_t hand;        /* page at which the next eviction begins              */
-    uint64_t ahead_next; /* the page whose touch would continue a sequence ...          */
-    uint64_t ahead_n;    /* ... in which so many pages were filled last                 */
-    uint64_t asked;      /* up to this page the file has been asked for ...             */
-    uint64_t asked_n;    /* ... in a sequence, so many pages last                       */
-    uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm                          */
-    uint32_t idle[XAC_WARM_MAX]; /* ... commits since each was written               */
-    uint32_t n_warm;
-    uint32_t next_recent; /* place of the next one in ...                     */
-    uint64_t
-        recent[XAC_RECENT_MAX];  /* ... pages written last, + 1; 0 none              */
+    /* The file. */
+    const uint8_t *file_bytes; /* mapped shared, for reading; NULL with XAC_OPT_FRAMES  */
+    uint32_t file;             /* id (registry.h)                                       */
+    uint64_t hold;             /* that we map it (registry.h), 0: not yet; a clone's 0  */
+    int fd;                    /* read and write; see xac_view_fd                       */
+    struct xac_handle handle;  /* of fd, with an origin too                             */
+    struct xac_identity who;
+    char *name; /* as given to xMmap                                                    */
+    char *path; /* as registered                                                        */
+    /* Where the segment lies, and what its pages show. */
+    struct xac_area area;
+    struct xac_guard *guard; /* NULL: none                                              */
+    const char *fate; /* set before it is closed: what guard.h is to remember, or NULL  */
+    struct xac_view_pages pages;
+    struct xac_view_staying staying;
+    struct xac_view_spill spill;
     struct xac_aliases *aliases; /* if other views of ctx show some of its pages        */
-    uint64_t low, high;          /* pages touched by the running transaction lie in
-                                   [low, high) ...                                     */
-    uint64_t n_touched;          /* ... and there are so many of them, or fewer         */
-    bool is_unscannable;  /* scanning it (view_scan.h) has failed                 */
-    uint64_t n_stores;    /* to readable pages, in the transaction: trapped, or found */
-    int64_t scan_account; /* ns that the other way would have saved lately        */
-    struct xac_span written; /* those to be protected again, while alone            */
-    int spill_fd; /* copies of spilled pages, each at its place; 0: no file     */
-    struct xac_handle spill_handle;
-    uint64_t n_spilled; /* pages written to it in this transaction                    */
 };
 
 /* xac_view_of -- the view that an area is of. */
@@ -276,7 +294,7 @@ xac_view_shows(const struct xac_view *v, uint64_t page_id)
 XAC_SIGSAFE static inline struct xac_view_page *
 xac_view_page(const struct xac_view *v, uint64_t page_id)
 {
-    return &v->page[xac_page_no(page_id) - v->area.first];
+    return &v->pages.at[xac_page_no(page_id) - v->area.first];
 }
 
 /* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
@@ -289,7 +307,7 @@ XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
 XAC_SIGSAFE static inline bool
 xac_view_is_open(const struct xac_view *v)
 {
-    return v->is_alone && v->area.ops->splits;
+    return v->staying.is_alone && v->area.ops->splits;
 }
 
 /* xac_view_is_writable -- may the page be stored to now, without being announced? */
@@ -372,8 +390,8 @@ XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
 XAC_SIGSAFE static inline void
 xac_view_reach(struct xac_view *v, uint64_t first, uint64_t end)
 {
-    v->low = first < v->low ? first : v->low;
-    v->high = end > v->high ? end : v->high;
+    v->pages.low = first < v->pages.low ? first : v->pages.low;
+    v->pages.high = end > v->pages.high ? end : v->pages.high;
 }
 
 /* xac_view_note -- the page has been given the access. */

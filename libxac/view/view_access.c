@@ -35,7 +35,7 @@ XAC_SIGSAFE int
 xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool *is_writablep)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     uint64_t commit = 0;
     uint64_t vslot = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
     const uint8_t *bytes;
@@ -58,7 +58,7 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     if (rc != 0)
         return rc;
     *is_writablep = true;
-    v->n_copies += p->copy == XAC_COPY_NONE;
+    v->pages.n_copies += p->copy == XAC_COPY_NONE;
     p->copy = XAC_COPY_UNKNOWN;
     memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
     p->copy = XAC_COPY_OF(commit);
@@ -130,11 +130,11 @@ xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
 XAC_SIGSAFE void
 xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
 
-    v->n_touched += p->state == XAC_PAGE_ABSENT;
+    v->pages.n_touched += p->state == XAC_PAGE_ABSENT;
     if (is_write && p->state != XAC_PAGE_DIRTY) {
-        v->n_copies += p->copy == XAC_COPY_NONE;
+        v->pages.n_copies += p->copy == XAC_COPY_NONE;
         p->copy = p->copy == XAC_COPY_NONE ? XAC_COPY_PERHAPS : XAC_COPY_UNKNOWN;
         p->state = XAC_PAGE_DIRTY;
     } else if (p->state != XAC_PAGE_DIRTY) {
@@ -148,17 +148,18 @@ XAC_SIGSAFE static int
 fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t parent,
      bool is_write)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     const uint8_t *bytes = xac_view_base_bytes(v, page_no, page, parent);
     int rc;
 
     if (bytes == NULL)
         return errno;
     if (is_file(v, page_no, bytes)) {
-        if (page_no == v->ahead_next && xac_ahead_fill(v, page_no, parent, is_write))
+        if (page_no == v->pages.ahead_next
+            && xac_ahead_fill(v, page_no, parent, is_write))
             return 0;
-        v->ahead_next = page_no + 1;
-        v->ahead_n = 1;
+        v->pages.ahead_next = page_no + 1;
+        v->pages.ahead_n = 1;
         if (v->area.ops->splits)
             bytes = NULL;
     }
@@ -166,7 +167,7 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
                            is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
-    v->n_copies += p->copy == XAC_COPY_NONE;
+    v->pages.n_copies += p->copy == XAC_COPY_NONE;
     p->copy = XAC_COPY_UNKNOWN;
     return 0;
 }
@@ -175,14 +176,14 @@ XAC_SIGSAFE int
 xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool is_write)
 {
-    bool was_readable = xac_view_is_readable(v, &v->page[page_no]);
+    bool was_readable = xac_view_is_readable(v, &v->pages.at[page_no]);
     bool is_new = !was_readable && v->ctx->outofcore != NULL;
-    bool is_writable = v->page[page_no].state == XAC_PAGE_LOOSE;
+    bool is_writable = v->pages.at[page_no].state == XAC_PAGE_LOOSE;
     int rc = 0;
 
     if (xac_unlikely(xac_area_shares(&v->area)))
         return xac_alias_show(v, page_no, page, parent, is_write);
-    if (xac_unlikely(v->page[page_no].state == XAC_PAGE_SPILLED))
+    if (xac_unlikely(v->pages.at[page_no].state == XAC_PAGE_SPILLED))
         return xac_outofcore_back(v, page_no);
     if (xac_unlikely(v->aliases != NULL) && xac_alias_is_needed(v, page_no, is_write))
         return xac_alias_write(v, page_no, page, parent);
@@ -207,7 +208,7 @@ XAC_SIGSAFE static struct xac_entry *
 entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no,
           struct xac_page *page, uint32_t mode)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     struct xac_entry *e;
     uint64_t index;
 
@@ -231,12 +232,12 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
     struct xac_entry *e;
 
-    if (page == NULL || (!is_write && v->is_alone))
+    if (page == NULL || (!is_write && v->staying.is_alone))
         return page;
     e = entry_for(env, ctx, v, page_no, page, mode);
     if (e == NULL)
         return NULL;
-    if (ctx->is_query || v->is_alone || env->policy->is_optimistic
+    if (ctx->is_query || v->staying.is_alone || env->policy->is_optimistic
         || !xac_conflict_enter(env, ctx, e, mode))
         /* The entry only remembers that the page was touched, if not through this view
            then through an alias. */
@@ -345,7 +346,7 @@ handle(struct xac_view *view, void *addr, bool is_write)
     const struct xac_view_page *p;
     int rc;
 
-    p = &view->page[page_no];
+    p = &view->pages.at[page_no];
     /* First of all: the commit reads working copies, with locks held. */
     if (xac_unlikely(xac_area_shares(&view->area))
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
@@ -371,7 +372,7 @@ handle(struct xac_view *view, void *addr, bool is_write)
             view, addr, is_write, "was not announced",
             "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
             "READ_WRITE before each store");
-    view->n_stores += is_write && p->state == XAC_PAGE_READABLE;
+    view->staying.n_stores += is_write && p->state == XAC_PAGE_READABLE;
     xac_count_own(is_write ? &ctx->txn->counters.traps_write
                            : &ctx->txn->counters.traps_read,
                   1);
@@ -386,7 +387,7 @@ XAC_SIGSAFE static void
 on_fault(struct xac_area *area, void *addr, enum xac_access access)
 {
     struct xac_view *view = xac_view_of(area);
-    const struct xac_view_page *p = &view->page[xac_area_page_no(area, addr)];
+    const struct xac_view_page *p = &view->pages.at[xac_area_page_no(area, addr)];
 
     bool is_second = access == XAC_ACCESS_UNKNOWN
                      || (access == XAC_ACCESS_WRITE && area->ops->reads_first);
@@ -404,7 +405,7 @@ fd_of(struct xac_area *area)
 XAC_SIGSAFE static bool
 is_read_only(struct xac_area *area, uint64_t page_no)
 {
-    return xac_view_of(area)->page[page_no].state == XAC_PAGE_READABLE;
+    return xac_view_of(area)->pages.at[page_no].state == XAC_PAGE_READABLE;
 }
 
 const struct xac_area_owner xac_view_owner = {

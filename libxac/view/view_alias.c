@@ -106,8 +106,8 @@ fall_back(struct xac_view *v)
     int rc = 0;
 
     if (v->area.is_memory_only)
-        return v->is_alone || v->is_kept ? xac_view_leave_alone(v) : 0;
-    if (!v->area.ops->splits && v->is_alone)
+        return v->staying.is_alone || v->staying.is_kept ? xac_view_leave_alone(v) : 0;
+    if (!v->area.ops->splits && v->staying.is_alone)
         rc = xac_view_leave_alone(v);
     return rc == 0 && !v->area.ops->splits ? xac_engine_fall_back(&v->area) : rc;
 }
@@ -203,7 +203,7 @@ xac_alias_is_dirty(const struct xac_view *v, uint64_t page_no)
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = other(v, NULL, id);
 
-    if (xac_view_is_written(&v->page[page_no]))
+    if (xac_view_is_written(&v->pages.at[page_no]))
         return false;
     while (w != NULL && !xac_view_is_written(xac_view_page(w, id)))
         w = other(v, w, id);
@@ -213,7 +213,7 @@ xac_alias_is_dirty(const struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE bool
 xac_alias_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
-    if (v->page[page_no].state == XAC_PAGE_DIRTY)
+    if (v->pages.at[page_no].state == XAC_PAGE_DIRTY)
         return false;
     return is_write ? other(v, NULL, id_of(v, page_no)) != NULL
                     : xac_alias_is_dirty(v, page_no);
@@ -227,9 +227,9 @@ hide_in(struct xac_view *w, struct xac_view_page *p)
 
     if (!xac_view_is_readable(w, p))
         return 0;
-    rc = w->area.ops->protect(&w->area, (uint64_t)(p - w->page), 1, XAC_PROT_NONE);
+    rc = w->area.ops->protect(&w->area, (uint64_t)(p - w->pages.at), 1, XAC_PROT_NONE);
     if (rc == 0)
-        p->state = w->is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+        p->state = w->staying.is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     return rc;
 }
 
@@ -237,7 +237,7 @@ XAC_SIGSAFE int
 xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
                 uint64_t parent)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     uint64_t id = id_of(v, page_no);
     uint8_t *at = xac_area_at(&v->area, page_no);
     const uint8_t *bytes = NULL;
@@ -263,8 +263,8 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     if (bytes != NULL)
         memcpy(at, bytes, v->area.page_size);
     v->aliases->n_used++;
-    if (p->copy != XAC_COPY_NONE && v->n_copies > 0)
-        v->n_copies--;
+    if (p->copy != XAC_COPY_NONE && v->pages.n_copies > 0)
+        v->pages.n_copies--;
     p->copy = XAC_COPY_SHARED;
     p->state = XAC_PAGE_DIRTY;
     xac_view_note(v, page_no, true);
@@ -291,7 +291,7 @@ XAC_SIGSAFE int
 xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
                uint64_t parent, bool is_write)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     bool is_there = xac_view_is_shown(v->ctx, id_of(v, page_no));
     bool is_dirty = is_write || xac_view_is_written(p); /* from now on */
     const uint8_t *bytes = NULL;
@@ -310,7 +310,7 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     }
     if (rc != 0)
         return rc;
-    v->n_copies += p->copy == XAC_COPY_NONE;
+    v->pages.n_copies += p->copy == XAC_COPY_NONE;
     p->copy = XAC_COPY_UNKNOWN;
     xac_view_note(v, page_no, is_dirty);
     return is_there ? 0 : xac_outofcore_shown(v, page_no);
@@ -319,7 +319,7 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
 XAC_SIGSAFE bool
 xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
-    bool is_dirty = v->page[page_no].state == XAC_PAGE_DIRTY;
+    bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY;
 
     return v->area.ops->fill(&v->area, page_no, 1, NULL,
                              is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
@@ -329,12 +329,12 @@ xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 int
 xac_alias_end(struct xac_view *v, uint64_t page_no)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     int rc = xac_area_map_file(&v->area, page_no, 1);
 
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
-        p->state = v->is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+        p->state = v->staying.is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     }
     return rc;
 }
@@ -348,12 +348,13 @@ xac_aliases_end_many(struct xac_view *v, bool all)
         return 0;
     rc = xac_area_map_file(&v->area, 0, v->area.n_pages);
     if (rc == 0
-        && xac_sys.madvise(v->page, v->area.n_pages * sizeof v->page[0], MADV_DONTNEED)
+        && xac_sys.madvise(v->pages.at, v->area.n_pages * sizeof v->pages.at[0],
+                           MADV_DONTNEED)
                != 0)
         rc = errno;
-    v->n_copies = 0;
-    v->is_alone = false;
-    v->alone_retry = 0;
+    v->pages.n_copies = 0;
+    v->staying.is_alone = false;
+    v->staying.retry = 0;
     return rc;
 }
 

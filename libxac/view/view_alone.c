@@ -30,12 +30,13 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
     int rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
 
     if (rc == 0
-        && xac_sys.madvise(v->page, v->area.n_pages * sizeof v->page[0], MADV_DONTNEED)
+        && xac_sys.madvise(v->pages.at, v->area.n_pages * sizeof v->pages.at[0],
+                           MADV_DONTNEED)
                != 0)
         rc = errno;
-    v->n_copies = 0;
-    v->n_warm = 0;
-    v->is_kept = false;
+    v->pages.n_copies = 0;
+    v->staying.n_warm = 0;
+    v->staying.is_kept = false;
     return rc == 0 && v->area.ops->splits
                ? v->area.ops->protect(&v->area, 0, v->area.n_pages, prot)
                : rc;
@@ -48,14 +49,14 @@ xac_view_lose(struct xac_view *v, struct xac_view_page *p)
     if (v->area.ops->splits || p->copy == XAC_COPY_NONE)
         return;
     p->copy = XAC_COPY_NONE;
-    v->n_copies--;
+    v->pages.n_copies--;
 }
 
 int
 xac_view_hide(struct xac_view *v, uint64_t page_no)
 {
     xac_warm_forget(v, page_no);
-    xac_view_lose(v, &v->page[page_no]);
+    xac_view_lose(v, &v->pages.at[page_no]);
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
 }
 
@@ -91,24 +92,24 @@ xac_view_enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     uint64_t commit = xac_chain_commit(env);
     int rc;
 
-    v->alone_epoch = epoch;
+    v->staying.epoch = epoch;
     if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
         return 0;
     if (!v->area.ops
              ->splits) { /* all is absent, and stays from now on as it is touched */
-        v->is_alone = true;
+        v->staying.is_alone = true;
         return 0;
     }
-    if (commit < v->alone_retry || used > ALONE_HIDDEN_MAX) {
-        if (commit >= v->alone_retry)
-            v->alone_retry = commit + ALONE_RETRY;
+    if (commit < v->staying.retry || used > ALONE_HIDDEN_MAX) {
+        if (commit >= v->staying.retry)
+            v->staying.retry = commit + ALONE_RETRY;
         return 0;
     }
-    v->is_alone = true;
+    v->staying.is_alone = true;
     rc = xac_view_forget(v, XAC_PROT_READ);
     if (rc == 0)
         rc = hide_versions(env, v);
-    v->is_alone = rc == 0;
+    v->staying.is_alone = rc == 0;
     return rc == 0 ? 0 : xac_view_forget(v, XAC_PROT_NONE);
 }
 
@@ -117,8 +118,8 @@ xac_view_leave_alone(struct xac_view *v)
 {
     int rc;
 
-    v->is_alone = false;
-    v->alone_retry = 0;
+    v->staying.is_alone = false;
+    v->staying.retry = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
     return rc == 0 && v->area.is_scanned ? xac_scan_stop(v) : rc;
 }
@@ -126,21 +127,22 @@ xac_view_leave_alone(struct xac_view *v)
 int
 xac_view_evict(struct xac_view *v)
 {
-    uint64_t goal = v->n_copies - v->n_copies / 8;
+    uint64_t goal = v->pages.n_copies - v->pages.n_copies / 8;
     int rc = xac_warm_cool(v);
 
-    for (uint64_t step = 0; v->n_copies > goal && step <= v->area.n_pages && rc == 0;
+    for (uint64_t step = 0;
+         v->pages.n_copies > goal && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {
-        uint64_t from = v->hand < v->area.n_pages ? v->hand : 0;
+        uint64_t from = v->staying.hand < v->area.n_pages ? v->staying.hand : 0;
         uint64_t end =
             v->area.n_pages - from < EVICT_STEP ? v->area.n_pages : from + EVICT_STEP;
-        uint64_t had = v->n_copies;
+        uint64_t had = v->pages.n_copies;
 
         for (uint64_t p = from; p < end; p++)
-            xac_view_lose(v, &v->page[p]);
-        if (v->n_copies < had)
+            xac_view_lose(v, &v->pages.at[p]);
+        if (v->pages.n_copies < had)
             rc = v->area.ops->discard(&v->area, from, end - from);
-        v->hand = end;
+        v->staying.hand = end;
     }
     return rc;
 }

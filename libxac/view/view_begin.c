@@ -35,9 +35,9 @@ drop(struct xac_env *env, struct xac_view *v, uint64_t page)
     uint64_t id = atomic_load_explicit(&written->id, memory_order_relaxed);
     uint64_t page_no = xac_page_no(id) - v->area.first;
 
-    if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
+    if (!xac_view_shows(v, id) || v->pages.at[page_no].state != XAC_PAGE_READABLE)
         return 0;
-    xac_view_lose(v, &v->page[page_no]);
+    xac_view_lose(v, &v->pages.at[page_no]);
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
 }
 
@@ -49,17 +49,17 @@ advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
     uint32_t n_pages;
     int rc = 0;
 
-    xac_assert(v->shown <= parent);
-    if (parent - v->shown > ADVANCE_MAX)
+    xac_assert(v->staying.shown <= parent);
+    if (parent - v->staying.shown > ADVANCE_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
-    for (uint64_t n = v->shown + 1; n <= parent && rc == 0; n++) {
+    for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {
         if (!xac_chain_wrote(env, n, pages, &n_pages))
             return xac_view_forget(v, XAC_PROT_NONE);
         for (uint32_t i = 0; i < n_pages && rc == 0; i++)
             rc = drop(env, v, pages[i]);
     }
-    v->shown = parent;
-    return rc == 0 && v->n_copies > XAC_STAY_MAX ? xac_view_evict(v) : rc;
+    v->staying.shown = parent;
+    return rc == 0 && v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : rc;
 }
 
 /* begin_view -- what a view keeps from one transaction to the next. */
@@ -68,26 +68,26 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
-    if (xac_unlikely(v->is_lost) && (rc = xac_view_renew(v)) != 0)
+    if (xac_unlikely(v->pages.is_lost) && (rc = xac_view_renew(v)) != 0)
         return xac_err(rc, "taking back the pages of %s", v->name);
-    if (v->is_alone && v->alone_epoch != ctx->alone_epoch)
+    if (v->staying.is_alone && v->staying.epoch != ctx->alone_epoch)
         return xac_view_leave_alone(v); /* another participant has come */
-    if (v->is_kept && ctx->keeps)
+    if (v->staying.is_kept && ctx->keeps)
         return advance(env, v,
                        atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
-    rc = v->is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
-    if (!v->is_alone)
+    rc = v->staying.is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
+    if (!v->staying.is_alone)
         return rc == 0 && ctx->alone_epoch != 0
                    ? xac_view_enter_alone(env, v, ctx->alone_epoch)
                    : rc;
-    rc = v->n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
+    rc = v->staying.n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
     if (rc == 0)
         rc = xac_scan_begin(v);
     if (rc != 0)
         return rc;
     if (!v->area.ops->splits)
-        return v->n_copies > XAC_STAY_MAX ? xac_view_evict(v) : 0;
-    if (v->n_copies > XAC_COPIES_MAX
+        return v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : 0;
+    if (v->pages.n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
         return xac_view_forget(v, XAC_PROT_READ);
     return 0;
@@ -107,10 +107,11 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     ctx->keeps = ctx->is_query && ctx->alone_epoch == 0
                  && atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
-        v->low = UINT64_MAX;
-        v->high = 0;
-        v->n_touched = 0;
-        xac_assert(!xac_area_shares(&v->area) || v->n_copies == 0); /* invariant (5) */
+        v->pages.low = UINT64_MAX;
+        v->pages.high = 0;
+        v->pages.n_touched = 0;
+        xac_assert(!xac_area_shares(&v->area)
+                   || v->pages.n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
     }
     return rc;

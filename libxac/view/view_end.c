@@ -50,7 +50,7 @@ span_add(struct xac_span *s, uint64_t page_no)
 static int
 stay_written(struct xac_view *v, uint64_t page_no)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     uint32_t declared = v->env->options.declared;
 
     if (declared == XAC_DECLARED_TRUSTED && !v->area.ops->splits
@@ -68,7 +68,7 @@ stay_written(struct xac_view *v, uint64_t page_no)
     }
     p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
     if (!v->area.ops->splits) {
-        span_add(&v->written, page_no);
+        span_add(&v->staying.written, page_no);
         return 0;
     }
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ) == 0
@@ -84,8 +84,8 @@ protect_range(struct xac_view *v, uint64_t first, uint64_t n)
     if (v->area.ops->protect(&v->area, first, n, XAC_PROT_READ) == 0)
         return 0;
     for (uint64_t p = first; p < first + n; p++) {
-        if (v->page[p].state != XAC_PAGE_ABSENT)
-            xac_view_lose(v, &v->page[p]);
+        if (v->pages.at[p].state != XAC_PAGE_ABSENT)
+            xac_view_lose(v, &v->pages.at[p]);
     }
     return v->area.ops->discard(&v->area, first, n);
 }
@@ -101,7 +101,7 @@ protect_runs(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         uint64_t id = xac_entry_page_id(env, xac_set_entry(ctx, i));
         uint64_t page_no = xac_page_no(id) - v->area.first;
 
-        if (!xac_view_shows(v, id) || v->page[page_no].state != XAC_PAGE_READABLE)
+        if (!xac_view_shows(v, id) || v->pages.at[page_no].state != XAC_PAGE_READABLE)
             continue;
         if (run.n > 0 && page_no == run.first + run.n) {
             run.n++;
@@ -118,7 +118,7 @@ protect_runs(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 static int
 protect_written(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
-    const struct xac_span *s = &v->written;
+    const struct xac_span *s = &v->staying.written;
     uint64_t n = s->high - s->low;
     int rc;
 
@@ -126,13 +126,13 @@ protect_written(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         return 0;
     /* Warm pages in between lose their access, too, which costs a trap each. */
     if (n > s->n_runs * WALK_PER_PROTECT
-        || (v->n_warm > 0 && s->n_runs < RUNS_FOR_WARM && n > 1)) {
+        || (v->staying.n_warm > 0 && s->n_runs < RUNS_FOR_WARM && n > 1)) {
         rc = protect_runs(env, ctx, v);
     } else {
         xac_warm_forget_range(v, s->low, s->high);
         rc = protect_range(v, s->low, n);
     }
-    v->written.n_runs = 0;
+    v->staying.written.n_runs = 0;
     return rc;
 }
 
@@ -143,7 +143,7 @@ static int
 end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
          bool is_committed)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
     bool was_dirty = p->state == XAC_PAGE_DIRTY;
     /* Compared at the commit; in units not all pages are. */
     bool is_newest = is_committed && (e->vslot != 0 || !v->area.ops->splits);
@@ -155,9 +155,9 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     }
     if (was_dirty && p->copy == XAC_COPY_SHARED)
         return xac_alias_end(v, page_no);
-    if (!v->is_alone && is_keeping(v))
+    if (!v->staying.is_alone && is_keeping(v))
         return 0;
-    if (!v->is_alone) {
+    if (!v->staying.is_alone) {
         xac_view_lose(v, p); /* protected again with all others */
         if (was_dirty && is_committed && e->vslot != 0 && v->area.ops->splits)
             p->copy = XAC_COPY_OF(v->ctx->txn->number);
@@ -178,7 +178,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static bool
 are_dropped(const struct xac_view *v)
 {
-    return !v->area.ops->splits && !v->is_alone && !is_keeping(v);
+    return !v->area.ops->splits && !v->staying.is_alone && !is_keeping(v);
 }
 
 /* is_dense -- are they dropped by one call over all between the first page and the last, which
@@ -186,9 +186,9 @@ are_dropped(const struct xac_view *v)
 static bool
 is_dense(const struct xac_view *v)
 {
-    return are_dropped(v) && v->low < v->high
+    return are_dropped(v) && v->pages.low < v->pages.high
            && (xac_area_shares(&v->area)
-               || v->high - v->low <= v->n_touched * WALK_PER_DROP);
+               || v->pages.high - v->pages.low <= v->pages.n_touched * WALK_PER_DROP);
 }
 
 /* goes_alone -- is each dropped by itself? */
@@ -203,12 +203,13 @@ static int
 take_back(struct xac_view *v)
 {
     if (is_dense(v))
-        return v->area.ops->discard(&v->area, v->low, v->high - v->low);
-    if (v->is_alone || v->low >= v->high || !v->area.ops->splits)
+        return v->area.ops->discard(&v->area, v->pages.low, v->pages.high - v->pages.low);
+    if (v->staying.is_alone || v->pages.low >= v->pages.high || !v->area.ops->splits)
         return 0;
-    if (v->n_copies > XAC_COPIES_MAX)
+    if (v->pages.n_copies > XAC_COPIES_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
-    return v->area.ops->protect(&v->area, v->low, v->high - v->low, XAC_PROT_NONE);
+    return v->area.ops->protect(&v->area, v->pages.low, v->pages.high - v->pages.low,
+                                XAC_PROT_NONE);
 }
 
 /*
@@ -222,14 +223,15 @@ static int
 end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
          bool is_committed, uint64_t *np)
 {
-    bool is_one = v->is_alone && v->area.ops->splits && v->aliases == NULL;
+    bool is_one = v->staying.is_alone && v->area.ops->splits && v->aliases == NULL;
     int rc = 0;
 
-    if (is_one && v->page[page_no].state == XAC_PAGE_DIRTY && ++*np > v->ctx->islands_max)
+    if (is_one && v->pages.at[page_no].state == XAC_PAGE_DIRTY
+        && ++*np > v->ctx->islands_max)
         rc = xac_view_leave_alone(v);
     if (rc == 0)
         rc = end_page(v, page_no, e, is_committed);
-    return rc != 0 && is_one && v->is_alone ? xac_view_leave_alone(v) : rc;
+    return rc != 0 && is_one && v->staying.is_alone ? xac_view_leave_alone(v) : rc;
 }
 
 /* ---- All of it ----------------------------------------------------------------------- */
@@ -270,15 +272,15 @@ end_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, bool is_c
     int rc;
 
     if (is_keeping(v)) {
-        v->is_kept = true;
-        v->shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+        v->staying.is_kept = true;
+        v->staying.shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     }
     rc = protect_written(env, ctx, v);
     if (rc == 0)
         rc = ctx->is_unrecorded || (v->area.is_scanned && ctx->error != 0)
                  ? xac_view_leave_alone(v)
                  : take_back(v);
-    if (rc == 0 && v->n_warm > 0)
+    if (rc == 0 && v->staying.n_warm > 0)
         rc = xac_warm_end(v, is_committed);
     xac_scan_account(v);
     if (v->aliases != NULL)
@@ -311,13 +313,14 @@ xac_view_renew(struct xac_view *v)
                                   : xac_engine_moved(a);
 
     if (rc == 0
-        && xac_sys.madvise(v->page, a->n_pages * sizeof v->page[0], MADV_DONTNEED) != 0)
+        && xac_sys.madvise(v->pages.at, a->n_pages * sizeof v->pages.at[0], MADV_DONTNEED)
+               != 0)
         rc = errno;
-    v->is_lost = rc != 0;
-    v->is_alone = v->is_kept = false;
-    v->alone_retry = 0;
-    v->n_copies = v->n_warm = 0;
-    v->written.n_runs = 0;
+    v->pages.is_lost = rc != 0;
+    v->staying.is_alone = v->staying.is_kept = false;
+    v->staying.retry = 0;
+    v->pages.n_copies = v->staying.n_warm = 0;
+    v->staying.written.n_runs = 0;
     return rc;
 }
 

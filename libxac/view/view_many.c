@@ -22,7 +22,7 @@ shows_file(const struct xac_view *v, uint64_t page_no, uint64_t parent)
     const struct xac_page *page;
     uint64_t commit;
 
-    if (v->page[page_no].state != XAC_PAGE_ABSENT)
+    if (v->pages.at[page_no].state != XAC_PAGE_ABSENT)
         return false;
     page = xac_ptab_find(&v->env->shm, &file->root, v->area.first + page_no);
     return page == NULL || xac_version_find(v->env, page, parent, &commit) == 0;
@@ -49,8 +49,8 @@ fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
                                is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
     for (uint64_t p = first; p < first + *n && rc == 0; p++) {
-        v->n_copies += v->page[p].copy == XAC_COPY_NONE;
-        v->page[p].copy = XAC_COPY_UNKNOWN;
+        v->pages.n_copies += v->pages.at[p].copy == XAC_COPY_NONE;
+        v->pages.at[p].copy = XAC_COPY_UNKNOWN;
     }
     return rc;
 }
@@ -91,18 +91,18 @@ read_on(struct xac_view *v, uint64_t page_no)
     uint64_t most = pages_ahead(v), n = XAC_READ_FIRST;
 
     /* When they were asked for, no more than half as many were left of those before. */
-    if (page_no < v->asked && v->asked - page_no <= v->asked_n * 2) {
-        if (v->asked - page_no > v->asked_n / 2)
+    if (page_no < v->pages.asked && v->pages.asked - page_no <= v->pages.asked_n * 2) {
+        if (v->pages.asked - page_no > v->pages.asked_n / 2)
             return;
-        n = v->asked_n * 2;
+        n = v->pages.asked_n * 2;
     } else {
-        v->asked = page_no;
+        v->pages.asked = page_no;
     }
     n = n > most ? most : n;
-    n = n > v->area.n_pages - v->asked ? v->area.n_pages - v->asked : n;
-    ask(v, v->asked, n);
-    v->asked += n;
-    v->asked_n = n;
+    n = n > v->area.n_pages - v->pages.asked ? v->area.n_pages - v->pages.asked : n;
+    ask(v, v->pages.asked, n);
+    v->pages.asked += n;
+    v->pages.asked_n = n;
 }
 
 /* ---- Announced ranges ------------------------------------------------------------------ */
@@ -112,10 +112,10 @@ read_on(struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE static uint64_t
 unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
 {
-    uint32_t state = v->page[first].state;
+    uint32_t state = v->pages.at[first].state;
     uint64_t p = first;
 
-    while (p < end && v->page[p].state == state)
+    while (p < end && v->pages.at[p].state == state)
         p++;
     if (state != XAC_PAGE_LOOSE) {
         int rc = v->area.ops->protect(&v->area, first, p - first, XAC_PROT_WRITE);
@@ -139,7 +139,7 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
 
     if (most > 0 && end - first > most)
         end = first + most;
-    if (v->page[first].state != XAC_PAGE_ABSENT) {
+    if (v->pages.at[first].state != XAC_PAGE_ABSENT) {
         n = unprotect_run(v, first, end);
     } else {
         n = file_run(v, first, end, parent);
@@ -212,8 +212,8 @@ is_legal(const struct xac_view *v, bool is_write)
         || v->ctx->outofcore != NULL)
         return false;
     if (is_write)
-        return v->is_alone && v->env->options.declared == XAC_DECLARED_TRUSTED;
-    return v->is_alone || v->ctx->is_query;
+        return v->staying.is_alone && v->env->options.declared == XAC_DECLARED_TRUSTED;
+    return v->staying.is_alone || v->ctx->is_query;
 }
 
 /* keep -- a page that has been filled ahead. */
@@ -221,7 +221,7 @@ XAC_SIGSAFE static void
 keep(struct xac_view *v, uint64_t page_no, bool is_write)
 {
     if (is_write)
-        v->page[page_no].state = XAC_PAGE_LOOSE;
+        v->pages.at[page_no].state = XAC_PAGE_LOOSE;
     else
         xac_view_note(v, page_no, false);
 }
@@ -235,7 +235,7 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
 {
     uint64_t k = 0;
 
-    if (v->is_alone || v->ctx->keeps)
+    if (v->staying.is_alone || v->ctx->keeps)
         return n;
     while (k < n && xac_view_register(v->env, v->ctx, v, first + k, false) != NULL)
         k++;
@@ -245,7 +245,8 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
 XAC_SIGSAFE bool
 xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_write)
 {
-    uint64_t n = v->ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->ahead_n * 2;
+    uint64_t n =
+        v->pages.ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->pages.ahead_n * 2;
 
     if (pages_ahead(v) > 0)
         read_on(v, page_no);
@@ -260,7 +261,7 @@ xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_wr
         return false;
     for (uint64_t p = page_no + 1; p < page_no + n; p++)
         keep(v, p, is_write);
-    v->ahead_next = page_no + n;
-    v->ahead_n = n;
+    v->pages.ahead_next = page_no + n;
+    v->pages.ahead_n = n;
     return true;
 }

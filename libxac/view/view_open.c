@@ -249,13 +249,13 @@ withdraw(struct xac_env *env, const struct xac_view *v)
 static int
 map_pages(struct xac_view *v)
 {
-    void *p =
-        xac_sys.mmap(NULL, v->area.n_pages * sizeof v->page[0], PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = xac_sys.mmap(NULL, v->area.n_pages * sizeof v->pages.at[0],
+                           PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping the page states of %s", v->name);
-    v->page = (struct xac_view_page *)p;
+    v->pages.at = (struct xac_view_page *)p;
     return 0;
 }
 
@@ -544,8 +544,8 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
         xac_registry_drop(env, v->hold);
     xac_outofcore_drop_file(v);
     xac_aliases_leave(v);
-    if (v->page != NULL)
-        (void)xac_sys.munmap(v->page, v->area.n_pages * sizeof v->page[0]);
+    if (v->pages.at != NULL)
+        (void)xac_sys.munmap(v->pages.at, v->area.n_pages * sizeof v->pages.at[0]);
     if (v->area.base != NULL)
         (void)xac_sys.munmap(v->area.base, v->area.length);
     xac_guard_leave(v->guard, v->fate);
@@ -596,8 +596,8 @@ unstretch(const struct xac_view *unwanted, const struct xac_view *kept)
 static void
 unmap_file(const struct xac_view *v)
 {
-    if (v->page != NULL)
-        (void)xac_sys.munmap(v->page, v->area.n_pages * sizeof v->page[0]);
+    if (v->pages.at != NULL)
+        (void)xac_sys.munmap(v->pages.at, v->area.n_pages * sizeof v->pages.at[0]);
     if (v->file_bytes != NULL)
         (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->area.length);
 }
@@ -621,7 +621,7 @@ resize(struct xac_view *v, size_t length, int flags)
     is = *v;
     is.area.length = length;
     is.area.n_pages = length / v->area.page_size;
-    is.page = NULL;
+    is.pages.at = NULL;
     is.file_bytes = NULL;
     rc = stretch(v, &is, flags);
     if (rc != 0)

@@ -26,9 +26,9 @@
 static bool
 may_be(const struct xac_view *v)
 {
-    return v->is_alone && v->area.ops->scan_set != NULL && !v->is_unscannable
-           && v->aliases == NULL && v->ctx->outofcore == NULL
-           && v->env->options.declared == XAC_DECLARED_NONE
+    return v->staying.is_alone && v->area.ops->scan_set != NULL
+           && !v->staying.is_unscannable && v->aliases == NULL
+           && v->ctx->outofcore == NULL && v->env->options.declared == XAC_DECLARED_NONE
            && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
 
@@ -36,7 +36,7 @@ may_be(const struct xac_view *v)
 static int
 give_up(struct xac_view *v)
 {
-    v->is_unscannable = true;
+    v->staying.is_unscannable = true;
     return xac_view_leave_alone(v);
 }
 
@@ -46,7 +46,7 @@ change(struct xac_view *v, bool is_scanned)
 {
     int rc = xac_warm_cool(v);
 
-    v->scan_account = 0;
+    v->staying.account = 0;
     if (rc != 0 || v->area.ops->scan_set(&v->area, is_scanned) == 0)
         return rc;
     rc = give_up(v);
@@ -85,14 +85,15 @@ check_outside(struct xac_view *v, uint64_t page_no)
 static int
 check_in_query(struct xac_view *v, uint64_t page_no)
 {
-    return v->page[page_no].state == XAC_PAGE_READABLE ? xac_warm_check(v, page_no, true)
-                                                       : 0;
+    return v->pages.at[page_no].state == XAC_PAGE_READABLE
+               ? xac_warm_check(v, page_no, true)
+               : 0;
 }
 
 static int
 gather_page(struct xac_view *v, uint64_t page_no)
 {
-    struct xac_view_page *p = &v->page[page_no];
+    struct xac_view_page *p = &v->pages.at[page_no];
 
     if (p->state != XAC_PAGE_READABLE)
         return 0;
@@ -100,7 +101,7 @@ gather_page(struct xac_view *v, uint64_t page_no)
         return xac_view_unregistered(v->ctx);
     p->copy = XAC_COPY_UNKNOWN;
     p->state = XAC_PAGE_DIRTY;
-    v->n_stores++;
+    v->staying.n_stores++;
     return 0;
 }
 
@@ -108,14 +109,14 @@ gather_page(struct xac_view *v, uint64_t page_no)
 static bool
 wanted(const struct xac_view *v)
 {
-    int64_t cost = CHANGE_NS + (int64_t)v->n_copies * CHANGE_PAGE_NS
+    int64_t cost = CHANGE_NS + (int64_t)v->pages.n_copies * CHANGE_PAGE_NS
                    + (int64_t)(v->area.n_pages / HOLES_PER_NS);
 
     if (!may_be(v))
         return false;
     if (xac_engine_scanning() == XAC_SCAN_ALWAYS)
         return true;
-    return v->area.is_scanned != (v->scan_account > cost);
+    return v->area.is_scanned != (v->staying.account > cost);
 }
 
 int
@@ -131,7 +132,7 @@ xac_scan_gather(struct xac_view *v)
 {
     int rc = walk(v, gather_page);
 
-    v->is_unscannable = rc != 0 && v->ctx->lacking != XAC_LACKS_REGION;
+    v->staying.is_unscannable = rc != 0 && v->ctx->lacking != XAC_LACKS_REGION;
     return rc;
 }
 
@@ -143,7 +144,7 @@ xac_scan_end_query(struct xac_ctx *ctx)
 
         if (rc == 0)
             continue;
-        v->is_unscannable = true;
+        v->staying.is_unscannable = true;
         ctx->error = rc;
     }
 }
@@ -152,21 +153,21 @@ void
 xac_scan_account(struct xac_view *v)
 {
     /* Some would be warm. */
-    int64_t n = (int64_t)v->n_stores - (v->area.is_scanned ? XAC_WARM_MAX : 0);
+    int64_t n = (int64_t)v->staying.n_stores - (v->area.is_scanned ? XAC_WARM_MAX : 0);
     int64_t saved = (n < 0 ? 0 : n) * TRAP_NS - SCANS_NS
-                    - (int64_t)v->n_copies * SCANS_PAGE_NS
+                    - (int64_t)v->pages.n_copies * SCANS_PAGE_NS
                     - (int64_t)(v->area.n_pages / HOLES_PER_NS);
 
-    v->n_stores = 0;
-    v->scan_account += v->area.is_scanned ? -saved : saved;
-    if (v->scan_account < 0)
-        v->scan_account = 0;
+    v->staying.n_stores = 0;
+    v->staying.account += v->area.is_scanned ? -saved : saved;
+    if (v->staying.account < 0)
+        v->staying.account = 0;
 }
 
 int
 xac_scan_stop(struct xac_view *v)
 {
-    v->scan_account = 0;
+    v->staying.account = 0;
     if (v->area.ops->scan_set(&v->area, false) == 0)
         return 0;
     return xac_engine_moved(&v->area);

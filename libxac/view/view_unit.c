@@ -38,7 +38,7 @@ XAC_SIGSAFE static bool
 has_dirty(const struct unit *u)
 {
     for (uint64_t p = u->first; p < u->end; p++) {
-        if (u->v->page[p].state == XAC_PAGE_DIRTY
+        if (u->v->pages.at[p].state == XAC_PAGE_DIRTY
             || (u->v->aliases != NULL && xac_alias_is_dirty(u->v, p)))
             return true;
     }
@@ -52,7 +52,7 @@ XAC_SIGSAFE static bool
 is_given(const struct unit *u, bool is_write)
 {
     for (uint64_t p = u->first; p < u->end; p++) {
-        const struct xac_view_page *vp = &u->v->page[p];
+        const struct xac_view_page *vp = &u->v->pages.at[p];
 
         if (vp->state != XAC_PAGE_DIRTY && (is_write || !xac_view_is_readable(u->v, vp)))
             return false;
@@ -69,7 +69,7 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
     int rc = 0;
 
     for (uint64_t p = u->first; p < u->end && rc == 0; p++) {
-        const struct xac_view_page *vp = &u->v->page[p];
+        const struct xac_view_page *vp = &u->v->pages.at[p];
         struct xac_page *page =
             xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->area.first + p);
         bool is_writable = true;
@@ -125,7 +125,7 @@ xac_unit_give(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 XAC_SIGSAFE static bool
 is_touched(const struct xac_view *v, uint64_t page_no)
 {
-    uint32_t state = v->page[page_no].state;
+    uint32_t state = v->pages.at[page_no].state;
 
     return v->aliases == NULL || state == XAC_PAGE_READABLE || state == XAC_PAGE_DIRTY;
 }

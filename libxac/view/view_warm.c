@@ -65,19 +65,19 @@ is_changed(const struct xac_view *v, uint64_t page_no, bool *isp)
 static void
 remove_at(struct xac_view *v, uint32_t i)
 {
-    v->n_warm--;
-    v->warm[i] = v->warm[v->n_warm];
-    v->idle[i] = v->idle[v->n_warm];
+    v->staying.n_warm--;
+    v->staying.warm[i] = v->staying.warm[v->staying.n_warm];
+    v->staying.idle[i] = v->staying.idle[v->staying.n_warm];
 }
 
 /* cool -- a warm page that has not been stored to is only readable. */
 static int
 cool(struct xac_view *v, uint32_t i)
 {
-    uint64_t page_no = v->warm[i];
+    uint64_t page_no = v->staying.warm[i];
 
     remove_at(v, i);
-    v->page[page_no].state = XAC_PAGE_READABLE;
+    v->pages.at[page_no].state = XAC_PAGE_READABLE;
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
 }
 
@@ -87,8 +87,8 @@ check(struct xac_view *v)
 {
     int rc = 0;
 
-    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++)
-        rc = xac_warm_check(v, v->warm[i], false);
+    for (uint32_t i = 0; i < v->staying.n_warm && rc == 0; i++)
+        rc = xac_warm_check(v, v->staying.warm[i], false);
     return rc;
 }
 
@@ -99,19 +99,19 @@ gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     bool is = false;
     int rc = 0;
 
-    for (uint32_t i = 0; i < v->n_warm && rc == 0; i++) {
-        uint64_t page_no = v->warm[i];
+    for (uint32_t i = 0; i < v->staying.n_warm && rc == 0; i++) {
+        uint64_t page_no = v->staying.warm[i];
 
-        if (v->page[page_no].state == XAC_PAGE_DIRTY)
+        if (v->pages.at[page_no].state == XAC_PAGE_DIRTY)
             continue;
-        v->idle[i]++;
+        v->staying.idle[i]++;
         rc = is_changed(v, page_no, &is);
         if (rc != 0 || !is)
             continue;
         if (xac_view_register(env, ctx, v, page_no, true) == NULL)
             return xac_view_unregistered(ctx);
-        v->idle[i] = 0;
-        v->page[page_no].state = XAC_PAGE_DIRTY;
+        v->staying.idle[i] = 0;
+        v->pages.at[page_no].state = XAC_PAGE_DIRTY;
     }
     return rc;
 }
@@ -129,10 +129,10 @@ xac_warm_cool(struct xac_view *v)
 {
     int rc = 0;
 
-    while (v->n_warm > 0 && rc == 0) {
-        uint32_t last = v->n_warm - 1;
+    while (v->staying.n_warm > 0 && rc == 0) {
+        uint32_t last = v->staying.n_warm - 1;
 
-        if (v->page[v->warm[last]].state == XAC_PAGE_DIRTY)
+        if (v->pages.at[v->staying.warm[last]].state == XAC_PAGE_DIRTY)
             remove_at(v, last);
         else
             rc = cool(v, last);
@@ -143,8 +143,8 @@ xac_warm_cool(struct xac_view *v)
 void
 xac_warm_forget(struct xac_view *v, uint64_t page_no)
 {
-    for (uint32_t i = 0; i < v->n_warm; i++) {
-        if (v->warm[i] == page_no) {
+    for (uint32_t i = 0; i < v->staying.n_warm; i++) {
+        if (v->staying.warm[i] == page_no) {
             remove_at(v, i);
             return;
         }
@@ -154,10 +154,10 @@ xac_warm_forget(struct xac_view *v, uint64_t page_no)
 void
 xac_warm_forget_range(struct xac_view *v, uint64_t first, uint64_t end)
 {
-    for (uint32_t i = v->n_warm; i-- > 0;) {
-        if (v->warm[i] < first || v->warm[i] >= end)
+    for (uint32_t i = v->staying.n_warm; i-- > 0;) {
+        if (v->staying.warm[i] < first || v->staying.warm[i] >= end)
             continue;
-        v->page[v->warm[i]].state = XAC_PAGE_READABLE;
+        v->pages.at[v->staying.warm[i]].state = XAC_PAGE_READABLE;
         remove_at(v, i);
     }
 }
@@ -177,19 +177,19 @@ xac_warm_wanted(struct xac_view *v, uint64_t page_no)
 {
     bool is_again = false;
 
-    for (uint32_t i = 0; i < v->n_warm; i++) {
-        if (v->warm[i] == page_no)
+    for (uint32_t i = 0; i < v->staying.n_warm; i++) {
+        if (v->staying.warm[i] == page_no)
             return true;
     }
     if (v->area.ops->splits)
         return false;
     for (uint32_t i = 0; i < XAC_RECENT_MAX; i++)
-        is_again = is_again || v->recent[i] == page_no + 1;
-    v->recent[v->next_recent++ % XAC_RECENT_MAX] = page_no + 1;
-    if (!is_again || v->n_warm == XAC_WARM_MAX)
+        is_again = is_again || v->staying.recent[i] == page_no + 1;
+    v->staying.recent[v->staying.next_recent++ % XAC_RECENT_MAX] = page_no + 1;
+    if (!is_again || v->staying.n_warm == XAC_WARM_MAX)
         return false;
-    v->idle[v->n_warm] = 0;
-    v->warm[v->n_warm++] = page_no;
+    v->staying.idle[v->staying.n_warm] = 0;
+    v->staying.warm[v->staying.n_warm++] = page_no;
     return true;
 }
 
@@ -199,10 +199,10 @@ xac_warm_end(struct xac_view *v, bool is_committed)
     bool is = false;
     int rc = 0;
 
-    for (uint32_t i = v->n_warm; i-- > 0 && rc == 0;) {
-        uint64_t page_no = v->warm[i];
+    for (uint32_t i = v->staying.n_warm; i-- > 0 && rc == 0;) {
+        uint64_t page_no = v->staying.warm[i];
 
-        if (is_committed && v->idle[i] <= XAC_WARM_FOR)
+        if (is_committed && v->staying.idle[i] <= XAC_WARM_FOR)
             continue;
         if (!is_committed)
             rc = is_changed(v, page_no, &is);

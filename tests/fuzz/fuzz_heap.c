@@ -99,9 +99,9 @@ show(const struct made *m, uint64_t n_pages)
                                .handle = m->handle,
                                .name = (char *)(uintptr_t) "heap.db",
                                .path = (char *)(uintptr_t) "heap.db",
-                               .page = w.page,
-                               .low = 0,
-                               .high = n_pages};
+                               .pages.at = w.page,
+                               .pages.low = 0,
+                               .pages.high = n_pages};
 }
 
 /* make_heap -- allocations of all kinds; what has been written becomes the image. */

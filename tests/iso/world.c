@@ -308,10 +308,10 @@ forget(struct world_member *m)
         return;
     (void)engine_discard(&v->area, 0, v->area.n_pages);
     (void)engine_protect(&v->area, 0, v->area.n_pages, XAC_PROT_NONE);
-    memset(v->page, 0, v->area.n_pages * sizeof v->page[0]);
-    v->n_copies = 0;
-    v->is_alone = false;
-    v->alone_retry = 0;
+    memset(v->pages.at, 0, v->area.n_pages * sizeof v->pages.at[0]);
+    v->pages.n_copies = 0;
+    v->staying.is_alone = false;
+    v->staying.retry = 0;
     m->env->buffers.cursor = 0;
     m->env->buffers.n_freed = 0; /* frames that are not there any more */
     memset(m->env->buffers.freed, 0, sizeof m->env->buffers.freed);

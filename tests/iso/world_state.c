@@ -138,12 +138,12 @@ world_snapshot_restore(struct world *w)
 
         if (env == NULL)
             continue;
-        had_copies = v->n_copies != 0;
+        had_copies = v->pages.n_copies != 0;
         *env = s->member[i].env;
         *v = s->member[i].view;
         for (int p = 0; p < MODEL_PAGES; p++)
-            had_copies |= v->page[p].copy != XAC_COPY_NONE;
-        memset(v->page, 0, v->area.n_pages * sizeof v->page[0]);
+            had_copies |= v->pages.at[p].copy != XAC_COPY_NONE;
+        memset(v->pages.at, 0, v->area.n_pages * sizeof v->pages.at[0]);
         (void)v->area.ops->protect(&v->area, 0, v->area.n_pages, XAC_PROT_NONE);
         if (had_copies)
             (void)v->area.ops->discard(&v->area, 0, v->area.n_pages);
@@ -181,16 +181,16 @@ hash_member(const struct world_member *m, uint64_t seed)
               + m->env->buffers.n_freed;
     d.n_lost = ctx->n_lost;
     d.parts[0] = (uint64_t)ctx->has_token << 5 | ctx->is_query
-                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->is_alone << 2
+                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->staying.is_alone << 2
                  | (uint64_t)m->is_dead << 3 | (uint64_t)m->is_guest << 4;
-    d.parts[1] = v->alone_epoch;
-    d.parts[2] = v->alone_retry;
-    d.parts[3] = v->n_copies;
-    d.parts[4] = v->low;
-    d.parts[5] = v->high;
+    d.parts[1] = v->staying.epoch;
+    d.parts[2] = v->staying.retry;
+    d.parts[3] = v->pages.n_copies;
+    d.parts[4] = v->pages.low;
+    d.parts[5] = v->pages.high;
     d.parts[6] = m->env->ctx.alive_until;
     d.parts[7] = m->env->ctx.alive_last;
-    memcpy(d.page, v->page, sizeof d.page);
+    memcpy(d.page, v->pages.at, sizeof d.page);
     for (int p = 0; p < MODEL_PAGES; p++) {
         d.prot[p] = world_prot(v, p);
         d.word[p][0] = *word_at(v->area.base, v->area.page_size, p, false);
