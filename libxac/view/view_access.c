@@ -172,33 +172,60 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
     return 0;
 }
 
-XAC_SIGSAFE int
-xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
-              const struct xac_page *page, uint64_t parent, bool is_write)
+/* show_filled -- where the engine fills pages. */
+XAC_SIGSAFE static int
+show_filled(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+            uint64_t parent, bool is_write)
 {
-    bool was_readable = xac_view_is_readable(v, &v->pages.at[page_no]);
-    bool is_new = !was_readable && v->ctx->outofcore != NULL;
-    bool is_writable = v->pages.at[page_no].state == XAC_PAGE_LOOSE;
+    const struct xac_view_page *p = &v->pages.at[page_no];
+    bool is_new = !xac_view_is_readable(v, p);
     int rc = 0;
 
-    if (xac_unlikely(xac_area_shares(&v->area)))
-        return xac_alias_show(v, page_no, page, parent, is_write);
-    if (xac_unlikely(v->pages.at[page_no].state == XAC_PAGE_SPILLED))
+    if (xac_unlikely(p->state == XAC_PAGE_SPILLED))
         return xac_outofcore_back(v, page_no);
-    if (xac_unlikely(v->aliases != NULL) && xac_alias_is_needed(v, page_no, is_write))
-        return xac_alias_write(v, page_no, page, parent);
-    if (!was_readable && v->area.ops->fill != NULL) {
+    if (is_new)
         rc = fill(v, page_no, page, parent, is_write);
-        is_writable = was_readable = true;
-    } else if (!was_readable) {
+    else if (is_write && p->state != XAC_PAGE_LOOSE)
+        rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
+    if (rc != 0)
+        return rc;
+    xac_view_note(v, page_no, is_write);
+    return is_new && v->ctx->outofcore != NULL ? xac_outofcore_shown(v, page_no) : 0;
+}
+
+/* show_mapped -- where the engine maps the file: what is missing is loaded into the private
+   page, and then the page gets the access. */
+XAC_SIGSAFE static int
+show_mapped(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+            const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    bool was_readable = xac_view_is_readable(v, &v->pages.at[page_no]);
+    bool is_writable = false;
+    int rc = 0;
+
+    if (!was_readable)
         rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
-    }
     if (rc == 0 && (is_write ? !is_writable : !was_readable))
         rc = v->area.ops->protect(&v->area, page_no, 1,
                                   is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc == 0)
         xac_view_note(v, page_no, is_write);
-    return rc == 0 && is_new ? xac_outofcore_shown(v, page_no) : rc;
+    return rc;
+}
+
+XAC_SIGSAFE int
+xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    if (xac_unlikely(v->aliases != NULL)) {
+        if (xac_area_shares(&v->area))
+            return xac_alias_show(v, page_no, page, parent, is_write);
+        if (xac_alias_is_needed(v, page_no, is_write))
+            return xac_alias_write(v, page_no, page, parent);
+    }
+    return v->area.ops->fill != NULL
+               ? show_filled(v, page_no, page, parent, is_write)
+               : show_mapped(env, v, page_no, page, parent, is_write);
 }
 
 /* ---- Registering and showing it ----------------------------------------------------------- */
