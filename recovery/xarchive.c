@@ -48,6 +48,7 @@ struct arguments {
 struct found {
     char **names;
     size_t count;
+    int tofd;          /* of the directory to move them to, -1 none                   */
     bool is_kept;      /* the log is, from now on                                     */
     bool is_first;     /* it was not, until now                                       */
     uint64_t next_lsn; /* needed from here on                                         */
@@ -145,27 +146,22 @@ is_shipped(const struct arguments *a)
     return a->move != NULL || a->hook != NULL;
 }
 
-/* destination_check -- is there a directory to move files to? */
+/* destination_open -- the directory to move files to, if there is to be one. */
 static int
-destination_check(const struct arguments *a)
+destination_open(const struct arguments *a, struct found *f)
 {
-    int fd;
-
     if (a->move == NULL)
         return 0;
-    fd = xac_sys.openat(AT_FDCWD, a->move, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return xac_err(errno, "%s", a->move);
-    (void)xac_sys.close(fd);
-    return 0;
+    f->tofd = xac_sys.openat(AT_FDCWD, a->move, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    return f->tofd >= 0 ? 0 : xac_err(errno, "%s", a->move);
 }
 
-/* keep -- files that go somewhere are wanted later, too; a destination that is not there asks
-   for nothing. */
+/* keep -- files that go somewhere are wanted later, too.  The destination is open before the mark
+   is made: one that is not there asks for nothing. */
 static int
 keep(const struct arguments *a, int logfd, struct found *f)
 {
-    int rc = destination_check(a);
+    int rc = destination_open(a, f);
 
     if (rc == 0 && !a->dry_run && is_shipped(a))
         rc = xac_log_keep(logfd, true, &f->is_first);
@@ -372,26 +368,18 @@ static int
 all_files(const struct arguments *a, struct found *f, size_t *np)
 {
     char **names = f->names;
-    int tofd = -1;
     int rc = 0;
 
-    if (a->move != NULL) {
-        tofd = xac_sys.openat(AT_FDCWD, a->move, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-        if (tofd < 0)
-            return xac_err(errno, "%s", a->move);
-    }
     *np = 0;
     for (size_t i = 0; rc == 0 && i < f->count; i++) {
         if (!is_there(names[i]))
             continue;
-        rc = one_file(a, names[i], tofd);
+        rc = one_file(a, names[i], f->tofd);
         if (rc == 0 && !a->json)
             puts(names[i]);
         if (rc == 0)
             names[(*np)++] = names[i];
     }
-    if (tofd >= 0)
-        (void)xac_sys.close(tofd);
     return rc;
 }
 
@@ -443,7 +431,7 @@ int
 main(int argc, char **argv)
 {
     struct arguments a = {.json = false};
-    struct found f = {.names = NULL};
+    struct found f = {.tofd = -1};
     size_t n = 0;
     int rc = arguments_read(&a, argc, argv);
     int dirfd;
@@ -459,6 +447,8 @@ main(int argc, char **argv)
         say_kept(&a, &f);
     if (rc == 0)
         rc = all_files(&a, &f, &n);
+    if (f.tofd >= 0)
+        (void)xac_sys.close(f.tofd);
     if (a.json)
         say_json(&a, &f, n, rc);
     free(f.names);

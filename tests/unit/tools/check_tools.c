@@ -467,7 +467,7 @@ first_segment(const char *dir, unsigned number)
 /* A destination keeps the log from then on, in the run of others and in later ones. */
 START_TEST(archive_destination_keeps_the_log)
 {
-    char path[256], options[300], nowhere[300];
+    char path[256], options[300], nowhere[300], dry[330];
     unsigned before;
     uint64_t *x;
 
@@ -486,7 +486,12 @@ START_TEST(archive_destination_keeps_the_log)
             ck_assert_int_eq(run("xarchive", ""), 0);
             ck_says("the log is not kept");
             (void)snprintf(nowhere, sizeof nowhere, "--move %s/none", s.dir);
+            (void)snprintf(dry, sizeof dry, "--dry-run %s", options);
+            ck_assert_int_eq(run("xarchive", dry), 0); /* moves and marks nothing */
             ck_assert_int_ne(run("xarchive", nowhere), 0);
+            (void)snprintf(dry, sizeof dry, "--dry-run %s", nowhere);
+            ck_assert_int_ne(run("xarchive", dry), 0); /* would not have worked */
+            ck_says("none: No such file or directory");
             ck_assert_int_eq(run("xarchive", ""), 0);
             ck_says("the log is not kept"); /* still */
             ck_assert_int_eq(run("xarchive", options), 0);
