@@ -770,11 +770,8 @@ step_held(struct xac_env *env)
 }
 
 void
-xac_checkpoint_if_due(struct xac_env *env)
+xac_checkpoint_step(struct xac_env *env)
 {
-    if (!atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
-        && !xac_ckpt_is_due(env))
-        return;
     if (!try_lock(env))
         return;
     step_held(env);

@@ -29,8 +29,9 @@
 #include <stdint.h>
 
 #include "base/annot.h"
+#include "checkpoint/ckpt_due.h"
+#include "shared/env_state.h"
 
-struct xac_env;
 struct xac_master_slot;
 
 /*
@@ -45,9 +46,19 @@ int xac_checkpoint_run(struct xac_env *env, bool is_final);
    checkpoint. */
 int xac_checkpoint_try(struct xac_env *env);
 
-/* xac_checkpoint_if_due -- one step of a checkpoint, if one is under way in this process or
-   enough has been logged for another, and nobody else is at it. */
-void xac_checkpoint_if_due(struct xac_env *env);
+/* xac_checkpoint_step -- one step of the checkpoint that is under way in this process, or of a new
+   one, if nobody else is at it. */
+void xac_checkpoint_step(struct xac_env *env);
+
+/* xac_checkpoint_if_due -- the same if one is under way, or if enough has been logged for
+   another. */
+static inline void
+xac_checkpoint_if_due(struct xac_env *env)
+{
+    if (atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
+        || xac_ckpt_is_due(env))
+        xac_checkpoint_step(env);
+}
 
 /* xac_checkpoint_leave -- give up one that is under way in this process. */
 void xac_checkpoint_leave(struct xac_env *env);

@@ -569,7 +569,7 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
     xac_count_own(&txn->counters.pages_written, n_written);
     xac_kill_point("j");
     rc = acknowledge(env, lsn, is_started);
-    if (xac_gc(env))
+    if (xac_gc_is_due(env) && xac_gc(env))
         xac_reap_dead(env);
     return rc;
 }

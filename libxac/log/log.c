@@ -466,6 +466,19 @@ xac_log_flush_start(struct xac_log *log)
     return got != XAC_LOCK_BUSY;
 }
 
+/* prepare_ahead -- make what comes next, if half of what the last segment has is used or more. */
+static void
+prepare_ahead(struct xac_log *log)
+{
+    const struct xac_log_shared *sh = log->sh;
+    /* relaxed: a hint; looked at again under the lock. */
+    uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
+    uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+
+    if (durable + ((prepared - 1) & (sh->segment_bytes - 1)) / 2 >= prepared)
+        xac_log_segment_prepare_ahead(log);
+}
+
 /*
  * try_flush -- flush for all who wait, if nobody else is at it.
  *
@@ -486,7 +499,7 @@ try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
         *rcp = flush_held(log, false);
     flush_done(log);
     if (*rcp == 0)
-        xac_log_segment_prepare_ahead(log);
+        prepare_ahead(log);
     return true;
 }
 
@@ -616,7 +629,7 @@ xac_log_flush_end(struct xac_log *log, uint64_t lsn)
     xac_log_gap_end(&log->gap, is_needed && rc == 0);
     flush_done(log);
     if (rc == 0)
-        xac_log_segment_prepare_ahead(log);
+        prepare_ahead(log);
     (void)pthread_setcancelstate(cancel, NULL);
     xac_assert(!xac_lock_is_mine(&log->sh->flush));
     xac_assert(rc != 0

@@ -475,12 +475,9 @@ xac_log_segment_prepare_ahead(struct xac_log *log)
     struct xac_log_shared *sh = log->sh;
     /* relaxed: a hint; looked at again under the lock by prepare_held. */
     uint64_t prepared = atomic_load_explicit(&sh->prepared, memory_order_relaxed);
-    uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_relaxed);
     enum xac_lock_result got;
 
     xac_assert(!xac_lock_is_mine(&sh->flush));
-    if (durable + ((prepared - 1) & (sh->segment_bytes - 1)) / 2 < prepared)
-        return;
     /* relaxed: read by the thread that stored it, or a little later by another. */
     if (atomic_load_explicit(&log->ahead_failed, memory_order_relaxed) == prepared)
         return;

@@ -33,8 +33,7 @@
 int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
 
 /*
- * xac_log_segment_prepare_ahead -- the same for what comes next, if half of what the last segment
- * has is used or more, and nobody else is at it.
+ * xac_log_segment_prepare_ahead -- the same for what comes next, unless somebody else is at it.
  *
  * A failure is forgotten until xac_log_segment_prepare succeeds.
  */

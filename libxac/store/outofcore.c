@@ -43,18 +43,6 @@ struct xac_outofcore_files {
     int fd[]; /* << 1, + 1 if it goes past the page cache; -1 none                     */
 };
 
-XAC_SIGSAFE bool
-xac_outofcore_is_on(const struct xac_env *env)
-{
-    return env->ctl->outofcore.n_frames != 0;
-}
-
-uint64_t
-xac_outofcore_versions(const struct xac_env *env)
-{
-    return env->ctl->outofcore.n_frames / 8;
-}
-
 XAC_SIGSAFE void
 xac_outofcore_uncache(const struct xac_env *env, int fd)
 {

@@ -68,7 +68,11 @@ struct xac_outofcore_ctx {
 };
 
 /* xac_outofcore_is_on -- has the environment a bound? */
-XAC_SIGSAFE bool xac_outofcore_is_on(const struct xac_env *env);
+XAC_SIGSAFE static inline bool
+xac_outofcore_is_on(const struct xac_env *env)
+{
+    return env->ctl->outofcore.n_frames != 0;
+}
 
 /* ---- In and out; gate held ---------------------------------------------------------- */
 
@@ -116,7 +120,11 @@ int xac_outofcore_written(struct xac_env *env, const struct xac_page *page,
 /* ---- Versions -------------------------------------------------------------------------- */
 
 /* xac_outofcore_versions -- most version slots of the first buffer file; 0: no bound. */
-uint64_t xac_outofcore_versions(const struct xac_env *env);
+static inline uint64_t
+xac_outofcore_versions(const struct xac_env *env)
+{
+    return env->ctl->outofcore.n_frames / 8;
+}
 
 /* xac_outofcore_uncache -- a file has been synced: tell the page cache to forget it. */
 XAC_SIGSAFE void xac_outofcore_uncache(const struct xac_env *env, int fd);

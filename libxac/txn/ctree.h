@@ -125,6 +125,19 @@ bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
    processors may have written it last. */
 void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);
 
+/* Commits that may pile up before somebody runs gc. */
+#define XAC_GC_EVERY 8
+
+/* xac_gc_is_due -- for who has just committed: is it his turn? */
+static inline bool
+xac_gc_is_due(const struct xac_env *env)
+{
+    /* Relaxed: any commit near this one will do. */
+    return atomic_load_explicit(&env->ctl->chain.commit, memory_order_relaxed)
+               % XAC_GC_EVERY
+           == 0;
+}
+
 /* xac_gc -- free what nobody can see, if the lock is free.  Signals blocked.  ret true: it has not
    got on for long, so the caller should look for dead participants (xac_reap_dead). */
 bool xac_gc(struct xac_env *env);

@@ -17,9 +17,6 @@
 #include "txn/ctree.h"
 #include "txn/policy.h"
 
-/* Commits that may pile up before somebody runs gc. */
-#define GC_EVERY 8
-
 /* Versions that queries have held back, at the least, before a sweep looks for them. */
 #define HELD_WORTH 64
 
@@ -323,8 +320,6 @@ xac_gc(struct xac_env *env)
     uint64_t behind;
     enum xac_lock_result r;
 
-    if (commit % GC_EVERY != 0)
-        return false;
     r = xac_lock_try(&c->gc);
     if (r == XAC_LOCK_BUSY)
         return false;
@@ -336,5 +331,5 @@ xac_gc(struct xac_env *env)
     behind = commit > c->gc_done ? commit - c->gc_done : 0;
     xac_gc_unlock(env);
     /* A dead transaction holds the floor until somebody notices. */
-    return behind >= STUCK_RUNS && commit % STUCK_RUNS < GC_EVERY;
+    return behind >= STUCK_RUNS && commit % STUCK_RUNS < XAC_GC_EVERY;
 }

@@ -33,7 +33,6 @@
 #include "world_state.h"
 
 #define FRAMES_AT_FIRST 2
-#define GC_EVERY        8 /* see gc.c */
 #define LOST_AT_FIRST   3 /* one short of the token: LOST_BEFORE_TOKEN in txn.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */
@@ -479,10 +478,10 @@ world_gc(struct world *w, int a)
     struct xac_env *env = w->member[a].env;
 
     /* It happens at every eighth number only: use up those before with empty unlinks. */
-    while (xac_chain_commit(env) % GC_EVERY != 0) {
+    while (xac_chain_commit(env) % XAC_GC_EVERY != 0) {
         xac_gc_lock(env);
         xac_chain_lock(env);
-        if (xac_chain_commit(env) % GC_EVERY != 0)
+        if (xac_chain_commit(env) % XAC_GC_EVERY != 0)
             xac_chain_unlink(env, NULL, 0, 0);
         xac_chain_unlock(env);
         xac_gc_unlock(env);
