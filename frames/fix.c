@@ -13,7 +13,7 @@
 #include <errno.h>
 
 /* hit -- under any policy. */
-static void
+XAC_SIGSAFE static void
 hit(struct xac_frames_user *user, frame_ref ref)
 {
     const struct pool_plug *plug = user->pool->plug;
@@ -26,7 +26,7 @@ hit(struct xac_frames_user *user, frame_ref ref)
     }
 }
 
-void
+XAC_SIGSAFE void
 xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
 {
     struct frame *f = pool_frame(user->pool, out);
@@ -50,7 +50,7 @@ xac_frames_unmap(struct xac_frames_user *user, frame_ref out)
  * The buffer is copied before the entry is replaced: a thread that finds the entry must find the
  * bytes, which may be newer than those in the file by now.
  */
-static bool
+XAC_SIGSAFE static bool
 rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref mine)
 {
     struct frame *f = pool_frame(user->pool, mine);
@@ -74,7 +74,7 @@ rescue(struct xac_frames_user *user, uint64_t page, frame_ref other, frame_ref m
 /*
  * publish -- a private frame becomes the page's, or another one is pinned; ret whether it is ours.
  */
-static bool
+XAC_SIGSAFE static bool
 publish(struct xac_frames_user *user, uint64_t page, frame_ref mine, frame_ref *otherp)
 {
     struct xac_frames *pool = user->pool;
@@ -97,7 +97,7 @@ publish(struct xac_frames_user *user, uint64_t page, frame_ref mine, frame_ref *
 }
 
 /* install -- a frame for a page that was not found; out *refp pinned. */
-static int
+XAC_SIGSAFE static int
 install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
 {
     struct xac_frames *pool = user->pool;
@@ -142,7 +142,7 @@ install(struct xac_frames_user *user, uint64_t page, frame_ref *refp)
  * Without a lock: threads that find none each read, one publishes, and the others use what
  * that one has published, never their own copy.
  */
-static int
+XAC_SIGSAFE static int
 page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned flags,
         uint32_t *datap)
 {
@@ -194,7 +194,7 @@ page_in(struct xac_frames_user *user, frame_ref ref, uint64_t page, unsigned fla
 }
 
 /* pin_new -- the page was not found, or only `stale`, which is over. */
-static int
+XAC_SIGSAFE static int
 pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
         frame_ref stale, frame_ref *refp)
 {
@@ -212,7 +212,7 @@ pin_new(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t
 }
 
 /* pin -- the page's frame, found or installed; it may have no bytes yet. */
-static inline int
+XAC_SIGSAFE static inline int
 pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *note,
     frame_ref *refp)
 {
@@ -231,7 +231,7 @@ pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *no
 }
 
 /* unpin -- its opposite. */
-static inline void
+XAC_SIGSAFE static inline void
 unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref ref)
 {
     xac_assert_slow(ref != 0);
@@ -241,7 +241,7 @@ unpin(struct xac_frames_user *user, xac_shared _Atomic uint64_t *note, frame_ref
 }
 
 /* begin -- whether fix() may begin; out *notep where it is noted. */
-static inline int
+XAC_SIGSAFE static inline int
 begin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t **notep)
 {
     *notep = NULL;
@@ -255,7 +255,7 @@ begin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *
 }
 
 /* data_of -- the pinned frame's bytes, brought in if need be; else it is unpinned. */
-static int
+XAC_SIGSAFE static int
 data_of(struct xac_frames_user *user, uint64_t page, unsigned flags,
         xac_shared _Atomic uint64_t *note, struct xac_frames_pin *pinp)
 {
@@ -274,7 +274,7 @@ data_of(struct xac_frames_user *user, uint64_t page, unsigned flags,
 }
 
 /* fix -- all that xac_frames_fix() does not do at once. */
-static __attribute__((noinline)) int
+XAC_SIGSAFE static __attribute__((noinline)) int
 fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
     struct xac_frames_pin *pinp)
 {
@@ -292,7 +292,7 @@ fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
 }
 
 /* fix_read -- a page that is in a frame, and pinned, and has no bytes yet. */
-static __attribute__((noinline)) int
+XAC_SIGSAFE static __attribute__((noinline)) int
 fix_read(struct xac_frames_user *user, uint64_t page, unsigned flags, frame_ref ref,
          struct xac_frames_pin *pinp)
 {
@@ -305,7 +305,7 @@ fix_read(struct xac_frames_user *user, uint64_t page, unsigned flags, frame_ref 
 }
 
 /* The hit of Nb-GCLOCK stands here by itself: what it calls it calls last, so it saves nothing. */
-int
+XAC_SIGSAFE int
 xac_frames_fix(struct xac_frames_user *user, uint64_t page, unsigned flags,
                struct xac_frames_pin *pinp)
 {
@@ -470,7 +470,7 @@ xac_frames_mark_dirty(struct xac_frames_user *user, const struct xac_frames_pin 
     frame_mark_dirty(pool_frame(user->pool, pin->ref));
 }
 
-void
+XAC_SIGSAFE void
 xac_frames_unfix(struct xac_frames_user *user, const struct xac_frames_pin *pin)
 {
     xac_assert(pin->ref != 0);

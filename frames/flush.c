@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 
-int
+XAC_SIGSAFE int
 xac_frames_write(struct xac_frames_user *user, struct frame *f)
 {
     struct xac_frames *pool = user->pool;

@@ -71,33 +71,33 @@ struct frame {
 
 static_assert(sizeof(struct frame) == FRAME_LINE, "a descriptor is one cache line");
 
-static inline frame_ref
+XAC_SIGSAFE static inline frame_ref
 frame_ref_make(uint32_t life, uint32_t index)
 {
     xac_assert_slow(index < UINT32_MAX);
     return (uint64_t)life << 32 | (index + 1);
 }
 
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 frame_ref_index(frame_ref ref)
 {
     return (uint32_t)ref - 1;
 }
 
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 frame_state_make(frame_ref ref, uint32_t word)
 {
     return (ref & ~(uint64_t)UINT32_MAX) | word;
 }
 
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 frame_word(uint64_t state)
 {
     return (uint32_t)state;
 }
 
 /* frame_is_of -- the state is of the life that the reference names. */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_is_of(uint64_t state, frame_ref ref)
 {
     return state >> 32 == ref >> 32;
@@ -107,7 +107,7 @@ frame_is_of(uint64_t state, frame_ref ref)
  * frame_load -- the state now.  Acquire pairs with the release of the thread that stored it: a frame
  * that is GONE has its last data, one that is unpinned has its user's stores.
  */
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 frame_load(struct frame *f)
 {
     return atomic_load_explicit(&f->state, memory_order_acquire);
@@ -117,7 +117,7 @@ frame_load(struct frame *f)
  * frame_cas -- one step of the state.  It pairs with all other steps and with unpin: a thread that
  * retires or writes the frame has seen all stores of its users.
  */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_cas(struct frame *f, uint64_t *seen, uint64_t next)
 {
     return atomic_compare_exchange_strong_explicit(&f->state, seen, next,
@@ -131,7 +131,7 @@ frame_cas(struct frame *f, uint64_t *seen, uint64_t next)
  * The life's number is stored before anything else changes, so that a reference to the
  * former life fails from then on.
  */
-static inline frame_ref
+XAC_SIGSAFE static inline frame_ref
 frame_begin(struct frame *f, uint32_t index, uint64_t page_id)
 {
     uint64_t old = atomic_load_explicit(&f->state, memory_order_relaxed);
@@ -149,7 +149,7 @@ frame_begin(struct frame *f, uint32_t index, uint64_t page_id)
 }
 
 /* frame_try_pin -- false if that life is over.  A loop, since adding to GONE would revive it. */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_try_pin(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_load(f);
@@ -162,7 +162,7 @@ frame_try_pin(struct frame *f, frame_ref ref)
 }
 
 /* frame_unpin -- release pairs with frame_cas() of a thread that retires or writes the page. */
-static inline void
+XAC_SIGSAFE static inline void
 frame_unpin(struct frame *f)
 {
     uint64_t was = atomic_fetch_sub_explicit(&f->state, 1, memory_order_release);
@@ -171,7 +171,7 @@ frame_unpin(struct frame *f)
 }
 
 /* frame_try_retire -- end a life that is unpinned and clean. */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_try_retire(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_state_make(ref, 0);
@@ -181,7 +181,7 @@ frame_try_retire(struct frame *f, frame_ref ref)
 }
 
 /* frame_cancel -- end a life that only its creator has pinned and nobody else could pin. */
-static inline void
+XAC_SIGSAFE static inline void
 frame_cancel(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_state_make(ref, 1);
@@ -192,7 +192,7 @@ frame_cancel(struct frame *f, frame_ref ref)
 }
 
 /* frame_mark_dirty -- the unpin that follows publishes it. */
-static inline void
+XAC_SIGSAFE static inline void
 frame_mark_dirty(struct frame *f)
 {
     xac_assert_slow((frame_word(frame_load(f)) & FRAME_PINS) >= 1);
@@ -204,7 +204,7 @@ frame_mark_dirty(struct frame *f)
  *
  * in   unpinned_only  only if nobody has it pinned
  */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_flush_begin(struct frame *f, frame_ref ref, bool unpinned_only)
 {
     uint64_t seen = frame_load(f);
@@ -222,7 +222,7 @@ frame_flush_begin(struct frame *f, frame_ref ref, bool unpinned_only)
 }
 
 /* frame_flush_end -- written, or not: then it is dirty again. */
-static inline void
+XAC_SIGSAFE static inline void
 frame_flush_end(struct frame *f, bool written)
 {
     xac_assert((frame_word(frame_load(f)) & FRAME_FLUSHING) != 0);
@@ -233,7 +233,7 @@ frame_flush_end(struct frame *f, bool written)
 }
 
 /* frame_flush_retire -- end the life after the write, unless somebody came meanwhile. */
-static inline bool
+XAC_SIGSAFE static inline bool
 frame_flush_retire(struct frame *f, frame_ref ref)
 {
     uint64_t seen = frame_state_make(ref, FRAME_FLUSHING | 1);

@@ -20,7 +20,7 @@
 #define SLEEP_LONGEST UINT64_C(5000000) /* but at most so long */
 
 /* is_fixed_here -- the user has noted it, and not before this note. */
-static bool
+XAC_SIGSAFE static bool
 is_fixed_here(const struct xac_frames_user *user, uint32_t note, frame_ref ref)
 {
     if (ref == 0 || (ref & POOL_NOTE_OPEN) != 0)
@@ -32,7 +32,7 @@ is_fixed_here(const struct xac_frames_user *user, uint32_t note, frame_ref ref)
 }
 
 /* is_own_doing -- the user itself has every frame of the part fixed: waiting would not help. */
-static bool
+XAC_SIGSAFE static bool
 is_own_doing(const struct xac_frames_user *user, uint32_t part)
 {
     struct xac_frames *pool = user->pool;
@@ -55,7 +55,7 @@ is_own_doing(const struct xac_frames_user *user, uint32_t part)
 }
 
 /* pause_for -- the n-th one without an end in sight. */
-static void
+XAC_SIGSAFE static void
 pause_for(uint32_t n)
 {
     xac_assert(n > 0);
@@ -68,7 +68,7 @@ pause_for(uint32_t n)
                                                            : SLEEP_LONGEST);
 }
 
-bool
+XAC_SIGSAFE bool
 xac_frames_full(struct xac_frames_user *user, uint32_t part, struct pool_full *full,
                 bool is_unwritable)
 {

@@ -212,14 +212,14 @@ struct xac_frames_user {
 
 /* ---- Small parts ------------------------------------------------------------------ */
 
-static inline struct frame *
+XAC_SIGSAFE static inline struct frame *
 pool_frame(const struct xac_frames *pool, frame_ref ref)
 {
     return &pool->frames[frame_ref_index(ref)];
 }
 
 /* pool_probe -- where an experiment may stop a thread; beside it stands a point for tests. */
-static inline void
+XAC_SIGSAFE static inline void
 pool_probe(const struct xac_frames *pool, enum xac_frames_step step)
 {
     if (xac_unlikely(pool->io.probe != NULL))
@@ -227,7 +227,7 @@ pool_probe(const struct xac_frames *pool, enum xac_frames_step step)
 }
 
 /* pool_count -- only its owner adds, so that no atomic addition is needed. */
-static inline void
+XAC_SIGSAFE static inline void
 pool_count(struct xac_frames_user *user, enum pool_counter what, uint64_t n)
 {
     xac_assert_slow(what < POOL_N_COUNTERS);
@@ -239,7 +239,7 @@ pool_count(struct xac_frames_user *user, enum pool_counter what, uint64_t n)
 }
 
 /* pool_hit_count -- under Nb-GCLOCK: a fix of a page that is there adds to its weight, up to the cap. */
-static inline void
+XAC_SIGSAFE static inline void
 pool_hit_count(struct xac_frames_user *user, struct frame *f)
 {
     int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
@@ -253,7 +253,7 @@ pool_hit_count(struct xac_frames_user *user, struct frame *f)
  * ring_slot -- slot i.  Neighbours lie in different cache lines, so that sweepers who follow
  * each other do not meet (Nb-GCLOCK, figure 14).
  */
-static inline xac_shared _Atomic uint64_t *
+XAC_SIGSAFE static inline xac_shared _Atomic uint64_t *
 ring_slot(const struct xac_frames *pool, uint32_t i)
 {
     uint32_t per_line = FRAME_LINE / sizeof(uint64_t);
@@ -266,13 +266,13 @@ ring_slot(const struct xac_frames *pool, uint32_t i)
  * slot_load, slot_cas -- a reference in the ring or in the table.  Acquire and release pair
  * with each other: a thread that finds a frame finds its fields.
  */
-static inline frame_ref
+XAC_SIGSAFE static inline frame_ref
 slot_load(xac_shared _Atomic uint64_t *slot)
 {
     return atomic_load_explicit(slot, memory_order_acquire); /* pairs with slot_cas() */
 }
 
-static inline bool
+XAC_SIGSAFE static inline bool
 slot_cas(xac_shared _Atomic uint64_t *slot, frame_ref *seen, frame_ref next)
 {
     xac_frames_point("slot");
@@ -282,7 +282,7 @@ slot_cas(xac_shared _Atomic uint64_t *slot, frame_ref *seen, frame_ref next)
 }
 
 /* table_remove -- unmap the page if it is still this life's. */
-static inline bool
+XAC_SIGSAFE static inline bool
 table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
 {
     xac_assert_slow(page < pool->n_pages);
@@ -296,7 +296,7 @@ table_remove(struct xac_frames *pool, uint64_t page, frame_ref ref)
  * goes on to the next word: so all words go on alike, users are at different ones, and one user alone is told
  * all places in turn.
  */
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 hand_take(struct xac_frames_user *user)
 {
     uint32_t n = user->pool->region->config.hand_cells, cell = user->hand_cell;
@@ -312,13 +312,13 @@ hand_take(struct xac_frames_user *user)
 /* ---- spare.c: page buffers -------------------------------------------------------- */
 
 /* xac_frames_buffer_take -- index + 1 of a buffer that is the caller's now (P6: there is one). */
-uint32_t xac_frames_buffer_take(struct xac_frames_user *user);
+XAC_SIGSAFE uint32_t xac_frames_buffer_take(struct xac_frames_user *user);
 
 /* xac_frames_buffer_give -- the opposite; 0 is nothing. */
-void xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer);
+XAC_SIGSAFE void xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer);
 
 /* pool_data -- bytes of buffer index + 1; NULL in a simulation. */
-static inline void *
+XAC_SIGSAFE static inline void *
 pool_data(const struct xac_frames *pool, uint32_t buffer)
 {
     xac_assert_slow(pool->page_bytes == 0 || buffer <= pool->region->n_buffers);
@@ -330,7 +330,7 @@ pool_data(const struct xac_frames *pool, uint32_t buffer)
 /* ---- The owner's part ---------------------------------------------------------------- */
 
 /* pool_is_barred -- the owner says that the frame cannot leave now. */
-static inline bool
+XAC_SIGSAFE static inline bool
 pool_is_barred(struct xac_frames_user *user, uint32_t frame)
 {
     const struct pool_owner *o = user->pool->owner;
@@ -342,7 +342,7 @@ pool_is_barred(struct xac_frames_user *user, uint32_t frame)
 }
 
 /* pool_evict_begin, pool_evict_end -- around the step that ends a life. */
-static inline bool
+XAC_SIGSAFE static inline bool
 pool_evict_begin(struct xac_frames_user *user, uint32_t frame)
 {
     const struct pool_owner *o = user->pool->owner;
@@ -354,7 +354,7 @@ pool_evict_begin(struct xac_frames_user *user, uint32_t frame)
     return false;
 }
 
-static inline void
+XAC_SIGSAFE static inline void
 pool_evict_end(struct xac_frames_user *user, uint32_t frame, bool is_gone)
 {
     const struct pool_owner *o = user->pool->owner;
@@ -395,8 +395,8 @@ bool xac_frames_evict(struct xac_frames_user *user, uint32_t frame);
  * out  freshp  this descriptor, never used, is the caller's
  * ret  0, ENOBUFS, or the error of a write: then mine is not in the ring
  */
-int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
-                          uint32_t *freshp);
+XAC_SIGSAFE int xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine,
+                                      frame_ref *outp, uint32_t *freshp);
 
 /* ---- full.c --------------------------------------------------------------------------- */
 
@@ -412,13 +412,13 @@ struct pool_full {
  * in   is_unwritable  some were not fixed, but dirty, and a write has failed
  * ret  false: give up
  */
-bool xac_frames_full(struct xac_frames_user *user, uint32_t part, struct pool_full *full,
-                     bool is_unwritable);
+XAC_SIGSAFE bool xac_frames_full(struct xac_frames_user *user, uint32_t part,
+                                 struct pool_full *full, bool is_unwritable);
 
 /* ---- notes: what a user has fixed, for xac_frames_reap() ------------------------------- */
 
 /* note_find -- the user's note with this value, or NULL; 0 finds room. */
-static inline xac_shared _Atomic uint64_t *
+XAC_SIGSAFE static inline xac_shared _Atomic uint64_t *
 note_find(struct xac_frames_user *user, uint64_t value)
 {
     uint32_t n = user->pool->region->config.pins_max;
@@ -433,7 +433,7 @@ note_find(struct xac_frames_user *user, uint64_t value)
  * note_set -- in the order of the program before and after the step of the frame: release pairs
  * with xac_frames_reap(), which comes after the owner's death.
  */
-static inline void
+XAC_SIGSAFE static inline void
 note_set(xac_shared _Atomic uint64_t *note, uint64_t value)
 {
     if (note != NULL)
@@ -441,7 +441,7 @@ note_set(xac_shared _Atomic uint64_t *note, uint64_t value)
 }
 
 /* pool_in_call -- what follows, or has ended, is lost if its process dies. */
-static inline void
+XAC_SIGSAFE static inline void
 pool_in_call(struct xac_frames_user *user, bool in_call)
 {
     /* Release pairs with xac_frames_reap(). */
@@ -451,7 +451,7 @@ pool_in_call(struct xac_frames_user *user, bool in_call)
 /* ---- Parts: each has a lock, a policy and frames of its own; NB_GCLOCK has one ----------- */
 
 /* part_of -- where a page belongs; part_first -- the first slot of a part. */
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 part_of(const struct xac_frames *pool, uint64_t page)
 {
     uint32_t n = pool->region->config.parts;
@@ -460,7 +460,7 @@ part_of(const struct xac_frames *pool, uint64_t page)
     return n == 1 ? 0 : (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15) >> 32) % n);
 }
 
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 part_first(const struct xac_frames *pool, uint32_t part)
 {
     xac_assert_slow(part <= pool->region->config.parts);
@@ -482,7 +482,7 @@ region_place(uint64_t *endp, uint64_t bytes, uint64_t align)
 /* ---- fix.c ----------------------------------------------------------------------------- */
 
 /* xac_frames_unmap -- a life that is GONE leaves the table, if it is still there. */
-void xac_frames_unmap(struct xac_frames_user *user, frame_ref out);
+XAC_SIGSAFE void xac_frames_unmap(struct xac_frames_user *user, frame_ref out);
 
 /* ---- pool_assert.c ------------------------------------------------------------------- */
 
@@ -501,6 +501,6 @@ void xac_pool_user_assert(const struct xac_frames_user *user);
  * xac_frames_write -- write a page after frame_flush_begin(), the log first.  The caller ends
  * the flush.
  */
-int xac_frames_write(struct xac_frames_user *user, struct frame *f);
+XAC_SIGSAFE int xac_frames_write(struct xac_frames_user *user, struct frame *f);
 
 #endif /* XAC_FRAMES_POOL_H */

@@ -43,7 +43,7 @@ struct sweep {
 };
 
 /* slot_take -- put mine where c, which is GONE, was; false if a helper was faster. */
-static enum look
+XAC_SIGSAFE static enum look
 slot_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 {
     xac_assert(c != 0);
@@ -55,7 +55,7 @@ slot_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 }
 
 /* weight_drop -- one visit; ret the weight after it, at most 0 if there was none left. */
-static int32_t
+XAC_SIGSAFE static int32_t
 weight_drop(struct frame *f)
 {
     int32_t weight = atomic_load_explicit(&f->weight, memory_order_relaxed);
@@ -66,7 +66,7 @@ weight_drop(struct frame *f)
 }
 
 /* clean_take -- retire it, if nobody uses it and the owner agrees. */
-static enum look
+XAC_SIGSAFE static enum look
 clean_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 {
     struct frame *f = pool_frame(s->user->pool, c);
@@ -85,14 +85,14 @@ clean_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
  * may_write -- a dirty one's turn: whether it is to make room.  What cannot be written keeps nobody
  * from a clean page, wherever that is.
  */
-static bool
+XAC_SIGSAFE static bool
 may_write(struct sweep *s)
 {
     return s->take_dirty || (s->write_rc == 0 && ++s->n_dirty > DIRTY_PASSED_MAX);
 }
 
 /* dirty_take -- write it and retire it, if nobody uses it meanwhile. */
-static enum look
+XAC_SIGSAFE static enum look
 dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 {
     struct frame *f = pool_frame(s->user->pool, c);
@@ -117,7 +117,7 @@ dirty_take(struct sweep *s, xac_shared _Atomic uint64_t *slot, frame_ref c)
 }
 
 /* slot_look -- the hand is at the slot. */
-static enum look
+XAC_SIGSAFE static enum look
 slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
 {
     frame_ref c;
@@ -152,7 +152,7 @@ slot_look(struct sweep *s, xac_shared _Atomic uint64_t *slot)
  * Alone, too, once n looks in turn have found no frame that can be had: between them lie others'
  * looks, and all may have been at the same few slots, which are fixed.
  */
-static void
+XAC_SIGSAFE static void
 hand_next(struct sweep *s)
 {
     uint32_t n = s->user->pool->n_frames;
@@ -163,7 +163,7 @@ hand_next(struct sweep *s)
 }
 
 /* ring_replace -- sweep until a frame makes room for s->mine. */
-static int
+XAC_SIGSAFE static int
 ring_replace(struct sweep *s)
 {
     struct xac_frames *pool = s->user->pool;
@@ -198,7 +198,7 @@ ring_replace(struct sweep *s)
     }
 }
 
-int
+XAC_SIGSAFE int
 xac_frames_ring_place(struct xac_frames_user *user, frame_ref mine, frame_ref *outp,
                       uint32_t *freshp)
 {

@@ -10,13 +10,13 @@
 
 #include "frames/pool.h"
 
-static uint64_t
+XAC_SIGSAFE static uint64_t
 head_next(uint64_t head, uint32_t top)
 {
     return ((head >> 32) + 1) << 32 | top;
 }
 
-static void
+XAC_SIGSAFE static void
 stack_push(struct xac_frames *pool, uint32_t buffer)
 {
     struct pool_region *r = pool->region;
@@ -34,7 +34,7 @@ stack_push(struct xac_frames *pool, uint32_t buffer)
 }
 
 /* stack_pop -- 0 if there is none. */
-static uint32_t
+XAC_SIGSAFE static uint32_t
 stack_pop(struct xac_frames *pool)
 {
     struct pool_region *r = pool->region;
@@ -57,7 +57,7 @@ stack_pop(struct xac_frames *pool)
 }
 
 /* fresh_buffer -- one that was never used; 0 if there is none. */
-static uint32_t
+XAC_SIGSAFE static uint32_t
 fresh_buffer(struct xac_frames *pool)
 {
     struct pool_region *r = pool->region;
@@ -73,7 +73,7 @@ fresh_buffer(struct xac_frames *pool)
     return used + 1;
 }
 
-uint32_t
+XAC_SIGSAFE uint32_t
 xac_frames_buffer_take(struct xac_frames_user *user)
 {
     uint32_t buffer = user->seat->buffer;
@@ -92,7 +92,7 @@ xac_frames_buffer_take(struct xac_frames_user *user)
     return buffer;
 }
 
-void
+XAC_SIGSAFE void
 xac_frames_buffer_give(struct xac_frames_user *user, uint32_t buffer)
 {
     xac_assert(buffer <= user->pool->region->n_buffers);

@@ -78,6 +78,7 @@ extern void (*xac_kill_hook)(const char *name);
 #endif
 
 /* Print the failed condition to stderr, async-signal-safely, and abort(). */
-_Noreturn void xac_die(const char *file, int line, const char *func, const char *cond);
+XAC_SIGSAFE _Noreturn void xac_die(const char *file, int line, const char *func,
+                                   const char *cond);
 
 #endif /* XAC_ANNOT_H */

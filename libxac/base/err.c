@@ -131,7 +131,7 @@ static const struct {
     {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
 };
 
-const char *
+XAC_SIGSAFE const char *
 xac_strerror(int code)
 {
     for (size_t i = 0; i < sizeof own_texts / sizeof own_texts[0]; i++) {
@@ -144,7 +144,7 @@ xac_strerror(int code)
 }
 
 /* put -- write a string to stderr; a failure to complain is not worth a complaint. */
-static void
+XAC_SIGSAFE static void
 put(const char *s)
 {
     ssize_t n = write(STDERR_FILENO, s, strlen(s));
@@ -170,7 +170,7 @@ xac_say_once(_Atomic bool *has_said, const char *fmt, ...)
     put("\n");
 }
 
-void
+XAC_SIGSAFE void
 xac_die(const char *file, int line, const char *func, const char *cond)
 {
     char digits[12];

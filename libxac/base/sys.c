@@ -310,7 +310,7 @@ xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size_t *gotp)
     return 0;
 }
 
-int
+XAC_SIGSAFE int
 xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep)
 {
     const char *from = (const char *)buf;
@@ -332,7 +332,7 @@ xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep
     return 0;
 }
 
-int
+XAC_SIGSAFE int
 xac_write_full(int fd, const void *buf, size_t n, uint64_t offset)
 {
     size_t done;

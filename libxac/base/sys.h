@@ -80,8 +80,9 @@ XAC_SIGSAFE int xac_read_full(int fd, void *buf, size_t n, uint64_t offset, size
  *
  * ret  0 or errno; a write that makes no progress is EIO.
  */
-int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
-int xac_write_part(int fd, const void *buf, size_t n, uint64_t offset, size_t *donep);
+XAC_SIGSAFE int xac_write_full(int fd, const void *buf, size_t n, uint64_t offset);
+XAC_SIGSAFE int xac_write_part(int fd, const void *buf, size_t n, uint64_t offset,
+                               size_t *donep);
 
 /* xac_sleep_ns -- sleep for ns, or until a signal comes; no cancellation point. */
 void xac_sleep_ns(uint64_t ns);

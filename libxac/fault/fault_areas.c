@@ -20,7 +20,7 @@ struct area {
     void *arg;
 };
 
-static struct area *
+XAC_SIGSAFE static struct area *
 areas_of(const struct xac_areas *set)
 {
     return (struct area *)set->root;

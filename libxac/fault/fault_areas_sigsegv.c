@@ -10,7 +10,7 @@
 
 #include <sigsegv.h>
 
-static sigsegv_dispatcher *
+XAC_SIGSAFE static sigsegv_dispatcher *
 tree_of(struct xac_areas *set)
 {
     static_assert(sizeof(sigsegv_dispatcher) == sizeof set->root, "it is one pointer");

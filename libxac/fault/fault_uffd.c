@@ -451,7 +451,7 @@ fill(struct xac_area *area, uint64_t first, uint64_t n, const uint8_t *bytes,
     return 0;
 }
 
-static int
+XAC_SIGSAFE static int
 take_back(struct xac_area *area, const struct xac_page_range *range, size_t n)
 {
     struct iovec at[RANGES_MAX];

@@ -226,7 +226,7 @@ xac_env_is_durable(const struct xac_env *env)
 }
 
 /* xac_env_claimant -- for the files that it maps. */
-static inline struct xac_claimant
+XAC_SIGSAFE static inline struct xac_claimant
 xac_env_claimant(const struct xac_env *env)
 {
     return (struct xac_claimant){.dir = env->dir_is, .dirfd = env->dirfd};

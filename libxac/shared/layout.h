@@ -146,7 +146,7 @@ xac_vslot_word(enum xac_vslot_state state, uint64_t slot)
     return (uint64_t)state << 56 | slot;
 }
 
-static inline enum xac_vslot_state
+XAC_SIGSAFE static inline enum xac_vslot_state
 xac_vslot_state(uint64_t word)
 {
     return (enum xac_vslot_state)(word >> 56);
@@ -257,25 +257,25 @@ struct xac_txn {
     XAC_LINE struct xac_counters counters;
 };
 
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 xac_txn_word(uint64_t serial, uint32_t participant, enum xac_txn_state state)
 {
     return serial << 32 | (uint64_t)participant << 8 | (uint64_t)state;
 }
 
-static inline enum xac_txn_state
+XAC_SIGSAFE static inline enum xac_txn_state
 xac_txn_state(uint64_t word)
 {
     return (enum xac_txn_state)(word & 0xff);
 }
 
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 xac_txn_participant(uint64_t word)
 {
     return (uint32_t)(word >> 8 & 0xffffff);
 }
 
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 xac_txn_serial(uint64_t word)
 {
     return word >> 32;
@@ -449,7 +449,7 @@ struct xac_control {
 #define XAC_CONTROL_HEAD_BYTES offsetof(struct xac_control, checkpoint_bytes)
 
 /* Count an event; relaxed, for statistics only. */
-static inline void
+XAC_SIGSAFE static inline void
 xac_count(_Atomic uint64_t *counter, uint64_t n)
 {
     (void)atomic_fetch_add_explicit(counter, n, memory_order_relaxed);

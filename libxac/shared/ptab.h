@@ -58,7 +58,7 @@ struct xac_page {
 
 /* xac_ptab_shift -- of the bits of a page number by which a node of that level, from 1 above
    the leaves, is looked up. */
-static inline unsigned
+XAC_SIGSAFE static inline unsigned
 xac_ptab_shift(unsigned level)
 {
     return XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS;
@@ -71,19 +71,19 @@ xac_ptab_shift(unsigned level)
 
 #define XAC_PAGE_NO_MAX ((UINT64_C(1) << XAC_PAGE_NO_BITS) - 1)
 
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 xac_page_id(uint32_t file, uint64_t page_no)
 {
     return (uint64_t)file << XAC_PAGE_NO_BITS | page_no;
 }
 
-static inline uint32_t
+XAC_SIGSAFE static inline uint32_t
 xac_page_file(uint64_t id)
 {
     return (uint32_t)(id >> XAC_PAGE_NO_BITS);
 }
 
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 xac_page_no(uint64_t id)
 {
     return id & XAC_PAGE_NO_MAX;

@@ -20,7 +20,7 @@
 #define GROW_MIN    ((uint64_t)1 << 20) /* unit of the extent, too                     */
 #define OFFSET_MASK ((UINT64_C(1) << XAC_SHM_OFFSET_BITS) - 1)
 
-static struct xac_shm_head *
+XAC_SIGSAFE static struct xac_shm_head *
 head_of(const struct xac_shm *shm)
 {
     return (struct xac_shm_head *)(void *)shm->base;
@@ -45,7 +45,7 @@ extent_of(uint64_t size, uint64_t limit)
     return limit / GROW_MIN << 32 | size / GROW_MIN;
 }
 
-void *
+XAC_SIGSAFE void *
 xac_shm_map(int fd, int prot, size_t *reservep, size_t least)
 {
     void *p = MAP_FAILED;
@@ -108,7 +108,7 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
     return 0;
 }
 
-uint64_t
+XAC_SIGSAFE uint64_t
 xac_shm_size(const struct xac_shm *shm)
 {
     xac_assert(shm->base != NULL);

@@ -78,7 +78,7 @@ int xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve);
 void xac_shm_detach(struct xac_shm *shm);
 
 /* xac_shm_size -- bytes of the region that are backed by the file. */
-uint64_t xac_shm_size(const struct xac_shm *shm);
+XAC_SIGSAFE uint64_t xac_shm_size(const struct xac_shm *shm);
 
 /*
  * xac_shm_limit -- set the size beyond which the region does not grow; it may be more than before.
@@ -100,7 +100,7 @@ int xac_shm_fit(struct xac_shm *shm);
  * it, a quarter of it and so on if the limit of addresses is too low, but not less than `least`.
  * ret  address or MAP_FAILED with errno; *reservep is the bytes reserved.
  */
-void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
+XAC_SIGSAFE void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
 
 /*
  * xac_shm_alloc -- a zeroed block; its offset, a multiple of 64, or 0 (no room).
@@ -126,7 +126,7 @@ XAC_SIGSAFE void xac_shm_refuse(struct xac_shm *shm, int error);
 bool xac_shm_is_sound(const struct xac_shm *shm, uint64_t head, uint64_t brk);
 
 /* xac_shm_at -- address of an offset in this process. */
-static inline void *
+XAC_SIGSAFE static inline void *
 xac_shm_at(const struct xac_shm *shm, uint64_t offset)
 {
     xac_assert(offset != 0 && offset < shm->reserve);
@@ -134,7 +134,7 @@ xac_shm_at(const struct xac_shm *shm, uint64_t offset)
 }
 
 /* xac_shm_offset -- and back. */
-static inline uint64_t
+XAC_SIGSAFE static inline uint64_t
 xac_shm_offset(const struct xac_shm *shm, const void *p)
 {
     return (uint64_t)((const uint8_t *)p - shm->base);

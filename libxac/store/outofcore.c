@@ -136,7 +136,7 @@ pool_read(void *arg, uint64_t place, void *data)
 }
 
 /* pool_write -- never: no page of the pool is dirty. */
-static int
+XAC_SIGSAFE static int
 pool_write(void *arg, uint64_t place, const void *data)
 {
     (void)arg;

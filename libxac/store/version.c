@@ -14,7 +14,7 @@
 
 #define VSLOTS_FIRST 256u /* version slots of a new store; it doubles from there */
 
-static uint64_t
+XAC_SIGSAFE static uint64_t
 frames_there(const struct xac_env *env)
 {
     xac_assert_slow(env->ctl != NULL);

@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache li
 /* Ring entries that are fetched ahead at once, at the most. */
 #define PREFETCH_MAX 16
 
-static struct xac_chain *
+XAC_SIGSAFE static struct xac_chain *
 chain_of(const struct xac_env *env)
 {
     return &env->ctl->chain;

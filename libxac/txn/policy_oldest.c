@@ -9,7 +9,7 @@
 
 #include "txn/policy.h"
 
-static enum xac_verdict
+XAC_SIGSAFE static enum xac_verdict
 decide(const struct xac_txn *self, const struct xac_txn *other)
 {
     uint64_t mine = atomic_load_explicit(&self->age, memory_order_relaxed);

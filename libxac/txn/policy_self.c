@@ -7,7 +7,7 @@
 
 #include "txn/policy.h"
 
-static enum xac_verdict
+XAC_SIGSAFE static enum xac_verdict
 decide(const struct xac_txn *self, const struct xac_txn *other)
 {
     (void)self;
