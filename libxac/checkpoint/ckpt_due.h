@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ckpt_due.h -- when a checkpoint is due: enough has been logged, or enough versions are there.
+ * ckpt_due.h -- when a checkpoint is due: enough has been logged, or there are enough versions.
  *
- * All of it is about what others change meanwhile, and so a hint.
+ * Other processes change these numbers meanwhile, so all answers are hints.
  */
 #ifndef XAC_CKPT_DUE_H
 #define XAC_CKPT_DUE_H
@@ -12,17 +12,16 @@
 
 struct xac_env;
 
-/* xac_ckpt_is_due -- has enough been logged since the last one began, or are so many versions
-   there?  XAC_OPT_CHECKPOINT_BYTES is about both; a bound of memory (outofcore.h) about the
-   latter. */
+/* xac_ckpt_is_due -- has enough been logged since the last checkpoint began, or are there enough
+   versions?  XAC_OPT_CHECKPOINT_BYTES decides both; a bound on memory (outofcore.h) the second. */
 bool xac_ckpt_is_due(struct xac_env *env);
 
 /* xac_ckpt_is_pressed -- is the room for versions within a bound about to run out? */
 bool xac_ckpt_is_pressed(struct xac_env *env);
 
 /*
- * xac_ckpt_is_late -- has more been logged since a checkpoint began than suits what is done of it?
- * It is to end before a quarter of a segment has been logged.
+ * xac_ckpt_is_late -- is the checkpoint behind the log that was written since it began?  It should
+ * end before a quarter of a segment has been logged.
  *
  * in   done, all  how much of the work until its END is done, in any unit; done is at least 1
  */
@@ -30,18 +29,18 @@ bool xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done,
                       uint64_t all);
 
 /*
- * xac_ckpt_leave_to_other -- is another process at it, so that we need not be?
+ * xac_ckpt_leave_to_other -- is another process making a checkpoint, so that we need not make one?
  *
- * Not if one is due by the log that was written since, if room runs out, or if we have left
- * this very one to it before: then it has stopped committing, and with it stepping, and
- * whoever finds that begins anew.  The checkpoint lock is held.
+ * No if the log that was written since makes one due, if room runs out, or if we have left this
+ * same checkpoint to that process before: then it has stopped committing, and so making steps,
+ * and the process that notices this begins a new one.  The checkpoint lock is held.
  */
 bool xac_ckpt_leave_to_other(struct xac_env *env);
 
-/* xac_ckpt_put_off -- what readers held back is not worth another run at once. */
+/* xac_ckpt_put_off -- do not begin another checkpoint at once for versions kept for readers. */
 void xac_ckpt_put_off(struct xac_env *env);
 
-/* xac_ckpt_first_due -- when this process joins. */
+/* xac_ckpt_first_due -- call it when this process joins. */
 void xac_ckpt_first_due(struct xac_env *env);
 
 #endif /* XAC_CKPT_DUE_H */

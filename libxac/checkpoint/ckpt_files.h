@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ckpt_files.h -- what becomes of the files that a checkpoint meets.
+ * ckpt_files.h -- the files of a checkpoint: skipped, forgotten, or left.
  *
  * WHAT      A file that cannot be reached is skipped: its pages stay in the version store, and
  *           the log from which they can be redone is kept.  A file that has lost its name, and
@@ -17,7 +17,7 @@
 
 struct xac_env;
 
-/* What a checkpoint knows of a file, by id. */
+/* The fate of a file in a checkpoint, by id. */
 enum {
     XAC_CKPT_TOUCHED = 1, /* written in this run                                       */
     XAC_CKPT_SKIPPED = 2, /* cannot be reached                                         */
@@ -45,17 +45,17 @@ void xac_ckpt_files_free(struct xac_ckpt_files *f);
 int xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file,
                         int error);
 
-/* xac_ckpt_files_synced -- all files that have been reached hold what was found durable. */
+/* xac_ckpt_files_synced -- say that all files that were reached have been synced. */
 void xac_ckpt_files_synced(struct xac_ckpt_files *f, struct xac_env *env);
 
 /*
- * xac_ckpt_files_choose -- which files the END names, and which not: those that nobody maps,
- * and of which the log has nothing from its redo position on.  ret 0 or ENOMEM.
+ * xac_ckpt_files_choose -- choose the files that the END names.  It does not name files that nobody
+ * maps and that no log from the redo position on names.  ret 0 or ENOMEM.
  */
 int xac_ckpt_files_choose(struct xac_ckpt_files *f, struct xac_env *env,
                           uint64_t redo_lsn);
 
-/* xac_ckpt_files_leave -- those that were not named, unless they have been mapped again
+/* xac_ckpt_files_leave -- leave the files that were not named, unless they have been mapped again
    meanwhile; their versions have been unlinked. */
 void xac_ckpt_files_leave(struct xac_ckpt_files *f, struct xac_env *env);
 

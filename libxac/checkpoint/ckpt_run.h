@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ckpt_run.h -- pages on their way to their files: in the order of the files, neighbours by
- * one write.
+ * ckpt_run.h -- writing pages to their files in the order of the files, neighbours by one write.
  *
  * WHAT      A call for each page costs more than its copy (the file system walks over all
  *           blocks of a large folio each time).  So a checkpoint of an environment that is not
  *           durable takes version slots in the order of their pages, and writes neighbours at once.
- * NOT HERE  Durable environments: there a page is written by a write of its own, for what is
- *           torn then is one page (XAC_OPT_FULL_IMAGES).
+ * NOT HERE  Durable environments: there each page has a write of its own, so that at most one
+ *           page is torn (XAC_OPT_FULL_IMAGES).
  * OWNER     The checkpoint, under its lock.
  *
  * INVARIANT
- *   (1) What has been added and not written is pages [first, first + n) of one file.
+ *   (1) The pages that were added and not yet written are [first, first + n) of one file.
  */
 #ifndef XAC_CKPT_RUN_H
 #define XAC_CKPT_RUN_H
@@ -40,7 +39,7 @@ struct xac_ckpt_run {
  * xac_ckpt_run_init, fini -- an empty run; if the environment is not durable, with an order of
  * the version slots that hold versions now.
  *
- * in, out  n_vslotsp  version slots there are; of them, those to be looked at
+ * in, out  n_vslotsp  number of version slots; number of those to look at
  * ret      0 or ENOMEM; fini in both cases.
  */
 int xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
@@ -54,7 +53,7 @@ xac_ckpt_run_vslot(const struct xac_ckpt_run *run, uint64_t i)
     return run->order != NULL ? run->order[i - 1] : i;
 }
 
-/* xac_ckpt_run_takes -- is the page the next neighbour, or the first? */
+/* xac_ckpt_run_takes -- can the page be added: is it the next neighbour, or the first? */
 bool xac_ckpt_run_takes(const struct xac_ckpt_run *run, uint64_t page_id);
 
 /* xac_ckpt_run_add -- a page that it takes; bytes are copied. */

@@ -10,8 +10,8 @@
 /*
  * xac_file_fd -- this process's descriptor for a registered file, until the next call.
  *
- * A file that has lost its name is found as long as this process maps it.  The one that was
- * used least recently may be closed, in a durable environment synced.
+ * A file that has lost its name is found as long as this process maps it.  The descriptor that was
+ * used least recently may be closed; in a durable environment it is synced before.
  * ret  -1 with errno: ENOENT, ESTALE if another file lies there, EBUSY if another environment
  *      holds it; others of open(2).
  */
@@ -21,13 +21,12 @@ int xac_file_fd(struct xac_env *env, uint32_t file);
 void xac_file_fd_dirty(struct xac_env *env, uint32_t file);
 
 /*
- * xac_file_fds_each -- do something with each that is written and not synced, until one
- * fails.
+ * xac_file_fds_each -- call fn for each file that is written and not synced, until a call fails.
  */
 int xac_file_fds_each(struct xac_env *env,
                       int (*fn)(struct xac_env *env, uint32_t file, int fd));
 
-/* xac_file_fds_synced -- all are. */
+/* xac_file_fds_synced -- say that all are synced. */
 void xac_file_fds_synced(struct xac_env *env);
 
 /* xac_file_fds_close -- close all. */

@@ -8,8 +8,8 @@
 struct xac_env;
 
 /*
- * xac_forget_file -- nothing more is written to a file, nor redone; what was committed to it
- * is brought home before, if it is there.
+ * xac_forget_file -- forget a file: it is not written and not redone any more.  Before, everything
+ * that was committed to it is written to it, if it exists.
  *
  * ret  0, also if it is not known; EBUSY: it is mapped, or an old state of it is being read;
  *      errors of the checkpoint and of the log.

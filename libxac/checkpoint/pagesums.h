@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pagesums.h -- checksums of the pages that have been written to the mapped files, kept
- * beside the log to find what the medium does to them (XAC_OPT_PAGE_CHECKSUMS).
+ * beside the log to find damage of the medium (XAC_OPT_PAGE_CHECKSUMS).
  *
  * WHAT      Collects the checksums of pages while they are written; stores them, a file for
  *           each mapped file (pagesums_format.h).
@@ -10,8 +10,8 @@
  * LOCK      Files are written by the holder of the checkpoint lock, or with the gate held.
  *
  * INVARIANTS
- *   (1) Of a page that recovery would not write, starting from the master record on disk,
- *       the entry on disk is right, or not valid, or there is none.  A process that writes pages
+ *   (1) If recovery, starting from the master record on disk, would not write a page, then the
+ *       entry of the page on disk is right, or not valid, or missing.  A process that writes pages
  *       stores and syncs their entries before the master record moves; until then recovery would
  *       write these same pages, and their entries are not used.
  *   (2) A process that writes pages of a file and keeps no checksums first removes the file of
@@ -43,11 +43,11 @@ struct xac_pagesums {
     size_t n, size;
 };
 
-/* xac_pagesums_add -- note a page that is written; ret 0 or ENOMEM (words noted). */
+/* xac_pagesums_add -- note a page that is written; ret 0 or ENOMEM (text noted). */
 int xac_pagesums_add(struct xac_pagesums *s, uint32_t file, uint64_t page,
                      const void *bytes, size_t page_size);
 
-/* xac_pagesums_free -- nothing is noted any more. */
+/* xac_pagesums_free -- free the notes. */
 void xac_pagesums_free(struct xac_pagesums *s);
 
 /* Which mapped file it is. */
@@ -56,36 +56,36 @@ struct xac_pagesums_file {
     const char *path; /* as the log has it; the callee's                              */
 };
 
-/* Where checksums are kept, and what for. */
+/* The place for checksums, and their properties. */
 struct xac_pagesums_store {
     int dirfd;               /* of the environment; not owned                         */
     const uint8_t *identity; /* 16 bytes of the master record; not owned              */
     uint32_t page_size;
     uint64_t lsn; /* of the entries                                                   */
     bool make;    /* also make missing ones; else only existing ones are kept right     */
-    /* Fill in which file that number is; ret 0 or an error with words. */
+    /* Fill in the file of that number; ret 0 or an error with text. */
     int (*file)(void *arg, uint32_t file, struct xac_pagesums_file *out);
     void *arg;
 };
 
 /*
- * xac_pagesums_put -- store and sync all that is noted, and note nothing any more.
+ * xac_pagesums_put -- store and sync all notes, and clear them.
  *
- * ret  0 or errno (words noted); then the master record must not move.
+ * ret  0; or errno (text noted), and then the master record must not move.
  */
 int xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where);
 
 /*
- * xac_pagesums_drop -- forget what is kept of that file, synced.
+ * xac_pagesums_drop -- remove the checksums of that file, synced.
  *
- * in/out  is_syncedp  false at first.  true: the caller has synced the directory, and nobody else
- *                     has removed a file of checksums since.  So what is not there is gone for
- *                     good, and takes no sync
+ * in/out  is_syncedp  false at first.  true: the caller has synced the directory, and no other
+ *                     process has removed a file of checksums since.  So if the file is missing,
+ *                     its removal is durable, and no sync is needed
  * ret     0 or errno.
  */
 int xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp);
 
-/* xac_pagesums_drop_all -- forget everything, synced; ret 0 or errno. */
+/* xac_pagesums_drop_all -- remove all checksums, synced; ret 0 or errno. */
 int xac_pagesums_drop_all(int dirfd);
 
 /* xac_pagesums_checkpoint -- xac_pagesums_put of the pages that a checkpoint has copied,
@@ -103,7 +103,7 @@ bool xac_pagesums_head_valid(const struct xac_pagesums_head *h, const uint8_t *i
 /* xac_pagesums_who -- the mapped file that a header is about. */
 struct xac_identity xac_pagesums_who(const struct xac_pagesums_head *h);
 
-/* xac_pagesum_check -- what `check` of the entry must be. */
+/* xac_pagesum_check -- the right value of `check` of the entry. */
 uint64_t xac_pagesum_check(const struct xac_pagesum *e);
 
 #endif /* XAC_PAGESUMS_H */

@@ -4,8 +4,8 @@
  *
  * WHAT      Maps the control region read-only: the process that looks disturbs nobody, is no
  *           participant and holds nothing back.
- * NOT HERE  What is to be seen (stats.h).
- * OWNER     struct xac_env is the caller's; only what stats.h reads is filled in.
+ * NOT HERE  Reading the counters (stats.h).
+ * OWNER     struct xac_env is the caller's; only the fields that stats.h reads are filled in.
  */
 #ifndef XAC_PEEK_H
 #define XAC_PEEK_H
@@ -17,7 +17,7 @@
  *
  * in   dir  path of the directory, for messages
  * out  env  to be closed by xac_peek_close, if 0 is returned
- * ret  0; ENOENT if nobody is attached; EACCES: this takes permission to write the directory;
+ * ret  0; ENOENT if nobody is attached; EACCES without permission to write the directory;
  *      XAC_ENOTSHARED; XAC_EVERSION (participants of another build); XAC_ELOCKLOST; errno.
  */
 int xac_peek_open(int dirfd, const char *dir, struct xac_env *env);

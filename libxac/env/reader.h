@@ -11,10 +11,10 @@
  * LOCK      As in env_enter.h.
  *
  * INVARIANTS
- *   (1) A reader writes no mapped file, but for the last participant of an environment that is
- *       not durable, whose versions nobody else could bring to the files.
- *   (2) The last participant that is no reader makes a checkpoint when it leaves, as the last
- *       one of all does.
+ *   (1) A reader writes no mapped file, with one exception: the last participant of an
+ *       environment that is not durable, because otherwise its versions would be lost.
+ *   (2) The last participant that is not a reader makes a checkpoint when it leaves, as the
+ *       last one of all does.
  */
 #ifndef XAC_READER_H
 #define XAC_READER_H
@@ -31,12 +31,12 @@ int xac_reader_check_access(const struct xac_env *env);
 int xac_reader_check_writer(const struct xac_env *env, const char *what);
 
 /*
- * xac_reader_settle -- bring what was committed to the files, if nobody who comes after us
- * will; by any participant that leaves.  Gate held.
+ * xac_reader_settle -- write committed versions to the files if no later participant will; called
+ * by every participant that leaves.  Gate held.
  *
- * The last writer does, though readers may stay: they do not write.  A reader that is the
- * last one of all leaves that to the next who comes and has the log.  Where there is none it
- * writes what readers have held back, or says that it could not.
+ * The last writer does it, even if readers stay, because they do not write.  A reader that is the
+ * last one of all leaves it to the next recovery, from the log.  If there is no log, it writes the
+ * versions that readers have held back, or says that it could not.
  * in   last  nobody else is attached
  * ret  0 or an error of the checkpoint.
  */

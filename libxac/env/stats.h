@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.h -- what xStats() tells: the region's counters, and who holds versions back.
+ * stats.h -- the results of xStats(): counters of the region, and the readers of old versions.
  *
  * THREADS   any; takes no lock.
  */
@@ -11,7 +11,7 @@
 
 struct xac_env;
 
-/* xac_stats_read -- fill in all of it, for an environment that is attached. */
+/* xac_stats_read -- fill in all fields, for an environment that is attached. */
 void xac_stats_read(const struct xac_env *env, struct xac_stats *out);
 
 #endif /* XAC_STATS_H */

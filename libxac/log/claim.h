@@ -7,21 +7,21 @@
  *           behind any data, at a place that stands for the environment's directory.  The
  *           kernel drops it with the description.
  *           (b) The mark: an extended attribute of the file (doc/formats.md) with the
- *           environment that has mapped it last.  It outlives crashes, and names the
- *           environment in error messages.  Where the file system has no such attributes,
- *           only the hold is left.
- *           Whether the environment of a mark has something to redo is seen by reading its
- *           master record and the end of its log, as recovery does.
+ *           environment that has mapped it last.  It survives crashes, and names the
+ *           environment in error messages.  If the file system has no such attributes, only
+ *           the hold remains.
+ *           The master record and the end of the log of a marked environment are read, as by
+ *           recovery, to see whether it has something to redo.
  * NOT HERE  Which file it is (identity), which files an environment knows (registry).
  * THREADS   Any; no lock of the library is needed.
  *
  * INVARIANTS
- *   (1) Of two environments that hold a file at the same time at least one has been
- *       refused: each takes a byte of its own first and looks for others then.
+ *   (1) If two environments want a file at the same time, at least one is refused, because each
+ *       takes a byte of its own first and then looks for others.
  *   (2) A mark counts only on the file that it was made for: the copy of a file has none.
  *   (3) A mark of another environment is replaced only if that environment is gone, or has no
- *       participants and nothing to redo; or by a recovery that was told so.
- *   (4) What is refused is not changed.
+ *       participants and nothing to redo; or by a recovery, if the user has told it so.
+ *   (4) A file that is refused is not changed.
  */
 #ifndef XAC_CLAIM_H
 #define XAC_CLAIM_H
@@ -40,11 +40,11 @@ struct xac_claimant {
 /*
  * xac_claim_hold -- hold an open file until its description is closed.
  *
- * A lock that another program has on all of the file is no hold; where the hold cannot be
- * had because of it, or because the file system has no locks, the mark must do.
+ * A lock of another program on the whole file is not a hold.  If it makes the hold impossible, or
+ * if the file system has no locks, there is only the mark.
  * in   takes  false: only look for others
  * in   name   of the file, for messages
- * ret  0; XAC_EINUSE with words; errno values.
+ * ret  0; XAC_EINUSE with text; errno values.
  */
 int xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *name);
 
@@ -68,12 +68,12 @@ int xac_claim_take(int fd, const struct xac_claimant *who, const char *name);
  * xac_claim_check -- may a recovery redo this file?
  *
  * in   may_take  also if an environment that is gone has mapped it since
- * ret  0; XAC_EINUSE with words.
+ * ret  0; XAC_EINUSE with text.
  */
 int xac_claim_check(int fd, const struct xac_claimant *who, bool may_take,
                     const char *name);
 
-/* xac_claim_mark -- mark a file that is held; if that cannot be, it is not. */
+/* xac_claim_mark -- mark a file that is held, if that is possible. */
 void xac_claim_mark(int fd, const struct xac_claimant *who);
 
 /* xac_claim_drop -- take back our mark, if it is ours, of a file that the environment will

@@ -3,11 +3,11 @@
  * log_gap.h -- how long a lone committer stays awake between its write and its sync.
  *
  * WHAT      A sync right behind a write puts the thread to sleep twice: until the data have
- *           arrived, and until the device has emptied its cache.  If the first is over while
- *           the thread is awake, the kernel goes on to the second at once, and one time of
- *           falling asleep and waking is saved, which on a virtual machine is a sixth of the
- *           whole.  How long is best, 0 included, is found by trying: one run of flushes in 8 tries
- *           another gap, and the others take the one that has cost least.
+ *           arrived, and until the device has emptied its cache.  If the first wait is over
+ *           while the thread is still awake, the kernel goes on to the second at once, and the
+ *           thread falls asleep once instead of twice.  On a virtual machine that saves a sixth
+ *           of the time.  The best gap, which may be 0, is found by trying: one run of flushes
+ *           in 8 tries another gap, and the others use the one that has cost least.
  * NOT HERE  Several committers: a process that waits for the writes of others needs no gap (log.h).
  * LOCK      flush, all.
  */
@@ -32,7 +32,7 @@ struct xac_log_gap {
 /* xac_log_gap_begin -- the device has been told to write. */
 void xac_log_gap_begin(struct xac_log_gap *gap);
 
-/* xac_log_gap_wait -- before the sync: for what is left of the gap, if a write is under way. */
+/* xac_log_gap_wait -- before the sync: wait for the rest of the gap, if a write is under way. */
 void xac_log_gap_wait(const struct xac_log_gap *gap);
 
 /* xac_log_gap_end -- the sync is over, or was not needed any more. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log_keep.h -- is log that recovery does not need any more kept, for an archive, or used
- * again?
+ * log_keep.h -- keeping log that recovery does not need any more, for an archive.
  *
  * WHAT      A file in the directory of the log, XAC_LOG_KEPT.  While it is there no segment is
  *           used again and no data file is removed.  It is made by the first request for archives
@@ -13,9 +12,9 @@
  *
  * INVARIANTS
  *   (1) The file is durable before xac_log_keep() returns: log that is needed then, and all later
- *       log, stays until somebody removes it, in whatever run of whatever process.
- *   (2) A segment that is opened by its name while the file is there is not written over.
- *       (Who takes one renames it, and looks for the file after that.)
+ *       log, stays until the user removes it, in all later runs of all processes.
+ *   (2) A segment that is opened by its name while the file exists is not overwritten.  (A process
+ *       that takes a segment renames it, and looks for the file after that.)
  */
 #ifndef XAC_LOG_KEEP_H
 #define XAC_LOG_KEEP_H
@@ -24,17 +23,17 @@
 
 #define XAC_LOG_KEPT "xac.log-kept"
 
-/* XAC_OPT_LOG_RECYCLE if nobody has set it: as the directory says. */
+/* XAC_OPT_LOG_RECYCLE if it was not set: the directory decides. */
 #define XAC_RECYCLE_UNSAID 2u
 
-/* xac_log_is_kept -- is the log in that directory kept?  Also if that cannot be found out. */
+/* xac_log_is_kept -- is the log in that directory kept?  True also if that cannot be seen. */
 bool xac_log_is_kept(int dirfd);
 
 /*
  * xac_log_keep -- keep the log in that directory from now on, or do not.
  *
- * out  changedp  was it otherwise before?  NULL: not wanted
- * ret  0; errno values (words noted).
+ * out  changedp  has this changed it?  NULL: not wanted
+ * ret  0; errno values (text noted).
  */
 int xac_log_keep(int dirfd, bool is_kept, bool *changedp);
 

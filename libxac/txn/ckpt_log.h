@@ -2,7 +2,7 @@
 /*
  * ckpt_log.h -- log blocks of checkpoints, and those that concern files.
  *
- * LOCK      They take publish; who builds the end of a checkpoint holds the checkpoint lock.
+ * LOCK      They take publish; the caller of xac_ckpt_log_end holds the checkpoint lock.
  */
 #ifndef XAC_CKPT_LOG_H
 #define XAC_CKPT_LOG_H
@@ -24,7 +24,7 @@ struct xac_env;
 int xac_ckpt_log_put(struct xac_env *env, struct xac_builder *b, bool ckpt_begins,
                      uint64_t *lsnp, uint64_t *endp);
 
-/* What XCHECKPT_END says. */
+/* The contents of XCHECKPT_END. */
 struct xac_ckpt_end {
     uint64_t begin_lsn, redo_lsn;
     const uint32_t *file; /* ids of those to be named                                  */
@@ -32,7 +32,7 @@ struct xac_ckpt_end {
 };
 
 /*
- * xac_ckpt_log_end -- append XCHECKPT_END with all files, in as many blocks as it takes.
+ * xac_ckpt_log_end -- append XCHECKPT_END with all files, in as many blocks as are needed.
  *
  * out  lsnp, endp  of the last block, which has XCHECKPT_END
  * ret  0 or an error.
@@ -41,8 +41,8 @@ int xac_ckpt_log_end(struct xac_env *env, const struct xac_ckpt_end *what, uint6
                      uint64_t *endp);
 
 /*
- * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; nothing
- * in an environment that is not.  ret 0 or an error.
+ * xac_checkpoint_log_file -- append an XFILE block and wait until it is durable; does nothing in
+ * an environment that is not durable.  ret 0 or an error.
  */
 int xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length);
 

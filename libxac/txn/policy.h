@@ -6,9 +6,9 @@
  *           belongs to the environment; the first participant chooses it
  *           (XAC_OPT_POLICY).
  *
- * Eager policies decide when a page is touched, so that what is pending could always
- * commit.  The optimistic one decides nothing while transactions run; each is validated
- * at its end (optimistic.h).
+ * Eager policies decide when a page is touched, so that every pending transaction could commit.
+ * The optimistic policy decides nothing while transactions run; each one is validated at its
+ * end (optimistic.h).
  */
 #ifndef XAC_POLICY_H
 #define XAC_POLICY_H
@@ -20,7 +20,7 @@
 #include "base/annot.h"
 #include "txn/slot.h"
 
-/* What a policy says when `self` wants a page that `other` has. */
+/* The decision of a policy when `self` wants a page that `other` has. */
 enum xac_verdict {
     XAC_FAIL_OTHER,
     XAC_FAIL_SELF
@@ -30,18 +30,17 @@ struct xac_policy {
     const char *name;
     /* No checks while running; `decide` is not called. */
     bool is_optimistic;
-    /* Who has lost waits for the older one before it tries again (conflict.h). */
+    /* A loser waits for the older one before it tries again (conflict.h). */
     bool loser_waits;
     /* Called with the page locked, in the fault handler; must not block.  Both are
-       PENDING.  If it says XAC_FAIL_SELF, that holds only while the other one's process
-       runs. */
+       PENDING.  XAC_FAIL_SELF counts only while the process of the other one runs. */
     enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
     /* Of an optimistic policy, NULL otherwise.  Has no commit after the parent written a page of
        the set?  Sure only under the publish lock; a no is sure without it.
        out  pagep  id of the first page that was written */
     bool (*validate)(const struct xac_env *env, const struct xac_txn *txn,
                      uint64_t *pagep);
-    /* Likewise.  Is it this slot's turn to publish?  Under the publish lock. */
+    /* Also of an optimistic policy only.  May this slot publish?  Under the publish lock. */
     bool (*may_publish)(const struct xac_env *env, uint64_t slot);
 };
 

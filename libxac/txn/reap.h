@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reap.h -- finishing what the dead have begun, and the commits of who is stopped.
+ * reap.h -- finishing what dead participants have begun, and commits of stopped ones.
  *
  * LOCK      reap (rank REAP): one reaper at a time.  Every step can be repeated, so a
  *           reaper that dies is followed by the next.
@@ -15,17 +15,17 @@
 struct xac_env;
 
 /*
- * xac_reap_dead -- clean up after every participant that is dead: publish what was
- * COMMITTING, take back the rest, free slots and entry.  What is COMMITTING of one that is
- * stopped is published if that can be done at once, else taken back; what is PENDING of it
- * and far behind is failed.  Signals blocked.
+ * xac_reap_dead -- reap every dead participant: publish its COMMITTING transactions, take back
+ * the others, free its slots and its entry.  COMMITTING transactions of a stopped participant
+ * are published if that is possible at once, else taken back; PENDING ones that are far behind
+ * are failed.  Signals blocked.
  */
 void xac_reap_dead(struct xac_env *env);
 
 /*
- * xac_reap_some -- the same for a few participants, others each time; for all if they are
- * few.  For whoever comes or goes: if each of 1,000 looked at all, they would look 1,000,000
- * times, one after the other behind the gate.
+ * xac_reap_some -- the same for a few participants, others each time; for all if there are only
+ * few.  Participants call it when they join and leave: if each of 1,000 checked all others, that
+ * would be 1,000,000 checks, one after the other, with the gate held.
  */
 void xac_reap_some(struct xac_env *env);
 

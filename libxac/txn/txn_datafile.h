@@ -12,11 +12,11 @@ struct xac_txn;
 struct xac_xdatafile;
 
 /*
- * xac_commit_write_datafile -- what a transaction has written, as full images in a data file
- * that is durable then (txn_datafile.c).
+ * xac_commit_write_datafile -- write all pages that a transaction has written, as full images, to
+ * a data file, and make it durable (txn_datafile.c).
  *
  * out  recp  the record that names it
- * ret  0 or an error; a file that is there then is removed as that of any other transaction
+ * ret  0 or an error; if a file exists then, it is removed later like that of others
  */
 int xac_commit_write_datafile(struct xac_env *env, const struct xac_txn *txn,
                               uint64_t serial, struct xac_xdatafile *recp);
@@ -25,8 +25,8 @@ int xac_commit_write_datafile(struct xac_env *env, const struct xac_txn *txn,
 void xac_commit_remove_datafile(struct xac_env *env, uint64_t serial);
 
 /*
- * xac_commit_data_serial -- a bound: data files with smaller serials are of transactions
- * that have been published, or of none, and will never be of another.  Takes publish.
+ * xac_commit_data_serial -- a bound: data files with smaller serials belong to transactions that
+ * have been published, or to none, and never to a later one.  Takes publish.
  */
 uint64_t xac_commit_data_serial(struct xac_env *env);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_register.h -- a file becomes one of those that the environment knows, and ceases to be.
+ * file_register.h -- adding files to the environment, and removing them.
  *
- * WHAT      Entries of the table of files (layout.h), together with the log blocks that say so.
- * NOT HERE  Looking for files, and who maps them (registry.h).
+ * WHAT      Changes the table of files (layout.h) together with the log.
+ * NOT HERE  Finding files, and the processes that map them (registry.h).
  */
 #ifndef XAC_FILE_REGISTER_H
 #define XAC_FILE_REGISTER_H
@@ -16,25 +16,25 @@
  *
  * In a durable environment a new or longer file is in the log before this returns.
  * in   path  as stored: absolute, or relative to the environment directory
- * in   size  of the file, before it was made longer: what lies behind is blank
- * ret  0; XAC_EREPLACED; ENOMEM; what appending to the log may return.
+ * in   size  of the file, before it was made longer: pages behind it are zeros
+ * ret  0; XAC_EREPLACED; ENOMEM; errors of appending to the log.
  */
 int xac_registry_add(struct xac_env *env, const char *path,
                      const struct xac_identity *who, uint64_t size, uint64_t length,
                      uint32_t *idp);
 
-/* xac_registry_file -- the same for an open file, which is held, with the lock taken and left. */
+/* xac_registry_file -- the same for an open file, and hold it; takes and releases the lock. */
 int xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length,
                       uint32_t *idp, uint64_t *holdp);
 
 /*
- * xac_registry_forget -- the file is GONE; that is in the log, not synced, before this
- * returns.  Files lock held; nobody holds the file, which is KNOWN.
+ * xac_registry_forget -- make a KNOWN file GONE, and log that, not synced.  Files lock held;
+ * nobody holds the file.
  */
 int xac_registry_forget(struct xac_env *env, uint32_t file);
 
-/* xac_registry_leave_file -- the file is LEFT.  Files lock held; nobody holds the file, and
-   its page table is clear. */
+/* xac_registry_leave_file -- make a file LEFT.  Files lock held; nobody holds the file, and its
+   page table is clear. */
 void xac_registry_leave_file(struct xac_env *env, uint32_t file);
 
 #endif /* XAC_FILE_REGISTER_H */
