@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_areas.h -- the dispatcher: which of many ranges of addresses is this one in?
+ * fault_areas.h -- the dispatcher: finds the range that an address is in.
  *
- * WHAT      An ordered set of ranges, each with a handler.  Behind this interface stands either
- *           the dispatcher of libsigsegv (fault_areas_sigsegv.c) or our own (fault_areas.c), for
- *           programs that must not be bound by libsigsegv's licence: `configure
- *           --without-libsigsegv`.  A build has one of them.
- * NOT HERE  The signals, and a change while others search: fault_signal.c keeps two sets, of
- *           which it changes only the one that nobody searches.
- * OWNER     The caller.  What a set has allocated stays until the process ends.
- * THREADS   One at a time; but any number may dispatch at the same time, also in a signal
- *           handler, while nobody changes the set.
+ * WHAT      An ordered set of ranges, each with a handler.  A build has one of two
+ *           implementations: the dispatcher of libsigsegv (fault_areas_sigsegv.c), or our own
+ *           (fault_areas.c), for programs that must not be bound by libsigsegv's licence
+ *           (`configure --without-libsigsegv`).
+ * NOT HERE  The signals.  Changing a set while others search: fault_signal.c has two sets, and
+ *           changes only the one that no thread searches.
+ * OWNER     The caller.  Memory of a set is kept until the process ends.
+ * THREADS   One at a time.  But any number of threads may dispatch at the same time, also in a
+ *           signal handler, while the set is not changed.
  *
  * INVARIANTS
  *   (1) The ranges of a set do not overlap, and none is empty.
@@ -29,13 +29,13 @@ struct xac_areas {
     size_t room; /* ... of so many                                                    */
 };
 
-/* What to call for an address in a range; ret nonzero: the fault has been handled. */
+/* Called for an address in a range; ret nonzero: the fault has been handled. */
 typedef int (*xac_area_fn)(void *addr, void *arg);
 
 /* xac_areas_init -- a set without ranges; zeroed before, or empty. */
 void xac_areas_init(struct xac_areas *set);
 
-/* xac_areas_insert -- ret what xac_areas_remove wants; NULL: no memory. */
+/* xac_areas_insert -- ret the ticket for xac_areas_remove; NULL: no memory. */
 void *xac_areas_insert(struct xac_areas *set, void *base, size_t length, xac_area_fn fn,
                        void *arg);
 void xac_areas_remove(struct xac_areas *set, void *ticket);

@@ -3,15 +3,15 @@
  * fault_handlers.h -- the process's handlers of SIGSEGV and SIGBUS: ours in front, the program's
  * behind it.
  *
- * WHAT      Installs a handler of ours, finds out whether the program has put another one in its
- *           place, puts ours in front again, and calls the program's for each fault that is
- *           not ours, as the system would: with its mask, SA_NODEFER and SA_RESETHAND.
+ * WHAT      Installs our handler, notices when the program has put another one in its place, puts
+ *           ours in front again, and calls the program's handler for each fault that is not
+ *           ours, as the system would: with its mask, SA_NODEFER and SA_RESETHAND.
  * LEVELS    A handler that was installed over ours may have noted ours as the one to call next,
  *           or to put back.  So ours is a different function each time that it is put in front,
- *           and each of them has a handler behind it: the first one has what was
- *           there before xInit(), the second one has what came after that, and so on.
- * NOT SO    A handler without SA_ONSTACK runs on the thread's signal stack all the same, if the
- *           thread has one, since it is called by ours.
+ *           and each of these functions has a handler behind it: the first one the handler from
+ *           before xInit(), the second one the handler that came after that, and so on.
+ * EXCEPTION A handler without SA_ONSTACK runs on the thread's signal stack too, if the thread has
+ *           one, because ours calls it.
  * NOT HERE  Which faults are ours, and when to look: fault_signal.h.
  * LOCK      One thread at a time calls start, stop and retake; the handlers take none.
  *
@@ -35,8 +35,8 @@ typedef bool (*xac_fault_fn)(int sig, siginfo_t *info, void *context);
 int xac_handlers_start(bool with_sigbus, xac_fault_fn fn);
 void xac_handlers_stop(void);
 
-/* xac_handlers_hold -- are the signals that we have started with still ours?  One system call
-   for each; only_main: for the one that the traps of this process come as.  Any thread. */
+/* xac_handlers_hold -- are our handlers still in front?  One system call for each signal;
+   only_main: only for the signal by which this process gets its traps.  Any thread. */
 bool xac_handlers_hold(bool only_main);
 
 /* xac_handlers_retake -- put ours in front again where they are not.  ret 0 or errno. */

@@ -2,8 +2,8 @@
 /*
  * fault_signal.h -- from a signal to the area that the fault is in.
  *
- * WHAT      What the engines have in common: the handlers of SIGSEGV and SIGBUS, which find
- *           the area through a dispatcher (fault_areas.h) and call its owner's function.
+ * WHAT      Shared by the engines: the handlers of SIGSEGV and SIGBUS, which find the area
+ *           through a dispatcher (fault_areas.h) and call its owner's function.
  * SIGNALS   The handler runs with all signals blocked, and calls XAC_SIGSAFE functions only.
  *           A fault that is in no area goes to the handler that was there before.  A handler
  *           that came after ours and may call it stays in place.
@@ -25,13 +25,13 @@ void xac_signal_stop(void);
 
 /*
  * xac_signal_look -- at the begin of a context's transaction: if the program has replaced our
- * handlers, put them in front again, and say so once.  Looks at the first ones of each tick
- * of the coarse clock, and seldom at the others of a loop that begins many in one tick.
+ * handlers, put them in front again, and say so once.  It checks this for the first begins in
+ * each tick of the coarse clock, and seldom for more begins in one tick.
  */
 void xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns);
 
 /* xac_signal_check_stack -- is the calling thread's signal stack, if it has one, large enough
-   for the handlers?  ret 0; ENOMEM, words noted. */
+   for the handlers?  ret 0; ENOMEM, text noted. */
 int xac_signal_check_stack(void);
 
 /* xac_signal_attach, detach -- watch an area's addresses; ret 0 or errno. */

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_valgrind.h -- is this a valgrind that cannot let a fault be handled?
+ * fault_valgrind.h -- does the process run under a valgrind in which faults cannot be handled?
  *
- * WHY       Valgrind keeps registers of the program to itself between two instructions, and
- *           shows a signal handler what they were some instructions before, unless it is told
- *           otherwise.  After the handler the program goes on with these: it reads and writes
- *           other addresses than it should.  The library lives by handled faults, so it must
- *           refuse to work there.
- * METHOD    One fault whose address is in a register that has been set by the instruction
- *           before.
+ * WHY       Without a certain option valgrind does not keep the registers of the program up to
+ *           date between two instructions: a signal handler sees their values from some
+ *           instructions before.  After the handler the program goes on with these, and reads
+ *           and writes wrong addresses.  The library depends on handled faults, so it must
+ *           refuse to work then.
+ * METHOD    One fault at an address in a register that the instruction before has set.
  */
 #ifndef XAC_FAULT_VALGRIND_H
 #define XAC_FAULT_VALGRIND_H
 
 /*
- * xac_valgrind_check -- does nothing but under valgrind.  Takes SIGSEGV for a moment.
+ * xac_valgrind_check -- does nothing without valgrind.  Takes SIGSEGV for a moment.
  *
  * ret  0; ENOTSUP: registers are stale after a fault, and xLastError() names the option of
  *      valgrind that is missing; errno.

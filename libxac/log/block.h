@@ -2,8 +2,8 @@
 /*
  * block.h -- building and checking log blocks (log_format.h) in memory.
  *
- * A block is built in three steps: records are put one after the other; xac_block_close
- * computes what does not depend on the place in the log, outside every lock;
+ * A block is built in three steps.  Records are put one after the other.  xac_block_close
+ * computes everything that does not depend on the place in the log, without a lock.
  * xac_block_seal fills in place and commit number under the publish lock, in constant
  * time.
  */
@@ -61,9 +61,9 @@ bool xac_put_forget(struct xac_builder *b, uint32_t file);
 bool xac_put_page(struct xac_builder *b, uint32_t file, uint64_t page,
                   const uint8_t *from, const uint8_t *to, size_t page_size);
 
-/* A change of a page, and where its bytes may have come from. */
+/* A change of a page, and the page from which its bytes may come. */
 struct xac_page_change {
-    bool is_base; /* the difference is to what the file holds: XAC_XDATA_BASE         */
+    bool is_base; /* a difference to the page in the file: XAC_XDATA_BASE             */
     uint32_t file;
     uint32_t source_file;
     uint64_t page;
@@ -113,10 +113,10 @@ bool xac_block_head_ok(const struct xac_block *blk, struct xac_log_id id, uint64
 bool xac_block_body_ok(const struct xac_block *blk);
 
 /*
- * xac_record_ok -- true if a record is sound: type, length, flags, tables, padding.
+ * xac_record_ok -- true if a record is right: type, length, flags, tables, padding.
  *
- * What xac_block_body_ok does for each record; for records outside of blocks (data
- * files).
+ * xac_block_body_ok does this for each record; this function is for records outside of
+ * blocks, in data files.
  * in   rec   8-aligned
  * in   room  bytes present from rec on
  */

@@ -3,8 +3,8 @@
  * master.h -- the master record of an environment (log_format.h): which environment this
  * is, and where recovery starts.
  *
- * Two slots; an update goes to the one that is not the newest, after a sync that makes
- * sure that the newest is on disk, not only in the page cache.
+ * It has two slots.  An update goes to the older one, after a sync that makes sure that the
+ * newer one is on disk, not only in the page cache.
  * LOCK      written by the holder of the checkpoint lock, or with the gate held.
  */
 #ifndef XAC_MASTER_H
@@ -25,8 +25,8 @@
 int xac_master_read(int dirfd, struct xac_master_slot *out);
 
 /*
- * xac_master_missing -- put in words that a directory has no master record: either it has never
- * been an environment, or the record has been removed, for there is a log.
+ * xac_master_missing -- note the error that a directory has no master record: it has never been an
+ * environment, or, if it has a log, the record has been removed.
  *
  * in   may_be_new  an environment is to be made, unless there is a log
  * ret  XAC_ENOTENV; 0 if a new one may be made; errno.
@@ -37,9 +37,9 @@ int xac_master_missing(int dirfd, bool may_be_new);
  * xac_master_write -- make *slot the newest: sync, write the older slot, sync.
  *
  * in   slot      magic, version, sequence, time and checksum are filled in here
- * out  is_lostp  a write or sync has failed: the environment is to be poisoned.  False if
- *                nothing has been touched (no descriptor could be had)
- * ret  0 or errno (the older record still stands).
+ * out  is_lostp  a write or sync has failed: the environment must be poisoned.  False if
+ *                nothing was written (no descriptor was free)
+ * ret  0 or errno (the record before is still valid).
  */
 int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
 
@@ -49,8 +49,8 @@ int xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp);
  */
 void xac_master_put_dir(struct xac_master_slot *slot, const struct xac_identity *dir);
 
-/* xac_master_is_copied -- has the record been made in another directory than `dir`, and
-   been copied to it?  Renaming a directory makes no other one of it. */
+/* xac_master_is_copied -- was the record made in another directory than `dir`, and copied to
+   it?  A renamed directory is the same one. */
 bool xac_master_is_copied(const struct xac_master_slot *slot,
                           const struct xac_identity *dir);
 
@@ -68,8 +68,8 @@ int xac_master_create(int dirfd, uint32_t page_size, uint64_t segment_bytes,
  * xac_master_sync -- make the record that xac_master_read() has returned durable.
  *
  * Its writer may not have synced it yet; do not act on the record before that.
- * out  is_lostp  the sync itself has failed: another one would succeed and mean nothing, so
- *                the environment is to be poisoned
+ * out  is_lostp  the sync itself has failed: another one would succeed without effect, so the
+ *                environment must be poisoned
  * ret  0 or an error.
  */
 int xac_master_sync(int dirfd, bool *is_lostp);

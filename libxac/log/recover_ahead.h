@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover_ahead.h -- one read at a time that goes on while its caller works.
+ * recover_ahead.h -- one read at a time, which goes on while its caller works.
  *
- * WHAT      A thread of its own, made with the first read; a direct read has no
- *           readahead by the kernel, and one after the other the disk and the processor
- *           would wait for each other.
- * NOT HERE  What is read when (recover_scan).
+ * WHAT      A thread, made with the first read.  The kernel does not read ahead for direct
+ *           reads; without this thread, disk and processor would wait for each other.
+ * NOT HERE  Deciding what to read (recover_scan).
  * OWNER     struct xac_ahead belongs to the caller.
- * THREADS   One caller.  While a read is under way the file and the buffer are the
- *           thread's.
+ * THREADS   One caller.  During a read the file and the buffer belong to the thread.
  */
 #ifndef XAC_RECOVER_AHEAD_H
 #define XAC_RECOVER_AHEAD_H
@@ -50,7 +48,7 @@ struct xac_ahead {
 bool xac_ahead_start(struct xac_ahead *a, struct xac_rawfile *file, void *buf, size_t n,
                      uint64_t offset);
 
-/* xac_ahead_wait -- the end of the read that has been started; ret as xac_rawfile_read. */
+/* xac_ahead_wait -- wait for the end of the read; ret as xac_rawfile_read. */
 int xac_ahead_wait(struct xac_ahead *a, size_t *gotp);
 
 /* xac_ahead_stop -- end the thread, if there is one; no read is under way. */

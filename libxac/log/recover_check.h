@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover_check.h -- verifying the log that recovery does not read any more: what a backup
- * may have to be rolled forward with.
+ * recover_check.h -- verifying the log that recovery does not read any more, but that a backup
+ * may need to be rolled forward.
  *
- * WHAT      Every segment there is from before the redo position: headers, blocks, that
- *           each stands where the one before ends, data files that are still there.
+ * WHAT      Checks every segment before the redo position: headers, blocks, that each block
+ *           begins where the one before ends, and the data files that still exist.
  * NOT HERE  The log from the redo position on (a dry run of recover.h), the mapped files.
  * LOCK      The caller holds the gate.  Nothing here writes.
  */
@@ -31,8 +31,8 @@ typedef void (*xac_check_fn)(void *arg, const struct xac_place *place);
  *
  * in   dirfd  of the directory of the log
  *
- * A place without a valid block is damage if a block behind it, of the same generation, says
- * that it had been synced; else it is the torn tail that a recovery has discarded.
+ * A place without a valid block is damage if a later block of the same generation says that it
+ * had been synced; else it is the torn tail that a recovery has discarded.
  * ret  0, damaged or not; XAC_EFOREIGN and others of xac_scan_block; ENOMEM; errno.
  */
 int xac_check_log(int dirfd, const struct xac_master_slot *master, xac_check_fn fn,

@@ -11,11 +11,11 @@
 #include "log/log_format.h"
 #include "log/recover_scan.h"
 
-/* What is done with each record; ret 0 or an error that ends the reading. */
+/* Called for each record; ret 0, or an error that ends the reading. */
 typedef int (*xac_datafile_fn)(void *arg, const struct xac_xdata *rec);
 
 /*
- * xac_datafile_verify -- compare length and digest with what the log says.
+ * xac_datafile_verify -- compare length and digest with those in the log.
  *
  * out  okp    false if the file is missing, short or has other bytes
  * out  place  if not ok: file, offset and reason

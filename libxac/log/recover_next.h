@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover_next.h -- where one generation of the log ends and the next one begins.
+ * recover_next.h -- finding the next generation of the log behind the end of one.
  *
  * WHAT      Every recovery begins another generation, behind the old one.  The log of a backup
- *           that is rolled forward holds several, perhaps with segments of several sizes.
- * NOT HERE  Whether the old one ends where it should (recover).
+ *           that is rolled forward has several, perhaps with segments of several sizes.
+ * NOT HERE  Checking the end of the old one (recover).
  * LOCK      The caller holds the gate.  Nothing here writes.
  */
 #ifndef XAC_RECOVER_NEXT_H
@@ -15,23 +15,23 @@
 
 #include "log/recover_scan.h"
 
-/* The first block of a later generation that there is. */
+/* The first existing block of a later generation. */
 struct xac_next {
     uint32_t generation; /* 0: there is none                                          */
     uint32_t newest;     /* the last generation of all                                */
     uint64_t lsn;
     uint64_t segment_bytes;
-    bool follows; /* it stands where the recovery from this end has begun            */
+    bool follows; /* it is at the place where a recovery from this end begins        */
 };
 
-/* xac_next_start -- where a generation begins after one that ends there, if its segments can be
-   gone on with: the next multiple of XAC_LSN_GENERATION_ALIGN. */
+/* xac_next_start -- where the next generation begins after one that ends there, if its segments can
+   be used: the next multiple of XAC_LSN_GENERATION_ALIGN. */
 uint64_t xac_next_start(uint64_t end);
 
 /*
- * xac_next_find -- what comes behind the generation that `scan` is for, which ends at `end`.
+ * xac_next_find -- find the generation behind the one of `scan`, which ends at `end`.
  *
- * One that began elsewhere, because of damage or because log is missing, does not follow.
+ * A generation that began at another place, because of damage or missing log, does not follow.
  * ret  as xac_scan_block, ENOMEM.
  */
 int xac_next_find(struct xac_scan *scan, uint64_t end, struct xac_next *out);
