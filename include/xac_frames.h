@@ -85,9 +85,9 @@ enum xac_frames_lock {
 struct xac_frames_config {
     uint64_t n_pages;  /* at least 1, below 2^48; 8 bytes of memory for each */
     uint32_t n_frames; /* 1 to 2^30 */
-    uint32_t
-        n_users; /* handles at a time, 1 to 65535; each needs two more pages of memory,
-                         and as many as it reads by fix_many() */
+    /* Handles at a time, 1 to 65535.  Each needs two more pages of memory, and as many as it reads
+       by fix_many(). */
+    uint32_t n_users;
 
     /* A multiple of 64; 0: frames without memory, for simulations. */
     uint32_t page_bytes;
@@ -119,8 +119,8 @@ struct xac_frames_config {
      */
     uint32_t batch_queue;
     uint32_t batch_threshold;
-    uint32_t
-        batch_cold; /* 1: nothing is brought into the cache before the lock is taken */
+    /* 1: nothing is brought into the cache before the lock is taken. */
+    uint32_t batch_cold;
     /*
      * 0: hits that change nothing for the policy, those in 2Q's A1in, are not put into a batch, but
      * count for its size (section 4, figure 7).  1: they are put into it like others.
@@ -188,11 +188,10 @@ struct xac_frames_user; /* a thread's handle            */
 
 /* A fixed page. */
 struct xac_frames_pin {
-    void *
-        data; /* page_bytes bytes, NULL in a simulation; aligned for O_DIRECT if page_bytes
-                     is a multiple of 4096                                                */
-    uint64_t
-        ref; /* used by the pool only                                                */
+    /* page_bytes bytes, NULL in a simulation; aligned for O_DIRECT if page_bytes is a multiple
+       of 4096. */
+    void *data;
+    uint64_t ref; /* used by the pool only */
 };
 
 /* Counters since creation, of all users. */
@@ -201,8 +200,8 @@ struct xac_frames_stats {
     uint64_t misses;    /* fixes that brought it in; hits + misses = fixes          */
     uint64_t evictions; /* pages that left a frame for another page                 */
     uint64_t reads;     /* calls of io->read                                        */
-    uint64_t
-        reads_duplicate;    /* of them useless: another thread had read it meanwhile    */
+    /* Of them useless: another thread had read the page meanwhile. */
+    uint64_t reads_duplicate;
     uint64_t writes;        /* calls of io->write                                       */
     uint64_t writes_inline; /* of them while looking for a frame                        */
     uint64_t lost_races;    /* frames taken for nothing: another thread was first       */

@@ -99,8 +99,8 @@ struct xac_stats {
                                  are replaced by newer ones, or copied to their files */
     uint64_t versions_oldest; /* of these, kept only for the oldest snapshot         */
     uint64_t engine; /* enum xac_engine_kind: how this process notices accesses   */
-    uint64_t
-        engine_error; /* errno value: why an engine in use is not the wanted one        */
+    /* errno value: why an engine in use is not the wanted one */
+    uint64_t engine_error;
     /* Of XAC_OPT_FRAMES, see doc/frames.md. */
     uint64_t frames_bound, frames_hits, frames_misses, frames_on_disk;
     uint64_t pages_dropped, pages_spilled, pages_fetched_back;
