@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.c -- whose turn it is, forks, and the entry points for log and statistics: see api.h.
+ * api.c -- turns, forks, and the entry points for log and statistics: see api.h.
  */
 #include <config.h>
 
@@ -8,43 +8,28 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <xac.h>
 #include <xac_env.h>
 
-#include "base/filesystem.h"
 #include "base/lock.h"
-#include "base/lockfile.h"
-#include "base/newfile.h"
 #include "base/sized.h"
-#include "base/sys.h"
 #include "base/tls.h"
 #include "base/tsan.h"
 #include "checkpoint/checkpoint.h"
 #include "env/reader.h"
-#include "env/region_clear.h"
 #include "env/stats.h"
-#include "log/log_keep.h"
-#include "log/master.h"
-#include "recovery/recover.h"
-#include "shared/region.h"
-#include "store/outofcore.h"
 #include "txn/ctx.h"
-#include "view/view.h"
 
 struct xac_env *xac_api_env;
 struct xac_env *xac_api_all;
 
 /*
  * Guards opening, closing, the list of environments, the options, and what must not meet a
- * closing; held while the process forks, be it by a signal handler in the middle of it.  Taken
- * before env->threads.
+ * closing.  It is held while the process forks; a signal handler may fork while its own thread
+ * has the lock.  Taken before env->threads.
  */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static XAC_TLS int open_depth; /* how often this thread has it */
@@ -65,7 +50,7 @@ xac_api_unlock(void)
 
 static sigset_t fork_signals; /* of the thread that forks; under open_lock */
 
-/* ---- Whose turn it is ---------------------------------------------------------------- */
+/* ---- Turns --------------------------------------------------------------------------- */
 
 /* take_turn -- keep other threads out; ret 0, XAC_EINTXN if we have a transaction, EBUSY. */
 static int

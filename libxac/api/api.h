@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.h -- what the entry points share: the process's environments, and whose turn it is.
+ * api.h -- what the entry points share: the process's environments, and the turns of threads.
  *
  * WHAT      The public functions are in api_open.c (opening, closing), api_options.c, api_map.c
  *           (mappings, views), api_txn.c (transactions, hints), api_heap.c (allocator),

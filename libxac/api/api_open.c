@@ -126,7 +126,7 @@ xac_open(const char *path, const struct xac_options *given)
     return env;
 }
 
-/* close_one -- leave an environment, whose process context is ours; xac_api_lock held. */
+/* close_one -- leave an environment; we have the turn of its process context, and xac_api_lock. */
 static int
 close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
 {

@@ -13,7 +13,7 @@ struct xac_options;
 
 /*
  * xac_api_options_default -- of the default environment, as xSetOption() has set them; locked.
- * xac_api_options_given -- of a structure whose size has been checked.
+ * xac_api_options_given -- of a structure; its size has been checked.
  *
  * out  log_dir of *out is not copied.
  * ret  0; EINVAL, ENAMETOOLONG: a value is out of range.
