@@ -4,9 +4,9 @@
  *
  * WHAT      Spins a little, then gives the processor away.  A writer that waits announces itself,
  *           and no further reader comes in before it, except one that must not wait.  The upper
- *           half counts the writers that have gone: who has seen the same number before and
- *           after reading the page, and no writer in between, has read it as one of them left
- *           it, without a store (V. Leis et al., "The ART of Practical Synchronization",
+ *           half counts the writers that have finished: if a thread sees the same number before
+ *           and after it reads the page, and no writer in between, it has read the page as one of
+ *           them left it, without a store (V. Leis et al., "The ART of Practical Synchronization",
  *           DaMoN 2016).
  * OWNER     The frame (struct frame_side); it outlives the page in it.
  * ORDER     Parent before child, left leaf before right leaf.  Against that order latches are
@@ -45,7 +45,7 @@ latch_try(latch_word *latch, uint64_t unless)
 
     while ((seen & unless) == 0)
         /* Acquire pairs with latch_drop(): what the writer has left; and with the release here of
-           who has it S too, and had brought the page in before. */
+           a thread that has it S too, and had brought the page in before. */
         if (atomic_compare_exchange_weak_explicit(latch, &seen, seen + 1,
                                                   memory_order_acq_rel,
                                                   memory_order_relaxed))
@@ -53,7 +53,7 @@ latch_try(latch_word *latch, uint64_t unless)
     return false;
 }
 
-/* latch_try_s -- goes past writers that wait: for who holds latches that they wait for. */
+/* latch_try_s -- goes past writers that wait: for threads that hold latches that these wait for. */
 static inline bool
 latch_try_s(latch_word *latch)
 {
@@ -133,7 +133,7 @@ latch_take(latch_word *latch, bool is_exclusive)
 
 /*
  * latch_watch -- a word of a page that is not latched here, so that a writer may be at it with
- * plain stores.  Acquire pairs with the release of who has stored it as a word.
+ * plain stores.  Acquire pairs with the release of the thread that has stored it as a word.
  */
 XAC_RACY static inline uint32_t
 latch_watch(const xac_shared _Atomic uint32_t *word)
@@ -176,7 +176,7 @@ latch_drop(latch_word *latch, bool is_exclusive)
         atomic_fetch_sub_explicit(latch, 1, memory_order_release);
 }
 
-/* latch_undo_x -- the opposite of taking it X, for who has changed nothing. */
+/* latch_undo_x -- the opposite of taking it X, if nothing was changed. */
 static inline void
 latch_undo_x(latch_word *latch)
 {
@@ -208,7 +208,7 @@ latch_is_still(const latch_word *latch, uint32_t version)
 {
     uint64_t seen;
 
-    /* Acquire pairs with the fence of whoever takes it X: who has read one of its stores sees X. */
+    /* Acquire pairs with the fence of a thread that takes it X: a reader of its stores sees X. */
     latch_fence(memory_order_acquire);
     seen = atomic_load_explicit(latch, memory_order_relaxed);
     return (uint32_t)(seen >> 32) == version && (seen & LATCH_X) == 0;

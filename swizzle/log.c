@@ -123,7 +123,7 @@ swz_log_sync(struct swz_space *s, uint64_t upto)
     struct swz_log *log = &s->log;
     int rc;
 
-    /* Acquire pairs with the store below; who came second finds it done. */
+    /* Acquire pairs with the store below; the second thread finds it done. */
     if (log->fd < 0 || upto <= atomic_load_explicit(&log->synced, memory_order_acquire))
         return 0;
     (void)pthread_mutex_lock(&log->lock);

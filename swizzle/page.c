@@ -63,7 +63,7 @@ try_swizzle(struct swz_thread *th, const struct swz_page *parent, swz_word *word
         || atomic_load_explicit(&above->flags, memory_order_relaxed) == 0 /* I4 */
         || atomic_load_explicit(word, memory_order_relaxed) != number)
         return;
-    /* Acquire pairs with the release of whoever cleared it: parent and n_swizzled. */
+    /* Acquire pairs with the release of the thread that cleared it: parent and n_swizzled. */
     if (!atomic_compare_exchange_strong_explicit(&side->flags, &none, SIDE_SWIZZLED,
                                                  memory_order_acq_rel,
                                                  memory_order_relaxed))

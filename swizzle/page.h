@@ -3,8 +3,8 @@
  * page.h -- pages in frames, found by number or by frame; what the parts of a space share.
  *
  * WHAT      Fixing roots and children, swizzling, unswizzling, what the pool asks before it
- *           evicts ("protocol S": the evictor takes the parent's latch shared, and who follows a
- *           reference reads it again under the child's latch).
+ *           evicts ("protocol S": the evictor takes the parent's latch shared, and a thread that
+ *           follows a reference reads it again under the child's latch).
  * NOT       Trees (tree.c, tree_smo.c), files (store.c, log.c).
  *
  * A page is fixed by its latch alone: the pool asks evict_begin() before a life ends, which wants
@@ -149,8 +149,8 @@ struct swz_cursor {
 
 /*
  * One bucket of the hash table of swz_config.has_hash: four entries, so one cache line.  A page
- * that finds no room in its bucket is found in the pool's array.  Entries are added by who has
- * the frame latched S, and removed by who has it latched X, so none is of another page.
+ * that finds no room in its bucket is found in the pool's array.  A thread that has the frame
+ * latched S adds entries, one that has it latched X removes them, so none is of another page.
  */
 #define HASH_ENTRIES 4
 struct swz_bucket {
@@ -181,7 +181,7 @@ struct swz_space {
     xac_shared _Atomic bool is_swizzling;
     xac_shared _Atomic bool gate; /* updates wait: a checkpoint */
     xac_shared _Atomic uint32_t sweeping;
-    struct swz_cursor cursor; /* its whose sweeping is */
+    struct swz_cursor cursor; /* belongs to the thread that has set sweeping */
     xac_shared _Atomic uint64_t events[SWZ_N_EVENTS];
     struct {
         xac_shared _Atomic uint64_t counters[SWZ_N_COUNTERS];

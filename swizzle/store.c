@@ -70,7 +70,7 @@ XAC_RACY static void
 memory_read(const struct swz_store *s, uint64_t page, void *data)
 {
     const char *from = s->memory + page * s->page_bytes;
-#ifdef __SANITIZE_THREAD__ /* which looks into memcpy(), whoever calls it */
+#ifdef __SANITIZE_THREAD__ /* which looks into memcpy(), also of ours */
     for (uint32_t i = 0; i < s->page_bytes; i++)
         ((volatile char *)data)[i] = from[i];
 #else

@@ -72,7 +72,7 @@ hot_open(struct hot *h)
     return (void *)h->base == MAP_FAILED ? errno : 0;
 }
 
-/* hot_close -- ret 0 or a code; ENOMEM if transactions aborted for want of room. */
+/* hot_close -- ret 0 or a code; ENOMEM if transactions aborted without room. */
 static int
 hot_close(struct hot *h)
 {

@@ -5,7 +5,7 @@
  * WHAT      A process in a control group that touches all pages of its memory, again and
  *           again, with a pause between two passes, so that it competes for memory, and
  *           hardly for a processor.  Its memory is anonymous, or the pages of a mapped file.
- * DEATH     It dies with its parent.  If it is killed, for want of memory, it says no more.
+ * DEATH     It dies with its parent.  If the system kills it to get memory, it prints nothing.
  */
 #ifndef XBENCH_HOG_H
 #define XBENCH_HOG_H
@@ -38,7 +38,7 @@ void bench_hog_run(struct bench_hog *hog, bool on);
 /* bench_hog_bytes -- that it has touched so far; 0 if there is none. */
 uint64_t bench_hog_bytes(const struct bench_hog *hog);
 
-/* bench_hog_stop -- any state; its file is removed by who gave the path. */
+/* bench_hog_stop -- any state; the caller that gave the path removes its file. */
 void bench_hog_stop(struct bench_hog *hog);
 
 #endif /* XBENCH_HOG_H */
