@@ -106,7 +106,7 @@ xac_batch_flush(struct xac_page_batch *b)
     size_t n = b->n;
 
     b->n = 0;
-    return n > 0 ? b->area->ops->take_back(b->area, b->range, n) : 0;
+    return n > 0 ? b->area->ops->fills->take_back(b->area, b->range, n) : 0;
 }
 
 XAC_SIGSAFE int
@@ -144,7 +144,7 @@ xac_engine_attach(struct xac_area *area)
 int
 xac_engine_fall_back(struct xac_area *area)
 {
-    int rc = area->ops->leave != NULL ? area->ops->leave(area) : 0;
+    int rc = area->ops->fills != NULL ? area->ops->fills->leave(area) : 0;
 
     xac_assert(!area->is_memory_only);
     if (rc == 0)
@@ -156,7 +156,7 @@ xac_engine_fall_back(struct xac_area *area)
 static int
 or_fall_back(struct xac_area *area, int rc)
 {
-    if (rc == 0 || area->ops->leave == NULL || area->is_memory_only)
+    if (rc == 0 || area->ops->fills == NULL || area->is_memory_only)
         return rc;
     fell_back = rc;
     return xac_engine_fall_back(area);

@@ -19,7 +19,7 @@
 #include "base/annot.h"
 #include "fault/area.h"
 
-/* Pages that an engine which does not split has to take back, so many ranges by one call. */
+/* Pages that an engine that fills has to take back, so many ranges by one call. */
 #define XAC_BATCH_MAX 64
 
 /* Zeroed at first; all of one area. */
@@ -29,20 +29,50 @@ struct xac_page_batch {
     struct xac_page_range range[XAC_BATCH_MAX];
 };
 
+/* An engine whose pages are mappings of the file: changes of protection split them, and they keep
+   what they hold while they have no access. */
+struct xac_engine_maps {
+    bool reads_first; /* a first store is a load and a store                            */
+    /* Has the kernel made a private copy of the page?  True if that is not known. */
+    bool (*is_private)(const struct xac_area *area, uint64_t page_no);
+    /* Map one page and give it access; bytes: what it is to hold, NULL: what the file has.  NULL
+       if pages lie there already, and are to be given access by `protect`.
+       ret 0 or errno.  XAC_SIGSAFE. */
+    int (*show)(struct xac_area *area, uint64_t page_no, const uint8_t *bytes,
+                enum xac_protection prot);
+};
+
+/* An engine whose pages are memory that it fills, and that is lost with the access. */
+struct xac_engine_fills {
+    /* Map the file there again, attached, for an engine that maps. */
+    int (*leave)(struct xac_area *area);
+    /* Give n pages without access these bytes, and access, or none of them.  Without bytes: the
+       one page that is in the shared memory; EEXIST: it has access.
+       ret 0 or errno.  XAC_SIGSAFE. */
+    int (*fill)(struct xac_area *area, uint64_t first, uint64_t n, const uint8_t *bytes,
+                enum xac_protection prot);
+    /* These pages have no access. */
+    int (*take_back)(struct xac_area *area, const struct xac_page_range *range, size_t n);
+    /* Have an area scanned, so that stores to pages that have been filled for loads do not trap,
+       or not; all that is there is protected.  ret 0, or errno and nothing is known of the
+       area: it must be attached anew (moved). */
+    int (*scan_set)(struct xac_area *area, bool is_on);
+    /* Of a scanned area, pages from *fromp on that have been stored to since they were
+       protected, and are now again; *fromp becomes where to go on.  ret 0 or errno. */
+    int (*scan)(struct xac_area *area, uint64_t *fromp, struct xac_page_range *range,
+                size_t room, size_t *np);
+};
+
+/* What all engines do.  No function is NULL. */
 struct xac_engine {
     const char *name; /* in XAC_ENGINE                                                  */
     int kind;         /* enum xac_engine_kind                                           */
-    /* Pages are mappings of the file, which changes of protection split, and keep what they
-       hold while they have no access.  Otherwise they are memory, lost with the access. */
-    bool splits;
-    bool
-        reads_first; /* a first store is a load and a store                              */
+    const struct xac_engine_maps *maps;   /* NULL: it fills ...                         */
+    const struct xac_engine_fills *fills; /* ... NULL: it maps                          */
     /* Watch an area's addresses, where its file is mapped without access; stop watching.
        ret 0 or errno. */
     int (*attach)(struct xac_area *area);
     void (*detach)(struct xac_area *area);
-    /* NULL if it splits.  Map the file there again, attached, for another engine. */
-    int (*leave)(struct xac_area *area);
     /* The addresses of an area that is attached have changed, or its memory (area->memory),
        and all is absent.  ret 0; ENOTSUP: no memory can be shared; errno. */
     int (*moved)(struct xac_area *area);
@@ -50,28 +80,8 @@ struct xac_engine {
     int (*protect)(struct xac_area *area, uint64_t first, uint64_t n,
                    enum xac_protection prot);
     /* Drop the private copies of n pages, so that they show the file, or are without
-       access if the engine does not split: in aliases that share the memory, too.
-       XAC_SIGSAFE. */
+       access if the engine fills: in aliases that share the memory, too.  XAC_SIGSAFE. */
     int (*discard)(struct xac_area *area, uint64_t first, uint64_t n);
-    /* Give n pages without access these bytes, and access, or none of them; NULL: giving
-       access and storing the bytes is the caller's.  More than one if it does not split only.
-       Without bytes: one page, which shows the file if the engine splits, else what is in the
-       shared memory; EEXIST: it has access.
-       ret 0 or errno.  XAC_SIGSAFE. */
-    int (*fill)(struct xac_area *area, uint64_t first, uint64_t n, const uint8_t *bytes,
-                enum xac_protection prot);
-    /* Pages without access; NULL if it splits. */
-    int (*take_back)(struct xac_area *area, const struct xac_page_range *range, size_t n);
-    /* NULL if stores to pages that have been filled for loads always trap.  Have an area
-       scanned, so that they do not, or not; all that is there is protected.  ret 0, or
-       errno and nothing is known of the area: it must be attached anew (moved). */
-    int (*scan_set)(struct xac_area *area, bool is_on);
-    /* Of a scanned area, pages from *fromp on that have been stored to since they were
-       protected, and are now again; *fromp becomes where to go on.  ret 0 or errno. */
-    int (*scan)(struct xac_area *area, uint64_t *fromp, struct xac_page_range *range,
-                size_t room, size_t *np);
-    /* Has the kernel made a private copy of the page?  True if that is not known. */
-    bool (*is_private)(const struct xac_area *area, uint64_t page_no);
     /* In a child: no access to anything; and when it rejoins, ret 0 or errno. */
     void (*abandon)(struct xac_area *area);
     int (*rejoin)(struct xac_area *area);

@@ -80,16 +80,19 @@ nothing(void)
 {
 }
 
+static const struct xac_engine_maps maps = {
+    .is_private = is_private,
+};
+
 const struct xac_engine xac_engine_sigsegv = {
     .name = "sigsegv",
     .kind = XAC_ENGINE_SIGSEGV,
-    .splits = true,
+    .maps = &maps,
     .attach = xac_signal_attach,
     .detach = xac_signal_detach,
     .moved = moved,
     .protect = protect,
     .discard = xac_engine_discard,
-    .is_private = is_private,
     .abandon = abandon,
     .rejoin = rejoin,
     .start = start,

@@ -17,16 +17,15 @@
 #include "fault/fault_engine.h"
 #include "fault/fault_signal.h"
 
-/* fill -- one page of the file, mapped privately; a version is copied into it. */
+/* show -- one page of the file, mapped privately; a version is copied into it. */
 XAC_SIGSAFE static int
-fill(struct xac_area *area, uint64_t page_no, uint64_t n, const uint8_t *bytes,
+show(struct xac_area *area, uint64_t page_no, const uint8_t *bytes,
      enum xac_protection prot)
 {
     uint8_t *at = xac_area_at(area, page_no);
     bool is_version = bytes != NULL;
     int flags = is_version || prot == XAC_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
 
-    xac_assert(n == 1);
     if (xac_sys.mmap(at, area->page_size, flags, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                      area->owner->fd(area),
                      (off_t)((area->first + page_no) * area->page_size))
@@ -55,7 +54,7 @@ protect(struct xac_area *area, uint64_t first, uint64_t n, enum xac_protection p
 static bool
 is_private(const struct xac_area *area, uint64_t page_no)
 {
-    return xac_engine_sigsegv.is_private(area, page_no);
+    return xac_engine_sigsegv.maps->is_private(area, page_no);
 }
 
 static void
@@ -82,18 +81,21 @@ forked(void)
     xac_engine_sigsegv.forked();
 }
 
+static const struct xac_engine_maps maps = {
+    .reads_first = true,
+    .is_private = is_private,
+    .show = show,
+};
+
 const struct xac_engine xac_engine_thesis = {
     .name = "thesis",
     .kind = XAC_ENGINE_THESIS,
-    .splits = true,
-    .reads_first = true,
+    .maps = &maps,
     .attach = xac_signal_attach,
     .detach = xac_signal_detach,
     .moved = moved,
     .protect = protect,
     .discard = xac_engine_discard,
-    .fill = fill,
-    .is_private = is_private,
     .abandon = abandon,
     .rejoin = rejoin,
     .start = start,

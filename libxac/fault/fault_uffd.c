@@ -471,14 +471,6 @@ take_back(struct xac_area *area, const struct xac_page_range *range, size_t n)
     return rc;
 }
 
-static bool
-is_private(const struct xac_area *area, uint64_t page_no)
-{
-    (void)area;
-    (void)page_no;
-    return true;
-}
-
 /* ---- Scans ----------------------------------------------------------------------------- */
 
 /* look -- pages of a scanned area that have been stored to since they were protected, or all
@@ -606,11 +598,18 @@ forked(void)
     close_it();
 }
 
-#define FUNCTIONS                                                                        \
- .attach = attach, .detach = detach, .leave = leave, .moved = moved, .protect = protect, \
- .discard = xac_engine_discard, .fill = fill, .take_back = take_back,                    \
- .scan_set = scan_set, .scan = scan, .is_private = is_private, .abandon = abandon,       \
- .rejoin = arm, .stop = stop, .forked = forked
+static const struct xac_engine_fills fills = {
+    .leave = leave,
+    .fill = fill,
+    .take_back = take_back,
+    .scan_set = scan_set,
+    .scan = scan,
+};
+
+#define FUNCTIONS                                                                      \
+ .fills = &fills, .attach = attach, .detach = detach, .moved = moved,                  \
+ .protect = protect, .discard = xac_engine_discard, .abandon = abandon, .rejoin = arm, \
+ .stop = stop, .forked = forked
 
 const struct xac_engine xac_engine_uffd = {.name = "uffd",
                                            .kind = XAC_ENGINE_UFFD,

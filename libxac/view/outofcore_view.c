@@ -115,7 +115,7 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
     const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
     int rc = bytes == NULL
                  ? errno
-                 : v->area.ops->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
+                 : v->area.ops->fills->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
 
     if (rc != 0)
         return rc;

@@ -69,7 +69,7 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
     uint64_t page_no = xac_page_no(page_id) - v->area.first;
 
     return v->pages.at[page_no].copy == XAC_COPY_PERHAPS
-           && !v->area.ops->is_private(&v->area, page_no);
+           && !v->area.ops->maps->is_private(&v->area, page_no);
 }
 
 const uint8_t *

@@ -244,7 +244,7 @@ int xac_view_renew(struct xac_view *view);
    the access is the caller's. */
 void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
 
-/* xac_view_forget -- nothing is mapped, nothing is known; if the engine splits, all pages have
+/* xac_view_forget -- nothing is mapped, nothing is known; if the engine maps, all pages have
    this protection.  ret 0 or errno. */
 int xac_view_forget(struct xac_view *view, enum xac_protection prot);
 
@@ -307,7 +307,7 @@ XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
 XAC_SIGSAFE static inline bool
 xac_view_is_open(const struct xac_view *v)
 {
-    return v->staying.is_alone && v->area.ops->splits;
+    return v->staying.is_alone && v->area.ops->maps != NULL;
 }
 
 /* xac_view_is_writable -- may the page be stored to now, without being announced? */
@@ -406,7 +406,7 @@ XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_
 #define XAC_ISLANDS_MAX   8192
 #define XAC_ISLANDS_LEAST 64
 
-/* Private copies that a view of an engine that splits keeps between transactions. */
+/* Private copies that a view of an engine that maps keeps between transactions. */
 #define XAC_COPIES_MAX 65536
 
 /* ---- Many pages by one system call (view_many.c) --------------------------------------- */
@@ -442,7 +442,7 @@ XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
 XAC_SIGSAFE bool xac_ahead_fill(struct xac_view *view, uint64_t page_no, uint64_t parent,
                                 bool is_write);
 
-/* xac_unit_give -- steps 1 to 5 for the pages [first, end) of a view whose engine splits, by
+/* xac_unit_give -- steps 1 to 5 for the pages [first, end) of a view whose engine maps, by
    one protection; ret 0; ENOSPC: no room to register them; errno. */
 XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
                               struct xac_view *view, uint64_t first, uint64_t end,

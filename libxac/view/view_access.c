@@ -160,11 +160,9 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
             return 0;
         v->pages.ahead_next = page_no + 1;
         v->pages.ahead_n = 1;
-        if (v->area.ops->splits)
-            bytes = NULL;
     }
-    rc = v->area.ops->fill(&v->area, page_no, 1, bytes,
-                           is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    rc = v->area.ops->fills->fill(&v->area, page_no, 1, bytes,
+                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
     v->pages.n_copies += p->copy == XAC_COPY_NONE;
@@ -193,21 +191,55 @@ show_filled(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
     return is_new && v->ctx->outofcore != NULL ? xac_outofcore_shown(v, page_no) : 0;
 }
 
-/* show_mapped -- where the engine maps the file: what is missing is loaded into the private
-   page, and then the page gets the access. */
+/* load -- where the engine maps the file: have the private page hold the page's version, if it
+   has one, and give it the access. */
+XAC_SIGSAFE static int
+load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+     const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    bool is_writable = false;
+    int rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
+
+    if (rc != 0 || (is_write && is_writable))
+        return rc;
+    return v->area.ops->protect(&v->area, page_no, 1,
+                                is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+}
+
+/* map -- the same, where each page is mapped by itself. */
+XAC_SIGSAFE static int
+map(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t parent,
+    bool is_write)
+{
+    struct xac_view_page *p = &v->pages.at[page_no];
+    const uint8_t *bytes = xac_view_base_bytes(v, page_no, page, parent);
+    int rc;
+
+    if (bytes == NULL)
+        return errno;
+    rc = v->area.ops->maps->show(&v->area, page_no,
+                                 is_file(v, page_no, bytes) ? NULL : bytes,
+                                 is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (rc != 0)
+        return rc;
+    v->pages.n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+    return 0;
+}
+
+/* show_mapped -- where the engine maps the file. */
 XAC_SIGSAFE static int
 show_mapped(struct xac_env *env, struct xac_view *v, uint64_t page_no,
             const struct xac_page *page, uint64_t parent, bool is_write)
 {
-    bool was_readable = xac_view_is_readable(v, &v->pages.at[page_no]);
-    bool is_writable = false;
     int rc = 0;
 
-    if (!was_readable)
-        rc = xac_view_load(env, v, page_no, page, parent, &is_writable);
-    if (rc == 0 && (is_write ? !is_writable : !was_readable))
-        rc = v->area.ops->protect(&v->area, page_no, 1,
-                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    if (!xac_view_is_readable(v, &v->pages.at[page_no]))
+        rc = v->area.ops->maps->show != NULL
+                 ? map(v, page_no, page, parent, is_write)
+                 : load(env, v, page_no, page, parent, is_write);
+    else if (is_write)
+        rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
     if (rc == 0)
         xac_view_note(v, page_no, is_write);
     return rc;
@@ -223,7 +255,7 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
         if (xac_alias_is_needed(v, page_no, is_write))
             return xac_alias_write(v, page_no, page, parent);
     }
-    return v->area.ops->fill != NULL
+    return v->area.ops->fills != NULL
                ? show_filled(v, page_no, page, parent, is_write)
                : show_mapped(env, v, page_no, page, parent, is_write);
 }
@@ -314,7 +346,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     if (page == NULL)
         return xac_view_unregistered(ctx);
     rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
-    if (xac_likely(rc != ENOMEM) || !v->area.ops->splits)
+    if (xac_likely(rc != ENOMEM) || v->area.ops->fills != NULL)
         return rc;
     ctx->n_islands = ctx->islands_max; /* the mappings are used up already */
     return xac_unit_access(env, ctx, v, page_no, is_write);
@@ -353,7 +385,7 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
     if (xac_unlikely(ctx->is_unrecorded))
         return look_only(env, ctx, v, page_no, is_write, 0);
-    if (v->area.ops->splits
+    if (v->area.ops->maps != NULL
         && xac_unlikely(ctx->unit_shift > 0 || ++ctx->n_islands > ctx->islands_max))
         rc = xac_unit_access(env, ctx, v, page_no, is_write);
     else
@@ -417,7 +449,8 @@ on_fault(struct xac_area *area, void *addr, enum xac_access access)
     const struct xac_view_page *p = &view->pages.at[xac_area_page_no(area, addr)];
 
     bool is_second = access == XAC_ACCESS_UNKNOWN
-                     || (access == XAC_ACCESS_WRITE && area->ops->reads_first);
+                     || (access == XAC_ACCESS_WRITE && area->ops->maps != NULL
+                         && area->ops->maps->reads_first);
 
     handle(view, addr,
            is_second ? xac_view_is_readable(view, p) : access == XAC_ACCESS_WRITE);

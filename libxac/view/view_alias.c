@@ -107,9 +107,9 @@ fall_back(struct xac_view *v)
 
     if (v->area.is_memory_only)
         return v->staying.is_alone || v->staying.is_kept ? xac_view_leave_alone(v) : 0;
-    if (!v->area.ops->splits && v->staying.is_alone)
+    if (v->area.ops->fills != NULL && v->staying.is_alone)
         rc = xac_view_leave_alone(v);
-    return rc == 0 && !v->area.ops->splits ? xac_engine_fall_back(&v->area) : rc;
+    return rc == 0 && v->area.ops->fills != NULL ? xac_engine_fall_back(&v->area) : rc;
 }
 
 /* join -- let a view use what its aliases have in common, made if it is the first. */
@@ -305,8 +305,8 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
             if (bytes == NULL)
                 return errno;
         }
-        rc = v->area.ops->fill(&v->area, page_no, 1, bytes,
-                               is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
+        rc = v->area.ops->fills->fill(&v->area, page_no, 1, bytes,
+                                      is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
     }
     if (rc != 0)
         return rc;
@@ -321,8 +321,8 @@ xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
     bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY;
 
-    return v->area.ops->fill(&v->area, page_no, 1, NULL,
-                             is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
+    return v->area.ops->fills->fill(&v->area, page_no, 1, NULL,
+                                    is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
            == 0;
 }
 

@@ -37,7 +37,7 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
     v->pages.n_copies = 0;
     v->staying.n_warm = 0;
     v->staying.is_kept = false;
-    return rc == 0 && v->area.ops->splits
+    return rc == 0 && v->area.ops->maps != NULL
                ? v->area.ops->protect(&v->area, 0, v->area.n_pages, prot)
                : rc;
 }
@@ -46,7 +46,7 @@ void
 xac_view_lose(struct xac_view *v, struct xac_view_page *p)
 {
     p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
-    if (v->area.ops->splits || p->copy == XAC_COPY_NONE)
+    if (v->area.ops->maps != NULL || p->copy == XAC_COPY_NONE)
         return;
     p->copy = XAC_COPY_NONE;
     v->pages.n_copies--;
@@ -95,8 +95,8 @@ xac_view_enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     v->staying.epoch = epoch;
     if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
         return 0;
-    if (!v->area.ops
-             ->splits) { /* all is absent, and stays from now on as it is touched */
+    if (v->area.ops->fills != NULL) {
+        /* All is absent, and stays from now on as it is touched. */
         v->staying.is_alone = true;
         return 0;
     }

@@ -85,7 +85,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         rc = xac_scan_begin(v);
     if (rc != 0)
         return rc;
-    if (!v->area.ops->splits)
+    if (v->area.ops->fills != NULL)
         return v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : 0;
     if (v->pages.n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)

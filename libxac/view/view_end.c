@@ -30,7 +30,7 @@
 static bool
 is_keeping(const struct xac_view *v)
 {
-    return v->ctx->keeps && !v->area.ops->splits && !xac_area_shares(&v->area);
+    return v->ctx->keeps && v->area.ops->fills != NULL && !xac_area_shares(&v->area);
 }
 
 /* ---- Alone: written pages stay, protected or not ------------------------------------- */
@@ -53,7 +53,7 @@ stay_written(struct xac_view *v, uint64_t page_no)
     struct xac_view_page *p = &v->pages.at[page_no];
     uint32_t declared = v->env->options.declared;
 
-    if (declared == XAC_DECLARED_TRUSTED && !v->area.ops->splits
+    if (declared == XAC_DECLARED_TRUSTED && v->area.ops->fills != NULL
         && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
         return 0;
@@ -67,7 +67,7 @@ stay_written(struct xac_view *v, uint64_t page_no)
         return 0;
     }
     p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
-    if (!v->area.ops->splits) {
+    if (v->area.ops->fills != NULL) {
         span_add(&v->staying.written, page_no);
         return 0;
     }
@@ -146,7 +146,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     struct xac_view_page *p = &v->pages.at[page_no];
     bool was_dirty = p->state == XAC_PAGE_DIRTY;
     /* Compared at the commit; in units not all pages are. */
-    bool is_newest = is_committed && (e->vslot != 0 || !v->area.ops->splits);
+    bool is_newest = is_committed && (e->vslot != 0 || v->area.ops->fills != NULL);
 
     p->entry = 0;
     if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
@@ -159,7 +159,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
         return 0;
     if (!v->staying.is_alone) {
         xac_view_lose(v, p); /* protected again with all others */
-        if (was_dirty && is_committed && e->vslot != 0 && v->area.ops->splits)
+        if (was_dirty && is_committed && e->vslot != 0 && v->area.ops->maps != NULL)
             p->copy = XAC_COPY_OF(v->ctx->txn->number);
         return 0;
     }
@@ -178,7 +178,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static bool
 are_dropped(const struct xac_view *v)
 {
-    return !v->area.ops->splits && !v->staying.is_alone && !is_keeping(v);
+    return v->area.ops->fills != NULL && !v->staying.is_alone && !is_keeping(v);
 }
 
 /* is_dense -- are they dropped by one call over all between the first page and the last, which
@@ -204,7 +204,8 @@ take_back(struct xac_view *v)
 {
     if (is_dense(v))
         return v->area.ops->discard(&v->area, v->pages.low, v->pages.high - v->pages.low);
-    if (v->staying.is_alone || v->pages.low >= v->pages.high || !v->area.ops->splits)
+    if (v->staying.is_alone || v->pages.low >= v->pages.high
+        || v->area.ops->fills != NULL)
         return 0;
     if (v->pages.n_copies > XAC_COPIES_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
@@ -223,7 +224,7 @@ static int
 end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
          bool is_committed, uint64_t *np)
 {
-    bool is_one = v->staying.is_alone && v->area.ops->splits && v->aliases == NULL;
+    bool is_one = v->staying.is_alone && v->area.ops->maps != NULL && v->aliases == NULL;
     int rc = 0;
 
     if (is_one && v->pages.at[page_no].state == XAC_PAGE_DIRTY
@@ -308,7 +309,7 @@ int
 xac_view_renew(struct xac_view *v)
 {
     struct xac_area *a = &v->area;
-    int rc = a->ops->splits       ? xac_area_map_file(a, 0, a->n_pages)
+    int rc = a->ops->maps != NULL ? xac_area_map_file(a, 0, a->n_pages)
              : xac_area_shares(a) ? a->ops->discard(a, 0, a->n_pages)
                                   : xac_engine_moved(a);
 

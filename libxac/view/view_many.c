@@ -45,8 +45,8 @@ XAC_SIGSAFE static int
 fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 {
     const uint8_t *bytes = xac_view_file_run(v, first, n);
-    int rc = v->area.ops->fill(&v->area, first, *n, bytes,
-                               is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    int rc = v->area.ops->fills->fill(&v->area, first, *n, bytes,
+                                      is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
     for (uint64_t p = first; p < first + *n && rc == 0; p++) {
         v->pages.n_copies += v->pages.at[p].copy == XAC_COPY_NONE;
@@ -161,7 +161,7 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
     return n;
 }
 
-/* show_run -- step 5 for pages [first, end) of an engine that does not split; ret how many
+/* show_run -- step 5 for pages [first, end) of an engine that fills; ret how many
    of them have been shown. */
 XAC_SIGSAFE static uint64_t
 show_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t first,
@@ -186,11 +186,11 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
     uint64_t done = 0;
     int rc = 0;
 
-    if (may && v->area.ops->splits && v->area.ops->fill == NULL
+    if (may && v->area.ops->maps != NULL && v->area.ops->maps->show == NULL
         && ctx->n_islands < ctx->islands_max) {
         if (xac_unit_give(env, ctx, v, first, first + n, is_write) == 0)
             done = n;
-    } else if (may && !v->area.ops->splits) {
+    } else if (may && v->area.ops->fills != NULL) {
         while (done < n && xac_view_register(env, ctx, v, first + done, is_write) != NULL)
             done++;
         done = show_run(env, ctx, v, first, first + done, is_write);
@@ -208,7 +208,7 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
 XAC_SIGSAFE static bool
 is_legal(const struct xac_view *v, bool is_write)
 {
-    if (v->area.ops->splits || v->aliases != NULL || v->ctx->is_unrecorded
+    if (v->area.ops->maps != NULL || v->aliases != NULL || v->ctx->is_unrecorded
         || v->ctx->outofcore != NULL)
         return false;
     if (is_write)

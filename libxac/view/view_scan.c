@@ -26,9 +26,9 @@
 static bool
 may_be(const struct xac_view *v)
 {
-    return v->staying.is_alone && v->area.ops->scan_set != NULL
-           && !v->staying.is_unscannable && v->aliases == NULL
-           && v->ctx->outofcore == NULL && v->env->options.declared == XAC_DECLARED_NONE
+    return v->staying.is_alone && v->area.ops->fills != NULL && !v->staying.is_unscannable
+           && v->aliases == NULL && v->ctx->outofcore == NULL
+           && v->env->options.declared == XAC_DECLARED_NONE
            && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
 
@@ -47,7 +47,7 @@ change(struct xac_view *v, bool is_scanned)
     int rc = xac_warm_cool(v);
 
     v->staying.account = 0;
-    if (rc != 0 || v->area.ops->scan_set(&v->area, is_scanned) == 0)
+    if (rc != 0 || v->area.ops->fills->scan_set(&v->area, is_scanned) == 0)
         return rc;
     rc = give_up(v);
     return rc == 0 ? xac_engine_moved(&v->area) : rc;
@@ -66,7 +66,7 @@ walk(struct xac_view *v, int (*visit)(struct xac_view *v, uint64_t page_no))
     while (from < v->area.n_pages && rc == 0) {
         uint64_t was = from;
 
-        rc = v->area.ops->scan(&v->area, &from, range, XAC_BATCH_MAX, &n);
+        rc = v->area.ops->fills->scan(&v->area, &from, range, XAC_BATCH_MAX, &n);
         xac_require(rc != 0 || from > was);
         for (size_t i = 0; i < n && rc == 0; i++)
             for (uint64_t p = 0; p < range[i].n && rc == 0; p++)
@@ -168,7 +168,7 @@ int
 xac_scan_stop(struct xac_view *v)
 {
     v->staying.account = 0;
-    if (v->area.ops->scan_set(&v->area, false) == 0)
+    if (v->area.ops->fills->scan_set(&v->area, false) == 0)
         return 0;
     return xac_engine_moved(&v->area);
 }

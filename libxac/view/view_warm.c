@@ -7,7 +7,7 @@
  * by comparing it with its version: at the end of each transaction, and at the begin
  * of each, for a store in between is a mistake of the program and must not be committed.
  * They are few, so that the comparisons cost less than a trap; and only pages that are memory
- * (fault_engine.h, `splits`) and known to one view.
+ * (fault_engine.h, `fills`) and known to one view.
  */
 #include <config.h>
 
@@ -181,7 +181,7 @@ xac_warm_wanted(struct xac_view *v, uint64_t page_no)
         if (v->staying.warm[i] == page_no)
             return true;
     }
-    if (v->area.ops->splits)
+    if (v->area.ops->maps != NULL)
         return false;
     for (uint32_t i = 0; i < XAC_RECENT_MAX; i++)
         is_again = is_again || v->staying.recent[i] == page_no + 1;

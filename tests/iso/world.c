@@ -95,15 +95,18 @@ engine_stop(void)
 {
 }
 
+static const struct xac_engine_maps engine_maps = {
+    .is_private = engine_is_private,
+};
+
 /* In place of fault_sigsegv.c. */
 const struct xac_engine xac_engine_sigsegv = {
     .name = "sigsegv", /* in XAC_ENGINE: a table, in fact */
-    .splits = true,
+    .maps = &engine_maps,
     .attach = engine_attach,
     .detach = engine_detach,
     .protect = engine_protect,
     .discard = engine_discard,
-    .is_private = engine_is_private,
     .start = engine_start,
     .stop = engine_stop,
     .forked = engine_stop,
