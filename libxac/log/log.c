@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
+#include "base/handle.h"
 #include "base/populate.h"
 #include "base/sys.h"
 #include "log/log_gap.h"
@@ -43,6 +44,71 @@ static bool
 is_power_of_2(uint64_t n)
 {
     return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* ---- Descriptors of segments; flush lock held, or nobody else here yet ------------ */
+
+/*
+ * segment_fd -- descriptor of a segment, for writing.
+ *
+ * The descriptor that gives way is closed first, so that a process that has run out of
+ * descriptors can still flush.  One that the program has closed is replaced by one for the
+ * same file, and what has been written to it is written again.
+ * ret  descriptor, or -1 with errno.
+ */
+static int
+segment_fd(struct xac_log *log, uint64_t number)
+{
+    int i = (int)(number % 2);
+    struct xac_handle *seg = &log->seg[i];
+    bool is_same = log->seg_no[i] == number && seg->inode != 0;
+    int old = log->seg_fd[i], dirfd;
+    char name[XAC_LOG_NAME_MAX];
+
+    xac_assert(number != 0);
+    if (is_same && xac_handle_is_ours(old, seg))
+        return old;
+    xac_handle_close(old, seg);
+    log->seg_fd[i] = -1;
+    log->started = 0;
+    dirfd = is_same ? xac_log_mend(log) : xac_log_dir(log);
+    if (dirfd < 0)
+        return -1;
+    xac_log_segment_name(name, number);
+    if (is_same) {
+        log->seg_fd[i] = xac_handle_again(-1, seg, dirfd, name, O_WRONLY | O_NOFOLLOW);
+        return log->seg_fd[i];
+    }
+    log->seg_no[i] = number;
+    *seg = (struct xac_handle){.inode = 0};
+    log->seg_fd[i] =
+        xac_handle_keep(xac_sys.openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0),
+                        seg);
+    xac_assert(log->seg_no[i] == number);
+    return log->seg_fd[i];
+}
+
+/*
+ * reserve_fds -- fill both places with descriptors, the second with one that only keeps
+ * the place (no segment has number 0): later ones are opened in their stead.  A failure
+ * shows when a segment is opened.
+ */
+static void
+reserve_fds(struct xac_log *log)
+{
+    struct xac_log_shared *sh = log->sh;
+    /* relaxed: which segment is a guess. */
+    uint64_t lsn = atomic_load_explicit(&sh->durable, memory_order_relaxed);
+    uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
+    int i = (int)((number + 1) % 2);
+
+    xac_assert(sh->segment_bytes != 0);
+    (void)segment_fd(log, number);
+    log->seg_no[i] = 0;
+    log->seg_fd[i] =
+        xac_handle_keep(xac_sys.openat(xac_log_dir(log), ".",
+                                       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
+                        &log->seg[i]);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -82,7 +148,7 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
         return xac_err(rc, "log directory");
     rc = xac_log_segment_prepare(log, prepared + 1);
     if (rc == 0)
-        xac_log_fds_reserve(log);
+        reserve_fds(log);
     return rc;
 }
 
@@ -94,7 +160,7 @@ xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     if (rc != 0)
         return xac_err(rc, "log directory");
     xac_debug(xac_log_assert(log));
-    xac_log_fds_reserve(log);
+    reserve_fds(log);
     return 0;
 }
 
@@ -323,7 +389,7 @@ static int
 flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
-    int fd = xac_log_segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
     uint64_t written = is_started ? log->started : 0;
     int rc;
 
@@ -430,7 +496,7 @@ start_held(struct xac_log *log)
     if (from == to || xac_log_segment_of(to - 1, sh->segment_bytes) != number
         || atomic_load_explicit(&sh->poisoned, memory_order_acquire) != 0)
         return;
-    fd = xac_log_segment_fd(log, number);
+    fd = segment_fd(log, number);
     if (fd < 0 || write_segment(log, fd, from, to) != 0)
         return;
     log->started = to;

@@ -2,12 +2,10 @@
 /*
  * log_state.h -- what all processes share of the log, and what one process has open of it.
  *
- * WHAT      The two structures that the functions of log.h work on, and the descriptors: of the
- *           log's directory, and of the two segments written last.  A descriptor that the program
- *           has closed is opened again.
+ * WHAT      The two structures that the functions of log.h work on, and the descriptor of the
+ *           log's directory, which is opened again if the program has closed it.
  * NOT HERE  What may happen to the structures, with numbered invariants: log.h.
  * OWNER     struct xac_log_shared lies in the control region; struct xac_log is the process's.
- * LOCK      The descriptors of segments: flush, or nobody else is here yet.
  */
 #ifndef XAC_LOG_STATE_H
 #define XAC_LOG_STATE_H
@@ -100,25 +98,11 @@ int xac_log_state_init(struct xac_log *log, struct xac_log_shared *sh, uint8_t *
 /* xac_log_detach -- close this process's descriptors. */
 void xac_log_detach(struct xac_log *log);
 
+/* xac_log_mend -- a descriptor has been lost; ret as struct xac_log's mend. */
+int xac_log_mend(struct xac_log *log);
+
 /* xac_log_dir -- the descriptor of the log's directory, mended if it has been lost; -1 with
    errno. */
 int xac_log_dir(struct xac_log *log);
-
-/*
- * xac_log_segment_fd -- descriptor of a segment, for writing.
- *
- * The descriptor that gives way is closed first, so that a process that has run out of
- * descriptors can still flush.  One that the program has closed is replaced by one for the
- * same file, and what has been written to it is written again.
- * ret  descriptor, or -1 with errno.
- */
-int xac_log_segment_fd(struct xac_log *log, uint64_t number);
-
-/*
- * xac_log_fds_reserve -- fill both places with descriptors, the second with one that only keeps
- * the place (no segment has number 0): later ones are opened in their stead.  A failure
- * shows when a segment is opened.
- */
-void xac_log_fds_reserve(struct xac_log *log);
 
 #endif /* XAC_LOG_STATE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_block.c -- unit tests of libxac/log/block.c, block_check.c and page_diff.c.
+ * check_block.c -- unit tests of libxac/log/block.c, block_check.c and page_change.c.
  *
  * GOAL    what is built is valid and comes back; what is not exactly that is refused.
  * METHOD  random pages and edits (seed XAC_SEED, printed); a block with every kind of
