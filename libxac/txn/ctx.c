@@ -18,17 +18,6 @@
 XAC_TLS struct xac_ctx *xac_ctx_own;
 XAC_TLS struct xac_ctx *xac_ctx_opened;
 
-XAC_SIGSAFE struct xac_ctx *
-xac_ctx_mine(struct xac_env *env)
-{
-    for (struct xac_ctx *ctx = xac_ctx_own; xac_unlikely(ctx != NULL);
-         ctx = ctx->next_own) {
-        if (ctx->env == env)
-            return ctx;
-    }
-    return &env->ctx;
-}
-
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 {

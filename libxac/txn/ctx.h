@@ -19,7 +19,16 @@ extern XAC_TLS struct xac_ctx *xac_ctx_own;
 extern XAC_TLS struct xac_ctx *xac_ctx_opened;
 
 /* xac_ctx_mine -- the calling thread's context in an environment: its own, or the process's. */
-XAC_SIGSAFE struct xac_ctx *xac_ctx_mine(struct xac_env *env);
+XAC_SIGSAFE static inline struct xac_ctx *
+xac_ctx_mine(struct xac_env *env)
+{
+    for (struct xac_ctx *ctx = xac_ctx_own; xac_unlikely(ctx != NULL);
+         ctx = ctx->next_own) {
+        if (ctx->env == env)
+            return ctx;
+    }
+    return &env->ctx;
+}
 
 /* xac_ctx_begun, ended -- the outermost transaction or query of a context has begun; is over. */
 static inline void
