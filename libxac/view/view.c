@@ -24,16 +24,6 @@ xac_view_at(const struct xac_ctx *ctx, const void *addr)
     return NULL;
 }
 
-XAC_SIGSAFE struct xac_view *
-xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page_id)
-{
-    struct xac_view *next = v == NULL ? ctx->views : v->next;
-
-    while (next != NULL && !xac_view_shows(next, page_id))
-        next = next->next;
-    return next;
-}
-
 XAC_SIGSAFE bool
 xac_view_is_shown(const struct xac_ctx *ctx, uint64_t page_id)
 {
@@ -45,23 +35,6 @@ xac_view_is_shown(const struct xac_ctx *ctx, uint64_t page_id)
     return v != NULL;
 }
 
-XAC_SIGSAFE struct xac_view *
-xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
-{
-    struct xac_view *found = xac_view_next(ctx, NULL, page_id);
-
-    for (struct xac_view *v = found; v != NULL && v->aliases != NULL;
-         v = xac_view_next(ctx, v, page_id)) {
-        uint32_t state = xac_view_page(v, page_id)->state;
-
-        if (state == XAC_PAGE_DIRTY)
-            return v;
-        if (state == XAC_PAGE_SPILLED)
-            found = v;
-    }
-    return found;
-}
-
 bool
 xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 {
@@ -70,19 +43,6 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
 
     return v->pages.at[page_no].copy == XAC_COPY_PERHAPS
            && !v->area.ops->maps->is_private(&v->area, page_no);
-}
-
-const uint8_t *
-xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
-{
-    struct xac_view *v = xac_view_written(ctx, page_id);
-    uint64_t page_no;
-
-    xac_assert(v != NULL);
-    page_no = xac_page_no(page_id) - v->area.first;
-    return v->pages.at[page_no].state == XAC_PAGE_SPILLED
-               ? xac_outofcore_spilled(v, page_no)
-               : xac_area_at(&v->area, page_no);
 }
 
 void

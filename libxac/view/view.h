@@ -240,10 +240,6 @@ int xac_view_renew(struct xac_view *view);
 
 /* ---- Pages that stay, and what makes them absent again (view_alone.c) ------------------ */
 
-/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
-   the access is the caller's. */
-void xac_view_lose(struct xac_view *view, struct xac_view_page *p);
-
 /* xac_view_forget -- nothing is mapped, nothing is known; if the engine maps, all pages have
    this protection.  ret 0 or errno. */
 int xac_view_forget(struct xac_view *view, enum xac_protection prot);
@@ -298,8 +294,15 @@ xac_view_page(const struct xac_view *v, uint64_t page_id)
 }
 
 /* xac_view_next -- the context's first view behind v (NULL: of all) that shows a page. */
-XAC_SIGSAFE struct xac_view *xac_view_next(const struct xac_ctx *ctx,
-                                           const struct xac_view *v, uint64_t page_id);
+XAC_SIGSAFE static inline struct xac_view *
+xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page_id)
+{
+    struct xac_view *next = v == NULL ? ctx->views : v->next;
+
+    while (next != NULL && !xac_view_shows(next, page_id))
+        next = next->next;
+    return next;
+}
 
 /* The parts of an access, for view_access.c and view_unit.c. */
 
@@ -308,6 +311,18 @@ XAC_SIGSAFE static inline bool
 xac_view_is_open(const struct xac_view *v)
 {
     return v->staying.is_alone && v->area.ops->maps != NULL;
+}
+
+/* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
+   the access is the caller's. */
+static inline void
+xac_view_lose(struct xac_view *v, struct xac_view_page *p)
+{
+    p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    if (v->area.ops->maps != NULL || p->copy == XAC_COPY_NONE)
+        return;
+    p->copy = XAC_COPY_NONE;
+    v->pages.n_copies--;
 }
 
 /* xac_view_is_writable -- may the page be stored to now, without being announced? */

@@ -125,6 +125,36 @@ xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
     return file_page(v, xac_page_no(page_id) - v->area.first);
 }
 
+XAC_SIGSAFE struct xac_view *
+xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
+{
+    struct xac_view *found = xac_view_next(ctx, NULL, page_id);
+
+    for (struct xac_view *v = found; v != NULL && v->aliases != NULL;
+         v = xac_view_next(ctx, v, page_id)) {
+        uint32_t state = xac_view_page(v, page_id)->state;
+
+        if (state == XAC_PAGE_DIRTY)
+            return v;
+        if (state == XAC_PAGE_SPILLED)
+            found = v;
+    }
+    return found;
+}
+
+const uint8_t *
+xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
+{
+    struct xac_view *v = xac_view_written(ctx, page_id);
+    uint64_t page_no;
+
+    xac_assert(v != NULL);
+    page_no = xac_page_no(page_id) - v->area.first;
+    return v->pages.at[page_no].state == XAC_PAGE_SPILLED
+               ? xac_outofcore_spilled(v, page_no)
+               : xac_area_at(&v->area, page_no);
+}
+
 /* ---- Showing a page ------------------------------------------------------------------- */
 
 XAC_SIGSAFE void

@@ -42,16 +42,6 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
                : rc;
 }
 
-void
-xac_view_lose(struct xac_view *v, struct xac_view_page *p)
-{
-    p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
-    if (v->area.ops->maps != NULL || p->copy == XAC_COPY_NONE)
-        return;
-    p->copy = XAC_COPY_NONE;
-    v->pages.n_copies--;
-}
-
 int
 xac_view_hide(struct xac_view *v, uint64_t page_no)
 {

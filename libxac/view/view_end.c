@@ -263,7 +263,7 @@ end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
             rc = end_here(t, xac_page_no(id) - t->area.first, e, is_committed, &n_pieces);
         }
     }
-    return rc == 0 ? xac_batch_flush(&batch) : rc;
+    return rc == 0 && batch.n > 0 ? xac_batch_flush(&batch) : rc;
 }
 
 /* end_view -- the rest of a view, behind the pages of the set. */
@@ -283,7 +283,8 @@ end_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, bool is_c
                  : take_back(v);
     if (rc == 0 && v->staying.n_warm > 0)
         rc = xac_warm_end(v, is_committed);
-    xac_scan_account(v);
+    if (v->staying.n_stores > 0 || v->area.is_scanned || v->staying.account > 0)
+        xac_scan_account(v);
     if (v->aliases != NULL)
         xac_aliases_free_memory(v);
     return rc;
