@@ -37,9 +37,10 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
     v->pages.n_copies = 0;
     v->staying.n_warm = 0;
     v->staying.is_kept = false;
-    return rc == 0 && v->area.ops->maps != NULL
-               ? v->area.ops->protect(&v->area, 0, v->area.n_pages, prot)
-               : rc;
+    if (rc == 0 && v->area.ops->maps != NULL)
+        rc = v->area.ops->protect(&v->area, 0, v->area.n_pages, prot);
+    v->pages.is_lost |= rc != 0; /* the next begin maps it anew: see xac_view_renew */
+    return rc;
 }
 
 int
@@ -111,7 +112,10 @@ xac_view_leave_alone(struct xac_view *v)
     v->staying.is_alone = false;
     v->staying.retry = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
-    return rc == 0 && v->area.is_scanned ? xac_scan_stop(v) : rc;
+    if (rc == 0 && v->area.is_scanned)
+        rc = xac_scan_stop(v);
+    v->pages.is_lost |= rc != 0;
+    return rc;
 }
 
 int
