@@ -7,6 +7,13 @@
 
 #include <stdint.h>
 
+/* Of constants that go away with the next name of the library; doc/compatibility.md. */
+#ifdef XAC_NO_DEPRECATED
+# define XAC_DEPRECATED
+#else
+# define XAC_DEPRECATED __attribute__((deprecated))
+#endif
+
 /* Options.  Unless it says otherwise, set them before xInit(). */
 enum xac_option {
     /* enum xac_checksum; for blocks written from now on, any time. */
@@ -26,15 +33,8 @@ enum xac_option {
     /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
        Takes effect for the first participant.  Default 4 MiB. */
     XAC_OPT_LOG_BUFFER_BYTES = 4,
-    /* 1: pages stay readable from one transaction to the next, which saves first loads' traps:
-       in the environment's only participant, all (with XAC_ENGINE_UFFD those touched, up to
-       65,536 a mapping; their stores are found at the end where that is cheaper than traps);
-       beside others, with XAC_ENGINE_UFFD, those that its queries have read, until something
-       else than a query begins.  The price: a load outside a transaction or by another thread
-       is not noticed then, a store outside or in a query perhaps only at the next begin or the
-       query's end, and a transaction that is running when another process joins aborts once
-       (XAC_CONFLICT_REVOKED).  Outside a transaction; this process's.  Default 0. */
-    XAC_OPT_STAY_MAPPED = 5,
+    /* Deprecated: 0 sets XAC_OPT_CHECKING to STRICT; 1 sets it to FAST, and leaves TRUSTED. */
+    XAC_OPT_STAY_MAPPED XAC_DEPRECATED = 5,
     /* enum xac_policy_kind, the first participant's.  Default XAC_POLICY_OLDEST_WINS. */
     XAC_OPT_POLICY = 6,
     /* Milliseconds, at most 3,600,000, that a commit of this process may stay unsynced;
@@ -77,10 +77,10 @@ enum xac_option {
        xBackup() needs the images, for it copies files while they are written: ENOTSUP.
        Recovery reads the log twice.  Before xInit(); the first participant's.  Default 1. */
     XAC_OPT_FULL_IMAGES = 10,
-    /* enum xac_declared: does the program announce every store, by setPageAccess() or
-       setRangeAccess() with XAC_READ_WRITE, in its transaction and before it?  xMalloc(),
-       xFree() and xRoot() do.  Before xInit(); concerns this process.  Default NONE. */
-    XAC_OPT_DECLARED = 11,
+    /* Deprecated: enum xac_declared.  XAC_DECLARED_TRUSTED sets XAC_OPT_CHECKING to TRUSTED.
+       XAC_DECLARED_CHECKED is the promise of TRUSTED, and a store that breaks it stops the
+       program.  If XAC_OPT_CHECKING is set too, XAC_OPT_CHECKING counts. */
+    XAC_OPT_DECLARED XAC_DEPRECATED = 11,
     /* Pages of memory, at least 256, for all that participants have of their files, 0: no
        bound; see doc/frames.md.  ENOTSUP: engines but uffd and scan; two mappings of a page
        before Linux 6.4.  Before xInit(); for the first participant.  Default 0. */
@@ -109,19 +109,64 @@ enum xac_option {
        Own writes and syncs are not waits.  Not limited: xbegin() (at most 1.28 s for an older
        transaction, and for the token), faults, a step of a checkpoint, and all other calls.
        xTransact() returns either code and does not try again.  Any time.  Default 0. */
-    XAC_OPT_WAIT_MS = 15
+    XAC_OPT_WAIT_MS = 15,
+    /* enum xac_checking: how closely the library watches what the program does with its
+       pages.  The variable XAC_CHECKING of the environment (strict, fast or trusted) counts
+       more than what the program sets.  Outside a transaction, but TRUSTED before xInit()
+       only; concerns this process.  Default XAC_CHECKING_FAST. */
+    XAC_OPT_CHECKING = 16
 };
 
 #define XAC_READ_AHEAD_SYSTEM UINT64_MAX
 
+/*
+ * How closely accesses are watched.  Under each of them transactions are isolated and atomic, if
+ * the program keeps the rules of xac.h (and, for TRUSTED, its promise).  They differ in how soon the
+ * library notices a program that breaks the rules, and in what an access costs.
+ */
+enum xac_checking {
+    /* Each transaction traps at its first load and at its first store of each page.  So every
+       access outside of a transaction stops the program at once, and so does every store in
+       a query.  Use it for tests and to find mistakes. */
+    XAC_CHECKING_STRICT = 0,
+    /* Pages stay readable from one transaction to the next, so that most loads do not trap.
+       While the process is the only participant and has no thread with views of its own (xView()),
+       all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
+       others, the pages that its queries have read stay readable until a transaction begins
+       that is not a query (not with the engine "portable").
+
+       Compared with STRICT, while pages stay readable:
+       - A load outside of a transaction, or in a thread that has no transaction, may not be
+         noticed.  It may see any state, or a mixture of several.
+       - A store outside of a transaction, or in a query, still stops the program, but perhaps
+         only at the next xbegin(), or at the end of the query.  It is never committed.  What
+         another thread stores while a transaction is open may be taken for a store of that
+         transaction.
+       - When another process calls xInit(), or a thread of this process gets its first
+         view, the transaction that is running aborts once (XAC_CONFLICT_REVOKED), also if it
+         only reads.  The library does not know what it has read.  A program that tries again
+         when xend() returns ABORTED needs no change.
+
+       Nothing else is given up.  What is committed is the same, and other processes never see
+       a difference. */
+    XAC_CHECKING_FAST = 1,
+    /* As FAST; besides, the program promises to announce every store: by setPageAccess() or
+       setRangeAccess() with XAC_READ_WRITE, in its transaction and before the store.  xMalloc(),
+       xFree() and xRoot() announce theirs.  While the process is alone, pages that it has
+       written stay writable (not with the engine "portable", nor with XAC_OPT_FRAMES).
+
+       A store that was not announced may not be noticed.  Then its transaction does not commit
+       it, and an abort does not roll it back.  The loads of this process may see it, until the
+       page is dropped, or until a later transaction announces the page and commits it.
+       XAC_CHECKING=strict or =fast finds such stores: the program stops there. */
+    XAC_CHECKING_TRUSTED = 2
+};
+
+/* Values of the deprecated XAC_OPT_DECLARED. */
 enum xac_declared {
-    XAC_DECLARED_NONE = 0, /* every store is noticed; hints only save time              */
-    /* With XAC_OPT_STAY_MAPPED and XAC_ENGINE_UFFD, alone: pages that were written stay
-       writable.  On those a store that was not announced is not noticed, wherever it is;
-       it is neither committed nor rolled back, until the page is dropped or a later
-       transaction announces and commits it. */
-    XAC_DECLARED_TRUSTED = 1,
-    XAC_DECLARED_CHECKED = 2 /* such a store stops the program; as fast as NONE         */
+    XAC_DECLARED_NONE XAC_DEPRECATED = 0,
+    XAC_DECLARED_TRUSTED XAC_DEPRECATED = 1,
+    XAC_DECLARED_CHECKED XAC_DEPRECATED = 2
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them

@@ -20,9 +20,9 @@ api/isolation/check_threads api/basics/check_txn api/heap/check_vtree_txn
 crash/check_kill stress/stress_iso stress/stress_threads'
 settings='XAC_ENGINE=uffd
 XAC_ENGINE=sigsegv
-XAC_STAY_MAPPED=1
-XAC_STAY_MAPPED=1 XAC_ENGINE=sigsegv
-XAC_STAY_MAPPED=1 XAC_ENGINE=scan
+XAC_CHECKING=fast
+XAC_CHECKING=fast XAC_ENGINE=sigsegv
+XAC_CHECKING=fast XAC_ENGINE=scan
 XAC_POLICY=1
 XAC_POLICY=2
 XAC_POLICY=3

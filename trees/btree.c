@@ -29,7 +29,7 @@ create_body(void *tree, struct tree_request *r)
     (void)r;
     if (header->magic == BTREE_MAGIC)
         return EEXIST;
-    /* Always: a program may have promised to announce every store (XAC_OPT_DECLARED). */
+    /* Always: a program may have promised to announce every store (XAC_CHECKING_TRUSTED). */
     tree_hint_range(true, header, ((size_t)t->root + 1) * t->block_size, TREE_READ_WRITE);
     memset(header, 0, sizeof *header);
     header->version = BTREE_VERSION;

@@ -22,7 +22,7 @@ struct path {
 /*
  * A node about to be read, or about to be changed: of a block larger than a page, what lies
  * before the cells; who puts one in announces it.  Every store is announced, see
- * XAC_OPT_DECLARED.
+ * XAC_CHECKING_TRUSTED.
  */
 static inline struct btree_node *
 node_read(const struct btree *t, uint32_t block)

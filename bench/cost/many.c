@@ -36,19 +36,19 @@
 /* How the segment is used. */
 static const struct way {
     const char *name, *engine;
-    uint64_t stay_mapped, declared;
+    uint64_t checking;
     bool hints;
 } ways[] = {
-    {"thesis", "thesis", 0, XAC_DECLARED_NONE, false},
-    {"sigsegv", "sigsegv", 0, XAC_DECLARED_NONE, false},
-    {"sigsegv, stays mapped", "sigsegv", 1, XAC_DECLARED_NONE, false},
-    {"uffd", "uffd", 0, XAC_DECLARED_NONE, false},
-    {"uffd, hints", "uffd", 0, XAC_DECLARED_NONE, true},
-    {"uffd, stays mapped", "uffd", 1, XAC_DECLARED_NONE, false},
-    {"uffd, stays mapped, hints", "uffd", 1, XAC_DECLARED_NONE, true},
-    {"uffd, stays mapped, declared", "uffd", 1, XAC_DECLARED_TRUSTED, true},
-    {"scan, stays mapped", "scan", 1, XAC_DECLARED_NONE, false},
-    {"default, stays mapped", "", 1, XAC_DECLARED_NONE, false},
+    {"thesis", "thesis", XAC_CHECKING_STRICT, false},
+    {"sigsegv", "sigsegv", XAC_CHECKING_STRICT, false},
+    {"sigsegv, stays mapped", "sigsegv", XAC_CHECKING_FAST, false},
+    {"uffd", "uffd", XAC_CHECKING_STRICT, false},
+    {"uffd, hints", "uffd", XAC_CHECKING_STRICT, true},
+    {"uffd, stays mapped", "uffd", XAC_CHECKING_FAST, false},
+    {"uffd, stays mapped, hints", "uffd", XAC_CHECKING_FAST, true},
+    {"uffd, stays mapped, declared", "uffd", XAC_CHECKING_TRUSTED, true},
+    {"scan, stays mapped", "scan", XAC_CHECKING_FAST, false},
+    {"default, stays mapped", "", XAC_CHECKING_FAST, false},
 };
 #define N_WAYS ((unsigned)(sizeof ways / sizeof ways[0]))
 
@@ -117,9 +117,7 @@ open_segment(struct many *m, const struct way *way, unsigned number)
     if (setenv("XAC_ENGINE", way->engine, 1) != 0)
         return errno;
     snprintf(name, sizeof name, "%s/env%u", m->dir, number);
-    rc = xac_set_option(XAC_OPT_STAY_MAPPED, way->stay_mapped);
-    if (rc == 0)
-        rc = xac_set_option(XAC_OPT_DECLARED, way->declared);
+    rc = xac_set_option(XAC_OPT_CHECKING, way->checking);
     if (rc == 0)
         rc = xac_init(name, XAC_NONDURABLE);
     if (rc != 0)

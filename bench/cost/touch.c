@@ -82,7 +82,8 @@ bench_touch_open(struct bench_touch *t, const char *dir, struct bench_touch_mode
                               .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
     snprintf(env, sizeof env, "%s/env", dir);
     snprintf(t->file, sizeof t->file, "%s/pages", dir);
-    rc = xac_set_option(XAC_OPT_STAY_MAPPED, mode.stay_mapped);
+    rc = xac_set_option(XAC_OPT_CHECKING,
+                        mode.stay_mapped ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT);
     if (rc == 0)
         rc = xac_init(env, mode.durable ? XAC_DURABLE : XAC_NONDURABLE);
     if (rc != 0)

@@ -51,7 +51,8 @@ struct bench_touch {
 /* What the environment is asked for. */
 struct bench_touch_mode {
     bool durable;
-    bool stay_mapped; /* XAC_OPT_STAY_MAPPED                                           */
+    bool
+        stay_mapped; /* XAC_CHECKING_FAST, else _STRICT                                           */
 };
 
 /* bench_touch_open -- an environment in dir; ret 0, or 1 after a message. */

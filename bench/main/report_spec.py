@@ -156,7 +156,7 @@ SPECS = {
     ),
     "touch-stay": Spec(
         columns=TOUCH_COLUMNS,
-        words="With `XAC_OPT_STAY_MAPPED` a participant that is alone keeps its segment "
+        words="With `XAC_CHECKING_FAST` a participant that is alone keeps its segment "
               "readable from one transaction to the next: reads cost nothing, and the first "
               "store to a page is its only trap.",
     ),

@@ -140,33 +140,43 @@ trees_scan(void *handle, const void *from, bench_visit *visit, void *arg)
     return 0;
 }
 
+/* open_checking -- open_kind, with that value of XAC_OPT_CHECKING. */
+static int
+open_checking(enum xac_checking checking, const struct bench_tree_kind *kind,
+              const struct bench_config *config, bool first, void **handlep)
+{
+    int rc = xac_set_option(XAC_OPT_CHECKING, checking);
+
+    return rc != 0 ? rc : open_kind(kind, config, first, handlep);
+}
+
 static int
 btree_system_open(const struct bench_config *config, bool first, void **handlep)
 {
-    return open_kind(&bench_kind_btree_txn, config, first, handlep);
+    return open_checking(XAC_CHECKING_STRICT, &bench_kind_btree_txn, config, first,
+                         handlep);
 }
 
 static int
 cobtree_system_open(const struct bench_config *config, bool first, void **handlep)
 {
-    return open_kind(&bench_kind_cobtree_txn, config, first, handlep);
+    return open_checking(XAC_CHECKING_STRICT, &bench_kind_cobtree_txn, config, first,
+                         handlep);
 }
 
 /* btree_stay_open -- the same, the segment readable between transactions. */
 static int
 btree_stay_open(const struct bench_config *config, bool first, void **handlep)
 {
-    int rc = xac_set_option(XAC_OPT_STAY_MAPPED, 1);
-
-    return rc != 0 ? rc : btree_system_open(config, first, handlep);
+    return open_checking(XAC_CHECKING_FAST, &bench_kind_btree_txn, config, first,
+                         handlep);
 }
 
 static int
 cobtree_stay_open(const struct bench_config *config, bool first, void **handlep)
 {
-    int rc = xac_set_option(XAC_OPT_STAY_MAPPED, 1);
-
-    return rc != 0 ? rc : cobtree_system_open(config, first, handlep);
+    return open_checking(XAC_CHECKING_FAST, &bench_kind_cobtree_txn, config, first,
+                         handlep);
 }
 
 /* btree_declared_open -- btree_stay_open, and the tree has promised to announce every store. */
@@ -174,10 +184,10 @@ static int
 btree_declared_open(const struct bench_config *config, bool first, void **handlep)
 {
     struct bench_config hints = *config;
-    int rc = xac_set_option(XAC_OPT_DECLARED, XAC_DECLARED_TRUSTED);
 
     hints.hints = true;
-    return rc != 0 ? rc : btree_stay_open(&hints, first, handlep);
+    return open_checking(XAC_CHECKING_TRUSTED, &bench_kind_btree_txn, &hints, first,
+                         handlep);
 }
 
 /* btree_ckpt_open -- btree with checkpoints all the time. */
@@ -216,7 +226,8 @@ btree_diffs_open(const struct bench_config *config, bool first, void **handlep)
 
 const struct bench_system bench_btree = {
     .name = "btree",
-    .what = "libxac: B+-tree of trees/btree.c, one transaction per insert",
+    .what =
+        "libxac: B+-tree of trees/btree.c, an insert a transaction, XAC_CHECKING_STRICT",
     .durably = "log written and synced at each commit; nondurable: no log",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
     .open = btree_system_open,
@@ -252,7 +263,7 @@ const struct bench_system bench_btree_diffs = {
 
 const struct bench_system bench_btree_stay = {
     .name = "btree-stay",
-    .what = "btree with XAC_OPT_STAY_MAPPED: no traps for reads while alone",
+    .what = "btree with XAC_CHECKING_FAST: no traps for reads while alone",
     .durably = "as btree",
     .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
     .open = btree_stay_open,
@@ -261,7 +272,7 @@ const struct bench_system bench_btree_stay = {
 
 const struct bench_system bench_btree_declared = {
     .name = "btree-declared",
-    .what = "btree-stay with XAC_OPT_DECLARED: stores are noticed by hints only",
+    .what = "btree-stay with XAC_CHECKING_TRUSTED: stores are noticed by hints only",
     .durably = "as btree",
     .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
     .open = btree_declared_open,
@@ -280,7 +291,7 @@ const struct bench_system bench_cobtree = {
 
 const struct bench_system bench_cobtree_stay = {
     .name = "cobtree-stay",
-    .what = "cobtree with XAC_OPT_STAY_MAPPED: no traps for reads while alone",
+    .what = "cobtree with XAC_CHECKING_FAST: no traps for reads while alone",
     .durably = "as cobtree",
     .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
     .open = cobtree_stay_open,

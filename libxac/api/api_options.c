@@ -117,15 +117,23 @@ set_shared(struct xac_control *ctl, int option, uint64_t v)
 static int
 set_open(struct xac_env *env, int option, uint64_t value)
 {
-    const struct xac_option_row *row = xac_option_find(option);
+    const struct xac_option_row *row;
     int rc = 0;
 
+    option = xac_option_of_today(&env->options, option, &value);
+    row = xac_option_find(option);
     if (row->when == XAC_SET_BEFORE)
         return xac_err(EBUSY, "xSetOption: %s must be set before xInit", row->name);
     if (row->whose == XAC_OF_ALL && env->ctl != NULL && env->reader != XAC_READER_NONE)
         return xac_err(XAC_EREADONLY, "xSetOption: %s concerns others", row->name);
     if (row->when == XAC_SET_OUTSIDE && xac_api_is_mine(xac_ctx_mine(env)))
         return xac_err(XAC_EINTXN, "xSetOption: %s", row->name);
+    if (xac_option_is_overruled(row))
+        return 0;
+    if (option == XAC_OPT_CHECKING
+        && (value == XAC_CHECKING_TRUSTED)
+               != (xac_env_checking(env) == XAC_CHECKING_TRUSTED))
+        return xac_err(EBUSY, "xSetOption: XAC_CHECKING_TRUSTED is for before xInit");
     if (option == XAC_OPT_LOG_RECYCLE) {
         rc = xac_env_mend(env);
         if (rc == 0)

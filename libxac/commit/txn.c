@@ -70,9 +70,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
     ctx->alone_epoch =
-        atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed) != 0
-            ? xac_alone_epoch(env)
-            : 0;
+        xac_env_checking(env) != XAC_CHECKING_STRICT ? xac_alone_epoch(env) : 0;
     atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));

@@ -4,6 +4,9 @@
  */
 #include <config.h>
 
+/* The table has the deprecated options, too. */
+#define XAC_NO_DEPRECATED
+
 #include "env/options.h"
 
 #include <assert.h>
@@ -24,69 +27,78 @@
 #define GIB  ((uint64_t)1 << 30)
 #define HOUR (3600 * (uint64_t)1000) /* milliseconds */
 
-/* A row: number, field; values, unit, least, most, also; default; when, whose; variable.  The
-   last column is one sentence for doc/options.md; scripts/check_options reads it here. */
-#define ROW(opt, field, kind, of, lo, hi, or_else, dflt, at, who, var, sentence) \
- [XAC_OPT_##opt] = {.name = "XAC_OPT_" #opt,                                     \
-                    .unit = of,                                                  \
-                    .variable = var,                                             \
-                    .values = XAC_VALUES_##kind,                                 \
-                    .least = lo,                                                 \
-                    .most = hi,                                                  \
-                    .also = or_else,                                             \
-                    .otherwise = dflt,                                           \
-                    .when = XAC_SET_##at,                                        \
-                    .whose = XAC_OF_##who,                                       \
-                    .offset = offsetof(struct xac_env_options, field),           \
-                    .bytes = sizeof((struct xac_env_options *)NULL)->field}
-
 /* clang-format off */
+/* The variable of an option: none; one that counts if the program sets nothing; one that
+   counts more than what the program sets. */
+#define NO_VARIABLE            .variable = NULL
+#define FILLS_IN(name)         .variable = name
+#define OVERRULES(name, list)  .variable = name, .overrules = true, .words = list
+
+/* A row: number, field; values, unit, least, most, also; default; when, whose; variable.  The
+   last column says in one sentence what the option is for. */
+#define ROW(opt, field, kind, of, lo, hi, or_else, dflt, at, who, from, sentence) \
+    [XAC_OPT_##opt] = { \
+        .name = "XAC_OPT_" #opt, .unit = of, from, .values = XAC_VALUES_##kind, \
+        .least = lo, .most = hi, .also = or_else, .otherwise = dflt, \
+        .when = XAC_SET_##at, .whose = XAC_OF_##who, \
+        .offset = offsetof(struct xac_env_options, field), \
+        .bytes = sizeof((struct xac_env_options *)NULL)->field}
+
+static const struct xac_option_word checking_words[] = {
+    {"strict", XAC_CHECKING_STRICT},
+    {"fast", XAC_CHECKING_FAST},
+    {"trusted", XAC_CHECKING_TRUSTED},
+    {NULL, 0}};
+
 static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(CHECKSUM, checksum, ENUM, "enum xac_checksum", 0, XAC_CHECKSUM_SHA1, 0,
-        XAC_CHECKSUM_XXH3, ANY, ALL, NULL,
+        XAC_CHECKSUM_XXH3, ANY, ALL, NO_VARIABLE,
         "The checksum of log blocks."),
     ROW(CHECKPOINT_BYTES, checkpoint_bytes, RANGE, "bytes", 0, UINT64_MAX, 0,
-        256 * MIB, ANY, ALL, NULL,
+        256 * MIB, ANY, ALL, NO_VARIABLE,
         "So many bytes of log or versions bring a checkpoint; 0: none comes by itself."),
     ROW(LOG_SEGMENT_BYTES, segment_bytes, POWER, "bytes", 64 * KIB, GIB, 64 * KIB,
-        16 * MIB, BEFORE, FIRST, NULL,
+        16 * MIB, BEFORE, FIRST, NO_VARIABLE,
         "The size of a segment of the log."),
     ROW(LOG_BUFFER_BYTES, ring_bytes, POWER, "bytes", 64 * KIB, GIB, 64 * KIB,
-        4 * MIB, BEFORE, FIRST, NULL,
+        4 * MIB, BEFORE, FIRST, NO_VARIABLE,
         "The size of the log buffer in shared memory."),
-    ROW(STAY_MAPPED, stay_mapped, FLAG, "flag", 0, 1, 0,
-        0, OUTSIDE, PROCESS, NULL,
-        "Pages stay readable from one transaction to the next."),
+    ROW(STAY_MAPPED, checking, FLAG, "flag", 0, 1, 0,
+        0, OUTSIDE, PROCESS, NO_VARIABLE,
+        "Deprecated: sets XAC_OPT_CHECKING."),
     ROW(POLICY, policy, ENUM, "enum xac_policy_kind", 0, XAC_POLICY_OPTIMISTIC, 0,
-        XAC_POLICY_OLDEST_WINS, BEFORE, FIRST, NULL,
+        XAC_POLICY_OLDEST_WINS, BEFORE, FIRST, NO_VARIABLE,
         "Which of two transactions in conflict survives."),
     ROW(SYNC_DELAY_MS, sync_delay_ms, RANGE, "milliseconds", 0, HOUR, 0,
-        0, ANY, PROCESS, NULL,
+        0, ANY, PROCESS, NO_VARIABLE,
         "So long may a commit stay unsynced; 0: xend() returns when it is on disk."),
     ROW(LOG_RECYCLE, log_recycle, FLAG, "flag", 0, 1, 0,
-        XAC_RECYCLE_UNSAID, ANY, ALL, NULL,
+        XAC_RECYCLE_UNSAID, ANY, ALL, NO_VARIABLE,
         "Log that is no longer needed is used again, or kept for backups."),
     ROW(PAGE_CHECKSUMS, page_checksums, FLAG, "flag", 0, 1, 0,
-        0, ANY, ALL, NULL,
+        0, ANY, ALL, NO_VARIABLE,
         "Checkpoints keep a checksum of each page that they copy to its file."),
     ROW(FULL_IMAGES, full_images, FLAG, "flag", 0, 1, 1,
-        1, BEFORE, FIRST, NULL,
+        1, BEFORE, FIRST, NO_VARIABLE,
         "The first change of a page after a checkpoint is logged as an image of the page."),
-    ROW(DECLARED, declared, ENUM, "enum xac_declared", 0, XAC_DECLARED_CHECKED, 0,
-        XAC_DECLARED_NONE, BEFORE, PROCESS, NULL,
-        "The program announces every store."),
+    ROW(DECLARED, announces, ENUM, "enum xac_declared", 0, XAC_DECLARED_CHECKED, 0,
+        XAC_DECLARED_NONE, BEFORE, PROCESS, NO_VARIABLE,
+        "Deprecated: sets XAC_OPT_CHECKING."),
     ROW(FRAMES, frames, RANGE, "pages", XAC_OUTOFCORE_LEAST, UINT32_MAX / 4, 0,
-        0, BEFORE, FIRST, "XAC_FRAMES",
+        0, BEFORE, FIRST, FILLS_IN("XAC_FRAMES"),
         "So many pages of memory hold the mapped files; 0: there is no bound."),
     ROW(READ_AHEAD_BYTES, read_ahead, RANGE, "bytes", 0, GIB, XAC_READ_AHEAD_SYSTEM,
-        XAC_READ_AHEAD_SYSTEM, BEFORE, PROCESS, "XAC_READ_AHEAD",
+        XAC_READ_AHEAD_SYSTEM, BEFORE, PROCESS, FILLS_IN("XAC_READ_AHEAD"),
         "So much is read ahead of pages that are touched in order."),
     ROW(MODE, mode, MODE, "permissions", 0600, 0666, 0,
-        0, BEFORE, FIRST, NULL,
+        0, BEFORE, FIRST, NO_VARIABLE,
         "The permissions of the files of the environment; 0: as the environment has them."),
     ROW(WAIT_MS, wait_ms, RANGE, "milliseconds", 0, HOUR, 0,
-        0, ANY, PROCESS, NULL,
+        0, ANY, PROCESS, NO_VARIABLE,
         "So long may the end of a transaction wait for others; 0: for ever."),
+    ROW(CHECKING, checking, ENUM, "enum xac_checking", 0, XAC_CHECKING_TRUSTED, 0,
+        XAC_CHECKING_FAST, OUTSIDE, PROCESS, OVERRULES("XAC_CHECKING", checking_words),
+        "How closely accesses are watched: every one, or only as far as is cheap."),
 };
 /* clang-format on */
 
@@ -125,13 +137,46 @@ xac_option_check(const char *what, int number, uint64_t value)
     return 0;
 }
 
+bool
+xac_option_is_overruled(const struct xac_option_row *row)
+{
+    const char *text = row->overrules ? secure_getenv(row->variable) : NULL;
+
+    return text != NULL && *text != '\0';
+}
+
+/* checking_of -- relaxed: see env_state.h. */
+static uint32_t
+checking_of(const struct xac_env_options *o)
+{
+    return atomic_load_explicit(&o->checking, memory_order_relaxed);
+}
+
+int
+xac_option_of_today(const struct xac_env_options *o, int number, uint64_t *valuep)
+{
+    if (number != XAC_OPT_STAY_MAPPED)
+        return number;
+    if (*valuep == 0)
+        *valuep = XAC_CHECKING_STRICT;
+    else if (checking_of(o) == XAC_CHECKING_STRICT)
+        *valuep = XAC_CHECKING_FAST;
+    else
+        *valuep = checking_of(o);
+    return XAC_OPT_CHECKING;
+}
+
 void
 xac_option_store(struct xac_env_options *o, int number, uint64_t value)
 {
-    const struct xac_option_row *r = &table[number];
-    void *field = (char *)o + r->offset;
+    const struct xac_option_row *r = xac_option_find(number);
+    void *field;
 
-    xac_assert(number > 0 && number < XAC_OPTION_END && r->name != NULL);
+    xac_assert(r != NULL);
+    field = (char *)o + r->offset;
+    (void)xac_option_of_today(o, number, &value);
+    if (number == XAC_OPT_DECLARED && value == XAC_DECLARED_TRUSTED)
+        xac_option_store(o, XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED);
     if (r->bytes == sizeof(uint64_t))
         *(uint64_t *)field = value;
     else /* relaxed: some may change while other threads have transactions */
@@ -153,12 +198,19 @@ xac_options_default(struct xac_env_options *o)
 static int
 number_of(const struct xac_option_row *r, const char *text, uint64_t *valuep)
 {
+    const struct xac_option_word *w = r->words;
     uint64_t v;
     char *end;
 
+    while (w != NULL && w->word != NULL && strcmp(w->word, text) != 0)
+        w++;
+    if (w != NULL && w->word != NULL) {
+        *valuep = w->value;
+        return 0;
+    }
     errno = 0;
     v = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || !is_valid(r, v))
+    if (w != NULL || errno != 0 || *end != '\0' || v == UINT64_MAX || !is_valid(r, v))
         return xac_err(EINVAL, "%s=%s: not a value of %s (%s)", r->variable, text,
                        r->name, r->unit);
     *valuep = v;
@@ -176,10 +228,13 @@ xac_options_outside(const bool is_set[XAC_OPTION_END], struct xac_env_options *o
         const char *text =
             table[i].variable != NULL ? secure_getenv(table[i].variable) : NULL;
 
-        has[i] = text != NULL && *text != '\0' && !is_set[i];
+        has[i] = text != NULL && *text != '\0' && (table[i].overrules || !is_set[i]);
         if (has[i])
             rc = number_of(&table[i], text, &value[i]);
     }
+    /* What the program has promised is kept in mind, whatever the variable says. */
+    if (checking_of(o) == XAC_CHECKING_TRUSTED)
+        o->announces = 1;
     for (int i = 0; i < XAC_OPTION_END && rc == 0; i++) {
         if (has[i])
             xac_option_store(o, i, value[i]);

@@ -151,14 +151,14 @@ struct xac_env_options {
     uint64_t segment_bytes;
     uint64_t ring_bytes;
     uint32_t checksum;
-    _Atomic uint32_t stay_mapped; /* relaxed: may change at any time               */
+    _Atomic uint32_t checking; /* enum xac_checking; relaxed: may change at any time */
     uint32_t policy;
     uint32_t sync_delay_ms;
     uint32_t wait_ms;     /* XAC_OPT_WAIT_MS */
     uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE, or XAC_RECYCLE_UNSAID              */
     uint32_t page_checksums;
     uint32_t full_images;
-    uint32_t declared;   /* enum xac_declared                                      */
+    uint32_t announces;  /* the program has promised to announce every store; 0: no */
     uint64_t frames;     /* XAC_OPT_FRAMES */
     uint64_t read_ahead; /* XAC_OPT_READ_AHEAD_BYTES                               */
     uint32_t mode;       /* XAC_OPT_MODE; 0: as the directory says                 */
@@ -217,6 +217,13 @@ xac_env_is_forked(const struct xac_env *env)
 {
     /* Acquire: pairs with the release in xac_env_rejoin. */
     return atomic_load_explicit(&env->is_forked, memory_order_acquire);
+}
+
+/* xac_env_checking -- how closely accesses are watched: enum xac_checking. */
+XAC_SIGSAFE static inline uint32_t
+xac_env_checking(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->options.checking, memory_order_relaxed);
 }
 
 static inline bool

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * alone.h -- a participant that is alone need not trap and record its reads, if the
- * program has asked for that (XAC_OPT_STAY_MAPPED).
+ * program has asked for that (XAC_OPT_CHECKING).
  *
  * While `alone` names a participant, its transactions run with reads unknown, and its
  * views stay readable from one transaction to the next.  A newcomer revokes that before

@@ -19,7 +19,7 @@
  *   dirty      may be written; private to the transaction
  *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
  *   loose      readable, and may be written once it has been announced: the program has
- *              promised that (XAC_OPT_DECLARED)
+ *              promised that (XAC_OPT_CHECKING)
  * While the process is alone (alone.h), pages stay readable between transactions.  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
  * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and

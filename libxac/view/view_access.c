@@ -455,11 +455,11 @@ handle(struct xac_view *view, void *addr, bool is_write)
         xac_fault_stop(view, addr, is_write, "faults although access was given",
                        "is the file shorter than its mapping?");
     /* What has been spilled had been announced. */
-    if (is_write && env->options.declared == XAC_DECLARED_CHECKED
-        && p->state != XAC_PAGE_SPILLED)
+    if (is_write && env->options.announces != 0
+        && xac_env_checking(env) != XAC_CHECKING_TRUSTED && p->state != XAC_PAGE_SPILLED)
         xac_fault_stop(
             view, addr, is_write, "was not announced",
-            "XAC_OPT_DECLARED promises setPageAccess() or setRangeAccess() with "
+            "XAC_CHECKING_TRUSTED promises setPageAccess() or setRangeAccess() with "
             "READ_WRITE before each store");
     view->staying.n_stores += is_write && p->state == XAC_PAGE_READABLE;
     xac_count_own(is_write ? &ctx->txn->counters.traps_write

@@ -105,7 +105,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->outofcore != NULL)
         xac_outofcore_begin(ctx);
     ctx->keeps = ctx->is_query && ctx->alone_epoch == 0
-                 && atomic_load_explicit(&env->options.stay_mapped, memory_order_relaxed);
+                 && xac_env_checking(env) != XAC_CHECKING_STRICT;
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         v->pages.low = UINT64_MAX;
         v->pages.high = 0;

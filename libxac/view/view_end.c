@@ -51,9 +51,8 @@ static int
 stay_written(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->pages.at[page_no];
-    uint32_t declared = v->env->options.declared;
 
-    if (declared == XAC_DECLARED_TRUSTED && v->area.ops->fills != NULL
+    if (xac_env_checking(v->env) == XAC_CHECKING_TRUSTED && v->area.ops->fills != NULL
         && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
         return 0;
@@ -62,7 +61,7 @@ stay_written(struct xac_view *v, uint64_t page_no)
         p->state = XAC_PAGE_READABLE;
         return 0;
     }
-    if (declared == XAC_DECLARED_NONE && xac_warm_wanted(v, page_no)) {
+    if (v->env->options.announces == 0 && xac_warm_wanted(v, page_no)) {
         p->state = XAC_PAGE_WARM;
         return 0;
     }

@@ -212,7 +212,7 @@ is_legal(const struct xac_view *v, bool is_write)
         || v->ctx->outofcore != NULL)
         return false;
     if (is_write)
-        return v->staying.is_alone && v->env->options.declared == XAC_DECLARED_TRUSTED;
+        return v->staying.is_alone && xac_env_checking(v->env) == XAC_CHECKING_TRUSTED;
     return v->staying.is_alone || v->ctx->is_query;
 }
 

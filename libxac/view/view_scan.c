@@ -28,7 +28,7 @@ may_be(const struct xac_view *v)
 {
     return v->staying.is_alone && v->area.ops->fills != NULL && !v->staying.is_unscannable
            && v->aliases == NULL && v->ctx->outofcore == NULL
-           && v->env->options.declared == XAC_DECLARED_NONE
+           && v->env->options.announces == 0
            && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
 

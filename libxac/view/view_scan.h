@@ -20,7 +20,7 @@
  *
  * INVARIANTS
  *   (1) A scanned view is alone, has no aliases, and its stores are not announced
- *       (XAC_OPT_DECLARED).
+ *       (XAC_OPT_CHECKING).
  *   (2) Of a scanned view, every page is protected that has not been stored to since the last
  *       scan; a dirty page may be protected, too.
  *   (3) If a scan fails, nothing is committed of what it was to find, all pages are dropped,

@@ -101,6 +101,34 @@ shm_clear(void)
         closedir(d);
 }
 
+uint64_t env_checking = XAC_CHECKING_STRICT;
+
+static const char *const checking_names[] = {"strict", "fast", "trusted"};
+
+void
+env_announce(void)
+{
+    must(setenv("XAC_CHECKING", checking_names[env_checking], 1) == 0);
+    env_checking = XAC_CHECKING_TRUSTED;
+    must_ok(xac_set_option(XAC_OPT_CHECKING, env_checking));
+}
+
+/* checking_open -- XAC_CHECKING is what tests begin with; those that need another one, ask
+   for it. */
+static void
+checking_open(void)
+{
+    const char *text = getenv("XAC_CHECKING");
+
+    for (uint64_t i = 0; text != NULL && i < 3; i++) {
+        if (strcmp(text, checking_names[i]) == 0)
+            env_checking = i;
+    }
+    if (text != NULL)
+        must_ok(xac_set_option(XAC_OPT_CHECKING, env_checking));
+    unsetenv("XAC_CHECKING");
+}
+
 void
 env_open(void)
 {
@@ -108,7 +136,7 @@ env_open(void)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     run_seed = env_number("XAC_SEED", run_seed);
-    env_stay_mapped = env_number("XAC_STAY_MAPPED", 0) != 0;
+    checking_open();
     printf("seed %" PRIu64 " (XAC_SEED)\n", run_seed);
     snprintf(base_dir, sizeof base_dir, "%s/xac-test-XXXXXX", tmp ? tmp : "/tmp");
     if (mkdtemp(base_dir) == NULL || chmod(base_dir, 0755) != 0 || chdir(base_dir) != 0) {
@@ -213,12 +241,10 @@ env_must_refuse(const char *file, int line, const char *call, int got, int want)
 
 /* ---- the library, in short ------------------------------------------------------- */
 
-bool env_stay_mapped;
-
 void
 env_init(int flags)
 {
-    must_ok(xac_set_option(XAC_OPT_STAY_MAPPED, env_stay_mapped));
+    must_ok(xac_set_option(XAC_OPT_CHECKING, env_checking));
     must_ok(xac_init(ENV_DIR, flags));
 }
 

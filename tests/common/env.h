@@ -93,9 +93,15 @@ void env_must_refuse(const char *file, int line, const char *call, int got, int 
 void env_without_frames(const char *why);
 
 /*
- * Whether participants ask for XAC_OPT_STAY_MAPPED; XAC_STAY_MAPPED=1 at first.
+ * XAC_OPT_CHECKING of participants that env_init() opens.  At first what the variable
+ * XAC_CHECKING says, XAC_CHECKING_STRICT without it; the variable is not there any more when a
+ * test runs.
  */
-extern bool env_stay_mapped;
+extern uint64_t env_checking;
+
+/* env_announce -- the program promises to announce every store, and is watched as env_checking has
+   it so far: a store that it does not announce stops it. */
+void env_announce(void);
 
 /* xInit() on ENV_DIR, which must succeed. */
 void env_init(int flags);

@@ -222,7 +222,8 @@ member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
                                       .segment_bytes = 1 << 20,
                                       .ring_bytes = 1 << 20,
                                       .policy = policy_of(w->policy),
-                                      .stay_mapped = stay_mapped};
+                                      .checking = stay_mapped ? XAC_CHECKING_FAST
+                                                              : XAC_CHECKING_STRICT};
     struct xac_view_wish wish = {.offset = 0};
     char *path = NULL;
 

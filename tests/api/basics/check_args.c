@@ -546,7 +546,7 @@ START_TEST(options_have_ranges)
     must_ok(xSetLogDirectory("not/there"));
     must_rc(xInit(ENV_DIR, DURABLE), ENOENT);
     must_ok(xSetLogDirectory(NULL));
-    must_rc(xSetOption(XAC_OPT_STAY_MAPPED, 2), EINVAL);
+    must_rc(xSetOption(XAC_OPT_CHECKING, 3), EINVAL);
     must_rc(xSetOption(XAC_OPT_FULL_IMAGES, 2), EINVAL);
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 0));
     (void)env_attach(DURABLE, 1);

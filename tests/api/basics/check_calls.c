@@ -101,7 +101,7 @@ play(const struct play *p, struct notes *notes)
     struct xac_stats s;
     uint64_t *base;
 
-    env_stay_mapped = p->stays;
+    env_checking = p->stays ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     base = env_attach(NONDURABLE, PAGES);
     must_ok(xStats(&s, sizeof s));
     word_store(&notes->engine, s.engine);

@@ -433,7 +433,7 @@ START_TEST(optimistic_loser_is_told_before_its_end)
     uint64_t *x;
     uint64_t was;
 
-    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OPTIMISTIC));
     x = env_attach(NONDURABLE, 4);
     must_ok(xbegin());

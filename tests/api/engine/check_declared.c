@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_declared.c -- programs that announce every store (XAC_OPT_DECLARED).
+ * check_declared.c -- programs that announce every store (XAC_CHECKING_TRUSTED).
  *
  * GOAL    Announced stores are committed, rolled back and revoked as ever, whether pages stay
  *         writable or not; who breaks the promise harms no other process, and is found where
@@ -40,9 +40,9 @@ traps(void)
     return s.traps_read + s.traps_write;
 }
 
-/* promise -- under an engine; false if this system has not got it. */
+/* promise -- under an engine, trusted or checked; false if this system has not got it. */
 static bool
-promise(int engine, uint64_t how)
+promise(int engine, bool is_checked)
 {
     struct xac_stats s;
 
@@ -50,8 +50,9 @@ promise(int engine, uint64_t how)
     env_init(NONDURABLE);
     must_ok(xStats(&s, sizeof s));
     env_detach();
-    must_ok(xSetOption(XAC_OPT_DECLARED, how));
-    env_stay_mapped = true;
+    env_checking = is_checked ? XAC_CHECKING_FAST : XAC_CHECKING_TRUSTED;
+    if (is_checked)
+        env_announce();
     return s.engine_error == 0;
 }
 
@@ -72,10 +73,15 @@ announced_put(uint64_t *where, uint64_t value)
 
 START_TEST(refuse_what_is_no_promise)
 {
-    must_rc(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_CHECKED + 1), EINVAL);
-    must_ok(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_TRUSTED));
+    must_rc(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED + 1), EINVAL);
+    env_checking = XAC_CHECKING_FAST;
     env_init(NONDURABLE);
-    must_refuse(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_NONE), EBUSY);
+    must_refuse(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED), EBUSY);
+    must_ok(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_STRICT));
+    env_detach();
+    env_checking = XAC_CHECKING_TRUSTED;
+    env_init(NONDURABLE);
+    must_refuse(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_FAST), EBUSY);
     env_detach();
 }
 END_TEST
@@ -181,7 +187,7 @@ START_TEST(until_somebody_comes)
 {
     uint64_t added, *base;
 
-    if (!promise(_i, XAC_DECLARED_TRUSTED))
+    if (!promise(_i, false))
         return;
     base = visits_play(increment, 30, &added);
     must_eq(env_get(cell(base, 3)), added);
@@ -206,7 +212,7 @@ START_TEST(killed_in_a_transaction)
     _Atomic uint64_t *n = proc_shared(sizeof *n);
     uint64_t seed = env_seed(), *base;
 
-    if (!promise(0, XAC_DECLARED_TRUSTED))
+    if (!promise(0, false))
         return;
     for (int k = 0; k < 10; k++) {
         uint64_t seen = word_load(n), value;
@@ -240,7 +246,7 @@ START_TEST(unannounced_is_not_committed)
 {
     uint64_t *base, before;
 
-    if (!promise(0, XAC_DECLARED_TRUSTED))
+    if (!promise(0, false))
         return;
     base = env_attach(NONDURABLE, 8);
     announced_put(cell(base, 3), 5);
@@ -315,7 +321,7 @@ START_TEST(checked_promises)
     char output[4096], where[64];
     int status;
 
-    if (!promise(_i / 8, XAC_DECLARED_CHECKED))
+    if (!promise(_i / 8, true))
         return;
     status = proc_capture(break_promise, &b, output, sizeof output);
     must(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
@@ -334,7 +340,7 @@ START_TEST(heap_announces_its_stores)
     uint64_t seed = env_seed(), *base;
     void *held[HELD] = {0};
 
-    if (!promise(_i, XAC_DECLARED_CHECKED))
+    if (!promise(_i, true))
         return;
     base = env_attach(NONDURABLE, 1024);
     for (int k = 0; k < 1000; k++) {

@@ -4,7 +4,7 @@
  *
  * GOAL    XAC_ENGINE chooses, xStats() tells; where userfaultfd is refused, mprotect takes
  *         over; a program that closes descriptors which are not its own never reads what is
- *         not there.  Queries trap for what has been written only.  A participant that is alone traps as rarely as XAC_OPT_STAY_MAPPED
+ *         not there.  Queries trap for what has been written only.  A participant that is alone traps as rarely as XAC_CHECKING_FAST
  *         promises, and keeps a bounded number of pages.
  * METHOD  loops over the engines; a seccomp filter; counters.
  */
@@ -104,7 +104,7 @@ START_TEST(transactions_follow_the_model)
 
     if (!choose(_i % N_ENGINES))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     if (!is_alone)
         companion = env_companion(NONDURABLE, PAGES);
     base = env_attach(NONDURABLE, PAGES);
@@ -307,7 +307,7 @@ START_TEST(queries_keep_what_they_have_read)
     if (!choose(0))
         return;
     pid = proc_spawn(write_in_turn, w);
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, PAGES);
     for (int round = 0; round < 200; round++) {
         uint64_t before, commits = rnd_below(&seed, 10) == 0 ? 300 : rnd_below(&seed, 4);
@@ -345,7 +345,7 @@ START_TEST(alone_a_page_traps_once_for_all_loads)
 
     if (!choose(_i))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, 8);
     env_put(env_cell(base, 0), 10);
     must_eq(env_get(env_cell(base, 1)), 0);
@@ -375,7 +375,7 @@ START_TEST(alone_a_counter_needs_no_traps)
 
     if (!choose(0))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, 8);
     for (int k = 0; k < 5; k++)
         env_put(env_cell(base, 3), (uint64_t)k);
@@ -420,7 +420,7 @@ START_TEST(alone_many_pages_at_a_time)
 
     if (!choose(0))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, MANY);
     for (uint64_t p = 0; p < MANY; p += 100)
         env_put(env_cell(base, p), p + 1);
@@ -471,7 +471,7 @@ START_TEST(alone_more_pages_than_mappings)
 
     if (!choose(1))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, MANY);
     for (uint64_t round = 1; round < 3; round++) {
         must_ok(xbegin());
@@ -513,7 +513,7 @@ START_TEST(sequences_beside_a_writer)
 
     if (!choose(0))
         return;
-    env_stay_mapped = _i == 1;
+    env_checking = _i == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     base = env_attach(NONDURABLE, PAGES);
     pid = proc_spawn(scan_in_a_child, base);
     while (!proc_any_failed() && kill(pid, 0) == 0 && n < 2000) {
@@ -542,7 +542,7 @@ store_wrongly(void *arg)
     const int *how = arg;
     uint64_t *base;
 
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, 8);
     for (int k = 0; k < 10; k++)
         env_put(env_cell(base, 3), 10);
@@ -612,7 +612,7 @@ START_TEST(alone_until_somebody_comes)
 
     if (!choose(_i))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = visits_play(increment_once, 40, &added);
     must_eq(env_get(env_cell(base, 3)), added);
     env_detach();
@@ -643,7 +643,7 @@ START_TEST(pages_that_stay_are_bounded)
 
     if (!choose(0))
         return;
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, n);
     env_put(env_cell(base, n - 1), 7);
     start = resident();

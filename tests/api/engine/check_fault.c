@@ -61,7 +61,7 @@ wrong_access(void *arg)
     char *x;
 
     /* The price of staying mapped: a load goes unnoticed.  A store never does. */
-    env_stay_mapped = a->is_store;
+    env_checking = a->is_store ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     if (!a->alone)
         (void)env_companion(NONDURABLE, 4);
     x = env_attach(NONDURABLE, 4);

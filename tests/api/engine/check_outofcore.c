@@ -234,7 +234,7 @@ START_TEST(pages_that_stay_mapped_are_bounded)
 {
     uint64_t *x;
 
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     x = attach(MODE(_i));
     for (uint64_t round = 1; round <= 2; round++) {
         must_ok(xbegin());
@@ -244,7 +244,7 @@ START_TEST(pages_that_stay_mapped_are_bounded)
         must(present(x, N_PAGES) <= FRAMES / 8 + 8);
     }
     env_detach();
-    env_stay_mapped = false;
+    env_checking = XAC_CHECKING_STRICT;
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(spilled_pages_stay_announced)
 {
     uint64_t *x;
 
-    must_ok(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_CHECKED));
+    env_announce();
     x = attach(MODE(_i));
     must_ok(xbegin());
     for (size_t p = 0; p < N_PAGES; p++)

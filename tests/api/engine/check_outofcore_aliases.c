@@ -243,7 +243,7 @@ START_TEST(announced_pages_stay_announced_in_both)
 {
     struct pair x;
 
-    must_ok(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_CHECKED));
+    env_announce();
     x = attach_pair(NONDURABLE);
     must_ok(xbegin());
     for (size_t p = FIRST; p < N_PAGES; p++) {
@@ -286,7 +286,7 @@ START_TEST(random_windows_follow_the_model)
     uint64_t *mine = calloc(N_PAGES, sizeof *mine);
 
     must(model != NULL && mine != NULL);
-    env_stay_mapped = _i % 2 == 1;
+    env_checking = _i % 2 == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     must_ok(xSetOption(XAC_OPT_POLICY,
                        _i < 2 ? XAC_POLICY_OLDEST_WINS : XAC_POLICY_OPTIMISTIC));
     base[0] = attach(MODE(_i % 2));
@@ -324,7 +324,7 @@ START_TEST(random_windows_follow_the_model)
         must_eq(file_u64(ENV_FILE, p * env_page()), model[p]);
     free(model);
     free(mine);
-    env_stay_mapped = false;
+    env_checking = XAC_CHECKING_STRICT;
 }
 END_TEST
 

@@ -79,7 +79,7 @@ START_TEST(large_transactions_stop_trapping)
     if (!scans())
         return;
     must(unsetenv("XAC_ENGINE") == 0);
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(_i == 0 ? NONDURABLE : DURABLE, PAGES);
     load_all(base);
     for (uint64_t k = 1; k <= 20; k++) {
@@ -109,7 +109,7 @@ START_TEST(uffd_never_scans)
     if (!scans())
         return;
     must(setenv("XAC_ENGINE", "uffd", 1) == 0);
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, PAGES);
     load_all(base);
     for (uint64_t k = 1; k <= 20; k++) {
@@ -128,7 +128,7 @@ attach_scanned(void)
     uint64_t *base;
 
     must(setenv("XAC_ENGINE", "scan", 1) == 0);
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = env_attach(NONDURABLE, PAGES);
     load_all(base);
     return base;
@@ -242,7 +242,7 @@ START_TEST(visitors_see_and_are_seen)
     if (!scans())
         return;
     must(setenv("XAC_ENGINE", "scan", 1) == 0);
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     base = visits_play(step, 40, &added);
     for (uint64_t p = 0; p < 8; p++)
         must_eq(env_get(env_cell(base, p)), added);

@@ -182,7 +182,8 @@ START_TEST(model_random)
     uint64_t rounds = env_number("XAC_ROUNDS", 1500);
     uint64_t aborted = 0, refused = 0, most = 0;
 
-    must_ok(xSetOption(XAC_OPT_STAY_MAPPED, _i == 3));
+    must_ok(
+        xSetOption(XAC_OPT_CHECKING, _i == 3 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT));
     open_heap(_i == 1 ? 100 : _i == 2 ? 9 : 1024);
     for (uint64_t round = 0; round < rounds; round++) {
         bool is_abort = rnd_below(&rnd, 5) == 0;

@@ -74,7 +74,7 @@ START_TEST(operations_agree_with_model)
     struct model m;
 
     if (_i % 3 == 2 && HINTS_ALL_STORES)
-        must_ok(xSetOption(XAC_OPT_DECLARED, XAC_DECLARED_CHECKED));
+        env_announce();
     tree_begin_env(&t, NONDURABLE, config);
     t.hints = _i % 3 != 0;
     model_init(&m, config);
@@ -130,7 +130,7 @@ START_TEST(inserts_trap_once_for_each_page_they_write)
     struct model_tree t;
 
     env_without_frames("a tree larger than they are is never warm");
-    must_ok(xSetOption(XAC_OPT_STAY_MAPPED, 1));
+    must_ok(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_FAST));
     tree_begin_env(&t, NONDURABLE, &wide);
     for (unsigned k = 0; k < 2 * KEYS; k++) {
         uint64_t traps, pages;
@@ -173,7 +173,7 @@ START_TEST(warm_operations_hardly_trap)
     struct xac_stats s;
 
     env_without_frames("a tree larger than they are is never warm");
-    must_ok(xSetOption(XAC_OPT_STAY_MAPPED, 1));
+    must_ok(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_FAST));
     tree_begin_env(&t, NONDURABLE, &plain);
     for (uint64_t k = 0; k < KEYS; k++) {
         tree_key_u64(2 * k, key);

@@ -22,7 +22,7 @@
 #include "env.h"
 
 /* Bit 0 of a loop variable: the mode; bit 1: a third process is
-   attached, idle; bit 2: XAC_OPT_STAY_MAPPED. */
+   attached, idle; bit 2: XAC_CHECKING_FAST. */
 #define MODE(i) (((i)&1) == 0 ? NONDURABLE : DURABLE)
 #define N_PAGES 16
 
@@ -245,7 +245,7 @@ END_TEST
 static pid_t
 company(int i)
 {
-    env_stay_mapped = (i & 4) != 0;
+    env_checking = (i & 4) != 0 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     return (i & 2) != 0 ? env_companion(MODE(i), N_PAGES) : 0;
 }
 

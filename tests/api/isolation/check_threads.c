@@ -5,7 +5,7 @@
  *
  * GOAL    a thread with views of its own is to all others like one more process.
  * METHOD  public header only.  Threads go step by step by a board.  Loops run over the five
- *         policies; over both modes of durability; with and without XAC_OPT_STAY_MAPPED.
+ *         policies; over both modes of durability; with and without XAC_CHECKING_FAST.
  */
 #include <config.h>
 
@@ -104,7 +104,7 @@ START_TEST(view_has_an_address_of_its_own_that_stays)
     uint64_t *x, *second, *v;
     struct worker w;
 
-    env_stay_mapped = _i == 1;
+    env_checking = _i == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     second = (uint64_t *)xMmap("second.db", 2 * env_page());
     must(second != MAP_FAILED);
@@ -214,7 +214,7 @@ START_TEST(skew_is_a_conflict_between_threads)
     uint64_t *x, *mine;
     int rc;
 
-    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)_i / 2));
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     mine = _i % 2 == 0 ? x : view_of(x);
@@ -255,7 +255,7 @@ START_TEST(thread_revokes_what_its_process_read_alone)
     struct worker w;
     uint64_t *x;
 
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     env_put(env_cell(x, 5), 1);
     must_ok(xbegin());
@@ -303,7 +303,7 @@ START_TEST(stays_mapped_while_threads_come_and_go)
     struct worker w[2];
     uint64_t *x;
 
-    env_stay_mapped = true;
+    env_checking = XAC_CHECKING_FAST;
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)_i));
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     worker_start(&w[0], visit, x, 0);
@@ -379,7 +379,7 @@ call_everything(void *arg)
     must_refuse(xCheckpoint(), XAC_EINTXN);
     must_refuse(xShutdown(), XAC_EINTXN);
     must_refuse(xMunmap(ENV_FILE), XAC_EINTXN);
-    must_refuse(xSetOption(XAC_OPT_STAY_MAPPED, 0), XAC_EINTXN);
+    must_refuse(xSetOption(XAC_OPT_CHECKING, XAC_CHECKING_STRICT), XAC_EINTXN);
     must_refuse(xUnview(v), XAC_EINTXN);
     must_rc(xend(), COMMITTED);
     close(fd);
@@ -391,7 +391,7 @@ START_TEST(every_call_works_in_a_view)
     struct worker w;
     uint64_t *x;
 
-    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     x = (uint64_t *)env_attach(_i == 0 ? NONDURABLE : DURABLE, N_PAGES);
     must_ok(xbegin()); /* a transaction of the process makes no difference */
     must_eq(*env_cell(x, 0), 0);
@@ -580,7 +580,7 @@ START_TEST(thread_goes_back_to_the_process_s_transactions)
     struct worker w;
     uint64_t *x;
 
-    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     must_ok(xbegin());
     *env_cell(x, 0) = 1;

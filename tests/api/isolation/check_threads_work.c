@@ -246,7 +246,7 @@ START_TEST(threads_by_the_hundred_leave_nothing_behind)
     struct worker w[8];
     size_t bytes = 0;
 
-    env_stay_mapped = _i == 1;
+    env_checking = _i == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     for (int job = 0; job < 800; job += 8) {
         for (int i = 0; i < 8; i++)

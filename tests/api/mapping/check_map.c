@@ -121,7 +121,7 @@ END_TEST
 static uint64_t *
 open_variant(int variant, size_t n_pages)
 {
-    env_stay_mapped = variant == 1;
+    env_checking = variant == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     must_ok(xSetOption(XAC_OPT_POLICY,
                        variant == 2 ? XAC_POLICY_OPTIMISTIC : XAC_POLICY_OLDEST_WINS));
     return (uint64_t *)env_attach(variant == 3 ? DURABLE : NONDURABLE, n_pages);
@@ -510,7 +510,7 @@ START_TEST(conflicts_name_the_place_in_the_file)
     uint64_t *b;
     pid_t older;
 
-    env_stay_mapped = false; /* or a newcomer revokes (memory model, 34) */
+    env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     older = proc_spawn(write_until_killed, s);
     proc_await(&s->step, 1, 10);
     must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS));

@@ -27,7 +27,7 @@ START_TEST(mapping_grows_and_shrinks_in_place)
     size_t page = env_page();
     uint64_t *a;
 
-    env_stay_mapped = _i == 1;
+    env_checking = _i == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     env_init(_i == 2 ? DURABLE : NONDURABLE);
     a = env_map_at(1, 2);
     env_put(env_cell(a, 1), 12);
@@ -93,7 +93,7 @@ START_TEST(growth_into_another_mapping_makes_aliases)
     size_t page = env_page();
     uint64_t *a, *b;
 
-    env_stay_mapped = _i == 1;
+    env_checking = _i == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     env_init(NONDURABLE);
     a = env_map_at(0, 2);
     b = env_map_at(4, 4);
@@ -457,7 +457,7 @@ START_TEST(random_mappings_follow_the_model)
 
     memset(&g, 0, sizeof g);
     g.seed = env_seed() * 100 + (uint64_t)_i;
-    env_stay_mapped = _i % 3 == 1;
+    env_checking = _i % 3 == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)policies[_i % 2]));
     if (_i % 3 == 2)
         companion = env_companion(_i % 4 == 0 ? DURABLE : NONDURABLE, PAGES);

@@ -21,7 +21,7 @@ static void
 open_world(void)
 {
     env = world_open(XAC_NONDURABLE);
-    env->options.stay_mapped = 1;
+    env->options.checking = XAC_CHECKING_FAST;
 }
 
 static bool
@@ -108,7 +108,7 @@ START_TEST(let_others_be)
     world_finish(env);
     must_eq(xac_env_close(other), 0);
 
-    env->options.stay_mapped = 0; /* records its reads, alone or not */
+    env->options.checking = XAC_CHECKING_STRICT; /* records its reads, alone or not */
     world_begin(env);
     must(!is_unknown());
     must(world_read(env, 3));

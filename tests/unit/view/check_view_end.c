@@ -49,7 +49,7 @@ static void
 attach(const struct way *way)
 {
     must(setenv("XAC_ENGINE", way->engine, 1) == 0);
-    env_stay_mapped = way->stays;
+    env_checking = way->stays ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
     if (way->is_bounded)
         must_ok(xac_set_option(XAC_OPT_FRAMES, 256));
     base[0] = env_attach(NONDURABLE, PAGES);
