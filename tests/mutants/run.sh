@@ -5,7 +5,8 @@
 #
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
-# files larger than memory, error-* what is told of a want of room, the others isolation.
+# files larger than memory, error-* what is told of a want of room, envs-* several
+# environments in one process, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -25,6 +26,7 @@ pool_tests="tests/frames/check_frames tests/frames/check_races
     tests/frames/stress_frames"
 outofcore_tests="tests/api/engine/check_outofcore"
 error_tests="tests/surroundings/check_errors"
+envs_tests="tests/api/basics/check_envs"
 timeout_s=180
 
 run_all=
@@ -71,6 +73,7 @@ tests_of()
     pool-*) echo "$pool_tests" ;;
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
+    envs-*) echo "$envs_tests" ;;
     *) echo "$iso_tests" ;;
     esac
 }

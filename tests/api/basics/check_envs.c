@@ -547,11 +547,16 @@ exit_inside(void *arg)
 
 START_TEST(exit_rolls_back_in_both)
 {
+    struct xac_stats stats;
     char text[4096];
 
     both_open();
     must_eq(proc_capture(exit_inside, NULL, text, sizeof text), 0);
     must(strstr(text, "exit() was called inside of a transaction") != NULL);
+    for (int i = 0; i < 2; i++) {
+        must_ok(xac_get_stats_in(sides[i].env, &stats, sizeof stats));
+        must_eq(stats.aborts_user, 1);
+    }
     increment(left, left->x, 0); /* nobody holds the pages */
     increment(right, right->x, 0);
     must_eq(get(left, 0), 1);
