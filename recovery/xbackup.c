@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xac.h>
+#include <xac_env.h>
 
 #include "api/api.h"
 #include "backup/backup.h"
@@ -108,20 +108,22 @@ arguments_read(struct arguments *a, int argc, char **argv)
 static int
 copy(const struct arguments *a, struct xac_backup_report *rep)
 {
+    struct xac_options options;
     struct xac_ctx *ctx;
-    int rc = xac_set_log_directory(a->log_dir);
-    int left;
+    struct xac_env *env;
+    int rc, left;
 
-    if (rc == 0)
-        rc = xac_init(a->dir, XAC_DURABLE);
-    if (rc != 0)
-        return rc;
-    rc = xac_api_start(xac_api_env, "xBackup", &ctx);
+    xac_options_init(&options, sizeof options);
+    options.log_directory = a->log_dir;
+    env = xac_open(a->dir, &options);
+    if (env == NULL)
+        return errno;
+    rc = xac_api_start(env, "xBackup", &ctx);
     if (rc == 0) {
-        rc = xac_backup_run(ctx->env, a->to, rep);
+        rc = xac_backup_run(env, a->to, rep);
         xac_api_done(ctx);
     }
-    left = xac_shutdown();
+    left = xac_close(env);
     return rc != 0 ? rc : left;
 }
 
