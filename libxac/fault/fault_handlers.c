@@ -33,7 +33,6 @@ static struct taken {
         *_Atomic next[LEVELS]; /* what is behind each; NULL: not used yet  */
 } taken[] = {{.signal = SIGSEGV, .level = -1}, {.signal = SIGBUS, .level = -1}};
 
-static bool is_main_sigbus;
 static _Atomic xac_fault_fn is_handled;
 
 /* is_systems -- does the system handle the signal: by default, or by ignoring it? */
@@ -227,7 +226,6 @@ xac_handlers_start(bool with_sigbus, xac_fault_fn fn)
 
     /* Release: pairs with the acquire in on_signal. */
     atomic_store_explicit(&is_handled, fn, memory_order_release);
-    is_main_sigbus = with_sigbus;
     taken[0].is_ours = true;
     taken[1].is_ours = with_sigbus;
     rc = xac_handlers_retake();
@@ -268,7 +266,8 @@ xac_handlers_hold(bool only_main)
     for (int i = 0; i < 2; i++) {
         struct sigaction now;
 
-        if (!taken[i].is_ours || (only_main && i != is_main_sigbus))
+        /* Traps come as SIGBUS where that is ours. */
+        if (!taken[i].is_ours || (only_main && i != taken[1].is_ours))
             continue;
         if (sigaction(taken[i].signal, NULL, &now) == 0 && level_of(&now) < 0)
             return false;

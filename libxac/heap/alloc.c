@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/tls.h"
@@ -63,13 +64,11 @@ add_run_class(uint32_t page_size, uint32_t size)
     xac_assert(first % XAC_ALIGNMENT == 0);
 }
 
-static _Atomic uint32_t class_page_size; /* relaxed: always the same value */
-
 /* make_classes -- up to 128 by 16 bytes, then four per doubling, then fractions of a page. */
 static void
 make_classes(void)
 {
-    uint32_t page_size = atomic_load_explicit(&class_page_size, memory_order_relaxed);
+    uint32_t page_size = (uint32_t)sysconf(_SC_PAGESIZE);
     uint32_t size = XAC_ALIGNMENT;
 
     xac_assert(page_size != 0);
@@ -151,8 +150,6 @@ xac_heap_init(struct xac_heap *h, struct xac_view *view)
 
     if (hints == NULL)
         return xac_err(ENOMEM, "heap of %s", view->name);
-    atomic_store_explicit(&class_page_size, (uint32_t)view->area.page_size,
-                          memory_order_relaxed);
     (void)pthread_once(&once, make_classes);
     number_thread();
     *h = (struct xac_heap){
