@@ -28,8 +28,7 @@ may_be(const struct xac_view *v)
 {
     return v->staying.is_alone && v->area.ops->fills != NULL && !v->staying.is_unscannable
            && v->aliases == NULL && v->ctx->outofcore == NULL
-           && v->env->options.announces == 0
-           && xac_engine_scanning() != XAC_SCAN_NEVER;
+           && v->env->options.announces == 0 && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
 
 /* give_up -- invariant (3); ret 0 or errno. */
