@@ -14,106 +14,137 @@
 # define XAC_DEPRECATED __attribute__((deprecated))
 #endif
 
-/* Options.  Unless it says otherwise, set them before xInit(). */
+/*
+ * Options, for xSetOption().  The last lines of each comment say which values an option takes,
+ * what it is if nobody sets it, when it may be set and whom it concerns; doc/options.md has all
+ * of them in a table.  "All, from the first participant": the process that opens the environment
+ * while no other has it open sets it for all.
+ */
 enum xac_option {
-    /* enum xac_checksum; for blocks written from now on, any time. */
+    /* The checksum of blocks of the log that are written from now on.
+       Values: enum xac_checksum.  Default: XAC_CHECKSUM_XXH3.  Set: any time.  Concerns:
+       all. */
     XAC_OPT_CHECKSUM = 1,
-    /* Bytes of log or versions for which there is a checkpoint; 0 never.  By the log it starts
-       two segments earlier (a quarter of the bytes at most) and keeps pace with commits.  So
-       the log on disk stays below these bytes and one segment, if they are eight segments or
-       more, but for: what the oldest reader, a backup or a file out of reach holds back; up to
-       five data files of large transactions; and what others commit when the process that is
-       at a checkpoint stops to do so, as much again at the most.
-       Default 256 MiB. */
+    /* So many bytes of log, or of page versions, bring a checkpoint; with 0 none comes by itself.
+       A checkpoint for the log starts two segments earlier (a quarter of the bytes at most) and
+       keeps pace with commits.  If the bytes are eight segments or more, the log on disk stays
+       below them and one segment, except for:
+       - what the oldest reader, a backup or a file out of reach holds back;
+       - up to five data files of large transactions;
+       - what others commit while the process is stopped that makes a checkpoint: as much
+         again at the most.
+       Values: bytes, any number.  Default: 256 MiB.  Set: any time.  Concerns: all. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
-    /* Size of a log segment, bytes, 64 KiB to 1 GiB, a power of two.  Takes effect when
-       the environment is made or has been recovered.  The first one takes 64 KiB on disk
-       and grows as it is used.  Default 16 MiB. */
+    /* The size of a segment of the log.  It takes effect when the environment is made or has been
+       recovered.  The first segment takes 64 KiB on disk and grows as it is used.
+       Values: bytes, 64 KiB to 1 GiB, a power of two.  Default: 16 MiB.  Set: before
+       xInit().  Concerns: all, from the first participant. */
     XAC_OPT_LOG_SEGMENT_BYTES = 3,
-    /* Size of the log buffer in shared memory, bytes, 64 KiB to 1 GiB, a power of two.
-       Takes effect for the first participant.  Default 4 MiB. */
+    /* The size of the log buffer in shared memory.
+       Values: bytes, 64 KiB to 1 GiB, a power of two.  Default: 4 MiB.  Set: before
+       xInit().  Concerns: all, from the first participant. */
     XAC_OPT_LOG_BUFFER_BYTES = 4,
     /* Deprecated: 0 sets XAC_OPT_CHECKING to STRICT; 1 sets it to FAST, and leaves TRUSTED. */
     XAC_OPT_STAY_MAPPED XAC_DEPRECATED = 5,
-    /* enum xac_policy_kind, the first participant's.  Default XAC_POLICY_OLDEST_WINS. */
+    /* Which of two transactions in conflict survives.
+       Values: enum xac_policy_kind.  Default: XAC_POLICY_OLDEST_WINS.  Set: before
+       xInit().  Concerns: all, from the first participant. */
     XAC_OPT_POLICY = 6,
-    /* Milliseconds, at most 3,600,000, that a commit of this process may stay unsynced;
-       0: xend() returns when the commit is on disk.  Otherwise xend(), xendQuery() return
-       before, and xSync() waits.  What is not on disk is lost if the machine fails or all
-       participants die (a process that dies alone loses nothing), always the newest
-       commits, so that a prefix of them survives: at most XAC_OPT_LOG_BUFFER_BYTES of
-       log, and while commits go on, no more than those of so many milliseconds.  No
-       thread runs for it: a commit that finds the time up syncs, as do commits of other
-       processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If commits
-       stop coming, call xSync().  Any time.  Default 0. */
+    /* So long may a commit of this process stay unsynced.  0: xend() returns when the commit is on
+       disk.  Otherwise xend() and xendQuery() return before, and xSync() waits.  If the machine
+       fails, or if all participants die, commits that are not on disk are lost: always the
+       newest ones, so that a prefix of the commits survives.  They are at most as many as fit into
+       the log buffer (XAC_OPT_LOG_BUFFER_BYTES) and, while commits go on, no more than
+       those of so many milliseconds.  A process that dies alone loses nothing.
+       No thread runs for it.  A commit that finds the time up syncs; so do commits of other
+       processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If no more commits
+       come, call xSync().
+       Values: milliseconds, 0 to 3,600,000.  Default: 0.  Set: any time.  Concerns: this
+       process. */
     XAC_OPT_SYNC_DELAY_MS = 7,
-    /* 1: log segments that are no longer needed are reused for new ones, and data files of large
-       transactions are removed, so that the log on disk is bounded
-       (XAC_OPT_CHECKPOINT_BYTES).  0: they are kept until somebody removes them: with a backup
-       they bring back any moment since.  The environment remembers it for all participants
-       and later runs, as the file xac.log-kept beside the log; the last setting counts, also
-       one before xInit().  If nobody sets it, log is reused until the first xArchive(), or
-       xarchive(1) with a destination, and kept from then on.  Any time.  ENOSPC and other errno values if that cannot be noted. */
+    /* 1: log segments that are no longer needed are used again for new ones, and data files of
+       large transactions are removed, so that the log on disk is bounded
+       (XAC_OPT_CHECKPOINT_BYTES).  0: they are kept until somebody removes them.  With a backup
+       they bring back any moment since then.  The environment remembers it for all participants
+       and later runs, as the file xac.log-kept beside the log.  The last setting counts, also
+       one before xInit().  If nobody sets it, log is used again until the first xArchive(), or
+       the first xarchive(1) with a destination, and kept from then on.  ENOSPC and other
+       errno values if that cannot be noted.
+       Values: 0 or 1.  Default: not set.  Set: any time.  Concerns: all. */
     XAC_OPT_LOG_RECYCLE = 8,
     /* 1: a checkpoint keeps the checksum (XXH3, 64 bits) of each page that it copies to its
-       file, in a file of the environment directory for each mapped file, 32 bytes a page;
+       file, in a file of the environment directory for each mapped file, 32 bytes a page.
        `xrecover --check` compares the files with them, which finds what the medium has
        done to them.  It adds a write and a sync for each file to a checkpoint.  0: none are
        kept, and those of a file are removed before it is written.  Pages that have not been
        changed since the option was set have none.  Only durable environments keep them.
-       Any time, from the next checkpoint on; concerns all participants.  Default 0. */
+       It takes effect at the next checkpoint.
+       Values: 0 or 1.  Default: 0.  Set: any time.  Concerns: all. */
     XAC_OPT_PAGE_CHECKSUMS = 9,
     /* 1: the first change of a page since the last checkpoint began is logged as an image of
-       the whole page, from which recovery repairs a page that was torn while a checkpoint
-       wrote it.  0: as a difference, like all others, which makes the log shorter.
-       That presumes that file system and device write every page of a mapped file, a
-       write of one page at a multiple of its size, as a whole: when power fails, or the
-       system does, it is the old or the new one, and reads as such.  Then it loses
-       nothing; else a page that was being written is left with bytes of both, which
-       nothing finds, or cannot be read.  (A death of processes alone tears nothing.)
+       the whole page.  From it recovery repairs a page that was torn while a checkpoint
+       wrote it.  0: it is logged as a difference, like all other changes.  This makes the log
+       shorter, and presumes that file system and device write every page of a mapped file as
+       a whole: when the power or the system fails, the page is the old or the new one, and can
+       be read.  Where that holds, nothing is lost.  Where it does not hold, a page that was
+       being written may have bytes of both, which nobody notices, or may be unreadable.
+       (A death of processes alone tears no page.)
        Disks with sectors of 512 bytes, and file systems that write in place on them, do
-       not promise it; an NVMe namespace whose AWUPF covers a page, with partitions and
-       blocks so aligned, or a file system that never writes in place, does.
-       xBackup() needs the images, for it copies files while they are written: ENOTSUP.
-       Recovery reads the log twice.  Before xInit(); the first participant's.  Default 1. */
+       not promise it.  An NVMe namespace whose AWUPF covers a page, with partitions and
+       blocks so aligned, does; so does a file system that never writes in place.
+       xBackup() needs the images, because it copies files while they are written: ENOTSUP.
+       Recovery reads the log twice.
+       Values: 0 or 1.  Default: 1.  Set: before xInit().  Concerns: all, from the first
+       participant. */
     XAC_OPT_FULL_IMAGES = 10,
     /* Deprecated: enum xac_declared.  XAC_DECLARED_TRUSTED sets XAC_OPT_CHECKING to TRUSTED.
        XAC_DECLARED_CHECKED is the promise of TRUSTED, and a store that breaks it stops the
        program.  If XAC_OPT_CHECKING is set too, XAC_OPT_CHECKING counts. */
     XAC_OPT_DECLARED XAC_DEPRECATED = 11,
-    /* Pages of memory, at least 256, for all that participants have of their files, 0: no
-       bound; see doc/frames.md.  ENOTSUP: engines but uffd and scan; two mappings of a page
-       before Linux 6.4.  Before xInit(); for the first participant.  Default 0. */
+    /* A bound, in pages, on the memory that all participants together use for pages of the mapped
+       files.  0: there is no bound.  See doc/frames.md.  xInit() fails with ENOTSUP for other
+       engines than uffd and scan, xMmap() for a second mapping of a page before Linux 6.4.
+       Values: pages, 256 to 1,073,741,823, or 0.  Default: 0.  Set: before xInit().
+       Concerns: all, from the first participant.  Variable: XAC_FRAMES. */
     XAC_OPT_FRAMES = 12,
-    /* Bytes, at most 1 GiB, that are read ahead of pages touched in order; a page touched
-       otherwise is read alone: for random accesses to files larger than memory.  With the
-       engine uffd, without XAC_OPT_FRAMES.  Before xInit(); this process's.  Default
-       XAC_READ_AHEAD_SYSTEM: around each page, as far as the device is set to. */
+    /* So many bytes are read ahead of pages that are touched in order.  A page that is touched
+       otherwise is read alone.  Set it for random accesses to files larger than memory.  It works
+       without XAC_OPT_FRAMES, and with the engine uffd.  The default,
+       XAC_READ_AHEAD_SYSTEM, reads around each page, as far as the device is set to.
+       Values: bytes, 0 to 1 GiB, or XAC_READ_AHEAD_SYSTEM.  Default:
+       XAC_READ_AHEAD_SYSTEM.  Set: before xInit().  Concerns: this process.  Variable:
+       XAC_READ_AHEAD. */
     XAC_OPT_READ_AHEAD_BYTES = 13,
     /* Permissions of the files that the library makes for the environment, as for chmod(2):
-       0600 and reading, or reading and writing, for group and others; the umask does not
-       matter.  0: owner and group are the directory's, and whoever may write in the directory
-       may read and write them, nobody else; a sticky directory counts as not writable.  What
-       all participants write (locks, shared memory) is for those who may write only.  New
-       data files in the directory get it, too, beside what the umask leaves.  See
-       doc/security.md.  Before xInit(); kept with the environment (as the mode of
-       xac.master); for the first participant, who must own that file.  Default 0: as kept. */
+       0600, and reading, or reading and writing, for the group and for others.  The umask does
+       not matter.  0: owner and group are those of the directory; users that may write in the
+       directory may read and write the files, and nobody else may.  A sticky directory counts
+       as not writable.  Locks and shared memory, which all participants write, are only for
+       users that may write.  New data files in the directory get the permissions too, as
+       far as the umask leaves them.  See doc/security.md.  The permissions are kept with the
+       environment, as the mode of xac.master, and 0 leaves them as they are.  The first participant
+       must own that file.
+       Values: permissions.  Default: 0.  Set: before xInit().  Concerns: all, from the
+       first participant. */
     XAC_OPT_MODE = 14,
-    /* Milliseconds, at most 3,600,000, that an outermost xend() or xendQuery() of this process
-       waits in all for locks of others, for whoever syncs the log, and for the token; 0: for
-       ever.  A participant that is stopped (SIGSTOP, a debugger) or very slow while it holds one
-       is waited for otherwise; xstat names it.  When the time is over,
+    /* So long may an outermost xend() or xendQuery() of this process wait for other participants:
+       for locks that they hold, for one that is writing or syncing the log, and for
+       the token.  0: there is no limit.  Without a limit it waits as long as a participant is stopped
+       (SIGSTOP, a debugger) or very slow while it holds one of these; xstat names that
+       participant.  When the time is over,
          xend() returns ETIMEDOUT    the transaction has been rolled back; it may be tried again
                 XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
                                      that it read: xSync() tells, and waits for it
        Own writes and syncs are not waits.  Not limited: xbegin() (at most 1.28 s for an older
        transaction, and for the token), faults, a step of a checkpoint, and all other calls.
-       xTransact() returns either code and does not try again.  Any time.  Default 0. */
+       xTransact() returns either code and does not try again.
+       Values: milliseconds, 0 to 3,600,000.  Default: 0.  Set: any time.  Concerns: this
+       process. */
     XAC_OPT_WAIT_MS = 15,
-    /* enum xac_checking: how closely the library watches what the program does with its
-       pages.  The variable XAC_CHECKING of the environment (strict, fast or trusted) counts
-       more than what the program sets.  Outside a transaction, but TRUSTED before xInit()
-       only; concerns this process.  Default XAC_CHECKING_FAST. */
+    /* How closely the library watches what the program does with its pages.  TRUSTED is chosen
+       before xInit(), and kept.
+       Values: enum xac_checking.  Default: XAC_CHECKING_FAST.  Set: outside of
+       transactions.  Concerns: this process.  Variable: XAC_CHECKING (counts more). */
     XAC_OPT_CHECKING = 16
 };
 
@@ -133,7 +164,7 @@ enum xac_checking {
        While the process is the only participant and has no thread with views of its own (xView()),
        all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
        others, the pages that its queries have read stay readable until a transaction begins
-       that is not a query (not with the engine "portable").
+       that is not a query (not with the engine sigsegv).
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be
@@ -153,7 +184,7 @@ enum xac_checking {
     /* As FAST; besides, the program promises to announce every store: by setPageAccess() or
        setRangeAccess() with XAC_READ_WRITE, in its transaction and before the store.  xMalloc(),
        xFree() and xRoot() announce theirs.  While the process is alone, pages that it has
-       written stay writable (not with the engine "portable", nor with XAC_OPT_FRAMES).
+       written stay writable (not with the engine sigsegv, nor with XAC_OPT_FRAMES).
 
        A store that was not announced may not be noticed.  Then its transaction does not commit
        it, and an abort does not roll it back.  The loads of this process may see it, until the

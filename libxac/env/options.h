@@ -3,7 +3,9 @@
  * options.h -- the table of all options: name, values, default, when it may be set, whom it
  * concerns, and the environment variable that can set it.
  *
- * What the entry points check and store, and what a variable may say, follows from the table.
+ * What the entry points check and store, and what a variable may say, follows from the table.  So
+ * do doc/options.md, a section of libxac.3, and the last lines of each comment in
+ * include/xac_options.h: scripts/check_options writes and compares them.
  *
  * OWNER    Nobody: the table is constant.  A struct xac_env_options is its caller's.
  * THREADS  Any; the fault handler reads the fields of struct xac_env_options only.
