@@ -5,11 +5,12 @@
  * GOAL    no money is made or lost, nobody sees half a transaction or an old state, and what has
  *         been acknowledged survives every kill and recovery.
  * METHOD  Workers (processes, or threads with views of their own) move money between accounts, a
- *         page each, count their transactions on two pages of their own, and ask queries.  A query
- *         adds up all accounts, and finds at both pages of each worker at least the number that was
- *         acknowledged before it began.  The environment goes through several lives.  A life ends
- *         with the death of all, or of one process while the others go on.  After each a fresh
- *         process recovers the environment and looks at it; then the plain file is looked at.
+ *         page each, and count their transactions on two pages of their own.  One of two guards
+ *         leaves only if it sees the other one.  A query adds up all accounts, sees a guard, and
+ *         finds at both pages of each worker at least the number that was acknowledged before it
+ *         began.  The environment goes through several lives.  A life ends with the death of all,
+ *         or of one process while the others go on.  After each a fresh process recovers the
+ *         environment and looks at it; then the plain file is looked at.
  * NOT HERE  Which combinations there are: check_modes.sh, which runs this for each of them.
  *
  * The settings and their values are in the table below.  XAC_SEED, XAC_LIVES.
@@ -28,12 +29,12 @@
 
 #include "env.h"
 
-/* Pages: two of each worker, then the accounts. */
+/* Pages: two of each worker, two guards, then the accounts. */
 #define WORKERS_MAX 6
 #define THREADS     2
 #define ACCOUNTS    400 /* with XAC_OPT_FRAMES at its least, more than memory holds */
 #define HOT         8   /* accounts that half of the transactions keep to */
-#define N_PAGES     ((size_t)2 * WORKERS_MAX + ACCOUNTS)
+#define N_PAGES     ((size_t)2 * WORKERS_MAX + 2 + ACCOUNTS)
 #define TOTAL       (UINT64_C(1000) * ACCOUNTS)
 #define LOG_DIR     "elsewhere"
 
@@ -168,10 +169,17 @@ struct worker {
     uint64_t *file;
 };
 
+/* guard -- one of two that are on duty (1) or not (0); at least one of them is. */
+static uint64_t *
+guard(uint64_t *file, uint64_t n)
+{
+    return env_cell(file, 2 * WORKERS_MAX + n);
+}
+
 static uint64_t *
 account(uint64_t *file, uint64_t n)
 {
-    return env_cell(file, 2 * WORKERS_MAX + n);
+    return env_cell(file, 2 * WORKERS_MAX + 2 + n);
 }
 
 /* announce -- say that a store follows: always if the program has promised it. */
@@ -226,6 +234,21 @@ move_money(struct worker *w)
     }
 }
 
+/* change_guard -- one of them comes or goes, which depends on the other one. */
+static void
+change_guard(struct worker *w)
+{
+    uint64_t which = rnd_below(&w->rnd, 2);
+    volatile uint64_t *it = guard(w->file, which);
+    bool is_other_there = *(volatile uint64_t *)guard(w->file, 1 - which) == 1;
+
+    pause_a_little(w);
+    if (*it == 0)
+        add(w, guard(w->file, which), 1);
+    else if (is_other_there)
+        add(w, guard(w->file, which), UINT64_MAX);
+}
+
 /* note_synced -- what has been told COMMITTED so far is on disk. */
 static void
 note_synced(struct worker *w)
@@ -254,6 +277,8 @@ run_transaction(struct worker *w)
         word_store(&board->begun[w->number], number);
     add(w, mine, 1);
     move_money(w);
+    if (rnd_below(&w->rnd, 3) == 0)
+        change_guard(w);
     add(w, again, 1);
     must_eq(*(volatile uint64_t *)mine, number);
     if (gives_up)
@@ -292,6 +317,9 @@ must_be_whole(uint64_t *file, const uint64_t *least, const char *what)
                      "%s: worker %" PRIu64 " is at %" PRIu64 ", which it has not begun",
                      what, i, n);
     }
+    if ((*guard(file, 0) | *guard(file, 1)) != 1)
+        env_fail(__FILE__, __LINE__, "%s: guards %" PRIu64 " and %" PRIu64, what,
+                 *guard(file, 0), *guard(file, 1));
     for (uint64_t i = 0; i < ACCOUNTS; i++)
         sum += *account(file, i);
     if (sum != TOTAL)
@@ -400,6 +428,8 @@ fill_accounts(void *arg)
     file = open_file();
     do {
         must_ok(xbegin());
+        must_ok(setPageAccess(guard(file, 0), READ_WRITE));
+        *guard(file, 0) = 1;
         for (uint64_t i = 0; i < ACCOUNTS; i++) {
             must_ok(setPageAccess(account(file, i), READ_WRITE));
             *account(file, i) = TOTAL / ACCOUNTS;
