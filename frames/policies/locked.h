@@ -22,7 +22,7 @@
 struct pool_part {
     alignas(FRAME_LINE) xac_shared _Atomic uint32_t lock; /* 0, or see mutex.c */
     /* Slots never used, the last ones. */
-    xac_shared _Atomic uint32_t vacant XAC_GUARDED_BY(lock);
+    xac_shared _Atomic uint32_t vacant;
 };
 
 /* A list of free slots. */

@@ -19,8 +19,36 @@
  */
 #define XAC_SIGSAFE
 
-/* Field that may be read and written only while the named lock is held. */
-#define XAC_GUARDED_BY(lock)
+/*
+ * Locks, for clang's analysis (scripts/check_guards).  A field with XAC_GUARDED_BY is read and
+ * written only while the lock is held.  A function with XAC_REQUIRES is called only while it is held;
+ * XAC_ACQUIRE takes it, XAC_RELEASE releases it, XAC_TRY_ACQUIRE has taken it if it returns this result.
+ * XAC_UNGUARDED is not analysed: the bodies of functions that lock, and what clang cannot follow.
+ * The names are those of the ranked locks (lock.h).  In C the analysis cannot name a field of the same
+ * structure, so a name means the lock of any environment.
+ */
+#if defined(__clang__) && defined(XAC_CHECK_GUARDS)
+# define XAC_GUARDED_BY(lock) __attribute__((guarded_by(xac_held_##lock)))
+# define XAC_REQUIRES(lock)   __attribute__((requires_capability(xac_held_##lock)))
+# define XAC_ACQUIRE(lock)    __attribute__((acquire_capability(xac_held_##lock)))
+# define XAC_RELEASE(lock)    __attribute__((release_capability(xac_held_##lock)))
+# define XAC_TRY_ACQUIRE(result, lock) \
+  __attribute__((try_acquire_capability(result, xac_held_##lock)))
+# define XAC_UNGUARDED __attribute__((no_thread_safety_analysis))
+struct __attribute__((capability("lock"))) xac_held {
+    int unused;
+};
+extern struct xac_held xac_held_reap, xac_held_checkpoint, xac_held_files;
+extern struct xac_held xac_held_flush, xac_held_prepare, xac_held_gc;
+extern struct xac_held xac_held_grow, xac_held_publish;
+#else
+# define XAC_GUARDED_BY(lock)
+# define XAC_REQUIRES(lock)
+# define XAC_ACQUIRE(lock)
+# define XAC_RELEASE(lock)
+# define XAC_TRY_ACQUIRE(result, lock)
+# define XAC_UNGUARDED
+#endif
 
 /*
  * A function that reads memory while others may store there.  Its caller uses the result only if a

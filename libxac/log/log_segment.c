@@ -282,6 +282,7 @@ old_take(const struct xac_log_shared *sh, int dirfd, uint64_t number,
  *
  * out  fdp  it, if it can be written over, else -1
  */
+XAC_REQUIRES(prepare)
 static void
 take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, int *fdp)
 {
@@ -306,6 +307,7 @@ take_old(struct xac_log_shared *sh, int dirfd, const struct xac_owner *owner, in
 }
 
 /* make_new -- the segment under the temporary name: an old one, or zeros. */
+XAC_REQUIRES(prepare)
 static int
 make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
 {
@@ -338,6 +340,7 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
  * the directory cannot be synced the new name is taken back: a segment that another
  * attempt found there would count as one that has always been.
  */
+XAC_REQUIRES(prepare)
 static int
 segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t number,
                uint64_t *partp)
@@ -370,6 +373,7 @@ segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t 
  *
  * out  partp  bytes of it that have their blocks
  */
+XAC_REQUIRES(prepare)
 static int
 segment_ensure(struct xac_log *log, uint64_t number, uint64_t *partp)
 {
@@ -401,6 +405,7 @@ segment_ensure(struct xac_log *log, uint64_t number, uint64_t *partp)
  * inout  preparedp  where the last one ends.  Not before the start of the log: what is before
  *                   that has been written, and is not filled again.
  */
+XAC_REQUIRES(prepare)
 static int
 prepare_some(struct xac_log *log, uint64_t *preparedp)
 {
@@ -419,6 +424,7 @@ prepare_some(struct xac_log *log, uint64_t *preparedp)
 
 /* prepare_held -- make segments; the prepare lock is held.  Never more than the ring's bytes need,
    whatever the positions are that were read somewhere. */
+XAC_REQUIRES(prepare)
 static int
 prepare_held(struct xac_log *log, uint64_t upto)
 {
@@ -448,7 +454,8 @@ prepare_held(struct xac_log *log, uint64_t upto)
  * prepare_locked -- make segments, then give the prepare lock back.  A dead holder leaves nothing
  * to repair: what it made without counting it is found, or unlinked, by the next one.
  */
-static int
+XAC_RELEASE(prepare)
+XAC_UNGUARDED static int
 prepare_locked(struct xac_log *log, enum xac_lock_result got, uint64_t upto)
 {
     int rc;
@@ -460,7 +467,7 @@ prepare_locked(struct xac_log *log, enum xac_lock_result got, uint64_t upto)
     return rc;
 }
 
-int
+XAC_UNGUARDED int
 xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
 {
     enum xac_lock_result got = xac_lock_acquire_limited(&log->sh->prepare);
@@ -469,7 +476,7 @@ xac_log_segment_prepare(struct xac_log *log, uint64_t upto)
     return got == XAC_LOCK_TIMED_OUT ? ETIMEDOUT : prepare_locked(log, got, upto);
 }
 
-void
+XAC_UNGUARDED void
 xac_log_segment_prepare_ahead(struct xac_log *log)
 {
     struct xac_log_shared *sh = log->sh;

@@ -31,7 +31,7 @@ struct xac_ahead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    enum xac_ahead_state state XAC_GUARDED_BY(lock);
+    enum xac_ahead_state state;
     struct xac_rawfile *file;
     void *buf;
     size_t n;

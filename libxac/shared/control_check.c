@@ -311,7 +311,7 @@ check_holds(const struct look *l, uint64_t i)
 
 /* check_index -- chains of files that are found by path or inode; there is no end to one that
    comes back to itself. */
-static int
+XAC_UNGUARDED static int
 check_index(const struct look *l)
 {
     uint64_t word = l->ctl->file_index.buckets, n_files = get(&l->ctl->files.count);
@@ -368,7 +368,7 @@ check_set(const struct look *l, uint64_t slot, const struct xac_txn *txn)
     return n == 0 ? 0 : damaged(l, "set of transaction", slot);
 }
 
-static int
+XAC_UNGUARDED static int
 check_txns(const struct look *l)
 {
     const struct xac_control *c = l->ctl;

@@ -41,7 +41,7 @@ xac_registry_named(const struct xac_env *env, const char *path)
     return xac_file_index_path(env, path);
 }
 
-void
+XAC_UNGUARDED void
 xac_registry_enter(struct xac_env *env)
 {
     if (xac_lock_acquire(&env->ctl->files_lock) == XAC_LOCK_OWNER_DIED) {
@@ -52,7 +52,7 @@ xac_registry_enter(struct xac_env *env)
     xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
 }
 
-void
+XAC_UNGUARDED void
 xac_registry_exit(struct xac_env *env)
 {
     xac_assert(xac_lock_is_mine(&env->ctl->files_lock));

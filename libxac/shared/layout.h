@@ -418,7 +418,7 @@ struct xac_control {
 
     struct xac_array participants; /* struct xac_participant                          */
     struct xac_array files;        /* struct xac_file; count: ids given out           */
-    struct xac_file_index file_index XAC_GUARDED_BY(files_lock);
+    struct xac_file_index file_index XAC_GUARDED_BY(files);
     xac_shared _Atomic uint64_t files_known, files_forgotten; /* for xStats(); relaxed  */
     struct xac_array txns; /* struct xac_txn; count: slots ever claimed       */
 

@@ -135,8 +135,8 @@ xac_file_write_begin(struct xac_file *f, uint64_t end)
 /* ---- Files --------------------------------------------------------------------------- */
 
 /* xac_registry_enter, exit -- take and leave the lock of the files. */
-void xac_registry_enter(struct xac_env *env);
-void xac_registry_exit(struct xac_env *env);
+void xac_registry_enter(struct xac_env *env) XAC_ACQUIRE(files);
+void xac_registry_exit(struct xac_env *env) XAC_RELEASE(files);
 
 /*
  * xac_registry_find -- id of a file, 0 if it is not known.  Files lock held.

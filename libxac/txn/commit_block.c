@@ -153,7 +153,8 @@ xac_commit_block_end(struct xac_env *env, struct xac_txn *txn, struct xac_commit
     return rc == 0 ? block_of_file(env, txn, txn->datafile, m) : rc;
 }
 
-int
+/* Whether it has the lock depends on rc, which clang does not follow. */
+XAC_UNGUARDED int
 xac_commit_block_rebuild(struct xac_env *env, uint64_t slot)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);

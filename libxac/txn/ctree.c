@@ -259,14 +259,14 @@ repair(struct xac_env *env)
     xac_lock_repaired(&c->publish);
 }
 
-void
+XAC_UNGUARDED void
 xac_chain_lock(struct xac_env *env)
 {
     if (xac_lock_acquire(&chain_of(env)->publish) == XAC_LOCK_OWNER_DIED)
         repair(env);
 }
 
-int
+XAC_UNGUARDED int
 xac_chain_lock_limited(struct xac_env *env)
 {
     enum xac_lock_result got = xac_lock_acquire_limited(&chain_of(env)->publish);
@@ -278,7 +278,7 @@ xac_chain_lock_limited(struct xac_env *env)
     return 0;
 }
 
-void
+XAC_UNGUARDED void
 xac_chain_unlock(struct xac_env *env)
 {
     xac_lock_release(&chain_of(env)->publish);
@@ -343,7 +343,8 @@ prefetch_ring(const struct xac_env *env)
 }
 
 /* publish_begin -- take publish for steps d to g; false: the thread's limit is over. */
-static bool
+XAC_TRY_ACQUIRE(true, publish)
+XAC_UNGUARDED static bool
 publish_begin(struct xac_env *env)
 {
     prefetch_ring(env);
@@ -352,6 +353,7 @@ publish_begin(struct xac_env *env)
 
 /* publish_end -- publish the transaction if nothing is in the way and nobody has done it; give
    publish back. */
+XAC_RELEASE(publish)
 static enum xac_publish_result
 publish_end(struct xac_env *env, uint64_t slot, enum xac_publish_result result)
 {

@@ -100,14 +100,16 @@ enum xac_txn_state xac_chain_take_back(struct xac_env *env, uint64_t slot,
                                        uint64_t serial);
 
 /* xac_chain_lock -- take publish, finishing what a dead holder left; and release. */
-void xac_chain_lock(struct xac_env *env);
+void xac_chain_lock(struct xac_env *env) XAC_ACQUIRE(publish);
 /* xac_chain_lock_limited -- the same; ret 0, or ETIMEDOUT: the thread's limit is over (lock.h). */
-int xac_chain_lock_limited(struct xac_env *env);
-void xac_chain_unlock(struct xac_env *env);
+int xac_chain_lock_limited(struct xac_env *env) XAC_TRY_ACQUIRE(0, publish);
+void xac_chain_unlock(struct xac_env *env) XAC_RELEASE(publish);
 
 /* xac_chain_unlink -- take versions out, as an unlink; publish and gc held. */
-void xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
-                      uint64_t bound);
+void
+xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
+                 uint64_t bound) XAC_REQUIRES(gc)
+XAC_REQUIRES(publish);
 
 /* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
 uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
@@ -143,14 +145,14 @@ xac_gc_is_due(const struct xac_env *env)
 bool xac_gc(struct xac_env *env);
 
 /* xac_gc_lock -- take gc, repairing by a sweep; and release. */
-void xac_gc_lock(struct xac_env *env);
-void xac_gc_unlock(struct xac_env *env);
+void xac_gc_lock(struct xac_env *env) XAC_ACQUIRE(gc);
+void xac_gc_unlock(struct xac_env *env) XAC_RELEASE(gc);
 
 /*
  * xac_gc_bound -- raise the mark to the floor; the smallest parent that may be in
  * use.  gc held.  ret bound; *startp, if not NULL, the smallest start.
  */
-uint64_t xac_gc_bound(struct xac_env *env, uint64_t *startp);
+uint64_t xac_gc_bound(struct xac_env *env, uint64_t *startp) XAC_REQUIRES(gc);
 
 /*
  * xac_gc_needs -- what must be kept.  Eager transactions need everything from their
@@ -158,7 +160,7 @@ uint64_t xac_gc_bound(struct xac_env *env, uint64_t *startp);
  * parent shows and nothing else, so one that runs for long holds back one version of each
  * page.  gc held.
  */
-void xac_gc_needs(struct xac_env *env, struct xac_needs *out);
+void xac_gc_needs(struct xac_env *env, struct xac_needs *out) XAC_REQUIRES(gc);
 
 /* The oldest snapshot in use, and what is kept for it: for people, not for decisions. */
 struct xac_oldest {
@@ -177,6 +179,6 @@ struct xac_oldest {
 void xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out);
 
 /* xac_gc_settle -- free version slots in limbo whose readers are gone.  gc held. */
-void xac_gc_settle(struct xac_env *env);
+void xac_gc_settle(struct xac_env *env) XAC_REQUIRES(gc);
 
 #endif /* XAC_CTREE_H */

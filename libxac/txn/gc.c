@@ -215,6 +215,7 @@ xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out)
 }
 
 /* sweep -- a sweep over all version slots by what must be kept now. */
+XAC_REQUIRES(gc)
 static void
 sweep(struct xac_env *env)
 {
@@ -240,25 +241,42 @@ xac_gc_settle(struct xac_env *env)
     sweep(env);
 }
 
-void
-xac_gc_lock(struct xac_env *env)
+/* repair -- the lock is held: a dead holder may have cut a list and not freed what it cut. */
+XAC_REQUIRES(gc)
+static void
+repair(struct xac_env *env)
 {
-    struct xac_chain *c = chain_of(env);
-
-    if (xac_lock_acquire(&c->gc) == XAC_LOCK_OK)
-        return;
-    /* The dead holder may have cut a list and not freed what it cut. */
     sweep(env);
-    xac_lock_repaired(&c->gc);
+    xac_lock_repaired(&chain_of(env)->gc);
 }
 
-void
+XAC_UNGUARDED void
+xac_gc_lock(struct xac_env *env)
+{
+    if (xac_lock_acquire(&chain_of(env)->gc) == XAC_LOCK_OWNER_DIED)
+        repair(env);
+}
+
+/* gc_try -- false if another thread has the lock. */
+XAC_TRY_ACQUIRE(true, gc)
+XAC_UNGUARDED static bool
+gc_try(struct xac_env *env)
+{
+    enum xac_lock_result got = xac_lock_try(&chain_of(env)->gc);
+
+    if (got == XAC_LOCK_OWNER_DIED)
+        repair(env);
+    return got != XAC_LOCK_BUSY;
+}
+
+XAC_UNGUARDED void
 xac_gc_unlock(struct xac_env *env)
 {
     xac_lock_release(&chain_of(env)->gc);
 }
 
 /* thin_commit -- the pages of one commit; false if the ring does not tell them. */
+XAC_REQUIRES(gc)
 static bool
 thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
 {
@@ -278,6 +296,7 @@ thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
  * is_release_due -- have queries ended that held versions back, enough of them to be worth
  * a sweep?
  */
+XAC_REQUIRES(gc)
 static bool
 is_release_due(struct xac_env *env, const struct xac_needs *needs)
 {
@@ -292,6 +311,7 @@ is_release_due(struct xac_env *env, const struct xac_needs *needs)
 }
 
 /* gc_held -- one run; the lock is held. */
+XAC_REQUIRES(gc)
 static void
 gc_held(struct xac_env *env)
 {
@@ -318,15 +338,9 @@ xac_gc(struct xac_env *env)
     struct xac_chain *c = chain_of(env);
     uint64_t commit = xac_chain_commit(env);
     uint64_t behind;
-    enum xac_lock_result r;
 
-    r = xac_lock_try(&c->gc);
-    if (r == XAC_LOCK_BUSY)
+    if (!gc_try(env))
         return false;
-    if (r == XAC_LOCK_OWNER_DIED) {
-        sweep(env);
-        xac_lock_repaired(&c->gc);
-    }
     gc_held(env);
     behind = commit > c->gc_done ? commit - c->gc_done : 0;
     xac_gc_unlock(env);

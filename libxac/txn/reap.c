@@ -167,6 +167,25 @@ look_at(struct xac_env *env, uint32_t index)
         help_stopped(env, index);
 }
 
+/* reap_lock -- false if the thread's limit is over (lock.h). */
+XAC_TRY_ACQUIRE(true, reap)
+XAC_UNGUARDED static bool
+reap_lock(struct xac_env *env)
+{
+    enum xac_lock_result got = xac_lock_acquire_limited(&env->ctl->reap);
+
+    if (got == XAC_LOCK_OWNER_DIED)
+        xac_lock_repaired(&env->ctl->reap); /* every step can be repeated */
+    return got != XAC_LOCK_TIMED_OUT;
+}
+
+XAC_RELEASE(reap)
+XAC_UNGUARDED static void
+reap_unlock(struct xac_env *env)
+{
+    xac_lock_release(&env->ctl->reap);
+}
+
 /* look_on -- at the next participants in turn, at most `most`. */
 static void
 look_on(struct xac_env *env, uint64_t most)
@@ -174,17 +193,14 @@ look_on(struct xac_env *env, uint64_t most)
     uint64_t count =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
     uint64_t n = most < count ? most : count;
-    enum xac_lock_result got = xac_lock_acquire_limited(&env->ctl->reap);
 
-    if (got == XAC_LOCK_TIMED_OUT)
+    if (!reap_lock(env))
         return;
-    if (got == XAC_LOCK_OWNER_DIED)
-        xac_lock_repaired(&env->ctl->reap); /* every step can be repeated */
     for (uint64_t k = 0; k < n; k++)
         look_at(env, (uint32_t)((env->ctl->reap_next + k) % count));
     if (n < count)
         env->ctl->reap_next = (uint32_t)((env->ctl->reap_next + n) % count);
-    xac_lock_release(&env->ctl->reap);
+    reap_unlock(env);
 }
 
 void

@@ -156,6 +156,7 @@ out:
 
 /* lock_all -- take publish, with all slots in the page table (ctree.h, invariant 6); ret how many
    there are. */
+XAC_ACQUIRE(publish)
 static uint64_t
 lock_all(struct xac_env *env)
 {

@@ -235,7 +235,8 @@ xac_address_keep(struct xac_env *env, const struct xac_view *v)
     return rc;
 }
 
-int
+/* Whether it takes the lock depends on env->ctl: clang cannot follow that. */
+XAC_UNGUARDED int
 xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path), void *arg)
 {
     struct xac_address_list *list = (struct xac_address_list *)calloc(1, sizeof *list);
