@@ -52,6 +52,9 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     int rc;
 
     xac_assert(ctx->n_entries == 0);
+    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
+               == XAC_TXN_IDLE);
+    xac_assert(txn->n_written == 0);
     if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TOKEN)
         xac_token_take(env, ctx);
     if (!is_query && txn->is_retry)
@@ -88,6 +91,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }
     rc = xac_view_begin_all(env, ctx);
+    xac_debug(xac_txn_assert(ctx));
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
         if (ctx->has_token)
@@ -164,6 +168,9 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     uint8_t *keep;
     int rc;
 
+    xac_assert(e->vslot == 0);
+    xac_assert((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_WRITE)
+               != 0);
     if (now == NULL)
         return xac_err(errno, "reading a spilled page");
     /* In units most pages are not written at all; reading them would cost more. */
@@ -182,6 +189,7 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     keep = xac_version_bytes(env, e->vslot);
     if (keep == NULL)
         return no_version(env);
+    xac_assert(e->vslot != 0);
     memcpy(keep, now, env->page_size);
     e->first = first_of(env, xac_entry_page(env, e));
     return 0;
@@ -194,6 +202,7 @@ change_of(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
 {
     uint64_t id = xac_entry_page_id(ctx->env, e);
 
+    xac_assert(e->vslot != 0);
     return (struct xac_page_change){
         .file = xac_page_file(id),
         .page = xac_page_no(id),
@@ -207,6 +216,7 @@ change_of(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
 static void
 set_source(struct xac_page_change *c, const struct xac_page_change *source)
 {
+    xac_assert(source->file != 0);
     c->source_file = source->file;
     c->source_page = source->page;
     c->source = source->from;
@@ -227,6 +237,8 @@ log_full(struct xac_env *env, struct xac_commit_block *m, struct xac_page_change
     uint32_t records = m->b.records, best = 0;
     int rc = 0;
 
+    xac_assert(n_sources <= SOURCES_MAX);
+    xac_assert(c->to != NULL);
     for (uint32_t i = 0; i < n_sources && n_sources > 1 && rc == 0; i++) {
         set_source(c, &sources[i]);
         rc = xac_commit_block_add(env, m, c);
@@ -293,6 +305,8 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
     struct xac_commit_block m = {.at = txn->record, .size = txn->record_size};
     int rc = 0;
 
+    xac_assert(txn->n_written == 0);
+    xac_assert(txn->datafile == 0);
     txn->all_full = 0;
     /* Acquire: pairs with the release in the checkpoint; the count before begin_lsn. */
     txn->ckpt_count =
@@ -312,6 +326,8 @@ collect(struct xac_env *env, struct xac_ctx *ctx)
     }
     txn->record = m.at;
     txn->record_size = m.size;
+    xac_assert(txn->n_written <= ctx->n_entries);
+    xac_assert(txn->record == 0 || txn->record_size != 0);
     return rc;
 }
 
@@ -323,6 +339,8 @@ change_state(struct xac_env *env, struct xac_txn *txn, enum xac_txn_state to)
 {
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
 
+    xac_assert(xac_txn_may_become(XAC_TXN_PENDING, to));
+    xac_assert(xac_txn_participant(word) == env->self);
     if (xac_txn_state(word) != XAC_TXN_PENDING)
         return false;
     /* Release: pairs with the acquire of who finishes us; the descriptor is complete.
@@ -338,6 +356,7 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
 {
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
 
+    xac_assert(error != 0);
     ctx->error = error;
     if (error == ETIMEDOUT && xac_wait_is_over())
         (void)xac_err(error, "xend: waited for another participant for %u ms",
@@ -359,6 +378,8 @@ publish(struct xac_env *env, struct xac_ctx *ctx, bool is_pending)
     uint64_t page = 0;
     int rc = 0;
 
+    xac_assert(txn->n_written > 0);
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     while (rc == 0) {
         switch (is_pending ? xac_chain_publish_valid(env, ctx->slot, &page)
                            : xac_chain_publish(env, ctx->slot, xac_txn_serial(word))) {
@@ -413,6 +434,7 @@ publish_eager(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     int rc;
 
+    xac_assert(!env->policy->is_optimistic);
     if (!change_state(env, ctx->txn, XAC_TXN_COMMITTING))
         return XAC_ABORTED;
     xac_kill_point("c");
@@ -462,6 +484,8 @@ commit(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
     int rc = ctx->error;
 
+    xac_assert(!ctx->is_query);
+    xac_assert(xac_lock_none_held());
     if (rc == 0 && xac_txn_state(word) == XAC_TXN_FAILED)
         return false;
     if (rc == 0) {
@@ -469,6 +493,7 @@ commit(struct xac_env *env, struct xac_ctx *ctx)
         rc = collect(env, ctx);
     }
     if (rc == 0) {
+        xac_debug(xac_txn_assert(ctx));
         xac_kill_point("b");
         rc = ctx->txn->n_written > 0 ? commit_changes(env, ctx) : commit_reads(env, ctx);
     }
@@ -486,12 +511,16 @@ finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_view_end_all(env, ctx, is_committed);
     xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
     ctx->n_entries = 0;
+    xac_assert(xac_txn_state(atomic_load_explicit(&ctx->txn->word, memory_order_relaxed))
+               == XAC_TXN_IDLE);
+    xac_debug(xac_txn_assert(ctx));
     if (ctx->has_token)
         xac_token_give(env, ctx);
     if (ctx->saw_dead && !xac_wait_is_over()) {
         ctx->saw_dead = false;
         xac_reap_dead(env);
     }
+    xac_assert(!ctx->has_token);
 }
 
 /* await -- until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
@@ -504,6 +533,7 @@ await(struct xac_env *env, uint64_t lsn)
 
     if (!xac_env_is_durable(env))
         return 0;
+    xac_assert(lsn <= atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed));
     rc = delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
                        : xac_log_wait_durable(&env->log, lsn);
     return rc == ETIMEDOUT
@@ -541,6 +571,7 @@ acknowledge(struct xac_env *env, uint64_t lsn, bool is_started)
 {
     int rc = is_started ? xac_log_flush_end(&env->log, lsn) : await(env, lsn);
 
+    xac_assert(!is_started || xac_lock_is_mine(&env->log.sh->flush));
     if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
         && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
         rc = 0;
@@ -556,6 +587,8 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
     bool is_started;
     int rc;
 
+    xac_assert(n_written > 0);
+    xac_assert(txn->number <= xac_chain_commit(env));
     xac_kill_point("h");
     /* The device works while we take the pages back.  Cleaning up after the dead ranks
        before the flush lock. */
@@ -614,12 +647,14 @@ note_conflict(struct xac_ctx *ctx)
         c->kind = XAC_CONFLICT_REVOKED;
     if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
         xac_view_describe(ctx, page, c);
+    xac_assert(c->kind != XAC_CONFLICT_NONE);
 }
 
 /* count_abort -- one of the three counters. */
 static void
 count_abort(struct xac_counters *n, int kind)
 {
+    xac_assert(kind != XAC_CONFLICT_NONE);
     if (kind == XAC_CONFLICT_USER)
         xac_count_own(&n->aborts_user, 1);
     else if (kind == XAC_CONFLICT_RESOURCE || kind == XAC_CONFLICT_REVOKED)
@@ -635,6 +670,7 @@ end_aborted(struct xac_env *env, struct xac_ctx *ctx)
     char words[XAC_ERR_BYTES];
     int rc;
 
+    xac_assert(!ctx->is_query);
     if (ctx->error != 0)
         (void)snprintf(words, sizeof words, "%s", xac_err_text());
     note_conflict(ctx);
@@ -650,6 +686,7 @@ end_aborted(struct xac_env *env, struct xac_ctx *ctx)
     }
     ctx->txn->is_retry = 1;
     ctx->n_lost++;
+    xac_assert(ctx->n_lost > 0);
     return rc;
 }
 
@@ -672,6 +709,8 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     sigset_t signals;
     int rc;
 
+    xac_assert(ctx->is_query);
+    xac_assert(txn->n_written == 0);
     if (must_block)
         xac_signals_block(&signals);
     finish(env, ctx, true);
@@ -731,6 +770,8 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     sigset_t signals;
     int rc;
 
+    xac_assert(xac_lock_none_held());
+    xac_debug(xac_txn_assert(ctx));
     if (ctx->is_query)
         return end_query(env, ctx);
     gather(env, ctx);
@@ -750,5 +791,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     }
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(0);
+    xac_assert(xac_lock_none_held());
+    xac_assert(ctx->n_entries == 0);
     return rc;
 }

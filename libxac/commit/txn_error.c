@@ -79,6 +79,7 @@ cure(struct xac_env *env, struct xac_ctx *ctx)
 int
 xac_error_verdict(struct xac_env *env, struct xac_ctx *ctx, const char *words)
 {
+    xac_assert(ctx->error != 0);
     if (may_cure(env, ctx) && cure(env, ctx))
         return XAC_ABORTED;
     return xac_err_whole(ctx->error, "%s; rolled back (environment %s%s%s)", words,

@@ -30,6 +30,7 @@ set_alone(struct xac_env *env, uint64_t who)
 {
     uint64_t old = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
 
+    xac_assert(who <= WHO_MASK);
     /* Relaxed: see xac_alone_epoch. */
     atomic_store_explicit(&env->ctl->alone, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
                           memory_order_relaxed);
@@ -43,6 +44,7 @@ revoke_slot(struct xac_env *env, uint64_t slot)
     /* Acquire: pairs with the release in xac_txn_begin; reads_unknown is there. */
     uint64_t word = atomic_load_explicit(&t->word, memory_order_acquire);
 
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     if (!xac_txn_is_live(word)
         || atomic_load_explicit(&t->reads_unknown, memory_order_relaxed) == 0)
         return;
@@ -60,6 +62,7 @@ xac_alone_revoke(struct xac_env *env)
 {
     uint64_t n;
 
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     set_alone(env, 0);
     /* Pairs with the fence in xac_chain_enter; see alone.h. */
     atomic_thread_fence(memory_order_seq_cst);

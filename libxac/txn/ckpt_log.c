@@ -27,6 +27,7 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
     struct xac_chain *c = &env->ctl->chain;
     bool is_done = false;
 
+    xac_assert(blk->length % XAC_BLOCK_ALIGN == 0);
     while (!is_done) {
         int rc = xac_log_make_room(&env->log, blk->length);
 
@@ -58,10 +59,12 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
                            atomic_load_explicit(&env->log.sh->durable,
                                                 memory_order_relaxed),
                            xac_chain_commit(env));
+            xac_assert(blk->lsn == *lsnp);
             xac_log_append(&env->log, blk);
         }
         xac_chain_unlock(env);
     }
+    xac_assert(*endp == *lsnp + blk->length);
     return 0;
 }
 
@@ -80,6 +83,7 @@ put_file(struct xac_env *env, struct xac_builder *b, uint32_t id, uint64_t lengt
         .inode = f->who.inode,
     };
 
+    xac_assert(id != 0);
     return xac_put_file(b, &rec, f->who.birth_ns,
                         (const char *)xac_shm_at(&env->shm, f->path));
 }
@@ -91,6 +95,7 @@ xac_ckpt_log_put(struct xac_env *env, struct xac_builder *b, bool ckpt_begins,
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
     int rc = xac_block_close(b, xac_env_log_id(env), kind);
 
+    xac_assert(b->records > 0);
     return rc == 0
                ? append(env, (struct xac_block *)(void *)b->buf, ckpt_begins, lsnp, endp)
                : rc;
@@ -104,6 +109,7 @@ xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
     uint64_t lsn, end;
     int rc;
 
+    xac_assert(file != 0);
     if (!xac_env_is_durable(env))
         return 0;
     xac_builder_init(&b, buf, sizeof buf);
@@ -120,6 +126,7 @@ xac_checkpoint_log_forget(struct xac_env *env, uint32_t file)
     struct xac_builder b;
     uint64_t lsn, end;
 
+    xac_assert(file != 0);
     if (!xac_env_is_durable(env))
         return 0;
     xac_builder_init(&b, buf, sizeof buf);
@@ -143,9 +150,11 @@ spread_out(struct xac_env *env, struct spread *s, uint64_t *lsnp, uint64_t *endp
 {
     int rc = xac_ckpt_log_put(env, &s->b, false, lsnp, endp);
 
+    xac_assert(s->b.records > 0);
     if (rc == 0 && s->first_lsn == 0)
         s->first_lsn = *lsnp;
     xac_builder_init(&s->b, s->buf, s->size);
+    xac_assert(s->b.records == 0);
     return rc;
 }
 
@@ -158,6 +167,7 @@ spread_file(struct xac_env *env, struct spread *s, uint32_t id)
     uint64_t lsn, end;
     int rc;
 
+    xac_assert(id != 0);
     if (s->b.used + FILE_BYTES_MAX <= s->size && put_file(env, &s->b, id, length))
         return 0;
     rc = s->b.records == 0 ? 0 : spread_out(env, s, &lsn, &end);
@@ -174,6 +184,8 @@ xac_ckpt_log_end(struct xac_env *env, const struct xac_ckpt_end *what, uint64_t 
     struct spread s = {.size = env->ctl->log.ring_bytes / 4};
     int rc = 0;
 
+    xac_assert(what->redo_lsn <= what->begin_lsn);
+    xac_assert(what->n_files == 0 || what->file != NULL);
     if (s.size > END_BYTES_MAX)
         s.size = END_BYTES_MAX;
     s.buf = (uint64_t *)malloc(s.size);

@@ -33,6 +33,7 @@ block_grow(struct xac_env *env, struct xac_commit_block *m)
     uint64_t size = m->size == 0 ? RECORD_FIRST : m->size * 2;
     uint64_t at = xac_shm_alloc(&env->shm, size);
 
+    xac_assert(m->at == 0 || m->size != 0);
     if (at == 0)
         return xac_err(xac_shm_lacks(&env->shm),
                        "control region %s: %llu bytes for the log block", env->region,
@@ -45,6 +46,7 @@ block_grow(struct xac_env *env, struct xac_commit_block *m)
     } else {
         xac_builder_init(&m->b, xac_shm_at(&env->shm, at), size - RECORD_TAIL);
     }
+    xac_assert(m->b.used <= m->b.size);
     m->at = at;
     m->size = size;
     return 0;
@@ -57,6 +59,7 @@ block_begin(struct xac_env *env, const struct xac_txn *txn, struct xac_commit_bl
     uint64_t age = atomic_load_explicit(&txn->age, memory_order_relaxed);
     int rc = 0;
 
+    xac_assert(m->at == 0 || m->size != 0);
     *m = (struct xac_commit_block){.at = m->at, .size = m->size};
     if (m->at == 0)
         rc = block_grow(env, m);
@@ -71,6 +74,7 @@ int
 xac_commit_block_begin(struct xac_env *env, const struct xac_txn *txn,
                        struct xac_commit_block *m)
 {
+    xac_assert(txn->record == 0 || txn->record_size != 0);
     *m = (struct xac_commit_block){.at = txn->record, .size = txn->record_size};
     return block_begin(env, txn, m);
 }
@@ -81,6 +85,7 @@ xac_commit_block_add(struct xac_env *env, struct xac_commit_block *m,
 {
     int rc = 0;
 
+    xac_assert(m->at != 0);
     while (rc == 0 && !m->is_large && !xac_put_change(&m->b, c, env->page_size)) {
         m->is_large = m->size * 2 > env->ctl->log.ring_bytes / 4;
         if (!m->is_large)
@@ -96,6 +101,8 @@ block_close(struct xac_env *env, struct xac_commit_block *m)
     int kind = (int)atomic_load_explicit(&env->ctl->checksum, memory_order_relaxed);
     int rc;
 
+    xac_assert(m->b.used + RECORD_TAIL <= m->size);
+    xac_assert(m->b.records > 0);
     m->b.size = m->size;
     (void)xac_put_commit(&m->b, xac_clock_read(CLOCK_REALTIME));
     rc = xac_block_close(&m->b, xac_env_log_id(env), kind);
@@ -119,6 +126,7 @@ new_datafile(struct xac_env *env, struct xac_txn *txn, uint64_t *serialp)
     if (atomic_load_explicit(&txn->data_floor, memory_order_relaxed) == 0)
         atomic_store_explicit(&txn->data_floor, serial, memory_order_relaxed);
     xac_kill_point("b serial");
+    xac_assert(serial != 0);
     atomic_store_explicit(&env->ctl->next_datafile, serial + 1, memory_order_relaxed);
     xac_chain_unlock(env);
     *serialp = serial;
@@ -134,6 +142,7 @@ block_of_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
     struct xac_xdatafile rec;
     int rc = xac_commit_write_datafile(env, txn, serial, &rec);
 
+    xac_assert(serial != 0);
     if (rc == 0)
         rc = block_begin(env, txn, m);
     if (rc == 0 && !xac_put_datafile(&m->b, &rec))
@@ -146,6 +155,9 @@ xac_commit_block_end(struct xac_env *env, struct xac_txn *txn, struct xac_commit
 {
     int rc;
 
+    xac_assert(m->at != 0);
+    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
+               != XAC_TXN_COMMITTING);
     if (!m->is_large)
         return block_close(env, m);
     txn->all_full = 1;
@@ -167,6 +179,7 @@ xac_commit_block_rebuild(struct xac_env *env, uint64_t slot)
     uint64_t serial;
     int rc = new_datafile(env, txn, &serial);
 
+    xac_assert(xac_txn_state(word) != XAC_TXN_FREE);
     if (rc != 0)
         return rc;
     /* Always by way of a data file: rare, and right for every size. */
@@ -211,8 +224,10 @@ xac_commit_block_make_room(struct xac_env *env, const struct xac_txn *txn)
         xac_version_ready(env);
     if (!xac_env_is_durable(env))
         return 0;
+    xac_assert(txn->record != 0);
     blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
     most = env->ctl->log.ring_bytes / 4;
+    xac_assert(blk->length <= most);
     bytes = blk->length + CKPT_BYTES;
     rc = xac_log_make_room(&env->log, bytes < most ? bytes : most);
     /* Not XAC_ENOTDURABLE, which speaks of what has committed. */

@@ -85,6 +85,7 @@ is_abandoned(const struct xac_env *env, uint64_t lock)
     uint64_t word =
         atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
 
+    xac_assert((lock & OWNER_MASK) != 0);
     return (xac_txn_serial(word) & SERIAL_MASK) != lock >> OWNER_BITS
            || !xac_registry_alive(env, xac_txn_participant(word));
 }
@@ -110,6 +111,7 @@ page_lock(struct xac_env *env, struct xac_page *page, uint64_t self)
     uint64_t mine = lock_of(env, self);
     uint64_t look = 0;
 
+    xac_assert(mine != 0);
     for (unsigned n = 1;; n++) {
         uint64_t lock = word >> HEAD_BITS;
         uint64_t head = word & HEAD_MASK;
@@ -135,6 +137,9 @@ page_lock(struct xac_env *env, struct xac_page *page, uint64_t self)
 XAC_SIGSAFE static void
 page_unlock(struct xac_page *page, uint64_t head)
 {
+    xac_assert((head & ~HEAD_MASK) == 0);
+    xac_assert((atomic_load_explicit(&page->access, memory_order_relaxed) >> HEAD_BITS)
+               != 0);
     /* Release: pairs with the acquire in page_lock. */
     atomic_store_explicit(&page->access, head, memory_order_release);
 }
@@ -142,6 +147,7 @@ page_unlock(struct xac_page *page, uint64_t head)
 XAC_SIGSAFE static struct xac_entry *
 entry_at(const struct xac_env *env, uint64_t unit)
 {
+    xac_assert(unit != 0);
     return (struct xac_entry *)xac_shm_at(&env->shm, unit * 64);
 }
 
@@ -177,6 +183,7 @@ struct others {
 XAC_SIGSAFE static int
 kind_of(uint32_t mine, uint32_t theirs)
 {
+    xac_assert(((mine | theirs) & XAC_SET_WRITE) != 0);
     if ((mine & theirs & XAC_SET_WRITE) != 0)
         return XAC_CONFLICT_WRITE_WRITE;
     return (mine & XAC_SET_WRITE) != 0 ? XAC_CONFLICT_WRITE_READ
@@ -192,6 +199,7 @@ look(struct xac_env *env, struct xac_ctx *ctx, uint64_t head, uint32_t mode)
 {
     struct others o = {.has_committing = false};
 
+    xac_assert((mode & XAC_SET_READ) != 0);
     while (head != 0) {
         struct xac_entry *e = entry_at(env, head);
         struct xac_txn *t = xac_txn_at(env, e->slot);
@@ -232,6 +240,7 @@ fail_others(struct xac_env *env, const struct xac_ctx *ctx, const struct xac_pag
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
     bool all = true;
 
+    xac_assert((mode & XAC_SET_READ) != 0);
     while (head != 0) {
         struct xac_entry *e = entry_at(env, head);
         struct xac_txn *t = xac_txn_at(env, e->slot);
@@ -259,6 +268,7 @@ fail_self(struct xac_env *env, struct xac_ctx *ctx, const struct xac_page *page,
 {
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
 
+    xac_assert(kind != 0);
     ctx->conflict.found_by_us = 1;
     (void)xac_txn_fail(ctx->txn, word, kind, xac_participant_at(env, winner)->pid,
                        atomic_load_explicit(&page->id, memory_order_relaxed));
@@ -276,6 +286,7 @@ await_publish(struct xac_ctx *ctx, const struct others *o)
     uint64_t now = xac_clock_ns();
     uint64_t look = now + COMMITTING_LOOK_NS, until = now + COMMITTING_WAIT_NS;
 
+    xac_assert(xac_txn_state(o->committing_word) == XAC_TXN_COMMITTING);
     for (unsigned n = 1;; n++) {
         /* Acquire: pairs with the release of the publish step. */
         if (atomic_load_explicit(&t->word, memory_order_acquire) != o->committing_word)
@@ -295,6 +306,7 @@ is_pending(const struct xac_ctx *ctx)
     /* Acquire: pairs with the exchange in xac_txn_fail. */
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
 
+    xac_assert(ctx->txn != NULL);
     return xac_txn_state(word) == XAC_TXN_PENDING;
 }
 
@@ -304,6 +316,10 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
 {
     struct xac_page *page = xac_entry_page(env, entry);
 
+    xac_assert(entry->slot == ctx->slot);
+    xac_assert((mode & XAC_SET_READ) != 0);
+    xac_assert((mode & XAC_SET_LINKED) == 0);
+    xac_assert(!env->policy->is_optimistic);
     while (is_pending(ctx)) {
         uint64_t head = page_lock(env, page, ctx->slot);
         xac_kill_point("page locked");
@@ -349,6 +365,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
 static void
 loser_pause(unsigned n)
 {
+    xac_assert(n > 0);
     if (n <= LOSER_YIELDS)
         (void)sched_yield();
     else
@@ -364,6 +381,7 @@ xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t until, age;
     struct xac_txn *t;
 
+    xac_assert(lost_to != ctx->slot + 1);
     if (!env->policy->loser_waits || lost_to == 0)
         return;
     atomic_store_explicit(&ctx->txn->lost_to, 0, memory_order_relaxed);
@@ -392,6 +410,7 @@ xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
     uint64_t head = page_lock(env, page, by);
     uint64_t next = atomic_load_explicit(&entry->next, memory_order_relaxed);
 
+    xac_assert(self != 0);
     if (head == self) {
         head = next;
     } else {
@@ -414,4 +433,6 @@ xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
                           atomic_load_explicit(&entry->mode, memory_order_relaxed)
                               & ~(uint32_t)XAC_SET_LINKED,
                           memory_order_relaxed);
+    xac_assert((atomic_load_explicit(&entry->mode, memory_order_relaxed) & XAC_SET_LINKED)
+               == 0);
 }

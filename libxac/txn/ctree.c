@@ -42,6 +42,7 @@ xac_chain_init(struct xac_env *env)
     struct xac_chain *c = chain_of(env);
     int rc = xac_lock_init(&c->publish, XAC_RANK_PUBLISH);
 
+    xac_assert(atomic_load_explicit(&c->commit, memory_order_relaxed) == 0);
     return rc == 0 ? xac_lock_init(&c->gc, XAC_RANK_GC) : rc;
 }
 
@@ -50,6 +51,7 @@ xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
 {
     uint64_t parent, mark;
 
+    xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
     atomic_store_explicit(&txn->begin_ns, xac_clock_coarse_ns(), memory_order_relaxed);
     do {
         parent = xac_chain_commit(env);
@@ -61,6 +63,8 @@ xac_chain_enter(struct xac_env *env, struct xac_txn *txn)
         atomic_thread_fence(memory_order_seq_cst);
         mark = atomic_load_explicit(&chain_of(env)->mark, memory_order_relaxed);
     } while (mark > parent);
+    xac_assert(parent <= xac_chain_commit(env));
+    xac_assert(mark <= parent);
 }
 
 /* ---- Steps e to g ------------------------------------------------------------------ */
@@ -77,6 +81,9 @@ ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_unlin
 {
     struct xac_ring_entry *r = ring_at(env, number);
 
+    xac_assert(number != 0);
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(atomic_load_explicit(&r->number, memory_order_relaxed) <= number);
     atomic_store_explicit(&r->number, 0, memory_order_relaxed);
     /* Pairs with the fence of readers: who reads what follows sees the number gone. */
     atomic_thread_fence(memory_order_release);
@@ -91,6 +98,8 @@ ring_add(struct xac_ring_entry *r, uint64_t page)
 {
     uint32_t n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
 
+    xac_assert(page != 0);
+    xac_assert(n <= XAC_RING_PAGES || n == XAC_RING_ALL);
     if (n == XAC_RING_ALL)
         return;
     if (n == XAC_RING_PAGES) {
@@ -105,6 +114,8 @@ ring_add(struct xac_ring_entry *r, uint64_t page)
 static void
 ring_end(struct xac_ring_entry *r, uint64_t number)
 {
+    xac_assert(number != 0);
+    xac_assert(atomic_load_explicit(&r->number, memory_order_relaxed) == 0);
     /* Release: pairs with the acquire of readers. */
     atomic_store_explicit(&r->number, number, memory_order_release);
 }
@@ -117,12 +128,16 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     struct xac_vslot *f = xac_vslot_at(env, e->vslot);
     uint64_t head = atomic_load_explicit(&page->head, memory_order_relaxed);
 
+    xac_assert(e->vslot != 0);
+    xac_assert(e->page != 0);
     if (head == e->vslot)
         return;
     xac_assert(
         head == 0
         || atomic_load_explicit(&xac_vslot_at(env, head)->commit, memory_order_relaxed)
                < txn->number);
+    xac_assert(xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed))
+               != XAC_VSLOT_FREE);
     /* Pairs with the fence of readers that still stand on the version slot's last user. */
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&f->next, head, memory_order_relaxed);
@@ -140,6 +155,8 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     /* Release: pairs with the acquire in xac_version_find. */
     atomic_store_explicit(&page->head, e->vslot, memory_order_release);
     xac_kill_point("f page");
+    xac_assert(atomic_load_explicit(&page->head, memory_order_relaxed) == e->vslot);
+    xac_assert(atomic_load_explicit(&f->commit, memory_order_relaxed) == txn->number);
 }
 
 /* link_all -- step f: every written page, and the ring entry. */
@@ -150,6 +167,8 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
     struct xac_set_walk walk = xac_set_walk(txn);
     const struct xac_entry *e;
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(txn->number != 0);
     while ((e = xac_set_next(env, &walk)) != NULL) {
         if (e->vslot != 0) {
             link_version(env, txn, e);
@@ -158,6 +177,7 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
     }
     xac_kill_point("f ring");
     ring_end(r, txn->number);
+    xac_assert(atomic_load_explicit(&r->number, memory_order_relaxed) == txn->number);
 }
 
 /* advance -- step g, but for the state: C := number. */
@@ -166,14 +186,18 @@ advance(struct xac_env *env, uint64_t number)
 {
     struct xac_chain *c = chain_of(env);
 
+    xac_assert(xac_lock_is_mine(&c->publish));
+    xac_assert(number <= atomic_load_explicit(&c->commit, memory_order_relaxed) + 1);
     if (atomic_load_explicit(&c->commit, memory_order_relaxed) < number)
         /* Release: pairs with the acquire in xac_chain_commit. */
         atomic_store_explicit(&c->commit, number, memory_order_release);
+    xac_assert(atomic_load_explicit(&c->commit, memory_order_relaxed) >= number);
 }
 
 static void
 set_publishing(struct xac_env *env, uint64_t what)
 {
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
     /* Release: the descriptor is complete before it is named; pairs with the publish
        lock's hand-over to who finds its holder dead. */
     atomic_store_explicit(&chain_of(env)->publishing, what, memory_order_release);
@@ -185,6 +209,8 @@ redo_commit(struct xac_env *env, struct xac_txn *txn)
 {
     uint64_t word = atomic_load_explicit(&txn->word, memory_order_relaxed);
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(txn->number != 0);
     if (xac_env_is_durable(env)) {
         struct xac_block *blk = (struct xac_block *)xac_shm_at(&env->shm, txn->record);
 
@@ -225,6 +251,9 @@ redo_unlink(struct xac_env *env)
                        : 0;
     struct xac_ring_entry *r = ring_begin(env, m->number, lsn, true);
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(m->n_pages <= XAC_UNLINK_PAGES);
+    xac_assert(m->bound < m->number);
     for (uint32_t i = 0; i < m->n_pages; i++) {
         struct xac_page *page = (struct xac_page *)xac_shm_at(&env->shm, m->page[i]);
 
@@ -247,6 +276,7 @@ repair(struct xac_env *env)
     /* Acquire: pairs with the release in set_publishing. */
     uint64_t what = atomic_load_explicit(&c->publishing, memory_order_acquire);
 
+    xac_assert(xac_lock_is_mine(&c->publish));
     /* A checkpointer may have died between position and count.  Blocks built with the old
        count have no full images for what now counts as the beginning of a checkpoint. */
     (void)atomic_fetch_add_explicit(&c->ckpt_count, 1, memory_order_release); /* pairs
@@ -255,6 +285,7 @@ repair(struct xac_env *env)
         redo_unlink(env);
     else if (what != 0)
         redo_commit(env, xac_txn_at(env, what - 1));
+    xac_assert(atomic_load_explicit(&c->publishing, memory_order_relaxed) == 0);
     xac_kill_point("redone");
     xac_lock_repaired(&c->publish);
 }
@@ -262,8 +293,11 @@ repair(struct xac_env *env)
 XAC_UNGUARDED void
 xac_chain_lock(struct xac_env *env)
 {
+    xac_assert(!xac_lock_is_mine(&chain_of(env)->publish));
     if (xac_lock_acquire(&chain_of(env)->publish) == XAC_LOCK_OWNER_DIED)
         repair(env);
+    xac_assert(atomic_load_explicit(&chain_of(env)->publishing, memory_order_relaxed)
+               == 0);
 }
 
 XAC_UNGUARDED int
@@ -275,12 +309,18 @@ xac_chain_lock_limited(struct xac_env *env)
         return ETIMEDOUT;
     if (got == XAC_LOCK_OWNER_DIED)
         repair(env);
+    xac_assert(atomic_load_explicit(&chain_of(env)->publishing, memory_order_relaxed)
+               == 0);
     return 0;
 }
 
 XAC_UNGUARDED void
 xac_chain_unlock(struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(atomic_load_explicit(&chain_of(env)->publishing, memory_order_relaxed)
+               == 0);
+    xac_debug(xac_chain_assert(env));
     xac_lock_release(&chain_of(env)->publish);
 }
 
@@ -290,6 +330,7 @@ may_publish(struct xac_env *env, const struct xac_txn *txn)
 {
     const struct xac_block *blk;
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
     if (xac_unlikely(!xac_version_is_ready(env)))
         return XAC_PUBLISH_ROOM;
     if (!xac_env_is_durable(env))
@@ -299,12 +340,14 @@ may_publish(struct xac_env *env, const struct xac_txn *txn)
                != atomic_load_explicit(&chain_of(env)->ckpt_count, memory_order_relaxed))
         return XAC_PUBLISH_REBUILD;
     blk = (const struct xac_block *)xac_shm_at(&env->shm, txn->record);
+    xac_assert(txn->record != 0);
     return xac_log_has_room(&env->log, blk->length) ? XAC_PUBLISH_DONE : XAC_PUBLISH_ROOM;
 }
 
 void
 xac_chain_populate(struct xac_env *env)
 {
+    xac_assert(!xac_lock_is_mine(&chain_of(env)->publish));
     xac_version_ready(env);
     xac_populate(env->shm.base, xac_shm_size(&env->shm));
     if (xac_env_is_durable(env))
@@ -317,6 +360,9 @@ publish_now(struct xac_env *env, uint64_t slot)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
+    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
+               == XAC_TXN_COMMITTING);
     txn->number = atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed) + 1;
     if (xac_env_is_durable(env)) {
         const struct xac_block *blk =
@@ -329,6 +375,8 @@ publish_now(struct xac_env *env, uint64_t slot)
     set_publishing(env, slot + 1);
     xac_kill_point("e");
     redo_commit(env, txn);
+    xac_assert(txn->number
+               == atomic_load_explicit(&chain_of(env)->commit, memory_order_relaxed));
 }
 
 /* prefetch_ring -- the entry that will be written next, before the lock is taken: another
@@ -427,6 +475,7 @@ may_commit(struct xac_env *env, uint64_t slot, uint64_t *pagep)
 enum xac_publish_result
 xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     if (!publish_begin(env))
         return XAC_PUBLISH_TIMEOUT;
     xac_kill_point("d");
@@ -436,6 +485,7 @@ xac_chain_publish(struct xac_env *env, uint64_t slot, uint64_t serial)
 enum xac_publish_result
 xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
 {
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     if (!publish_begin(env))
         return XAC_PUBLISH_TIMEOUT;
     return publish_end(env, slot, may_commit(env, slot, pagep));
@@ -448,6 +498,7 @@ xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
     enum xac_txn_state state = XAC_TXN_FREE;
     uint64_t word;
 
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     if (xac_chain_lock_limited(env) != 0)
         return state;
     word = atomic_load_explicit(&txn->word, memory_order_relaxed);
@@ -470,6 +521,9 @@ xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
     struct xac_chain *c = chain_of(env);
 
     xac_assert(n <= XAC_UNLINK_PAGES);
+    xac_assert(xac_lock_is_mine(&c->publish));
+    xac_assert(xac_lock_is_mine(&c->gc));
+    xac_assert(bound <= atomic_load_explicit(&c->commit, memory_order_relaxed));
     c->unlink.number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
     c->unlink.bound = bound;
     c->unlink.n_pages = n;
@@ -478,6 +532,8 @@ xac_chain_unlink(struct xac_env *env, struct xac_page *const *pages, uint32_t n,
     set_publishing(env, XAC_PUBLISHING_MOVE);
     xac_kill_point("s");
     redo_unlink(env);
+    xac_assert(c->unlink.number
+               == atomic_load_explicit(&c->commit, memory_order_relaxed));
 }
 
 uint64_t
@@ -519,6 +575,7 @@ xac_chain_wrote(const struct xac_env *env, uint64_t number,
     bool is_unlink;
     uint32_t n;
 
+    xac_assert(number != 0);
     /* Acquire: pairs with the release in ring_end. */
     if (atomic_load_explicit(&r->number, memory_order_acquire) != number)
         return false;

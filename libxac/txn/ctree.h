@@ -123,6 +123,13 @@ uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
 bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
                      uint64_t pages[XAC_RING_PAGES], uint32_t *np);
 
+/*
+ * xac_chain_assert -- stop the program unless (2), (4) and (5) hold as far as the chain tells: with
+ * publish held that nothing is half done, and the log's invariants; without it the last entries of
+ * the ring.  (1) and (3) are asserted where pages are shown and accesses registered.
+ */
+void xac_chain_assert(const struct xac_env *env);
+
 /* xac_chain_prefetch -- what xac_chain_wrote() will be asked about, all at the same time: other
    processors may have written it last. */
 void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last);

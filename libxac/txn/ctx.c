@@ -38,6 +38,10 @@ xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
     ctx->txn->is_retry = 0;
     ctx->n_blocks = 0;
     ctx->n_entries = 0;
+    xac_assert(ctx->slot
+               < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
+    xac_assert(xac_txn_state(atomic_load_explicit(&ctx->txn->word, memory_order_relaxed))
+               == XAC_TXN_IDLE);
     return 0;
 }
 
@@ -51,4 +55,5 @@ xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->blocks != NULL)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
     memset(ctx, 0, sizeof *ctx);
+    xac_assert(ctx->txn == NULL);
 }

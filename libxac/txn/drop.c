@@ -21,6 +21,7 @@ trim(struct xac_env *env, struct xac_txn *txn)
     uint64_t *link = &txn->first_block;
     uint64_t at;
 
+    xac_assert(atomic_load_explicit(&txn->n_entries, memory_order_relaxed) == 0);
     for (int kept = 0; kept < BLOCKS_KEPT && *link != 0; kept++)
         link = &((struct xac_set_block *)xac_shm_at(&env->shm, *link))->next;
     at = *link;
@@ -44,6 +45,8 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, uint64_t by, enum xac_txn_state
     struct xac_entry *e;
 
     xac_assert(xac_txn_state(word) != XAC_TXN_COMMITTING);
+    xac_assert(leave_as == XAC_TXN_IDLE || leave_as == XAC_TXN_FREE);
+    xac_assert(xac_txn_may_become(xac_txn_state(word), leave_as));
     while ((e = xac_set_next(env, &walk)) != NULL) {
         if ((atomic_load_explicit(&e->mode, memory_order_relaxed) & XAC_SET_LINKED) != 0)
             xac_conflict_leave(env, by, e);

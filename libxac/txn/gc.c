@@ -59,6 +59,7 @@ floor_of(const struct xac_env *env, uint64_t commit, uint64_t but, uint64_t *sta
         floor = parent < floor ? parent : floor;
         *startp = start < *startp ? start : *startp;
     }
+    xac_assert(floor <= commit);
     return floor;
 }
 
@@ -71,6 +72,7 @@ xac_gc_bound(struct xac_env *env, uint64_t *startp)
     uint64_t first = floor_of(env, commit, NO_PARENT, &start1);
     uint64_t second;
 
+    xac_assert(xac_lock_is_mine(&c->gc));
     /* The mark only grows: a lower one stored over a higher one would let a begin pass
        that another gc run has overlooked. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < first)
@@ -90,6 +92,7 @@ needs_add(struct xac_needs *needs, uint64_t point)
 {
     uint32_t i = 0;
 
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
     while (i < needs->n_points && needs->point[i] > point)
         i++;
     if (i < needs->n_points && needs->point[i] == point)
@@ -101,6 +104,7 @@ needs_add(struct xac_needs *needs, uint64_t point)
     for (uint32_t k = needs->n_points++; k > i; k--)
         needs->point[k] = needs->point[k - 1];
     needs->point[i] = point;
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
 }
 
 /*
@@ -145,6 +149,7 @@ xac_gc_needs(struct xac_env *env, struct xac_needs *out)
 {
     struct xac_chain *c = chain_of(env);
 
+    xac_assert(xac_lock_is_mine(&c->gc));
     out->upper = xac_chain_commit(env);
     out->n_points = 0;
     needs_look(env, out, NO_PARENT);
@@ -155,6 +160,9 @@ xac_gc_needs(struct xac_env *env, struct xac_needs *out)
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
     needs_look(env, out, NO_PARENT);
+    xac_assert(out->upper <= xac_chain_commit(env));
+    xac_assert(atomic_load_explicit(&c->mark, memory_order_relaxed)
+               <= xac_chain_commit(env));
 }
 
 /* ---- Who holds it back ------------------------------------------------------------- */
@@ -221,6 +229,7 @@ sweep(struct xac_env *env)
 {
     struct xac_needs needs;
 
+    xac_assert(xac_lock_is_mine(&chain_of(env)->gc));
     xac_gc_needs(env, &needs);
     xac_version_sweep_for(env, &needs, chain_of(env)->settled);
     chain_of(env)->held = 0;
@@ -232,6 +241,8 @@ xac_gc_settle(struct xac_env *env)
     struct xac_chain *c = chain_of(env);
     uint64_t start;
 
+    xac_assert(xac_lock_is_mine(&c->gc));
+    xac_assert(c->settled <= xac_chain_commit(env));
     if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
         return;
     (void)xac_gc_bound(env, &start);
@@ -253,6 +264,7 @@ repair(struct xac_env *env)
 XAC_UNGUARDED void
 xac_gc_lock(struct xac_env *env)
 {
+    xac_assert(!xac_lock_is_mine(&chain_of(env)->gc));
     if (xac_lock_acquire(&chain_of(env)->gc) == XAC_LOCK_OWNER_DIED)
         repair(env);
 }
@@ -272,6 +284,7 @@ gc_try(struct xac_env *env)
 XAC_UNGUARDED void
 xac_gc_unlock(struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&chain_of(env)->gc));
     xac_lock_release(&chain_of(env)->gc);
 }
 
@@ -283,12 +296,14 @@ thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
     uint64_t pages[XAC_RING_PAGES];
     uint32_t n;
 
+    xac_assert(number <= needs->upper);
     if (!xac_chain_wrote(env, number, pages, &n))
         return false;
     for (uint32_t i = 0; i < n; i++)
         chain_of(env)->held +=
             xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, pages[i]),
                              needs);
+    xac_assert(n <= XAC_RING_PAGES);
     return true;
 }
 
@@ -306,6 +321,7 @@ is_release_due(struct xac_env *env, const struct xac_needs *needs)
         needs->n_points > 0 ? needs->point[needs->n_points - 1] : needs->upper;
     bool has_ended = oldest > c->held_point;
 
+    xac_assert(xac_lock_is_mine(&c->gc));
     c->held_point = oldest;
     return has_ended && c->held > HELD_WORTH + used / 8;
 }
@@ -319,6 +335,7 @@ gc_held(struct xac_env *env)
     struct xac_needs needs;
     bool is_told = true;
 
+    xac_assert(xac_lock_is_mine(&c->gc));
     xac_gc_needs(env, &needs);
     xac_assert(needs.upper <= xac_chain_commit(env));
     xac_chain_prefetch(env, c->gc_done + 1, needs.upper);
@@ -330,6 +347,9 @@ gc_held(struct xac_env *env)
     if (needs.upper > c->gc_done)
         c->gc_done = needs.upper;
     xac_gc_settle(env);
+    xac_assert(c->gc_done <= xac_chain_commit(env));
+    xac_debug(xac_chain_assert(env));
+    xac_debug(xac_version_assert(env, c->gc_done));
 }
 
 bool
@@ -339,6 +359,7 @@ xac_gc(struct xac_env *env)
     uint64_t commit = xac_chain_commit(env);
     uint64_t behind;
 
+    xac_assert(!xac_lock_is_mine(&c->gc));
     if (!gc_try(env))
         return false;
     gc_held(env);

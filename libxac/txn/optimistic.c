@@ -64,6 +64,9 @@ clear_if_lapsed(struct xac_env *env, uint64_t holder)
     uint64_t word =
         atomic_load_explicit(&xac_txn_at(env, holder - 1)->word, memory_order_relaxed);
 
+    xac_assert(holder != 0);
+    xac_assert(holder
+               <= atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
     if (xac_txn_state(word) == XAC_TXN_FREE
         || xac_registry_state(env, xac_txn_participant(word)) != XAC_PROCESS_RUNNING)
         /* Release: pairs with the acquire in xac_token_take. */
@@ -76,6 +79,7 @@ clear_if_lapsed(struct xac_env *env, uint64_t holder)
 static void
 wait_a_while(struct xac_env *env, unsigned n)
 {
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     if (n % ROUNDS_BEFORE_CHECK == 0) {
         uint64_t holder = atomic_load_explicit(&env->ctl->token, memory_order_relaxed);
 
@@ -98,6 +102,7 @@ xac_token_take(struct xac_env *env, struct xac_ctx *ctx)
     sigset_t signals;
     uint64_t none = 0;
 
+    xac_assert(!ctx->has_token);
     /* Acquire: pairs with the release in xac_token_give. */
     for (unsigned n = 1;
          !atomic_compare_exchange_strong_explicit(&env->ctl->token, &none, ctx->slot + 1,
@@ -112,6 +117,7 @@ xac_token_take(struct xac_env *env, struct xac_ctx *ctx)
     xac_chain_lock(env);
     xac_chain_unlock(env);
     xac_signals_restore(&signals);
+    xac_assert(ctx->has_token);
 }
 
 void
@@ -127,4 +133,5 @@ xac_token_give(struct xac_env *env, struct xac_ctx *ctx)
     (void)atomic_compare_exchange_strong_explicit(&env->ctl->token, &mine, 0,
                                                   memory_order_release,
                                                   memory_order_relaxed);
+    xac_assert(!ctx->has_token);
 }

@@ -25,6 +25,7 @@ xac_reap_finish(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
     struct xac_txn *txn = xac_txn_at(env, slot);
 
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     xac_chain_populate(env);
     for (;;) {
         enum xac_publish_result r = xac_chain_publish(env, slot, serial);
@@ -51,6 +52,7 @@ reap_slot(struct xac_env *env, uint64_t slot)
     struct xac_set_walk walk;
     struct xac_entry *e;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->reap));
     if (xac_txn_state(word) == XAC_TXN_COMMITTING) {
         xac_reap_finish(env, slot, xac_txn_serial(word));
         /* Acquire: pairs with the exchanges on the word. */
@@ -76,6 +78,8 @@ reap_participant(struct xac_env *env, uint32_t index)
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
     bool is_clean = true;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->reap));
+    xac_assert(index != env->self);
     /* What it was publishing names a slot, perhaps one that is PUBLISHED already: that is
        finished before anybody can use the slot again. */
     if (xac_chain_lock_limited(env) != 0)
@@ -95,6 +99,7 @@ reap_participant(struct xac_env *env, uint32_t index)
         return;
     xac_outofcore_reap(env, index);
     xac_registry_drop_all(env, index);
+    xac_assert(xac_participant_at(env, index)->holds == 0);
     xac_count(&env->ctl->counters.dead_cleaned, 1);
     /* Release: pairs with the acquire in xac_registry_alive. */
     atomic_store_explicit(&xac_participant_at(env, index)->state, XAC_PART_FREE,
@@ -113,6 +118,7 @@ release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
 {
     uint64_t parent = atomic_load_explicit(&txn->parent, memory_order_relaxed);
 
+    xac_assert(xac_txn_state(word) == XAC_TXN_PENDING);
     if (!env->policy->is_optimistic && parent + STOPPED_BEHIND < xac_chain_commit(env))
         (void)xac_txn_fail(txn, word, XAC_CONFLICT_REVOKED, env->pid, 0);
 }
@@ -121,6 +127,7 @@ release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
 static void
 settle_commit(struct xac_env *env, uint64_t slot, uint64_t serial)
 {
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     xac_chain_populate(env);
     if (xac_chain_publish(env, slot, serial) != XAC_PUBLISH_DONE)
         (void)xac_chain_take_back(env, slot, serial);
@@ -137,6 +144,7 @@ help_stopped(struct xac_env *env, uint32_t index)
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->reap));
     for (uint64_t slot = 0; slot < n; slot++) {
         struct xac_txn *txn = xac_txn_at(env, slot);
         /* Acquire: pairs with the exchange to COMMITTING. */
@@ -157,6 +165,7 @@ look_at(struct xac_env *env, uint32_t index)
 {
     enum xac_process_state state;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->reap));
     if (atomic_load_explicit(&xac_participant_at(env, index)->state, memory_order_relaxed)
         != XAC_PART_ATTACHED)
         return;
@@ -200,6 +209,7 @@ look_on(struct xac_env *env, uint64_t most)
         look_at(env, (uint32_t)((env->ctl->reap_next + k) % count));
     if (n < count)
         env->ctl->reap_next = (uint32_t)((env->ctl->reap_next + n) % count);
+    xac_assert(env->ctl->reap_next < count || count == 0);
     reap_unlock(env);
 }
 

@@ -21,6 +21,7 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
 {
     struct xac_array *all = &env->ctl->txns;
 
+    xac_assert(participant < (UINT32_C(1) << 24));
     for (uint64_t i = 0;; i++) {
         uint64_t count = atomic_load_explicit(&all->count, memory_order_relaxed);
         struct xac_txn *t;
@@ -37,12 +38,14 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
                 xac_txn_word(xac_txn_serial(word) + 1, participant, XAC_TXN_IDLE),
                 memory_order_acq_rel, memory_order_relaxed))
             continue;
+        xac_assert(t->n_written == 0);
         /* Release: pairs with the acquire in scans of all slots. */
         while (count <= i
                && !atomic_compare_exchange_weak_explicit(&all->count, &count, i + 1,
                                                          memory_order_acq_rel,
                                                          memory_order_relaxed))
             ;
+        xac_assert(i < atomic_load_explicit(&all->count, memory_order_relaxed));
         return i;
     }
 }
@@ -68,6 +71,7 @@ block_address_room(struct xac_ctx *ctx)
         xac_shm_refuse(&ctx->env->shm, errno);
         return false;
     }
+    xac_assert(want > ctx->n_blocks);
     more = (struct xac_set_block **)p;
     if (ctx->n_blocks > 0) {
         memcpy(more, ctx->blocks, ctx->n_blocks * sizeof more[0]);
@@ -85,12 +89,15 @@ block_add(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t *link = ctx->n_blocks == 0 ? &ctx->txn->first_block
                                         : &ctx->blocks[ctx->n_blocks - 1]->next;
 
+    xac_assert(ctx->txn != NULL);
     if (!block_address_room(ctx))
         return false;
     if (*link == 0)
         *link = xac_shm_alloc(&env->shm, sizeof(struct xac_set_block));
     if (*link == 0)
         return false;
+    xac_assert(ctx->n_blocks < ctx->blocks_size);
+    xac_assert(*link % sizeof(struct xac_entry) == 0);
     ctx->blocks[ctx->n_blocks++] = (struct xac_set_block *)xac_shm_at(&env->shm, *link);
     return true;
 }
@@ -101,6 +108,10 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
 {
     struct xac_entry *e;
 
+    xac_assert((mode & XAC_SET_LINKED) == 0);
+    xac_assert(ctx->n_entries <= ctx->n_blocks * XAC_SET_BLOCK_ENTRIES);
+    xac_assert_slow(atomic_load_explicit(&ctx->txn->n_entries, memory_order_relaxed)
+                    == ctx->n_entries);
     if (ctx->n_entries == ctx->n_blocks * XAC_SET_BLOCK_ENTRIES && !block_add(env, ctx))
         return NULL;
     *indexp = ctx->n_entries++;
@@ -114,6 +125,7 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     xac_kill_point("entry");
     /* Release: pairs with the acquire of a reaper; before the entry can be linked. */
     atomic_store_explicit(&ctx->txn->n_entries, ctx->n_entries, memory_order_release);
+    xac_assert(e->page != 0);
     return e;
 }
 
@@ -124,6 +136,8 @@ xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid, uint64_
 {
     uint64_t why = (xac_txn_serial(word) & 0xffffff) << 40 | (uint64_t)kind << 32 | pid;
 
+    xac_assert(kind != 0);
+    xac_assert(word != 0);
     for (;;) {
         switch (xac_txn_state(word)) {
         case XAC_TXN_COMMITTING:

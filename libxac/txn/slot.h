@@ -16,7 +16,10 @@
  *
  *   PENDING -> FAILED and PENDING -> COMMITTING are exchanges on the word: exactly one
  *   wins.  COMMITTING -> PUBLISHED happens under the publish lock, by the owner or by
- *   anybody else.  All other edges are the owner's, or the reaper's if the owner died.
+ *   anybody else.  A transaction that has changed nothing goes from PENDING to PUBLISHED at once, by
+ *   such an exchange.  One that could not begin goes from PENDING to IDLE.  All other edges are the
+ *   owner's, or the reaper's if the owner died, who leaves the slot FREE.  xac_txn_may_become()
+ *   has this picture as a table.
  *
  * INVARIANTS
  *   (1) The word names state, participant and a serial that changes with each use of
@@ -41,6 +44,32 @@ xac_count_own(_Atomic uint64_t *counter, uint64_t n)
                           atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
+
+/* xac_txn_may_become -- does the picture above have such an edge? */
+XAC_SIGSAFE static inline bool
+xac_txn_may_become(enum xac_txn_state from, enum xac_txn_state to)
+{
+    static const uint8_t edges[] = {
+        [XAC_TXN_FREE] = 1u << XAC_TXN_IDLE,
+        [XAC_TXN_IDLE] = 1u << XAC_TXN_PENDING | 1u << XAC_TXN_QUERY | 1u << XAC_TXN_FREE,
+        [XAC_TXN_PENDING] = 1u << XAC_TXN_FAILED | 1u << XAC_TXN_COMMITTING
+                            | 1u << XAC_TXN_PUBLISHED | 1u << XAC_TXN_IDLE
+                            | 1u << XAC_TXN_FREE,
+        [XAC_TXN_FAILED] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
+        [XAC_TXN_COMMITTING] = 1u << XAC_TXN_PUBLISHED | 1u << XAC_TXN_FAILED,
+        [XAC_TXN_PUBLISHED] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
+        [XAC_TXN_QUERY] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
+    };
+
+    return from <= XAC_TXN_QUERY && (edges[from] >> to & 1) != 0;
+}
+
+/*
+ * xac_txn_assert -- stop the program unless (1) to (4) hold for the context's own slot, and what
+ * the thread knows of its set agrees with what survivors would find.  By the thread that runs the
+ * transaction; others may fail or publish it meanwhile.
+ */
+void xac_txn_assert(const struct xac_ctx *ctx);
 
 /*
  * xac_txn_claim -- take a free slot for a participant; ret index or UINT64_MAX.
@@ -74,6 +103,7 @@ XAC_SIGSAFE static inline struct xac_entry *
 xac_set_entry(const struct xac_ctx *ctx, uint64_t index)
 {
     xac_assert(index < ctx->n_entries);
+    xac_assert_slow(index / XAC_SET_BLOCK_ENTRIES < ctx->n_blocks);
     return &ctx->blocks[index / XAC_SET_BLOCK_ENTRIES]
                 ->entry[index % XAC_SET_BLOCK_ENTRIES];
 }

@@ -41,6 +41,7 @@ xac_commit_remove_datafile(struct xac_env *env, uint64_t serial)
 {
     char name[XAC_LOG_NAME_MAX];
 
+    xac_assert(serial != 0);
     xac_log_datafile_name(name, env->ctl->generation, serial);
     (void)xac_sys.unlinkat(xac_log_dir(&env->log), name, 0);
 }
@@ -53,9 +54,12 @@ flush(struct datafile *f)
     size_t n = f->b.used - sizeof(struct xac_block);
     int rc = xac_write_full(f->fd, bytes, n, f->length);
 
+    xac_assert(f->fd >= 0);
+    xac_assert(f->b.used >= sizeof(struct xac_block));
     xac_digest_add(&f->digest, bytes, n);
     f->length += n;
     f->b.used = sizeof(struct xac_block);
+    xac_assert(f->b.used == sizeof(struct xac_block));
     return rc;
 }
 
@@ -65,6 +69,7 @@ put_page(struct xac_env *env, struct datafile *f, uint64_t id, const uint8_t *by
 {
     int rc = 0;
 
+    xac_assert(bytes != NULL);
     if (!xac_put_page(&f->b, xac_page_file(id), xac_page_no(id), NULL, bytes,
                       env->page_size)) {
         rc = flush(f);
@@ -105,6 +110,7 @@ write_file(struct xac_env *env, const struct xac_txn *txn, uint64_t serial,
     struct xac_owner owner;
     int rc = xac_owner_get(dirfd, &owner);
 
+    xac_assert(serial != 0);
     xac_log_datafile_name(name, env->ctl->generation, serial);
     if (rc == 0)
         rc = xac_newfile_make(dirfd, name, &owner, &f->fd);
@@ -136,6 +142,8 @@ xac_commit_write_datafile(struct xac_env *env, const struct xac_txn *txn, uint64
     struct datafile f = {.fd = -1};
     int rc = buf == NULL ? ENOMEM : xac_digest_begin(&f.digest, kind);
 
+    xac_assert(serial != 0);
+    xac_assert(txn->n_written > 0);
     if (rc != 0) {
         rc = xac_err(rc, "logging a transaction of %u pages", txn->n_written);
         goto out;
@@ -160,6 +168,7 @@ XAC_ACQUIRE(publish)
 static uint64_t
 lock_all(struct xac_env *env)
 {
+    xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
     for (uint64_t seen = 0;;) {
         uint64_t n;
 
@@ -179,6 +188,7 @@ xac_commit_data_serial(struct xac_env *env)
 {
     uint64_t bound, n = lock_all(env);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.publish));
     bound = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
     for (uint64_t i = 0; i < n; i++) {
         /* Acquire: pairs with the release in xac_txn_drop. */
@@ -189,5 +199,7 @@ xac_commit_data_serial(struct xac_env *env)
             bound = floor;
     }
     xac_chain_unlock(env);
+    xac_assert(bound
+               <= atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed));
     return bound;
 }

@@ -25,6 +25,9 @@ fill_in(struct xac_env *env, struct xac_file *f, const char *path,
     size_t n = strlen(path);
     uint64_t at = xac_shm_alloc(&env->shm, n + 1);
 
+    xac_assert(path[0] != '\0');
+    xac_assert(who->inode != 0);
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     if (at == 0)
         return xac_err(ENOMEM, "registering %s", path);
     memcpy(xac_shm_at(&env->shm, at), path, n + 1);
@@ -45,10 +48,12 @@ add(struct xac_env *env, const char *path, const struct xac_identity *who, uint6
     struct xac_array *files = &env->ctl->files;
     int rc;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     rc = xac_file_index_reserve(env);
     *idp = (uint32_t)atomic_load_explicit(&files->count, memory_order_relaxed) + 1;
     if (rc == 0)
         rc = xac_array_reserve(&env->shm, files, *idp - 1);
+    xac_assert(*idp != 0);
     return rc != 0 ? xac_err(rc, "registering %s", path)
                    : fill_in(env, xac_file_at(env, *idp), path, who, size);
 }
@@ -60,6 +65,7 @@ set_state(struct xac_env *env, struct xac_file *f, enum xac_file_state state)
     bool was_known =
         atomic_load_explicit(&f->state, memory_order_relaxed) == XAC_FILE_KNOWN;
 
+    xac_assert(state != XAC_FILE_NEW);
     atomic_store_explicit(&f->state, (uint32_t)state, memory_order_relaxed);
     if (state == XAC_FILE_KNOWN)
         xac_count(&env->ctl->files_known, 1);
@@ -71,6 +77,9 @@ set_state(struct xac_env *env, struct xac_file *f, enum xac_file_state state)
 static void
 settle(struct xac_env *env, uint32_t id)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(id
+               == atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed) + 1);
     /* Release: pairs with the acquire in checkpoints. */
     atomic_store_explicit(&env->ctl->files.count, id, memory_order_release);
     xac_kill_point("file counts");
@@ -87,6 +96,7 @@ xac_registry_add(struct xac_env *env, const char *path, const struct xac_identit
     bool is_new;
     int rc = xac_registry_find(env, path, who, idp);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     is_new = rc == 0 && *idp == 0;
     named = xac_file_index_path(env, path);
     if (is_new && named != 0) /* removed, for now another one has its name */
@@ -96,6 +106,7 @@ xac_registry_add(struct xac_env *env, const char *path, const struct xac_identit
     if (rc != 0)
         return rc;
     f = xac_file_at(env, *idp);
+    xac_assert(f->path != 0);
     if (is_new || f->is_unnamed != 0
         || atomic_load_explicit(&f->length, memory_order_relaxed) < length) {
         uint64_t known = atomic_load_explicit(&f->length, memory_order_relaxed);
@@ -110,6 +121,9 @@ xac_registry_add(struct xac_env *env, const char *path, const struct xac_identit
     }
     if (is_new)
         settle(env, *idp);
+    xac_assert(atomic_load_explicit(&f->length, memory_order_relaxed) >= length);
+    xac_assert(f->is_unnamed == 0);
+    xac_debug(xac_ptab_assert(&env->shm, &f->root, *idp));
     return 0;
 }
 
@@ -119,6 +133,8 @@ xac_registry_forget(struct xac_env *env, uint32_t file)
     struct xac_file *f = xac_file_at(env, file);
     int rc = xac_checkpoint_log_forget(env, file);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(file != 0);
     if (rc != 0)
         return rc;
     xac_kill_point("forget logged");
@@ -133,6 +149,9 @@ xac_registry_leave_file(struct xac_env *env, uint32_t file)
 {
     struct xac_file *f = xac_file_at(env, file);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(!xac_registry_is_held(env, file));
+    xac_debug(xac_ptab_assert(&env->shm, &f->root, file));
     if (atomic_load_explicit(&f->state, memory_order_relaxed) == XAC_FILE_KNOWN)
         xac_file_index_remove(env, file);
     set_state(env, f, XAC_FILE_LEFT);
@@ -153,6 +172,7 @@ xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length
     struct stat st;
     int rc = xac_identity_of(fd, &who);
 
+    xac_assert(fd >= 0);
     if (rc == 0 && xac_sys.fstat(fd, &st) != 0)
         rc = errno;
     if (rc != 0)
@@ -162,5 +182,6 @@ xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length
     if (rc == 0)
         rc = xac_registry_hold(env, *idp, holdp);
     xac_registry_exit(env);
+    xac_assert(rc != 0 || *holdp != 0);
     return rc;
 }
