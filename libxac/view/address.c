@@ -34,6 +34,8 @@ map_at(uint64_t address, const struct xac_view *v, uint64_t offset, size_t lengt
     void *wanted = (void *)(uintptr_t)address;
     void *p;
 
+    xac_assert(length > 0);
+    xac_assert(address != 0);
     xac_guard_yield(address, length);
     p = xac_sys.mmap(wanted, length, PROT_NONE,
                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, v->fd,
@@ -72,6 +74,7 @@ map_candidate(const struct xac_view *v)
     uint64_t slot = XAC_CANDIDATE_SLOT, slots;
     void *p = MAP_FAILED;
 
+    xac_assert(xac_lock_is_mine(&v->env->ctl->files_lock));
     /* Room for twice its length, so that it can grow where it is. */
     while (slot < 2 * need && slot < XAC_CANDIDATE_END)
         slot *= 2;
@@ -132,6 +135,7 @@ taken(const struct xac_view *v, uint64_t address, size_t length)
     size_t size = 0;
     bool is_found = false;
 
+    xac_assert(length > 0);
     while (maps != NULL && !is_found && getline(&line, &size, maps) > 0) {
         char *rest;
         uint64_t from = strtoull(line, &rest, 16);
@@ -175,6 +179,7 @@ xac_address_map(struct xac_view *v, bool is_same)
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping %s", v->name);
     v->area.base = (uint8_t *)p;
+    xac_assert(v->area.base != NULL);
     return 0;
 }
 
@@ -183,6 +188,7 @@ xac_address_extend(const struct xac_view *v, size_t length)
 {
     uint64_t address = (uint64_t)(uintptr_t)v->area.base + v->area.length;
 
+    xac_assert(length > v->area.length);
     if (map_at(address, v, offset_of(v) + v->area.length, length - v->area.length)
         != MAP_FAILED)
         return 0;
@@ -203,6 +209,7 @@ xac_address_is_kept(const struct xac_view *v)
 {
     const struct xac_file *f = xac_file_at(v->env, v->file);
 
+    xac_assert(v->file != 0);
     return atomic_load_explicit(&f->address, memory_order_relaxed) == address_of(v);
 }
 
@@ -215,6 +222,8 @@ xac_address_keep(struct xac_env *env, const struct xac_view *v)
     uint64_t address = address_of(v);
     int rc;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(v->file != 0);
     if (atomic_load_explicit(&f->address, memory_order_relaxed) != 0 || address == 0
         || env->frozen != NULL || strchr(v->path, '\n') != NULL)
         return 0;
@@ -242,6 +251,7 @@ xac_address_each(struct xac_env *env, int (*fn)(void *arg, const char *path), vo
     struct xac_address_list *list = (struct xac_address_list *)calloc(1, sizeof *list);
     int rc;
 
+    xac_assert(fn != NULL);
     if (list == NULL)
         return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
     /* A frozen reader has no region yet: it leaves out a line that is being written. */

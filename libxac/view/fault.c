@@ -33,6 +33,7 @@ say(struct message *m, const char *s)
         n = sizeof m->text - m->used;
     memcpy(m->text + m->used, s, n);
     m->used += n;
+    xac_assert(m->used <= sizeof m->text);
 }
 
 XAC_SIGSAFE static void
@@ -52,6 +53,7 @@ say_number(struct message *m, uint64_t v)
 XAC_SIGSAFE static void
 begin(struct message *m, bool is_write, const char *path)
 {
+    xac_assert(m->used == 0);
     say(m, "libxac: process ");
     say_number(m, (uint64_t)getpid());
     say(m, is_write ? ": store to " : ": load from ");
@@ -64,6 +66,7 @@ stop(struct message *m, const char *hint)
 {
     ssize_t n;
 
+    xac_assert(m->used > 0);
     say(m, "\nlibxac: hint: ");
     say(m, hint);
     say(m, "\n");
@@ -170,6 +173,7 @@ xac_fault_stray(const struct xac_view *view, uint64_t page_no, const uint8_t *wa
 {
     const uint8_t *at = view->area.base + page_no * view->area.page_size;
 
+    xac_assert(page_no < view->area.n_pages);
     for (size_t i = 0; i + 1 < view->area.page_size && *at == was[i]; i++)
         at++;
     if (in_query)

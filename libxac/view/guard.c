@@ -83,6 +83,7 @@ release(struct xac_guard *g)
         held_of_gone -= g->held;
     }
     g->held = 0;
+    xac_assert(g->held == 0);
 }
 
 /* release_gone -- of mappings that have gone, the oldest first, until at most so many bytes are
@@ -90,6 +91,7 @@ release(struct xac_guard *g)
 static void
 release_gone(size_t most)
 {
+    xac_assert(next_gone < XAC_GUARD_GONE);
     for (unsigned i = 0; i < XAC_GUARD_GONE && held_of_gone > most; i++) {
         struct xac_guard *g = gone[(next_gone + i) % XAC_GUARD_GONE];
 
@@ -106,6 +108,7 @@ hold(struct xac_guard *g)
     struct rlimit limit;
     void *p = MAP_FAILED;
 
+    xac_assert(g->fate == NULL);
     if (g->held == 0)
         return;
     if (all <= XAC_GUARD_HELD_MAX && getrlimit(RLIMIT_AS, &limit) == 0
@@ -148,6 +151,7 @@ xac_guard_yield(uint64_t address, size_t length)
 {
     sigset_t signals;
 
+    xac_assert(length > 0);
     begin(&signals);
     for (struct xac_guard *g = mapped; g != NULL; g = g->next)
         yield(g, address, length);
@@ -162,6 +166,7 @@ xac_guard_yield(uint64_t address, size_t length)
 static void *
 map(size_t length, int fd, uint64_t offset)
 {
+    xac_assert(length > 0);
     return xac_sys.mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, fd,
                         (off_t)offset);
 }
@@ -172,6 +177,7 @@ xac_guard_map(size_t length, int fd, uint64_t offset, size_t *heldp)
     void *p = map(length + XAC_GUARD_HELD, fd, offset);
     sigset_t signals;
 
+    xac_assert(length > 0);
     *heldp = p != MAP_FAILED ? XAC_GUARD_HELD : 0;
     if (p != MAP_FAILED)
         return p;
@@ -191,6 +197,8 @@ xac_guard_enter(const char *path, uint8_t *base, size_t length, uint64_t offset,
     struct xac_guard *g = (struct xac_guard *)malloc(sizeof *g + n);
     sigset_t signals;
 
+    xac_assert(path[0] != '\0');
+    xac_assert(length > 0);
     if (g == NULL && held > 0)
         (void)xac_sys.munmap(base + length, held);
     if (g == NULL)
@@ -215,6 +223,7 @@ xac_guard_resize(struct xac_guard *g, size_t length)
 {
     sigset_t signals;
 
+    xac_assert(length > 0);
     if (g == NULL)
         return;
     begin(&signals);
@@ -230,6 +239,7 @@ xac_guard_leave(struct xac_guard *g, const char *fate)
     struct xac_guard **link = &mapped, *unwanted = g;
     sigset_t signals;
 
+    xac_assert(g == NULL || g->fate == NULL);
     if (g == NULL)
         return;
     begin(&signals);

@@ -117,6 +117,7 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
                  ? errno
                  : v->area.ops->fills->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
 
+    xac_assert(v->pages.at[page_no].state == XAC_PAGE_SPILLED);
     if (rc != 0)
         return rc;
     p->state = XAC_PAGE_DIRTY;
@@ -205,6 +206,8 @@ xac_outofcore_shown(struct xac_view *v, uint64_t page_no)
     struct xac_outofcore_ctx *o = v->ctx->outofcore;
     uint64_t batch = o->limit / 8 < DROPPED_MAX ? o->limit / 8 : DROPPED_MAX;
 
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(v->ctx->outofcore != NULL);
     push(o, xac_page_id(v->file, v->area.first + page_no));
     return o->end - o->first > o->limit ? shrink(v->ctx, o->limit - batch) : 0;
 }
@@ -227,6 +230,7 @@ xac_outofcore_begin(struct xac_ctx *ctx)
     }
     share = env->ctl->outofcore.n_frames / 8 / (contexts == 0 ? 1 : contexts);
     o->limit = share < XAC_OUTOFCORE_SHOWN_LEAST ? XAC_OUTOFCORE_SHOWN_LEAST : share;
+    xac_assert(o->limit >= XAC_OUTOFCORE_SHOWN_LEAST);
 }
 
 void

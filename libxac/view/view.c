@@ -41,6 +41,8 @@ xac_view_is_untouched(const struct xac_ctx *ctx, uint64_t page_id)
     const struct xac_view *v = xac_view_written(ctx, page_id);
     uint64_t page_no = xac_page_no(page_id) - v->area.first;
 
+    xac_assert(v != NULL);
+    xac_assert(page_no < v->area.n_pages);
     return v->pages.at[page_no].copy == XAC_COPY_PERHAPS
            && !v->area.ops->maps->is_private(&v->area, page_no);
 }
@@ -60,6 +62,7 @@ xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id, struct xac_confli
     if (v != NULL)
         out->address =
             v->area.base + (xac_page_no(page_id) - v->area.first) * v->area.page_size;
+    xac_assert(out->file[sizeof out->file - 1] == '\0');
 }
 
 void
@@ -74,4 +77,5 @@ xac_view_forked(struct xac_view *v)
     if (v->origin == NULL) /* of the parent */
         xac_handle_close(v->area.pagemap, &v->area.pagemap_handle);
     v->area.pagemap = -1;
+    xac_assert(v->area.pagemap == -1);
 }

@@ -229,6 +229,15 @@ int xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx);
 void xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
 /*
+ * xac_view_assert -- stop the program unless (1) to (5) hold for the first and last pages that the
+ * transaction has touched, or if none is running, the last one has; of (3) one page is compared.
+ * By the thread that has the context's turn.
+ * xac_view_assert_all -- the same of each view of a context.
+ */
+void xac_view_assert(const struct xac_view *view, bool is_running);
+void xac_view_assert_all(const struct xac_ctx *ctx, bool is_running);
+
+/*
  * xac_view_renew -- make all pages of a view absent, whatever they are now: a system call has
  * failed when they were to be taken back.  It maps the addresses anew, as one mapping, so it takes
  * fewer mappings than there are.  If that fails as well, the view is lost: the next begin tries
@@ -290,6 +299,7 @@ xac_view_shows(const struct xac_view *v, uint64_t page_id)
 XAC_SIGSAFE static inline struct xac_view_page *
 xac_view_page(const struct xac_view *v, uint64_t page_id)
 {
+    xac_assert_slow(xac_view_shows(v, page_id));
     return &v->pages.at[xac_page_no(page_id) - v->area.first];
 }
 
@@ -405,6 +415,8 @@ XAC_SIGSAFE int xac_view_show(struct xac_env *env, struct xac_view *view,
 XAC_SIGSAFE static inline void
 xac_view_reach(struct xac_view *v, uint64_t first, uint64_t end)
 {
+    xac_assert(first < end);
+    xac_assert(end <= v->area.n_pages);
     v->pages.low = first < v->pages.low ? first : v->pages.low;
     v->pages.high = end > v->pages.high ? end : v->pages.high;
 }

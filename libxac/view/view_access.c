@@ -26,6 +26,7 @@ version_bytes(const struct xac_view *v, uint64_t vslot)
 {
     const uint8_t *bytes = xac_version_bytes(v->env, vslot);
 
+    xac_assert(vslot != 0);
     if (xac_unlikely(bytes == NULL))
         v->ctx->lacking = XAC_LACKS_VERSION;
     return bytes;
@@ -45,6 +46,8 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     if (vslot == 0) {
         if (p->copy != XAC_COPY_NONE)
             rc = v->area.ops->discard(&v->area, page_no, 1);
+        xac_assert(page_no < v->area.n_pages);
+        xac_assert(p->state != XAC_PAGE_DIRTY);
         p->copy = XAC_COPY_NONE;
         return rc;
     }
@@ -62,6 +65,8 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     p->copy = XAC_COPY_UNKNOWN;
     memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
     p->copy = XAC_COPY_OF(commit);
+    xac_assert(p->copy == XAC_COPY_OF(commit));
+    xac_assert(*is_writablep);
     return 0;
 }
 
@@ -74,12 +79,15 @@ xac_view_file_run(const struct xac_view *v, uint64_t first, uint64_t *n)
     uint64_t from = xac_file_blank_from(xac_file_at(v->env, v->file));
     uint64_t most = sizeof blank / v->area.page_size;
 
+    xac_assert(*n > 0);
+    xac_assert(first < v->area.n_pages);
     if (v->area.first + first >= from) {
         *n = *n < most ? *n : most;
         return blank;
     }
     most = from - (v->area.first + first);
     *n = *n < most ? *n : most;
+    xac_assert(*n > 0);
     return v->file_bytes + first * v->area.page_size;
 }
 
@@ -106,6 +114,7 @@ xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
     uint64_t commit;
     uint64_t vslot = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
 
+    xac_assert(page_no < v->area.n_pages);
     if (vslot != 0)
         return version_bytes(v, vslot);
     return v->ctx->outofcore == NULL
@@ -120,6 +129,7 @@ xac_view_file_bytes(const struct xac_ctx *ctx, uint64_t page_id, int place)
     const struct xac_view *v = xac_view_next(ctx, NULL, page_id);
 
     xac_assert(v != NULL);
+    xac_assert(place < XAC_PLACES);
     if (ctx->outofcore != NULL)
         return xac_outofcore_page(v->ctx, v->file, xac_page_no(page_id), place);
     return file_page(v, xac_page_no(page_id) - v->area.first);
@@ -162,6 +172,7 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
 {
     struct xac_view_page *p = &v->pages.at[page_no];
 
+    xac_assert(page_no < v->area.n_pages);
     v->pages.n_touched += p->state == XAC_PAGE_ABSENT;
     if (is_write && p->state != XAC_PAGE_DIRTY) {
         v->pages.n_copies += p->copy == XAC_COPY_NONE;
@@ -171,6 +182,7 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
         p->state = xac_view_is_open(v) ? XAC_PAGE_ABSENT : XAC_PAGE_READABLE;
     }
     xac_view_reach(v, page_no, page_no + 1);
+    xac_assert(!is_write || p->state == XAC_PAGE_DIRTY);
 }
 
 /* fill -- step 5 where the engine fills pages: a page without access. */
@@ -182,6 +194,7 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
     const uint8_t *bytes = xac_view_base_bytes(v, page_no, page, parent);
     int rc;
 
+    xac_assert(p->state == XAC_PAGE_ABSENT || p->state == XAC_PAGE_HIDDEN);
     if (bytes == NULL)
         return errno;
     if (is_file(v, page_no, bytes)) {
@@ -279,6 +292,8 @@ XAC_SIGSAFE int
 xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool is_write)
 {
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(xac_lock_none_held());
     if (xac_unlikely(v->aliases != NULL)) {
         if (xac_area_shares(&v->area))
             return xac_alias_show(v, page_no, page, parent, is_write);
@@ -301,6 +316,7 @@ entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
     struct xac_entry *e;
     uint64_t index;
 
+    xac_assert(page != NULL);
     if (p->entry == 0 && v->aliases != NULL)
         p->entry = xac_alias_entry(v, page_no);
     if (p->entry != 0)
@@ -308,6 +324,7 @@ entry_for(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
     e = xac_set_add(env, ctx, page, mode, &index);
     if (e != NULL)
         p->entry = (uint32_t)index + 1;
+    xac_assert(e == NULL || e->page == xac_shm_offset(&env->shm, page));
     return e;
 }
 
@@ -321,6 +338,8 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     uint32_t mode = is_write ? XAC_SET_READ | XAC_SET_WRITE : XAC_SET_READ;
     struct xac_entry *e;
 
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(v->ctx == ctx);
     if (page == NULL || (!is_write && v->staying.is_alone))
         return page;
     e = entry_for(env, ctx, v, page_no, page, mode);
@@ -341,6 +360,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t commit = xac_chain_commit(env);
     uint64_t word;
 
+    xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
     if (!ctx->is_query && !env->policy->is_optimistic) {
         /* Said before it is known whether we may: who finds us FAILED keeps what both
            parent and next show (gc.c).  Release: pairs with the acquire there, who
@@ -361,6 +381,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
 XAC_SIGSAFE int
 xac_view_unregistered(struct xac_ctx *ctx)
 {
+    xac_assert(ctx->env != NULL);
     ctx->lacking = XAC_LACKS_REGION;
     return xac_shm_lacks(&ctx->env->shm);
 }
@@ -373,6 +394,7 @@ access_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     struct xac_page *page = xac_view_register(env, ctx, v, page_no, is_write);
     int rc;
 
+    xac_assert(v->ctx == ctx);
     if (page == NULL)
         return xac_view_unregistered(ctx);
     rc = xac_view_show(env, v, page_no, page, xac_view_parent(env, ctx), is_write);
@@ -393,6 +415,7 @@ look_only(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t
     struct xac_file *file = xac_file_at(env, v->file);
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
 
+    xac_assert(ctx->is_unrecorded || error != 0);
     if (!ctx->is_query && !ctx->is_unrecorded) {
         ctx->error = error;
         ctx->error_lacking = ctx->lacking;
@@ -413,6 +436,8 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 {
     int rc;
 
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(ctx->txn != NULL);
     if (xac_unlikely(ctx->is_unrecorded))
         return look_only(env, ctx, v, page_no, is_write, 0);
     if (v->area.ops->maps != NULL

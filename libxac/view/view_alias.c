@@ -46,6 +46,7 @@ struct xac_aliases {
 XAC_SIGSAFE static uint64_t
 id_of(const struct xac_view *v, uint64_t page_no)
 {
+    xac_assert(page_no < v->area.n_pages);
     return xac_page_id(v->file, v->area.first + page_no);
 }
 
@@ -83,6 +84,7 @@ make_memory(struct xac_aliases *t, const struct xac_view *v)
 {
     uint64_t end = v->area.first + v->area.n_pages;
 
+    xac_assert(t != NULL);
     if (t->fd < 0)
         t->fd =
             xac_handle_keep(xac_sys.memfd_create("xac-aliases", MFD_CLOEXEC), &t->handle);
@@ -93,6 +95,8 @@ make_memory(struct xac_aliases *t, const struct xac_view *v)
     if (xac_sys.ftruncate(t->fd, (off_t)(end * v->area.page_size)) != 0)
         return xac_err(errno, "memory for overlapping mappings of %s", v->name);
     t->n_pages = end;
+    xac_assert(t->fd >= 0);
+    xac_assert(t->n_pages >= v->area.first + v->area.n_pages);
     return 0;
 }
 
@@ -119,6 +123,7 @@ join(struct xac_view *v)
     const struct xac_view *w = v->ctx->views;
     int rc = fall_back(v);
 
+    xac_assert(v->aliases == NULL);
     if (rc != 0)
         return xac_err(rc, "mapping %s a second time, overlapping", v->name);
     while (w != NULL && (w->file != v->file || w->aliases == NULL))
@@ -132,6 +137,7 @@ join(struct xac_view *v)
         v->aliases->fd = -1;
     }
     v->aliases->n_views++;
+    xac_assert(v->aliases->n_views > 0);
     return 0;
 }
 
@@ -142,6 +148,8 @@ share(struct xac_view *v)
 {
     int rc;
 
+    xac_assert(v->aliases != NULL);
+    xac_assert(v->aliases->fd >= 0);
     v->area.memory = v->aliases->fd;
     rc = v->area.ops->moved(&v->area);
     if (rc == 0)
@@ -176,6 +184,7 @@ xac_aliases_leave(struct xac_view *v)
 {
     struct xac_aliases *t = v->aliases;
 
+    xac_assert(t == NULL || t->n_views > 0);
     v->aliases = NULL;
     v->area.memory = -1;
     if (t == NULL || --t->n_views > 0)
@@ -192,6 +201,7 @@ xac_alias_entry(const struct xac_view *v, uint64_t page_no)
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = other(v, NULL, id);
 
+    xac_assert(v->aliases != NULL);
     while (w != NULL && xac_view_page(w, id)->entry == 0)
         w = other(v, w, id);
     return w != NULL ? xac_view_page(w, id)->entry : 0;
@@ -203,6 +213,7 @@ xac_alias_is_dirty(const struct xac_view *v, uint64_t page_no)
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = other(v, NULL, id);
 
+    xac_assert(page_no < v->area.n_pages);
     if (xac_view_is_written(&v->pages.at[page_no]))
         return false;
     while (w != NULL && !xac_view_is_written(xac_view_page(w, id)))
@@ -225,6 +236,7 @@ hide_in(struct xac_view *w, struct xac_view_page *p)
 {
     int rc;
 
+    xac_assert(p->state != XAC_PAGE_DIRTY);
     if (!xac_view_is_readable(w, p))
         return 0;
     rc = w->area.ops->protect(&w->area, (uint64_t)(p - w->pages.at), 1, XAC_PROT_NONE);
@@ -243,6 +255,8 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     const uint8_t *bytes = NULL;
     int rc = 0;
 
+    xac_assert(v->aliases != NULL);
+    xac_assert(p->state != XAC_PAGE_DIRTY);
     if (!xac_alias_is_dirty(v, page_no)) {
         bytes = xac_view_base_bytes(v, page_no, page, parent);
         if (bytes == NULL)
@@ -268,6 +282,8 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     p->copy = XAC_COPY_SHARED;
     p->state = XAC_PAGE_DIRTY;
     xac_view_note(v, page_no, true);
+    xac_assert(p->copy == XAC_COPY_SHARED);
+    xac_assert(p->state == XAC_PAGE_DIRTY);
     return 0;
 }
 
@@ -282,6 +298,7 @@ missing_bytes(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
     uint64_t id = id_of(v, page_no);
     const struct xac_view *w = xac_view_written(v->ctx, id);
 
+    xac_assert(xac_area_shares(&v->area));
     return xac_view_page(w, id)->state == XAC_PAGE_SPILLED
                ? xac_outofcore_spilled(v, page_no)
                : xac_view_base_bytes(v, page_no, page, parent);
@@ -297,6 +314,8 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     const uint8_t *bytes = NULL;
     int rc = 0;
 
+    xac_assert(xac_area_shares(&v->area));
+    xac_assert(page_no < v->area.n_pages);
     if (xac_view_is_readable(v, p)) {
         rc = is_write ? v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE) : 0;
     } else if (p->state != XAC_PAGE_DIRTY) {
@@ -321,6 +340,7 @@ xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
     bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY;
 
+    xac_assert(xac_area_shares(&v->area));
     return v->area.ops->fills->fill(&v->area, page_no, 1, NULL,
                                     is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
            == 0;
@@ -332,10 +352,12 @@ xac_alias_end(struct xac_view *v, uint64_t page_no)
     struct xac_view_page *p = &v->pages.at[page_no];
     int rc = xac_area_map_file(&v->area, page_no, 1);
 
+    xac_assert(p->copy == XAC_COPY_SHARED);
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
         p->state = v->staying.is_alone ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     }
+    xac_assert(rc != 0 || p->copy == XAC_COPY_NONE);
     return rc;
 }
 
@@ -344,6 +366,7 @@ xac_aliases_end_many(struct xac_view *v, bool all)
 {
     int rc;
 
+    xac_assert(v->aliases != NULL);
     if (xac_area_shares(&v->area) || (!all && v->aliases->n_used <= SINGLY_MAX))
         return 0;
     rc = xac_area_map_file(&v->area, 0, v->area.n_pages);
@@ -373,6 +396,7 @@ xac_aliases_free_memory(struct xac_view *v)
                              (off_t)(t->n_pages * v->area.page_size))
                == 0)
         t->n_kept = 0;
+    xac_assert(t->n_used == 0);
 }
 
 int
@@ -382,6 +406,7 @@ xac_aliases_gather(struct xac_view *v)
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
     int rc = 0;
 
+    xac_assert(v->aliases != NULL);
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
         const struct xac_page *page = xac_entry_page(v->env, e);
@@ -406,4 +431,5 @@ xac_aliases_forked(struct xac_view *v)
     v->area.memory = -1;
     xac_handle_close(v->aliases->fd, &v->aliases->handle);
     v->aliases->fd = -1;
+    xac_assert(v->aliases->fd == -1);
 }

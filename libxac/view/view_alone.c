@@ -29,6 +29,7 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
 {
     int rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
 
+    xac_assert(v->area.n_pages > 0);
     if (rc == 0
         && xac_sys.madvise(v->pages.at, v->area.n_pages * sizeof v->pages.at[0],
                            MADV_DONTNEED)
@@ -37,6 +38,8 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
     v->pages.n_copies = 0;
     v->staying.n_warm = 0;
     v->staying.is_kept = false;
+    xac_assert(v->staying.n_warm == 0);
+    xac_assert(!v->staying.is_kept);
     if (rc == 0 && v->area.ops->maps != NULL)
         rc = v->area.ops->protect(&v->area, 0, v->area.n_pages, prot);
     v->pages.is_lost |= rc != 0; /* the next begin maps it anew: see xac_view_renew */
@@ -46,6 +49,8 @@ xac_view_forget(struct xac_view *v, enum xac_protection prot)
 int
 xac_view_hide(struct xac_view *v, uint64_t page_no)
 {
+    xac_assert(v->staying.is_alone);
+    xac_assert(page_no < v->area.n_pages);
     xac_warm_forget(v, page_no);
     xac_view_lose(v, &v->pages.at[page_no]);
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
@@ -59,6 +64,7 @@ hide_versions(struct xac_env *env, struct xac_view *v)
         atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_relaxed);
     int rc = 0;
 
+    xac_assert(v->staying.is_alone);
     for (uint64_t f = 1; f <= n && rc == 0; f++) {
         const struct xac_vslot *vslot = xac_vslot_at(env, f);
         const struct xac_page *page;
@@ -83,6 +89,8 @@ xac_view_enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     uint64_t commit = xac_chain_commit(env);
     int rc;
 
+    xac_assert(epoch != 0);
+    xac_assert(!v->staying.is_alone);
     v->staying.epoch = epoch;
     if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
         return 0;
@@ -112,6 +120,7 @@ xac_view_leave_alone(struct xac_view *v)
     v->staying.is_alone = false;
     v->staying.retry = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
+    xac_assert(!v->staying.is_alone);
     if (rc == 0 && v->area.is_scanned)
         rc = xac_scan_stop(v);
     v->pages.is_lost |= rc != 0;
@@ -124,6 +133,7 @@ xac_view_evict(struct xac_view *v)
     uint64_t goal = v->pages.n_copies - v->pages.n_copies / 8;
     int rc = xac_warm_cool(v);
 
+    xac_assert(v->pages.n_copies > 0);
     for (uint64_t step = 0;
          v->pages.n_copies > goal && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {

@@ -24,6 +24,7 @@ islands_max(const struct xac_env *env)
                                       memory_order_relaxed);
     uint64_t share = XAC_ISLANDS_MAX / (n == 0 ? 1 : n);
 
+    xac_assert(share > 0);
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
 }
 
@@ -35,6 +36,8 @@ drop(struct xac_env *env, struct xac_view *v, uint64_t page)
     uint64_t id = atomic_load_explicit(&written->id, memory_order_relaxed);
     uint64_t page_no = xac_page_no(id) - v->area.first;
 
+    xac_assert(v->staying.is_kept);
+    xac_assert(page != 0);
     if (!xac_view_shows(v, id) || v->pages.at[page_no].state != XAC_PAGE_READABLE)
         return 0;
     xac_view_lose(v, &v->pages.at[page_no]);
@@ -50,6 +53,8 @@ advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
     int rc = 0;
 
     xac_assert(v->staying.shown <= parent);
+    xac_assert(v->staying.is_kept);
+    xac_assert(!v->area.ops->splits);
     if (parent - v->staying.shown > ADVANCE_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
     for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {
@@ -68,6 +73,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
+    xac_assert(v->pages.n_touched == 0);
     if (xac_unlikely(v->pages.is_lost) && (rc = xac_view_renew(v)) != 0)
         return xac_err(rc, "taking back the pages of %s", v->name);
     if (v->staying.is_alone && v->staying.epoch != ctx->alone_epoch)
@@ -98,6 +104,9 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 {
     int rc = 0;
 
+    xac_assert(ctx->txn != NULL);
+    xac_assert(ctx->n_entries == 0);
+    xac_debug(xac_view_assert_all(ctx, false));
     ctx->unit_shift = 0;
     ctx->n_islands = 0;
     ctx->islands_max = islands_max(env);
@@ -114,5 +123,6 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
                    || v->pages.n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
     }
+    xac_assert(ctx->islands_max > 0);
     return rc;
 }

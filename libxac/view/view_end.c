@@ -44,6 +44,8 @@ span_add(struct xac_span *s, uint64_t page_no)
     s->next = page_no + 1;
     s->low = page_no < s->low ? page_no : s->low;
     s->high = page_no >= s->high ? page_no + 1 : s->high;
+    xac_assert(s->low < s->high);
+    xac_assert(s->n_runs > 0);
 }
 
 /* stay_written -- a dirty page now holds its newest version, and stays. */
@@ -52,6 +54,8 @@ stay_written(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->pages.at[page_no];
 
+    xac_assert(v->staying.is_alone);
+    xac_assert(page_no < v->area.n_pages);
     if (xac_env_checking(v->env) == XAC_CHECKING_TRUSTED && v->area.ops->fills != NULL
         && v->ctx->outofcore == NULL) {
         p->state = XAC_PAGE_LOOSE;
@@ -80,6 +84,8 @@ stay_written(struct xac_view *v, uint64_t page_no)
 static int
 protect_range(struct xac_view *v, uint64_t first, uint64_t n)
 {
+    xac_assert(n > 0);
+    xac_assert(first + n <= v->area.n_pages);
     if (v->area.ops->protect(&v->area, first, n, XAC_PROT_READ) == 0)
         return 0;
     for (uint64_t p = first; p < first + n; p++) {
@@ -147,6 +153,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     /* Compared at the commit; in units not all pages are. */
     bool is_newest = is_committed && (e->vslot != 0 || v->area.ops->fills != NULL);
 
+    xac_assert(page_no < v->area.n_pages);
     p->entry = 0;
     if (p->state == XAC_PAGE_SPILLED) { /* not shown, and not wanted any more */
         p->state = XAC_PAGE_ABSENT;
@@ -201,6 +208,7 @@ goes_alone(const struct xac_view *v)
 static int
 take_back(struct xac_view *v)
 {
+    xac_assert(v->pages.low >= v->pages.high || v->pages.high <= v->area.n_pages);
     if (is_dense(v))
         return v->area.ops->discard(&v->area, v->pages.low, v->pages.high - v->pages.low);
     if (v->staying.is_alone || v->pages.low >= v->pages.high
@@ -226,6 +234,7 @@ end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     bool is_one = v->staying.is_alone && v->area.ops->maps != NULL && v->aliases == NULL;
     int rc = 0;
 
+    xac_assert(page_no < v->area.n_pages);
     if (is_one && v->pages.at[page_no].state == XAC_PAGE_DIRTY
         && ++*np > v->ctx->islands_max)
         rc = xac_view_leave_alone(v);
@@ -328,6 +337,7 @@ xac_view_renew(struct xac_view *v)
 void
 xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
+    xac_debug(xac_view_assert_all(ctx, true));
     if (ctx->is_query)
         xac_scan_end_query(ctx);
     if (xac_unlikely(end_views(env, ctx, is_committed) != 0)) {
@@ -336,4 +346,5 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
     if (ctx->outofcore != NULL)
         xac_outofcore_end(ctx);
+    xac_debug(xac_view_assert_all(ctx, false));
 }

@@ -22,6 +22,7 @@ shows_file(const struct xac_view *v, uint64_t page_no, uint64_t parent)
     const struct xac_page *page;
     uint64_t commit;
 
+    xac_assert(page_no < v->area.n_pages);
     if (v->pages.at[page_no].state != XAC_PAGE_ABSENT)
         return false;
     page = xac_ptab_find(&v->env->shm, &file->root, v->area.first + page_no);
@@ -34,6 +35,7 @@ file_run(const struct xac_view *v, uint64_t first, uint64_t end, uint64_t parent
 {
     uint64_t p = first;
 
+    xac_assert(end <= v->area.n_pages);
     while (p < end && shows_file(v, p, parent))
         p++;
     return p - first;
@@ -48,6 +50,8 @@ fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
     int rc = v->area.ops->fills->fill(&v->area, first, *n, bytes,
                                       is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
+    xac_assert(*n > 0);
+    xac_assert(first + *n <= v->area.n_pages);
     for (uint64_t p = first; p < first + *n && rc == 0; p++) {
         v->pages.n_copies += v->pages.at[p].copy == XAC_COPY_NONE;
         v->pages.at[p].copy = XAC_COPY_UNKNOWN;
@@ -76,6 +80,8 @@ ask(const struct xac_view *v, uint64_t first, uint64_t n)
     const uint8_t *at = xac_view_file_run(v, first, &n);
     uint64_t left = n * v->area.page_size;
 
+    xac_assert(n > 0);
+    xac_assert(first < v->area.n_pages);
     if (at != v->file_bytes + first * v->area.page_size)
         return;
     for (uint64_t bytes; left > 0; at += bytes, left -= bytes) {
@@ -90,6 +96,7 @@ read_on(struct xac_view *v, uint64_t page_no)
 {
     uint64_t most = pages_ahead(v), n = XAC_READ_FIRST;
 
+    xac_assert(page_no < v->area.n_pages);
     /* When they were asked for, no more than half as many were left of those before. */
     if (page_no < v->pages.asked && v->pages.asked - page_no <= v->pages.asked_n * 2) {
         if (v->pages.asked - page_no > v->pages.asked_n / 2)
@@ -103,6 +110,7 @@ read_on(struct xac_view *v, uint64_t page_no)
     ask(v, v->pages.asked, n);
     v->pages.asked += n;
     v->pages.asked_n = n;
+    xac_assert(v->pages.asked <= v->area.n_pages);
 }
 
 /* ---- Announced ranges ------------------------------------------------------------------ */
@@ -115,6 +123,8 @@ unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
     uint32_t state = v->pages.at[first].state;
     uint64_t p = first;
 
+    xac_assert(first < end);
+    xac_assert(end <= v->area.n_pages);
     while (p < end && v->pages.at[p].state == state)
         p++;
     if (state != XAC_PAGE_LOOSE) {
@@ -125,6 +135,7 @@ unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
             return 0;
         }
     }
+    xac_assert(p > first);
     return p - first;
 }
 
@@ -137,6 +148,7 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
     uint64_t most = pages_ahead(v), n;
     int rc;
 
+    xac_assert(first < end);
     if (most > 0 && end - first > most)
         end = first + most;
     if (v->pages.at[first].state != XAC_PAGE_ABSENT) {
@@ -170,10 +182,12 @@ show_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, uint64_t 
     uint64_t parent = xac_view_parent(env, ctx);
     uint64_t p = first, n = 1;
 
+    xac_assert(first <= end);
     while (p < end && n > 0) {
         n = show_some(env, v, p, end, parent, is_write);
         p += n;
     }
+    xac_assert(p <= end);
     return p - first;
 }
 
@@ -186,6 +200,8 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
     uint64_t done = 0;
     int rc = 0;
 
+    xac_assert(n > 0);
+    xac_assert(first + n <= v->area.n_pages);
     if (may && v->area.ops->maps != NULL && v->area.ops->maps->show == NULL
         && ctx->n_islands < ctx->islands_max) {
         if (xac_unit_give(env, ctx, v, first, first + n, is_write) == 0)
@@ -235,10 +251,12 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
 {
     uint64_t k = 0;
 
+    xac_assert(first + n <= v->area.n_pages);
     if (v->staying.is_alone || v->ctx->keeps)
         return n;
     while (k < n && xac_view_register(v->env, v->ctx, v, first + k, false) != NULL)
         k++;
+    xac_assert(k <= n);
     return k;
 }
 
@@ -248,6 +266,7 @@ xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_wr
     uint64_t n =
         v->pages.ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->pages.ahead_n * 2;
 
+    xac_assert(page_no < v->area.n_pages);
     if (pages_ahead(v) > 0)
         read_on(v, page_no);
     if (!is_legal(v, is_write))

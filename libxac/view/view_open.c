@@ -58,6 +58,7 @@ xac_view_stored_path(const struct xac_env *env, const char *name)
     size_t n = strlen(env->dir);
     char *tail;
 
+    xac_assert(name[0] != '\0');
     if (path == NULL || strncmp(path, env->dir, n) != 0 || path[n] != '/')
         return path;
     tail = strdup(path + n + 1);
@@ -108,6 +109,7 @@ open_file(struct xac_view *v, bool *is_newp)
         (void)xac_sys.close(fd);
     else
         v->fd = fd;
+    xac_assert(rc != 0 || v->fd >= 0);
     return rc;
 }
 
@@ -160,6 +162,7 @@ open_to_read(struct xac_view *v)
 static uint64_t
 end_of(const struct xac_view *v)
 {
+    xac_assert(v->area.length > 0);
     return v->area.first * v->area.page_size + v->area.length;
 }
 
@@ -177,6 +180,7 @@ grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
     uint64_t end = end_of(v);
     int rc = 0;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     if (env->reader != XAC_READER_NONE)
         return (uint64_t)st->st_size >= end
                    ? 0
@@ -210,6 +214,8 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
     uint32_t id = 0;
     int rc;
 
+    xac_assert(v->fd >= 0);
+    xac_assert(v->path != NULL);
     xac_registry_enter(env);
     rc = xac_sys.fstat(v->fd, &st) != 0 ? xac_err(errno, "%s", v->name)
                                         : xac_registry_find(env, v->path, &v->who, &id);
@@ -229,6 +235,8 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
             (void)xac_sys.ftruncate(v->fd, st.st_size);
     }
     xac_registry_exit(env);
+    xac_assert(rc != 0 || v->file != 0);
+    xac_assert(rc != 0 || v->hold != 0);
     return rc;
 }
 
@@ -239,6 +247,7 @@ withdraw(struct xac_env *env, const struct xac_view *v)
 {
     uint32_t id;
 
+    xac_assert(v->path != NULL);
     xac_registry_enter(env);
     if (xac_registry_find(env, v->path, &v->who, &id) == 0 && id == 0)
         (void)xac_sys.unlinkat(AT_FDCWD, v->name, 0);
@@ -253,6 +262,8 @@ map_pages(struct xac_view *v)
                            PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+    xac_assert(v->pages.at == NULL);
+    xac_assert(v->area.n_pages > 0);
     if (p == MAP_FAILED)
         return xac_err(errno, "mapping the page states of %s", v->name);
     v->pages.at = (struct xac_view_page *)p;
@@ -265,6 +276,7 @@ map_file(struct xac_view *v)
 {
     void *p = NULL;
 
+    xac_assert(v->file_bytes == NULL);
     if (!xac_outofcore_is_on(v->env))
         p = xac_sys.mmap(NULL, v->area.length, PROT_READ, MAP_SHARED | MAP_NORESERVE,
                          v->fd, (off_t)(v->area.first * v->area.page_size));
@@ -285,6 +297,7 @@ open_again(struct xac_view *v)
     struct xac_claimant claimant = xac_env_claimant(v->env);
     int rc = fd < 0 ? errno : xac_claim_hold_again(fd, &claimant);
 
+    xac_assert(v->origin == NULL);
     if (rc == 0)
         return fd;
     xac_handle_close(fd, &v->handle);
@@ -348,6 +361,7 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
 {
     int rc = xac_address_map(v, (flags & XAC_SAME_ADDRESS) != 0);
 
+    xac_assert(v->fd >= 0);
     if (rc == 0)
         rc = map_file(v);
     if (rc == 0) {
@@ -427,6 +441,7 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
     }
     watch_out(v, 0);
     *viewp = v;
+    xac_assert(v->file != 0);
     return 0;
 }
 
@@ -436,6 +451,7 @@ insert(struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
+    xac_assert(v->ctx == ctx);
     v->next = ctx->views;
     ctx->views = v;
     rc = xac_aliases_meet(ctx);
@@ -452,6 +468,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     void *p;
     int rc;
 
+    xac_assert(origin->origin == NULL);
     if (v == NULL)
         return xac_err(ENOMEM, "xView");
     v->ctx = ctx;
@@ -527,6 +544,7 @@ xac_view_remove(struct xac_ctx *ctx, struct xac_view *v)
 static void
 close_shared(struct xac_view *v)
 {
+    xac_assert(v->origin == NULL);
     if (v->file_bytes != NULL)
         (void)xac_sys.munmap((void *)(uintptr_t)v->file_bytes, v->area.length);
     xac_handle_close(v->area.pagemap, &v->area.pagemap_handle);
@@ -538,6 +556,7 @@ close_shared(struct xac_view *v)
 void
 xac_view_close(struct xac_env *env, struct xac_view *v)
 {
+    xac_assert(v->n_clones == 0);
     if (v->area.ticket != NULL)
         v->area.ops->detach(&v->area);
     if (v->hold != 0 && !xac_env_is_forked(env)) /* else it is the parent's */
@@ -565,6 +584,7 @@ xac_view_close_all(struct xac_env *env, struct xac_ctx *ctx)
         ctx->views = v->next;
         xac_view_close(env, v);
     }
+    xac_assert(ctx->views == NULL);
 }
 
 /* ---- Making one shorter or longer --------------------------------------------------------- */
@@ -575,6 +595,7 @@ stretch(const struct xac_view *v, struct xac_view *longer, int flags)
 {
     int rc;
 
+    xac_assert(longer->area.first == v->area.first);
     if (longer->area.length <= v->area.length)
         return 0;
     rc = xac_address_extend(v, longer->area.length);
@@ -610,6 +631,8 @@ resize(struct xac_view *v, size_t length, int flags)
     /* What is known is forgotten with the old page states. */
     int rc = xac_view_leave_alone(v);
 
+    xac_assert(v->n_clones == 0);
+    xac_assert(length > 0);
     if (rc != 0)
         return xac_err(rc, "resizing %s", v->name);
     was = *v;
@@ -694,6 +717,7 @@ rejoin(struct xac_env *env, struct xac_view *v)
 {
     int rc = xac_engine_rejoin(&v->area);
 
+    xac_assert(v->origin == NULL || v->origin->file != 0);
     if (rc != 0)
         return xac_err(rc, "mapping %s", v->name);
     if (v->origin != NULL) { /* joined before */

@@ -35,6 +35,7 @@ may_be(const struct xac_view *v)
 static int
 give_up(struct xac_view *v)
 {
+    xac_assert(!v->staying.is_unscannable);
     v->staying.is_unscannable = true;
     return xac_view_leave_alone(v);
 }
@@ -45,6 +46,7 @@ change(struct xac_view *v, bool is_scanned)
 {
     int rc = xac_warm_cool(v);
 
+    xac_assert(v->area.ops->scan_set != NULL);
     v->staying.account = 0;
     if (rc != 0 || v->area.ops->fills->scan_set(&v->area, is_scanned) == 0)
         return rc;

@@ -27,9 +27,12 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
 {
     struct unit u = {.v = v, .first = page_no >> ctx->unit_shift << ctx->unit_shift};
 
+    xac_assert(page_no < v->area.n_pages);
     u.end = u.first + (UINT64_C(1) << ctx->unit_shift);
     if (u.end > v->area.n_pages)
         u.end = v->area.n_pages;
+    xac_assert(u.first <= page_no);
+    xac_assert(page_no < u.end);
     return u;
 }
 
@@ -37,6 +40,7 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE static bool
 has_dirty(const struct unit *u)
 {
+    xac_assert(u->first < u->end);
     for (uint64_t p = u->first; p < u->end; p++) {
         if (u->v->pages.at[p].state == XAC_PAGE_DIRTY
             || (u->v->aliases != NULL && xac_alias_is_dirty(u->v, p)))
@@ -51,6 +55,7 @@ has_dirty(const struct unit *u)
 XAC_SIGSAFE static bool
 is_given(const struct unit *u, bool is_write)
 {
+    xac_assert(u->end <= u->v->area.n_pages);
     for (uint64_t p = u->first; p < u->end; p++) {
         const struct xac_view_page *vp = &u->v->pages.at[p];
 
@@ -68,6 +73,7 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
     uint64_t parent = xac_view_parent(env, ctx);
     int rc = 0;
 
+    xac_assert(u->end <= u->v->area.n_pages);
     for (uint64_t p = u->first; p < u->end && rc == 0; p++) {
         const struct xac_view_page *vp = &u->v->pages.at[p];
         struct xac_page *page =
@@ -92,6 +98,8 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
 {
     int rc;
 
+    xac_assert(u->first < u->end);
+    xac_assert(u->v->area.ops->splits);
     is_write = is_write || has_dirty(u);
     if (is_given(u, is_write))
         return 0;
@@ -118,6 +126,8 @@ xac_unit_give(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 {
     struct unit u = {.v = v, .first = first, .end = end};
 
+    xac_assert(first < end);
+    xac_assert(end <= v->area.n_pages);
     return give(env, ctx, &u, is_write);
 }
 
@@ -151,6 +161,7 @@ grow_units(struct xac_env *env, struct xac_ctx *ctx)
                 rc = give(env, ctx, &u, false);
         }
     }
+    xac_assert(ctx->unit_shift > 0);
     return rc;
 }
 
@@ -161,6 +172,8 @@ xac_unit_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     struct unit u;
     int rc = 0;
 
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(v->area.ops->splits);
     for (;;) {
         bool may_grow = (UINT64_C(1) << ctx->unit_shift) < v->area.n_pages;
 

@@ -31,6 +31,7 @@ shown(const struct xac_view *v, uint64_t page_no)
     uint64_t parent =
         atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed); /* our own */
 
+    xac_assert(page_no < v->area.n_pages);
     return xac_view_base_bytes(v, page_no,
                                xac_ptab_find(&v->env->shm, &file->root,
                                              v->area.first + page_no),
@@ -42,6 +43,7 @@ xac_warm_check(const struct xac_view *v, uint64_t page_no, bool in_query)
 {
     const uint8_t *was = shown(v, page_no);
 
+    xac_assert(page_no < v->area.n_pages);
     if (was == NULL)
         return errno;
     if (memcmp(xac_area_at(&v->area, page_no), was, v->area.page_size) != 0)
@@ -55,6 +57,7 @@ is_changed(const struct xac_view *v, uint64_t page_no, bool *isp)
 {
     const uint8_t *was = shown(v, page_no);
 
+    xac_assert(page_no < v->area.n_pages);
     if (was == NULL)
         return errno;
     *isp = memcmp(xac_area_at(&v->area, page_no), was, v->area.page_size) != 0;
@@ -65,6 +68,7 @@ is_changed(const struct xac_view *v, uint64_t page_no, bool *isp)
 static void
 remove_at(struct xac_view *v, uint32_t i)
 {
+    xac_assert(i < v->staying.n_warm);
     v->staying.n_warm--;
     v->staying.warm[i] = v->staying.warm[v->staying.n_warm];
     v->staying.idle[i] = v->staying.idle[v->staying.n_warm];
@@ -76,6 +80,8 @@ cool(struct xac_view *v, uint32_t i)
 {
     uint64_t page_no = v->staying.warm[i];
 
+    xac_assert(i < v->staying.n_warm);
+    xac_assert(!v->area.ops->splits);
     remove_at(v, i);
     v->pages.at[page_no].state = XAC_PAGE_READABLE;
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
@@ -87,6 +93,7 @@ check(struct xac_view *v)
 {
     int rc = 0;
 
+    xac_assert(v->staying.n_warm <= XAC_WARM_MAX);
     for (uint32_t i = 0; i < v->staying.n_warm && rc == 0; i++)
         rc = xac_warm_check(v, v->staying.warm[i], false);
     return rc;
@@ -99,6 +106,7 @@ gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     bool is = false;
     int rc = 0;
 
+    xac_assert(v->staying.n_warm <= XAC_WARM_MAX);
     for (uint32_t i = 0; i < v->staying.n_warm && rc == 0; i++) {
         uint64_t page_no = v->staying.warm[i];
 
@@ -121,6 +129,7 @@ xac_warm_begin(struct xac_view *v, bool is_query)
 {
     int rc = check(v);
 
+    xac_assert(v->staying.is_alone);
     return rc == 0 && is_query ? xac_warm_cool(v) : rc;
 }
 
@@ -137,6 +146,7 @@ xac_warm_cool(struct xac_view *v)
         else
             rc = cool(v, last);
     }
+    xac_assert(rc != 0 || v->staying.n_warm == 0);
     return rc;
 }
 
@@ -154,6 +164,7 @@ xac_warm_forget(struct xac_view *v, uint64_t page_no)
 void
 xac_warm_forget_range(struct xac_view *v, uint64_t first, uint64_t end)
 {
+    xac_assert(first < end);
     for (uint32_t i = v->staying.n_warm; i-- > 0;) {
         if (v->staying.warm[i] < first || v->staying.warm[i] >= end)
             continue;
@@ -167,6 +178,7 @@ xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
 {
     int rc = 0;
 
+    xac_assert(!ctx->is_query);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
         rc = v->area.is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
     return rc;
@@ -177,6 +189,7 @@ xac_warm_wanted(struct xac_view *v, uint64_t page_no)
 {
     bool is_again = false;
 
+    xac_assert(page_no < v->area.n_pages);
     for (uint32_t i = 0; i < v->staying.n_warm; i++) {
         if (v->staying.warm[i] == page_no)
             return true;
@@ -190,6 +203,7 @@ xac_warm_wanted(struct xac_view *v, uint64_t page_no)
         return false;
     v->staying.idle[v->staying.n_warm] = 0;
     v->staying.warm[v->staying.n_warm++] = page_no;
+    xac_assert(v->staying.n_warm <= XAC_WARM_MAX);
     return true;
 }
 
@@ -199,6 +213,7 @@ xac_warm_end(struct xac_view *v, bool is_committed)
     bool is = false;
     int rc = 0;
 
+    xac_assert(v->staying.n_warm <= XAC_WARM_MAX);
     for (uint32_t i = v->staying.n_warm; i-- > 0 && rc == 0;) {
         uint64_t page_no = v->staying.warm[i];
 
