@@ -29,6 +29,7 @@ struct list {
 static int
 list_add(struct list *l, const char *dir, const char *name)
 {
+    xac_assert(name[0] != '\0');
     if (l->n == l->size) {
         size_t want = l->size == 0 ? 16 : l->size * 2;
         char **more = (char **)realloc(l->name, want * sizeof more[0]);
@@ -41,6 +42,7 @@ list_add(struct list *l, const char *dir, const char *name)
     if (asprintf(&l->name[l->n], "%s/%s", dir, name) < 0)
         return xac_err(ENOMEM, "listing the log files of %s", dir);
     l->n++;
+    xac_assert(l->n <= l->size);
     return 0;
 }
 
@@ -74,6 +76,8 @@ begin_serial(int dirfd, const struct xac_master_slot *master, uint64_t *serialp)
     struct xac_scan scan;
     int rc;
 
+    xac_assert(dirfd >= 0);
+    xac_assert((master->segment_bytes & (master->segment_bytes - 1)) == 0);
     *serialp = 0;
     if (master->redo_lsn <= master->start_lsn)
         return 0;
@@ -95,6 +99,7 @@ is_old_data(struct wanted *w, uint32_t generation, uint64_t serial, bool *oldp)
 {
     int rc = 0;
 
+    xac_assert(w->master != NULL);
     *oldp = generation < w->master->generation;
     if (generation != w->master->generation)
         return 0;
@@ -118,6 +123,7 @@ list_old(void *arg, const char *name)
     bool is_old = false;
     int rc = 0;
 
+    xac_assert(m->segment_bytes != 0);
     if (xac_log_datafile_named(name, &generation, &number)) {
         rc = is_old_data(w, generation, number, &is_old);
     } else if (xac_log_segment_named(name, &number)) {
@@ -155,6 +161,8 @@ xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *maste
     /* Relaxed: what is taken from now on is not old. */
     uint64_t next = atomic_load_explicit(&env->ctl->next_datafile, memory_order_relaxed);
 
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(*removed <= next);
     /* The first time there may be some of earlier generations. */
     if (*removed == next)
         return;
@@ -162,6 +170,7 @@ xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *maste
     if (w.has_bound && w.bound > *removed
         && xac_scan_names(w.dirfd, XAC_DATA_PREFIX, remove_old, &w) == 0)
         *removed = w.bound;
+    xac_assert(*removed <= next);
 }
 
 /* pack -- one block: the pointers, then the strings. */
@@ -172,6 +181,7 @@ pack(const struct list *l)
     char **block;
     char *to;
 
+    xac_assert(l->n > 0);
     for (size_t i = 0; i < l->n; i++)
         bytes += strlen(l->name[i]) + 1;
     block = (char **)malloc(bytes);
@@ -201,6 +211,7 @@ xac_archive_list(const char *path, const struct xac_master_slot *master, char **
     struct wanted w = {.dir = path, .master = master};
     int rc;
 
+    xac_assert(path[0] != '\0');
     *namesp = NULL;
     *countp = 0;
     w.dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -222,6 +233,7 @@ xac_archive_list(const char *path, const struct xac_master_slot *master, char **
         rc = *namesp == NULL ? xac_err(ENOMEM, "listing the log files of %s", path) : 0;
     }
     list_free(&w.list);
+    xac_assert(rc != 0 || *countp == 0 || *namesp != NULL);
     return rc;
 }
 
@@ -232,6 +244,7 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
     bool is_lost;
     int rc = xac_master_read(env->dirfd, &master);
 
+    xac_assert(env->dirfd >= 0);
     *namesp = NULL;
     *countp = 0;
     if (rc != 0)

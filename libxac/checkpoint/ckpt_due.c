@@ -50,6 +50,7 @@ log_due(struct xac_env *env)
 {
     uint64_t limit = limit_of(env), early = 2 * env->log.sh->segment_bytes;
 
+    xac_assert(early > 0);
     return limit - (early < limit / 4 ? early : limit / 4);
 }
 
@@ -59,6 +60,7 @@ logged_since(struct xac_env *env, uint64_t lsn)
 {
     uint64_t tail, data, data_begin;
 
+    xac_assert(xac_env_is_durable(env));
     tail = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
     data = atomic_load_explicit(&env->ctl->data_bytes, memory_order_relaxed);
     data_begin = atomic_load_explicit(&env->ctl->data_bytes_begin, memory_order_relaxed);
@@ -105,6 +107,7 @@ frames_due(struct xac_env *env, uint64_t used)
 {
     uint64_t bound = xac_outofcore_versions(env), bytes = BYTES_DUE;
 
+    xac_assert(env->page_size != 0);
     if (bound != 0)
         return used < bound / 4 ? bound / 2 : used + bound / 4;
     if (xac_env_is_durable(env) && limit_of(env) > bytes)
@@ -117,12 +120,14 @@ xac_ckpt_put_off(struct xac_env *env)
 {
     atomic_store_explicit(&env->frames_due, frames_due(env, frames_used(env)),
                           memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&env->frames_due, memory_order_relaxed) > 0);
 }
 
 void
 xac_ckpt_first_due(struct xac_env *env)
 {
     atomic_store_explicit(&env->frames_due, frames_due(env, 0), memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&env->frames_due, memory_order_relaxed) > 0);
 }
 
 bool
@@ -130,9 +135,11 @@ xac_ckpt_leave_to_other(struct xac_env *env)
 {
     uint64_t epoch = env->ctl->ckpt_epoch;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     if (env->ctl->ckpt_query == 0 || is_log_due(env) || xac_ckpt_is_pressed(env)
         || env->ckpt_left == epoch)
         return false;
     env->ckpt_left = epoch;
+    xac_assert(env->ckpt_left == epoch);
     return true;
 }

@@ -19,12 +19,14 @@ xac_ckpt_note_failure(struct xac_env *env, int rc)
 {
     struct xac_rare_counters *n = &env->ctl->counters;
 
+    xac_assert(env->ctl != NULL);
     if (rc == 0 || rc == XAC_EPOISONED)
         return;
     xac_count(&n->ckpt_failures, 1);
     atomic_store_explicit(&n->ckpt_error, rc, memory_order_relaxed);
     atomic_store_explicit(&n->ckpt_error_ns, xac_clock_read(CLOCK_REALTIME),
                           memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&n->ckpt_failures, memory_order_relaxed) > 0);
 }
 
 void

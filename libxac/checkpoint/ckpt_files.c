@@ -20,6 +20,7 @@
 int
 xac_ckpt_files_init(struct xac_ckpt_files *f, struct xac_env *env)
 {
+    xac_assert(f->fate == NULL);
     /* Acquire: pairs with the release in xac_registry_add. */
     f->n =
         (uint32_t)atomic_load_explicit(&env->ctl->files.count, memory_order_acquire) + 1;
@@ -34,6 +35,7 @@ xac_ckpt_files_free(struct xac_ckpt_files *f)
     free(f->named);
     free(f->left);
     *f = (struct xac_ckpt_files){.n = 0};
+    xac_assert(f->fate == NULL);
 }
 
 /* ---- Lost files ----------------------------------------------------------------------- */
@@ -51,6 +53,7 @@ is_device_there(const struct xac_env *env, uint32_t file)
     uint64_t device = xac_file_at(env, file)->who.device;
     bool is_there = false, goes_on = path != NULL;
 
+    xac_assert(file != 0);
     while (goes_on) {
         char *slash = strrchr(path, '/');
         const char *dir = path;
@@ -81,6 +84,8 @@ try_forget(struct xac_env *env, uint32_t file, bool *donep)
     uint32_t state;
     int rc = 0;
 
+    xac_assert(file != 0);
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     *donep = false;
     if (!is_device_there(env, file))
         return 0;
@@ -100,6 +105,10 @@ xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file
     bool is_gone = false;
     int rc = 0;
 
+    xac_assert(file != 0);
+    xac_assert(file < f->n);
+    xac_assert(error != 0);
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
         return xac_err(error, "checkpoint: file %s", xac_file_path(env, file));
     if (xac_env_poisoned(env) != 0)
@@ -115,12 +124,15 @@ xac_ckpt_files_lose(struct xac_ckpt_files *f, struct xac_env *env, uint32_t file
     (void)xac_err(f->error, "checkpoint: file %s", xac_file_path(env, file));
     /* Before `ckpt_bound` moves: both are of the holder of the lock. */
     xac_file_at(env, file)->is_behind = 1;
+    xac_assert(f->error != 0);
     return 0;
 }
 
 void
 xac_ckpt_files_synced(struct xac_ckpt_files *f, struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(f->fate != NULL);
     for (uint32_t id = 1; id < f->n; id++) {
         if ((f->fate[id] & XAC_CKPT_SKIPPED) == 0)
             xac_file_at(env, id)->is_behind = 0;
@@ -134,6 +146,7 @@ mark(void *arg, uint32_t file)
 {
     struct xac_ckpt_files *f = (struct xac_ckpt_files *)arg;
 
+    xac_assert(file != 0);
     if (file < f->n)
         f->named[file] = 1;
 }
@@ -143,6 +156,7 @@ static bool
 may_leave(const struct xac_env *env, const struct xac_ckpt_files *f, uint32_t id,
           uint64_t redo_lsn)
 {
+    xac_assert(id < f->n);
     return (f->fate[id] & XAC_CKPT_SKIPPED) == 0 && xac_file_at(env, id)->is_behind == 0
            && (!xac_env_is_durable(env) || xac_file_at(env, id)->idle_lsn <= redo_lsn);
 }
@@ -150,6 +164,8 @@ may_leave(const struct xac_env *env, const struct xac_ckpt_files *f, uint32_t id
 int
 xac_ckpt_files_choose(struct xac_ckpt_files *f, struct xac_env *env, uint64_t redo_lsn)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(f->named == NULL);
     f->named = (uint32_t *)calloc(f->n, sizeof f->named[0]);
     f->left = (uint32_t *)calloc(f->n, sizeof f->left[0]);
     if (f->named == NULL || f->left == NULL)
@@ -171,12 +187,15 @@ xac_ckpt_files_choose(struct xac_ckpt_files *f, struct xac_env *env, uint64_t re
         }
     }
     xac_registry_exit(env);
+    xac_assert(f->n_named + f->n_left < f->n);
     return 0;
 }
 
 void
 xac_ckpt_files_leave(struct xac_ckpt_files *f, struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(f->n_left < f->n || f->n == 0);
     if (f->n_left == 0)
         return;
     memset(f->fate, 0, f->n);

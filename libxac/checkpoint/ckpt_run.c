@@ -34,6 +34,7 @@ find_places(const struct xac_env *env, uint64_t n_vslots, struct place *place)
 {
     uint64_t n = 0;
 
+    xac_assert(place != NULL);
     for (uint64_t f = 1; f <= n_vslots; f++) {
         const struct xac_vslot *vslot = xac_vslot_at(env, f);
         const struct xac_page *page;
@@ -47,6 +48,7 @@ find_places(const struct xac_env *env, uint64_t n_vslots, struct place *place)
         place[n].page_id = atomic_load_explicit(&page->id, memory_order_relaxed);
         place[n++].vslot = f;
     }
+    xac_assert(n <= n_vslots);
     return n;
 }
 
@@ -69,6 +71,7 @@ make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_vslo
         run->order[i] = place[i].vslot;
     free(place);
     *n_vslotsp = n;
+    xac_assert(n < room);
     return 0;
 }
 
@@ -82,6 +85,8 @@ xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
     run->bytes = (uint8_t *)malloc(run->most * env->page_size);
     if (run->bytes == NULL)
         return xac_err(ENOMEM, "checkpoint");
+    xac_assert(run->most > 0);
+    xac_assert(run->n == 0);
     return is_durable ? 0 : make_order(run, env, n_vslotsp);
 }
 
@@ -92,6 +97,7 @@ xac_ckpt_run_fini(struct xac_ckpt_run *run)
     free(run->bytes);
     run->order = NULL;
     run->bytes = NULL;
+    xac_assert(run->bytes == NULL);
 }
 
 bool
@@ -107,10 +113,15 @@ xac_ckpt_run_add(struct xac_ckpt_run *run, struct xac_page *page, uint64_t page_
                  const uint8_t *bytes, uint64_t page_size)
 {
     xac_assert(xac_ckpt_run_takes(run, page_id));
+    xac_assert(run->n < run->most);
+    xac_assert(page != NULL);
+    xac_assert(bytes != NULL);
+    xac_assert(xac_page_file(page_id) != 0);
     if (run->n == 0) {
         run->file = xac_page_file(page_id);
         run->first = xac_page_no(page_id);
     }
     memcpy(run->bytes + run->n * page_size, bytes, page_size);
     run->page[run->n++] = page;
+    xac_assert(run->n <= run->most);
 }

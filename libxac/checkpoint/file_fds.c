@@ -24,6 +24,7 @@ fds_max(void)
 {
     struct rlimit limit;
 
+    xac_assert(FDS_LEAST <= XAC_FILE_FDS_MAX);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0
         || limit.rlim_cur / FDS_SHARE >= XAC_FILE_FDS_MAX)
         return XAC_FILE_FDS_MAX;
@@ -35,6 +36,8 @@ fds_max(void)
 static struct xac_file_fd *
 find(struct xac_file_fds *fds, uint32_t file)
 {
+    xac_assert(file != 0);
+    xac_assert(fds->n <= XAC_FILE_FDS_MAX);
     if (fds->last < fds->n && fds->slot[fds->last].file == file)
         return &fds->slot[fds->last];
     for (uint32_t i = 0; i < fds->n; i++) {
@@ -54,6 +57,7 @@ check(const struct xac_env *env, uint32_t file, int fd)
     struct xac_identity is;
     int rc = xac_identity_of(fd, &is);
 
+    xac_assert(fd >= 0);
     if (rc != 0)
         return rc;
     return is.device == who->device && xac_identity_is_same(&is, who) ? 0 : ESTALE;
@@ -71,6 +75,7 @@ from_view(struct xac_env *env, uint32_t file)
 {
     int fd = -1;
 
+    xac_assert(file != 0);
     if (pthread_mutex_trylock(&env->threads) != 0)
         return -1;
     for (struct xac_view *v = env->ctx.views; v != NULL && fd < 0; v = v->next) {
@@ -91,6 +96,7 @@ open_file(struct xac_env *env, uint32_t file, struct xac_handle *handle)
                             O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
     int rc = fd < 0 ? errno : check(env, file, fd);
 
+    xac_assert(file != 0);
     if (rc == 0 && xac_claim_hold(fd, &claimant, true, xac_file_path(env, file)) != 0)
         rc = EBUSY;
     if (rc == 0)
@@ -107,6 +113,7 @@ open_file(struct xac_env *env, uint32_t file, struct xac_handle *handle)
 static int
 renew(struct xac_env *env, struct xac_file_fd *slot)
 {
+    xac_assert(slot->file != 0);
     if (!xac_handle_is_ours(slot->fd, &slot->handle))
         slot->fd = open_file(env, slot->file, &slot->handle);
     return slot->fd;
@@ -120,6 +127,8 @@ close_oldest(struct xac_env *env)
     struct xac_file_fds *fds = &env->file_fds;
     struct xac_file_fd *oldest = &fds->slot[0];
 
+    xac_assert(fds->n > 0);
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     for (uint32_t i = 1; i < fds->n; i++) {
         if (fds->slot[i].used < oldest->used)
             oldest = &fds->slot[i];
@@ -163,6 +172,8 @@ open_slot(struct xac_env *env, uint32_t file)
         errno = rc;
     if (made.fd < 0)
         return NULL;
+    xac_assert(fds->n < XAC_FILE_FDS_MAX);
+    xac_assert(made.fd >= 0);
     fds->last = fds->n;
     fds->slot[fds->n] = made;
     return &fds->slot[fds->n++];
@@ -174,6 +185,8 @@ xac_file_fd(struct xac_env *env, uint32_t file)
     struct xac_file_fds *fds = &env->file_fds;
     struct xac_file_fd *slot = find(fds, file);
 
+    xac_assert(file != 0);
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     if (slot == NULL)
         slot = open_slot(env, file);
     if (slot == NULL)
@@ -188,6 +201,7 @@ xac_file_fd_dirty(struct xac_env *env, uint32_t file)
     struct xac_file_fd *slot = find(&env->file_fds, file);
 
     xac_assert(slot != NULL);
+    xac_assert(slot->file == file);
     slot->is_dirty = true;
 }
 
@@ -198,6 +212,8 @@ xac_file_fds_each(struct xac_env *env,
     struct xac_file_fds *fds = &env->file_fds;
     int rc = 0;
 
+    xac_assert(fn != NULL);
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     for (uint32_t i = 0; i < fds->n && rc == 0; i++) {
         struct xac_file_fd *slot = &fds->slot[i];
         int fd = slot->is_dirty ? renew(env, slot) : -1;
@@ -213,6 +229,7 @@ xac_file_fds_each(struct xac_env *env,
 void
 xac_file_fds_synced(struct xac_env *env)
 {
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     for (uint32_t i = 0; i < env->file_fds.n; i++)
         env->file_fds.slot[i].is_dirty = false;
 }
@@ -223,4 +240,5 @@ xac_file_fds_close(struct xac_env *env)
     for (uint32_t i = 0; i < env->file_fds.n; i++)
         xac_handle_close(env->file_fds.slot[i].fd, &env->file_fds.slot[i].handle);
     env->file_fds.n = 0;
+    xac_assert(env->file_fds.n == 0);
 }

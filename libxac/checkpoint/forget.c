@@ -25,6 +25,8 @@ forget_file(struct xac_env *env, const char *name, uint32_t id, bool is_there)
     const struct xac_file *f = xac_file_at(env, id);
     int rc;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(id != 0);
     if (xac_registry_is_held(env, id))
         return xac_err(EBUSY, "xForget: %s is mapped", name);
     if (is_there && !xac_ptab_is_clear(&env->shm, &f->root))
@@ -43,6 +45,7 @@ unclaim(struct xac_env *env, const char *name)
     struct xac_claimant claimant = xac_env_claimant(env);
     int fd = xac_sys.openat(AT_FDCWD, name, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 
+    xac_assert(name[0] != '\0');
     if (fd < 0)
         return;
     xac_claim_drop(fd, &claimant);
@@ -57,6 +60,7 @@ xac_forget_file(struct xac_env *env, const char *name)
     uint32_t id;
     int rc = path == NULL ? xac_err(errno, "%s", name) : 0;
 
+    xac_assert(!xac_lock_is_mine(&env->ctl->checkpoint));
     xac_registry_enter(env);
     id = rc == 0 ? xac_registry_named(env, path) : 0;
     if (id != 0 && xac_registry_is_held(env, id))

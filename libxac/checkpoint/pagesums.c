@@ -27,6 +27,7 @@
 void
 xac_pagesums_name(char name[32], uint64_t inode)
 {
+    xac_assert(inode != 0);
     (void)snprintf(name, 32, XAC_PAGESUMS_PREFIX "%016llx", (unsigned long long)inode);
 }
 
@@ -61,6 +62,9 @@ int
 xac_pagesums_add(struct xac_pagesums *s, uint32_t file, uint64_t page, const void *bytes,
                  size_t page_size)
 {
+    xac_assert(file != 0);
+    xac_assert(bytes != NULL);
+    xac_assert(page_size != 0);
     if (s->n == s->size) {
         size_t want = s->size == 0 ? 1024 : s->size * 2;
         struct xac_pagesums_note *more =
@@ -74,6 +78,7 @@ xac_pagesums_add(struct xac_pagesums *s, uint32_t file, uint64_t page, const voi
     s->note[s->n++] = (struct xac_pagesums_note){.page = page,
                                                  .checksum = xac_xxh64(bytes, page_size),
                                                  .file = file};
+    xac_assert(s->n <= s->size);
     return 0;
 }
 
@@ -82,6 +87,7 @@ xac_pagesums_free(struct xac_pagesums *s)
 {
     free(s->note);
     *s = (struct xac_pagesums){.n = 0};
+    xac_assert(s->note == NULL);
 }
 
 static int
@@ -113,6 +119,8 @@ make_new(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
                                .name = name,
                                .is_synced = true};
 
+    xac_assert(f->path[0] != '\0');
+    xac_assert(w->page_size != 0);
     if (h.path_len >= sizeof h.path)
         return ENAMETOOLONG;
     memcpy(h.magic, XAC_PAGESUMS_MAGIC, sizeof h.magic);
@@ -138,6 +146,7 @@ open_file(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
     int fd = xac_sys.openat(w->dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
     int rc;
 
+    xac_assert(w->dirfd >= 0);
     *fdp = -1;
     if (fd < 0 && errno != ENOENT)
         return errno;
@@ -165,6 +174,9 @@ put_run(const struct xac_pagesums_store *w, int fd, const struct xac_pagesums_no
     struct xac_pagesum entry[RUN_MAX];
 
     xac_assert(n <= RUN_MAX);
+    xac_assert(n > 0);
+    xac_assert(fd >= 0);
+    xac_assert(w->lsn != 0);
     for (size_t i = 0; i < n; i++) {
         entry[i] = (struct xac_pagesum){.page = note[i].page,
                                         .checksum = note[i].checksum,
@@ -186,6 +198,8 @@ put_file(const struct xac_pagesums_store *w, const struct xac_pagesums_note *not
     int fd = -1;
     int rc = w->file(w->arg, note->file, &f);
 
+    xac_assert(n > 0);
+    xac_assert(note[0].file == note[n - 1].file);
     if (rc != 0)
         return rc;
     xac_pagesums_name(name, f.who.inode);
@@ -208,6 +222,7 @@ xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where)
 {
     int rc = 0;
 
+    xac_assert(where->file != NULL);
     if (s->n == 0)
         return 0;
     xac_assert(where->lsn != 0);
@@ -219,6 +234,7 @@ xac_pagesums_put(struct xac_pagesums *s, const struct xac_pagesums_store *where)
         rc = put_file(where, s->note + i, n);
     }
     s->n = 0;
+    xac_assert(s->n == 0);
     return rc;
 }
 
@@ -239,6 +255,8 @@ xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp)
     bool is_there;
     int rc;
 
+    xac_assert(dirfd >= 0);
+    xac_assert(inode != 0);
     xac_pagesums_name(name, inode);
     is_there = xac_sys.renameat(dirfd, name, dirfd, XAC_PAGESUMS_NEW) == 0;
     if (!is_there && errno != ENOENT)
@@ -276,6 +294,7 @@ drop_named(void *arg, const char *name)
 int
 xac_pagesums_drop_all(int dirfd)
 {
+    xac_assert(dirfd >= 0);
     return xac_scan_names(dirfd, XAC_PAGESUMS_PREFIX, drop_named, &dirfd);
 }
 
@@ -288,6 +307,7 @@ registered(void *arg, uint32_t id, struct xac_pagesums_file *out)
     const struct xac_env *env = (const struct xac_env *)arg;
     const struct xac_file *f = xac_file_at(env, id);
 
+    xac_assert(id != 0);
     *out = (struct xac_pagesums_file){
         .who = f->who,
         .path = (const char *)xac_shm_at(&env->shm, f->path),
@@ -306,5 +326,6 @@ xac_pagesums_checkpoint(struct xac_env *env, struct xac_pagesums *s, uint64_t ls
                                        .file = registered,
                                        .arg = env};
 
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     return xac_pagesums_put(s, &where);
 }
