@@ -37,6 +37,7 @@ struct verify {
 static void
 damage(struct verify *v, const struct xac_pagesums_damage *d)
 {
+    xac_assert(d->file != NULL);
     v->c->damages++;
     v->c->damage(v->c->arg, d);
 }
@@ -47,6 +48,7 @@ is_asked(struct verify *v, const struct xac_pagesum *e, uint64_t page)
 {
     static const struct xac_pagesum none;
 
+    xac_assert(v->is_redone != NULL);
     if (memcmp(e, &none, sizeof none) == 0
         || v->is_redone(v->redone_arg, v->head.inode, page))
         return false;
@@ -83,6 +85,8 @@ compare_run(struct verify *v, const struct xac_pagesum *e, size_t n)
     size_t got;
     int rc = xac_rawfile_read(&v->data, v->bytes, n * size, e->page * size, &got);
 
+    xac_assert(n > 0);
+    xac_assert(n <= ENTRIES);
     for (size_t i = 0; i < n; i++) {
         uint8_t *page = v->bytes + i * size;
         int one = rc;
@@ -99,6 +103,7 @@ verify_some(struct verify *v, const struct xac_pagesum *e, size_t n, uint64_t fi
 {
     size_t run = 0; /* entries before the i-th whose pages are to be compared */
 
+    xac_assert(n <= ENTRIES);
     for (size_t i = 0; i <= n; i++) {
         if (i < n && is_asked(v, &e[i], first + i)) {
             run++;
@@ -107,6 +112,7 @@ verify_some(struct verify *v, const struct xac_pagesum *e, size_t n, uint64_t fi
             run = 0;
         }
     }
+    xac_assert(run == 0);
 }
 
 /* verify_entries -- all entries of an open file with checksums. */
@@ -118,6 +124,8 @@ verify_entries(struct verify *v, int sums)
     size_t got;
     int rc;
 
+    xac_assert(sums >= 0);
+    xac_assert(v->head.page_size == v->master->page_size);
     do {
         rc = xac_read_full(sums, e, sizeof e, sizeof v->head + first * sizeof e[0], &got);
         if (rc != 0)
@@ -135,6 +143,7 @@ open_data(struct verify *v, bool *is_samep)
     struct xac_identity was = xac_pagesums_who(&v->head), is;
     int rc = xac_rawfile_open(&v->data, v->dirfd, v->head.path);
 
+    xac_assert(v->head.path[0] != '\0');
     *is_samep = false;
     if (rc == ENOENT || rc == ENOTDIR)
         return 0;
@@ -153,6 +162,7 @@ verify_file(struct verify *v, int sums)
     bool is_same;
     int rc;
 
+    xac_assert(sums >= 0);
     if (!xac_pagesums_head_valid(&v->head, v->master->identity, v->master->page_size)) {
         damage(v, &(struct xac_pagesums_damage){.kind = XAC_PAGESUMS_HEADER,
                                                 .file = v->name});
@@ -177,6 +187,7 @@ verify_named(void *arg, const char *name)
     int fd = xac_sys.openat(v->dirfd, name, O_RDONLY | O_CLOEXEC, 0);
     int rc;
 
+    xac_assert(name[0] != '\0');
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
     v->name = name;
@@ -195,6 +206,8 @@ xac_pagesums_verify(int dirfd, const struct xac_master_slot *master, uint64_t en
     struct verify *v = (struct verify *)calloc(1, sizeof *v);
     int rc;
 
+    xac_assert(is_redone != NULL);
+    xac_assert(master->page_size != 0);
     c->files = c->skipped = c->pages = c->lost = c->damages = 0;
     if (v == NULL)
         return xac_err(ENOMEM, "checking pages");

@@ -226,6 +226,7 @@ visit_transaction(struct recovery *r, const struct xac_block *blk)
     r->rep.transactions_redone += r->touched;
     r->rep.last_commit = blk->commit;
     r->rep.last_time_ns = xac_block_commit(blk)->time_ns;
+    xac_assert(r->rep.transactions_redone <= r->rep.transactions);
     return 0;
 }
 
@@ -487,6 +488,7 @@ redo_all(struct recovery *r)
 {
     int rc;
 
+    xac_assert(!r->opt->dry_run);
     /* The files are about to hold what stands before the end: an earlier bound is out of
        question from now on. */
     if (r->writes && r->rep.was_backup && r->end > r->note.end_lsn) {
@@ -558,6 +560,7 @@ write_master(struct recovery *r, struct xac_master_slot *out)
     bool is_lost; /* recovery begins anew in any case */
     int rc;
 
+    xac_assert(r->writes);
     if (r->goes_on)
         m.segment_bytes = r->next.segment_bytes;
     else if (r->opt->new_segment_bytes != 0)
@@ -569,6 +572,8 @@ write_master(struct recovery *r, struct xac_master_slot *out)
         return rc;
     m.redo_lsn = m.end_lsn_after = m.start_lsn;
     m.begin_lsn = m.end_lsn = 0;
+    xac_assert(m.start_lsn >= r->end);
+    xac_assert(m.generation > r->master.generation);
     xac_master_put_dir(&m, &r->dir);
     if (m.segment_bytes == r->master.segment_bytes
         && xac_scan_limit(&r->scan) > m.start_lsn)

@@ -19,6 +19,7 @@ verdict_on(const struct xac_redo *r, const struct xac_redo_file *f,
 {
     bool is_outside = f->path[0] == '/';
 
+    xac_assert(f->path != NULL);
     if (r->is_copy && is_outside)
         return r->takes_outside ? 0 : XAC_ECOPY;
     return f->is_moved || r->is_copy || xac_identity_is_same(is, &f->who) ? 0
@@ -28,6 +29,7 @@ verdict_on(const struct xac_redo *r, const struct xac_redo_file *f,
 int
 xac_redo_check_copies(struct xac_redo *r)
 {
+    xac_assert(r->frozen != NULL);
     for (size_t i = 0; i < r->n_files; i++) {
         struct xac_frozen_file *copy = xac_frozen_find(r->frozen, r->file[i].path);
 
@@ -40,6 +42,7 @@ xac_redo_check_copies(struct xac_redo *r)
 int
 xac_redo_open_copy(const struct xac_redo *r, struct xac_redo_file *f)
 {
+    xac_assert(f->fd < 0);
     if (r->frozen == NULL)
         f->fd = xac_sys.openat(r->dirfd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     else if (f->is_forgotten)

@@ -19,6 +19,7 @@
 static size_t
 bytes_size(const struct xac_redo_pages *p)
 {
+    xac_assert(p->max > 0);
     return (size_t)p->max * p->page_size;
 }
 
@@ -29,6 +30,8 @@ xac_redo_pages_init(struct xac_redo_pages *p, uint32_t page_size, uint64_t bytes
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *bytes;
 
+    xac_assert(page_size != 0);
+    xac_assert((page_size & (page_size - 1)) == 0);
     *p = (struct xac_redo_pages){.page_size = page_size};
     if (max == 0)
         max = 1;
@@ -41,6 +44,8 @@ xac_redo_pages_init(struct xac_redo_pages *p, uint32_t page_size, uint64_t bytes
     p->slot = (uint32_t *)calloc(p->slots, sizeof p->slot[0]);
     bytes = xac_sys.mmap(NULL, bytes_size(p), PROT_READ | PROT_WRITE, flags, -1, 0);
     p->bytes = bytes == MAP_FAILED ? NULL : (uint8_t *)bytes;
+    xac_assert(p->slots >= 2 * p->max);
+    xac_assert((p->slots & (p->slots - 1)) == 0);
     return p->frame != NULL && p->slot != NULL && p->bytes != NULL ? 0 : ENOMEM;
 }
 
@@ -52,6 +57,7 @@ xac_redo_pages_free(struct xac_redo_pages *p)
     free(p->frame);
     free(p->slot);
     *p = (struct xac_redo_pages){.n = 0};
+    xac_assert(p->bytes == NULL);
 }
 
 /* slot_of -- the table's entry for a page, or the free one for it. */
@@ -60,6 +66,8 @@ slot_of(const struct xac_redo_pages *p, uint32_t file, uint64_t page)
 {
     uint32_t i = (uint32_t)xac_redo_hash(file, page) & (p->slots - 1);
 
+    xac_assert_slow(p->n < p->slots);
+    xac_assert_slow(file != 0);
     while (p->slot[i] != 0) {
         const struct xac_redo_frame *frame = &p->frame[p->slot[i] - 1];
 
@@ -75,6 +83,7 @@ xac_redo_pages_find(const struct xac_redo_pages *p, uint32_t file, uint64_t page
 {
     uint32_t slot = *slot_of(p, file, page);
 
+    xac_assert(file != 0);
     return slot == 0 ? NULL : xac_redo_pages_at(p, &p->frame[slot - 1]);
 }
 
@@ -84,12 +93,14 @@ xac_redo_pages_add(struct xac_redo_pages *p, uint32_t file, uint64_t page)
     struct xac_redo_frame *frame = &p->frame[p->n];
     uint32_t *slot;
 
+    xac_assert(p->n <= p->max);
     if (p->n == p->max)
         return NULL;
     slot = slot_of(p, file, page);
     xac_assert(*slot == 0);
     *frame = (struct xac_redo_frame){.page = page, .file = file, .no = p->n};
     *slot = ++p->n;
+    xac_assert(p->n <= p->max);
     return xac_redo_pages_at(p, frame);
 }
 
@@ -107,6 +118,7 @@ by_file_and_page(const void *a, const void *b)
 void
 xac_redo_pages_sort(struct xac_redo_pages *p)
 {
+    xac_assert(p->frame != NULL);
     qsort(p->frame, p->n, sizeof p->frame[0], by_file_and_page);
 }
 
@@ -117,4 +129,5 @@ xac_redo_pages_clear(struct xac_redo_pages *p)
         return;
     memset(p->slot, 0, p->slots * sizeof p->slot[0]);
     p->n = 0;
+    xac_assert(p->n == 0);
 }

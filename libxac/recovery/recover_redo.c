@@ -61,6 +61,7 @@ file_insert(struct xac_redo *r, uint32_t id)
     size_t at = file_position(r, id); /* mostly behind all others */
     struct xac_redo_file *grown = r->file;
 
+    xac_assert(file_find(r, id) == NULL);
     if (r->n_files == r->files_size) {
         size_t want = r->files_size == 0 ? 64 : r->files_size * 2;
 
@@ -136,6 +137,7 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     char *path = NULL, *copy;
     int rc = path_of(rec, &path);
 
+    xac_assert(rec->file != 0);
     if (rc != 0)
         return rc;
     f = file_find(r, rec->file);
@@ -174,6 +176,7 @@ xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
 static void
 file_close(struct xac_redo *r, struct xac_redo_file *f)
 {
+    xac_assert(r->n_open_fds > 0 || f->fd < 0);
     if (f->fd < 0)
         return;
     (void)xac_sys.close(f->fd);
@@ -185,6 +188,7 @@ file_close(struct xac_redo *r, struct xac_redo_file *f)
 static int
 make_room_for_fd(struct xac_redo *r)
 {
+    xac_assert(r->fds_max > 0);
     if (r->n_open_fds < r->fds_max)
         return 0;
     for (size_t i = 0; i < r->n_files; i++) {
@@ -597,6 +601,7 @@ run_write(struct xac_redo *r, uint32_t i, uint32_t n)
     bool keeps_sums = r->sums_store != NULL && !f->is_forgotten;
     int rc;
 
+    xac_assert(n > 0);
     if (f->is_forgotten && !f->is_source)
         return 0; /* nobody reads it again */
     rc = file_open(r, f, O_RDWR);
@@ -643,6 +648,7 @@ page_load(struct xac_redo *r, struct xac_redo_file *f, uint64_t page, uint8_t *t
     size_t got;
     int rc = file_open(r, f, O_RDWR);
 
+    xac_assert(is_seen(f, page));
     if (rc == 0)
         rc = xac_read_full(f->fd, to, r->page_size, page * r->page_size, &got);
     if (rc == 0 && got != r->page_size)
@@ -666,6 +672,7 @@ page_get(struct xac_redo *r, uint32_t file, uint64_t page, bool is_full, uint8_t
     }
     if (rc == 0 && !is_full)
         rc = page_load(r, file_find(r, file), page, *bytesp);
+    xac_assert(rc != 0 || *bytesp != NULL);
     return rc;
 }
 

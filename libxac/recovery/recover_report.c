@@ -11,6 +11,7 @@ xac_recover_clear_counters(struct xac_recover_report *rep)
 {
     rep->blocks = rep->transactions = rep->transactions_redone = 0;
     rep->pages_redone = rep->datafiles = rep->last_commit = 0;
+    xac_assert(rep->blocks == 0);
 }
 
 void
