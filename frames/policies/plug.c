@@ -76,6 +76,7 @@ plug_open(struct xac_frames *pool)
     char *base = (char *)pool->region;
     struct pool_locked *l = calloc(1, sizeof *l + c->parts * sizeof l->policies[0]);
 
+    xac_assert(c->parts > 0);
     if (l == NULL)
         return ENOMEM;
     l->ops = xac_frames_policy_ops(c->policy);
@@ -89,6 +90,7 @@ plug_open(struct xac_frames *pool)
         l->policies[i].count_max = c->weight_max;
     }
     pool->locked = l;
+    xac_assert(l->ops != NULL);
     return 0;
 }
 
@@ -97,6 +99,7 @@ plug_init(struct xac_frames *pool)
 {
     struct pool_locked *l = pool->locked;
 
+    xac_assert(l->ops != NULL);
     for (uint32_t i = 0; i < pool->region->config.parts; i++) {
         xac_frames_policy_init(&l->policies[i]);
         atomic_store_explicit(&l->parts[i].vacant, l->policies[i].n,
@@ -120,6 +123,8 @@ plug_join(struct xac_frames_user *user)
         calloc(c->parts, sizeof queues[0] + c->batch_queue * sizeof queues[0].hits[0]);
     struct pool_hit *hits;
 
+    xac_assert(c->batch_queue > 0);
+    xac_assert(user->queues == NULL);
     if (queues == NULL)
         return ENOMEM;
     hits = (struct pool_hit *)&queues[c->parts];
@@ -132,6 +137,7 @@ plug_join(struct xac_frames_user *user)
 static void
 plug_leave(struct xac_frames_user *user)
 {
+    xac_assert(user->queues != NULL);
     xac_frames_locked_tell(user);
     free(user->queues);
 }
@@ -142,6 +148,7 @@ plug_leave(struct xac_frames_user *user)
 static void
 plug_reap(struct xac_frames *pool, uint32_t user)
 {
+    xac_assert(user < pool->region->config.n_users);
     for (uint32_t i = 0; i < pool->region->config.parts; i++)
         if (xac_frames_lock_owner(pool, i) == user) {
             xac_frames_locked_rebuild(pool, i);
@@ -156,6 +163,7 @@ plug_repair(struct xac_frames *pool)
     const struct xac_frames_config *c = &pool->region->config;
     struct pool_locked *l = pool->locked;
 
+    xac_assert(l->ops != NULL);
     for (uint32_t i = 0; i < c->parts * c->free_lists; i++)
         atomic_store_explicit(&l->free[i].head, 0, memory_order_relaxed);
     for (uint32_t i = 0; i < pool->n_frames; i++)
@@ -183,6 +191,7 @@ plug_n_vacant(const struct xac_frames *pool)
 static uint32_t
 link_of(const struct xac_frames *pool, uint32_t slot)
 {
+    xac_assert(slot < pool->n_frames);
     return atomic_load_explicit(&pool->locked->free_links[slot], memory_order_relaxed);
 }
 
@@ -192,6 +201,7 @@ lists_walk(const struct xac_frames *pool, uint32_t part)
 {
     uint32_t n_lists = pool->region->config.free_lists, n = 0;
 
+    xac_assert(part < pool->region->config.parts);
     for (uint32_t i = 0; i < n_lists; i++)
         for (uint32_t slot = (uint32_t)atomic_load_explicit(
                  &pool->locked->free[part * n_lists + i].head, memory_order_relaxed);

@@ -353,6 +353,7 @@ search_chunk(const struct xac_heap *h, const struct xac_want *want)
     uint64_t per_page = entries_per_page(h);
     uint64_t k = h->hints->scan < n ? h->hints->scan / per_page * per_page : 0;
 
+    xac_assert(h->dir_pages != 0);
     for (uint64_t seen = 0; seen < n && s.merit < OURS; seen++) {
         const struct xac_chunk_entry *e = xac_dir_entry(h, k);
         enum merit merit;
@@ -494,6 +495,7 @@ check_large(struct xac_heap *h, uint64_t number, uint64_t pages, struct xac_chun
     uint64_t n = xac_heap_chunks(h);
     int rc;
 
+    xac_assert(number < xac_heap_chunks(h));
     if (whole == 0 || whole > n || number > n - whole)
         return xac_heap_damaged(h, number * XAC_CHUNK_PAGES,
                                 "impossible large allocation");

@@ -97,6 +97,7 @@ take_some(int fd, off_t first)
 {
     int rc = EAGAIN;
 
+    xac_assert(fd >= 0);
     for (int i = 0; i < HOLD_TRIES && rc == EAGAIN; i++)
         rc = take_byte(fd, first);
     /* Locked as a whole by another program; a file system without locks. */
@@ -117,6 +118,7 @@ mark_read(int fd, struct mark *m)
     struct xac_identity file;
     int at = 0;
 
+    xac_assert(fd >= 0);
     if (n <= 0)
         return false;
     text[n] = '\0';
@@ -204,6 +206,7 @@ has_later_blocks(int dirfd, const struct xac_master_slot *master)
     int logfd = -1;
     int rc = xac_logdir_open(dirfd, NULL, master->identity, &logfd, &path);
 
+    xac_assert((master->flags & XAC_MASTER_LOGGED) != 0);
     if (rc == 0) {
         rc = xac_scan_open(&scan, logfd, master);
         if (rc == 0)
@@ -223,6 +226,7 @@ is_live(int dirfd, const char *path)
     int fd = xac_sys.openat(dirfd, XAC_LOCK_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
     int rc = fd >= 0 || errno == ENOENT ? 0 : errno;
 
+    xac_assert(dirfd >= 0);
     if (rc == 0)
         rc = xac_attached(dirfd, path, fd);
     if (fd >= 0)

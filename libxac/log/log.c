@@ -174,6 +174,7 @@ has_space(const struct xac_log *log, uint64_t bytes)
     /* relaxed: stored under the publish lock, which the caller holds; elsewhere a hint. */
     uint64_t end = atomic_load_explicit(&sh->tail, memory_order_relaxed) + bytes;
 
+    xac_assert(bytes <= sh->ring_bytes);
     /* acquire: pairs with the release in flush_held, after which the bytes of the ring
        have been read; and with that in prepare_held, after which the segment exists. */
     uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_acquire);
@@ -195,6 +196,7 @@ part_shift(const struct xac_log_shared *sh)
 static uint64_t
 part_of(const struct xac_log_shared *sh, uint64_t lsn)
 {
+    xac_assert_slow(sh->ring_bytes >= 64);
     return UINT64_C(1) << (lsn >> part_shift(sh) & 63);
 }
 
@@ -207,6 +209,7 @@ is_ready(const struct xac_log *log, uint64_t bytes)
     uint64_t lsn = atomic_load_explicit(&sh->tail, memory_order_relaxed);
     uint64_t end = lsn + bytes, part_bytes = UINT64_C(1) << part_shift(sh);
 
+    xac_assert(bytes <= sh->ring_bytes);
     if (xac_likely(ready == UINT64_MAX))
         return true;
     for (lsn &= ~(part_bytes - 1); lsn < end; lsn += part_bytes) {
@@ -239,6 +242,7 @@ make_ready(struct xac_log *log, uint64_t bytes)
 bool
 xac_log_has_room(const struct xac_log *log, uint64_t bytes)
 {
+    xac_assert(bytes > 0);
     return has_space(log, bytes) && is_ready(log, bytes);
 }
 
@@ -651,6 +655,7 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
 int
 xac_log_sync(struct xac_log *log)
 {
+    xac_assert(log->sh != NULL);
     /* acquire: pairs with xac_log_append. */
     return xac_log_wait_durable(log, atomic_load_explicit(&log->sh->tail,
                                                           memory_order_acquire));

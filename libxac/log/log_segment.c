@@ -191,6 +191,7 @@ segment_grow(struct xac_log *log, uint64_t lsn, uint64_t *endp)
     int fd, rc, dirfd = xac_log_dir(log);
     char name[XAC_LOG_NAME_MAX];
 
+    xac_assert(xac_lock_is_mine(&sh->prepare));
     if (dirfd < 0)
         return xac_err(XAC_EDESCRIPTOR, "log directory");
     if (is_first(sh, number)) {
@@ -316,6 +317,7 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
     int rc = xac_owner_get(dirfd, &owner);
 
     xac_assert(number != 0);
+    xac_assert(xac_lock_is_mine(&sh->prepare));
     if (rc != 0)
         return rc;
     take_old(sh, dirfd, &owner, &fd);
@@ -382,6 +384,7 @@ segment_ensure(struct xac_log *log, uint64_t number, uint64_t *partp)
     int rc;
 
     xac_assert(number != 0);
+    xac_assert(xac_lock_is_mine(&log->sh->prepare));
     if (dirfd < 0)
         return xac_err(XAC_EDESCRIPTOR, "log directory");
     xac_log_segment_name(name, number);
@@ -413,6 +416,8 @@ prepare_some(struct xac_log *log, uint64_t *preparedp)
     uint64_t part;
     int rc;
 
+    xac_assert(xac_lock_is_mine(&log->sh->prepare));
+    xac_assert(*preparedp <= XAC_LSN_LIMIT);
     if ((*preparedp & (sh->segment_bytes - 1)) != 0)
         return segment_grow(log, *preparedp, preparedp);
     rc = segment_ensure(log, xac_log_segment_of(*preparedp, sh->segment_bytes), &part);

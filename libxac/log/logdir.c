@@ -50,6 +50,7 @@ xac_logdir_noted(int dirfd, char **pathp)
     char path[PATH_MAX + 2];
     int rc = line_read(dirfd, XAC_LOGDIR_NOTE, path, sizeof path);
 
+    xac_assert(dirfd >= 0);
     *pathp = NULL;
     if (rc == ENOENT)
         return 0;
@@ -89,6 +90,7 @@ mark_check(int fd, const uint8_t identity[16])
 static int
 dir_open(const char *path, int *fdp)
 {
+    xac_assert(path[0] != '\0');
     *fdp = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     return *fdp >= 0 ? 0 : xac_err(errno, "log directory %s", path);
 }

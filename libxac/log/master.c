@@ -48,6 +48,7 @@ struct slots {
 static uint64_t
 slot_checksum(const struct xac_master_slot *s)
 {
+    xac_assert(s != NULL);
     return xac_xxh64(s, offsetof(struct xac_master_slot, checksum));
 }
 
@@ -187,6 +188,7 @@ log_found(void *arg, const char *name)
 {
     uint64_t number;
 
+    xac_assert(name[0] != '\0');
     if (!xac_log_segment_named(name, &number))
         return 0;
     (void)snprintf((char *)arg, XAC_LOG_NAME_MAX, "%s", name);
@@ -200,6 +202,7 @@ xac_master_missing(int dirfd, bool may_be_new)
     struct xac_identity is;
     int rc = 0;
 
+    xac_assert(dirfd >= 0);
     if (xac_identity_at(dirfd, XAC_LOGDIR_MARK, &is) == 0)
         return xac_err(XAC_ENOTENV,
                        "no %s: this is where an environment has its log (%s)",

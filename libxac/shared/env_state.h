@@ -245,6 +245,7 @@ xac_env_log_id(const struct xac_env *env)
 {
     struct xac_log_id id = {.generation = env->ctl->generation};
 
+    xac_assert(env->ctl->generation != 0);
     memcpy(&id.identity, env->ctl->identity, sizeof id.identity);
     return id;
 }
@@ -253,6 +254,7 @@ xac_env_log_id(const struct xac_env *env)
 XAC_SIGSAFE static inline struct xac_txn *
 xac_txn_at(const struct xac_env *env, uint64_t slot)
 {
+    xac_assert_slow(env->ctl != NULL);
     return (struct xac_txn *)xac_array_at(&env->shm, &env->ctl->txns, slot);
 }
 
@@ -260,6 +262,7 @@ xac_txn_at(const struct xac_env *env, uint64_t slot)
 XAC_SIGSAFE static inline struct xac_page *
 xac_entry_page(const struct xac_env *env, const struct xac_entry *e)
 {
+    xac_assert_slow(e->page != 0);
     return (struct xac_page *)xac_shm_at(&env->shm, e->page);
 }
 

@@ -143,6 +143,8 @@ struct xac_versions {
 static inline uint64_t
 xac_vslot_word(enum xac_vslot_state state, uint64_t slot)
 {
+    xac_assert(slot <= XAC_VSLOT_LOW);
+    xac_assert(state <= XAC_VSLOT_LIMBO);
     return (uint64_t)state << 56 | slot;
 }
 
@@ -260,6 +262,8 @@ struct xac_txn {
 XAC_SIGSAFE static inline uint64_t
 xac_txn_word(uint64_t serial, uint32_t participant, enum xac_txn_state state)
 {
+    xac_assert(participant < (UINT32_C(1) << 24));
+    xac_assert(state <= XAC_TXN_QUERY);
     return serial << 32 | (uint64_t)participant << 8 | (uint64_t)state;
 }
 

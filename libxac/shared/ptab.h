@@ -61,6 +61,8 @@ struct xac_page {
 XAC_SIGSAFE static inline unsigned
 xac_ptab_shift(unsigned level)
 {
+    xac_assert(level >= 1);
+    xac_assert(level <= XAC_PTAB_LEVELS);
     return XAC_PTAB_LEAF_BITS + (level - 1) * XAC_PTAB_NODE_BITS;
 }
 /* The access word: see conflict.c. */
@@ -74,6 +76,7 @@ xac_ptab_shift(unsigned level)
 XAC_SIGSAFE static inline uint64_t
 xac_page_id(uint32_t file, uint64_t page_no)
 {
+    xac_assert(page_no <= XAC_PAGE_NO_MAX);
     return (uint64_t)file << XAC_PAGE_NO_BITS | page_no;
 }
 
@@ -115,7 +118,7 @@ void xac_ptab_free(struct xac_shm *shm, _Atomic uint64_t *rootp);
 
 /*
  * xac_ptab_assert -- stop the program unless (1) to (3) hold in the first nodes of the tree, a
- * bounded number of them.  Who calls keeps the tree: it has mapped the file, or holds gc.
+ * bounded number of them.  The caller keeps the tree: it has mapped the file, or holds gc.
  */
 void xac_ptab_assert(const struct xac_shm *shm, const _Atomic uint64_t *rootp,
                      uint32_t file);

@@ -103,6 +103,7 @@ xac_region_room(const char *shm_dir, int dirfd)
     uint64_t room;
     int fd;
 
+    xac_assert(dirfd >= 0);
     if (shm_dir[0] != '/') /* it would be another one for each process */
         return EINVAL;
     fd = xac_sys.openat(AT_FDCWD, shm_dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -194,6 +195,7 @@ file_bytes(int dirfd, const char *path, const char *suffix)
     struct statx st;
     uint64_t bytes = 0;
 
+    xac_assert(suffix[0] == '.');
     if (asprintf(&name, "%s%s", path, suffix) < 0)
         return 0;
     if (xac_sys.statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BLOCKS, &st) == 0)
@@ -314,6 +316,7 @@ user_of(int dirfd, const char *path, uint32_t *pidp)
     int rc = 0;
     int fd = xac_sys.openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
 
+    xac_assert(pidp != NULL);
     *pidp = 0;
     if (fd < 0)
         return errno;
@@ -344,6 +347,7 @@ xac_region_is_home(const struct xac_region_info *info, int dirfd)
 {
     struct xac_identity home;
 
+    xac_assert(dirfd >= 0);
     return info->kind == XAC_REGION_OURS && xac_identity_of(dirfd, &home) == 0
            && xac_identity_is_same(&home, &info->home);
 }
@@ -356,6 +360,7 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     char *path;
     int rc = xac_attached(dirfd, dir, lockfd);
 
+    xac_assert(dir[0] != '\0');
     if (rc != 0 || lockfd < 0)
         return rc;
     path = xac_region_path(lockfd);

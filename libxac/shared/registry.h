@@ -127,6 +127,7 @@ xac_file_blank_from(const struct xac_file *f)
 static inline void
 xac_file_write_begin(struct xac_file *f, uint64_t end)
 {
+    xac_assert(end > 0);
     if (atomic_load_explicit(&f->blank_from, memory_order_relaxed) < end)
         /* Release: pairs with the acquire in xac_file_blank_from. */
         atomic_store_explicit(&f->blank_from, end, memory_order_release);

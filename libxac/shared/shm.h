@@ -137,6 +137,8 @@ xac_shm_at(const struct xac_shm *shm, uint64_t offset)
 XAC_SIGSAFE static inline uint64_t
 xac_shm_offset(const struct xac_shm *shm, const void *p)
 {
+    xac_assert_slow((const uint8_t *)p >= shm->base);
+    xac_assert_slow((const uint8_t *)p < shm->base + shm->reserve);
     return (uint64_t)((const uint8_t *)p - shm->base);
 }
 

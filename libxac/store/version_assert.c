@@ -34,7 +34,7 @@ list_assert(const struct xac_env *env, uint64_t vslot_no, uint64_t page)
         xac_require(left > 0);                /* (1): the list is no circle */
         xac_require(get(&v->commit) < newer); /* (1) */
         xac_require(get(&v->page) == page);
-        /* Limbo: who has unlinked it has died, and nobody has published since. */
+        /* Limbo: the process that has unlinked it has died, and nobody has published since. */
         xac_require(state == XAC_VSLOT_VERSION || state == XAC_VSLOT_LIMBO); /* (2) */
         newer = get(&v->commit);
         at = get(&v->next);
