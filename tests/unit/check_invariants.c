@@ -6,7 +6,7 @@
  *         header does not hold.
  * METHOD  a table of damages.  Each is done in a child, which asks before and after.  It must die
  *         by SIGABRT, after the first question, and name the file of the function that was asked.
- *         Invariants that cannot be told from one look (what was before; who may do what) have no
+ *         Invariants that cannot be told from one look (what was before; which thread may do what) have no
  *         damage here.
  */
 #include <config.h>
@@ -28,6 +28,7 @@
 #include "tests/common/env.h"
 #include "txn/ctree.h"
 #include "txn/slot.h"
+#include "view/view.h"
 
 struct damage {
     const char *what;
@@ -173,7 +174,7 @@ DAMAGE(left_publishing, set(&env->ctl->chain.publishing, 1))
 DAMAGE(slot_of_another,
        set(&env->ctx.txn->word, txn_word(XAC_TXN_PENDING, env->self + 1)))
 DAMAGE(slot_free, set(&env->ctx.txn->word, txn_word(XAC_TXN_FREE, env->self)))
-DAMAGE(slot_of_no_state, set(&env->ctx.txn->word, txn_word(XAC_TXN_QUERY + 1, env->self)))
+DAMAGE(slot_of_no_state, set(&env->ctx.txn->word, txn_word(XAC_TXN_QUERY, env->self) + 1))
 DAMAGE(slot_idle_with_set, set(&env->ctx.txn->word, txn_word(XAC_TXN_IDLE, env->self)))
 DAMAGE(start_moved, set(&env->ctx.txn->start, get(&env->ctx.txn->parent) + 1))
 DAMAGE(parent_back, set(&env->ctx.txn->parent, 0))
@@ -186,6 +187,81 @@ DAMAGE(block_lost, env->ctx.txn->first_block = 0)
 DAMAGE(block_of_another, env->ctx.txn->first_block += XAC_LINE_BYTES)
 DAMAGE(version_of_a_read, xac_set_entry(&env->ctx, 0)->vslot = 1)
 DAMAGE(too_many_written, env->ctx.txn->n_written = 3)
+
+/* ---- Views ---------------------------------------------------------------------------------- */
+
+#define VIEW_PAGES 4u
+
+static struct xac_view view, alias; /* of the first pages of the file */
+static struct xac_view_page known[2][VIEW_PAGES];
+
+/* view_make -- views that are aliases.  Page 1 is readable in the first, and page 2 dirty in both. */
+static void
+view_make(void)
+{
+    world_make();
+    view = (struct xac_view){.env = env,
+                             .ctx = &env->ctx,
+                             .next = &alias,
+                             .file = 1,
+                             .page = known[0],
+                             .high = VIEW_PAGES,
+                             .aliases = (struct xac_aliases *)&known,
+                             .area = {.page_size = env_page(),
+                                      .n_pages = VIEW_PAGES,
+                                      .memory = -1}};
+    view.area.base = (uint8_t *)calloc(VIEW_PAGES, env_page());
+    must(view.area.base != NULL);
+    memcpy(view.area.base + env_page(), xac_version_bytes(env, newest), env_page());
+    view.page[1] = (struct xac_view_page){.state = XAC_PAGE_READABLE, .entry = 2};
+    view.page[2] =
+        (struct xac_view_page){.state = XAC_PAGE_DIRTY, .copy = XAC_COPY_SHARED};
+    alias = view;
+    alias.next = NULL;
+    alias.page = known[1];
+    alias.page[2] = view.page[2];
+    env->ctx.views = &view;
+}
+
+/* idle_make -- the same outside a transaction: page 1 is readable, for the process is alone. */
+static void
+idle_make(void)
+{
+    view_make();
+    view.is_alone = true;
+    view.page[1].entry = 0;
+    view.page[2] = (struct xac_view_page){.state = XAC_PAGE_WARM};
+    view.n_warm = 1;
+    view.warm[0] = 2;
+}
+
+static void
+ask_view(void)
+{
+    xac_view_assert(&view, true);
+}
+
+static void
+ask_idle_view(void)
+{
+    xac_view_assert(&view, false);
+}
+
+DAMAGE(dirty_outside, view.page[1].state = XAC_PAGE_DIRTY)
+DAMAGE(spilled_outside, view.page[1].state = XAC_PAGE_SPILLED)
+DAMAGE(readable_beside_others, view.is_alone = false)
+DAMAGE(in_a_set_outside, view.page[1].entry = 1)
+DAMAGE(shared_outside, view.page[0].copy = XAC_COPY_SHARED)
+DAMAGE(readable_in_shared_memory, view.area.memory = 3)
+DAMAGE(too_many_warm, view.n_warm = XAC_WARM_MAX + 1)
+DAMAGE(warm_without_access, view.page[2].state = XAC_PAGE_ABSENT)
+DAMAGE(copy_of_no_commit, view.page[0].copy = XAC_COPY_OF(xac_chain_commit(env) + 1))
+DAMAGE(other_bytes, view.area.base[env_page()] ^= 1)
+DAMAGE(readable_in_an_alias, alias.page[2].state = XAC_PAGE_READABLE)
+DAMAGE(two_working_copies, alias.page[2].copy = XAC_COPY_UNKNOWN)
+DAMAGE(shared_but_clean, view.page[2].state = XAC_PAGE_ABSENT)
+DAMAGE(entry_behind_the_set, view.page[1].entry = 3)
+DAMAGE(hidden_beside_others, view.page[0].state = XAC_PAGE_HIDDEN)
 
 /* ---- The log ---------------------------------------------------------------------------------- */
 
@@ -405,7 +481,31 @@ DAMAGE(seat_not_taken,
   what, pool_make, ask_user, do_it, "pool_assert.c" \
  }
 
+#define VIEW(what, do_it)                           \
+ {                                                  \
+  what, view_make, ask_view, do_it, "view_assert.c" \
+ }
+#define IDLE(what, do_it)                                \
+ {                                                       \
+  what, idle_make, ask_idle_view, do_it, "view_assert.c" \
+ }
+
 static const struct damage damages[] = {
+    IDLE("(1) dirty", dirty_outside),
+    IDLE("(1) spilled", spilled_outside),
+    IDLE("(1) readable", readable_beside_others),
+    IDLE("(1) entry", in_a_set_outside),
+    IDLE("(1) shared", shared_outside),
+    IDLE("(1) warm", warm_without_access),
+    IDLE("warm", too_many_warm),
+    IDLE("(5)", readable_in_shared_memory),
+    VIEW("(2)", copy_of_no_commit),
+    VIEW("(3)", other_bytes),
+    VIEW("(4) readable", readable_in_an_alias),
+    VIEW("(4) copies", two_working_copies),
+    VIEW("(4) clean", shared_but_clean),
+    VIEW("entry", entry_behind_the_set),
+    VIEW("hidden", hidden_beside_others),
     PTAB("(1) levels", too_many_levels),
     PTAB("(1) root", root_nowhere),
     PTAB("(2) page", other_page),
