@@ -571,7 +571,6 @@ acknowledge(struct xac_env *env, uint64_t lsn, bool is_started)
 {
     int rc = is_started ? xac_log_flush_end(&env->log, lsn) : await(env, lsn);
 
-    xac_assert(!is_started || xac_lock_is_mine(&env->log.sh->flush));
     if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
         && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
         rc = 0;
