@@ -204,8 +204,7 @@ view_make(void)
                              .ctx = &env->ctx,
                              .next = &alias,
                              .file = 1,
-                             .page = known[0],
-                             .high = VIEW_PAGES,
+                             .pages = {.at = known[0], .high = VIEW_PAGES},
                              .aliases = (struct xac_aliases *)&known,
                              .area = {.page_size = env_page(),
                                       .n_pages = VIEW_PAGES,
@@ -213,13 +212,13 @@ view_make(void)
     view.area.base = (uint8_t *)calloc(VIEW_PAGES, env_page());
     must(view.area.base != NULL);
     memcpy(view.area.base + env_page(), xac_version_bytes(env, newest), env_page());
-    view.page[1] = (struct xac_view_page){.state = XAC_PAGE_READABLE, .entry = 2};
-    view.page[2] =
+    view.pages.at[1] = (struct xac_view_page){.state = XAC_PAGE_READABLE, .entry = 2};
+    view.pages.at[2] =
         (struct xac_view_page){.state = XAC_PAGE_DIRTY, .copy = XAC_COPY_SHARED};
     alias = view;
     alias.next = NULL;
-    alias.page = known[1];
-    alias.page[2] = view.page[2];
+    alias.pages.at = known[1];
+    alias.pages.at[2] = view.pages.at[2];
     env->ctx.views = &view;
 }
 
@@ -228,11 +227,11 @@ static void
 idle_make(void)
 {
     view_make();
-    view.is_alone = true;
-    view.page[1].entry = 0;
-    view.page[2] = (struct xac_view_page){.state = XAC_PAGE_WARM};
-    view.n_warm = 1;
-    view.warm[0] = 2;
+    view.staying.is_alone = true;
+    view.pages.at[1].entry = 0;
+    view.pages.at[2] = (struct xac_view_page){.state = XAC_PAGE_WARM};
+    view.staying.n_warm = 1;
+    view.staying.warm[0] = 2;
 }
 
 static void
@@ -247,21 +246,21 @@ ask_idle_view(void)
     xac_view_assert(&view, false);
 }
 
-DAMAGE(dirty_outside, view.page[1].state = XAC_PAGE_DIRTY)
-DAMAGE(spilled_outside, view.page[1].state = XAC_PAGE_SPILLED)
-DAMAGE(readable_beside_others, view.is_alone = false)
-DAMAGE(in_a_set_outside, view.page[1].entry = 1)
-DAMAGE(shared_outside, view.page[0].copy = XAC_COPY_SHARED)
+DAMAGE(dirty_outside, view.pages.at[1].state = XAC_PAGE_DIRTY)
+DAMAGE(spilled_outside, view.pages.at[1].state = XAC_PAGE_SPILLED)
+DAMAGE(readable_beside_others, view.staying.is_alone = false)
+DAMAGE(in_a_set_outside, view.pages.at[1].entry = 1)
+DAMAGE(shared_outside, view.pages.at[0].copy = XAC_COPY_SHARED)
 DAMAGE(readable_in_shared_memory, view.area.memory = 3)
-DAMAGE(too_many_warm, view.n_warm = XAC_WARM_MAX + 1)
-DAMAGE(warm_without_access, view.page[2].state = XAC_PAGE_ABSENT)
-DAMAGE(copy_of_no_commit, view.page[0].copy = XAC_COPY_OF(xac_chain_commit(env) + 1))
+DAMAGE(too_many_warm, view.staying.n_warm = XAC_WARM_MAX + 1)
+DAMAGE(warm_without_access, view.pages.at[2].state = XAC_PAGE_ABSENT)
+DAMAGE(copy_of_no_commit, view.pages.at[0].copy = XAC_COPY_OF(xac_chain_commit(env) + 1))
 DAMAGE(other_bytes, view.area.base[env_page()] ^= 1)
-DAMAGE(readable_in_an_alias, alias.page[2].state = XAC_PAGE_READABLE)
-DAMAGE(two_working_copies, alias.page[2].copy = XAC_COPY_UNKNOWN)
-DAMAGE(shared_but_clean, view.page[2].state = XAC_PAGE_ABSENT)
-DAMAGE(entry_behind_the_set, view.page[1].entry = 3)
-DAMAGE(hidden_beside_others, view.page[0].state = XAC_PAGE_HIDDEN)
+DAMAGE(readable_in_an_alias, alias.pages.at[2].state = XAC_PAGE_READABLE)
+DAMAGE(two_working_copies, alias.pages.at[2].copy = XAC_COPY_UNKNOWN)
+DAMAGE(shared_but_clean, view.pages.at[2].state = XAC_PAGE_ABSENT)
+DAMAGE(entry_behind_the_set, view.pages.at[1].entry = 3)
+DAMAGE(hidden_beside_others, view.pages.at[0].state = XAC_PAGE_HIDDEN)
 
 /* ---- The log ---------------------------------------------------------------------------------- */
 
