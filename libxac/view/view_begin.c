@@ -54,7 +54,7 @@ advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
 
     xac_assert(v->staying.shown <= parent);
     xac_assert(v->staying.is_kept);
-    xac_assert(!v->area.ops->splits);
+    xac_assert(v->area.ops->fills != NULL);
     if (parent - v->staying.shown > ADVANCE_MAX)
         return xac_view_forget(v, XAC_PROT_NONE);
     for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {

@@ -46,7 +46,7 @@ change(struct xac_view *v, bool is_scanned)
 {
     int rc = xac_warm_cool(v);
 
-    xac_assert(v->area.ops->scan_set != NULL);
+    xac_assert(v->area.ops->fills != NULL);
     v->staying.account = 0;
     if (rc != 0 || v->area.ops->fills->scan_set(&v->area, is_scanned) == 0)
         return rc;

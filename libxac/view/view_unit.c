@@ -99,7 +99,7 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
     int rc;
 
     xac_assert(u->first < u->end);
-    xac_assert(u->v->area.ops->splits);
+    xac_assert(u->v->area.ops->maps != NULL);
     is_write = is_write || has_dirty(u);
     if (is_given(u, is_write))
         return 0;
@@ -173,7 +173,7 @@ xac_unit_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     int rc = 0;
 
     xac_assert(page_no < v->area.n_pages);
-    xac_assert(v->area.ops->splits);
+    xac_assert(v->area.ops->maps != NULL);
     for (;;) {
         bool may_grow = (UINT64_C(1) << ctx->unit_shift) < v->area.n_pages;
 

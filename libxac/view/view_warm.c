@@ -81,7 +81,7 @@ cool(struct xac_view *v, uint32_t i)
     uint64_t page_no = v->staying.warm[i];
 
     xac_assert(i < v->staying.n_warm);
-    xac_assert(!v->area.ops->splits);
+    xac_assert(v->area.ops->fills != NULL);
     remove_at(v, i);
     v->pages.at[page_no].state = XAC_PAGE_READABLE;
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
