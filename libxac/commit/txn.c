@@ -350,7 +350,7 @@ change_state(struct xac_env *env, struct xac_txn *txn, enum xac_txn_state to)
         memory_order_acq_rel, memory_order_acquire);
 }
 
-/* give_up -- the transaction aborts for want of something. */
+/* give_up -- the transaction aborts because it lacks something. */
 static void
 give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
 {
@@ -504,7 +504,7 @@ commit(struct xac_env *env, struct xac_ctx *ctx)
 
 /* ---- Steps i to k: how it ends -------------------------------------------------------- */
 
-/* finish -- steps i and k, after the outcome is decided: views, set and slot are free again. */
+/* finish -- steps i and k, after the outcome is decided: give back views, set and slot. */
 static void
 finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
@@ -781,8 +781,8 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         xac_wait_limit(wait_ms);
     rc = commit(env, ctx) ? end_committed(env, ctx) : end_aborted(env, ctx);
     if (is_blocked) {
-        /* Who has not written leaves it to who has.  Not after an error: its words are to
-           stay. */
+        /* With a limit only after a commit has written.  Not after an error: its words are
+           to stay. */
         if ((rc == XAC_COMMITTED || rc == XAC_ABORTED)
             && (wait_ms == 0 || may_step(ctx, commits)))
             xac_checkpoint_if_due(env);
