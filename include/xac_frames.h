@@ -46,16 +46,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xac_api.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef XAC_API
-# if defined(__GNUC__)
-#  define XAC_API __attribute__((visibility("default")))
-# else
-#  define XAC_API
-# endif
 #endif
 
 /* The replacement policy: which page leaves its frame when another one needs it. */

@@ -7,12 +7,7 @@
 
 #include <stdint.h>
 
-/* Of constants that go away with the next name of the library; doc/compatibility.md. */
-#ifdef XAC_NO_DEPRECATED
-# define XAC_DEPRECATED
-#else
-# define XAC_DEPRECATED __attribute__((deprecated))
-#endif
+#include "xac_api.h"
 
 /*
  * Options, for xSetOption().  The last lines of each comment say which values an option takes,

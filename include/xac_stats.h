@@ -18,16 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xac_api.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef XAC_API
-# if defined(__GNUC__)
-#  define XAC_API __attribute__((visibility("default")))
-# else
-#  define XAC_API
-# endif
 #endif
 
 /* Why a transaction aborted. */
