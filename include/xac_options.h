@@ -97,14 +97,14 @@ enum xac_option {
        program.  If XAC_OPT_CHECKING is set too, XAC_OPT_CHECKING counts. */
     XAC_OPT_DECLARED XAC_DEPRECATED = 11,
     /* A bound, in pages, on the memory that all participants together use for pages of the mapped
-       files.  0: there is no bound.  See doc/frames.md.  xInit() fails with ENOTSUP for other
-       engines than uffd and scan, xMmap() for a second mapping of a page before Linux 6.4.
+       files.  0: there is no bound.  See doc/frames.md.  xInit() fails with ENOTSUP if the
+       engine is the portable one, xMmap() for a second mapping of a page before Linux 6.4.
        Values: pages, 256 to 1,073,741,823, or 0.  Default: 0.  Set: before xInit().
        Concerns: all, from the first participant.  Variable: XAC_FRAMES. */
     XAC_OPT_FRAMES = 12,
     /* So many bytes are read ahead of pages that are touched in order.  A page that is touched
        otherwise is read alone.  Set it for random accesses to files larger than memory.  It works
-       without XAC_OPT_FRAMES, and with the engine uffd.  The default,
+       without XAC_OPT_FRAMES, and not with XAC_ENGINE_PORTABLE.  The default,
        XAC_READ_AHEAD_SYSTEM, reads around each page, as far as the device is set to.
        Values: bytes, 0 to 1 GiB, or XAC_READ_AHEAD_SYSTEM.  Default:
        XAC_READ_AHEAD_SYSTEM.  Set: before xInit().  Concerns: this process.  Variable:
@@ -140,7 +140,15 @@ enum xac_option {
        before xInit(), and kept.
        Values: enum xac_checking.  Default: XAC_CHECKING_FAST.  Set: outside of
        transactions.  Concerns: this process.  Variable: XAC_CHECKING (counts more). */
-    XAC_OPT_CHECKING = 16
+    XAC_OPT_CHECKING = 16,
+    /* How the process notices accesses to pages.  XAC_ENGINE_BEST: by what works best on this
+       system, userfaultfd(2) where it may be used.  XAC_ENGINE_PORTABLE: by mprotect(2), which works
+       everywhere, and which XAC_ENGINE_BEST takes where nothing better works; `engine` and
+       `engine_error` of xStats() tell.  One engine serves all environments of a process: the
+       environment that is opened while the process has no other one open chooses it.
+       Values: XAC_ENGINE_BEST or XAC_ENGINE_PORTABLE.  Default: XAC_ENGINE_BEST.  Set:
+       before xInit().  Concerns: this process.  Variable: XAC_ENGINE (counts more). */
+    XAC_OPT_ENGINE = 17
 };
 
 #define XAC_READ_AHEAD_SYSTEM UINT64_MAX
@@ -159,7 +167,7 @@ enum xac_checking {
        While the process is the only participant and has no thread with views of its own (xView()),
        all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
        others, the pages that its queries have read stay readable until a transaction begins
-       that is not a query (not with the engine sigsegv).
+       that is not a query (not with XAC_ENGINE_PORTABLE).
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be
@@ -179,7 +187,7 @@ enum xac_checking {
     /* As FAST; besides, the program promises to announce every store: by setPageAccess() or
        setRangeAccess() with XAC_READ_WRITE, in its transaction and before the store.  xMalloc(),
        xFree() and xRoot() announce theirs.  While the process is alone, pages that it has
-       written stay writable (not with the engine sigsegv, nor with XAC_OPT_FRAMES).
+       written stay writable (not with XAC_ENGINE_PORTABLE, nor with XAC_OPT_FRAMES).
 
        A store that was not announced may not be noticed.  Then its transaction does not commit
        it, and an abort does not roll it back.  The loads of this process may see it, until the

@@ -168,7 +168,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (rc == 0)
         rc = flags == XAC_READONLY ? open_reader(env, path) : open_writer(env, path);
     if (rc == 0) {
-        rc = n_open++ == 0 ? xac_engine_start(&xac_view_owner) : 0;
+        rc = n_open++ == 0 ? xac_engine_start(&xac_view_owner, options->engine) : 0;
         if (rc == 0)
             rc = check_engine(env);
         if (rc != 0) {

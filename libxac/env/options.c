@@ -50,6 +50,16 @@ static const struct xac_option_word checking_words[] = {
     {"trusted", XAC_CHECKING_TRUSTED},
     {NULL, 0}};
 
+/* The user's words, and the names that tests and measurements need. */
+static const struct xac_option_word engine_words[] = {
+    {"best", XAC_ENGINE_BEST},
+    {"portable", XAC_ENGINE_PORTABLE},
+    {"uffd", XAC_ENGINE_UFFD},
+    {"sigsegv", XAC_ENGINE_SIGSEGV},
+    {"scan", XAC_ENGINE_SCAN},
+    {"thesis", XAC_ENGINE_THESIS},
+    {NULL, 0}};
+
 static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(CHECKSUM, checksum, ENUM, "enum xac_checksum", 0, XAC_CHECKSUM_SHA1, 0,
         XAC_CHECKSUM_XXH3, ANY, ALL, NO_VARIABLE,
@@ -99,6 +109,10 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(CHECKING, checking, ENUM, "enum xac_checking", 0, XAC_CHECKING_TRUSTED, 0,
         XAC_CHECKING_FAST, OUTSIDE, PROCESS, OVERRULES("XAC_CHECKING", checking_words),
         "How closely accesses are watched: every one, or only as far as is cheap."),
+    ROW(ENGINE, engine, ENUM, "XAC_ENGINE_BEST or XAC_ENGINE_PORTABLE", 0, XAC_ENGINE_BEST,
+        XAC_ENGINE_PORTABLE,
+        XAC_ENGINE_BEST, BEFORE, PROCESS, OVERRULES("XAC_ENGINE", engine_words),
+        "How accesses are noticed: by what works best here, or by what works everywhere."),
 };
 /* clang-format on */
 

@@ -7,9 +7,9 @@
 #include "fault/fault_engine.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+
+#include <xac.h>
 
 #include "base/err.h"
 #include "base/sys.h"
@@ -25,29 +25,25 @@ static int
     fell_back; /* errno value for which it is not the one that was wanted, or 0    */
 static enum xac_scanning scanning = XAC_SCAN_NEVER;
 
-/* named -- by XAC_ENGINE; NULL: there is none of that name. */
+/* of_kind -- an engine by its number; the first one for XAC_ENGINE_BEST. */
 static const struct xac_engine *
-named(const char *name)
+of_kind(uint32_t kind)
 {
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
-        if (strcmp(engines[i]->name, name) == 0)
+        if ((uint32_t)engines[i]->kind == kind)
             return engines[i];
     }
-    return NULL;
+    xac_require(kind == XAC_ENGINE_BEST);
+    return engines[0];
 }
 
 int
-xac_engine_start(const struct xac_area_owner *owner)
+xac_engine_start(const struct xac_area_owner *owner, uint32_t kind)
 {
-    const char *name = secure_getenv("XAC_ENGINE");
-    bool is_free = name == NULL || *name == '\0';
-    const struct xac_engine *wanted = is_free ? engines[0] : named(name);
-    int rc;
+    bool is_free = kind == XAC_ENGINE_BEST;
+    const struct xac_engine *wanted = of_kind(kind);
+    int rc = xac_valgrind_check();
 
-    if (wanted == NULL)
-        return xac_err(EINVAL, "XAC_ENGINE=%s: there are uffd, scan, sigsegv and thesis",
-                       name);
-    rc = xac_valgrind_check();
     if (rc != 0)
         return rc;
     fell_back = wanted->start(owner);

@@ -107,17 +107,17 @@ enum xac_scanning {
     XAC_SCAN_ALWAYS
 };
 
-/* xac_engine_scanning -- IF_CHEAPER unless XAC_ENGINE says which engine. */
+/* xac_engine_scanning -- IF_CHEAPER if the engine is the best one, not a certain one. */
 enum xac_scanning xac_engine_scanning(void);
 
 /*
- * xac_engine_start -- choose the process's engine and start it: the one that the environment
- * variable XAC_ENGINE names, else uffd; uffd in the place of scan, or sigsegv, if that cannot
- * be had.
+ * xac_engine_start -- choose the process's engine and start it: the one that is wanted; uffd
+ * in the place of scan, or sigsegv, if that cannot be had.
  * in   owner  of all areas; static
- * ret 0; EINVAL: there is none of that name; ENOTSUP: fault_valgrind.h; errno.
+ * in   kind   enum xac_engine_kind; XAC_ENGINE_BEST: uffd, with scans where they are cheaper
+ * ret 0; ENOTSUP: fault_valgrind.h; errno.
  */
-int xac_engine_start(const struct xac_area_owner *owner);
+int xac_engine_start(const struct xac_area_owner *owner, uint32_t kind);
 void xac_engine_stop(void);
 
 /* xac_engine_forked -- in a child, before its areas are abandoned. */

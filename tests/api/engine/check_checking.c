@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_checking.c -- XAC_OPT_CHECKING: who decides, and what holds.
+ * check_checking.c -- XAC_OPT_CHECKING and XAC_OPT_ENGINE: who decides, and what holds.
  *
  * GOAL    The default is FAST; the deprecated options set what xac_options.h says; the variable
  *         XAC_CHECKING counts more than the program.
@@ -179,6 +179,39 @@ START_TEST(other_checking_finds_broken_promises)
 }
 END_TEST
 
+/* ---- engines --------------------------------------------------------------------------- */
+
+START_TEST(the_engine_is_chosen)
+{
+    static const struct {
+        const char *variable;
+        uint64_t option, wanted; /* wanted: 0, the best                                 */
+    } rows[] = {{NULL, NOTHING, 0},
+                {NULL, XAC_ENGINE_BEST, 0},
+                {NULL, XAC_ENGINE_PORTABLE, XAC_ENGINE_SIGSEGV},
+                {"portable", NOTHING, XAC_ENGINE_SIGSEGV},
+                {"portable", XAC_ENGINE_BEST, XAC_ENGINE_SIGSEGV},
+                {"sigsegv", NOTHING, XAC_ENGINE_SIGSEGV},
+                {"best", XAC_ENGINE_PORTABLE, 0}};
+    struct xac_stats s;
+
+    unsetenv("XAC_ENGINE");
+    must_rc(xSetOption(XAC_OPT_ENGINE, XAC_ENGINE_UFFD), EINVAL);
+    must_rc(xSetOption(XAC_OPT_ENGINE, XAC_ENGINE_THESIS), EINVAL);
+    if (rows[_i].variable != NULL)
+        must(setenv("XAC_ENGINE", rows[_i].variable, 1) == 0);
+    set(XAC_OPT_ENGINE, rows[_i].option);
+    env_init(NONDURABLE);
+    s = env_stats();
+    if (rows[_i].wanted != 0)
+        must_eq(s.engine, rows[_i].wanted);
+    else
+        must_eq(s.engine, s.engine_error == 0 ? XAC_ENGINE_UFFD : XAC_ENGINE_SIGSEGV);
+    must_refuse(xSetOption(XAC_OPT_ENGINE, XAC_ENGINE_BEST), EBUSY);
+    env_detach();
+}
+END_TEST
+
 static Suite *
 checking_suite(void)
 {
@@ -190,6 +223,7 @@ checking_suite(void)
     tcase_add_test(tc, variable_counts_while_it_is_open);
     tcase_add_loop_test(tc, variable_must_have_a_meaning, 0, 5);
     tcase_add_loop_test(tc, other_checking_finds_broken_promises, 0, 2);
+    tcase_add_loop_test(tc, the_engine_is_chosen, 0, 7);
     return s;
 }
 
