@@ -102,20 +102,13 @@ choose(const char *text)
     return false;
 }
 
-/* set_checking -- how much the program lets go unnoticed. */
-static void
-set_checking(void)
-{
-    must_ok(
-        xSetOption(XAC_OPT_CHECKING, chosen[CHECKING])); /* in the order of pairs.py */
-}
-
+/* set_options -- values are numbered in the order of the table above. */
 static void
 set_options(void)
 {
     bool is_often = chosen[CHECKPOINTS] == 0;
 
-    set_checking();
+    must_ok(xSetOption(XAC_OPT_CHECKING, chosen[CHECKING]));
     must_ok(xSetOption(XAC_OPT_POLICY, chosen[POLICY]));
     must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS, chosen[DURABLE_IS] == 2 ? 5 : 0));
     must_ok(xSetOption(XAC_OPT_FRAMES, chosen[FRAMES] != 0 ? 256 : 0));
