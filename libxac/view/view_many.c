@@ -73,15 +73,19 @@ pages_ahead(const struct xac_view *v)
     return bytes == XAC_READ_AHEAD_SYSTEM ? 0 : bytes / v->area.page_size;
 }
 
-/* ask -- for n pages of the file, but for blank ones; a hint. */
+/* ask -- for n pages of the file, but for blank ones; a hint.  Behind the last page there are 0. */
 XAC_SIGSAFE static void
 ask(const struct xac_view *v, uint64_t first, uint64_t n)
 {
-    const uint8_t *at = xac_view_file_run(v, first, &n);
-    uint64_t left = n * v->area.page_size;
+    const uint8_t *at;
+    uint64_t left;
 
+    xac_assert(first + n <= v->area.n_pages);
+    if (n == 0)
+        return;
+    at = xac_view_file_run(v, first, &n);
+    left = n * v->area.page_size;
     xac_assert(n > 0);
-    xac_assert(first < v->area.n_pages);
     if (at != v->file_bytes + first * v->area.page_size)
         return;
     for (uint64_t bytes; left > 0; at += bytes, left -= bytes) {
