@@ -71,6 +71,7 @@ cure(struct xac_env *env, struct xac_ctx *ctx)
 {
     int rc;
 
+    xac_assert(ctx->n_cured < CURES_MAX);
     ctx->n_cured++;
     rc = xac_checkpoint_try(env);
     return rc == 0 || rc == EBUSY;

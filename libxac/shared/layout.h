@@ -286,7 +286,7 @@ xac_txn_serial(uint64_t word)
 }
 
 /* True for states in which a transaction may still look at its parent's pages. */
-static inline bool
+XAC_SIGSAFE static inline bool
 xac_txn_is_live(uint64_t word)
 {
     enum xac_txn_state s = xac_txn_state(word);

@@ -35,7 +35,7 @@ ring_assert(const struct xac_chain *c, uint64_t commit)
     }
 }
 
-void
+XAC_UNGUARDED void
 xac_chain_assert(const struct xac_env *env)
 {
     const struct xac_chain *c = &env->ctl->chain;

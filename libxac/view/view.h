@@ -328,6 +328,8 @@ xac_view_is_open(const struct xac_view *v)
 static inline void
 xac_view_lose(struct xac_view *v, struct xac_view_page *p)
 {
+    xac_assert(p >= v->pages.at);
+    xac_assert(p < v->pages.at + v->area.n_pages);
     p->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
     if (v->area.ops->maps != NULL || p->copy == XAC_COPY_NONE)
         return;
