@@ -77,5 +77,5 @@ xac_view_forked(struct xac_view *v)
     if (v->origin == NULL) /* of the parent */
         xac_handle_close(v->area.pagemap, &v->area.pagemap_handle);
     v->area.pagemap = -1;
-    xac_assert(v->area.pagemap == -1);
+    v->hold = 0; /* it is the parent's, too */
 }

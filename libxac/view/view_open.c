@@ -559,7 +559,7 @@ xac_view_close(struct xac_env *env, struct xac_view *v)
     xac_assert(v->n_clones == 0);
     if (v->area.ticket != NULL)
         v->area.ops->detach(&v->area);
-    if (v->hold != 0 && !xac_env_is_forked(env)) /* else it is the parent's */
+    if (v->hold != 0)
         xac_registry_drop(env, v->hold);
     xac_outofcore_drop_file(v);
     xac_aliases_leave(v);
