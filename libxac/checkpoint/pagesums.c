@@ -27,7 +27,6 @@
 void
 xac_pagesums_name(char name[32], uint64_t inode)
 {
-    xac_assert(inode != 0);
     (void)snprintf(name, 32, XAC_PAGESUMS_PREFIX "%016llx", (unsigned long long)inode);
 }
 
@@ -62,7 +61,6 @@ int
 xac_pagesums_add(struct xac_pagesums *s, uint32_t file, uint64_t page, const void *bytes,
                  size_t page_size)
 {
-    xac_assert(file != 0);
     xac_assert(bytes != NULL);
     xac_assert(page_size != 0);
     if (s->n == s->size) {
@@ -256,7 +254,6 @@ xac_pagesums_drop(int dirfd, uint64_t inode, bool *is_syncedp)
     int rc;
 
     xac_assert(dirfd >= 0);
-    xac_assert(inode != 0);
     xac_pagesums_name(name, inode);
     is_there = xac_sys.renameat(dirfd, name, dirfd, XAC_PAGESUMS_NEW) == 0;
     if (!is_there && errno != ENOENT)

@@ -209,7 +209,6 @@ xac_backup_note_write(int dirfd, const struct xac_backup_note *note)
     int rc;
 
     xac_assert(dirfd >= 0);
-    xac_assert(note->time_ns != 0);
     if (text == NULL)
         return xac_err(ENOMEM, "%s", XAC_BACKUP_NAME);
     rc = xac_newfile_replace(&f, text, n, NULL);

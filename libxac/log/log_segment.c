@@ -36,8 +36,6 @@ xac_log_segment_check(const struct xac_segment_header *head, const char *name,
                       const uint8_t identity[16], uint64_t number, uint64_t segment_bytes,
                       uint32_t page_size)
 {
-    xac_assert(number != 0);
-    xac_assert(segment_bytes != 0);
     if (head->magic != XAC_SEGMENT_MAGIC)
         return xac_err(XAC_EDAMAGED, "%s: segment header: magic", name);
     if (head->version < XAC_FORMAT_VERSION_LEAST || head->version > XAC_FORMAT_VERSION)

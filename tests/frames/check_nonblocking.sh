@@ -11,7 +11,7 @@ compiler='__(asan|ubsan|tsan|gcov)_.*|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__l
 
 # F23: policies are lists and ghosts; batches, locks and free frames are none of their business.
 policies="replacer_simple replacer_queues replacer_lirs"
-allowed_policies='xac_frames_(list|ghost)_[a-z]*|memset|memcpy'
+allowed_policies='xac_frames_(list|ghost)_[a-z]*|memset|memcpy|xac_die'
 
 # file_of NAME -- its object file.
 file_of()
