@@ -117,7 +117,6 @@ make_new(const struct xac_pagesums_store *w, const struct xac_pagesums_file *f,
                                .name = name,
                                .is_synced = true};
 
-    xac_assert(f->path[0] != '\0');
     xac_assert(w->page_size != 0);
     if (h.path_len >= sizeof h.path)
         return ENAMETOOLONG;

@@ -83,7 +83,6 @@ xac_redo_pages_find(const struct xac_redo_pages *p, uint32_t file, uint64_t page
 {
     uint32_t slot = *slot_of(p, file, page);
 
-    xac_assert(file != 0);
     return slot == 0 ? NULL : xac_redo_pages_at(p, &p->frame[slot - 1]);
 }
 
