@@ -195,7 +195,6 @@ frame_cancel(struct frame *f, frame_ref ref)
 XAC_SIGSAFE static inline void
 frame_mark_dirty(struct frame *f)
 {
-    xac_assert_slow((frame_word(frame_load(f)) & FRAME_PINS) >= 1);
     atomic_fetch_or_explicit(&f->state, FRAME_DIRTY, memory_order_relaxed);
 }
 

@@ -572,8 +572,6 @@ write_master(struct recovery *r, struct xac_master_slot *out)
         return rc;
     m.redo_lsn = m.end_lsn_after = m.start_lsn;
     m.begin_lsn = m.end_lsn = 0;
-    xac_assert(m.start_lsn >= r->end);
-    xac_assert(m.generation > r->master.generation);
     xac_master_put_dir(&m, &r->dir);
     if (m.segment_bytes == r->master.segment_bytes
         && xac_scan_limit(&r->scan) > m.start_lsn)
