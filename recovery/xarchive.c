@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/newfile.h"
 #include "base/sys.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/archive.h"
 #include "env/peek.h"
 #include "log/log.h"
 #include "log/log_keep.h"

@@ -18,6 +18,7 @@
 #include "base/sized.h"
 #include "base/tls.h"
 #include "base/tsan.h"
+#include "checkpoint/archive.h"
 #include "checkpoint/checkpoint.h"
 #include "env/reader.h"
 #include "env/stats.h"

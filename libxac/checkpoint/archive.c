@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive.c -- which log files are no longer needed: see checkpoint.h.
+ * archive.c -- which log files are no longer needed: see archive.h.
  */
 #include <config.h>
+
+#include "checkpoint/archive.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 
 #include "base/err.h"
 #include "base/sys.h"
-#include "checkpoint/checkpoint.h"
 #include "log/block.h"
 #include "log/log.h"
 #include "log/log_keep.h"

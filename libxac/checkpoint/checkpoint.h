@@ -3,7 +3,8 @@
  * checkpoint.h -- bringing committed versions to their files, so that the log and the
  * version store need not keep them (Thesis 3.2, 2.1).
  *
- * WHAT      xCheckpoint, xArchive; log blocks that concern files.
+ * WHAT      xCheckpoint: which process does the steps of a checkpoint, and when.
+ * NOT HERE  The steps (ckpt_steps.h); which log files may go then (archive.h).
  * LOCK      checkpoint (one step at a time), then gc and publish in short steps.
  * OWNER     A checkpoint that is due runs in the process that finds it so, a bounded step
  *           at each of its commits.  Its progress is private to the process, except
@@ -25,14 +26,11 @@
 #define XAC_CHECKPOINT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/annot.h"
 #include "checkpoint/ckpt_due.h"
 #include "shared/env_state.h"
-
-struct xac_master_slot;
 
 /*
  * xac_checkpoint_run -- one checkpoint.
@@ -65,24 +63,5 @@ void xac_checkpoint_leave(struct xac_env *env);
 
 /* xac_checkpoint_forked -- in a child: it is the parent's. */
 void xac_checkpoint_forked(struct xac_env *env);
-
-/*
- * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
- *
- * in   path    of the directory in which the log lies
- * in   master  its record, synced; redo_lsn that of backups under way, if it is smaller
- */
-int xac_archive_list(const char *path, const struct xac_master_slot *master,
-                     char ***namesp, size_t *countp);
-
-/*
- * xac_archive_remove_data -- remove the data files that xac_archive_list() would name.
- *
- * The checkpoint lock is held.  One that cannot be removed is left to the next call.
- */
-void xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *master);
-
-/* xac_archive_names -- see xac_archive() in xac.h. */
-int xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp);
 
 #endif /* XAC_CHECKPOINT_H */
