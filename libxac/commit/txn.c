@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * txn.c -- begin, end, abort, commit: see txn.h.  The letters name the steps of a commit in
+ * txn.c -- the end of a transaction: see txn.h.  The letters name the steps of a commit in
  * doc/ARCHITECTURE.md.
  *
  * The end of a transaction is decided first and finished afterwards: commit() does steps a to h and
- * says whether the transaction is published; end_committed() or end_aborted() finishes it.
+ * says whether the transaction is published; end_committed() or xac_txn_end_aborted() finishes it.
  */
 #include <config.h>
 
 #include "commit/txn.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -21,7 +20,6 @@
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
-#include "txn/alone.h"
 #include "txn/commit_block.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
@@ -32,84 +30,12 @@
 #include "view/fault.h"
 #include "view/view.h"
 
-/* Races in a row that an optimistic transaction may lose before it takes the token. */
-#define LOST_BEFORE_TOKEN 4
-
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
 _Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each");
 
 /* How long a process that cannot write the log itself waits for others to do so. */
 #define OTHERS_MS 200
-
-/* ---- Begin ------------------------------------------------------------------------ */
-
-int
-xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
-{
-    struct xac_txn *txn = ctx->txn;
-    uint64_t serial;
-    int rc;
-
-    xac_assert(ctx->n_entries == 0);
-    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
-               == XAC_TXN_IDLE);
-    xac_assert(txn->n_written == 0);
-    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TOKEN)
-        xac_token_take(env, ctx);
-    if (!is_query && txn->is_retry)
-        xac_conflict_wait(env, ctx);
-    ctx->is_query = is_query;
-    ctx->error = 0;
-    ctx->error_page = 0;
-    ctx->error_lacking = XAC_LACKS_MEMORY;
-    ctx->lacking = XAC_LACKS_MEMORY;
-    ctx->conflict.found_by_us = 0;
-    ctx->n_blocks = 0;
-    if (!is_query && !txn->is_retry)
-        atomic_store_explicit(&txn->age,
-                              atomic_fetch_add_explicit(&env->ctl->chain.next_age, 1,
-                                                        memory_order_relaxed),
-                              memory_order_relaxed);
-    atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->alone_epoch =
-        xac_env_checking(env) != XAC_CHECKING_STRICT ? xac_alone_epoch(env) : 0;
-    atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
-                          memory_order_relaxed);
-    serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
-    /* Release: pairs with the acquire of who scans the slots. */
-    atomic_store_explicit(&txn->word,
-                          xac_txn_word(serial, env->self,
-                                       is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),
-                          memory_order_release);
-    xac_kill_point("begin");
-    xac_chain_enter(env, txn);
-    /* The fence in xac_chain_enter lies between storing reads_unknown and looking
-       again; it pairs with the one in xac_alone_revoke. */
-    if (ctx->alone_epoch != 0 && xac_alone_epoch(env) != ctx->alone_epoch) {
-        ctx->alone_epoch = 0;
-        atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
-    }
-    rc = xac_view_begin_all(env, ctx);
-    xac_debug(xac_txn_assert(ctx));
-    if (rc != 0) {
-        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
-        if (ctx->has_token)
-            xac_token_give(env, ctx);
-    }
-    return rc;
-}
-
-void
-xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
-{
-    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
-    uint64_t page = 0;
-
-    if (env->policy->is_optimistic && !ctx->is_query
-        && !env->policy->validate(env, ctx->txn, &page))
-        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
-}
 
 /* ---- Steps a and b: what has changed ---------------------------------------------- */
 
@@ -504,9 +430,8 @@ commit(struct xac_env *env, struct xac_ctx *ctx)
 
 /* ---- Steps i to k: how it ends -------------------------------------------------------- */
 
-/* finish -- steps i and k, after the outcome is decided: give back views, set and slot. */
-static void
-finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
+void
+xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
     xac_view_end_all(env, ctx, is_committed);
     xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
@@ -593,7 +518,7 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
        before the flush lock. */
     is_started = xac_env_is_durable(env) && !ctx->saw_dead
                  && env->options.sync_delay_ms == 0 && xac_log_flush_start(&env->log);
-    finish(env, ctx, true);
+    xac_txn_finish(env, ctx, true);
     xac_kill_point("i");
     xac_count_own(&txn->counters.commits, 1);
     xac_count_own(&txn->counters.pages_written, n_written);
@@ -615,77 +540,12 @@ end_committed(struct xac_env *env, struct xac_ctx *ctx)
     } else {
         uint64_t lsn = parent_lsn(env, ctx);
 
-        finish(env, ctx, true);
+        xac_txn_finish(env, ctx, true);
         xac_count_own(&ctx->txn->counters.commits_read_only, 1);
         rc = await(env, lsn);
     }
     memset(&ctx->conflict, 0, sizeof ctx->conflict);
     xac_txn_forgo(ctx);
-    return rc;
-}
-
-/* note_conflict -- translate the slot's reasons for xConflict(). */
-static void
-note_conflict(struct xac_ctx *ctx)
-{
-    struct xac_conflict *c = &ctx->conflict;
-    uint64_t why = atomic_load_explicit(&ctx->txn->why, memory_order_relaxed);
-    uint64_t page = atomic_load_explicit(&ctx->txn->why_page, memory_order_relaxed);
-    int found_by_us = c->found_by_us;
-
-    memset(c, 0, sizeof *c);
-    c->found_by_us = found_by_us;
-    if (ctx->error != 0) {
-        c->kind = XAC_CONFLICT_RESOURCE;
-        c->error = ctx->error;
-        return;
-    }
-    c->kind = (int)(why >> 32 & 0xff);
-    c->other_pid = (int)(why & 0xffffffff);
-    if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see alone.h */
-        c->kind = XAC_CONFLICT_REVOKED;
-    if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)
-        xac_view_describe(ctx, page, c);
-    xac_assert(c->kind != XAC_CONFLICT_NONE);
-}
-
-/* count_abort -- one of the three counters. */
-static void
-count_abort(struct xac_counters *n, int kind)
-{
-    xac_assert(kind != XAC_CONFLICT_NONE);
-    if (kind == XAC_CONFLICT_USER)
-        xac_count_own(&n->aborts_user, 1);
-    else if (kind == XAC_CONFLICT_RESOURCE || kind == XAC_CONFLICT_REVOKED)
-        xac_count_own(&n->aborts_other, 1);
-    else
-        xac_count_own(&n->aborts_conflict, 1);
-}
-
-/* end_aborted -- the transaction has not committed: roll it back; ret as xac_txn_end. */
-static int
-end_aborted(struct xac_env *env, struct xac_ctx *ctx)
-{
-    char words[XAC_ERR_BYTES];
-    int rc;
-
-    xac_assert(!ctx->is_query);
-    if (ctx->error != 0)
-        (void)snprintf(words, sizeof words, "%s", xac_err_text());
-    note_conflict(ctx);
-    count_abort(&ctx->txn->counters, ctx->conflict.kind);
-    finish(env, ctx, false);
-    rc = xac_env_poisoned(env);
-    if (rc == 0)
-        rc = ctx->error != 0 ? xac_error_verdict(env, ctx, words) : XAC_ABORTED;
-    /* Who gives up by himself has not lost, and need not grow older. */
-    if (rc != XAC_ABORTED || ctx->conflict.kind == XAC_CONFLICT_USER) {
-        xac_txn_forgo(ctx);
-        return rc;
-    }
-    ctx->txn->is_retry = 1;
-    ctx->n_lost++;
-    xac_assert(ctx->n_lost > 0);
     return rc;
 }
 
@@ -712,7 +572,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     xac_assert(txn->n_written == 0);
     if (must_block)
         xac_signals_block(&signals);
-    finish(env, ctx, true);
+    xac_txn_finish(env, ctx, true);
     xac_count_own(&txn->counters.queries, 1);
     xac_wait_limit(env->options.wait_ms);
     rc = await(env, lsn);
@@ -779,7 +639,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
         xac_signals_block(&signals);
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(wait_ms);
-    rc = commit(env, ctx) ? end_committed(env, ctx) : end_aborted(env, ctx);
+    rc = commit(env, ctx) ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
     if (is_blocked) {
         /* With a limit only after a commit has written.  Not after an error: its words are
            to stay. */

@@ -31,22 +31,21 @@ int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
 void xac_txn_forgo(struct xac_ctx *ctx);
 
 /*
- * xac_error_explain -- note in words what an access has lacked, for which the transaction will
- * abort: the fault handler could not (txn_error.c).
- *
- * xac_error_verdict -- the transaction has been rolled back for ctx->error.  If a checkpoint may
- * make room, and has not been tried for the attempt before this one, it is tried now.
- *
- * in   words  that were noted for the error, kept from what happened since
- * ret  XAC_ABORTED if another attempt may succeed; else ctx->error, words noted
- */
-void xac_error_explain(struct xac_ctx *ctx);
-int xac_error_verdict(struct xac_env *env, struct xac_ctx *ctx, const char *words);
-
-/*
  * xac_txn_foresee -- in an optimistic environment: fail the running transaction now if
  * its end would find it invalid.  Costs a look at every page of its set.
  */
 void xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
+
+/* ---- Between txn.c and txn_abort.c ---- */
+
+/* xac_error_explain -- note in words what an access has lacked, for which the transaction will
+   abort: the fault handler could not. */
+void xac_error_explain(struct xac_ctx *ctx);
+
+/* xac_txn_end_aborted -- the transaction has not committed: roll it back; ret as xac_txn_end(). */
+int xac_txn_end_aborted(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_txn_finish -- steps i and k, after the outcome is decided: give back views, set and slot. */
+void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
 #endif /* XAC_TXN_H */

@@ -21,7 +21,7 @@
  *           attempt.  Validation never relies on the token, so a token that lapses costs at
  *           most one attempt.
  *
- *           So the number of retries for conflicts is at most LOST_BEFORE_TOKEN (txn.c), and
+ *           So the number of retries for conflicts is at most LOST_BEFORE_TOKEN (txn_begin.c), and
  *           one more for each time that the process was stopped while it had the token.  A
  *           holder that runs slowly keeps it: with a bound in time a long transaction would
  *           lose its bound on retries.

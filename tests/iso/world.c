@@ -33,7 +33,7 @@
 #include "world_state.h"
 
 #define FRAMES_AT_FIRST 2
-#define LOST_AT_FIRST   3 /* one short of the token: LOST_BEFORE_TOKEN in txn.c */
+#define LOST_AT_FIRST   3 /* one short of the token: LOST_BEFORE_TOKEN in txn_begin.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */
 

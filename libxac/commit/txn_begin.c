@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * txn_begin.c -- the begin of a transaction: see txn.h.
+ */
+#include <config.h>
+
+#include "base/err.h"
+#include "commit/txn.h"
+#include "shared/env_state.h"
+#include "txn/alone.h"
+#include "txn/conflict.h"
+#include "txn/ctree.h"
+#include "txn/drop.h"
+#include "txn/optimistic.h"
+#include "txn/policy.h"
+#include "view/view.h"
+
+/* Races in a row that an optimistic transaction may lose before it takes the token. */
+#define LOST_BEFORE_TOKEN 4
+
+int
+xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t serial;
+    int rc;
+
+    xac_assert(ctx->n_entries == 0);
+    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
+               == XAC_TXN_IDLE);
+    xac_assert(txn->n_written == 0);
+    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TOKEN)
+        xac_token_take(env, ctx);
+    if (!is_query && txn->is_retry)
+        xac_conflict_wait(env, ctx);
+    ctx->is_query = is_query;
+    ctx->error = 0;
+    ctx->error_page = 0;
+    ctx->error_lacking = XAC_LACKS_MEMORY;
+    ctx->lacking = XAC_LACKS_MEMORY;
+    ctx->conflict.found_by_us = 0;
+    ctx->n_blocks = 0;
+    if (!is_query && !txn->is_retry)
+        atomic_store_explicit(&txn->age,
+                              atomic_fetch_add_explicit(&env->ctl->chain.next_age, 1,
+                                                        memory_order_relaxed),
+                              memory_order_relaxed);
+    atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
+    ctx->alone_epoch =
+        xac_env_checking(env) != XAC_CHECKING_STRICT ? xac_alone_epoch(env) : 0;
+    atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
+                          memory_order_relaxed);
+    serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
+    /* Release: pairs with the acquire of who scans the slots. */
+    atomic_store_explicit(&txn->word,
+                          xac_txn_word(serial, env->self,
+                                       is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),
+                          memory_order_release);
+    xac_kill_point("begin");
+    xac_chain_enter(env, txn);
+    /* The fence in xac_chain_enter lies between storing reads_unknown and looking
+       again; it pairs with the one in xac_alone_revoke. */
+    if (ctx->alone_epoch != 0 && xac_alone_epoch(env) != ctx->alone_epoch) {
+        ctx->alone_epoch = 0;
+        atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
+    }
+    rc = xac_view_begin_all(env, ctx);
+    xac_debug(xac_txn_assert(ctx));
+    if (rc != 0) {
+        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
+        if (ctx->has_token)
+            xac_token_give(env, ctx);
+    }
+    return rc;
+}
+
+void
+xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
+    uint64_t page = 0;
+
+    if (env->policy->is_optimistic && !ctx->is_query
+        && !env->policy->validate(env, ctx->txn, &page))
+        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+}
