@@ -748,36 +748,32 @@ START_TEST(cost_of_allocating)
     printf("one transaction, 64 bytes: xMalloc %.0f ns, xFree %.0f ns (pages touched for "
            "the first time included); pair in place %.0f ns\n",
            1e9 * (t1 - t0) / N, 1e9 * (t2 - t1) / N, 1e9 * (t3 - t2) / N);
-    must_ok(xStats(&before, sizeof before));
-    for (int i = 0; i < 2000; i++) {
-        must_ok(xbegin());
-        *(uint64_t *)(p[i] = xMalloc(base, 64)) = 1;
-        must_rc(xend(), COMMITTED);
+    for (int is_free = 0; is_free < 2; is_free++) {
+        before = env_stats();
+        for (int i = 0; i < 2000; i++) {
+            must_ok(xbegin());
+            if (is_free)
+                must_ok(xFree(base, p[i]));
+            else
+                *(uint64_t *)(p[i] = xMalloc(base, 64)) = 1;
+            must_rc(xend(), COMMITTED);
+        }
+        after = env_stats();
+        printf("2000 transactions of one %s: %.2f pages written, %.2f traps each\n",
+               is_free ? "xFree" : "xMalloc",
+               (double)(after.pages_written - before.pages_written) / 2000,
+               (double)(after.traps_read + after.traps_write - before.traps_read
+                        - before.traps_write)
+                   / 2000);
+        must(after.pages_written - before.pages_written < (is_free ? 2600 : 2200));
     }
-    must_ok(xStats(&after, sizeof after));
-    printf("2000 transactions of one xMalloc: %.2f pages written, %.2f traps each\n",
-           (double)(after.pages_written - before.pages_written) / 2000,
-           (double)(after.traps_read + after.traps_write - before.traps_read
-                    - before.traps_write)
-               / 2000);
-    must(after.pages_written - before.pages_written < 2200);
-    must_ok(xStats(&before, sizeof before));
-    for (int i = 0; i < 2000; i++) {
-        must_ok(xbegin());
-        must_ok(xFree(base, p[i]));
-        must_rc(xend(), COMMITTED);
-    }
-    must_ok(xStats(&after, sizeof after));
-    printf("2000 transactions of one xFree: %.2f pages written each\n",
-           (double)(after.pages_written - before.pages_written) / 2000);
-    must(after.pages_written - before.pages_written < 2600);
     must_eq(totals().allocations, 0);
     close_heap();
 }
 END_TEST
 
-static Suite *
-alloc_suite(void)
+int
+main(void)
 {
     Suite *s = suite_create("alloc");
     TCase *tc = env_tcase(s, "model", 120);
@@ -799,11 +795,5 @@ alloc_suite(void)
     tcase_add_test(tc, huge_sparse_segment);
     tc = env_tcase(s, "cost", 60);
     tcase_add_test(tc, cost_of_allocating);
-    return s;
-}
-
-int
-main(void)
-{
-    return env_main(alloc_suite());
+    return env_main(s);
 }

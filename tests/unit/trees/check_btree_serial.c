@@ -396,6 +396,20 @@ swap_slots(struct btree_node *node)
     node->slots[1] = s;
 }
 
+/* link_last_leaf -- to itself, although no leaf follows. */
+static void
+link_last_leaf(const struct btree *t)
+{
+    struct btree_node *node = node_of(t, t->root);
+    uint32_t b = node->link;
+
+    while (node->level > 0) {
+        b = child_at(t, node, node->n);
+        node = node_of(t, b);
+    }
+    node->link = b;
+}
+
 static void
 make_damage(const struct btree *t, int kind)
 {
@@ -434,21 +448,13 @@ make_damage(const struct btree *t, int kind)
     case LEAF_LINK:
         leaf->link = second->link;
         break;
-    case LEAF_LAST: {
-        uint32_t b = root->link;
-
-        while (root->level > 0) {
-            b = child_at(t, root, root->n);
-            root = node_of(t, b);
-        }
-        root->link = b;
+    case LEAF_LAST:
+        link_last_leaf(t);
         break;
-    }
     case CHILD_RANGE:
-        *cell_child(t, root, root->slots[0]) = t->n_blocks;
-        break;
     case CHILD_TWICE:
-        *cell_child(t, root, root->slots[0]) = root->link;
+        *cell_child(t, root, root->slots[0]) =
+            kind == CHILD_RANGE ? t->n_blocks : root->link;
         break;
     case FREE_CYCLE:
         node_of(t, arena->free_head)->link = arena->free_head;
