@@ -469,12 +469,8 @@ bench_concurrency_main(int argc, char **argv)
     };
     int rc = 0;
 
-    if (bench_options_parse(argc, argv, options, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &o.common, &rc))
+        return rc;
     set_defaults(&o);
     if (o.tests[0] == '\0' || o.tests[strspn(o.tests, "ABC")] != '\0') {
         (void)bench_fail("--tests %s: letters of ABC are wanted", o.tests);

@@ -154,13 +154,10 @@ bench_checksum_main(int argc, char **argv)
         {.name = "rounds", .number = &rounds, .low = 1, .high = ROUNDS_MAX},
         {0},
     };
+    int rc;
 
-    if (bench_options_parse(argc, argv, options, &common) != 0)
-        return 2;
-    if (common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &common, &rc))
+        return rc;
     if (rounds == 0)
         rounds = common.quick ? ROUNDS_QUICK : ROUNDS;
     return run(&common, rounds);

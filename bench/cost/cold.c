@@ -214,12 +214,8 @@ bench_cold_main(int argc, char **argv)
     char dir[BENCH_DIR_BYTES];
     int rc;
 
-    if (bench_options_parse(argc, argv, options, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &o.common, &rc))
+        return rc;
     if (o.data_bytes == 0)
         o.data_bytes = UINT64_C(1) << (o.common.quick ? 24 : 28);
     if (o.rounds == 0)

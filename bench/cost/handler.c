@@ -258,12 +258,8 @@ bench_handler_main(int argc, char **argv)
     };
     int rc;
 
-    if (bench_options_parse(argc, argv, options, &common) != 0)
-        return 2;
-    if (common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &common, &rc))
+        return rc;
     if (rounds == 0)
         rounds = common.quick ? ROUNDS_QUICK : ROUNDS;
     bench_catch_signals();

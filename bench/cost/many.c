@@ -305,12 +305,8 @@ bench_many_main(int argc, char **argv)
     };
     int rc;
 
-    if (bench_options_parse(argc, argv, options, &m.common) != 0)
-        return 2;
-    if (m.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &m.common, &rc))
+        return rc;
     if (m.rounds == 0)
         m.rounds = m.common.quick ? ROUNDS_QUICK : ROUNDS;
     m.page_bytes = (size_t)sysconf(_SC_PAGESIZE);

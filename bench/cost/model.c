@@ -497,12 +497,8 @@ bench_model_main(int argc, char **argv)
     };
     int rc;
 
-    if (bench_options_parse(argc, argv, options, &o->common) != 0)
-        return 2;
-    if (o->common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &o->common, &rc))
+        return rc;
     if (o->pages.n == 0) /* the Thesis' number first: it is the one that is compared */
         o->pages = (struct bench_numbers){3, {1024, 16, 1}};
     set_default(&o->slices, o->common.quick, SLICES_QUICK, SLICES);

@@ -309,13 +309,10 @@ bench_msync_main(int argc, char **argv)
         BENCH_OPTION_DIR(&o.common),
         {0},
     };
+    int rc;
 
-    if (bench_options_parse(argc, argv, options, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &o.common, &rc))
+        return rc;
     if (o.pages.n == 0)
         o.pages = pages;
     if (o.rounds == 0)

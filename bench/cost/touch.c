@@ -352,12 +352,8 @@ bench_touch_main(int argc, char **argv)
     char dir[BENCH_DIR_BYTES];
     int rc;
 
-    if (bench_options_parse(argc, argv, options, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &o.common, &rc))
+        return rc;
     set_defaults(&o);
     bench_catch_signals();
     bench_progress_enable(o.common.quiet);

@@ -316,13 +316,10 @@ bench_watch_main(int argc, char **argv)
         {.name = "rounds", .number = &m.rounds, .low = 1, .high = 1000000},
         {0},
     };
+    int rc;
 
-    if (bench_options_parse(argc, argv, options, &m.common) != 0)
-        return 2;
-    if (m.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, options, usage, &m.common, &rc))
+        return rc;
     if (m.rounds == 0)
         m.rounds = m.common.quick ? ROUNDS_QUICK : ROUNDS;
     bench_catch_signals();

@@ -379,13 +379,10 @@ bench_multiversion_main(int argc, char **argv)
         {0},
     };
     struct found found;
+    int rc;
 
-    if (bench_options_parse(argc, argv, table, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, table, usage, &o.common, &rc))
+        return rc;
     if (o.probe == NULL && o.count == 0)
         return 2 * bench_fail("--count 0: nothing to measure");
     if (o.probe == NULL)

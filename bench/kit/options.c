@@ -68,9 +68,6 @@ static int
 set_common(struct bench_common *c, int code)
 {
     switch (code) {
-    case OPT_HELP:
-        c->help = true;
-        return 0;
     case OPT_JSON:
         c->json = true;
         return 0;
@@ -96,9 +93,10 @@ check_dir(const char *dir)
     return strlen(dir) <= DIR_MAX ? 0 : bench_fail("--dir: the name is too long");
 }
 
-int
-bench_options_parse(int argc, char **argv, const struct bench_option *table,
-                    struct bench_common *common)
+/* parse -- ret 0, or 1 after a message; *is_helpp: the help is asked for, nothing else was read. */
+static int
+parse(int argc, char **argv, const struct bench_option *table,
+      struct bench_common *common, bool *is_helpp)
 {
     struct option options[OPTIONS_MAX + N_COMMON + 1] = {{0}};
     int n = 0, code, rc;
@@ -112,12 +110,27 @@ bench_options_parse(int argc, char **argv, const struct bench_option *table,
                                      .val = n + 1};
     memcpy(options + n, common_options, sizeof common_options);
     while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        *is_helpp = code == OPT_HELP;
+        if (*is_helpp)
+            return 0;
         rc = code >= 1 && code <= n ? set_option(&table[code - 1], optarg)
                                     : set_common(common, code);
-        if (rc != 0 || common->help)
+        if (rc != 0)
             return rc;
     }
     if (optind < argc)
         return bench_fail("%s: unexpected argument \"%s\"", argv[0], argv[optind]);
     return check_dir(common->dir);
+}
+
+bool
+bench_options_parse(int argc, char **argv, const struct bench_option *table,
+                    void (*usage)(void), struct bench_common *common, int *statusp)
+{
+    bool is_help = false;
+
+    *statusp = 2 * parse(argc, argv, table, common, &is_help);
+    if (is_help)
+        usage();
+    return !is_help && *statusp == 0;
 }

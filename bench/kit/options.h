@@ -36,7 +36,6 @@ struct bench_common {
     bool json;       /* one object per measurement instead of a table                  */
     bool quick;      /* fewer rounds: seconds instead of minutes                       */
     bool quiet;      /* no progress bar                                                */
-    bool help;       /* asked for; nothing else has been looked at                     */
     const char *dir; /* where files go; "." if there is no option for it               */
     char
         command[512]; /* the command line, for the record                               */
@@ -45,11 +44,13 @@ struct bench_common {
 /*
  * bench_options_parse -- read argv by a table that ends with a NULL name.
  *
- * in   argv  [0] is the name of the experiment
- * ret  0, or 1 after a message.
+ * in   argv   [0] is the name of the experiment
+ * in   usage  prints the help
+ * ret  true if the experiment shall run; else *statusp is its exit status: 0 after the help,
+ *      2 after a message.
  */
-int bench_options_parse(int argc, char **argv, const struct bench_option *table,
-                        struct bench_common *common);
+bool bench_options_parse(int argc, char **argv, const struct bench_option *table,
+                         void (*usage)(void), struct bench_common *common, int *statusp);
 
 /* The entry for --dir; it is checked to be a directory. */
 #define BENCH_OPTION_DIR(common)        \

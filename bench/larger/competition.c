@@ -637,12 +637,8 @@ bench_competition_main(int argc, char **argv)
     char why[200] = "";
     int rc = 0;
 
-    if (bench_options_parse(argc, argv, table, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, table, usage, &o.common, &rc))
+        return rc;
     if (complete(&o) != 0)
         return 2;
     bench_catch_signals();

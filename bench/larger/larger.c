@@ -456,12 +456,8 @@ bench_larger_main(int argc, char **argv)
     char why[200];
     int rc;
 
-    if (bench_options_parse(argc, argv, table, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, table, usage, &o.common, &rc))
+        return rc;
     for (unsigned i = 0; i < o.blocks.n; i++)
         if ((o.blocks.v[i] & (o.blocks.v[i] - 1)) != 0)
             return 2 * bench_fail("--blocks: powers of two are wanted");

@@ -445,12 +445,8 @@ bench_outofcore_main(int argc, char **argv)
     char why[200];
     int rc = 0;
 
-    if (bench_options_parse(argc, argv, table, &o.common) != 0)
-        return 2;
-    if (o.common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, table, usage, &o.common, &rc))
+        return rc;
     if (o.data_bytes == 0)
         o.data_bytes = UINT64_C(64) << (o.common.quick ? 20 : 25);
     if (o.frames_bytes == 0)

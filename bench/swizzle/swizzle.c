@@ -703,13 +703,10 @@ main(int argc, char **argv)
         {0},
     };
     bool known = false;
+    int rc;
 
-    if (bench_options_parse(argc, argv, table, &common) != 0)
-        return 2;
-    if (common.help) {
-        usage();
-        return 0;
-    }
+    if (!bench_options_parse(argc, argv, table, usage, &common, &rc))
+        return rc;
     o.json = common.json;
     o.command = common.command;
     o.seconds_ms = ms != 0 ? ms : common.quick ? 30 : 1000;
