@@ -128,7 +128,7 @@ run_cell(struct run *run)
 
     memset(run->crews, 0, sizeof run->crews);
     memset(run->results, 0, sizeof run->results);
-    snprintf(dir, sizeof dir, "%s/xbench-XXXXXX", o->dir);
+    snprintf(dir, sizeof dir, "%s/xbench-XXXXXX", o->common.dir);
     if (mkdtemp(dir) == NULL)
         return bench_fail("%s: %s", dir, strerror(errno));
     rc = run_work(run, dir);
@@ -150,19 +150,19 @@ run_all(const struct bench_hot_options *o)
     int rc = 0;
 
     run.options = o;
-    run.n_cells = (uint64_t)o->n_lengths * o->n_procs * o->n_pages;
+    run.n_cells = (uint64_t)o->n_lengths * o->procs.n * o->pages.n;
     bench_catch_signals();
-    bench_progress_enable(o->quiet);
+    bench_progress_enable(o->common.quiet);
     bench_hot_print_head(o);
     for (uint64_t i = 0; i < run.n_cells && rc == 0; i++) {
         run.cell = (struct bench_hot_cell){
-            .length = o->lengths[i / o->n_pages / o->n_procs],
-            .procs = (unsigned)o->procs[i / o->n_pages % o->n_procs],
-            .pages = o->pages[i % o->n_pages],
+            .length = o->lengths[i / o->pages.n / o->procs.n],
+            .procs = (unsigned)o->procs.v[i / o->pages.n % o->procs.n],
+            .pages = o->pages.v[i % o->pages.n],
         };
         rc = run_cell(&run);
     }
-    if (rc == 0 && !o->json)
+    if (rc == 0 && !o->common.json)
         puts("\nevery environment holds as many increments as were committed");
     return rc;
 }
@@ -171,12 +171,7 @@ int
 bench_contention_main(int argc, char **argv)
 {
     static struct bench_hot_options o;
+    int status;
 
-    if (bench_hot_parse(argc, argv, &o) != 0)
-        return 2;
-    if (o.help) {
-        bench_hot_usage();
-        return 0;
-    }
-    return run_all(&o);
+    return bench_hot_parse(argc, argv, &o, &status) ? run_all(&o) : status;
 }

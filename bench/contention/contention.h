@@ -11,9 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/kit/options.h"
 #include "bench/kit/team.h"
 
-#define BENCH_HOT_LIST_MAX  8u /* entries of one list of the command line           */
+#define BENCH_HOT_LIST_MAX  BENCH_NUMBERS_MAX
 #define BENCH_HOT_PROCS_MAX BENCH_TEAM_MAX
 #define BENCH_HOT_PAGES_MAX (UINT64_C(1) << 20)
 
@@ -35,19 +36,14 @@ extern const struct bench_hot_length bench_hot_lengths[];
 
 /* What the command line asks for. */
 struct bench_hot_options {
-    bool json;
-    bool quiet;
-    bool help;
-    unsigned n_policies, n_procs, n_pages, n_lengths;
+    struct bench_common common;
+    unsigned n_policies, n_lengths;
     const struct bench_hot_policy *policies[BENCH_HOT_LIST_MAX];
-    uint64_t procs[BENCH_HOT_LIST_MAX];
-    uint64_t pages[BENCH_HOT_LIST_MAX];
     const struct bench_hot_length *lengths[BENCH_HOT_LIST_MAX];
+    struct bench_numbers procs, pages;
     double seconds; /* of each policy in each cell, all slices together               */
     uint64_t slices;
     uint64_t seed;
-    const char *dir;
-    char command[512]; /* the command line, for the record                            */
 };
 
 /* A cell: the same load for all policies. */
@@ -110,8 +106,8 @@ int bench_hot_check(const struct bench_hot_crew *crew, uint64_t commits);
 /* bench_hot_stop -- kill what still runs; any state. */
 void bench_hot_stop(struct bench_hot_crew *crew);
 
-/* bench_hot_parse -- the command line, checked; ret 0, or 1 after a message. */
-int bench_hot_parse(int argc, char **argv, struct bench_hot_options *o);
+/* bench_hot_parse -- the command line; as bench_options_parse. */
+bool bench_hot_parse(int argc, char **argv, struct bench_hot_options *o, int *statusp);
 
 void bench_hot_usage(void);
 

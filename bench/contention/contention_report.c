@@ -51,10 +51,10 @@ bench_hot_print_head(const struct bench_hot_options *o)
 {
     struct utsname un;
 
-    if (o->json)
+    if (o->common.json)
         return;
     uname(&un);
-    printf("$ %s\n", o->command);
+    printf("$ %s\n", o->common.command);
     printf("%s %s, %ld cpus; %llu slices of %g s, seed %llu\n\n", un.sysname, un.release,
            sysconf(_SC_NPROCESSORS_ONLN), (unsigned long long)o->slices,
            o->seconds / (double)o->slices, (unsigned long long)o->seed);
@@ -105,7 +105,7 @@ print_json(const struct bench_hot_options *o, const struct bench_hot_cell *cell,
     bench_json_u64(f, "seed", o->seed);
     bench_json_str(f, "kernel", un.release);
     bench_json_u64(f, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    bench_json_str(f, "command", o->command);
+    bench_json_str(f, "command", o->common.command);
     bench_json_end(f);
 }
 
@@ -113,20 +113,20 @@ void
 bench_hot_print_cell(const struct bench_hot_options *o, const struct bench_hot_cell *cell,
                      const struct bench_hot_result *results)
 {
-    if (!o->json)
+    if (!o->common.json)
         printf("| %-6s | %5u | %5llu |", cell->length->name, cell->procs,
                (unsigned long long)cell->pages);
     for (unsigned i = 0; i < o->n_policies; i++) {
         const struct bench_hot_result *r = &results[i];
 
-        if (o->json)
+        if (o->common.json)
             print_json(o, cell, r);
         else
             printf(" %6.1f k, %4.1f %%, %6llu |", r->rate_median / 1e3,
                    abort_rate(&r->counts) * 100,
                    (unsigned long long)r->counts.max_retries);
     }
-    if (!o->json)
+    if (!o->common.json)
         putchar('\n');
     fflush(stdout);
 }

@@ -296,7 +296,7 @@ run_one(struct run *run)
     if (o->ranks != NULL && o->n_ranks < bench_job_records(&run->job, o->count))
         return bench_fail("--keys paths: there are %llu only",
                           (unsigned long long)o->n_ranks);
-    snprintf(dir, sizeof dir, "%s/xbench-XXXXXX", o->dir);
+    snprintf(dir, sizeof dir, "%s/xbench-XXXXXX", o->common.dir);
     if (mkdtemp(dir) == NULL)
         return bench_fail("%s: %s", dir, strerror(errno));
     rc = run_work(run, dir);
@@ -325,11 +325,11 @@ run_workload(const struct bench_insert_options *o, const struct bench_workload *
     int rc = 0;
 
     bench_job_prepare(&job);
-    for (unsigned i = 0; i < o->n_procs * o->n_groups && rc == 0; i++) {
+    for (unsigned i = 0; i < o->procs.n * o->groups.n && rc == 0; i++) {
         run = (struct run){.options = o,
                            .durable = durable,
-                           .procs = o->procs[i / o->n_groups],
-                           .group = o->groups[i % o->n_groups],
+                           .procs = (unsigned)o->procs.v[i / o->groups.n],
+                           .group = o->groups.v[i % o->groups.n],
                            .job = job};
         rc = run_one(&run);
     }
@@ -343,16 +343,16 @@ run_all(const struct bench_insert_options *o)
     int rc = 0;
 
     bench_catch_signals();
-    bench_progress_enable(o->quiet);
+    bench_progress_enable(o->common.quiet);
     bench_insert_print_head(o);
     for (unsigned i = 0; i < o->n_workloads && rc == 0; i++) {
-        if (o->durable)
+        if (o->durabilities & BENCH_DURABLE)
             rc = run_workload(o, o->workloads[i], true);
-        if (o->nondurable && rc == 0)
+        if (rc == 0 && o->durabilities & BENCH_NOT_DURABLE)
             rc = run_workload(o, o->workloads[i], false);
     }
     free(o->ranks);
-    if (rc == 0 && !o->json)
+    if (rc == 0 && !o->common.json)
         puts("\nall records found again in every system that keeps them");
     return rc;
 }
@@ -361,12 +361,7 @@ int
 bench_insert_main(int argc, char **argv)
 {
     static struct bench_insert_options o;
+    int status;
 
-    if (bench_insert_parse(argc, argv, &o) != 0)
-        return 2;
-    if (o.help) {
-        bench_insert_usage();
-        return 0;
-    }
-    return run_all(&o);
+    return bench_insert_parse(argc, argv, &o, &status) ? run_all(&o) : status;
 }

@@ -11,11 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/kit/options.h"
 #include "bench/kit/system.h"
 #include "bench/kit/workload.h"
 
-#define BENCH_LIST_MAX  16u /* systems, or numbers of processes, in one command */
+#define BENCH_LIST_MAX  BENCH_NUMBERS_MAX
 #define BENCH_ENTRY_MAX (2 * BENCH_LIST_MAX)
+
+/* Kinds of runs. */
+#define BENCH_DURABLE     1u
+#define BENCH_NOT_DURABLE 2u
 
 /* With whom every system is compared; the first one in the printed table. */
 #define BENCH_N_RIVALS 3u
@@ -23,24 +28,18 @@ extern const char *const bench_insert_rivals[BENCH_N_RIVALS];
 
 /* What the command line asks for. */
 struct bench_insert_options {
-    bool durable;
-    bool nondurable;
+    struct bench_common common;
+    const char *name;      /* of the experiment                                      */
+    uint64_t durabilities; /* BENCH_DURABLE, BENCH_NOT_DURABLE or both                */
     bool hints_on;
     bool hints_off;
     bool kth;  /* give the times of the k-th most expensive steps         */
     bool warm; /* records are touched before a slice's clock starts      */
-    bool json;
-    const char *name; /* of the experiment                                   */
-    bool quiet;
-    bool help;
-    unsigned n_procs;
-    unsigned procs[BENCH_LIST_MAX];
+    struct bench_numbers procs, groups;
     unsigned n_systems;
     const struct bench_system *systems[BENCH_LIST_MAX];
     unsigned n_workloads;
     const struct bench_workload *workloads[BENCH_LIST_MAX];
-    unsigned n_groups;
-    uint64_t groups[BENCH_LIST_MAX];
     enum bench_keys keys;
     uint64_t *ranks; /* BENCH_KEYS_PATHS                                       */
     uint64_t n_ranks;
@@ -53,8 +52,6 @@ struct bench_insert_options {
     uint64_t block_bytes;
     uint64_t checkpoint_bytes;
     uint64_t sync_bytes;
-    const char *dir;
-    char command[1024]; /* the command line, for the record */
 };
 
 /* Result of one system in one run.  A negative number does not apply. */
@@ -87,12 +84,9 @@ struct bench_insert_result {
     double over_mmap; /* over that of the same tree without libxac, likewise        */
 };
 
-/*
- * bench_insert_parse -- the command line, checked; defaults filled in.
- *
- * ret  0, or 1 after a message.
- */
-int bench_insert_parse(int argc, char **argv, struct bench_insert_options *o);
+/* bench_insert_parse -- the command line, defaults filled in; as bench_options_parse. */
+bool bench_insert_parse(int argc, char **argv, struct bench_insert_options *o,
+                        int *statusp);
 
 /* bench_insert_print_head -- command, machine and settings, and the column heads. */
 void bench_insert_print_head(const struct bench_insert_options *o);

@@ -98,13 +98,14 @@ bench_insert_print_head(const struct bench_insert_options *o)
 {
     struct utsname un;
 
-    if (o->json)
+    if (o->common.json)
         return;
     uname(&un);
-    printf("$ %s\n", o->command);
+    printf("$ %s\n", o->common.command);
     printf("libxac %s, Berkeley DB %s, %s %s, %ld cpus, %s, pages of %ld bytes\n",
            xac_version(), bdb_version(), un.sysname, un.release,
-           sysconf(_SC_NPROCESSORS_ONLN), bench_fs_name(o->dir), sysconf(_SC_PAGESIZE));
+           sysconf(_SC_NPROCESSORS_ONLN), bench_fs_name(o->common.dir),
+           sysconf(_SC_PAGESIZE));
     printf(
         "%llu steps, records of %u + %u bytes, seed %llu, %llu slices, blocks of %llu bytes, "
         "cache %llu MiB\n\n",
@@ -215,8 +216,8 @@ print_settings(FILE *f, const struct bench_insert_options *o)
     bench_json_str(f, "machine", un.machine);
     bench_json_u64(f, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
     bench_json_u64(f, "page_bytes", (uint64_t)sysconf(_SC_PAGESIZE));
-    bench_json_str(f, "filesystem", bench_fs_name(o->dir));
-    bench_json_str(f, "command", o->command);
+    bench_json_str(f, "filesystem", bench_fs_name(o->common.dir));
+    bench_json_str(f, "command", o->common.command);
 }
 
 /* print_json -- the whole result and what is needed to repeat it. */
@@ -262,7 +263,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
 {
     const char *hints = "-";
 
-    if (o->json) {
+    if (o->common.json) {
         print_json(o, r);
         return;
     }

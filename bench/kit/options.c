@@ -10,7 +10,7 @@
 
 #include "bench/kit/util.h"
 
-#define OPTIONS_MAX 16u
+#define OPTIONS_MAX 24u
 #define DIR_MAX     300u
 
 /* Codes of the common options; those of the table are their places in it, plus one. */
@@ -30,22 +30,32 @@ static const struct option common_options[] = {
 
 #define N_COMMON (sizeof common_options / sizeof common_options[0])
 
+/* split -- "a,b,c"; ret 0, or 1 after a message. */
+static int
+split(const char *name, char *list, struct bench_words *words)
+{
+    char *save = NULL;
+
+    words->n = 0;
+    for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        if (words->n == BENCH_NUMBERS_MAX)
+            return bench_fail("--%s: more than %u in the list", name, BENCH_NUMBERS_MAX);
+        words->v[words->n++] = p;
+    }
+    return words->n > 0 ? 0 : bench_fail("--%s: the list is empty", name);
+}
+
 /* set_numbers -- of "1,2,4"; ret 0, or 1 after a message. */
 static int
 set_numbers(const struct bench_option *o, char *list)
 {
-    char *save = NULL;
+    struct bench_words words;
+    int rc = split(o->name, list, &words);
 
-    o->numbers->n = 0;
-    for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
-        if (o->numbers->n == BENCH_NUMBERS_MAX)
-            return bench_fail("--%s: more than %u numbers", o->name, BENCH_NUMBERS_MAX);
-        if (bench_parse_number(o->name, p, o->low, o->high, &o->numbers->v[o->numbers->n])
-            != 0)
-            return 1;
-        o->numbers->n++;
-    }
-    return o->numbers->n > 0 ? 0 : bench_fail("--%s: the list is empty", o->name);
+    o->numbers->n = words.n;
+    for (unsigned i = 0; i < words.n && rc == 0; i++)
+        rc = bench_parse_number(o->name, words.v[i], o->low, o->high, &o->numbers->v[i]);
+    return rc;
 }
 
 /* set_option -- one option of the table. */
@@ -54,10 +64,14 @@ set_option(const struct bench_option *o, char *arg)
 {
     if (o->flag != NULL)
         *o->flag = true;
+    else if (o->constant != NULL)
+        *o->constant = o->low;
     else if (o->number != NULL)
         return bench_parse_number(o->name, arg, o->low, o->high, o->number);
     else if (o->numbers != NULL)
         return set_numbers(o, arg);
+    else if (o->words != NULL)
+        return split(o->name, arg, o->words);
     else
         *o->text = arg;
     return 0;
@@ -103,11 +117,13 @@ parse(int argc, char **argv, const struct bench_option *table,
 
     *common = (struct bench_common){.dir = "."};
     bench_join_command(common->command, sizeof common->command, argc, argv);
-    for (; table[n].name != NULL && n < (int)OPTIONS_MAX; n++)
+    for (; table[n].name != NULL && n < (int)OPTIONS_MAX; n++) {
+        bool is_bare = table[n].flag != NULL || table[n].constant != NULL;
+
         options[n] = (struct option){.name = table[n].name,
-                                     .has_arg = table[n].flag != NULL ? no_argument
-                                                                      : required_argument,
+                                     .has_arg = is_bare ? no_argument : required_argument,
                                      .val = n + 1};
+    }
     memcpy(options + n, common_options, sizeof common_options);
     while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         *is_helpp = code == OPT_HELP;
@@ -121,6 +137,12 @@ parse(int argc, char **argv, const struct bench_option *table,
     if (optind < argc)
         return bench_fail("%s: unexpected argument \"%s\"", argv[0], argv[optind]);
     return check_dir(common->dir);
+}
+
+int
+bench_options_no_quick(const struct bench_common *common)
+{
+    return common->quick ? bench_fail("--quick: this experiment has no such option") : 0;
 }
 
 bool

@@ -2,8 +2,8 @@
 /*
  * options.h -- the command line of an experiment, from a table.
  *
- * WHAT      Long options with numbers, lists of numbers and words, each checked against its
- *           bounds; -h, --help, --json, --quick and --quiet are there for all.
+ * WHAT      Long options with numbers and words, and lists of them; numbers are checked against
+ *           their bounds; -h, --help, --json, --quick and --quiet are options of all.
  * ERRORS    One message that names the option and what was wanted.
  */
 #ifndef XBENCH_OPTIONS_H
@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUMBERS_MAX 16u
+#define BENCH_NUMBERS_MAX \
+ 16u /* items of any list                                         */
 
 /* A list of numbers, "1,2,4". */
 struct bench_numbers {
@@ -21,12 +22,20 @@ struct bench_numbers {
     uint64_t v[BENCH_NUMBERS_MAX];
 };
 
+/* A list of words, "btree,bdb". */
+struct bench_words {
+    unsigned n;
+    char *v[BENCH_NUMBERS_MAX];
+};
+
 /* One option; exactly one of the pointers is set, and is where its value goes. */
 struct bench_option {
     const char *name;
     bool *flag;
+    uint64_t *constant; /* no argument: it becomes `low`                               */
     uint64_t *number;
     struct bench_numbers *numbers;
+    struct bench_words *words;
     const char **text;
     uint64_t low, high; /* bounds of numbers, inclusive                                */
 };
@@ -37,8 +46,7 @@ struct bench_common {
     bool quick;      /* fewer rounds: seconds instead of minutes                       */
     bool quiet;      /* no progress bar                                                */
     const char *dir; /* where files go; "." if there is no option for it               */
-    char
-        command[512]; /* the command line, for the record                               */
+    char command[1024]; /* the command line, for the record                             */
 };
 
 /*
@@ -51,6 +59,9 @@ struct bench_common {
  */
 bool bench_options_parse(int argc, char **argv, const struct bench_option *table,
                          void (*usage)(void), struct bench_common *common, int *statusp);
+
+/* bench_options_no_quick -- ret 1, after a message, if --quick was given. */
+int bench_options_no_quick(const struct bench_common *common);
 
 /* The entry for --dir; it is checked to be a directory. */
 #define BENCH_OPTION_DIR(common)        \

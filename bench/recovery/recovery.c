@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,37 +30,8 @@
 
 /* ---- Command line ----------------------------------------------------------------- */
 
-enum option_code {
-    OPT_LOG = 1,
-    OPT_DATA,
-    OPT_TXN_PAGES,
-    OPT_CHANGE,
-    OPT_ROUNDS,
-    OPT_KILLS,
-    OPT_SEED,
-    OPT_DIR,
-    OPT_JSON,
-    OPT_QUIET,
-    OPT_HELP
-};
-
-static const struct option long_options[] = {
-    {"log", required_argument, NULL, OPT_LOG},
-    {"data", required_argument, NULL, OPT_DATA},
-    {"txn-pages", required_argument, NULL, OPT_TXN_PAGES},
-    {"change", required_argument, NULL, OPT_CHANGE},
-    {"rounds", required_argument, NULL, OPT_ROUNDS},
-    {"kills", required_argument, NULL, OPT_KILLS},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"dir", required_argument, NULL, OPT_DIR},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"quiet", no_argument, NULL, OPT_QUIET},
-    {"help", no_argument, NULL, OPT_HELP},
-    {0},
-};
-
-void
-bench_rec_usage(void)
+static void
+usage(void)
 {
     puts("usage: xbench recovery [OPTION...]\n"
          "Recover a long log, beside cat(1) of the same files; kill recoveries.\n"
@@ -80,47 +50,22 @@ bench_rec_usage(void)
          "BYTES may end in K, M or G.");
 }
 
-static int
-set_option(struct bench_rec_options *o, int code, char *arg)
+/* parse -- as bench_options_parse. */
+static bool
+parse(int argc, char **argv, struct bench_rec_options *o, int *statusp)
 {
-    uint64_t giga = UINT64_C(1) << 30;
-
-    switch (code) {
-    case OPT_LOG:
-        return bench_parse_number("log", arg, MIB, 1024 * giga, &o->log_bytes);
-    case OPT_DATA:
-        return bench_parse_number("data", arg, MIB, 1024 * giga, &o->data_bytes);
-    case OPT_TXN_PAGES:
-        return bench_parse_number("txn-pages", arg, 1, 1 << 20, &o->txn_pages);
-    case OPT_CHANGE:
-        return bench_parse_number("change", arg, 1, 4096, &o->change_bytes);
-    case OPT_ROUNDS:
-        return bench_parse_number("rounds", arg, 1, BENCH_REC_ROUNDS_MAX, &o->rounds);
-    case OPT_KILLS:
-        return bench_parse_number("kills", arg, 0, 1 << 20, &o->kills);
-    case OPT_SEED:
-        return bench_parse_number("seed", arg, 0, UINT64_MAX, &o->seed);
-    case OPT_DIR:
-        o->dir = arg;
-        return 0;
-    case OPT_JSON:
-        o->json = true;
-        return 0;
-    case OPT_QUIET:
-        o->quiet = true;
-        return 0;
-    case OPT_HELP:
-        o->help = true;
-        return 0;
-    default: /* getopt has said what is wrong */
-        return 1;
-    }
-}
-
-int
-bench_rec_parse(int argc, char **argv, struct bench_rec_options *o)
-{
-    int code;
+    const uint64_t bytes_max = UINT64_C(1) << 40;
+    const struct bench_option table[] = {
+        {.name = "log", .number = &o->log_bytes, .low = MIB, .high = bytes_max},
+        {.name = "data", .number = &o->data_bytes, .low = MIB, .high = bytes_max},
+        {.name = "txn-pages", .number = &o->txn_pages, .low = 1, .high = 1 << 20},
+        {.name = "change", .number = &o->change_bytes, .low = 1, .high = 4096},
+        {.name = "rounds", .number = &o->rounds, .low = 1, .high = BENCH_REC_ROUNDS_MAX},
+        {.name = "kills", .number = &o->kills, .low = 0, .high = 1 << 20},
+        {.name = "seed", .number = &o->seed, .low = 0, .high = UINT64_MAX},
+        BENCH_OPTION_DIR(&o->common),
+        {0},
+    };
 
     *o = (struct bench_rec_options){
         .log_bytes = 1024 * MIB,
@@ -130,13 +75,12 @@ bench_rec_parse(int argc, char **argv, struct bench_rec_options *o)
         .rounds = 3,
         .kills = 20,
         .seed = 1,
-        .dir = ".",
     };
-    while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-        if (set_option(o, code, optarg) != 0)
-            return 1;
+    if (!bench_options_parse(argc, argv, table, usage, &o->common, statusp))
+        return false;
+    *statusp = 2 * bench_options_no_quick(&o->common);
     o->data_bytes &= ~(MIB - 1);
-    return optind == argc ? 0 : bench_fail("recovery takes no arguments");
+    return *statusp == 0;
 }
 
 /* ---- What is measured ------------------------------------------------------------- */
@@ -346,7 +290,7 @@ print_json(const struct bench_rec *r, double cat, double recover)
 
     bench_json_begin(stdout);
     bench_json_str(stdout, "experiment", "recovery");
-    bench_json_str(stdout, "file_system", bench_fs_name(o->dir));
+    bench_json_str(stdout, "file_system", bench_fs_name(o->common.dir));
     bench_json_u64(stdout, "log_bytes", r->log_bytes);
     bench_json_u64(stdout, "data_bytes", o->data_bytes);
     bench_json_u64(stdout, "txn_pages", o->txn_pages);
@@ -375,7 +319,7 @@ print_text(const struct bench_rec *r, double cat, double recover)
     printf("log %.0f MB, mapped file %.0f MB, transactions of %llu pages with %llu bytes "
            "each, %s, medians of %llu rounds\n",
            mb, (double)o->data_bytes / 1e6, (unsigned long long)o->txn_pages,
-           (unsigned long long)o->change_bytes, bench_fs_name(o->dir),
+           (unsigned long long)o->change_bytes, bench_fs_name(o->common.dir),
            (unsigned long long)o->rounds);
     printf("  cat       %8.0f MB/s  %6.2f s, of processor time %.2f s\n", mb / cat, cat,
            bench_median(r->cat_cpu, o->rounds));
@@ -412,7 +356,7 @@ run(struct bench_rec *r)
     rc = kill_rounds(r, recover);
     bench_progress_clear();
     if (rc == 0)
-        (o->json ? print_json : print_text)(r, cat, recover);
+        (o->common.json ? print_json : print_text)(r, cat, recover);
     return rc;
 }
 
@@ -423,16 +367,12 @@ bench_recovery_main(int argc, char **argv)
     static struct bench_rec r;
     int rc;
 
-    if (bench_rec_parse(argc, argv, &o) != 0)
-        return 2;
-    if (o.help) {
-        bench_rec_usage();
-        return 0;
-    }
+    if (!parse(argc, argv, &o, &rc))
+        return rc;
     r.options = &o;
     bench_catch_signals();
-    bench_progress_enable(o.quiet);
-    (void)snprintf(r.dir, sizeof r.dir, "%s/xbench-XXXXXX", o.dir);
+    bench_progress_enable(o.common.quiet);
+    (void)snprintf(r.dir, sizeof r.dir, "%s/xbench-XXXXXX", o.common.dir);
     if (mkdtemp(r.dir) == NULL)
         return bench_fail("%s: %s", r.dir, strerror(errno));
     rc = run(&r);

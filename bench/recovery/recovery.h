@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/kit/options.h"
+
 #define BENCH_REC_ROUNDS_MAX 100u
 
 struct bench_rec_options {
@@ -25,10 +27,7 @@ struct bench_rec_options {
     uint64_t rounds;
     uint64_t kills; /* recoveries killed in the last round                            */
     uint64_t seed;
-    const char *dir; /* a directory is made in it                                     */
-    bool json;
-    bool quiet;
-    bool help;
+    struct bench_common common; /* dir: a directory is made in it                      */
 };
 
 /* One environment, and what is known of it. */
@@ -46,10 +45,6 @@ struct bench_rec {
     uint64_t base_kib; /* resident set of a process that does nothing                */
     uint64_t n_killed; /* recoveries killed at work                                   */
 };
-
-/* bench_rec_parse -- command line; ret 0, or 1 after a message.  usage -- its help. */
-int bench_rec_parse(int argc, char **argv, struct bench_rec_options *o);
-void bench_rec_usage(void);
 
 /* bench_rec_make -- write the log, crash, save what a recovery changes; ret 0 or 1. */
 int bench_rec_make(struct bench_rec *r);
