@@ -220,7 +220,8 @@ xac_block_head_ok(const struct xac_block *blk, struct xac_log_id id, uint64_t ls
 
     if (blk->magic != XAC_BLOCK_MAGIC || blk->lsn != lsn || lsn % XAC_BLOCK_ALIGN != 0)
         return false;
-    if (blk->identity != id.identity || blk->generation != id.generation)
+    if (blk->identity != id.identity || blk->generation != id.generation
+        || !xac_log_generation_ok(id.generation))
         return false;
     if (blk->checksum_kind > XAC_CHECKSUM_SHA1 || blk->reserved != 0)
         return false;

@@ -157,6 +157,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/names.h"
@@ -176,6 +177,14 @@
 #define XAC_LSN_FIRST          4096u
 /* A new generation starts at a multiple of this, so that no valid sector is rewritten. */
 #define XAC_LSN_GENERATION_ALIGN 4096u
+
+/* xac_log_generation_ok -- a number that a log can have: the first is 1, and the last has a
+   successor, or the next recovery would take its blocks for newer ones. */
+static inline bool
+xac_log_generation_ok(uint32_t generation)
+{
+    return generation != 0 && generation != UINT32_MAX;
+}
 
 struct xac_master_slot {
     uint64_t magic;         /* 000 */

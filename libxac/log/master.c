@@ -30,9 +30,6 @@
 /* A sequence number behind it could have no successor: the next slot would be the older one. */
 #define SEQUENCE_END (UINT64_C(1) << 63)
 
-/* Nor could this generation of the log: the next recovery would take its blocks for newer ones. */
-#define GENERATION_END UINT32_MAX
-
 enum slot_state {
     SLOT_INVALID = 0,
     SLOT_VALID = 1,
@@ -150,7 +147,7 @@ values_sane(const struct xac_master_slot *s)
 
     return size >= XAC_SEGMENT_HEADER && size <= XAC_LSN_LIMIT && (size & (size - 1)) == 0
            && s->redo_lsn <= XAC_LSN_LIMIT && s->end_lsn_after <= XAC_LSN_LIMIT
-           && s->sequence < SEQUENCE_END && s->generation < GENERATION_END
+           && s->sequence < SEQUENCE_END && xac_log_generation_ok(s->generation)
            && s->redo_lsn % XAC_BLOCK_ALIGN == 0 && s->start_lsn != 0
            && s->redo_lsn >= s->start_lsn;
 }

@@ -418,6 +418,7 @@ static int
 judge(struct recovery *r)
 {
     struct xac_place master = {.file = XAC_MASTER_NAME};
+    uint32_t newest;
     int rc = xac_scan_search(&r->scan, r->end, &r->found);
 
     if (rc == 0 && (r->found.newer != 0 || r->found.any_bad))
@@ -436,9 +437,11 @@ judge(struct recovery *r)
     if (r->note.end_lsn > r->rep.synced_lsn)
         r->rep.synced_lsn = r->note.end_lsn;
     (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
-    r->next_generation =
-        (r->next.newest > r->master.generation ? r->next.newest : r->master.generation)
-        + 1;
+    newest =
+        r->next.newest > r->master.generation ? r->next.newest : r->master.generation;
+    r->next_generation = newest + 1;
+    if (!xac_log_generation_ok(r->next_generation))
+        return xac_err(EFBIG, "the log has no generations left behind %" PRIu32, newest);
     if (r->stopped) {
         r->rep.until_reached = true;
         return xac_backup_note_check(&r->note, r->end, UINT64_MAX);
