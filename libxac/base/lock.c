@@ -13,10 +13,8 @@
 #include "base/clock.h"
 #include "base/tls.h"
 
-/* Ranks held by this thread, as a stack: acquired in rank order, released in any. */
-#define HELD_MAX 8
-static XAC_TLS uint8_t held[HELD_MAX];
-XAC_TLS int xac_lock_n_held;
+XAC_TLS uint64_t xac_lock_held;
+_Static_assert(XAC_RANK_PUBLISH < 64, "a bit for each rank");
 
 /* Looks at the publish lock before its thread sleeps, and pauses of the processor after the
    first of them; each is followed by twice as many, up to so many.  About 3 us in all: some
@@ -39,34 +37,10 @@ static XAC_TLS uint32_t wait_ms;
 static XAC_TLS uint64_t wait_until_ns;
 #define WAIT_OVER UINT64_MAX
 
-static void
-held_push(int rank)
-{
-    xac_assert(xac_lock_n_held < HELD_MAX);
-    held[xac_lock_n_held++] = (uint8_t)rank;
-}
-
-static void
-held_remove(int rank)
-{
-    int i = xac_lock_n_held - 1;
-
-    while (i >= 0 && held[i] != rank)
-        i--;
-    xac_assert(i >= 0);
-    for (; i < xac_lock_n_held - 1; i++)
-        held[i] = held[i + 1];
-    xac_lock_n_held--;
-}
-
 static bool
 rank_allowed(int rank)
 {
-    for (int i = 0; i < xac_lock_n_held; i++) {
-        if (held[i] >= rank)
-            return false;
-    }
-    return true;
+    return xac_lock_held >> rank == 0;
 }
 
 int
@@ -98,7 +72,8 @@ acquired(struct xac_lock *lk, int rc)
     atomic_store_explicit(&lk->n_taken,
                           atomic_load_explicit(&lk->n_taken, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    held_push(lk->rank);
+    xac_assert(!xac_lock_is_mine(lk));
+    xac_lock_held |= UINT64_C(1) << lk->rank;
     return rc == EOWNERDEAD ? XAC_LOCK_OWNER_DIED : XAC_LOCK_OK;
 }
 
@@ -232,7 +207,7 @@ lock_glancing(struct xac_lock *lk, bool is_limited)
             return ETIMEDOUT;
         xac_lock_watch(lk, &watch);
         rc = wait_briefly(mutex, ms);
-        if (rc == ETIMEDOUT && xac_lock_n_held == 0)
+        if (rc == ETIMEDOUT && xac_lock_none_held())
             xac_signals_glance();
     }
     return rc;
@@ -247,7 +222,7 @@ xac_lock_acquire(struct xac_lock *lk)
     if (lk->rank == XAC_RANK_PUBLISH)
         rc = spin(&lk->mutex);
     if (rc == EBUSY)
-        rc = xac_lock_n_held == 0 ? lock_glancing(lk, false)
+        rc = xac_lock_none_held() ? lock_glancing(lk, false)
                                   : pthread_mutex_lock(&lk->mutex);
     return acquired(lk, rc);
 }
@@ -286,23 +261,14 @@ xac_lock_release(struct xac_lock *lk)
     int rc = pthread_mutex_unlock(&lk->mutex);
 
     xac_require(rc == 0);
-    held_remove(lk->rank);
-}
-
-bool
-xac_lock_is_mine(const struct xac_lock *lk)
-{
-    for (int i = 0; i < xac_lock_n_held; i++) {
-        if (held[i] == lk->rank)
-            return true;
-    }
-    return false;
+    xac_assert(xac_lock_is_mine(lk));
+    xac_lock_held &= ~(UINT64_C(1) << lk->rank);
 }
 
 void
 xac_lock_forget(void)
 {
-    xac_lock_n_held = 0;
+    xac_lock_held = 0;
 }
 
 void

@@ -116,19 +116,24 @@ void xac_lock_repaired(struct xac_lock *lk);
 
 void xac_lock_release(struct xac_lock *lk);
 
-/* Ranked locks that this thread holds (lock.c). */
-extern XAC_TLS int xac_lock_n_held;
+/* The ranks of the locks that this thread holds, a bit for each (lock.c).  A thread holds at most one
+   lock of a rank. */
+extern XAC_TLS uint64_t xac_lock_held;
 
 /* xac_lock_none_held -- true if this thread holds no ranked lock (debug aid). */
 XAC_SIGSAFE static inline bool
 xac_lock_none_held(void)
 {
-    return xac_lock_n_held == 0;
+    return xac_lock_held == 0;
 }
 
 /* xac_lock_is_mine -- true if this thread holds the lock, or another one of its rank; for
    assertions. */
-bool xac_lock_is_mine(const struct xac_lock *lk);
+XAC_SIGSAFE static inline bool
+xac_lock_is_mine(const struct xac_lock *lk)
+{
+    return (xac_lock_held >> lk->rank & 1) != 0;
+}
 
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);

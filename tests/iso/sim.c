@@ -53,10 +53,10 @@ static int current = -1;
 static uint64_t now_ns;
 static uint64_t progress;
 static unsigned stuck;
-static int outside_held;
+static uint64_t outside_held; /* bits of ranks, as xac_lock_held */
 
-/* In place of lock.c: locks held by whoever runs. */
-XAC_TLS int xac_lock_n_held;
+/* In place of lock.c: the ranks held by the coroutine that runs. */
+XAC_TLS uint64_t xac_lock_held;
 
 /* ---- Coroutines ---------------------------------------------------------------------- */
 
@@ -134,6 +134,17 @@ sim_between(void)
     leave(SIM_BETWEEN);
 }
 
+/* ranks_held -- what xac_lock_held is while a coroutine runs. */
+static uint64_t
+ranks_held(const struct fiber *f)
+{
+    uint64_t ranks = 0;
+
+    for (int k = 0; k < f->n_held; k++)
+        ranks |= UINT64_C(1) << f->held[k]->rank;
+    return ranks;
+}
+
 void
 sim_run(int i)
 {
@@ -145,10 +156,10 @@ sim_run(int i)
         stuck = 0;
     }
     current = i;
-    xac_lock_n_held = f->n_held;
+    xac_lock_held = ranks_held(f);
     swapcontext(&driver, &f->uc);
     current = -1;
-    xac_lock_n_held = outside_held;
+    xac_lock_held = outside_held;
 }
 
 static struct owner *
@@ -349,14 +360,14 @@ held_push(struct xac_lock *lk, bool is_try)
     struct fiber *f = &fibers[current < 0 ? 0 : current];
 
     if (current < 0) {
-        xac_lock_n_held = ++outside_held;
+        xac_lock_held = outside_held |= UINT64_C(1) << lk->rank;
         return;
     }
     sim_must(f->n_held < HELD_MAX);
     for (int k = 0; k < f->n_held && !is_try; k++)
         sim_must(f->held[k]->rank < lk->rank);
     f->held[f->n_held++] = lk;
-    xac_lock_n_held = f->n_held;
+    xac_lock_held = ranks_held(f);
 }
 
 static enum xac_lock_result
@@ -461,7 +472,7 @@ xac_lock_release(struct xac_lock *lk)
     sim_must(o->who == (current < 0 ? OUTSIDE : (uint32_t)current + 1));
     memset(o, 0, sizeof *o);
     if (current < 0) {
-        xac_lock_n_held = --outside_held;
+        xac_lock_held = outside_held &= ~(UINT64_C(1) << lk->rank);
         return;
     }
     while (k >= 0 && f->held[k] != lk)
@@ -469,14 +480,8 @@ xac_lock_release(struct xac_lock *lk)
     sim_must(k >= 0);
     for (; k < f->n_held - 1; k++)
         f->held[k] = f->held[k + 1];
-    xac_lock_n_held = --f->n_held;
-}
-
-bool
-xac_lock_is_mine(const struct xac_lock *lk)
-{
-    return owner_of((struct xac_lock *)(uintptr_t)lk)->who
-           == (current < 0 ? OUTSIDE : (uint32_t)current + 1);
+    f->n_held--;
+    xac_lock_held = ranks_held(f);
 }
 
 void
