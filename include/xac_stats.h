@@ -106,13 +106,13 @@ struct xac_stats {
 };
 
 /* How a process notices the first access to a page: `engine` above.  XAC_OPT_ENGINE chooses
-   BEST or PORTABLE; the others have names for the variable XAC_ENGINE, for tests. */
+   BEST or PORTABLE; UFFD, SIGSEGV and SCAN have names for the variable XAC_ENGINE, for tests. */
 enum xac_engine_kind {
     XAC_ENGINE_BEST = 0,    /* for XAC_OPT_ENGINE: UFFD, else SIGSEGV                  */
     XAC_ENGINE_UFFD = 1,    /* userfaultfd(2); Linux 5.11 or later                     */
     XAC_ENGINE_SIGSEGV = 2, /* mprotect(2)                                             */
     XAC_ENGINE_PORTABLE = XAC_ENGINE_SIGSEGV, /* for XAC_OPT_ENGINE                    */
-    XAC_ENGINE_THESIS = 3, /* an mmap(2) for each page, two traps for a store; slow   */
+    XAC_ENGINE_THESIS = 3, /* of the benchmarks only: an mmap(2) for each page         */
     XAC_ENGINE_SCAN = 4    /* UFFD, without traps for stores where that can be; 6.7   */
 };
 

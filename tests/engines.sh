@@ -5,9 +5,7 @@
 # directory.
 #
 # Runs the programs below once for each line of settings, or once with those given, and ends
-# with a table.  Exit code 1 if one failed; its output is shown.  The engine `thesis` is there
-# to be compared with and takes two traps for a store: what tests say of traps and of the
-# kinds of conflicts does not hold for it, so it is not among them.
+# with a table.  Exit code 1 if one failed; its output is shown.
 set -u
 
 programs='api/heap/check_alloc api/heap/check_alloc_procs api/durable/check_backup

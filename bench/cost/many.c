@@ -20,6 +20,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "bench/cost/engine_thesis.h"
 #include "bench/kit/micro.h"
 #include "bench/kit/team.h"
 #include "bench/kit/worker.h"
@@ -112,12 +113,11 @@ static int
 open_segment(struct many *m, const struct way *way, unsigned number)
 {
     char name[BENCH_DIR_BYTES + 32];
-    int rc;
+    int rc = bench_engine_choose(way->engine);
 
-    if (setenv("XAC_ENGINE", way->engine, 1) != 0)
-        return errno;
     snprintf(name, sizeof name, "%s/env%u", m->dir, number);
-    rc = xac_set_option(XAC_OPT_CHECKING, way->checking);
+    if (rc == 0)
+        rc = xac_set_option(XAC_OPT_CHECKING, way->checking);
     if (rc == 0)
         rc = xac_init(name, XAC_NONDURABLE);
     if (rc != 0)

@@ -28,7 +28,7 @@
  * what is measured, beside the Thesis'.  To a transaction's begin and end belong two system calls, which
  * block and restore signals; so does each page's share of them.
  *
- * Two processes take turns, one with that engine and one with XAC_ENGINE=thesis, slice by
+ * Two processes take turns, one with that engine and one with the engine `thesis`, slice by
  * slice, and in each slice the operations are measured anew: what is compared are the
  * quotients of one slice, and their median is judged.
  */
@@ -42,6 +42,7 @@
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 
+#include "bench/cost/engine_thesis.h"
 #include "bench/cost/handler.h"
 #include "bench/cost/touch.h"
 #include "bench/kit/micro.h"
@@ -116,7 +117,7 @@ usage(void)
         "\n"
         "What a touched page should cost by equations 4.1 and 4.2 of the Thesis, and by\n"
         "those for our own engine, and what it does cost (Thesis table 4.6): operations as\n"
-        "in xbench handler, pages as in xbench touch; and beside XAC_ENGINE=thesis.\n"
+        "in xbench handler, pages as in xbench touch; and beside the engine thesis.\n"
         "\n"
         "  --pages LIST      of a transaction; default 1024,16,1\n"
         "  --slices N        in which all take turns; default 9\n"
@@ -211,7 +212,7 @@ open_member(struct model *m, unsigned number, struct bench_answer *answer)
 
     for (unsigned i = 0; i < m->o.pages.n; i++)
         most = m->o.pages.v[i] > most ? m->o.pages.v[i] : most;
-    if (number == MEMBER_THESIS && setenv("XAC_ENGINE", "thesis", 1) != 0)
+    if (number == MEMBER_THESIS && bench_engine_choose("thesis") != 0)
         return errno;
     if ((size_t)snprintf(dir, sizeof dir, "%.*s/%u", (int)sizeof dir - 16, m->dir, number)
             >= sizeof dir
@@ -221,6 +222,8 @@ open_member(struct model *m, unsigned number, struct bench_answer *answer)
             != 0
         || xac_get_stats(&stats, sizeof stats) != 0)
         return EIO; /* after a message */
+    if (number == MEMBER_THESIS && stats.engine != XAC_ENGINE_THESIS)
+        return ENOTSUP; /* no engine was plugged in */
     answer->count[0] = stats.engine;
     return 0;
 }
@@ -403,7 +406,7 @@ report_all(struct model *m)
     if (!m->o.common.json) {
         bench_print_command(&m->o.common, "microseconds per page, medians of slices");
         printf(
-            "ours: of the engine %s; measured: that engine; thesis: XAC_ENGINE=thesis\n",
+            "ours: of the engine %s; measured: that engine; thesis: the engine thesis\n",
             m->is_uffd ? "uffd" : "sigsegv");
         printf("%-8s %6s %-16s %-6s %9s %9s %8s %9s %11s\n", "equation", "pages",
                "access", "hint", "predicted", "measured", "times", "thesis",

@@ -57,7 +57,6 @@ static const struct xac_option_word engine_words[] = {
     {"uffd", XAC_ENGINE_UFFD},
     {"sigsegv", XAC_ENGINE_SIGSEGV},
     {"scan", XAC_ENGINE_SCAN},
-    {"thesis", XAC_ENGINE_THESIS},
     {NULL, 0}};
 
 static const struct xac_option_row table[XAC_OPTION_END] = {

@@ -17,8 +17,7 @@
 #include "fault/fault_valgrind.h"
 
 static const struct xac_engine *const engines[] = {&xac_engine_uffd, &xac_engine_scan,
-                                                   &xac_engine_sigsegv,
-                                                   &xac_engine_thesis};
+                                                   &xac_engine_sigsegv};
 
 static const struct xac_engine *chosen = &xac_engine_sigsegv;
 static int
@@ -37,11 +36,18 @@ of_kind(uint32_t kind)
     return engines[0];
 }
 
+__attribute__((weak)) const struct xac_engine *
+xac_engine_plug(void)
+{
+    return NULL;
+}
+
 int
 xac_engine_start(const struct xac_area_owner *owner, uint32_t kind)
 {
-    bool is_free = kind == XAC_ENGINE_BEST;
-    const struct xac_engine *wanted = of_kind(kind);
+    const struct xac_engine *plugged = xac_engine_plug();
+    const struct xac_engine *wanted = plugged != NULL ? plugged : of_kind(kind);
+    bool is_free = plugged == NULL && kind == XAC_ENGINE_BEST;
     int rc = xac_valgrind_check();
 
     if (rc != 0)

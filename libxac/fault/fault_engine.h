@@ -95,9 +95,6 @@ struct xac_engine {
 extern const struct xac_engine
     xac_engine_sigsegv;                         /* fault_sigsegv.c                     */
 extern const struct xac_engine xac_engine_uffd; /* fault_uffd.c                        */
-extern const struct xac_engine
-    xac_engine_thesis; /* fault_thesis.c                      */
-
 extern const struct xac_engine xac_engine_scan; /* fault_uffd.c, always scanned       */
 
 /* When areas are scanned (view_scan.h). */
@@ -109,6 +106,11 @@ enum xac_scanning {
 
 /* xac_engine_scanning -- IF_CHEAPER if the engine is the best one, not a certain one. */
 enum xac_scanning xac_engine_scanning(void);
+
+/* xac_engine_plug -- an engine to use in the place of the one that is wanted; NULL: none.  The library
+   has none.  A program that links the library's objects may define the function itself, as
+   bench/cost/engine_thesis.c does. */
+const struct xac_engine *xac_engine_plug(void);
 
 /*
  * xac_engine_start -- choose the process's engine and start it: the one that is wanted; uffd

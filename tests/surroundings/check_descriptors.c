@@ -22,9 +22,9 @@
 #define NUMBERS   1024
 #define OWN_BYTES 4096
 
-static const char *const engines[] = {"sigsegv", "uffd", "scan", "thesis"};
+static const char *const engines[] = {"sigsegv", "uffd", "scan"};
 
-#define N_ENGINES 4
+#define N_ENGINES 3
 
 /* ---- Files of the program -------------------------------------------------------------- */
 

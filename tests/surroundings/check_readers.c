@@ -753,7 +753,7 @@ read_by_engine(void *arg)
 
 START_TEST(every_engine)
 {
-    static char engine[][8] = {"uffd", "scan", "sigsegv", "thesis"};
+    static char engine[][8] = {"uffd", "scan", "sigsegv"};
     pid_t pid = 0;
 
     must_ok(mkdir(ENV_DIR, 0755));

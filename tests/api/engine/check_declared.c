@@ -20,8 +20,8 @@
 #include "env.h"
 #include "visits.h"
 
-static const char *const engines[] = {"uffd", "sigsegv", "thesis"};
-#define N_ENGINES 3
+static const char *const engines[] = {"uffd", "sigsegv"};
+#define N_ENGINES 2
 
 #define PAGES 64
 

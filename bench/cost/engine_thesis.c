@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_thesis.c -- the engine as the Thesis has it (section 3.1), for comparison: each page
- * is mapped by an mmap of its own, and a first store is two traps, one for a load.
+ * engine_thesis.c -- see engine_thesis.h.
  *
- * Everything else is as in fault_sigsegv.c.
+ * What is not here is as in fault_sigsegv.c.
  */
 #include <config.h>
 
+#include "bench/cost/engine_thesis.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <xac.h>
 
-#include "base/sys.h"
-#include "fault/fault_engine.h"
-#include "fault/fault_signal.h"
+#include "libxac/base/sys.h"
+#include "libxac/fault/fault_engine.h"
+#include "libxac/fault/fault_signal.h"
+
+static bool is_chosen;
 
 /* show -- one page of the file, mapped privately; a version is copied into it. */
 XAC_SIGSAFE static int
@@ -87,7 +91,7 @@ static const struct xac_engine_maps maps = {
     .show = show,
 };
 
-const struct xac_engine xac_engine_thesis = {
+static const struct xac_engine engine = {
     .name = "thesis",
     .kind = XAC_ENGINE_THESIS,
     .maps = &maps,
@@ -102,3 +106,17 @@ const struct xac_engine xac_engine_thesis = {
     .stop = xac_signal_stop,
     .forked = forked,
 };
+
+/* xac_engine_plug -- in the place of the library's function, which has no engine. */
+const struct xac_engine *
+xac_engine_plug(void)
+{
+    return is_chosen ? &engine : NULL;
+}
+
+int
+bench_engine_choose(const char *name)
+{
+    is_chosen = strcmp(name, engine.name) == 0;
+    return setenv("XAC_ENGINE", is_chosen ? "" : name, 1) == 0 ? 0 : errno;
+}
