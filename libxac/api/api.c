@@ -71,21 +71,6 @@ take_turn(struct xac_ctx *ctx, const char *what)
     return 0;
 }
 
-void
-xac_api_done(struct xac_ctx *ctx)
-{
-    xac_tsan_release();
-    xac_tsan_leave();
-    /* Release: pairs with the acquire in take_turn. */
-    atomic_store_explicit(&ctx->owner, 0, memory_order_release);
-}
-
-int
-xac_api_opened(const struct xac_env *env, const char *what)
-{
-    return env == NULL ? xac_err(XAC_ENOINIT, "%s", what) : 0;
-}
-
 int
 xac_api_any_opened(const char *what)
 {
@@ -164,21 +149,6 @@ xac_api_done_own(void)
 {
     xac_tsan_leave();
     xac_api_unlock();
-}
-
-int
-xac_api_in_txn(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
-{
-    int rc = xac_api_opened(env, what);
-
-    if (rc != 0)
-        return rc;
-    *ctxp = xac_ctx_mine(env);
-    if (xac_api_is_mine(*ctxp) && (*ctxp)->depth > 0)
-        return 0;
-    if ((*ctxp)->orphan_depth > 0)
-        return xac_err(XAC_EFORKED, "%s", what);
-    return xac_err(XAC_ENOTXN, "%s", what);
 }
 
 int

@@ -19,8 +19,10 @@
 
 #include "base/annot.h"
 #include "base/err.h"
+#include "base/tsan.h"
 #include "env/env.h"
 #include "env/thread.h"
+#include "txn/ctx.h"
 
 /* Each function exists as xac_name and, as an alias, under its Thesis name. */
 #define XAC_ALIAS_OF(name) __attribute__((alias(#name)))
@@ -40,7 +42,11 @@ void xac_api_unlock(void);
 void xac_api_watch_forks(void);
 
 /* xac_api_opened -- 0, or XAC_ENOINIT if env is NULL.  xac_api_any_opened: if all are. */
-int xac_api_opened(const struct xac_env *env, const char *what);
+static inline int
+xac_api_opened(const struct xac_env *env, const char *what)
+{
+    return env == NULL ? xac_err(XAC_ENOINIT, "%s", what) : 0;
+}
 int xac_api_any_opened(const char *what);
 
 /*
@@ -56,7 +62,14 @@ int xac_api_start(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 int xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /* xac_api_done -- give the turn back. */
-void xac_api_done(struct xac_ctx *ctx);
+static inline void
+xac_api_done(struct xac_ctx *ctx)
+{
+    xac_tsan_release();
+    xac_tsan_leave();
+    /* Release: pairs with the acquire in take_turn. */
+    atomic_store_explicit(&ctx->owner, 0, memory_order_release);
+}
 
 /*
  * xac_api_start_own -- for calls about the caller's own views, outside its transactions;
@@ -68,9 +81,6 @@ void xac_api_done(struct xac_ctx *ctx);
  */
 int xac_api_start_own(struct xac_env *env, const char *what);
 void xac_api_done_own(void);
-
-/* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
-int xac_api_in_txn(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /*
  * xac_api_roll_back -- the caller has a transaction or query: take it back to that nesting; 0
@@ -95,6 +105,22 @@ xac_api_is_mine(const struct xac_ctx *ctx)
     /* Relaxed: that it is us can only have been stored by us. */
     return pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
                          pthread_self());
+}
+
+/* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
+static inline int
+xac_api_in_txn(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
+{
+    int rc = xac_api_opened(env, what);
+
+    if (rc != 0)
+        return rc;
+    *ctxp = xac_ctx_mine(env);
+    if (xac_api_is_mine(*ctxp) && (*ctxp)->depth > 0)
+        return 0;
+    if ((*ctxp)->orphan_depth > 0)
+        return xac_err(XAC_EFORKED, "%s", what);
+    return xac_err(XAC_ENOTXN, "%s", what);
 }
 
 #endif /* XAC_API_H */

@@ -188,7 +188,7 @@ end_orphan(struct xac_ctx *ctx, int rc)
 static inline int
 end(struct xac_env *env, const void *frame)
 {
-    struct xac_ctx *ctx;
+    struct xac_ctx *ctx = NULL;
     int rc = xac_api_in_txn(env, "xend", &ctx);
 
     if (rc != 0)
@@ -208,7 +208,7 @@ end(struct xac_env *env, const void *frame)
 static inline int
 end_query(struct xac_env *env)
 {
-    struct xac_ctx *ctx;
+    struct xac_ctx *ctx = NULL;
     int rc = xac_api_in_txn(env, "xendQuery", &ctx);
 
     if (rc != 0)
