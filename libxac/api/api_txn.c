@@ -22,7 +22,6 @@
 #include "fault/fault_signal.h"
 #include "txn/ctx.h"
 #include "view/fault.h"
-#include "view/view.h"
 #include "view/view_scan.h"
 
 /* Of the transaction that the thread has ended last: the context may be another thread's by
@@ -97,7 +96,7 @@ begin(struct xac_env *env, const void *frame)
 static int
 begin_within(struct xac_ctx *ctx)
 {
-    int rc = xac_warm_gather(ctx->env, ctx);
+    int rc = xac_view_gather(ctx->env, ctx);
 
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
         rc = v->staying.n_warm > 0 ? xac_warm_cool(v) : 0;

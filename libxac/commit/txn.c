@@ -28,7 +28,7 @@
 #include "txn/policy.h"
 #include "txn/reap.h"
 #include "view/fault.h"
-#include "view/view.h"
+#include "view/view_scan.h"
 
 /* Pages of the write set that are searched for the bytes of a full image. */
 #define SOURCES_MAX 3
@@ -589,7 +589,7 @@ static void
 gather(struct xac_env *env, struct xac_ctx *ctx)
 {
     if (ctx->error == 0) {
-        ctx->error = xac_warm_gather(env, ctx);
+        ctx->error = xac_view_gather(env, ctx);
         ctx->error_lacking = ctx->lacking;
     }
     if (ctx->error != 0)

@@ -130,7 +130,7 @@ struct xac_view_staying {
     uint64_t recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none             */
     /* Scans (view_scan.h). */
     bool is_unscannable; /* scanning has failed                                         */
-    uint64_t n_stores;   /* to readable pages, in the transaction: trapped, or found    */
+    uint64_t n_stores;   /* while alone, to readable pages: trapped, or found          */
     int64_t account;     /* ns that the other way would have saved lately               */
 };
 
@@ -536,9 +536,9 @@ void xac_warm_forget(struct xac_view *view, uint64_t page_no);
 /* xac_warm_forget_range -- pages [first, end) that are only readable now. */
 void xac_warm_forget_range(struct xac_view *view, uint64_t first, uint64_t end);
 
-/* xac_warm_gather -- before the commit, or a query inside the transaction: pages that have been
-   stored to, being warm or in a view that is scanned, are dirty, and in the set.  ret 0 or errno. */
-int xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx);
+/* xac_warm_gather -- warm pages that have been stored to are dirty, and in the set.  ret 0 or errno.
+   For all views: xac_view_gather (view_scan.h). */
+int xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *view);
 
 /* xac_warm_wanted -- a dirty page has been committed: shall it be warm? */
 bool xac_warm_wanted(struct xac_view *view, uint64_t page_no);

@@ -486,7 +486,8 @@ handle(struct xac_view *view, void *addr, bool is_write)
             view, addr, is_write, "was not announced",
             "XAC_CHECKING_TRUSTED promises setPageAccess() or setRangeAccess() with "
             "READ_WRITE before each store");
-    view->staying.n_stores += is_write && p->state == XAC_PAGE_READABLE;
+    view->staying.n_stores +=
+        is_write && view->staying.is_alone && p->state == XAC_PAGE_READABLE;
     xac_count_own(is_write ? &ctx->txn->counters.traps_write
                            : &ctx->txn->counters.traps_read,
                   1);

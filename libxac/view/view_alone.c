@@ -119,6 +119,7 @@ xac_view_leave_alone(struct xac_view *v)
 
     v->staying.is_alone = false;
     v->staying.retry = 0;
+    v->staying.n_stores = 0;
     rc = xac_view_forget(v, XAC_PROT_NONE);
     xac_assert(!v->staying.is_alone);
     if (rc == 0 && v->area.is_scanned)

@@ -291,7 +291,8 @@ end_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, bool is_c
                  : take_back(v);
     if (rc == 0 && v->staying.n_warm > 0)
         rc = xac_warm_end(v, is_committed);
-    if (v->staying.n_stores > 0 || v->area.is_scanned || v->staying.account > 0)
+    if (v->staying.is_alone
+        && (v->staying.n_stores > 0 || v->area.is_scanned || v->staying.account > 0))
         xac_scan_account(v);
     if (v->aliases != NULL)
         xac_aliases_free_memory(v);

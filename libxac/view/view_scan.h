@@ -29,10 +29,7 @@
 #ifndef XAC_VIEW_SCAN_H
 #define XAC_VIEW_SCAN_H
 
-#include <stdbool.h>
-
-struct xac_ctx;
-struct xac_view;
+#include "view/view.h"
 
 /* xac_scan_begin -- an outermost transaction or query begins, and nobody has come since the
    last: stop the program if something was stored meanwhile; take the cheaper way from now on.
@@ -42,6 +39,24 @@ int xac_scan_begin(struct xac_view *view);
 /* xac_scan_gather -- pages of a scanned view that have been stored to are dirty, and in the set.
    ret 0; ENOSPC; errno. */
 int xac_scan_gather(struct xac_view *view);
+
+/* xac_view_gather -- before the commit, or a query inside the transaction: pages that have been
+   stored to without a trap, being warm or in a view that is scanned, are dirty, and in the set.
+   ret 0 or errno. */
+static inline int
+xac_view_gather(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    xac_assert(!ctx->is_query);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        if (v->area.is_scanned)
+            rc = xac_scan_gather(v);
+        else if (v->staying.n_warm > 0)
+            rc = xac_warm_gather(env, ctx, v);
+    }
+    return rc;
+}
 
 /* xac_scan_end_query -- stop the program if something was stored in the query that ends.  If
    that cannot be found out, the transaction around it will abort, and all pages are dropped

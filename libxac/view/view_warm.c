@@ -18,7 +18,6 @@
 #include "shared/registry.h"
 #include "view/fault.h"
 #include "view/view.h"
-#include "view/view_scan.h"
 
 /*
  * shown -- the page as the transaction sees it without its own stores; NULL with errno.  Not
@@ -99,9 +98,8 @@ check(struct xac_view *v)
     return rc;
 }
 
-/* gather -- what is_changed is dirty from now on. */
-static int
-gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
+int
+xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
 {
     bool is = false;
     int rc = 0;
@@ -171,17 +169,6 @@ xac_warm_forget_range(struct xac_view *v, uint64_t first, uint64_t end)
         v->pages.at[v->staying.warm[i]].state = XAC_PAGE_READABLE;
         remove_at(v, i);
     }
-}
-
-int
-xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx)
-{
-    int rc = 0;
-
-    xac_assert(!ctx->is_query);
-    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
-        rc = v->area.is_scanned ? xac_scan_gather(v) : gather(env, ctx, v);
-    return rc;
 }
 
 bool
