@@ -325,7 +325,7 @@ trim(struct xac_env *env, uint8_t *base)
 }
 
 XAC_SIGSAFE uint8_t *
-xac_version_bytes(struct xac_env *env, uint64_t vslot_no)
+xac_buffers_bytes(struct xac_env *env, uint64_t vslot_no)
 {
     uint64_t offset;
     int i = place_of(env, vslot_no, &offset);

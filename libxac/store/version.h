@@ -28,8 +28,25 @@
 
 #include "shared/env_state.h"
 
-/* xac_version_bytes -- address of a version slot's page in this process; NULL: see errno. */
-XAC_SIGSAFE uint8_t *xac_version_bytes(struct xac_env *env, uint64_t vslot_no);
+/* xac_version_bytes -- address of a version slot's page in this process; NULL: see errno.
+   xac_buffers_bytes: the same for any slot; those of the first buffer file, which is always mapped,
+   are found here. */
+XAC_SIGSAFE uint8_t *xac_buffers_bytes(struct xac_env *env, uint64_t vslot_no);
+XAC_SIGSAFE static inline uint8_t *
+xac_version_bytes(struct xac_env *env, uint64_t vslot_no)
+{
+    /* Acquire: pairs with the release in xac_buffers_extend. */
+    uint64_t spill =
+        atomic_load_explicit(&env->ctl->versions.spill, memory_order_acquire);
+    uint64_t offset = (vslot_no - 1) << env->page_shift;
+
+    xac_assert(vslot_no != 0);
+    if (xac_unlikely(spill != 0 && vslot_no >= spill)
+        || xac_unlikely(offset + env->page_size > env->buffers.reserve[0]))
+        return xac_buffers_bytes(env, vslot_no);
+    /* Relaxed: stored before anybody else has the environment. */
+    return atomic_load_explicit(&env->buffers.base[0], memory_order_relaxed) + offset;
+}
 
 /* xac_vslot_at -- description of a version slot that exists. */
 XAC_SIGSAFE struct xac_vslot *xac_vslot_at(const struct xac_env *env, uint64_t vslot_no);
