@@ -403,7 +403,7 @@ xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 void
-xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
+xac_conflict_unlink(struct xac_env *env, uint64_t by, struct xac_entry *entry)
 {
     struct xac_page *page = xac_entry_page(env, entry);
     uint64_t self = xac_shm_offset(&env->shm, entry) / 64;
@@ -426,13 +426,6 @@ xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
             }
         }
     }
-    xac_kill_point("page leaving");
+    xac_kill_point("page unlinking");
     page_unlock(page, head);
-    xac_kill_point("page left");
-    atomic_store_explicit(&entry->mode,
-                          atomic_load_explicit(&entry->mode, memory_order_relaxed)
-                              & ~(uint32_t)XAC_SET_LINKED,
-                          memory_order_relaxed);
-    xac_assert((atomic_load_explicit(&entry->mode, memory_order_relaxed) & XAC_SET_LINKED)
-               == 0);
 }

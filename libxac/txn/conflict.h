@@ -67,8 +67,36 @@ XAC_SIGSAFE bool xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx,
  */
 void xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx);
 
-/* xac_conflict_leave -- unlink a linked entry: one's own, or a dead transaction's.
-   in  by  the slot in whose name the page is locked: the caller's */
-void xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry);
+/*
+ * xac_conflict_leave -- unlink a linked entry: one's own, or a dead transaction's.
+ * xac_conflict_unlink: the part of it that needs the page's lock.
+ *
+ * in   by  the slot in whose name the page is locked: the caller's
+ */
+void xac_conflict_unlink(struct xac_env *env, uint64_t by, struct xac_entry *entry);
+static inline void
+xac_conflict_leave(struct xac_env *env, uint64_t by, struct xac_entry *entry)
+{
+    /* The word of a page that is not locked, and to which only this entry is linked.  Entries are
+       linked at the head, so nothing comes behind the last one. */
+    uint64_t alone = xac_shm_offset(&env->shm, entry) / 64;
+
+    xac_assert(alone != 0);
+    xac_kill_point("page leaving");
+    /* Release: pairs with the acquire in page_lock.  Acquire: pairs with the release in
+       page_unlock; others have looked at the entry before it is used again. */
+    if (atomic_load_explicit(&entry->next, memory_order_relaxed) != 0
+        || !atomic_compare_exchange_strong_explicit(&xac_entry_page(env, entry)->access,
+                                                    &alone, 0, memory_order_acq_rel,
+                                                    memory_order_relaxed))
+        xac_conflict_unlink(env, by, entry);
+    xac_kill_point("page left");
+    atomic_store_explicit(&entry->mode,
+                          atomic_load_explicit(&entry->mode, memory_order_relaxed)
+                              & ~(uint32_t)XAC_SET_LINKED,
+                          memory_order_relaxed);
+    xac_assert((atomic_load_explicit(&entry->mode, memory_order_relaxed) & XAC_SET_LINKED)
+               == 0);
+}
 
 #endif /* XAC_CONFLICT_H */

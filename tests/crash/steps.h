@@ -45,6 +45,7 @@ static const struct step steps[] = {
     {"g", NULL, false, false},
     {"h", NULL, false, false},
     {"page leaving", NULL, false, false},
+    {"page unlinking", NULL, false, true},
     {"page left", NULL, false, false},
     {"i entry", NULL, false, false},
     {"i dropped", NULL, false, false},

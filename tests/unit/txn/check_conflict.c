@@ -439,7 +439,7 @@ die_at_page(void *arg)
     world_begin(mine);
     deadly = d->point;
     xac_kill_hook = die_there;
-    (void)world_write(mine, 5);
+    (void)world_read(mine, 5);
     world_finish(mine);
     abort(); /* not reached */
 }
@@ -447,15 +447,18 @@ die_at_page(void *arg)
 /* A page lock whose owner has died, and whose slot another process has by now. */
 START_TEST(take_over_page_locks_of_the_dead)
 {
-    static const char *const points[] = {"page locked", "page entered", "page linked",
-                                         "page leaving", "page left"};
+    static const char *const points[] = {"page locked",  "page entered",   "page linked",
+                                         "page leaving", "page unlinking", "page left"};
     struct doomed *d = proc_shared(sizeof *d);
     struct xac_entry *links[LINKS_MAX];
     struct xac_env *heir;
 
     snprintf(d->point, sizeof d->point, "%s", points[_i]);
+    world_begin(env[2]); /* with it the list is not empty when the dead one leaves */
+    must(world_read(env[2], 5));
     (void)proc_wait(proc_spawn(die_at_page, d));
     xac_reap_dead(env[1]);
+    world_finish(env[2]);
     heir = world_open(XAC_NONDURABLE);
     must_eq(heir->ctx.slot, d->slot);
     world_begin(heir);
@@ -489,7 +492,7 @@ main(void)
     tcase_add_test(tc, pass_by_the_dead);
 #ifdef XAC_DEBUG
     tcase_set_timeout(tc, 20);
-    tcase_add_loop_test(tc, take_over_page_locks_of_the_dead, 0, 5);
+    tcase_add_loop_test(tc, take_over_page_locks_of_the_dead, 0, 6);
 #endif
     return env_main(s);
 }
