@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.c -- see log.h: the ring, and group commit.
+ * log.c -- see log.h: the ring, and group commit.  Opening is in log_open.c.
  *
  * A process may die at any instruction.
  *   append   moves tail by its last store; a survivor redoes it from the descriptor.
@@ -40,24 +40,10 @@ min64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool
-is_power_of_2(uint64_t n)
-{
-    return n != 0 && (n & (n - 1)) == 0;
-}
+/* ---- Descriptors of segments ------------------------------------------------------ */
 
-/* ---- Descriptors of segments; flush lock held, or nobody else here yet ------------ */
-
-/*
- * segment_fd -- descriptor of a segment, for writing.
- *
- * The descriptor that gives way is closed first, so that a process that has run out of
- * descriptors can still flush.  One that the program has closed is replaced by one for the
- * same file, and what has been written to it is written again.
- * ret  descriptor, or -1 with errno.
- */
-static int
-segment_fd(struct xac_log *log, uint64_t number)
+int
+xac_log_segment_fd(struct xac_log *log, uint64_t number)
 {
     int i = (int)(number % 2);
     struct xac_handle *seg = &log->seg[i];
@@ -86,82 +72,6 @@ segment_fd(struct xac_log *log, uint64_t number)
                         seg);
     xac_assert(log->seg_no[i] == number);
     return log->seg_fd[i];
-}
-
-/*
- * reserve_fds -- fill both places with descriptors, the second with one that only keeps
- * the place (no segment has number 0): later ones are opened in their stead.  A failure
- * shows when a segment is opened.
- */
-static void
-reserve_fds(struct xac_log *log)
-{
-    struct xac_log_shared *sh = log->sh;
-    /* relaxed: which segment is a guess. */
-    uint64_t lsn = atomic_load_explicit(&sh->durable, memory_order_relaxed);
-    uint64_t number = xac_log_segment_of(lsn, sh->segment_bytes);
-    int i = (int)((number + 1) % 2);
-
-    xac_assert(sh->segment_bytes != 0);
-    (void)segment_fd(log, number);
-    log->seg_no[i] = 0;
-    log->seg_fd[i] =
-        xac_handle_keep(xac_sys.openat(xac_log_dir(log), ".",
-                                       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0),
-                        &log->seg[i]);
-}
-
-/* ---- Opening ---------------------------------------------------------------------- */
-
-int
-xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd,
-               const struct xac_log_config *config)
-{
-    uint64_t start = config->start_lsn;
-    uint64_t prepared = start & ~(config->segment_bytes - 1);
-    int rc;
-
-    xac_assert(is_power_of_2(config->segment_bytes) && is_power_of_2(config->ring_bytes));
-    xac_assert(start >= XAC_LSN_FIRST && start % XAC_BLOCK_ALIGN == 0);
-    xac_assert(config->start_lsn <= XAC_LSN_LIMIT);
-    xac_assert(config->page_size != 0);
-    memset(sh, 0, sizeof *sh);
-    memcpy(sh->identity, config->identity, sizeof sh->identity);
-    sh->generation = config->generation;
-    sh->page_size = config->page_size;
-    sh->segment_bytes = config->segment_bytes;
-    sh->ring_bytes = config->ring_bytes;
-    sh->start_lsn = start;
-    atomic_init(&sh->free_below, config->free_below);
-    rc = xac_lock_init(&sh->flush, XAC_RANK_FLUSH);
-    if (rc == 0)
-        rc = xac_lock_init(&sh->prepare, XAC_RANK_PREPARE);
-    if (rc != 0)
-        return xac_err(rc, "log: locks");
-    /* relaxed: nobody else knows of the log yet. */
-    atomic_store_explicit(&sh->tail, start, memory_order_relaxed);
-    atomic_store_explicit(&sh->durable, start, memory_order_relaxed);
-    atomic_store_explicit(&sh->prepared, prepared, memory_order_relaxed);
-    xac_assert(prepared <= start);
-    rc = xac_log_state_init(log, sh, ring, dirfd);
-    if (rc != 0)
-        return xac_err(rc, "log directory");
-    rc = xac_log_segment_prepare(log, prepared + 1);
-    if (rc == 0)
-        reserve_fds(log);
-    return rc;
-}
-
-int
-xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, int dirfd)
-{
-    int rc = xac_log_state_init(log, sh, ring, dirfd);
-
-    if (rc != 0)
-        return xac_err(rc, "log directory");
-    xac_debug(xac_log_assert(log));
-    reserve_fds(log);
-    return 0;
 }
 
 /* ---- Appending -------------------------------------------------------------------- */
@@ -393,7 +303,7 @@ static int
 flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
-    int fd = segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    int fd = xac_log_segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
     uint64_t written = is_started ? log->started : 0;
     int rc;
 
@@ -500,7 +410,7 @@ start_held(struct xac_log *log)
     if (from == to || xac_log_segment_of(to - 1, sh->segment_bytes) != number
         || atomic_load_explicit(&sh->poisoned, memory_order_acquire) != 0)
         return;
-    fd = segment_fd(log, number);
+    fd = xac_log_segment_fd(log, number);
     if (fd < 0 || write_segment(log, fd, from, to) != 0)
         return;
     log->started = to;

@@ -38,6 +38,8 @@
 #include "log/log_name.h"
 #include "log/log_state.h"
 
+/* ---- Making a log, and joining it (log_open.c) ---- */
+
 /* What a log is made from; all fixed from then on. */
 struct xac_log_config {
     uint8_t identity[16];
@@ -63,6 +65,19 @@ int xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring
 /* xac_log_attach -- join a log that another process has created; ret 0 or errno. */
 int xac_log_attach(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring,
                    int dirfd);
+
+/* ---- Appending and flushing (log.c) ---- */
+
+/*
+ * xac_log_segment_fd -- descriptor of a segment, for writing.  The flush lock is held, or nobody else
+ * knows of the log yet.
+ *
+ * The descriptor that gives way is closed first, so that a process that has run out of
+ * descriptors can still flush.  One that the program has closed is replaced by one for the
+ * same file, and what has been written to it is written again.
+ * ret  descriptor, or -1 with errno.
+ */
+int xac_log_segment_fd(struct xac_log *log, uint64_t number);
 
 /*
  * xac_log_make_room -- see to it that `bytes` more can be appended.
