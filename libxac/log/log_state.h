@@ -17,7 +17,6 @@
 #include "base/annot.h"
 #include "base/handle.h"
 #include "base/lock.h"
-#include "log/log_gap.h"
 
 struct xac_log_shared {
     /* Fixed by xac_log_create(). */
@@ -63,6 +62,18 @@ struct xac_log_shared {
     /* Counters, relaxed. */
     xac_shared _Atomic uint64_t n_writes;
     xac_shared _Atomic uint64_t n_syncs;
+};
+
+#define XAC_LOG_GAPS 4
+
+/* How long a lone committer stays awake between its write and its sync (log.c).  Zeroed at first. */
+struct xac_log_gap {
+    uint64_t start_ns; /* of the write under way; 0 none                              */
+    uint32_t n_flushes;
+    uint32_t now;                   /* the gap of this flush                          */
+    uint32_t best;                  /* and of most                                    */
+    uint32_t n_tried[XAC_LOG_GAPS]; /* times, up to those that are remembered         */
+    uint64_t cost_ns[XAC_LOG_GAPS]; /* write to end of sync, decaying mean            */
 };
 
 /* One process's access to the log. */
