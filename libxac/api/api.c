@@ -212,18 +212,11 @@ on_fork(void)
     xac_api_unlock();
 }
 
-static void
+/* watch_forks -- when the library is loaded: from now on a fork() finds everything whole. */
+__attribute__((constructor)) static void
 watch_forks(void)
 {
     (void)pthread_atfork(before_fork, after_fork, on_fork);
-}
-
-void
-xac_api_watch_forks(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, watch_forks);
 }
 
 /* ---- The log --------------------------------------------------------------------------- */

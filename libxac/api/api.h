@@ -38,9 +38,6 @@ extern struct xac_env *xac_api_all;
 void xac_api_lock(void);
 void xac_api_unlock(void);
 
-/* xac_api_watch_forks -- from now on a fork() finds everything whole. */
-void xac_api_watch_forks(void);
-
 /* xac_api_opened -- 0, or XAC_ENOINIT if env is NULL.  xac_api_any_opened: if all are. */
 static inline int
 xac_api_opened(const struct xac_env *env, const char *what)

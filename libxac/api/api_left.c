@@ -17,6 +17,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/tls.h"
+#include "env/thread.h"
 #include "txn/ctx.h"
 
 /* Nesting that is said to look like one without end. */
@@ -186,7 +187,7 @@ age_s(const struct xac_ctx *ctx)
     return (double)(xac_clock_coarse_ns() - begin) / 1e9;
 }
 
-/* on_thread_end -- of one without views of its own; the others are thread.h's. */
+/* on_thread_end -- what it has open in contexts of the process, and its own contexts. */
 static void
 on_thread_end(void)
 {
@@ -205,15 +206,16 @@ on_thread_end(void)
                 ctx->env->dir, age_s(ctx));
         xac_api_roll_back(ctx, 0);
     }
+    xac_thread_ended();
 }
 
-void
+bool
 xac_left_prepare(void)
 {
-    if (xac_unlikely(xac_tls_look(XAC_TLS_STACK) == NULL)) {
-        xac_tls_on_end(on_thread_end);
-        (void)xac_tls_part(XAC_TLS_STACK, sizeof(struct stack));
-    }
+    if (xac_likely(xac_tls_look(XAC_TLS_STACK) != NULL))
+        return true;
+    xac_tls_on_end(on_thread_end);
+    return xac_tls_part(XAC_TLS_STACK, sizeof(struct stack)) != NULL;
 }
 
 /* on_exit_of_process -- after the program's functions of atexit(3) and its destructors.  What

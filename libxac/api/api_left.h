@@ -24,8 +24,9 @@
 struct xac_ctx;
 struct xac_env;
 
-/* xac_left_prepare -- at a thread's outermost begin: what is to be done when the thread ends. */
-void xac_left_prepare(void);
+/* xac_left_prepare -- at a thread's outermost begin, and before it gets a view of its own: what is to
+   be done when the thread ends.  false: no memory for that. */
+bool xac_left_prepare(void);
 
 /*
  * xac_left_enter -- xTransact() has begun; frame: __builtin_frame_address(0) of it.

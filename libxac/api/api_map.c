@@ -11,6 +11,7 @@
 #include <xac_env.h>
 
 #include "api/api.h"
+#include "api/api_left.h"
 #include "checkpoint/forget.h"
 #include "env/reader.h"
 #include "view/view.h"
@@ -213,6 +214,8 @@ xac_view_in(struct xac_env *env, void *base)
 
     if (rc == 0) {
         rc = xac_env_poisoned(env);
+        if (rc == 0 && !xac_left_prepare())
+            rc = xac_err(ENOMEM, "xView");
         if (rc == 0)
             rc = xac_thread_view(env, base, &v);
         xac_api_done_own();

@@ -86,7 +86,6 @@ xac_init(const char *path, int flags)
 
     if (rc != 0)
         return rc;
-    xac_api_watch_forks();
     xac_api_lock();
     if (xac_api_env != NULL)
         rc = xac_err(XAC_EALREADY, "xInit");
@@ -116,7 +115,6 @@ xac_open(const char *path, const struct xac_options *given)
     if (rc == 0)
         rc = xac_api_options_given(given, &options);
     if (rc == 0) {
-        xac_api_watch_forks();
         xac_api_lock();
         rc = open_one("xac_open", path, given->flags, &options, &env);
         xac_api_unlock();

@@ -61,7 +61,7 @@ begin_outermost(struct xac_env *env, bool is_query)
     ctx->depth = 1;
     ctx->query_depth = is_query;
     xac_ctx_begun(ctx);
-    xac_left_prepare();
+    (void)xac_left_prepare(); /* without it nobody notices that the thread ends */
     xac_tsan_leave();
     return 0;
 }

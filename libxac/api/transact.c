@@ -22,7 +22,6 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
-#include "base/tls.h"
 
 /* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
 #define YIELDS      3
@@ -31,17 +30,16 @@
 
 #define NO_TAIL_CALL() __asm__ volatile("")
 
-/* next_random -- xorshift; each thread has a sequence of its own. */
+/* random_number -- xorshift of the time and the thread's stack: threads that wait for each other get
+   different ones. */
 static uint64_t
-next_random(void)
+random_number(void)
 {
-    static XAC_TLS uint64_t x;
     struct timespec ts;
+    uint64_t x;
 
-    if (x == 0) {
-        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-        x = ((uint64_t)(uintptr_t)&x ^ (uint64_t)ts.tv_nsec << 20) | 1;
-    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    x = ((uint64_t)(uintptr_t)&ts ^ (uint64_t)ts.tv_nsec << 20) | 1;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -61,7 +59,7 @@ backoff_default(void *arg, unsigned attempt)
         return;
     }
     doubles = doubles > DOUBLES_MAX ? DOUBLES_MAX : doubles;
-    xac_sleep_ns(next_random() % ((uint64_t)UNIT_NS << doubles));
+    xac_sleep_ns(random_number() % ((uint64_t)UNIT_NS << doubles));
 }
 
 void

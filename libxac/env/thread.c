@@ -13,15 +13,12 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/lockfile.h"
-#include "base/tls.h"
 #include "commit/txn.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "txn/ctx.h"
 #include "txn/alone.h"
 #include "view/view.h"
-
-static pthread_key_t key; /* for its destructor; the value is only not NULL */
 
 void
 xac_threads_lock(struct xac_env *env, sigset_t *signals)
@@ -123,8 +120,6 @@ leave(struct xac_env *env, struct xac_ctx *ctx)
         link = &(*link)->next_own;
     *link = ctx->next_own;
     end(env, ctx);
-    if (xac_ctx_own == NULL)
-        (void)pthread_setspecific(key, NULL);
 }
 
 /* abort_open -- the transaction that the thread has left open. */
@@ -157,13 +152,11 @@ xac_thread_leave(struct xac_env *env)
     xac_threads_unlock(env, &signals);
 }
 
-/* on_exit_of_thread -- the key's destructor. */
-static void
-on_exit_of_thread(void *arg)
+void
+xac_thread_ended(void)
 {
     struct xac_ctx *ctx;
 
-    (void)arg;
     while ((ctx = xac_ctx_own) != NULL) {
         for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
             v->fate = "was unmapped when the thread that called xView() ended";
@@ -171,31 +164,13 @@ on_exit_of_thread(void *arg)
     }
 }
 
-/* make_key -- once; the caller of xac_thread_view sees to it that nobody else does. */
-static int
-make_key(void)
-{
-    static bool is_made;
-    int rc;
-
-    if (is_made)
-        return 0;
-    rc = pthread_key_create(&key, on_exit_of_thread);
-    if (rc != 0)
-        return xac_err(rc, "xView");
-    is_made = true;
-    return 0;
-}
-
 /* own_context -- the calling thread's, made if there is none; env->threads held. */
 static int
 own_context(struct xac_env *env, struct xac_ctx **ctxp)
 {
     struct xac_ctx *ctx = own_of(env);
-    int rc = make_key();
+    int rc;
 
-    if (rc != 0)
-        return rc;
     if (ctx == NULL) {
         ctx = (struct xac_ctx *)calloc(1, sizeof *ctx);
         if (ctx == NULL)
@@ -204,11 +179,6 @@ own_context(struct xac_env *env, struct xac_ctx **ctxp)
         if (rc != 0) {
             free(ctx);
             return rc;
-        }
-        rc = pthread_setspecific(key, ctx);
-        if (rc != 0) {
-            end(env, ctx);
-            return xac_err(rc, "xView");
         }
         ctx->next_own = xac_ctx_own;
         xac_ctx_own = ctx;

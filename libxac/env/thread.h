@@ -49,6 +49,9 @@ int xac_thread_unview(struct xac_env *env, const void *base);
  */
 void xac_thread_leave(struct xac_env *env);
 
+/* xac_thread_ended -- the calling thread ends: it leaves all environments. */
+void xac_thread_ended(void);
+
 /* xac_thread_others -- number of other threads that have contexts of their own. */
 unsigned xac_thread_others(struct xac_env *env);
 

@@ -50,13 +50,11 @@
 #define RANGES_MAX 64
 
 static int uffd = -1;
-static int scanner = -1; /* see SCANS; -1: the kernel has no such thing                */
+static int scanner = -1; /* see SCANS; below 0: -errno, why there is none              */
 static struct xac_handle uffd_handle, scanner_handle;
 static _Atomic unsigned watch; /* counts the descriptors that there have been; relaxed */
 static atomic_flag reviving;   /* somebody makes new ones                              */
-static int no_scanner;   /* errno value, why                                           */
-static unsigned n_areas; /* that are armed                                         */
-static bool is_wanted;   /* started                                                */
+static unsigned n_users; /* areas that are armed, and one more while it is started     */
 static bool has_batches; /* process_madvise on ourselves works                     */
 static void *ring;       /* what holds the descriptor open, mapped; NULL if not there  */
 static size_t ring_bytes;
@@ -126,7 +124,7 @@ open_both(void)
     if (uffd < 0)
         return errno;
     scanner = open_one(UFFD_FEATURE_WP_ASYNC, &scanner_handle);
-    no_scanner = scanner < 0 ? errno : 0;
+    scanner = scanner < 0 ? -errno : scanner;
     (void)atomic_fetch_add_explicit(&watch, 1, memory_order_relaxed);
     return pin();
 }
@@ -347,7 +345,7 @@ attach(struct xac_area *area)
     if (rc == 0)
         rc = xac_signal_attach(area);
     if (rc == 0)
-        n_areas++;
+        n_users++;
     return rc;
 }
 
@@ -355,8 +353,7 @@ attach(struct xac_area *area)
 static void
 let_go(void)
 {
-    n_areas--;
-    if (n_areas == 0 && !is_wanted)
+    if (--n_users == 0)
         close_it();
 }
 
@@ -563,17 +560,18 @@ start(const struct xac_area_owner *owner)
 
     if (rc == 0)
         rc = xac_signal_start(true, owner);
-    if (rc != 0 && n_areas == 0)
+    if (rc == 0)
+        n_users++;
+    else if (n_users == 0)
         close_it();
-    is_wanted = rc == 0;
     return rc;
 }
 
 static void
 stop(void)
 {
-    is_wanted = false;
-    if (n_areas == 0)
+    xac_assert(n_users > 0);
+    if (--n_users == 0)
         close_it();
     xac_signal_stop();
 }
@@ -586,7 +584,7 @@ start_scans(const struct xac_area_owner *owner)
 
     if (rc != 0 || scanner >= 0)
         return rc;
-    rc = no_scanner;
+    rc = -scanner;
     stop();
     return rc;
 }
