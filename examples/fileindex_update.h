@@ -26,7 +26,7 @@ struct fi_segment {
 
 struct fi_counts {
     uint64_t added;   /* paths that the index did not have                            */
-    uint64_t changed; /* paths whose record was another                               */
+    uint64_t changed; /* paths with another record before                             */
     uint64_t removed; /* paths that are not on the disk any more                      */
     uint64_t same;
     uint64_t failed; /* paths whose record could not be read; left as they were       */

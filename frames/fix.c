@@ -3,8 +3,8 @@
  * fix.c -- fixing a page: found, brought in, or saved from eviction (Nb-GCLOCK, figure 3).
  *
  * Each way out of xac_frames_fix() has one step at which it takes effect: the pin of a frame
- * found, the entry into an empty place of the table, the replacement of an entry whose frame
- * is GONE.
+ * found, the entry into an empty place of the table, the replacement of an entry with a frame
+ * that is GONE.
  */
 #include <config.h>
 

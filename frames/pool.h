@@ -16,7 +16,7 @@
  * INVARIANTS
  *   P1  A slot of the ring goes from 0 to a reference once, and then from one to another.
  *   P2  vacant only falls; vacant <= slots that are 0.
- *   P3  The table's entry of page k is 0 or refers to a life whose page_id is k.
+ *   P3  The table's entry of page k is 0 or refers to a life with the page_id k.
  *   P4  A thread that took a reference out of the ring owns the descriptor.  After the
  *       conditional removal from the table, done or refused, it may begin the next life.
  *   P5  A thread that removes or replaces a table entry of a life that is GONE owns its buffer.

@@ -181,7 +181,7 @@ enum xac_checking {
          only reads.  The library does not know what it has read.  A program that tries again
          when xend() returns ABORTED needs no change.
 
-       Nothing else is given up.  What is committed is the same, and other processes never see
+       Nothing else is given up.  The same is committed, and other processes never see
        a difference. */
     XAC_CHECKING_FAST = 1,
     /* As FAST; besides, the program promises to announce every store: by setPageAccess() or
@@ -204,14 +204,14 @@ enum xac_declared {
 };
 
 /* What happens when two transactions want the same page (Thesis 3.3).  Under none of them
-   does one win whose process is stopped or dead. */
+   does a transaction win if its process is stopped or dead. */
 enum xac_policy_kind {
     XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, and
                                      xbegin() puts it off until the older one is over
                                      (10 ms at first, later 1.28 s at most), so nobody
                                      starves and retries are few: the default        */
-    XAC_POLICY_SELF_ABORT = 1,    /* whoever discovers the conflict fails            */
-    XAC_POLICY_SELFISH = 2,       /* whoever discovers it wins                       */
+    XAC_POLICY_SELF_ABORT = 1,    /* the one that discovers the conflict fails        */
+    XAC_POLICY_SELFISH = 2,       /* the one that discovers it wins                   */
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
     XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
                                      snapshot of its begin and is validated at xend();

@@ -29,10 +29,10 @@
  *   I11  Who follows a word holds its page's latch until it has the child's, and then reads the
  *        word again; while it waits, too: a frame that has changed hands is not waited for, for
  *        its new page may belong anywhere in the order of latches.
- *   I12  The side of a frame whose life is over is zero but for its latch.
+ *   I12  The side of a frame is zero after its life, but for its latch.
  *   I13  An evictor only tries latches.
- *   I14  A page changes only under X, but for its words (I10).  Who looks at one without a latch
- *        believes what he has read once its latch shows no writer since (latch.h), and what a
+ *   I14  A page changes only under X, but for its words (I10).  A thread that looks at one without a latch
+ *        believes what it has read once its latch shows no writer since (latch.h), and what a
  *        word led to once the word is the same after the child's latch was looked at.
  */
 #ifndef SWIZZLE_PAGE_H

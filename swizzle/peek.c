@@ -6,7 +6,7 @@
  * shared word is written.  Without swizzling the child is found in the table and pinned while it
  * is looked at.  Where a word is to be swizzled, the way goes on with latches.
  *
- * What is read here may be in the middle of a change: it is bounded by the page, and thrown away
+ * A word read here may be in the middle of a change: it is bounded by the page, and thrown away
  * if a latch says so.  Buffers of pages are never unmapped while a space is open.
  */
 #include <config.h>

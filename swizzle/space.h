@@ -16,7 +16,7 @@
  *           except that after an error of the log every update returns that error (EIO, say)
  *           until the space is opened, and recovered, again.
  *
- * What is declared here is in space_open.c, tree.c, page.c and check.c; page.h is for these alone.
+ * The functions declared here are in space_open.c, tree.c, page.c and check.c; page.h is for these alone.
  * doc/swizzling.md has the protocol, the format and the figures.
  */
 #ifndef SWIZZLE_SPACE_H

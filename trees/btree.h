@@ -2,7 +2,7 @@
 /*
  * btree.h -- a B+-tree inside a mapped segment.
  *
- * WHAT      A tree (tree.h) whose nodes are blocks of one size, 2 KiB to 512 KiB.
+ * WHAT      A tree (tree.h) with nodes that are blocks of one size, 2 KiB to 512 KiB.
  * NOT HERE  Builds, transactions and return values, which are those of all trees
  *           (tree.h); the bytes (btree_layout.h, README.md); opening files and
  *           environments.
@@ -178,7 +178,7 @@ int btree_scan(struct btree *t, const void *from, const void *to, tree_visit *vi
                void *arg);
 
 /*
- * The first entry whose key is not less than `from`.
+ * The first entry with a key of at least `from`.
  *
  * in   from       key_size bytes
  * out  key_out    key_size bytes, copied; may be NULL, may be `from`
@@ -192,8 +192,8 @@ int btree_first(struct btree *t, void *key_out, void *value_out);
 int btree_last(struct btree *t, void *key_out, void *value_out);
 
 /*
- * Move a cursor and copy the entry that it comes to: the first one whose key is not less
- * than `from`; the next one; the one before.  From nowhere the next entry is the first, the one
+ * Move a cursor and copy the entry that it comes to: the first one with a key of at
+ * least `from`; the next one; the one before.  From nowhere the next entry is the first, the one
  * before is the last.  An entry that is gone is no obstacle.  Each move is a query of its
  * own: for one snapshot surround them with xbeginQuery() and xendQuery().
  *

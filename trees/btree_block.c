@@ -53,7 +53,7 @@ arena_take(const struct btree *t, uint32_t a)
     return btree_block_nth(t, arena->chunk_next++);
 }
 
-/* Move a chunk of unused blocks into our arena, whose chunk is used up. */
+/* Move a chunk of unused blocks into our arena; its own chunk is used up. */
 static void
 arena_refill(const struct btree *t)
 {

@@ -21,7 +21,7 @@ struct path {
 
 /*
  * A node about to be read, or about to be changed: of a block larger than a page, what lies
- * before the cells; who puts one in announces it.  Every store is announced, see
+ * before the cells; the function that puts one in announces it.  Every store is announced, see
  * XAC_CHECKING_TRUSTED.
  */
 static inline struct btree_node *
@@ -248,7 +248,7 @@ rotate_left(const struct btree *t, struct btree_node *left, struct btree_node *r
     slot_close(right, 0);
 }
 
-/* Append `right`, whose first key is above `sep`, to `left`. */
+/* Append `right`, with a first key above `sep`, to `left`. */
 static inline void
 node_merge(const struct btree *t, struct btree_node *left, const struct btree_node *right,
            const unsigned char *sep)

@@ -89,7 +89,7 @@ skip_right(const struct btree *t, const struct btree_node *leaf, unsigned *posp)
     return leaf;
 }
 
-/* The first entry whose key is not less than `key`, NULL: of all.  ret as skip_right(). */
+/* The first entry with a key of at least `key`, NULL: of all.  ret as skip_right(). */
 static const struct btree_node *
 find_not_less(const struct btree *t, const unsigned char *key, unsigned *posp)
 {
@@ -201,7 +201,7 @@ cursor_next_body(void *cursor, struct tree_request *r)
 }
 
 /*
- * The last entry whose key is less than `key`: in its leaf or, if that has none, the last of
+ * The last entry with a key less than `key`: in its leaf or, if that has none, the last of
  * the leaf before, which is below the nearest node where the path can turn left.
  */
 static const struct btree_node *

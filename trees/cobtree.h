@@ -178,7 +178,7 @@ int cobtree_scan(struct cobtree *t, const void *from, const void *to, tree_visit
                  void *arg);
 
 /*
- * The first entry whose key is not less than `from`.
+ * The first entry with a key of at least `from`.
  *
  * in   from       key_size bytes
  * out  key_out    key_size bytes, copied; may be NULL, may be `from`

@@ -74,7 +74,7 @@ separator_write(const struct cobtree *t, uint64_t s, const unsigned char *key)
 }
 
 /*
- * Complete a leaf whose entries are in their cells: the bits, the keys of its gaps, and the
+ * Complete a leaf with its entries in their cells: the bits, the keys of its gaps, and the
  * separator before it, unless it is the window's first: that one still holds.
  */
 static void

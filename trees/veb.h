@@ -36,7 +36,7 @@ veb_cut(unsigned height)
     return height / 2;
 }
 
-/* Cut the trees of `height` levels whose roots are at `depth`, and what comes of it. */
+/* Cut the trees of `height` levels with roots at `depth`, and the trees that come of it. */
 static inline void
 veb_divide(struct veb *v, unsigned depth, unsigned height)
 {

@@ -5,7 +5,7 @@
  *
  * Before each measurement the file is dropped from the page cache.  Ways and works take turns.
  * Each page is touched by one load: in order in one query, at random each in a query of its
- * own, few of the pages or so many that nearly all of them are met.
+ * own, few of the pages, or enough to meet nearly all of them.
  */
 #include <config.h>
 

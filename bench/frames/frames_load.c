@@ -49,7 +49,7 @@ struct run {
     pthread_rwlock_t table_lock;
     pthread_mutex_t seek_lock;
     _Atomic bool over;
-    bool counted; /* fixes are counted one by one, for who looks while they go on */
+    bool counted; /* fixes are counted one by one, for a reader while they go on */
     enum load_stop stop;
     _Atomic int armed, stopped, go_on; /* bench_load_stopped() */
 };
@@ -231,7 +231,7 @@ fix_one(struct run *r, struct xac_frames_user *user, uint64_t page)
 }
 
 /*
- * block_of -- the worker's k-th references.  What was played to warm the pool comes last, so that no
+ * block_of -- the worker's k-th references.  References that warmed the pool come last, so that no
  * page is in a frame because this very reference has just been played.
  */
 static const uint32_t *

@@ -313,7 +313,7 @@ row_reads(struct table *t)
 #define READS(i) ((unsigned long long)g[i].stats.reads)
 
 /*
- * grows -- whether b's share of reads in vain is not below a's, but by the chance that rare events
+ * grows -- whether b's share of useless reads is not below a's, but by the chance that rare events
  * leave: two standard deviations of the difference, of counts that are Poisson's.
  */
 static bool

@@ -65,7 +65,7 @@ int bench_trace_write(const struct trace *t, const char *name);
 /*
  * bench_trace_play -- all references by so many users in turn, one thread.
  *
- * in   skip   references before those whose hits are counted
+ * in   skip   references before the first one that is counted
  * out  hitsp  of the others
  */
 int bench_trace_play(const struct trace *t, const struct xac_frames_config *config,

@@ -108,7 +108,7 @@ tree_load(struct tree *tree)
     return 0;
 }
 
-/* entry_of -- the last entry whose key is not above. */
+/* entry_of -- the last entry with a key that is not above. */
 static unsigned
 entry_of(const struct node *node, uint64_t key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * insert.h -- the experiment `insert`, and those made of it: options and results, shared by
- * its parts.  What is done to the systems is a workload (workload.h), inserts by default.
+ * its parts.  A workload (workload.h) says what the systems do: inserts by default.
  *
  * insert_options.c reads the command line, insert.c runs, insert_report.c prints what came out.
  */

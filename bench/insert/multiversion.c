@@ -86,7 +86,7 @@ steps(const struct bench_job *job, const struct bench_system *system, void *hand
     return rc;
 }
 
-/* load -- what is there before; ret 0 or a code of the system. */
+/* load -- the first records; ret 0 or a code of the system. */
 static int
 load(const struct bench_job *job, const struct bench_system *system, void *handle)
 {

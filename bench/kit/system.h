@@ -7,7 +7,7 @@
  *           environments that allow one per process can run side by side.
  * LIFE      worker 0 calls open(first = true) and waits; the other workers call
  *           open(first = false); all insert; worker 0 closes last.  A process forked
- *           later opens again (first = false, alone) and checks what is there.
+ *           later opens again (first = false, alone) and checks the records.
  * ERRORS    int results: 0, a positive errno, or any other code of the system;
  *           explain() turns it into words.
  */
@@ -73,7 +73,7 @@ struct bench_system {
     /* value[BENCH_VALUE_BYTES]; ENOENT if the key is not there. */
     int (*find)(void *handle, const void *key, void *value);
 
-    /* From the first record whose key is not less, NULL: from the first of all. */
+    /* From the first record with a key that is not less, NULL: from the first of all. */
     int (*scan)(void *handle, const void *from, bench_visit *visit, void *arg);
 
     /*

@@ -78,7 +78,7 @@ bench_interrupted(void)
 
 /* ---- The worker's side ------------------------------------------------------------ */
 
-/* do_load -- what is there before the measurement. */
+/* do_load -- the records before the measurement. */
 static int
 do_load(struct bench_crew *crew, void *handle)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.c -- xbench run, xbench report: experiments whose results are kept.
+ * run.c -- xbench run, xbench report: experiments that keep their results.
  *
- * WHAT      `xbench run NAME...` runs each experiment in a process of its own.  What it
- *           prints goes to DIR/NAME.jsonl: first a line {"record": "run", ...} with
+ * WHAT      `xbench run NAME...` runs each experiment in a process of its own.  Its
+ *           output goes to DIR/NAME.jsonl: first a line {"record": "run", ...} with
  *           command, version, date and machine, then the measurements, one a line, at last
  *           {"record": "end", ...} with the time that all took.
  * INVARIANT A file in DIR is whole and of a run that succeeded: it is written as
- *           NAME.jsonl.new and renamed at the end.  What was there before stays if the
+ *           NAME.jsonl.new and renamed at the end.  The file of the last run stays if the
  *           run fails.
  */
 #include <config.h>

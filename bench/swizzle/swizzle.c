@@ -312,7 +312,7 @@ part_sweep(const struct swzb_options *o)
     return rc;
 }
 
-/* tpcc_open -- a space of one policy whose pool is so large a part of its pages. */
+/* tpcc_open -- a space of one policy with a pool for this part of its pages. */
 static struct swz_space *
 tpcc_open(const struct swzb_options *o, struct swzb_tpcc *c, unsigned n_warehouses,
           double percent, uint32_t policy, uint32_t k, uint32_t delay_ns)

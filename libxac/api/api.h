@@ -8,7 +8,7 @@
  *           A function xac_f_in() has the environment as its first argument; xac_f() is the same
  *           on the default environment, and xF() is another name of that.
  * THREADS   A context runs one transaction at a time.  Threads without views of their
- *           own (thread.h) share the process's context: who takes the turn keeps it from
+ *           own (thread.h) share the process's context: the thread that takes the turn keeps it from
  *           begin to end, and the others get EBUSY.
  */
 #ifndef XAC_API_H
@@ -55,7 +55,7 @@ int xac_api_any_opened(const char *what);
  */
 int xac_api_start(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
-/* xac_api_start_process -- the same with the process's context, whoever calls. */
+/* xac_api_start_process -- the same with the process's context, also for a thread that has one. */
 int xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
 /* xac_api_done -- give the turn back. */
@@ -81,7 +81,7 @@ void xac_api_done_own(void);
 
 /*
  * xac_api_roll_back -- the caller has a transaction or query: take it back to that nesting; 0
- * ends it.  What is left of it will abort.
+ * ends it.  The rest of it will abort.
  */
 void xac_api_roll_back(struct xac_ctx *ctx, int depth);
 

@@ -269,7 +269,7 @@ change_state(struct xac_env *env, struct xac_txn *txn, enum xac_txn_state to)
     xac_assert(xac_txn_participant(word) == env->self);
     if (xac_txn_state(word) != XAC_TXN_PENDING)
         return false;
-    /* Release: pairs with the acquire of who finishes us; the descriptor is complete.
+    /* Release: pairs with the acquire of the process that finishes us; the descriptor is complete.
        Acquire: pairs with the exchange in xac_txn_fail. */
     return atomic_compare_exchange_strong_explicit(
         &txn->word, &word, xac_txn_word(xac_txn_serial(word), env->self, to),
@@ -561,7 +561,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     bool must_block =
         ctx->saw_dead
         || (xac_env_is_durable(env)
-            /* Relaxed: looked at again by who waits. */
+            /* Relaxed: a waiter looks again. */
             && (env->options.sync_delay_ms != 0
                 || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
                        < lsn));

@@ -51,7 +51,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
-    /* Release: pairs with the acquire of who scans the slots. */
+    /* Release: pairs with the acquire of a scan of the slots. */
     atomic_store_explicit(&txn->word,
                           xac_txn_word(serial, env->self,
                                        is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),

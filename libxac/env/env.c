@@ -219,7 +219,7 @@ xac_env_close(struct xac_env *env)
         return rc;
     }
     xac_signals_block(&signals);
-    /* The last one out must know that it is; another one whose byte is held is alive. */
+    /* The last one out must know that it is; another participant with a lock on its byte is alive. */
     if (xac_alive_any(env->lockfd))
         xac_reap_some(env);
     else

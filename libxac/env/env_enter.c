@@ -46,7 +46,7 @@
 int
 xac_env_poisoned(struct xac_env *env)
 {
-    /* Acquire: pairs with the release of who poisons. */
+    /* Acquire: pairs with the release of the poisoning. */
     int error = atomic_load_explicit(&env->ctl->log.poisoned, memory_order_acquire);
 
     if (error == 0)
@@ -417,7 +417,7 @@ xac_env_unmap(struct xac_env *env)
 /*
  * master_open -- xac.master, for a lock that lasts as long as this participant.
  *
- * Who may not write it gets along without, for it is the lock file that counts.
+ * A process that may not write it does without, for it is the lock file that counts.
  */
 static int
 master_open(struct xac_env *env)

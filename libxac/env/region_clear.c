@@ -27,8 +27,8 @@ xac_region_remove(int dirfd, const char *path)
     (void)xac_sys.unlinkat(dirfd, path, 0);
 }
 
-/* clear_orphan -- for xac_region_scan and xac_scan_names: a region of the directory whose
-   descriptor is *arg, or a copy of one that lies in it. */
+/* clear_orphan -- for xac_region_scan and xac_scan_names: a region of the directory with the
+   descriptor *arg, or a copy of one that lies in it. */
 static int
 clear_orphan(void *arg, const char *path)
 {

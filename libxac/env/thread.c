@@ -59,7 +59,7 @@ contexts(const struct xac_env *env)
 
 /* ---- In ----------------------------------------------------------------------------------- */
 
-/* start -- a slot for a new context, announced to who is alone; env->threads held. */
+/* start -- a slot for a new context, announced to a participant that is alone; env->threads held. */
 static int
 start(struct xac_env *env, struct xac_ctx *ctx)
 {

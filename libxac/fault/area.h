@@ -40,7 +40,7 @@ enum xac_access {
     XAC_ACCESS_UNKNOWN
 };
 
-/* What engines and the dispatcher ask of who has the areas.  All functions are XAC_SIGSAFE. */
+/* What engines and the dispatcher ask of the owner of the areas.  All functions are XAC_SIGSAFE. */
 struct xac_area_owner {
     /* The descriptor of the file, opened again if the program has closed it; -1 with errno. */
     int (*fd)(struct xac_area *area);

@@ -29,20 +29,20 @@ struct xac_page_batch {
     struct xac_page_range range[XAC_BATCH_MAX];
 };
 
-/* An engine whose pages are mappings of the file: changes of protection split them, and they keep
+/* An engine with mappings of the file as its pages: changes of protection split them, and they keep
    what they hold while they have no access. */
 struct xac_engine_maps {
     bool reads_first; /* a first store is a load and a store                            */
     /* Has the kernel made a private copy of the page?  True if that is not known. */
     bool (*is_private)(const struct xac_area *area, uint64_t page_no);
-    /* Map one page and give it access; bytes: what it is to hold, NULL: what the file has.  NULL
+    /* Map one page and give it access; bytes: its new contents, NULL: those of the file.  NULL
        if pages lie there already, and are to be given access by `protect`.
        ret 0 or errno.  XAC_SIGSAFE. */
     int (*show)(struct xac_area *area, uint64_t page_no, const uint8_t *bytes,
                 enum xac_protection prot);
 };
 
-/* An engine whose pages are memory that it fills, and that is lost with the access. */
+/* An engine that fills memory of its own; a page's bytes are lost with the access. */
 struct xac_engine_fills {
     /* Map the file there again, attached, for an engine that maps. */
     int (*leave)(struct xac_area *area);

@@ -38,9 +38,9 @@
 #define STACK_NEEDED 4096
 
 /*
- * Looks for our handlers by a context's transactions: the first so many that begin in one tick of
- * the coarse clock, and of the others one of so many; each one for so long after they
- * had been replaced.  A look takes 130 ns, as much as a percent of a small insert.
+ * A context's transactions look whether our handlers are installed: the first LOOKS_FIRST that
+ * begin in one tick of the coarse clock, and one of LOOKS_EVERY of the others.  For WATCH_NS after
+ * the handlers had been replaced, each transaction looks.  A look takes 130 ns, as much as a percent of a small insert.
  */
 #define LOOKS_FIRST 16
 #define LOOKS_EVERY 16

@@ -13,7 +13,7 @@
  * stop watching: a missing page would read as zeros.  So it is also registered with a ring of
  * io_uring, of which no descriptor is kept, but a mapping: that belongs to the address space.
  * Nothing is ever submitted to it; where it cannot be had, nor is this engine.
- * What is asked of a descriptor that is not ours any more fails.  Then the process gets new
+ * A request to a descriptor that is not ours any more fails.  Then the process gets new
  * ones, and an area is given to them when it is next asked about: its memory is moved away and
  * back, which ends the old watch, and is watched anew.  Between the two any access traps, as
  * nothing is there.  The ring stays for areas that have not been asked about.
@@ -225,7 +225,7 @@ protect_again(struct xac_area *area)
 /*
  * revive -- have an area watched by descriptors that are ours; see THE DESCRIPTOR.
  *
- * A scanned area counts as stored to, all of it: who looks at it compares.
+ * A scanned area counts as stored to, all of it: the caller compares.
  * ret  0; EALREADY: it is; errno.
  */
 XAC_SIGSAFE static int
@@ -384,7 +384,7 @@ moved(struct xac_area *area)
     return arm(area);
 }
 
-/* abandon -- what is there is not inherited, so the addresses are free. */
+/* abandon -- mappings are not inherited, so the addresses are free. */
 static void
 abandon(struct xac_area *area)
 {
@@ -514,7 +514,7 @@ scan(struct xac_area *area, uint64_t *fromp, struct xac_page_range *range, size_
     return 0;
 }
 
-/* protect_all -- what is there; ret 0 or errno. */
+/* protect_all -- all present pages; ret 0 or errno. */
 static int
 protect_all(struct xac_area *area)
 {

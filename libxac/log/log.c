@@ -290,8 +290,8 @@ static void
 wake_all(struct xac_log_shared *sh)
 {
     xac_assert(!xac_lock_is_mine(&sh->flush));
-    /* release: pairs with the acquire in xac_log_wait_durable; who reads the new count
-       finds the lock free, or held by somebody who will come here. */
+    /* release: pairs with the acquire in xac_log_wait_durable; a thread that reads the new
+       count finds the lock free, or held by somebody who will come here. */
     (void)atomic_fetch_add_explicit(&sh->wakes, 1, memory_order_release);
     xac_futex_wake_all(&sh->wakes);
 }

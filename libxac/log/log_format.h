@@ -42,8 +42,8 @@
  *     96     8  time_ns        wall clock when written, nanoseconds since 1970
  *    104     8  dir_device     st_dev,
  *    112     8  dir_inode      st_ino and
- *    120     8  dir_birth_ns   time of birth (0 unknown) of the directory whose
- *                              environment this is: a directory that is another one holds
+ *    120     8  dir_birth_ns   time of birth (0 unknown) of the directory of
+ *                              this environment: any other directory holds
  *                              a copy.  All three 0: not known (version 4, backups)
  *    128   376  reserved       zero
  *    504     8  checksum       XXH3-64 of bytes 0..503
@@ -100,7 +100,7 @@
  *   XCOPY     8  4  file           as XDATA
  *            12  4  n_copies       at least 1
  *            16  8  page           as XDATA
- *            24  8  source_page    page whose bytes are copied, and
+ *            24  8  source_page    page that the bytes come from, and
  *            32  4  source_file    the id of its file
  *            36  4  reserved       zero
  *            40     n_copies times { 2 to, 2 from, 2 length-1 }, offsets in the page and in
@@ -134,8 +134,8 @@
  *                                  in the file blocks from here on, between begin_lsn and
  *                                  this block, and in this block
  *   XFORGET   8  4  file           id: nobody maps the file any more, and its user has
- *                                  removed it, or told the library to forget it.  What is
- *                                  logged of it in this generation is not redone to a file
+ *                                  removed it, or told the library to forget it.  Records
+ *                                  of it in this generation are not redone to a file
  *            12  4  reserved       zero
  *
  * BLOCKS

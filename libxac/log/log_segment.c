@@ -176,7 +176,7 @@ segment_fill(const struct xac_log_shared *sh, int fd, uint64_t number, uint64_t 
  * segment_grow -- blocks for the bytes of a segment from an LSN on, which nobody has written yet:
  * of the first one as many as it has, of a later one all.
  *
- * What other processes have written to the file may be synced here and fail: they are told so,
+ * A sync of bytes that other processes have written may fail here: they are told so,
  * too, by their own descriptors.
  * out  endp  LSN behind them
  */

@@ -74,7 +74,7 @@ slot_state(const struct xac_master_slot *s)
     return SLOT_VALID;
 }
 
-/* slots_read -- from the disk and not from the page cache: a slot whose sync failed is
+/* slots_read -- from the disk and not from the page cache: after a failed sync the slot is
    still there, marked clean, and must not count as the newest. */
 static int
 slots_read(int dirfd, struct slots *out)

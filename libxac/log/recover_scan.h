@@ -110,8 +110,8 @@ int xac_scan_block(struct xac_scan *s, uint64_t lsn, const struct xac_block **bl
 /*
  * xac_scan_search -- look for blocks from lsn to the end of all segments.
  *
- * A header whose check is right counts for `durable` even if its block is not whole: the
- * number was true when the header was built.  Segments whose own header is wrong are
+ * A header with a right check counts for `durable` even if its block is not whole: the
+ * number was true when the header was built.  Segments with a wrong header of their own are
  * searched like others, for blocks prove themselves.
  * ret  as xac_scan_block.
  */

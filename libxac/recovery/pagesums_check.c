@@ -101,7 +101,7 @@ compare_run(struct verify *v, const struct xac_pagesum *e, size_t n)
 static void
 verify_some(struct verify *v, const struct xac_pagesum *e, size_t n, uint64_t first)
 {
-    size_t run = 0; /* entries before the i-th whose pages are to be compared */
+    size_t run = 0; /* entries before the i-th with pages to be compared */
 
     xac_assert(n <= ENTRIES);
     for (size_t i = 0; i <= n; i++) {

@@ -29,7 +29,7 @@
 
 /* ---- Files ------------------------------------------------------------------------ */
 
-/* file_position -- index of the first file whose id is not smaller. */
+/* file_position -- index of the first file with an id that is not smaller. */
 static size_t
 file_position(const struct xac_redo *r, uint32_t id)
 {

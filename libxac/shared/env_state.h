@@ -5,7 +5,7 @@
  *
  * OWNER     Who opened it.  A process may have several.  They are opened, joined and left in env/.
  * THREADS   Opened, closed and mapped into by one thread at a time (api.c sees to it).
- *           What is not atomic here does not change while it is open, or says its lock.
+ *           A field that is not atomic does not change while it is open, or says its lock.
  */
 #ifndef XAC_ENV_STATE_H
 #define XAC_ENV_STATE_H
@@ -65,7 +65,7 @@ struct xac_outofcore {
     int fd;                       /* of the pool's file                               */
     struct xac_handle handle;     /* of fd                                            */
     struct xac_frames_user *user; /* for checkpoints                                  */
-    pid_t user_pid;               /* whose it is: after a fork the parent's           */
+    pid_t user_pid;               /* its process: after a fork the parent             */
     /* Descriptors by file id, for reading; grows by a copy, for the handler looks. */
     struct xac_outofcore_files *_Atomic files;
     atomic_flag adding; /* held while it grows                                        */
@@ -88,7 +88,7 @@ struct xac_file_fds {
     } slot[XAC_FILE_FDS_MAX];
 };
 
-/* What could not be had for an access that failed: set by whoever cannot get it. */
+/* What could not be had for an access that failed: set by the function that cannot get it. */
 enum xac_lacking {
     XAC_LACKS_MEMORY = 0, /* memory or mappings                                         */
     XAC_LACKS_FILE,       /* the page, out of its file                                  */
@@ -106,7 +106,7 @@ struct xac_ctx {
     struct xac_view *views;    /* list of the mappings that its transactions use        */
     uint64_t slot;             /* index of its slot                                     */
     struct xac_txn *txn; /* the slot, NULL if none yet                              */
-    /* Thread of the open transaction, or of whoever keeps transactions out for a
+    /* Thread of the open transaction, or the one that keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
     int depth;            /* nesting of transactions and queries                     */

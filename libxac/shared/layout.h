@@ -173,7 +173,7 @@ enum {
     XAC_SET_LINKED = 4
 };
 
-/* Age of a slot whose transaction is over and will not be retried. */
+/* Age of a slot after its transaction is over and will not be retried. */
 #define XAC_AGE_OVER UINT64_MAX
 
 /* Is this the first change of a page since XCHECKPT_BEGIN, and how is it logged? */
@@ -449,7 +449,7 @@ struct xac_control {
     struct xac_chain chain;
 };
 
-/* What is needed to know whose a region is. */
+/* The bytes that tell the owner of a region. */
 #define XAC_CONTROL_HEAD_BYTES offsetof(struct xac_control, checkpoint_bytes)
 
 /* Count an event; relaxed, for statistics only. */

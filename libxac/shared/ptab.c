@@ -121,7 +121,7 @@ xac_ptab_page(struct xac_shm *shm, _Atomic uint64_t *rootp, uint32_t file,
 
     xac_assert(file != 0);
     xac_assert(page_no <= XAC_PAGE_NO_MAX);
-    /* The same value whoever stores it. */
+    /* All store the same value. */
     if (page != NULL && atomic_load_explicit(&page->id, memory_order_relaxed) == 0)
         atomic_store_explicit(&page->id, xac_page_id(file, page_no),
                               memory_order_relaxed);

@@ -204,7 +204,7 @@ file_bytes(int dirfd, const char *path, const char *suffix)
     return bytes;
 }
 
-/* look_at_head -- of a region that is open.  Not through a mapping: who has made the file may
+/* look_at_head -- of a region that is open.  Not through a mapping: its maker may
    make it shorter. */
 static int
 look_at_head(int fd, struct xac_region_info *info)
@@ -367,7 +367,7 @@ xac_region_attached(int dirfd, const char *dir, int lockfd)
     if (path == NULL)
         return errno == ENOENT ? 0 : xac_err(errno, "%s/%s", dir, XAC_LOCK_NAME);
     rc = xac_region_is_path(path) ? xac_region_look(dirfd, path, &info) : ENOENT;
-    if (rc != 0) { /* nobody may be taken for absent for want of memory */
+    if (rc != 0) { /* no participant may look absent because memory is short */
         rc = rc == ENOMEM ? xac_err(rc, "control region %s", path) : 0;
         free(path);
         return rc;

@@ -236,7 +236,7 @@ xac_registry_join(struct xac_env *env, uint64_t frames_max)
     atomic_store_explicit(&p->log_pin, 0, memory_order_relaxed);
     if (atomic_load_explicit(&all->count, memory_order_relaxed) <= i)
         atomic_store_explicit(&all->count, i + 1, memory_order_relaxed);
-    /* Release: pairs with the acquire in xac_registry_alive; who we are is there. */
+    /* Release: pairs with the acquire in xac_registry_alive; our identity is stored. */
     atomic_store_explicit(&p->state, XAC_PART_ATTACHED, memory_order_release);
     xac_assert(i < atomic_load_explicit(&all->count, memory_order_relaxed));
     return 0;

@@ -183,8 +183,8 @@ link_of(const struct xac_shm *shm, uint64_t unit)
 /*
  * next_of -- what comes behind a block of class k that was free a moment ago.
  *
- * Who has taken it since may be storing there; then the list's tag has moved on, and what is read
- * is used for nothing.  If it is damaged, the rest of the list is lost, and no more.
+ * Another process that has taken it since may be storing there; then the list's tag
+ * has moved on, and the value read here is not used.  If it is damaged, the rest of the list is lost, and no more.
  */
 XAC_SIGSAFE XAC_RACY static uint64_t
 next_of(const struct xac_shm *shm, uint64_t unit, unsigned k)

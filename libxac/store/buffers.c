@@ -29,7 +29,7 @@
 #define RESERVE_WANTED ((size_t)1 << 40)
 #define RESERVE_LEAST  ((size_t)1 << 28)
 
-/* Version slots whose memory is mapped at a time. */
+/* Memory is mapped for so many version slots at a time. */
 #define PREFAULT 64
 
 /* Version slots that the first file may have however little memory there is. */
@@ -40,8 +40,8 @@
 
 #define BUFFER_PATH_MAX (PATH_MAX + sizeof ".frames2")
 
-/* buffer_path -- path of buffer file i of a region.  Takes no memory: what is removed by it
-   would be left behind for want of that. */
+/* buffer_path -- path of buffer file i of a region.  Takes no memory: files must be removed
+   even if there is none left. */
 static const char *
 buffer_path(int i, const char *region_path, char path[BUFFER_PATH_MAX])
 {
@@ -62,7 +62,7 @@ XAC_SIGSAFE static int
 open_there(struct xac_env *env, int i, int *fdp)
 {
     const struct xac_versions *v = &env->ctl->versions;
-    /* Acquire: pairs with the releases of who extends the store: the file first. */
+    /* Acquire: pairs with the releases of an extension of the store: the file first. */
     uint64_t n = atomic_load_explicit(&v->slots.count, memory_order_acquire);
     uint64_t spill = atomic_load_explicit(&v->spill, memory_order_acquire); /* likewise */
     struct stat st;

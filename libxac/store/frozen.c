@@ -41,7 +41,7 @@ xac_frozen_free(struct xac_frozen *f)
     xac_assert(f->n_files == 0);
 }
 
-/* position -- index of the first file whose place is not smaller. */
+/* position -- index of the first file with a place that is not smaller. */
 static size_t
 position(const struct xac_frozen *f, const char *place)
 {

@@ -572,7 +572,7 @@ xac_outofcore_reap(struct xac_env *env, uint32_t participant)
     for (uint32_t i = 0; i < n; i++) {
         const struct xac_participant *p = xac_participant_at(env, i);
 
-        /* Whoever has the pid now has given back itself what there was. */
+        /* The process with this pid now has given back by itself what there was. */
         if (i != participant && p->pid == pid
             && atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
             return;

@@ -67,7 +67,8 @@ void xac_version_ready(struct xac_env *env);
  */
 int xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop);
 
-/* xac_version_release -- free every version slot TAKEN by a slot whose owner is dead. */
+/* xac_version_release -- the owner of a transaction slot is dead: free the version slots that
+   it had TAKEN. */
 void xac_version_release(struct xac_env *env, uint64_t slot);
 
 /* xac_version_give_back -- free a version slot. */
@@ -82,7 +83,7 @@ xac_version_find(const struct xac_env *env, const struct xac_page *page, uint64_
                  uint64_t *commitp)
 {
     *commitp = 0;
-    /* Acquire: pairs with the release of who unlinks the last version, which is in the file. */
+    /* Acquire: pairs with the release that unlinks the last version, which is in the file. */
     if (atomic_load_explicit(&page->head, memory_order_acquire) == 0)
         return 0;
     return xac_version_search(env, page, parent, commitp);

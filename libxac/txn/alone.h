@@ -6,7 +6,7 @@
  * While `alone` names a participant, its transactions run with reads unknown, and its
  * views stay readable from one transaction to the next.  A newcomer revokes that before
  * its first transaction: it clears `alone`, then looks at every slot; a PENDING
- * transaction whose reads are unknown is failed (it might have read anything), one that
+ * transaction with unknown reads is failed (it might have read anything), one that
  * is COMMITTING is published, or taken back if that needs more than a moment.  Both sides
  * store first, then fence, then look: the transaction that its reads are unknown, the
  * newcomer that `alone` is gone.  So at least one of them sees the other.
@@ -28,8 +28,8 @@ struct xac_env;
 uint64_t xac_alone_epoch(const struct xac_env *env);
 
 /*
- * xac_alone_revoke -- nobody is alone any more.  Gate held, we have joined; whoever comes,
- * process or thread, has no transaction yet, so all that are live are others'.
+ * xac_alone_revoke -- nobody is alone any more.  Gate held, we have joined; a process or
+ * thread that comes has no transaction yet, so all live ones are those of others.
  */
 void xac_alone_revoke(struct xac_env *env);
 

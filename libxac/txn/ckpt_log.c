@@ -42,7 +42,7 @@ append(struct xac_env *env, struct xac_block *blk, bool ckpt_begins, uint64_t *l
             *lsnp = atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed);
             *endp = *lsnp + blk->length;
             if (ckpt_begins) {
-                /* Count last, for who builds a block reads it first.  Both before the tail
+                /* Count last, for a builder of a block reads it first.  Both before the tail
                    moves: a block that is built for the place behind BEGIN, if we die
                    right here, has its full images. */
                 atomic_store_explicit(&c->begin_lsn, *lsnp, memory_order_relaxed);

@@ -112,7 +112,7 @@ block_close(struct xac_env *env, struct xac_commit_block *m)
 /* ---- Data files of large transactions --------------------------------------------- */
 
 /* new_datafile -- take a serial for a transaction; ret 0 or ETIMEDOUT.  Both stores in one
-   section: who works out a bound finds the transaction, or a larger next serial. */
+   section: a process that works out a bound finds the transaction, or a larger next serial. */
 static int
 new_datafile(struct xac_env *env, struct xac_txn *txn, uint64_t *serialp)
 {

@@ -22,8 +22,8 @@
  *
  * INVARIANTS
  *   (1) (the third one of the consistency tree: all pending transactions could commit)
- *       Among the entries linked to a page whose transactions are PENDING or COMMITTING,
- *       there is either one writer alone, or readers only.
+ *       Among the entries that are linked to a page and belong to PENDING or COMMITTING
+ *       transactions, there is either one writer alone, or readers only.
  *   (2) Under oldest-wins a transaction loses only to an older one that runs and is not
  *       over, or to a commit if its process does not run or has taken 200 ms.  The loser's
  *       next attempt begins when the older one is over (committed, given up, stopped or dead;

@@ -85,7 +85,7 @@ ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_unlin
     xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
     xac_assert(atomic_load_explicit(&r->number, memory_order_relaxed) <= number);
     atomic_store_explicit(&r->number, 0, memory_order_relaxed);
-    /* Pairs with the fence of readers: who reads what follows sees the number gone. */
+    /* Pairs with the fence of readers: a reader of what follows sees the number gone. */
     atomic_thread_fence(memory_order_release);
     r->end_lsn = end_lsn;
     r->is_unlink = is_unlink;
@@ -199,7 +199,7 @@ set_publishing(struct xac_env *env, uint64_t what)
 {
     xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
     /* Release: the descriptor is complete before it is named; pairs with the publish
-       lock's hand-over to who finds its holder dead. */
+       lock's hand-over to a process that finds its holder dead. */
     atomic_store_explicit(&chain_of(env)->publishing, what, memory_order_release);
 }
 

@@ -7,7 +7,7 @@
  *
  * INVARIANTS (Thesis 3.3; in words of this representation)
  *   (1) A page in a transaction's read set is read from the closest ancestor that owns
- *       it: the newest version whose commit number is not above the transaction's
+ *       it: the newest version with a commit number not above the transaction's
  *       parent.  (xac_version_find; asserted where pages are shown.)
  *   (2) Only committed transactions have children, and at most one of these is committed:
  *       parents are commit numbers that have been published, and numbers are given out
@@ -21,9 +21,9 @@
  *   (6) Under publish nothing calls the system, and what is stored to or read is in the
  *       page table of this process: what it has made itself; the control structure and the
  *       log buffer as far as needed (xac_log_has_room); the version slots' descriptions
- *       (xac_version_is_ready); for who acts for another, all of the region
+ *       (xac_version_is_ready); for a process that acts for another, all of the region
  *       (xac_chain_populate).  So the holder waits for nobody, unless the system takes memory or
- *       the processor away.  Who repairs what a dead holder left is excepted.
+ *       the processor away.  A process that repairs what a dead holder left is excepted.
  *       tests/unit/txn/check_publish.c
  *
  * LOCK      publish, gc.
@@ -137,7 +137,7 @@ void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last
 /* Commits that may pile up before somebody runs gc. */
 #define XAC_GC_EVERY 8
 
-/* xac_gc_is_due -- for who has just committed: is it his turn? */
+/* xac_gc_is_due -- after a commit: is it this transaction's turn? */
 static inline bool
 xac_gc_is_due(const struct xac_env *env)
 {
@@ -180,12 +180,12 @@ struct xac_oldest {
 };
 
 /*
- * xac_gc_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: who
- * begins or ends meanwhile may be in it or not.  Walks the version slots if anybody is behind.
+ * xac_gc_oldest -- who reads the oldest state.  Takes no lock, so a glimpse: a transaction
+ * that begins or ends meanwhile may be in it or not.  Walks the version slots if anybody is behind.
  */
 void xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out);
 
-/* xac_gc_settle -- free version slots in limbo whose readers are gone.  gc held. */
+/* xac_gc_settle -- free the version slots in limbo that nobody reads any more.  gc held. */
 void xac_gc_settle(struct xac_env *env) XAC_REQUIRES(gc);
 
 #endif /* XAC_CTREE_H */

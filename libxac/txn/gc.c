@@ -153,7 +153,7 @@ xac_gc_needs(struct xac_env *env, struct xac_needs *out)
     out->upper = xac_chain_commit(env);
     out->n_points = 0;
     needs_look(env, out, NO_PARENT);
-    /* As in xac_gc_bound; a beginner whose parent is below the mark, and whom the
+    /* As in xac_gc_bound; a beginner with a parent below the mark, which the
        second look does not see, takes another one. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
         atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * policy_self.c -- self-abort (Thesis 3.3): whoever discovers a conflict fails.  The
+ * policy_self.c -- self-abort (Thesis 3.3): the transaction that discovers a conflict fails.  The
  * transaction that came first to a page keeps it.
  */
 #include <config.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * policy_selfish.c -- selfish (Thesis 3.3): whoever discovers a conflict wins.  Obstruction
+ * policy_selfish.c -- selfish (Thesis 3.3): the transaction that discovers a conflict wins.  Obstruction
  * free: a transaction succeeds if all others stop; two that meet again and again may
  * abort each other for ever without back-off.
  */

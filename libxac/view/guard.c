@@ -2,7 +2,7 @@
 /*
  * guard.c -- see guard.h.
  *
- * Who searches walks through all mappings.  Only a fault that is not in any of them comes here,
+ * A search walks through all mappings.  Only a fault that is not in any of them comes here,
  * and most of those end the program.
  */
 #include <config.h>

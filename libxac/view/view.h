@@ -10,8 +10,8 @@
  *           in page ids from the start of the file.
  * NOT HERE  Which version is right (ctree.h), conflicts (conflict.h).
  * OWNER     A context, the process's or a thread's.  Touched by the thread that runs
- *           the transaction, in the fault handler too, and outside transactions by who
- *           has the context's turn.  The process's list changes under env->threads, too.
+ *           the transaction, in the fault handler too, and outside transactions by the
+ *           thread that has the context's turn.  The process's list changes under env->threads, too.
  *
  * A page is
  *   absent     no access; the next access traps
@@ -81,7 +81,7 @@ enum {
 #define XAC_WARM_MAX 4
 #define XAC_WARM_FOR 16
 
-/* Pages whose last commit is remembered, to see which are written again soon. */
+/* So many pages are remembered with their last commits, to see which are written again soon. */
 #define XAC_RECENT_MAX 8
 
 /* Per page; lies in a private mapping, so that only touched parts take memory. */
@@ -201,7 +201,7 @@ int xac_view_resize(struct xac_view *view, size_t length, int flags);
 int xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **viewp);
 
 /*
- * xac_view_add, remove -- into and out of the process's list, whose turn is the caller's.
+ * xac_view_add, remove -- into and out of the process's list; the caller has its turn.
  * add     ret 0, or an error and it is not in the list.
  * remove  ret false: threads have views of it.
  */
@@ -370,7 +370,7 @@ XAC_SIGSAFE struct xac_page *xac_view_register(struct xac_env *env, struct xac_c
                                                bool is_write);
 
 /*
- * xac_view_parent -- steps 3 and 4: the number whose state is to be shown; a pending
+ * xac_view_parent -- steps 3 and 4: the number of the state to be shown; a pending
  * transaction is brought up to date first, a query or a failed one keeps its parent.
  */
 XAC_SIGSAFE uint64_t xac_view_parent(struct xac_env *env, struct xac_ctx *ctx);

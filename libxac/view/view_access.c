@@ -362,15 +362,15 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
 
     xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
     if (!ctx->is_query && !env->policy->is_optimistic) {
-        /* Said before it is known whether we may: who finds us FAILED keeps what both
+        /* Said before it is known whether we may: a process that finds us FAILED keeps what both
            parent and next show (gc.c).  Release: pairs with the acquire there, who
            sees a next sees the parent before it.  The fence pairs with the one there:
            either we see that we have failed, or next is seen. */
         atomic_store_explicit(&txn->next, commit, memory_order_release);
         atomic_thread_fence(memory_order_seq_cst);
     }
-    /* Acquire: pairs with the exchange in xac_txn_fail.  After C: who failed us did so
-       before publishing, so if we saw the new C, we see that we have failed. */
+    /* Acquire: pairs with the exchange in xac_txn_fail.  After C: a process that failed
+       us did so before it published, so if we saw the new C, we see that we have failed. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
     if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->is_optimistic)

@@ -11,8 +11,8 @@
  *
  * With XAC_OPT_FRAMES no view may show the page cache, so aliases lie over the memfd with all
  * their pages, watched by the engine.  A page has memory there while one of them shows it, and
- * counts once (outofcore_view.c); each of them traps by itself, and is given access to what is
- * there, or fills it.  Nothing stays from one transaction to the next (view.h, invariant 5).
+ * counts once (outofcore_view.c); each of them traps by itself, and is given access to that
+ * memory, or fills it.  Nothing stays from one transaction to the next (view.h, invariant 5).
  */
 #include <config.h>
 
@@ -27,7 +27,7 @@
 #include "store/outofcore.h"
 #include "view/view.h"
 
-/* Shared pages whose memory is kept for the next transaction. */
+/* The memory of so many shared pages is kept for the next transaction. */
 #define KEPT_MAX 64
 
 /* Shared pages from which on all are taken back at once, instead of one by one. */
@@ -102,7 +102,7 @@ make_memory(struct xac_aliases *t, const struct xac_view *v)
 
 /*
  * fall_back -- pages that are memory of their own cannot be shared, and those of aliases are
- * mapped one by one anyway.  In a bound they are memory, but other memory than what is there.
+ * mapped one by one anyway.  In a bound they are memory, but not the memory that the others show.
  */
 static int
 fall_back(struct xac_view *v)

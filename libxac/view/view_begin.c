@@ -44,7 +44,7 @@ drop(struct xac_env *env, struct xac_view *v, uint64_t page)
     return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
 }
 
-/* advance -- let the kept pages show what a query is to see, whose parent is not lower. */
+/* advance -- let the kept pages show what a query is to see; its parent is not lower. */
 static int
 advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
 {

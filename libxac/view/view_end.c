@@ -223,7 +223,7 @@ take_back(struct xac_view *v)
 /*
  * end_here -- end_page, of a view that stays only as long as that takes few mappings.
  *
- * What was written in few large pieces would take more of them, page by page, than the program
+ * A view written in few large pieces would take more mappings, page by page, than the program
  * can do without, or than there are; then the view is left as beside others, by one call.
  * in, out  np  pages taken back one by one
  */

@@ -169,7 +169,7 @@ end_of(const struct xac_view *v)
 /*
  * grow_file -- extend a file with zeros; synced before anything refers to it.
  *
- * Whoever made or extended the file before us may not have synced it: he may be another
+ * The process that made or extended the file before us may not have synced it: it may be another
  * program, be about to, or be dead.
  * in   synced  bytes of the file that this environment knows to be on disk; 0: nor its name
  */
@@ -346,7 +346,7 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
     return NULL;
 }
 
-/* watch_out -- for who touches what lies behind the view; held: bytes, see guard.h. */
+/* watch_out -- for threads that touch what lies behind the view; held: bytes, see guard.h. */
 static void
 watch_out(struct xac_view *v, size_t held)
 {

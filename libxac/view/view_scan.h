@@ -9,7 +9,7 @@
  *           scan of the page table finds them: for a store a third of what a trap costs, for
  *           each page that is there, stored to or not, two nanoseconds and twice a transaction.
  *           So it pays for transactions that write many of the pages that are there.  First
- *           accesses to absent pages trap as ever.
+ *           accesses to absent pages trap as before.
  * WHEN      The account of a view says what the other way would have saved lately; it changes
  *           sides when that is as much as changing costs, so that it never costs more than twice
  *           what the better way would have.  XAC_ENGINE=scan: always while alone; uffd: never.

@@ -36,7 +36,7 @@ unit_of(const struct xac_ctx *ctx, struct xac_view *v, uint64_t page_no)
     return u;
 }
 
-/* has_dirty -- is a page of the unit written already, be it through an alias? */
+/* has_dirty -- is a page of the unit written already, perhaps through an alias? */
 XAC_SIGSAFE static bool
 has_dirty(const struct unit *u)
 {

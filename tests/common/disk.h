@@ -2,8 +2,8 @@
 /*
  * disk.h -- what a power cut can leave of a recorded run (record.h).
  *
- * The disk follows a trace event by event.  What has been synced is *durable*; what has
- * been done since to a file, its size, or the names in a directory, is *pending*: the disk
+ * The disk follows a trace event by event.  Synced changes are *durable*; those made
+ * since to a file, its size, or the names in a directory, is *pending*: the disk
  * may have any of it.  The rules:
  *   (1) A sector of DISK_SECTOR bytes holds its bytes as they were after some prefix of the
  *       pending writes to it, each sector after a prefix of its own: writes are lost, torn

@@ -139,7 +139,7 @@ env_cell(uint64_t *base, size_t page)
 /* Add 1 to a number in a transaction, until it commits. */
 void env_increment(uint64_t *cell);
 
-/* Store one number in a transaction that commits, be it after some attempts. */
+/* Store one number in a transaction that commits, perhaps after some attempts. */
 void env_put(uint64_t *cell, uint64_t value);
 
 /* Load one number in a query. */

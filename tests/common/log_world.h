@@ -41,7 +41,7 @@ enum call {
     CALL_MAX,
 };
 
-/* What a worker is about to append; finished by whoever finds it dead. */
+/* What a worker is about to append; finished by the worker that finds it dead. */
 struct descriptor {
     uint64_t block[(RECORD_MAX + 1024) / 8];
 };

@@ -97,7 +97,7 @@ void record_die_at(uint64_t n, bool together);
 /* Nobody need die, and no failed sync is told of, any more. */
 void record_revive(struct record_trace *t);
 
-/* In this process: the n-th sync from now fails with this errno, be it of a file or of a
+/* In this process: the n-th sync from now fails with this errno, that of a file or of a
    directory; others that run already are told at their next sync of the same, with EIO. */
 void record_fail_sync(uint64_t n, int error);
 

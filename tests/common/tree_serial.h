@@ -102,7 +102,7 @@ model_delete_all(struct model *m, struct model_tree *t, int order, uint64_t n)
 /* ---- a full segment ------------------------------------------------------------------ */
 
 /*
- * model_fill -- insert random keys until 20 inserts have failed for want of room; one that
+ * model_fill -- insert random keys until 20 inserts have failed for lack of room; one that
  * fails changes no byte of the segment.
  *
  * in   prepare  called before each insert; NULL for none

@@ -75,7 +75,7 @@ static bool is_in;              /* xInit() has succeeded                        
 
 /* ---- Results ---------------------------------------------------------------------------- */
 
-/* went -- did a call succeed?  If not, it must have been for want of memory, in words. */
+/* went -- did a call succeed?  If not, it must have been for lack of memory, in words. */
 static bool
 went(const char *call, int rc)
 {

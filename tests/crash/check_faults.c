@@ -308,7 +308,7 @@ play(struct plan p)
 /*
  * play_all -- the call to be hit is the first, second, ... `step` apart.
  *
- * out  seen  rounds in which the environment was poisoned, a transaction aborted for want of
+ * out  seen  rounds in which the environment was poisoned, a transaction aborted for lack of
  *      something, a checkpoint failed, a commit was not known to be on disk
  */
 static void

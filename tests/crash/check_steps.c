@@ -205,7 +205,7 @@ set_options(void)
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 300000));
 }
 
-/* is_rolled_back -- by a conflict, or for want of something. */
+/* is_rolled_back -- by a conflict, or for lack of something. */
 static bool
 is_rolled_back(int rc)
 {
@@ -729,7 +729,7 @@ START_TEST(fail_in_each_system_call)
 }
 END_TEST
 
-/* The log is shared: who fails must not have others acknowledge what is lost. */
+/* The log is shared: a process that fails must not make others acknowledge lost commits. */
 START_TEST(fail_beside_others)
 {
     struct plan p = {.flags = XAC_DURABLE,

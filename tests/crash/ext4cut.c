@@ -2,9 +2,9 @@
 /*
  * ext4cut.c -- power cuts of a real file system.
  *
- * Another judge than tests/crash/powercut, whose disk is our own idea of one: here the files
+ * Another judge than tests/crash/powercut, which plays a disk of our own idea: here the files
  * lie on ext4, on a loop device, and in the middle of the load the file system is shut
- * down without a flush of its journal (EXT4_IOC_SHUTDOWN).  What was not synced is lost
+ * down without a flush of its journal (EXT4_IOC_SHUTDOWN).  Changes not synced are lost
  * then, in the way that ext4 loses it.  It is unmounted, mounted again (which replays the
  * journal), recovered and compared with what the writers had been promised; they are those of
  * powercut_work.c.  In some rounds the recovery is cut as well.

@@ -29,7 +29,7 @@ static const struct step steps[] = {
     {"b frame", NULL, false, false},
     {"b data file", NULL, true, false},
     {"b", NULL, false, false},
-    {"grow", NULL, true, false}, /* met by who is alone: the first one grows it */
+    {"grow", NULL, true, false}, /* met by a lone participant: the first one grows it */
     {"c", NULL, false, false},
     {"d", NULL, false, false},
     {"e number", NULL, false, false},

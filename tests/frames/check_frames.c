@@ -257,7 +257,7 @@ START_TEST(choose_the_models_victims_with_a_striped_hand)
 END_TEST
 
 /*
- * Users that take turns by chance are told each place once.  Who ends a run of a word goes to the next
+ * Users that take turns by chance are told each place once.  The user that ends a run of a word goes to the next
  * word, so none can be more runs ahead of another than there are users.
  */
 START_TEST(give_each_place_away_once)

@@ -52,7 +52,7 @@ config_of(uint32_t policy, uint32_t queue, uint32_t threshold)
                                       .batch_threshold = threshold};
 }
 
-/* play -- all references; out a digest of who is there after each miss. */
+/* play -- all references; out a digest of the pages in the pool after each miss. */
 static struct xac_frames_stats
 play(const struct xac_frames_config *config, uint64_t *digestp)
 {
@@ -405,7 +405,7 @@ waiter_run(void *arg)
     return NULL;
 }
 
-/* Whoever has the frames is off its processor for 200 ms; yields alone last less than one. */
+/* The thread that has the frames is off its processor for 200 ms; yields alone last less than one. */
 START_TEST(wait_for_a_holder_that_does_not_run)
 {
     for (uint32_t policy = 0; policy < XAC_FRAMES_N_POLICIES; policy++) {

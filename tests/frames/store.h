@@ -20,7 +20,7 @@ struct store {
     uint32_t page_bytes;
     char *bytes;
     _Atomic uint32_t *writing; /* per page: writes under way */
-    _Atomic uint32_t *latches; /* per page: the latch of whoever changes its bytes */
+    _Atomic uint32_t *latches; /* per page: the latch of its writer */
     _Atomic uint64_t n_reads, n_writes, n_logged, n_overlaps;
     _Atomic int read_rc, write_rc, log_rc; /* what the next calls return */
     void (*on_read)(struct store *s, uint64_t page);

@@ -186,7 +186,7 @@ config_of(uint64_t n_pages, uint32_t n_frames)
                                       .page_bytes = PAGE_BYTES};
 }
 
-/* N18: no write of a page that has left the table; whoever writes it keeps it there. */
+/* N18: no write of a page that has left the table; its writer keeps it there. */
 static struct xac_frames *written_pool;
 
 static void
@@ -273,7 +273,7 @@ static struct frame one;
 static _Atomic uint64_t one_ref, n_ended, n_pinned;
 static uint64_t n_lives;
 
-/* Whoever ends a life begins the next, and unpins it for all. */
+/* The thread that ends a life begins the next, and unpins it for all. */
 static void *
 pin_and_retire(void *arg)
 {
@@ -386,7 +386,7 @@ START_TEST(bring_a_page_in_once)
     xac_frames_get_stats(c.pool, &stats, sizeof stats);
     must_eq(stats.misses, n_rounds);
     must(stats.lost_races <= (STORM_THREADS - 1) * n_rounds);
-    /* One revolution of the hand takes the frames that were brought in vain. */
+    /* One revolution of the hand takes the frames that nobody used. */
     must_ok(xac_frames_join(c.pool, &user));
     start = hand_get(c.pool);
     for (uint64_t page = n_rounds; hand_get(c.pool) - start < 64; page++) {

@@ -4,7 +4,7 @@
  *
  * The heap lies in plain memory: the pages of the view are dirty already, so that no store
  * announces anything.  There are two heaps, a small one that the view is longer than, and a
- * large one whose directory has a second part.  What is outside of the segment has no access.
+ * large one whose directory has a second part.  Memory outside of the segment has no access.
  */
 #include <config.h>
 

@@ -5,7 +5,7 @@
  *
  * The region is one that a process has left in the middle of its work: files, page tables,
  * transactions, versions, a log.  It is damaged in places that matter, and checked as by
- * who attaches; what passes is walked through as by xstat.
+ * a process that attaches; what passes is walked through as by xstat.
  */
 #include <config.h>
 

@@ -4,7 +4,7 @@
  * processes killed among them.
  *
  * GOAL    nothing in the library counts on few: 1,000 processes attach, all open transactions
- *         end as they should, whoever dies leaves nothing behind, sums are right, and the
+ *         end as they should, a process that dies leaves nothing behind, sums are right, and the
  *         control region grows with what is live, not with what has been.
  * METHOD  each process has a page of its own with two counters; others are shared.  A paid
  *         transaction adds one to `paid` of its own page and to one shared counter, so that

@@ -14,7 +14,7 @@
  *       committed transaction gave the cell: no aborted, intermediate or invented ones.
  *   (3) Nobody has read a value that was overwritten before the reader began (real time).
  *   (4) Nobody has read a value of a transaction that began after the reader ended.
- *   (5) The graph of who read or overwrote whose values has no cycle.  Aborted transactions
+ *   (5) The graph of reads and overwritten values between transactions has no cycle.  Aborted transactions
  *       and queries are in it as readers: each sees one consistent state.
  */
 #ifndef XAC_TEST_HISTORY_H

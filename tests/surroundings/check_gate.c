@@ -4,7 +4,7 @@
  *
  * GOAL    nobody who is alive is taken for dead, nobody who is dead holds others up, and there
  *         are never two owners: the lock file removed or replaced, other PID and time
- *         namespaces, exec() inside a transaction, locks placed by who may only read.
+ *         namespaces, exec() inside a transaction, locks placed by a process that may only read.
  * METHOD  each test is a mistake of a user; processes see each other through one counter.
  */
 #include <config.h>

@@ -6,7 +6,7 @@
  *         has been, stops the program with SIGABRT and words that name the process, the file, the
  *         offset and the mistake, inside and outside of transactions.  Faults that have nothing
  *         to do with a mapping go where they went before.  No mapping fails for that.
- * METHOD  each touch happens in a child whose output is captured, with each engine.
+ * METHOD  each touch happens in a child, with its output captured, with each engine.
  */
 #include <config.h>
 
@@ -104,7 +104,7 @@ must_say(struct touch t, const char *file, uint64_t offset, const char *words)
     (void)munmap(t.pid, sizeof *t.pid);
 }
 
-/* must_say_always -- whoever touches it how and when. */
+/* must_say_always -- for all ways and moments of a touch. */
 static void
 must_say_always(struct touch t, const char *file, uint64_t offset, const char *words)
 {
@@ -555,7 +555,7 @@ START_TEST(held_addresses_are_few)
 }
 END_TEST
 
-/* limited -- where addresses are limited, views come and go as ever. */
+/* limited -- where addresses are limited, views come and go. */
 static void
 limited(void *arg)
 {

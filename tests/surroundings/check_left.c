@@ -5,7 +5,7 @@
  * GOAL    What is left by longjmp() out of xTransact(), by the end of the thread or by exit()
  *         is rolled back, and is said on standard error; what comes next commits.  What looks
  *         like it and is not goes on: nested transactions, another stack, a child process.
- * METHOD  children, whose standard error is read.  (Exceptions: api/basics/check_unwind.cpp.)
+ * METHOD  children; their standard error is read.  (Exceptions: api/basics/check_unwind.cpp.)
  */
 #include <config.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_readers.c -- XAC_READONLY: who may read but not write.
+ * check_readers.c -- XAC_READONLY: users that may read but not write.
  *
  * GOAL    a reader sees a state that some moment has seen, and at least what had been
  *         acknowledged; it is told whether that is the newest or a frozen one; it changes
@@ -45,7 +45,7 @@ struct board {
 
 static struct board *board;
 static uint64_t *file[2]; /* mapped */
-static uint64_t own_mode; /* XAC_OPT_MODE of who writes; 0: as the directory says */
+static uint64_t own_mode; /* XAC_OPT_MODE of the writer; 0: as the directory says */
 
 /* set_dir -- name a directory in the environment of the process. */
 static void

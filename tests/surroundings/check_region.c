@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_region.c -- whose shared memory is it: copies of an environment, files that a stranger
+ * check_region.c -- the owner of shared memory: copies of an environment, files that a stranger
  * may have made, set-user-ID programs, closed descriptors, what the dead have left behind.
  *
  * METHOD  each test is a mistake of a user, or an attempt of a stranger.  This program is
@@ -184,7 +184,7 @@ START_TEST(set_user_id_programs_do_not_look_at_the_environment)
         "chown 65534:65534 privileged && chmod 4755 privileged");
     must_eq(proc_capture(as_stranger, (void *)(uintptr_t) "./plain", text, sizeof text),
             0);
-    must(strstr(text, "/memory/xac-") != NULL); /* whose it is may choose */
+    must(strstr(text, "/memory/xac-") != NULL); /* its owner may choose */
     run("rm -r db");
     must_eq(proc_capture(as_stranger, (void *)(uintptr_t) "./privileged", text,
                          sizeof text),

@@ -5,7 +5,7 @@
  * GOAL    A program that was compiled when a structure had fewer fields gets those, and no byte
  *         behind its structure changes.  One that knows more fields finds 0 in those that the
  *         library does not know.  A structure without room for its first field is refused,
- *         and nothing of it changes.  Who finds an environment in use by another version of
+ *         and nothing of it changes.  An environment in use by another version of
  *         the library is refused; what such a one has left behind is recovered.
  * METHOD  Each function is called with every size from 0 to more than its structure has, in
  *         a buffer of other bytes, and the result is compared with the whole structure.
@@ -232,7 +232,7 @@ START_TEST(recover_what_another_version_has_left)
     x = env_attach(DURABLE, 1);
     must_eq(env_get(x), 7);
     env_detach();
-    /* It stays: nobody knows whose it is. */
+    /* It stays: nobody knows its owner. */
     must_eq(unlink(path), 0);
     (void)snprintf(frames, sizeof frames, "%s.frames", path);
     must_eq(unlink(frames), 0);

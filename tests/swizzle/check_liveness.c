@@ -246,7 +246,7 @@ END_TEST
 #ifdef XAC_DEBUG
 static uint64_t n_looked_for;
 
-/* no_writer -- whoever looks for a frame has no page latched exclusively. */
+/* no_writer -- a thread that looks for a frame has no page latched exclusively. */
 static void
 no_writer(const char *name)
 {

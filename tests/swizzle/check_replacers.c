@@ -575,7 +575,7 @@ END_TEST
  * P13 to P16: how much the rule changes.
  *
  * What the rule saves depends on how many inner pages there are beside the pool: 60 leaves below
- * each make them nearly as many as the frames of the small pool.  Each row has a tree whose pages
+ * each make them nearly as many as the frames of the small pool.  The pages of the tree of each row
  * are as full as those of its model: 200 of 4 KiB, 340 of 8 KiB.
  */
 START_TEST(the_structural_rule_changes_little)

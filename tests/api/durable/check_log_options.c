@@ -182,7 +182,7 @@ wait_attached(void *arg)
     proc_sleep_us(20000000);
 }
 
-/* Whoever leaves syncs, also if he is not the last. */
+/* A participant that leaves syncs, also if it is not the last. */
 START_TEST(shutdown_syncs_what_was_delayed)
 {
     pid_t other = proc_spawn(wait_attached, NULL);

@@ -248,8 +248,8 @@ struct day {
     uint64_t pages, commits, often, pages_each;
 };
 
-/* One commit a second; without options; then with a checkpoint now and then, of few pages, of many
-   that are written all the time, and of so many that each commit has a data file. */
+/* One commit a second, without options.  Then checkpoints now and then: of few pages; of many pages
+   that are written all the time; and of enough pages to give each commit a data file. */
 static const struct day days[] = {
     {0, 0, RECYCLE_PAGES, 86400, 0, 3},
     {1 << 18, 4 << 20, RECYCLE_PAGES, 86400, 20, 3},

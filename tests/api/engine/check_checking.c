@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_checking.c -- XAC_OPT_CHECKING and XAC_OPT_ENGINE: who decides, and what holds.
+ * check_checking.c -- XAC_OPT_CHECKING and XAC_OPT_ENGINE: which setting decides, and what holds.
  *
  * GOAL    The default is FAST; the deprecated options set what xac_options.h says; the variable
  *         XAC_CHECKING counts more than the program.

@@ -2,10 +2,10 @@
 /*
  * check_declared.c -- programs that announce every store (XAC_CHECKING_TRUSTED).
  *
- * GOAL    Announced stores are committed, rolled back and revoked as ever, whether pages stay
- *         writable or not; who breaks the promise harms no other process, and is found where
+ * GOAL    Announced stores are committed, rolled back and revoked, whether pages stay
+ *         writable or not; a program that breaks the promise harms no other, and is found where
  *         that is asked for; the heap announces its own stores.
- * METHOD  a model; visitors that come and go; SIGKILL; a few pages whose content is known.
+ * METHOD  a model; visitors that come and go; SIGKILL; a few pages with known contents.
  */
 #include <config.h>
 

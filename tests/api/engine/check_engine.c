@@ -164,7 +164,7 @@ END_TEST
 
 /*
  * What a new file does not hold yet reads as zeros, and what a checkpoint has written there, as
- * it was written, whoever maps it: once a version is no longer there, in an environment that
+ * it was written, for every process that maps it: once a version is no longer there, in an environment that
  * goes on.
  */
 START_TEST(new_pages_are_zeros_until_a_checkpoint)

@@ -4,8 +4,8 @@
  *
  * GOAL    an access outside a transaction, and a store in a query, stop the program with
  *         SIGABRT and a message with file, offset, process and a hint; all other faults go
- *         to whoever handled them before xInit(), and again after xShutdown().
- * METHOD  each access happens in a child whose output is captured.
+ *         to the handler from before xInit(), and again after xShutdown().
+ * METHOD  each access happens in a child, with its output captured.
  */
 #include <config.h>
 

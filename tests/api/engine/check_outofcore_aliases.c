@@ -379,7 +379,7 @@ START_TEST(one_grows_over_the_other)
 }
 END_TEST
 
-/* A second mapping that cannot be had, for want of descriptors, changes nothing. */
+/* A second mapping that fails because there is no descriptor changes nothing. */
 START_TEST(refused_mappings_leave_the_first_as_it_was)
 {
     struct pair x = {.a = attach(NONDURABLE)};

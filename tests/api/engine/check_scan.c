@@ -3,7 +3,7 @@
  * check_scan.c -- stores that do not trap, but are found by a scan of the page table.
  *
  * GOAL    While a participant is alone, large transactions stop trapping, and small ones begin
- *         again, by themselves; what was stored is committed or rolled back as ever; stray
+ *         again, by themselves; what was stored is committed or rolled back; stray
  *         stores stop the program; if a scan fails, nothing is committed and traps come back.
  * METHOD  counters; a model of the pages; children.  Where the kernel cannot scan, what is about
  *         traps says so and passes.  check_engine.c has XAC_ENGINE=scan among the others.

@@ -7,8 +7,8 @@
  *         aborted one saw the state after some of them; each query saw exactly what had
  *         committed when it began; and somebody gets through.
  * METHOD  actors are processes; a game is a list of steps (actor, operation), which they
- *         do one at a time in that order.  The judge knows the programs, what was read and
- *         who committed, and tries all serial orders.
+ *         do one at a time in that order.  The judge knows the programs, the values read and
+ *         the commits, and tries all serial orders.
  *
  * The named programs are those of Adya, "Weak Consistency" (MIT 1999), and of Fekete,
  * O'Neil and O'Neil, "A read-only transaction anomaly under snapshot isolation" (2004).
@@ -114,7 +114,7 @@ look(const uint64_t *cells, uint64_t *values)
     must_ok(xendQuery());
 }
 
-/* win_something -- whoever lost several times in a row would have a turn under the optimistic
+/* win_something -- an actor that lost several times in a row would have a turn under the optimistic
    policy, in which the others wait for it; in a game they would wait for ever. */
 static void
 win_something(uint64_t *cells, int self)

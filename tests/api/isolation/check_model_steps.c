@@ -203,9 +203,9 @@ have_committed(uint64_t n)
 }
 
 /*
- * Overtaken: who only reads, or stores what was there, commits at its snapshot; who has
- * changed anything aborts, be it only because a page it stored the same value in was
- * written.
+ * Overtaken: a transaction that only reads, or stores the values that it found, commits at its
+ * snapshot.  One that has changed anything aborts, even if the only page written since is one
+ * in which it stored the same value.
  */
 START_TEST(optimistic_reader_commits_at_its_snapshot)
 {

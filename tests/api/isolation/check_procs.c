@@ -667,7 +667,7 @@ END_TEST
 
 /*
  * A daemon that has closed all its descriptors, the library's too, is alive: what it has
- * open still counts, though its commit may fail for want of a descriptor.
+ * open still counts, though its commit may fail for lack of a descriptor.
  */
 static void
 close_everything(void *arg)

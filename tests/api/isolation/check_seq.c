@@ -2,7 +2,7 @@
 /*
  * check_seq.c -- several processes, one step at a time, against a model.
  *
- * GOAL    whoever attaches, detaches, maps, unmaps, forks or checkpoints in between: a load
+ * GOAL    while others attach, detach, map, unmap, fork or checkpoint in between: a load
  *         finds what the last committed store left there, a query what was there when it
  *         began, and in the end the file has it all.
  * METHOD  actors are processes that do one random step each in turn, so that the model is a

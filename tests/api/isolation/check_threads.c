@@ -205,7 +205,7 @@ overtake(void *arg)
     return NULL;
 }
 
-/* Both read what the other writes: only one may commit.  _i / 2: policy; _i % 2: who
+/* Both read what the other writes: only one may commit.  _i / 2: policy; _i % 2: the one that
    reads first shares the process's mapping, or has a view of its own. */
 START_TEST(skew_is_a_conflict_between_threads)
 {

@@ -3,7 +3,7 @@
  * check_map_grow.c -- mappings that become longer and shorter; segments of 1 TiB; and
  * random sequences of all that mappings can do, against a model.
  *
- * GOAL    as check_map.c; nothing that was committed is lost by growth, whoever dies when.
+ * GOAL    as check_map.c; nothing that was committed is lost by growth, whichever process dies at whichever moment.
  * METHOD  public header only.
  */
 #include <config.h>
@@ -210,7 +210,7 @@ START_TEST(growth_survives_being_killed)
         must(*env_cell(a, n) == 0 || *env_cell(a, n) == n + 1);
         must_ok(xendQuery());
         must_eq(lost, 0);
-        env_put(env_cell(a, n), 0); /* be it one that was not told */
+        env_put(env_cell(a, n), 0); /* even one that was not told */
         env_detach();
     }
 }

@@ -99,7 +99,7 @@ stay(void *arg)
     must_ok(xShutdown());
 }
 
-/* Also to who comes later, when others have the log open. */
+/* Also to a process that comes later, when others have the log open. */
 START_TEST(refuse_to_join_a_log_on_the_network)
 {
     pid_t pid;

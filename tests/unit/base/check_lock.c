@@ -66,7 +66,7 @@ wait_blocked(void *arg)
     must_eq(n_handled, 1);
 }
 
-/* The holder never lets go: who waits can be ended, and handlers run. */
+/* The holder never lets go: a waiting process can be ended, and handlers run. */
 START_TEST(let_signals_through_while_waiting)
 {
     int status;

@@ -215,7 +215,7 @@ START_TEST(end_when_another_begins)
 }
 END_TEST
 
-/* Whoever began one and commits no more does not keep it from the others for ever. */
+/* A process that began one and commits no more does not keep it from the others for ever. */
 START_TEST(not_wait_for_who_idles)
 {
     struct xac_env *idle = open_due();

@@ -3,9 +3,9 @@
  * check_block.c -- unit tests of libxac/log/block.c and block_check.c.
  *
  * GOAL    a block that is built is valid and comes back; anything else is refused.
- * METHOD  a block with every kind of record, of which every byte is flipped, and whose
- *         checksums are made right again after each single field has been spoilt, so that
- *         the check of the field itself is what is tested; random records (seed XAC_SEED,
+ * METHOD  a block with every kind of record.  Each of its bytes is flipped.  Each of its
+ *         fields is spoilt and the checksums are made right again, so that the check of
+ *         the field itself is tested; random records (seed XAC_SEED,
  *         printed).
  */
 #include <config.h>

@@ -209,7 +209,7 @@ room(const char *name)
 }
 
 /* The first segment begins with 64 KiB and doubles, always ahead of the tail; the others are whole.
-   That costs a few syncs at first, and after that one for each commit, as ever. */
+   That costs a few syncs at first, and after that one for each commit. */
 START_TEST(first_segment_grows)
 {
     uint64_t rng = world_seed, n = 0, doubled = 0, before, syncs;
@@ -431,7 +431,7 @@ START_TEST(failed_growth_is_reported_and_passes)
         plan.fail = CALL_NONE;
         must(xac_log_make_room(&the_log, 1 << 14) == 0);
     }
-    /* A full disk ends commits when what there is of the segment is full, and not before. */
+    /* A full disk ends commits when the allocated part of the segment is full, and not before. */
     world_plan_failure(CALL_FALLOCATE, XAC_LOG_PREFIX, 0, UINT64_MAX, ENOSPC);
     do
         n++;

@@ -3,7 +3,7 @@
  * check_log_many.c -- unit tests of libxac/log/log.c and futex.c: threads and processes that
  * commit together, and some that are killed.
  *
- * GOAL    whatever was acknowledged is on disk, in log order, whoever died meanwhile; one
+ * GOAL    every acknowledged block is on disk, in log order, also if processes died meanwhile; one
  *         sync serves many; a failed one is told to all.
  * METHOD  log_world.h; kills at random times, and before, within and after every call.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_recover_which.c -- which file is this, whose directory is this: what recovery does
+ * check_recover_which.c -- which file and which directory is this: what recovery does
  * with other files under known names, with copies, and with older formats of the log.
  *
  * Goal:   a page of the log goes only to the file that was mapped.

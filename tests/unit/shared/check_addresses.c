@@ -204,7 +204,7 @@ START_TEST(only_what_is_new_is_read)
 }
 END_TEST
 
-/* part_is_cut -- n bytes behind a whole line are none, for who reads and who appends. */
+/* part_is_cut -- n bytes behind a whole line are no line, for readers and for those that append. */
 static void
 part_is_cut(const char *part, size_t n)
 {

@@ -3,8 +3,8 @@
  * check_control.c -- a damaged control region gives an error, not a crash.
  *
  * METHOD  a region with files, versions, transactions under way and log; words of its head, of
- *         its arrays and of what these name are overwritten.  What is refused must be said to
- *         be damaged; what is not, must be readable all the same.
+ *         its arrays and of what these name are overwritten.  A refusal must say that it is
+ *         damaged; if nothing is refused, all must be readable.
  */
 #include <config.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check_ptab.c -- the page table: every page number has an entry of its own, wherever it
- * lies, whoever makes it first.
+ * lies, whichever process makes it first.
  */
 #include <config.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_alone.c -- being alone: epochs, and what a newcomer does to transactions whose
- * reads are unknown.
+ * check_alone.c -- being alone: epochs, and what a newcomer does to transactions with
+ * unknown reads.
  */
 #include <config.h>
 
@@ -50,7 +50,7 @@ START_TEST(give_each_time_alone_a_number)
     must_eq(xac_env_close(other), 0);
     second = xac_alone_epoch(env);
     must(second != 0 && second != first);
-    /* Who stays is alone, be it the one who came later. */
+    /* The one that stays is alone, also if it came later. */
     other = world_open(XAC_NONDURABLE);
     must_eq(xac_env_close(env), 0);
     must(xac_alone_epoch(other) != 0);

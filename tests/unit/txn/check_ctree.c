@@ -420,7 +420,7 @@ START_TEST(hold_back_little_for_long_queries)
 }
 END_TEST
 
-/* What a checkpoint has copied to the file stays for who began before. */
+/* What a checkpoint has copied to the file stays for those that began before. */
 START_TEST(tell_what_is_in_limbo_for_a_query)
 {
     struct xac_env *reader = world_open(XAC_NONDURABLE);

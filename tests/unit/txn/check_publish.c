@@ -73,7 +73,7 @@ faults_now(void)
 static uint64_t last_at, last_faults;
 static bool is_where;
 
-/* is_free -- has the lock been given, whoever is woken now? */
+/* is_free -- has the lock been given, whichever waiter is woken now? */
 static bool
 is_free(void)
 {

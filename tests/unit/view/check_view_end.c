@@ -2,8 +2,8 @@
 /*
  * check_view_end.c -- a transaction ends while system calls fail.
  *
- * GOAL    A failing system call at the end of a transaction does not stop the program.  What was
- *         committed is committed, what was not is not; the pages have no access afterwards, or
+ * GOAL    A failing system call at the end of a transaction does not stop the program.  Committed
+ *         changes are there, others are not; the pages have no access afterwards, or
  *         the next begin is refused until calls work again.
  * METHOD  Of a transaction that loads and stores scattered pages, the first call on memory in
  *         xend() fails, then the second one, and so on (sysfault.h): it alone, or it and all
