@@ -450,6 +450,20 @@ file_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
+size_t
+file_count(const char *dir, const char *prefix)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    size_t n = 0;
+
+    must(d != NULL);
+    while ((e = readdir(d)) != NULL)
+        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+    (void)closedir(d);
+    return n;
+}
+
 struct image_file {
     char name[256];
     bool is_dir;

@@ -211,6 +211,9 @@ uint64_t file_u64(const char *path, uint64_t offset);
 uint64_t file_size(const char *path);
 bool file_exists(const char *path);
 
+/* Names in a directory that begin with `prefix`; "": all, . and .. too. */
+size_t file_count(const char *dir, const char *prefix);
+
 /* Names and bytes of everything in a directory (not below). */
 struct image;
 struct image *image_take(const char *dir);

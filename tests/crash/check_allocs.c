@@ -500,14 +500,7 @@ ask_other(void)
 static unsigned
 count_fds(void)
 {
-    DIR *d = opendir("/proc/self/fd");
-    unsigned n = 0;
-
-    must(d != NULL);
-    while (readdir(d) != NULL)
-        n++;
-    (void)closedir(d);
-    return n;
+    return (unsigned)file_count("/proc/self/fd", "");
 }
 
 /* must_go_on -- as if nothing had happened. */

@@ -660,20 +660,6 @@ START_TEST(reader_is_killed)
 }
 END_TEST
 
-/* n_entries -- of a directory. */
-static unsigned
-n_entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    unsigned n = 0;
-
-    must(dir != NULL);
-    while (readdir(dir) != NULL)
-        n++;
-    closedir(dir);
-    return n;
-}
-
 static void
 freeze_and_wait(void *arg)
 {
@@ -694,10 +680,10 @@ START_TEST(killed_frozen_reader_leaves_nothing)
     make_accounts(DURABLE);
     pid = proc_spawn(freeze_and_wait, NULL);
     proc_await(&board->ready, 1, 30);
-    must_eq(n_entries("tmp"), 2);
-    must_eq(n_entries("shm"), 2);
+    must_eq(file_count("tmp", ""), 2);
+    must_eq(file_count("shm", ""), 2);
     proc_kill(pid);
-    must_eq(n_entries("tmp"), 2);
+    must_eq(file_count("tmp", ""), 2);
 }
 END_TEST
 

@@ -11,7 +11,6 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -389,15 +388,7 @@ END_TEST
 static size_t
 count_logs(void)
 {
-    DIR *d = opendir(ENV_DIR);
-    struct dirent *e;
-    size_t n = 0;
-
-    must(d != NULL);
-    while ((e = readdir(d)) != NULL)
-        n += strncmp(e->d_name, "xac-log.", 8) == 0;
-    closedir(d);
-    return n;
+    return file_count(ENV_DIR, "xac-log.");
 }
 
 /* Commit, checkpoint, commit more, delete what xArchive() names, commit more, vanish. */

@@ -8,7 +8,6 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,21 +206,6 @@ END_TEST
 
 #define RECYCLE_PAGES 40u
 
-/* count_names -- files of the environment there are whose names begin like that. */
-static unsigned
-count_names(const char *prefix)
-{
-    DIR *d = opendir(ENV_DIR);
-    const struct dirent *e;
-    unsigned n = 0;
-
-    must(d != NULL);
-    while ((e = readdir(d)) != NULL)
-        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    (void)closedir(d);
-    return n;
-}
-
 #define LARGE_RUN 60u
 
 /* write_large -- transactions that go to data files, 160 KiB each, and nothing else; a
@@ -259,7 +243,8 @@ START_TEST(large_transactions_make_a_checkpoint_due)
     for (int run = 0; run < 3; run++) {
         proc_run(write_large, &recycle); /* dies without xShutdown() */
         must(word_load(&words->synced) >= LARGE_RUN / 10);
-        must(count_names("xac-data.") < 30); /* of two rounds, and until one is over */
+        must(file_count(ENV_DIR, "xac-data.")
+             < 30); /* of two rounds, and until one is over */
         must_eq(recovered(), LARGE_RUN);
     }
 }
@@ -291,10 +276,10 @@ static void
 write_and_archive(void *arg)
 {
     write_large(arg);
-    must_eq(count_names("xac-data."), LARGE_RUN);
+    must_eq(file_count(ENV_DIR, "xac-data."), LARGE_RUN);
     archive_running();
-    must(count_names("xac-data.") < 30);
-    must(count_names("xac-data.") > 0);
+    must(file_count(ENV_DIR, "xac-data.") < 30);
+    must(file_count(ENV_DIR, "xac-data.") > 0);
 }
 
 START_TEST(data_files_are_archived_like_segments)
@@ -305,7 +290,7 @@ START_TEST(data_files_are_archived_like_segments)
     proc_run(write_and_archive, &recycle);
     must_eq(recovered(), LARGE_RUN); /* nothing is missing */
     proc_run(archive_all, NULL);
-    must_eq(count_names("xac-data."), 0);
+    must_eq(file_count(ENV_DIR, "xac-data."), 0);
 }
 END_TEST
 
@@ -327,7 +312,7 @@ START_TEST(data_files_go_at_any_moment_of_death)
         must(found == done || found == done + 1);
     }
     proc_run(write_large, &recycle);
-    must(count_names("xac-data.") < 30); /* those of the dead are gone, too */
+    must(file_count(ENV_DIR, "xac-data.") < 30); /* those of the dead are gone, too */
 }
 END_TEST
 
@@ -372,21 +357,6 @@ END_TEST
 
 static char log_dir[] = LOG_DIR, log_dir_again[] = "./" LOG_DIR;
 
-/* dir_has -- is there a name with that prefix in a directory? */
-static bool
-dir_has(const char *dir, const char *prefix)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    bool found = false;
-
-    must(d != NULL);
-    while ((e = readdir(d)) != NULL)
-        found |= strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    (void)closedir(d);
-    return found;
-}
-
 /* write_there -- some transactions, one of them large; arg: log directory to ask for. */
 static void
 write_there(void *arg)
@@ -420,11 +390,11 @@ must_not_open(const char *asked, int code)
 START_TEST(log_lies_in_a_directory_of_its_own)
 {
     proc_run(write_there, log_dir);
-    must(dir_has(LOG_DIR, "xac-log.") && dir_has(LOG_DIR, "xac-data."));
-    must(!dir_has(ENV_DIR, "xac-log.") && !dir_has(ENV_DIR, "xac-data."));
+    must(file_count(LOG_DIR, "xac-log.") && file_count(LOG_DIR, "xac-data."));
+    must(!file_count(ENV_DIR, "xac-log.") && !file_count(ENV_DIR, "xac-data."));
     must_eq(recovered(), 20); /* it is found */
     proc_run(write_there, NULL);
-    must(!dir_has(ENV_DIR, "xac-log."));
+    must(!file_count(ENV_DIR, "xac-log."));
     must_eq(recovered(), 20);
     proc_run(write_there, log_dir_again); /* another name of the same */
     must_eq(recovered(), 20);
@@ -444,7 +414,7 @@ START_TEST(log_directory_may_be_moved)
     must_ok(xSetLogDirectory(NULL));
     must_eq(recovered(), 20); /* it was remembered */
     proc_run(write_there, NULL);
-    must(dir_has("moved", "xac-log."));
+    must(file_count("moved", "xac-log."));
 }
 END_TEST
 
@@ -456,7 +426,7 @@ START_TEST(log_directory_not_mounted_is_no_new_log)
     must(mkdir(LOG_DIR, 0777) == 0);
     must_not_open(NULL, ENOENT);
     must_not_open(LOG_DIR, ENOENT);
-    must(!dir_has(LOG_DIR, "xac"));
+    must(!file_count(LOG_DIR, "xac"));
     must(rmdir(LOG_DIR) == 0 && rename("moved", LOG_DIR) == 0);
     must_ok(xSetLogDirectory(NULL));
     must_eq(recovered(), 20);
@@ -494,7 +464,7 @@ START_TEST(log_stays_where_it_is)
     pid_t pid;
 
     proc_run(write_there, NULL);
-    must(dir_has(ENV_DIR, "xac-log."));
+    must(file_count(ENV_DIR, "xac-log."));
     must_not_open(LOG_DIR, EINVAL);
     must(access(LOG_DIR, F_OK) != 0);
     must_ok(xSetLogDirectory(NULL));
@@ -541,7 +511,7 @@ START_TEST(archive_and_backup_follow_the_log)
 {
     proc_run(archive_there, log_dir);
     must_eq(recovered(), 10);
-    must(dir_has("copy", "xac-log.") && !dir_has("copy", "xac.logdir"));
+    must(file_count("copy", "xac-log.") && !file_count("copy", "xac.logdir"));
     must_ok(xRecover("copy"));
 }
 END_TEST

@@ -33,25 +33,10 @@ static struct word *words;
 
 #define RECYCLE_PAGES 40u
 
-/* count_names -- files of the environment there are whose names begin like that. */
-static unsigned
-count_names(const char *prefix)
-{
-    DIR *d = opendir(ENV_DIR);
-    const struct dirent *e;
-    unsigned n = 0;
-
-    must(d != NULL);
-    while ((e = readdir(d)) != NULL)
-        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    (void)closedir(d);
-    return n;
-}
-
-static unsigned
+static size_t
 count_segments(void)
 {
-    return count_names("xac-log.");
+    return file_count(ENV_DIR, "xac-log.");
 }
 
 /* write_noise -- 600 transactions of 4 KiB. */
@@ -175,7 +160,7 @@ END_TEST
 START_TEST(recycling_survives_death_at_any_moment)
 {
     uint64_t recycle = 1;
-    unsigned before;
+    size_t before;
 
     for (int run = 0; run < 15; run++) {
         pid_t child;

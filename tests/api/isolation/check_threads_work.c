@@ -7,7 +7,6 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,14 +134,7 @@ mappings(const char *of)
 static size_t
 descriptors(void)
 {
-    DIR *d = opendir("/proc/self/fd");
-    size_t n = 0;
-
-    must(d != NULL);
-    while (readdir(d) != NULL)
-        n++;
-    must(closedir(d) == 0);
-    return n;
+    return file_count("/proc/self/fd", "");
 }
 
 static size_t

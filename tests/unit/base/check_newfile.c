@@ -22,32 +22,25 @@
 #include "base/stored.h"
 #include "base/sys.h"
 
+#include "tests/common/env.h"
+
 static int dirfd;
 static struct xac_sys real;
 
 static void
 setup(void)
 {
-    char name[] = "/tmp/check_newfile.XXXXXX";
-
-    ck_assert_ptr_nonnull(mkdtemp(name));
-    dirfd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    env_setup();
+    dirfd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(dirfd, 0);
-    ck_assert_int_eq(chdir(name), 0);
     real = xac_sys;
 }
 
 static void
 teardown(void)
 {
-    char name[4096];
-
     xac_sys = real;
-    ck_assert_ptr_nonnull(getcwd(name, sizeof name));
     close(dirfd);
-    ck_assert_int_eq(system("rm -rf -- * .[!.]* 2>/dev/null; true"), 0);
-    ck_assert_int_eq(chdir("/"), 0);
-    ck_assert_int_eq(rmdir(name), 0);
 }
 
 static struct stat
@@ -316,12 +309,9 @@ int
 main(void)
 {
     Suite *suite = suite_create("newfile");
-    TCase *tc = tcase_create("newfile");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    TCase *tc = env_tcase_with(suite, "newfile", 60, setup);
 
-    suite_add_tcase(suite, tc);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, mode_is_that_of_the_directory);
     tcase_add_test(tc, mode_is_that_of_the_master_record);
     tcase_add_test(tc, shared_mode_is_for_those_who_write);
@@ -332,8 +322,5 @@ main(void)
     tcase_add_test(tc, another_link_to_a_file_is_not_emptied);
     tcase_add_test(tc, stored_paths_that_lead_out_are_refused);
     tcase_add_test(tc, stored_paths_do_not_follow_links);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return env_main(suite);
 }

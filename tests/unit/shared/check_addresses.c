@@ -22,6 +22,8 @@
 #include "base/sys.h"
 #include "shared/address_list.h"
 
+#include "tests/common/env.h"
+
 #define FIRST XAC_CANDIDATE_FIRST
 #define SLOT  XAC_CANDIDATE_SLOT
 #define HEAD  "xac-addresses 1\n"
@@ -36,28 +38,19 @@ static uint64_t bytes_read, n_syncs;
 static void
 setup(void)
 {
-    char name[] = "/tmp/check_addresses.XXXXXX";
-
-    ck_assert_ptr_nonnull(mkdtemp(name));
-    dirfd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    env_setup();
+    dirfd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(dirfd, 0);
-    ck_assert_int_eq(chdir(name), 0);
     real = xac_sys;
 }
 
 static void
 teardown(void)
 {
-    char name[4096];
-
     xac_sys = real;
+    close(dirfd);
     xac_address_list_free(&one);
     xac_address_list_free(&two);
-    ck_assert_ptr_nonnull(getcwd(name, sizeof name));
-    close(dirfd);
-    ck_assert_int_eq(system("rm -f -- xac* big.db"), 0);
-    ck_assert_int_eq(chdir("/"), 0);
-    ck_assert_int_eq(rmdir(name), 0);
 }
 
 static void
@@ -383,13 +376,9 @@ int
 main(void)
 {
     Suite *suite = suite_create("addresses");
-    TCase *tc = tcase_create("addresses");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    TCase *tc = env_tcase_with(suite, "addresses", 60, setup);
 
-    suite_add_tcase(suite, tc);
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, short_list_is_replaced);
     tcase_add_test(tc, long_list_is_appended_to);
     tcase_add_test(tc, only_what_is_new_is_read);
@@ -400,8 +389,5 @@ main(void)
     tcase_add_test(tc, failure_leaves_the_lines_that_there_were);
     tcase_add_test(tc, line_of_another_process_is_synced_once);
     tcase_add_test(tc, addresses_belong_to_files);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return env_main(suite);
 }
