@@ -236,6 +236,10 @@ bdb_explain(int code)
     return db_strerror(code);
 }
 
+#define BDB_OPERATIONS                                                  \
+ .insert = bdb_put, .put = bdb_put, .find = bdb_find, .scan = bdb_scan, \
+ .counters = bdb_counters, .close = bdb_close, .explain = bdb_explain
+
 const struct bench_system bench_bdb = {
     .name = "bdb",
     .what = "Berkeley DB 5.3 transactional btree, DB_AUTO_COMMIT puts",
@@ -243,13 +247,7 @@ const struct bench_system bench_bdb = {
                "DB_TXN_NOT_DURABLE on the database",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = bdb_open,
-    .insert = bdb_put,
-    .put = bdb_put,
-    .find = bdb_find,
-    .scan = bdb_scan,
-    .counters = bdb_counters,
-    .close = bdb_close,
-    .explain = bdb_explain,
+    BDB_OPERATIONS,
 };
 
 const struct bench_system bench_bdb_zero = {
@@ -258,11 +256,5 @@ const struct bench_system bench_bdb_zero = {
     .durably = "as bdb",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = bdb_zero_open,
-    .insert = bdb_put,
-    .put = bdb_put,
-    .find = bdb_find,
-    .scan = bdb_scan,
-    .counters = bdb_counters,
-    .close = bdb_close,
-    .explain = bdb_explain,
+    BDB_OPERATIONS,
 };

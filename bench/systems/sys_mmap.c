@@ -166,19 +166,17 @@ mmap_explain(int code)
     return strerror(code);
 }
 
+#define MMAP_OPERATIONS                                                        \
+ .insert = mmap_insert, .put = mmap_put, .find = mmap_find, .scan = mmap_scan, \
+ .counters = mmap_counters, .close = mmap_close, .explain = mmap_explain
+
 const struct bench_system bench_mmap = {
     .name = "mmap",
     .what = "the same B+-tree without libxac, on a MAP_SHARED file; one process",
     .durably = "fdatasync of the file after each insert (durable but not atomic)",
     .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
     .open = mmap_open,
-    .insert = mmap_insert,
-    .put = mmap_put,
-    .find = mmap_find,
-    .scan = mmap_scan,
-    .counters = mmap_counters,
-    .close = mmap_close,
-    .explain = mmap_explain,
+    MMAP_OPERATIONS,
 };
 
 const struct bench_system bench_mmap_co = {
@@ -187,11 +185,5 @@ const struct bench_system bench_mmap_co = {
     .durably = "as mmap",
     .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
     .open = mmap_co_open,
-    .insert = mmap_insert,
-    .put = mmap_put,
-    .find = mmap_find,
-    .scan = mmap_scan,
-    .counters = mmap_counters,
-    .close = mmap_close,
-    .explain = mmap_explain,
+    MMAP_OPERATIONS,
 };
