@@ -40,7 +40,7 @@
  *       kills the process.  The program installs its own handlers of these two signals
  *       before xInit() or between transactions.  The next begin puts the library's handlers
  *       in front again; they call the program's for all other faults.  In a loop of short
- *       transactions one of the next 16 begins does so; if a transaction touches a new page
+ *       transactions a begin does so within 10 ms; if a transaction touches a new page
  *       before that, the process is killed.
  *   (6) System calls do not fault pages in.  read(fd, segment, n) fails with EFAULT on a
  *       page that the transaction has not touched.  Touch it first, or call

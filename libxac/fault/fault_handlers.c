@@ -261,15 +261,13 @@ xac_handlers_stop(void)
 }
 
 bool
-xac_handlers_hold(bool only_main)
+xac_handlers_hold(void)
 {
     for (int i = 0; i < 2; i++) {
         struct sigaction now;
 
-        /* Traps come as SIGBUS where that is ours. */
-        if (!taken[i].is_ours || (only_main && i != taken[1].is_ours))
-            continue;
-        if (sigaction(taken[i].signal, NULL, &now) == 0 && level_of(&now) < 0)
+        if (taken[i].is_ours && sigaction(taken[i].signal, NULL, &now) == 0
+            && level_of(&now) < 0)
             return false;
     }
     return true;

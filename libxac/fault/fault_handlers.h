@@ -35,9 +35,9 @@ typedef bool (*xac_fault_fn)(int sig, siginfo_t *info, void *context);
 int xac_handlers_start(bool with_sigbus, xac_fault_fn fn);
 void xac_handlers_stop(void);
 
-/* xac_handlers_hold -- are our handlers still in front?  One system call for each signal;
-   only_main: only for the signal by which this process gets its traps.  Any thread. */
-bool xac_handlers_hold(bool only_main);
+/* xac_handlers_hold -- are our handlers still in front?  One system call for each signal.  Any
+   thread. */
+bool xac_handlers_hold(void);
 
 /* xac_handlers_retake -- put ours in front again where they are not.  ret 0 or errno. */
 int xac_handlers_retake(void);

@@ -39,12 +39,13 @@
 
 /*
  * A context's transactions look whether our handlers are installed: the first LOOKS_FIRST that
- * begin in one tick of the coarse clock, and one of LOOKS_EVERY of the others.  For WATCH_NS after
- * the handlers had been replaced, each transaction looks.  A look takes 130 ns, as much as a percent of a small insert.
+ * begin in one tick of the coarse clock.  In a loop of short transactions, in which the tick before
+ * had more begins than that, the first one of a tick looks: a look takes two system calls.  For
+ * WATCH_NS after the handlers had been replaced, each transaction looks.
  */
 #define LOOKS_FIRST 16
-#define LOOKS_EVERY 16
 #define WATCH_NS    UINT64_C(1000000000)
+#define TICK_NS_MAX UINT64_C(10000000)
 
 static struct xac_areas areas[2];
 static _Atomic int active;       /* that searches use                              */
@@ -156,22 +157,27 @@ xac_signal_start(bool with_sigbus, const struct xac_area_owner *owner)
     return rc;
 }
 
+/* is_time_to_look -- see LOOKS_FIRST; counts the begin. */
+static bool
+is_time_to_look(struct xac_ctx *ctx, uint64_t now_ns)
+{
+    if (ctx->looked_ns != now_ns) {
+        ctx->is_loop =
+            ctx->n_looks > LOOKS_FIRST && now_ns - ctx->looked_ns <= TICK_NS_MAX;
+        ctx->looked_ns = now_ns;
+        ctx->n_looks = 0;
+    }
+    return ctx->n_looks++ < (ctx->is_loop ? 1 : LOOKS_FIRST) || now_ns < ctx->watch_until_ns;
+}
+
 void
 xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns)
 {
     static _Atomic bool has_said;
     sigset_t signals;
-    unsigned n;
     int rc;
 
-    if (ctx->looked_ns != now_ns) {
-        ctx->looked_ns = now_ns;
-        ctx->n_looks = 0;
-    }
-    n = ctx->n_looks++;
-    if (n >= LOOKS_FIRST && n % LOOKS_EVERY != 0 && now_ns >= ctx->watch_until_ns)
-        return;
-    if (xac_likely(xac_handlers_hold(n >= LOOKS_FIRST)))
+    if (!is_time_to_look(ctx, now_ns) || xac_likely(xac_handlers_hold()))
         return;
     ctx->watch_until_ns = now_ns + WATCH_NS;
     xac_signals_block(&signals);

@@ -26,7 +26,7 @@ void xac_signal_stop(void);
 /*
  * xac_signal_look -- at the begin of a context's transaction: if the program has replaced our
  * handlers, put them in front again, and say so once.  It checks this for the first begins in
- * each tick of the coarse clock, and seldom for more begins in one tick.
+ * each tick of the coarse clock (4 to 10 ms); in a loop of short transactions, for the first one.
  */
 void xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns);
 

@@ -135,6 +135,7 @@ struct xac_ctx {
     size_t n_blocks, blocks_size;
     uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
     unsigned n_looks;
+    bool is_loop; /* the tick before had many begins                                   */
     uint64_t watch_until_ns; /* look at each begin until then                          */
     const void *frame; /* of the outermost xTransact(), NULL none: see api_left.h     */
     uintptr_t frame_return;
