@@ -323,6 +323,16 @@ xac_view_is_open(const struct xac_view *v)
     return v->staying.is_alone && v->area.ops->maps != NULL;
 }
 
+/* xac_view_gain -- the page holds bytes of its own now, of no known version. */
+XAC_SIGSAFE static inline void
+xac_view_gain(struct xac_view *v, struct xac_view_page *p)
+{
+    xac_assert(p >= v->pages.at);
+    xac_assert(p < v->pages.at + v->area.n_pages);
+    v->pages.n_copies += p->copy == XAC_COPY_NONE;
+    p->copy = XAC_COPY_UNKNOWN;
+}
+
 /* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
    the access is the caller's. */
 static inline void

@@ -61,8 +61,7 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     if (rc != 0)
         return rc;
     *is_writablep = true;
-    v->pages.n_copies += p->copy == XAC_COPY_NONE;
-    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_gain(v, p);
     memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
     p->copy = XAC_COPY_OF(commit);
     xac_assert(p->copy == XAC_COPY_OF(commit));
@@ -208,8 +207,7 @@ fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t
                                   is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
-    v->pages.n_copies += p->copy == XAC_COPY_NONE;
-    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_gain(v, p);
     return 0;
 }
 
@@ -265,8 +263,7 @@ map(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t 
                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
-    v->pages.n_copies += p->copy == XAC_COPY_NONE;
-    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_gain(v, p);
     return 0;
 }
 

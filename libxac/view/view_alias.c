@@ -329,8 +329,7 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
     }
     if (rc != 0)
         return rc;
-    v->pages.n_copies += p->copy == XAC_COPY_NONE;
-    p->copy = XAC_COPY_UNKNOWN;
+    xac_view_gain(v, p);
     xac_view_note(v, page_no, is_dirty);
     return is_there ? 0 : xac_outofcore_shown(v, page_no);
 }

@@ -52,10 +52,8 @@ fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 
     xac_assert(*n > 0);
     xac_assert(first + *n <= v->area.n_pages);
-    for (uint64_t p = first; p < first + *n && rc == 0; p++) {
-        v->pages.n_copies += v->pages.at[p].copy == XAC_COPY_NONE;
-        v->pages.at[p].copy = XAC_COPY_UNKNOWN;
-    }
+    for (uint64_t p = first; p < first + *n && rc == 0; p++)
+        xac_view_gain(v, &v->pages.at[p]);
     return rc;
 }
 
