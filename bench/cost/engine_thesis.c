@@ -2,7 +2,7 @@
 /*
  * engine_thesis.c -- see engine_thesis.h.
  *
- * What is not here is as in fault_sigsegv.c.
+ * The rest of this engine is as in fault_sigsegv.c.
  */
 #include <config.h>
 
