@@ -6,8 +6,12 @@
  *           processes: the process that runs the benchmark never opens one, so that
  *           environments that allow one per process can run side by side.
  * LIFE      worker 0 calls open(first = true) and waits; the other workers call
- *           open(first = false); all insert; worker 0 closes last.  A process forked
- *           later opens again (first = false, alone) and checks the records.
+ *           open(first = false), one after the other; all insert; they close one after the
+ *           other, worker 0 last.  A process forked later opens again (first = false, alone)
+ *           and checks the records.
+ * THREADS   Workers are processes.  Where BENCH_THREADS is set they are the threads of one
+ *           process: each has a handle, which only it uses; open() and close() of two
+ *           handles never run at the same time.
  * ERRORS    int results: 0, a positive errno, or any other code of the system;
  *           explain() turns it into words.
  */
@@ -42,11 +46,13 @@ struct bench_counters {
 };
 
 /* Abilities of a system. */
-#define BENCH_MULTI        1u  /* several processes                                   */
-#define BENCH_NONDURABLE   2u  /* can run without durability                          */
-#define BENCH_HINTS        4u  /* has hints that can be switched                      */
-#define BENCH_KEEPS        8u  /* keeps what is inserted: find() and scan() exist     */
-#define BENCH_LOCAL_COUNTS 16u /* counters() speaks of the calling process only      */
+#define BENCH_MULTI         1u  /* several processes                                   */
+#define BENCH_NONDURABLE    2u  /* can run without durability                          */
+#define BENCH_HINTS         4u  /* has hints that can be switched                      */
+#define BENCH_KEEPS         8u  /* keeps what is inserted: find() and scan() exist     */
+#define BENCH_LOCAL_COUNTS  16u /* counters() speaks of the calling process only      */
+#define BENCH_THREADS       32u /* one process only; several workers are its threads   */
+#define BENCH_NEVER_DURABLE 64u /* cannot run with durability                        */
 
 /*
  * bench_visit -- called by scan() for each record in the order of keys.
@@ -94,6 +100,21 @@ struct bench_system {
 
 /* All systems in this build, ended by NULL. */
 extern const struct bench_system *const bench_systems[];
+
+/* A system that is left out, as configure did not find its library. */
+struct bench_missing {
+    const char *name;
+    const char *library;
+};
+
+/* All of them, ended by a NULL name. */
+extern const struct bench_missing bench_missing_systems[];
+
+/* bench_system_find -- by name, NULL if it is not in this build. */
+const struct bench_system *bench_system_find(const char *name);
+
+/* bench_system_missing -- whether a system of that name could be in another build. */
+bool bench_system_missing(const char *name);
 
 extern const struct bench_system bench_btree;
 extern const struct bench_system bench_btree_ckpt;

@@ -42,45 +42,69 @@ serve(const struct bench_team *team, unsigned number, int socket)
     _exit(0);
 }
 
-/* become_member -- a fresh child sheds what it inherited from the benchmark. */
+/*
+ * become_member -- a fresh child sheds what it inherited from the benchmark.
+ *
+ * in   sockets  ascending, each other one a descriptor in use: so sockets[i] is above
+ *               STDERR_FILENO + 1 + i
+ * out  sockets  the same, with other numbers
+ */
 static void
-become_member(pid_t parent, int socket)
+become_member(pid_t parent, int *sockets, unsigned n)
 {
+    const int first = STDERR_FILENO + 1;
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(2);
     signal(SIGINT, SIG_IGN); /* the parent decides */
     signal(SIGTERM, SIG_DFL);
     /* Sockets of other members: kept open, they would hide the parent's end. */
-    if (socket > STDERR_FILENO + 1)
-        (void)close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0);
-    (void)close_range((unsigned)socket + 1, ~0u, 0);
+    for (unsigned i = 0; i < n; i++)
+        sockets[i] = dup2(sockets[i], first + (int)i);
+    (void)close_range((unsigned)first + n, ~0u, 0);
 }
 
 /* ---- The parent's side ------------------------------------------------------------ */
 
+/* socket_pairs -- n of them, numbers ascending; ret 0, or 1 after a message. */
+static int
+socket_pairs(int (*pairs)[2], unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[i]) != 0) {
+            (void)bench_fail("socketpair: %s", strerror(errno));
+            while (i-- > 0) {
+                close(pairs[i][0]);
+                close(pairs[i][1]);
+            }
+            return 1;
+        }
+    return 0;
+}
+
 pid_t
-bench_team_fork(int *socketp)
+bench_team_fork(int *sockets, unsigned n)
 {
     pid_t parent = getpid(), pid;
-    int pair[2];
+    int pairs[BENCH_TEAM_SOCKETS_MAX][2];
 
-    *socketp = -1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        (void)bench_fail("socketpair: %s", strerror(errno));
+    for (unsigned i = 0; i < n; i++)
+        sockets[i] = -1;
+    if (socket_pairs(pairs, n) != 0)
         return -1;
-    }
     fflush(NULL);
     pid = fork();
+    for (unsigned i = 0; i < n; i++)
+        sockets[i] = pairs[i][pid == 0];
     if (pid == 0) {
-        become_member(parent, pair[1]);
-        *socketp = pair[1];
+        become_member(parent, sockets, n);
         return 0;
     }
     if (pid < 0)
         (void)bench_fail("fork: %s", strerror(errno));
-    close(pair[1]);
-    *socketp = pair[0];
+    for (unsigned i = 0; i < n; i++)
+        close(pairs[i][1]);
     return pid;
 }
 
@@ -89,7 +113,7 @@ static int
 member_fork(struct bench_team *team, unsigned w)
 {
     int socket;
-    pid_t pid = bench_team_fork(&socket);
+    pid_t pid = bench_team_fork(&socket, 1);
 
     if (pid == 0)
         serve(team, w, socket);

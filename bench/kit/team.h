@@ -22,6 +22,9 @@
 #define BENCH_TEAM_MAX    64u
 #define BENCH_TEAM_COUNTS 8u
 
+/* Between a process and its parent, at most. */
+#define BENCH_TEAM_SOCKETS_MAX 256u
+
 struct bench_order {
     unsigned kind;       /* place in order_names                                       */
     uint64_t arg;        /* of that kind                                               */
@@ -57,10 +60,11 @@ struct bench_team {
  * bench_team_fork -- a child that dies with its parent, has nothing of it but the standard
  * streams and a socket to it, and leaves signals from the terminal to it.
  *
- * out  socketp  the caller's end; -1 if there is none
+ * in   n        sockets between the two, at least 1
+ * out  sockets  the caller's ends; -1 if there are none
  * ret  the child's pid; 0 in the child; -1 after a message.
  */
-pid_t bench_team_fork(int *socketp);
+pid_t bench_team_fork(int *sockets, unsigned n);
 
 /*
  * bench_team_start -- fork n members; the fields before `n` are filled in.

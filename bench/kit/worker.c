@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,14 +221,22 @@ obey(struct bench_crew *crew, unsigned w, void **handlep, const struct order *or
     return rc;
 }
 
-/* worker_main -- never returns; ends when the parent closes the socket. */
-static void __attribute__((noreturn))
-worker_main(struct bench_crew *crew, unsigned w, int socket)
+/* has_threads -- whether the workers are threads of one process. */
+static bool
+has_threads(const struct bench_crew *crew)
+{
+    return (crew->system->abilities & BENCH_THREADS) != 0;
+}
+
+/* serve -- be worker w until the parent closes the socket. */
+static void
+serve(struct bench_crew *crew, unsigned w, int socket)
 {
     struct order order;
     void *handle = NULL;
 
-    bench_pin(w, crew->n_workers);
+    if (!has_threads(crew))
+        bench_pin(w, crew->n_workers);
     while (recv(socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         struct answer answer = {0};
 
@@ -238,24 +247,67 @@ worker_main(struct bench_crew *crew, unsigned w, int socket)
         if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer)
             _exit(2);
     }
+}
+
+/* A worker that is a thread. */
+struct seat {
+    struct bench_crew *crew;
+    unsigned w;
+    int socket;
+    pthread_t thread;
+};
+
+static void *
+seat_main(void *arg)
+{
+    struct seat *seat = arg;
+
+    serve(seat->crew, seat->w, seat->socket);
+    return NULL;
+}
+
+/* process_main -- worker w, and the n - 1 after it in threads; never returns. */
+static void __attribute__((noreturn))
+process_main(struct bench_crew *crew, unsigned w, const int *sockets, unsigned n)
+{
+    static struct seat seats[BENCH_PROCS_MAX];
+
+    for (unsigned i = 1; i < n; i++) {
+        seats[i] = (struct seat){.crew = crew, .w = w + i, .socket = sockets[i]};
+        if (pthread_create(&seats[i].thread, NULL, seat_main, &seats[i]) != 0)
+            _exit(2);
+    }
+    serve(crew, w, sockets[0]);
+    for (unsigned i = 1; i < n; i++)
+        pthread_join(seats[i].thread, NULL);
     _exit(0);
 }
 
 /* ---- The parent's side ------------------------------------------------------------ */
 
-/* worker_fork -- ret 0, or 1 after a message. */
+/* process_fork -- worker w and the n - 1 after it; ret 0, or 1 after a message. */
 static int
-worker_fork(struct bench_crew *crew, unsigned w)
+process_fork(struct bench_crew *crew, unsigned w, unsigned n)
 {
-    struct bench_worker *worker = &crew->workers[w];
+    int sockets[BENCH_PROCS_MAX];
+    pid_t pid = bench_team_fork(sockets, n);
 
-    worker->pid = bench_team_fork(&worker->socket);
-    if (worker->pid == 0)
-        worker_main(crew, w, worker->socket);
-    return worker->pid < 0;
+    if (pid == 0)
+        process_main(crew, w, sockets, n);
+    for (unsigned i = 0; i < n; i++)
+        crew->workers[w + i].socket = sockets[i];
+    crew->workers[w].pid = pid;
+    return pid < 0;
 }
 
-/* worker_reap -- wait for the end of a worker; says how if it was a signal. */
+/* process_of -- the worker whose end is the end of worker w, too. */
+static unsigned
+process_of(const struct bench_crew *crew, unsigned w)
+{
+    return has_threads(crew) ? 0 : w;
+}
+
+/* worker_reap -- wait for the end of a process; says how if it was a signal. */
 static void
 worker_reap(struct bench_crew *crew, unsigned w, const char *what)
 {
@@ -312,7 +364,7 @@ await(struct bench_crew *crew, unsigned w, enum order_kind kind)
         return 0;
     for (unsigned i = 0; i < crew->n_workers; i++)
         if (p[i].revents != 0)
-            worker_reap(crew, i, order_names[kind]);
+            worker_reap(crew, process_of(crew, i), order_names[kind]);
     return 1;
 }
 
@@ -324,7 +376,7 @@ hear(struct bench_crew *crew, unsigned w, enum order_kind kind, struct answer *a
         return 1;
     if (recv(crew->workers[w].socket, answer, sizeof *answer, 0)
         != (ssize_t)sizeof *answer) {
-        worker_reap(crew, w, order_names[kind]);
+        worker_reap(crew, process_of(crew, w), order_names[kind]);
         return 1;
     }
     answer->text[sizeof answer->text - 1] = '\0';
@@ -370,14 +422,16 @@ bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
 {
     const struct order order = {.kind = ORDER_OPEN};
     struct answer answer;
+    unsigned n;
     int rc;
 
     *crew = (struct bench_crew){
         .system = system, .config = *config, .job = *job, .group = group, .warm = warm};
     snprintf(crew->label, sizeof crew->label, "%s", label);
     rc = alloc_crew(crew, n_workers, job->steps);
-    for (unsigned w = 0; w < n_workers && rc == 0; w++)
-        rc = worker_fork(crew, w);
+    n = has_threads(crew) ? n_workers : 1;
+    for (unsigned w = 0; w < n_workers && rc == 0; w += n)
+        rc = process_fork(crew, w, n);
     for (unsigned w = 0; w < n_workers && rc == 0; w++)
         rc = ask(crew, w, &order, &answer);
     return rc;
@@ -465,7 +519,7 @@ bench_crew_verify(struct bench_crew *crew)
 {
     const struct order order = {.kind = ORDER_VERIFY};
     struct answer answer;
-    int rc = worker_fork(crew, 0);
+    int rc = process_fork(crew, 0, 1);
 
     if (rc == 0)
         rc = ask(crew, 0, &order, &answer);

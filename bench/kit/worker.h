@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker.h -- the processes that run one system.
+ * worker.h -- the processes, or threads, that run one system.
  *
  * WHAT      P processes per system, forked once, told what to do over a socket each, so
  *           that starting them is not measured.  Every answer carries the times of the
  *           work itself (CLOCK_MONOTONIC), so that the message is not measured either.
- * PLACE     As those of a team (team.h).
+ *           A system that only one process can open (BENCH_THREADS) has one process with P
+ *           threads, which are told the same over sockets of their own.
+ * PLACE     As those of a team (team.h).  Threads go where the scheduler puts them: threads
+ *           that the system starts would inherit the processor of the one that they serve.
  * DEATH     Workers die with their parent (PR_SET_PDEATHSIG).  A worker that dies or
  *           does not answer in time is an error of the run, never a hang.
  */
@@ -16,12 +19,13 @@
 #include <sys/types.h>
 
 #include "bench/kit/system.h"
+#include "bench/kit/team.h"
 #include "bench/kit/workload.h"
 
-#define BENCH_PROCS_MAX 256u
+#define BENCH_PROCS_MAX BENCH_TEAM_SOCKETS_MAX
 
 struct bench_worker {
-    pid_t pid;
+    pid_t pid;  /* 0: none, or a thread of worker 0's process */
     int socket; /* of the parent; -1 when stopped */
 };
 
