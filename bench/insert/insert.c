@@ -20,8 +20,6 @@
 #include "bench/kit/worker.h"
 #include "bench/main/xbench.h"
 
-const char *const bench_insert_rivals[BENCH_N_RIVALS] = {"bdb", "lmdb", "sqlite"};
-
 #define LOG_FILE_BYTES (UINT64_C(16) << 20) /* of every system that has a log */
 
 /* One system in a run. */
@@ -45,14 +43,24 @@ struct run {
 
 /* ---- Running ---------------------------------------------------------------------- */
 
+/* can_run -- whether a system can do what the run is about. */
+static bool
+can_run(const struct run *run, const struct bench_system *system)
+{
+    bool has_workers = (system->abilities & (BENCH_MULTI | BENCH_THREADS)) != 0;
+    bool fits = run->durable ? !(system->abilities & BENCH_NEVER_DURABLE)
+                             : (system->abilities & BENCH_NONDURABLE) != 0;
+
+    return fits && (run->procs == 1 || has_workers);
+}
+
 /* entry_add -- a system, if it can do what the run is about. */
 static void
 entry_add(struct run *run, const struct bench_system *system, bool hints)
 {
     struct entry *e = &run->entries[run->n_entries];
 
-    if ((run->procs > 1 && !(system->abilities & BENCH_MULTI))
-        || (!run->durable && !(system->abilities & BENCH_NONDURABLE)))
+    if (!can_run(run, system))
         return;
     e->result = (struct bench_insert_result){.system = system,
                                              .workload = run->job.workload,
@@ -207,26 +215,34 @@ ratio_slices(const struct bench_insert_result *a, const struct bench_insert_resu
         ratios[i] = a->slice_us[i] / b->slice_us[i];
 }
 
+/* compare_over -- the time of `other`, NULL if it did not take part, over r's. */
+static struct bench_insert_ratio
+compare_over(const struct bench_insert_result *other, const struct bench_insert_result *r,
+             double *ratios, size_t n)
+{
+    struct bench_insert_ratio out = {-1, -1, -1, -1};
+
+    if (other == NULL)
+        return out;
+    ratio_slices(other, r, ratios, n);
+    out.median = bench_median(ratios, n);
+    out.mean = other->us_mean / r->us_mean;
+    min_max(ratios, n, &out.min, &out.max);
+    return out;
+}
+
 /* compare -- r beside the other systems of the run, with room for n ratios. */
 static void
 compare(const struct run *run, struct bench_insert_result *r, double *ratios, size_t n)
 {
+    const struct bench_words *over = &run->options->over;
     const struct bench_insert_result *sync = find_result(run, "sync");
     bool is_co = strncmp(r->system->name, "cobtree", 7) == 0;
     const struct bench_insert_result *plain =
         find_result(run, is_co ? "mmap-co" : "mmap");
 
-    for (unsigned i = 0; i < BENCH_N_RIVALS; i++) {
-        const struct bench_insert_result *rival =
-            find_result(run, bench_insert_rivals[i]);
-
-        r->ratio[i] = r->ratio_min[i] = r->ratio_max[i] = -1;
-        if (rival == NULL)
-            continue;
-        ratio_slices(rival, r, ratios, n);
-        r->ratio[i] = bench_median(ratios, n);
-        min_max(ratios, n, &r->ratio_min[i], &r->ratio_max[i]);
-    }
+    for (unsigned i = 0; i < over->n; i++)
+        r->over[i] = compare_over(find_result(run, over->v[i]), r, ratios, n);
     r->over_sync = r->over_mmap = -1;
     if (sync != NULL) {
         ratio_slices(r, sync, ratios, n);

@@ -22,10 +22,6 @@
 #define BENCH_DURABLE     1u
 #define BENCH_NOT_DURABLE 2u
 
-/* With whom every system is compared; the first one in the printed table. */
-#define BENCH_N_RIVALS 3u
-extern const char *const bench_insert_rivals[BENCH_N_RIVALS];
-
 /* What the command line asks for. */
 struct bench_insert_options {
     struct bench_common common;
@@ -38,6 +34,7 @@ struct bench_insert_options {
     struct bench_numbers procs, groups;
     unsigned n_systems;
     const struct bench_system *systems[BENCH_LIST_MAX];
+    struct bench_words over; /* names of systems with which every one is compared      */
     unsigned n_workloads;
     const struct bench_workload *workloads[BENCH_LIST_MAX];
     enum bench_keys keys;
@@ -52,6 +49,14 @@ struct bench_insert_options {
     uint64_t block_bytes;
     uint64_t checkpoint_bytes;
     uint64_t sync_bytes;
+};
+
+/* The time of another system over this one's.  -1: one of them did not take part. */
+struct bench_insert_ratio {
+    double median; /* of the ratios of slices                                         */
+    double min;
+    double max;
+    double mean; /* of the whole run: the ratio of the two means                      */
 };
 
 /* Result of one system in one run.  A negative number does not apply. */
@@ -76,10 +81,7 @@ struct bench_insert_result {
     double per_sync;  /* inserts per sync                                        */
     double traps;     /* per insert                                              */
     uint64_t retries; /* all steps together                                      */
-    /* The time of another system over this one's, slice by slice; bench_insert_rivals. */
-    double ratio[BENCH_N_RIVALS]; /* median of slices                                  */
-    double ratio_min[BENCH_N_RIVALS];
-    double ratio_max[BENCH_N_RIVALS];
+    struct bench_insert_ratio over[BENCH_LIST_MAX]; /* as in options.over              */
     double over_sync; /* this system's time over the yardstick's: median of slices */
     double over_mmap; /* over that of the same tree without libxac, likewise        */
 };

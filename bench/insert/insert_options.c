@@ -57,26 +57,11 @@ set_keys(struct bench_insert_options *o, const char *text)
     return bench_fail("--keys %s: random, sorted or paths is wanted", text);
 }
 
-/* find_system -- by name, NULL if it is not in this build. */
-static const struct bench_system *
-find_system(const char *name)
+/* say_missing -- a system that is left out. */
+static void
+say_missing(const char *name)
 {
-    for (size_t i = 0; bench_systems[i] != NULL; i++)
-        if (strcmp(bench_systems[i]->name, name) == 0)
-            return bench_systems[i];
-    return NULL;
-}
-
-/* is_optional -- whether it is a system that configure may not have found. */
-static bool
-is_optional(const char *name)
-{
-    static const char *const names[] = {"bdb", "bdb-zero", "lmdb", "sqlite"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    fprintf(stderr, "xbench: %s is not in this build and is left out\n", name);
 }
 
 /* default_systems -- those of the usual table that are in this build. */
@@ -88,13 +73,12 @@ default_systems(struct bench_insert_options *o)
                                         "sqlite", "mmap",       "sync"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const struct bench_system *system = find_system(names[i]);
+        const struct bench_system *system = bench_system_find(names[i]);
 
         if (system != NULL)
             o->systems[o->n_systems++] = system;
         else
-            fprintf(stderr, "xbench: %s is not in this build and is left out\n",
-                    names[i]);
+            say_missing(names[i]);
     }
 }
 
@@ -104,10 +88,10 @@ set_systems(struct bench_insert_options *o, const struct bench_words *words)
 {
     for (unsigned k = 0; k < words->n; k++) {
         const char *name = words->v[k];
-        const struct bench_system *system = find_system(name);
+        const struct bench_system *system = bench_system_find(name);
 
-        if (system == NULL && is_optional(name)) {
-            fprintf(stderr, "xbench: %s is not in this build and is left out\n", name);
+        if (system == NULL && bench_system_missing(name)) {
+            say_missing(name);
             continue;
         }
         if (system == NULL)
@@ -121,6 +105,24 @@ set_systems(struct bench_insert_options *o, const struct bench_words *words)
     if (words->n == 0)
         default_systems(o);
     return o->n_systems > 0 ? 0 : bench_fail("--systems: the list is empty");
+}
+
+/* set_over -- the systems that others are compared with, in this build or not. */
+static int
+set_over(struct bench_insert_options *o)
+{
+    static char bdb[] = "bdb", lmdb[] = "lmdb", sqlite[] = "sqlite";
+    static char *const usual[] = {bdb, lmdb, sqlite};
+
+    for (unsigned i = 0; i < o->over.n; i++)
+        if (bench_system_find(o->over.v[i]) == NULL
+            && !bench_system_missing(o->over.v[i]))
+            return bench_fail("--over: no system \"%s\"; see xbench list", o->over.v[i]);
+    if (o->over.n == 0) {
+        o->over.n = sizeof usual / sizeof usual[0];
+        memcpy(o->over.v, usual, sizeof usual);
+    }
+    return 0;
 }
 
 /* set_hints -- on, off, both. */
@@ -209,6 +211,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o, int *s
         {.name = "warm", .flag = &o->warm},
         {.name = "slices", .number = &o->slices, .low = 1, .high = SLICES_MAX},
         {.name = "systems", .words = &systems},
+        {.name = "over", .words = &o->over},
         {.name = "hints", .text = &hints},
         {.name = "cache", .number = &o->cache_bytes, .low = 1 << 20, .high = tera},
         {.name = "block", .number = &o->block_bytes, .low = 4096, .high = 65536},
@@ -238,7 +241,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o, int *s
     if (!bench_options_parse(argc, argv, table, bench_insert_usage, &o->common, statusp))
         return false;
     if (bench_options_no_quick(&o->common) != 0 || set_workloads(o, &workloads) != 0
-        || set_keys(o, keys) != 0 || set_systems(o, &systems) != 0
+        || set_keys(o, keys) != 0 || set_systems(o, &systems) != 0 || set_over(o) != 0
         || set_hints(o, hints) != 0 || check_options(o) != 0
         || (o->keys == BENCH_KEYS_PATHS
             && bench_keys_paths(PATHS_OF, &o->ranks, &o->n_ranks) != 0))

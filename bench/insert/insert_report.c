@@ -59,7 +59,9 @@ bench_insert_usage(void)
         "                     transaction); its clock starts behind that\n"
         "  --kth              with --json: the time of the k-th most expensive step\n"
         "  --slices K         default 9\n"
-        "  --systems LIST     default all; see xbench list\n"
+        "  --systems LIST     default the usual ones; see xbench list\n"
+        "  --over LIST        systems whose time is given over each one's; default\n"
+        "                     bdb,lmdb,sqlite\n"
         "  --hints on|off|both  setPageAccess() hints of btree; default on\n"
         "  --cache BYTES      cache of systems that have one; default: all data fit\n"
         "  --block BYTES      page or block of the trees; default 4096\n"
@@ -77,11 +79,13 @@ bench_insert_usage(void)
         printf("  %-8s  %s\n", w->name, w->words);
     puts(
         "\n"
-        "Columns: us/step is the wall-clock time of a slice over its steps, median\n"
-        "of slices; p99 and max are of single steps; log bytes and traps are per step;\n"
-        "per sync: steps for each fsync; bdb/this is Berkeley DB's time over this\n"
-        "system's, median of slices (above 1: faster than Berkeley DB), likewise\n"
-        "lmdb/this; this/mmap is its time over that of the same tree without libxac,\n"
+        "Columns: us/step is the wall-clock time of a slice over its steps, median of\n"
+        "slices; mean us that of the whole run; p99 and max are of single steps; procs:\n"
+        "8t is eight threads of one process, for a system that several processes cannot\n"
+        "open; log bytes and traps are per step; per sync: steps for each fsync; bdb/this\n"
+        "is Berkeley DB's time over this system's, median of slices (above 1: faster than\n"
+        "Berkeley DB), and \"mean\" behind it the ratio of the means, likewise for each\n"
+        "of --over; this/mmap is its time over that of the same tree without libxac,\n"
         "this/sync over the yardstick's.  \"-\": does not apply.\n"
         "\n"
         "Settings: bdb  DB_INIT_TXN|LOG|LOCK|MPOOL, DB_AUTO_COMMIT; durable: the default;\n"
@@ -90,7 +94,17 @@ bench_insert_usage(void)
         "          sqlite  WAL; durable: synchronous=FULL; nondurable: synchronous=OFF.\n"
         "               cache_size, page_size, wal_autocheckpoint as --cache, --block,\n"
         "               --checkpoint\n"
-        "          mmap durable: fdatasync of the mapped file after each insert");
+        "          mmap durable: fdatasync of the mapped file after each insert\n"
+        "          others: as xbench list says");
+}
+
+/* over_width -- of the column "NAME/this". */
+static int
+over_width(const char *name)
+{
+    int n = (int)strlen(name) + 5;
+
+    return n > 8 ? n : 8;
 }
 
 void
@@ -112,10 +126,12 @@ bench_insert_print_head(const struct bench_insert_options *o)
         (unsigned long long)o->count, BENCH_KEY_BYTES, BENCH_VALUE_BYTES,
         (unsigned long long)o->seed, (unsigned long long)o->slices,
         (unsigned long long)o->block_bytes, (unsigned long long)(o->cache_bytes >> 20));
-    printf("%-10s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %8s %8s %7s %8s %9s %9s %9s\n",
-           "system", "workload", "group", "procs", "durable", "hints", "us/step",
-           "p99 us", "max us", "log bytes", "per sync", "retries", "traps", "bdb/this",
-           "lmdb/this", "this/mmap", "this/sync");
+    printf("%-14s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %9s %8s %8s %7s", "system",
+           "workload", "group", "procs", "durable", "hints", "us/step", "mean us",
+           "p99 us", "max us", "log bytes", "per sync", "retries", "traps");
+    for (unsigned i = 0; i < o->over.n; i++)
+        printf(" %*s/this %6s", over_width(o->over.v[i]) - 5, o->over.v[i], "mean");
+    printf(" %9s %9s\n", "this/mmap", "this/sync");
     fflush(stdout);
 }
 
@@ -180,14 +196,16 @@ print_kth(FILE *f, const struct bench_insert_result *r, uint64_t count)
 
 /* print_ratios -- beside the other systems of the run. */
 static void
-print_ratios(FILE *f, const struct bench_insert_result *r)
+print_ratios(FILE *f, const struct bench_words *over, const struct bench_insert_result *r)
 {
-    for (unsigned i = 0; i < BENCH_N_RIVALS; i++) {
-        const char *rival = bench_insert_rivals[i];
+    for (unsigned i = 0; i < over->n; i++) {
+        const char *name = over->v[i];
+        const struct bench_insert_ratio *ratio = &r->over[i];
 
-        bench_json_num(f, name_key("%s_time_over_this_median", rival), r->ratio[i]);
-        bench_json_num(f, name_key("%s_time_over_this_min", rival), r->ratio_min[i]);
-        bench_json_num(f, name_key("%s_time_over_this_max", rival), r->ratio_max[i]);
+        bench_json_num(f, name_key("%s_time_over_this_median", name), ratio->median);
+        bench_json_num(f, name_key("%s_time_over_this_min", name), ratio->min);
+        bench_json_num(f, name_key("%s_time_over_this_max", name), ratio->max);
+        bench_json_num(f, name_key("%s_time_over_this_mean", name), ratio->mean);
     }
     bench_json_num(f, "this_time_over_mmap_median", r->over_mmap);
     bench_json_num(f, "this_time_over_sync_median", r->over_sync);
@@ -234,6 +252,7 @@ print_json(const struct bench_insert_options *o, const struct bench_insert_resul
     bench_json_str(f, "workload", r->workload->name);
     bench_json_str(f, "system", r->system->name);
     bench_json_u64(f, "processes", r->procs);
+    bench_json_bool(f, "are_threads", (r->system->abilities & BENCH_THREADS) != 0);
     bench_json_bool(f, "durable", r->durable);
     bench_json_str(f, "keys", keys[o->keys]);
     bench_json_u64(f, "group", r->group);
@@ -248,7 +267,7 @@ print_json(const struct bench_insert_options *o, const struct bench_insert_resul
                    (double)r->retries / (double)o->count);
     if (o->kth)
         print_kth(f, r, o->count);
-    print_ratios(f, r);
+    print_ratios(f, &o->over, r);
     if (r->system->abilities & BENCH_KEEPS)
         bench_json_bool(f, "verified", true);
     else
@@ -262,6 +281,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
                        const struct bench_insert_result *r)
 {
     const char *hints = "-";
+    char procs[16];
 
     if (o->common.json) {
         print_json(o, r);
@@ -269,17 +289,22 @@ bench_insert_print_row(const struct bench_insert_options *o,
     }
     if (r->system->abilities & BENCH_HINTS)
         hints = r->hints ? "on" : "off";
-    printf("%-10s %-8s %5llu %5u %-8s %-5s", r->system->name, r->workload->name,
-           (unsigned long long)r->group, r->procs, r->durable ? "yes" : "no", hints);
+    snprintf(procs, sizeof procs, "%u%s", r->procs,
+             r->procs > 1 && (r->system->abilities & BENCH_THREADS) ? "t" : "");
+    printf("%-14s %-8s %5llu %5s %-8s %-5s", r->system->name, r->workload->name,
+           (unsigned long long)r->group, procs, r->durable ? "yes" : "no", hints);
     cell(9, 2, r->us_median);
+    cell(9, 2, r->us_mean);
     cell(9, 1, r->p99_us);
     cell(9, 0, r->max_us);
     cell(9, 1, r->log_bytes);
     cell(8, 2, r->per_sync);
     cell(8, 0, (double)r->retries);
     cell(7, 2, r->traps);
-    cell(8, 2, r->ratio[0]);
-    cell(9, 2, r->ratio[1]);
+    for (unsigned i = 0; i < o->over.n; i++) {
+        cell(over_width(o->over.v[i]), 2, r->over[i].median);
+        cell(6, 2, r->over[i].mean);
+    }
     cell(9, 2, r->over_mmap);
     cell(9, 2, r->over_sync);
     putchar('\n');

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define BENCH_NUMBERS_MAX \
- 16u /* items of any list                                         */
+ 32u /* items of any list                                         */
 
 /* A list of numbers, "1,2,4". */
 struct bench_numbers {

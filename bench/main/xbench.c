@@ -27,19 +27,35 @@ const struct bench_system *const bench_systems[] = {
     &bench_mmap,       &bench_mmap_co,     &bench_sync,           NULL,
 };
 
-/* Systems that configure may not have found. */
-static const char *const missing_systems[] = {
+const struct bench_missing bench_missing_systems[] = {
 #ifndef HAVE_BDB
-    "bdb, bdb-zero: configure did not find Berkeley DB",
+    {"bdb", "Berkeley DB"}, {"bdb-zero", "Berkeley DB"},
 #endif
 #ifndef HAVE_LMDB
-    "lmdb: configure did not find LMDB",
 #endif
 #ifndef HAVE_SQLITE
-    "sqlite: configure did not find SQLite",
+    {"sqlite", "SQLite"},
 #endif
-    NULL,
+    {NULL, NULL},
 };
+
+const struct bench_system *
+bench_system_find(const char *name)
+{
+    for (size_t i = 0; bench_systems[i] != NULL; i++)
+        if (strcmp(bench_systems[i]->name, name) == 0)
+            return bench_systems[i];
+    return NULL;
+}
+
+bool
+bench_system_missing(const char *name)
+{
+    for (const struct bench_missing *m = bench_missing_systems; m->name != NULL; m++)
+        if (strcmp(m->name, name) == 0)
+            return true;
+    return false;
+}
 
 struct command {
     const char *name;
@@ -76,8 +92,9 @@ list_main(int argc, char **argv)
     for (size_t i = 0; bench_systems[i] != NULL; i++)
         printf("  %-13s %s\n  %-13s durable: %s\n", bench_systems[i]->name,
                bench_systems[i]->what, "", bench_systems[i]->durably);
-    for (size_t i = 0; missing_systems[i] != NULL; i++)
-        printf("  (not in this build: %s)\n", missing_systems[i]);
+    for (const struct bench_missing *m = bench_missing_systems; m->name != NULL; m++)
+        printf("  (not in this build: %s: configure did not find %s)\n", m->name,
+               m->library);
     return 0;
 }
 
