@@ -127,6 +127,7 @@ extern const struct bench_system bench_cobtree_stay;
 extern const struct bench_system bench_bdb;
 extern const struct bench_system bench_bdb_zero;
 extern const struct bench_system bench_lmdb;
+extern const struct bench_system bench_lmdb_map;
 extern const struct bench_system bench_mmap;
 extern const struct bench_system bench_mmap_co;
 extern const struct bench_system bench_sqlite;

@@ -19,7 +19,7 @@ const struct bench_system *const bench_systems[] = {
     &bench_bdb,        &bench_bdb_zero,
 #endif
 #ifdef HAVE_LMDB
-    &bench_lmdb,
+    &bench_lmdb,       &bench_lmdb_map,
 #endif
 #ifdef HAVE_SQLITE
     &bench_sqlite,
@@ -32,6 +32,7 @@ const struct bench_missing bench_missing_systems[] = {
     {"bdb", "Berkeley DB"}, {"bdb-zero", "Berkeley DB"},
 #endif
 #ifndef HAVE_LMDB
+    {"lmdb", "LMDB"},       {"lmdb-map", "LMDB"},
 #endif
 #ifndef HAVE_SQLITE
     {"sqlite", "SQLite"},

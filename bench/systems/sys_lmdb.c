@@ -6,9 +6,13 @@
  *           which there is one at a time over all processes; each find a read
  *           transaction, which is renewed and not made anew.  The page is the system's,
  *           whatever block_bytes says; the cache is the system's page cache.
- * DURABLE   the default: data pages are synced at commit, then the meta page is written
- *           through (O_DSYNC).
- * NOT       MDB_NOSYNC.
+ * DURABLE   lmdb: the default: data pages are synced at commit, then the meta page is written
+ *           through (O_DSYNC).  lmdb-map: the pages are synced by msync(2).
+ * NOT       MDB_NOSYNC; lmdb-map: MDB_NOMETASYNC, too.
+ * LMDB-MAP  MDB_WRITEMAP: pages are written in the mapping, where lmdb has a copy of each on
+ *           the heap and writes it by pwrite(2).  Its file is filled with zeros before the
+ *           run, as that of the system mmap is: else each first store to a page of it makes
+ *           the file system find room for the page.
  */
 #include <config.h>
 
@@ -19,6 +23,7 @@
 #include <lmdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define READERS_MAX 512u
 
@@ -45,13 +50,44 @@ lmdb_close(void *handle)
     return rc;
 }
 
-/* open_env -- environment and database. */
+/* tree_bytes -- what all records need, with room to spare. */
+static size_t
+tree_bytes(const struct bench_config *config)
+{
+    return bench_tree_bytes(config->count, BENCH_KEY_BYTES + BENCH_VALUE_BYTES, 4096);
+}
+
+/*
+ * fill -- write zeros behind the two meta pages, and sync them: as many as the tree needs, not
+ * the whole map, which is so large that it cannot become full.
+ *
+ * ret  0 or errno
+ */
 static int
-open_env(struct lmdb *l, const struct bench_config *config)
+fill(struct lmdb *l, uint64_t bytes)
+{
+    static const char zeros[1 << 16];
+    uint64_t at = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+    mdb_filehandle_t fd;
+    int rc = mdb_env_get_fd(l->env, &fd);
+
+    while (rc == 0 && at < bytes) {
+        ssize_t n = pwrite(fd, zeros, sizeof zeros, (off_t)at);
+
+        rc = n < 0 ? errno : 0;
+        at += n < 0 ? 0 : (uint64_t)n;
+    }
+    if (rc == 0 && fsync(fd) != 0)
+        rc = errno;
+    return rc;
+}
+
+/* open_env -- environment and database; flags of the environment. */
+static int
+open_env(struct lmdb *l, const struct bench_config *config, unsigned flags)
 {
     /* Pages that are free but not yet reused need room, too. */
-    size_t bytes =
-        4 * bench_tree_bytes(config->count, BENCH_KEY_BYTES + BENCH_VALUE_BYTES, 4096);
+    size_t bytes = 4 * tree_bytes(config);
     MDB_txn *txn;
     int rc = mdb_env_create(&l->env);
 
@@ -60,7 +96,7 @@ open_env(struct lmdb *l, const struct bench_config *config)
     if (rc == 0)
         rc = mdb_env_set_maxreaders(l->env, READERS_MAX);
     if (rc == 0)
-        rc = mdb_env_open(l->env, config->dir, config->durable ? 0 : MDB_NOSYNC, 0644);
+        rc = mdb_env_open(l->env, config->dir, flags, 0644);
     if (rc == 0)
         rc = mdb_txn_begin(l->env, NULL, 0, &txn);
     if (rc != 0)
@@ -72,22 +108,40 @@ open_env(struct lmdb *l, const struct bench_config *config)
     return rc;
 }
 
+/* open_either -- with zeros: the file is filled with them. */
 static int
-lmdb_open(const struct bench_config *config, bool first, void **handlep)
+open_either(const struct bench_config *config, unsigned flags, bool zeros, void **handlep)
 {
     struct lmdb *l = calloc(1, sizeof *l);
     int rc;
 
-    (void)first;
     if (l == NULL)
         return ENOMEM;
-    rc = open_env(l, config);
+    rc = open_env(l, config, flags);
+    if (rc == 0 && zeros)
+        rc = fill(l, tree_bytes(config));
     if (rc != 0) {
         (void)lmdb_close(l);
         return rc;
     }
     *handlep = l;
     return 0;
+}
+
+static int
+lmdb_open(const struct bench_config *config, bool first, void **handlep)
+{
+    (void)first;
+    return open_either(config, config->durable ? 0 : MDB_NOSYNC, false, handlep);
+}
+
+static int
+lmdb_map_open(const struct bench_config *config, bool first, void **handlep)
+{
+    unsigned relaxed = MDB_NOSYNC | MDB_NOMETASYNC;
+
+    return open_either(config, MDB_WRITEMAP | (config->durable ? 0 : relaxed), first,
+                       handlep);
 }
 
 /* put -- one write transaction. */
@@ -238,6 +292,24 @@ const struct bench_system bench_lmdb = {
     .durably = "default: pages synced at each commit; nondurable: MDB_NOSYNC",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = lmdb_open,
+    .insert = lmdb_insert,
+    .put = lmdb_put,
+    .find = lmdb_find,
+    .scan = lmdb_scan,
+    .begin_read = lmdb_begin_read,
+    .end_read = lmdb_end_read,
+    .counters = lmdb_counters,
+    .close = lmdb_close,
+    .explain = lmdb_explain,
+};
+
+const struct bench_system bench_lmdb_map = {
+    .name = "lmdb-map",
+    .what = "LMDB with MDB_WRITEMAP, its file filled with zeros first",
+    .durably = "MDB_WRITEMAP: msync at each commit; nondurable: MDB_WRITEMAP|MDB_NOSYNC|"
+               "MDB_NOMETASYNC",
+    .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = lmdb_map_open,
     .insert = lmdb_insert,
     .put = lmdb_put,
     .find = lmdb_find,
