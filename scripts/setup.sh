@@ -16,7 +16,8 @@ packages="$packages e2fsprogs mount"
 # To test it on other file systems.
 packages="$packages btrfs-progs xfsprogs"
 # For the benchmarks: more to compare with, and figures.
-packages="$packages liblmdb-dev libsqlite3-dev gnuplot-nox"
+packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
+    libleveldb-dev libpmemobj-dev gnuplot-nox"
 # For an example: the tree macros.
 packages="$packages libbsd-dev"
 

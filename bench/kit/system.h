@@ -131,6 +131,13 @@ extern const struct bench_system bench_lmdb_map;
 extern const struct bench_system bench_mmap;
 extern const struct bench_system bench_mmap_co;
 extern const struct bench_system bench_sqlite;
+extern const struct bench_system bench_wiredtiger;
+extern const struct bench_system bench_wiredtiger_dsync;
+extern const struct bench_system bench_rocksdb;
+extern const struct bench_system bench_rocksdb_nolog;
+extern const struct bench_system bench_rocksdb_txn;
+extern const struct bench_system bench_leveldb;
+extern const struct bench_system bench_pmdk;
 extern const struct bench_system bench_sync;
 
 #endif /* XBENCH_SYSTEM_H */

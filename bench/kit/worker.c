@@ -300,7 +300,7 @@ process_fork(struct bench_crew *crew, unsigned w, unsigned n)
     return pid < 0;
 }
 
-/* process_of -- the worker whose end is the end of worker w, too. */
+/* process_of -- the worker that has the process of worker w. */
 static unsigned
 process_of(const struct bench_crew *crew, unsigned w)
 {

@@ -13,29 +13,72 @@
 #include "bench/kit/util.h"
 
 const struct bench_system *const bench_systems[] = {
-    &bench_btree,      &bench_btree_stay,  &bench_btree_declared, &bench_btree_ckpt,
-    &bench_btree_sums, &bench_btree_diffs, &bench_cobtree,        &bench_cobtree_stay,
+    &bench_btree,
+    &bench_btree_stay,
+    &bench_btree_declared,
+    &bench_btree_ckpt,
+    &bench_btree_sums,
+    &bench_btree_diffs,
+    &bench_cobtree,
+    &bench_cobtree_stay,
 #ifdef HAVE_BDB
-    &bench_bdb,        &bench_bdb_zero,
+    &bench_bdb,
+    &bench_bdb_zero,
 #endif
 #ifdef HAVE_LMDB
-    &bench_lmdb,       &bench_lmdb_map,
+    &bench_lmdb,
+    &bench_lmdb_map,
 #endif
 #ifdef HAVE_SQLITE
     &bench_sqlite,
 #endif
-    &bench_mmap,       &bench_mmap_co,     &bench_sync,           NULL,
+#ifdef HAVE_WIREDTIGER
+    &bench_wiredtiger,
+    &bench_wiredtiger_dsync,
+#endif
+#ifdef HAVE_ROCKSDB
+    &bench_rocksdb,
+    &bench_rocksdb_nolog,
+    &bench_rocksdb_txn,
+#endif
+#ifdef HAVE_LEVELDB
+    &bench_leveldb,
+#endif
+#ifdef HAVE_PMDK
+    &bench_pmdk,
+#endif
+    &bench_mmap,
+    &bench_mmap_co,
+    &bench_sync,
+    NULL,
 };
 
 const struct bench_missing bench_missing_systems[] = {
 #ifndef HAVE_BDB
-    {"bdb", "Berkeley DB"}, {"bdb-zero", "Berkeley DB"},
+    {"bdb", "Berkeley DB"},
+    {"bdb-zero", "Berkeley DB"},
 #endif
 #ifndef HAVE_LMDB
-    {"lmdb", "LMDB"},       {"lmdb-map", "LMDB"},
+    {"lmdb", "LMDB"},
+    {"lmdb-map", "LMDB"},
 #endif
 #ifndef HAVE_SQLITE
     {"sqlite", "SQLite"},
+#endif
+#ifndef HAVE_WIREDTIGER
+    {"wiredtiger", "WiredTiger"},
+    {"wiredtiger-dsync", "WiredTiger"},
+#endif
+#ifndef HAVE_ROCKSDB
+    {"rocksdb", "RocksDB"},
+    {"rocksdb-nolog", "RocksDB"},
+    {"rocksdb-txn", "RocksDB"},
+#endif
+#ifndef HAVE_LEVELDB
+    {"leveldb", "LevelDB"},
+#endif
+#ifndef HAVE_PMDK
+    {"pmdk", "PMDK"},
 #endif
     {NULL, NULL},
 };
@@ -91,7 +134,7 @@ list_main(int argc, char **argv)
     }
     puts("systems:");
     for (size_t i = 0; bench_systems[i] != NULL; i++)
-        printf("  %-13s %s\n  %-13s durable: %s\n", bench_systems[i]->name,
+        printf("  %-16s %s\n  %-16s durable: %s\n", bench_systems[i]->name,
                bench_systems[i]->what, "", bench_systems[i]->durably);
     for (const struct bench_missing *m = bench_missing_systems; m->name != NULL; m++)
         printf("  (not in this build: %s: configure did not find %s)\n", m->name,

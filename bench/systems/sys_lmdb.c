@@ -286,21 +286,18 @@ lmdb_explain(int code)
     return mdb_strerror(code);
 }
 
+#define LMDB_OPERATIONS                                                               \
+ .insert = lmdb_insert, .put = lmdb_put, .find = lmdb_find, .scan = lmdb_scan,        \
+ .begin_read = lmdb_begin_read, .end_read = lmdb_end_read, .counters = lmdb_counters, \
+ .close = lmdb_close, .explain = lmdb_explain
+
 const struct bench_system bench_lmdb = {
     .name = "lmdb",
     .what = "LMDB, one write transaction per insert; pages of the system",
     .durably = "default: pages synced at each commit; nondurable: MDB_NOSYNC",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = lmdb_open,
-    .insert = lmdb_insert,
-    .put = lmdb_put,
-    .find = lmdb_find,
-    .scan = lmdb_scan,
-    .begin_read = lmdb_begin_read,
-    .end_read = lmdb_end_read,
-    .counters = lmdb_counters,
-    .close = lmdb_close,
-    .explain = lmdb_explain,
+    LMDB_OPERATIONS,
 };
 
 const struct bench_system bench_lmdb_map = {
@@ -310,13 +307,5 @@ const struct bench_system bench_lmdb_map = {
                "MDB_NOMETASYNC",
     .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = lmdb_map_open,
-    .insert = lmdb_insert,
-    .put = lmdb_put,
-    .find = lmdb_find,
-    .scan = lmdb_scan,
-    .begin_read = lmdb_begin_read,
-    .end_read = lmdb_end_read,
-    .counters = lmdb_counters,
-    .close = lmdb_close,
-    .explain = lmdb_explain,
+    LMDB_OPERATIONS,
 };

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys_rocksdb.c -- RocksDB, a log-structured merge tree.
+ *
+ * WHAT      One database; each worker has options and, for reads in one transaction, a snapshot
+ *           of its own.  Only one process can open it, so several workers are threads.
+ *           rocksdb        a put replaces: it does not know whether the key is there
+ *           rocksdb-nolog  the same without a log; nondurable only
+ *           rocksdb-txn    each insert and put is an optimistic transaction; an insert looks
+ *                          whether the key is there, and aborts if another one adds it
+ *                          meanwhile: the same promise as that of the trees
+ * DURABLE   sync: the log is written and synced; one writer does it for the others that wait.
+ * NOT       rocksdb: the log is written, not synced.  The others: no log; what is in memory is
+ *           written at the close.
+ * SETTINGS  no compression: values are random, and no other system compresses.
+ *           bloom filter of 10 bits: a search skips files without the key.
+ *           hash index in blocks: a search in a block costs one probe, not a binary search.
+ *           checksums are not looked at when a block is read: LMDB and Berkeley DB have none.
+ *           durable: log files are used again (recycle_log_file_num), so that a commit
+ *           overwrites and a sync changes no metadata; the write buffer, at whose end a log
+ *           file ends, is small for that, and there are more of them.
+ *           not durable: the default write buffer of 64 MiB.
+ *           two background jobs, as many as the machine has processors.
+ */
+#include <config.h>
+
+#include "bench/kit/system.h"
+#include "bench/kit/util.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOOM_BITS 10
+
+#define WRITE_BUFFER_BYTES         ((size_t)64 << 20)
+#define WRITE_BUFFER_BYTES_DURABLE ((size_t)512 << 10)
+#define WRITE_BUFFERS_DURABLE      6
+#define LOG_FILES_RECYCLED         4
+
+/* rocksdb_block_based_options_set_data_block_index_type(): binary search and hash. */
+#define INDEX_AND_HASH 1
+#define HASH_RATIO     0.75
+
+enum kind {
+    KIND_LOG,
+    KIND_NOLOG,
+    KIND_TXN
+};
+
+struct rocksdb {
+    enum kind kind;
+    rocksdb_writeoptions_t *write;
+    rocksdb_readoptions_t *read;
+    rocksdb_optimistictransaction_options_t *txn_options;
+    rocksdb_transaction_t *txn;         /* used again; NULL before the first           */
+    const rocksdb_snapshot_t *snapshot; /* between begin_read() and end_read()         */
+};
+
+/* The database of this process, and its handles. */
+static struct {
+    rocksdb_t *db;
+    rocksdb_optimistictransactiondb_t *txn_db; /* KIND_TXN: db is its base             */
+    unsigned users;
+} shared;
+
+static _Thread_local char error_text[240];
+
+/* check -- words of the library to a code; frees them. */
+static int
+check(char *error)
+{
+    if (error == NULL)
+        return 0;
+    snprintf(error_text, sizeof error_text, "%s", error);
+    rocksdb_free(error);
+    return EIO;
+}
+
+/* set_table -- how files of the database look. */
+static void
+set_table(rocksdb_options_t *o, const struct bench_config *config)
+{
+    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+    rocksdb_cache_t *cache = rocksdb_cache_create_lru(config->cache_bytes);
+
+    rocksdb_block_based_options_set_block_cache(t, cache);
+    rocksdb_block_based_options_set_filter_policy(t,
+                                                  rocksdb_filterpolicy_create_bloom_full(
+                                                      BLOOM_BITS));
+    rocksdb_block_based_options_set_block_size(t, config->block_bytes);
+    rocksdb_block_based_options_set_data_block_index_type(t, INDEX_AND_HASH);
+    rocksdb_block_based_options_set_data_block_hash_ratio(t, HASH_RATIO);
+    rocksdb_options_set_block_based_table_factory(o, t);
+    rocksdb_cache_destroy(cache); /* both are counted references */
+    rocksdb_block_based_options_destroy(t);
+}
+
+/* make_options -- of the database. */
+static rocksdb_options_t *
+make_options(const struct bench_config *config)
+{
+    rocksdb_options_t *o = rocksdb_options_create();
+
+    set_table(o, config);
+    rocksdb_options_set_create_if_missing(o, 1);
+    rocksdb_options_set_compression(o, rocksdb_no_compression);
+    rocksdb_options_set_max_background_jobs(o, 2);
+    rocksdb_options_set_stats_dump_period_sec(o, 0);
+    rocksdb_options_set_max_total_wal_size(o, config->checkpoint_bytes);
+    rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
+    if (config->durable) {
+        rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES_DURABLE);
+        rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS_DURABLE);
+        rocksdb_options_set_recycle_log_file_num(o, LOG_FILES_RECYCLED);
+    }
+    return o;
+}
+
+/* open_db -- the database of this process. */
+static int
+open_db(const struct bench_config *config, enum kind kind)
+{
+    rocksdb_options_t *o = make_options(config);
+    char path[PATH_MAX], *error = NULL;
+
+    snprintf(path, sizeof path, "%s/rocksdb", config->dir);
+    if (kind == KIND_TXN) {
+        shared.txn_db = rocksdb_optimistictransactiondb_open(o, path, &error);
+        if (error == NULL)
+            shared.db = rocksdb_optimistictransactiondb_get_base_db(shared.txn_db);
+    } else
+        shared.db = rocksdb_open(o, path, &error);
+    rocksdb_options_destroy(o);
+    return check(error);
+}
+
+/* close_db -- pairs with open_db(), also if that failed. */
+static void
+close_db(void)
+{
+    if (shared.db != NULL && shared.txn_db != NULL) {
+        rocksdb_optimistictransactiondb_close_base_db(shared.db);
+        rocksdb_optimistictransactiondb_close(shared.txn_db);
+    } else if (shared.db != NULL)
+        rocksdb_close(shared.db);
+    shared.db = NULL;
+    shared.txn_db = NULL;
+}
+
+static int
+rocks_close(void *handle)
+{
+    struct rocksdb *r = handle;
+
+    if (r->txn != NULL)
+        rocksdb_transaction_destroy(r->txn);
+    rocksdb_optimistictransaction_options_destroy(r->txn_options);
+    rocksdb_writeoptions_destroy(r->write);
+    rocksdb_readoptions_destroy(r->read);
+    free(r);
+    if (--shared.users == 0)
+        close_db();
+    return 0;
+}
+
+static int
+open_kind(const struct bench_config *config, enum kind kind, void **handlep)
+{
+    struct rocksdb *r = calloc(1, sizeof *r);
+    int rc = 0;
+
+    if (r == NULL)
+        return ENOMEM;
+    r->kind = kind;
+    r->write = rocksdb_writeoptions_create();
+    r->read = rocksdb_readoptions_create();
+    r->txn_options = rocksdb_optimistictransaction_options_create();
+    rocksdb_writeoptions_set_sync(r->write, config->durable);
+    rocksdb_writeoptions_disable_WAL(r->write, kind != KIND_LOG && !config->durable);
+    rocksdb_readoptions_set_verify_checksums(r->read, 0);
+    if (shared.users++ == 0)
+        rc = open_db(config, kind);
+    if (rc != 0) {
+        (void)rocks_close(r);
+        return rc;
+    }
+    *handlep = r;
+    return 0;
+}
+
+static int
+rocks_open(const struct bench_config *config, bool first, void **handlep)
+{
+    (void)first;
+    return open_kind(config, KIND_LOG, handlep);
+}
+
+static int
+rocks_nolog_open(const struct bench_config *config, bool first, void **handlep)
+{
+    (void)first;
+    return open_kind(config, KIND_NOLOG, handlep);
+}
+
+static int
+rocks_txn_open(const struct bench_config *config, bool first, void **handlep)
+{
+    (void)first;
+    return open_kind(config, KIND_TXN, handlep);
+}
+
+static int
+rocks_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    struct rocksdb *r = handle;
+    char *error = NULL;
+
+    (void)retriesp; /* nothing conflicts */
+    rocksdb_put(shared.db, r->write, key, BENCH_KEY_BYTES, value, BENCH_VALUE_BYTES,
+                &error);
+    return check(error);
+}
+
+/* is_new -- 0, EEXIST, or another error; a key that another one adds makes the commit fail. */
+static int
+is_new(struct rocksdb *r, const void *key)
+{
+    char *error = NULL;
+    rocksdb_pinnableslice_t *found =
+        rocksdb_transaction_get_pinned_for_update(r->txn, r->read, key, BENCH_KEY_BYTES,
+                                                  1, &error);
+
+    if (found != NULL)
+        rocksdb_pinnableslice_destroy(found);
+    return found != NULL ? EEXIST : check(error);
+}
+
+/* commit -- 0, EAGAIN after a conflict, or another error. */
+static int
+commit(struct rocksdb *r)
+{
+    static const char busy[] = "Resource busy", again[] = "Operation failed. Try again";
+    char *error = NULL;
+    int rc;
+
+    rocksdb_transaction_commit(r->txn, &error);
+    rc = check(error);
+    if (rc != 0
+        && (strncmp(error_text, busy, sizeof busy - 1) == 0
+            || strncmp(error_text, again, sizeof again - 1) == 0))
+        return EAGAIN;
+    return rc;
+}
+
+/* try_write -- one transaction; what it did is forgotten unless it commits. */
+static int
+try_write(struct rocksdb *r, const void *key, const void *value, bool add)
+{
+    char *error = NULL;
+    int rc;
+
+    r->txn = rocksdb_optimistictransaction_begin(shared.txn_db, r->write, r->txn_options,
+                                                 r->txn);
+    rc = add ? is_new(r, key) : 0;
+    if (rc == 0) {
+        rocksdb_transaction_put(r->txn, key, BENCH_KEY_BYTES, value, BENCH_VALUE_BYTES,
+                                &error);
+        rc = check(error);
+    }
+    if (rc == 0)
+        rc = commit(r);
+    if (rc != 0) {
+        error = NULL;
+        rocksdb_transaction_rollback(r->txn, &error);
+        if (error != NULL)
+            rocksdb_free(error);
+    }
+    return rc;
+}
+
+static int
+rocks_txn_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    int rc;
+
+    while ((rc = try_write(handle, key, value, true)) == EAGAIN)
+        ++*retriesp;
+    return rc;
+}
+
+static int
+rocks_txn_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
+{
+    int rc;
+
+    while ((rc = try_write(handle, key, value, false)) == EAGAIN)
+        ++*retriesp;
+    return rc;
+}
+
+static int
+rocks_find(void *handle, const void *key, void *value)
+{
+    struct rocksdb *r = handle;
+    rocksdb_pinnableslice_t *found;
+    char *error = NULL;
+    const char *bytes;
+    size_t n;
+    int rc;
+
+    found = rocksdb_get_pinned(shared.db, r->read, key, BENCH_KEY_BYTES, &error);
+    rc = check(error);
+    if (rc != 0)
+        return rc;
+    if (found == NULL)
+        return ENOENT;
+    bytes = rocksdb_pinnableslice_value(found, &n);
+    if (n == BENCH_VALUE_BYTES)
+        memcpy(value, bytes, n);
+    rocksdb_pinnableslice_destroy(found);
+    return n == BENCH_VALUE_BYTES ? 0 : EINVAL;
+}
+
+static int
+rocks_scan(void *handle, const void *from, bench_visit *visit, void *arg)
+{
+    struct rocksdb *r = handle;
+    rocksdb_iterator_t *it = rocksdb_create_iterator(shared.db, r->read);
+    char *error = NULL;
+    int rc = 0;
+
+    if (from != NULL)
+        rocksdb_iter_seek(it, from, BENCH_KEY_BYTES);
+    else
+        rocksdb_iter_seek_to_first(it);
+    for (; rc == 0 && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        size_t n_key, n_value;
+        const char *key = rocksdb_iter_key(it, &n_key);
+        const char *value = rocksdb_iter_value(it, &n_value);
+
+        if (n_key != BENCH_KEY_BYTES || n_value != BENCH_VALUE_BYTES)
+            rc = EINVAL;
+        else
+            rc = visit(arg, key, value);
+    }
+    if (rc == 0) {
+        rocksdb_iter_get_error(it, &error);
+        rc = check(error);
+    }
+    rocksdb_iter_destroy(it);
+    return rc;
+}
+
+static int
+rocks_begin_read(void *handle)
+{
+    struct rocksdb *r = handle;
+
+    r->snapshot = rocksdb_create_snapshot(shared.db);
+    rocksdb_readoptions_set_snapshot(r->read, r->snapshot);
+    return 0;
+}
+
+static int
+rocks_end_read(void *handle)
+{
+    struct rocksdb *r = handle;
+
+    rocksdb_readoptions_set_snapshot(r->read, NULL);
+    rocksdb_release_snapshot(shared.db, r->snapshot);
+    return 0;
+}
+
+static int
+rocks_counters(void *handle, struct bench_counters *out)
+{
+    (void)handle;
+    out->log_bytes = BENCH_NONE; /* its statistics cost time, so they are off */
+    out->syncs = BENCH_NONE;
+    out->traps = BENCH_NONE;
+    out->retries = 0; /* insert() counts them */
+    return 0;
+}
+
+static const char *
+rocks_explain(int code)
+{
+    return code == EIO ? error_text : strerror(code);
+}
+
+#define ROCKSDB_OPERATIONS                                                     \
+ .find = rocks_find, .scan = rocks_scan, .begin_read = rocks_begin_read,       \
+ .end_read = rocks_end_read, .counters = rocks_counters, .close = rocks_close, \
+ .explain = rocks_explain
+
+const struct bench_system bench_rocksdb = {
+    .name = "rocksdb",
+    .what = "RocksDB, no compression, bloom filter of 10 bits, puts that do not look",
+    .durably =
+        "sync: log written and synced at each put, its files used again; nondurable: "
+        "log written",
+    .abilities = BENCH_THREADS | BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = rocks_open,
+    .insert = rocks_put,
+    .put = rocks_put,
+    ROCKSDB_OPERATIONS,
+};
+
+const struct bench_system bench_rocksdb_nolog = {
+    .name = "rocksdb-nolog",
+    .what = "the same without a log",
+    .durably = "never",
+    .abilities = BENCH_THREADS | BENCH_NONDURABLE | BENCH_NEVER_DURABLE | BENCH_KEEPS,
+    .open = rocks_nolog_open,
+    .insert = rocks_put,
+    .put = rocks_put,
+    ROCKSDB_OPERATIONS,
+};
+
+const struct bench_system bench_rocksdb_txn = {
+    .name = "rocksdb-txn",
+    .what =
+        "the same, each insert and put an optimistic transaction; an insert looks first",
+    .durably = "as rocksdb; nondurable: no log",
+    .abilities = BENCH_THREADS | BENCH_NONDURABLE | BENCH_KEEPS,
+    .open = rocks_txn_open,
+    .insert = rocks_txn_insert,
+    .put = rocks_txn_put,
+    ROCKSDB_OPERATIONS,
+};
