@@ -65,6 +65,44 @@ for name, warm in (("search-query", True), ("search-query-cold", False)):
     for r in rows:
         assert r["warm"] is warm and r["verified"] and (r["traps_per_search"] == 0) is warm, r
 PYTHON
+# Every peer of this build does what it can, in two processes or threads, and each record is
+# found again by a new process; --over compares each with any.
+peers=bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk
+"$xbench" insert --both --workload insert,ycsb-a,ycsb-e --procs 1,2 --loaded 200 --count 60 \
+    --slices 3 --systems btree,$peers --over btree,pmdk --quiet --json >peers 2>err ||
+    fail "peers: $(cat err)"
+python3 - list peers <<'PYTHON' || fail "peers are not as they should be"
+import json
+import re
+import sys
+
+THREADS = {"wiredtiger", "rocksdb", "rocksdb-nolog", "rocksdb-txn", "leveldb", "pmdk"}
+NEVER_DURABLE = {"rocksdb-nolog", "pmdk"}
+WANTED = THREADS | {"btree", "bdb", "lmdb", "lmdb-map"}
+words = open(sys.argv[1]).read()
+present = set(re.findall(r"^  ([a-z-]+) ", words.split("systems:")[1], re.M)) & WANTED
+missing = set(re.findall(r"not in this build: ([a-z-]+):", words))
+assert present | missing >= WANTED and not present & missing, (present, missing)
+rows = [json.loads(line) for line in open(sys.argv[2])]
+runs = {}
+for r in rows:
+    runs.setdefault((r["workload"], r["processes"], r["durable"]), {})[r["system"]] = r
+assert len(runs) == 3 * 2 * 2, runs.keys()
+for (workload, procs, durable), systems in runs.items():
+    assert set(systems) == present - (NEVER_DURABLE if durable else set()), systems.keys()
+    for name, r in systems.items():
+        assert r["verified"] and r["are_threads"] == (name in THREADS), r
+        mean = f"us_per_{next(k[7:-7] for k in r if re.match('us_per_.*_median', k))}_mean"
+        ratio = systems["btree"][mean] / r[mean]
+        assert abs(r["btree_time_over_this_mean"] / ratio - 1) < 1e-3, r
+        assert (r["pmdk_time_over_this_median"] is None) == ("pmdk" not in systems), r
+    assert systems["btree"]["btree_time_over_this_median"] == 1, systems["btree"]
+PYTHON
+"$xbench" insert --procs 8 --nondurable --count 64 --slices 2 --quiet --over btree \
+    --systems btree,wiredtiger >table || fail "a table of eight"
+grep -q 'btree/this' table || fail "--over: $(cat table)"
+! grep -q '^wiredtiger ' table || grep -q '^wiredtiger  *insert  *1  *8t ' table ||
+    fail "threads: $(cat table)"
 grep -q 'measurements in results/checksum.jsonl' log || fail "run said: $(cat log)"
 cp results/checksum.jsonl before
 # LRU hits as often as distances say; searches that overlap share one round of the clock.  Of threads nothing
@@ -79,6 +117,7 @@ refuses 'no experiment "checksumm"' "$xbench" checksumm
 refuses 'run what?' "$xbench" run
 refuses 'exclude each other' "$xbench" run checksum --quick --medium
 refuses 'would not start' "$xbench" search --nondurable --warm --procs 2 --loaded 50 --count 40
+refuses '--over: no system "nothing"' "$xbench" insert --over bdb,nothing
 refuses 'go with one experiment' "$xbench" run all -- --rounds 1
 refuses 'no such directory' "$xbench" run checksum --dir nowhere
 refuses 'its results are not kept' "$xbench" run checksum -- --rounds none
