@@ -167,7 +167,8 @@ is_time_to_look(struct xac_ctx *ctx, uint64_t now_ns)
         ctx->looked_ns = now_ns;
         ctx->n_looks = 0;
     }
-    return ctx->n_looks++ < (ctx->is_loop ? 1 : LOOKS_FIRST) || now_ns < ctx->watch_until_ns;
+    return ctx->n_looks++ < (ctx->is_loop ? 1 : LOOKS_FIRST)
+           || now_ns < ctx->watch_until_ns;
 }
 
 void
