@@ -219,6 +219,7 @@ pin(struct xac_frames_user *user, uint64_t page, xac_shared _Atomic uint64_t *no
     struct xac_frames *pool = user->pool;
     frame_ref ref = slot_load(&pool->table[page]);
 
+    xac_assert(page < pool->n_pages);
     xac_frames_point("found");
     if (ref != 0)
         note_set(note, ref | POOL_NOTE_OPEN);
@@ -299,6 +300,7 @@ fix_read(struct xac_frames_user *user, uint64_t page, unsigned flags, frame_ref 
     struct xac_frames_pin result = {.ref = ref};
     int rc = data_of(user, page, flags, NULL, &result);
 
+    xac_assert(ref != 0);
     if (rc == 0)
         *pinp = result;
     return rc;

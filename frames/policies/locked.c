@@ -273,6 +273,7 @@ next_warm(const struct search *s, const struct policy *p, uint32_t i)
     struct xac_frames *pool = s->user->pool;
     uint32_t next = node_prev(p, 0, i);
 
+    xac_assert(i < p->n);
     next = next < p->n ? node_prev(p, 0, next) : POLICY_NONE;
     if (next < p->n) {
         frame_ref ref = slot_load(ring_slot(pool, s->first + next));
@@ -501,6 +502,7 @@ slot_find(struct xac_frames_user *user, uint32_t part, uint32_t *slotp, frame_re
         go_on = xac_frames_full(user, part, &full, last != ENOBUFS);
         xac_frames_lock(user, part);
     } while (go_on);
+    xac_assert(last != 0);
     return last;
 }
 

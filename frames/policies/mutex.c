@@ -48,6 +48,8 @@ xac_frames_trylock(struct xac_frames_user *user, uint32_t part)
 static void
 spin(xac_shared _Atomic uint32_t *word, uint32_t mine)
 {
+    xac_assert(mine != 0);
+    xac_assert((mine & WAITED_FOR) == 0);
     for (unsigned pauses = 1; !take(word, mine);
          pauses = pauses < SPIN_MAX ? 2 * pauses : SPIN_MAX)
         for (unsigned i = 0; i < pauses; i++)
@@ -61,6 +63,8 @@ wait_asleep(struct xac_frames_user *user, xac_shared _Atomic uint32_t *word,
 {
     uint32_t seen;
 
+    xac_assert(mine != 0);
+    xac_assert((mine & WAITED_FOR) == 0);
     while (!take(word, mine | WAITED_FOR)) {
         seen = atomic_load_explicit(word, memory_order_relaxed);
         if (seen == 0

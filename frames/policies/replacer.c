@@ -126,6 +126,7 @@ xac_frames_list_take(struct policy *p, struct policy_list *list, int l, policy_t
     enum policy_answer answer = POLICY_REFUSED;
     uint32_t i = list->tail;
 
+    xac_assert(l == 0 || l == 1);
     while (i != POLICY_NONE && (answer = take(arg, i)) == POLICY_REFUSED)
         i = node_prev(p, l, i);
     if (answer != POLICY_TAKEN)
@@ -139,6 +140,7 @@ xac_frames_policy_warm(const struct policy *p, uint32_t slot)
 {
     uint32_t n_nodes = p->n + p->n_ghosts;
 
+    xac_assert(slot < p->n);
     for (int l = 0; l < 2; l++) {
         uint32_t prev = node_prev(p, l, slot), next = node_next(p, l, slot);
 
@@ -154,6 +156,7 @@ xac_frames_policy_warm(const struct policy *p, uint32_t slot)
 static uint32_t *
 bucket_of(struct policy *p, uint64_t page)
 {
+    xac_assert(p->n_buckets != 0);
     return &p->buckets[(page * UINT64_C(0x9e3779b97f4a7c15) >> 20) % p->n_buckets];
 }
 

@@ -95,12 +95,14 @@ struct policy_ops {
 static inline uint32_t
 node_count(const struct policy *p, uint32_t i)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     return atomic_load_explicit(&p->nodes[i].count, memory_order_relaxed);
 }
 
 static inline void
 node_count_set(struct policy *p, uint32_t i, uint32_t count)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     atomic_store_explicit(&p->nodes[i].count, count, memory_order_relaxed);
 }
 
@@ -108,24 +110,28 @@ node_count_set(struct policy *p, uint32_t i, uint32_t count)
 static inline uint32_t
 node_prev(const struct policy *p, int l, uint32_t i)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     return atomic_load_explicit(&p->nodes[i].link[l].prev, memory_order_relaxed);
 }
 
 static inline uint32_t
 node_next(const struct policy *p, int l, uint32_t i)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     return atomic_load_explicit(&p->nodes[i].link[l].next, memory_order_relaxed);
 }
 
 static inline void
 node_prev_set(struct policy *p, int l, uint32_t i, uint32_t prev)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     atomic_store_explicit(&p->nodes[i].link[l].prev, prev, memory_order_relaxed);
 }
 
 static inline void
 node_next_set(struct policy *p, int l, uint32_t i, uint32_t next)
 {
+    xac_assert_slow(i < p->n + p->n_ghosts);
     atomic_store_explicit(&p->nodes[i].link[l].next, next, memory_order_relaxed);
 }
 

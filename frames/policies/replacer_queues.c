@@ -49,6 +49,7 @@ ghost_drop(struct policy *p, unsigned list)
     uint32_t oldest = p->state->lists[list].tail;
 
     if (oldest != POLICY_NONE) {
+        xac_assert(oldest >= p->n); /* no slot */
         out(p, oldest);
         xac_frames_ghost_free(p, oldest);
     }
