@@ -102,6 +102,7 @@ xac_put_datafile(struct xac_builder *b, const struct xac_xdatafile *head)
     struct xac_xdatafile *rec =
         (struct xac_xdatafile *)put(b, XAC_XDATAFILE, sizeof *rec);
 
+    xac_assert(head->checksum_kind <= XAC_CHECKSUM_SHA1);
     if (rec == NULL)
         return false;
     rec->serial = head->serial;

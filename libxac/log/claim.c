@@ -295,6 +295,7 @@ xac_claim_hold_again(int fd, const struct xac_claimant *who)
 {
     int rc = hold(fd, who, true);
 
+    xac_assert(fd >= 0);
     return rc == XAC_EINUSE ? EBUSY : rc;
 }
 
@@ -304,6 +305,7 @@ xac_claim_hold(int fd, const struct xac_claimant *who, bool takes, const char *n
     int rc = hold(fd, who, takes);
     struct mark m;
 
+    xac_assert(fd >= 0);
     if (rc == 0)
         return 0;
     if (rc != XAC_EINUSE)
@@ -344,6 +346,7 @@ xac_claim_check(int fd, const struct xac_claimant *who, bool may_take, const cha
 {
     struct mark m;
 
+    xac_assert(fd >= 0);
     if (!mark_read(fd, &m) || is_ours(&m, who))
         return 0;
     if (claimer_of(&m) != GONE)

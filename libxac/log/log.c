@@ -551,8 +551,10 @@ static bool
 try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
 {
     struct xac_log_shared *sh = log->sh;
-    enum xac_lock_result got = xac_lock_try(&sh->flush);
+    enum xac_lock_result got;
 
+    xac_assert(!xac_lock_is_mine(&sh->flush));
+    got = xac_lock_try(&sh->flush);
     if (got == XAC_LOCK_BUSY)
         return false;
     if (got == XAC_LOCK_OWNER_DIED)

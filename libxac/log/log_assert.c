@@ -31,6 +31,7 @@ ring_read(const struct xac_log *log, uint64_t lsn, void *to, size_t n)
     uint64_t at = lsn & (log->sh->ring_bytes - 1);
     size_t first = log->sh->ring_bytes - at < n ? (size_t)(log->sh->ring_bytes - at) : n;
 
+    xac_assert(n <= log->sh->ring_bytes);
     memcpy(to, log->ring + at, first);
     memcpy((uint8_t *)to + first, log->ring, n - first);
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/annot.h"
+
 /* Positions end here, far from where sums of them could overflow.  What claims to lie behind is
    no log of ours. */
 #define XAC_LSN_LIMIT (UINT64_C(1) << 62)
@@ -16,6 +18,7 @@
 static inline uint64_t
 xac_log_last_segment(uint64_t segment_bytes)
 {
+    xac_assert(segment_bytes != 0);
     return XAC_LSN_LIMIT / segment_bytes;
 }
 
@@ -32,6 +35,7 @@ bool xac_log_datafile_named(const char *name, uint32_t *generationp, uint64_t *s
 static inline uint64_t
 xac_log_segment_of(uint64_t lsn, uint64_t segment_bytes)
 {
+    xac_assert(segment_bytes != 0);
     return lsn / segment_bytes + 1;
 }
 

@@ -463,6 +463,7 @@ prepare_locked(struct xac_log *log, enum xac_lock_result got, uint64_t upto)
 {
     int rc;
 
+    xac_assert(got != XAC_LOCK_BUSY);
     if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&log->sh->prepare);
     rc = prepare_held(log, upto);

@@ -280,6 +280,8 @@ xac_master_write(int dirfd, struct xac_master_slot *slot, bool *is_lostp)
     int rc;
     int fd = xac_sys.openat(dirfd, XAC_MASTER_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
 
+    xac_assert(slot->start_lsn != 0);
+    xac_assert(slot->redo_lsn >= slot->start_lsn);
     *is_lostp = false;
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);

@@ -57,6 +57,7 @@ chunk_equal(const uint8_t *from, const uint8_t *to, size_t i)
 {
     uint64_t d = 0;
 
+    xac_assert_slow(i % CHUNK == 0);
     for (size_t k = 0; k < CHUNK; k += WORD)
         d |= word_diff(from, to, i + k);
     return d == 0;
