@@ -72,6 +72,8 @@ compare(struct verify *v, const struct xac_pagesum *e, const uint8_t *bytes, int
         .found = rc == 0 ? xac_xxh64(bytes, v->head.page_size) : (uint64_t)rc,
     };
 
+    xac_assert(bytes >= v->bytes);
+    xac_assert(bytes < v->bytes + (size_t)ENTRIES * v->head.page_size);
     v->c->pages++;
     if (rc != 0 || d.found != d.expected)
         damage(v, &d);
@@ -87,6 +89,7 @@ compare_run(struct verify *v, const struct xac_pagesum *e, size_t n)
 
     xac_assert(n > 0);
     xac_assert(n <= ENTRIES);
+    xac_assert(size == v->master->page_size); /* v->bytes has room for n pages */
     for (size_t i = 0; i < n; i++) {
         uint8_t *page = v->bytes + i * size;
         int one = rc;
@@ -104,6 +107,7 @@ verify_some(struct verify *v, const struct xac_pagesum *e, size_t n, uint64_t fi
     size_t run = 0; /* entries before the i-th with pages to be compared */
 
     xac_assert(n <= ENTRIES);
+    xac_assert(first % ENTRIES == 0);
     for (size_t i = 0; i <= n; i++) {
         if (i < n && is_asked(v, &e[i], first + i)) {
             run++;
@@ -142,6 +146,8 @@ open_data(struct verify *v, bool *is_samep)
     struct xac_identity was = xac_pagesums_who(&v->head), is;
     int rc = xac_rawfile_open(&v->data, v->dirfd, v->head.path);
 
+    /* xac_pagesums_head_valid has checked it. */
+    xac_assert(v->head.page_size == v->master->page_size);
     *is_samep = false;
     if (rc == ENOENT || rc == ENOTDIR)
         return 0;
@@ -186,6 +192,7 @@ verify_named(void *arg, const char *name)
     int rc;
 
     xac_assert(name[0] != '\0');
+    xac_assert(v->bytes != NULL);
     if (fd < 0)
         return xac_err(errno, "%s: open", name);
     v->name = name;
@@ -206,6 +213,7 @@ xac_pagesums_verify(int dirfd, const struct xac_master_slot *master, uint64_t en
 
     xac_assert(is_redone != NULL);
     xac_assert(master->page_size != 0);
+    xac_assert(c->damage != NULL);
     c->files = c->skipped = c->pages = c->lost = c->damages = 0;
     if (v == NULL)
         return xac_err(ENOMEM, "checking pages");

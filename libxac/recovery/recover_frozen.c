@@ -20,6 +20,7 @@ verdict_on(const struct xac_redo *r, const struct xac_redo_file *f,
     bool is_outside = f->path[0] == '/';
 
     xac_assert(f->path != NULL);
+    xac_assert(!f->is_forgotten);
     if (r->is_copy && is_outside)
         return r->takes_outside ? 0 : XAC_ECOPY;
     return f->is_moved || r->is_copy || xac_identity_is_same(is, &f->who) ? 0
@@ -33,6 +34,7 @@ xac_redo_check_copies(struct xac_redo *r)
     for (size_t i = 0; i < r->n_files; i++) {
         struct xac_frozen_file *copy = xac_frozen_find(r->frozen, r->file[i].path);
 
+        xac_assert(copy != NULL); /* taken when its path was noted */
         if (copy->error == 0 && !r->file[i].is_forgotten)
             copy->error = verdict_on(r, &r->file[i], &copy->who);
     }
@@ -43,6 +45,7 @@ int
 xac_redo_open_copy(const struct xac_redo *r, struct xac_redo_file *f)
 {
     xac_assert(f->fd < 0);
+    xac_assert(r->frozen != NULL || f->is_forgotten);
     if (r->frozen == NULL)
         f->fd = xac_sys.openat(r->dirfd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     else if (f->is_forgotten)
@@ -59,5 +62,6 @@ xac_redo_files_needed(const struct xac_redo *r)
 
     for (size_t i = 0; i < r->n_files; i++)
         n += xac_redo_is_wanted(&r->file[i]);
+    xac_assert(n <= r->n_files);
     return n;
 }

@@ -52,6 +52,7 @@ xac_redo_pages_init(struct xac_redo_pages *p, uint32_t page_size, uint64_t bytes
 void
 xac_redo_pages_free(struct xac_redo_pages *p)
 {
+    xac_assert(p->n <= p->max); /* (1) */
     if (p->bytes != NULL)
         (void)xac_sys.munmap(p->bytes, bytes_size(p));
     free(p->frame);
@@ -83,6 +84,8 @@ xac_redo_pages_find(const struct xac_redo_pages *p, uint32_t file, uint64_t page
 {
     uint32_t slot = *slot_of(p, file, page);
 
+    xac_assert(slot <= p->n);
+    xac_assert(slot == 0 || p->frame[slot - 1].no == slot - 1); /* (2) */
     return slot == 0 ? NULL : xac_redo_pages_at(p, &p->frame[slot - 1]);
 }
 
@@ -96,7 +99,7 @@ xac_redo_pages_add(struct xac_redo_pages *p, uint32_t file, uint64_t page)
     if (p->n == p->max)
         return NULL;
     slot = slot_of(p, file, page);
-    xac_assert(*slot == 0);
+    xac_assert(*slot == 0); /* (1) */
     *frame = (struct xac_redo_frame){.page = page, .file = file, .no = p->n};
     *slot = ++p->n;
     xac_assert(p->n <= p->max);
@@ -109,6 +112,7 @@ by_file_and_page(const void *a, const void *b)
     const struct xac_redo_frame *x = (const struct xac_redo_frame *)a;
     const struct xac_redo_frame *y = (const struct xac_redo_frame *)b;
 
+    xac_assert(x->no == y->no || x->file != y->file || x->page != y->page); /* (1) */
     if (x->file != y->file)
         return x->file < y->file ? -1 : 1;
     return (x->page > y->page) - (x->page < y->page);
@@ -118,12 +122,14 @@ void
 xac_redo_pages_sort(struct xac_redo_pages *p)
 {
     xac_assert(p->frame != NULL);
+    xac_assert(p->n <= p->max); /* (1) */
     qsort(p->frame, p->n, sizeof p->frame[0], by_file_and_page);
 }
 
 void
 xac_redo_pages_clear(struct xac_redo_pages *p)
 {
+    xac_assert(p->n <= p->max); /* (1) */
     if (p->n == 0)
         return;
     memset(p->slot, 0, p->slots * sizeof p->slot[0]);

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/annot.h"
+
 /* A page in memory. */
 struct xac_redo_frame {
     uint64_t page;
@@ -69,6 +71,7 @@ void xac_redo_pages_sort(struct xac_redo_pages *p);
 static inline uint8_t *
 xac_redo_pages_at(const struct xac_redo_pages *p, const struct xac_redo_frame *frame)
 {
+    xac_assert(frame->no < p->n);
     return p->bytes + (size_t)frame->no * p->page_size;
 }
 

@@ -35,5 +35,6 @@ xac_recover_add_up(struct xac_recover_report *all, const struct xac_recover_repo
         sum.files = all->files;
     if (all->transactions != 0)
         sum.redo_lsn = all->redo_lsn;
+    xac_assert(sum.transactions_redone <= sum.transactions);
     *all = sum;
 }
