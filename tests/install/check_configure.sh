@@ -3,7 +3,8 @@
 #
 # check_configure.sh -- what `configure` asks for, and what it says.
 #
-# GOAL    a machine without zlib and libbsd is configured, and told what is left out; with
+# GOAL    a machine without zlib, libbsd and the systems that xbench is compared with is
+#         configured, and told what is left out; a system that is asked for must be there; with
 #         --disable-examples and --disable-bench neither is built; without libsigsegv
 #         nothing names it; a machine with 32-bit addresses is refused in one sentence.
 # METHOD  answers of configure's tests are given in advance, as cache variables.  That the rest
@@ -32,8 +33,20 @@ configure()
     "$source_dir/configure" --cache-file=cache "$@" >log 2>&1
 }
 
-configure --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no ||
-    { cat log; fail "configure fails without zlib and libbsd"; }
+cat >pkg-config <<'SCRIPT'
+#!/bin/sh
+case "$*" in
+*lmdb* | *sqlite3* | *wiredtiger* | *rocksdb* | *libpmemobj*) exit 1 ;;
+esac
+exec pkg-config "$@"
+SCRIPT
+chmod +x pkg-config
+export PKG_CONFIG="$tmp/pkg-config"
+configure --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no \
+    ac_cv_header_db_h=no ac_cv_header_leveldb_c_h=no ||
+    { cat log; fail "configure fails without zlib, libbsd and peers"; }
+says "beside Berkeley DB no, LMDB no, SQLite no,"
+says "WiredTiger no, RocksDB no, LevelDB no, PMDK no"
 says "left out      compressed traces in xbench frames (install zlib1g-dev)"
 says "left out      examples/rbtree (install libbsd-dev)"
 says "libsigsegv    no"
@@ -48,6 +61,10 @@ grep -q sigsegv libxac.pc || fail "libxac.pc does not name libsigsegv"
 make -s print-programs >programs
 grep -e examples/ -e bench/ programs && fail "these would be built"
 grep -q xrecover programs || fail "the tools would not be built"
+
+rm cache
+configure --with-leveldb ac_cv_header_leveldb_c_h=no && fail "a missing peer is accepted"
+says "LevelDB not found: install libleveldb-dev"
 
 rm cache
 configure ac_cv_sizeof_void_p=4 && fail "32-bit addresses are accepted"
