@@ -113,6 +113,31 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--both --procs 1,2 --count 2000 --slices 5",
     },
     {
+        .name = "peers",
+        .what = "nondurable inserts beside every other system, threads beside processes",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed =
+            "--nondurable --systems btree,btree-stay,btree-declared,bdb,lmdb,lmdb-map,"
+            "wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk,sqlite,mmap "
+            "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,leveldb,pmdk",
+        .full = "--procs 1,2,8 --count 250000",
+        .medium = "--procs 1,2 --count 100000",
+        .quick = "--procs 1,2 --count 5000 --slices 5",
+    },
+    {
+        .name = "peers-durable",
+        .what = "the same, durable",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed = "--durable --systems btree,btree-stay,bdb,bdb-zero,lmdb,lmdb-map,"
+                 "wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,leveldb,sqlite,sync "
+                 "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
+        .full = "--procs 1,8 --count 20000",
+        .medium = "--procs 1,8 --count 4000",
+        .quick = "--procs 1,8 --count 400 --slices 4",
+    },
+    {
         .name = "txn-trees",
         .what =
             "inserts into search trees on libxac, with and without the advisory function",
@@ -197,8 +222,10 @@ const struct bench_experiment bench_experiments[] = {
         .what = "random searches in a warm tree, each a query",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--nondurable --workload search --systems "
-                 "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
+        .fixed =
+            "--nondurable --workload search --systems "
+            "btree,btree-stay,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,leveldb,pmdk,"
+            "sqlite,mmap,mmap-co --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--loaded 100000 --count 500000 --slices 10",
         .medium = "--loaded 100000 --count 200000 --slices 10",
         .quick = "--loaded 10000 --count 50000 --slices 5",
@@ -241,8 +268,10 @@ const struct bench_experiment bench_experiments[] = {
         .what = "the mixed workloads A to F of the YCSB benchmark",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--nondurable --workload ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f "
-                 "--systems btree,cobtree,bdb,lmdb,sqlite,mmap",
+        .fixed =
+            "--nondurable --workload ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f "
+            "--systems btree,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-txn,"
+            "leveldb,pmdk,sqlite,mmap --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--procs 1,2 --loaded 100000 --count 90000",
         .medium = "--procs 1,2 --loaded 30000 --count 30000",
         .quick = "--procs 1,2 --loaded 3000 --count 3000 --slices 3",

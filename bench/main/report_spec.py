@@ -67,6 +67,9 @@ def tree_columns(unit):
         ("bdb_time_over_this_median", "Berkeley DB's time over this"),
         ("lmdb_time_over_this_median", "LMDB's"),
         ("sqlite_time_over_this_median", "SQLite's"),
+        ("lmdb-map_time_over_this_median", "LMDB's on a writable map"),
+        ("wiredtiger_time_over_this_median", "WiredTiger's"),
+        ("rocksdb_time_over_this_median", "RocksDB's"),
         ("this_time_over_mmap_median", "this over plain mmap"),
         ("this_time_over_sync_median", "this over bare sync"),
     ]
