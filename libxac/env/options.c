@@ -44,10 +44,10 @@
         .offset = offsetof(struct xac_env_options, field), \
         .bytes = sizeof((struct xac_env_options *)NULL)->field}
 
+/* Not "trusted": that is a promise, which only the program itself can make. */
 static const struct xac_option_word checking_words[] = {
     {"strict", XAC_CHECKING_STRICT},
     {"fast", XAC_CHECKING_FAST},
-    {"trusted", XAC_CHECKING_TRUSTED},
     {NULL, 0}};
 
 /* The user's words, and the names that tests and measurements need. */
