@@ -74,10 +74,24 @@ shown(const struct xac_heap *h, const struct xac_chunk *c)
     return left < c->present ? (unsigned)left : c->present;
 }
 
+/* first_page -- the first page behind the heap's header and directory, which a damaged chunk may
+   show as free, or as slots. */
+static unsigned
+first_page(const struct xac_heap *h, const struct xac_chunk *c)
+{
+    uint64_t before = c->number * XAC_CHUNK_PAGES, behind = 1 + h->hints->dir_pages;
+
+    if (behind <= before)
+        return 0;
+    return behind - before < XAC_CHUNK_PAGES ? (unsigned)(behind - before)
+                                             : XAC_CHUNK_PAGES;
+}
+
 uint64_t
 xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c)
 {
-    return c->used | ~bits_below(shown(h, c)) | UINT64_C(1) << c->header;
+    return c->used | bits_below(first_page(h, c)) | ~bits_below(shown(h, c))
+           | UINT64_C(1) << c->header;
 }
 
 struct xac_chunk *
@@ -278,7 +292,7 @@ slot_in_use(struct xac_heap *h, struct xac_chunk *c, uint32_t class, bool is_our
     bool is_run = class < h->classes->n_runs;
     void *address = NULL;
 
-    for (unsigned p = 0; p < shown(h, c) && address == NULL; p++) {
+    for (unsigned p = first_page(h, c); p < shown(h, c) && address == NULL; p++) {
         const struct xac_slab *s = &c->slab[p];
 
         if (s->kind != (is_run ? XAC_SLAB_RUN : XAC_SLAB_SLOTS)

@@ -145,7 +145,8 @@ make(struct xac_heap *h, struct xac_heap_header *header)
     h->n_pages = h->view_pages;
     *h->hints = (struct xac_heap_hints){.base = h->hints->base,
                                         .pid = h->hints->pid,
-                                        .identity = identity};
+                                        .identity = identity,
+                                        .dir_pages = dir_pages};
     xac_assert(h->dir_pages < h->n_pages);
     return reserve(h, 0, 1 + dir_pages);
 }
@@ -203,7 +204,7 @@ xac_heap_load(struct xac_heap *h, bool may_make)
         *h->hints = (struct xac_heap_hints){.base = h->hints->base,
                                             .pid = h->hints->pid,
                                             .identity = header->identity};
-    h->dir_pages = header->dir_pages;
+    h->dir_pages = h->hints->dir_pages = header->dir_pages;
     h->n_pages = header->n_pages;
     xac_assert(h->hints->identity != 0);
     return 0;

@@ -39,6 +39,7 @@ struct xac_heap_hints {
     const uint8_t *base; /* of the segment, NULL: unused                                */
     uint32_t pid;        /* participant: a child of fork() starts with none             */
     uint64_t identity;   /* of the heap; 0 unknown                                      */
+    uint64_t dir_pages;  /* of its directory, when it was loaded last                   */
     uint64_t chunk;      /* taken from last ...                                         */
     uint64_t chunk_page; /* ... page of its header, 0 none                              */
     uint64_t scan;       /* chunk at which to start looking for another                 */

@@ -239,6 +239,32 @@ START_TEST(damaged_heaps_are_not_followed)
 }
 END_TEST
 
+DAMAGE(own_not_used, chunk->used &= ~UINT64_C(3))
+DAMAGE(own_as_slots, chunk->slab[0] = chunk->slab[slots_page])
+
+/* The pages of the heap's header and directory are given to nobody. */
+START_TEST(own_pages_are_not_allocated)
+{
+    void (*const ways[])(void) = {own_not_used, own_as_slots};
+    size_t page = env_page();
+
+    make_heap();
+    must_ok(xbegin());
+    ways[_i]();
+    for (int i = 0; i < 100; i++) {
+        for (size_t size = 8; size <= 8 * page; size *= 2) {
+            unsigned char *p = xMalloc(base, size);
+
+            if (p != NULL && p < base + 2 * page)
+                env_fail(__FILE__, __LINE__, "%d, %zu: %td", i, size, p - base);
+        }
+    }
+    must_ok(xAbort());
+    must_rc(xend(), ABORTED);
+    env_detach();
+}
+END_TEST
+
 /* ---- damage at random -------------------------------------------------------------------- */
 
 #define N_HEAPS    4000 /* damaged, unless XAC_DAMAGES says otherwise */
@@ -454,6 +480,7 @@ damage_suite(void)
 
     tcase_add_test(tc, check_finds_damage);
     tcase_add_test(tc, damaged_heaps_are_not_followed);
+    tcase_add_loop_test(tc, own_pages_are_not_allocated, 0, 2);
     tcase_add_test(tc, other_versions_are_refused);
     tcase_add_test(tc, calls_on_damaged_heaps_end);
     tcase_add_test(tc, heap_longer_than_its_file_is_damaged);
