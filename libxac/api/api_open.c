@@ -110,6 +110,8 @@ xac_open(const char *path, const struct xac_options *given)
         given = &unset;
     rc = xac_api_check_sized("xac_open", given, given->size,
                              offsetof(struct xac_options, value));
+    if (rc == 0 && given->reserved != 0)
+        rc = xac_err(EINVAL, "xac_open: `reserved` is not 0: see xac_options_init");
     if (rc == 0)
         rc = check("xac_open", path, given->flags);
     if (rc == 0)

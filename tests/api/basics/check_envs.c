@@ -333,6 +333,9 @@ START_TEST(options_are_of_one_environment)
     o.value[XAC_OPT_POLICY] = 17;
     must_not_open("left", &o, EINVAL);
     o.value[XAC_OPT_POLICY] = XAC_POLICY_SELFISH;
+    o.reserved = 1;
+    must_not_open("left", &o, EINVAL);
+    o.reserved = 0;
     o.value[0] = 1; /* no option has this number: it is not looked at */
     o.flags = 77;
     must_not_open("left", &o, EINVAL);
