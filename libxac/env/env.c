@@ -277,17 +277,23 @@ xac_env_fork_done(struct xac_env *first, const sigset_t *signals)
     go_on(first, signals);
 }
 
-/* forked -- in the child, for one environment. */
+/* let_go -- of what makes a participant alive; others clean up. */
 static void
-forked(struct xac_env *env)
+let_go(struct xac_env *env)
 {
-    xac_thread_forked(env);
-    /* The description is the parent's: as long as we hold it, it seems alive. */
     xac_handle_close(env->lockfd, &env->lock_handle);
     xac_handle_close(env->masterfd, &env->master_handle);
     env->lockfd = env->masterfd = -1;
     atomic_flag_clear_explicit(&env->mending, memory_order_relaxed);
     xac_checkpoint_forked(env);
+}
+
+/* forked -- in the child, for one environment. */
+static void
+forked(struct xac_env *env)
+{
+    xac_thread_forked(env);
+    let_go(env); /* the descriptions are the parent's: as long as we hold them, it seems alive */
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
 }
@@ -321,6 +327,11 @@ rejoin(struct xac_env *env)
     rc = xac_view_rejoin_all(env, &env->ctx);
     for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
         rc = xac_view_rejoin_all(env, c);
+    if (rc != 0) { /* as after the fork: the next call joins with all views, or fails, too */
+        xac_thread_forget(env);
+        let_go(env);
+        return rc;
+    }
     /* Release: pairs with the acquire in xac_env_is_forked. */
     atomic_store_explicit(&env->is_forked, false, memory_order_release);
     return rc;

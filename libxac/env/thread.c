@@ -273,15 +273,22 @@ forget(struct xac_ctx *ctx)
 }
 
 void
+xac_thread_forget(struct xac_env *env)
+{
+    forget(&env->ctx);
+    for (struct xac_ctx *c = env->others; c != NULL; c = c->next)
+        forget(c);
+}
+
+void
 xac_thread_forked(struct xac_env *env)
 {
     struct xac_ctx **link = &env->others, *own = own_of(env);
 
-    forget(&env->ctx);
+    xac_thread_forget(env);
     while (*link != NULL) {
         struct xac_ctx *ctx = *link;
 
-        forget(ctx);
         if (ctx == own) {
             link = &ctx->next;
             continue;

@@ -65,6 +65,10 @@ void xac_threads_unlock(struct xac_env *env, const sigset_t *signals);
  */
 void xac_thread_forked(struct xac_env *env);
 
+/* xac_thread_forget -- in a child that has not joined, or not with all views: all contexts are
+   without transactions and without access.  env->threads held. */
+void xac_thread_forget(struct xac_env *env);
+
 /* xac_thread_rejoin -- new slots for the contexts that are left; gate held. */
 int xac_thread_rejoin(struct xac_env *env);
 

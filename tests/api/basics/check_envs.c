@@ -53,7 +53,8 @@ side_open(struct side *s)
     if (s->env == NULL)
         env_fail(__FILE__, __LINE__, "xac_open: %s", xac_last_error());
     s->x = (uint64_t *)xac_mmap_in(s->env, s->file, N_PAGES * env_page());
-    must(s->x != MAP_FAILED);
+    if (s->x == MAP_FAILED)
+        env_fail(__FILE__, __LINE__, "xac_mmap_in: %s", xac_last_error());
 }
 
 static void
@@ -537,6 +538,50 @@ START_TEST(fork_keeps_both)
 }
 END_TEST
 
+/* close_file -- as a daemon does with all descriptors that it has not opened itself. */
+static void
+close_file(const char *name)
+{
+    for (int fd = 3; fd < 4096; fd++) {
+        char link[64], path[4096];
+        ssize_t n;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof path - 1);
+        path[n < 0 ? 0 : n] = '\0';
+        if (strstr(path, name) != NULL)
+            (void)close(fd);
+    }
+}
+
+/* join_late -- while the file is not there, each call tries to join, and fails. */
+static void
+join_late(void *arg)
+{
+    (void)arg;
+    close_file(left->file);
+    must_ok(rename(left->file, "away.db"));
+    for (int i = 0; i < 3; i++)
+        must(xac_begin_in(left->env) != 0);
+    must_ok(rename("away.db", left->file));
+    increment(left, left->x, 0);
+    must_eq(get(left, 0), 2);
+    increment(right, right->x, 0);
+    both_close();
+}
+
+START_TEST(child_joins_with_all_its_mappings_or_not_at_all)
+{
+    both_open();
+    increment(left, left->x, 0);
+    proc_run(join_late, NULL);
+    increment(left, left->x, 0);
+    must_eq(get(left, 0), 3);
+    both_close();
+    must_eq(file_u64(left->file, 0), 3);
+}
+END_TEST
+
 static void
 exit_inside(void *arg)
 {
@@ -745,6 +790,7 @@ main(void)
     tcase_add_test(tc, last_error_is_of_one_thread);
     tcase_add_loop_test(tc, both_are_recovered_after_a_kill, 0, 3);
     tcase_add_test(tc, fork_keeps_both);
+    tcase_add_test(tc, child_joins_with_all_its_mappings_or_not_at_all);
     tcase_add_test(tc, exit_rolls_back_in_both);
     tcase_add_test(tc, end_of_thread_rolls_back_in_both);
     tcase_add_test(tc, transact_unwinds_in_both);
