@@ -165,6 +165,10 @@ ghost_begin(struct policy *p, uint32_t slot)
     uint32_t ghost;
 
     xac_assert(p->nodes[slot].in_stack != 0);
+    if (p->nodes[slot].page == POLICY_NO_PAGE) { /* dropped, not evicted */
+        stack_remove(p, slot);
+        return;
+    }
     if (p->state->free_ghosts == POLICY_NONE)
         ghost_end(p, list(p, GHOSTS)->tail);
     ghost = xac_frames_ghost_new(p, p->nodes[slot].page);

@@ -489,6 +489,35 @@ fuzz_run(void *arg)
     return NULL;
 }
 
+/* No policy keeps a ghost of a page that was invalidated: nobody asks for it by that number. */
+START_TEST(invalidated_pages_leave_no_ghost)
+{
+    static const uint32_t policies[] = {XAC_FRAMES_2Q, XAC_FRAMES_CAR, XAC_FRAMES_LIRS};
+    struct xac_frames_config c = config_of(policies[_i], 0, 0);
+    struct xac_frames_user *user;
+    struct xac_frames_pin pin;
+    struct xac_frames *pool;
+    uint64_t seed = env_seed();
+
+    c.parts = 1;
+    must_ok(xac_frames_create(&c, NULL, NULL, &pool));
+    must_ok(xac_frames_join(pool, &user));
+    for (int i = 0; i < 5000; i++) {
+        uint64_t page = mix(&seed) % (2 * N_FRAMES);
+
+        must_ok(xac_frames_fix(user, page, 0, &pin));
+        xac_frames_unfix(user, &pin);
+        if (i % 3 == 0)
+            must_ok(xac_frames_invalidate(user, page));
+        must_eq(xac_frames_ghost_find(&pool->locked->policies[0], POLICY_NO_PAGE),
+                POLICY_NONE);
+    }
+    xac_frames_leave(user);
+    must_be_whole(pool, 0);
+    xac_frames_close(pool);
+}
+END_TEST
+
 /* change -- the page is dirty then. */
 static int
 change(struct xac_frames_user *user, uint64_t page)
@@ -598,6 +627,7 @@ main(void)
     tcase_add_test(t, a_full_queue_waits_for_the_lock);
     tcase_add_test(t, others_go_on_while_the_holder_is_stopped);
     tcase_add_test(t, stale_hits_are_dropped);
+    tcase_add_loop_test(t, invalidated_pages_leave_no_ghost, 0, 3);
     tcase_add_test(t, the_search_for_a_clean_page_ends);
     tcase_add_test(t, wait_for_a_holder_that_does_not_run);
     tcase_add_test(t, give_up_after_a_while);
