@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <xac.h>
 #include <xac_env.h>
@@ -32,6 +34,8 @@ check(const char *what, const char *path, int flags)
 {
     if (path == NULL || *path == '\0')
         return xac_err(EINVAL, "%s: no path", what);
+    if (strlen(path) >= PATH_MAX) /* there is no room for it in a message */
+        return xac_err(ENAMETOOLONG, "%s", what);
     if (flags != XAC_NONDURABLE && flags != XAC_DURABLE && flags != XAC_READONLY)
         return xac_err(EINVAL, "%s: unknown flags %#x", what, (unsigned)flags);
     return 0;

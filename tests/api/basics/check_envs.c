@@ -321,6 +321,18 @@ START_TEST(calls_without_environment_are_refused)
 }
 END_TEST
 
+/* A message says what is wrong, however long the path is. */
+START_TEST(path_that_is_too_long_is_refused)
+{
+    static char path[2 * 4096];
+
+    memset(path, 'x', sizeof path - 1);
+    must_not_open(path, NULL, ENAMETOOLONG);
+    must(strstr(xac_last_error(), "xac_open") != NULL);
+    must(strstr(xac_last_error(), strerror(ENAMETOOLONG)) != NULL);
+}
+END_TEST
+
 /* ---- options and errors -------------------------------------------------------------------- */
 
 START_TEST(options_are_of_one_environment)
@@ -785,6 +797,7 @@ main(void)
     tcase_add_test(tc, environment_is_open_once_in_a_process);
     tcase_add_test(tc, file_belongs_to_one_environment);
     tcase_add_test(tc, calls_without_environment_are_refused);
+    tcase_add_test(tc, path_that_is_too_long_is_refused);
     tcase_add_test(tc, options_are_of_one_environment);
     tcase_add_test(tc, backoff_is_of_one_environment);
     tcase_add_test(tc, last_error_is_of_one_thread);
