@@ -27,7 +27,8 @@
  *       ended in any order.  They are separate transactions: each commits or aborts alone.
  *   (3) A segment may be touched only in a transaction of the environment in which it is mapped.
  *   (4) An environment is open once in a process: a second xac_open() of its directory, by the
- *       same library or by another, fails with XAC_EALREADY.
+ *       same library or by another, fails with XAC_EALREADY.  Each reserves 1 TiB of addresses, so
+ *       that about a hundred can be open at the same time.
  *   (5) xLastError() and xConflict() are the thread's: they tell of its latest failing call and
  *       of the transaction that it ended last, whichever environment it was in.
  *   (6) The handlers of SIGSEGV and SIGBUS, and the engine (XAC_ENGINE), serve all environments
