@@ -146,7 +146,8 @@ END_TEST
 
 START_TEST(variable_must_have_a_meaning)
 {
-    static const char *const words[] = {"trusted", "tight", "0", "1", "Strict", "strict "};
+    static const char *const words[] = {"trusted", "tight",  "0",
+                                        "1",       "Strict", "strict "};
 
     must(setenv("XAC_CHECKING", words[_i], 1) == 0);
     must_refuse(xInit(ENV_DIR, NONDURABLE), EINVAL);

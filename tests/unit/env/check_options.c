@@ -44,7 +44,8 @@ START_TEST(borders_of_each_row)
         must_take(_i, UINT64_MAX, r->also == UINT64_MAX);
         /* not cut to the bits of its field */
         must_take(_i, (UINT64_C(1) << 32) + r->least,
-                  r->bytes == sizeof(uint64_t) && (UINT64_C(1) << 32) + r->least <= r->most);
+                  r->bytes == sizeof(uint64_t)
+                      && (UINT64_C(1) << 32) + r->least <= r->most);
     }
     if (r->values == XAC_VALUES_POWER)
         must_take(_i, r->least + 1, false);
@@ -53,7 +54,8 @@ END_TEST
 
 START_TEST(unknown_numbers_are_refused)
 {
-    static const int numbers[] = {INT_MIN, -1, 0, XAC_OPTION_END, XAC_OPTION_END + 1, INT_MAX};
+    static const int numbers[] = {INT_MIN, -1, 0, XAC_OPTION_END, XAC_OPTION_END + 1,
+                                  INT_MAX};
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         must(xac_option_find(numbers[i]) == NULL);
