@@ -293,8 +293,8 @@ static void
 forked(struct xac_env *env)
 {
     xac_thread_forked(env);
-    let_go(
-        env); /* the descriptions are the parent's: as long as we hold them, it seems alive */
+    /* The descriptions are the parent's: as long as we hold them, it seems alive. */
+    let_go(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
 }
@@ -328,8 +328,8 @@ rejoin(struct xac_env *env)
     rc = xac_view_rejoin_all(env, &env->ctx);
     for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
         rc = xac_view_rejoin_all(env, c);
-    if (rc
-        != 0) { /* as after the fork: the next call joins with all views, or fails, too */
+    if (rc != 0) {
+        /* As after the fork: the next call joins with all views, or fails, too. */
         xac_thread_forget(env);
         let_go(env);
         return rc;
