@@ -35,46 +35,12 @@
 #include "log/recover_data.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
-#include "recovery/recover_redo.h"
-
-/* One recovery. */
-struct recovery {
-    int dirfd;
-    int logfd; /* of the directory of the log (logdir.h)                              */
-    struct xac_identity dir; /* the environment's directory                           */
-    const struct xac_recover_options *opt;
-    bool writes; /* not only to copies                                                */
-    struct xac_recover_report rep;
-    struct xac_master_slot master; /* as found */
-    struct xac_scan scan;
-    struct xac_redo redo;
-    bool applying; /* second pass: redo, and count nothing */
-
-    uint64_t end;                /* the log ends here                                   */
-    struct xac_place end_place;  /* and why                                             */
-    bool stopped;                /* at the bound that was given                        */
-    bool goes_on;                /* a later generation of the log follows              */
-    struct xac_next next;        /* it                                                 */
-    uint32_t next_generation;    /* its number, or of an empty one                     */
-    struct xac_backup_note note; /* of a backup; rep.was_backup                        */
-    struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
-    bool content_wrong;          /* a valid block there names or holds what is not right*/
-    struct xac_scan_found found; /* behind the end                                     */
-
-    bool touched;          /* something of its transaction is redone                   */
-    struct xac_place *bad; /* filled in if something about it is not right             */
-    bool is_bad;
-
-    uint64_t *serial; /* data files named by the log, in the order of the log          */
-    size_t n_serials;
-    uint64_t bytes_done; /* progress                                                   */
-    uint64_t bytes_total;
-};
+#include "recovery/recover_pass.h"
 
 static void
 progress(void *arg, uint64_t bytes)
 {
-    struct recovery *r = (struct recovery *)arg;
+    struct xac_recovery *r = (struct xac_recovery *)arg;
 
     r->bytes_done += bytes;
     if (r->bytes_done > r->bytes_total)
@@ -83,315 +49,11 @@ progress(void *arg, uint64_t bytes)
         r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
 }
 
-/* ---- Records ---------------------------------------------------------------------- */
-
-/* content_bad -- a valid block whose contents cannot be: note why, where the block is. */
-static int
-content_bad(struct recovery *r, const char *why)
-{
-    (void)snprintf(r->bad->why, sizeof r->bad->why, "%s", why);
-    r->is_bad = true;
-    return 0;
-}
-
-/* check_record -- first pass. */
-static int
-check_record(struct recovery *r, const struct xac_xdata *rec)
-{
-    enum xac_redo_verdict verdict;
-    int rc = xac_redo_check(&r->redo, rec, &verdict);
-
-    if (rc != 0)
-        return rc;
-    switch (verdict) {
-    case XAC_REDO_APPLY:
-        r->touched = true;
-        r->rep.pages_redone++;
-        return 0;
-    case XAC_REDO_NO_FULL:
-        return content_bad(r, "no full image of a page before its first difference");
-    case XAC_REDO_NO_FILE:
-        return content_bad(r, "page of a file that the log does not name");
-    case XAC_REDO_MALFORMED:
-        return content_bad(r, "ranges leave the page or the record");
-    }
-    return 0;
-}
-
-static int
-visit_record(void *arg, const struct xac_xdata *rec)
-{
-    struct recovery *r = (struct recovery *)arg;
-
-    if (r->applying)
-        return xac_redo_apply(&r->redo, rec);
-    return r->is_bad ? 0 : check_record(r, rec);
-}
-
-static int
-note_serial(struct recovery *r, uint64_t serial)
-{
-    uint64_t *grown = (uint64_t *)realloc(r->serial, (r->n_serials + 1) * sizeof *grown);
-
-    if (grown == NULL)
-        return xac_err(ENOMEM, "list of data files");
-    r->serial = grown;
-    r->serial[r->n_serials++] = serial;
-    return 0;
-}
-
-/* visit_datafile -- the records of a large transaction. */
-static int
-visit_datafile(struct recovery *r, const struct xac_xdatafile *rec)
-{
-    uint32_t generation = r->master.generation;
-    struct xac_place place = {.offset = 0};
-    bool ok = true;
-    int rc = 0;
-
-    if (!r->applying) {
-        r->rep.datafiles++;
-        rc = note_serial(r, rec->serial);
-        if (rc == 0)
-            rc = xac_datafile_verify(r->logfd, generation, rec, &ok, &place);
-    }
-    if (rc == 0 && ok)
-        rc = xac_datafile_read(r->logfd, generation, rec, visit_record, r, &ok, &place);
-    if (rc != 0 || ok)
-        return rc;
-    if (r->applying)
-        return xac_err(EIO, "%s: changed while it was read", place.file);
-    *r->bad = place;
-    r->is_bad = true;
-    return 0;
-}
-
-/* note_file -- an XFILE record. */
-static int
-note_file(struct recovery *r, uint64_t lsn, const struct xac_record *rec)
-{
-    int rc = xac_redo_note_file(&r->redo, lsn, (const struct xac_xfile *)rec);
-
-    return rc == XAC_EDAMAGED ? content_bad(r, "malformed XFILE record") : rc;
-}
-
-/* note_files -- what a block that is no transaction says of files. */
-static int
-note_files(struct recovery *r, const struct xac_block *blk)
-{
-    const struct xac_record *rec = NULL;
-    int rc = 0;
-
-    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XFILE)
-            rc = note_file(r, blk->lsn, rec);
-        else if (rec->type == XAC_XFORGET)
-            xac_redo_forget(&r->redo, (const struct xac_xforget *)(const void *)rec);
-    }
-    return rc;
-}
-
-/* is_beyond -- does the block lie behind the bound that was given? */
-static bool
-is_beyond(const struct recovery *r, const struct xac_block *blk)
-{
-    const struct xac_recover_options *o = r->opt;
-    const struct xac_xcommit *commit;
-
-    if (o->until_lsn != 0 && blk->lsn >= o->until_lsn)
-        return true;
-    if (o->until_ns == 0)
-        return false;
-    commit = xac_block_commit(blk);
-    return commit != NULL && commit->time_ns > o->until_ns;
-}
-
-/* visit_transaction -- a block with a committed transaction. */
-static int
-visit_transaction(struct recovery *r, const struct xac_block *blk)
-{
-    const struct xac_record *rec = NULL;
-    int rc = 0;
-
-    r->touched = false;
-    while (rc == 0 && !r->is_bad && (rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XDATA || rec->type == XAC_XCOPY)
-            rc = visit_record(r, (const struct xac_xdata *)rec);
-        else if (rec->type == XAC_XDATAFILE)
-            rc = visit_datafile(r, (const struct xac_xdatafile *)rec);
-    }
-    if (rc != 0 || r->is_bad || r->applying)
-        return rc;
-    r->rep.transactions++;
-    r->rep.transactions_redone += r->touched;
-    r->rep.last_commit = blk->commit;
-    r->rep.last_time_ns = xac_block_commit(blk)->time_ns;
-    xac_assert(r->rep.transactions_redone <= r->rep.transactions);
-    return 0;
-}
-
-static int
-visit_block(struct recovery *r, const struct xac_block *blk)
-{
-    int rc = 0;
-
-    if (xac_block_commit(blk) != NULL)
-        rc = visit_transaction(r, blk);
-    else if (!r->applying)
-        rc = note_files(r, blk);
-    if (!r->applying && !r->is_bad) {
-        r->rep.blocks++;
-        if (blk->durable > r->rep.synced_lsn)
-            r->rep.synced_lsn = blk->durable;
-    }
-    return rc;
-}
-
-/* damage -- note it, unless other damage has been found; ret 0 if it is to be cut. */
-static int
-damage(struct recovery *r, const struct xac_place *place, bool can_cut)
-{
-    if (!r->rep.damaged) {
-        (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
-        r->rep.damage_offset = place->offset;
-    }
-    r->rep.damaged = true;
-    if (r->opt->cut && can_cut)
-        return 0;
-    if (place->is_missing)
-        return xac_scan_lost(place->file);
-    return xac_err(XAC_EDAMAGED, "%s: offset %" PRIu64 ": %s", place->file, place->offset,
-                   place->why);
-}
-
-/* ---- Passes ----------------------------------------------------------------------- */
-
-/*
- * pass -- go through the log from the redo position to `limit` or to its end.
- *
- * out  r->end, r->end_place, r->content_wrong  where and why it ends
- */
-static int
-pass(struct recovery *r, uint64_t limit)
-{
-    const struct xac_block *blk;
-    struct xac_place place;
-    uint64_t lsn = r->master.redo_lsn;
-    int rc;
-
-    r->is_bad = r->stopped = false;
-    r->bad = &place;
-    xac_redo_restart(&r->redo, !r->applying && !r->opt->dry_run);
-    while (lsn < limit) {
-        rc = xac_scan_block(&r->scan, lsn, &blk, &place);
-        if (rc != 0)
-            return rc;
-        if (blk != NULL && is_beyond(r, blk)) {
-            (void)snprintf(place.why, sizeof place.why, "the bound that was given");
-            r->stopped = true;
-            break;
-        }
-        if (blk == NULL)
-            break;
-        rc = visit_block(r, blk);
-        if (rc != 0)
-            return rc;
-        if (r->is_bad)
-            break;
-        lsn += blk->length;
-    }
-    if (lsn >= limit)
-        return 0;
-    if (r->applying)
-        return xac_err(EIO, "%s: offset %" PRIu64 ": changed while it was read",
-                       place.file, place.offset);
-    r->end = lsn;
-    r->end_place = place;
-    r->content_wrong = r->is_bad;
-    return 0;
-}
-
-/* note_checkpoint -- what the XCHECKPT_END block says: files, and where more of them are;
-   *filesp 0: nowhere. */
-static int
-note_checkpoint(struct recovery *r, const struct xac_block *blk, uint64_t *filesp,
-                bool *okp)
-{
-    const struct xac_record *rec = NULL;
-    const struct xac_xcheckpt_end *end = NULL;
-    int rc;
-
-    r->is_bad = false;
-    rc = note_files(r, blk);
-    while ((rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XCHECKPT_END)
-            end = (const struct xac_xcheckpt_end *)rec;
-    }
-    *okp = rc == 0 && !r->is_bad && end != NULL && end->begin_lsn == r->master.begin_lsn
-           && end->redo_lsn == r->master.redo_lsn;
-    if (*okp) {
-        *filesp = xac_checkpt_files(end);
-        *okp = *filesp < r->master.end_lsn; /* 0, or behind the begin: block_check.c */
-    }
-    return rc;
-}
-
-/* load_files -- the file blocks of the last checkpoint, from there to its end; all had been
-   synced before the master record named it.  *okp false: one is not right, see place. */
-static int
-load_files(struct recovery *r, uint64_t lsn, struct xac_place *place, bool *okp)
-{
-    const struct xac_block *blk;
-    int rc = 0;
-
-    while (rc == 0 && *okp && lsn < r->master.end_lsn) {
-        rc = xac_scan_block(&r->scan, lsn, &blk, place);
-        *okp = rc == 0 && blk != NULL;
-        if (!*okp)
-            break;
-        if (xac_block_commit(blk) == NULL)
-            rc = note_files(r, blk);
-        lsn += blk->length;
-        *okp = !r->is_bad;
-    }
-    return rc;
-}
-
-/* load_checkpoint -- the end of the last complete checkpoint.  It had been synced before
-   the master record named it, so anything wrong there is damage. */
-static int
-load_checkpoint(struct recovery *r)
-{
-    const struct xac_block *blk;
-    struct xac_place place;
-    uint64_t files = 0;
-    bool ok = false;
-    int rc;
-
-    if (r->master.begin_lsn == 0)
-        return 0;
-    r->bad = &place;
-    rc = xac_scan_block(&r->scan, r->master.end_lsn, &blk, &place);
-    if (rc == 0 && blk != NULL)
-        rc = note_checkpoint(r, blk, &files, &ok);
-    if (rc == 0 && blk != NULL && !ok)
-        (void)snprintf(place.why, sizeof place.why, "not the checkpoint that %s names",
-                       XAC_MASTER_NAME);
-    if (rc == 0 && ok && files != 0)
-        rc = load_files(r, files, &place, &ok);
-    if (rc == 0 && !ok) {
-        (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", place.why);
-        rc = damage(r, &place, true);
-    }
-    r->bad = NULL;
-    return rc;
-}
-
 /* ---- Torn tail or damage ---------------------------------------------------------- */
 
 /* look_on -- does a later generation of the log follow right behind this one? */
 static int
-look_on(struct recovery *r, struct xac_place *place)
+look_on(struct xac_recovery *r, struct xac_place *place)
 {
     if (!r->opt->forward) {
         (void)snprintf(place->why, sizeof place->why,
@@ -399,7 +61,7 @@ look_on(struct recovery *r, struct xac_place *place)
                        ", the newest valid record is of %" PRIu32,
                        r->next.newest, r->master.generation);
         /* Redoing an older log onto newer files would destroy what they have. */
-        return damage(r, place, false);
+        return xac_recovery_damage(r, place, false);
     }
     if (r->next.follows) {
         r->goes_on = true;
@@ -410,12 +72,12 @@ look_on(struct recovery *r, struct xac_place *place)
                    "the log ends at LSN %" PRIu64 " and goes on at LSN %" PRIu64
                    ", generation %" PRIu32 ": log files are missing",
                    r->end, r->next.lsn, r->next.generation);
-    return damage(r, place, false);
+    return xac_recovery_damage(r, place, false);
 }
 
 /* judge -- is the end of the log one that a crash can have left? */
 static int
-judge(struct recovery *r)
+judge(struct xac_recovery *r)
 {
     struct xac_place master = {.file = XAC_MASTER_NAME};
     uint32_t newest;
@@ -453,19 +115,19 @@ judge(struct recovery *r)
         if (r->opt->frozen != NULL && !r->content_wrong
             && xac_next_has_come(&r->scan, r->end))
             return 0;
-        return damage(r, &r->end_place, true);
+        return xac_recovery_damage(r, &r->end_place, true);
     }
     return r->next.newest != 0 ? look_on(r, &master) : 0;
 }
 
 /* read_log -- step 2. */
 static int
-read_log(struct recovery *r)
+read_log(struct xac_recovery *r)
 {
-    int rc = load_checkpoint(r);
+    int rc = xac_recovery_load_checkpoint(r);
 
     if (rc == 0)
-        rc = pass(r, UINT64_MAX);
+        rc = xac_recovery_pass(r, UINT64_MAX);
     if (rc == 0)
         rc = judge(r);
     /* What was noted of the block that is cut off must be forgotten. */
@@ -474,7 +136,7 @@ read_log(struct recovery *r)
 
         xac_recover_clear_counters(&r->rep);
         r->n_serials = 0;
-        rc = pass(r, end);
+        rc = xac_recovery_pass(r, end);
     }
     r->rep.files = xac_redo_files_needed(&r->redo);
     r->rep.was_clean = !r->goes_on && (r->master.flags & XAC_MASTER_CLEAN) != 0
@@ -487,7 +149,7 @@ read_log(struct recovery *r)
 
 /* redo_all -- step 4. */
 static int
-redo_all(struct recovery *r)
+redo_all(struct xac_recovery *r)
 {
     int rc;
 
@@ -522,7 +184,7 @@ redo_all(struct recovery *r)
     if (!xac_redo_is_kept(&r->redo)) {
         r->applying = true;
         r->bytes_total = r->bytes_done + (r->end - r->master.redo_lsn);
-        rc = pass(r, r->end);
+        rc = xac_recovery_pass(r, r->end);
     }
     return rc == 0 ? xac_redo_finish(&r->redo) : rc;
 }
@@ -534,7 +196,7 @@ redo_all(struct recovery *r)
  * cannot be used: made for another size, or damaged.
  */
 static int
-next_start(const struct recovery *r, uint64_t segment_bytes, uint64_t *startp)
+next_start(const struct xac_recovery *r, uint64_t segment_bytes, uint64_t *startp)
 {
     const struct xac_scan *s = &r->scan;
     uint64_t start = xac_next_start(r->end);
@@ -557,7 +219,7 @@ next_start(const struct recovery *r, uint64_t segment_bytes, uint64_t *startp)
 
 /* write_master -- step 5. */
 static int
-write_master(struct recovery *r, struct xac_master_slot *out)
+write_master(struct xac_recovery *r, struct xac_master_slot *out)
 {
     struct xac_master_slot m = r->master;
     bool is_lost; /* recovery begins anew in any case */
@@ -585,7 +247,7 @@ write_master(struct recovery *r, struct xac_master_slot *out)
 
 /* is_named -- true if the log that was read names the data file. */
 static bool
-is_named(const struct recovery *r, uint64_t serial)
+is_named(const struct xac_recovery *r, uint64_t serial)
 {
     for (size_t i = 0; i < r->n_serials; i++) {
         if (serial == r->serial[i])
@@ -603,7 +265,7 @@ is_named(const struct recovery *r, uint64_t serial)
 static int
 remove_datafile(void *arg, const char *name)
 {
-    struct recovery *r = (struct recovery *)arg;
+    struct xac_recovery *r = (struct xac_recovery *)arg;
     uint32_t generation;
     uint64_t serial;
 
@@ -625,7 +287,7 @@ remove_datafile(void *arg, const char *name)
  * written there, too.
  */
 static int
-check_copy(struct recovery *r, nlink_t links)
+check_copy(struct xac_recovery *r, nlink_t links)
 {
     r->rep.was_copy = xac_master_is_copied(&r->master, &r->dir);
     if (r->rep.was_copy && links > 1)
@@ -638,7 +300,7 @@ check_copy(struct recovery *r, nlink_t links)
 
 /* read_master -- step 1 for the master record, then read it. */
 static int
-read_master(struct recovery *r)
+read_master(struct xac_recovery *r)
 {
     struct stat st;
     nlink_t links = 0;
@@ -669,7 +331,7 @@ read_master(struct recovery *r)
 
 /* read_note -- is it a backup? */
 static int
-read_note(struct recovery *r)
+read_note(struct xac_recovery *r)
 {
     uint64_t lsn = r->opt->until_lsn;
     uint64_t time_ns = r->opt->until_ns;
@@ -689,7 +351,7 @@ read_note(struct recovery *r)
 
 /* open_all -- step 1 for the log, and the parts that work on it. */
 static int
-open_all(struct recovery *r)
+open_all(struct xac_recovery *r)
 {
     uint64_t limit;
     int rc =
@@ -722,7 +384,7 @@ open_all(struct recovery *r)
 
 /* run -- all steps; the parts have been made empty. */
 static int
-run(struct recovery *r, struct xac_master_slot *master)
+run(struct xac_recovery *r, struct xac_master_slot *master)
 {
     int rc = read_master(r);
 
@@ -756,10 +418,10 @@ static int
 run_once(int dirfd, const struct xac_recover_options *options,
          struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
 {
-    struct recovery r = {.dirfd = dirfd,
-                         .logfd = -1,
-                         .opt = options,
-                         .writes = !options->dry_run && options->frozen == NULL};
+    struct xac_recovery r = {.dirfd = dirfd,
+                             .logfd = -1,
+                             .opt = options,
+                             .writes = !options->dry_run && options->frozen == NULL};
     int rc = r.writes ? xac_filesystem_check(dirfd, "environment directory") : 0;
 
     r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;

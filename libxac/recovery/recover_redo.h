@@ -16,6 +16,8 @@
  *       second pass is needed to write them.
  *   (4) Memory: the set of pages, a bit for each page of the files that are redone.  It
  *       does not grow with the log.
+ *   (5) The files are in the order of their ids; each id is there once.
+ *   (6) n_open_fds is the number of files with a descriptor.
  */
 #ifndef XAC_RECOVER_REDO_H
 #define XAC_RECOVER_REDO_H
@@ -175,5 +177,20 @@ int xac_redo_check_copies(struct xac_redo *r);
 /* xac_redo_open_copy -- open what is written instead of a file: its copy, or for one that the
    environment has forgotten a file without a name.  ret 0 or an error. */
 int xac_redo_open_copy(const struct xac_redo *r, struct xac_redo_file *f);
+
+/* ---- Between recover_redo.c and redo_files.c, which has the files and their descriptors. */
+
+/* xac_redo_file_find -- the file with that id, NULL if the log has not named it. */
+struct xac_redo_file *xac_redo_file_find(const struct xac_redo *r, uint32_t id);
+
+/* xac_redo_file_open -- see to it that it has a descriptor; ret 0 or errno (words noted, except for
+   ENOENT).  Another file, synced, may be closed for it. */
+int xac_redo_file_open(struct xac_redo *r, struct xac_redo_file *f, int flags);
+
+/* xac_redo_file_close -- close its descriptor, if it has one. */
+void xac_redo_file_close(struct xac_redo *r, struct xac_redo_file *f);
+
+/* xac_redo_fds_max -- descriptors that may be open at a time. */
+size_t xac_redo_fds_max(void);
 
 #endif /* XAC_RECOVER_REDO_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover_report.c -- the counters of a recovery: see recover.h.
+ * recover_report.c -- see recover_report.h.
  */
 #include <config.h>
 
-#include "recovery/recover.h"
+#include "recovery/recover_report.h"
 
 void
 xac_recover_clear_counters(struct xac_recover_report *rep)
@@ -12,6 +12,7 @@ xac_recover_clear_counters(struct xac_recover_report *rep)
     rep->blocks = rep->transactions = rep->transactions_redone = 0;
     rep->pages_redone = rep->datafiles = rep->last_commit = 0;
     xac_assert(rep->blocks == 0);
+    xac_assert(rep->transactions_redone <= rep->transactions); /* (1) */
 }
 
 void
@@ -35,6 +36,8 @@ xac_recover_add_up(struct xac_recover_report *all, const struct xac_recover_repo
         sum.files = all->files;
     if (all->transactions != 0)
         sum.redo_lsn = all->redo_lsn;
-    xac_assert(sum.transactions_redone <= sum.transactions);
+    xac_assert(sum.transactions_redone <= sum.transactions); /* (1) */
+    xac_assert(sum.blocks >= one->blocks);
+    xac_assert(sum.pages_redone >= one->pages_redone);
     *all = sum;
 }
