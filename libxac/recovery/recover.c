@@ -45,6 +45,7 @@ progress(void *arg, uint64_t bytes)
     r->bytes_done += bytes;
     if (r->bytes_done > r->bytes_total)
         r->bytes_total = r->bytes_done;
+    xac_assert(r->bytes_done <= r->bytes_total);
     if (r->opt->progress != NULL)
         r->opt->progress(r->opt->progress_arg, r->bytes_done, r->bytes_total);
 }
@@ -55,6 +56,8 @@ progress(void *arg, uint64_t bytes)
 static int
 look_on(struct xac_recovery *r, struct xac_place *place)
 {
+    xac_assert(r->next.newest != 0);
+    xac_assert(!r->goes_on);
     if (!r->opt->forward) {
         (void)snprintf(place->why, sizeof place->why,
                        "the log has blocks of generation %" PRIu32
@@ -83,6 +86,8 @@ judge(struct xac_recovery *r)
     uint32_t newest;
     int rc = xac_scan_search(&r->scan, r->end, &r->found);
 
+    xac_assert(r->end >= r->master.redo_lsn); /* (3) of recover_pass.h */
+    xac_assert(!r->applying);
     if (rc == 0 && (r->found.newer != 0 || r->found.any_bad))
         rc = xac_next_find(&r->scan, r->end, &r->next);
     if (rc != 0)
@@ -138,6 +143,7 @@ read_log(struct xac_recovery *r)
         r->n_serials = 0;
         rc = xac_recovery_pass(r, end);
     }
+    xac_assert(!r->goes_on || r->next_generation > r->master.generation);
     r->rep.files = xac_redo_files_needed(&r->redo);
     r->rep.was_clean = !r->goes_on && (r->master.flags & XAC_MASTER_CLEAN) != 0
                        && r->end == r->master.end_lsn_after && r->rep.discarded_bytes == 0
@@ -153,6 +159,7 @@ redo_all(struct xac_recovery *r)
 {
     int rc;
 
+    xac_assert(r->writes || r->opt->frozen != NULL);
     xac_assert(!r->opt->dry_run);
     /* The files are about to hold what stands before the end: an earlier bound is out of
        question from now on. */
@@ -202,6 +209,7 @@ next_start(const struct xac_recovery *r, uint64_t segment_bytes, uint64_t *start
     uint64_t start = xac_next_start(r->end);
     bool is_behind = false;
 
+    xac_assert(xac_next_start(r->end) >= r->end);
     if (r->goes_on)
         start = r->next.lsn;
     else if (r->stopped)
@@ -235,6 +243,8 @@ write_master(struct xac_recovery *r, struct xac_master_slot *out)
     rc = next_start(r, m.segment_bytes, &m.start_lsn);
     if (rc != 0)
         return rc;
+    xac_assert(m.start_lsn >= r->end);
+    xac_assert(m.generation > r->master.generation);
     m.redo_lsn = m.end_lsn_after = m.start_lsn;
     m.begin_lsn = m.end_lsn = 0;
     xac_master_put_dir(&m, &r->dir);
@@ -269,6 +279,7 @@ remove_datafile(void *arg, const char *name)
     uint32_t generation;
     uint64_t serial;
 
+    xac_assert(r->writes);
     if (!xac_log_datafile_named(name, &generation, &serial)
         || generation != r->master.generation || r->master.redo_lsn != r->master.start_lsn
         || is_named(r, serial))
@@ -320,6 +331,7 @@ read_master(struct xac_recovery *r)
         (void)xac_err(rc, "environment directory: stat");
     if (rc == 0)
         rc = xac_master_read(r->dirfd, &r->master);
+    xac_assert(rc != 0 || r->master.redo_lsn >= r->master.start_lsn);
     if (r->opt->frozen != NULL)
         r->master = r->opt->frozen->master;
     if (rc == 0)

@@ -24,6 +24,8 @@
 static int
 content_bad(struct xac_recovery *r, const char *why)
 {
+    xac_assert(r->bad != NULL);
+    xac_assert(why[0] != '\0');
     (void)snprintf(r->bad->why, sizeof r->bad->why, "%s", why);
     r->is_bad = true;
     return 0;
@@ -36,6 +38,8 @@ check_record(struct xac_recovery *r, const struct xac_xdata *rec)
     enum xac_redo_verdict verdict;
     int rc = xac_redo_check(&r->redo, rec, &verdict);
 
+    xac_assert(!r->applying);
+    xac_assert(!r->is_bad);
     if (rc != 0)
         return rc;
     switch (verdict) {
@@ -68,6 +72,7 @@ note_serial(struct xac_recovery *r, uint64_t serial)
 {
     uint64_t *grown = (uint64_t *)realloc(r->serial, (r->n_serials + 1) * sizeof *grown);
 
+    xac_assert(!r->applying);
     if (grown == NULL)
         return xac_err(ENOMEM, "list of data files");
     r->serial = grown;
@@ -148,6 +153,7 @@ visit_transaction(struct xac_recovery *r, const struct xac_block *blk)
     const struct xac_record *rec = NULL;
     int rc = 0;
 
+    xac_assert(!r->is_bad);
     r->touched = false;
     while (rc == 0 && !r->is_bad && (rec = xac_record_next(blk, rec)) != NULL) {
         if (rec->type == XAC_XDATA || rec->type == XAC_XCOPY)
@@ -170,6 +176,7 @@ visit_block(struct xac_recovery *r, const struct xac_block *blk)
 {
     int rc = 0;
 
+    xac_assert(blk->lsn >= r->master.redo_lsn);
     if (xac_block_commit(blk) != NULL)
         rc = visit_transaction(r, blk);
     else if (!r->applying)
@@ -185,11 +192,13 @@ visit_block(struct xac_recovery *r, const struct xac_block *blk)
 int
 xac_recovery_damage(struct xac_recovery *r, const struct xac_place *place, bool can_cut)
 {
+    xac_assert(!r->applying); /* the files are being written */
     if (!r->rep.damaged) {
         (void)snprintf(r->rep.damage_file, sizeof r->rep.damage_file, "%s", place->file);
         r->rep.damage_offset = place->offset;
     }
     r->rep.damaged = true;
+    xac_assert(r->rep.damaged);
     if (r->opt->cut && can_cut)
         return 0;
     if (place->is_missing)
@@ -208,6 +217,7 @@ xac_recovery_pass(struct xac_recovery *r, uint64_t limit)
     uint64_t lsn = r->master.redo_lsn;
     int rc;
 
+    xac_assert(!r->applying || limit == r->end); /* (1) */
     r->is_bad = r->stopped = false;
     r->bad = &place;
     xac_redo_restart(&r->redo, !r->applying && !r->opt->dry_run);
@@ -234,6 +244,7 @@ xac_recovery_pass(struct xac_recovery *r, uint64_t limit)
     if (r->applying)
         return xac_err(EIO, "%s: offset %" PRIu64 ": changed while it was read",
                        place.file, place.offset);
+    xac_assert(lsn >= r->master.redo_lsn); /* (3) */
     r->end = lsn;
     r->end_place = place;
     r->content_wrong = r->is_bad;
@@ -250,6 +261,7 @@ note_checkpoint(struct xac_recovery *r, const struct xac_block *blk, uint64_t *f
     const struct xac_xcheckpt_end *end = NULL;
     int rc;
 
+    xac_assert(r->master.begin_lsn != 0);
     r->is_bad = false;
     rc = note_files(r, blk);
     while ((rec = xac_record_next(blk, rec)) != NULL) {
@@ -273,6 +285,7 @@ load_files(struct xac_recovery *r, uint64_t lsn, struct xac_place *place, bool *
     const struct xac_block *blk;
     int rc = 0;
 
+    xac_assert(lsn < r->master.end_lsn);
     while (rc == 0 && *okp && lsn < r->master.end_lsn) {
         rc = xac_scan_block(&r->scan, lsn, &blk, place);
         *okp = rc == 0 && blk != NULL;
@@ -295,6 +308,7 @@ xac_recovery_load_checkpoint(struct xac_recovery *r)
     bool ok = false;
     int rc;
 
+    xac_assert(!r->applying);
     if (r->master.begin_lsn == 0)
         return 0;
     r->bad = &place;

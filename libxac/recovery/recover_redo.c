@@ -49,6 +49,8 @@ seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
         uint64_t told = f->length / r->page_size; /* by the log */
         uint64_t pages = told <= XAC_PAGE_NO_MAX ? told : XAC_PAGE_NO_MAX + 1;
         uint64_t words = (page < pages ? pages : page + page / 2 + 64) / 64 + 1;
+        xac_assert(words > page / 64);
+        xac_assert(words > f->seen_words);
         /* calloc of much gives memory that takes no room before it is used. */
         uint64_t *grown = (uint64_t *)calloc(words, sizeof grown[0]);
 
@@ -62,6 +64,7 @@ seen_set(struct xac_redo *r, struct xac_redo_file *f, uint64_t page)
         word = seen_find(f, page);
     }
     *word |= UINT64_C(1) << page % 64;
+    xac_assert(is_seen(f, page));
     return 0;
 }
 
@@ -95,6 +98,7 @@ decide(struct xac_redo *r, struct xac_redo_file *f, const struct xac_xdata *rec,
 {
     bool is_first = rec->r.flags != 0; /* an image, or a difference to the file */
 
+    xac_assert(f == NULL || f->id == rec->file);
     *verdictp = XAC_REDO_NO_FILE;
     if (f == NULL)
         return 0;
@@ -174,6 +178,7 @@ kept_bytes(struct xac_redo *r, const struct xac_xdata *rec)
             bytes = xac_redo_pages_add(&r->pages, rec->file, rec->page);
         r->keeping = bytes != NULL;
     }
+    xac_assert(bytes == NULL || r->keeping); /* (3) */
     return bytes != NULL ? bytes : r->scratch;
 }
 
@@ -245,9 +250,12 @@ run_length(const struct xac_redo *r, uint32_t i)
     uint32_t most = GATHER_BYTES / r->page_size;
     uint32_t n = 1;
 
+    xac_assert(i < r->pages.n);
     while (n < most && i + n < r->pages.n && frame[n].file == frame->file
            && frame[n].page == frame->page + n)
         n++;
+    xac_assert(i + n <= r->pages.n);
+    xac_assert(n == 1 || (uint64_t)n * r->page_size <= GATHER_BYTES);
     return n;
 }
 
@@ -262,6 +270,8 @@ run_write(struct xac_redo *r, uint32_t i, uint32_t n)
     int rc;
 
     xac_assert(n > 0);
+    xac_assert(f != NULL);
+    xac_assert(is_seen(f, frame->page)); /* (1) */
     if (f->is_forgotten && !f->is_source)
         return 0; /* nobody reads it again */
     rc = xac_redo_file_open(r, f, O_RDWR);
@@ -298,6 +308,7 @@ pages_write(struct xac_redo *r)
     if (rc == 0 && r->sums_store != NULL)
         rc = xac_pagesums_put(&r->sums, r->sums_store);
     xac_redo_pages_clear(&r->pages);
+    xac_assert(r->pages.n == 0);
     return rc;
 }
 
@@ -322,6 +333,7 @@ page_get(struct xac_redo *r, uint32_t file, uint64_t page, bool is_full, uint8_t
 {
     int rc = 0;
 
+    xac_assert(xac_redo_file_find(r, file) != NULL);
     *bytesp = xac_redo_pages_find(&r->pages, file, page);
     if (*bytesp != NULL)
         return 0;
@@ -346,6 +358,7 @@ source_get(struct xac_redo *r, const struct xac_xcopy *copy)
     if (copy == NULL)
         return 0;
     rc = page_get(r, copy->source_file, copy->source_page, false, &bytes);
+    xac_assert(rc != 0 || bytes != NULL);
     if (rc == 0)
         memcpy(source_place(r), bytes, r->page_size);
     return rc;
@@ -381,6 +394,7 @@ xac_redo_finish(struct xac_redo *r)
 {
     int rc = pages_write(r);
 
+    xac_assert(rc != 0 || r->pages.n == 0);
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];
 
@@ -403,6 +417,8 @@ xac_redo_init(struct xac_redo *r, int dirfd, uint32_t page_size, uint64_t bytes_
     *r = (struct xac_redo){.dirfd = dirfd,
                            .page_size = page_size,
                            .fds_max = xac_redo_fds_max()};
+    xac_assert(r->fds_max > 0);
+    xac_assert(page_size <= GATHER_BYTES);
     rc = xac_redo_pages_init(&r->pages, page_size,
                              bytes_max != 0 ? bytes_max : XAC_REDO_BYTES_DEFAULT);
     r->scratch = (uint8_t *)calloc(2, page_size);
@@ -420,6 +436,7 @@ xac_redo_free(struct xac_redo *r)
         free(r->file[i].path);
         free(r->file[i].seen);
     }
+    xac_assert(r->n_open_fds == 0); /* (6) */
     free(r->file);
     free(r->scratch);
     free(r->gather);
@@ -432,6 +449,7 @@ void
 xac_redo_restart(struct xac_redo *r, bool keep)
 {
     xac_redo_pages_clear(&r->pages);
+    xac_assert(r->pages.n == 0);
     r->keeping = keep;
     for (size_t i = 0; i < r->n_files; i++) {
         struct xac_redo_file *f = &r->file[i];

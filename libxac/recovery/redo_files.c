@@ -40,6 +40,7 @@ file_position(const struct xac_redo *r, uint32_t id)
         else
             hi = mid;
     }
+    xac_assert(lo == r->n_files || r->file[lo].id >= id); /* (5) */
     return lo;
 }
 
@@ -57,6 +58,8 @@ file_insert(struct xac_redo *r, uint32_t id)
     size_t at = file_position(r, id); /* mostly behind all others */
     struct xac_redo_file *grown = r->file;
 
+    xac_assert(r->n_files <= r->files_size);
+    xac_assert(at == r->n_files || r->file[at].id > id); /* (5) */
     if (r->n_files == r->files_size) {
         size_t want = r->files_size == 0 ? 64 : r->files_size * 2;
 
@@ -109,6 +112,7 @@ place_of(const struct xac_redo *r, const struct xac_xfile *rec, char *name)
     const char *copy;
     char *place = NULL;
 
+    xac_assert(name != NULL);
     if (r->backup == NULL)
         return name;
     copy = xac_backup_note_find(r->backup, name);
@@ -163,6 +167,7 @@ xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
 {
     struct xac_redo_file *f = xac_redo_file_find(r, rec->file);
 
+    xac_assert(f == NULL || f->id == rec->file);
     if (f != NULL) /* else nothing of it is redone */
         f->is_forgotten = true;
 }
@@ -170,6 +175,7 @@ xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
 void
 xac_redo_file_close(struct xac_redo *r, struct xac_redo_file *f)
 {
+    xac_assert(f->fd < 0 || r->n_open_fds <= r->n_files); /* (6) */
     xac_assert(r->n_open_fds > 0 || f->fd < 0);
     if (f->fd < 0)
         return;
@@ -182,6 +188,7 @@ xac_redo_file_close(struct xac_redo *r, struct xac_redo_file *f)
 static int
 make_room_for_fd(struct xac_redo *r)
 {
+    xac_assert(r->n_open_fds <= r->n_files); /* (6) */
     xac_assert(r->fds_max > 0);
     if (r->n_open_fds < r->fds_max)
         return 0;
@@ -206,6 +213,7 @@ xac_redo_file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
 
     if (f->fd >= 0)
         return 0;
+    xac_assert(f->path != NULL);
     rc = make_room_for_fd(r);
     if (rc != 0)
         return rc;
@@ -218,6 +226,7 @@ xac_redo_file_open(struct xac_redo *r, struct xac_redo_file *f, int flags)
                          &f->fd);
     if (rc != 0)
         return rc;
+    xac_assert(f->fd >= 0);
     r->n_open_fds++;
     return xac_claim_hold(f->fd, &r->claimant, (flags & O_ACCMODE) != O_RDONLY, f->path);
 }
@@ -231,6 +240,8 @@ file_make(struct xac_redo *r, struct xac_redo_file *f)
     int fd = -1;
     int rc = make_room_for_fd(r);
 
+    xac_assert(f->fd < 0);
+    xac_assert(f->is_missing);
     if (rc == 0)
         rc = xac_stored_parent(r->dirfd, f->path, &fd, &name);
     if (rc == 0)
@@ -241,6 +252,7 @@ file_make(struct xac_redo *r, struct xac_redo_file *f)
         (void)xac_sys.close(fd);
     if (rc != 0)
         return xac_err(rc, "%s: create", f->path);
+    xac_assert(f->fd >= 0);
     r->n_open_fds++;
     return xac_claim_hold(f->fd, &r->claimant, true, f->path);
 }
@@ -270,6 +282,8 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
     struct stat st;
     int rc;
 
+    xac_assert(!f->is_forgotten);
+    xac_assert(r->frozen == NULL);
     if (r->is_copy && is_outside && !r->takes_outside)
         return xac_err(
             XAC_ECOPY,
@@ -322,6 +336,8 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
     struct stat st;
     int rc = xac_redo_file_open(r, f, O_RDWR);
 
+    xac_assert(want > 0);
+    xac_assert(xac_redo_is_wanted(f));
     if (rc == ENOENT)
         rc = f->is_missing ? file_make(r, f) : xac_err(ENOENT, "%s: open", f->path);
     if (rc != 0)
