@@ -81,6 +81,7 @@ first_page(const struct xac_heap *h, const struct xac_chunk *c)
 {
     uint64_t before = c->number * XAC_CHUNK_PAGES, behind = 1 + h->hints->dir_pages;
 
+    xac_assert(behind > 0);
     if (behind <= before)
         return 0;
     return behind - before < XAC_CHUNK_PAGES ? (unsigned)(behind - before)

@@ -209,7 +209,7 @@ next_start(const struct xac_recovery *r, uint64_t segment_bytes, uint64_t *start
     uint64_t start = xac_next_start(r->end);
     bool is_behind = false;
 
-    xac_assert(xac_next_start(r->end) >= r->end);
+    xac_assert(start >= r->end);
     if (r->goes_on)
         start = r->next.lsn;
     else if (r->stopped)
