@@ -80,6 +80,7 @@ release(struct xac_guard *g)
         (void)xac_sys.munmap(g->base + g->length, g->held);
     } else {
         (void)xac_sys.munmap(g->base, g->held);
+        xac_assert(held_of_gone >= g->held);
         held_of_gone -= g->held;
     }
     g->held = 0;
@@ -127,6 +128,7 @@ hold(struct xac_guard *g)
     }
     g->held = all;
     held_of_gone += all;
+    xac_assert(held_of_gone <= XAC_GUARD_HELD_MAX);
 }
 
 /* held_from -- where what a guard holds begins. */
@@ -142,6 +144,7 @@ yield(struct xac_guard *g, uint64_t address, size_t length)
 {
     uintptr_t from = held_from(g);
 
+    xac_assert(length > 0);
     if (g->held != 0 && from < address + length && address < from + g->held)
         release(g);
 }
@@ -178,6 +181,7 @@ xac_guard_map(size_t length, int fd, uint64_t offset, size_t *heldp)
     sigset_t signals;
 
     xac_assert(length > 0);
+    xac_assert(length <= SIZE_MAX - XAC_GUARD_HELD);
     *heldp = p != MAP_FAILED ? XAC_GUARD_HELD : 0;
     if (p != MAP_FAILED)
         return p;
@@ -224,6 +228,7 @@ xac_guard_resize(struct xac_guard *g, size_t length)
     sigset_t signals;
 
     xac_assert(length > 0);
+    xac_assert(g == NULL || g->fate == NULL);
     if (g == NULL)
         return;
     begin(&signals);
@@ -243,8 +248,10 @@ xac_guard_leave(struct xac_guard *g, const char *fate)
     if (g == NULL)
         return;
     begin(&signals);
-    while (*link != g)
+    while (*link != g) {
+        xac_assert(*link != NULL);
         link = &(*link)->next;
+    }
     *link = g->next;
     if (fate == NULL) {
         release(g);
@@ -287,6 +294,8 @@ missed(const struct xac_guard *g, uintptr_t addr, struct xac_guard_hit *hit)
 {
     uintptr_t base = (uintptr_t)g->base, end = base + g->length;
 
+    xac_assert(g->fate == NULL);
+    xac_assert(g->length <= g->longest);
     if (addr >= end) {
         hit->what = XAC_ASTRAY_BEHIND;
         hit->distance = addr - end;
@@ -311,6 +320,7 @@ nearest(uintptr_t addr, struct xac_guard_hit *hit)
             hit->distance = at.distance;
         }
     }
+    xac_assert(found == NULL || found->fate == NULL);
     return found;
 }
 
@@ -328,6 +338,7 @@ latest(uintptr_t addr)
             && (found == NULL || g->event > found->event))
             found = g;
     }
+    xac_assert(found == NULL || found->fate != NULL);
     return found;
 }
 
@@ -338,6 +349,8 @@ describe(const struct xac_guard *g, uintptr_t addr, struct xac_guard_hit *hit)
     size_t n = strlen(g->path) + 1;
     size_t left_out = n > sizeof hit->path ? n - sizeof hit->path : 0;
 
+    xac_assert(left_out < n);
+    xac_assert(n - left_out <= sizeof hit->path);
     hit->is_clone = g->is_clone;
     hit->length = g->length;
     hit->offset = (int64_t)(g->offset + (addr - (uintptr_t)g->base));

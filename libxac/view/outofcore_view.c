@@ -35,6 +35,7 @@ shared_of(const struct xac_view *v)
 XAC_SIGSAFE static int
 open_spill(struct xac_view *v)
 {
+    xac_assert(v->ctx->outofcore != NULL);
     if (v->spill.fd > 0 && xac_handle_is_ours(v->spill.fd, &v->spill.handle))
         return 0;
     if (v->spill.n_pages > 0)
@@ -58,6 +59,8 @@ write_page(struct xac_view *from, uint64_t page_no, int fd, uint64_t offset)
 {
     int rc;
 
+    xac_assert(page_no < from->area.n_pages);
+    xac_assert(fd > 0);
     do
         rc = xac_write_full(fd, xac_area_at(&from->area, page_no), from->area.page_size,
                             offset);
@@ -73,6 +76,8 @@ spill(const struct xac_ctx *ctx, uint64_t id)
     struct xac_view *v = home(ctx, id), *from = xac_view_written(ctx, id);
     int rc = open_spill(v);
 
+    xac_assert(xac_view_page(from, id)->state == XAC_PAGE_DIRTY);
+    xac_assert(xac_page_no(id) >= v->area.first);
     if (rc == 0)
         rc = write_page(from, xac_page_no(id) - from->area.first, v->spill.fd,
                         (xac_page_no(id) - v->area.first) * v->area.page_size);
@@ -95,6 +100,8 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
     size_t got = 0;
     int rc = EBADF;
 
+    xac_assert(page_no < v->area.n_pages);
+    xac_assert(v->area.first + page_no >= h->area.first);
     if (xac_handle_is_ours(h->spill.fd, &h->spill.handle))
         rc = xac_read_full(h->spill.fd, to, v->area.page_size,
                            (v->area.first + page_no - h->area.first) * v->area.page_size,
@@ -117,6 +124,7 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
                  ? errno
                  : v->area.ops->fills->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
 
+    xac_assert(page_no < v->area.n_pages);
     xac_assert(v->pages.at[page_no].state == XAC_PAGE_SPILLED);
     if (rc != 0)
         return rc;
@@ -142,6 +150,7 @@ XAC_SIGSAFE static void
 lose(struct xac_view *v, struct xac_view_page *p)
 {
     p->state = xac_view_is_written(p) ? XAC_PAGE_SPILLED : XAC_PAGE_ABSENT;
+    xac_assert(p->copy == XAC_COPY_NONE || v->pages.n_copies > 0);
     if (p->copy != XAC_COPY_NONE)
         v->pages.n_copies--;
     p->copy = XAC_COPY_NONE;
@@ -167,6 +176,7 @@ drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
     }
     for (v = home(ctx, id); v != NULL; v = xac_view_next(ctx, v, id))
         lose(v, xac_view_page(v, id));
+    xac_assert(!xac_view_is_shown(ctx, id));
     v = home(ctx, id);
     xac_count(&shared_of(v)->dropped, 1);
     return xac_batch_add(b, &v->area, xac_page_no(id) - v->area.first);
@@ -176,6 +186,8 @@ drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
 XAC_SIGSAFE static void
 push(struct xac_outofcore_ctx *o, uint64_t id)
 {
+    xac_assert(o->end - o->first <= o->size);
+    xac_assert((o->size & (o->size - 1)) == 0);
     if (o->end - o->first < o->size)
         o->ring[o->end++ & (o->size - 1)] = id;
 }
@@ -188,6 +200,8 @@ shrink(struct xac_ctx *ctx, uint64_t goal)
     struct xac_page_batch batch = {.n = 0};
     int rc = 0;
 
+    xac_assert(o->first <= o->end);
+    xac_assert(goal <= o->limit);
     for (uint64_t n = o->end - o->first; n > 0 && o->end - o->first > goal && rc == 0;
          n--) {
         uint64_t id = o->ring[o->first++ & (o->size - 1)];
@@ -247,6 +261,7 @@ xac_outofcore_end(struct xac_ctx *ctx)
                 || xac_sys.ftruncate(v->spill.fd, 0) == 0))
             v->spill.n_pages = 0;
     }
+    xac_assert(stays || o->first <= o->end);
     if (!stays)
         o->first = o->end = 0;
 }

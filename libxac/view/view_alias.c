@@ -224,6 +224,7 @@ xac_alias_is_dirty(const struct xac_view *v, uint64_t page_no)
 XAC_SIGSAFE bool
 xac_alias_is_needed(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
+    xac_assert(page_no < v->area.n_pages);
     if (v->pages.at[page_no].state == XAC_PAGE_DIRTY)
         return false;
     return is_write ? other(v, NULL, id_of(v, page_no)) != NULL
@@ -237,6 +238,7 @@ hide_in(struct xac_view *w, struct xac_view_page *p)
     int rc;
 
     xac_assert(p->state != XAC_PAGE_DIRTY);
+    xac_assert(p >= w->pages.at && p < w->pages.at + w->area.n_pages);
     if (!xac_view_is_readable(w, p))
         return 0;
     rc = w->area.ops->protect(&w->area, (uint64_t)(p - w->pages.at), 1, XAC_PROT_NONE);
@@ -340,6 +342,7 @@ xac_alias_is_back(struct xac_view *v, uint64_t page_no)
     bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY;
 
     xac_assert(xac_area_shares(&v->area));
+    xac_assert(page_no < v->area.n_pages);
     return v->area.ops->fills->fill(&v->area, page_no, 1, NULL,
                                     is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ)
            == 0;
@@ -351,6 +354,7 @@ xac_alias_end(struct xac_view *v, uint64_t page_no)
     struct xac_view_page *p = &v->pages.at[page_no];
     int rc = xac_area_map_file(&v->area, page_no, 1);
 
+    xac_assert(page_no < v->area.n_pages);
     xac_assert(p->copy == XAC_COPY_SHARED);
     if (rc == 0) {
         p->copy = XAC_COPY_NONE;
@@ -385,6 +389,7 @@ xac_aliases_free_memory(struct xac_view *v)
 {
     struct xac_aliases *t = v->aliases;
 
+    xac_assert(t != NULL);
     t->n_kept += t->n_used;
     t->n_used = 0;
     if (t->n_kept <= KEPT_MAX)
@@ -425,6 +430,7 @@ xac_aliases_gather(struct xac_view *v)
 void
 xac_aliases_forked(struct xac_view *v)
 {
+    xac_assert(v->aliases != NULL);
     if (!xac_area_shares(&v->area))
         (void)xac_area_map_file(&v->area, 0, v->area.n_pages);
     v->area.memory = -1;
