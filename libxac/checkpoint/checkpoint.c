@@ -43,6 +43,7 @@ abandon(struct xac_env *env)
     struct xac_control *ctl = env->ctl;
     uint64_t slot = ctl->ckpt_query - 1;
 
+    xac_assert(xac_lock_is_mine(&ctl->checkpoint));
     if (ctl->ckpt_query != 0) {
         uint64_t word =
             atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
@@ -55,12 +56,15 @@ abandon(struct xac_env *env)
     }
     ctl->ckpt_epoch++;
     forget(env);
+    xac_assert(ctl->ckpt_query == 0);
+    xac_assert(env->ckpt == NULL);
 }
 
 /* ckpt_lock -- a dead holder leaves nothing to repair: what it copied was right. */
 static void
 ckpt_lock(struct xac_env *env)
 {
+    xac_assert(!xac_lock_is_mine(&env->ctl->checkpoint));
     if (xac_lock_acquire(&env->ctl->checkpoint) == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->checkpoint);
 }
@@ -73,6 +77,7 @@ try_lock(struct xac_env *env)
 
     if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&env->ctl->checkpoint);
+    xac_assert(got == XAC_LOCK_BUSY || xac_lock_is_mine(&env->ctl->checkpoint));
     return got != XAC_LOCK_BUSY;
 }
 
@@ -83,10 +88,12 @@ run_held(struct xac_env *env, bool is_final)
     struct xac_ckpt r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
     int rc;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     abandon(env);
     rc = xac_ckpt_begin(&r);
     while (rc == 0 && r.phase != XAC_CKPT_DONE)
         rc = xac_ckpt_step(&r, UINT64_MAX, UINT64_MAX);
+    xac_assert(rc != 0 || r.phase == XAC_CKPT_DONE);
     if (rc == 0)
         rc = r.files.error;
     xac_ckpt_note_failure(env, rc);
@@ -139,6 +146,8 @@ step_held(struct xac_env *env)
     struct xac_ckpt *r = env->ckpt;
     int rc;
 
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    xac_assert(r == NULL || r->env == env);
     if (r != NULL && r->epoch != env->ctl->ckpt_epoch) {
         forget(env); /* another one has begun since */
         return;
@@ -163,6 +172,7 @@ step_held(struct xac_env *env)
     while (rc == 0 && r->phase != XAC_CKPT_DONE
            && (xac_ckpt_is_pressed(env) || is_late(r)))
         rc = xac_ckpt_step(r, STEP_PAGES, STEP_VSLOTS);
+    xac_assert(env->ckpt == r);
     if (rc != 0 || r->phase == XAC_CKPT_DONE) {
         rc = rc != 0 ? rc : r->files.error;
         xac_ckpt_note_failure(env, rc);
@@ -191,6 +201,7 @@ xac_checkpoint_leave(struct xac_env *env)
     if (env->ckpt != NULL && env->ckpt->epoch == env->ctl->ckpt_epoch)
         abandon(env);
     forget(env);
+    xac_assert(env->ckpt == NULL);
     xac_lock_release(&env->ctl->checkpoint);
 }
 

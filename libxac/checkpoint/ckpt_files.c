@@ -147,6 +147,7 @@ mark(void *arg, uint32_t file)
     struct xac_ckpt_files *f = (struct xac_ckpt_files *)arg;
 
     xac_assert(file != 0);
+    xac_assert(f->named != NULL);
     if (file < f->n)
         f->named[file] = 1;
 }
@@ -180,6 +181,7 @@ xac_ckpt_files_choose(struct xac_ckpt_files *f, struct xac_env *env, uint64_t re
         if (state != XAC_FILE_KNOWN && state != XAC_FILE_GONE)
             continue;
         if (is_held || !may_leave(env, f, id, redo_lsn)) {
+            xac_assert(f->n_named < id);
             f->named[f->n_named++] = id; /* not behind `id`: those are still marks */
         } else {
             file->is_unnamed = 1;
@@ -206,6 +208,7 @@ xac_ckpt_files_leave(struct xac_ckpt_files *f, struct xac_env *env)
         uint32_t id = f->left[i];
         const struct xac_file *file = xac_file_at(env, id);
 
+        xac_assert(id != 0 && id < f->n);
         if (f->named[id] == 0 && file->is_unnamed != 0
             && xac_ptab_is_clear(&env->shm, &file->root))
             xac_registry_leave_file(env, id);

@@ -147,6 +147,7 @@ close_oldest(struct xac_env *env)
     }
     xac_handle_close(oldest->fd, &oldest->handle);
     *oldest = fds->slot[--fds->n];
+    xac_assert(fds->n < XAC_FILE_FDS_MAX);
     return 0;
 }
 
@@ -159,6 +160,7 @@ open_slot(struct xac_env *env, uint32_t file)
     uint32_t max = fds_max();
     int rc = 0;
 
+    xac_assert(max > 0 && max <= XAC_FILE_FDS_MAX);
     while (rc == 0 && fds->n >= max)
         rc = close_oldest(env);
     if (rc == 0)
@@ -190,6 +192,7 @@ xac_file_fd(struct xac_env *env, uint32_t file)
         slot = open_slot(env, file);
     if (slot == NULL)
         return -1;
+    xac_assert(slot->file == file);
     slot->used = ++fds->clock;
     return renew(env, slot);
 }
