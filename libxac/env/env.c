@@ -100,6 +100,66 @@ open_reader(struct xac_env *env, const char *path)
     return rc;
 }
 
+/* is_last -- nobody else alive is attached; gate held, the dead are cleaned up. */
+static bool
+is_last(const struct xac_env *env)
+{
+    return xac_registry_attached(env) <= 1;
+}
+
+/* walk_out -- leave as the dead do, without the gate: others clean up. */
+static void
+walk_out(struct xac_env *env)
+{
+    sigset_t signals;
+
+    xac_signals_block(&signals);
+    xac_checkpoint_forked(env);
+    xac_env_unmap(env);
+    xac_handle_close(env->masterfd, &env->master_handle);
+    xac_signals_restore(&signals);
+}
+
+/* leave -- ret 0 or the first error; the process takes no part then, either. */
+static int
+leave(struct xac_env *env)
+{
+    sigset_t signals;
+    bool last;
+    int rc = xac_env_mend(env);
+
+    if (rc == 0)
+        rc = xac_gate_enter(env->lockfd);
+    if (rc != 0) {
+        walk_out(env);
+        return rc;
+    }
+    xac_signals_block(&signals);
+    /* The last one out must know that it is; another participant with a lock on its byte is alive. */
+    if (xac_alive_any(env->lockfd))
+        xac_reap_some(env);
+    else
+        xac_reap_dead(env);
+    last = is_last(env);
+    if (!last)
+        xac_checkpoint_leave(env);
+    rc = xac_reader_settle(env, last);
+    if (!last)
+        xac_alone_offer(env, true);
+    xac_ctx_close(env, &env->ctx);
+    xac_registry_leave(env);
+    xac_env_set_limits(env);
+    if (last) {
+        atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
+        if (env->frozen == NULL)
+            xac_region_remove(env->dirfd, env->region);
+    }
+    xac_env_unmap(env);
+    xac_signals_restore(&signals);
+    xac_env_leave_gate(env);
+    return rc;
+}
+
 /* Open environments of the process; the engine serves all of them. */
 static unsigned n_open;
 
@@ -144,6 +204,21 @@ check_engine(const struct xac_env *env)
                               strerror(why));
 }
 
+/* engine_enter -- start the engine for the first environment; it must suit this one. */
+static int
+engine_enter(const struct xac_env *env)
+{
+    int rc = n_open == 0 ? xac_engine_start(&xac_view_owner, env->options.engine) : 0;
+
+    if (rc != 0)
+        return rc;
+    n_open++;
+    rc = check_engine(env);
+    if (rc != 0)
+        engine_leave();
+    return rc;
+}
+
 int
 xac_env_open(const char *path, int flags, const struct xac_env_options *options,
              struct xac_env **envp)
@@ -168,13 +243,9 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (rc == 0)
         rc = flags == XAC_READONLY ? open_reader(env, path) : open_writer(env, path);
     if (rc == 0) {
-        rc = n_open++ == 0 ? xac_engine_start(&xac_view_owner, options->engine) : 0;
-        if (rc == 0)
-            rc = check_engine(env);
-        if (rc != 0) {
-            (void)xac_env_close(env);
-            return rc;
-        }
+        rc = engine_enter(env);
+        if (rc != 0)
+            (void)leave(env);
     }
     if (rc != 0)
         env_free(env);
@@ -183,64 +254,11 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     return rc;
 }
 
-/* is_last -- nobody else alive is attached; gate held, the dead are cleaned up. */
-static bool
-is_last(const struct xac_env *env)
-{
-    return xac_registry_attached(env) <= 1;
-}
-
-/* walk_out -- leave as the dead do, without the gate: others clean up. */
-static void
-walk_out(struct xac_env *env)
-{
-    sigset_t signals;
-
-    xac_signals_block(&signals);
-    xac_checkpoint_forked(env);
-    xac_env_unmap(env);
-    xac_handle_close(env->masterfd, &env->master_handle);
-    xac_signals_restore(&signals);
-    engine_leave();
-    env_free(env);
-}
-
 int
 xac_env_close(struct xac_env *env)
 {
-    sigset_t signals;
-    bool last;
-    int rc = xac_env_mend(env);
+    int rc = leave(env);
 
-    if (rc == 0)
-        rc = xac_gate_enter(env->lockfd);
-    if (rc != 0) {
-        walk_out(env);
-        return rc;
-    }
-    xac_signals_block(&signals);
-    /* The last one out must know that it is; another participant with a lock on its byte is alive. */
-    if (xac_alive_any(env->lockfd))
-        xac_reap_some(env);
-    else
-        xac_reap_dead(env);
-    last = is_last(env);
-    if (!last)
-        xac_checkpoint_leave(env);
-    rc = xac_reader_settle(env, last);
-    if (!last)
-        xac_alone_offer(env, true);
-    xac_ctx_close(env, &env->ctx);
-    xac_registry_leave(env);
-    xac_env_set_limits(env);
-    if (last) {
-        atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
-        if (env->frozen == NULL)
-            xac_region_remove(env->dirfd, env->region);
-    }
-    xac_env_unmap(env);
-    xac_signals_restore(&signals);
-    xac_env_leave_gate(env);
     engine_leave();
     env_free(env);
     return rc;
