@@ -75,7 +75,8 @@ XAC_API void xac_options_init(struct xac_options *out, size_t size);
  *               xSetOption() are those of the default environment, and do not count.
  * ret  the environment, to be closed by xac_close(); NULL, and errno is what xInit() returns: an
  *      errno value, or a negative XAC_E... code, for xStrerror().  Besides
- *        EINVAL        an option is unknown, or its value out of range; `reserved` is not 0
+ *        EINVAL        an option is unknown, or its value out of range; `reserved` is not 0;
+ *                      `size` is none that a version of the structure can have
  *        XAC_EALREADY  the process has opened this environment already
  */
 XAC_API struct xac_env *xac_open(const char *path, const struct xac_options *options);

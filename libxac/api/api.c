@@ -88,15 +88,12 @@ xac_api_check_sized(const char *what, const void *out, size_t size, size_t first
     return 0;
 }
 
-/* start -- take a context's turn, join after a fork. */
+/* joined -- join after a fork; the turn is given back if that fails. */
 static int
-start(const char *what, struct xac_ctx *ctx)
+joined(struct xac_ctx *ctx)
 {
-    int rc = take_turn(ctx, what);
+    int rc = xac_env_rejoin(ctx->env);
 
-    if (rc != 0)
-        return rc;
-    rc = xac_env_rejoin(ctx->env);
     if (rc != 0)
         xac_api_done(ctx);
     return rc;
@@ -110,11 +107,12 @@ xac_api_start(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
     if (rc != 0)
         return rc;
     *ctxp = xac_ctx_mine(env);
-    return start(what, *ctxp);
+    rc = take_turn(*ctxp, what);
+    return rc == 0 ? joined(*ctxp) : rc;
 }
 
 int
-xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
+xac_api_take_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
 {
     int rc = xac_api_opened(env, what);
 
@@ -123,7 +121,15 @@ xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ct
     if (rc != 0)
         return rc;
     *ctxp = &env->ctx;
-    return start(what, *ctxp);
+    return take_turn(*ctxp, what);
+}
+
+int
+xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
+{
+    int rc = xac_api_take_process(env, what, ctxp);
+
+    return rc == 0 ? joined(*ctxp) : rc;
 }
 
 int

@@ -55,6 +55,9 @@ int xac_api_any_opened(const char *what);
  */
 int xac_api_start(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
+/* xac_api_take_process -- take the turn of the process's context; nothing is joined. */
+int xac_api_take_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
+
 /* xac_api_start_process -- the same with the process's context, also for a thread that has one. */
 int xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 

@@ -26,6 +26,9 @@
 #include "shared/region.h"
 #include "view/view.h"
 
+/* No version will have more: a larger size is one that nobody has set. */
+#define OPTIONS_BYTES_MOST (16 * sizeof(struct xac_options))
+
 /* ---- Opening and closing ------------------------------------------------------------- */
 
 /* check -- the arguments of what opens an environment. */
@@ -114,6 +117,8 @@ xac_open(const char *path, const struct xac_options *given)
         given = &unset;
     rc = xac_api_check_sized("xac_open", given, given->size,
                              offsetof(struct xac_options, value));
+    if (rc == 0 && given->size > OPTIONS_BYTES_MOST)
+        rc = xac_err(EINVAL, "xac_open: options of %zu bytes", given->size);
     if (rc == 0 && given->reserved != 0)
         rc = xac_err(EINVAL, "xac_open: `reserved` is not 0: see xac_options_init");
     if (rc == 0)
@@ -163,7 +168,7 @@ shut_down(const char *what, struct xac_env *env)
     int rc;
 
     xac_api_lock();
-    rc = xac_api_start_process(env, what, &ctx); /* joins: it leaves what is its own */
+    rc = xac_api_take_process(env, what, &ctx); /* xac_env_close joins after a fork */
     if (rc == 0)
         rc = close_one(what, env, ctx);
     xac_api_unlock();

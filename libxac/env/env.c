@@ -126,8 +126,10 @@ leave(struct xac_env *env)
 {
     sigset_t signals;
     bool last;
-    int rc = xac_env_mend(env);
+    int rc = xac_env_rejoin(env);
 
+    if (rc == 0)
+        rc = xac_env_mend(env);
     if (rc == 0)
         rc = xac_gate_enter(env->lockfd);
     if (rc != 0) {
@@ -341,9 +343,8 @@ rejoin(struct xac_env *env)
         return xac_err(XAC_EDESCRIPTOR, "%s: %s", env->dir, strerror(errno));
     rc =
         env->reader == XAC_READER_FROZEN ? xac_env_frozen_enter(env) : xac_env_enter(env);
-    if (rc != 0)
-        return rc;
-    rc = xac_view_rejoin_all(env, &env->ctx);
+    if (rc == 0)
+        rc = xac_view_rejoin_all(env, &env->ctx);
     for (struct xac_ctx *c = env->others; c != NULL && rc == 0; c = c->next)
         rc = xac_view_rejoin_all(env, c);
     if (rc != 0) {

@@ -24,7 +24,8 @@ int xac_env_open(const char *path, int flags, const struct xac_env_options *opti
 
 /*
  * xac_env_close -- leave; the last one out checkpoints and deletes the region.
- * Views are unmapped already.  ret 0 or the checkpoint's error; env is freed.
+ * Views are unmapped already.  A child that has not joined does so first.  ret 0 or the first
+ * error: of joining, of the checkpoint; env is freed.
  */
 int xac_env_close(struct xac_env *env);
 

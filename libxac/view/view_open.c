@@ -727,7 +727,7 @@ rejoin(struct xac_env *env, struct xac_view *v)
         return 0;
     }
     if (xac_view_fd(v) < 0)
-        return xac_err(errno, "%s", v->name);
+        return xac_err(XAC_EDESCRIPTOR, "%s: %s", v->name, strerror(errno));
     xac_area_open_pagemap(&v->area);
     /* The other one is the parent's. */
     rc = xac_registry_file(env, v->path, v->fd, end_of(v), &v->file, &v->hold);
