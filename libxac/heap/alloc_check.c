@@ -37,28 +37,6 @@ offer(struct check *k, uint64_t pages)
         k->best_free = pages;
 }
 
-/* own_pages -- pages at the start of a chunk that are the heap's own. */
-static uint32_t
-own_pages(const struct xac_heap *h, uint64_t number)
-{
-    uint64_t s = h->dir_pages * (h->page_size / sizeof(struct xac_chunk_entry));
-    uint64_t pages = 1 + h->dir_pages;
-    uint64_t start = 0;
-    uint64_t before;
-
-    if (number >= s) {
-        while (number >= 2 * s)
-            s *= 2;
-        start = s;
-        pages = xac_dir_part_pages(h, s);
-    }
-    before = (number - start) * XAC_CHUNK_PAGES;
-    if (pages <= before)
-        return 0;
-    return pages - before < XAC_CHUNK_PAGES ? (uint32_t)(pages - before)
-                                            : XAC_CHUNK_PAGES;
-}
-
 /* ---- Pages of a chunk -------------------------------------------------------------------- */
 
 /* count_slots -- add a page of slots to the totals. */
@@ -195,7 +173,7 @@ static int
 check_paged(struct check *k, const struct xac_chunk_entry *e, uint64_t number)
 {
     uint64_t page_no = number * XAC_CHUNK_PAGES + e->header % XAC_CHUNK_PAGES;
-    unsigned own = own_pages(&k->h, number);
+    unsigned own = xac_dir_own_pages(&k->h, number);
     const struct xac_chunk *c = NULL;
     unsigned longest;
     int rc;
@@ -257,7 +235,7 @@ static int
 check_entry(struct check *k, uint64_t number)
 {
     const struct xac_chunk_entry *e = xac_dir_entry(&k->h, number);
-    bool is_own = own_pages(&k->h, number) == XAC_CHUNK_PAGES;
+    bool is_own = xac_dir_own_pages(&k->h, number) == XAC_CHUNK_PAGES;
 
     if (e->state != XAC_CHUNK_FREE)
         k->free_row = 0;
@@ -267,7 +245,7 @@ check_entry(struct check *k, uint64_t number)
         return wrong(k, number, 0, "end of the large allocation is missing");
     if (is_own != (e->state == XAC_CHUNK_META))
         return wrong(k, number, 0, "directory is counted wrongly");
-    if (e->state != XAC_CHUNK_PAGED && !is_own && own_pages(&k->h, number) > 0)
+    if (e->state != XAC_CHUNK_PAGED && !is_own && xac_dir_own_pages(&k->h, number) > 0)
         return wrong(k, number, 0, "the heap's own pages are not accounted for");
     switch (e->state) {
     case XAC_CHUNK_FREE:

@@ -60,7 +60,7 @@ xac_chunk_is_sound(const struct xac_heap *h, const struct xac_chunk *c, uint64_t
 {
     return c->magic == XAC_HEAP_CHUNK_MAGIC
            && c->stamp == xac_heap_stamp(h->hints->identity, page_no)
-           && c->number == number && c->header < XAC_CHUNK_PAGES
+           && c->number == number && c->header == page_no % XAC_CHUNK_PAGES
            && c->present <= XAC_CHUNK_PAGES;
 }
 

@@ -31,11 +31,40 @@ first_part(const struct xac_heap *h)
     return h->dir_pages * entries_per_page(h);
 }
 
-uint64_t
-xac_dir_part_pages(const struct xac_heap *h, uint64_t s)
+/* part_pages -- size of the directory's part that begins at chunk s. */
+static uint64_t
+part_pages(const struct xac_heap *h, uint64_t s)
 {
     xac_assert(s % entries_per_page(h) == 0);
     return s / entries_per_page(h);
+}
+
+uint32_t
+xac_dir_own_pages(const struct xac_heap *h, uint64_t number)
+{
+    uint64_t s = first_part(h);
+    uint64_t pages = 1 + h->dir_pages;
+    uint64_t start = 0;
+    uint64_t before;
+
+    if (number >= s) {
+        while (number >= 2 * s)
+            s *= 2;
+        start = s;
+        pages = part_pages(h, s);
+    }
+    before = (number - start) * XAC_CHUNK_PAGES;
+    if (pages <= before)
+        return 0;
+    return pages - before < XAC_CHUNK_PAGES ? (uint32_t)(pages - before)
+                                            : XAC_CHUNK_PAGES;
+}
+
+/* is_free -- as a whole.  A damaged directory may say so of the heap's own pages, too. */
+static bool
+is_free(const struct xac_heap *h, const struct xac_chunk_entry *e, uint64_t number)
+{
+    return e->state == XAC_CHUNK_FREE && xac_dir_own_pages(h, number) == 0;
 }
 
 struct xac_chunk_entry *
@@ -220,7 +249,7 @@ growth_limit(const struct xac_heap *h)
     for (uint64_t s = first_part(h); s * XAC_CHUNK_PAGES < h->view_pages; s *= 2) {
         uint64_t start = s * XAC_CHUNK_PAGES;
 
-        if (start >= h->n_pages && start + xac_dir_part_pages(h, s) + 2 > h->view_pages)
+        if (start >= h->n_pages && start + part_pages(h, s) + 2 > h->view_pages)
             return start;
     }
     return h->view_pages;
@@ -271,7 +300,7 @@ xac_heap_grow(struct xac_heap *h, bool *grewp)
         rc = widen_last(h, old / XAC_CHUNK_PAGES);
     for (uint64_t s = first_part(h); s * XAC_CHUNK_PAGES < limit && rc == 0; s *= 2) {
         if (s * XAC_CHUNK_PAGES >= old)
-            rc = reserve(h, s, xac_dir_part_pages(h, s));
+            rc = reserve(h, s, part_pages(h, s));
     }
     return rc;
 }
@@ -328,7 +357,8 @@ merit_of(const struct xac_heap *h, const struct xac_chunk_entry *e, uint64_t num
     if (e->state == XAC_CHUNK_FREE) {
         uint32_t need = want->pages != 0 ? want->pages : 1;
 
-        return xac_heap_present(h, number) > need ? FRESH : NO_USE;
+        return is_free(h, e, number) && xac_heap_present(h, number) > need ? FRESH
+                                                                           : NO_USE;
     }
     if (e->state != XAC_CHUNK_PAGED || !has_room(e, want))
         return NO_USE;
@@ -452,7 +482,7 @@ search_large(const struct xac_heap *h, uint64_t whole, uint32_t tail)
     for (uint64_t k = 0; k < n; k++) {
         const struct xac_chunk_entry *e = xac_dir_entry(h, k);
 
-        if (e == NULL || e->state != XAC_CHUNK_FREE || !xac_heap_sees(h, k)) {
+        if (e == NULL || !is_free(h, e, k) || !xac_heap_sees(h, k)) {
             row = 0;
             continue;
         }

@@ -131,7 +131,8 @@ int xac_heap_damaged(const struct xac_heap *h, uint64_t page_no, const char *wha
 unsigned xac_chunk_longest(uint64_t used);
 
 /* xac_chunk_not_free -- a bit for each page that cannot be allocated.  In a sound chunk that is
-   `used`; a damaged one must not give away its header, or pages that are not mapped. */
+   `used`; a damaged one must not give away its header, the heap's own pages, or pages that are
+   not mapped. */
 uint64_t xac_chunk_not_free(const struct xac_heap *h, const struct xac_chunk *c);
 
 /* xac_chunk_is_sound -- is this the header of that chunk, its counts within bounds? */
@@ -233,8 +234,8 @@ xac_heap_sees(const struct xac_heap *h, uint64_t number)
 /* xac_dir_entry -- entry of a chunk; NULL if this mapping, or the heap, is too short for it. */
 struct xac_chunk_entry *xac_dir_entry(const struct xac_heap *h, uint64_t number);
 
-/* xac_dir_part_pages -- size of the directory's part that begins at chunk s. */
-uint64_t xac_dir_part_pages(const struct xac_heap *h, uint64_t s);
+/* xac_dir_own_pages -- pages at the start of a chunk that are the heap's own. */
+uint32_t xac_dir_own_pages(const struct xac_heap *h, uint64_t number);
 
 /* xac_dir_update -- copy rooms, longest and the header's place to the entry. */
 int xac_dir_update(struct xac_heap *h, const struct xac_chunk *c);

@@ -160,7 +160,7 @@ static const struct damage damages[] = {
     {chunk_stamp, "no chunk header"},
     {chunk_number, "no chunk header"},
     {chunk_present, "present"},
-    {chunk_place, "disagree"},
+    {chunk_place, "no chunk header"},
     {used_lost, "disagree"},
     {used_stray, "disagree"},
     {longest_low, "in a row"},
@@ -241,21 +241,23 @@ END_TEST
 
 DAMAGE(own_not_used, chunk->used &= ~UINT64_C(3))
 DAMAGE(own_as_slots, chunk->slab[0] = chunk->slab[slots_page])
+DAMAGE(header_not_used, (chunk->used &= ~UINT64_C(7), chunk->header++))
 
-/* The pages of the heap's header and directory are given to nobody. */
+/* The pages of the heap's header and directory, and of the header of chunk 0, are given to nobody. */
 START_TEST(own_pages_are_not_allocated)
 {
-    void (*const ways[])(void) = {own_not_used, own_as_slots};
+    void (*const ways[])(void) = {own_not_used, own_as_slots, header_not_used,
+                                  entry_lost};
     size_t page = env_page();
 
     make_heap();
     must_ok(xbegin());
     ways[_i]();
     for (int i = 0; i < 100; i++) {
-        for (size_t size = 8; size <= 8 * page; size *= 2) {
+        for (size_t size = 8; size <= 128 * page; size *= 2) {
             unsigned char *p = xMalloc(base, size);
 
-            if (p != NULL && p < base + 2 * page)
+            if (p != NULL && p < base + 3 * page)
                 env_fail(__FILE__, __LINE__, "%d, %zu: %td", i, size, p - base);
         }
     }
@@ -480,7 +482,7 @@ damage_suite(void)
 
     tcase_add_test(tc, check_finds_damage);
     tcase_add_test(tc, damaged_heaps_are_not_followed);
-    tcase_add_loop_test(tc, own_pages_are_not_allocated, 0, 2);
+    tcase_add_loop_test(tc, own_pages_are_not_allocated, 0, 4);
     tcase_add_test(tc, other_versions_are_refused);
     tcase_add_test(tc, calls_on_damaged_heaps_end);
     tcase_add_test(tc, heap_longer_than_its_file_is_damaged);
