@@ -35,7 +35,10 @@
  *       ends.  If longjmp() has left xTransact(), the thread's next begin or xend() does
  *       that, if it notices.  If control has left a pair of xbegin() and xend(), the library
  *       takes the next xbegin() for a nested one.
- *   (5) A signal handler must not call any function here, and must not touch a segment.
+ *   (5) A signal handler must not call any function here, and must not touch a segment.  It may
+ *       run in the middle of xend(): then it must not leave by longjmp(), and a child that it
+ *       makes by fork() may only call exec() and _exit().  If it does more, the program is
+ *       stopped with a message at its next call of the library.
  *       A thread that touches a segment must not block SIGSEGV and SIGBUS, or the system
  *       kills the process.  The program installs its own handlers of these two signals
  *       before xInit() or between transactions.  The next begin puts the library's handlers

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include <xac.h>
 #include <xac_env.h>
@@ -69,6 +70,22 @@ take_turn(struct xac_ctx *ctx, const char *what)
     xac_tsan_enter();
     xac_tsan_acquire();
     return 0;
+}
+
+_Noreturn void
+xac_api_interrupted(const char *what)
+{
+    static _Atomic bool has_said;
+
+    xac_say_once(
+        &has_said,
+        xac_half_done == XAC_HALF_DONE_INHERITED
+            ? "%s: a signal handler called fork() in the middle of xend(), and the "
+              "child may only call exec() and _exit() (xac.h, rule 5)"
+            : "%s: a signal handler called it in the middle of xend(), or has left "
+              "xend() by longjmp() (xac.h, rule 5)",
+        what);
+    abort();
 }
 
 int
@@ -199,12 +216,27 @@ after_fork(void)
     xac_api_unlock();
 }
 
+/* is_ending -- is the calling thread, which forks in a signal handler, in the middle of an end? */
+static bool
+is_ending(void)
+{
+    for (struct xac_env *env = xac_api_all; env != NULL; env = env->next) {
+        const struct xac_ctx *ctx = xac_ctx_mine(env);
+
+        if (xac_api_is_mine(ctx) && ctx->is_ending)
+            return true;
+    }
+    return false;
+}
+
 /* on_fork -- in the child, before anything else runs there. */
 static void
 on_fork(void)
 {
     sigset_t signals = fork_signals;
 
+    if (is_ending())
+        xac_half_done = XAC_HALF_DONE_INHERITED;
     for (struct xac_env *env = xac_api_all; env != NULL; env = env->next) {
         if (!xac_api_is_mine(&env->ctx))
             env->ctx.depth = 0; /* of a thread that does not exist here */

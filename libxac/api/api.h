@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/annot.h"
+#include "base/lock.h"
 #include "base/err.h"
 #include "base/tsan.h"
 #include "env/env.h"
@@ -38,10 +39,16 @@ extern struct xac_env *xac_api_all;
 void xac_api_lock(void);
 void xac_api_unlock(void);
 
+/* xac_api_interrupted -- stop the program: the call comes in the middle of an xend() of its
+   thread, from a signal handler or after one has left it. */
+_Noreturn void xac_api_interrupted(const char *what);
+
 /* xac_api_opened -- 0, or XAC_ENOINIT if env is NULL.  xac_api_any_opened: if all are. */
 static inline int
 xac_api_opened(const struct xac_env *env, const char *what)
 {
+    if (xac_unlikely(xac_half_done != XAC_HALF_DONE_NOTHING))
+        xac_api_interrupted(what);
     return env == NULL ? xac_err(XAC_ENOINIT, "%s", what) : 0;
 }
 int xac_api_any_opened(const char *what);

@@ -194,6 +194,8 @@ on_thread_end(void)
     static _Atomic bool has_said;
     struct xac_ctx *next;
 
+    if (xac_half_done != XAC_HALF_DONE_NOTHING)
+        return; /* a signal handler has ended it: others take over what it holds */
     for (struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = next) {
         next = ctx->next_open;
         if (ctx != &ctx->env->ctx)

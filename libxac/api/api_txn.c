@@ -146,13 +146,23 @@ end_outermost(struct xac_ctx *ctx)
     xac_tsan_enter();
     ctx->frame = NULL;
     ctx->is_ending = true;
+    /* Pairs with signal handlers, which may fork or call exit(). */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (ctx->txn == NULL) { /* this is a child that a handler has made just before */
+        ctx->is_ending = false;
+        ctx->orphan_depth--;
+        xac_tsan_leave();
+        return xac_err(XAC_EFORKED, "xend");
+    }
     rc = xac_txn_end(ctx->env, ctx);
-    ctx->is_ending = false;
     if (!ctx->is_query && last != NULL)
         *last = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;
     xac_ctx_ended(ctx);
+    /* Pairs with signal handlers, as above. */
+    atomic_signal_fence(memory_order_seq_cst);
+    ctx->is_ending = false;
     xac_api_done(ctx);
     return rc;
 }
@@ -197,7 +207,7 @@ end(struct xac_env *env, const void *frame)
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY,
                        "xend: the innermost is a query, end it by xendQuery");
-    if (ctx->depth == 1)
+    if (ctx->depth <= 1) /* 0: see there */
         return end_outermost(ctx);
     ctx->depth--;
     return status(ctx);

@@ -14,6 +14,7 @@
 #include "base/tls.h"
 
 XAC_TLS uint64_t xac_lock_held;
+XAC_TLS enum xac_half_done xac_half_done;
 _Static_assert(XAC_RANK_PUBLISH < 64, "a bit for each rank");
 
 /* Looks at the publish lock before its thread sleeps, and pauses of the processor after the

@@ -11,12 +11,28 @@
  * the data that the lock protects, and calls xac_lock_repaired().  If it dies too, the next
  * thread does the same.
  *
- * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one.
+ * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one, but for
+ *           the one case below.
  *           The holder may be stopped.  So a thread that waits for a lock, and holds none, lets
  *           pending signals through 20 times a second.  A handler finds nothing half done at
  *           this place, and may leave it by longjmp.  A thread that already holds a lock waits
  *           with signals blocked: for checkpoint with reap, for gc with checkpoint, for
  *           publish with gc, until the holder of the other lock releases it.
+ * NOT BLOCKED  The end of a transaction that is not durable, in a process that is alone in its
+ *           environment: nobody waits for it, and two system calls would cost as much as the rest.
+ *           The section is marked in a word of the thread instead (xac_half_done).  A handler
+ *           of the program may run anywhere in it, also while a lock is held:
+ *             it returns             nothing has happened
+ *             it ends the process    the same as SIGKILL: the next participant repairs
+ *             it calls fork()        the child can call exec() and _exit().  It cannot go on with
+ *                                    the parent's commit: the control region has become
+ *                                    inaccessible in it
+ *             it calls the library, or touches a page that faults, or leaves by longjmp() and the
+ *             thread calls the library later
+ *                                    the word is still set; the program is stopped, and says why
+ *           If other participants are attached, signals are blocked: a handler may take long, and
+ *           they would wait for it.  One that attaches during the section waits as for a thread
+ *           that is stopped.
  * WAITING   Publish is held for less than a microsecond at a time.  So a thread that finds it held
  *           looks again for a moment before it sleeps.
  * LIMIT     The end of a transaction may limit how long it waits in sum (xac_wait_limit), from its
@@ -137,6 +153,31 @@ xac_lock_is_mine(const struct xac_lock *lk)
 
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);
+
+/* What this thread has under way with signals let through. */
+enum xac_half_done {
+    XAC_HALF_DONE_NOTHING = 0,
+    XAC_HALF_DONE_OURS,      /* the end of a transaction                                */
+    XAC_HALF_DONE_INHERITED, /* a handler called fork() in the middle of xend(): the child */
+};
+extern XAC_TLS enum xac_half_done xac_half_done;
+
+/* xac_half_done_begin, end -- around a section in which signals are not blocked. */
+static inline void
+xac_half_done_begin(void)
+{
+    xac_half_done = XAC_HALF_DONE_OURS;
+    /* Pairs with handlers: one that finds something changed finds the word, too. */
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void
+xac_half_done_end(void)
+{
+    /* Pairs with handlers, as above. */
+    atomic_signal_fence(memory_order_seq_cst);
+    xac_half_done = XAC_HALF_DONE_NOTHING;
+}
 
 /*
  * xac_signals_block / restore -- all signals but the synchronous ones.

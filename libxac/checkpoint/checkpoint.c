@@ -186,10 +186,14 @@ step_held(struct xac_env *env)
 void
 xac_checkpoint_step(struct xac_env *env)
 {
-    if (!try_lock(env))
-        return;
-    step_held(env);
-    xac_lock_release(&env->ctl->checkpoint);
+    sigset_t signals;
+
+    xac_signals_block(&signals);
+    if (try_lock(env)) {
+        step_held(env);
+        xac_lock_release(&env->ctl->checkpoint);
+    }
+    xac_signals_restore(&signals);
 }
 
 void

@@ -20,6 +20,7 @@
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
+#include "txn/alone.h"
 #include "txn/commit_block.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
@@ -597,7 +598,7 @@ gather(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 /*
- * may_lock -- may the end of a transaction take a lock, so that signals must be blocked?  Not if
+ * may_lock -- may the end of a transaction take a lock, so that signals concern it?  Not if
  * it has nothing in its set, which is so when it has only read while alone (alone.h).
  */
 static bool
@@ -619,14 +620,35 @@ may_step(const struct xac_ctx *ctx, uint64_t commits)
                   != commits;
 }
 
+/* end_update -- with signals blocked, or, if nobody would wait for a handler, let through (lock.h). */
+static int
+end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
+{
+    bool is_blocked =
+        is_locking && (xac_env_is_durable(env) || xac_alone_epoch(env) == 0);
+    sigset_t signals;
+    int rc;
+
+    xac_assert(!ctx->is_query);
+    if (is_blocked)
+        xac_signals_block(&signals);
+    else
+        xac_half_done_begin();
+    rc = commit(env, ctx) ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
+    if (is_blocked)
+        xac_signals_restore(&signals);
+    else
+        xac_half_done_end();
+    return rc;
+}
+
 int
 xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
     uint64_t commits =
         atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed);
     uint32_t wait_ms = env->options.wait_ms;
-    bool is_blocked;
-    sigset_t signals;
+    bool is_locking;
     int rc;
 
     xac_assert(xac_lock_none_held());
@@ -634,20 +656,14 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->is_query)
         return end_query(env, ctx);
     gather(env, ctx);
-    is_blocked = may_lock(env, ctx);
-    if (is_blocked)
-        xac_signals_block(&signals);
+    is_locking = may_lock(env, ctx);
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(wait_ms);
-    rc = commit(env, ctx) ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
-    if (is_blocked) {
-        /* With a limit only after a commit has written.  Not after an error: its words are
-           to stay. */
-        if ((rc == XAC_COMMITTED || rc == XAC_ABORTED)
-            && (wait_ms == 0 || may_step(ctx, commits)))
-            xac_checkpoint_if_due(env);
-        xac_signals_restore(&signals);
-    }
+    rc = end_update(env, ctx, is_locking);
+    /* With a limit only after a commit has written.  Not after an error: its words are to stay. */
+    if (is_locking && (rc == XAC_COMMITTED || rc == XAC_ABORTED)
+        && (wait_ms == 0 || may_step(ctx, commits)))
+        xac_checkpoint_if_due(env);
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(0);
     xac_assert(xac_lock_none_held());

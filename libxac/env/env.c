@@ -317,6 +317,8 @@ forked(struct xac_env *env)
     let_go(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
+    if (xac_half_done == XAC_HALF_DONE_INHERITED && env->ctl != NULL)
+        xac_shm_bar(&env->shm);
 }
 
 void

@@ -159,6 +159,15 @@ xac_shm_detach(struct xac_shm *shm)
     shm->fd = -1;
 }
 
+void
+xac_shm_bar(struct xac_shm *shm)
+{
+    int rc = xac_sys.mprotect(shm->base, shm->reserve, PROT_NONE);
+
+    xac_assert(shm->base != NULL);
+    xac_require(rc == 0);
+}
+
 /* class_of -- smallest class that holds n bytes. */
 XAC_SIGSAFE static unsigned
 class_of(size_t n_bytes)

@@ -77,6 +77,9 @@ int xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve);
 int xac_shm_attach(struct xac_shm *shm, int fd, size_t reserve);
 void xac_shm_detach(struct xac_shm *shm);
 
+/* xac_shm_bar -- from now on each access to it stops the process. */
+void xac_shm_bar(struct xac_shm *shm);
+
 /* xac_shm_size -- bytes of the region that are backed by the file. */
 XAC_SIGSAFE uint64_t xac_shm_size(const struct xac_shm *shm);
 

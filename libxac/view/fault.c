@@ -13,6 +13,7 @@
 
 #include <xac.h>
 
+#include "base/lock.h"
 #include "shared/env_state.h"
 #include "txn/ctx.h"
 #include "view/guard.h"
@@ -49,13 +50,20 @@ say_number(struct message *m, uint64_t v)
     say(m, p);
 }
 
-/* begin -- the words with which each message begins. */
+/* say_process -- the words with which each message begins. */
 XAC_SIGSAFE static void
-begin(struct message *m, bool is_write, const char *path)
+say_process(struct message *m)
 {
     xac_assert(m->used == 0);
     say(m, "libxac: process ");
     say_number(m, (uint64_t)getpid());
+}
+
+/* begin -- a message about an access. */
+XAC_SIGSAFE static void
+begin(struct message *m, bool is_write, const char *path)
+{
+    say_process(m);
     say(m, is_write ? ": store to " : ": load from ");
     say(m, path);
 }
@@ -222,6 +230,13 @@ xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
     struct message m = {.used = 0};
     struct xac_guard_hit hit;
 
+    if (!is_unmapped && xac_half_done == XAC_HALF_DONE_INHERITED) {
+        say_process(&m);
+        say(&m,
+            ": a signal handler has called fork() in the middle of xend(), and returned "
+            "in the child");
+        stop(&m, "the child may only call exec() and _exit() (xac.h, rule 5)");
+    }
     if (!xac_guard_find(addr, is_unmapped, &hit))
         return;
     begin(&m, is_write, hit.path);

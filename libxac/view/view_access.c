@@ -463,6 +463,10 @@ handle(struct xac_view *view, void *addr, bool is_write)
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
         && xac_alias_is_back(view, page_no))
         return;
+    if (xac_unlikely(xac_half_done != XAC_HALF_DONE_NOTHING))
+        xac_fault_stop(view, addr, is_write,
+                       "by a signal handler, in the middle of xend()",
+                       "a signal handler must not touch a segment (xac.h, rule 5)");
     xac_require(xac_lock_none_held());
     /* Relaxed: that it is us can only have been stored by us. */
     if (!pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),

@@ -57,6 +57,7 @@ static uint64_t outside_held; /* bits of ranks, as xac_lock_held */
 
 /* In place of lock.c: the ranks held by the coroutine that runs. */
 XAC_TLS uint64_t xac_lock_held;
+XAC_TLS enum xac_half_done xac_half_done;
 
 /* ---- Coroutines ---------------------------------------------------------------------- */
 

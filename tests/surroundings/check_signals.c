@@ -10,11 +10,13 @@
 #include <config.h>
 
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +107,178 @@ START_TEST(sigterm_ends_who_waits_for_a_stopped_process)
 }
 END_TEST
 
+/* ---- In the middle of xend() ------------------------------------------------------------ */
+
+enum deed {
+    RETURNS,
+    JUMPS,
+    CALLS,
+    FORKS,
+    EXECS,
+    EXITS,
+    DEEDS
+};
+
+#define TRIES 100
+
+static volatile sig_atomic_t in_end, n_handled, is_child;
+static sigjmp_buf back;
+static volatile enum deed deed;
+static volatile int child_status = -1;
+
+/* fork_in_handler -- the child returns from the handler, or calls exec(). */
+static void
+fork_in_handler(bool calls_exec)
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    must(pid >= 0);
+    if (pid == 0) {
+        is_child = 1;
+        if (calls_exec) {
+            (void)execl("/bin/true", "true", (char *)NULL);
+            _exit(9);
+        }
+        return;
+    }
+    must(waitpid(pid, &status, 0) == pid);
+    child_status = status;
+}
+
+static void
+on_alarm(int signo)
+{
+    const struct itimerval soon = {.it_value.tv_usec = 300};
+
+    (void)signo;
+    if (is_child)
+        return;
+    if (!in_end) {
+        (void)setitimer(ITIMER_REAL, &soon, NULL);
+        return;
+    }
+    n_handled++;
+    switch (deed) {
+    case RETURNS:
+        (void)setitimer(ITIMER_REAL, &soon, NULL);
+        break;
+    case JUMPS:
+        siglongjmp(back, 1);
+    case CALLS:
+        (void)xbegin();
+        _exit(0);
+    case FORKS:
+    case EXECS:
+        fork_in_handler(deed == EXECS);
+        break;
+    default:
+        exit(0);
+    }
+}
+
+/* commit_with_alarms -- in a process that is alone; ends when the deed has been done. */
+static void
+commit_with_alarms(void *arg)
+{
+    const struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval first = {.it_value.tv_usec = 1000 + *(const int *)arg * 37};
+    uint64_t *base = env_attach(NONDURABLE, PAGES);
+    int wanted = deed == RETURNS ? 50 : 1;
+
+    must(sigaction(SIGALRM, &action, NULL) == 0);
+    must(setitimer(ITIMER_REAL, &first, NULL) == 0);
+    if (sigsetjmp(back, 1) != 0)
+        _exit(xbegin() == 0 ? 0 : 1);
+    for (uint64_t n = 1; n_handled < wanted; n++) {
+        must_ok(xbegin());
+        *env_cell(base, 0) = n;
+        *env_cell(base, 1) = n;
+        atomic_signal_fence(memory_order_seq_cst); /* the stores stay before */
+        in_end = 1;
+        must(xend() == COMMITTED || is_child);
+        in_end = 0;
+        atomic_signal_fence(memory_order_seq_cst);
+        if (is_child)
+            _exit(0);
+    }
+    if (deed == FORKS && WIFSIGNALED(child_status))
+        _exit(WTERMSIG(child_status) == SIGABRT ? 3 : 4);
+    _exit(child_status == -1 || child_status == 0 ? 0 : 5);
+}
+
+/* equal_after -- a participant that comes later finds what a commit has left whole. */
+static void
+equal_after(void *arg)
+{
+    uint64_t *base = env_attach(NONDURABLE, PAGES);
+    uint64_t x, y;
+
+    (void)arg;
+    must_ok(xbeginQuery());
+    x = *env_cell(base, 0);
+    y = *env_cell(base, 1);
+    (void)xendQuery();
+    must_eq(x, y);
+    env_detach();
+}
+
+static void
+attach_and_wait(void *arg)
+{
+    struct board *b = arg;
+
+    (void)env_attach(NONDURABLE, PAGES);
+    word_store(&b->ready, 1);
+    (void)pause();
+}
+
+/* _i: the deed.  One that the library forbids is found out at least once, and says why;
+   the next participant finds everything whole. */
+START_TEST(handler_in_the_middle_of_xend)
+{
+    static char text[1 << 14];
+    bool is_forbidden = _i == JUMPS || _i == CALLS || _i == FORKS;
+    int n_stopped = 0;
+
+    deed = (enum deed)_i;
+    for (int i = 0; i < TRIES && (!is_forbidden || n_stopped < 3); i++) {
+        int status = proc_capture(commit_with_alarms, &i, text, sizeof text);
+        bool is_stopped = _i == FORKS
+                              ? WIFEXITED(status) && WEXITSTATUS(status) == 3
+                              : WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+
+        if (!is_stopped && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+            env_fail(__FILE__, __LINE__, "deed %d, status 0x%x: %s", _i, (unsigned)status,
+                     text);
+        if (is_stopped && strstr(text, "signal handler") == NULL)
+            env_fail(__FILE__, __LINE__, "deed %d is not named: %s", _i, text);
+        n_stopped += is_stopped;
+        proc_run(equal_after, NULL);
+    }
+    printf("deed %d: %d stopped\n", _i, n_stopped);
+    must(is_forbidden ? n_stopped > 0 : n_stopped == 0);
+}
+END_TEST
+
+/* If others are attached, a signal waits for the end of xend(), and a jump leaves nothing held. */
+START_TEST(handler_waits_while_others_are_attached)
+{
+    static char text[1 << 14];
+    struct board *b = proc_shared(sizeof *b);
+    pid_t other = proc_spawn(attach_and_wait, b);
+
+    proc_await(&b->ready, 1, 30);
+    deed = CALLS;
+    for (int i = 0; i < 20; i++) {
+        int status = proc_capture(commit_with_alarms, &i, text, sizeof text);
+
+        must_eq(status, 0);
+    }
+    proc_kill(other);
+}
+END_TEST
+
 /* ---- The signal stack ------------------------------------------------------------------- */
 
 #define STACK_BYTES 65536
@@ -179,6 +353,8 @@ signals_suite(void)
     TCase *tc = env_tcase(s, "signals", 120);
 
     tcase_add_test(tc, sigterm_ends_who_waits_for_a_stopped_process);
+    tcase_add_loop_test(tc, handler_in_the_middle_of_xend, RETURNS, DEEDS);
+    tcase_add_test(tc, handler_waits_while_others_are_attached);
     tcase_add_test(tc, faults_are_handled_on_a_small_stack);
     tcase_add_test(tc, small_signal_stack_is_refused);
     return s;

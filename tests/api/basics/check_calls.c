@@ -51,11 +51,11 @@ static const struct play {
     {"query, warm page, beside others", true, true, false, true, LOAD, 0},
     {"transaction, warm page loaded", true, false, false, false, LOAD, 0},
     {"query, cold page", false, true, true, false, LOAD, 3},
-    {"transaction, cold page loaded", false, false, true, false, LOAD, 5},
-    {"transaction, cold page stored to", false, false, true, false, STORE, 5},
-    {"the same, hint", false, false, true, false, STORE_HINTED, 4},
-    {"transaction, page that stays stored to", true, false, false, false, STORE, 5},
-    {"the same, hint", true, false, false, false, STORE_HINTED, 4},
+    {"transaction, cold page loaded", false, false, true, false, LOAD, 3},
+    {"transaction, cold page stored to", false, false, true, false, STORE, 3},
+    {"the same, hint", false, false, true, false, STORE_HINTED, 2},
+    {"transaction, page that stays stored to", true, false, false, false, STORE, 3},
+    {"the same, hint", true, false, false, false, STORE_HINTED, 2},
 };
 #define N_PLAYS ((int)(sizeof plays / sizeof plays[0]))
 
