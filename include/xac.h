@@ -293,7 +293,8 @@ XAC_API int xac_unview(void *view);
  * outermost transaction: it commits or aborts with that one.
  *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
- *      thread of the process has a transaction open; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
+ *      thread of the process has a transaction open; ETIMEDOUT, if it has waited for its turn as long
+ *      as XAC_OPT_WAIT_MS allows; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
  */
 XAC_API int xac_begin(void);
 

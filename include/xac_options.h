@@ -124,14 +124,16 @@ enum xac_option {
     XAC_OPT_MODE = 14,
     /* So long may an outermost xend() or xendQuery() of this process wait for other participants:
        for locks that they hold, for one that is writing or syncing the log, and for
-       the token.  0: there is no limit.  Without a limit it waits as long as a participant is stopped
+       the turn.  0: there is no limit.  Without a limit it waits as long as a participant is stopped
        (SIGSTOP, a debugger) or very slow while it holds one of these; xstat names that
        participant.  When the time is over,
          xend() returns ETIMEDOUT    the transaction has been rolled back; it may be tried again
                 XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
                                      that it read: xSync() tells, and waits for it
-       Own writes and syncs are not waits.  Not limited: xbegin() (at most 1.28 s for an older
-       transaction, and for the token), faults, a step of a checkpoint, and all other calls.
+       So long may an outermost xbegin() wait for its turn (enum xac_policy_kind); then it returns
+       ETIMEDOUT, and no transaction has begun.
+       Own writes and syncs are not waits.  Not limited: xbegin() for an older transaction (at most
+       1.28 s), faults, a step of a checkpoint, and all other calls.
        xTransact() returns either code and does not try again.
        Values: milliseconds, 0 to 3,600,000.  Default: 0.  Set: any time.  Concerns: this
        process. */
@@ -215,8 +217,8 @@ enum xac_policy_kind {
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
     XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
                                      snapshot of its begin and is validated at xend();
-                                     after a few lost races it gets a token in which it
-                                     cannot lose                                     */
+                                     after a few lost races it waits for its turn, in
+                                     which it cannot lose                            */
 };
 
 /* Checksums of log blocks. */

@@ -23,6 +23,21 @@ xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen, unsigned timeou
     (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
+/* Looks at a word: 5 to 20 us, as long as a short transaction takes. */
+#define SPIN_LOOKS 400
+
+bool
+xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t seen)
+{
+    for (int i = 0; i < SPIN_LOOKS; i++) {
+        /* Relaxed: the caller looks again. */
+        if (atomic_load_explicit(word, memory_order_relaxed) != seen)
+            return true;
+        xac_cpu_pause();
+    }
+    return false;
+}
+
 void
 xac_futex_wake_all(xac_shared _Atomic uint32_t *word)
 {

@@ -8,9 +8,21 @@
 #define XAC_FUTEX_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/annot.h"
+
+/* xac_cpu_pause -- say that this thread looks at a word again and again. */
+XAC_SIGSAFE static inline void
+xac_cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    __asm__ volatile(""); /* stay a loop */
+#endif
+}
 
 /*
  * xac_futex_wait -- sleep while *word holds `seen`.
@@ -20,6 +32,12 @@
  */
 void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
                     unsigned timeout_ms);
+
+/*
+ * xac_futex_spin -- look at a word for some microseconds, before a sleep.
+ * ret  has it changed?
+ */
+bool xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t seen);
 
 /* xac_futex_wake_all -- wake all threads, of all processes, that sleep on the word. */
 void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/tls.h"
 
 XAC_TLS uint64_t xac_lock_held;
@@ -82,13 +83,8 @@ acquired(struct xac_lock *lk, int rc)
 static void
 pause_briefly(unsigned n)
 {
-    while (n-- > 0) {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#else
-        __asm__ volatile(""); /* stay a loop */
-#endif
-    }
+    while (n-- > 0)
+        xac_cpu_pause();
 }
 
 /* spin -- try for a moment; ret EBUSY, or what pthread_mutex_lock() might. */

@@ -25,9 +25,9 @@
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/drop.h"
-#include "txn/optimistic.h"
 #include "txn/policy.h"
 #include "txn/reap.h"
+#include "txn/turn.h"
 #include "view/fault.h"
 #include "view/view_scan.h"
 
@@ -318,15 +318,14 @@ publish(struct xac_env *env, struct xac_ctx *ctx, bool is_pending)
         case XAC_PUBLISH_REBUILD:
             rc = xac_commit_block_rebuild(env, ctx->slot);
             break;
-        case XAC_PUBLISH_TOKEN:
-            xac_token_wait(env, ctx->slot);
-            rc = xac_wait_is_over() ? ETIMEDOUT : 0;
+        case XAC_PUBLISH_TURN:
+            rc = xac_turn_take(env, ctx);
             break;
         case XAC_PUBLISH_TIMEOUT:
             rc = ETIMEDOUT;
             break;
         case XAC_PUBLISH_CONFLICT:
-            (void)xac_txn_fail(txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+            (void)xac_txn_fail(txn, word, env->policy->lost, 0, page);
             return XAC_ABORTED;
         case XAC_PUBLISH_GONE: /* taken back by a newcomer (alone.h), or failed */
             return XAC_ABORTED;
@@ -336,8 +335,9 @@ publish(struct xac_env *env, struct xac_ctx *ctx, bool is_pending)
 }
 
 /*
- * publish_pending -- in an optimistic environment, or in any if the transaction may have to give
- * up: it is PENDING until it has the lock, so that nobody publishes it before.  ret as publish().
+ * publish_pending -- under a policy that decides at the end, or under any if the transaction may have
+ * to give up: it is PENDING until it has the lock, so that nobody publishes it before.  ret as
+ * publish().
  */
 static int
 publish_pending(struct xac_env *env, struct xac_ctx *ctx)
@@ -346,8 +346,8 @@ publish_pending(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t page = 0;
 
     /* Most losers are found out without the lock. */
-    if (env->policy->is_optimistic && !env->policy->validate(env, ctx->txn, &page)) {
-        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+    if (env->policy->validate != NULL && !env->policy->validate(env, ctx->slot, &page)) {
+        (void)xac_txn_fail(ctx->txn, word, env->policy->lost, 0, page);
         return XAC_ABORTED;
     }
     return publish(env, ctx, true);
@@ -361,7 +361,7 @@ publish_eager(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     int rc;
 
-    xac_assert(!env->policy->is_optimistic);
+    xac_assert(!env->policy->decides_at_end);
     if (!change_state(env, ctx->txn, XAC_TXN_COMMITTING))
         return XAC_ABORTED;
     xac_kill_point("c");
@@ -388,8 +388,9 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         rc = xac_commit_block_make_room(env, ctx->txn);
     if (rc != 0)
         return rc;
-    return env->policy->is_optimistic || xac_wait_is_limited() ? publish_pending(env, ctx)
-                                                               : publish_eager(env, ctx);
+    return env->policy->decides_at_end || xac_wait_is_limited()
+               ? publish_pending(env, ctx)
+               : publish_eager(env, ctx);
 }
 
 /* commit_reads -- a transaction that changed nothing commits at its parent; ret as publish(). */
@@ -440,13 +441,10 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     xac_assert(xac_txn_state(atomic_load_explicit(&ctx->txn->word, memory_order_relaxed))
                == XAC_TXN_IDLE);
     xac_debug(xac_txn_assert(ctx));
-    if (ctx->has_token)
-        xac_token_give(env, ctx);
     if (ctx->saw_dead && !xac_wait_is_over()) {
         ctx->saw_dead = false;
         xac_reap_dead(env);
     }
-    xac_assert(!ctx->has_token);
 }
 
 /* await -- until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
@@ -604,8 +602,7 @@ gather(struct xac_env *env, struct xac_ctx *ctx)
 static bool
 may_lock(const struct xac_env *env, const struct xac_ctx *ctx)
 {
-    return ctx->n_entries > 0 || ctx->has_token || ctx->saw_dead
-           || xac_env_is_durable(env);
+    return ctx->n_entries > 0 || ctx->saw_dead || xac_env_is_durable(env);
 }
 
 /*
@@ -626,6 +623,7 @@ end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
 {
     bool is_blocked =
         is_locking && (xac_env_is_durable(env) || xac_alone_epoch(env) == 0);
+    bool is_committed;
     sigset_t signals;
     int rc;
 
@@ -634,7 +632,9 @@ end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
         xac_signals_block(&signals);
     else
         xac_half_done_begin();
-    rc = commit(env, ctx) ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
+    is_committed = commit(env, ctx);
+    xac_turn_pass(env, ctx->slot); /* the next one runs while this one waits for the disk */
+    rc = is_committed ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
     if (is_blocked)
         xac_signals_restore(&signals);
     else

@@ -16,14 +16,14 @@
 
 #include "txn/slot.h"
 
-/* xac_txn_begin -- outermost begin.  ret 0 or an error. */
+/* xac_txn_begin -- outermost begin.  ret 0 or an error; ETIMEDOUT: it has not had its turn. */
 int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 
 /*
  * xac_txn_end -- outermost end: commits the transaction, or rolls it back, and finishes it.
  *
- * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age and the token stay with the slot only
- *      after XAC_ABORTED, so that others wait for no attempt that may never come.
+ * ret  XAC_COMMITTED, XAC_ABORTED or an error.  The age stays with the slot only after XAC_ABORTED,
+ *      so that others wait for no attempt that may never come.
  */
 int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
 
@@ -31,8 +31,8 @@ int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
 void xac_txn_forgo(struct xac_ctx *ctx);
 
 /*
- * xac_txn_foresee -- in an optimistic environment: fail the running transaction now if
- * its end would find it invalid.  Costs a look at every page of its set.
+ * xac_txn_foresee -- under a policy that decides at the end: fail the running transaction now if
+ * its end would find it invalid.  Under the optimistic one it costs a look at every page of its set.
  */
 void xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
 

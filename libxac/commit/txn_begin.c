@@ -11,12 +11,26 @@
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/drop.h"
-#include "txn/optimistic.h"
 #include "txn/policy.h"
+#include "txn/turn.h"
 #include "view/view.h"
 
-/* Races in a row that an optimistic transaction may lose before it takes the token. */
-#define LOST_BEFORE_TOKEN 4
+/* wait_turn -- what the policy waits for before a transaction; ret 0, or ETIMEDOUT with words. */
+static int
+wait_turn(struct xac_env *env, struct xac_ctx *ctx)
+{
+    int rc;
+
+    xac_assert(xac_lock_none_held());
+    if (env->policy->begin == NULL)
+        return 0;
+    xac_wait_limit(env->options.wait_ms);
+    rc = env->policy->begin(env, ctx);
+    xac_wait_limit(0);
+    return rc == 0 ? 0
+                   : xac_err(rc, "xbegin: waited for the turn for %u ms",
+                             env->options.wait_ms);
+}
 
 int
 xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
@@ -29,10 +43,11 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
                == XAC_TXN_IDLE);
     xac_assert(txn->n_written == 0);
-    if (env->policy->is_optimistic && !is_query && ctx->n_lost >= LOST_BEFORE_TOKEN)
-        xac_token_take(env, ctx);
     if (!is_query && txn->is_retry)
         xac_conflict_wait(env, ctx);
+    rc = is_query ? 0 : wait_turn(env, ctx);
+    if (rc != 0)
+        return rc;
     ctx->is_query = is_query;
     ctx->error = 0;
     ctx->error_page = 0;
@@ -68,8 +83,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_debug(xac_txn_assert(ctx));
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
-        if (ctx->has_token)
-            xac_token_give(env, ctx);
+        xac_turn_pass(env, ctx->slot);
     }
     return rc;
 }
@@ -80,7 +94,8 @@ xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     uint64_t page = 0;
 
-    if (env->policy->is_optimistic && !ctx->is_query
-        && !env->policy->validate(env, ctx->txn, &page))
-        (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_VALIDATION, 0, page);
+    xac_assert(ctx->depth > 0);
+    if (!ctx->is_query && env->policy->validate != NULL
+        && !env->policy->validate(env, ctx->slot, &page))
+        (void)xac_txn_fail(ctx->txn, word, env->policy->lost, 0, page);
 }

@@ -372,14 +372,14 @@ XAC_UNGUARDED static int
 check_txns(const struct look *l)
 {
     const struct xac_control *c = l->ctl;
-    uint64_t publishing = get(&c->chain.publishing), token = get(&c->token);
+    uint64_t publishing = get(&c->chain.publishing), turn = get(&c->turn);
     uint64_t n = get(&c->txns.count);
     int rc = 0;
 
     if (publishing > n && publishing != XAC_PUBLISHING_MOVE)
         return damaged(l, "publishing transaction", publishing);
-    if (token > n)
-        return damaged(l, "token of transaction", token);
+    if ((turn & XAC_TURN_SLOT_MASK) > n)
+        return damaged(l, "turn of transaction", turn);
     if (c->chain.unlink.n_pages > XAC_UNLINK_PAGES)
         return damaged(l, "move of pages", c->chain.unlink.n_pages);
     for (uint64_t i = 0; i < n && rc == 0; i++) {

@@ -119,7 +119,6 @@ struct xac_ctx {
     int error_lacking;    /* what an access lacked then: enum xac_lacking ...        */
     uint64_t error_page;  /* ... and its page's id; 0: it was no access              */
     unsigned n_cured;     /* failures in a row that room has been made after         */
-    bool has_token;       /* see optimistic.h                                        */
     unsigned n_lost;      /* races lost in a row                                     */
     bool saw_dead;        /* met one that is dead, or a commit of one that is stopped:
                              clean up at the end                                     */

@@ -212,6 +212,10 @@ struct xac_counters {
     xac_shared _Atomic uint64_t pages_written;
 };
 
+/* Of the word `turn`: slots are fewer than the owners of page locks. */
+#define XAC_TURN_SLOT_BITS XAC_ACCESS_OWNER_BITS
+#define XAC_TURN_SLOT_MASK ((UINT64_C(1) << XAC_TURN_SLOT_BITS) - 1)
+
 /* A transaction slot. */
 struct xac_txn {
     xac_shared _Atomic uint64_t word; /* serial << 32 | participant << 8 | state       */
@@ -255,6 +259,11 @@ struct xac_txn {
        Stored under publish, cleared when the transaction is over (release) and read under
        publish (acquire); see xac_commit_data_serial. */
     xac_shared _Atomic uint64_t data_floor;
+    /* The ticket with which the slot waits for the turn, or has it; 0 none.  Stored by its owner
+       (0: release); 0 also, under publish, by the one that takes the turn away. */
+    xac_shared _Atomic uint64_t ticket;
+    /* 1: the owner sleeps until it has the turn.  A hint: the sleep is short. */
+    xac_shared _Atomic uint32_t is_asleep;
 
     XAC_LINE struct xac_counters counters;
 };
@@ -367,7 +376,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 7u
+#define XAC_CONTROL_VERSION 8u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -436,9 +445,10 @@ struct xac_control {
     uint64_t data_removed;
     /* The participant that is alone and need not record its reads, see alone.h. */
     xac_shared _Atomic uint64_t alone;
-    /* Slot + 1 of the transaction that has the token, see optimistic.h; 0 nobody.  Taken,
-       given and taken away by exchange. */
-    xac_shared _Atomic uint64_t token;
+    /* The turn, see turn.h: ticket << XAC_TURN_SLOT_BITS | slot + 1 of its holder; 0 nobody.
+       Taken, passed and taken away by exchange. */
+    xac_shared _Atomic uint64_t turn;
+    xac_shared _Atomic uint64_t next_ticket; /* given out last; relaxed                */
     /* 1 after the last participant has closed the region: a newcomer must start again. */
     xac_shared _Atomic uint32_t closed;
 

@@ -319,7 +319,7 @@ xac_conflict_enter(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e
     xac_assert(entry->slot == ctx->slot);
     xac_assert((mode & XAC_SET_READ) != 0);
     xac_assert((mode & XAC_SET_LINKED) == 0);
-    xac_assert(!env->policy->is_optimistic);
+    xac_assert(!env->policy->decides_at_end);
     while (is_pending(ctx)) {
         uint64_t head = page_lock(env, page, ctx->slot);
         xac_kill_point("page locked");

@@ -429,7 +429,7 @@ may_finish(struct xac_env *env, struct xac_txn *txn, uint64_t serial)
         return XAC_PUBLISH_DONE;
     if (xac_txn_state(word) != XAC_TXN_COMMITTING)
         return XAC_PUBLISH_GONE;
-    if (!env->policy->is_optimistic)
+    if (!env->policy->decides_at_end)
         return may_publish(env, txn);
     /* Its owner died holding the lock, validated but not yet publishing.  Others may have
        published since, so that no longer says anything.
@@ -453,15 +453,15 @@ may_commit(struct xac_env *env, uint64_t slot, uint64_t *pagep)
 
     if (xac_txn_state(word) != XAC_TXN_PENDING)
         return XAC_PUBLISH_GONE;
-    if (policy->is_optimistic && !policy->may_publish(env, slot))
-        return XAC_PUBLISH_TOKEN;
-    if (policy->is_optimistic && !policy->validate(env, txn, pagep))
+    if (policy->may_publish != NULL && !policy->may_publish(env, slot))
+        return XAC_PUBLISH_TURN;
+    if (policy->validate != NULL && !policy->validate(env, slot, pagep))
         return XAC_PUBLISH_CONFLICT;
     result = may_publish(env, txn);
     if (result != XAC_PUBLISH_DONE)
         return result;
-    /* In an optimistic environment only a newcomer can fail us here (alone.h); he, or another
-       whom we are in the way of, may just now. */
+    /* Under a policy that decides at the end only a newcomer can fail us here (alone.h); it, or
+       another one that we are in the way of, may just now. */
     return atomic_compare_exchange_strong_explicit(
                &txn->word, &word,
                xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),

@@ -59,8 +59,8 @@ enum xac_publish_result {
     XAC_PUBLISH_REBUILD,  /* a checkpoint began since the block was built: build again  */
     XAC_PUBLISH_ROOM,     /* no room in the log, or it is not in the page table: make room
                              (xac_commit_block_make_room), try again                         */
-    XAC_PUBLISH_CONFLICT, /* optimistic: did not stand the validation                  */
-    XAC_PUBLISH_TOKEN,    /* optimistic: another transaction has the token              */
+    XAC_PUBLISH_CONFLICT, /* did not stand the validation (policy.h)                   */
+    XAC_PUBLISH_TURN,     /* optimistic: another transaction has the turn               */
     XAC_PUBLISH_TIMEOUT, /* the lock was not to be had within the thread's limit (lock.h) */
     XAC_PUBLISH_GONE,    /* the slot is no longer COMMITTING and was not published     */
 };
@@ -80,8 +80,8 @@ enum xac_publish_result xac_chain_publish(struct xac_env *env, uint64_t slot,
 
 /*
  * xac_chain_publish_valid -- the same for a PENDING transaction, by its owner, steps c and d in
- * one: in an optimistic environment, where it is validated first, and for one that may have to
- * give up waiting.
+ * one: under a policy that decides at the end, where it is validated first, and for one that may have
+ * to give up waiting.
  *
  * out  pagep  id of the page that another has written, if XAC_PUBLISH_CONFLICT
  */

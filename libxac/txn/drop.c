@@ -68,6 +68,9 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, uint64_t by, enum xac_txn_state
     if (leave_as == XAC_TXN_FREE) /* nobody will retry; relaxed: a hint */
         atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
     atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
+    /* The next owner waits for no turn; a turn that we had is void. */
+    if (leave_as == XAC_TXN_FREE)
+        atomic_store_explicit(&txn->ticket, 0, memory_order_relaxed);
     /* Release: pairs with the acquire of a claim or a scan of the slot. */
     atomic_store_explicit(&txn->word,
                           xac_txn_word(xac_txn_serial(word) + 1,

@@ -135,7 +135,7 @@ needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
 
         if (!xac_txn_is_live(word) || parent == but)
             continue;
-        if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->is_optimistic)
+        if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->decides_at_end)
             needs_add(needs, parent);
         else if (xac_txn_state(word) == XAC_TXN_FAILED)
             needs_failed(t, needs);

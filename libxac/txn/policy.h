@@ -8,7 +8,7 @@
  *
  * Eager policies decide when a page is touched, so that every pending transaction could commit.
  * The optimistic policy decides nothing while transactions run; each one is validated at its
- * end (optimistic.h).
+ * end (policy_optimistic.c).
  */
 #ifndef XAC_POLICY_H
 #define XAC_POLICY_H
@@ -28,19 +28,22 @@ enum xac_verdict {
 
 struct xac_policy {
     const char *name;
-    /* No checks while running; `decide` is not called. */
-    bool is_optimistic;
+    /* No checks while running; `decide` is not called.  The parent stays that of the begin. */
+    bool decides_at_end;
     /* A loser waits for the older one before it tries again (conflict.h). */
     bool loser_waits;
     /* Called with the page locked, in the fault handler; must not block.  Both are
        PENDING.  XAC_FAIL_SELF counts only while the process of the other one runs. */
     enum xac_verdict (*decide)(const struct xac_txn *self, const struct xac_txn *other);
-    /* Of an optimistic policy, NULL otherwise.  Has no commit after the parent written a page of
-       the set?  Sure only under the publish lock; a no is sure without it.
-       out  pagep  id of the first page that was written */
-    bool (*validate)(const struct xac_env *env, const struct xac_txn *txn,
-                     uint64_t *pagep);
-    /* Also of an optimistic policy only.  May this slot publish?  Under the publish lock. */
+    /* Before a transaction begins that is no query; NULL: nothing.  Takes the turn if it needs it.
+       ret 0; ETIMEDOUT: the thread's limit is over. */
+    int (*begin)(struct xac_env *env, struct xac_ctx *ctx);
+    /* Of a policy that decides at the end, NULL otherwise.  Is what the transaction of the slot has
+       read what its successor would read?  Sure only under the publish lock; a no is sure without it.
+       out  pagep  id of the first page that another has written; not stored to if there is none */
+    bool (*validate)(const struct xac_env *env, uint64_t slot, uint64_t *pagep);
+    int lost; /* if not: enum xac_conflict_kind                                          */
+    /* May the slot publish now, or must it take the turn?  Under the publish lock; NULL: now. */
     bool (*may_publish)(const struct xac_env *env, uint64_t slot);
 };
 

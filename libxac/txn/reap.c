@@ -119,7 +119,7 @@ release_floor(struct xac_env *env, struct xac_txn *txn, uint64_t word)
     uint64_t parent = atomic_load_explicit(&txn->parent, memory_order_relaxed);
 
     xac_assert(xac_txn_state(word) == XAC_TXN_PENDING);
-    if (!env->policy->is_optimistic && parent + STOPPED_BEHIND < xac_chain_commit(env))
+    if (!env->policy->decides_at_end && parent + STOPPED_BEHIND < xac_chain_commit(env))
         (void)xac_txn_fail(txn, word, XAC_CONFLICT_REVOKED, env->pid, 0);
 }
 

@@ -342,7 +342,7 @@ xac_view_register(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
     e = entry_for(env, ctx, v, page_no, page, mode);
     if (e == NULL)
         return NULL;
-    if (ctx->is_query || v->staying.is_alone || env->policy->is_optimistic
+    if (ctx->is_query || v->staying.is_alone || env->policy->decides_at_end
         || !xac_conflict_enter(env, ctx, e, mode))
         /* The entry only remembers that the page was touched, if not through this view
            then through an alias. */
@@ -358,7 +358,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t word;
 
     xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
-    if (!ctx->is_query && !env->policy->is_optimistic) {
+    if (!ctx->is_query && !env->policy->decides_at_end) {
         /* Said before it is known whether we may: a process that finds us FAILED keeps what both
            parent and next show (gc.c).  Release: pairs with the acquire there, who
            sees a next sees the parent before it.  The fence pairs with the one there:
@@ -370,7 +370,7 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
        us did so before it published, so if we saw the new C, we see that we have failed. */
     word = atomic_load_explicit(&txn->word, memory_order_acquire);
 
-    if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->is_optimistic)
+    if (xac_txn_state(word) == XAC_TXN_PENDING && !env->policy->decides_at_end)
         atomic_store_explicit(&txn->parent, commit, memory_order_relaxed);
     return atomic_load_explicit(&txn->parent, memory_order_relaxed);
 }

@@ -7,7 +7,7 @@
  * counter, worker `own` only to one of its own.  Then the victim stops, or dies,
  *
  *   in a transaction   that has stored to the shared counter,
- *   has the token     (optimistic) after it has lost several races in a row,
+ *   has the turn     (optimistic) after it has lost several races in a row,
  *   at a point         of its commit (xac_kill_point, debug builds),
  *   anywhere           at random moments of normal work.
  *
@@ -66,9 +66,9 @@ enum phase {
 struct place {
     const char *name;
     const char *point; /* kill point, or NULL: in a transaction                        */
-    bool has_token;  /* optimistic: has the token                                      */
-    bool holds_lock; /* publish: others wait for a stopped one                       */
-    bool eager_only; /* not met under the optimistic policy                          */
+    bool has_turn;     /* optimistic: has the turn                                      */
+    bool holds_lock;   /* publish: others wait for a stopped one                       */
+    bool eager_only;   /* not met under the optimistic policy                          */
 };
 
 /* What the processes tell each other. */
@@ -201,7 +201,7 @@ hold_page(unsigned char *file)
         commit(file, VICTIM, retries + 1);
 }
 
-/* lose_races -- abort until the next attempt has the token: one commit of HOT in each. */
+/* lose_races -- abort until the next attempt has the turn: one commit of HOT in each. */
 static void
 lose_races(unsigned char *file)
 {
@@ -241,7 +241,7 @@ run_victim(void *arg)
     while (word_load(&board->end) == 0) {
         if (place->point == NULL && word_load(&board->order) != 0
             && word_load(&board->held) == 0) {
-            if (place->has_token)
+            if (place->has_turn)
                 lose_races(file);
             hold_page(file);
         } else {
@@ -450,13 +450,13 @@ play(int policy, int with)
 START_TEST(others_commit_beside_a_stopped_transaction)
 {
     static const struct place in_transaction = {.name = "in transaction"};
-    static const struct place has_token = {.name = "has the token", .has_token = true};
+    static const struct place has_turn = {.name = "has the turn", .has_turn = true};
 
     if (_i == 0)
         print_head("stopped");
     place = &in_transaction;
     play(_i, SIGSTOP);
-    place = &has_token;
+    place = &has_turn;
     if (_i == XAC_POLICY_OPTIMISTIC)
         play(_i, SIGSTOP);
 }

@@ -116,13 +116,13 @@ model_begins(struct model *m, int a, bool is_query)
 }
 
 const char *
-model_begun(struct model *m, int a, uint64_t age, bool has_token)
+model_begun(struct model *m, int a, uint64_t age, bool has_turn)
 {
     struct model_actor *t = &m->actor[a];
 
     t->high = newest(m);
     t->parent = newest(m);
-    t->has_token = has_token;
+    t->has_turn = has_turn;
     if (t->status == MODEL_QUERY)
         return NULL;
     tried_of(m, a)->age = age;
@@ -308,14 +308,14 @@ model_ended(struct model *m, int a, bool is_committed)
     else if (m->is_exact && is_committed != (t->status == MODEL_PENDING))
         wrong =
             is_committed ? "committed though it had failed" : "aborted without a reason";
-    else if (!is_committed && t->has_token && !tried_of(m, a)->may_fail)
-        wrong = "lost, though it had the token";
+    else if (!is_committed && t->has_turn && !tried_of(m, a)->may_fail)
+        wrong = "lost, though it had the turn";
     else if (!is_committed)
         wrong = model_judge(m, a, MODEL_FAILED);
     if (t->status != MODEL_QUERY)
         t->is_retry = !is_committed && !gave_up;
     t->status = MODEL_NONE;
-    t->is_open = t->is_alone = t->has_token = t->is_ending = 0;
+    t->is_open = t->is_alone = t->has_turn = t->is_ending = 0;
     t->parent = t->low = t->high = 0;
     t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
     memset(t->read, 0, sizeof t->read);

@@ -60,7 +60,7 @@ struct model_actor {
     uint32_t is_open;         /* between begin and end                                 */
     uint32_t is_attached, is_dead;
     uint32_t is_ending; /* its changes may be seen already, though not published       */
-    uint32_t has_token; /* cannot lose                                                 */
+    uint32_t has_turn;  /* cannot lose                                                 */
     uint32_t is_alone; /* its reads are not known to others                             */
     uint32_t is_retry;
     uint64_t age;
@@ -98,7 +98,7 @@ void model_joins(struct model *m);
 void model_joined(struct model *m, int a);
 void model_leave(struct model *m, int a);
 void model_begins(struct model *m, int a, bool is_query);
-const char *model_begun(struct model *m, int a, uint64_t age, bool has_token);
+const char *model_begun(struct model *m, int a, uint64_t age, bool has_turn);
 void model_wants(struct model *m, int a, int page, bool is_write);
 const char *model_saw(struct model *m, int a, int page, uint64_t value, bool is_write);
 void model_stored(struct model *m, int a, int page, uint64_t value);

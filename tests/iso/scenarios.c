@@ -96,12 +96,12 @@ const struct scenario scenarios[] = {
     {.name = "two join and write", .stays_mapped = true,
      .program = {"b r0 r1 e", "j b w0 e l", "j b r0 w1 e l"}, .is_long = true},
 
-    /* One who has lost takes the token. */
-    {.name = "token", .policy = MODEL_OPTIMISTIC,
+    /* One who has lost takes the turn. */
+    {.name = "turn", .policy = MODEL_OPTIMISTIC,
      .program = {"b w0 e b w0 e", "b w0 e b w0 e"}, .preempts = 1},
-    {.name = "token, holder dies", .policy = MODEL_OPTIMISTIC,
+    {.name = "turn, holder dies", .policy = MODEL_OPTIMISTIC,
      .program = {"b w0 e b w0 e", "b w0 e b w0 e"}, .deaths = 1, .mortals = 1},
-    {.name = "token, both want it", .policy = MODEL_OPTIMISTIC,
+    {.name = "turn, both want it", .policy = MODEL_OPTIMISTIC,
      .program = {"b w0 e b r0 w1 e", "b w0 e b r1 w0 e", "b w0 e b w1 e"},
      .is_long = true},
 

@@ -277,7 +277,7 @@ step_begin(int a, bool is_query)
     model_begins(&run.model, a, is_query);
     world_begin(run.world, a, is_query);
     wrong(a, model_begun(&run.model, a, world_age(run.world, a),
-                         world_has_token(run.world, a)));
+                         world_has_turn(run.world, a)));
 }
 
 /* step_access -- read a page; or store in it, something new or what it holds. */

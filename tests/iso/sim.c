@@ -332,6 +332,15 @@ xac_futex_wait(_Atomic uint32_t *word, uint32_t seen, unsigned timeout_ms)
     (void)sim_sched_yield();
 }
 
+bool
+xac_futex_spin(const _Atomic uint64_t *word, uint64_t seen)
+{
+    (void)word;
+    (void)seen;
+    (void)sim_sched_yield();
+    return false;
+}
+
 void
 xac_futex_wake_all(_Atomic uint32_t *word)
 {

@@ -28,12 +28,13 @@
 #include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/turn.h"
 #include "view/fault.h"
 #include "view/view.h"
 #include "world_state.h"
 
 #define FRAMES_AT_FIRST 2
-#define LOST_AT_FIRST   3 /* one short of the token: LOST_BEFORE_TOKEN in txn_begin.c */
+#define LOST_AT_FIRST   3 /* one short of the turn: LOST_MAX in policy_optimistic.c */
 
 /* ---- The fault engine ------------------------------------------------------------------ */
 
@@ -546,9 +547,11 @@ world_status(const struct world *w, int a)
 }
 
 bool
-world_has_token(const struct world *w, int a)
+world_has_turn(const struct world *w, int a)
 {
-    return w->member[a].env->ctx.has_token;
+    const struct xac_env *env = w->member[a].env;
+
+    return xac_turn_is_mine(env, env->ctx.slot);
 }
 
 uint64_t

@@ -68,8 +68,8 @@ void world_die(struct world *w, int a);
 
 /* What the library says of a participant's transaction. */
 enum model_status world_status(const struct world *w, int a);
-/* ... has it taken the token? */
-bool world_has_token(const struct world *w, int a);
+/* ... has it taken the turn? */
+bool world_has_turn(const struct world *w, int a);
 uint64_t world_age(const struct world *w, int a);
 
 /*

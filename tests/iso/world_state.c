@@ -180,9 +180,9 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.freed = xac_xxh64(m->env->buffers.freed, sizeof m->env->buffers.freed)
               + m->env->buffers.n_freed;
     d.n_lost = ctx->n_lost;
-    d.parts[0] = (uint64_t)ctx->has_token << 5 | ctx->is_query
-                 | (uint64_t)ctx->saw_dead << 1 | (uint64_t)v->staying.is_alone << 2
-                 | (uint64_t)m->is_dead << 3 | (uint64_t)m->is_guest << 4;
+    d.parts[0] = ctx->is_query | (uint64_t)ctx->saw_dead << 1
+                 | (uint64_t)v->staying.is_alone << 2 | (uint64_t)m->is_dead << 3
+                 | (uint64_t)m->is_guest << 4;
     d.parts[1] = v->staying.epoch;
     d.parts[2] = v->staying.retry;
     d.parts[3] = v->pages.n_copies;
@@ -249,12 +249,14 @@ static const struct field control_fields[] = {
     FIELD(struct xac_control, chain.mark),   FIELD(struct xac_control, chain.publish),
     FIELD(struct xac_control, chain.gc),     FIELD(struct xac_control, reap),
     FIELD(struct xac_control, checkpoint),   FIELD(struct xac_control, versions.grow),
-    FIELD(struct xac_control, alone),        FIELD(struct xac_control, token),
+    FIELD(struct xac_control, alone),        FIELD(struct xac_control, turn),
+    FIELD(struct xac_control, next_ticket),
 };
 static const struct field txn_fields[] = {
     FIELD(struct xac_txn, word),          FIELD(struct xac_txn, parent),
     FIELD(struct xac_txn, start),         FIELD(struct xac_txn, age),
     FIELD(struct xac_txn, reads_unknown), FIELD(struct xac_txn, n_entries),
+    FIELD(struct xac_txn, ticket),
 };
 static const struct field page_fields[] = {
     FIELD(struct xac_page, access),

@@ -2,7 +2,7 @@
 /*
  * check_retries.c -- no transaction is retried more often than its policy allows.
  *
- * GOAL    doc/memory-model.md 44 and 45, libxac/txn/conflict.h invariant (2), optimistic.h.
+ * GOAL    doc/memory-model.md 44 and 45, libxac/txn/conflict.h invariant (2), policy_optimistic.c.
  * METHOD  2 and 8 processes increment counters on 1 and on 8 hot pages, at once after an
  *         abort (plain xbegin and xend) or through xTransact() with its back-off.  Each
  *         transaction counts its attempts and takes its time, and is judged by both:

@@ -196,7 +196,7 @@ poor(void *arg)
 
     attach(false, word_load(&b->policy));
     for (unsigned n = 0; n < 6;
-         n++) { /* more than it may lose before it takes the token */
+         n++) { /* more than it may lose before it takes the turn */
         must_ok(xac_begin());
         store(1, LARGE);
         must_rc(end_failing(ENOSPC), ENOSPC);

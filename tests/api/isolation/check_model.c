@@ -509,7 +509,7 @@ take_long(void *arg)
     env_detach();
 }
 
-START_TEST(optimistic_loser_gets_the_token)
+START_TEST(optimistic_loser_gets_the_turn)
 {
     static void (*const actors[])(void *) = {pester, pester, take_long};
 
@@ -621,7 +621,7 @@ model_suite(void)
     tcase_add_loop_test(tc, real_time_order_holds_between_processes, 0, N_POLICIES + 1);
     tcase_add_loop_test(tc, neighbours_on_a_page_survive, 0, N_POLICIES);
     tcase_add_loop_test(tc, locals_keep_what_failed_attempts_stored, 0, N_POLICIES);
-    tcase_add_test(tc, optimistic_loser_gets_the_token);
+    tcase_add_test(tc, optimistic_loser_gets_the_turn);
     tcase_add_test(tc, neighbours_of_very_many_pages_survive);
     tcase_add_loop_test(tc, ends_wait_for_what_was_read, 0, 2);
     add_step_tests(s);

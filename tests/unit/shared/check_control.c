@@ -115,7 +115,7 @@ START_TEST(find_sizes_counts_and_offsets)
     must_find(versions.spill, UINT64_C(1) << 40);
     must_find(chain.publishing, 1000);
     must_find(chain.unlink.n_pages, UINT32_MAX);
-    must_find(token, 99);
+    must_find(turn, 99);
     memset(((struct xac_control *)(void *)copy)->dir, 'x', XAC_CONTROL_DIR_BYTES);
     must_eq(xac_control_validate(copy, n, "copy"), XAC_EDAMAGED);
     free(copy);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turn.c -- see turn.h.
+ */
+#include <config.h>
+
+#include "txn/turn.h"
+
+#include <errno.h>
+
+#include "base/futex.h"
+#include "base/lock.h"
+#include "shared/env_state.h"
+#include "shared/registry.h"
+#include "txn/ctree.h"
+
+/* Longest sleep of a process that waits, and so the time between two looks at the holder. */
+#define SLEEP_MS 1
+
+/* ---- Words --------------------------------------------------------------------------- */
+
+/* word_of -- `turn` when this slot has it with this ticket. */
+static uint64_t
+word_of(uint64_t slot, uint64_t ticket)
+{
+    xac_assert(slot < XAC_TURN_SLOT_MASK);
+    xac_assert(ticket != 0);
+    return ticket << XAC_TURN_SLOT_BITS | (slot + 1);
+}
+
+static uint64_t
+slot_of(uint64_t word)
+{
+    xac_assert((word & XAC_TURN_SLOT_MASK) != 0);
+    return (word & XAC_TURN_SLOT_MASK) - 1;
+}
+
+/* load_turn -- acquire: pairs with the release of the one that passes the turn, or takes it away. */
+static uint64_t
+load_turn(const struct xac_env *env)
+{
+    uint64_t turn = atomic_load_explicit(&env->ctl->turn, memory_order_acquire);
+
+    xac_assert((turn == 0) == ((turn & XAC_TURN_SLOT_MASK) == 0));
+    return turn;
+}
+
+/* ticket_of -- the ticket with which the holder has the turn; 0: it is void. */
+static uint64_t
+ticket_of(const struct xac_env *env, uint64_t word)
+{
+    /* Acquire: pairs with the release of the owner, which gives up the ticket. */
+    uint64_t ticket = atomic_load_explicit(&xac_txn_at(env, slot_of(word))->ticket,
+                                           memory_order_acquire);
+
+    return ticket != 0 && word_of(slot_of(word), ticket) == word ? ticket : 0;
+}
+
+bool
+xac_turn_is_mine(const struct xac_env *env, uint64_t slot)
+{
+    /* Relaxed: the owner's own; 0 if the turn has been taken away. */
+    uint64_t ticket =
+        atomic_load_explicit(&xac_txn_at(env, slot)->ticket, memory_order_relaxed);
+
+    xac_assert(slot < atomic_load_explicit(&env->ctl->txns.count, memory_order_relaxed));
+    return ticket != 0 && load_turn(env) == word_of(slot, ticket);
+}
+
+bool
+xac_turn_is_free(const struct xac_env *env)
+{
+    return load_turn(env) == 0;
+}
+
+/* ---- Passing it on ------------------------------------------------------------------- */
+
+/* next_word -- of the slot that waits with the smallest ticket; 0: none does.  One that stores its
+   ticket at this moment may be missed: it looks at `turn` afterwards. */
+static uint64_t
+next_word(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
+    uint64_t least = UINT64_MAX, next = 0;
+
+    for (uint64_t slot = 0; slot < n; slot++) {
+        uint64_t ticket =
+            atomic_load_explicit(&xac_txn_at(env, slot)->ticket, memory_order_relaxed);
+
+        if (ticket == 0 || ticket >= least)
+            continue;
+        least = ticket;
+        next = word_of(slot, ticket);
+    }
+    xac_assert((next == 0) == (least == UINT64_MAX));
+    return next;
+}
+
+/* pass_from -- the turn leaves a holder whose ticket counts no more, unless it has left already.
+   ret the word of the one that has it now and is to be woken; 0: none. */
+static uint64_t
+pass_from(struct xac_env *env, uint64_t word)
+{
+    uint64_t next = next_word(env);
+
+    xac_assert(word != 0);
+    xac_assert(word != next); /* (3) */
+    xac_kill_point("te");
+    /* Release: pairs with the acquire in load_turn; what the holder has published is seen. */
+    return atomic_compare_exchange_strong_explicit(&env->ctl->turn, &word, next,
+                                                   memory_order_acq_rel,
+                                                   memory_order_relaxed)
+               ? next
+               : 0;
+}
+
+/* wake -- the one that has been given the turn, if it sleeps. */
+static void
+wake(struct xac_env *env, uint64_t word)
+{
+    struct xac_txn *txn;
+
+    xac_assert(xac_lock_none_held());
+    if (word == 0)
+        return;
+    txn = xac_txn_at(env, slot_of(word));
+    /* Pairs with the fence in sleep_for: either its sleep is seen, or it sees the turn. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&txn->is_asleep, memory_order_relaxed) == 0)
+        return;
+    atomic_store_explicit(&txn->is_asleep, 0, memory_order_relaxed);
+    xac_futex_wake_one(&txn->is_asleep);
+}
+
+void
+xac_turn_pass(struct xac_env *env, uint64_t slot)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    /* Relaxed: as in xac_turn_is_mine. */
+    uint64_t ticket = atomic_load_explicit(&txn->ticket, memory_order_relaxed);
+
+    xac_assert(xac_lock_none_held());
+    if (ticket == 0)
+        return;
+    /* Release: pairs with the acquire in ticket_of.  From here on we are void. */
+    atomic_store_explicit(&txn->ticket, 0, memory_order_release);
+    xac_kill_point("td");
+    wake(env, pass_from(env, word_of(slot, ticket)));
+    xac_assert(!xac_turn_is_mine(env, slot));
+}
+
+/* ---- Taking it away ------------------------------------------------------------------ */
+
+/* is_gone -- has the holder given up the turn, or does its process not run? */
+static bool
+is_gone(struct xac_ctx *ctx, uint64_t word)
+{
+    const struct xac_txn *txn = xac_txn_at(ctx->env, slot_of(word));
+    uint64_t state = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    enum xac_process_state process;
+
+    xac_assert(slot_of(word) != ctx->slot || ticket_of(ctx->env, word) == 0);
+    if (ticket_of(ctx->env, word) == 0 || xac_txn_state(state) == XAC_TXN_FREE)
+        return true;
+    process = xac_registry_state(ctx->env, xac_txn_participant(state));
+    if (process == XAC_PROCESS_DEAD)
+        ctx->saw_dead = true; /* to be cleaned up after when we end */
+    return process != XAC_PROCESS_RUNNING;
+}
+
+/*
+ * take_away -- the turn of a holder that is gone goes to the next one, under publish: (4).  Its
+ * transaction is left alone.  If it was publishing, it has published by the time we have the lock;
+ * otherwise it finds that it has lost the turn.
+ */
+static void
+take_away(struct xac_env *env, uint64_t word)
+{
+    struct xac_txn *txn = xac_txn_at(env, slot_of(word));
+    sigset_t signals;
+    uint64_t ticket, next = 0;
+
+    xac_assert(xac_lock_none_held());
+    xac_signals_block(&signals);
+    xac_chain_populate(env);
+    if (xac_chain_lock_limited(env) == 0) {
+        ticket = ticket_of(env, word);
+        if (load_turn(env) == word) {
+            if (ticket != 0)
+                /* Relaxed: the exchange of the turn behind it is a release. */
+                (void)atomic_compare_exchange_strong_explicit(&txn->ticket, &ticket, 0,
+                                                              memory_order_relaxed,
+                                                              memory_order_relaxed);
+            xac_kill_point("tf");
+            next = pass_from(env, word);
+        }
+        xac_chain_unlock(env);
+    }
+    wake(env, next);
+    xac_signals_restore(&signals);
+}
+
+/* ---- Taking it ----------------------------------------------------------------------- */
+
+/* sleep_for -- until we are woken, or for so many ms, unless the turn has moved already. */
+static void
+sleep_for(struct xac_env *env, struct xac_txn *txn, uint64_t seen, unsigned ms)
+{
+    xac_assert(seen != 0);
+    xac_assert(ms > 0);
+    atomic_store_explicit(&txn->is_asleep, 1, memory_order_relaxed);
+    /* Pairs with the fence in wake. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (load_turn(env) == seen)
+        xac_futex_wait(&txn->is_asleep, 1, ms);
+    atomic_store_explicit(&txn->is_asleep, 0, memory_order_relaxed);
+}
+
+/* draw -- a ticket, for everybody to see; ret it. */
+static uint64_t
+draw(struct xac_env *env, struct xac_txn *txn)
+{
+    uint64_t ticket =
+        atomic_fetch_add_explicit(&env->ctl->next_ticket, 1, memory_order_relaxed) + 1;
+
+    xac_assert(atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0);
+    /* Relaxed: one that passes the turn and misses it does no harm: next_word. */
+    atomic_store_explicit(&txn->ticket, ticket, memory_order_relaxed);
+    xac_assert(ticket != 0);
+    xac_kill_point("ta");
+    return ticket;
+}
+
+/* may_take -- has the turn been given to us, or is it free?  Then it is ours. */
+static bool
+may_take(struct xac_env *env, uint64_t seen, uint64_t mine)
+{
+    xac_assert(mine != 0);
+    return seen == mine
+           || (seen == 0
+               /* Acquire: pairs with the release of the one that left it free. */
+               && atomic_compare_exchange_strong_explicit(&env->ctl->turn, &seen, mine,
+                                                          memory_order_acq_rel,
+                                                          memory_order_relaxed));
+}
+
+/* await_turn -- one round of waiting for a holder: it gives up the turn, or loses it if it is gone.
+   in  last  the holder after the last round.  ret the holder now. */
+static uint64_t
+await_turn(struct xac_env *env, struct xac_ctx *ctx, uint64_t seen, uint64_t last,
+           unsigned ms)
+{
+    xac_assert(seen != 0);
+    if (seen != last || !is_gone(ctx, seen)) {
+        sleep_for(env, ctx->txn, seen, ms);
+        return seen;
+    }
+    take_away(env, seen);
+    return load_turn(env);
+}
+
+int
+xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
+{
+    struct xac_txn *txn = ctx->txn;
+    uint64_t ticket = 0, last = 0, seen;
+    bool has_looked = false;
+
+    xac_assert(xac_lock_none_held());
+    xac_assert(!xac_turn_is_mine(env, ctx->slot));
+    /* Of a wait that a signal handler has left; others find its turn void. */
+    atomic_store_explicit(&txn->ticket, 0, memory_order_relaxed);
+    for (;;) {
+        seen = load_turn(env);
+        /* Relaxed: behind the acquire of a turn that has been taken away from us. */
+        if (atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0)
+            ticket = draw(env, txn); /* at first; or we were stopped with the turn */
+        if (may_take(env, seen, word_of(ctx->slot, ticket)))
+            break;
+        if (seen == 0)
+            continue;
+        if (!has_looked) {
+            has_looked = true;
+            (void)xac_futex_spin(&env->ctl->turn, seen);
+            continue;
+        }
+        unsigned ms = xac_wait_slice(SLEEP_MS);
+
+        if (ms == 0) {
+            xac_turn_pass(env, ctx->slot);
+            return ETIMEDOUT;
+        }
+        last = await_turn(env, ctx, seen, last, ms);
+    }
+    xac_kill_point("tb");
+    return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turn.h -- the turn: the right of one transaction to publish, while no other one may.
+ *
+ * WHAT      Taking the turn, in the order of tickets; passing it on; taking it away from a
+ *           process that is dead or stopped.
+ * NOT HERE  Who needs it: a transaction that has lost several races under the optimistic policy
+ *           (policy_optimistic.c).  Queries never do.
+ * WORDS     `turn` in the control region names the holder by its slot and its ticket; 0: nobody
+ *           has the turn.  `ticket` in each slot: 0, or the ticket with which the slot waits for the
+ *           turn or has it.  A holder is *void* if the ticket of its slot is another one, and *gone*
+ *           if it is void, or if its process is dead or stopped.
+ * LOCK      None.  The turn is taken away, and looked at before a transaction publishes, under
+ *           publish.
+ * THREADS   The owner of the slot, outside the fault handler.  It may wait, so it holds no lock.
+ *
+ * INVARIANTS
+ *   (1) A ticket is given out once.  Only the owner of a slot stores a ticket.  The owner stores 0;
+ *       so do the reaper of a slot, and under publish the one that takes the turn away.
+ *   (2) `turn` changes by an exchange of the exact word: from 0 by the one that takes it; from a
+ *       holder by this holder, or by the one that takes it away, to the smallest ticket of all
+ *       slots, or to 0.
+ *   (3) So a word that has left `turn` never comes back.  A transaction that finds its own word
+ *       there has had the turn all the time since it took it.
+ *   (4) It looks so under publish, and the turn is taken away under publish only.  So a holder that
+ *       was stopped and goes on cannot publish beside its successor.
+ *   (5) If a process dies anywhere, `turn` is right or names a holder that is gone.  Each waiting
+ *       process finds that within about a millisecond, and takes the turn away; then the next
+ *       one, if that is gone, too.
+ *
+ * FAIR      A process that waits is passed by those with smaller tickets, and by those that found
+ *           the turn free before its ticket was seen.
+ * WAITING   A process looks for a moment whether the turn comes, then sleeps until it is woken, for a
+ *           millisecond at most.  The thread's limit (lock.h) ends the wait, and so does the wait in
+ *           a circle of two environments whose turns are taken in different orders.
+ * STOPPED   A process that is stopped with the turn loses it to the first process that waits.  It
+ *           finds that out when it ends the transaction, or begins it, and then has a new
+ *           ticket.  So each stop costs one attempt at most.  A holder that runs slowly keeps the
+ *           turn: with a bound in time a long transaction could lose it again and again.
+ */
+#ifndef XAC_TURN_H
+#define XAC_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/annot.h"
+
+struct xac_ctx;
+struct xac_env;
+
+/*
+ * xac_turn_take -- wait until the turn is the context's.
+ *
+ * ret  0; ETIMEDOUT: the thread's limit is over, and the context waits no more
+ */
+int xac_turn_take(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_turn_pass -- pass the turn on; does nothing if the slot does not have it. */
+void xac_turn_pass(struct xac_env *env, uint64_t slot);
+
+/* xac_turn_is_mine -- has the slot the turn?  Sure only under publish; a no is sure without it. */
+bool xac_turn_is_mine(const struct xac_env *env, uint64_t slot);
+
+/* xac_turn_is_free -- has nobody the turn? */
+bool xac_turn_is_free(const struct xac_env *env);
+
+#endif /* XAC_TURN_H */

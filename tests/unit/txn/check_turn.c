@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_turn.c -- the turn: in the order of tickets, for one at a time, and taken away from a
+ * process that is killed or stopped at any of its kill points.
+ *
+ * METHOD  In place of transactions, workers count: each takes the turn, notes the count, and under
+ *         the publish lock, if the turn is still its own, adds one.  Then nobody else may
+ *         have counted since.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "tests/common/core_world.h"
+#include "tests/common/env.h"
+#include "txn/ctree.h"
+#include "txn/turn.h"
+
+#define HANG_S 20.0
+
+/* ---- One process ------------------------------------------------------------------------- */
+
+/* A participant that waits for the turn in a thread of its own. */
+struct waiting {
+    struct xac_env *env;
+    pthread_t thread;
+    _Atomic uint64_t has_turn;
+};
+
+static void *
+wait_for_turn(void *arg)
+{
+    struct waiting *w = (struct waiting *)arg;
+
+    must_eq(xac_turn_take(w->env, &w->env->ctx), 0);
+    word_store(&w->has_turn, 1);
+    return NULL;
+}
+
+static bool
+has_turn(const struct xac_env *env)
+{
+    return xac_turn_is_mine(env, env->ctx.slot);
+}
+
+static uint64_t
+ticket_of(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctx.txn->ticket, memory_order_acquire);
+}
+
+/* start -- and see its ticket. */
+static void
+start(struct waiting *w)
+{
+    w->env = world_open(XAC_NONDURABLE);
+    must(pthread_create(&w->thread, NULL, wait_for_turn, w) == 0);
+    while (ticket_of(w->env) == 0)
+        proc_sleep_us(100);
+}
+
+START_TEST(take_the_turn_in_the_order_of_tickets)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE);
+    struct waiting second = {.env = NULL}, third = {.env = NULL};
+
+    must(xac_turn_is_free(first));
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    must(has_turn(first) && !xac_turn_is_free(first));
+    start(&second);
+    start(&third);
+    must(ticket_of(first) < ticket_of(second.env));
+    must(ticket_of(second.env) < ticket_of(third.env));
+    proc_sleep_us(20000);
+    must(word_load(&second.has_turn) == 0 && word_load(&third.has_turn) == 0);
+    xac_turn_pass(first, first->ctx.slot);
+    must(!has_turn(first));
+    proc_await(&second.has_turn, 1, HANG_S);
+    must(has_turn(second.env) && !has_turn(third.env));
+    proc_sleep_us(20000);
+    must_eq(word_load(&third.has_turn), 0);
+    xac_turn_pass(second.env, second.env->ctx.slot);
+    proc_await(&third.has_turn, 1, HANG_S);
+    xac_turn_pass(third.env, third.env->ctx.slot);
+    must(xac_turn_is_free(first));
+    must(pthread_join(second.thread, NULL) == 0);
+    must(pthread_join(third.thread, NULL) == 0);
+}
+END_TEST
+
+START_TEST(pass_once)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE);
+
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    xac_turn_pass(first, first->ctx.slot);
+    must_eq(xac_turn_take(second, &second->ctx), 0);
+    xac_turn_pass(first, first->ctx.slot); /* it is not ours any more */
+    must(has_turn(second) && !has_turn(first));
+    xac_turn_pass(second, second->ctx.slot);
+    must(xac_turn_is_free(first));
+}
+END_TEST
+
+START_TEST(give_up_waiting)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE);
+    double since = env_now();
+
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    xac_wait_limit(50);
+    must_eq(xac_turn_take(second, &second->ctx), ETIMEDOUT);
+    xac_wait_limit(0);
+    must(env_now() - since >= 0.049 && env_now() - since < HANG_S);
+    must_eq(ticket_of(second), 0);
+    must(has_turn(first));
+    xac_turn_pass(first, first->ctx.slot);
+    must(xac_turn_is_free(first)); /* not given to the one that has given up */
+}
+END_TEST
+
+START_TEST(take_away_a_turn_that_nobody_claims)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE);
+
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    atomic_store_explicit(&first->ctx.txn->ticket, 0, memory_order_release);
+    must_eq(xac_turn_take(second, &second->ctx), 0);
+    must(has_turn(second) && !has_turn(first));
+}
+END_TEST
+
+/* ---- Killed and stopped ------------------------------------------------------------------ */
+
+#ifdef XAC_DEBUG
+
+enum {
+    N_SURVIVORS = 2,
+    VICTIM = N_SURVIVORS,
+    N_WORKERS
+};
+
+static struct board {
+    _Atomic uint64_t n_done[N_WORKERS]; /* added, as each knows                         */
+    _Atomic uint64_t n_lost[N_WORKERS]; /* turns that were taken away                   */
+    _Atomic uint64_t order, held;       /* the victim goes to its point; it is there    */
+    _Atomic uint64_t has_company;       /* somebody only takes part                     */
+    _Atomic uint64_t held_turn;         /* the forerunner has the turn                  */
+    _Atomic uint64_t end;
+    uint64_t count; /* under publish                                                  */
+} * board;
+
+static const char *point;
+static int deadly_signal;
+
+static void
+meet(const char *name)
+{
+    if (word_load(&board->order) == 0 || word_load(&board->held) != 0
+        || strcmp(name, point) != 0)
+        return;
+    word_store(&board->held, 1);
+    (void)kill(getpid(), deadly_signal);
+}
+
+/* count -- one turn; XAC_UNGUARDED: the lock is a word of the test's. */
+XAC_UNGUARDED static void
+count(struct xac_env *env, int w)
+{
+    uint64_t before;
+    sigset_t signals;
+    bool is_mine;
+
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    before = *(volatile uint64_t *)&board->count;
+    xac_signals_block(&signals);
+    xac_chain_lock(env);
+    is_mine = has_turn(env);
+    if (is_mine) {
+        must_eq(*(volatile uint64_t *)&board->count, before);
+        board->count++;
+    }
+    xac_chain_unlock(env);
+    xac_signals_restore(&signals);
+    word_add(is_mine ? &board->n_done[w] : &board->n_lost[w], 1);
+    xac_turn_pass(env, env->ctx.slot);
+}
+
+static void
+run_worker(void *arg)
+{
+    int w = *(const int *)arg;
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    if (w == VICTIM)
+        xac_kill_hook = meet;
+    while (word_load(&board->end) == 0)
+        count(env, w);
+    must_eq(xac_env_close(env), 0);
+}
+
+/* run_forerunner -- takes the turn and never passes it. */
+static void
+run_forerunner(void *arg)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    (void)arg;
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    word_store(&board->held_turn, 1);
+    for (;;)
+        (void)pause();
+}
+
+/* run_company -- takes part, so that the region stays when the others are dead. */
+static void
+run_company(void *arg)
+{
+    (void)arg;
+    (void)world_open(XAC_NONDURABLE);
+    word_store(&board->has_company, 1);
+    for (;;)
+        (void)pause();
+}
+
+/* must_go_on -- each of these workers gets turns. */
+static void
+must_go_on(int n)
+{
+    for (int w = 0; w < n; w++)
+        proc_await(&board->n_done[w], word_load(&board->n_done[w]) + 20, HANG_S);
+}
+
+/* meet_point -- wait until the victim has stopped or died; ret its status. */
+static int
+meet_point(pid_t victim)
+{
+    int status;
+
+    word_store(&board->order, 1);
+    proc_await(&board->held, 1, HANG_S);
+    must(waitpid(victim, &status, WUNTRACED) == victim);
+    return status;
+}
+
+static pid_t pid[N_WORKERS];
+
+static void
+spawn(int first, int n)
+{
+    static int number[N_WORKERS] = {0, 1, VICTIM};
+
+    for (int w = first; w < first + n; w++)
+        pid[w] = proc_spawn(run_worker, &number[w]);
+}
+
+/* end_all -- everybody ends, and the count is what they have counted, or one more. */
+static void
+end_all(bool is_killed)
+{
+    uint64_t sum = 0;
+
+    word_store(&board->end, 1);
+    for (int w = 0; w < (is_killed ? N_SURVIVORS : N_WORKERS); w++)
+        proc_join(pid[w]);
+    for (int w = 0; w < N_WORKERS; w++)
+        sum += word_load(&board->n_done[w]);
+    must(board->count >= sum && board->count <= sum + (is_killed ? 1 : 0));
+}
+
+static const struct place {
+    const char *point;
+    bool loses_turn; /* what a stopped one loses there                               */
+} places[] = {{"ta", false}, {"tb", true}, {"td", false}, {"te", false}};
+
+START_TEST(go_on_beside_one_killed)
+{
+    board = proc_shared(sizeof *board);
+    point = places[_i].point;
+    deadly_signal = SIGKILL;
+    spawn(0, N_WORKERS);
+    must_go_on(N_WORKERS);
+    must(WIFSIGNALED(meet_point(pid[VICTIM])));
+    must_go_on(N_SURVIVORS);
+    end_all(true);
+    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
+}
+END_TEST
+
+START_TEST(go_on_beside_one_stopped)
+{
+    board = proc_shared(sizeof *board);
+    point = places[_i].point;
+    deadly_signal = SIGSTOP;
+    spawn(0, N_WORKERS);
+    must_go_on(N_WORKERS);
+    must(WIFSTOPPED(meet_point(pid[VICTIM])));
+    must_go_on(N_SURVIVORS);
+    must(kill(pid[VICTIM], SIGCONT) == 0);
+    must_go_on(N_WORKERS);
+    end_all(false);
+    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
+    must_eq(word_load(&board->n_lost[VICTIM]), places[_i].loses_turn);
+}
+END_TEST
+
+START_TEST(take_away_what_the_dead_was_taking_away)
+{
+    pid_t forerunner, company;
+
+    board = proc_shared(sizeof *board);
+    point = "tf";
+    deadly_signal = SIGKILL;
+    company = proc_spawn(run_company, NULL);
+    proc_await(&board->has_company, 1, HANG_S);
+    forerunner = proc_spawn(run_forerunner, NULL);
+    proc_await(&board->held_turn, 1, HANG_S);
+    if (_i == 0)
+        proc_kill(forerunner);
+    else
+        must(kill(forerunner, SIGSTOP) == 0);
+    word_store(&board->order, 1);
+    spawn(VICTIM, 1);
+    must(WIFSIGNALED(meet_point(pid[VICTIM])));
+    spawn(0, N_SURVIVORS);
+    must_go_on(N_SURVIVORS);
+    end_all(true);
+    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
+    if (_i != 0)
+        proc_kill(forerunner);
+    proc_kill(company);
+}
+END_TEST
+
+#endif /* XAC_DEBUG */
+
+int
+main(void)
+{
+    Suite *s = suite_create("turn");
+    TCase *tc = env_tcase(s, "one process", 60);
+
+    tcase_add_test(tc, take_the_turn_in_the_order_of_tickets);
+    tcase_add_test(tc, pass_once);
+    tcase_add_test(tc, give_up_waiting);
+    tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
+#ifdef XAC_DEBUG
+    tc = env_tcase(s, "killed and stopped", 120);
+    tcase_add_loop_test(tc, go_on_beside_one_killed, 0,
+                        (int)(sizeof places / sizeof places[0]));
+    tcase_add_loop_test(tc, go_on_beside_one_stopped, 0,
+                        (int)(sizeof places / sizeof places[0]));
+    tcase_add_loop_test(tc, take_away_what_the_dead_was_taking_away, 0, 2);
+#endif
+    return env_main(s);
+}
