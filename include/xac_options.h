@@ -215,10 +215,14 @@ enum xac_policy_kind {
     XAC_POLICY_SELF_ABORT = 1,    /* the one that discovers the conflict fails        */
     XAC_POLICY_SELFISH = 2,       /* the one that discovers it wins                   */
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
-    XAC_POLICY_OPTIMISTIC = 4     /* no checks while running: a transaction sees the
+    XAC_POLICY_OPTIMISTIC = 4,    /* no checks while running: a transaction sees the
                                      snapshot of its begin and is validated at xend();
                                      after a few lost races it waits for its turn, in
                                      which it cannot lose                            */
+    XAC_POLICY_SERIAL = 5 /* one writer at a time: xbegin() waits for its turn, which
+                                     lasts until xend() has committed; nobody loses, unless
+                                     its process is stopped in its turn; queries do not
+                                     wait                                            */
 };
 
 /* Checksums of log blocks. */

@@ -63,7 +63,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
     ctx->alone_epoch =
         xac_env_checking(env) != XAC_CHECKING_STRICT ? xac_alone_epoch(env) : 0;
-    atomic_store_explicit(&txn->reads_unknown, ctx->alone_epoch != 0 && !is_query,
+    atomic_store_explicit(&txn->reads_unknown,
+                          ctx->alone_epoch != 0 && !is_query && !env->policy->is_serial,
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
     /* Release: pairs with the acquire of a scan of the slots. */

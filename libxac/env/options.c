@@ -75,7 +75,7 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(STAY_MAPPED, checking, FLAG, "flag", 0, 1, 0,
         0, OUTSIDE, PROCESS, NO_VARIABLE,
         "Deprecated: sets XAC_OPT_CHECKING."),
-    ROW(POLICY, policy, ENUM, "enum xac_policy_kind", 0, XAC_POLICY_OPTIMISTIC, 0,
+    ROW(POLICY, policy, ENUM, "enum xac_policy_kind", 0, XAC_POLICY_SERIAL, 0,
         XAC_POLICY_OLDEST_WINS, BEFORE, FIRST, NO_VARIABLE,
         "Which of two transactions in conflict survives."),
     ROW(SYNC_DELAY_MS, sync_delay_ms, RANGE, "milliseconds", 0, HOUR, 0,

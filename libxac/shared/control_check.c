@@ -87,7 +87,7 @@ check_head(const struct look *l)
 
     if (c->page_size < 512 || (c->page_size & (c->page_size - 1)) != 0)
         return damaged(l, "page size", c->page_size);
-    if (c->policy > XAC_POLICY_OPTIMISTIC)
+    if (c->policy > XAC_POLICY_SERIAL)
         return damaged(l, "policy", c->policy);
     if (memchr(c->dir, '\0', sizeof c->dir) == NULL)
         return damaged(l, "path of", sizeof c->dir);

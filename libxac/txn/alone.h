@@ -10,6 +10,10 @@
  * is COMMITTING is published, or taken back if that needs more than a moment.  Both sides
  * store first, then fence, then look: the transaction that its reads are unknown, the
  * newcomer that `alone` is gone.  So at least one of them sees the other.
+ *
+ * Under the serial policy it does not matter what a transaction has read (policy_serial.c).  So
+ * every participant runs as if it was alone all the time, and nothing is revoked.  At its next begin a view
+ * finds which pages others have written since (view_begin.c).
  */
 #ifndef XAC_ALONE_H
 #define XAC_ALONE_H
@@ -23,7 +27,8 @@ struct xac_env;
 
 /*
  * xac_alone_epoch -- nonzero if this process is alone; another number each time it has
- * become so, for what it knew before somebody came and went is out of date.
+ * become so, for what it knew before somebody came and went is out of date.  Under the serial
+ * policy always the same number.
  */
 uint64_t xac_alone_epoch(const struct xac_env *env);
 

@@ -20,6 +20,8 @@ xac_policy_of(uint32_t kind)
         return &xac_policy_youngest_wins;
     case XAC_POLICY_OPTIMISTIC:
         return &xac_policy_optimistic;
+    case XAC_POLICY_SERIAL:
+        return &xac_policy_serial;
     default:
         return NULL;
     }

@@ -7,8 +7,9 @@
  *           (XAC_OPT_POLICY).
  *
  * Eager policies decide when a page is touched, so that every pending transaction could commit.
- * The optimistic policy decides nothing while transactions run; each one is validated at its
- * end (policy_optimistic.c).
+ * The optimistic and the serial policy decide nothing while transactions run.  At its end an
+ * optimistic one is validated (policy_optimistic.c); a serial one has had the turn, so that no other
+ * one has published meanwhile (policy_serial.c).
  */
 #ifndef XAC_POLICY_H
 #define XAC_POLICY_H
@@ -30,6 +31,8 @@ struct xac_policy {
     const char *name;
     /* No checks while running; `decide` is not called.  The parent stays that of the begin. */
     bool decides_at_end;
+    /* All that publish have the turn, so what they read need not be known. */
+    bool is_serial;
     /* A loser waits for the older one before it tries again (conflict.h). */
     bool loser_waits;
     /* Called with the page locked, in the fault handler; must not block.  Both are
@@ -52,6 +55,7 @@ extern const struct xac_policy xac_policy_youngest_wins;
 extern const struct xac_policy xac_policy_self_abort;
 extern const struct xac_policy xac_policy_selfish;
 extern const struct xac_policy xac_policy_optimistic;
+extern const struct xac_policy xac_policy_serial;
 
 /* xac_policy_of -- the policy with that number (enum xac_policy_kind), or NULL. */
 const struct xac_policy *xac_policy_of(uint32_t kind);

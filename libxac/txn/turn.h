@@ -4,7 +4,8 @@
  *
  * WHAT      Taking the turn, in the order of tickets; passing it on; taking it away from a
  *           process that is dead or stopped.
- * NOT HERE  Who needs it: a transaction that has lost several races under the optimistic policy
+ * NOT HERE  Who needs it.  Under the serial policy each transaction takes it before it begins
+ *           (policy_serial.c); under the optimistic policy one that has lost several races does
  *           (policy_optimistic.c).  Queries never do.
  * WORDS     `turn` in the control region names the holder by its slot and its ticket; 0: nobody
  *           has the turn.  `ticket` in each slot: 0, or the ticket with which the slot waits for the
@@ -31,8 +32,8 @@
  * FAIR      A process that waits is passed by those with smaller tickets, and by those that found
  *           the turn free before its ticket was seen.
  * WAITING   A process looks for a moment whether the turn comes, then sleeps until it is woken, for a
- *           millisecond at most.  The thread's limit (lock.h) ends the wait, and so does the wait in
- *           a circle of two environments whose turns are taken in different orders.
+ *           millisecond at most.  The thread's limit (lock.h) ends the wait, also the wait in a
+ *           circle, if programs take the turns of two environments in different orders.
  * STOPPED   A process that is stopped with the turn loses it to the first process that waits.  It
  *           finds that out when it ends the transaction, or begins it, and then has a new
  *           ticket.  So each stop costs one attempt at most.  A holder that runs slowly keeps the

@@ -20,7 +20,8 @@
  *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
  *   loose      readable, and may be written once it has been announced: the program has
  *              promised that (XAC_OPT_CHECKING)
- * While the process is alone (alone.h), pages stay readable between transactions.  If the
+ * While the process is alone (alone.h), pages stay readable between transactions.  Under the serial
+ * policy each process counts as alone, and the next begin brings the pages up to date.  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
  * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
  * beside others, too, those that queries have touched stay *kept* until a transaction begins
@@ -28,8 +29,8 @@
  *
  * INVARIANTS
  *   (1) Outside a transaction nothing is dirty, and unless the process is alone,
- *       everything is absent but for what is kept.  Warm pages then hold their newest versions,
- *       and so do loose ones if the program keeps its promise.
+ *       everything is absent but for what is kept.  Warm pages then hold the versions of the last
+ *       transaction, and so do loose ones if the program keeps its promise.
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
  *   (3) A readable page shows the newest version at or below the transaction's parent.
@@ -119,7 +120,8 @@ struct xac_view_staying {
     uint64_t epoch; /* ... since the process became alone for that time (alone.h)       */
     uint64_t retry; /* commit number at which to try that again                         */
     bool is_kept;   /* queries have left pages readable ...                             */
-    uint64_t shown; /* ... as they were after this commit                               */
+    uint64_t shown; /* ... as they were after this commit; while alone, too, if the policy
+                       is serial                                                        */
     uint64_t hand;  /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */
     /* Warm pages (view_warm.c). */

@@ -92,6 +92,7 @@ xac_view_enter_alone(struct xac_env *env, struct xac_view *v, uint64_t epoch)
     xac_assert(epoch != 0);
     xac_assert(!v->staying.is_alone);
     v->staying.epoch = epoch;
+    v->staying.shown = atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed);
     if (xac_area_shares(&v->area)) /* invariant (5): nothing stays */
         return 0;
     if (v->area.ops->fills != NULL) {

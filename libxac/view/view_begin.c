@@ -4,16 +4,20 @@
  */
 #include <config.h>
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "txn/ctree.h"
+#include "txn/policy.h"
 #include "view/view.h"
 #include "view/view_scan.h"
 
-/* Commits that a view with kept pages looks at; more, and it begins anew. */
-#define ADVANCE_MAX 256
+/* Commits that a view with pages that stay looks at; more, and it begins anew. */
+#define ADVANCE_MAX (XAC_RING_ENTRIES - 1)
 
 /* islands_max -- a context's share of the mappings that we allow ourselves. */
 static uint64_t
@@ -28,43 +32,92 @@ islands_max(const struct xac_env *env)
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
 }
 
-/* drop -- a kept page that has been written since. */
-static int
-drop(struct xac_env *env, struct xac_view *v, uint64_t page)
+/* is_refreshed -- may the page be stored to, so that it can be given its newest version in place? */
+static bool
+is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
+             uint64_t parent)
 {
-    const struct xac_page *written = (const struct xac_page *)xac_shm_at(&env->shm, page);
-    uint64_t id = atomic_load_explicit(&written->id, memory_order_relaxed);
-    uint64_t page_no = xac_page_no(id) - v->area.first;
+    uint32_t state = v->pages.at[page_no].state;
+    const uint8_t *bytes;
 
-    xac_assert(v->staying.is_kept);
-    xac_assert(page != 0);
-    if (!xac_view_shows(v, id) || v->pages.at[page_no].state != XAC_PAGE_READABLE)
-        return 0;
-    xac_view_lose(v, &v->pages.at[page_no]);
-    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_NONE);
+    xac_assert(page_no < v->area.n_pages);
+    if ((state != XAC_PAGE_LOOSE && state != XAC_PAGE_WARM) || v->ctx->outofcore != NULL)
+        return false;
+    bytes = xac_view_base_bytes(v, page_no, page, parent);
+    if (bytes == NULL)
+        return false;
+    memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
+    return true;
 }
 
-/* advance -- let the kept pages show what a query is to see; its parent is not lower. */
+/* refresh -- a page that stays, and has been written since: it shows its newest version, or nothing,
+   when the batch has been flushed.  ret 0 or errno. */
 static int
-advance(struct xac_env *env, struct xac_view *v, uint64_t parent)
+refresh(struct xac_view *v, uint64_t at, uint64_t parent, struct xac_page_batch *batch)
 {
+    const struct xac_page *page = (const struct xac_page *)xac_shm_at(&v->env->shm, at);
+    uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
+    uint64_t page_no = xac_page_no(id) - v->area.first;
+
+    xac_assert(v->staying.is_kept || v->staying.is_alone);
+    xac_assert(at != 0);
+    if (!xac_view_shows(v, id) || !xac_view_is_readable(v, &v->pages.at[page_no])
+        || is_refreshed(v, page_no, page, parent))
+        return 0;
+    if (v->area.ops->maps != NULL)
+        return xac_view_hide(v, page_no);
+    xac_warm_forget(v, page_no);
+    xac_view_lose(v, &v->pages.at[page_no]);
+    return xac_batch_add(batch, &v->area, page_no);
+}
+
+/* advance_to -- the pages that the commits after `shown` have written; ret 0; ENODATA: the commits
+   are too many, or the ring does not tell them; errno. */
+static int
+advance_to(struct xac_env *env, struct xac_view *v, uint64_t parent)
+{
+    struct xac_page_batch batch = {.n = 0};
     uint64_t pages[XAC_RING_PAGES];
     uint32_t n_pages;
     int rc = 0;
 
+    xac_assert(v->staying.is_kept || v->staying.is_alone);
     xac_assert(v->staying.shown <= parent);
-    xac_assert(v->staying.is_kept);
-    xac_assert(v->area.ops->fills != NULL);
     if (parent - v->staying.shown > ADVANCE_MAX)
-        return xac_view_forget(v, XAC_PROT_NONE);
+        return ENODATA;
     for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {
         if (!xac_chain_wrote(env, n, pages, &n_pages))
-            return xac_view_forget(v, XAC_PROT_NONE);
+            return ENODATA;
         for (uint32_t i = 0; i < n_pages && rc == 0; i++)
-            rc = drop(env, v, pages[i]);
+            rc = refresh(v, pages[i], parent, &batch);
     }
+    return rc == 0 && batch.n > 0 ? xac_batch_flush(&batch) : rc;
+}
+
+/*
+ * advance -- let the pages that stay show what a transaction or query is to see; its parent is not
+ * lower.  They are kept ones, and under the serial policy those of a view that is as if alone.
+ */
+static int
+advance(struct xac_env *env, struct xac_view *v)
+{
+    uint64_t parent = atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed);
+    int rc = v->staying.shown < parent ? advance_to(env, v, parent) : 0;
+
+    if (rc != 0) { /* nothing is known of the pages any more */
+        bool was_alone = v->staying.is_alone;
+
+        rc = xac_view_leave_alone(v);
+        if (rc == 0 && was_alone)
+            rc = xac_view_enter_alone(env, v, v->ctx->alone_epoch);
+        return rc;
+    }
+    xac_assert(parent <= xac_chain_commit(env));
     v->staying.shown = parent;
-    return rc == 0 && v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : rc;
+    xac_kill_point("ga");
+    return v->area.ops->fills != NULL && v->pages.n_copies > XAC_STAY_MAX
+               ? xac_view_evict(v)
+               : 0;
 }
 
 /* begin_view -- what a view keeps from one transaction to the next. */
@@ -79,13 +132,14 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (v->staying.is_alone && v->staying.epoch != ctx->alone_epoch)
         return xac_view_leave_alone(v); /* another participant has come */
     if (v->staying.is_kept && ctx->keeps)
-        return advance(env, v,
-                       atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
+        return advance(env, v);
     rc = v->staying.is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
     if (!v->staying.is_alone)
         return rc == 0 && ctx->alone_epoch != 0
                    ? xac_view_enter_alone(env, v, ctx->alone_epoch)
                    : rc;
+    if (env->policy->is_serial && ((rc = advance(env, v)) != 0 || !v->staying.is_alone))
+        return rc;
     rc = v->staying.n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
     if (rc == 0)
         rc = xac_scan_begin(v);

@@ -283,6 +283,9 @@ end_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v, bool is_c
     if (is_keeping(v)) {
         v->staying.is_kept = true;
         v->staying.shown = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
+    } else if (v->staying.is_alone && is_committed && ctx->txn->n_written > 0) {
+        v->staying.shown =
+            ctx->txn->number; /* nobody else has written since the parent */
     }
     rc = protect_written(env, ctx, v);
     if (rc == 0)

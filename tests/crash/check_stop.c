@@ -49,7 +49,7 @@ enum phase {
     N_PHASES
 };
 
-#define N_POLICIES 5
+#define N_POLICIES 6
 
 /* Pages: the counter of HOT and VICTIM, then one for each worker. */
 #define N_PAGES (1 + N_WORKERS)
@@ -68,7 +68,8 @@ struct place {
     const char *point; /* kill point, or NULL: in a transaction                        */
     bool has_turn;     /* optimistic: has the turn                                      */
     bool holds_lock;   /* publish: others wait for a stopped one                       */
-    bool eager_only;   /* not met under the optimistic policy                          */
+    bool eager_only;   /* met only where conflicts are decided at once                 */
+    bool serial_only;  /* always met only under the serial policy                      */
 };
 
 /* What the processes tell each other. */
@@ -87,8 +88,8 @@ static struct board *board;
 static const struct place *place;
 
 static const char *const policy_name[N_POLICIES] = {"oldest-wins", "self-abort",
-                                                    "selfish", "youngest-wins",
-                                                    "optimistic"};
+                                                    "selfish",     "youngest-wins",
+                                                    "optimistic",  "serial"};
 
 /* ---- workers --------------------------------------------------------------------------- */
 
@@ -377,6 +378,8 @@ start_all(int policy)
     must(mkdir(name, 0777) == 0 && chdir(name) == 0);
     memset((void *)board, 0, sizeof *board);
     must_ok(xac_set_option(XAC_OPT_POLICY, (uint64_t)policy));
+    if (policy == XAC_POLICY_SERIAL)
+        env_checking = XAC_CHECKING_FAST; /* pages stay beside others */
     for (unsigned w = 0; w < N_WORKERS; w++)
         pid[w] = proc_spawn(w == VICTIM ? run_victim : run_worker, &number[w]);
     must_go_on(1u << HOT | 1u << OWN | 1u << VICTIM);
@@ -480,6 +483,11 @@ static const struct place steps[] = {
     {.name = "g", .point = "g", .holds_lock = true},
     {.name = "h", .point = "h"},
     {.name = "i dropped", .point = "i dropped"},
+    {.name = "ta", .point = "ta", .serial_only = true},
+    {.name = "tb", .point = "tb", .serial_only = true},
+    {.name = "ga", .point = "ga", .serial_only = true},
+    {.name = "td", .point = "td", .serial_only = true},
+    {.name = "te", .point = "te", .serial_only = true},
     {.name = "i", .point = "i"},
     {.name = "j", .point = "j"},
 };
@@ -489,12 +497,13 @@ play_steps(int policy, int with)
 {
     /* The steps are those of one code for all eager policies. */
     if (policy != XAC_POLICY_OLDEST_WINS && policy != XAC_POLICY_OPTIMISTIC
-        && env_number("XAC_LONG", 0) == 0)
+        && policy != XAC_POLICY_SERIAL && env_number("XAC_LONG", 0) == 0)
         return;
     deadly_signal = with;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        bool is_met = policy != XAC_POLICY_OPTIMISTIC || !steps[i].eager_only;
+        bool is_met = policy <= XAC_POLICY_YOUNGEST_WINS || !steps[i].eager_only;
 
+        is_met = is_met && (policy == XAC_POLICY_SERIAL || !steps[i].serial_only);
         place = &steps[i];
         if (with == SIGSTOP && strcmp(place->name, "page locked") == 0)
             continue; /* the lock of a page is not taken from a stopped one */

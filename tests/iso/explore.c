@@ -262,9 +262,8 @@ report(const char *name, const struct tally *t, double since, struct tally *all)
 }
 
 /* The first policy is the default; the others are told apart by a letter. */
-static const char *const policy_marks[MODEL_POLICIES] = {"", " [self-abort]",
-                                                         " [selfish]", " [youngest]",
-                                                         " [optimistic]"};
+static const char *const policy_marks[MODEL_POLICIES] = {
+    "", " [self-abort]", " [selfish]", " [youngest]", " [optimistic]", " [serial]"};
 
 static void
 explore_scenarios(enum model_policy policy, bool is_long, struct tally *all)
@@ -279,7 +278,8 @@ explore_scenarios(enum model_policy policy, bool is_long, struct tally *all)
         /* Those of no particular policy are run under the others in the long form. */
         if ((s.policy != MODEL_OLDEST_WINS && s.policy != policy)
             || (s.policy != policy && !is_long) || (s.is_long && !is_long)
-            || (s.stays_mapped && policy != MODEL_OLDEST_WINS) || !is_wanted(name))
+            || (s.stays_mapped && policy != MODEL_OLDEST_WINS && policy != MODEL_SERIAL)
+            || !is_wanted(name))
             continue;
         s.policy = policy;
         search_all(&s, &t);

@@ -102,9 +102,9 @@ model_begins(struct model *m, int a, bool is_query)
     mine = bit(id_of(m, a));
     t->is_open = 1;
     t->status = is_query ? MODEL_QUERY : MODEL_PENDING;
-    t->is_alone = m->stays_mapped && n_attached(m) == 1;
+    t->is_alone = m->stays_mapped && n_attached(m) == 1 && m->policy != MODEL_SERIAL;
     t->low = newest(m);
-    if (m->n_joining > 0)
+    if (m->n_joining > 0 && m->policy != MODEL_SERIAL)
         tried_of(m, a)->may_fail = 1;
     t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
     for (int u = 0; u < MODEL_ACTORS; u++) {
@@ -376,6 +376,8 @@ has_reason(const struct model *m, int a)
 {
     if (m->tried[a][m->actor[a].n_begun - 1].may_fail)
         return true;
+    if (m->policy == MODEL_SERIAL)
+        return false;
     return m->policy == MODEL_OPTIMISTIC ? has_changed(m, a) : has_met(m, a);
 }
 
@@ -383,7 +385,8 @@ const char *
 model_judge(const struct model *m, int a, enum model_status status)
 {
     const struct model_actor *t = &m->actor[a];
-    bool is_fixed = status == MODEL_QUERY || m->policy == MODEL_OPTIMISTIC;
+    bool is_fixed = status == MODEL_QUERY || m->policy == MODEL_OPTIMISTIC
+                    || m->policy == MODEL_SERIAL;
     uint32_t high = is_fixed ? t->high : newest(m);
     bool is_one = false;
 
@@ -391,7 +394,8 @@ model_judge(const struct model *m, int a, enum model_status status)
         is_one = agrees(m, t, s);
     if (!is_one)
         return "what it has read was never together in one state";
-    if (status == MODEL_PENDING && !is_fixed && !agrees(m, t, newest(m)))
+    if (status == MODEL_PENDING && (!is_fixed || m->policy == MODEL_SERIAL)
+        && !t->is_ending && !agrees(m, t, newest(m)))
         return "pending, but what it has read is out of date";
     if (status == MODEL_FAILED && !has_reason(m, a))
         return "failed, but nobody who may win wanted its pages";

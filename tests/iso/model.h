@@ -10,7 +10,8 @@
  *           own.  A query's state is that of its begin.  A transaction fails only if an
  *           older one, or a dead one, wanted the same page, or it was revoked; any other
  *           one under other eager policies.  Under the optimistic one it sees the state of
- *           its begin, and fails only if one of its pages has changed since.
+ *           its begin, and fails only if one of its pages has changed since.  Under the serial
+ *           one it never fails, and what it has read is the newest state.
  *
  *           While steps do not overlap (is_exact): the outcome of each step under
  *           oldest-wins is foretold.
@@ -36,6 +37,7 @@ enum model_policy {
     MODEL_SELFISH,
     MODEL_YOUNGEST_WINS,
     MODEL_OPTIMISTIC,
+    MODEL_SERIAL,
     MODEL_POLICIES
 };
 

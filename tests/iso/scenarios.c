@@ -105,6 +105,20 @@ const struct scenario scenarios[] = {
      .program = {"b w0 e b r0 w1 e", "b w0 e b r1 w0 e", "b w0 e b w1 e"},
      .is_long = true},
 
+    /* One writer at a time; what stays readable is refreshed at begin. */
+    {.name = "in turn", .policy = MODEL_SERIAL,
+     .program = {"b r0 w1 e b r1 w0 e", "b r1 w0 e b r0 w1 e"}, .preempts = 1},
+    {.name = "in turn, three", .policy = MODEL_SERIAL,
+     .program = {"b r0 w1 e", "b r1 w2 e b r0 e", "b w0 e"}, .preempts = 1, .is_long = true},
+    {.name = "in turn, one dies", .policy = MODEL_SERIAL,
+     .program = {"b w0 w1 e b r0 e", "b r0 w1 e b w0 e"}, .deaths = 1, .mortals = 3},
+    {.name = "in turn, queries", .policy = MODEL_SERIAL,
+     .program = {"q r0 r1 e q r1 r0 e", "b w0 w1 e b w0 e"}, .preempts = 1},
+    {.name = "in turn, gives up", .policy = MODEL_SERIAL,
+     .program = {"b w0 r1 a e b r0 w1 e", "b r0 w0 e q r0 e"}, .preempts = 1},
+    {.name = "in turn, checkpoint", .policy = MODEL_SERIAL,
+     .program = {"b w0 e b r0 r1 e", "b w1 e k q r0 r1 e"}, .preempts = 1},
+
     {.name = NULL},
 };
 /* clang-format on */

@@ -209,9 +209,12 @@ world_offset(const volatile void *at)
 static uint32_t
 policy_of(enum model_policy policy)
 {
-    static const uint32_t kinds[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_SELF_ABORT,
-                                     XAC_POLICY_SELFISH, XAC_POLICY_YOUNGEST_WINS,
-                                     XAC_POLICY_OPTIMISTIC}; /* by enum model_policy */
+    static const uint32_t kinds[] = {XAC_POLICY_OLDEST_WINS,
+                                     XAC_POLICY_SELF_ABORT,
+                                     XAC_POLICY_SELFISH,
+                                     XAC_POLICY_YOUNGEST_WINS,
+                                     XAC_POLICY_OPTIMISTIC,
+                                     XAC_POLICY_SERIAL}; /* by enum model_policy */
 
     return kinds[policy];
 }
@@ -223,8 +226,9 @@ member_open(const struct world *w, struct world_member *m, uint32_t stay_mapped)
                                       .segment_bytes = 1 << 20,
                                       .ring_bytes = 1 << 20,
                                       .policy = policy_of(w->policy),
-                                      .checking = stay_mapped ? XAC_CHECKING_FAST
-                                                              : XAC_CHECKING_STRICT};
+                                      .checking = stay_mapped || w->policy == MODEL_SERIAL
+                                                      ? XAC_CHECKING_FAST
+                                                      : XAC_CHECKING_STRICT};
     struct xac_view_wish wish = {.offset = 0};
     char *path = NULL;
 

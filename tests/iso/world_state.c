@@ -160,7 +160,7 @@ world_snapshot_restore(struct world *w)
 
 /* What counts of a member's private state. */
 struct private_digest {
-    uint64_t n_entries, alone_epoch, n_lost, cursor, freed, parts[8];
+    uint64_t n_entries, alone_epoch, n_lost, cursor, freed, parts[9];
     struct xac_view_page page[MODEL_PAGES];
     uint64_t word[MODEL_PAGES][2];
     uint8_t prot[MODEL_PAGES];
@@ -190,6 +190,7 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.parts[5] = v->pages.high;
     d.parts[6] = m->env->ctx.alive_until;
     d.parts[7] = m->env->ctx.alive_last;
+    d.parts[8] = v->staying.shown;
     memcpy(d.page, v->pages.at, sizeof d.page);
     for (int p = 0; p < MODEL_PAGES; p++) {
         d.prot[p] = world_prot(v, p);

@@ -65,7 +65,8 @@ static const struct {
 } settings[N_SETTINGS] = {
     [CHECKING] = {"checking", {"strict", "fast", "trusted"}},
     [ENGINE] = {"engine", {"best", "uffd", "scan", "sigsegv"}},
-    [POLICY] = {"policy", {"oldest", "self", "selfish", "youngest", "optimistic"}},
+    [POLICY] = {"policy",
+                {"oldest", "self", "selfish", "youngest", "optimistic", "serial"}},
     [DURABLE_IS] = {"durable", {"no", "yes", "delayed"}},
     [FRAMES] = {"frames", {"none", "few"}},
     [IMAGES] = {"images", {"no", "yes"}},

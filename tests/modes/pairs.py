@@ -21,7 +21,7 @@ import time
 SETTINGS = {
     "checking": ["strict", "fast", "trusted"],
     "engine": ["best", "uffd", "scan", "sigsegv"],
-    "policy": ["oldest", "self", "selfish", "youngest", "optimistic"],
+    "policy": ["oldest", "self", "selfish", "youngest", "optimistic", "serial"],
     "durable": ["no", "yes", "delayed"],
     "frames": ["none", "few"],
     "images": ["no", "yes"],

@@ -10,7 +10,8 @@
  *         oldest-wins  at most as many retries as there are other processes, and one for
  *                      each wait for an older one that may have ended by the clock in
  *                      that time: they take 10 ms, 20 ms, 40 ms ... up to 1.28 s;
- *         optimistic   at most 4.
+ *         optimistic   at most 4;
+ *         serial       none.
  *
  *         The bound does not depend on the machine's speed: a slow one gives transactions
  *         more time.  At the end the counters must add up.
@@ -74,9 +75,14 @@ waits_within(double elapsed_s)
 static uint64_t
 bound(double elapsed_s)
 {
-    return run->policy == XAC_POLICY_OPTIMISTIC
-               ? OPTIMISTIC_BOUND
-               : run->n_procs - 1 + waits_within(elapsed_s);
+    switch (run->policy) {
+    case XAC_POLICY_SERIAL:
+        return 0;
+    case XAC_POLICY_OPTIMISTIC:
+        return OPTIMISTIC_BOUND;
+    default:
+        return run->n_procs - 1 + waits_within(elapsed_s);
+    }
 }
 
 /* ---- a process ------------------------------------------------------------------------- */
@@ -166,6 +172,8 @@ static const struct run runs[] = {
     {XAC_POLICY_OPTIMISTIC, 2, 1, false},  {XAC_POLICY_OPTIMISTIC, 2, 8, false},
     {XAC_POLICY_OPTIMISTIC, 8, 1, false},  {XAC_POLICY_OPTIMISTIC, 8, 8, false},
     {XAC_POLICY_OPTIMISTIC, 8, 1, true},   {XAC_POLICY_OPTIMISTIC, 8, 8, true},
+    {XAC_POLICY_SERIAL, 2, 1, false},      {XAC_POLICY_SERIAL, 8, 8, false},
+    {XAC_POLICY_SERIAL, 8, 1, true},
 };
 
 START_TEST(retries_are_bounded)
@@ -177,6 +185,8 @@ START_TEST(retries_are_bounded)
     memset((void *)board, 0, sizeof *board);
     run = &runs[_i];
     must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)run->policy));
+    if (run->policy == XAC_POLICY_SERIAL)
+        env_checking = XAC_CHECKING_FAST; /* pages stay beside others */
     for (unsigned i = 0; i < run->n_procs; i++)
         pid[i] = proc_spawn(run_process, &number[i]);
     proc_await(&board->ready, run->n_procs, 60);
@@ -193,7 +203,9 @@ START_TEST(retries_are_bounded)
     must(commits > 0);
     printf("%-11s %u processes, %u pages, %s: %" PRIu64 " commits, %" PRIu64
            " aborts, at most %" PRIu64 " retries\n",
-           run->policy == XAC_POLICY_OPTIMISTIC ? "optimistic" : "oldest-wins",
+           run->policy == XAC_POLICY_SERIAL       ? "serial"
+           : run->policy == XAC_POLICY_OPTIMISTIC ? "optimistic"
+                                                  : "oldest-wins",
            run->n_procs, run->n_pages, run->has_backoff ? "back-off" : "at once", commits,
            aborts, most);
 }

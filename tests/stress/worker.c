@@ -30,7 +30,7 @@
 const struct worker_policy worker_policies[WORKER_POLICIES] = {
     {"oldest-wins", XAC_POLICY_OLDEST_WINS}, {"self-abort", XAC_POLICY_SELF_ABORT},
     {"selfish", XAC_POLICY_SELFISH},         {"youngest-wins", XAC_POLICY_YOUNGEST_WINS},
-    {"optimistic", XAC_POLICY_OPTIMISTIC},
+    {"optimistic", XAC_POLICY_OPTIMISTIC},   {"serial", XAC_POLICY_SERIAL},
 };
 
 /* ---- transactions ---------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct worker_policy {
     uint64_t kind; /* enum xac_policy_kind */
 };
 
-#define WORKER_POLICIES 5
+#define WORKER_POLICIES 6
 extern const struct worker_policy worker_policies[WORKER_POLICIES];
 
 /* What all workers of a test do. */

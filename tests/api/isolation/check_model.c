@@ -20,7 +20,7 @@
 #include "check_model.h"
 
 static const char *const policy_name[N_POLICIES] = {
-    "oldest-wins", "self-abort", "selfish", "youngest-wins", "optimistic",
+    "oldest-wins", "self-abort", "selfish", "youngest-wins", "optimistic", "serial",
 };
 
 struct board *board;
@@ -620,7 +620,7 @@ model_suite(void)
     tcase_add_loop_test(tc, totals_are_constant_under_every_policy, 0, N_POLICIES);
     tcase_add_loop_test(tc, real_time_order_holds_between_processes, 0, N_POLICIES + 1);
     tcase_add_loop_test(tc, neighbours_on_a_page_survive, 0, N_POLICIES);
-    tcase_add_loop_test(tc, locals_keep_what_failed_attempts_stored, 0, N_POLICIES);
+    tcase_add_loop_test(tc, locals_keep_what_failed_attempts_stored, 0, N_OVERLAPPING);
     tcase_add_test(tc, optimistic_loser_gets_the_turn);
     tcase_add_test(tc, neighbours_of_very_many_pages_survive);
     tcase_add_loop_test(tc, ends_wait_for_what_was_read, 0, 2);

@@ -10,7 +10,10 @@
 
 #include "env.h"
 
-#define N_POLICIES (XAC_POLICY_OPTIMISTIC + 1)
+#define N_POLICIES (XAC_POLICY_SERIAL + 1)
+
+/* Of these, those under which transactions overlap that write. */
+#define N_OVERLAPPING (XAC_POLICY_OPTIMISTIC + 1)
 
 /* Words shared by parent and children outside the library. */
 struct board {

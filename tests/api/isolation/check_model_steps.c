@@ -41,7 +41,7 @@ young_one(void *arg)
     (void)arg;
     proc_await(&board->step, 1, 20);
     /* Its own wish does not count: the environment has its policy. */
-    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)(meeting->policy + 1) % N_POLICIES));
+    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)(meeting->policy + 1) % N_OVERLAPPING));
     x = env_attach(NONDURABLE, 2);
     word_store(&board->step, 2);
     proc_await(&board->step, 3, 20);
@@ -97,10 +97,10 @@ START_TEST(policy_says_who_fails)
     pid_t child;
     void *x;
 
-    set_policy(_i % N_POLICIES);
+    set_policy(_i % N_OVERLAPPING);
     meeting = proc_shared(sizeof *meeting);
-    meeting->policy = _i % N_POLICIES;
-    meeting->young_meets = _i < N_POLICIES;
+    meeting->policy = _i % N_OVERLAPPING;
+    meeting->young_meets = _i < N_OVERLAPPING;
     child = proc_spawn(young_one, NULL);
     x = env_attach(NONDURABLE, 2);
     word_store(&board->step, 1);
@@ -381,8 +381,8 @@ add_step_tests(Suite *s)
 {
     TCase *tc = env_tcase(s, "steps", 60);
 
-    tcase_add_loop_test(tc, policy_says_who_fails, 0, 2 * N_POLICIES);
-    tcase_add_loop_test(tc, different_pages_do_not_conflict, 0, N_POLICIES);
+    tcase_add_loop_test(tc, policy_says_who_fails, 0, 2 * N_OVERLAPPING);
+    tcase_add_loop_test(tc, different_pages_do_not_conflict, 0, N_OVERLAPPING);
     tcase_add_test(tc, optimistic_reader_commits_at_its_snapshot);
     tcase_add_test(tc, same_value_is_a_store_while_it_runs);
     tcase_add_test(tc, system_calls_stop_where_access_ends);

@@ -661,16 +661,16 @@ threads_suite(void)
 
     tcase_add_loop_test(tc, view_has_an_address_of_its_own_that_stays, 0, 2);
     tcase_add_loop_test(tc, each_commit_is_seen_by_all_others, 0,
-                        2 * (XAC_POLICY_OPTIMISTIC + 1));
+                        2 * (XAC_POLICY_SERIAL + 1));
     tcase_add_loop_test(tc, every_call_works_in_a_view, 0, 2);
-    tcase_add_loop_test(tc, query_in_a_view_is_a_snapshot, 0, XAC_POLICY_OPTIMISTIC + 1);
+    tcase_add_loop_test(tc, query_in_a_view_is_a_snapshot, 0, XAC_POLICY_SERIAL + 1);
 
     tc = threads_tcase(s, "conflicts", 60);
     tcase_add_loop_test(tc, skew_is_a_conflict_between_threads, 0,
                         2 * (XAC_POLICY_OPTIMISTIC + 1));
     tcase_add_loop_test(tc, thread_revokes_what_its_process_read_alone, 0, 2);
     tcase_add_loop_test(tc, stays_mapped_while_threads_come_and_go, 0,
-                        XAC_POLICY_OPTIMISTIC + 1);
+                        XAC_POLICY_SERIAL + 1);
 
     tc = threads_tcase(s, "refused", 60);
     tcase_add_test(tc, view_needs_an_environment);

@@ -544,11 +544,11 @@ add_ends(Suite *s)
     TCase *tc = threads_tcase(s, "ends", 60);
 
     tcase_add_loop_test(tc, transaction_ends_with_its_thread, 0,
-                        4 * (XAC_POLICY_OPTIMISTIC + 1));
+                        4 * (XAC_POLICY_SERIAL + 1));
     tcase_add_test(tc, detached_threads_leave_nothing_behind);
     tcase_add_test(tc, destructors_of_the_program_may_use_views);
     tcase_add_loop_test(tc, cancelled_thread_holds_nobody_up, 0,
-                        2 * (XAC_POLICY_OPTIMISTIC + 1));
+                        2 * (XAC_POLICY_SERIAL + 1));
 
     tc = threads_tcase(s, "fork", 60);
     tcase_add_loop_test(tc, child_has_the_views_of_the_thread_that_forked, 0, 8);
@@ -557,6 +557,5 @@ add_ends(Suite *s)
 
     tc = threads_tcase(s, "crashes", 120);
     tcase_add_test(tc, killed_process_loses_no_thread_s_commit);
-    tcase_add_loop_test(tc, survivor_cleans_up_after_threads, 0,
-                        XAC_POLICY_OPTIMISTIC + 1);
+    tcase_add_loop_test(tc, survivor_cleans_up_after_threads, 0, XAC_POLICY_SERIAL + 1);
 }

@@ -393,7 +393,7 @@ add_work(Suite *s)
     TCase *tc = threads_tcase(s, "sums", 120);
 
     tcase_add_loop_test(tc, totals_are_right_under_every_policy, 0,
-                        2 * (XAC_POLICY_OPTIMISTIC + 1));
+                        2 * (XAC_POLICY_SERIAL + 1));
 
     tc = threads_tcase(s, "pools", 120);
     tcase_add_test(tc, views_by_the_thousand_leave_nothing_behind);
@@ -404,5 +404,5 @@ add_work(Suite *s)
     tcase_add_test(tc, scattered_transactions_in_eight_views);
 
     tc = threads_tcase(s, "heap", 120);
-    tcase_add_loop_test(tc, threads_share_a_heap, 0, XAC_POLICY_OPTIMISTIC + 1);
+    tcase_add_loop_test(tc, threads_share_a_heap, 0, XAC_POLICY_SERIAL + 1);
 }

@@ -162,8 +162,7 @@ main(void)
     Suite *s = suite_create("noroom");
     TCase *tc = env_tcase(s, "region", 60);
 
-    tcase_add_loop_test(tc, transaction_without_room_aborts, 0,
-                        XAC_POLICY_OPTIMISTIC + 1);
+    tcase_add_loop_test(tc, transaction_without_room_aborts, 0, XAC_POLICY_SERIAL + 1);
     tcase_add_test(tc, query_without_room_goes_on);
     tc = env_tcase(s, "mappings", 120);
     tcase_add_loop_test(tc, used_up_mappings_do_no_harm, 0, 2);
