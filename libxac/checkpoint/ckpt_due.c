@@ -6,14 +6,18 @@
 
 #include "checkpoint/ckpt_due.h"
 
+#include <unistd.h>
+
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 
-/* In an environment without a bound a checkpoint is due when its versions are this many bytes; in
-   a durable one as many as its log may have, if that is more: soon enough for memory and for the
-   time of recovery, and no sooner, for each page that is changed again after a checkpoint costs a
-   full image in the log. */
-#define BYTES_DUE (UINT64_C(64) << 20)
+/* In an environment without a bound on memory a checkpoint is due when its versions are as many
+   bytes as XAC_OPT_CHECKPOINT_BYTES says, but at least so many, and at most this share of the
+   machine's memory: soon enough for memory and for the time of recovery, and no sooner, for each
+   page that is changed again after a checkpoint is written again, and in a durable environment
+   logged in full. */
+#define BYTES_LEAST  (UINT64_C(64) << 20)
+#define MEMORY_SHARE 16
 
 /* frames_used -- of the version store, about. */
 static uint64_t
@@ -32,7 +36,7 @@ xac_ckpt_is_pressed(struct xac_env *env)
 
 /* limit_of -- bytes of log after which a checkpoint is due; 0: none ever is. */
 static uint64_t
-limit_of(struct xac_env *env)
+limit_of(const struct xac_env *env)
 {
     return atomic_load_explicit(&env->ctl->checkpoint_bytes, memory_order_relaxed);
 }
@@ -100,19 +104,29 @@ xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_
            > (double)allowed * (double)done;
 }
 
+/* bytes_due -- of versions. */
+static uint64_t
+bytes_due(const struct xac_env *env)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * env->page_size / MEMORY_SHARE;
+    uint64_t bytes = limit_of(env);
+
+    if (!xac_env_is_durable(env) && bytes > memory)
+        bytes = memory;
+    return bytes > BYTES_LEAST ? bytes : BYTES_LEAST;
+}
+
 /* frames_due -- those in use at which the next one is due that the log does not ask for, after
    one that has left so many. */
 static uint64_t
 frames_due(struct xac_env *env, uint64_t used)
 {
-    uint64_t bound = xac_outofcore_versions(env), bytes = BYTES_DUE;
+    uint64_t bound = xac_outofcore_versions(env);
 
     xac_assert(env->page_size != 0);
     if (bound != 0)
         return used < bound / 4 ? bound / 2 : used + bound / 4;
-    if (xac_env_is_durable(env) && limit_of(env) > bytes)
-        bytes = limit_of(env);
-    return bytes / env->page_size + 2 * used;
+    return bytes_due(env) / env->page_size + 2 * used;
 }
 
 void
