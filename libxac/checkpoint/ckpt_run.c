@@ -14,28 +14,27 @@
 #include "shared/env_state.h"
 #include "store/version.h"
 
-/* A version slot and the page that it is a version of. */
-struct place {
-    uint64_t page_id, vslot;
-};
+/* Version slots that are put into order at a time: some 1 ms. */
+#define PART_VSLOTS 4096
 
 static int
 by_page(const void *a, const void *b)
 {
-    uint64_t x = ((const struct place *)a)->page_id;
-    uint64_t y = ((const struct place *)b)->page_id;
+    uint64_t x = ((const struct xac_ckpt_place *)a)->page_id;
+    uint64_t y = ((const struct xac_ckpt_place *)b)->page_id;
 
     return (x > y) - (x < y);
 }
 
-/* find_places -- of the version slots that hold versions; ret how many. */
+/* find_places -- of the version slots from `first` to `last` that hold versions; ret how many. */
 static uint64_t
-find_places(const struct xac_env *env, uint64_t n_vslots, struct place *place)
+find_places(const struct xac_env *env, uint64_t first, uint64_t last,
+            struct xac_ckpt_place *place)
 {
     uint64_t n = 0;
 
     xac_assert(place != NULL);
-    for (uint64_t f = 1; f <= n_vslots; f++) {
+    for (uint64_t f = first; f <= last; f++) {
         const struct xac_vslot *vslot = xac_vslot_at(env, f);
         const struct xac_page *page;
 
@@ -48,54 +47,76 @@ find_places(const struct xac_env *env, uint64_t n_vslots, struct place *place)
         place[n].page_id = atomic_load_explicit(&page->id, memory_order_relaxed);
         place[n++].vslot = f;
     }
-    xac_assert(n <= n_vslots);
+    xac_assert(n <= last - first + 1);
     return n;
 }
 
-/* make_order -- ret 0 or ENOMEM. */
-static int
-make_order(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t *n_vslotsp)
-{
-    size_t room = *n_vslotsp + 1;
-    struct place *place = (struct place *)malloc(room * sizeof *place);
-    uint64_t n;
-
-    run->order = (uint64_t *)malloc(room * sizeof run->order[0]);
-    if (place == NULL || run->order == NULL) {
-        free(place);
-        return xac_err(ENOMEM, "checkpoint");
-    }
-    n = find_places(env, *n_vslotsp, place);
-    qsort(place, n, sizeof *place, by_page);
-    for (uint64_t i = 0; i < n; i++)
-        run->order[i] = place[i].vslot;
-    free(place);
-    *n_vslotsp = n;
-    xac_assert(n < room);
-    return 0;
-}
-
 int
-xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env,
-                  uint64_t *n_vslotsp)
+xac_ckpt_run_init(struct xac_ckpt_run *run, const struct xac_env *env, uint64_t n_vslots)
 {
     bool is_durable = xac_env_is_durable(env);
+    uint64_t n_parts = (n_vslots + PART_VSLOTS - 1) / PART_VSLOTS;
 
-    *run = (struct xac_ckpt_run){.most = is_durable ? 1 : XAC_CKPT_RUN_MAX};
+    *run = (struct xac_ckpt_run){.most = is_durable ? 1 : XAC_CKPT_RUN_MAX,
+                                 .n_vslots = n_vslots};
     run->bytes = (uint8_t *)malloc(run->most * env->page_size);
-    if (run->bytes == NULL)
+    if (!is_durable) {
+        run->place =
+            (struct xac_ckpt_place *)malloc((n_vslots + 1) * sizeof run->place[0]);
+        run->part = (struct xac_ckpt_part *)malloc((n_parts + 1) * sizeof run->part[0]);
+    }
+    if (run->bytes == NULL || (!is_durable && (run->place == NULL || run->part == NULL)))
         return xac_err(ENOMEM, "checkpoint");
     xac_assert(run->most > 0);
     xac_assert(run->n == 0);
-    return is_durable ? 0 : make_order(run, env, n_vslotsp);
+    xac_assert(run->n_parts == 0);
+    return 0;
+}
+
+bool
+xac_ckpt_run_order(struct xac_ckpt_run *run, const struct xac_env *env)
+{
+    uint64_t first = run->n_ordered + 1, last = run->n_ordered + PART_VSLOTS, n;
+    struct xac_ckpt_place *place;
+
+    if (run->place == NULL || run->n_ordered == run->n_vslots)
+        return true;
+    last = last < run->n_vslots ? last : run->n_vslots;
+    place = run->place + (first - 1);
+    n = find_places(env, first, last, place);
+    qsort(place, n, sizeof *place, by_page);
+    run->part[run->n_parts++] = (struct xac_ckpt_part){.next = place, .end = place + n};
+    run->n_ordered = last;
+    xac_assert(run->n_ordered <= run->n_vslots);
+    return false;
+}
+
+uint64_t
+xac_ckpt_run_vslot(struct xac_ckpt_run *run, uint64_t i)
+{
+    struct xac_ckpt_part *least = NULL;
+
+    xac_assert(run->place == NULL || run->n_ordered == run->n_vslots);
+    if (run->place == NULL)
+        return i;
+    for (uint64_t k = 0; k < run->n_parts; k++) {
+        struct xac_ckpt_part *part = &run->part[k];
+
+        if (part->next < part->end
+            && (least == NULL || part->next->page_id < least->next->page_id))
+            least = part;
+    }
+    return least != NULL ? least->next++->vslot : 0;
 }
 
 void
 xac_ckpt_run_fini(struct xac_ckpt_run *run)
 {
-    free(run->order);
+    free(run->place);
+    free(run->part);
     free(run->bytes);
-    run->order = NULL;
+    run->place = NULL;
+    run->part = NULL;
     run->bytes = NULL;
     xac_assert(run->bytes == NULL);
 }

@@ -330,11 +330,15 @@ start_writing(const struct xac_ckpt *r)
 static int
 copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
 {
-    uint64_t n_pages = r->n_pages;
+    uint64_t n_pages = r->n_pages, vslot;
     int rc = 0;
 
+    if (!xac_ckpt_run_order(&r->run, r->env))
+        return 0;
     for (uint64_t i = 0; i < vslots_max && r->next_vslot <= r->n_vslots && rc == 0; i++) {
-        rc = copy_vslot(r, xac_ckpt_run_vslot(&r->run, r->next_vslot++));
+        vslot = xac_ckpt_run_vslot(&r->run, r->next_vslot);
+        r->next_vslot = vslot != 0 ? r->next_vslot + 1 : r->n_vslots + 1;
+        rc = vslot != 0 ? copy_vslot(r, vslot) : 0;
         if (r->n_pages + r->run.n - n_pages >= pages_max)
             break;
     }
@@ -499,7 +503,7 @@ xac_ckpt_begin(struct xac_ckpt *r)
     /* Acquire: pairs with the release of the store's growth. */
     r->n_vslots =
         atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
-    return rc == 0 ? xac_ckpt_run_init(&r->run, env, &r->n_vslots) : rc;
+    return rc == 0 ? xac_ckpt_run_init(&r->run, env, r->n_vslots) : rc;
 }
 
 int
