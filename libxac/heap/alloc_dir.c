@@ -64,6 +64,7 @@ xac_dir_own_pages(const struct xac_heap *h, uint64_t number)
 static bool
 is_free(const struct xac_heap *h, const struct xac_chunk_entry *e, uint64_t number)
 {
+    xac_assert(number < xac_heap_chunks(h));
     return e->state == XAC_CHUNK_FREE && xac_dir_own_pages(h, number) == 0;
 }
 
