@@ -179,6 +179,52 @@ START_TEST(other_checking_finds_broken_promises)
 }
 END_TEST
 
+/* ---- participants that differ ------------------------------------------------------------ */
+
+#define N_TURNS 200
+
+/* take_turns -- a participant of its own adds to two pages that must stay the same. */
+static void
+take_turns(void *arg)
+{
+    uint64_t *x, *y;
+    int rc;
+
+    env_checking = (uint64_t)(uintptr_t)arg;
+    x = env_attach(NONDURABLE, 2);
+    y = env_cell(x, 1);
+    for (int i = 0; i < N_TURNS; i++) {
+        do {
+            must_ok(xbegin());
+            must_ok(setPageAccess(x, READ_WRITE));
+            must_ok(setPageAccess(y, READ_WRITE));
+            *(volatile uint64_t *)x += 1;
+            *(volatile uint64_t *)y += 1;
+        } while ((rc = xend()) == ABORTED);
+        must_rc(rc, COMMITTED);
+        do {
+            must_ok(xbegin());
+            rc = *(volatile uint64_t *)x == *(volatile uint64_t *)y;
+            if (xend() == COMMITTED)
+                must(rc);
+        } while (!rc);
+    }
+    env_detach();
+}
+
+/* Each value beside each: nothing is lost, and nobody sees one page without the other. */
+START_TEST(participants_may_differ)
+{
+    pid_t a = proc_spawn(take_turns, (void *)(uintptr_t)(_i / 3));
+    pid_t b = proc_spawn(take_turns, (void *)(uintptr_t)(_i % 3));
+
+    proc_join(a);
+    proc_join(b);
+    must_eq(file_u64(ENV_FILE, 0), 2 * N_TURNS);
+    must_eq(file_u64(ENV_FILE, env_page()), 2 * N_TURNS);
+}
+END_TEST
+
 /* ---- engines --------------------------------------------------------------------------- */
 
 START_TEST(the_engine_is_chosen)
@@ -223,6 +269,7 @@ checking_suite(void)
     tcase_add_test(tc, variable_counts_while_it_is_open);
     tcase_add_loop_test(tc, variable_must_have_a_meaning, 0, 6);
     tcase_add_loop_test(tc, other_checking_finds_broken_promises, 0, 2);
+    tcase_add_loop_test(tc, participants_may_differ, 0, 9);
     tcase_add_loop_test(tc, the_engine_is_chosen, 0, 7);
     return s;
 }
