@@ -84,7 +84,8 @@ XAC_API struct xac_env *xac_open(const char *path, const struct xac_options *opt
 /*
  * Close an environment, as xShutdown() does.  The others stay as they are.
  *
- * ret  as xac_shutdown(); after XAC_EINTXN and EBUSY it is still open.
+ * ret  as xac_shutdown(); after XAC_EINTXN and EBUSY it is still open.  XAC_ENOINIT: it is not
+ *      open, as far as that can be told: a new environment may have got the address of a closed one.
  */
 XAC_API int xac_close(struct xac_env *env);
 

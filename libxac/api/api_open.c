@@ -160,6 +160,17 @@ close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
     return rc;
 }
 
+/* is_listed -- false for NULL, and for an environment that has been closed; xac_api_lock held. */
+static bool
+is_listed(const struct xac_env *env)
+{
+    const struct xac_env *e = xac_api_all;
+
+    while (e != NULL && e != env)
+        e = e->next;
+    return e != NULL;
+}
+
 /* shut_down -- the same; what: the function that the program has called. */
 static int
 shut_down(const char *what, struct xac_env *env)
@@ -168,7 +179,10 @@ shut_down(const char *what, struct xac_env *env)
     int rc;
 
     xac_api_lock();
-    rc = xac_api_take_process(env, what, &ctx); /* xac_env_close joins after a fork */
+    if (is_listed(env)) /* xac_env_close joins after a fork */
+        rc = xac_api_take_process(env, what, &ctx);
+    else
+        rc = xac_err(XAC_ENOINIT, "%s", what);
     if (rc == 0)
         rc = close_one(what, env, ctx);
     xac_api_unlock();

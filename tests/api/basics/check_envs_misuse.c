@@ -280,6 +280,7 @@ START_TEST(nobody_closes_inside_of_a_transaction)
     must_rc(xac_end_in(c.env), XAC_COMMITTED);
     must_eq(get(c.env, view), 3);
     must_ok(xac_close(c.env)); /* with its own views */
+    must_refuse(xac_close(c.env), XAC_ENOINIT);
     increment(other, y);
     must_ok(xac_close(other));
     must_eq(file_u64("env.db", 0), 3);
