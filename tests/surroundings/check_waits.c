@@ -28,7 +28,7 @@
 /* More than the wait itself, for this machine has others to serve. */
 #define LATE_S 5.0
 
-#define N_POLICIES 5
+#define N_POLICIES (XAC_POLICY_SERIAL + 1)
 #define N_PAGES    2048
 
 /* ---- Stopping with a lock -------------------------------------------------------------------- */
@@ -291,6 +291,49 @@ START_TEST(commits_with_a_limit_lose_nothing)
 }
 END_TEST
 
+/* hold_turn -- a transaction that is open until it is told to end. */
+static void
+hold_turn(void *arg)
+{
+    uint64_t *base = attach();
+
+    (void)arg;
+    must_ok(xbegin());
+    ++*base;
+    word_store(&board->ready, 1);
+    proc_await(&board->go, 1, 60);
+    must_rc(xend(), XAC_COMMITTED);
+    env_detach();
+}
+
+START_TEST(begin_gives_up_waiting_for_its_turn)
+{
+    double start;
+    uint64_t *base;
+    pid_t pid;
+
+    board->policy = XAC_POLICY_SERIAL;
+    board->flags = XAC_NONDURABLE;
+    pid = proc_spawn(hold_turn, NULL);
+    proc_await(&board->ready, 1, 30);
+    base = attach();
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, WAIT_MS));
+    for (int i = 0; i < 3; i++) {
+        start = env_now();
+        must_refuse(xbegin(), ETIMEDOUT);
+        must(env_now() - start > WAIT_MS / 1000.0 - 0.01);
+        must(env_now() - start < WAIT_MS / 1000.0 + LATE_S);
+        must_eq(env_get(base), 0); /* a query does not wait */
+    }
+    must_rc(xTransact(add_to_all, base), ETIMEDOUT);
+    word_store(&board->go, 1);
+    proc_join(pid);
+    must_rc(add(base), XAC_COMMITTED);
+    must_eq(env_get(base), 2);
+    env_detach();
+}
+END_TEST
+
 START_TEST(option_is_checked)
 {
     must_rc(xac_set_option(XAC_OPT_WAIT_MS, 3600 * 1000 + 1), EINVAL);
@@ -317,6 +360,7 @@ main(void)
     tcase_add_loop_test(t, stopped_with_publish, 0, 2 * N_POLICIES);
     tcase_add_loop_test(t, stopped_with_flush, 0, N_POLICIES);
     tcase_add_loop_test(t, commits_with_a_limit_lose_nothing, 0, 2 * N_POLICIES);
+    tcase_add_test(t, begin_gives_up_waiting_for_its_turn);
     tcase_add_test(t, option_is_checked);
     return env_main(s);
 }

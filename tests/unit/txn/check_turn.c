@@ -188,6 +188,8 @@ count(struct xac_env *env, int w)
     is_mine = has_turn(env);
     if (is_mine) {
         must_eq(*(volatile uint64_t *)&board->count, before);
+        if (w == VICTIM)
+            meet("mine");
         board->count++;
     }
     xac_chain_unlock(env);
@@ -314,6 +316,23 @@ START_TEST(go_on_beside_one_stopped)
 }
 END_TEST
 
+/* Stopped behind its look at the turn: nobody may have the turn until it goes on and counts. */
+START_TEST(wait_for_one_stopped_with_the_lock)
+{
+    board = proc_shared(sizeof *board);
+    point = "mine";
+    deadly_signal = SIGSTOP;
+    spawn(0, N_WORKERS);
+    must_go_on(N_WORKERS);
+    must(WIFSTOPPED(meet_point(pid[VICTIM])));
+    proc_sleep_us(50000);
+    must(kill(pid[VICTIM], SIGCONT) == 0);
+    must_go_on(N_WORKERS);
+    end_all(false);
+    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
+}
+END_TEST
+
 START_TEST(take_away_what_the_dead_was_taking_away)
 {
     pid_t forerunner, company;
@@ -360,6 +379,7 @@ main(void)
                         (int)(sizeof places / sizeof places[0]));
     tcase_add_loop_test(tc, go_on_beside_one_stopped, 0,
                         (int)(sizeof places / sizeof places[0]));
+    tcase_add_test(tc, wait_for_one_stopped_with_the_lock);
     tcase_add_loop_test(tc, take_away_what_the_dead_was_taking_away, 0, 2);
 #endif
     return env_main(s);
