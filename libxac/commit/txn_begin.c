@@ -15,6 +15,17 @@
 #include "txn/turn.h"
 #include "view/view.h"
 
+/* unrecorded_epoch -- nonzero if loads need not be recorded: the epoch while the process is alone,
+   and always the same number under the serial policy. */
+static uint64_t
+unrecorded_epoch(const struct xac_env *env)
+{
+    xac_assert(env->policy != NULL);
+    if (xac_env_checking(env) == XAC_CHECKING_STRICT)
+        return 0;
+    return env->policy->is_serial ? 1 : xac_alone_epoch(env);
+}
+
 /* wait_turn -- what the policy waits for before a transaction; ret 0, or ETIMEDOUT with words. */
 static int
 wait_turn(struct xac_env *env, struct xac_ctx *ctx)
@@ -61,8 +72,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->alone_epoch =
-        xac_env_checking(env) != XAC_CHECKING_STRICT ? xac_alone_epoch(env) : 0;
+    ctx->alone_epoch = unrecorded_epoch(env);
     atomic_store_explicit(&txn->reads_unknown,
                           ctx->alone_epoch != 0 && !is_query && !env->policy->is_serial,
                           memory_order_relaxed);
@@ -76,7 +86,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     xac_chain_enter(env, txn);
     /* The fence in xac_chain_enter lies between storing reads_unknown and looking
        again; it pairs with the one in xac_alone_revoke. */
-    if (ctx->alone_epoch != 0 && xac_alone_epoch(env) != ctx->alone_epoch) {
+    if (ctx->alone_epoch != 0 && unrecorded_epoch(env) != ctx->alone_epoch) {
         ctx->alone_epoch = 0;
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }

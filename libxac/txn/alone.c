@@ -9,7 +9,6 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "txn/ctree.h"
-#include "txn/policy.h"
 #include "txn/slot.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
@@ -22,8 +21,6 @@ xac_alone_epoch(const struct xac_env *env)
     /* Relaxed: the fences of xac_chain_enter and xac_alone_revoke order it. */
     uint64_t alone = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
 
-    if (env->policy->is_serial)
-        return 1;
     return (alone & WHO_MASK) == env->self + 1 ? (alone >> WHO_BITS) + 1 : 0;
 }
 

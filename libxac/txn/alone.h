@@ -27,8 +27,7 @@ struct xac_env;
 
 /*
  * xac_alone_epoch -- nonzero if this process is alone; another number each time it has
- * become so, for what it knew before somebody came and went is out of date.  Under the serial
- * policy always the same number.
+ * become so, for what it knew before somebody came and went is out of date.
  */
 uint64_t xac_alone_epoch(const struct xac_env *env);
 

@@ -66,6 +66,7 @@ refresh(struct xac_view *v, uint64_t at, uint64_t parent, struct xac_page_batch 
         return 0;
     if (v->area.ops->maps != NULL)
         return xac_view_hide(v, page_no);
+    xac_assert(batch->n == 0 || batch->area == &v->area);
     xac_warm_forget(v, page_no);
     xac_view_lose(v, &v->pages.at[page_no]);
     return xac_batch_add(batch, &v->area, page_no);
@@ -104,6 +105,7 @@ advance(struct xac_env *env, struct xac_view *v)
     uint64_t parent = atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed);
     int rc = v->staying.shown < parent ? advance_to(env, v, parent) : 0;
 
+    xac_assert(v->staying.is_kept || v->staying.is_alone);
     if (rc != 0) { /* nothing is known of the pages any more */
         bool was_alone = v->staying.is_alone;
 
