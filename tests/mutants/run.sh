@@ -75,7 +75,7 @@ tests_of()
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
-    turn-*) echo "tests/unit/txn/check_turn $iso_tests" ;;
+    turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model $iso_tests" ;;
     *) echo "$iso_tests" ;;
     esac
 }

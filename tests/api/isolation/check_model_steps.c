@@ -376,11 +376,67 @@ START_TEST(thread_without_transaction_is_stopped)
 }
 END_TEST
 
+/* ---- Serial: pages that stay are brought up to date ------------------------------------- */
+
+#define N_STAYING 40
+#define N_COMMITS 1100 /* more than the ring of recent commits tells                   */
+
+static void
+write_in_turn(void *arg)
+{
+    int kind = *(const int *)arg;
+    uint64_t *x;
+
+    proc_await(&board->step, 1, 20);
+    x = env_attach(NONDURABLE, N_STAYING);
+    for (int n = 0; n < (kind == 2 ? N_COMMITS : 1); n++) {
+        must_ok(xbegin());
+        for (size_t p = 0; p < (kind == 1 ? N_STAYING : 1); p++)
+            ++*(volatile uint64_t *)env_cell(x, p);
+        must_rc(xend(), COMMITTED);
+    }
+    word_store(&board->step, 2);
+    env_detach();
+}
+
+/* kind 0: a small commit; 1: one of more pages than the ring tells; 2: too many commits. */
+START_TEST(pages_that_stay_are_brought_up_to_date)
+{
+    bool is_query = _i % 2 == 0;
+    int kind = _i / 2;
+    uint64_t *x;
+    pid_t child;
+
+    set_policy(XAC_POLICY_SERIAL);
+    env_checking = XAC_CHECKING_FAST;
+    child = proc_spawn(write_in_turn, &kind);
+    x = env_attach(NONDURABLE, N_STAYING);
+    for (int round = 0; round < 2; round++) {
+        uint64_t sum = 0;
+
+        must_ok(is_query ? xbeginQuery() : xbegin());
+        for (size_t p = 0; p < N_STAYING; p++)
+            sum += *(volatile uint64_t *)env_cell(x, p);
+        if (is_query)
+            must_ok(xendQuery());
+        else
+            must_rc(xend(), COMMITTED);
+        must_eq(sum, round == 0 ? 0 : kind == 0 ? 1 : kind == 1 ? N_STAYING : N_COMMITS);
+        if (round == 0)
+            word_store(&board->step, 1);
+        proc_await(&board->step, 2, 60);
+    }
+    proc_join(child);
+    env_detach();
+}
+END_TEST
+
 void
 add_step_tests(Suite *s)
 {
     TCase *tc = env_tcase(s, "steps", 60);
 
+    tcase_add_loop_test(tc, pages_that_stay_are_brought_up_to_date, 0, 6);
     tcase_add_loop_test(tc, policy_says_who_fails, 0, 2 * N_OVERLAPPING);
     tcase_add_loop_test(tc, different_pages_do_not_conflict, 0, N_OVERLAPPING);
     tcase_add_test(tc, optimistic_reader_commits_at_its_snapshot);
