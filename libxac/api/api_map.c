@@ -12,6 +12,8 @@
 
 #include "api/api.h"
 #include "api/api_left.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/file_fds.h"
 #include "checkpoint/forget.h"
 #include "env/reader.h"
 #include "view/view.h"
@@ -138,6 +140,10 @@ xac_mremap_in(struct xac_env *env, void *base, size_t length, int flags)
 static int
 unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *v)
 {
+    int rc = xac_file_is_moved(ctx->env, v) ? xac_checkpoint_run(ctx->env, false) : 0;
+
+    if (rc != 0)
+        return rc;
     if (!xac_view_remove(ctx, v))
         return xac_err(EBUSY, "%s: threads have views of %s", what, v->name);
     v->fate = fate;

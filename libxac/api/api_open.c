@@ -20,6 +20,8 @@
 #include "base/lockfile.h"
 #include "base/sys.h"
 #include "base/tsan.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/file_fds.h"
 #include "env/region_clear.h"
 #include "log/master.h"
 #include "recovery/recover.h"
@@ -135,13 +137,26 @@ xac_open(const char *path, const struct xac_options *given)
     return env;
 }
 
+/* save_moved -- write the files that only our mappings lead to; ret 0 or an error. */
+static int
+save_moved(struct xac_env *env, const struct xac_ctx *ctx)
+{
+    if (xac_env_is_forked(env)) /* the parent maps them, too */
+        return 0;
+    for (struct xac_view *v = ctx->views; v != NULL; v = v->next) {
+        if (xac_file_is_moved(env, v))
+            return xac_checkpoint_run(env, false); /* writes all of them */
+    }
+    return 0;
+}
+
 /* close_one -- leave an environment; we have the turn of its process context, and xac_api_lock. */
 static int
 close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
 {
     unsigned others = xac_thread_others(env);
     struct xac_env **link = &xac_api_all;
-    int rc;
+    int moved, rc;
 
     if (others > 0) {
         xac_api_done(ctx);
@@ -154,10 +169,11 @@ close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
     if (xac_api_env == env)
         xac_api_env = NULL;
     xac_thread_leave(env);
+    moved = save_moved(env, ctx);
     xac_view_close_all(env, ctx);
     rc = xac_env_close(env);
     xac_tsan_leave(); /* the turn has gone with the environment */
-    return rc;
+    return rc != 0 ? rc : moved;
 }
 
 /* is_listed -- false for NULL, and for an environment that has been closed; xac_api_lock held. */

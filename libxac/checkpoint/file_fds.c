@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/err.h"
 #include "base/sys.h"
@@ -84,6 +86,24 @@ from_view(struct xac_env *env, uint32_t file)
     }
     (void)pthread_mutex_unlock(&env->threads);
     return fd;
+}
+
+bool
+xac_file_is_moved(struct xac_env *env, struct xac_view *v)
+{
+    const struct xac_identity *who = &xac_file_at(env, v->file)->who;
+    struct stat mapped;
+    struct statx named;
+
+    xac_assert(v->file != 0);
+    if (env->frozen != NULL || xac_sys.fstat(xac_view_fd(v), &mapped) != 0
+        || mapped.st_nlink == 0)
+        return false;
+    return xac_sys.statx(xac_env_dirfd(env), xac_file_path(env, v->file), 0, STATX_INO,
+                         &named)
+               != 0
+           || named.stx_ino != who->inode
+           || makedev(named.stx_dev_major, named.stx_dev_minor) != who->device;
 }
 
 /* open_file -- a descriptor of its own, which holds the file (claim.h); ret -1 with errno. */

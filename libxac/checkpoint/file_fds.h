@@ -7,6 +7,8 @@
 
 #include "shared/env_state.h"
 
+struct xac_view;
+
 /*
  * xac_file_fd -- this process's descriptor for a registered file, until the next call.
  *
@@ -16,6 +18,14 @@
  *      holds it; others of open(2).
  */
 int xac_file_fd(struct xac_env *env, uint32_t file);
+
+/*
+ * xac_file_is_moved -- does a mapped file still exist, but not under its name?
+ *
+ * Only its mappings lead to it.  So a checkpoint must write it before the last one goes: afterwards it
+ * looks like a file that has been removed, of which nothing is kept.
+ */
+bool xac_file_is_moved(struct xac_env *env, struct xac_view *v);
 
 /* xac_file_fd_dirty -- it has been written. */
 void xac_file_fd_dirty(struct xac_env *env, uint32_t file);

@@ -276,6 +276,27 @@ START_TEST(file_without_a_name_is_kept_while_it_is_mapped)
 }
 END_TEST
 
+/* Its last commit is in no file yet when the mapping goes. */
+START_TEST(renamed_file_has_what_was_committed)
+{
+    bool is_unmapped = _i % 2 == 0;
+    uint64_t *a;
+
+    env_init(_i < 2 ? DURABLE : NONDURABLE);
+    a = map("a");
+    put(a, 1);
+    must(rename("a", "moved") == 0);
+    put(a, 100);
+    if (is_unmapped)
+        must_ok(xMunmap("a"));
+    must_ok(xShutdown());
+    must_have("moved", 100);
+    env_init(_i < 2 ? DURABLE : NONDURABLE);
+    must_hold(map("moved"), 100);
+    must_ok(xShutdown());
+}
+END_TEST
+
 /* Its directory is not there for now: as if the file system were not mounted. */
 START_TEST(file_out_of_reach_is_not_forgotten)
 {
@@ -419,6 +440,7 @@ main(void)
     tcase_add_loop_test(tc, recovery_does_not_ask_for_a_forgotten_file, 0, 4);
     tcase_add_test(tc, forget_brings_home_what_was_committed);
     tcase_add_test(tc, file_without_a_name_is_kept_while_it_is_mapped);
+    tcase_add_loop_test(tc, renamed_file_has_what_was_committed, 0, 4);
     tcase_add_loop_test(tc, file_out_of_reach_is_not_forgotten, 0, 2);
     tcase_add_test(tc, log_of_a_file_out_of_reach_stays);
     tcase_add_loop_test(tc, backup_passes_over_a_removed_file, 0, 2);
