@@ -633,7 +633,8 @@ end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
     else
         xac_half_done_begin();
     is_committed = commit(env, ctx);
-    xac_turn_pass(env, ctx->slot); /* the next one runs while we wait for the disk */
+    if (xac_turn_is_wanted(ctx->txn)) /* the next one runs while we wait for the disk */
+        xac_turn_pass(env, ctx->slot);
     rc = is_committed ? end_committed(env, ctx) : xac_txn_end_aborted(env, ctx);
     if (is_blocked)
         xac_signals_restore(&signals);

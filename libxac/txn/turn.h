@@ -46,6 +46,7 @@
 #include <stdint.h>
 
 #include "base/annot.h"
+#include "shared/layout.h"
 
 struct xac_ctx;
 struct xac_env;
@@ -59,6 +60,14 @@ int xac_turn_take(struct xac_env *env, struct xac_ctx *ctx);
 
 /* xac_turn_pass -- pass the turn on; does nothing if the slot does not have it. */
 void xac_turn_pass(struct xac_env *env, uint64_t slot);
+
+/* xac_turn_is_wanted -- does the slot, which is ours, wait for the turn or have it? */
+static inline bool
+xac_turn_is_wanted(const struct xac_txn *txn)
+{
+    /* Relaxed: the owner's own; 0 if the turn has been taken away. */
+    return atomic_load_explicit(&txn->ticket, memory_order_relaxed) != 0;
+}
 
 /* xac_turn_is_mine -- has the slot the turn?  Sure only under publish; a no is sure without it. */
 bool xac_turn_is_mine(const struct xac_env *env, uint64_t slot);
