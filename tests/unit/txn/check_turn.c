@@ -66,6 +66,14 @@ start(struct waiting *w)
         proc_sleep_us(100);
 }
 
+/* leave -- two participants, the last one of the environment behind the other. */
+static void
+leave(struct xac_env *one, struct xac_env *last)
+{
+    must_eq(xac_env_close(one), 0);
+    must_eq(xac_env_close(last), 0);
+}
+
 START_TEST(take_the_turn_in_the_order_of_tickets)
 {
     struct xac_env *first = world_open(XAC_NONDURABLE);
@@ -92,6 +100,8 @@ START_TEST(take_the_turn_in_the_order_of_tickets)
     must(xac_turn_is_free(first));
     must(pthread_join(second.thread, NULL) == 0);
     must(pthread_join(third.thread, NULL) == 0);
+    must_eq(xac_env_close(third.env), 0);
+    leave(second.env, first);
 }
 END_TEST
 
@@ -107,6 +117,7 @@ START_TEST(pass_once)
     must(has_turn(second) && !has_turn(first));
     xac_turn_pass(second, second->ctx.slot);
     must(xac_turn_is_free(first));
+    leave(second, first);
 }
 END_TEST
 
@@ -125,6 +136,7 @@ START_TEST(give_up_waiting)
     must(has_turn(first));
     xac_turn_pass(first, first->ctx.slot);
     must(xac_turn_is_free(first)); /* not given to the one that has given up */
+    leave(second, first);
 }
 END_TEST
 
@@ -137,6 +149,7 @@ START_TEST(take_away_a_turn_that_nobody_claims)
     atomic_store_explicit(&first->ctx.txn->ticket, 0, memory_order_release);
     must_eq(xac_turn_take(second, &second->ctx), 0);
     must(has_turn(second) && !has_turn(first));
+    leave(second, first);
 }
 END_TEST
 
