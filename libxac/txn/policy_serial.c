@@ -39,6 +39,7 @@ static bool
 validate(const struct xac_env *env, uint64_t slot, uint64_t *pagep)
 {
     (void)pagep;
+    xac_assert(env->policy == &xac_policy_serial);
     if (!xac_turn_is_mine(env, slot))
         return false;
     xac_assert_slow(is_newest(env, atomic_load_explicit(&xac_txn_at(env, slot)->parent,

@@ -65,6 +65,7 @@ void xac_turn_pass(struct xac_env *env, uint64_t slot);
 static inline bool
 xac_turn_is_wanted(const struct xac_txn *txn)
 {
+    xac_assert(txn != NULL);
     /* Relaxed: the owner's own; 0 if the turn has been taken away. */
     return atomic_load_explicit(&txn->ticket, memory_order_relaxed) != 0;
 }
