@@ -31,14 +31,15 @@ enum xac_option {
        Values: bytes, any number.  Default: 256 MiB.  Set: any time.  Concerns: all. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* The size of a segment of the log.  It takes effect when the environment is made or has been
-       recovered.  The first segment takes 64 KiB on disk and grows as it is used.
+       recovered.  The first segment takes 64 KiB on disk and grows as it is used.  The log buffer
+       in shared memory has a quarter of a segment, but at least 1 MiB.  A transaction that
+       needs more than a quarter of the buffer is written to a data file of its own.
        Values: bytes, 64 KiB to 1 GiB, a power of two.  Default: 16 MiB.  Set: before
        xInit().  Concerns: all, from the first participant. */
     XAC_OPT_LOG_SEGMENT_BYTES = 3,
-    /* The size of the log buffer in shared memory.
-       Values: bytes, 64 KiB to 1 GiB, a power of two.  Default: 4 MiB.  Set: before
-       xInit().  Concerns: all, from the first participant. */
-    XAC_OPT_LOG_BUFFER_BYTES = 4,
+    /* Deprecated: the size of the log buffer; a power of two, 64 KiB to 1 GiB.  0, the default: it
+       follows from the size of a segment. */
+    XAC_OPT_LOG_BUFFER_BYTES XAC_DEPRECATED = 4,
     /* Deprecated: 0 sets XAC_OPT_CHECKING to STRICT; 1 sets it to FAST, and leaves TRUSTED. */
     XAC_OPT_STAY_MAPPED XAC_DEPRECATED = 5,
     /* Which of two transactions in conflict survives.
@@ -49,7 +50,7 @@ enum xac_option {
        disk.  Otherwise xend() and xendQuery() return before, and xSync() waits.  If the machine
        fails, or if all participants die, commits that are not on disk are lost: always the
        newest ones, so that a prefix of the commits survives.  They are at most as many as fit into
-       the log buffer (XAC_OPT_LOG_BUFFER_BYTES) and, while commits go on, no more than
+       the log buffer (XAC_OPT_LOG_SEGMENT_BYTES) and, while commits go on, no more than
        those of so many milliseconds.  A process that dies alone loses nothing.
        No thread runs for it.  A commit that finds the time up syncs; so do commits of other
        processes that wait, a full log buffer, xCheckpoint() and xShutdown().  If no more commits

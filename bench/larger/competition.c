@@ -31,6 +31,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#define XAC_NO_DEPRECATED
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 

@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define XAC_NO_DEPRECATED
 #define XAC_NO_SHORT_NAMES
 #include <xac.h>
 

@@ -16,6 +16,29 @@
 #include "shared/env_state.h"
 #include "txn/ctree.h"
 
+/* Of a log buffer whose size nobody has set.  A transaction of more than a quarter of the buffer
+   gets a file of its own: with small segments, too, that should be the exception. */
+#define RING_LEAST ((uint64_t)1 << 20)
+#define RING_MOST  ((uint64_t)1 << 30)
+
+/*
+ * ring_bytes -- the size of the log buffer: a quarter of a segment, unless the program has set it.
+ *
+ * The segment is that of the log that begins now.  Its size is read from disk, and may be outside
+ * of what the option allows; the buffer's never is.
+ */
+static uint64_t
+ring_bytes(const struct xac_env *env, const struct xac_master_slot *master)
+{
+    uint64_t quarter = master->segment_bytes / 4;
+
+    if (env->options.ring_bytes != 0)
+        return env->options.ring_bytes;
+    if (quarter < RING_LEAST)
+        return RING_LEAST;
+    return quarter < RING_MOST ? quarter : RING_MOST;
+}
+
 int
 xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
 {
@@ -58,7 +81,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_chain_init(env);
     if (rc != 0 || !xac_env_is_durable(env))
         return rc;
-    ctl->log_ring = xac_shm_alloc(&env->shm, env->options.ring_bytes);
+    ctl->log_ring = xac_shm_alloc(&env->shm, ring_bytes(env, master));
     return ctl->log_ring != 0 ? 0 : xac_err(ENOSPC, "log buffer");
 }
 
@@ -69,7 +92,7 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
         .generation = master->generation,
         .page_size = (uint32_t)env->page_size,
         .segment_bytes = master->segment_bytes,
-        .ring_bytes = env->options.ring_bytes,
+        .ring_bytes = ring_bytes(env, master),
         .start_lsn = master->start_lsn,
         /* The record is on disk, and nobody is there who could need more. */
         .free_below = xac_log_is_kept(env->logfd) ? 0 : master->redo_lsn,

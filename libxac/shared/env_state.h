@@ -149,7 +149,7 @@ struct xac_ctx {
 struct xac_env_options {
     uint64_t checkpoint_bytes;
     uint64_t segment_bytes;
-    uint64_t ring_bytes;
+    uint64_t ring_bytes; /* 0: it follows from the size of a segment */
     uint32_t checksum;
     _Atomic uint32_t checking; /* enum xac_checking; relaxed: may change at any time */
     uint32_t policy;

@@ -13,6 +13,7 @@
  *
  * Every third point on average; XAC_STEPS_LONG=1 all of them.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <dirent.h>

@@ -10,6 +10,7 @@
  * is told, newcomers too, nothing more is acknowledged, and recovery brings back all that
  * had been.  Calls that do only a part, or are interrupted, are no failures.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

@@ -16,6 +16,7 @@
  *
  * XAC_ROUNDS rounds (50), XAC_SEED.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <inttypes.h>

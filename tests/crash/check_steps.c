@@ -13,6 +13,7 @@
  *
  * XAC_STEPS_LONG=1: every system call, every variant (minutes instead of seconds).
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

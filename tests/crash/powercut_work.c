@@ -2,6 +2,7 @@
 /*
  * powercut_work.c -- see powercut.h: scripts and histories.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include "powercut.h"

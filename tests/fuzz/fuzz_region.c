@@ -7,6 +7,7 @@
  * transactions, versions, a log.  It is damaged in places that matter, and checked as by
  * a process that attaches; what passes is walked through as by xstat.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

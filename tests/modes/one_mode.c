@@ -15,6 +15,7 @@
  *
  * The settings and their values are in the table below.  XAC_SEED, XAC_LIVES.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <inttypes.h>
@@ -118,7 +119,7 @@ set_options(void)
     must_ok(xSetOption(XAC_OPT_PAGE_CHECKSUMS, chosen[PAGE_CHECKSUMS]));
     must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, chosen[RECYCLE]));
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, is_often ? 1 << 18 : 1 << 24));
-    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, is_often ? 1 << 17 : 1 << 22));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, is_often ? 1 << 17 : 0));
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, is_often ? 1 << 20 : 1 << 28));
     if (chosen[READ_AHEAD] != 0)
         must_ok(xSetOption(XAC_OPT_READ_AHEAD_BYTES, 65536));

@@ -8,6 +8,7 @@
  *         that gets an errno value gives up its age and its token.
  * METHOD  system calls of the library fail; two processes take turns.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

@@ -9,6 +9,7 @@
  *         second original, has a writer in another process commit and make checkpoints.
  *         Each page of both files holds the same number.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>
@@ -108,6 +109,7 @@ rounds(void *arg)
 
     (void)arg;
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 16));
+    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 1 << 22)); /* no data file for fill() */
     must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, recycle));
     must_ok(xSetOption(XAC_OPT_FULL_IMAGES, full_images));
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 0));

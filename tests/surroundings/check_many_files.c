@@ -7,6 +7,7 @@
  *         checkpoint, crash and recovery bring back every one.
  * METHOD  XAC_FILES=n files in turn (1,000 by default) with a limit of 256 descriptors.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

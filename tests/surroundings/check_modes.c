@@ -6,6 +6,7 @@
  * and shared memory in directories of each mode, made with several umasks; all files below them
  * are looked at, and opened by another account.  Needs root.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

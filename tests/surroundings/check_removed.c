@@ -75,7 +75,6 @@ setup(void)
 {
     env_setup();
     words = env_page() / sizeof(uint64_t);
-    must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, 256 << 10));
     must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 256 << 10));
     must_ok(xSetOption(XAC_OPT_LOG_RECYCLE, 1));
 }

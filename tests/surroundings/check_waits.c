@@ -8,6 +8,7 @@
  * METHOD  The lock's functions are wrapped by the linker: a process stops itself right after it
  *         has taken the lock of a given rank.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

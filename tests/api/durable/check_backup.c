@@ -10,6 +10,7 @@
  *         the library.  Once more with log segments reused, large transactions, and a
  *         file that takes long to copy.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

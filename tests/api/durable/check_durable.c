@@ -9,6 +9,7 @@
  *         recovers, by xInit() or xRecover(), and compares with the plan.  Crashes of the
  *         machine are simulated in the unit tests; here only processes die.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

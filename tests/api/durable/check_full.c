@@ -7,6 +7,7 @@
  * METHOD  the environment lies on a tmpfs of a few MiB, mounted in a mount namespace of
  *         the test process (root; skipped otherwise), and a ballast file takes the rest.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  * Children commit and are killed; what xRecover() makes of the rest is compared with what
  * they were promised.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

@@ -5,6 +5,7 @@
  *
  * Children commit and are killed; files of the environment are counted and measured.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <dirent.h>

@@ -9,6 +9,7 @@
  *         with a number that a model in plain memory knows.  Tests run NONDURABLE and DURABLE
  *         (the loop variable _i) where that makes a difference.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

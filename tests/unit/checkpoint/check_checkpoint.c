@@ -3,6 +3,7 @@
  * check_checkpoint.c -- what a checkpoint may write while somebody reads, what its END
  * says, that it does not stop others, and that it can be left half done.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>

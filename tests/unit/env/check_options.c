@@ -4,9 +4,12 @@
  *
  * GOAL    an option takes its least and its most value and the one beside them, and no value
  *         below, above, or of another kind; an unknown number is no option; what is stored is
- *         read as the default, or as what was set, and changes no other field.
- * METHOD  each row of the table, by what the row itself says of its values.
+ *         read as the default, or as what was set, and changes no other field.  The log buffer
+ *         follows from the size of a segment, unless its size is set.
+ * METHOD  each row of the table, by what the row itself says of its values; the log buffer of
+ *         environments that are opened with several sizes.
  */
+#define XAC_NO_DEPRECATED
 #include <config.h>
 
 #include <errno.h>
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #include "tests/common/env.h"
+#include "api/api.h"
 #include "env/options.h"
 #include "shared/env_state.h"
 
@@ -64,7 +68,7 @@ START_TEST(unknown_numbers_are_refused)
 }
 END_TEST
 
-/* The deprecated options set another one; all others set their own field, and no other. */
+/* Two deprecated options set another one; all others set their own field, and no other. */
 START_TEST(store_sets_one_field)
 {
     const struct xac_option_row *r = xac_option_find(_i);
@@ -88,6 +92,28 @@ START_TEST(store_sets_one_field)
 }
 END_TEST
 
+static const struct {
+    uint64_t segment, buffer; /* what is set; UINT64_MAX: nothing */
+    uint64_t wanted;
+} buffers[] = {
+    {UINT64_MAX, UINT64_MAX, 4 << 20}, {16 << 20, 0, 4 << 20},
+    {64 << 10, UINT64_MAX, 1 << 20},   {4 << 20, UINT64_MAX, 1 << 20},
+    {8 << 20, UINT64_MAX, 2 << 20},    {64 << 20, UINT64_MAX, 16 << 20},
+    {64 << 10, 64 << 10, 64 << 10},    {UINT64_MAX, 8 << 20, 8 << 20},
+};
+
+START_TEST(log_buffer_follows_the_segment)
+{
+    if (buffers[_i].segment != UINT64_MAX)
+        must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, buffers[_i].segment));
+    if (buffers[_i].buffer != UINT64_MAX)
+        must_ok(xSetOption(XAC_OPT_LOG_BUFFER_BYTES, buffers[_i].buffer));
+    env_put((uint64_t *)env_attach(DURABLE, 1), 1);
+    must_eq(xac_api_env->ctl->log.ring_bytes, buffers[_i].wanted);
+    env_detach();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -97,5 +123,7 @@ main(void)
     tcase_add_loop_test(tc, borders_of_each_row, 0, XAC_OPTION_END);
     tcase_add_test(tc, unknown_numbers_are_refused);
     tcase_add_loop_test(tc, store_sets_one_field, 0, XAC_OPTION_END);
+    tcase_add_loop_test(tc, log_buffer_follows_the_segment, 0,
+                        sizeof buffers / sizeof buffers[0]);
     return env_main(s);
 }

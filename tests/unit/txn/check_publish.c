@@ -312,7 +312,6 @@ set_options(const struct work *w)
 {
     must_ok(xac_set_option(XAC_OPT_POLICY, (uint64_t)w->policy));
     must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 1 << 20));
-    must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 1 << 20));
 }
 
 /* The other process commits to pages behind those of the workloads. */
