@@ -25,6 +25,18 @@
 #include "txn/slot.h"
 #include "txn/txn_datafile.h"
 
+/* steps_assert -- stop the program unless (1) to (4) hold. */
+static void
+steps_assert(const struct xac_ckpt *r)
+{
+    xac_assert(xac_lock_is_mine(&r->env->ctl->checkpoint));
+    xac_assert(r->bound <= r->begin_commit); /* (1) */
+    xac_assert(r->redo_lsn <= r->begin_lsn); /* (2) */
+    xac_assert(r->run.n == 0);               /* (3) */
+    xac_assert(r->n_unlinked <= r->n_pages && r->n_pages <= r->pages_size);
+    xac_assert(r->phase == XAC_CKPT_COPY || r->next_vslot > r->n_vslots); /* (4) */
+}
+
 /* ---- Steps m to r ------------------------------------------------------------------- */
 
 /* begin -- step m: the log up to here is made durable, so all versions up to Cb are. */
@@ -79,6 +91,7 @@ pin(struct xac_ckpt *r)
                           xac_txn_word(xac_txn_serial(word), env->self, XAC_TXN_QUERY),
                           memory_order_release);
     xac_gc_unlock(env);
+    xac_assert(r->bound <= r->begin_commit); /* (1) */
     env->ctl->ckpt_serial = xac_txn_serial(word);
     env->ctl->ckpt_query = r->query + 1;
     return 0;
@@ -109,6 +122,7 @@ note_copied(struct xac_ckpt *r, struct xac_page *page)
         r->pages_size = want;
     }
     r->page[r->n_pages++] = page;
+    xac_assert(r->n_pages <= r->pages_size);
     return 0;
 }
 
@@ -202,6 +216,7 @@ write_run(struct xac_ckpt *r)
     int fd = xac_file_fd(env, run->file);
     int rc = fd < 0 ? errno : 0;
 
+    xac_assert(n > 0 && n <= run->most);
     run->n = 0;
     if (rc == 0) {
         xac_file_write_begin(xac_file_at(env, run->file), run->first + n);
@@ -262,6 +277,7 @@ newest_by(const struct xac_env *env, const struct xac_page *page, uint64_t c)
     uint64_t commit;
 
     (void)xac_version_find(env, page, c, &commit);
+    xac_assert(commit <= c);
     return commit;
 }
 
@@ -442,6 +458,7 @@ unlink_some(struct xac_ckpt *r)
     struct xac_env *env = r->env;
     size_t n = r->n_pages - r->n_unlinked;
 
+    xac_assert(n > 0);
     n = n < XAC_UNLINK_PAGES ? n : XAC_UNLINK_PAGES;
     xac_gc_lock(env);
     xac_chain_lock(env);
@@ -512,6 +529,7 @@ xac_ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
     struct xac_env *env = r->env;
     int rc = xac_env_poisoned(env);
 
+    steps_assert(r);
     if (rc == 0)
         rc = xac_env_mend(env);
     if (rc != 0)
@@ -549,6 +567,8 @@ xac_ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
     case XAC_CKPT_DONE:
         break;
     }
+    if (rc == 0)
+        steps_assert(r);
     return rc;
 }
 

@@ -20,6 +20,13 @@
  *   r  the master record names it
  *   s  those versions are unlinked, a few pages at a time, each time as an unlink
  *   t  their version slots are freed when the transactions that began before have ended
+ *
+ * INVARIANTS, between two calls
+ *   (1) The query of step n, while there is one, holds the bound, and bound <= Cb.
+ *   (2) In a durable environment the redo position is b, or before b.
+ *   (3) The pages in `page` are all that have been copied: what step o has collected has been
+ *       written.  The first n_unlinked of them have been unlinked.
+ *   (4) Step p comes when each version slot has been looked at.
  */
 #ifndef XAC_CKPT_STEPS_H
 #define XAC_CKPT_STEPS_H
