@@ -20,7 +20,8 @@
 iso_tests="tests/iso/explore tests/api/isolation/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/isolation/check_threads
     tests/api/engine/check_engine"
-crash_tests="tests/crash/powercut tests/unit/log/check_master tests/unit/recovery/check_recover_crash
+crash_tests="tests/unit/view/check_view_open tests/crash/powercut tests/unit/log/check_master
+    tests/unit/recovery/check_recover_crash
     tests/unit/checkpoint/check_checkpoint tests/unit/checkpoint/check_checkpoint_sums
     tests/unit/log/check_log tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/check_races
