@@ -109,7 +109,7 @@ measured(const struct bench_job *job, const struct bench_system *system, void *h
     struct bench_counters c0, c1;
     struct rusage u0, u1;
     uint64_t began;
-    int rc = system->counters(handle, &c0);
+    int rc = bench_count(system, handle, &c0);
 
     if (rc != 0)
         return rc;
@@ -119,7 +119,7 @@ measured(const struct bench_job *job, const struct bench_system *system, void *h
     out->us = (double)(bench_now_ns() - began) / 1e3 / (double)job->steps;
     getrusage(RUSAGE_SELF, &u1);
     if (rc == 0)
-        rc = system->counters(handle, &c1);
+        rc = bench_count(system, handle, &c1);
     if (rc != 0)
         return rc;
     out->faults = (double)(u1.ru_minflt + u1.ru_majflt - u0.ru_minflt - u0.ru_majflt)

@@ -89,6 +89,7 @@ struct bench_system {
     int (*begin_read)(void *handle);
     int (*end_read)(void *handle);
 
+    /* Those of the counters that it has; NULL: it has none.  Call bench_count(). */
     int (*counters)(void *handle, struct bench_counters *out);
 
     /* Release the handle, also if it fails. */
@@ -97,6 +98,14 @@ struct bench_system {
     /* Words for a code, valid until the next call. */
     const char *(*explain)(int code);
 };
+
+/* bench_count -- a counter that the system does not have is BENCH_NONE, or 0 retries. */
+static inline int
+bench_count(const struct bench_system *system, void *handle, struct bench_counters *out)
+{
+    *out = (struct bench_counters){BENCH_NONE, BENCH_NONE, BENCH_NONE, 0};
+    return system->counters != NULL ? system->counters(handle, out) : 0;
+}
 
 /* All systems in this build, ended by NULL. */
 extern const struct bench_system *const bench_systems[];

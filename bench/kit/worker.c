@@ -129,14 +129,14 @@ warm_up(const struct bench_crew *crew, void *handle, bool grouped, uint64_t *tra
 {
     const struct bench_system *system = crew->system;
     struct bench_counters before, after;
-    int rc = system->counters(handle, &before);
+    int rc = bench_count(system, handle, &before);
 
     if (rc == 0 && grouped)
         rc = system->begin_read(handle);
     if (rc == 0)
         rc = look_up_all(crew, handle);
     if (rc == 0)
-        rc = system->counters(handle, &after);
+        rc = bench_count(system, handle, &after);
     if (rc == 0 && before.traps != BENCH_NONE)
         *trapsp = after.traps - before.traps;
     return rc;
@@ -208,7 +208,7 @@ obey(struct bench_crew *crew, unsigned w, void **handlep, const struct order *or
         rc = do_run(crew, *handlep, order, answer);
         break;
     case ORDER_COUNTERS:
-        rc = crew->system->counters(*handlep, &answer->counters);
+        rc = bench_count(crew->system, *handlep, &answer->counters);
         break;
     case ORDER_CLOSE:
         rc = crew->system->close(*handlep);

@@ -203,17 +203,6 @@ level_end_read(void *handle)
     return 0;
 }
 
-static int
-level_counters(void *handle, struct bench_counters *out)
-{
-    (void)handle;
-    out->log_bytes = BENCH_NONE; /* not counted by it */
-    out->syncs = BENCH_NONE;
-    out->traps = BENCH_NONE;
-    out->retries = 0;
-    return 0;
-}
-
 static const char *
 level_explain(int code)
 {
@@ -232,7 +221,6 @@ const struct bench_system bench_leveldb = {
     .scan = level_scan,
     .begin_read = level_begin_read,
     .end_read = level_end_read,
-    .counters = level_counters,
     .close = level_close,
     .explain = level_explain,
 };

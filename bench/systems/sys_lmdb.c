@@ -269,27 +269,16 @@ lmdb_scan(void *handle, const void *from, bench_visit *visit, void *arg)
     return rc;
 }
 
-static int
-lmdb_counters(void *handle, struct bench_counters *out)
-{
-    (void)handle;
-    out->log_bytes = BENCH_NONE; /* there is no log */
-    out->syncs = BENCH_NONE;     /* not counted by it */
-    out->traps = BENCH_NONE;
-    out->retries = 0;
-    return 0;
-}
-
 static const char *
 lmdb_explain(int code)
 {
     return mdb_strerror(code);
 }
 
-#define LMDB_OPERATIONS                                                               \
- .insert = lmdb_insert, .put = lmdb_put, .find = lmdb_find, .scan = lmdb_scan,        \
- .begin_read = lmdb_begin_read, .end_read = lmdb_end_read, .counters = lmdb_counters, \
- .close = lmdb_close, .explain = lmdb_explain
+#define LMDB_OPERATIONS                                                         \
+ .insert = lmdb_insert, .put = lmdb_put, .find = lmdb_find, .scan = lmdb_scan,  \
+ .begin_read = lmdb_begin_read, .end_read = lmdb_end_read, .close = lmdb_close, \
+ .explain = lmdb_explain
 
 const struct bench_system bench_lmdb = {
     .name = "lmdb",

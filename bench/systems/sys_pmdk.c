@@ -399,17 +399,6 @@ pmdk_scan(void *handle, const void *from, bench_visit *visit, void *arg)
     return rc;
 }
 
-static int
-pmdk_counters(void *handle, struct bench_counters *out)
-{
-    (void)handle;
-    out->log_bytes = BENCH_NONE; /* not counted by it */
-    out->syncs = BENCH_NONE;
-    out->traps = BENCH_NONE;
-    out->retries = 0;
-    return 0;
-}
-
 static const char *
 pmdk_explain(int code)
 {
@@ -428,7 +417,6 @@ const struct bench_system bench_pmdk = {
     .put = pmdk_put,
     .find = pmdk_find,
     .scan = pmdk_scan,
-    .counters = pmdk_counters,
     .close = pmdk_close,
     .explain = pmdk_explain,
 };

@@ -21,6 +21,7 @@
  *           file ends, is small for that, and there are more of them.
  *           not durable: the default write buffer of 64 MiB.
  *           two background jobs, as many as the machine has processors.
+ *           no statistics: they cost time.
  */
 #include <config.h>
 
@@ -375,27 +376,15 @@ rocks_end_read(void *handle)
     return 0;
 }
 
-static int
-rocks_counters(void *handle, struct bench_counters *out)
-{
-    (void)handle;
-    out->log_bytes = BENCH_NONE; /* its statistics cost time, so they are off */
-    out->syncs = BENCH_NONE;
-    out->traps = BENCH_NONE;
-    out->retries = 0; /* insert() counts them */
-    return 0;
-}
-
 static const char *
 rocks_explain(int code)
 {
     return code == EIO ? error_text : strerror(code);
 }
 
-#define ROCKSDB_OPERATIONS                                                     \
- .find = rocks_find, .scan = rocks_scan, .begin_read = rocks_begin_read,       \
- .end_read = rocks_end_read, .counters = rocks_counters, .close = rocks_close, \
- .explain = rocks_explain
+#define ROCKSDB_OPERATIONS                                               \
+ .find = rocks_find, .scan = rocks_scan, .begin_read = rocks_begin_read, \
+ .end_read = rocks_end_read, .close = rocks_close, .explain = rocks_explain
 
 const struct bench_system bench_rocksdb = {
     .name = "rocksdb",

@@ -221,8 +221,6 @@ sqlite_counters(void *handle, struct bench_counters *out)
         return rc;
     out->log_bytes = (uint64_t)pages * (s->page_bytes + FRAME_HEAD_BYTES);
     out->syncs = s->durable ? s->n_commits : 0; /* one at each commit, by its manual */
-    out->traps = BENCH_NONE;
-    out->retries = 0; /* insert() counts them */
     return 0;
 }
 

@@ -19,6 +19,7 @@
  *           method=fsync  an fdatasync after the log was written; wiredtiger-dsync has
  *           method=dsync instead, log files opened with O_DSYNC, which is faster with several
  *           writers on some devices.
+ *           no statistics: they cost time.
  */
 #include <config.h>
 
@@ -251,17 +252,6 @@ wiredtiger_end_read(void *handle)
     return s->commit_transaction(s, NULL);
 }
 
-static int
-wiredtiger_counters(void *handle, struct bench_counters *out)
-{
-    (void)handle;
-    out->log_bytes = BENCH_NONE; /* its statistics cost time, so they are off */
-    out->syncs = BENCH_NONE;
-    out->traps = BENCH_NONE;
-    out->retries = 0; /* insert() counts them */
-    return 0;
-}
-
 static const char *
 wiredtiger_explain(int code)
 {
@@ -271,8 +261,8 @@ wiredtiger_explain(int code)
 #define WIREDTIGER_OPERATIONS                                                 \
  .insert = wiredtiger_insert, .put = wiredtiger_put, .find = wiredtiger_find, \
  .scan = wiredtiger_scan, .begin_read = wiredtiger_begin_read,                \
- .end_read = wiredtiger_end_read, .counters = wiredtiger_counters,            \
- .close = wiredtiger_close, .explain = wiredtiger_explain
+ .end_read = wiredtiger_end_read, .close = wiredtiger_close,                  \
+ .explain = wiredtiger_explain
 
 const struct bench_system bench_wiredtiger = {
     .name = "wiredtiger",
