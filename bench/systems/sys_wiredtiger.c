@@ -278,11 +278,8 @@ const struct bench_system bench_wiredtiger = {
 
 const struct bench_system bench_wiredtiger_dsync = {
     .name = "wiredtiger-dsync",
-    .what =
-        "WiredTiger, one table, 4 KiB leaves, overwrite=false, all changed pages stay in "
-        "the cache",
-    .durably =
-        "log written and synced at commit, zero_fill, method=fsync; nondurable: no log",
+    .what = "the same, its log opened with O_DSYNC",
+    .durably = "log written through at commit, zero_fill, method=dsync",
     .abilities = BENCH_THREADS | BENCH_KEEPS,
     .open = wiredtiger_dsync_open,
     WIREDTIGER_OPERATIONS,
