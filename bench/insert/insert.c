@@ -102,7 +102,7 @@ entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
                                   .log_file_bytes = LOG_FILE_BYTES,
                                   .sync_bytes = o->sync_bytes};
     const struct bench_system *system = e->result.system;
-    char label[32];
+    char label[48];
     int n = snprintf(e->dir, sizeof e->dir, "%s/%u-%s", dir, number, system->name);
 
     if (n < 0 || (size_t)n >= sizeof e->dir)

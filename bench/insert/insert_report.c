@@ -88,14 +88,8 @@ bench_insert_usage(void)
         "of --over; this/mmap is its time over that of the same tree without libxac,\n"
         "this/sync over the yardstick's.  \"-\": does not apply.\n"
         "\n"
-        "Settings: bdb  DB_INIT_TXN|LOG|LOCK|MPOOL, DB_AUTO_COMMIT; durable: the default;\n"
-        "               nondurable: DB_TXN_NOT_DURABLE.  Cache, page: --cache, --block\n"
-        "          lmdb durable: the default; nondurable: MDB_NOSYNC.  Page: the system's\n"
-        "          sqlite  WAL; durable: synchronous=FULL; nondurable: synchronous=OFF.\n"
-        "               cache_size, page_size, wal_autocheckpoint as --cache, --block,\n"
-        "               --checkpoint\n"
-        "          mmap durable: fdatasync of the mapped file after each insert\n"
-        "          others: as xbench list says");
+        "Systems:");
+    bench_systems_print();
 }
 
 /* over_width -- of the column "NAME/this". */
@@ -126,7 +120,7 @@ bench_insert_print_head(const struct bench_insert_options *o)
         (unsigned long long)o->count, BENCH_KEY_BYTES, BENCH_VALUE_BYTES,
         (unsigned long long)o->seed, (unsigned long long)o->slices,
         (unsigned long long)o->block_bytes, (unsigned long long)(o->cache_bytes >> 20));
-    printf("%-16s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %9s %8s %8s %7s", "system",
+    printf("%-22s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %9s %8s %8s %7s", "system",
            "workload", "group", "procs", "durable", "hints", "us/step", "mean us",
            "p99 us", "max us", "log bytes", "per sync", "retries", "traps");
     for (unsigned i = 0; i < o->over.n; i++)
@@ -291,7 +285,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
         hints = r->hints ? "on" : "off";
     snprintf(procs, sizeof procs, "%u%s", r->procs,
              r->procs > 1 && (r->system->abilities & BENCH_THREADS) ? "t" : "");
-    printf("%-16s %-8s %5llu %5s %-8s %-5s", r->system->name, r->workload->name,
+    printf("%-22s %-8s %5llu %5s %-8s %-5s", r->system->name, r->workload->name,
            (unsigned long long)r->group, procs, r->durable ? "yes" : "no", hints);
     cell(9, 2, r->us_median);
     cell(9, 2, r->us_mean);

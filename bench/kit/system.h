@@ -22,8 +22,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bench_system;
+
 /* Settings of one measurement, the same for all systems. */
 struct bench_config {
+    const struct bench_system *system; /* that is opened                               */
     const char *dir;           /* directory for the files; exists, empty at first    */
     bool durable;              /* each insert is on disk when it returns             */
     bool hints;                /* BENCH_HINTS: announce accesses to pages            */
@@ -97,6 +100,8 @@ struct bench_system {
 
     /* Words for a code, valid until the next call. */
     const char *(*explain)(int code);
+
+    const void *variant; /* of a source with several systems, which tells them apart  */
 };
 
 /* bench_count -- a counter that the system does not have is BENCH_NONE, or 0 retries. */
@@ -122,17 +127,23 @@ extern const struct bench_missing bench_missing_systems[];
 /* bench_system_find -- by name, NULL if it is not in this build. */
 const struct bench_system *bench_system_find(const char *name);
 
+/* bench_systems_print -- all systems with their settings, and those that are left out. */
+void bench_systems_print(void);
+
 /* bench_system_missing -- whether a system of that name could be in another build. */
 bool bench_system_missing(const char *name);
 
 extern const struct bench_system bench_btree;
+extern const struct bench_system bench_btree_serial;
+extern const struct bench_system bench_btree_serial_announced;
+extern const struct bench_system bench_btree_oldest_wins;
+extern const struct bench_system bench_btree_declared;
+extern const struct bench_system bench_btree_strict;
 extern const struct bench_system bench_btree_ckpt;
 extern const struct bench_system bench_btree_diffs;
 extern const struct bench_system bench_btree_sums;
-extern const struct bench_system bench_btree_stay;
-extern const struct bench_system bench_btree_declared;
 extern const struct bench_system bench_cobtree;
-extern const struct bench_system bench_cobtree_stay;
+extern const struct bench_system bench_cobtree_strict;
 extern const struct bench_system bench_bdb;
 extern const struct bench_system bench_bdb_zero;
 extern const struct bench_system bench_lmdb;

@@ -427,6 +427,7 @@ bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
 
     *crew = (struct bench_crew){
         .system = system, .config = *config, .job = *job, .group = group, .warm = warm};
+    crew->config.system = system;
     snprintf(crew->label, sizeof crew->label, "%s", label);
     rc = alloc_crew(crew, n_workers, job->steps);
     n = has_threads(crew) ? n_workers : 1;

@@ -33,7 +33,7 @@ struct bench_worker {
 struct bench_crew {
     const struct bench_system *system;
     struct bench_config config; /* config.dir is owned by the crew                     */
-    char label[32];             /* for messages: name and hints                        */
+    char label[48];             /* for messages: name and hints                        */
     struct bench_job job;
     uint64_t group; /* reads that share a transaction, of systems that can           */
     bool warm; /* look up every record in a slice before its clock starts              */
@@ -53,7 +53,8 @@ struct bench_outcome {
 /*
  * bench_crew_start -- fork the workers, open the system in each, worker 0 first.
  *
- * in   config  copied, but for the string dir, which must live as long as the crew
+ * in   config  copied, but for the string dir, which must live as long as the crew; its
+ *              `system` is filled in
  * in   job     copied, but for its ranks
  * ret  0, or 1 after a message; the crew must be stopped in both cases.
  */

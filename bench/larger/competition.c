@@ -134,6 +134,7 @@ config_of(const struct contender *c)
     const struct options *o = c->o;
 
     return (struct bench_config){
+        .system = &bench_btree,
         .dir = c->dir,
         .durable = true,
         .hints = true,

@@ -102,9 +102,10 @@ struct outcome {
 };
 
 static struct bench_config
-config_of(const struct options *o, const char *dir)
+config_of(const struct options *o, const struct bench_system *system, const char *dir)
 {
     return (struct bench_config){
+        .system = system,
         .dir = dir,
         .durable = true,
         .hints = true,
@@ -355,7 +356,7 @@ run_subject(const struct options *o, const struct subject *x)
 {
     struct outcome out = {0};
     char dir[BENCH_DIR_BYTES] = "";
-    struct bench_config config = config_of(o, dir);
+    struct bench_config config = config_of(o, x->system, dir);
     struct told *t =
         mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct outcome after = {0};

@@ -109,7 +109,8 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .full = "--both --procs 1,2 --count 20000",
         .medium = "--both --hints both --count 250000 --slices 15 --systems "
-                  "btree,btree-stay,cobtree,cobtree-stay,bdb,lmdb,sqlite,mmap,sync",
+                  "btree,btree-serial-announced,btree-strict,cobtree,cobtree-strict,"
+                  "bdb,lmdb,sqlite,mmap,sync",
         .quick = "--both --procs 1,2 --count 2000 --slices 5",
     },
     {
@@ -118,8 +119,8 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_insert_main,
         .fixed =
-            "--nondurable --systems btree,btree-stay,btree-declared,bdb,lmdb,lmdb-map,"
-            "wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk,sqlite,mmap "
+            "--nondurable --systems btree,btree-serial,btree-serial-announced,"
+            "btree-oldest-wins,btree-declared,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk,sqlite,mmap "
             "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,leveldb,pmdk",
         .full = "--procs 1,2,8 --count 250000",
         .medium = "--procs 1,2 --count 100000",
@@ -130,7 +131,7 @@ const struct bench_experiment bench_experiments[] = {
         .what = "the same, durable",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--durable --systems btree,btree-stay,bdb,bdb-zero,lmdb,lmdb-map,"
+        .fixed = "--durable --systems btree,btree-serial,bdb,bdb-zero,lmdb,lmdb-map,"
                  "wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,leveldb,sqlite,sync "
                  "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
         .full = "--procs 1,8 --count 20000",
@@ -224,7 +225,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed =
             "--nondurable --workload search --systems "
-            "btree,btree-stay,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,leveldb,pmdk,"
+            "btree,btree-serial,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,leveldb,pmdk,"
             "sqlite,mmap,mmap-co --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--loaded 100000 --count 500000 --slices 10",
         .medium = "--loaded 100000 --count 200000 --slices 10",
@@ -236,7 +237,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload search --warm --hints both --systems "
-                 "btree,btree-stay,cobtree,cobtree-stay,bdb,lmdb,sqlite,mmap,mmap-co",
+                 "btree,btree-strict,cobtree,cobtree-strict,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 10000000 --slices 10 --groups 1000000",
         .medium = "--loaded 100000 --count 2000000 --slices 10 --groups 1000000",
         .quick = "--loaded 10000 --count 500000 --slices 5 --groups 200000",
@@ -247,7 +248,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload search --hints both --systems "
-                 "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
+                 "btree,btree-strict,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 10000000 --slices 10 --groups 1000000",
         .medium = "--loaded 100000 --count 2000000 --slices 10 --groups 1000000",
         .quick = "--loaded 10000 --count 200000 --slices 5 --groups 200000",
@@ -258,7 +259,7 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_insert_main,
         .fixed = "--nondurable --workload scan --systems "
-                 "btree,btree-stay,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
+                 "btree,btree-strict,cobtree,bdb,lmdb,sqlite,mmap,mmap-co",
         .full = "--loaded 100000 --count 45000 --groups 1,5000",
         .medium = "--loaded 50000 --count 18000 --groups 1,2000",
         .quick = "--loaded 10000 --count 3000 --slices 5 --groups 1,600",

@@ -295,7 +295,7 @@ SPECS = {
         columns=tree_columns("search"),
         goals=[Goal(f"searches in one query, time of {system} over the plain mmap tree's",
                     f"system={system} hints=false", "this_time_over_mmap_median", 1.1)
-               for system in ("btree", "btree-stay", "cobtree", "cobtree-stay")],
+               for system in ("btree", "btree-strict", "cobtree", "cobtree-strict")],
         figures=[tree_bars("Random searches in a warm tree, all in one query", "search", {})],
     ),
     "search-query-cold": Spec(

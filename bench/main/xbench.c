@@ -14,13 +14,16 @@
 
 const struct bench_system *const bench_systems[] = {
     &bench_btree,
-    &bench_btree_stay,
+    &bench_btree_serial,
+    &bench_btree_serial_announced,
+    &bench_btree_oldest_wins,
     &bench_btree_declared,
+    &bench_btree_strict,
     &bench_btree_ckpt,
     &bench_btree_sums,
     &bench_btree_diffs,
     &bench_cobtree,
-    &bench_cobtree_stay,
+    &bench_cobtree_strict,
 #ifdef HAVE_BDB
     &bench_bdb,
     &bench_bdb_zero,
@@ -101,6 +104,17 @@ bench_system_missing(const char *name)
     return false;
 }
 
+void
+bench_systems_print(void)
+{
+    for (size_t i = 0; bench_systems[i] != NULL; i++)
+        printf("  %-22s %s\n  %-22s durable: %s\n", bench_systems[i]->name,
+               bench_systems[i]->what, "", bench_systems[i]->durably);
+    for (const struct bench_missing *m = bench_missing_systems; m->name != NULL; m++)
+        printf("  (not in this build: %s: configure did not find %s)\n", m->name,
+               m->library);
+}
+
 struct command {
     const char *name;
     const char *what;
@@ -133,12 +147,7 @@ list_main(int argc, char **argv)
             printf("  %-13s Thesis: %s\n", "", x->thesis);
     }
     puts("systems:");
-    for (size_t i = 0; bench_systems[i] != NULL; i++)
-        printf("  %-16s %s\n  %-16s durable: %s\n", bench_systems[i]->name,
-               bench_systems[i]->what, "", bench_systems[i]->durably);
-    for (const struct bench_missing *m = bench_missing_systems; m->name != NULL; m++)
-        printf("  (not in this build: %s: configure did not find %s)\n", m->name,
-               m->library);
+    bench_systems_print();
     return 0;
 }
 

@@ -4,6 +4,9 @@
  *
  * WHAT      A tree (tree_kind.h) on one segment (sys_xac.h); each insert is one
  *           transaction, which the tree repeats until it commits; each search is a query.
+ * VARIANTS  One system each, at the end of this file.  An option that a variant does not name
+ *           keeps the library's default: btree and cobtree name none, so they show what a
+ *           newcomer gets.  The others name policy and checking.
  */
 #include <config.h>
 
@@ -23,34 +26,62 @@
 /* Bytes of log between the checkpoints of btree-ckpt. */
 #define CKPT_BYTES (UINT64_C(1) << 20)
 
+#define SETTINGS_MAX 3u
+
+/* What a system of this file is. */
+struct variant {
+    const struct bench_tree_kind *kind;
+    struct {
+        enum xac_option option; /* 0: no more                                          */
+        uint64_t value;
+    } settings[SETTINGS_MAX];
+    bool announces;            /* hints, whatever the command line says               */
+    uint64_t checkpoint_bytes; /* instead of the command line's; 0: as it says         */
+};
+
 struct xac_tree {
     const struct bench_tree_kind *kind;
     union bench_tree tree;
     struct xac_segment segment;
 };
 
-/* open_kind -- segment and tree; ret 0 or a code. */
+/* open_segment -- with the variant's options. */
 static int
-open_kind(const struct bench_tree_kind *kind, const struct bench_config *config,
-          bool first, void **handlep)
+open_segment(struct xac_tree *x, const struct variant *v,
+             const struct bench_config *config, size_t size)
 {
+    struct bench_config own = *config;
+    int rc = 0;
+
+    if (v->checkpoint_bytes != 0)
+        own.checkpoint_bytes = v->checkpoint_bytes;
+    for (unsigned i = 0; i < SETTINGS_MAX && v->settings[i].option != 0 && rc == 0; i++)
+        rc = xac_set_option(v->settings[i].option, v->settings[i].value);
+    return rc != 0 ? rc : bench_xac_open(&x->segment, &own, size);
+}
+
+/* trees_open -- segment and tree; ret 0 or a code. */
+static int
+trees_open(const struct bench_config *config, bool first, void **handlep)
+{
+    const struct variant *v = config->system->variant;
     const struct bench_tree_config sizes = {.count = config->count,
                                             .key_size = BENCH_KEY_BYTES,
                                             .value_size = BENCH_VALUE_BYTES,
                                             .block_size = (uint32_t)config->block_bytes};
-    size_t size = kind->size(&sizes);
+    size_t size = v->kind->size(&sizes);
     struct xac_tree *x = calloc(1, sizeof *x);
     int rc;
 
     if (x == NULL)
         return ENOMEM;
-    x->kind = kind;
-    rc = bench_xac_open(&x->segment, config, size);
+    x->kind = v->kind;
+    rc = open_segment(x, v, config, size);
     if (rc == 0) {
         if (first)
-            rc = kind->create(&x->tree, x->segment.base, size, &sizes);
+            rc = v->kind->create(&x->tree, x->segment.base, size, &sizes);
         else
-            rc = kind->open(&x->tree, x->segment.base, size);
+            rc = v->kind->open(&x->tree, x->segment.base, size);
         if (rc != 0)
             (void)bench_xac_close(&x->segment);
     }
@@ -58,7 +89,7 @@ open_kind(const struct bench_tree_kind *kind, const struct bench_config *config,
         free(x);
         return rc;
     }
-    kind->set_hints(&x->tree, config->hints);
+    v->kind->set_hints(&x->tree, config->hints || v->announces);
     *handlep = x;
     return 0;
 }
@@ -140,160 +171,125 @@ trees_scan(void *handle, const void *from, bench_visit *visit, void *arg)
     return 0;
 }
 
-/* open_checking -- open_kind, with that value of XAC_OPT_CHECKING. */
-static int
-open_checking(enum xac_checking checking, const struct bench_tree_kind *kind,
-              const struct bench_config *config, bool first, void **handlep)
-{
-    int rc = xac_set_option(XAC_OPT_CHECKING, checking);
-
-    return rc != 0 ? rc : open_kind(kind, config, first, handlep);
-}
-
-static int
-btree_system_open(const struct bench_config *config, bool first, void **handlep)
-{
-    return open_checking(XAC_CHECKING_STRICT, &bench_kind_btree_txn, config, first,
-                         handlep);
-}
-
-static int
-cobtree_system_open(const struct bench_config *config, bool first, void **handlep)
-{
-    return open_checking(XAC_CHECKING_STRICT, &bench_kind_cobtree_txn, config, first,
-                         handlep);
-}
-
-/* btree_stay_open -- the same, the segment readable between transactions. */
-static int
-btree_stay_open(const struct bench_config *config, bool first, void **handlep)
-{
-    return open_checking(XAC_CHECKING_FAST, &bench_kind_btree_txn, config, first,
-                         handlep);
-}
-
-static int
-cobtree_stay_open(const struct bench_config *config, bool first, void **handlep)
-{
-    return open_checking(XAC_CHECKING_FAST, &bench_kind_cobtree_txn, config, first,
-                         handlep);
-}
-
-/* btree_declared_open -- btree_stay_open, and the tree has promised to announce every store. */
-static int
-btree_declared_open(const struct bench_config *config, bool first, void **handlep)
-{
-    struct bench_config hints = *config;
-
-    hints.hints = true;
-    return open_checking(XAC_CHECKING_TRUSTED, &bench_kind_btree_txn, &hints, first,
-                         handlep);
-}
-
-/* btree_ckpt_open -- btree with checkpoints all the time. */
-static int
-btree_ckpt_open(const struct bench_config *config, bool first, void **handlep)
-{
-    struct bench_config often = *config;
-
-    often.checkpoint_bytes = CKPT_BYTES;
-    return btree_system_open(&often, first, handlep);
-}
-
-/* btree_sums_open -- the same, and checksums of pages are kept. */
-static int
-btree_sums_open(const struct bench_config *config, bool first, void **handlep)
-{
-    int rc = xac_set_option(XAC_OPT_PAGE_CHECKSUMS, 1);
-
-    return rc != 0 ? rc : btree_ckpt_open(config, first, handlep);
-}
-
-/* btree_diffs_open -- the same without full images. */
-static int
-btree_diffs_open(const struct bench_config *config, bool first, void **handlep)
-{
-    int rc = xac_set_option(XAC_OPT_FULL_IMAGES, 0);
-
-    return rc != 0 ? rc : btree_ckpt_open(config, first, handlep);
-}
-
 /* What all of them have in common. */
-#define TREES_OPERATIONS                                                           \
- .insert = trees_insert, .put = trees_put, .find = trees_find, .scan = trees_scan, \
- .begin_read = bench_xac_begin_read, .end_read = bench_xac_end_read,               \
- .counters = bench_xac_counters, .close = trees_close, .explain = bench_xac_explain
+#define TREES(...)                                                                       \
+ .open = trees_open, .insert = trees_insert, .put = trees_put, .find = trees_find,       \
+ .scan = trees_scan, .begin_read = bench_xac_begin_read, .end_read = bench_xac_end_read, \
+ .counters = bench_xac_counters, .close = trees_close, .explain = bench_xac_explain,     \
+ .variant = &(const struct variant)                                                      \
+ {                                                                                       \
+  __VA_ARGS__                                                                            \
+ }
+
+#define ALWAYS  (BENCH_MULTI | BENCH_KEEPS)
+#define USUALLY (ALWAYS | BENCH_NONDURABLE | BENCH_HINTS)
 
 const struct bench_system bench_btree = {
     .name = "btree",
-    .what =
-        "libxac: B+-tree of trees/btree.c, an insert a transaction, XAC_CHECKING_STRICT",
+    .what = "libxac: B+-tree of trees/btree.c, an insert a transaction; the library's "
+            "default policy and checking",
     .durably = "log written and synced at each commit; nondurable: no log",
-    .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
-    .open = btree_system_open,
-    TREES_OPERATIONS,
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_btree_txn),
+};
+
+const struct bench_system bench_btree_serial = {
+    .name = "btree-serial",
+    .what = "btree with XAC_POLICY_SERIAL, XAC_CHECKING_FAST",
+    .durably = "as btree",
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_SERIAL},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_FAST}}),
+};
+
+const struct bench_system bench_btree_serial_announced = {
+    .name = "btree-serial-announced",
+    .what =
+        "btree with XAC_POLICY_SERIAL, XAC_CHECKING_TRUSTED: every store is announced, "
+        "whatever --hints says",
+    .durably = "as btree",
+    .abilities = ALWAYS | BENCH_NONDURABLE,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_SERIAL},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED}},
+          .announces = true),
+};
+
+const struct bench_system bench_btree_oldest_wins = {
+    .name = "btree-oldest-wins",
+    .what = "btree with XAC_POLICY_OLDEST_WINS, XAC_CHECKING_FAST",
+    .durably = "as btree",
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_FAST}}),
+};
+
+const struct bench_system bench_btree_declared = {
+    .name = "btree-declared",
+    .what = "btree with XAC_POLICY_OLDEST_WINS, XAC_CHECKING_TRUSTED: every store is "
+            "announced, whatever --hints says",
+    .durably = "as btree",
+    .abilities = ALWAYS | BENCH_NONDURABLE,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED}},
+          .announces = true),
+};
+
+const struct bench_system bench_btree_strict = {
+    .name = "btree-strict",
+    .what = "btree with XAC_POLICY_OLDEST_WINS, XAC_CHECKING_STRICT: each transaction "
+            "traps at each page, as in the Thesis",
+    .durably = "as btree",
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_STRICT}}),
 };
 
 const struct bench_system bench_btree_ckpt = {
     .name = "btree-ckpt",
     .what = "btree with a checkpoint for each MiB of log, whatever --checkpoint says",
     .durably = "as btree",
-    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
-    .open = btree_ckpt_open,
-    TREES_OPERATIONS,
+    .abilities = ALWAYS | BENCH_HINTS,
+    TREES(.kind = &bench_kind_btree_txn, .checkpoint_bytes = CKPT_BYTES),
 };
 
 const struct bench_system bench_btree_sums = {
     .name = "btree-sums",
     .what = "btree-ckpt with XAC_OPT_PAGE_CHECKSUMS",
     .durably = "as btree",
-    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
-    .open = btree_sums_open,
-    TREES_OPERATIONS,
+    .abilities = ALWAYS | BENCH_HINTS,
+    TREES(.kind = &bench_kind_btree_txn, .settings = {{XAC_OPT_PAGE_CHECKSUMS, 1}},
+          .checkpoint_bytes = CKPT_BYTES),
 };
 
 const struct bench_system bench_btree_diffs = {
     .name = "btree-diffs",
     .what = "btree-ckpt with XAC_OPT_FULL_IMAGES 0: no full images in the log",
     .durably = "as btree, if pages are written as a whole",
-    .abilities = BENCH_MULTI | BENCH_HINTS | BENCH_KEEPS,
-    .open = btree_diffs_open,
-    TREES_OPERATIONS,
-};
-
-const struct bench_system bench_btree_stay = {
-    .name = "btree-stay",
-    .what = "btree with XAC_CHECKING_FAST: no traps for reads while alone",
-    .durably = "as btree",
-    .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
-    .open = btree_stay_open,
-    TREES_OPERATIONS,
-};
-
-const struct bench_system bench_btree_declared = {
-    .name = "btree-declared",
-    .what = "btree-stay with XAC_CHECKING_TRUSTED: stores are noticed by hints only",
-    .durably = "as btree",
-    .abilities = BENCH_NONDURABLE | BENCH_KEEPS,
-    .open = btree_declared_open,
-    TREES_OPERATIONS,
+    .abilities = ALWAYS | BENCH_HINTS,
+    TREES(.kind = &bench_kind_btree_txn, .settings = {{XAC_OPT_FULL_IMAGES, 0}},
+          .checkpoint_bytes = CKPT_BYTES),
 };
 
 const struct bench_system bench_cobtree = {
     .name = "cobtree",
-    .what =
-        "libxac: cache-oblivious B-tree of trees/cobtree.c, one transaction per insert",
-    .durably = "log written and synced at each commit; nondurable: no log",
-    .abilities = BENCH_MULTI | BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
-    .open = cobtree_system_open,
-    TREES_OPERATIONS,
+    .what = "libxac: cache-oblivious B-tree of trees/cobtree.c, an insert a transaction; "
+            "the library's default policy and checking",
+    .durably = "as btree",
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_cobtree_txn),
 };
 
-const struct bench_system bench_cobtree_stay = {
-    .name = "cobtree-stay",
-    .what = "cobtree with XAC_CHECKING_FAST: no traps for reads while alone",
-    .durably = "as cobtree",
-    .abilities = BENCH_NONDURABLE | BENCH_HINTS | BENCH_KEEPS,
-    .open = cobtree_stay_open,
-    TREES_OPERATIONS,
+const struct bench_system bench_cobtree_strict = {
+    .name = "cobtree-strict",
+    .what = "cobtree with XAC_POLICY_OLDEST_WINS, XAC_CHECKING_STRICT",
+    .durably = "as btree",
+    .abilities = USUALLY,
+    TREES(.kind = &bench_kind_cobtree_txn,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_STRICT}}),
 };
