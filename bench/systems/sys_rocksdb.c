@@ -25,15 +25,12 @@
  */
 #include <config.h>
 
-#include "bench/kit/system.h"
-#include "bench/kit/util.h"
-
-#include <errno.h>
 #include <limits.h>
 #include <rocksdb/c.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#define LSM(name) rocksdb_##name
+#include "bench/systems/lsm.h"
 
 #define BLOOM_BITS 10
 
@@ -53,33 +50,16 @@ enum kind {
 };
 
 struct rocksdb {
-    enum kind kind;
-    rocksdb_writeoptions_t *write;
-    rocksdb_readoptions_t *read;
+    struct lsm lsm;
     rocksdb_optimistictransaction_options_t *txn_options;
-    rocksdb_transaction_t *txn;         /* used again; NULL before the first           */
-    const rocksdb_snapshot_t *snapshot; /* between begin_read() and end_read()         */
+    rocksdb_transaction_t *txn; /* used again; NULL before the first                   */
 };
 
-/* The database of this process, and its handles. */
+/* The database of this process as one with transactions, and how many handles it has. */
 static struct {
-    rocksdb_t *db;
     rocksdb_optimistictransactiondb_t *txn_db; /* KIND_TXN: db is its base             */
     unsigned users;
 } shared;
-
-static _Thread_local char error_text[240];
-
-/* check -- words of the library to a code; frees them. */
-static int
-check(char *error)
-{
-    if (error == NULL)
-        return 0;
-    snprintf(error_text, sizeof error_text, "%s", error);
-    rocksdb_free(error);
-    return EIO;
-}
 
 /* set_table -- how files of the database look. */
 static void
@@ -132,9 +112,9 @@ open_db(const struct bench_config *config, enum kind kind)
     if (kind == KIND_TXN) {
         shared.txn_db = rocksdb_optimistictransactiondb_open(o, path, &error);
         if (error == NULL)
-            shared.db = rocksdb_optimistictransactiondb_get_base_db(shared.txn_db);
+            db = rocksdb_optimistictransactiondb_get_base_db(shared.txn_db);
     } else
-        shared.db = rocksdb_open(o, path, &error);
+        db = rocksdb_open(o, path, &error);
     rocksdb_options_destroy(o);
     return check(error);
 }
@@ -143,12 +123,12 @@ open_db(const struct bench_config *config, enum kind kind)
 static void
 close_db(void)
 {
-    if (shared.db != NULL && shared.txn_db != NULL) {
-        rocksdb_optimistictransactiondb_close_base_db(shared.db);
+    if (db != NULL && shared.txn_db != NULL) {
+        rocksdb_optimistictransactiondb_close_base_db(db);
         rocksdb_optimistictransactiondb_close(shared.txn_db);
-    } else if (shared.db != NULL)
-        rocksdb_close(shared.db);
-    shared.db = NULL;
+    } else if (db != NULL)
+        rocksdb_close(db);
+    db = NULL;
     shared.txn_db = NULL;
 }
 
@@ -160,8 +140,8 @@ rocks_close(void *handle)
     if (r->txn != NULL)
         rocksdb_transaction_destroy(r->txn);
     rocksdb_optimistictransaction_options_destroy(r->txn_options);
-    rocksdb_writeoptions_destroy(r->write);
-    rocksdb_readoptions_destroy(r->read);
+    rocksdb_writeoptions_destroy(r->lsm.write);
+    rocksdb_readoptions_destroy(r->lsm.read);
     free(r);
     if (--shared.users == 0)
         close_db();
@@ -176,13 +156,12 @@ open_kind(const struct bench_config *config, enum kind kind, void **handlep)
 
     if (r == NULL)
         return ENOMEM;
-    r->kind = kind;
-    r->write = rocksdb_writeoptions_create();
-    r->read = rocksdb_readoptions_create();
+    r->lsm.write = rocksdb_writeoptions_create();
+    r->lsm.read = rocksdb_readoptions_create();
     r->txn_options = rocksdb_optimistictransaction_options_create();
-    rocksdb_writeoptions_set_sync(r->write, config->durable);
-    rocksdb_writeoptions_disable_WAL(r->write, kind != KIND_LOG && !config->durable);
-    rocksdb_readoptions_set_verify_checksums(r->read, 0);
+    rocksdb_writeoptions_set_sync(r->lsm.write, config->durable);
+    rocksdb_writeoptions_disable_WAL(r->lsm.write, kind != KIND_LOG && !config->durable);
+    rocksdb_readoptions_set_verify_checksums(r->lsm.read, 0);
     if (shared.users++ == 0)
         rc = open_db(config, kind);
     if (rc != 0) {
@@ -214,26 +193,14 @@ rocks_txn_open(const struct bench_config *config, bool first, void **handlep)
     return open_kind(config, KIND_TXN, handlep);
 }
 
-static int
-rocks_put(void *handle, const void *key, const void *value, uint64_t *retriesp)
-{
-    struct rocksdb *r = handle;
-    char *error = NULL;
-
-    (void)retriesp; /* nothing conflicts */
-    rocksdb_put(shared.db, r->write, key, BENCH_KEY_BYTES, value, BENCH_VALUE_BYTES,
-                &error);
-    return check(error);
-}
-
 /* is_new -- 0, EEXIST, or another error; a key that another one adds makes the commit fail. */
 static int
 is_new(struct rocksdb *r, const void *key)
 {
     char *error = NULL;
     rocksdb_pinnableslice_t *found =
-        rocksdb_transaction_get_pinned_for_update(r->txn, r->read, key, BENCH_KEY_BYTES,
-                                                  1, &error);
+        rocksdb_transaction_get_pinned_for_update(r->txn, r->lsm.read, key,
+                                                  BENCH_KEY_BYTES, 1, &error);
 
     if (found != NULL)
         rocksdb_pinnableslice_destroy(found);
@@ -264,8 +231,8 @@ try_write(struct rocksdb *r, const void *key, const void *value, bool add)
     char *error = NULL;
     int rc;
 
-    r->txn = rocksdb_optimistictransaction_begin(shared.txn_db, r->write, r->txn_options,
-                                                 r->txn);
+    r->txn = rocksdb_optimistictransaction_begin(shared.txn_db, r->lsm.write,
+                                                 r->txn_options, r->txn);
     rc = add ? is_new(r, key) : 0;
     if (rc == 0) {
         rocksdb_transaction_put(r->txn, key, BENCH_KEY_BYTES, value, BENCH_VALUE_BYTES,
@@ -313,7 +280,7 @@ rocks_find(void *handle, const void *key, void *value)
     size_t n;
     int rc;
 
-    found = rocksdb_get_pinned(shared.db, r->read, key, BENCH_KEY_BYTES, &error);
+    found = rocksdb_get_pinned(db, r->lsm.read, key, BENCH_KEY_BYTES, &error);
     rc = check(error);
     if (rc != 0)
         return rc;
@@ -326,65 +293,9 @@ rocks_find(void *handle, const void *key, void *value)
     return n == BENCH_VALUE_BYTES ? 0 : EINVAL;
 }
 
-static int
-rocks_scan(void *handle, const void *from, bench_visit *visit, void *arg)
-{
-    struct rocksdb *r = handle;
-    rocksdb_iterator_t *it = rocksdb_create_iterator(shared.db, r->read);
-    char *error = NULL;
-    int rc = 0;
-
-    if (from != NULL)
-        rocksdb_iter_seek(it, from, BENCH_KEY_BYTES);
-    else
-        rocksdb_iter_seek_to_first(it);
-    for (; rc == 0 && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-        size_t n_key, n_value;
-        const char *key = rocksdb_iter_key(it, &n_key);
-        const char *value = rocksdb_iter_value(it, &n_value);
-
-        if (n_key != BENCH_KEY_BYTES || n_value != BENCH_VALUE_BYTES)
-            rc = EINVAL;
-        else
-            rc = visit(arg, key, value);
-    }
-    if (rc == 0) {
-        rocksdb_iter_get_error(it, &error);
-        rc = check(error);
-    }
-    rocksdb_iter_destroy(it);
-    return rc;
-}
-
-static int
-rocks_begin_read(void *handle)
-{
-    struct rocksdb *r = handle;
-
-    r->snapshot = rocksdb_create_snapshot(shared.db);
-    rocksdb_readoptions_set_snapshot(r->read, r->snapshot);
-    return 0;
-}
-
-static int
-rocks_end_read(void *handle)
-{
-    struct rocksdb *r = handle;
-
-    rocksdb_readoptions_set_snapshot(r->read, NULL);
-    rocksdb_release_snapshot(shared.db, r->snapshot);
-    return 0;
-}
-
-static const char *
-rocks_explain(int code)
-{
-    return code == EIO ? error_text : strerror(code);
-}
-
-#define ROCKSDB_OPERATIONS                                               \
- .find = rocks_find, .scan = rocks_scan, .begin_read = rocks_begin_read, \
- .end_read = rocks_end_read, .close = rocks_close, .explain = rocks_explain
+#define ROCKSDB_OPERATIONS                                           \
+ .find = rocks_find, .scan = lsm_scan, .begin_read = lsm_begin_read, \
+ .end_read = lsm_end_read, .close = rocks_close, .explain = lsm_explain
 
 const struct bench_system bench_rocksdb = {
     .name = "rocksdb",
@@ -394,8 +305,8 @@ const struct bench_system bench_rocksdb = {
         "log written",
     .abilities = BENCH_THREADS | BENCH_NONDURABLE | BENCH_KEEPS,
     .open = rocks_open,
-    .insert = rocks_put,
-    .put = rocks_put,
+    .insert = lsm_put,
+    .put = lsm_put,
     ROCKSDB_OPERATIONS,
 };
 
@@ -405,8 +316,8 @@ const struct bench_system bench_rocksdb_nolog = {
     .durably = "never",
     .abilities = BENCH_THREADS | BENCH_NONDURABLE | BENCH_NEVER_DURABLE | BENCH_KEEPS,
     .open = rocks_nolog_open,
-    .insert = rocks_put,
-    .put = rocks_put,
+    .insert = lsm_put,
+    .put = lsm_put,
     ROCKSDB_OPERATIONS,
 };
 
