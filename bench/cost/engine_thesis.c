@@ -2,7 +2,7 @@
 /*
  * engine_thesis.c -- see engine_thesis.h.
  *
- * The rest of this engine is as in fault_sigsegv.c.
+ * The rest of this engine is that of fault_sigsegv.c.
  */
 #include <config.h>
 
@@ -17,8 +17,10 @@
 
 #include "libxac/base/sys.h"
 #include "libxac/fault/fault_engine.h"
-#include "libxac/fault/fault_signal.h"
 
+/* Filled in when an engine is chosen, which is before the library asks for it. */
+static struct xac_engine_maps maps;
+static struct xac_engine engine;
 static bool is_chosen;
 
 /* show -- one page of the file, mapped privately; a version is copied into it. */
@@ -43,70 +45,6 @@ show(struct xac_area *area, uint64_t page_no, const uint8_t *bytes,
                : xac_engine_sigsegv.protect(area, page_no, 1, XAC_PROT_READ);
 }
 
-static int
-moved(struct xac_area *area)
-{
-    return xac_engine_sigsegv.moved(area);
-}
-
-XAC_SIGSAFE static int
-protect(struct xac_area *area, uint64_t first, uint64_t n, enum xac_protection prot)
-{
-    return xac_engine_sigsegv.protect(area, first, n, prot);
-}
-
-static bool
-is_private(const struct xac_area *area, uint64_t page_no)
-{
-    return xac_engine_sigsegv.maps->is_private(area, page_no);
-}
-
-static void
-abandon(struct xac_area *area)
-{
-    xac_engine_sigsegv.abandon(area);
-}
-
-static int
-rejoin(struct xac_area *area)
-{
-    return xac_engine_sigsegv.rejoin(area);
-}
-
-static int
-start(const struct xac_area_owner *owner)
-{
-    return xac_signal_start(false, owner);
-}
-
-static void
-forked(void)
-{
-    xac_engine_sigsegv.forked();
-}
-
-static const struct xac_engine_maps maps = {
-    .reads_first = true,
-    .is_private = is_private,
-    .show = show,
-};
-
-static const struct xac_engine engine = {
-    .name = "thesis",
-    .kind = XAC_ENGINE_THESIS,
-    .maps = &maps,
-    .attach = xac_signal_attach,
-    .detach = xac_signal_detach,
-    .moved = moved,
-    .protect = protect,
-    .discard = xac_engine_discard,
-    .abandon = abandon,
-    .rejoin = rejoin,
-    .start = start,
-    .stop = xac_signal_stop,
-    .forked = forked,
-};
-
 /* xac_engine_plug -- in the place of the library's function, which has no engine. */
 const struct xac_engine *
 xac_engine_plug(void)
@@ -117,6 +55,13 @@ xac_engine_plug(void)
 int
 bench_engine_choose(const char *name)
 {
+    maps = *xac_engine_sigsegv.maps;
+    maps.reads_first = true;
+    maps.show = show;
+    engine = xac_engine_sigsegv;
+    engine.name = "thesis";
+    engine.kind = XAC_ENGINE_THESIS;
+    engine.maps = &maps;
     is_chosen = strcmp(name, engine.name) == 0;
     return setenv("XAC_ENGINE", is_chosen ? "" : name, 1) == 0 ? 0 : errno;
 }
