@@ -279,7 +279,19 @@ spawn(int first, int n)
         pid[w] = proc_spawn(run_worker, &number[w]);
 }
 
-/* end_all -- everybody ends, and the count is what they have counted, or one more. */
+/* start_all -- everybody gets turns; the victim will get this signal at this point. */
+static void
+start_all(const char *where, int signal)
+{
+    board = proc_shared(sizeof *board);
+    point = where;
+    deadly_signal = signal;
+    spawn(0, N_WORKERS);
+    must_go_on(N_WORKERS);
+}
+
+/* end_all -- everybody ends; the count is what they have counted, or one more; only the victim has
+   lost. */
 static void
 end_all(bool is_killed)
 {
@@ -291,6 +303,7 @@ end_all(bool is_killed)
     for (int w = 0; w < N_WORKERS; w++)
         sum += word_load(&board->n_done[w]);
     must(board->count >= sum && board->count <= sum + (is_killed ? 1 : 0));
+    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
 }
 
 static const struct place {
@@ -300,31 +313,21 @@ static const struct place {
 
 START_TEST(go_on_beside_one_killed)
 {
-    board = proc_shared(sizeof *board);
-    point = places[_i].point;
-    deadly_signal = SIGKILL;
-    spawn(0, N_WORKERS);
-    must_go_on(N_WORKERS);
+    start_all(places[_i].point, SIGKILL);
     must(WIFSIGNALED(meet_point(pid[VICTIM])));
     must_go_on(N_SURVIVORS);
     end_all(true);
-    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
 }
 END_TEST
 
 START_TEST(go_on_beside_one_stopped)
 {
-    board = proc_shared(sizeof *board);
-    point = places[_i].point;
-    deadly_signal = SIGSTOP;
-    spawn(0, N_WORKERS);
-    must_go_on(N_WORKERS);
+    start_all(places[_i].point, SIGSTOP);
     must(WIFSTOPPED(meet_point(pid[VICTIM])));
     must_go_on(N_SURVIVORS);
     must(kill(pid[VICTIM], SIGCONT) == 0);
     must_go_on(N_WORKERS);
     end_all(false);
-    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
     must_eq(word_load(&board->n_lost[VICTIM]), places[_i].loses_turn);
 }
 END_TEST
@@ -332,17 +335,12 @@ END_TEST
 /* Stopped behind its look at the turn: nobody may have the turn until it goes on and counts. */
 START_TEST(wait_for_one_stopped_with_the_lock)
 {
-    board = proc_shared(sizeof *board);
-    point = "mine";
-    deadly_signal = SIGSTOP;
-    spawn(0, N_WORKERS);
-    must_go_on(N_WORKERS);
+    start_all("mine", SIGSTOP);
     must(WIFSTOPPED(meet_point(pid[VICTIM])));
     proc_sleep_us(50000);
     must(kill(pid[VICTIM], SIGCONT) == 0);
     must_go_on(N_WORKERS);
     end_all(false);
-    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
 }
 END_TEST
 
@@ -367,7 +365,6 @@ START_TEST(take_away_what_the_dead_was_taking_away)
     spawn(0, N_SURVIVORS);
     must_go_on(N_SURVIVORS);
     end_all(true);
-    must_eq(word_load(&board->n_lost[0]) + word_load(&board->n_lost[1]), 0);
     if (_i != 0)
         proc_kill(forerunner);
     proc_kill(company);
