@@ -286,7 +286,7 @@ START_TEST(the_turn_stays_with_the_parent)
 }
 END_TEST
 
-/* ---- Two environments, whose turns are taken in different orders -------------------------- */
+/* ---- Two processes take the turns of two environments in different orders -------------------------- */
 
 static struct xac_env *
 open_one(const char *dir, const char *file, uint64_t **xp)
@@ -365,7 +365,7 @@ END_TEST
 
 /* ---- Another policy ------------------------------------------------------------------------- */
 
-/* The policy is the first participant's: who wishes another one waits like all. */
+/* The policy is the first participant's: a process that wishes another one waits, too. */
 static void
 wish_another_policy(void *arg)
 {
