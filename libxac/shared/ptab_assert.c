@@ -12,7 +12,6 @@
 /* A walk through a tree. */
 struct walk {
     const struct xac_shm *shm;
-    uint64_t brk;
     uint32_t file;
     unsigned nodes_left;
 };
@@ -29,10 +28,11 @@ static void
 leaf_assert(const struct walk *w, const struct xac_page *leaf, uint64_t first)
 {
     for (uint64_t i = 0; i < XAC_PTAB_LEAF_PAGES; i++) {
+        uint64_t head = get(&leaf[i].head); /* stored behind the id */
         uint64_t id = get(&leaf[i].id);
 
         xac_require(id == 0 || id == xac_page_id(w->file, first + i)); /* (2) */
-        xac_require(id != 0 || get(&leaf[i].head) == 0);               /* (3) */
+        xac_require(id != 0 || head == 0);                             /* (3) */
     }
 }
 
@@ -40,11 +40,13 @@ leaf_assert(const struct walk *w, const struct xac_page *leaf, uint64_t first)
 static void
 node_assert(struct walk *w, uint64_t at, unsigned levels, uint64_t first)
 {
+    const struct xac_shm_head *head = (const struct xac_shm_head *)(void *)w->shm->base;
     const _Atomic uint64_t *link;
 
     xac_require(at % XAC_LINE_BYTES == 0); /* (1) */
+    /* The node was allocated before the link to it was seen; nodes come while we look. */
     xac_require(at + (levels > 0 ? XAC_PTAB_NODE_BYTES : XAC_PTAB_LEAF_BYTES)
-                <= w->brk); /* (1) */
+                <= get(&head->brk)); /* (1) */
     if (w->nodes_left == 0)
         return;
     w->nodes_left--;
@@ -68,8 +70,6 @@ xac_ptab_assert(const struct xac_shm *shm, const _Atomic uint64_t *rootp, uint32
     unsigned levels = (unsigned)(root & XAC_PTAB_LEVEL_MASK);
     struct walk w = {.shm = shm, .file = file, .nodes_left = NODES_MAX};
 
-    /* Behind the root: what hangs on it was allocated before. */
-    w.brk = get(&((const struct xac_shm_head *)(const void *)shm->base)->brk);
     xac_require(levels <= XAC_PTAB_LEVELS); /* (1) */
     if (root != 0)
         node_assert(&w, root & ~XAC_PTAB_LEVEL_MASK, levels, 0);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,6 +148,34 @@ START_TEST(agree_when_many_make_the_same)
 }
 END_TEST
 
+#define GROW_ROUNDS 200
+
+static _Atomic uint64_t n_grown;
+
+/* grow -- one tree after the other, leaf by leaf. */
+static void *
+grow(void *arg)
+{
+    for (int round = 0; round < GROW_ROUNDS; round++) {
+        atomic_store_explicit(&head->root[0], 0, memory_order_release);
+        for (uint64_t i = 0; i < 60; i++)
+            must(find(1, i * XAC_PTAB_LEAF_PAGES) != 0);
+    }
+    word_store(&n_grown, 1);
+    return arg;
+}
+
+START_TEST(is_sound_while_it_grows)
+{
+    pthread_t thread;
+
+    must(pthread_create(&thread, NULL, grow, NULL) == 0);
+    while (word_load(&n_grown) == 0)
+        xac_ptab_assert(&shm, &head->root[0], 1);
+    must(pthread_join(thread, NULL) == 0);
+}
+END_TEST
+
 START_TEST(fail_cleanly_without_room)
 {
     uint64_t n = 0;
@@ -172,6 +201,7 @@ main(void)
     tcase_add_test(tc, keep_far_apart_pages_apart);
     tcase_add_test(tc, find_random_pages_again);
     tcase_add_test(tc, agree_when_many_make_the_same);
+    tcase_add_test(tc, is_sound_while_it_grows);
     tcase_add_test(tc, fail_cleanly_without_room);
     return env_main(s);
 }
