@@ -170,7 +170,8 @@ void proc_run(void (*fn)(void *), void *arg);
  */
 int proc_capture(void (*fn)(void *), void *arg, char *text, size_t size);
 
-/* Whether a child that was not waited for yet has exited because something did not hold. */
+/* Whether a child that was not waited for yet has ended because something did not hold: in the test,
+   or an assertion of the library. */
 bool proc_any_failed(void);
 
 /* Kill with SIGKILL and wait. */

@@ -168,7 +168,8 @@ proc_any_failed(void)
     siginfo_t info = {.si_pid = 0};
 
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0
-           && info.si_code == CLD_EXITED && info.si_status == CHILD_FAILED;
+           && (info.si_code == CLD_EXITED ? info.si_status == CHILD_FAILED
+                                          : info.si_status == SIGABRT);
 }
 
 void
