@@ -300,14 +300,13 @@ bench_fs_name(const char *path)
     return other;
 }
 
-/* write_zeros -- write and sync; ret 0 or errno. */
-static int
-write_zeros(int fd, uint64_t bytes)
+int
+bench_write_zeros(int fd, uint64_t at, uint64_t end)
 {
     static const char zeros[1 << 16];
 
-    for (uint64_t at = 0; at < bytes;) {
-        uint64_t left = bytes - at;
+    while (at < end) {
+        uint64_t left = end - at;
         ssize_t n = pwrite(fd, zeros, left < sizeof zeros ? (size_t)left : sizeof zeros,
                            (off_t)at);
 
@@ -326,7 +325,7 @@ bench_zero_file(const char *path, uint64_t bytes)
 
     if (fd < 0)
         return -1;
-    rc = write_zeros(fd, bytes);
+    rc = bench_write_zeros(fd, 0, bytes);
     if (rc != 0) {
         close(fd);
         errno = rc;

@@ -100,6 +100,9 @@ int bench_remove_tree(const char *path);
 /* bench_fs_name -- kind of file system that holds path, for the record; static. */
 const char *bench_fs_name(const char *path);
 
+/* bench_write_zeros -- to a file from `at` to `end`, and sync it; ret 0 or errno. */
+int bench_write_zeros(int fd, uint64_t at, uint64_t end);
+
 /*
  * bench_zero_file -- make a file of `bytes` zero bytes that are written, not merely
  * allocated, and synced: overwriting them later changes no metadata.

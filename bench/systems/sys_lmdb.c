@@ -66,20 +66,11 @@ tree_bytes(const struct bench_config *config)
 static int
 fill(struct lmdb *l, uint64_t bytes)
 {
-    static const char zeros[1 << 16];
-    uint64_t at = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
     mdb_filehandle_t fd;
     int rc = mdb_env_get_fd(l->env, &fd);
 
-    while (rc == 0 && at < bytes) {
-        ssize_t n = pwrite(fd, zeros, sizeof zeros, (off_t)at);
-
-        rc = n < 0 ? errno : 0;
-        at += n < 0 ? 0 : (uint64_t)n;
-    }
-    if (rc == 0 && fsync(fd) != 0)
-        rc = errno;
-    return rc;
+    return rc != 0 ? rc
+                   : bench_write_zeros(fd, 2 * (uint64_t)sysconf(_SC_PAGESIZE), bytes);
 }
 
 /* open_env -- environment and database; flags of the environment. */
