@@ -301,6 +301,33 @@ write_in_turn(void *arg)
     }
 }
 
+/* A query sees the state in which it began, whichever engine shows it. */
+START_TEST(queries_see_the_state_they_began_in)
+{
+    struct writer *w = proc_shared(sizeof *w);
+    uint64_t *base;
+    pid_t pid;
+
+    if (!choose(_i))
+        return;
+    pid = proc_spawn(write_in_turn, w);
+    base = env_attach(NONDURABLE, PAGES);
+    for (uint64_t n = 1; n < 20; n++) {
+        word_store(&w->turn, 2 * n - 1);
+        proc_await(&w->count, 2 * n - 1, 60);
+        must_ok(xbeginQuery());
+        word_store(&w->turn, 2 * n);
+        proc_await(&w->count, 2 * n, 60);
+        must_eq(*env_cell(base, 2 * n - 1), 2 * n - 1);
+        must_eq(*env_cell(base, 2 * n), 0);
+        must_ok(xendQuery());
+        must_eq(env_get(env_cell(base, 2 * n)), 2 * n);
+    }
+    env_detach();
+    proc_kill(pid);
+}
+END_TEST
+
 /* Pages that queries have read trap again only if they have been written. */
 START_TEST(queries_keep_what_they_have_read)
 {
@@ -681,6 +708,7 @@ engine_suite(void)
     tcase_add_loop_test(tc, closed_descriptors_never_show_what_is_not_there, 0,
                         N_ENGINES);
     tc = env_tcase(s, "beside others", 60);
+    tcase_add_loop_test(tc, queries_see_the_state_they_began_in, 0, N_ENGINES);
     tcase_add_test(tc, queries_keep_what_they_have_read);
     tcase_add_loop_test(tc, sequences_beside_a_writer, 0, 2);
     tc = env_tcase(s, "alone", 60);

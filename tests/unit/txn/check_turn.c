@@ -21,6 +21,7 @@
 #include "tests/common/core_world.h"
 #include "tests/common/env.h"
 #include "txn/ctree.h"
+#include "txn/policy.h"
 #include "txn/turn.h"
 
 #define HANG_S 20.0
@@ -149,6 +150,40 @@ START_TEST(take_away_a_turn_that_nobody_claims)
     atomic_store_explicit(&first->ctx.txn->ticket, 0, memory_order_release);
     must_eq(xac_turn_take(second, &second->ctx), 0);
     must(has_turn(second) && !has_turn(first));
+    leave(second, first);
+}
+END_TEST
+
+/* may_publish -- what the policy says under the publish lock; XAC_UNGUARDED: a lock of the test's. */
+XAC_UNGUARDED static bool
+may_publish(struct xac_env *env)
+{
+    sigset_t signals;
+    uint64_t page = 0;
+    bool may;
+
+    xac_signals_block(&signals);
+    xac_chain_lock(env);
+    may = xac_policy_serial.validate(env, env->ctx.slot, &page);
+    xac_chain_unlock(env);
+    xac_signals_restore(&signals);
+    return may;
+}
+
+START_TEST(publish_with_the_turn_only)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE);
+
+    first->policy = second->policy = &xac_policy_serial;
+    must(!may_publish(first) && !may_publish(second));
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    must(may_publish(first) && !may_publish(second));
+    atomic_store_explicit(&first->ctx.txn->ticket, 0, memory_order_release);
+    must_eq(xac_turn_take(second, &second->ctx), 0); /* takes it away */
+    must(!may_publish(first) && may_publish(second));
+    xac_turn_pass(second, second->ctx.slot);
+    must(!may_publish(first) && !may_publish(second));
     leave(second, first);
 }
 END_TEST
@@ -383,6 +418,7 @@ main(void)
     tcase_add_test(tc, pass_once);
     tcase_add_test(tc, give_up_waiting);
     tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
+    tcase_add_test(tc, publish_with_the_turn_only);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "killed and stopped", 120);
     tcase_add_loop_test(tc, go_on_beside_one_killed, 0,
