@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/sys.h"
+#include "shared/registry.h"
 
 /* Between two glimpses: longer than a lock is held that is not held for long. */
 #define GLIMPSES_NS 100000000
@@ -33,7 +34,7 @@ static const struct {
 };
 
 #define N_LOCKS (sizeof locks / sizeof locks[0])
-_Static_assert(N_LOCKS <= HOLDERS_MAX, "room for each");
+_Static_assert(N_LOCKS + 1 <= HOLDERS_MAX, "room for each, and for the turn");
 
 /* glimpse -- at all of them; ret whether one is held. */
 static bool
@@ -74,13 +75,37 @@ process_of(const struct xac_env *env, uint32_t tid)
     return pid;
 }
 
+/* turn_now -- who has the turn: a word that comes only once (layout.h); 0: nobody. */
+static uint64_t
+turn_now(const struct xac_env *env)
+{
+    /* Relaxed: a glimpse. */
+    return atomic_load_explicit(&env->ctl->turn, memory_order_relaxed);
+}
+
+/* pid_with -- the process whose transaction has the turn; 0: its slot is not there. */
+static uint32_t
+pid_with(const struct xac_env *env, uint64_t turn)
+{
+    uint64_t slot = (turn & XAC_TURN_SLOT_MASK) - 1;
+    uint64_t word;
+
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    if (slot >= atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire))
+        return 0;
+    /* Relaxed: a glimpse. */
+    word = atomic_load_explicit(&xac_txn_at(env, slot)->word, memory_order_relaxed);
+    return xac_participant_at(env, xac_txn_participant(word))->pid;
+}
+
 size_t
 holders_take(const struct xac_env *env, struct holder out[HOLDERS_MAX])
 {
     struct xac_holder first[N_LOCKS], then[N_LOCKS];
+    uint64_t turn = turn_now(env);
     size_t n = 0;
 
-    if (!glimpse(env, first))
+    if (!glimpse(env, first) && turn == 0)
         return 0;
     xac_sleep_ns(GLIMPSES_NS);
     (void)glimpse(env, then);
@@ -97,6 +122,12 @@ holders_take(const struct xac_env *env, struct holder out[HOLDERS_MAX])
             .held_ns = held_ns > GLIMPSES_NS ? held_ns : GLIMPSES_NS,
         };
     }
+    if (turn != 0 && turn_now(env) == turn)
+        out[n++] = (struct holder){
+            .name = "turn",
+            .pid = pid_with(env, turn),
+            .held_ns = GLIMPSES_NS,
+        };
     return n;
 }
 
@@ -104,7 +135,8 @@ void
 holders_print(const struct holder *h, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        printf("  %s lock: held by %s %" PRIu32 " for %.1f s or longer\n", h[i].name,
+        printf("  %s%s: held by %s %" PRIu32 " for %.1f s or longer\n", h[i].name,
+               h[i].tid != 0 ? " lock" : "",
                h[i].pid != 0 ? "process" : "a thread that calls itself",
                h[i].pid != 0 ? h[i].pid : h[i].tid, (double)h[i].held_ns / 1e9);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holders.h -- who holds the locks of an environment for long, for xstat.
+ * holders.h -- who holds the locks of an environment, or has the turn, for long; for xstat.
  *
  * WHAT      Two glimpses, a moment apart, show which locks are held by the same acquisition: a
- *           participant that is stopped, or very slow, with a lock that others wait for.
- * NOT HERE  The locks (lock.h).  None is taken or touched.
+ *           participant that is stopped, or very slow, with a lock that others wait for; and
+ *           which transaction keeps the turn.
+ * NOT HERE  The locks (lock.h), the turn (turn.h).  None is taken or touched.
  */
 #ifndef XAC_HOLDERS_H
 #define XAC_HOLDERS_H
@@ -12,13 +13,13 @@
 #include "shared/env_state.h"
 #include "tool.h"
 
-#define HOLDERS_MAX 8
+#define HOLDERS_MAX 9
 
 struct holder {
     const char
-        *name;    /* of the lock                                                      */
+        *name;    /* of the lock; or "turn"                                           */
     uint32_t pid; /* 0: in a PID namespace that cannot be seen from here            */
-    uint32_t tid; /* of the thread, in its own namespace                              */
+    uint32_t tid; /* of the thread, in its own namespace; 0 for the turn              */
     uint64_t
         held_ns; /* at least                                                         */
 };

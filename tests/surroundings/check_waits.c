@@ -167,15 +167,14 @@ go_on(pid_t pid, uint64_t *base)
     must_eq(env_get(base), word_load(&board->acknowledged));
 }
 
-/* names_holder -- does xstat name the lock and the process? */
+/* names_holder -- does xstat say which process has that? */
 static bool
-names_holder(const char *lock, pid_t pid)
+names_holder(const char *what, pid_t pid)
 {
     char words[80];
 
     must_eq(tool_run(xstat, "", ENV_DIR), 0);
-    (void)snprintf(words, sizeof words, "%s lock: held by process %d for ", lock,
-                   (int)pid);
+    (void)snprintf(words, sizeof words, "%s: held by process %d for ", what, (int)pid);
     if (strstr(output, words) == NULL)
         fputs(output, stderr);
     return strstr(output, words) != NULL;
@@ -210,7 +209,7 @@ START_TEST(stopped_with_publish)
         must(env_now() - start < WAIT_MS / 1000.0 + LATE_S);
         must_eq(env_get(env_cell(base, 1)), 0);
     }
-    must(names_holder("publish", pid));
+    must(names_holder("publish lock", pid));
     /* A large one, and by a function. */
     must_rc(xTransact(add_to_all, base), ETIMEDOUT);
     must_eq(env_get(env_cell(base, 500)), 0);
@@ -241,7 +240,7 @@ START_TEST(stopped_with_flush)
     must_ok(xbeginQuery());
     must_eq(*env_cell(base, 1), n);
     must_rc(xendQuery(), XAC_EUNCERTAIN);
-    must(names_holder("flush", pid));
+    must(names_holder("flush lock", pid));
     /* When the log buffer is full nothing can be published. */
     must_ok(xac_set_option(XAC_OPT_WAIT_MS, 1));
     while ((rc = add(env_cell(base, 1))) == XAC_EUNCERTAIN)
@@ -327,8 +326,10 @@ START_TEST(begin_gives_up_waiting_for_its_turn)
         must_eq(env_get(base), 0); /* a query does not wait */
     }
     must_rc(xTransact(add_to_all, base), ETIMEDOUT);
+    must(names_holder("turn", pid));
     word_store(&board->go, 1);
     proc_join(pid);
+    must(!names_holder("turn", pid));
     must_rc(add(base), XAC_COMMITTED);
     must_eq(env_get(base), 2);
     env_detach();
