@@ -155,6 +155,8 @@ end_outermost(struct xac_ctx *ctx)
         return xac_err(XAC_EFORKED, "xend");
     }
     rc = xac_txn_end(ctx->env, ctx);
+    if (xac_unlikely(xac_half_done == XAC_HALF_DONE_INHERITED))
+        xac_api_interrupted("xend"); /* the child, which has touched nothing shared since */
     if (!ctx->is_query && last != NULL)
         *last = ctx->conflict;
     ctx->depth = 0;

@@ -176,7 +176,8 @@ xac_half_done_end(void)
 {
     /* Pairs with handlers, as above. */
     atomic_signal_fence(memory_order_seq_cst);
-    xac_half_done = XAC_HALF_DONE_NOTHING;
+    if (xac_half_done == XAC_HALF_DONE_OURS)
+        xac_half_done = XAC_HALF_DONE_NOTHING;
 }
 
 /*
