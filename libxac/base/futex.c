@@ -26,16 +26,17 @@ xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen, unsigned timeou
 /* Looks at a word: 5 to 20 us, as long as a short transaction takes. */
 #define SPIN_LOOKS 400
 
-bool
-xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t seen)
+uint64_t
+xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t wanted)
 {
-    for (int i = 0; i < SPIN_LOOKS; i++) {
-        /* Relaxed: the caller looks again. */
-        if (atomic_load_explicit(word, memory_order_relaxed) != seen)
-            return true;
+    /* Relaxed: the caller looks again. */
+    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+    for (int i = 0; i < SPIN_LOOKS && seen != 0 && seen != wanted; i++) {
         xac_cpu_pause();
+        seen = atomic_load_explicit(word, memory_order_relaxed);
     }
-    return false;
+    return seen;
 }
 
 void

@@ -34,10 +34,10 @@ void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
                     unsigned timeout_ms);
 
 /*
- * xac_futex_spin -- look at a word for some microseconds, before a sleep.
- * ret  has it changed?
+ * xac_futex_spin -- look at a word for some microseconds, before a sleep, until it is 0 or `wanted`.
+ * ret  what it was last (relaxed).
  */
-bool xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t seen);
+uint64_t xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t wanted);
 
 /* xac_futex_wake_all -- wake all threads, of all processes, that sleep on the word. */
 void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);

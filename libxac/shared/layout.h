@@ -262,8 +262,10 @@ struct xac_txn {
     /* The ticket with which the slot waits for the turn, or has it; 0 none.  Stored by its owner
        (0: release); 0 also, under publish, by the one that takes the turn away. */
     xac_shared _Atomic uint64_t ticket;
-    /* 1: the owner sleeps until it has the turn.  A hint: the sleep is short. */
+    /* 1: the owner sleeps until the turn is free, or its own.  A hint: the sleep is short. */
     xac_shared _Atomic uint32_t is_asleep;
+    /* 1: the owner has waited for long, and has the turn before all that have not.  Its owner's. */
+    xac_shared _Atomic uint32_t is_late;
 
     XAC_LINE struct xac_counters counters;
 };
@@ -376,7 +378,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 8u
+#define XAC_CONTROL_VERSION 9u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64

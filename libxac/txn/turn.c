@@ -14,8 +14,10 @@
 #include "shared/registry.h"
 #include "txn/ctree.h"
 
-/* Longest sleep of a process that waits, and so the time between two looks at the holder. */
-#define SLEEP_MS 1
+/* Longest sleep of a process that waits, and so the time between two looks at the holder; and the
+   number of sleeps after which it is late.  So it is late after 4 ms at most. */
+#define SLEEP_MS    1
+#define SLEEPS_LATE 4
 
 /* ---- Words --------------------------------------------------------------------------- */
 
@@ -75,47 +77,57 @@ xac_turn_is_free(const struct xac_env *env)
 
 /* ---- Passing it on ------------------------------------------------------------------- */
 
-/* next_word -- of the slot that waits with the smallest ticket; 0: none does.  One that stores its
-   ticket at this moment may be missed: it looks at `turn` afterwards. */
+/* least -- the word of the slot with the smallest ticket, of those that are late or else of those that
+   sleep; 0: there is none.  Of sleepers there is none while another one waits awake. */
 static uint64_t
-next_word(const struct xac_env *env)
+least(const struct xac_env *env, bool of_late)
 {
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
-    uint64_t least = UINT64_MAX, next = 0;
+    uint64_t least = UINT64_MAX, word = 0;
 
     for (uint64_t slot = 0; slot < n; slot++) {
-        uint64_t ticket =
-            atomic_load_explicit(&xac_txn_at(env, slot)->ticket, memory_order_relaxed);
+        const struct xac_txn *txn = xac_txn_at(env, slot);
+        uint64_t ticket = atomic_load_explicit(&txn->ticket, memory_order_relaxed);
+        const xac_shared _Atomic uint32_t *is = of_late ? &txn->is_late : &txn->is_asleep;
+        bool counts = atomic_load_explicit(is, memory_order_relaxed) != 0;
 
-        if (ticket == 0 || ticket >= least)
+        if (ticket == 0)
+            continue;
+        if (!counts && !of_late)
+            return 0;
+        if (!counts || ticket >= least)
             continue;
         least = ticket;
-        next = word_of(slot, ticket);
+        word = word_of(slot, ticket);
     }
-    xac_assert((next == 0) == (least == UINT64_MAX));
-    return next;
+    xac_assert((word == 0) == (least == UINT64_MAX));
+    return word;
 }
 
 /* pass_from -- the turn leaves a holder whose ticket counts no more, unless it has left already.
-   ret the word of the one that has it now and is to be woken; 0: none. */
+   ret the word of the one that is to be woken; 0: none. */
 static uint64_t
 pass_from(struct xac_env *env, uint64_t word)
 {
-    uint64_t next = next_word(env);
+    uint64_t next = least(env, true);
 
     xac_assert(word != 0);
     xac_assert(word != next); /* (3) */
     xac_kill_point("te");
     /* Release: pairs with the acquire in load_turn; what the holder has published is seen. */
-    return atomic_compare_exchange_strong_explicit(&env->ctl->turn, &word, next,
-                                                   memory_order_acq_rel,
-                                                   memory_order_relaxed)
-               ? next
-               : 0;
+    if (!atomic_compare_exchange_strong_explicit(&env->ctl->turn, &word, next,
+                                                 memory_order_acq_rel,
+                                                 memory_order_relaxed))
+        return 0;
+    /* Pairs with the fence in sleep_for: either a sleep is seen, or it sees that the turn has
+       moved. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return next != 0 ? next : least(env, false);
 }
 
-/* wake -- the one that has been given the turn, if it sleeps. */
+/* wake -- the one that has been given the turn, or may take it, if it sleeps.  As it counts as awake
+   from now on, the next pass wakes nobody else. */
 static void
 wake(struct xac_env *env, uint64_t word)
 {
@@ -125,8 +137,6 @@ wake(struct xac_env *env, uint64_t word)
     if (word == 0)
         return;
     txn = xac_txn_at(env, slot_of(word));
-    /* Pairs with the fence in sleep_for: either its sleep is seen, or it sees the turn. */
-    atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&txn->is_asleep, memory_order_relaxed) == 0)
         return;
     atomic_store_explicit(&txn->is_asleep, 0, memory_order_relaxed);
@@ -210,7 +220,7 @@ sleep_for(struct xac_env *env, struct xac_txn *txn, uint64_t seen, unsigned ms)
     xac_assert(seen != 0);
     xac_assert(ms > 0);
     atomic_store_explicit(&txn->is_asleep, 1, memory_order_relaxed);
-    /* Pairs with the fence in wake. */
+    /* Pairs with the fence in pass_from. */
     atomic_thread_fence(memory_order_seq_cst);
     if (load_turn(env) == seen)
         xac_futex_wait(&txn->is_asleep, 1, ms);
@@ -225,7 +235,8 @@ draw(struct xac_env *env, struct xac_txn *txn)
         atomic_fetch_add_explicit(&env->ctl->next_ticket, 1, memory_order_relaxed) + 1;
 
     xac_assert(atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0);
-    /* Relaxed: one that passes the turn and misses it does no harm: next_word. */
+    atomic_store_explicit(&txn->is_late, 0, memory_order_relaxed);
+    /* Relaxed: one that passes the turn and misses it does no harm; we look at `turn` behind. */
     atomic_store_explicit(&txn->ticket, ticket, memory_order_relaxed);
     xac_assert(ticket != 0);
     xac_kill_point("ta");
@@ -265,32 +276,29 @@ xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t ticket = 0, last = 0, seen;
-    bool has_looked = false;
 
     xac_assert(xac_lock_none_held());
     xac_assert(!xac_turn_is_mine(env, ctx->slot));
     /* Of a wait that a signal handler has left; others find its turn void. */
     atomic_store_explicit(&txn->ticket, 0, memory_order_relaxed);
-    for (;;) {
+    for (unsigned n_sleeps = 0;;) {
         seen = load_turn(env);
         /* Relaxed: behind the acquire of a turn that has been taken away from us. */
         if (atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0)
             ticket = draw(env, txn); /* at first; or we were stopped with the turn */
         if (may_take(env, seen, word_of(ctx->slot, ticket)))
             break;
-        if (seen == 0)
+        seen = xac_futex_spin(&env->ctl->turn, word_of(ctx->slot, ticket));
+        if (seen == 0 || seen == word_of(ctx->slot, ticket))
             continue;
-        if (!has_looked) {
-            has_looked = true;
-            (void)xac_futex_spin(&env->ctl->turn, seen);
-            continue;
-        }
         unsigned ms = xac_wait_slice(SLEEP_MS);
 
         if (ms == 0) {
             xac_turn_pass(env, ctx->slot);
             return ETIMEDOUT;
         }
+        if (n_sleeps++ == SLEEPS_LATE) /* relaxed: a pass that misses it does no harm */
+            atomic_store_explicit(&txn->is_late, 1, memory_order_relaxed);
         last = await_turn(env, ctx, seen, last, ms);
     }
     xac_kill_point("tb");

@@ -10,7 +10,8 @@
  * WORDS     `turn` in the control region names the holder by its slot and its ticket; 0: nobody
  *           has the turn.  `ticket` in each slot: 0, or the ticket with which the slot waits for the
  *           turn or has it.  A holder is *void* if the ticket of its slot is another one, and *gone*
- *           if it is void, or if its process is dead or stopped.
+ *           if it is void, or if its process is dead or stopped.  A slot that waits is *late* once
+ *           it has slept several times (is_late), that is after 4 ms at most.
  * LOCK      None.  The turn is taken away, and looked at before a transaction publishes, under
  *           publish.
  * THREADS   The owner of the slot, outside the fault handler.  It may wait, so it holds no lock.
@@ -19,8 +20,8 @@
  *   (1) A ticket is given out once.  Only the owner of a slot stores a ticket.  The owner stores 0;
  *       so do the reaper of a slot, and under publish the one that takes the turn away.
  *   (2) `turn` changes by an exchange of the exact word: from 0 by the one that takes it; from a
- *       holder by this holder, or by the one that takes it away, to the smallest ticket of all
- *       slots, or to 0.
+ *       holder by this holder, or by the one that takes it away, to the smallest ticket of the
+ *       slots that are late, or to 0 if none is.
  *   (3) So a word that has left `turn` never comes back.  A transaction that finds its own word
  *       there has had the turn all the time since it took it.
  *   (4) It looks so under publish, and the turn is taken away under publish only.  So a holder that
@@ -28,12 +29,21 @@
  *   (5) If a process dies anywhere, `turn` is right or names a holder that is gone.  Each waiting
  *       process finds that within about a millisecond, and takes the turn away; then the next
  *       one, if that is gone, too.
+ *   (6) If the turn is free, and slots wait, then one of them is awake, or has been killed or stopped
+ *       since: the one that passes the turn wakes a sleeper unless it sees one awake, and nobody falls
+ *       asleep who sees that `turn` has moved.  At worst a sleep ends after a millisecond.
  *
- * FAIR      A process that waits is passed by those with smaller tickets, and by those that found
- *           the turn free before its ticket was seen.
- * WAITING   A process looks for a moment whether the turn comes, then sleeps until it is woken, for a
- *           millisecond at most.  The thread's limit (lock.h) ends the wait, also the wait in a
- *           circle, if programs take the turns of two environments in different orders.
+ * FREE      A turn that is passed on is free for anybody as a rule: its last holder may take it for its
+ *           next transaction.  If it were given to one that waits, everybody would wait until the
+ *           system gives that one a processor, which takes longer than many transactions.
+ * FAIR      A process that is late is passed by those only that are late with smaller tickets, and by
+ *           those that found the turn free before.  So a wait takes 4 ms, and a transaction of each
+ *           other one that waits, and the rest of the one that runs.
+ * WAITING   A process looks for a moment whether the turn is free, then sleeps until it is woken, for a
+ *           millisecond at most; so again and again.  Nobody is woken while another one waits awake:
+ *           two processes on two processors make no system call.  The thread's limit (lock.h) ends the
+ *           wait, also the wait in a circle, if programs take the turns of two environments in
+ *           different orders.
  * STOPPED   A process that is stopped with the turn loses it to the first process that waits.  It
  *           finds that out when it ends the transaction, or begins it, and then has a new
  *           ticket.  So each stop costs one attempt at most.  A holder that runs slowly keeps the

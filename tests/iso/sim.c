@@ -332,13 +332,12 @@ xac_futex_wait(_Atomic uint32_t *word, uint32_t seen, unsigned timeout_ms)
     (void)sim_sched_yield();
 }
 
-bool
-xac_futex_spin(const _Atomic uint64_t *word, uint64_t seen)
+uint64_t
+xac_futex_spin(const _Atomic uint64_t *word, uint64_t wanted)
 {
-    (void)word;
-    (void)seen;
+    (void)wanted;
     (void)sim_sched_yield();
-    return false;
+    return atomic_load_explicit(word, memory_order_relaxed);
 }
 
 void

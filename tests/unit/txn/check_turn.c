@@ -106,6 +106,63 @@ START_TEST(take_the_turn_in_the_order_of_tickets)
 }
 END_TEST
 
+/* queue -- as if the participant waited with a ticket of its own. */
+static void
+queue(const struct xac_env *env, uint64_t ticket, bool is_asleep, bool is_late)
+{
+    struct xac_txn *txn = env->ctx.txn;
+
+    atomic_store_explicit(&txn->is_asleep, is_asleep, memory_order_relaxed);
+    atomic_store_explicit(&txn->is_late, is_late, memory_order_relaxed);
+    atomic_store_explicit(&txn->ticket, ticket, memory_order_release);
+}
+
+static bool
+sleeps(const struct xac_env *env)
+{
+    return atomic_load_explicit(&env->ctx.txn->is_asleep, memory_order_relaxed) != 0;
+}
+
+/* pass -- take the turn, free or our own already, and pass it. */
+static void
+pass(struct xac_env *env)
+{
+    if (!has_turn(env))
+        must_eq(xac_turn_take(env, &env->ctx), 0);
+    xac_turn_pass(env, env->ctx.slot);
+}
+
+START_TEST(pass_to_the_first_of_those_that_are_late)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE),
+                   *third = world_open(XAC_NONDURABLE);
+
+    queue(second, 1001, true, false);
+    queue(third, 1002, true, false);
+    pass(first);
+    must(xac_turn_is_free(first)); /* nobody is late */
+    must(!sleeps(second) && sleeps(third));
+    pass(first);
+    must(xac_turn_is_free(first));
+    must(sleeps(third)); /* the second one is awake and may take it */
+    queue(third, 1002, true, true);
+    pass(first);
+    must(has_turn(third) && !sleeps(third));
+    xac_turn_pass(third, third->ctx.slot);
+    must(xac_turn_is_free(first));
+    queue(third, 1003, false, true);
+    queue(second, 1001, true, true);
+    pass(first);
+    must(has_turn(second) && !sleeps(second));
+    xac_turn_pass(second, second->ctx.slot);
+    must(has_turn(third));
+    xac_turn_pass(third, third->ctx.slot);
+    must_eq(xac_env_close(third), 0);
+    leave(second, first);
+}
+END_TEST
+
 START_TEST(pass_once)
 {
     struct xac_env *first = world_open(XAC_NONDURABLE),
@@ -415,6 +472,7 @@ main(void)
     TCase *tc = env_tcase(s, "one process", 60);
 
     tcase_add_test(tc, take_the_turn_in_the_order_of_tickets);
+    tcase_add_test(tc, pass_to_the_first_of_those_that_are_late);
     tcase_add_test(tc, pass_once);
     tcase_add_test(tc, give_up_waiting);
     tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
