@@ -28,6 +28,7 @@ struct entry {
     struct bench_insert_result result;
     struct bench_counters before; /* after all had opened */
     uint64_t warm_traps;          /* of all slices */
+    uint64_t written, writer_ns;  /* likewise; by the writer */
     char dir[512];
 };
 
@@ -43,15 +44,17 @@ struct run {
 
 /* ---- Running ---------------------------------------------------------------------- */
 
-/* can_run -- whether a system can do what the run is about. */
-static bool
-can_run(const struct run *run, const struct bench_system *system)
+bool
+bench_insert_can_run(const struct bench_system *system,
+                     const struct bench_workload *workload, bool durable, unsigned procs)
 {
     bool has_workers = (system->abilities & (BENCH_MULTI | BENCH_THREADS)) != 0;
-    bool fits = run->durable ? !(system->abilities & BENCH_NEVER_DURABLE)
-                             : (system->abilities & BENCH_NONDURABLE) != 0;
+    bool fits = durable ? !(system->abilities & BENCH_NEVER_DURABLE)
+                        : (system->abilities & BENCH_NONDURABLE) != 0;
+    bool only_inserts = workload->insert_every == 1 && !workload->has_writer;
 
-    return fits && (run->procs == 1 || has_workers);
+    return fits && (only_inserts || system->abilities & BENCH_KEEPS)
+           && (procs + workload->has_writer == 1 || has_workers);
 }
 
 /* entry_add -- a system, if it can do what the run is about. */
@@ -60,7 +63,7 @@ entry_add(struct run *run, const struct bench_system *system, bool hints)
 {
     struct entry *e = &run->entries[run->n_entries];
 
-    if (!can_run(run, system))
+    if (!bench_insert_can_run(system, run->job.workload, run->durable, run->procs))
         return;
     e->result = (struct bench_insert_result){.system = system,
                                              .workload = run->job.workload,
@@ -87,21 +90,31 @@ entries_choose(struct run *run)
     }
 }
 
+struct bench_config
+bench_insert_config(const struct bench_insert_options *o, const struct bench_job *job,
+                    const struct bench_system *system, const char *dir, bool durable,
+                    bool hints)
+{
+    return (struct bench_config){.system = system,
+                                 .dir = dir,
+                                 .durable = durable,
+                                 .hints = hints,
+                                 .count = bench_job_records(job, o->count),
+                                 .cache_bytes = o->cache_bytes,
+                                 .block_bytes = o->block_bytes,
+                                 .checkpoint_bytes = o->checkpoint_bytes,
+                                 .log_file_bytes = LOG_FILE_BYTES,
+                                 .sync_bytes = o->sync_bytes};
+}
+
 /* entry_start -- directory, memory and processes; ret 0, or 1 after a message. */
 static int
 entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
 {
     const struct bench_insert_options *o = run->options;
-    struct bench_config config = {.dir = e->dir,
-                                  .durable = run->durable,
-                                  .hints = e->result.hints,
-                                  .count = bench_job_records(&run->job, o->count),
-                                  .cache_bytes = o->cache_bytes,
-                                  .block_bytes = o->block_bytes,
-                                  .checkpoint_bytes = o->checkpoint_bytes,
-                                  .log_file_bytes = LOG_FILE_BYTES,
-                                  .sync_bytes = o->sync_bytes};
     const struct bench_system *system = e->result.system;
+    struct bench_config config =
+        bench_insert_config(o, &run->job, system, e->dir, run->durable, e->result.hints);
     char label[48];
     int n = snprintf(e->dir, sizeof e->dir, "%s/%u-%s", dir, number, system->name);
 
@@ -116,8 +129,8 @@ entry_start(struct run *run, struct entry *e, unsigned number, const char *dir)
              !(system->abilities & BENCH_HINTS) ? ""
              : e->result.hints                  ? " (hints)"
                                                 : " (no hints)");
-    return bench_crew_start(&e->crew, system, &config, label, &run->job, run->group,
-                            o->warm, run->procs);
+    return bench_crew_start(&e->crew, &config, label, &run->job, run->group, o->warm,
+                            run->procs);
 }
 
 /* run_slice -- every system inserts slice number `slice`, starting with another. */
@@ -142,6 +155,8 @@ run_slice(struct run *run, uint64_t slice)
         e->result.us_mean += (double)outcome.ns / 1e3 / (double)o->count;
         e->result.retries += outcome.retries;
         e->warm_traps += outcome.warm_traps;
+        e->written += outcome.written;
+        e->writer_ns += outcome.writer_ns;
     }
     return 0;
 }
@@ -165,6 +180,9 @@ entry_finish(struct run *run, struct entry *e)
 
     if (bench_crew_counters(&e->crew, &after) != 0)
         return 1;
+    r->writer_us = e->written > 0 ? (double)e->writer_ns / 1e3 / (double)e->written : -1;
+    if (run->job.workload->has_writer) /* counters would be its, too */
+        after.log_bytes = after.syncs = after.traps = BENCH_NONE;
     r->log_bytes = per_insert(e->before.log_bytes, after.log_bytes, count);
     r->syncs = per_insert(e->before.syncs, after.syncs, count);
     r->per_sync = r->syncs > 0 ? 1 / r->syncs : -1;
@@ -325,12 +343,10 @@ run_one(struct run *run)
     return rc;
 }
 
-/* run_workload -- with each number of processes and each group; ret 0 or 1. */
-static int
-run_workload(const struct bench_insert_options *o, const struct bench_workload *workload,
-             bool durable)
+struct bench_job
+bench_insert_job(const struct bench_insert_options *o,
+                 const struct bench_workload *workload)
 {
-    static struct run run; /* too large for the stack */
     struct bench_job job = {.workload = workload,
                             .keys = o->keys,
                             .seed = o->seed,
@@ -338,9 +354,20 @@ run_workload(const struct bench_insert_options *o, const struct bench_workload *
                             .steps = o->count,
                             .scan_length = o->scan_length,
                             .ranks = o->ranks};
-    int rc = 0;
 
     bench_job_prepare(&job);
+    return job;
+}
+
+/* run_workload -- with each number of processes and each group; ret 0 or 1. */
+static int
+run_workload(const struct bench_insert_options *o, const struct bench_workload *workload,
+             bool durable)
+{
+    static struct run run; /* too large for the stack */
+    struct bench_job job = bench_insert_job(o, workload);
+    int rc = 0;
+
     for (unsigned i = 0; i < o->procs.n * o->groups.n && rc == 0; i++) {
         run = (struct run){.options = o,
                            .durable = durable,

@@ -3,7 +3,8 @@
  * insert.h -- the experiment `insert`, and those made of it: options and results, shared by
  * its parts.  A workload (workload.h) says what the systems do: inserts by default.
  *
- * insert_options.c reads the command line, insert.c runs, insert_report.c prints what came out.
+ * insert_options.c reads the command line, insert.c runs, insert_report.c prints what came out;
+ * calls.c counts system calls of the same runs.
  */
 #ifndef XBENCH_INSERT_H
 #define XBENCH_INSERT_H
@@ -81,6 +82,7 @@ struct bench_insert_result {
     double per_sync;  /* inserts per sync                                        */
     double traps;     /* per insert                                              */
     uint64_t retries; /* all steps together                                      */
+    double writer_us; /* per insert of the writer beside                         */
     struct bench_insert_ratio over[BENCH_LIST_MAX]; /* as in options.over              */
     double over_sync; /* this system's time over the yardstick's: median of slices */
     double over_mmap; /* over that of the same tree without libxac, likewise        */
@@ -89,6 +91,21 @@ struct bench_insert_result {
 /* bench_insert_parse -- the command line, defaults filled in; as bench_options_parse. */
 bool bench_insert_parse(int argc, char **argv, struct bench_insert_options *o,
                         int *statusp);
+
+/* bench_insert_can_run -- whether a system can do that with so many processes or threads. */
+bool bench_insert_can_run(const struct bench_system *system,
+                          const struct bench_workload *workload, bool durable,
+                          unsigned procs);
+
+/* bench_insert_job -- a workload with the options; prepared. */
+struct bench_job bench_insert_job(const struct bench_insert_options *o,
+                                  const struct bench_workload *workload);
+
+/* bench_insert_config -- settings of a system for a job; `dir` lives as long as they do. */
+struct bench_config bench_insert_config(const struct bench_insert_options *o,
+                                        const struct bench_job *job,
+                                        const struct bench_system *system,
+                                        const char *dir, bool durable, bool hints);
 
 /* bench_insert_print_head -- command, machine and settings, and the column heads. */
 void bench_insert_print_head(const struct bench_insert_options *o);

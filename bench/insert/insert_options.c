@@ -163,7 +163,8 @@ check_options(struct bench_insert_options *o)
         return bench_fail("fewer records (%llu) than slices (%llu)",
                           (unsigned long long)o->count, (unsigned long long)o->slices);
     for (unsigned i = 0; i < o->n_workloads; i++)
-        if (o->workloads[i]->insert_every != 1 && o->loaded == 0)
+        if ((o->workloads[i]->insert_every != 1 || o->workloads[i]->has_writer)
+            && o->loaded == 0)
             return bench_fail("--workload %s needs records: --loaded",
                               o->workloads[i]->name);
     for (unsigned i = 0; i < o->groups.n * o->n_workloads; i++) {
@@ -202,7 +203,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o, int *s
         {.name = "durable", .constant = &o->durabilities, .low = BENCH_DURABLE},
         {.name = "nondurable", .constant = &o->durabilities, .low = BENCH_NOT_DURABLE},
         {.name = "both", .constant = &o->durabilities, .low = all},
-        {.name = "procs", .numbers = &o->procs, .low = 1, .high = BENCH_PROCS_MAX},
+        {.name = "procs", .numbers = &o->procs, .low = 1, .high = BENCH_PROCS_MAX - 1},
         {.name = "count", .number = &o->count, .low = 1, .high = COUNT_MAX},
         {.name = "workload", .words = &workloads},
         {.name = "keys", .text = &keys},

@@ -76,13 +76,14 @@ bench_insert_usage(void)
         "\n"
         "Workloads:");
     for (const struct bench_workload *w = bench_workloads; w->name != NULL; w++)
-        printf("  %-8s  %s\n", w->name, w->words);
+        printf("  %-13s  %s\n", w->name, w->words);
     puts(
         "\n"
         "Columns: us/step is the wall-clock time of a slice over its steps, median of\n"
         "slices; mean us that of the whole run; p99 and max are of single steps; procs:\n"
         "8t is eight threads of one process, for a system that several processes cannot\n"
-        "open; log bytes and traps are per step; per sync: steps for each fsync; bdb/this\n"
+        "open; log bytes and traps are per step; per sync: steps for each fsync; writer us:\n"
+        "of the process or thread that inserts beside a search-writer; bdb/this\n"
         "is Berkeley DB's time over this system's, median of slices (above 1: faster than\n"
         "Berkeley DB), and \"mean\" behind it the ratio of the means, likewise for each\n"
         "of --over; this/mmap is its time over that of the same tree without libxac,\n"
@@ -120,9 +121,9 @@ bench_insert_print_head(const struct bench_insert_options *o)
         (unsigned long long)o->count, BENCH_KEY_BYTES, BENCH_VALUE_BYTES,
         (unsigned long long)o->seed, (unsigned long long)o->slices,
         (unsigned long long)o->block_bytes, (unsigned long long)(o->cache_bytes >> 20));
-    printf("%-22s %-8s %5s %5s %-8s %-5s %9s %9s %9s %9s %9s %8s %8s %7s", "system",
+    printf("%-22s %-13s %5s %5s %-8s %-5s %9s %9s %9s %9s %9s %8s %8s %7s %9s", "system",
            "workload", "group", "procs", "durable", "hints", "us/step", "mean us",
-           "p99 us", "max us", "log bytes", "per sync", "retries", "traps");
+           "p99 us", "max us", "log bytes", "per sync", "retries", "traps", "writer us");
     for (unsigned i = 0; i < o->over.n; i++)
         printf(" %*s/this %6s", over_width(o->over.v[i]) - 5, o->over.v[i], "mean");
     printf(" %9s %9s\n", "this/mmap", "this/sync");
@@ -171,6 +172,7 @@ print_times(FILE *f, const struct bench_insert_options *o,
     bench_json_num(f, name_key("fsyncs_per_%s", unit), r->syncs);
     bench_json_num(f, name_key("%ss_per_fsync", unit), r->per_sync);
     bench_json_num(f, name_key("traps_per_%s", unit), r->traps);
+    bench_json_num(f, "us_per_insert_of_writer", r->writer_us);
 }
 
 /* print_kth -- the time of the k-th most expensive step, for k = 1, 2, 3, ..., ever wider. */
@@ -285,7 +287,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
         hints = r->hints ? "on" : "off";
     snprintf(procs, sizeof procs, "%u%s", r->procs,
              r->procs > 1 && (r->system->abilities & BENCH_THREADS) ? "t" : "");
-    printf("%-22s %-8s %5llu %5s %-8s %-5s", r->system->name, r->workload->name,
+    printf("%-22s %-13s %5llu %5s %-8s %-5s", r->system->name, r->workload->name,
            (unsigned long long)r->group, procs, r->durable ? "yes" : "no", hints);
     cell(9, 2, r->us_median);
     cell(9, 2, r->us_mean);
@@ -295,6 +297,7 @@ bench_insert_print_row(const struct bench_insert_options *o,
     cell(8, 2, r->per_sync);
     cell(8, 0, (double)r->retries);
     cell(7, 2, r->traps);
+    cell(9, 2, r->writer_us);
     for (unsigned i = 0; i < o->over.n; i++) {
         cell(over_width(o->over.v[i]), 2, r->over[i].median);
         cell(6, 2, r->over[i].mean);

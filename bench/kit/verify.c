@@ -74,7 +74,7 @@ bench_verify(const struct bench_system *system, void *handle, const struct bench
              char *text, size_t text_bytes)
 {
     struct walk walk = {.job = job, .text = text, .text_bytes = text_bytes};
-    uint64_t sum = 0, count = bench_job_records(job, job->steps);
+    uint64_t sum = 0, count = bench_job_records_left(job);
     int rc = system->scan(handle, NULL, visit, &walk);
 
     if (rc != 0)

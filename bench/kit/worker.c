@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +28,26 @@ enum order_kind {
     ORDER_OPEN,
     ORDER_LOAD,
     ORDER_RUN,
+    ORDER_WRITE,
     ORDER_COUNTERS,
     ORDER_CLOSE,
     ORDER_VERIFY
 };
 
-static const char *const order_names[] = {"open",     "load",  "run",
+static const char *const order_names[] = {"open",     "load",  "run",   "write",
                                           "counters", "close", "verify"};
 
 struct order {
     enum order_kind kind;
     uint64_t first;    /* ORDER_RUN: number of the worker's first step */
-    uint64_t end;      /* ORDER_RUN: one past the last                 */
-    uint64_t start_ns; /* ORDER_RUN: when to begin                   */
+    uint64_t end;      /* ORDER_RUN: one past the last; ORDER_WRITE: most records      */
+    uint64_t start_ns; /* ORDER_RUN, ORDER_WRITE: when to begin                        */
+};
+
+/* What the parent and the writer tell each other. */
+struct bench_crew_shared {
+    _Atomic uint64_t written; /* records, by the writer                                 */
+    _Atomic bool is_over;     /* by the parent: the steps of the slice are done         */
 };
 
 struct answer {
@@ -175,6 +184,31 @@ do_run(struct bench_crew *crew, void *handle, const struct order *order,
     return rc;
 }
 
+/* do_write -- be the writer: a record, and more until the slice is over. */
+static int
+do_write(struct bench_crew *crew, void *handle, const struct order *order,
+         struct answer *answer)
+{
+    struct bench_crew_shared *shared = crew->shared;
+    uint64_t n = atomic_load_explicit(&shared->written, memory_order_relaxed), t0, t1;
+    int rc = 0;
+
+    bench_sleep_until(order->start_ns);
+    answer->start_ns = bench_now_ns();
+    do {
+        const struct bench_step step = {.kind = BENCH_STEP_INSERT,
+                                        .record = crew->job.loaded + n};
+
+        rc = bench_job_do(&crew->job, crew->system, handle, &step, &answer->retries, &t0,
+                          &t1);
+        n += rc == 0;
+    } while (rc == 0 && n < order->end
+             && !atomic_load_explicit(&shared->is_over, memory_order_relaxed));
+    answer->end_ns = bench_now_ns();
+    atomic_store_explicit(&shared->written, n, memory_order_relaxed);
+    return rc;
+}
+
 /* do_verify -- open, check, close; the handle is its own. */
 static int
 do_verify(struct bench_crew *crew, struct answer *answer)
@@ -207,6 +241,9 @@ obey(struct bench_crew *crew, unsigned w, void **handlep, const struct order *or
     case ORDER_RUN:
         rc = do_run(crew, *handlep, order, answer);
         break;
+    case ORDER_WRITE:
+        rc = do_write(crew, *handlep, order, answer);
+        break;
     case ORDER_COUNTERS:
         rc = bench_count(crew->system, *handlep, &answer->counters);
         break;
@@ -236,7 +273,7 @@ serve(struct bench_crew *crew, unsigned w, int socket)
     void *handle = NULL;
 
     if (!has_threads(crew))
-        bench_pin(w, crew->n_workers);
+        bench_pin(w, crew->n_members);
     while (recv(socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         struct answer answer = {0};
 
@@ -351,10 +388,10 @@ await(struct bench_crew *crew, unsigned w, enum order_kind kind)
     struct pollfd p[BENCH_PROCS_MAX];
     int n;
 
-    for (unsigned i = 0; i < crew->n_workers; i++)
+    for (unsigned i = 0; i < crew->n_members; i++)
         p[i] =
             (struct pollfd){.fd = crew->workers[i].socket, .events = i == w ? POLLIN : 0};
-    n = poll(p, crew->n_workers, ANSWER_TIMEOUT_MS);
+    n = poll(p, crew->n_members, ANSWER_TIMEOUT_MS);
     if (interrupted)
         return bench_fail("interrupted");
     if (n <= 0)
@@ -362,7 +399,7 @@ await(struct bench_crew *crew, unsigned w, enum order_kind kind)
                           order_names[kind]);
     if (p[w].revents != 0)
         return 0;
-    for (unsigned i = 0; i < crew->n_workers; i++)
+    for (unsigned i = 0; i < crew->n_members; i++)
         if (p[i].revents != 0)
             worker_reap(crew, process_of(crew, i), order_names[kind]);
     return 1;
@@ -394,46 +431,57 @@ ask(struct bench_crew *crew, unsigned w, const struct order *order, struct answe
     return hear(crew, w, order->kind, answer);
 }
 
+/* alloc_shared -- memory that the workers share; NULL: there is none. */
+static void *
+alloc_shared(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    return p != MAP_FAILED ? p : NULL;
+}
+
 /* alloc_crew -- memory of the crew; the latencies are shared with the workers. */
 static int
 alloc_crew(struct bench_crew *crew, unsigned n_workers, uint64_t count)
 {
-    void *p;
+    unsigned n = n_workers + crew->job.workload->has_writer;
 
-    crew->workers = calloc(n_workers, sizeof *crew->workers);
+    crew->workers = calloc(n, sizeof *crew->workers);
     if (crew->workers == NULL)
         return bench_fail("out of memory");
-    for (unsigned w = 0; w < n_workers; w++)
+    for (unsigned w = 0; w < n; w++)
         crew->workers[w].socket = -1;
     crew->n_workers = n_workers;
-    p = mmap(NULL, count * sizeof *crew->latencies, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (p == MAP_FAILED)
+    crew->n_members = n;
+    crew->latencies = alloc_shared(count * sizeof *crew->latencies);
+    crew->shared = alloc_shared(sizeof *crew->shared);
+    if (crew->latencies == NULL || crew->shared == NULL)
         return bench_fail("no memory for %llu latencies", (unsigned long long)count);
-    crew->latencies = p;
     return 0;
 }
 
 int
-bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
-                 const struct bench_config *config, const char *label,
-                 const struct bench_job *job, uint64_t group, bool warm,
-                 unsigned n_workers)
+bench_crew_start(struct bench_crew *crew, const struct bench_config *config,
+                 const char *label, const struct bench_job *job, uint64_t group,
+                 bool warm, unsigned n_workers)
 {
     const struct order order = {.kind = ORDER_OPEN};
     struct answer answer;
     unsigned n;
     int rc;
 
-    *crew = (struct bench_crew){
-        .system = system, .config = *config, .job = *job, .group = group, .warm = warm};
-    crew->config.system = system;
+    *crew = (struct bench_crew){.system = config->system,
+                                .config = *config,
+                                .job = *job,
+                                .group = group,
+                                .warm = warm};
     snprintf(crew->label, sizeof crew->label, "%s", label);
     rc = alloc_crew(crew, n_workers, job->steps);
-    n = has_threads(crew) ? n_workers : 1;
-    for (unsigned w = 0; w < n_workers && rc == 0; w += n)
+    n = has_threads(crew) ? crew->n_members : 1;
+    for (unsigned w = 0; w < crew->n_members && rc == 0; w += n)
         rc = process_fork(crew, w, n);
-    for (unsigned w = 0; w < n_workers && rc == 0; w++)
+    for (unsigned w = 0; w < crew->n_members && rc == 0; w++)
         rc = ask(crew, w, &order, &answer);
     return rc;
 }
@@ -447,20 +495,52 @@ bench_crew_load(struct bench_crew *crew)
     return crew->job.loaded == 0 ? 0 : ask(crew, 0, &order, &answer);
 }
 
+/* write_meanwhile -- the writer's order. */
+static void
+write_meanwhile(struct bench_crew *crew, uint64_t most, uint64_t start_ns)
+{
+    const struct order order = {ORDER_WRITE, 0, most, start_ns};
+
+    atomic_store_explicit(&crew->shared->is_over, false, memory_order_relaxed);
+    tell(crew, crew->n_workers, &order);
+}
+
+/* write_no_more -- end it; ret 0, or 1 after a message. */
+static int
+write_no_more(struct bench_crew *crew, struct bench_outcome *out)
+{
+    uint64_t before = crew->job.written;
+    struct answer answer;
+
+    atomic_store_explicit(&crew->shared->is_over, true, memory_order_relaxed);
+    if (hear(crew, crew->n_workers, ORDER_WRITE, &answer) != 0)
+        return 1;
+    crew->job.written =
+        atomic_load_explicit(&crew->shared->written, memory_order_relaxed);
+    out->written = crew->job.written - before;
+    out->writer_ns = answer.end_ns - answer.start_ns;
+    out->retries += answer.retries;
+    return 0;
+}
+
 int
 bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
                struct bench_outcome *out)
 {
     uint64_t start = UINT64_MAX, end = 0, start_ns = bench_team_start_ns();
+    bool has_writer = crew->n_members > crew->n_workers;
     struct answer answer;
     int rc = 0;
+
+    if (has_writer)
+        write_meanwhile(crew, first + n, start_ns);
 
     for (unsigned w = 0; w < crew->n_workers; w++) {
         const struct order order = {ORDER_RUN, first + w, first + n, start_ns};
 
         tell(crew, w, &order);
     }
-    out->retries = out->warm_traps = 0;
+    *out = (struct bench_outcome){0};
     for (unsigned w = 0; w < crew->n_workers && rc == 0; w++) {
         rc = hear(crew, w, ORDER_RUN, &answer);
         if (rc != 0)
@@ -471,7 +551,7 @@ bench_crew_run(struct bench_crew *crew, uint64_t first, uint64_t n,
         out->warm_traps += answer.warm_traps;
     }
     out->ns = end - start;
-    return rc;
+    return rc == 0 && has_writer ? write_no_more(crew, out) : rc;
 }
 
 /* add_counters -- sum of two counters either of which may not exist. */
@@ -485,7 +565,7 @@ int
 bench_crew_counters(struct bench_crew *crew, struct bench_counters *out)
 {
     const struct order order = {.kind = ORDER_COUNTERS};
-    unsigned n = crew->system->abilities & BENCH_LOCAL_COUNTS ? crew->n_workers : 1;
+    unsigned n = crew->system->abilities & BENCH_LOCAL_COUNTS ? crew->n_members : 1;
     struct answer answer;
 
     *out = (struct bench_counters){0};
@@ -507,7 +587,7 @@ bench_crew_close(struct bench_crew *crew)
     struct answer answer;
     int rc = 0;
 
-    for (unsigned w = crew->n_workers; w-- > 0 && rc == 0;) {
+    for (unsigned w = crew->n_members; w-- > 0 && rc == 0;) {
         rc = ask(crew, w, &order, &answer);
         if (rc == 0)
             worker_reap(crew, w, NULL);
@@ -532,7 +612,7 @@ bench_crew_verify(struct bench_crew *crew)
 void
 bench_crew_stop(struct bench_crew *crew)
 {
-    for (unsigned w = 0; crew->workers != NULL && w < crew->n_workers; w++) {
+    for (unsigned w = 0; crew->workers != NULL && w < crew->n_members; w++) {
         if (crew->workers[w].pid > 0)
             kill(crew->workers[w].pid, SIGKILL);
         worker_reap(crew, w, NULL);
@@ -542,4 +622,7 @@ bench_crew_stop(struct bench_crew *crew)
     if (crew->latencies != NULL)
         munmap(crew->latencies, crew->job.steps * sizeof *crew->latencies);
     crew->latencies = NULL;
+    if (crew->shared != NULL)
+        munmap(crew->shared, sizeof *crew->shared);
+    crew->shared = NULL;
 }

@@ -7,6 +7,8 @@
  *           work itself (CLOCK_MONOTONIC), so that the message is not measured either.
  *           A system that only one process can open (BENCH_THREADS) has one process with P
  *           threads, which are told the same over sockets of their own.
+ * WRITER    A workload may have one (workload.h): one more worker, the last one, which inserts
+ *           from the start of a slice until all others have done their steps.
  * PLACE     As those of a team (team.h).  Threads go where the scheduler puts them: threads
  *           that the system starts would inherit the processor of the one that they serve.
  * DEATH     Workers die with their parent (PR_SET_PDEATHSIG).  A worker that dies or
@@ -37,8 +39,10 @@ struct bench_crew {
     struct bench_job job;
     uint64_t group; /* reads that share a transaction, of systems that can           */
     bool warm; /* look up every record in a slice before its clock starts              */
-    unsigned n_workers;
-    struct bench_worker *workers;
+    unsigned n_workers; /* that do steps                                             */
+    unsigned n_members; /* these and the writer                                      */
+    struct bench_worker *workers;     /* n_members                                   */
+    struct bench_crew_shared *shared; /* memory of the parent and all of them        */
     uint32_t *latencies; /* ns of each step by its number, shared memory; full
                             scale means 4.29 s or more                                 */
 };
@@ -48,20 +52,20 @@ struct bench_outcome {
     uint64_t ns;      /* from the first start to the last end                         */
     uint64_t retries; /* of all workers                                               */
     uint64_t warm_traps; /* page faults handled before the clock started               */
+    uint64_t written;    /* by the writer                                              */
+    uint64_t writer_ns;  /* that it took                                               */
 };
 
 /*
  * bench_crew_start -- fork the workers, open the system in each, worker 0 first.
  *
- * in   config  copied, but for the string dir, which must live as long as the crew; its
- *              `system` is filled in
+ * in   config  copied, but for the string dir, which must live as long as the crew
  * in   job     copied, but for its ranks
  * ret  0, or 1 after a message; the crew must be stopped in both cases.
  */
-int bench_crew_start(struct bench_crew *crew, const struct bench_system *system,
-                     const struct bench_config *config, const char *label,
-                     const struct bench_job *job, uint64_t group, bool warm,
-                     unsigned n_workers);
+int bench_crew_start(struct bench_crew *crew, const struct bench_config *config,
+                     const char *label, const struct bench_job *job, uint64_t group,
+                     bool warm, unsigned n_workers);
 
 /* bench_crew_load -- worker 0 inserts the records that are there before; ret as above. */
 int bench_crew_load(struct bench_crew *crew);

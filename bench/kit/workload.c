@@ -168,18 +168,21 @@ make_e(const struct bench_job *job, uint64_t i, struct bench_step *out)
 }
 
 const struct bench_workload bench_workloads[] = {
-    {"insert", "insert", "a new record each time", false, 1, make_insert},
-    {"search", "search", "any record, each as likely", false, 0, make_search},
-    {"scan", "scan", "records in order of keys, from any one on", false, 0, make_scan},
-    {"ycsb-a", "operation", "YCSB A: half reads, half updates", true, 0, make_a},
-    {"ycsb-b", "operation", "YCSB B: 95 % reads, 5 % updates", true, 0, make_b},
-    {"ycsb-c", "operation", "YCSB C: reads", false, 0, make_c},
+    {"insert", "insert", "a new record each time", false, 1, make_insert, false},
+    {"search", "search", "any record, each as likely", false, 0, make_search, false},
+    {"search-writer", "search", "the same; one more process or thread inserts meanwhile",
+     false, 1, make_search, true},
+    {"scan", "scan", "records in order of keys, from any one on", false, 0, make_scan,
+     false},
+    {"ycsb-a", "operation", "YCSB A: half reads, half updates", true, 0, make_a, false},
+    {"ycsb-b", "operation", "YCSB B: 95 % reads, 5 % updates", true, 0, make_b, false},
+    {"ycsb-c", "operation", "YCSB C: reads", false, 0, make_c, false},
     {"ycsb-d", "operation", "YCSB D: 95 % reads of the latest, 5 % inserts", false, 20,
-     make_d},
+     make_d, false},
     {"ycsb-e", "operation", "YCSB E: 95 % scans of up to 100, 5 % inserts", false, 20,
-     make_e},
-    {"ycsb-f", "operation", "YCSB F: half reads, half read-modify-write", true, 0,
-     make_f},
+     make_e, false},
+    {"ycsb-f", "operation", "YCSB F: half reads, half read-modify-write", true, 0, make_f,
+     false},
     {.name = NULL},
 };
 
@@ -195,6 +198,13 @@ bench_job_records(const struct bench_job *job, uint64_t steps)
     uint64_t every = job->workload->insert_every;
 
     return job->loaded + (every == 0 ? 0 : (steps + every - 1) / every);
+}
+
+uint64_t
+bench_job_records_left(const struct bench_job *job)
+{
+    return job->workload->has_writer ? job->loaded + job->written
+                                     : bench_job_records(job, job->steps);
 }
 
 /* ---- Records ------------------------------------------------------------------------ */

@@ -41,6 +41,7 @@ struct bench_job {
     uint64_t scan_length;  /* records of a scan, at most                               */
     const uint64_t *ranks; /* BENCH_KEYS_PATHS: the caller's                          */
     double zeta;           /* of the Zipfian distribution; bench_job_prepare()        */
+    uint64_t written;      /* workloads with a writer: records that it has inserted   */
 };
 
 enum bench_step_kind {
@@ -66,6 +67,7 @@ struct bench_workload {
     bool changes;      /* values that are there; see invariant 1                      */
     unsigned insert_every; /* every so-manieth step inserts; 0 none, 1 all            */
     void (*make)(const struct bench_job *job, uint64_t i, struct bench_step *out);
+    bool has_writer; /* one more worker inserts all the while, at most a record a step */
 };
 
 /* All workloads, ended by a NULL name. */
@@ -74,8 +76,11 @@ extern const struct bench_workload bench_workloads[];
 /* bench_job_prepare -- works out what steps need, in time O(loaded). */
 void bench_job_prepare(struct bench_job *job);
 
-/* bench_job_records -- records there when so many steps are done. */
+/* bench_job_records -- records there when so many steps are done, at most. */
 uint64_t bench_job_records(const struct bench_job *job, uint64_t steps);
+
+/* bench_job_records_left -- records there when the whole job is done. */
+uint64_t bench_job_records_left(const struct bench_job *job);
 
 /* bench_job_key -- the key of a record. */
 uint64_t bench_job_key(const struct bench_job *job, uint64_t record);

@@ -139,6 +139,18 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--procs 1,8 --count 400 --slices 4",
     },
     {
+        .name = "calls",
+        .what = "system calls of a search, an insert, an update, counted",
+        .thesis = "",
+        .main = bench_calls_main,
+        .fixed = "--nondurable --workload search,insert,ycsb-a --hints both --systems "
+                 "btree,btree-serial,btree-serial-announced,bdb,lmdb,lmdb-map,wiredtiger,"
+                 "rocksdb,rocksdb-nolog,leveldb,pmdk,sqlite",
+        .full = "--loaded 100000 --count 20000",
+        .medium = "--loaded 20000 --count 10000",
+        .quick = "--loaded 5000 --count 2000",
+    },
+    {
         .name = "txn-trees",
         .what =
             "inserts into search trees on libxac, with and without the advisory function",

@@ -284,6 +284,12 @@ SPECS = {
                    ylabel="µs per insert", where={"work": "insert"}, kind="bars", logy=True),
         ],
     ),
+    "calls": Spec(
+        words="Counted by a tracer, of all threads of one process. What goes by the clock counts more "
+              "than in a run that nobody traces.",
+        columns=[("system", "system"), ("workload", "workload"), ("durable", "durable"),
+                 ("hints", "hints"), ("calls_per_1000_steps", "system calls per 1,000 steps")],
+    ),
     "search": Spec(
         words="mmap and mmap-co are the same trees without libxac.",
         columns=tree_columns("search"),

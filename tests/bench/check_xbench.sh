@@ -69,7 +69,7 @@ PYTHON
 # Every peer of this build does what it can, in two processes or threads, and each record is
 # found again by a new process; --over compares each with any.
 peers=bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk
-"$xbench" insert --both --workload insert,ycsb-a,ycsb-e --procs 1,2 --loaded 200 --count 60 \
+"$xbench" insert --both --workload insert,ycsb-a,ycsb-e,search-writer --procs 1,2 --loaded 200 --count 60 \
     --slices 3 --systems btree,$peers --over btree,pmdk --quiet --json >peers 2>err ||
     fail "peers: $(cat err)"
 python3 - list peers <<'PYTHON' || fail "peers are not as they should be"
@@ -88,16 +88,28 @@ rows = [json.loads(line) for line in open(sys.argv[2])]
 runs = {}
 for r in rows:
     runs.setdefault((r["workload"], r["processes"], r["durable"]), {})[r["system"]] = r
-assert len(runs) == 3 * 2 * 2, runs.keys()
+assert len(runs) == 4 * 2 * 2, runs.keys()
 for (workload, procs, durable), systems in runs.items():
     assert set(systems) == present - (NEVER_DURABLE if durable else set()), systems.keys()
     for name, r in systems.items():
         assert r["verified"] and r["are_threads"] == (name in THREADS), r
+        assert (r["us_per_insert_of_writer"] is not None) == (workload == "search-writer"), r
         mean = f"us_per_{next(k[7:-7] for k in r if re.match('us_per_.*_median', k))}_mean"
         ratio = systems["btree"][mean] / r[mean]
         assert abs(r["btree_time_over_this_mean"] / ratio - 1) < 1e-3, r
         assert (r["pmdk_time_over_this_median"] is None) == ("pmdk" not in systems), r
     assert systems["btree"]["btree_time_over_this_median"] == 1, systems["btree"]
+PYTHON
+# The yardstick writes and syncs, once each; records that are loaded and checked are not counted.
+"$xbench" calls --both --workload insert,search --loaded 20 --count 50 --slices 1 --systems sync,mmap,wiredtiger,btree \
+    --quiet --json >calls 2>err || fail "calls: $(cat err)"
+python3 - <<'PYTHON' || fail "system calls are not as they should be: $(cat calls)"
+import json
+rows = {(r["system"], r["durable"]): r["calls_per_1000_steps_by_name"]
+        for r in map(json.loads, open("calls")) if r["workload"] == "insert"}
+assert rows[("sync", True)] == {"pwrite64": 1000, "fdatasync": 1000}, rows
+assert rows[("mmap", False)] == {} and rows[("mmap", True)] == {"fdatasync": 1000}, rows
+assert rows[("btree", True)]["fdatasync"] >= 1000 > rows[("btree", False)].get("fdatasync", 0), rows
 PYTHON
 "$xbench" insert --procs 8 --nondurable --count 64 --slices 2 --quiet --over btree \
     --systems btree,wiredtiger >table || fail "a table of eight"
