@@ -115,28 +115,55 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "peers",
-        .what = "nondurable inserts beside every other system, threads beside processes",
+        .what = "nondurable inserts from empty, beside every other system",
         .thesis = "",
         .main = bench_insert_main,
         .fixed =
             "--nondurable --systems btree,btree-serial,btree-serial-announced,"
-            "btree-oldest-wins,btree-declared,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk,sqlite,mmap "
+            "btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,"
+            "rocksdb-txn,leveldb,pmdk,sqlite,mmap "
             "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,leveldb,pmdk",
-        .full = "--procs 1,2,8 --count 250000",
+        .full = "--procs 1,2 --count 250000",
         .medium = "--procs 1,2 --count 100000",
-        .quick = "--procs 1,2 --count 5000 --slices 5",
+        .quick = "--procs 1,2 --count 5000",
     },
     {
-        .name = "peers-durable",
-        .what = "the same, durable",
+        .name = "peers-loaded",
+        .what = "the same into a tree that has many records, beside the fastest ones",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--durable --systems btree,btree-serial,bdb,bdb-zero,lmdb,lmdb-map,"
-                 "wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,leveldb,sqlite,sync "
-                 "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
+        .fixed = "--nondurable --systems btree,btree-serial,btree-serial-announced,bdb,"
+                 "lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk "
+                 "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk",
+        .full = "--procs 1,2 --loaded 250000 --count 100000",
+        .medium = "--procs 1,2 --loaded 100000 --count 50000",
+        .quick = "--procs 1,2 --loaded 5000 --count 5000",
+    },
+    {
+        .name = "longest",
+        .what = "the longest of very many nondurable inserts",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed = "--nondurable --kth --systems btree,btree-serial-announced,bdb,lmdb,"
+                 "lmdb-map,wiredtiger,rocksdb-nolog --over lmdb-map",
+        .full = "--count 1000000",
+        .medium = "--count 200000",
+        .quick = "--count 10000",
+    },
+    {
+        /* The yardstick writes what our log has for an insert (`log bytes`). */
+        .name = "peers-durable",
+        .what = "durable inserts beside every other system, one writer and eight",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed =
+            "--durable --sync-bytes 724 --systems btree,btree-serial,btree-oldest-wins,bdb,"
+            "bdb-zero,lmdb,lmdb-map,wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,"
+            "leveldb,sqlite,sync "
+            "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
         .full = "--procs 1,8 --count 20000",
         .medium = "--procs 1,8 --count 4000",
-        .quick = "--procs 1,8 --count 400 --slices 4",
+        .quick = "--procs 1,8 --count 400",
     },
     {
         .name = "calls",
@@ -241,7 +268,20 @@ const struct bench_experiment bench_experiments[] = {
             "sqlite,mmap,mmap-co --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--loaded 100000 --count 500000 --slices 10",
         .medium = "--loaded 100000 --count 200000 --slices 10",
-        .quick = "--loaded 10000 --count 50000 --slices 5",
+        .quick = "--loaded 10000 --count 50000",
+    },
+    {
+        .name = "search-writer",
+        .what = "the same while another process, or thread, inserts",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed =
+            "--nondurable --workload search-writer --systems "
+            "btree,btree-serial,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
+            "rocksdb,leveldb,pmdk,sqlite --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
+        .full = "--loaded 100000 --count 500000",
+        .medium = "--loaded 100000 --count 200000",
+        .quick = "--loaded 10000 --count 20000",
     },
     {
         .name = "search-query",
@@ -288,6 +328,19 @@ const struct bench_experiment bench_experiments[] = {
         .full = "--procs 1,2 --loaded 100000 --count 90000",
         .medium = "--procs 1,2 --loaded 30000 --count 30000",
         .quick = "--procs 1,2 --loaded 3000 --count 3000 --slices 3",
+    },
+    {
+        .name = "ycsb-reads",
+        .what = "YCSB B and C, one process and two, default settings beside others'",
+        .thesis = "",
+        .main = bench_insert_main,
+        .fixed = "--nondurable --workload ycsb-b,ycsb-c --procs 1,2 --systems "
+                 "btree,btree-serial,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
+                 "rocksdb,rocksdb-nolog,pmdk "
+                 "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog",
+        .full = "--loaded 100000 --count 500000",
+        .medium = "--loaded 100000 --count 100000",
+        .quick = "--loaded 5000 --count 20000",
     },
     {
         .name = "multiversion",
