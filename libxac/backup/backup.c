@@ -351,12 +351,15 @@ open_dir(struct run *r)
     return rc == 0 ? owner_of(r) : rc;
 }
 
-/* sync_parents -- names in the directories of the copies must stay, too. */
+/* sync_parents -- names in the directories of the copies must stay, too, and that of the backup
+   itself, unless it lies where we may not read: then somebody else has put it there. */
 static int
 sync_parents(struct run *r)
 {
-    int rc = 0;
+    int rc = xac_sync_parent(r->dirfd, "../");
 
+    if (rc != 0)
+        rc = rc == EACCES ? 0 : xac_err(rc, "syncing the directory of %s", r->dir);
     for (size_t i = 0; rc == 0 && i < r->note.n_files; i++) {
         char *path = strdup(r->note.file[i].copy);
         char *slash = path != NULL ? path + strlen(path) : NULL;
