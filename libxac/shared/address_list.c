@@ -415,6 +415,9 @@ xac_address_list_sync(struct xac_address_list *a, int dirfd,
         rc = xac_err(errno, "%s", XAC_ADDRESSES_NAME);
     if (fd >= 0)
         (void)xac_sys.close(fd);
+    /* Its maker may have died between the rename and the sync of the directory. */
+    if (rc == 0 && (rc = xac_sync_dir(dirfd)) != 0)
+        rc = xac_err(rc, "%s: sync the directory", XAC_ADDRESSES_NAME);
     if (rc == 0)
         a->synced = a->used;
     return rc;
