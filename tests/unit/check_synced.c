@@ -271,32 +271,54 @@ static const struct {
 
 static _Atomic uint64_t *reached; /* the step of the process that dies */
 
+/* The steps from `first` on, in a process that dies in its n-th recorded call. */
+struct victim {
+    uint64_t n;
+    size_t first;
+};
+
 static void
 die_on_the_way(void *arg)
 {
-    record_die_at(*(const uint64_t *)arg, false);
-    for (size_t i = 0; i < N_STEPS; i++) {
+    const struct victim *v = (const struct victim *)arg;
+
+    record_die_at(v->n, false);
+    for (size_t i = v->first; i < N_STEPS; i++) {
         word_store(reached, i);
         steps[i].fn();
     }
 }
 
-/* _i: the call in which the first one died; what it had made is synced by the second one. */
-START_TEST(successor_syncs_what_the_dead_has_made)
+/* follow_one_that_dies -- what that one has made is synced by a second one that takes the steps. */
+static void
+follow_one_that_dies(uint64_t n, size_t first)
 {
-    uint64_t n = (uint64_t)_i;
+    struct victim v = {.n = n, .first = first};
     int status;
 
     reached = proc_shared(sizeof *reached);
-    status = proc_wait(proc_spawn(die_on_the_way, &n));
+    status = proc_wait(proc_spawn(die_on_the_way, &v));
     must(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
-    must(_i < STEPS_MAX - 1 || WIFEXITED(status)); /* else some calls are not tried */
-    for (size_t i = 0; i < N_STEPS; i++) {
+    must(n < STEPS_MAX - 1 || WIFEXITED(status)); /* else some calls are not tried */
+    for (size_t i = first; i < N_STEPS; i++) {
         steps[i].fn();
         if (i >= word_load(reached))
             must_be_synced(steps[i].call);
     }
     env_detach();
+}
+
+START_TEST(successor_syncs_what_the_dead_has_made)
+{
+    follow_one_that_dies((uint64_t)_i, 0);
+}
+END_TEST
+
+/* The second one takes part already: nothing is recovered. */
+START_TEST(companion_syncs_what_the_dead_has_made)
+{
+    open_small();
+    follow_one_that_dies((uint64_t)_i, 1);
 }
 END_TEST
 
@@ -309,5 +331,6 @@ main(void)
     tcase_add_loop_test(tc, each_call_syncs_what_it_makes, 0, 3);
     tcase_add_test(tc, recovery_syncs_what_it_makes);
     tcase_add_loop_test(tc, successor_syncs_what_the_dead_has_made, 1, STEPS_MAX);
+    tcase_add_loop_test(tc, companion_syncs_what_the_dead_has_made, 1, STEPS_MAX);
     return env_main(s);
 }
