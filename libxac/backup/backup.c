@@ -288,7 +288,7 @@ copy_log(struct run *r)
 /* ---- The directory ---------------------------------------------------------------- */
 
 /* write_master -- step 6: the record as it was read but for the directory, under its name when it is
-   synced. */
+   synced; all other names have been synced behind the note. */
 static int
 write_master(struct run *r)
 {
@@ -297,13 +297,12 @@ write_master(struct run *r)
                             .name = XAC_MASTER_NAME,
                             .owner = &r->owner,
                             .is_synced = true};
-    int rc = xac_sync_dir(r->dirfd);
+    int rc;
 
     xac_master_put_dir(&r->master, &(struct xac_identity){0}); /* wherever it is put */
     memset(r->chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
     memcpy(r->chunk, &r->master, sizeof r->master);
-    if (rc == 0)
-        rc = xac_newfile_replace(&f, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, NULL);
+    rc = xac_newfile_replace(&f, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, NULL);
     return rc == 0 ? 0 : xac_err(rc, "%s/%s", r->dir, XAC_MASTER_NAME);
 }
 
