@@ -301,6 +301,16 @@ env_without_frames(const char *why)
 }
 
 void
+env_let_overlap(void)
+{
+    uint64_t policy = env_number("XAC_POLICY", XAC_POLICY_OLDEST_WINS);
+
+    must_ok(xac_set_option(XAC_OPT_POLICY, policy == XAC_POLICY_SERIAL
+                                               ? XAC_POLICY_OLDEST_WINS
+                                               : policy));
+}
+
+void
 env_region(const char *dir, char path[4200])
 {
     char lock[300], line[3800] = "";

@@ -93,6 +93,13 @@ void env_must_refuse(const char *file, int line, const char *call, int got, int 
 void env_without_frames(const char *why);
 
 /*
+ * env_let_overlap -- for a test of transactions that overlap: they conflict, fail, or are open at
+ * the same time; before anybody attaches.  The policy is XAC_POLICY, or oldest-wins if that is not
+ * set or lets no two updates overlap.
+ */
+void env_let_overlap(void);
+
+/*
  * XAC_OPT_CHECKING of participants that env_init() opens.  At first what the variable
  * XAC_CHECKING says, XAC_CHECKING_STRICT without it; the variable is not there any more when a
  * test runs.

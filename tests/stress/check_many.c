@@ -349,6 +349,7 @@ START_TEST(many_processes)
     pid_t keeper;
 
     env_without_frames("more processes than they are enough for");
+    env_let_overlap();
     must(party.n >= MANY_LEAST && party.n <= MANY_MAX);
     board = proc_shared(sizeof *board);
     keeper = env_companion(party.mode, n_pages(&party));

@@ -200,6 +200,7 @@ START_TEST(transact_retries_until_it_commits)
     uint64_t *x;
     pid_t child[3];
 
+    env_let_overlap();
     word_store(kind, (uint64_t)_i);
     for (int i = 0; i < 3; i++)
         child[i] = proc_spawn(add_many, kind);

@@ -643,6 +643,7 @@ START_TEST(alone_until_somebody_comes)
 
     if (!choose(_i))
         return;
+    env_let_overlap();
     env_checking = XAC_CHECKING_FAST;
     base = visits_play(increment_once, 40, &added);
     must_eq(env_get(env_cell(base, 3)), added);

@@ -462,10 +462,12 @@ END_TEST
 /* A child drops what it has inherited, and must not take the memory from its parent. */
 START_TEST(child_takes_no_memory_from_its_parent)
 {
-    struct pair x = attach_pair(NONDURABLE);
+    struct pair x;
     int status;
     pid_t pid;
 
+    env_let_overlap();
+    x = attach_pair(NONDURABLE);
     must_ok(xbegin());
     store_all(&x, 11);
     pid = fork();

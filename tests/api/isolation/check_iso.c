@@ -346,6 +346,7 @@ start_actors(int wanted_mode)
 {
     static int numbers[ACTORS] = {0, 1, 2};
 
+    env_let_overlap();
     mode = wanted_mode;
     n_committed = n_aborted = n_games = 0;
     game = proc_shared(sizeof *game);

@@ -351,6 +351,7 @@ START_TEST(failed_transaction_keeps_its_snapshot)
     uint64_t n_failed = 0;
     pid_t writer;
 
+    env_let_overlap();
     board = proc_shared(sizeof *board);
     writer = proc_spawn(overwrite_all, &mode);
     x = env_attach(mode, SNAPSHOT_PAGES + 1);

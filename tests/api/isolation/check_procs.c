@@ -98,6 +98,7 @@ START_TEST(stopped_process_does_not_stop_others)
     pid_t child;
     int status;
 
+    env_let_overlap();
     mode = MODE(_i);
     child = proc_spawn(hold_page_0, NULL);
     x = meet(1);
@@ -318,12 +319,16 @@ child_of_open_transaction(void *arg)
 
 START_TEST(open_transaction_belongs_to_the_parent)
 {
-    pid_t companion = company(_i);
-    uint64_t *x = env_attach(MODE(_i), N_PAGES);
-    struct fork_arg arg = {.x = x};
     struct xac_conflict why;
+    struct fork_arg arg;
+    pid_t companion;
+    uint64_t *x;
     int rc;
 
+    env_let_overlap();
+    companion = company(_i);
+    x = env_attach(MODE(_i), N_PAGES);
+    arg = (struct fork_arg){.x = x};
     env_put(env_cell(x, 0), 5);
     must_ok(xbegin());
     *env_cell(x, 0) = 50;

@@ -117,17 +117,19 @@ END_TEST
 
 /* ---- aliases: pages that are mapped several times ---------------------------------------- */
 
-/* What loop tests vary: 1 alone and asking to stay mapped, 2 optimistic, 3 durable. */
+/* What loop tests vary: 1 alone and asking to stay mapped, 2 optimistic, 3 durable, 4 serial and
+   asking to stay mapped. */
 static uint64_t *
 open_variant(int variant, size_t n_pages)
 {
-    env_checking = variant == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
-    must_ok(xSetOption(XAC_OPT_POLICY,
-                       variant == 2 ? XAC_POLICY_OPTIMISTIC : XAC_POLICY_OLDEST_WINS));
+    static const int policies[] = {[2] = XAC_POLICY_OPTIMISTIC, [4] = XAC_POLICY_SERIAL};
+
+    env_checking = variant == 1 || variant == 4 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
+    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)policies[variant])); /* 0: oldest-wins */
     return (uint64_t *)env_attach(variant == 3 ? DURABLE : NONDURABLE, n_pages);
 }
 
-#define VARIANTS 4
+#define VARIANTS 5
 
 START_TEST(store_through_one_is_seen_through_the_other)
 {
@@ -358,6 +360,7 @@ START_TEST(threads_have_aliases_of_their_own)
     struct windows w = {.step = 0};
     pthread_t thread;
 
+    env_let_overlap();
     env_init(NONDURABLE);
     w.a = env_map_at(0, 2);
     w.b = env_map_at(1, 2);
@@ -465,11 +468,12 @@ move_about(void *arg)
 START_TEST(processes_map_different_parts)
 {
     static const uint64_t who[3] = {0, 1, 2};
+    static const int policies[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_OPTIMISTIC,
+                                   XAC_POLICY_SERIAL};
     uint64_t *x, total = 0;
     pid_t child[3];
 
-    must_ok(xSetOption(XAC_OPT_POLICY,
-                       _i == 0 ? XAC_POLICY_OLDEST_WINS : XAC_POLICY_OPTIMISTIC));
+    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)policies[_i]));
     x = (uint64_t *)env_attach(NONDURABLE, ACCOUNTS);
     for (size_t p = 0; p < ACCOUNTS; p++)
         env_put(env_cell(x, p), 1000);
@@ -671,7 +675,7 @@ map_suite(void)
     tcase_add_test(tc, conflicts_name_the_place_in_the_file);
     tcase_add_test(tc, stopped_program_is_told_the_place_in_the_file);
     tcase_add_test(tc, heap_in_a_part_of_a_file);
-    tcase_add_loop_test(tc, processes_map_different_parts, 0, 2);
+    tcase_add_loop_test(tc, processes_map_different_parts, 0, 3);
     tc = env_tcase(s, "aliases", 120);
     tcase_add_loop_test(tc, store_through_one_is_seen_through_the_other, 0, VARIANTS);
     tcase_add_loop_test(tc, abort_restores_all_mappings, 0, VARIANTS);

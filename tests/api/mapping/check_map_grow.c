@@ -452,13 +452,14 @@ in_a_child(void *arg)
 START_TEST(random_mappings_follow_the_model)
 {
     static struct game g;
-    static const int policies[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_OPTIMISTIC};
+    static const int policies[] = {XAC_POLICY_OLDEST_WINS, XAC_POLICY_OPTIMISTIC,
+                                   XAC_POLICY_SERIAL};
     pid_t companion = 0;
 
     memset(&g, 0, sizeof g);
     g.seed = env_seed() * 100 + (uint64_t)_i;
     env_checking = _i % 3 == 1 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
-    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)policies[_i % 2]));
+    must_ok(xSetOption(XAC_OPT_POLICY, (uint64_t)policies[_i / 3 % 3]));
     if (_i % 3 == 2)
         companion = env_companion(_i % 4 == 0 ? DURABLE : NONDURABLE, PAGES);
     env_init(_i % 4 == 0 ? DURABLE : NONDURABLE);
