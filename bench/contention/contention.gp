@@ -8,7 +8,7 @@
 # Four panels, short and long transactions by 2 and 8 processes: committed transactions
 # per second, median of slices, over the number of hot pages.
 json = ARG1
-policies = "oldest-wins self-abort selfish youngest-wins optimistic"
+policies = "oldest-wins self-abort selfish youngest-wins optimistic serial"
 
 # Pages and medians of one curve.
 number = ": \\([0-9.e+]*\\)"
@@ -20,7 +20,7 @@ set multiplot layout 2,2
 set logscale x 2
 set logscale y 10
 set xrange [0.7:6000]
-set yrange [100:200000]
+set yrange [100:1000000]
 set xtics (1, 8, 64, 512, 4096)
 set xlabel "hot pages"
 set ylabel "commits per second"
@@ -32,7 +32,7 @@ do for [length in "short long"] {
     do for [procs in "2 8"] {
         set title sprintf("%s transactions, %s processes", length, procs)
         if (length eq "short" && procs eq "2") { set key bottom left } else { unset key }
-        plot for [i = 1:5] select(word(policies, i), length, int(procs)) \
+        plot for [i = 1:words(policies)] select(word(policies, i), length, int(procs)) \
             using 1:2 with linespoints linetype i linewidth 2 title word(policies, i)
     }
 }

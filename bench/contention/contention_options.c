@@ -18,9 +18,13 @@
 #define SECONDS_MAX 3600.0
 
 const struct bench_hot_policy bench_hot_policies[] = {
-    {"oldest-wins", XAC_POLICY_OLDEST_WINS}, {"self-abort", XAC_POLICY_SELF_ABORT},
-    {"selfish", XAC_POLICY_SELFISH},         {"youngest-wins", XAC_POLICY_YOUNGEST_WINS},
-    {"optimistic", XAC_POLICY_OPTIMISTIC},   {NULL, 0},
+    {"oldest-wins", XAC_POLICY_OLDEST_WINS},
+    {"self-abort", XAC_POLICY_SELF_ABORT},
+    {"selfish", XAC_POLICY_SELFISH},
+    {"youngest-wins", XAC_POLICY_YOUNGEST_WINS},
+    {"optimistic", XAC_POLICY_OPTIMISTIC},
+    {"serial", XAC_POLICY_SERIAL},
+    {NULL, 0},
 };
 
 const struct bench_hot_length bench_hot_lengths[] = {

@@ -27,7 +27,7 @@ bench_hot_usage(void)
         "the pages must add up to the increments that were committed.\n"
         "\n"
         "  --policies LIST    default oldest-wins,self-abort,selfish,youngest-wins,\n"
-        "                     optimistic\n"
+        "                     optimistic,serial\n"
         "  --procs LIST       default 2,8\n"
         "  --pages LIST       default 1,8,64,4096\n"
         "  --lengths LIST     short: reads 1 random page, increments a counter on 1;\n"
