@@ -155,8 +155,9 @@ end_outermost(struct xac_ctx *ctx)
         return xac_err(XAC_EFORKED, "xend");
     }
     rc = xac_txn_end(ctx->env, ctx);
+    /* The child of a handler that has come after the last touch of shared memory. */
     if (xac_unlikely(xac_half_done == XAC_HALF_DONE_INHERITED))
-        xac_api_interrupted("xend"); /* the child, which has touched nothing shared since */
+        xac_api_interrupted("xend");
     if (!ctx->is_query && last != NULL)
         *last = ctx->conflict;
     ctx->depth = 0;

@@ -39,7 +39,8 @@ wait_turn(struct xac_env *env, struct xac_ctx *ctx)
     rc = env->policy->begin(env, ctx);
     xac_wait_limit(0);
     return rc == 0 ? 0
-                   : xac_err(rc, "xbegin: waited for the turn for %u ms; xstat tells which "
+                   : xac_err(rc,
+                             "xbegin: waited for the turn for %u ms; xstat tells which "
                              "process has it",
                              env->options.wait_ms);
 }
