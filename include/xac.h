@@ -292,6 +292,13 @@ XAC_API int xac_unview(void *view);
  * Begin a transaction.  Inside a transaction it begins a nested one, which is a part of the
  * outermost transaction: it commits or aborts with that one.
  *
+ * Under XAC_POLICY_SERIAL the outermost one waits until no other transaction of the environment
+ * is open, in any process or thread; queries do not count, and do not wait.  So a thread
+ * must not wait inside of its transaction for another thread or process that may call
+ * xbegin(): for a child made by fork(), for a thread to join, for a lock that the other
+ * one holds.  They would wait for each other for ever, or as long as XAC_OPT_WAIT_MS allows; xstat
+ * names the process that has the turn.
+ *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
  *      thread of the process has a transaction open; ETIMEDOUT, if it has waited for its turn as long
  *      as XAC_OPT_WAIT_MS allows; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.

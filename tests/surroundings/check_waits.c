@@ -4,7 +4,8 @@
  *
  * GOAL    With XAC_OPT_WAIT_MS, xend() comes back in time and says what has become of the
  *         transaction; everybody goes on when the stopped one does, and nothing is lost.
- *         xstat names the holder.
+ *         xstat names the holder.  The same for xbegin() and the turn, in the cases in which
+ *         a program would wait for itself.
  * METHOD  The lock's functions are wrapped by the linker: a process stops itself right after it
  *         has taken the lock of a given rank.
  */
@@ -13,10 +14,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -336,6 +339,114 @@ START_TEST(begin_gives_up_waiting_for_its_turn)
 }
 END_TEST
 
+/* A child that is forked inside of a transaction, while its parent waits for it. */
+START_TEST(child_waits_for_the_turn_of_its_parent)
+{
+    uint64_t *base;
+    int status;
+    pid_t pid;
+
+    board->policy = XAC_POLICY_SERIAL;
+    board->flags = XAC_NONDURABLE;
+    base = attach();
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, WAIT_MS));
+    must_ok(xbegin());
+    ++*base;
+    pid = fork();
+    must(pid >= 0);
+    if (pid == 0) {
+        must_refuse(xend(), XAC_EFORKED);
+        must_refuse(xbegin(), ETIMEDOUT);
+        must(strstr(xac_last_error(), "xstat") != NULL);
+        must_eq(env_get(base), 0); /* a query does not wait */
+        env_detach();
+        _exit(0);
+    }
+    must(waitpid(pid, &status, 0) == pid && status == 0);
+    must_rc(xend(), XAC_COMMITTED);
+    must_eq(env_get(base), 1);
+    env_detach();
+}
+END_TEST
+
+/* wait_in_view -- a thread with a view of its own, beside the transaction of another one. */
+static void *
+wait_in_view(void *arg)
+{
+    uint64_t *x = xView(arg);
+
+    must(x != MAP_FAILED);
+    must_refuse(xbegin(), ETIMEDOUT);
+    must_eq(env_get(x), 0);
+    must_ok(xUnview(x));
+    return NULL;
+}
+
+/* No thread waits for itself: it cannot have a second transaction in an environment. */
+START_TEST(thread_waits_for_the_turn_of_another)
+{
+    pthread_t thread;
+    uint64_t *base;
+
+    board->policy = XAC_POLICY_SERIAL;
+    board->flags = XAC_NONDURABLE;
+    base = attach();
+    must_ok(xac_set_option(XAC_OPT_WAIT_MS, WAIT_MS));
+    must_ok(xbegin());
+    ++*base;
+    must(xView(base) == MAP_FAILED && errno == EPERM);
+    must_ok(xbegin()); /* a nested one has the turn */
+    must_rc(xend(), XAC_PENDING);
+    must(pthread_create(&thread, NULL, wait_in_view, base) == 0);
+    must(pthread_join(thread, NULL) == 0);
+    must_rc(xend(), XAC_COMMITTED);
+    must_ok(xbeginQuery());
+    must_refuse(xbegin(), XAC_EINQUERY);
+    must_ok(xendQuery());
+    env_detach();
+}
+END_TEST
+
+/* lose_turn -- a transaction that aborts, since its process has been stopped meanwhile. */
+static void
+lose_turn(void *arg)
+{
+    uint64_t *base = attach();
+
+    (void)arg;
+    must_ok(xbegin());
+    ++*base;
+    word_store(&board->ready, 1);
+    proc_await(&board->go, 1, 60);
+    must_rc(xend(), XAC_ABORTED);
+    must_rc(add(base), XAC_COMMITTED);
+    env_detach();
+}
+
+START_TEST(process_under_a_debugger_loses_the_turn)
+{
+    uint64_t *base;
+    int status;
+    pid_t pid;
+
+    board->policy = XAC_POLICY_SERIAL;
+    board->flags = XAC_NONDURABLE;
+    pid = proc_spawn(lose_turn, NULL);
+    proc_await(&board->ready, 1, 30);
+    base = attach();
+    must(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0);
+    must(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0);
+    must(waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status));
+    must_rc(add(base), XAC_COMMITTED);
+    must_rc(add(base), XAC_COMMITTED);
+    word_store(&board->go, 1);
+    must(ptrace(PTRACE_DETACH, pid, NULL, NULL) == 0);
+    proc_join(pid);
+    must_eq(env_get(base), 3);
+    env_detach();
+}
+END_TEST
+
 START_TEST(option_is_checked)
 {
     must_rc(xac_set_option(XAC_OPT_WAIT_MS, 3600 * 1000 + 1), EINVAL);
@@ -363,6 +474,9 @@ main(void)
     tcase_add_loop_test(t, stopped_with_flush, 0, N_POLICIES);
     tcase_add_loop_test(t, commits_with_a_limit_lose_nothing, 0, 2 * N_POLICIES);
     tcase_add_test(t, begin_gives_up_waiting_for_its_turn);
+    tcase_add_test(t, child_waits_for_the_turn_of_its_parent);
+    tcase_add_test(t, thread_waits_for_the_turn_of_another);
+    tcase_add_test(t, process_under_a_debugger_loses_the_turn);
     tcase_add_test(t, option_is_checked);
     return env_main(s);
 }
