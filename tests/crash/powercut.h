@@ -43,8 +43,9 @@ enum {
     WITH_FAILURE = 256, /* in the last session a sync fails                             */
     WITH_RECYCLE = 512, /* old log segments become new ones                             */
     WITH_NO_IMAGES =
-        2048,           /* no full images, on a disk that writes pages as a whole      */
-    WITH_LOG_DIR = 1024 /* the log lies in a directory of its own                       */
+        2048,            /* no full images, on a disk that writes pages as a whole      */
+    WITH_LOG_DIR = 1024, /* the log lies in a directory of its own                    */
+    WITH_OLDEST_WINS = 4096
 };
 
 struct script {

@@ -40,6 +40,7 @@ const struct script scripts[] = {
     {"deaths", WITH_DEATHS | WITH_CHECKPOINTS | WITH_LARGE | WITH_ARCHIVE, 4, 10},
     {"readers", WITH_READER | WITH_CHECKPOINTS | WITH_ARCHIVE, 2, 14},
     {"optimistic", WITH_OPTIMISTIC | WITH_CHECKPOINTS | WITH_DEATHS, 3, 10},
+    {"overlapping", WITH_OLDEST_WINS | WITH_CHECKPOINTS | WITH_DEATHS, 3, 10},
     {"digests", WITH_DIGESTS | WITH_CHECKPOINTS | WITH_LARGE, 4, 8},
     {"recycling", WITH_RECYCLE | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS, 3, 12},
     {"two disks",
@@ -204,6 +205,16 @@ path_of(const struct run *r, unsigned i)
     return path[i];
 }
 
+/* policy_of -- serial unless the script says otherwise. */
+static uint64_t
+policy_of(const struct script *script)
+{
+    if ((script->flags & WITH_OPTIMISTIC) != 0)
+        return XAC_POLICY_OPTIMISTIC;
+    return (script->flags & WITH_OLDEST_WINS) != 0 ? XAC_POLICY_OLDEST_WINS
+                                                   : XAC_POLICY_SERIAL;
+}
+
 static void
 set_options(const struct run *r, uint64_t seed)
 {
@@ -227,9 +238,7 @@ set_options(const struct run *r, uint64_t seed)
     must_ok(xac_set_option(XAC_OPT_LOG_RECYCLE, (r->script->flags & WITH_RECYCLE) != 0));
     must_ok(
         xac_set_log_directory((r->script->flags & WITH_LOG_DIR) != 0 ? log_dir : NULL));
-    must_ok(xac_set_option(XAC_OPT_POLICY, (r->script->flags & WITH_OPTIMISTIC) != 0
-                                               ? XAC_POLICY_OPTIMISTIC
-                                               : XAC_POLICY_OLDEST_WINS));
+    must_ok(xac_set_option(XAC_OPT_POLICY, policy_of(r->script)));
 }
 
 /* map_files -- with rows of that many pages; ret false: a call has failed. */
