@@ -12,15 +12,17 @@
  * thread does the same.
  *
  * SIGNALS   Blocked by the caller (xac_signals_block) around any section that holds one, but for
- *           the one case below.
+ *           the two cases below.
  *           The holder may be stopped.  So a thread that waits for a lock, and holds none, lets
  *           pending signals through 20 times a second.  A handler finds nothing half done at
  *           this place, and may leave it by longjmp.  A thread that already holds a lock waits
  *           with signals blocked: for checkpoint with reap, for gc with checkpoint, for
  *           publish with gc, until the holder of the other lock releases it.
  * NOT BLOCKED  The end of a transaction that is not durable, in a process that is alone in its
- *           environment: nobody waits for it, and two system calls would cost as much as the rest.
- *           The section is marked in a word of the thread instead (xac_half_done).  A handler
+ *           environment, or under the serial policy: two system calls would cost as much as the rest.
+ *           Alone, nobody waits for a handler.  Under the serial policy everybody that changes
+ *           something waits for a handler as it is, while it runs in the middle of a transaction: that
+ *           has the turn.  The section is marked in a word of the thread instead (xac_half_done).  A handler
  *           of the program may run anywhere in it, also while a lock is held:
  *             it returns             nothing has happened
  *             it ends the process    the same as SIGKILL: the next participant repairs
@@ -30,9 +32,9 @@
  *             it calls the library, or touches a page that faults, or leaves by longjmp() and the
  *             thread calls the library later
  *                                    the word is still set; the program is stopped, and says why
- *           If other participants are attached, signals are blocked: a handler may take long, and
- *           they would wait for it.  One that attaches during the section waits as for a thread
- *           that is stopped.
+ *           Under the other policies, if other participants are attached, signals are blocked: a
+ *           handler may take long, and they would wait for it.  One that attaches during the section
+ *           waits as for a thread that is stopped.
  * WAITING   Publish is held for less than a microsecond at a time.  So a thread that finds it held
  *           looks again for a moment before it sleeps.
  * LIMIT     The end of a transaction may limit how long it waits in sum (xac_wait_limit), from its

@@ -617,12 +617,20 @@ may_step(const struct xac_ctx *ctx, uint64_t commits)
                   != commits;
 }
 
-/* end_update -- with signals blocked, or, if nobody would wait for a handler, let through (lock.h). */
+/* must_block -- would somebody wait for a handler at this end who does not wait for one in the
+   transaction (lock.h, NOT BLOCKED)? */
+static bool
+must_block(const struct xac_env *env)
+{
+    return xac_env_is_durable(env)
+           || (!env->policy->is_serial && xac_alone_epoch(env) == 0);
+}
+
+/* end_update -- with signals blocked, or let through. */
 static int
 end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
 {
-    bool is_blocked =
-        is_locking && (xac_env_is_durable(env) || xac_alone_epoch(env) == 0);
+    bool is_blocked = is_locking && must_block(env);
     bool is_committed;
     sigset_t signals;
     int rc;

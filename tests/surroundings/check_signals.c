@@ -177,13 +177,22 @@ on_alarm(int signo)
     }
 }
 
-/* commit_with_alarms -- in a process that is alone; ends when the deed has been done. */
+static volatile uint64_t policy; /* of the test */
+
+static uint64_t *
+attach(void)
+{
+    must_ok(xac_set_option(XAC_OPT_POLICY, policy));
+    return env_attach(NONDURABLE, PAGES);
+}
+
+/* commit_with_alarms -- ends when the deed has been done. */
 static void
 commit_with_alarms(void *arg)
 {
     const struct sigaction action = {.sa_handler = on_alarm};
     const struct itimerval first = {.it_value.tv_usec = 1000 + *(const int *)arg * 37};
-    uint64_t *base = env_attach(NONDURABLE, PAGES);
+    uint64_t *base = attach();
     int wanted = deed == RETURNS ? 50 : 1;
 
     must(sigaction(SIGALRM, &action, NULL) == 0);
@@ -211,7 +220,7 @@ commit_with_alarms(void *arg)
 static void
 equal_after(void *arg)
 {
-    uint64_t *base = env_attach(NONDURABLE, PAGES);
+    uint64_t *base = attach();
     uint64_t x, y;
 
     (void)arg;
@@ -228,46 +237,68 @@ attach_and_wait(void *arg)
 {
     struct board *b = arg;
 
-    (void)env_attach(NONDURABLE, PAGES);
+    (void)attach();
     word_store(&b->ready, 1);
     (void)pause();
 }
 
-/* _i: the deed.  One that the library forbids is found out at least once, and says why;
-   the next participant finds everything whole. */
-START_TEST(handler_in_the_middle_of_xend)
+/* must_be_whole -- the deed, in a process that is alone or not.  One that the library forbids is found
+   out at least once, and says why; the next participant finds everything whole. */
+static void
+must_be_whole(enum deed now)
 {
     static char text[1 << 14];
-    bool is_forbidden = _i == JUMPS || _i == CALLS || _i == FORKS;
+    bool is_forbidden = now == JUMPS || now == CALLS || now == FORKS;
     int n_stopped = 0;
 
-    deed = (enum deed)_i;
+    deed = now;
     for (int i = 0; i < TRIES && (!is_forbidden || n_stopped < 3); i++) {
         int status = proc_capture(commit_with_alarms, &i, text, sizeof text);
-        bool is_stopped = _i == FORKS
+        bool is_stopped = now == FORKS
                               ? WIFEXITED(status) && WEXITSTATUS(status) == 3
                               : WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 
         if (!is_stopped && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
-            env_fail(__FILE__, __LINE__, "deed %d, status 0x%x: %s", _i, (unsigned)status,
-                     text);
+            env_fail(__FILE__, __LINE__, "deed %d, status 0x%x: %s", (int)now,
+                     (unsigned)status, text);
         if (is_stopped && strstr(text, "signal handler") == NULL)
-            env_fail(__FILE__, __LINE__, "deed %d is not named: %s", _i, text);
+            env_fail(__FILE__, __LINE__, "deed %d is not named: %s", (int)now, text);
         n_stopped += is_stopped;
         proc_run(equal_after, NULL);
     }
-    printf("deed %d: %d stopped\n", _i, n_stopped);
+    printf("deed %d: %d stopped\n", (int)now, n_stopped);
     must(is_forbidden ? n_stopped > 0 : n_stopped == 0);
+}
+
+START_TEST(handler_in_the_middle_of_xend)
+{
+    must_be_whole((enum deed)_i);
 }
 END_TEST
 
-/* If others are attached, a signal waits for the end of xend(), and a jump leaves nothing held. */
+/* Under the serial policy beside another participant as well. */
+START_TEST(handler_in_the_middle_of_a_serial_xend)
+{
+    struct board *b = proc_shared(sizeof *b);
+    pid_t other;
+
+    policy = XAC_POLICY_SERIAL;
+    other = proc_spawn(attach_and_wait, b);
+    proc_await(&b->ready, 1, 30);
+    must_be_whole((enum deed)_i);
+    proc_kill(other);
+}
+END_TEST
+
+/* Under the other policies a signal waits for the end of xend(), and a jump leaves nothing held. */
 START_TEST(handler_waits_while_others_are_attached)
 {
     static char text[1 << 14];
     struct board *b = proc_shared(sizeof *b);
-    pid_t other = proc_spawn(attach_and_wait, b);
+    pid_t other;
 
+    policy = XAC_POLICY_OLDEST_WINS;
+    other = proc_spawn(attach_and_wait, b);
     proc_await(&b->ready, 1, 30);
     deed = CALLS;
     for (int i = 0; i < 20; i++) {
@@ -354,6 +385,7 @@ signals_suite(void)
 
     tcase_add_test(tc, sigterm_ends_who_waits_for_a_stopped_process);
     tcase_add_loop_test(tc, handler_in_the_middle_of_xend, RETURNS, DEEDS);
+    tcase_add_loop_test(tc, handler_in_the_middle_of_a_serial_xend, RETURNS, DEEDS);
     tcase_add_test(tc, handler_waits_while_others_are_attached);
     tcase_add_test(tc, faults_are_handled_on_a_small_stack);
     tcase_add_test(tc, small_signal_stack_is_refused);
