@@ -65,6 +65,12 @@ struct xac_area {
                     -1: memory of its own                                               */
     int pagemap; /* of this process's page table, -1 if there is none                   */
     struct xac_handle pagemap_handle;
+    bool
+        wants_twin; /* set before xac_engine_moved(): the engine is to make a twin, if it can */
+    uint8_t *
+        twin; /* the engine's: the memory at other addresses, where pages that have access can be
+                      stored to without a trap; NULL: none                              */
+    size_t twin_bytes;
     /* The engine's. */
     void *ticket;    /* NULL: not attached                                              */
     unsigned watch;  /* which userfaultfd watches it (fault_uffd.c)                     */
@@ -81,6 +87,13 @@ XAC_SIGSAFE static inline bool
 xac_area_shares(const struct xac_area *a)
 {
     return a->memory >= 0;
+}
+
+/* xac_area_is_shared -- is it a shared mapping, and no private one? */
+XAC_SIGSAFE static inline bool
+xac_area_is_shared(const struct xac_area *a)
+{
+    return a->memory >= 0 || a->twin != NULL;
 }
 
 /* xac_area_at -- the address of a page. */

@@ -96,7 +96,7 @@ XAC_SIGSAFE int
 xac_engine_discard(struct xac_area *area, uint64_t first, uint64_t n)
 {
     return xac_sys.madvise(xac_area_at(area, first), n * area->page_size,
-                           xac_area_shares(area) ? MADV_REMOVE : MADV_DONTNEED)
+                           xac_area_is_shared(area) ? MADV_REMOVE : MADV_DONTNEED)
                    == 0
                ? 0
                : errno;

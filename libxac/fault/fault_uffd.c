@@ -26,6 +26,10 @@
  * in it, but has no access in one of them, traps there as a minor fault, and is given access
  * without being filled (UFFDIO_CONTINUE, protected only since Linux 6.4).
  *
+ * TWINS.  An area may be mapped from a memfd, twice (area->twin).  The second mapping is not watched.
+ * So a page that has access can be given other bytes without a system call, even if it is protected;
+ * one that has none must not be stored to there, for it would appear without a trap.
+ *
  * FORK.  A child is not watched.  The areas are not inherited (MADV_DONTFORK), and it arms
  * areas of its own when it rejoins.
  */
@@ -308,26 +312,69 @@ enlist_shared(struct xac_area *area)
     return rc == EFAULT ? 0 : rc == EINVAL ? ENOTSUP : rc;
 }
 
+static void
+drop_twin(struct xac_area *area)
+{
+    if (area->twin != NULL)
+        (void)xac_sys.munmap(area->twin, area->twin_bytes);
+    area->twin = NULL;
+}
+
+/* make_twin -- see TWINS; ret a descriptor of its memory, -1: there is no twin. */
+static int
+make_twin(struct xac_area *area)
+{
+    int fd = xac_sys.memfd_create("xac-view", MFD_CLOEXEC);
+    void *at = MAP_FAILED;
+
+    drop_twin(area);
+    if (fd >= 0 && xac_sys.ftruncate(fd, (off_t)area->length) == 0)
+        at = xac_sys.mmap(NULL, area->length, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (at != MAP_FAILED) {
+        area->twin = (uint8_t *)at;
+        area->twin_bytes = area->length;
+        if (xac_sys.madvise(at, area->length, MADV_DONTFORK) == 0)
+            return fd;
+        drop_twin(area);
+    }
+    if (fd >= 0)
+        (void)xac_sys.close(fd);
+    return -1;
+}
+
+/* map_memory -- missing memory at the area's addresses, without access; ret 0 or errno. */
+static int
+map_memory(struct xac_area *area)
+{
+    int fd = area->wants_twin ? make_twin(area) : area->memory, rc = 0;
+    int kind = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+
+    if (xac_sys.mmap(area->base, area->length, PROT_NONE,
+                     kind | MAP_NORESERVE | MAP_FIXED, fd,
+                     xac_area_shares(area) ? (off_t)(area->first * area->page_size) : 0)
+        == MAP_FAILED)
+        rc = errno;
+    if (area->wants_twin && fd >= 0)
+        (void)xac_sys.close(fd);
+    return rc;
+}
+
 /* arm -- missing memory at the area's addresses, watched; ret 0 or errno. */
 static int
 arm(struct xac_area *area)
 {
-    bool shares = xac_area_shares(area);
-    int kind = shares ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     int rc = open_it();
 
     if (rc != 0)
         return rc;
     area->is_scanned = false;
-    /* Without access until it is watched. */
-    if (xac_sys.mmap(area->base, area->length, PROT_NONE,
-                     kind | MAP_NORESERVE | MAP_FIXED, area->memory,
-                     shares ? (off_t)(area->first * area->page_size) : 0)
-        == MAP_FAILED)
-        return errno;
+    rc = map_memory(area);
+    if (rc != 0)
+        return rc;
     if (xac_sys.madvise(area->base, area->length, MADV_DONTFORK) != 0)
         return errno;
-    rc = shares ? enlist_shared(area) : enlist(area);
+    rc = xac_area_shares(area) ? enlist_shared(area) : enlist(area);
     if (rc != 0)
         return rc;
     /* Where there are no huge pages, that is an error and as it should be. */
@@ -362,6 +409,7 @@ detach(struct xac_area *area)
 {
     if (area->ticket == NULL)
         return;
+    drop_twin(area);
     xac_signal_detach(area);
     let_go();
 }
@@ -371,7 +419,8 @@ leave(struct xac_area *area)
 {
     int rc = xac_area_map_file(area, 0, area->length / area->page_size);
 
-    area->is_scanned = false;
+    area->is_scanned = area->wants_twin = false;
+    drop_twin(area);
     if (rc == 0)
         let_go();
     return rc;
@@ -388,7 +437,8 @@ moved(struct xac_area *area)
 static void
 abandon(struct xac_area *area)
 {
-    area->is_scanned = false;
+    area->is_scanned = area->wants_twin = false;
+    area->twin = NULL; /* not inherited */
     (void)xac_sys.mmap(area->base, area->length, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -460,7 +510,7 @@ take_back(struct xac_area *area, const struct xac_page_range *range, size_t n)
         at[done].iov_len = range[done].n * area->page_size;
         bytes += at[done].iov_len;
     }
-    if (n > 1 && has_batches && !xac_area_shares(area)
+    if (n > 1 && has_batches && !xac_area_is_shared(area)
         && xac_sys.process_madvise(PIDFD_SELF, at, done, MADV_DONTNEED) == (ssize_t)bytes)
         return done < n ? take_back(area, range + done, n - done) : 0;
     for (size_t i = 0; i < n && rc == 0; i++)

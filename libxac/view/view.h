@@ -21,7 +21,8 @@
  *   loose      readable, and may be written once it has been announced: the program has
  *              promised that (XAC_OPT_CHECKING)
  * While the process is alone (alone.h), pages stay readable between transactions.  Under the serial
- * policy each process counts as alone, and the next begin brings the pages up to date.  If the
+ * policy each process counts as alone, and the next begin brings the pages up to date, in place if
+ * they may be stored to; a view in which that is not so often gets memory with a twin (area.h).  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
  * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
  * beside others, too, those that queries have touched stay *kept* until a transaction begins
@@ -122,7 +123,9 @@ struct xac_view_staying {
     bool is_kept;   /* queries have left pages readable ...                             */
     uint64_t shown; /* ... as they were after this commit; while alone, too, if the policy
                        is serial                                                        */
-    uint64_t hand;  /* page at which the next eviction begins                           */
+    uint32_t
+        n_dropped; /* pages that others have written, and that could not be refreshed */
+    uint64_t hand; /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */
     /* Warm pages (view_warm.c). */
     uint64_t warm[XAC_WARM_MAX]; /* pages, the first n_warm ...                     */

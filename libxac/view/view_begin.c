@@ -32,22 +32,47 @@ islands_max(const struct xac_env *env)
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
 }
 
-/* is_refreshed -- may the page be stored to, so that it can be given its newest version in place? */
+/* Pages dropped because others have written them, after which a view gets a twin. */
+#define DROPS_FOR_TWIN 16
+
+/* place_of -- where a readable page can be stored to without a trap; NULL: nowhere. */
+static uint8_t *
+place_of(const struct xac_view *v, uint64_t page_no)
+{
+    uint32_t state = v->pages.at[page_no].state;
+
+    xac_assert(page_no < v->area.n_pages);
+    if (v->ctx->outofcore != NULL)
+        return NULL;
+    if (v->area.twin != NULL)
+        return v->area.twin + page_no * v->area.page_size;
+    return state == XAC_PAGE_LOOSE || state == XAC_PAGE_WARM
+               ? xac_area_at(&v->area, page_no)
+               : NULL;
+}
+
+/* is_refreshed -- can a readable page be given its newest version in place?  It has been. */
 static bool
 is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
              uint64_t parent)
 {
-    uint32_t state = v->pages.at[page_no].state;
-    const uint8_t *bytes;
+    uint8_t *place = place_of(v, page_no);
+    const uint8_t *bytes =
+        place != NULL ? xac_view_base_bytes(v, page_no, page, parent) : NULL;
 
-    xac_assert(page_no < v->area.n_pages);
-    if ((state != XAC_PAGE_LOOSE && state != XAC_PAGE_WARM) || v->ctx->outofcore != NULL)
-        return false;
-    bytes = xac_view_base_bytes(v, page_no, page, parent);
     if (bytes == NULL)
         return false;
-    memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
+    memcpy(place, bytes, v->area.page_size);
     return true;
+}
+
+/* wants_twin -- are pages dropped again and again that a twin would keep? */
+static bool
+wants_twin(const struct xac_view *v)
+{
+    return v->staying.n_dropped >= DROPS_FOR_TWIN && !v->area.wants_twin
+           && v->staying.is_alone && v->area.ops->fills != NULL && v->aliases == NULL
+           && v->ctx->outofcore == NULL;
 }
 
 /* refresh -- a page that stays, and has been written since: it shows its newest version, or nothing,
@@ -67,6 +92,7 @@ refresh(struct xac_view *v, uint64_t at, uint64_t parent, struct xac_page_batch 
     if (v->area.ops->maps != NULL)
         return xac_view_hide(v, page_no);
     xac_assert(batch->n == 0 || batch->area == &v->area);
+    v->staying.n_dropped++;
     xac_warm_forget(v, page_no);
     xac_view_lose(v, &v->pages.at[page_no]);
     return xac_batch_add(batch, &v->area, page_no);
@@ -106,10 +132,14 @@ advance(struct xac_env *env, struct xac_view *v)
     int rc = v->staying.shown < parent ? advance_to(env, v, parent) : 0;
 
     xac_assert(v->staying.is_kept || v->staying.is_alone);
-    if (rc != 0) { /* nothing is known of the pages any more */
-        bool was_alone = v->staying.is_alone;
+    if (rc != 0 || wants_twin(v)) { /* nothing is known of the pages any more */
+        bool was_alone = v->staying.is_alone, wants = wants_twin(v);
 
         rc = xac_view_leave_alone(v);
+        if (rc == 0 && wants) {
+            v->area.wants_twin = true;
+            rc = xac_engine_moved(&v->area);
+        }
         if (rc == 0 && was_alone)
             rc = xac_view_enter_alone(env, v, v->ctx->alone_epoch);
         return rc;

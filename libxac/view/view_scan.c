@@ -27,7 +27,7 @@ static bool
 may_be(const struct xac_view *v)
 {
     return v->staying.is_alone && v->area.ops->fills != NULL && !v->staying.is_unscannable
-           && v->aliases == NULL && v->ctx->outofcore == NULL
+           && v->aliases == NULL && v->ctx->outofcore == NULL && v->area.twin == NULL
            && v->env->options.announces == 0 && xac_engine_scanning() != XAC_SCAN_NEVER;
 }
 

@@ -76,6 +76,7 @@ tests_of()
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
+    turn-never-twin*) echo "tests/api/basics/check_calls" ;;
     turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model $iso_tests" ;;
     *) echo "$iso_tests" ;;
     esac

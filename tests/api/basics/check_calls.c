@@ -29,33 +29,48 @@
 #define CALLS \
  512 /* numbers of system calls that are told apart                         */
 #define PAGES 64
+/* Steps before: in the second third the view gets a twin, in the last third that is filled. */
+#define FIRST (PAGES * 3)
 
 /* What a transaction does. */
 enum act {
     NOTHING,
     LOAD,
+    LOAD_NEWS, /* what another participant has just stored                              */
     STORE,
     STORE_HINTED
 };
 
+/* Who else takes part. */
+enum company {
+    ALONE,
+    BESIDE,
+    SERIAL /* another one, and the policy is serial                                     */
+};
+
 static const struct play {
     const char *name;
-    bool stays, is_query, is_cold, is_accompanied;
+    bool stays, is_query, is_cold;
+    enum company company;
     enum act act;
     int most; /* calls of a transaction; under uffd                                       */
 } plays[] = {
-    {"query, nothing touched", false, true, false, false, NOTHING, 0},
-    {"transaction, nothing touched", false, false, false, false, NOTHING, 0},
-    {"the same, beside others", false, false, false, true, NOTHING, 0},
-    {"query, warm page", true, true, false, false, LOAD, 0},
-    {"query, warm page, beside others", true, true, false, true, LOAD, 0},
-    {"transaction, warm page loaded", true, false, false, false, LOAD, 0},
-    {"query, cold page", false, true, true, false, LOAD, 3},
-    {"transaction, cold page loaded", false, false, true, false, LOAD, 3},
-    {"transaction, cold page stored to", false, false, true, false, STORE, 3},
-    {"the same, hint", false, false, true, false, STORE_HINTED, 2},
-    {"transaction, page that stays stored to", true, false, false, false, STORE, 3},
-    {"the same, hint", true, false, false, false, STORE_HINTED, 2},
+    {"query, nothing touched", false, true, false, ALONE, NOTHING, 0},
+    {"transaction, nothing touched", false, false, false, ALONE, NOTHING, 0},
+    {"the same, beside others", false, false, false, BESIDE, NOTHING, 0},
+    {"query, warm page", true, true, false, ALONE, LOAD, 0},
+    {"query, warm page, beside others", true, true, false, BESIDE, LOAD, 0},
+    {"transaction, warm page loaded", true, false, false, ALONE, LOAD, 0},
+    {"query, cold page", false, true, true, ALONE, LOAD, 3},
+    {"transaction, cold page loaded", false, false, true, ALONE, LOAD, 3},
+    {"transaction, cold page stored to", false, false, true, ALONE, STORE, 3},
+    {"the same, hint", false, false, true, ALONE, STORE_HINTED, 2},
+    {"transaction, page that stays stored to", true, false, false, ALONE, STORE, 3},
+    {"the same, hint", true, false, false, ALONE, STORE_HINTED, 2},
+    {"the same, serial, beside others", true, false, false, SERIAL, STORE_HINTED, 2},
+    {"transaction, serial, page loaded, others", true, false, false, SERIAL, LOAD, 0},
+    {"the same, another has stored to it", true, false, false, SERIAL, LOAD_NEWS, 0},
+    {"query, serial, another has stored to it", true, true, false, SERIAL, LOAD_NEWS, 0},
 };
 #define N_PLAYS ((int)(sizeof plays / sizeof plays[0]))
 
@@ -75,21 +90,46 @@ static const struct {
 /* What processes tell each other. */
 struct notes {
     _Atomic uint64_t is_accompanied, engine;
+    _Atomic uint64_t wanted,
+        stored; /* the step for which the other one is to store, and has */
+    const struct play *play;
 };
 
 /* ---- The child ------------------------------------------------------------------------- */
 
 static void
-transact(const struct play *p, uint64_t *base, uint64_t k)
+choose(const struct play *p)
+{
+    env_checking = p->stays ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
+    must_ok(xac_set_option(XAC_OPT_POLICY, p->company == SERIAL
+                                               ? XAC_POLICY_SERIAL
+                                               : XAC_POLICY_OLDEST_WINS));
+}
+
+static volatile uint64_t *
+cell(uint64_t *base, uint64_t k)
+{
+    return base + k % PAGES * env_page() / sizeof *base;
+}
+
+static void
+transact(const struct play *p, struct notes *notes, uint64_t *base, uint64_t k)
 {
     /* Another page each time, as one that is written again is not protected (warm). */
-    volatile uint64_t *x = base + k % PAGES * env_page() / sizeof *base;
+    volatile uint64_t *x = cell(base, k);
 
+    if (p->act == LOAD_NEWS) { /* waits without a call */
+        word_store(&notes->wanted, k + 1);
+        while (word_load(&notes->stored) != k + 1)
+            ;
+    }
     must_ok(p->is_query ? xbeginQuery() : xbegin());
     if (p->act == STORE_HINTED)
         must_ok(setPageAccess((void *)(uintptr_t)x, READ_WRITE));
     if (p->act == LOAD)
         (void)*x;
+    else if (p->act == LOAD_NEWS)
+        must_eq(*x, k + 1);
     else if (p->act != NOTHING)
         *x = k + 1;
     must_rc(p->is_query ? xendQuery() : xend(), p->is_query ? 0 : COMMITTED);
@@ -101,16 +141,16 @@ play(const struct play *p, struct notes *notes)
     struct xac_stats s;
     uint64_t *base;
 
-    env_checking = p->stays ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
+    choose(p);
     base = env_attach(NONDURABLE, PAGES);
     must_ok(xStats(&s, sizeof s));
     word_store(&notes->engine, s.engine);
-    for (uint64_t k = 0; k < PAGES; k++)
-        transact(p, base, k);
+    for (uint64_t k = 0; k < FIRST; k++)
+        transact(p, notes, base, k);
     (void)raise(SIGSTOP); /* the parent traces from here on */
     (void)syscall(SYS_getppid);
-    for (uint64_t k = PAGES; k < PAGES + TIMES; k++)
-        transact(p, base, k);
+    for (uint64_t k = FIRST; k < FIRST + TIMES; k++)
+        transact(p, notes, base, k);
     (void)syscall(SYS_getppid);
     env_detach();
     _exit(0);
@@ -172,14 +212,24 @@ print(const struct play *p, const int calls[CALLS], int all)
     printf("\n");
 }
 
-/* accompany -- be another participant, until killed. */
+/* accompany -- be another participant, which stores what is wanted, until killed. */
 static void
 accompany(void *arg)
 {
-    (void)env_attach(NONDURABLE, PAGES);
-    word_store(&((struct notes *)arg)->is_accompanied, 1);
-    for (;;)
-        pause();
+    struct notes *notes = (struct notes *)arg;
+    uint64_t *base;
+
+    choose(notes->play);
+    base = env_attach(NONDURABLE, PAGES);
+    word_store(&notes->is_accompanied, 1);
+    for (uint64_t k = 0;; k++) {
+        while (word_load(&notes->wanted) == k)
+            proc_sleep_us(notes->play->act == LOAD_NEWS ? 1 : 10000);
+        must_ok(xbegin());
+        *cell(base, k) = k + 1;
+        must_rc(xend(), COMMITTED);
+        word_store(&notes->stored, k + 1);
+    }
 }
 
 START_TEST(transactions_make_few_system_calls)
@@ -189,7 +239,8 @@ START_TEST(transactions_make_few_system_calls)
     int calls[CALLS] = {0}, status, all, looks;
     pid_t other = 0, pid;
 
-    if (p->is_accompanied) {
+    notes->play = p;
+    if (p->company != ALONE) {
         other = proc_spawn(accompany, notes);
         proc_await(&notes->is_accompanied, 1, 20);
     }
@@ -216,7 +267,8 @@ START_TEST(transactions_make_few_system_calls)
         proc_kill(other);
     /* One of them may have started a checkpoint, or mapped new frames. */
     if (p->act == NOTHING
-        || (p->most == 0 && word_load(&notes->engine) == XAC_ENGINE_UFFD))
+        || (p->most == 0 && p->act == LOAD
+            && word_load(&notes->engine) == XAC_ENGINE_UFFD))
         must_eq(all, 0);
     else if (word_load(&notes->engine) == XAC_ENGINE_UFFD)
         must(all <= p->most * TIMES + TIMES / 2);
