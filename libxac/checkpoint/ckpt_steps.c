@@ -25,6 +25,10 @@
 #include "txn/slot.h"
 #include "txn/txn_datafile.h"
 
+/* Writes by one descriptor before it is looked at again: as many as a step of a checkpoint that is due
+   makes. */
+#define FD_WRITES 16
+
 /* steps_assert -- stop the program unless (1) to (4) hold. */
 static void
 steps_assert(const struct xac_ckpt *r)
@@ -206,6 +210,21 @@ note_run(struct xac_ckpt *r, uint64_t n)
     return rc;
 }
 
+/* fd_of -- the descriptor of a file for the next write; -1 with errno.  Whether the program has closed
+   it is looked at for a new file, and again after FD_WRITES. */
+static int
+fd_of(struct xac_ckpt *r, uint32_t file)
+{
+    if (r->fd_file != file || r->n_fd_writes == FD_WRITES) {
+        r->fd = xac_file_fd(r->env, file);
+        r->fd_file = r->fd >= 0 ? file : 0;
+        r->n_fd_writes = 0;
+    }
+    r->n_fd_writes++;
+    xac_assert(r->n_fd_writes <= FD_WRITES);
+    return r->fd;
+}
+
 /* write_run -- what has been collected (ckpt_run.h); ret 0 or an error. */
 static int
 write_run(struct xac_ckpt *r)
@@ -213,7 +232,7 @@ write_run(struct xac_ckpt *r)
     struct xac_ckpt_run *run = &r->run;
     struct xac_env *env = r->env;
     uint64_t n = run->n;
-    int fd = xac_file_fd(env, run->file);
+    int fd = fd_of(r, run->file);
     int rc = fd < 0 ? errno : 0;
 
     xac_assert(n > 0 && n <= run->most);
@@ -351,6 +370,7 @@ copy_some(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
 
     if (!xac_ckpt_run_order(&r->run, r->env))
         return 0;
+    r->fd_file = 0; /* since the last step the program may have closed the descriptor */
     for (uint64_t i = 0; i < vslots_max && r->next_vslot <= r->n_vslots && rc == 0; i++) {
         vslot = xac_ckpt_run_vslot(&r->run, r->next_vslot);
         r->next_vslot = vslot != 0 ? r->next_vslot + 1 : r->n_vslots + 1;

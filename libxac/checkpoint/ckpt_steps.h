@@ -71,7 +71,10 @@ struct xac_ckpt {
     uint64_t next_vslot;    /* COPY: number of the next one, from 1                */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
-    size_t n_unlinked;        /* UNLINK                                              */
+    size_t n_unlinked; /* UNLINK                                              */
+    int fd;            /* COPY: of the file fd_file, unless that is 0         */
+    uint32_t fd_file;
+    uint32_t n_fd_writes;     /* since it was looked at                              */
     bool keeps_sums;          /* XAC_OPT_PAGE_CHECKSUMS when it began                */
     bool is_dir_synced;       /* xac_pagesums_drop: no other checkpoint removes files */
     struct xac_pagesums sums; /* of the pages copied                          */
