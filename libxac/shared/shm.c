@@ -18,6 +18,7 @@
 #define BLOCK_MIN   64u
 #define RESERVE_MIN ((size_t)1 << 30)
 #define GROW_MIN    ((uint64_t)1 << 20) /* unit of the extent, too                     */
+#define GROW_MAX    ((uint64_t)8 << 20) /* what nobody asks for; one transaction waits */
 #define OFFSET_MASK ((UINT64_C(1) << XAC_SHM_OFFSET_BITS) - 1)
 
 XAC_SIGSAFE static struct xac_shm_head *
@@ -268,6 +269,17 @@ xac_shm_is_sound(const struct xac_shm *shm, uint64_t head, uint64_t brk)
     return true;
 }
 
+/* step_of -- by how much a region of a size grows: a quarter, within bounds. */
+XAC_SIGSAFE static uint64_t
+step_of(uint64_t size)
+{
+    uint64_t step = size / 4 / GROW_MIN * GROW_MIN;
+
+    xac_assert(size % GROW_MIN == 0);
+    step = step > GROW_MIN ? step : GROW_MIN;
+    return step < GROW_MAX ? step : GROW_MAX;
+}
+
 /* back_up_to -- have the file hold everything below end. */
 XAC_SIGSAFE static int
 back_up_to(struct xac_shm *shm, uint64_t end)
@@ -278,8 +290,7 @@ back_up_to(struct xac_shm *shm, uint64_t end)
 
     while (size_in(extent) < end) {
         uint64_t size = size_in(extent);
-        uint64_t step = size / 4 < GROW_MIN ? GROW_MIN : size / 4 / GROW_MIN * GROW_MIN;
-        uint64_t want = size + step;
+        uint64_t step = step_of(size), want = size + step;
         int rc;
 
         while (want < end)

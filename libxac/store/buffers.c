@@ -30,7 +30,7 @@
 #define RESERVE_LEAST  ((size_t)1 << 28)
 
 /* Memory is mapped for so many version slots at a time. */
-#define PREFAULT 64
+#define PREFAULT 512
 
 /* Version slots that the first file may have however little memory there is. */
 #define SHARE_LEAST 64u

@@ -12,7 +12,8 @@
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 
-#define VSLOTS_FIRST 256u /* version slots of a new store; it doubles from there */
+#define VSLOTS_FIRST 256u  /* version slots of a new store; it doubles from there ... */
+#define GROW_MAX     2048u /* ... until so many are added at a time, by one commit    */
 
 XAC_SIGSAFE static uint64_t
 frames_there(const struct xac_env *env)
@@ -31,7 +32,7 @@ xac_vslot_at(const struct xac_env *env, uint64_t vslot_no)
 }
 
 /*
- * grow_store -- double the number of version slots.
+ * grow_store -- double the number of version slots, or add GROW_MAX.
  *
  * ret  0 or errno.  Takes grow.  Restartable: count moves last.
  */
@@ -52,7 +53,7 @@ grow_store(struct xac_env *env, uint64_t seen)
     have = frames_there(env);
     if (have > seen)
         goto out;
-    want = have == 0 ? VSLOTS_FIRST : have * 2;
+    want = have == 0 ? VSLOTS_FIRST : have < GROW_MAX ? have * 2 : have + GROW_MAX;
     if (have < bound && want > bound)
         want = bound; /* what is more lies on disk */
     if (want > v->frames_max)
