@@ -172,9 +172,10 @@ enum xac_checking {
     XAC_CHECKING_STRICT = 0,
     /* Pages stay readable from one transaction to the next, so that most loads do not trap.
        While the process is the only participant and has no thread with views of its own (xView()),
-       all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
-       others, the pages that its queries have read stay readable until a transaction begins
-       that is not a query (not with XAC_ENGINE_PORTABLE).
+       all pages that it has touched stay readable, up to 65,536 of each mapping, or a sixteenth
+       of the machine's memory if that is more.  Beside others, the pages that its queries have
+       read stay readable until a transaction begins that is not a query (not with
+       XAC_ENGINE_PORTABLE).
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be
