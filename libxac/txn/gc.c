@@ -157,6 +157,7 @@ xac_gc_needs(struct xac_env *env, struct xac_needs *out)
        second look does not see, takes another one. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < out->upper)
         atomic_store_explicit(&c->mark, out->upper, memory_order_relaxed);
+    xac_kill_point("gc mark");
     /* Pairs with the fence in xac_chain_enter. */
     atomic_thread_fence(memory_order_seq_cst);
     needs_look(env, out, NO_PARENT);

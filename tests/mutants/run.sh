@@ -17,7 +17,7 @@
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (150 otherwise)
 #   XAC_FIXES=n         of tests/frames/stress_frames (200,000 otherwise)
-iso_tests="tests/iso/explore tests/api/isolation/check_iso tests/stress/stress_iso
+iso_tests="tests/unit/txn/check_ctree tests/iso/explore tests/api/isolation/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/isolation/check_threads
     tests/api/engine/check_engine"
 crash_tests="tests/unit/view/check_view_open tests/crash/powercut tests/unit/log/check_master

@@ -187,6 +187,48 @@ START_TEST(begin_at_the_mark_or_above)
 }
 END_TEST
 
+#ifdef XAC_DEBUG
+static struct xac_env *late;
+static unsigned n_marks;
+
+/* begin_late -- a query that read C before the mark was raised, and is in its slot only now. */
+static void
+begin_late(const char *name)
+{
+    if (strcmp(name, "gc mark") != 0)
+        return;
+    n_marks++;
+    world_query(late);
+    atomic_store_explicit(&late->ctx.txn->parent, 1, memory_order_relaxed);
+}
+
+/* The bound, and what must be kept. */
+START_TEST(see_a_parent_that_came_before_the_mark)
+{
+    struct xac_needs needs;
+
+    late = world_open(XAC_NONDURABLE);
+    for (uint64_t i = 1; i <= 3; i++)
+        must_eq(world_put(env, 1, i), i);
+    xac_gc_lock(env);
+    xac_kill_hook = begin_late;
+    if (_i == 0) {
+        must_eq(xac_gc_bound(env, NULL), 1);
+    } else {
+        xac_gc_needs(env, &needs);
+        must_eq(needs.upper, 3);
+        must_eq(needs.n_points, 1);
+        must_eq(needs.point[0], 1);
+    }
+    xac_kill_hook = NULL;
+    must_eq(n_marks, 1);
+    xac_gc_unlock(env);
+    world_finish(late);
+    must_eq(xac_env_close(late), 0);
+}
+END_TEST
+#endif /* XAC_DEBUG */
+
 static _Atomic uint64_t *stop;
 
 static void
@@ -591,6 +633,7 @@ main(void)
     tcase_add_test(tc, publish_for_the_dead);
     tcase_add_test(tc, free_what_a_dead_gc_cut);
 #ifdef XAC_DEBUG
+    tcase_add_loop_test(tc, see_a_parent_that_came_before_the_mark, 0, 2);
     tcase_add_test(tc, redo_nothing_in_a_slot_that_was_reused);
 #endif
     return env_main(s);
