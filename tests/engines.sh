@@ -4,18 +4,11 @@
 # engines.sh [NAME=VALUE...] -- every engine and policy, `make check-engines`; in a build
 # directory.
 #
-# Runs the programs below once for each line of settings, or once with those given, and ends
-# with a table.  Exit code 1 if one failed; its output is shown.
+# Runs the programs of engines_tests (Makefile.am) once for each line of settings, or once with
+# those given, and ends with a table.  Exit code 1 if one failed; its output is shown.
 set -u
 
-programs='api/heap/check_alloc api/heap/check_alloc_procs api/durable/check_backup
-api/heap/check_btree_txn api/heap/check_cobtree_txn api/durable/check_damage
-api/durable/check_durable api/engine/check_fault api/durable/check_full
-api/isolation/check_iso api/durable/check_log_options api/mapping/check_map
-api/mapping/check_map_grow api/isolation/check_model api/basics/check_more
-api/isolation/check_multi api/isolation/check_procs api/isolation/check_seq
-api/isolation/check_threads api/basics/check_txn api/heap/check_vtree_txn
-crash/check_kill stress/stress_iso stress/stress_threads'
+programs=$(make -s --no-print-directory print-engines-tests) || exit 1
 settings='XAC_ENGINE=uffd
 XAC_ENGINE=sigsegv
 XAC_CHECKING=fast
@@ -37,10 +30,10 @@ run_all()
 {
     passed=0 since=$(date +%s) bad=
     for program in $programs; do
-        if env "$@" XAC_ROUNDS="${XAC_ROUNDS:-20}" "tests/$program" >"$out" 2>&1; then
+        if env "$@" XAC_ROUNDS="${XAC_ROUNDS:-20}" "./$program" >"$out" 2>&1; then
             passed=$((passed + 1))
         else
-            echo "== $* tests/$program"
+            echo "== $* $program"
             cat "$out"
             bad="$bad $program" failed=1
         fi
