@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint.h"
 #include "txn/reap.h"
 #include "txn/ctree.h"
+#include "txn/policy.h"
 
 static struct xac_env *env;
 
@@ -538,6 +539,20 @@ START_TEST(publish_for_the_dead)
 }
 END_TEST
 
+/* Others may have published since the dead was validated, so nobody publishes for it. */
+START_TEST(fail_the_dead_that_decided_at_its_end)
+{
+    must_eq(world_put(env, 1, 1), 1);
+    (void)proc_wait(proc_spawn(die_committing, NULL));
+    env->policy = xac_policy_of(_i == 0 ? XAC_POLICY_OPTIMISTIC : XAC_POLICY_SERIAL);
+    xac_reap_dead(env);
+    must_eq(xac_chain_commit(env), 1);
+    must_eq(world_value(env, 1, 1), 1);
+    must_eq(world_value(env, 2, 1), 0);
+    must_eq(world_vslots(env, XAC_VSLOT_TAKEN), 0);
+}
+END_TEST
+
 static void
 die_in_gc(void *arg)
 {
@@ -631,6 +646,7 @@ main(void)
     tcase_add_test(tc, tell_what_is_in_limbo_for_a_query);
     tcase_add_test(tc, gc_when_the_ring_is_overrun);
     tcase_add_test(tc, publish_for_the_dead);
+    tcase_add_loop_test(tc, fail_the_dead_that_decided_at_its_end, 0, 2);
     tcase_add_test(tc, free_what_a_dead_gc_cut);
 #ifdef XAC_DEBUG
     tcase_add_loop_test(tc, see_a_parent_that_came_before_the_mark, 0, 2);
