@@ -211,6 +211,39 @@ START_TEST(take_away_a_turn_that_nobody_claims)
 }
 END_TEST
 
+/* stop_late -- stop with the turn, as one that was late when it got it. */
+static void
+stop_late(void *arg)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    *(uint64_t *)arg = env->ctx.slot;
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    atomic_store_explicit(&env->ctx.txn->is_late, 1, memory_order_relaxed);
+    (void)raise(SIGSTOP);
+}
+
+/* It would be given the turn again and again. */
+START_TEST(take_the_ticket_away_with_the_turn)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+    uint64_t *slot = proc_shared(sizeof *slot);
+    pid_t stopped = proc_spawn(stop_late, slot);
+    int status;
+
+    must(waitpid(stopped, &status, WUNTRACED) == stopped && WIFSTOPPED(status));
+    xac_wait_limit((unsigned)(1000 * HANG_S));
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    xac_wait_limit(0);
+    must_eq(atomic_load_explicit(&xac_txn_at(env, *slot)->ticket, memory_order_relaxed),
+            0);
+    xac_turn_pass(env, env->ctx.slot);
+    must(xac_turn_is_free(env));
+    must(kill(stopped, SIGKILL) == 0 && waitpid(stopped, &status, 0) == stopped);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
 /* may_publish -- what the policy says under the publish lock; XAC_UNGUARDED: a lock of the test's. */
 XAC_UNGUARDED static bool
 may_publish(struct xac_env *env)
@@ -476,6 +509,7 @@ main(void)
     tcase_add_test(tc, pass_once);
     tcase_add_test(tc, give_up_waiting);
     tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
+    tcase_add_test(tc, take_the_ticket_away_with_the_turn);
     tcase_add_test(tc, publish_with_the_turn_only);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "killed and stopped", 120);
