@@ -77,7 +77,8 @@ tests_of()
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
-    turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model $iso_tests" ;;
+    turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model
+        tests/api/isolation/check_serial $iso_tests" ;;
     *) echo "$iso_tests" ;;
     esac
 }
