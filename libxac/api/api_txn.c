@@ -158,7 +158,9 @@ end_outermost(struct xac_ctx *ctx)
     /* The child of a handler that has come after the last touch of shared memory. */
     if (xac_unlikely(xac_half_done == XAC_HALF_DONE_INHERITED))
         xac_api_interrupted("xend");
-    if (!ctx->is_query && last != NULL)
+    /* Without a kind there is nothing in it. */
+    if (!ctx->is_query && last != NULL
+        && (ctx->conflict.kind != XAC_CONFLICT_NONE || last->kind != XAC_CONFLICT_NONE))
         *last = ctx->conflict;
     ctx->depth = 0;
     ctx->query_depth = 0;

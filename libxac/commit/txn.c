@@ -543,7 +543,9 @@ end_committed(struct xac_env *env, struct xac_ctx *ctx)
         xac_count_own(&ctx->txn->counters.commits_read_only, 1);
         rc = await(env, lsn);
     }
-    memset(&ctx->conflict, 0, sizeof ctx->conflict);
+    if (xac_unlikely(ctx->conflict.kind != XAC_CONFLICT_NONE
+                     || ctx->conflict.found_by_us))
+        memset(&ctx->conflict, 0, sizeof ctx->conflict);
     xac_txn_forgo(ctx);
     return rc;
 }
@@ -573,9 +575,11 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
         xac_signals_block(&signals);
     xac_txn_finish(env, ctx, true);
     xac_count_own(&txn->counters.queries, 1);
-    xac_wait_limit(env->options.wait_ms);
+    if (xac_unlikely(env->options.wait_ms != 0))
+        xac_wait_limit(env->options.wait_ms);
     rc = await(env, lsn);
-    xac_wait_limit(0);
+    if (xac_unlikely(env->options.wait_ms != 0))
+        xac_wait_limit(0);
     if (must_block)
         xac_signals_restore(&signals);
     return rc;

@@ -121,7 +121,7 @@ xac_batch_add(struct xac_page_batch *b, struct xac_area *area, uint64_t page_no)
         last->n++;
         return 0;
     }
-    if (b->n == XAC_BATCH_MAX || b->area != area)
+    if (b->n == XAC_BATCH_MAX || (b->n > 0 && b->area != area))
         rc = xac_batch_flush(b);
     b->area = area;
     b->range[b->n++] = (struct xac_page_range){.first = page_no, .n = 1};

@@ -22,7 +22,7 @@
 /* Pages that an engine that fills has to take back, so many ranges by one call. */
 #define XAC_BATCH_MAX 64
 
-/* Zeroed at first; all of one area. */
+/* n is 0 at first; all of one area. */
 struct xac_page_batch {
     struct xac_area *area;
     size_t n;

@@ -26,7 +26,7 @@ islands_max(const struct xac_env *env)
     /* Relaxed: a share that was right a moment ago will do. */
     uint32_t n = atomic_load_explicit(&xac_participant_at(env, env->self)->n_contexts,
                                       memory_order_relaxed);
-    uint64_t share = XAC_ISLANDS_MAX / (n == 0 ? 1 : n);
+    uint64_t share = n <= 1 ? XAC_ISLANDS_MAX : XAC_ISLANDS_MAX / n;
 
     xac_assert(share > 0);
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;

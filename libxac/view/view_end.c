@@ -249,11 +249,12 @@ end_here(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static int
 end_entries(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
 {
-    struct xac_page_batch batch = {.n = 0};
+    struct xac_page_batch batch;
     struct xac_view *v = NULL, *t;
     uint64_t n_pieces = 0;
     int rc = 0;
 
+    batch.n = 0; /* the rest is 1 KiB, which need not be cleared */
     for (uint64_t i = 0; i < ctx->n_entries && rc == 0; i++) {
         const struct xac_entry *e = xac_set_entry(ctx, i);
         uint64_t id = xac_entry_page_id(env, e);
