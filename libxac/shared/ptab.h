@@ -38,8 +38,12 @@ struct xac_page {
     xac_shared _Atomic uint64_t full_since;
     /* File id << XAC_PAGE_NO_BITS | page number.  Fixed when the entry is made. */
     xac_shared _Atomic uint64_t id;
+    /* Number of the last commit that has written the page, 0: none has; whether or not its version is
+       still there.  Stored under publish, before head; a process that has seen C sees all that are
+       not above it. */
+    xac_shared _Atomic uint64_t written;
     /* One cache line for each entry: neighbours may be pages of processes that share nothing. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 };
 
 #define XAC_PAGE_NO_BITS 36

@@ -151,6 +151,8 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     /* Release: pairs with the acquire in sweeps. */
     atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_VERSION, txn->number),
                           memory_order_release);
+    /* Relaxed: the release of the head and that of C come behind it. */
+    atomic_store_explicit(&page->written, txn->number, memory_order_relaxed);
     xac_kill_point("f version");
     /* Release: pairs with the acquire in xac_version_find. */
     atomic_store_explicit(&page->head, e->vslot, memory_order_release);

@@ -125,6 +125,7 @@ struct xac_view_staying {
                        is serial                                                        */
     uint32_t
         n_dropped; /* pages that others have written, and that could not be refreshed */
+    uint64_t n_begun; /* begins since each of them was looked at (view_begin.c)         */
     uint64_t most; /* pages that may stay; fixed                                       */
     uint64_t hand; /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */

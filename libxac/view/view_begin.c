@@ -16,8 +16,13 @@
 #include "view/view.h"
 #include "view/view_scan.h"
 
-/* Commits that a view with pages that stay looks at; more, and it begins anew. */
+/* Commits that the ring may still tell. */
 #define ADVANCE_MAX (XAC_RING_ENTRIES - 1)
+
+/* Pages for which a view may look whether they have been written, for each begin since it did so last:
+   it takes as long as showing three pages.  A page that is not there counts a sixteenth. */
+#define COMPARED_PER_BEGIN 1024
+#define ABSENT_PER_PAGE    16
 
 /* islands_max -- a context's share of the mappings that we allow ourselves. */
 static uint64_t
@@ -78,14 +83,13 @@ wants_twin(const struct xac_view *v)
 /* refresh -- a page that stays, and has been written since: it shows its newest version, or nothing,
    when the batch has been flushed.  ret 0 or errno. */
 static int
-refresh(struct xac_view *v, uint64_t at, uint64_t parent, struct xac_page_batch *batch)
+refresh(struct xac_view *v, const struct xac_page *page, uint64_t parent,
+        struct xac_page_batch *batch)
 {
-    const struct xac_page *page = (const struct xac_page *)xac_shm_at(&v->env->shm, at);
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
     uint64_t page_no = xac_page_no(id) - v->area.first;
 
     xac_assert(v->staying.is_kept || v->staying.is_alone);
-    xac_assert(at != 0);
     if (!xac_view_shows(v, id) || !xac_view_is_readable(v, &v->pages.at[page_no])
         || is_refreshed(v, page_no, page, parent))
         return 0;
@@ -98,26 +102,83 @@ refresh(struct xac_view *v, uint64_t at, uint64_t parent, struct xac_page_batch 
     return xac_batch_add(batch, &v->area, page_no);
 }
 
-/* advance_to -- the pages that the commits after `shown` have written; ret 0; ENODATA: the commits
+/* follow_ring -- the pages that the commits after `shown` have written; ret 0; ENODATA: the commits
    are too many, or the ring does not tell them; errno. */
 static int
-advance_to(struct xac_env *env, struct xac_view *v, uint64_t parent)
+follow_ring(struct xac_env *env, struct xac_view *v, uint64_t parent,
+            struct xac_page_batch *batch)
 {
-    struct xac_page_batch batch = {.n = 0};
     uint64_t pages[XAC_RING_PAGES];
     uint32_t n_pages;
     int rc = 0;
 
-    xac_assert(v->staying.is_kept || v->staying.is_alone);
     xac_assert(v->staying.shown <= parent);
+    xac_assert(parent <= xac_chain_commit(env));
     if (parent - v->staying.shown > ADVANCE_MAX)
         return ENODATA;
     for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {
         if (!xac_chain_wrote(env, n, pages, &n_pages))
             return ENODATA;
         for (uint32_t i = 0; i < n_pages && rc == 0; i++)
-            rc = refresh(v, pages[i], parent, &batch);
+            rc = refresh(v, (const struct xac_page *)xac_shm_at(&env->shm, pages[i]),
+                         parent, batch);
     }
+    return rc;
+}
+
+/* may_compare -- is looking at all pages cheaper than dropping them?  It is if that is done
+   seldom, or they are few. */
+static bool
+may_compare(struct xac_view *v)
+{
+    uint64_t n = v->pages.n_copies + v->area.n_pages / ABSENT_PER_PAGE;
+
+    xac_assert(v->pages.n_copies <= v->area.n_pages);
+    if (v->area.ops->fills == NULL || n / COMPARED_PER_BEGIN >= v->staying.n_begun)
+        return false;
+    v->staying.n_begun = 0;
+    return true;
+}
+
+/* compare_all -- the pages that commits after `shown` have written, without the ring; ret 0 or
+   errno. */
+static int
+compare_all(struct xac_env *env, struct xac_view *v, uint64_t parent,
+            struct xac_page_batch *batch)
+{
+    struct xac_file *file = xac_file_at(env, v->file);
+    int rc = 0;
+
+    xac_assert(v->area.ops->fills != NULL);
+    xac_assert(v->staying.shown < parent);
+    for (uint64_t p = 0; p < v->area.n_pages && rc == 0; p++) {
+        const struct xac_page *page;
+
+        if (v->pages.at[p].state == XAC_PAGE_ABSENT)
+            continue;
+        page = xac_ptab_find(&env->shm, &file->root, v->area.first + p);
+        if (page != NULL
+            /* Relaxed: behind the acquire of C, which the parent was. */
+            && atomic_load_explicit(&page->written, memory_order_relaxed)
+                   > v->staying.shown)
+            rc = refresh(v, page, parent, batch);
+    }
+    return rc;
+}
+
+/* advance_to -- the pages that the commits after `shown` have written; ret 0; ENODATA: it is better
+   to drop all; errno. */
+static int
+advance_to(struct xac_env *env, struct xac_view *v, uint64_t parent)
+{
+    struct xac_page_batch batch;
+    int rc;
+
+    xac_assert(v->staying.is_kept || v->staying.is_alone);
+    batch.n = 0;
+    rc = follow_ring(env, v, parent, &batch);
+    if (rc == ENODATA && may_compare(v))
+        rc = compare_all(env, v, parent, &batch);
     return rc == 0 && batch.n > 0 ? xac_batch_flush(&batch) : rc;
 }
 
@@ -129,9 +190,11 @@ static int
 advance(struct xac_env *env, struct xac_view *v)
 {
     uint64_t parent = atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed);
-    int rc = v->staying.shown < parent ? advance_to(env, v, parent) : 0;
+    int rc;
 
     xac_assert(v->staying.is_kept || v->staying.is_alone);
+    v->staying.n_begun++;
+    rc = v->staying.shown < parent ? advance_to(env, v, parent) : 0;
     if (rc != 0 || wants_twin(v)) { /* nothing is known of the pages any more */
         bool was_alone = v->staying.is_alone, wants = wants_twin(v);
 

@@ -6,7 +6,7 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, turn-* the turn, the others isolation.
+# environments in one process, turn-* the turn, refresh-* pages that stay, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -76,6 +76,7 @@ tests_of()
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
+    refresh-*) echo "tests/api/isolation/check_refresh $iso_tests" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
     turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model
         tests/api/isolation/check_serial $iso_tests" ;;

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_refresh.c -- pages that stay mapped while others commit more than the library remembers
+ * commit by commit.
+ *
+ * GOAL    The next query, or update under the serial policy, finds what has been written, also
+ *         if a checkpoint has taken the versions out of memory since.  It traps only at the
+ *         pages that have been written.
+ * METHOD  A child commits on demand: many commits of few pages, a commit of many pages, or both, and
+ *         then perhaps a checkpoint.  The test has a copy of what each page should hold.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "tests/common/env.h"
+
+#define PAGES 64u
+#define SMALL 1500u /* commits; the library remembers about a thousand */
+#define LARGE 40u   /* pages of a commit; of so many it does not say which */
+
+#define ROUNDS (2 * N_WORKS)
+
+enum work {
+    MANY_COMMITS,
+    MANY_PAGES,
+    BOTH,
+    N_WORKS
+};
+
+struct board {
+    _Atomic uint64_t attached, asked, done;
+    uint64_t value[PAGES]; /* what the child has committed */
+};
+
+static const struct way {
+    const char *engine;
+    uint64_t policy;
+    bool in_query;
+} ways[] = {
+    {.engine = "uffd", .policy = XAC_POLICY_SERIAL},
+    {.engine = "uffd", .policy = XAC_POLICY_SERIAL, .in_query = true},
+    {.engine = "uffd", .policy = XAC_POLICY_OLDEST_WINS, .in_query = true},
+    {.engine = "sigsegv", .policy = XAC_POLICY_SERIAL},
+    {.engine = "sigsegv", .policy = XAC_POLICY_SERIAL, .in_query = true},
+};
+#define N_WAYS ((int)(sizeof ways / sizeof ways[0]))
+
+static struct board *board;
+
+static void
+setup(void)
+{
+    env_setup();
+    board = proc_shared(sizeof *board);
+}
+
+static uint64_t *
+attach(const struct way *way)
+{
+    must(setenv("XAC_ENGINE", way->engine, 1) == 0);
+    env_checking = XAC_CHECKING_FAST;
+    must_ok(xac_set_option(XAC_OPT_POLICY, way->policy));
+    return (uint64_t *)env_attach(XAC_NONDURABLE, PAGES);
+}
+
+/* put -- in a transaction; the board says it, too. */
+static void
+put(uint64_t *x, size_t page, uint64_t value)
+{
+    *env_cell(x, page) = value;
+    board->value[page] = value;
+}
+
+/* is_written -- by the child in that round, the first page being 0. */
+static bool
+is_written(uint64_t round, size_t page)
+{
+    enum work work = (enum work)(round % N_WORKS);
+
+    return (work != MANY_COMMITS && page < LARGE)
+           || (work != MANY_PAGES && page >= PAGES - 2);
+}
+
+static void
+write_round(uint64_t *x, uint64_t round)
+{
+    for (uint64_t i = 0; is_written(round, PAGES - 1) && i < SMALL; i++) {
+        must_ok(xac_begin());
+        put(x, PAGES - 1 - i % 2, round << 32 | i);
+        must_rc(xac_end(), XAC_COMMITTED);
+    }
+    if (is_written(round, 0)) {
+        must_ok(xac_begin());
+        for (size_t page = 0; page < LARGE; page++)
+            put(x, page, round << 32 | page);
+        must_rc(xac_end(), XAC_COMMITTED);
+    }
+    if (round % 2 == 0)
+        must_ok(xac_checkpoint());
+}
+
+static void
+write_on_demand(void *arg)
+{
+    uint64_t *x = attach((const struct way *)arg);
+
+    word_store(&board->attached, 1);
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        proc_await(&board->asked, round, 20);
+        write_round(x, round);
+        word_store(&board->done, round);
+    }
+    proc_await(&board->asked, ROUNDS + 1, 60); /* nobody is alone before */
+    env_detach();
+}
+
+/* look -- at all pages; ret the traps. */
+static uint64_t
+look(uint64_t *x, const struct way *way)
+{
+    uint64_t before = env_traps();
+
+    must_ok(way->in_query ? xac_begin_query() : xac_begin());
+    for (size_t page = 0; page < PAGES; page++)
+        must_eq(*(volatile uint64_t *)env_cell(x, page), board->value[page]);
+    if (way->in_query)
+        must_ok(xac_end_query());
+    else
+        must_rc(xac_end(), XAC_COMMITTED);
+    return env_traps() - before;
+}
+
+START_TEST(only_written_pages_trap_again)
+{
+    struct way way = ways[_i];
+    bool is_uffd = way.engine[0] == 'u';
+    uint64_t *x;
+    pid_t child;
+
+    env_without_frames("pages that stay are dropped for others");
+    child = proc_spawn(write_on_demand, &way);
+    proc_await(&board->attached, 1, 20); /* from now on nobody is alone */
+    x = attach(&way);
+    (void)look(x, &way);
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        uint64_t n_written = 0, traps;
+
+        must_eq(is_uffd ? look(x, &way) : 0, 0);
+        word_store(&board->asked, round);
+        proc_await(&board->done, round, 60);
+        for (size_t page = 0; page < PAGES; page++)
+            n_written += is_written(round, page);
+        traps = look(x, &way);
+        must(!is_uffd || (traps > 0 && traps <= n_written));
+    }
+    word_store(&board->asked, ROUNDS + 1);
+    proc_join(child);
+    env_detach();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("refresh");
+    TCase *tc = env_tcase_with(s, "refresh", 60, setup);
+
+    tcase_add_loop_test(tc, only_written_pages_trap_again, 0, N_WAYS);
+    return env_main(s);
+}
