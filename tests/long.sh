@@ -39,8 +39,10 @@ run()
 
 wanted=$*
 # The planted histories are for the short form: they print what the checker finds.
-run CK_RUN_CASE=stress XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" \
-    tests/stress/stress_iso
+for case in stress serial; do
+    run CK_RUN_CASE=$case XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" \
+        tests/stress/stress_iso
+done
 run XAC_LONG=1 tests/iso/explore
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps

@@ -4,12 +4,13 @@
  *
  * GOAL    every committed history is serializable, in real time too, and every transaction
  *         and query saw one state, those included that went on to abort (history.h).
- * METHOD  under each policy, durable and not, processes do what worker.h says.  A history
- *         with errors planted in it must be found wrong first.
+ * METHOD  under each policy, durable and not, processes do what worker.h says; under serial with
+ *         every checking and engine beside each other.  A history with errors planted in it must be
+ *         found wrong first.
  *
  * XAC_SECONDS per policy and mode (1); or XAC_TRANSACTIONS=n, so many per policy and mode, in
  * rounds, each in an environment of its own, with the next seed, and judged by itself.
- * XAC_PROCESSES (4), XAC_SEED.
+ * XAC_PROCESSES (4), XAC_SEED.  CK_RUN_CASE=serial: this policy only, CK_RUN_CASE=stress: the others.
  */
 #include <config.h>
 
@@ -122,9 +123,7 @@ END_TEST
 static void
 attach(struct worker *w)
 {
-    must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
-    if (w->setting->policy->kind == XAC_POLICY_SERIAL)
-        env_checking = XAC_CHECKING_FAST; /* pages stay beside others */
+    worker_options(w);
     env_init(w->setting->mode);
     w->cells[0] = xMmap(WORKER_EVEN, WORKER_PAGES * env_page());
     w->cells[1] = xMmap(WORKER_ODD, WORKER_PAGES * env_page());
@@ -176,7 +175,8 @@ START_TEST(histories_are_serializable)
                                      .kind = "processes",
                                      .n_workers =
                                          (uint32_t)env_number("XAC_PROCESSES", 4),
-                                     .seed = env_seed()};
+                                     .seed = env_seed(),
+                                     .has_forks = true};
     char name[16];
 
     if (setting.n_workers > WORKERS_MAX)
@@ -194,7 +194,10 @@ stress_suite(void)
 
     tcase_add_loop_test(tc, find_what_is_planted, 0, sizeof planted / sizeof *planted);
     tc = env_tcase(s, "stress", worker_time_limit());
-    tcase_add_loop_test(tc, histories_are_serializable, 0, 2 * WORKER_POLICIES);
+    tcase_add_loop_test(tc, histories_are_serializable, 0, 2 * WORKER_SERIAL);
+    tc = env_tcase(s, "serial", worker_time_limit());
+    tcase_add_loop_test(tc, histories_are_serializable, 2 * WORKER_SERIAL,
+                        2 * WORKER_POLICIES);
     return s;
 }
 

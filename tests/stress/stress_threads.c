@@ -25,9 +25,7 @@ static uint64_t *base[2]; /* the process's mappings */
 static void
 attach_process(struct worker *w)
 {
-    must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
-    if (w->setting->policy->kind == XAC_POLICY_SERIAL)
-        env_checking = XAC_CHECKING_FAST; /* pages stay beside others */
+    worker_options(w);
     env_init(w->setting->mode);
     base[0] = w->cells[0] = xMmap(WORKER_EVEN, WORKER_PAGES * env_page());
     base[1] = w->cells[1] = xMmap(WORKER_ODD, WORKER_PAGES * env_page());

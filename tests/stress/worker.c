@@ -8,10 +8,13 @@
 
 #include <inttypes.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +22,11 @@
 
 #define TXNS_MAX 400000
 #define OPS_MAX  8
+
+/* Some of the 500 numbers of which each transaction draws one, see run_one(). */
+#define QUERIES     100
+#define FORKED      496
+#define INTERRUPTED 497
 
 /* Transactions of a round, all workers together, about. */
 #define ROUND_MIN 5000
@@ -100,7 +108,8 @@ do_operations(struct worker *w, struct history_txn *txn, bool may_store)
 
         if (nested)
             must_ok(may_store ? xbegin() : xbeginQuery());
-        if (rnd_below(&w->rnd, 10) == 0) {
+        if (rnd_below(&w->rnd, 10) == 0
+            || (store && env_checking == XAC_CHECKING_TRUSTED)) {
             void *page = (void *)(uintptr_t)cell_at(w, cell);
 
             must_ok(setPageAccess(page, store ? READ_WRITE : READ));
@@ -133,18 +142,78 @@ run_query(struct worker *w, struct history_txn *txn)
 }
 
 static void
+end_transaction(struct history_txn *txn)
+{
+    int rc = xend();
+
+    must(rc == COMMITTED || rc == ABORTED);
+    txn->outcome = rc == COMMITTED ? HISTORY_COMMITTED : HISTORY_ABORTED;
+}
+
+static void
 run_transaction(struct worker *w, struct history_txn *txn)
 {
     bool read_only = rnd_below(&w->rnd, 6) == 0;
-    int rc;
 
     must_ok(xbegin());
     do_operations(w, txn, !read_only);
     if (rnd_below(&w->rnd, 20) == 0)
         must_ok(xAbort());
-    rc = xend();
-    must(rc == COMMITTED || rc == ABORTED);
-    txn->outcome = rc == COMMITTED ? HISTORY_COMMITTED : HISTORY_ABORTED;
+    end_transaction(txn);
+}
+
+static _Thread_local sigjmp_buf back;
+
+static void
+jump_back(int signo)
+{
+    (void)signo;
+    siglongjmp(back, 1);
+}
+
+/* A signal handler leaves the middle of a transaction, which is then rolled back. */
+static void
+run_interrupted(struct worker *w, struct history_txn *txn)
+{
+    struct sigaction jump = {.sa_handler = jump_back};
+
+    must(sigaction(SIGUSR2, &jump, NULL) == 0);
+    must_ok(xbegin());
+    if (sigsetjmp(back, 1) == 0) {
+        do_operations(w, txn, true);
+        raise(SIGUSR2);
+        must(false);
+    }
+    must_ok(xAbort());
+    end_transaction(txn);
+}
+
+static void run_one(struct worker *w, uint64_t what);
+
+/* A process forks in the middle of a transaction.  The child, which has none, runs one of its own
+   and records it behind its parent's. */
+static void
+run_forked(struct worker *w, struct history_txn *txn)
+{
+    struct history of_child = *w->history;
+    int status;
+    pid_t child;
+
+    must_ok(xbegin());
+    do_operations(w, txn, true);
+    child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        w->next_value += OPS_MAX;
+        of_child.n_txns++;
+        of_child.n_accesses += txn->count;
+        w->history = &of_child;
+        run_one(w, rnd_below(&w->rnd, 2 * QUERIES));
+        _exit(0);
+    }
+    end_transaction(txn);
+    must(waitpid(child, &status, 0) == child && status == 0);
+    w->next_value += 2 * OPS_MAX;
 }
 
 static void
@@ -157,13 +226,21 @@ run_one(struct worker *w, uint64_t what)
                                 .first = (uint32_t)h->n_accesses,
                                 .outcome = HISTORY_UNKNOWN};
     txn->begin_ns = now_ns();
-    if (what < 100)
+    if (what < QUERIES)
         run_query(w, txn);
+    else if (what == INTERRUPTED)
+        run_interrupted(w, txn);
+    else if (what == FORKED && w->setting->has_forks)
+        run_forked(w, txn);
     else
         run_transaction(w, txn);
     txn->end_ns = now_ns();
     h->n_accesses += txn->count;
     h->n_txns++;
+    if (what == FORKED && w->setting->has_forks) { /* the child's */
+        h->n_accesses += h->txns[h->n_txns].count;
+        h->n_txns++;
+    }
     word_store(&w->board->n_txns[w->number], h->n_txns);
 }
 
@@ -175,8 +252,8 @@ worker_run(struct worker *w)
     w->rnd = w->setting->seed + w->number * 1000;
     w->next_value = (uint64_t)(w->number + 1) << 40;
     w->attach(w);
-    while (word_load(&w->board->stop) == 0 && h->n_txns < h->txns_max
-           && h->n_accesses + OPS_MAX <= h->accesses_max) {
+    while (word_load(&w->board->stop) == 0 && h->n_txns + 1 < h->txns_max
+           && h->n_accesses + 2 * OPS_MAX <= h->accesses_max) {
         uint64_t what = rnd_below(&w->rnd, 500);
 
         run_one(w, what);
@@ -188,6 +265,20 @@ worker_run(struct worker *w)
         }
     }
     w->detach(w);
+}
+
+/* The environment counts more: XAC_ENGINE, and XAC_CHECKING at first. */
+void
+worker_options(struct worker *w)
+{
+    uint64_t turn = w->number + w->n_attached++ + w->setting->seed;
+
+    must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
+    if (w->setting->policy->kind != XAC_POLICY_SERIAL)
+        return;
+    env_checking = turn % (XAC_CHECKING_TRUSTED + 1);
+    must_ok(xSetOption(XAC_OPT_ENGINE,
+                       turn / 3 % 2 == 0 ? XAC_ENGINE_BEST : XAC_ENGINE_PORTABLE));
 }
 
 /* ---- histories ------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
 /*
  * worker.h -- random transactions that are written down, by a process or a thread.
  *
- * WHAT      A worker runs random transactions, queries, nested ones, hints, aborts and
- *           checkpoints on a few cells in two files, some of which share a page, and records
- *           what it reads and writes in a history.  Every value it writes is new.
+ * WHAT      A worker runs random transactions, queries, nested ones, hints, aborts, forks, signal
+ *           handlers that jump, and checkpoints on a few cells in two files, some of which share
+ *           a page, and records what it reads and writes in a history.  Every value it writes is new.
  * NOT HERE  Who the workers are and how they map the files (stress_iso.c, stress_threads.c);
  *           judging what they have recorded (history.h).
  */
@@ -31,6 +31,7 @@ struct worker_policy {
 };
 
 #define WORKER_POLICIES 6
+#define WORKER_SERIAL   5 /* of them */
 extern const struct worker_policy worker_policies[WORKER_POLICIES];
 
 /* What all workers of a test do. */
@@ -40,6 +41,7 @@ struct worker_setting {
     const char *kind; /* "processes" or "threads" */
     uint32_t n_workers;
     uint64_t seed;
+    bool has_forks; /* in the middle of transactions */
 };
 
 /* Shared by the workers of a round. */
@@ -50,6 +52,7 @@ struct worker_board {
 
 struct worker {
     uint32_t number;
+    uint32_t n_attached; /* times, see worker_options() */
     const struct worker_setting *setting;
     struct worker_board *board;
     struct history *history;
@@ -59,6 +62,10 @@ struct worker {
     uint64_t rnd;
     uint64_t next_value;
 };
+
+/* Options of a participant that attaches: the policy; and under XAC_POLICY_SERIAL another checking
+   and engine than its last time and than its neighbours. */
+void worker_options(struct worker *w);
 
 /* A board and histories in memory shared with child processes; they live with the test. */
 struct worker_board *worker_board(void);
