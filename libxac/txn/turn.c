@@ -30,10 +30,11 @@ word_of(uint64_t slot, uint64_t ticket)
     return ticket << XAC_TURN_SLOT_BITS | (slot + 1);
 }
 
+/* slot_of -- may be one that does not exist, if the region is damaged. */
 static uint64_t
 slot_of(uint64_t word)
 {
-    xac_assert((word & XAC_TURN_SLOT_MASK) != 0);
+    xac_assert(word != 0);
     return (word & XAC_TURN_SLOT_MASK) - 1;
 }
 
@@ -41,21 +42,21 @@ slot_of(uint64_t word)
 static uint64_t
 load_turn(const struct xac_env *env)
 {
-    uint64_t turn = atomic_load_explicit(&env->ctl->turn, memory_order_acquire);
-
-    xac_assert((turn == 0) == ((turn & XAC_TURN_SLOT_MASK) == 0));
-    return turn;
+    return atomic_load_explicit(&env->ctl->turn, memory_order_acquire);
 }
 
-/* ticket_of -- the ticket with which the holder has the turn; 0: it is void. */
+/* ticket_of -- the ticket with which the holder has the turn; 0: it is void, or no slot. */
 static uint64_t
 ticket_of(const struct xac_env *env, uint64_t word)
 {
-    /* Acquire: pairs with the release of the owner, which gives up the ticket. */
-    uint64_t ticket = atomic_load_explicit(&xac_txn_at(env, slot_of(word))->ticket,
-                                           memory_order_acquire);
+    uint64_t slot = slot_of(word), ticket;
 
-    return ticket != 0 && word_of(slot_of(word), ticket) == word ? ticket : 0;
+    /* Acquire: pairs with the release in xac_txn_claim. */
+    if (slot >= atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire))
+        return 0;
+    /* Acquire: pairs with the release of the owner, which gives up the ticket. */
+    ticket = atomic_load_explicit(&xac_txn_at(env, slot)->ticket, memory_order_acquire);
+    return ticket != 0 && word_of(slot, ticket) == word ? ticket : 0;
 }
 
 bool
@@ -166,12 +167,15 @@ xac_turn_pass(struct xac_env *env, uint64_t slot)
 static bool
 is_gone(struct xac_ctx *ctx, uint64_t word)
 {
-    const struct xac_txn *txn = xac_txn_at(ctx->env, slot_of(word));
-    uint64_t state = atomic_load_explicit(&txn->word, memory_order_relaxed);
+    uint64_t state;
     enum xac_process_state process;
 
     xac_assert(slot_of(word) != ctx->slot || ticket_of(ctx->env, word) == 0);
-    if (ticket_of(ctx->env, word) == 0 || xac_txn_state(state) == XAC_TXN_FREE)
+    if (ticket_of(ctx->env, word) == 0)
+        return true;
+    state = atomic_load_explicit(&xac_txn_at(ctx->env, slot_of(word))->word,
+                                 memory_order_relaxed);
+    if (xac_txn_state(state) == XAC_TXN_FREE)
         return true;
     process = xac_registry_state(ctx->env, xac_txn_participant(state));
     if (process == XAC_PROCESS_DEAD)
@@ -187,10 +191,10 @@ is_gone(struct xac_ctx *ctx, uint64_t word)
 static void
 take_away(struct xac_env *env, uint64_t word)
 {
-    struct xac_txn *txn = xac_txn_at(env, slot_of(word));
     sigset_t signals;
     uint64_t ticket, next = 0;
 
+    xac_assert(word != 0);
     xac_assert(xac_lock_none_held());
     xac_signals_block(&signals);
     xac_chain_populate(env);
@@ -199,9 +203,9 @@ take_away(struct xac_env *env, uint64_t word)
         if (load_turn(env) == word) {
             if (ticket != 0)
                 /* Relaxed: the exchange of the turn behind it is a release. */
-                (void)atomic_compare_exchange_strong_explicit(&txn->ticket, &ticket, 0,
-                                                              memory_order_relaxed,
-                                                              memory_order_relaxed);
+                (void)atomic_compare_exchange_strong_explicit(
+                    &xac_txn_at(env, slot_of(word))->ticket, &ticket, 0,
+                    memory_order_relaxed, memory_order_relaxed);
             xac_kill_point("tf");
             next = pass_from(env, word);
         }

@@ -9,9 +9,10 @@
  *           (policy_optimistic.c).  Queries never do.
  * WORDS     `turn` in the control region names the holder by its slot and its ticket; 0: nobody
  *           has the turn.  `ticket` in each slot: 0, or the ticket with which the slot waits for the
- *           turn or has it.  A holder is *void* if the ticket of its slot is another one, and *gone*
- *           if it is void, or if its process is dead or stopped.  A slot that waits is *late* once
- *           it has slept several times (is_late), that is after 4 ms at most.
+ *           turn or has it.  A holder is *void* if the ticket of its slot is another one, or if
+ *           a damaged region names a slot that does not exist; it is *gone* if it is void, or if its
+ *           process is dead or stopped.  A slot that waits is *late* once it has slept several
+ *           times (is_late), that is after 4 ms at most.
  * LOCK      None.  The turn is taken away, and looked at before a transaction publishes, under
  *           publish.
  * THREADS   The owner of the slot, outside the fault handler.  It may wait, so it holds no lock.

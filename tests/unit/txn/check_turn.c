@@ -244,6 +244,54 @@ START_TEST(take_the_ticket_away_with_the_turn)
 }
 END_TEST
 
+/* The word of the turn has room for the low bits of a ticket only. */
+START_TEST(take_the_turn_when_the_tickets_are_used_up)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE),
+                   *second = world_open(XAC_NONDURABLE);
+
+    atomic_store_explicit(&first->ctl->next_ticket,
+                          (UINT64_C(1) << (64 - XAC_TURN_SLOT_BITS)) - 4,
+                          memory_order_relaxed);
+    for (int i = 0; i < 8; i++) {
+        struct xac_env *one = i % 2 == 0 ? first : second,
+                       *other = i % 2 == 0 ? second : first;
+
+        must_eq(xac_turn_take(one, &one->ctx), 0);
+        must(has_turn(one) && !has_turn(other));
+        xac_wait_limit(5);
+        must_eq(xac_turn_take(other, &other->ctx), ETIMEDOUT);
+        xac_wait_limit(0);
+        xac_turn_pass(one, one->ctx.slot);
+        must(xac_turn_is_free(first));
+    }
+    leave(second, first);
+}
+END_TEST
+
+/* A damaged region names a holder whose slot does not exist. */
+static const uint64_t damaged_turns[] = {
+    UINT64_MAX,
+    UINT64_C(7) << XAC_TURN_SLOT_BITS,                      /* no slot */
+    UINT64_C(7) << XAC_TURN_SLOT_BITS | XAC_TURN_SLOT_MASK, /* the last one */
+    UINT64_C(7) << XAC_TURN_SLOT_BITS | (XAC_TURN_SLOT_MASK / 2),
+    UINT64_C(7) << XAC_TURN_SLOT_BITS | 2, /* one that nobody has ever used */
+};
+
+START_TEST(take_away_a_turn_that_is_damaged)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    atomic_store_explicit(&env->ctl->turn, damaged_turns[_i], memory_order_release);
+    must(!has_turn(env));
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    must(has_turn(env));
+    xac_turn_pass(env, env->ctx.slot);
+    must(xac_turn_is_free(env));
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
 /* may_publish -- what the policy says under the publish lock; XAC_UNGUARDED: a lock of the test's. */
 XAC_UNGUARDED static bool
 may_publish(struct xac_env *env)
@@ -510,6 +558,9 @@ main(void)
     tcase_add_test(tc, give_up_waiting);
     tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
     tcase_add_test(tc, take_the_ticket_away_with_the_turn);
+    tcase_add_loop_test(tc, take_away_a_turn_that_is_damaged, 0,
+                        sizeof damaged_turns / sizeof *damaged_turns);
+    tcase_add_test(tc, take_the_turn_when_the_tickets_are_used_up);
     tcase_add_test(tc, publish_with_the_turn_only);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "killed and stopped", 120);
