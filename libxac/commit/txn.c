@@ -626,6 +626,7 @@ may_step(const struct xac_ctx *ctx, uint64_t commits)
 static bool
 must_block(const struct xac_env *env)
 {
+    xac_assert(env->policy != NULL);
     return xac_env_is_durable(env)
            || (!env->policy->is_serial && xac_alone_epoch(env) == 0);
 }

@@ -65,6 +65,8 @@ is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
     const uint8_t *bytes =
         place != NULL ? xac_view_base_bytes(v, page_no, page, parent) : NULL;
 
+    xac_assert(xac_view_is_readable(v, &v->pages.at[page_no]));
+    xac_assert(parent <= xac_chain_commit(v->env));
     if (bytes == NULL)
         return false;
     memcpy(place, bytes, v->area.page_size);
