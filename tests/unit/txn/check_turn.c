@@ -326,6 +326,42 @@ START_TEST(publish_with_the_turn_only)
 }
 END_TEST
 
+/* begin_as_loser -- as an optimistic transaction that has lost many races. */
+static void *
+begin_as_loser(void *arg)
+{
+    struct waiting *w = (struct waiting *)arg;
+
+    w->env->ctx.n_lost = 1000;
+    must_eq(xac_policy_optimistic.begin(w->env, &w->env->ctx), 0);
+    word_store(&w->has_turn, 1);
+    return NULL;
+}
+
+/* Those that publish have looked at the turn before it was taken. */
+XAC_UNGUARDED
+START_TEST(wait_for_those_that_publish)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE);
+    struct waiting loser = {.env = world_open(XAC_NONDURABLE)};
+    sigset_t signals;
+
+    xac_signals_block(&signals);
+    xac_chain_lock(first);
+    must(pthread_create(&loser.thread, NULL, begin_as_loser, &loser) == 0);
+    while (xac_turn_is_free(first))
+        proc_sleep_us(100);
+    proc_sleep_us(20000);
+    must_eq(word_load(&loser.has_turn), 0);
+    xac_chain_unlock(first);
+    xac_signals_restore(&signals);
+    proc_await(&loser.has_turn, 1, HANG_S);
+    must(pthread_join(loser.thread, NULL) == 0);
+    xac_turn_pass(loser.env, loser.env->ctx.slot);
+    leave(loser.env, first);
+}
+END_TEST
+
 /* ---- Killed and stopped ------------------------------------------------------------------ */
 
 #ifdef XAC_DEBUG
@@ -562,6 +598,7 @@ main(void)
                         sizeof damaged_turns / sizeof *damaged_turns);
     tcase_add_test(tc, take_the_turn_when_the_tickets_are_used_up);
     tcase_add_test(tc, publish_with_the_turn_only);
+    tcase_add_test(tc, wait_for_those_that_publish);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "killed and stopped", 120);
     tcase_add_loop_test(tc, go_on_beside_one_killed, 0,
