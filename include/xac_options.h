@@ -28,8 +28,6 @@ enum xac_option {
        - up to five data files of large transactions;
        - what others commit while the process is stopped that makes a checkpoint: as much
          again at the most.
-       In a nondurable environment page versions may be four times as many bytes, up to a
-       sixteenth of the machine's memory.
        Values: bytes, any number.  Default: 256 MiB.  Set: any time.  Concerns: all. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* The size of a segment of the log.  It takes effect when the environment is made or has been
@@ -172,10 +170,9 @@ enum xac_checking {
     XAC_CHECKING_STRICT = 0,
     /* Pages stay readable from one transaction to the next, so that most loads do not trap.
        While the process is the only participant and has no thread with views of its own (xView()),
-       all pages that it has touched stay readable, up to 65,536 of each mapping, or a sixteenth
-       of the machine's memory if that is more.  Beside others, the pages that its queries have
-       read stay readable until a transaction begins that is not a query (not with
-       XAC_ENGINE_PORTABLE).
+       all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
+       others, the pages that its queries have read stay readable until a transaction begins
+       that is not a query (not with XAC_ENGINE_PORTABLE).
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be

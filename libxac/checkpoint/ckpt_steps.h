@@ -49,7 +49,7 @@ enum xac_ckpt_phase {
     XAC_CKPT_SYNC,   /* p                */
     XAC_CKPT_END,    /* q, r             */
     XAC_CKPT_UNLINK, /* s, by many calls */
-    XAC_CKPT_SETTLE, /* t, by some calls */
+    XAC_CKPT_SETTLE, /* t                */
     XAC_CKPT_DONE
 };
 

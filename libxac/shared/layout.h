@@ -352,9 +352,6 @@ struct xac_chain {
     uint64_t settled XAC_GUARDED_BY(gc);    /* unlinks up to here have no readers   */
     uint64_t held XAC_GUARDED_BY(gc);       /* versions kept for queries so far ... */
     uint64_t held_point XAC_GUARDED_BY(gc); /* ... the oldest of which read this    */
-    /* The sweep under way: the next version slot, and how many are left to be looked at. */
-    uint64_t sweep_next XAC_GUARDED_BY(gc);
-    uint64_t sweep_left XAC_GUARDED_BY(gc);
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */

@@ -222,16 +222,16 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
 }
 
 /*
- * count_down -- one version slot less is in use, or in limbo.  Not below 0: a sweep does not see what
- * others take meanwhile, and a store that seemed overfull would grow and grow.
+ * count_down -- one version slot less is in use.  Not below 0: a sweep does not see what others
+ * take meanwhile, and a store that seemed overfull would grow and grow.
  */
 static void
-count_down(_Atomic uint64_t *countp)
+count_down(struct xac_versions *v)
 {
-    uint64_t n = atomic_load_explicit(countp, memory_order_relaxed);
+    uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
 
-    while (n > 0
-           && !atomic_compare_exchange_weak_explicit(countp, &n, n - 1,
+    while (used > 0
+           && !atomic_compare_exchange_weak_explicit(&v->used, &used, used - 1,
                                                      memory_order_relaxed,
                                                      memory_order_relaxed))
         ;
@@ -246,7 +246,7 @@ xac_version_give_back(struct xac_env *env, uint64_t vslot_no)
 
     xac_assert(xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed))
                != XAC_VSLOT_FREE);
-    count_down(&env->ctl->versions.used);
+    count_down(&env->ctl->versions);
     /* Release: pairs with the acquire in try_take. */
     atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_FREE, 0),
                           memory_order_release);
@@ -513,74 +513,30 @@ sweep_taken(const struct xac_env *env, const struct xac_vslot *v, uint64_t word)
            && atomic_load_explicit(&txn->word, memory_order_relaxed) == was;
 }
 
-/* thin_head -- the page whose list a version slot heads, if it does.  A page that gets another head
-   meanwhile may be missed; its next gc thins it. */
+/*
+ * thin_all -- every page that has versions, once: by the version slot that heads its list.  One
+ * that gets another head meanwhile may be missed; its next gc thins it.
+ */
 static void
-thin_head(struct xac_env *env, uint64_t vslot_no, const struct xac_needs *needs)
-{
-    const struct xac_vslot *f = xac_vslot_at(env, vslot_no);
-    /* Acquire: pairs with the stores of the word. */
-    uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
-    struct xac_page *page;
-
-    xac_assert(vslot_no != 0);
-    if (xac_vslot_state(word) != XAC_VSLOT_VERSION)
-        return;
-    page = (struct xac_page *)xac_shm_at(&env->shm,
-                                         atomic_load_explicit(&f->page,
-                                                              memory_order_relaxed));
-    if (atomic_load_explicit(&page->head, memory_order_relaxed) == vslot_no)
-        (void)xac_version_thin(env, page, needs);
-}
-
-/* sweep_one -- free a version slot if nobody needs it; ret its state then. */
-static enum xac_vslot_state
-sweep_one(struct xac_env *env, uint64_t vslot_no, const struct xac_needs *needs,
-          uint64_t settled)
-{
-    const struct xac_vslot *f = xac_vslot_at(env, vslot_no);
-    /* Acquire: pairs with the stores of the word. */
-    uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
-    bool is_free = false;
-
-    xac_assert(vslot_no != 0);
-    switch (xac_vslot_state(word)) {
-    case XAC_VSLOT_FREE:
-        return XAC_VSLOT_FREE;
-    case XAC_VSLOT_TAKEN:
-        is_free = sweep_taken(env, f, word);
-        break;
-    case XAC_VSLOT_VERSION:
-        is_free = (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, vslot_no);
-        break;
-    case XAC_VSLOT_LIMBO:
-        is_free = (word & XAC_VSLOT_LOW) <= settled;
-        break;
-    }
-    if (!is_free)
-        return xac_vslot_state(word);
-    if (xac_vslot_state(word) == XAC_VSLOT_LIMBO)
-        count_down(&env->ctl->versions.limbo);
-    xac_version_give_back(env, vslot_no);
-    return XAC_VSLOT_FREE;
-}
-
-uint64_t
-xac_version_sweep_some(struct xac_env *env, const struct xac_needs *needs,
-                       uint64_t settled, uint64_t next, uint64_t n)
+thin_all(struct xac_env *env, const struct xac_needs *needs)
 {
     uint64_t have = frames_there(env);
 
-    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
-    xac_assert(n <= XAC_SWEEP_VSLOTS);
-    for (uint64_t i = 0; i < n && have > 0; i++, next++) {
-        if (next == 0 || next > have)
-            next = 1;
-        thin_head(env, next, needs);
-        (void)sweep_one(env, next, needs, settled);
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
+    for (uint64_t n = 1; n <= have; n++) {
+        struct xac_vslot *f = xac_vslot_at(env, n);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
+                                                        with the stores of the word */
+        struct xac_page *page;
+
+        if (xac_vslot_state(word) != XAC_VSLOT_VERSION)
+            continue;
+        page = (struct xac_page *)xac_shm_at(&env->shm,
+                                             atomic_load_explicit(&f->page,
+                                                                  memory_order_relaxed));
+        if (atomic_load_explicit(&page->head, memory_order_relaxed) == n)
+            (void)xac_version_thin(env, page, needs);
     }
-    xac_kill_point("sweep");
-    return next;
 }
 
 void
@@ -592,14 +548,31 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
     uint64_t used = 0, limbo = 0;
 
     xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
-    /* First thin all: then few are left below upper, each to be looked for. */
-    for (uint64_t n = 1; n <= have; n++)
-        thin_head(env, n, needs);
+    thin_all(env, needs); /* then few are left below upper, each to be looked for */
     for (uint64_t n = 1; n <= have; n++) {
-        enum xac_vslot_state state = sweep_one(env, n, needs, settled);
+        struct xac_vslot *f = xac_vslot_at(env, n);
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
+                                                        with the stores of the word */
+        bool is_free = false;
 
-        used += state != XAC_VSLOT_FREE;
-        limbo += state == XAC_VSLOT_LIMBO;
+        switch (xac_vslot_state(word)) {
+        case XAC_VSLOT_FREE:
+            continue;
+        case XAC_VSLOT_TAKEN:
+            is_free = sweep_taken(env, f, word);
+            break;
+        case XAC_VSLOT_VERSION:
+            is_free = (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, n);
+            break;
+        case XAC_VSLOT_LIMBO:
+            is_free = (word & XAC_VSLOT_LOW) <= settled;
+            limbo += !is_free;
+            break;
+        }
+        if (is_free)
+            xac_version_give_back(env, n);
+        else
+            used++;
     }
     xac_kill_point("sweep");
     atomic_store_explicit(&v->used, used, memory_order_relaxed);

@@ -137,17 +137,7 @@ void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bou
 void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
                            uint64_t settled);
 
-/*
- * xac_version_sweep_some -- the same for at most XAC_SWEEP_VSLOTS version slots, from `next` on and on
- * from the first behind the last, but it counts only what it frees.  gc lock held.
- *
- * ret  the next one
- */
-#define XAC_SWEEP_VSLOTS 2048
-uint64_t xac_version_sweep_some(struct xac_env *env, const struct xac_needs *needs,
-                                uint64_t settled, uint64_t next, uint64_t n);
-
-/* xac_version_sweep -- the whole sweep when there are no queries below bound. */
+/* xac_version_sweep -- the same when there are no queries below bound. */
 void xac_version_sweep(struct xac_env *env, uint64_t bound, uint64_t settled);
 
 /*

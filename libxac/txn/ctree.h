@@ -185,8 +185,7 @@ struct xac_oldest {
  */
 void xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out);
 
-/* xac_gc_settle -- a part of freeing the version slots that nobody reads any more, if there may be
-   any; gc held.  ret  true: nothing is left to do now. */
-bool xac_gc_settle(struct xac_env *env) XAC_REQUIRES(gc);
+/* xac_gc_settle -- free the version slots in limbo that nobody reads any more.  gc held. */
+void xac_gc_settle(struct xac_env *env) XAC_REQUIRES(gc);
 
 #endif /* XAC_CTREE_H */

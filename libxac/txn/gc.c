@@ -223,36 +223,6 @@ xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out)
     out->n_held_own = out->n_held > n_others ? out->n_held - n_others : 0;
 }
 
-/* want_sweep -- all version slots are to be looked at, some by each run of gc, from where the last
-   sweep has come to: if it is wanted again and again, each slot has its turn. */
-XAC_REQUIRES(gc)
-static void
-want_sweep(struct xac_env *env)
-{
-    struct xac_chain *c = chain_of(env);
-
-    xac_assert(xac_lock_is_mine(&c->gc));
-    /* Acquire: pairs with the release of the store's growth. */
-    c->sweep_left =
-        atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire);
-    c->held = 0;
-}
-
-/* sweep_some -- a part of the sweep that is wanted. */
-XAC_REQUIRES(gc)
-static void
-sweep_some(struct xac_env *env)
-{
-    struct xac_chain *c = chain_of(env);
-    uint64_t n = c->sweep_left < XAC_SWEEP_VSLOTS ? c->sweep_left : XAC_SWEEP_VSLOTS;
-    struct xac_needs needs;
-
-    xac_assert(xac_lock_is_mine(&c->gc));
-    xac_gc_needs(env, &needs);
-    c->sweep_next = xac_version_sweep_some(env, &needs, c->settled, c->sweep_next, n);
-    c->sweep_left -= n;
-}
-
 /* sweep -- a sweep over all version slots by what must be kept now. */
 XAC_REQUIRES(gc)
 static void
@@ -264,10 +234,9 @@ sweep(struct xac_env *env)
     xac_gc_needs(env, &needs);
     xac_version_sweep_for(env, &needs, chain_of(env)->settled);
     chain_of(env)->held = 0;
-    chain_of(env)->sweep_left = 0;
 }
 
-bool
+void
 xac_gc_settle(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
@@ -275,16 +244,13 @@ xac_gc_settle(struct xac_env *env)
 
     xac_assert(xac_lock_is_mine(&c->gc));
     xac_assert(c->settled <= xac_chain_commit(env));
-    if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) != 0) {
-        (void)xac_gc_bound(env, &start);
-        if (start > c->settled) {
-            c->settled = start;
-            want_sweep(env);
-        }
-    }
-    if (c->sweep_left > 0)
-        sweep_some(env);
-    return c->sweep_left == 0;
+    if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
+        return;
+    (void)xac_gc_bound(env, &start);
+    if (start <= c->settled)
+        return;
+    c->settled = start;
+    sweep(env);
 }
 
 /* repair -- the lock is held: a dead holder may have cut a list and not freed what it cut. */
@@ -377,11 +343,11 @@ gc_held(struct xac_env *env)
     for (uint64_t n = c->gc_done + 1; n <= needs.upper && is_told; n++)
         is_told = thin_commit(env, n, &needs);
     if (!is_told || is_release_due(env, &needs))
-        want_sweep(env);
+        sweep(env);
     xac_kill_point("gc");
     if (needs.upper > c->gc_done)
         c->gc_done = needs.upper;
-    (void)xac_gc_settle(env);
+    xac_gc_settle(env);
     xac_assert(c->gc_done <= xac_chain_commit(env));
     xac_debug(xac_chain_assert(env));
     xac_debug(xac_version_assert(env, c->gc_done));

@@ -24,7 +24,7 @@
  * policy each process counts as alone, and the next begin brings the pages up to date, in place if
  * they may be stored to; a view in which that is not so often gets memory with a twin (area.h).  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
- * one by one.  If it fills memory, those that have been touched stay, up to a number; and
+ * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
  * beside others, too, those that queries have touched stay *kept* until a transaction begins
  * that is no query: the next query drops those that have been written meanwhile.
  *
@@ -126,7 +126,6 @@ struct xac_view_staying {
     uint32_t
         n_dropped; /* pages that others have written, and that could not be refreshed */
     uint64_t n_begun; /* begins since each of them was looked at (view_begin.c)         */
-    uint64_t most; /* pages that may stay; fixed                                       */
     uint64_t hand; /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */
     /* Warm pages (view_warm.c). */
@@ -275,7 +274,7 @@ int xac_view_enter_alone(struct xac_env *env, struct xac_view *view, uint64_t ep
 int xac_view_leave_alone(struct xac_view *view);
 
 /*
- * xac_view_evict -- drop some of the pages that stay, those the hand comes to first.  Which
+ * xac_view_evict -- drop an eighth of the pages that stay, those the hand comes to first.  Which
  * of them are used is not known without a trap, so that they are as good as any others.
  * ret 0 or errno.
  */
@@ -497,10 +496,8 @@ XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
 /* Of zeros, for blank pages; at least one page of any size. */
 #define XAC_BLANK_BYTES 262144
 
-/* Pages that a view keeps readable from one transaction to the next, if they are memory: this share
-   of the machine's memory, but at least so many. */
-#define XAC_STAY_SHARE 16
-#define XAC_STAY_LEAST 65536
+/* Pages that a view keeps readable from one transaction to the next, if they are memory. */
+#define XAC_STAY_MAX 65536
 
 /* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
 XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,

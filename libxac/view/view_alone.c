@@ -18,7 +18,7 @@
 /* Versions that a view that begins to be alone hides one by one; more, and it waits. */
 #define ALONE_HIDDEN_MAX 8192
 
-/* Pages that the hand passes in one step; one transaction waits for no more pages to be dropped. */
+/* Pages that the hand passes in one step. */
 #define EVICT_STEP 1024
 
 /* Commits between two attempts to be alone. */
@@ -132,16 +132,17 @@ xac_view_leave_alone(struct xac_view *v)
 int
 xac_view_evict(struct xac_view *v)
 {
-    uint64_t had = v->pages.n_copies;
+    uint64_t goal = v->pages.n_copies - v->pages.n_copies / 8;
     int rc = xac_warm_cool(v);
 
     xac_assert(v->pages.n_copies > 0);
     for (uint64_t step = 0;
-         v->pages.n_copies == had && step <= v->area.n_pages && rc == 0;
+         v->pages.n_copies > goal && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {
         uint64_t from = v->staying.hand < v->area.n_pages ? v->staying.hand : 0;
         uint64_t end =
             v->area.n_pages - from < EVICT_STEP ? v->area.n_pages : from + EVICT_STEP;
+        uint64_t had = v->pages.n_copies;
 
         for (uint64_t p = from; p < end; p++)
             xac_view_lose(v, &v->pages.at[p]);

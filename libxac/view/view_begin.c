@@ -212,7 +212,7 @@ advance(struct xac_env *env, struct xac_view *v)
     xac_assert(parent <= xac_chain_commit(env));
     v->staying.shown = parent;
     xac_kill_point("ga");
-    return v->area.ops->fills != NULL && v->pages.n_copies > v->staying.most
+    return v->area.ops->fills != NULL && v->pages.n_copies > XAC_STAY_MAX
                ? xac_view_evict(v)
                : 0;
 }
@@ -243,7 +243,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (rc != 0)
         return rc;
     if (v->area.ops->fills != NULL)
-        return v->pages.n_copies > v->staying.most ? xac_view_evict(v) : 0;
+        return v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : 0;
     if (v->pages.n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
         return xac_view_forget(v, XAC_PROT_READ);
