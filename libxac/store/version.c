@@ -514,8 +514,10 @@ sweep_taken(const struct xac_env *env, const struct xac_vslot *v, uint64_t word)
 }
 
 /*
- * thin_all -- every page that has versions, once: by the version slot that heads its list.  One
- * that gets another head meanwhile may be missed; its next gc thins it.
+ * thin_all -- every page that has versions up to `upper`: by each of these that is still there.  The
+ * first one thins the page, and then only the versions that somebody needs are left.  (Not by the
+ * version slot that heads the list: pages that are written all the time have another head before
+ * the loop comes to it.)
  */
 static void
 thin_all(struct xac_env *env, const struct xac_needs *needs)
@@ -527,15 +529,14 @@ thin_all(struct xac_env *env, const struct xac_needs *needs)
         struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
                                                         with the stores of the word */
-        struct xac_page *page;
+        uint64_t page;
 
-        if (xac_vslot_state(word) != XAC_VSLOT_VERSION)
+        if (xac_vslot_state(word) != XAC_VSLOT_VERSION
+            || (word & XAC_VSLOT_LOW) > needs->upper)
             continue;
-        page = (struct xac_page *)xac_shm_at(&env->shm,
-                                             atomic_load_explicit(&f->page,
-                                                                  memory_order_relaxed));
-        if (atomic_load_explicit(&page->head, memory_order_relaxed) == n)
-            (void)xac_version_thin(env, page, needs);
+        page = atomic_load_explicit(&f->page, memory_order_relaxed);
+        (void)xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, page),
+                               needs);
     }
 }
 
