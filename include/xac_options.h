@@ -42,11 +42,9 @@ enum xac_option {
     XAC_OPT_LOG_BUFFER_BYTES XAC_DEPRECATED = 4,
     /* Deprecated: 0 sets XAC_OPT_CHECKING to STRICT; 1 sets it to FAST, and leaves TRUSTED. */
     XAC_OPT_STAY_MAPPED XAC_DEPRECATED = 5,
-    /* What happens when two transactions want the same page: one of them fails, or one waits for the
-       other.  By default transactions that are no queries run one after the other.  A program in which they
-       are long, or wait for something while they are open, sets another policy; doc/policies.md says which.
-       Values: enum xac_policy_kind.  Default: XAC_POLICY_SERIAL.  Set: before xInit().
-       Concerns: all, from the first participant. */
+    /* Which of two transactions in conflict survives.
+       Values: enum xac_policy_kind.  Default: XAC_POLICY_OLDEST_WINS.  Set: before
+       xInit().  Concerns: all, from the first participant. */
     XAC_OPT_POLICY = 6,
     /* So long may a commit of this process stay unsynced.  0: xend() returns when the commit is on
        disk.  Otherwise xend() and xendQuery() return before, and xSync() waits.  If the machine
@@ -214,7 +212,7 @@ enum xac_policy_kind {
     XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, and
                                      xbegin() puts it off until the older one is over
                                      (10 ms at first, later 1.28 s at most), so nobody
-                                     starves and retries are few                     */
+                                     starves and retries are few: the default        */
     XAC_POLICY_SELF_ABORT = 1,    /* the one that discovers the conflict fails        */
     XAC_POLICY_SELFISH = 2,       /* the one that discovers it wins                   */
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
@@ -225,8 +223,7 @@ enum xac_policy_kind {
     XAC_POLICY_SERIAL = 5 /* one writer at a time: xbegin() waits for its turn, which
                                      lasts until xend() has committed; nobody loses, unless
                                      its process is stopped in its turn; queries do not
-                                     wait: the default.  xbegin() waits for ever if the one
-                                     that has the turn waits for it: see xbegin()    */
+                                     wait                                            */
 };
 
 /* Checksums of log blocks. */
