@@ -294,18 +294,25 @@ START_TEST(commits_with_a_limit_lose_nothing)
 }
 END_TEST
 
-/* hold_turn -- a transaction that is open until it is told to end. */
-static void
-hold_turn(void *arg)
+/* hold_until_told -- a transaction that is open until it is told to end, and then returns `want`. */
+static uint64_t *
+hold_until_told(int want)
 {
     uint64_t *base = attach();
 
-    (void)arg;
     must_ok(xbegin());
     ++*base;
     word_store(&board->ready, 1);
     proc_await(&board->go, 1, 60);
-    must_rc(xend(), XAC_COMMITTED);
+    must_rc(xend(), want);
+    return base;
+}
+
+static void
+hold_turn(void *arg)
+{
+    (void)arg;
+    (void)hold_until_told(XAC_COMMITTED);
     env_detach();
 }
 
@@ -411,15 +418,8 @@ END_TEST
 static void
 lose_turn(void *arg)
 {
-    uint64_t *base = attach();
-
     (void)arg;
-    must_ok(xbegin());
-    ++*base;
-    word_store(&board->ready, 1);
-    proc_await(&board->go, 1, 60);
-    must_rc(xend(), XAC_ABORTED);
-    must_rc(add(base), XAC_COMMITTED);
+    must_rc(add(hold_until_told(XAC_ABORTED)), XAC_COMMITTED);
     env_detach();
 }
 
