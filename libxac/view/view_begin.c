@@ -24,6 +24,9 @@
 #define COMPARED_PER_BEGIN 1024
 #define ABSENT_PER_PAGE    16
 
+/* Pages dropped because others have written them, after which a view gets a twin. */
+#define DROPS_FOR_TWIN 16
+
 /* islands_max -- a context's share of the mappings that we allow ourselves. */
 static uint64_t
 islands_max(const struct xac_env *env)
@@ -36,9 +39,6 @@ islands_max(const struct xac_env *env)
     xac_assert(share > 0);
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
 }
-
-/* Pages dropped because others have written them, after which a view gets a twin. */
-#define DROPS_FOR_TWIN 16
 
 /* place_of -- where a readable page can be stored to without a trap; NULL: nowhere. */
 static uint8_t *
