@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ranges.c -- copies and fills inside of transactions.
+ *
+ * The names say what the compiler knows of each side: Rn, Wn memory of the thread alone, Rt, Wt any
+ * memory; with aR or aW it has been read or written before, which changes nothing here.
+ */
+#include <config.h>
+
+#include <string.h>
+
+#include "itm.h"
+
+/* transfer -- memmove, which is right for memcpy, too. */
+static inline void
+transfer(void *to, const void *from, size_t n, bool loads, bool stores)
+{
+    if (n == 0)
+        return;
+    if (loads)
+        xac_load(from, n);
+    if (stores)
+        xac_itm_note(xac_itm_now, to, n, true);
+    memmove(to, from, n);
+}
+
+#define TRANSFER(name, loads, stores)                                \
+ XAC_ITM_API void _ITM_##name(void *to, const void *from, size_t n); \
+ void _ITM_##name(void *to, const void *from, size_t n)              \
+ {                                                                   \
+  transfer(to, from, n, loads, stores);                              \
+ }
+
+#define TRANSFERS(verb)                \
+ TRANSFER(verb##RnWt, false, true)     \
+ TRANSFER(verb##RnWtaR, false, true)   \
+ TRANSFER(verb##RnWtaW, false, true)   \
+ TRANSFER(verb##RtWn, true, false)     \
+ TRANSFER(verb##RtWt, true, true)      \
+ TRANSFER(verb##RtWtaR, true, true)    \
+ TRANSFER(verb##RtWtaW, true, true)    \
+ TRANSFER(verb##RtaRWn, false, false)  \
+ TRANSFER(verb##RtaRWt, false, true)   \
+ TRANSFER(verb##RtaRWtaR, false, true) \
+ TRANSFER(verb##RtaRWtaW, false, true) \
+ TRANSFER(verb##RtaWWn, false, false)  \
+ TRANSFER(verb##RtaWWt, false, true)   \
+ TRANSFER(verb##RtaWWtaR, false, true) \
+ TRANSFER(verb##RtaWWtaW, false, true)
+
+TRANSFERS(memcpy)
+TRANSFERS(memmove)
+
+/* fill -- memset. */
+static inline void
+fill(void *to, int byte, size_t n)
+{
+    if (n == 0)
+        return;
+    xac_itm_note(xac_itm_now, to, n, true);
+    memset(to, byte, n);
+}
+
+#define FILL(name)                                           \
+ XAC_ITM_API void _ITM_##name(void *to, int byte, size_t n); \
+ void _ITM_##name(void *to, int byte, size_t n)              \
+ {                                                           \
+  fill(to, byte, n);                                         \
+ }
+
+FILL(memsetW)
+FILL(memsetWaR)
+FILL(memsetWaW)
+
+/* _ITM_LB -- log memory of the thread, for the compiler stores there without a call. */
+XAC_ITM_API void _ITM_LB(const void *at, size_t n);
+void
+_ITM_LB(const void *at, size_t n)
+{
+    if (n > 0)
+        xac_itm_note(xac_itm_now, at, n, true);
+}
+
+/* _ITM_dropReferences -- a hint that nobody needs the range any more: nothing to do. */
+XAC_ITM_API void _ITM_dropReferences(void *at, size_t n);
+void
+_ITM_dropReferences(void *at, size_t n)
+{
+    (void)at;
+    (void)n;
+}
