@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xac.hpp -- libxac for C++17: environments, mappings and transactions as objects.
+ *
+ *     #include <xac.hpp>
+ *
+ *     xac::env env("db");
+ *     xac::mapping<int> x(env, "input.db", 1000);
+ *     int now = env.transact([&] { return ++x[0]; });
+ *
+ * xac.h says what the calls below mean, and its calling rules hold.  Besides:
+ *   (1) The function of a transaction may run several times.  A conflict undoes what it did to
+ *       mappings, and nothing else.
+ *   (2) An exception that leaves the function rolls the transaction back and goes on to the
+ *       caller.  There is no other attempt.  If an outer transaction catches the exception of a
+ *       nested one, the outer one still cannot commit: it runs again.
+ *   (3) The result of a transaction or a query is used after its end, so that it must be a copy.
+ *       It may point into a mapping; the caller follows it in the next transaction only.
+ *   (4) Without exceptions (-fno-exceptions) a call that would throw prints the error and stops
+ *       the program.  The functions try_...() return a code instead: 0, an errno value or
+ *       XAC_E..., for xac_strerror().
+ */
+#ifndef XAC_HPP
+#define XAC_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "xac_env.h"
+
+namespace xac {
+
+/* A call of the library failed.  code() is an errno value or XAC_E...; some codes of xac_end(), as
+   XAC_ENOTDURABLE, say that the transaction has committed. */
+class error : public std::runtime_error {
+  public:
+    error(int code, const std::string &text) : std::runtime_error(text), code_(code)
+    {
+    }
+    int
+    code() const noexcept
+    {
+        return code_;
+    }
+
+  private:
+    int code_;
+};
+
+/* The transaction was rolled back at each attempt, as often or as long as its limits allow; or its
+   function has called xac_abort_in(), after which there is no other attempt. */
+class conflict : public error {
+  public:
+    conflict() : error(XAC_ABORTED, xac_strerror(XAC_ABORTED))
+    {
+    }
+};
+
+/* Throw what `code` means; 0 is no error. */
+inline void
+check(int code)
+{
+    if (code == 0)
+        return;
+#ifdef __cpp_exceptions
+    if (code == XAC_ABORTED)
+        throw conflict();
+    throw error(code, std::string(xac_strerror(code)) + ": " + xac_last_error());
+#else
+    std::fprintf(stderr, "xac: %s: %s\n", xac_strerror(code), xac_last_error());
+    std::abort();
+#endif
+}
+
+/* When transact() gives up; 0: never.  Time is looked at between attempts: it does not end the
+   wait of xac_begin(), which XAC_OPT_WAIT_MS does. */
+struct limits {
+    unsigned attempts = 0;
+    std::chrono::milliseconds time{0};
+};
+
+/* What an environment is opened with: struct xac_options, with its defaults set. */
+struct options : xac_options {
+    options() noexcept
+    {
+        xac_options_init(this, sizeof(xac_options));
+    }
+};
+
+/* An environment that is open.  Mappings end before it does. */
+class env {
+  public:
+    env() noexcept = default;
+    explicit env(const char *path, const options &how = options())
+    {
+        check(try_open(path, how));
+    }
+    env(env &&other) noexcept : env_(std::exchange(other.env_, nullptr))
+    {
+    }
+    env &
+    operator=(env &&other) noexcept
+    {
+        std::swap(env_, other.env_);
+        return *this;
+    }
+    ~env()
+    {
+        try_close();
+    }
+
+    int
+    try_open(const char *path, const options &how = options()) noexcept
+    {
+        if (env_ != nullptr)
+            return XAC_EALREADY;
+        env_ = xac_open(path, &how);
+        return env_ != nullptr ? 0 : errno;
+    }
+
+    /* 0 if it is not open.  After XAC_EINTXN and EBUSY it is still open. */
+    int
+    try_close() noexcept
+    {
+        int rc = env_ != nullptr ? xac_close(env_) : 0;
+
+        if (rc != XAC_EINTXN && rc != EBUSY)
+            env_ = nullptr;
+        return rc;
+    }
+
+    /* For the calls of xac_env.h. */
+    xac_env *
+    get() const noexcept
+    {
+        return env_;
+    }
+
+    /* Run fn() as a transaction, and again after a conflict; return its result. */
+    template <class F>
+    auto
+    transact(F &&fn, limits most = {})
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
+
+        if constexpr (std::is_void_v<R>) {
+            check(run(fn, most));
+        } else {
+            std::optional<R> result;
+            auto keep = [&] { result.emplace(fn()); };
+
+            check(run(keep, most));
+            return R(std::move(*result));
+        }
+    }
+
+    /*
+     * Run fn() as a transaction, and again after a conflict; return a code.
+     *
+     * in   fn   returns nothing, or an int: 0 to commit, another value to roll back.
+     *           If xac::error or std::bad_alloc leave it, they become a code; every other
+     *           exception ends the program.
+     * ret  0: committed; XAC_ABORTED: see class conflict; what fn returned; else an error.
+     */
+    template <class F>
+    int
+    try_transact(F &&fn, limits most = {}) noexcept
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(std::is_void_v<R> || std::is_same_v<R, int>, "fn returns a code");
+
+#ifdef __cpp_exceptions
+        try {
+            return run(fn, most);
+        } catch (const error &e) {
+            return e.code();
+        } catch (const std::bad_alloc &) {
+            return ENOMEM;
+        }
+#else
+        return run(fn, most);
+#endif
+    }
+
+    /* Run fn() as a query, once; return its result. */
+    template <class F>
+    auto
+    query(F &&fn)
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
+
+        check(xac_begin_query_in(env_));
+        open_query open{env_};
+        if constexpr (std::is_void_v<R>) {
+            fn();
+            check(open.end());
+        } else {
+            R result = fn();
+
+            check(open.end());
+            return result;
+        }
+    }
+
+  private:
+    /* A query that ends with its block, by an exception too. */
+    struct open_query {
+        xac_env *in;
+
+        int
+        end() noexcept
+        {
+            return xac_end_query_in(std::exchange(in, nullptr));
+        }
+        ~open_query()
+        {
+            if (in != nullptr)
+                end();
+        }
+    };
+
+    /* A transaction that runs: its function, and what it has used of its limits. */
+    template <class F> struct attempts {
+        F &fn;
+        limits most;
+        std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+        unsigned n = 0;
+
+        bool
+        is_over() const
+        {
+            if (n == 0)
+                return false;
+            if (most.attempts != 0 && n >= most.attempts)
+                return true;
+            return most.time.count() != 0
+                   && std::chrono::steady_clock::now() - start >= most.time;
+        }
+
+        /* The function for xac_transact_in(), which does not return XAC_ABORTED by itself. */
+        static int
+        once(void *arg)
+        {
+            auto &self = *static_cast<attempts *>(arg);
+
+            if (self.is_over())
+                return XAC_ABORTED;
+            self.n++;
+            if constexpr (std::is_same_v<std::invoke_result_t<F &>, int>) {
+                return self.fn();
+            } else {
+                self.fn();
+                return 0;
+            }
+        }
+    };
+
+    /* XAC_FAILED is no error: a nested transaction is done, and the outermost one tries again. */
+    template <class F>
+    int
+    run(F &fn, limits most)
+    {
+        attempts<F> tried{fn, most};
+        int rc = xac_transact_in(env_, attempts<F>::once, &tried);
+
+        return rc == XAC_FAILED ? 0 : rc;
+    }
+
+    xac_env *env_ = nullptr;
+};
+
+/*
+ * The beginning of a file as an array of T, mapped where pointers in it are valid
+ * (XAC_SAME_ADDRESS).  A new file is zero bytes: no constructor runs.
+ */
+template <class T> class mapping {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "a file holds bytes: no virtual functions, no destructors");
+
+  public:
+    mapping() noexcept = default;
+    mapping(env &in, const char *name, std::size_t count)
+    {
+        check(try_map(in, name, count));
+    }
+    mapping(mapping &&other) noexcept
+        : env_(other.env_), data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0))
+    {
+    }
+    mapping &
+    operator=(mapping &&other) noexcept
+    {
+        std::swap(env_, other.env_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~mapping()
+    {
+        try_unmap();
+    }
+
+    /* Outside of transactions.  EFBIG: so many T have no size in bytes. */
+    int
+    try_map(env &in, const char *name, std::size_t count) noexcept
+    {
+        auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+        if (data_ != nullptr)
+            return XAC_EMAPPED;
+        if (count > (SIZE_MAX - page) / sizeof(T))
+            return EFBIG;
+        std::size_t length = (count * sizeof(T) + page - 1) / page * page;
+        void *base = xac_mmap_at_in(in.get(), name, 0, length, XAC_SAME_ADDRESS);
+
+        if (base == MAP_FAILED)
+            return errno;
+        env_ = in.get();
+        data_ = static_cast<T *>(base);
+        size_ = count;
+        return 0;
+    }
+
+    /* 0 if nothing is mapped.  After XAC_EINTXN and EBUSY it is still mapped. */
+    int
+    try_unmap() noexcept
+    {
+        int rc = data_ != nullptr ? xac_munmap_at_in(env_, data_) : 0;
+
+        if (rc != XAC_EINTXN && rc != EBUSY) {
+            data_ = nullptr;
+            size_ = 0;
+        }
+        return rc;
+    }
+
+    T *
+    data() const noexcept
+    {
+        return data_;
+    }
+    std::size_t
+    size() const noexcept
+    {
+        return size_;
+    }
+    T &
+    operator[](std::size_t i) const noexcept
+    {
+        return data_[i];
+    }
+    T *
+    begin() const noexcept
+    {
+        return data_;
+    }
+    T *
+    end() const noexcept
+    {
+        return data_ + size_;
+    }
+
+  private:
+    xac_env *env_ = nullptr;
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+} // namespace xac
+
+#endif /* XAC_HPP */

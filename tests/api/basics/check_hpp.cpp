@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_hpp.cpp -- the classes of xac.hpp.
+ *
+ * GOAL    Results arrive; what is not committed leaves no trace: an exception, limits of attempts
+ *         and of time, a code other than 0, kill -9.  Objects move, and end once.
+ * METHOD  A few cells.  A thread with a view commits to their page during an attempt, which then
+ *         has a conflict.  The program is compiled with exceptions and, as check_hpp_plain, without.
+ */
+#include <xac.hpp>
+
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include <sys/wait.h>
+
+namespace {
+
+[[noreturn]] void
+fail(const char *what)
+{
+    std::fprintf(stderr, "check_hpp: not so: %s; %s\n", what, xac_last_error());
+    std::exit(EXIT_FAILURE);
+}
+
+void
+must(bool is_so, const char *what)
+{
+    if (!is_so)
+        fail(what);
+}
+
+int
+cell(xac::env &env, const xac::mapping<int> &x)
+{
+    return env.query([&] { return x[0]; });
+}
+
+/* Commit to the page of the cells, so that the transaction of the caller has a conflict. */
+void
+disturb(xac::env &env, const xac::mapping<int> &x)
+{
+    std::thread other([&] {
+        auto *view = static_cast<int *>(xac_view_in(env.get(), x.data()));
+
+        must(view != MAP_FAILED, "a view");
+        must(env.try_transact([&] { view[1]++; }) == 0, "the other commits");
+        must(xac_unview_in(env.get(), view) == 0, "the view ends");
+    });
+    other.join();
+}
+
+/* Results of every kind, also one that cannot be copied; nested transactions; queries. */
+void
+results_arrive(xac::env &env, const xac::mapping<int> &x)
+{
+    env.transact([&] { x[0] = 5; });
+    must(env.transact([&] { return ++x[0]; }) == 6, "the result of a transaction");
+    auto moved = env.transact([&] { return std::make_unique<int>(x[0]); });
+    must(*moved == 6, "a result that only moves");
+    int nested = env.transact([&] { return env.transact([&] { return ++x[0]; }); });
+    must(nested == 7 && cell(env, x) == 7, "a nested transaction");
+    env.query([&] { must(x[1] == 0, "a query without a result"); });
+    must(x.size() == 3 && x.end() - x.begin() == 3, "the size");
+}
+
+/* A conflict is tried again; the limits end that, and the code of the function does.  Only the
+   first attempt is disturbed: the second has the turn, and others wait for it. */
+void
+attempts_are_limited(xac::env &env, const xac::mapping<int> &x)
+{
+    int n = 0;
+    int before = cell(env, x);
+    auto fail_first = [&] {
+        x[0]++;
+        if (n++ == 0)
+            disturb(env, x);
+    };
+
+    env.transact(fail_first);
+    must(n == 2 && cell(env, x) == before + 1, "two attempts, one effect");
+
+    xac::limits most;
+    most.attempts = 1;
+    n = 0;
+    must(env.try_transact(fail_first, most) == XAC_ABORTED && n == 1, "one attempt");
+    must(cell(env, x) == before + 1, "no effect");
+    most.attempts = 2;
+    n = 0;
+    must(env.try_transact(fail_first, most) == 0 && n == 2, "the second attempt commits");
+
+    most.attempts = 0;
+    most.time = std::chrono::milliseconds(1);
+    n = 0;
+    auto wait_and_fail = [&] {
+        std::this_thread::sleep_for(most.time);
+        fail_first();
+    };
+    must(env.try_transact(wait_and_fail, most) == XAC_ABORTED && n == 1, "time");
+
+    before = cell(env, x);
+    int rc = env.try_transact([&] {
+        x[0]++;
+        return 77;
+    });
+    must(rc == 77 && cell(env, x) == before, "a code rolls back");
+    n = 0;
+    rc = env.try_transact([&] {
+        n++;
+        xac_abort_in(env.get());
+    });
+    must(rc == XAC_ABORTED && n == 1, "xac_abort_in() is not tried again");
+}
+
+/* A nested transaction cannot commit: the outermost one runs again, and no error is made of it. */
+void
+nested_failure_repeats_the_outermost(xac::env &env, const xac::mapping<int> &x)
+{
+    int n = 0;
+    int before = cell(env, x);
+
+    env.transact([&] {
+        env.transact([&] {
+            x[0]++;
+            if (n++ == 0)
+                disturb(env, x);
+        });
+    });
+    must(n == 2 && cell(env, x) == before + 1, "two attempts of both");
+}
+
+#ifdef __cpp_exceptions
+template <class E, class F>
+void
+must_throw(F &&fn, int code, const char *what)
+{
+    try {
+        fn();
+    } catch (const E &e) {
+        must(e.code() == code && std::strlen(e.what()) > 0, what);
+        return;
+    }
+    fail(what);
+}
+
+void
+exceptions_roll_back(xac::env &env, const xac::mapping<int> &x)
+{
+    int before = cell(env, x);
+    int n = 0;
+
+    try {
+        env.transact([&] {
+            x[0] = -1;
+            n++;
+            throw std::runtime_error("thrown");
+        });
+        fail("an exception arrives");
+    } catch (const std::runtime_error &e) {
+        must(std::strcmp(e.what(), "thrown") == 0 && n == 1,
+             "the exception itself, once");
+    }
+    must(cell(env, x) == before, "an exception rolls back");
+
+    must_throw<xac::conflict>(
+        [&] {
+            env.transact([&] { x[0]++, disturb(env, x); }, {1, {}});
+        },
+        XAC_ABORTED, "limits are a conflict");
+    must_throw<xac::error>([&] { xac::env again("hpp"); }, XAC_EALREADY, "open twice");
+    must_throw<xac::error>([&] { env.query([&] { env.transact([] {}); }); }, XAC_EINQUERY,
+                           "a transaction in a query");
+    must(cell(env, x) == before, "the query has ended");
+
+    int rc = env.try_transact([&] {
+        x[0] = -1;
+        throw std::bad_alloc();
+    });
+    must(rc == ENOMEM && cell(env, x) == before, "no memory is a code");
+}
+#endif
+
+void
+objects_move(xac::env &env)
+{
+    xac::env moved(std::move(env));
+    must(env.get() == nullptr && moved.get() != nullptr, "an environment moves");
+    env = std::move(moved);
+
+    xac::mapping<int> a(env, "moved", 1);
+    int *base = a.data();
+    xac::mapping<int> b(std::move(a));
+    must(a.data() == nullptr && b.data() == base, "a mapping moves");
+    must(b.try_map(env, "other", 1) == XAC_EMAPPED, "a mapping maps one file");
+    must(b.try_unmap() == 0 && b.try_unmap() == 0, "it ends once");
+    must(b.try_map(env, "huge", SIZE_MAX / 2) == EFBIG, "too many");
+    must(env.try_open("other") == XAC_EALREADY, "an environment is opened once");
+}
+
+/* A child commits and dies in the middle of its next transaction. */
+void
+killed_is_found_again()
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        xac::env env("killed");
+        xac::mapping<int> x(env, "killed/cells", 2000);
+
+        env.transact([&] { x[0] = x[1999] = 8; });
+        env.transact([&] {
+            x[0] = x[1999] = 9;
+            kill(getpid(), SIGKILL);
+        });
+    }
+    int status = 0;
+    must(child > 0 && waitpid(child, &status, 0) == child, "a child");
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "killed");
+
+    xac::env env("killed");
+    xac::mapping<int> x(env, "killed/cells", 2000);
+    must(env.query([&] { return x[0] == 8 && x[1999] == 8; }),
+         "what was committed, only");
+}
+
+} // namespace
+
+int
+main()
+{
+    char dir[] = "/tmp/xac-test-XXXXXX";
+
+    alarm(60); /* instead of a wait without end */
+    must(mkdtemp(dir) != nullptr && chdir(dir) == 0, "a directory");
+    killed_is_found_again();
+    xac::env none;
+    must(none.try_open("") == EINVAL && none.try_close() == 0, "no environment");
+    {
+        xac::options how;
+        how.value[XAC_OPT_POLICY] = XAC_POLICY_OPTIMISTIC; /* the two may overlap */
+        xac::env env("hpp", how);
+        xac::mapping<int> x(env, "cells", 3);
+
+        results_arrive(env, x);
+        attempts_are_limited(env, x);
+        nested_failure_repeats_the_outermost(env, x);
+#ifdef __cpp_exceptions
+        exceptions_roll_back(env, x);
+#endif
+    }
+    xac::options how;
+    how.flags = XAC_NONDURABLE;
+    xac::env env("other", how);
+    objects_move(env);
+    must(env.try_close() == 0, "close");
+    must(chdir("/") == 0 && std::system((std::string("rm -rf ") + dir).c_str()) == 0,
+         "remove");
+    std::puts("check_hpp: 6 groups");
+    return 0;
+}
