@@ -36,9 +36,10 @@
  *       that, if it notices.  If control has left a pair of xbegin() and xend(), the library
  *       takes the next xbegin() for a nested one.
  *   (5) A signal handler must not call any function here, and must not touch a segment.  It may
- *       run in the middle of xend(): then it must not leave by longjmp(), and a child that it
- *       makes by fork() may only call exec() and _exit().  If it does more, the program is
- *       stopped with a message at its next call of the library.
+ *       run in the middle of xbegin() or xend(): then it must not leave by longjmp() or
+ *       pthread_exit(), and a child that it makes by fork() may only call exec() and _exit().
+ *       If it does more, the program is stopped with a message at its next call of the library,
+ *       or when the thread ends.
  *       A thread that touches a segment must not block SIGSEGV and SIGBUS, or the system
  *       kills the process.  The program installs its own handlers of these two signals
  *       before xInit() or between transactions.  The next begin puts the library's handlers
@@ -292,16 +293,18 @@ XAC_API int xac_unview(void *view);
  * Begin a transaction.  Inside a transaction it begins a nested one, which is a part of the
  * outermost transaction: it commits or aborts with that one.
  *
- * Under XAC_POLICY_SERIAL the outermost one waits until no other transaction of the environment
+ * Under XAC_POLICY_SERIAL, the default, the outermost one waits until no other transaction of the environment
  * is open, in any process or thread; queries do not count, and do not wait.  So a thread
  * must not wait inside of its transaction for another thread or process that may call
  * xbegin(): for a child made by fork(), for a thread to join, for a lock that the other
  * one holds.  They would wait for each other for ever, or as long as XAC_OPT_WAIT_MS allows; xstat
- * names the process that has the turn.
+ * names the process that has the turn.  Without XAC_OPT_WAIT_MS the wait ends after 3 s by EDEADLK
+ * in two cases: the process was forked inside of the transaction that has the turn; or the thread
+ * has the turn of another environment.  No transaction has begun then, and the program may try again.
  *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
  *      thread of the process has a transaction open; ETIMEDOUT, if it has waited for its turn as long
- *      as XAC_OPT_WAIT_MS allows; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
+ *      as XAC_OPT_WAIT_MS allows; EDEADLK: see above; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
  */
 XAC_API int xac_begin(void);
 
@@ -467,7 +470,7 @@ XAC_API int xac_abort(void);
 XAC_API int xac_set_range_access(void *addr, size_t length, int access);
 
 /*
- * Run a function as a transaction, and again while xend() returns XAC_ABORTED.  Between the
+ * Run a function as a transaction, and again as long as others make it abort.  Between the
  * attempts it waits as xac_set_backoff() says.  Inside a transaction the function is a part
  * of that one and runs once.
  *
@@ -476,10 +479,10 @@ XAC_API int xac_set_range_access(void *addr, size_t length, int access);
  *           A C++ exception, pthread_exit() and cancellation may leave it; then the
  *           transaction is rolled back (nested: the outermost will abort).  longjmp() must
  *           not leave it (rule 4).
- * ret  0: committed (nested: done); what fn returned if not 0; XAC_FAILED: nested, and the
- *      outermost will abort; errors of xbegin() and xend(); XAC_EINTXN: fn began a
- *      transaction and did not end it, all is rolled back.  fn's own results should be
- *      different from these.
+ * ret  0: committed (nested: done); what fn returned if not 0; XAC_ABORTED: fn has called
+ *      xAbort() and returned 0; XAC_FAILED: nested, and the outermost will abort; errors of
+ *      xbegin() and xend(); XAC_EINTXN: fn began a transaction and did not end it, all is
+ *      rolled back.  fn's own results should be different from these.
  */
 XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
 

@@ -5,7 +5,7 @@
 #ifndef XAC_API_PUBLIC_H
 #define XAC_API_PUBLIC_H
 
-/* A function that the library exports. */
+/* A function that the library exports, or a variable. */
 #if defined(__GNUC__)
 # define XAC_API __attribute__((visibility("default")))
 #else

@@ -28,6 +28,8 @@ enum xac_option {
        - up to five data files of large transactions;
        - what others commit while the process is stopped that makes a checkpoint: as much
          again at the most.
+       In a nondurable environment page versions may be four times as many bytes, up to a
+       sixteenth of the machine's memory.
        Values: bytes, any number.  Default: 256 MiB.  Set: any time.  Concerns: all. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* The size of a segment of the log.  It takes effect when the environment is made or has been
@@ -42,9 +44,11 @@ enum xac_option {
     XAC_OPT_LOG_BUFFER_BYTES XAC_DEPRECATED = 4,
     /* Deprecated: 0 sets XAC_OPT_CHECKING to STRICT; 1 sets it to FAST, and leaves TRUSTED. */
     XAC_OPT_STAY_MAPPED XAC_DEPRECATED = 5,
-    /* Which of two transactions in conflict survives.
-       Values: enum xac_policy_kind.  Default: XAC_POLICY_OLDEST_WINS.  Set: before
-       xInit().  Concerns: all, from the first participant. */
+    /* What happens when two transactions want the same page: one of them fails, or one waits for the
+       other.  By default transactions that are no queries run one after the other.  A program in which they
+       are long, or wait for something while they are open, sets another policy; doc/policies.md says which.
+       Values: enum xac_policy_kind.  Default: XAC_POLICY_SERIAL.  Set: before xInit().
+       Concerns: all, from the first participant. */
     XAC_OPT_POLICY = 6,
     /* So long may a commit of this process stay unsynced.  0: xend() returns when the commit is on
        disk.  Otherwise xend() and xendQuery() return before, and xSync() waits.  If the machine
@@ -132,7 +136,8 @@ enum xac_option {
                 XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
                                      that it read: xSync() tells, and waits for it
        So long may an outermost xbegin() wait for its turn (enum xac_policy_kind); then it returns
-       ETIMEDOUT, and no transaction has begun.
+       ETIMEDOUT, and no transaction has begun.  Where the one that has the turn may be waiting for the
+       thread, xbegin() waits for 3 s without a limit, too: see there, EDEADLK.
        Own writes and syncs are not waits.  Not limited: xbegin() for an older transaction (at most
        1.28 s), faults, a step of a checkpoint, and all other calls.
        xTransact() returns either code and does not try again.
@@ -168,9 +173,10 @@ enum xac_checking {
     XAC_CHECKING_STRICT = 0,
     /* Pages stay readable from one transaction to the next, so that most loads do not trap.
        While the process is the only participant and has no thread with views of its own (xView()),
-       all pages that it has touched stay readable, up to 65,536 of each mapping.  Beside
-       others, the pages that its queries have read stay readable until a transaction begins
-       that is not a query (not with XAC_ENGINE_PORTABLE).
+       all pages that it has touched stay readable, up to 65,536 of each mapping, or 1/32 of
+       the machine's memory if that is more.  Beside others, the pages that its queries have
+       read stay readable until a transaction begins that is not a query (not with
+       XAC_ENGINE_PORTABLE).
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be
@@ -212,7 +218,7 @@ enum xac_policy_kind {
     XAC_POLICY_OLDEST_WINS = 0,   /* the older one survives; a retry keeps its age, and
                                      xbegin() puts it off until the older one is over
                                      (10 ms at first, later 1.28 s at most), so nobody
-                                     starves and retries are few: the default        */
+                                     starves and retries are few                     */
     XAC_POLICY_SELF_ABORT = 1,    /* the one that discovers the conflict fails        */
     XAC_POLICY_SELFISH = 2,       /* the one that discovers it wins                   */
     XAC_POLICY_YOUNGEST_WINS = 3, /* the younger one survives                        */
@@ -223,7 +229,8 @@ enum xac_policy_kind {
     XAC_POLICY_SERIAL = 5 /* one writer at a time: xbegin() waits for its turn, which
                                      lasts until xend() has committed; nobody loses, unless
                                      its process is stopped in its turn; queries do not
-                                     wait                                            */
+                                     wait: the default.  xbegin() waits for ever if the one
+                                     that has the turn waits for it: see xbegin()    */
 };
 
 /* Checksums of log blocks. */

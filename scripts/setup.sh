@@ -18,8 +18,10 @@ packages="$packages btrfs-progs xfsprogs"
 # For the benchmarks: more to compare with, and figures.
 packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"
-# For an example: the tree macros.
-packages="$packages libbsd-dev"
+# For an example and for tests: containers.
+packages="$packages libbsd-dev uthash-dev"
+# To test xac-cc with both compilers.
+packages="$packages clang"
 
 # Which of the packages is not installed.  The format of one line is
 # "package:status", and a name that dpkg does not know at all gives no line.

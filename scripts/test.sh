@@ -68,11 +68,11 @@ finish()
     exit "$1"
 }
 
-# make_check DIR TARGET JOBS -- build the tests of a build, and run so many at a time.  In the
-# whole check it is one after the other: several use all processors themselves.
+# make_check DIR TARGET JOBS -- build the tests of a target, and run so many at a time.  Those of
+# check-busy go one after the other: they use all processors themselves.
 make_check()
 {
-    if ! make -C "$1" -s -j2 check TESTS= >"$1/check-build.log" 2>&1; then
+    if ! make -C "$1" -s -j2 "$2" TEST_LOGS= >"$1/check-build.log" 2>&1; then
         tail -n 40 "$1/check-build.log"
         echo "test.sh: the test programs do not build, see $1/check-build.log"
         give_up "$(basename "$1")-check-build"
@@ -132,16 +132,21 @@ shm_names >"$others/shm-before"
 find "$normal" "$sanitized" "$minimal" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
 build "$normal" --enable-werror
-stage "all tests"
-make_check "$normal" check 1
+stage "tests of units, of the API, and in surroundings"
+make_check "$normal" check-quick 2
+make_check "$normal" check-surroundings 2
+stage "tests of the whole system"
+make_check "$normal" check-system 2
+stage "tests that use all processors"
+make_check "$normal" check-busy 1
 stage "build without libsigsegv, zlib and libbsd"
 build "$minimal" --enable-werror --without-libsigsegv \
-    ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no
+    ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1
 stage "unit and API tests without them"
 make_check "$minimal" check-quick 2
 stage "build with address and undefined behaviour sanitizers"
-build "$sanitized" --enable-debug --disable-shared \
-    --enable-sanitize=address,undefined
+build "$sanitized" --enable-debug --disable-shared --disable-bench \
+    --disable-examples --enable-sanitize=address,undefined
 stage "unit and API tests under the sanitizers"
 sanitizer_check
 stage "programs with the installed library"

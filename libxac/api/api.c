@@ -79,11 +79,10 @@ xac_api_interrupted(const char *what)
 
     xac_say_once(
         &has_said,
-        xac_half_done == XAC_HALF_DONE_INHERITED
-            ? "%s: a signal handler called fork() in the middle of xend(), and the "
-              "child may only call exec() and _exit() (xac.h, rule 5)"
-            : "%s: a signal handler called it in the middle of xend(), or has left "
-              "xend() by longjmp() (xac.h, rule 5)",
+        xac_half_done.is_inherited
+            ? "%s: " XAC_INHERITED_FAULT ": " XAC_INHERITED_HINT
+            : "%s: a signal handler called it in the middle of xbegin() or xend(), or "
+              "has left it by longjmp() or pthread_exit() (xac.h, rule 5)",
         what);
     abort();
 }
@@ -216,14 +215,13 @@ after_fork(void)
     xac_api_unlock();
 }
 
-/* is_ending -- is the calling thread, which forks in a signal handler, in the middle of an end? */
-static bool
-is_ending(void)
+bool
+xac_api_is_within(void)
 {
     for (struct xac_env *env = xac_api_all; env != NULL; env = env->next) {
         const struct xac_ctx *ctx = xac_ctx_mine(env);
 
-        if (xac_api_is_mine(ctx) && ctx->is_ending)
+        if (xac_api_is_mine(ctx) && (ctx->depth == 0 || ctx->is_ending))
             return true;
     }
     return false;
@@ -235,8 +233,8 @@ on_fork(void)
 {
     sigset_t signals = fork_signals;
 
-    if (is_ending())
-        xac_half_done = XAC_HALF_DONE_INHERITED;
+    if (xac_api_is_within())
+        xac_half_done.is_inherited = true;
     for (struct xac_env *env = xac_api_all; env != NULL; env = env->next) {
         if (!xac_api_is_mine(&env->ctx))
             env->ctx.depth = 0; /* of a thread that does not exist here */

@@ -39,15 +39,19 @@ extern struct xac_env *xac_api_all;
 void xac_api_lock(void);
 void xac_api_unlock(void);
 
-/* xac_api_interrupted -- stop the program: the call comes in the middle of an xend() of its
+/* xac_api_interrupted -- stop the program: the call comes in the middle of an xbegin() or xend() of its
    thread, from a signal handler or after one has left it. */
 _Noreturn void xac_api_interrupted(const char *what);
+
+/* xac_api_is_within -- is a call of the library, such as xbegin() or xend(), under way in this thread?
+   Then a signal handler interrupts it, or has left it; xac_api_lock. */
+bool xac_api_is_within(void);
 
 /* xac_api_opened -- 0, or XAC_ENOINIT if env is NULL.  xac_api_any_opened: if all are. */
 static inline int
 xac_api_opened(const struct xac_env *env, const char *what)
 {
-    if (xac_unlikely(xac_half_done != XAC_HALF_DONE_NOTHING))
+    if (xac_unlikely(xac_half_done_any()))
         xac_api_interrupted(what);
     return env == NULL ? xac_err(XAC_ENOINIT, "%s", what) : 0;
 }
@@ -113,6 +117,11 @@ xac_api_is_mine(const struct xac_ctx *ctx)
     return pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
                          pthread_self());
 }
+
+/* xac_api_hint -- announce pages [at, end) of a view, inside a transaction.  ret 0; XAC_EINQUERY;
+   ENOMEM and other errno values if they cannot be shown. */
+int xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
+                 bool is_write);
 
 /* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
 static inline int

@@ -194,8 +194,12 @@ on_thread_end(void)
     static _Atomic bool has_said;
     struct xac_ctx *next;
 
-    if (xac_half_done != XAC_HALF_DONE_NOTHING)
-        return; /* a signal handler has ended it: others take over what it holds */
+    if (xac_half_done.is_inherited)
+        return; /* what it has open is the parent's */
+    xac_api_lock();
+    if (xac_api_is_within()) /* what it holds, others would wait for */
+        xac_api_interrupted("the end of a thread");
+    xac_api_unlock();
     for (struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = next) {
         next = ctx->next_open;
         if (ctx != &ctx->env->ctx)
@@ -209,6 +213,7 @@ on_thread_end(void)
         xac_api_roll_back(ctx, 0);
     }
     xac_thread_ended();
+    xac_touched_ended();
 }
 
 bool

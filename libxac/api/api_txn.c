@@ -85,6 +85,8 @@ begin(struct xac_env *env, const void *frame)
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
         return begin_outermost(env, false);
+    if (xac_unlikely(ctx->depth == 0)) /* a begin of ours has not returned */
+        xac_api_interrupted("xbegin");
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY, "xbegin");
     ctx->depth++;
@@ -115,6 +117,8 @@ begin_query(struct xac_env *env, const void *frame)
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
         return begin_outermost(env, true);
+    if (xac_unlikely(ctx->depth == 0))
+        xac_api_interrupted("xbeginQuery");
     if (ctx->query_depth == 0)
         rc = begin_within(ctx);
     if (rc != 0)
@@ -156,7 +160,7 @@ end_outermost(struct xac_ctx *ctx)
     }
     rc = xac_txn_end(ctx->env, ctx);
     /* The child of a handler that has come after the last touch of shared memory. */
-    if (xac_unlikely(xac_half_done == XAC_HALF_DONE_INHERITED))
+    if (xac_unlikely(xac_half_done.is_inherited))
         xac_api_interrupted("xend");
     /* Without a kind there is nothing in it. */
     if (!ctx->is_query && last != NULL
@@ -246,7 +250,7 @@ xac_validate_in(struct xac_env *env)
 
     if (rc != 0)
         return rc;
-    xac_txn_foresee(ctx->env, ctx);
+    (void)xac_txn_foresee(ctx->env, ctx);
     return status(ctx);
 }
 
@@ -275,9 +279,9 @@ has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
     return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
 }
 
-/* hint -- pages [at, end) inside a transaction, those that have not got access in runs. */
-static int
-hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is_write)
+int
+xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
+             bool is_write)
 {
     uint64_t n_hints = 0;
     int rc = 0;
@@ -345,9 +349,9 @@ announce(struct xac_env *env, const char *what, void *addr, size_t length, int a
     if (rc != 0)
         return rc;
     at = (size_t)((const uint8_t *)addr - v->area.base);
-    return hint(ctx, v, at >> ctx->env->page_shift,
-                ((at + length - 1) >> ctx->env->page_shift) + 1,
-                access == XAC_READ_WRITE);
+    return xac_api_hint(ctx, v, at >> ctx->env->page_shift,
+                        ((at + length - 1) >> ctx->env->page_shift) + 1,
+                        access == XAC_READ_WRITE);
 }
 
 int

@@ -15,6 +15,7 @@
 
 #include <xac.h>
 
+#include "base/lock.h"
 #include "base/tls.h"
 
 #ifdef XAC_DEBUG
@@ -187,6 +188,8 @@ xac_die(const char *file, int line, const char *func, const char *cond)
     put(func);
     put(": violated: ");
     put(cond);
+    if (xac_half_done.is_inherited)
+        put(": " XAC_INHERITED_FAULT ": " XAC_INHERITED_HINT);
     put("\n");
     abort();
 }

@@ -13,9 +13,10 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/tls.h"
+#include "base/tsan.h"
 
 XAC_TLS uint64_t xac_lock_held;
-XAC_TLS enum xac_half_done xac_half_done;
+XAC_TLS struct xac_half_done xac_half_done;
 _Static_assert(XAC_RANK_PUBLISH < 64, "a bit for each rank");
 
 /* Looks at the publish lock before its thread sleeps, and pauses of the processor after the
@@ -139,19 +140,29 @@ xac_wait_is_over(void)
     return wait_ms != 0 && wait_until_ns == WAIT_OVER;
 }
 
+/* wait_until -- pthread_mutex_lock() until that time of the clock.  The thread sanitizer does not know
+   pthread_mutex_clocklock(), and would not know who has the lock. */
+#if XAC_TSAN_IS_BUILT_IN
+# define WAIT_CLOCK               CLOCK_REALTIME
+# define wait_until(mutex, until) pthread_mutex_timedlock(mutex, until)
+#else
+# define WAIT_CLOCK               CLOCK_MONOTONIC
+# define wait_until(mutex, until) pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until)
+#endif
+
 /* wait_briefly -- pthread_mutex_lock() for so long; ret as that, or ETIMEDOUT. */
 static int
 wait_briefly(pthread_mutex_t *mutex, unsigned ms)
 {
     struct timespec until;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    (void)clock_gettime(WAIT_CLOCK, &until);
     until.tv_nsec += (long)ms * 1000000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+    return wait_until(mutex, &until);
 }
 
 void
@@ -285,6 +296,12 @@ xac_signals_block(sigset_t *old)
         outside = old;
 }
 
+bool
+xac_signals_are_blocked(void)
+{
+    return n_blocked > 0;
+}
+
 void
 xac_signals_pin(bool is_pinned)
 {
@@ -304,6 +321,20 @@ xac_signals_glance(void)
     (void)pthread_sigmask(SIG_SETMASK, &inside, NULL);
     n_blocked = 1;
     outside = were;
+}
+
+bool
+xac_signals_are_pending(void)
+{
+    sigset_t pending;
+
+    if (n_blocked != 1 || sigpending(&pending) != 0)
+        return false;
+    for (int signo = 1; signo < NSIG; signo++) {
+        if (sigismember(&pending, signo) == 1 && sigismember(outside, signo) == 0)
+            return true;
+    }
+    return false;
 }
 
 void

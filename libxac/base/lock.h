@@ -30,7 +30,7 @@
  *                                    the parent's commit: the control region has become
  *                                    inaccessible in it
  *             it calls the library, or touches a page that faults, or leaves by longjmp() and the
- *             thread calls the library later
+ *             thread calls the library later, or it ends the thread
  *                                    the word is still set; the program is stopped, and says why
  *           Under the other policies, if other participants are attached, signals are blocked: a
  *           handler may take long, and they would wait for it.  One that attaches during the section
@@ -156,19 +156,33 @@ xac_lock_is_mine(const struct xac_lock *lk)
 /* xac_lock_forget -- in a forked child: this thread holds nothing. */
 void xac_lock_forget(void);
 
-/* What this thread has under way with signals let through. */
-enum xac_half_done {
-    XAC_HALF_DONE_NOTHING = 0,
-    XAC_HALF_DONE_OURS,      /* the end of a transaction                                */
-    XAC_HALF_DONE_INHERITED, /* a handler called fork() in the middle of xend(): the child */
+/* What this thread has under way with signals let through: only the thread writes it, and its signal
+ * handlers, each word for one reason, so that none is lost if a handler comes between any two
+ * instructions. */
+struct xac_half_done {
+    bool is_ours; /* the end of a transaction                                 */
+    bool
+        is_inherited; /* for ever, in a child that a handler has forked at the begin or end of one */
 };
-extern XAC_TLS enum xac_half_done xac_half_done;
+extern XAC_TLS struct xac_half_done xac_half_done;
+
+/* xac_half_done_any -- is a transaction of this thread, or of the parent, at its end? */
+XAC_SIGSAFE static inline bool
+xac_half_done_any(void)
+{
+    return xac_half_done.is_ours || xac_half_done.is_inherited;
+}
+
+/* What is said of a child that goes on with the xend() of its parent, and finds nothing of it. */
+#define XAC_INHERITED_FAULT \
+ "a signal handler has forked in xbegin() or xend(), and this is the child"
+#define XAC_INHERITED_HINT "the child may only call exec() and _exit() (xac.h, rule 5)"
 
 /* xac_half_done_begin, end -- around a section in which signals are not blocked. */
 static inline void
 xac_half_done_begin(void)
 {
-    xac_half_done = XAC_HALF_DONE_OURS;
+    xac_half_done.is_ours = true;
     /* Pairs with handlers: one that finds something changed finds the word, too. */
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -178,8 +192,7 @@ xac_half_done_end(void)
 {
     /* Pairs with handlers, as above. */
     atomic_signal_fence(memory_order_seq_cst);
-    if (xac_half_done == XAC_HALF_DONE_OURS)
-        xac_half_done = XAC_HALF_DONE_NOTHING;
+    xac_half_done.is_ours = false;
 }
 
 /*
@@ -187,12 +200,16 @@ xac_half_done_end(void)
  * xac_signals_glance -- inside such a section, before it has changed anything and while no
  * ranked lock is held: let pending signals through.  Does nothing in a section within
  * another one, and while pinned.
+ * xac_signals_are_pending -- would it let any through?
+ * xac_signals_are_blocked -- is this thread in such a section?
  * xac_signals_pin -- say that a mutex of the process is held, for which a handler that calls
  * fork() would wait.
  */
 void xac_signals_block(sigset_t *old);
 void xac_signals_restore(const sigset_t *old);
+XAC_SIGSAFE bool xac_signals_are_blocked(void);
 void xac_signals_glance(void);
+bool xac_signals_are_pending(void);
 void xac_signals_pin(bool is_pinned);
 
 #endif /* XAC_LOCK_H */

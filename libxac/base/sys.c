@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
+
 /*
  * None of these is a cancellation point: a thread that is cancelled goes on until it is out
  * of the library, with its locks given back.
@@ -88,32 +90,49 @@ sys_pread(int fd, void *buf, size_t n, off_t offset)
 }
 
 /*
- * drop_xfsz -- a write or growth beyond the process's limit has failed with EFBIG, and with
- * SIGXFSZ, which must not end the process when the library lets signals through again.
- * Where signals are not blocked, it has been delivered already.
+ * A write or growth beyond the process's limit fails with EFBIG, and sends SIGXFSZ, which must not end
+ * the process.  The signal waits until end_growth takes it: callers have blocked the signals, and for
+ * those that have not, it alone is blocked.
  */
+struct growth {
+    int cancel;
+    bool is_blocked; /* by us; mask is to be restored */
+    sigset_t only, mask;
+};
+
 XAC_SIGSAFE static void
-drop_xfsz(void)
+begin_growth(struct growth *g)
+{
+    g->cancel = hold_off();
+    (void)sigemptyset(&g->only);
+    (void)sigaddset(&g->only, SIGXFSZ);
+    g->is_blocked =
+        !xac_signals_are_blocked() && pthread_sigmask(SIG_BLOCK, &g->only, &g->mask) == 0;
+}
+
+XAC_SIGSAFE static void
+end_growth(const struct growth *g, bool has_failed)
 {
     static const struct timespec now = {.tv_sec = 0};
     int error = errno;
-    sigset_t only;
 
-    (void)sigemptyset(&only);
-    (void)sigaddset(&only, SIGXFSZ);
-    (void)sigtimedwait(&only, NULL, &now);
+    if (has_failed && error == EFBIG)
+        (void)sigtimedwait(&g->only, NULL, &now);
+    if (g->is_blocked)
+        (void)pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
+    let_go(g->cancel);
     errno = error;
 }
 
 static ssize_t
 sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    int state = hold_off();
-    ssize_t rc = pwrite(fd, buf, n, offset);
+    struct growth g;
+    ssize_t rc;
 
-    if (rc < 0 && errno == EFBIG)
-        drop_xfsz();
-    let_go(state);
+    begin_growth(&g);
+    rc = pwrite(fd, buf, n, offset);
+    end_growth(&g, rc < 0);
     return rc;
 }
 
@@ -159,24 +178,24 @@ sys_fadvise(int fd, off_t offset, off_t n, int advice)
 static int
 sys_fallocate(int fd, int mode, off_t offset, off_t length)
 {
-    int state = hold_off();
-    int rc = fallocate(fd, mode, offset, length);
+    struct growth g;
+    int rc;
 
-    if (rc != 0 && errno == EFBIG)
-        drop_xfsz();
-    let_go(state);
+    begin_growth(&g);
+    rc = fallocate(fd, mode, offset, length);
+    end_growth(&g, rc < 0);
     return rc;
 }
 
 static int
 sys_ftruncate(int fd, off_t length)
 {
-    int state = hold_off();
-    int rc = ftruncate(fd, length);
+    struct growth g;
+    int rc;
 
-    if (rc != 0 && errno == EFBIG)
-        drop_xfsz();
-    let_go(state);
+    begin_growth(&g);
+    rc = ftruncate(fd, length);
+    end_growth(&g, rc < 0);
     return rc;
 }
 

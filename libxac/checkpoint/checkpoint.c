@@ -131,12 +131,14 @@ xac_checkpoint_try(struct xac_env *env)
     return rc;
 }
 
-/* is_late -- is too much logged while this one goes by steps?  At its END log is released. */
+/* is_late -- is too much logged while this one goes by steps?  At its END log is released; from then on
+   the next one may wait for it. */
 static bool
 is_late(const struct xac_ckpt *r)
 {
     return r->phase < XAC_CKPT_UNLINK
-           && xac_ckpt_is_late(r->env, r->begin_lsn, r->next_vslot, r->n_vslots + 1);
+               ? xac_ckpt_is_late(r->env, r->begin_lsn, r->next_vslot, r->n_vslots + 1)
+               : xac_ckpt_is_due(r->env);
 }
 
 /* step_held -- a step of our checkpoint, or the first of a new one; a failure ends it. */

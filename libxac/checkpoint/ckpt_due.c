@@ -12,11 +12,12 @@
 #include "store/outofcore.h"
 
 /* In an environment without a bound on memory a checkpoint is due when its versions are as many
-   bytes as XAC_OPT_CHECKPOINT_BYTES says, but at least so many, and at most this share of the
-   machine's memory: soon enough for memory and for the time of recovery, and no sooner, for each
-   page that is changed again after a checkpoint is written again, and in a durable environment
-   logged in full. */
+   bytes as XAC_OPT_CHECKPOINT_BYTES says, but at least so many: soon enough for memory and for the time
+   of recovery, and no sooner, for each page that is changed again after a checkpoint is written again,
+   and in a durable environment logged in full.  Where there is no log, only memory asks for one: they
+   may be so many times as many, up to this share of the machine's memory. */
 #define BYTES_LEAST  (UINT64_C(64) << 20)
+#define LOGLESS      4
 #define MEMORY_SHARE 16
 
 /* frames_used -- of the version store, about. */
@@ -111,8 +112,8 @@ bytes_due(const struct xac_env *env)
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * env->page_size / MEMORY_SHARE;
     uint64_t bytes = limit_of(env);
 
-    if (!xac_env_is_durable(env) && bytes > memory)
-        bytes = memory;
+    if (!xac_env_is_durable(env))
+        bytes = bytes < memory / LOGLESS ? LOGLESS * bytes : memory;
     return bytes > BYTES_LEAST ? bytes : BYTES_LEAST;
 }
 

@@ -494,21 +494,25 @@ unlink_some(struct xac_ckpt *r)
     r->n_unlinked += n;
 }
 
-/* settle -- step t, and the end. */
-static void
-settle(struct xac_ckpt *r)
+/* settle -- step t, or a part of it, and the end.  ret true: it is done. */
+static bool
+settle(struct xac_ckpt *r, bool is_whole)
 {
     struct xac_env *env = r->env;
+    bool is_done;
 
     xac_ckpt_unpin(r);
     xac_kill_point("t before");
     xac_gc_lock(env);
-    xac_gc_settle(env);
+    is_done = xac_gc_settle(env, is_whole, &r->settle_goal);
     xac_kill_point("t");
     xac_gc_unlock(env);
+    if (!is_done)
+        return false;
     xac_ckpt_files_leave(&r->files, env);
     xac_count(&env->ctl->counters.checkpoints, 1);
     xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
+    return true;
 }
 
 /* ---- The steps in their order ------------------------------------------------------- */
@@ -581,8 +585,8 @@ xac_ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
             r->phase = XAC_CKPT_SETTLE;
         break;
     case XAC_CKPT_SETTLE:
-        settle(r);
-        r->phase = XAC_CKPT_DONE;
+        if (settle(r, vslots_max == UINT64_MAX))
+            r->phase = XAC_CKPT_DONE;
         break;
     case XAC_CKPT_DONE:
         break;

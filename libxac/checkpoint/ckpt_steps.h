@@ -49,7 +49,7 @@ enum xac_ckpt_phase {
     XAC_CKPT_SYNC,   /* p                */
     XAC_CKPT_END,    /* q, r             */
     XAC_CKPT_UNLINK, /* s, by many calls */
-    XAC_CKPT_SETTLE, /* t                */
+    XAC_CKPT_SETTLE, /* t, by many calls */
     XAC_CKPT_DONE
 };
 
@@ -71,8 +71,9 @@ struct xac_ckpt {
     uint64_t next_vslot;    /* COPY: number of the next one, from 1                */
     struct xac_page **page; /* pages copied to their files                         */
     size_t n_pages, pages_size;
-    size_t n_unlinked; /* UNLINK                                              */
-    int fd;            /* COPY: of the file fd_file, unless that is 0         */
+    size_t n_unlinked;    /* UNLINK                                              */
+    uint64_t settle_goal; /* SETTLE: of xac_gc_settle                         */
+    int fd;               /* COPY: of the file fd_file, unless that is 0         */
     uint32_t fd_file;
     uint32_t n_fd_writes;     /* since it was looked at                              */
     bool keeps_sums;          /* XAC_OPT_PAGE_CHECKSUMS when it began                */
@@ -87,7 +88,8 @@ int xac_ckpt_begin(struct xac_ckpt *r);
 /*
  * xac_ckpt_step -- the step that `phase` names, or a part of it.
  *
- * in   pages_max, vslots_max  in step o: copy at most so many pages, look at so many version slots
+ * in   pages_max, vslots_max  in step o: copy at most so many pages, look at so many version slots;
+ *                             UINT64_MAX: step t in one piece, too
  * ret  0 or an error, after which the checkpoint cannot go on.
  */
 int xac_ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/lines.h"
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
@@ -41,17 +42,20 @@ _Static_assert(XAC_PLACE_SOURCES + SOURCES_MAX <= XAC_PLACES, "a place for each"
 /* ---- Steps a and b: what has changed ---------------------------------------------- */
 
 /*
- * old_version -- the page as the transaction saw it first, in the version store or in
- * its file, then with XAC_OPT_FRAMES in that place of the context; NULL with errno.
+ * old_version -- the page as the transaction saw it first: an image that was kept; or in the version
+ * store or its file, then with XAC_OPT_FRAMES in that place of the context; NULL with errno.
  */
 static const uint8_t *
 old_version(const struct xac_ctx *ctx, const struct xac_entry *e, int place)
 {
     struct xac_env *env = ctx->env;
     uint64_t parent = atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed);
-    uint64_t commit;
-    uint64_t vslot = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
+    const uint8_t *image = xac_view_image(ctx, xac_entry_page_id(env, e));
+    uint64_t commit, vslot;
 
+    if (image != NULL)
+        return image;
+    vslot = xac_version_find(env, xac_entry_page(env, e), parent, &commit);
     return vslot != 0 ? xac_version_bytes(env, vslot)
                       : xac_view_file_bytes(ctx, xac_entry_page_id(env, e), place);
 }
@@ -117,6 +121,8 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     if (keep == NULL)
         return no_version(env);
     xac_assert(e->vslot != 0);
+    if (xac_alone_tells_lines(env))
+        e->same = xac_lines_same(now, was, env->page_size);
     memcpy(keep, now, env->page_size);
     e->first = first_of(env, xac_entry_page(env, e));
     return 0;
@@ -334,23 +340,18 @@ publish(struct xac_env *env, struct xac_ctx *ctx, bool is_pending)
     return rc;
 }
 
-/*
- * publish_pending -- under a policy that decides at the end, or under any if the transaction may have
- * to give up: it is PENDING until it has the lock, so that nobody publishes it before.  ret as
- * publish().
- */
-static int
-publish_pending(struct xac_env *env, struct xac_ctx *ctx)
+bool
+xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
 {
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     uint64_t page = 0;
 
-    /* Most losers are found out without the lock. */
-    if (env->policy->validate != NULL && !env->policy->validate(env, ctx->slot, &page)) {
-        (void)xac_txn_fail(ctx->txn, word, env->policy->lost, 0, page);
-        return XAC_ABORTED;
-    }
-    return publish(env, ctx, true);
+    xac_assert(env->policy != NULL);
+    if (ctx->is_query || env->policy->validate == NULL
+        || env->policy->validate(env, ctx->slot, &page))
+        return true;
+    (void)xac_txn_fail(ctx->txn, word, env->policy->lost, 0, page);
+    return false;
 }
 
 /* publish_eager -- under an eager policy: COMMITTING first, so that others wait for it.  ret as
@@ -388,9 +389,11 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
         rc = xac_commit_block_make_room(env, ctx->txn);
     if (rc != 0)
         return rc;
-    return env->policy->decides_at_end || xac_wait_is_limited()
-               ? publish_pending(env, ctx)
-               : publish_eager(env, ctx);
+    if (!env->policy->decides_at_end && !xac_wait_is_limited())
+        return publish_eager(env, ctx);
+    /* PENDING until it has the lock, so that nobody publishes it before.  Most losers are found out
+       without the lock. */
+    return xac_txn_foresee(env, ctx) ? publish(env, ctx, true) : XAC_ABORTED;
 }
 
 /* commit_reads -- a transaction that changed nothing commits at its parent; ret as publish(). */
@@ -447,10 +450,15 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
 }
 
-/* await -- until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
-   XAC_OPT_WAIT_MS ask for; ret 0, XAC_EPOISONED, XAC_ENOTDURABLE or XAC_EUNCERTAIN. */
+/*
+ * await -- step j: until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
+ * XAC_OPT_WAIT_MS ask for.  What this process cannot write, another one may.
+ *
+ * in   is_started  the device is writing already: the flush lock is held
+ * ret  0, XAC_EPOISONED, XAC_ENOTDURABLE or XAC_EUNCERTAIN
+ */
 static int
-await(struct xac_env *env, uint64_t lsn)
+await(struct xac_env *env, uint64_t lsn, bool is_started)
 {
     uint32_t delay_ms = env->options.sync_delay_ms;
     int rc;
@@ -458,12 +466,19 @@ await(struct xac_env *env, uint64_t lsn)
     if (!xac_env_is_durable(env))
         return 0;
     xac_assert(lsn <= atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed));
-    rc = delay_ms != 0 ? xac_log_wait_delayed(&env->log, delay_ms)
-                       : xac_log_wait_durable(&env->log, lsn);
-    return rc == ETIMEDOUT
-               ? xac_err(XAC_EUNCERTAIN,
-                         "waiting for the log, which another process has to sync")
-               : rc;
+    if (is_started)
+        rc = xac_log_flush_end(&env->log, lsn);
+    else if (delay_ms != 0)
+        rc = xac_log_wait_delayed(&env->log, delay_ms);
+    else
+        rc = xac_log_wait_durable(&env->log, lsn);
+    if (rc == ETIMEDOUT)
+        return xac_err(XAC_EUNCERTAIN,
+                       "waiting for the log, which another process has to sync");
+    if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
+        && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
+        return 0;
+    return rc;
 }
 
 /* parent_lsn -- where the log must be durable for what the transaction has read. */
@@ -482,23 +497,6 @@ xac_txn_forgo(struct xac_ctx *ctx)
     ctx->n_cured = 0;
     /* Relaxed: a hint for xac_conflict_wait. */
     atomic_store_explicit(&ctx->txn->age, XAC_AGE_OVER, memory_order_relaxed);
-}
-
-/*
- * acknowledge -- step j for a transaction that has changed something.
- *
- * in   lsn         where its block ends
- *      is_started  the device is writing already: the flush lock is held
- */
-static int
-acknowledge(struct xac_env *env, uint64_t lsn, bool is_started)
-{
-    int rc = is_started ? xac_log_flush_end(&env->log, lsn) : await(env, lsn);
-
-    if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
-        && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
-        rc = 0;
-    return rc;
 }
 
 /* end_changed -- the transaction is published, and has changed something: steps i to k. */
@@ -522,7 +520,7 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
     xac_count_own(&txn->counters.commits, 1);
     xac_count_own(&txn->counters.pages_written, n_written);
     xac_kill_point("j");
-    rc = acknowledge(env, lsn, is_started);
+    rc = await(env, lsn, is_started);
     if (xac_gc_is_due(env) && xac_gc(env))
         xac_reap_dead(env);
     return rc;
@@ -541,7 +539,7 @@ end_committed(struct xac_env *env, struct xac_ctx *ctx)
 
         xac_txn_finish(env, ctx, true);
         xac_count_own(&ctx->txn->counters.commits_read_only, 1);
-        rc = await(env, lsn);
+        rc = await(env, lsn, false);
     }
     if (xac_unlikely(ctx->conflict.kind != XAC_CONFLICT_NONE
                      || ctx->conflict.found_by_us))
@@ -577,7 +575,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     xac_count_own(&txn->counters.queries, 1);
     if (xac_unlikely(env->options.wait_ms != 0))
         xac_wait_limit(env->options.wait_ms);
-    rc = await(env, lsn);
+    rc = await(env, lsn, false);
     if (xac_unlikely(env->options.wait_ms != 0))
         xac_wait_limit(0);
     if (must_block)

@@ -33,8 +33,10 @@ void xac_txn_forgo(struct xac_ctx *ctx);
 /*
  * xac_txn_foresee -- under a policy that decides at the end: fail the running transaction now if
  * its end would find it invalid.  Under the optimistic one it costs a look at every page of its set.
+ *
+ * ret  false: it has failed, now or before.
  */
-void xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
+bool xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
 
 /* ---- Between txn.c and txn_abort.c ---- */
 

@@ -4,16 +4,24 @@
  */
 #include <config.h>
 
+#include <errno.h>
+
 #include "base/err.h"
+#include "base/lock.h"
 #include "commit/txn.h"
 #include "shared/env_state.h"
 #include "txn/alone.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/ctx.h"
 #include "txn/drop.h"
 #include "txn/policy.h"
 #include "txn/turn.h"
 #include "view/view.h"
+
+/* So long a thread waits for its turn if the one that has it may be waiting for this thread (is_awaited), and
+   the program has set no limit.  Turns last for milliseconds as a rule. */
+#define PATIENCE_MS 3000
 
 /* unrecorded_epoch -- nonzero if loads need not be recorded: the epoch while the process is alone,
    and always the same number under the serial policy. */
@@ -26,23 +34,60 @@ unrecorded_epoch(const struct xac_env *env)
     return env->policy->is_serial ? 1 : xac_alone_epoch(env);
 }
 
-/* wait_turn -- what the policy waits for before a transaction; ret 0, or ETIMEDOUT with words. */
+/* is_parents -- has a transaction the turn in which this process was forked? */
+static bool
+is_parents(const struct xac_env *env)
+{
+    xac_assert(!xac_env_is_forked(env));
+    return env->parents_turn != 0 && xac_turn_is(env, env->parents_turn);
+}
+
+/* is_awaited -- may the one that has the turn be waiting for this thread?  It may if it has forked this process,
+   or if this thread has the turn of another environment. */
+static bool
+is_awaited(const struct xac_env *env)
+{
+    for (const struct xac_ctx *c = xac_ctx_opened; c != NULL; c = c->next_open) {
+        xac_assert(c->env != env);
+        if (!c->is_query && xac_turn_is_mine(c->env, c->slot))
+            return true;
+    }
+    return is_parents(env);
+}
+
+/* wait_turn -- what the policy waits for before a transaction; ret 0, or ETIMEDOUT or EDEADLK with
+   words. */
 static int
 wait_turn(struct xac_env *env, struct xac_ctx *ctx)
 {
+    uint32_t ms;
     int rc;
 
     xac_assert(xac_lock_none_held());
     if (env->policy->begin == NULL)
         return 0;
-    xac_wait_limit(env->options.wait_ms);
-    rc = env->policy->begin(env, ctx);
-    xac_wait_limit(0);
+    do { /* twice at most: a turn of the parent that is over does not come back */
+        ms = env->options.wait_ms;
+        if (ms == 0 && is_awaited(env))
+            ms = PATIENCE_MS;
+        xac_wait_limit(ms);
+        rc = env->policy->begin(env, ctx);
+        xac_wait_limit(0);
+    } while (rc == ETIMEDOUT && env->options.wait_ms == 0 && !is_awaited(env));
+    xac_assert(rc == 0 || rc == ETIMEDOUT);
+    if (rc == ETIMEDOUT && env->options.wait_ms == 0)
+        return xac_err(
+            EDEADLK,
+            "xbegin: waited for the turn for %u ms; the one that has it may be "
+            "waiting for this %s",
+            ms,
+            is_parents(env) ? "process, which it has forked inside of its transaction"
+                            : "thread, which is in a transaction of another environment");
     return rc == 0 ? 0
                    : xac_err(rc,
                              "xbegin: waited for the turn for %u ms; xstat tells which "
                              "process has it",
-                             env->options.wait_ms);
+                             ms);
 }
 
 int
@@ -68,6 +113,7 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     ctx->lacking = XAC_LACKS_MEMORY;
     ctx->conflict.found_by_us = 0;
     ctx->n_blocks = 0;
+    ctx->n_images = 0;
     if (!is_query && !txn->is_retry)
         atomic_store_explicit(&txn->age,
                               atomic_fetch_add_explicit(&env->ctl->chain.next_age, 1,
@@ -99,16 +145,4 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         xac_turn_pass(env, ctx->slot);
     }
     return rc;
-}
-
-void
-xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
-{
-    uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
-    uint64_t page = 0;
-
-    xac_assert(ctx->depth > 0);
-    if (!ctx->is_query && env->policy->validate != NULL
-        && !env->policy->validate(env, ctx->slot, &page))
-        (void)xac_txn_fail(ctx->txn, word, env->policy->lost, 0, page);
 }

@@ -29,6 +29,7 @@
 #include "txn/alone.h"
 #include "txn/ctx.h"
 #include "txn/reap.h"
+#include "view/fault.h"
 #include "view/guard.h"
 #include "view/view.h"
 
@@ -237,6 +238,8 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
     env->options = *options;
+    if (options->announces != 0 && xac_env_checking(env) != XAC_CHECKING_TRUSTED)
+        xac_fault_prepare();
     rc = xac_signal_check_stack();
     if (rc == 0 && options->log_dir != NULL) {
         env->options.log_dir = env->log_wish = strdup(options->log_dir);
@@ -317,7 +320,7 @@ forked(struct xac_env *env)
     let_go(env);
     /* Relaxed: no other thread is there yet. */
     atomic_store_explicit(&env->is_forked, true, memory_order_relaxed);
-    if (xac_half_done == XAC_HALF_DONE_INHERITED && env->ctl != NULL)
+    if (xac_half_done.is_inherited && env->ctl != NULL)
         xac_shm_bar(&env->shm);
 }
 
@@ -328,6 +331,7 @@ xac_env_forked(struct xac_env *first, const sigset_t *signals)
     xac_engine_forked();
     xac_lock_forget();
     xac_ctx_opened = NULL;
+    xac_touched_renew(xac_ctx_opened);
     for (struct xac_env *env = first; env != NULL; env = env->next)
         forked(env);
     go_on(first, signals);

@@ -39,7 +39,7 @@ xac_env_dirfd(struct xac_env *env)
     int fd = xac_handle_again(env->dirfd, &env->dir_handle, AT_FDCWD, env->dir,
                               O_RDONLY | O_DIRECTORY);
 
-    if (fd >= 0)
+    if (fd >= 0 && fd != env->dirfd) /* other threads read it */
         env->dirfd = fd;
     return fd;
 }

@@ -18,6 +18,7 @@
 #include "shared/registry.h"
 #include "txn/ctx.h"
 #include "txn/alone.h"
+#include "txn/turn.h"
 #include "view/view.h"
 
 void
@@ -280,11 +281,22 @@ xac_thread_forget(struct xac_env *env)
         forget(c);
 }
 
+/* note_turn -- which turn we must not wait for, as the parent may wait for us: see txn_begin.c. */
+static void
+note_turn(struct xac_env *env)
+{
+    const struct xac_ctx *ctx = xac_ctx_mine(env);
+
+    if (ctx->depth > 0 && !ctx->is_query && ctx->txn != NULL)
+        env->parents_turn = xac_turn_word(env, ctx->slot);
+}
+
 void
 xac_thread_forked(struct xac_env *env)
 {
     struct xac_ctx **link = &env->others, *own = own_of(env);
 
+    note_turn(env);
     xac_thread_forget(env);
     while (*link != NULL) {
         struct xac_ctx *ctx = *link;

@@ -56,7 +56,7 @@ static bool is_started;
 static const struct xac_area_owner *owner_of_all; /* set before a handler is installed */
 
 /* Of the fault being handled by this thread. */
-static XAC_TLS enum xac_access fault_access;
+static XAC_TLS const ucontext_t *fault_context;
 
 /* An area's registrations in both. */
 struct ticket {
@@ -65,15 +65,12 @@ struct ticket {
 
 /* access_of -- what the hardware says the faulting instruction wanted. */
 XAC_SIGSAFE static enum xac_access
-access_of(const void *context)
+access_of(const ucontext_t *uc)
 {
 #if defined(__x86_64__)
-    const ucontext_t *uc = (const ucontext_t *)context;
-
     return (uc->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? XAC_ACCESS_WRITE : XAC_ACCESS_READ;
 #elif defined(__aarch64__)
     /* The exception syndrome is one of the records behind the registers. */
-    const ucontext_t *uc = (const ucontext_t *)context;
     const struct _aarch64_ctx *rec =
         (const struct _aarch64_ctx *)(const void *)uc->uc_mcontext.__reserved;
 
@@ -86,7 +83,7 @@ access_of(const void *context)
     }
     return XAC_ACCESS_UNKNOWN;
 #else
-    (void)context;
+    (void)uc;
     return XAC_ACCESS_UNKNOWN;
 #endif
 }
@@ -97,7 +94,7 @@ area_handler(void *addr, void *arg)
 {
     struct xac_area *area = (struct xac_area *)arg;
 
-    area->owner->fault(area, addr, fault_access);
+    area->owner->fault(area, addr, access_of(fault_context));
     return 1;
 }
 
@@ -132,14 +129,27 @@ on_fault(int sig, siginfo_t *info, void *context)
                        : info->si_code == SEGV_ACCERR || info->si_code == SEGV_MAPERR;
     bool is_ours;
 
-    fault_access = access_of(context);
+    fault_context = (const ucontext_t *)context;
     xac_tsan_enter();
     is_ours = is_real && search(info->si_addr);
     if (is_real && !is_ours && sig == SIGSEGV)
         owner_of_all->astray(info->si_addr, info->si_code == SEGV_MAPERR,
-                             fault_access == XAC_ACCESS_WRITE);
+                             access_of(fault_context) == XAC_ACCESS_WRITE);
     xac_tsan_leave();
     return is_ours;
+}
+
+XAC_SIGSAFE const void *
+xac_signal_code(void)
+{
+    xac_assert(fault_context != NULL);
+#if defined(__x86_64__)
+    return (const void *)fault_context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const void *)fault_context->uc_mcontext.pc;
+#else
+    return NULL;
+#endif
 }
 
 int

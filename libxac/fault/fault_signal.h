@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/annot.h"
+
 struct xac_area;
 struct xac_area_owner;
 struct xac_ctx;
@@ -33,6 +35,10 @@ void xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns);
 /* xac_signal_check_stack -- is the calling thread's signal stack, if it has one, large enough
    for the handlers?  ret 0; ENOMEM, text noted. */
 int xac_signal_check_stack(void);
+
+/* xac_signal_code -- in a fault: the thread's instruction that has faulted; NULL if the hardware's
+   record of it is not known. */
+XAC_SIGSAFE const void *xac_signal_code(void);
 
 /* xac_signal_attach, detach -- watch an area's addresses; ret 0 or errno. */
 int xac_signal_attach(struct xac_area *area);

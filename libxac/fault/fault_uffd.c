@@ -46,6 +46,7 @@
 
 #include "base/handle.h"
 #include "base/kernel.h"
+#include "base/lock.h"
 #include "base/sys.h"
 #include "fault/fault_engine.h"
 #include "fault/fault_signal.h"
@@ -328,7 +329,9 @@ make_twin(struct xac_area *area)
     void *at = MAP_FAILED;
 
     drop_twin(area);
-    if (fd >= 0 && xac_sys.ftruncate(fd, (off_t)area->length) == 0)
+    if (fd < 0)
+        return -1;
+    if (xac_sys.ftruncate(fd, (off_t)area->length) == 0)
         at = xac_sys.mmap(NULL, area->length, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (at != MAP_FAILED) {
@@ -338,41 +341,21 @@ make_twin(struct xac_area *area)
             return fd;
         drop_twin(area);
     }
-    if (fd >= 0)
-        (void)xac_sys.close(fd);
+    (void)xac_sys.close(fd);
     return -1;
 }
 
-/* map_memory -- missing memory at the area's addresses, without access; ret 0 or errno. */
+/* arm_with -- memory, of a file or -1, at the area's addresses: missing, and watched; ret 0 or errno. */
 static int
-map_memory(struct xac_area *area)
+arm_with(struct xac_area *area, int fd)
 {
-    int fd = area->wants_twin ? make_twin(area) : area->memory, rc = 0;
-    int kind = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    int kind = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, rc;
+    off_t offset = xac_area_shares(area) ? (off_t)(area->first * area->page_size) : 0;
 
     if (xac_sys.mmap(area->base, area->length, PROT_NONE,
-                     kind | MAP_NORESERVE | MAP_FIXED, fd,
-                     xac_area_shares(area) ? (off_t)(area->first * area->page_size) : 0)
-        == MAP_FAILED)
-        rc = errno;
-    if (area->wants_twin && fd >= 0)
-        (void)xac_sys.close(fd);
-    return rc;
-}
-
-/* arm -- missing memory at the area's addresses, watched; ret 0 or errno. */
-static int
-arm(struct xac_area *area)
-{
-    int rc = open_it();
-
-    if (rc != 0)
-        return rc;
-    area->is_scanned = false;
-    rc = map_memory(area);
-    if (rc != 0)
-        return rc;
-    if (xac_sys.madvise(area->base, area->length, MADV_DONTFORK) != 0)
+                     kind | MAP_NORESERVE | MAP_FIXED, fd, offset)
+            == MAP_FAILED
+        || xac_sys.madvise(area->base, area->length, MADV_DONTFORK) != 0)
         return errno;
     rc = xac_area_shares(area) ? enlist_shared(area) : enlist(area);
     if (rc != 0)
@@ -382,6 +365,27 @@ arm(struct xac_area *area)
     return xac_sys.mprotect(area->base, area->length, PROT_READ | PROT_WRITE) == 0
                ? 0
                : errno;
+}
+
+/* arm -- missing memory at the area's addresses, watched, with a twin if it is wanted and can be had;
+   ret 0 or errno. */
+static int
+arm(struct xac_area *area)
+{
+    int rc = open_it(), fd;
+
+    if (rc != 0)
+        return rc;
+    area->is_scanned = false;
+    fd = area->wants_twin ? make_twin(area) : -1;
+    if (fd >= 0) {
+        rc = arm_with(area, fd);
+        (void)xac_sys.close(fd);
+        if (rc == 0)
+            return 0;
+        drop_twin(area);
+    }
+    return arm_with(area, area->memory);
 }
 
 static int

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include <xac.h>
@@ -285,15 +286,55 @@ set_poison(struct xac_log_shared *sh, int error)
                                                   memory_order_relaxed);
 }
 
-/* wake_all -- after a change that sleepers look for, and after flush is unlocked. */
+/*
+ * wake_all -- after a change that sleepers look for, and after flush is unlocked.
+ *
+ * Two at a time may leave an announcement that nobody has made; the next one takes it back.
+ */
 static void
 wake_all(struct xac_log_shared *sh)
 {
     xac_assert(!xac_lock_is_mine(&sh->flush));
-    /* release: pairs with the acquire in xac_log_wait_durable; a thread that reads the new
-       count finds the lock free, or held by somebody who will come here. */
+    /* Pairs with the fence in read_wakes: either we see the announcement, or the thread that relies
+       on it sees our change, and finds the lock free or held by a thread that will come here. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if ((atomic_load_explicit(&sh->wakes, memory_order_relaxed) & XAC_WAKE_WANTED) == 0)
+        return;
+    /* From odd to even.  release: pairs with the acquire loads of wakes. */
     (void)atomic_fetch_add_explicit(&sh->wakes, 1, memory_order_release);
     xac_futex_wake_all(&sh->wakes);
+}
+
+/* read_wakes -- before all other looks, so that a change behind them ends the sleep. */
+static uint32_t
+read_wakes(const struct xac_log_shared *sh)
+{
+    /* acquire: pairs with the release in wake_all. */
+    uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
+
+    xac_assert(!xac_lock_is_mine(&sh->flush));
+    /* Pairs with the fence in wake_all. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return wakes;
+}
+
+/*
+ * is_announced -- will a change behind read_wakes() wake somebody who sleeps on that word?
+ *
+ * ret  false: it is announced only now, and the caller begins anew with read_wakes().
+ */
+static bool
+is_announced(struct xac_log_shared *sh, uint32_t wakes)
+{
+    xac_assert(!xac_lock_is_mine(&sh->flush));
+    if ((wakes & XAC_WAKE_WANTED) != 0)
+        return true;
+    /* relaxed: the fences order it. */
+    (void)atomic_compare_exchange_strong_explicit(&sh->wakes, &wakes,
+                                                  wakes | XAC_WAKE_WANTED,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed);
+    return false;
 }
 
 void
@@ -386,11 +427,14 @@ static int
 flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
 {
     struct xac_log_shared *sh = log->sh;
-    int fd = xac_log_segment_fd(log, xac_log_segment_of(from, sh->segment_bytes));
+    uint64_t number = xac_log_segment_of(from, sh->segment_bytes);
     uint64_t written = is_started ? log->started : 0;
+    /* Once is enough: xac_log_flush_start has looked whether the descriptor is ours. */
+    int fd = written > from ? log->seg_fd[number % 2] : xac_log_segment_fd(log, number);
     int rc;
 
     xac_assert(from < to);
+    xac_assert(written <= from || log->seg_no[number % 2] == number);
     xac_assert(xac_log_segment_of(from, sh->segment_bytes)
                == xac_log_segment_of(to - 1, sh->segment_bytes));
     xac_assert(written <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
@@ -560,8 +604,13 @@ try_flush(struct xac_log *log, uint64_t lsn, int *rcp)
     if (got == XAC_LOCK_OWNER_DIED)
         xac_lock_repaired(&sh->flush);
     /* relaxed: stored under the flush lock. */
-    if (atomic_load_explicit(&sh->durable, memory_order_relaxed) < lsn)
+    if (atomic_load_explicit(&sh->durable, memory_order_relaxed) < lsn) {
+        /* Several commit: those that the last flush has woken are on their way to their next
+           commit, and go first if they wait for this processor: this flush takes theirs, too. */
+        if (atomic_load_explicit(&sh->batch, memory_order_relaxed) > 1)
+            (void)sched_yield();
         *rcp = flush_held(log, false);
+    }
     flush_done(log);
     if (*rcp == 0)
         prepare_ahead(log);
@@ -578,9 +627,7 @@ wait_durable(struct xac_log *log, uint64_t lsn)
 
     xac_assert(!xac_lock_is_mine(&sh->flush));
     while (rc == 0) {
-        /* acquire: pairs with wake_all; read before everything else, so that a change
-           after the looks below ends the sleep. */
-        uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
+        uint32_t wakes = read_wakes(sh);
         /* acquire: pairs with set_poison; read before durable, which stands still once
            poisoned is set, so that a position already durable is found to be. */
         int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
@@ -590,7 +637,7 @@ wait_durable(struct xac_log *log, uint64_t lsn)
             return 0;
         if (error != 0)
             return poisoned_error(error);
-        if (!try_flush(log, lsn, &rc)) {
+        if (!try_flush(log, lsn, &rc) && is_announced(sh, wakes)) {
             unsigned wait_ms = xac_wait_slice(RETRY_MS);
 
             if (wait_ms == 0)
@@ -629,10 +676,10 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
     struct xac_log_shared *sh = log->sh;
 
     xac_assert(lsn <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
-    for (unsigned left = wait_ms;; left -= RETRY_MS) {
-        /* acquire: pairs with wake_all, set_poison and flush_held, as in wait_durable and in
-           the same order. */
-        uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
+    for (unsigned left = wait_ms;;) {
+        uint32_t wakes = read_wakes(sh);
+        /* acquire: pairs with set_poison and flush_held, as in wait_durable and in the same
+           order. */
         int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
         /* acquire: pairs with flush_held. */
         uint64_t durable = atomic_load_explicit(&sh->durable, memory_order_acquire);
@@ -643,7 +690,10 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
             return poisoned_error(error);
         if (left < RETRY_MS)
             return XAC_ENOTDURABLE;
-        xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+        if (is_announced(sh, wakes)) {
+            xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
+            left -= RETRY_MS;
+        }
     }
 }
 

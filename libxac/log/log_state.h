@@ -18,6 +18,9 @@
 #include "base/handle.h"
 #include "base/lock.h"
 
+/* Somebody sleeps on `wakes`, or may be about to. */
+#define XAC_WAKE_WANTED 1u
+
 struct xac_log_shared {
     /* Fixed by xac_log_create(). */
     uint8_t identity[16];
@@ -42,7 +45,8 @@ struct xac_log_shared {
     xac_shared _Atomic uint64_t free_below;
     uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
                                                     0 not looked for yet               */
-    /* Count of wake-ups; a futex word.  Bumped after flush is unlocked. */
+    /* A futex word: twice the count of wake-ups, and XAC_WAKE_WANTED.  A thread that is about to
+       sleep sets the bit.  A thread that has unlocked flush clears it, counts, and wakes all. */
     xac_shared _Atomic uint32_t wakes;
     /* 0, or the errno of the write or sync that failed.  Set once, before flush is
        unlocked; read by everybody before anything is acknowledged. */

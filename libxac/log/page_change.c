@@ -205,39 +205,67 @@ hash_word(uint64_t w)
     return (uint32_t)(w * UINT64_C(0x9e3779b97f4a7c15) >> 53);
 }
 
+static inline uint64_t
+word_at(const uint8_t *page, size_t at)
+{
+    uint64_t w;
+
+    memcpy(&w, page + at, WORD);
+    return w;
+}
+
 /* What a search works on. */
 struct search {
     const uint8_t *source, *to;
     size_t page_size;
-    uint16_t index[INDEX_SIZE]; /* word number + 1 in the source, 0 none               */
-    struct xac_copy copy[COPIES_MAX];
     uint32_t n_copies;
     size_t bytes; /* that the copies save                                          */
+    struct xac_copy copy[COPIES_MAX];
+    uint16_t index[INDEX_SIZE]; /* number of a word of the source that may be equal    */
 };
 
 static_assert(INDEX_SIZE == 1u << 11, "hash_word gives 11 bits");
 
-/* index_source -- each aligned word, the first of several equal ones; zeros are not worth
-   it, for they are mostly gaps. */
+/* index_source -- each aligned word, the first of several equal ones. */
 static void
 index_source(struct search *s)
 {
-    size_t n = s->page_size / WORD;
-
     xac_assert(s->page_size % WORD == 0);
     xac_assert(s->page_size / WORD < UINT16_MAX);
     memset(s->index, 0, sizeof s->index);
-    for (size_t i = n; i-- > 0;) {
-        uint64_t w;
+    for (size_t i = s->page_size / WORD; i-- > 0;)
+        s->index[hash_word(word_at(s->source, i * WORD))] = (uint16_t)i;
+}
 
-        memcpy(&w, s->source + i * WORD, WORD);
-        if (w != 0)
-            s->index[hash_word(w)] = (uint16_t)(i + 1);
-    }
+/* indexed -- offset of the word of the source that may be equal. */
+static inline size_t
+indexed(const struct search *s, uint64_t w)
+{
+    return s->index[hash_word(w)] * WORD;
 }
 
 /*
- * match_at -- the longest copy around a word at `at` of the new page.
+ * next_indexed -- offset of the first word of the new page in [at, end) that the source has, too;
+ * or the first at which no word is left.
+ *
+ * Zeros are not worth it, for they are mostly gaps.  There is one branch that is rarely taken:
+ * bytes that are new, and so mostly not in the index, cost little.
+ */
+static inline size_t
+next_indexed(const struct search *s, size_t at, size_t end)
+{
+    xac_assert(end <= s->page_size);
+    for (; at + WORD <= end; at++) {
+        uint64_t w = word_at(s->to, at);
+
+        if (w == word_at(s->source, indexed(s, w)) && w != 0)
+            break;
+    }
+    return at;
+}
+
+/*
+ * match_at -- the longest copy around a word at `at` of the new page, which the source has.
  *
  * in   low, end  the copy stays in [low, end) of the new page
  * ret  its length, 0 if there is none that is worth it.
@@ -245,18 +273,11 @@ index_source(struct search *s)
 static size_t
 match_at(const struct search *s, size_t at, size_t low, size_t end, struct xac_copy *out)
 {
-    uint64_t w, v;
-    size_t from, back = 0, n = WORD;
+    size_t from = indexed(s, word_at(s->to, at)), back = 0, n = WORD;
 
     xac_assert_slow(at >= low);
     xac_assert_slow(at + WORD <= end);
-    memcpy(&w, s->to + at, WORD);
-    if (w == 0 || s->index[hash_word(w)] == 0)
-        return 0;
-    from = (s->index[hash_word(w)] - 1u) * WORD;
-    memcpy(&v, s->source + from, WORD);
-    if (v != w)
-        return 0;
+    xac_assert_slow(memcmp(s->to + at, s->source + from, WORD) == 0);
     while (at + n < end && from + n < s->page_size
            && s->to[at + n] == s->source[from + n])
         n++;
@@ -275,11 +296,11 @@ match_at(const struct search *s, size_t at, size_t low, size_t end, struct xac_c
 static void
 search_range(struct search *s, size_t low, size_t end)
 {
-    size_t at = low;
+    size_t at = next_indexed(s, low, end);
 
     xac_assert(low < end);
     xac_assert(end <= s->page_size);
-    while (at + WORD <= end && s->n_copies < COPIES_MAX) {
+    for (; at + WORD <= end && s->n_copies < COPIES_MAX; at = next_indexed(s, at, end)) {
         size_t n = match_at(s, at, low, end, &s->copy[s->n_copies]);
 
         if (n == 0) {
@@ -353,7 +374,7 @@ xac_put_change(struct xac_builder *b, const struct xac_page_change *c, size_t pa
     const struct xac_xdata *rec = (const struct xac_xdata *)(void *)(b->buf + b->used);
     const struct xac_range *range = (const struct xac_range *)(rec + 1);
     struct xac_builder before = *b, plain;
-    struct search s = {.source = c->source, .to = c->to, .page_size = page_size};
+    struct search s; /* much of it stays as it is */
 
     xac_assert(!c->is_base || (c->from != NULL && c->source == NULL));
     xac_assert(c->file != 0);
@@ -365,6 +386,11 @@ xac_put_change(struct xac_builder *b, const struct xac_page_change *c, size_t pa
             XAC_XDATA_BASE;
     if (c->source == NULL || rec->r.length < XAC_COPY_WORTH)
         return true;
+    s.source = c->source;
+    s.to = c->to;
+    s.page_size = page_size;
+    s.n_copies = 0;
+    s.bytes = 0;
     index_source(&s);
     for (uint32_t i = 0; i < rec->n_ranges; i++)
         search_range(&s, range[i].offset, range[i].offset + range[i].length_less_1 + 1u);

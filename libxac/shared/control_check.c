@@ -368,6 +368,26 @@ check_set(const struct look *l, uint64_t slot, const struct xac_txn *txn)
     return n == 0 ? 0 : damaged(l, "set of transaction", slot);
 }
 
+/* check_ring -- what recent commits have written. */
+static int
+check_ring(const struct look *l)
+{
+    for (uint64_t i = 0; i < XAC_RING_ENTRIES; i++) {
+        const struct xac_ring_entry *r = &l->ctl->chain.ring[i];
+        uint32_t n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
+
+        if (get(&r->number) == 0 || n == XAC_RING_ALL)
+            continue;
+        if (n > XAC_RING_PAGES)
+            return damaged(l, "pages of a commit in entry", i);
+        for (uint32_t k = 0; k < n; k++) {
+            if (!is_inside(l, get(&r->page[k]), sizeof(struct xac_page)))
+                return damaged(l, "page of a commit in entry", i);
+        }
+    }
+    return 0;
+}
+
 XAC_UNGUARDED static int
 check_txns(const struct look *l)
 {
@@ -449,6 +469,8 @@ xac_control_validate(const void *region, uint64_t bytes, const char *name)
         rc = check_holds(&l, i);
     if (rc == 0)
         rc = check_index(&l);
+    if (rc == 0)
+        rc = check_ring(&l);
     if (rc == 0)
         rc = check_txns(&l);
     if (rc == 0)

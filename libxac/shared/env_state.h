@@ -97,6 +97,9 @@ enum xac_lacking {
     XAC_LACKS_REGION      /* room in the control region to record the access            */
 };
 
+/* Pages of a transaction that are kept as they were; they are to stay in the processor's cache. */
+#define XAC_IMAGES 4
+
 /* The private side: what the thread that runs transactions knows. */
 struct xac_ctx {
     struct xac_env *env;
@@ -132,6 +135,11 @@ struct xac_ctx {
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
+    /* Pages as they were before the transaction stored to them: XAC_IMAGES pages of memory, NULL none
+       yet; the first n_images hold the pages with these ids (xac_view_image). */
+    uint8_t *images;
+    unsigned n_images;
+    uint64_t image_id[XAC_IMAGES];
     uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
     unsigned n_looks;
     bool is_loop; /* the tick before had many begins                                   */
@@ -210,6 +218,8 @@ struct xac_env {
                                     under the checkpoint lock                        */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
     _Atomic bool is_forked;      /* child that has not joined yet                    */
+    uint64_t
+        parents_turn; /* `turn` of the transaction in which we were forked; 0: it had none */
     const struct xac_way *_Atomic way; /* how xac_transact_in() waits: transact.c  */
 };
 

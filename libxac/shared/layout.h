@@ -134,7 +134,7 @@ struct xac_versions {
     xac_shared _Atomic uint64_t share;
     /* Most version slots, so that every participant can reach them all; under grow.            */
     uint64_t frames_max;
-    /* Version slots not FREE.  A death may make it wrong; each sweep corrects it. */
+    /* Version slots not FREE.  A death may make it too high; the repair of gc corrects it. */
     XAC_LINE xac_shared _Atomic uint64_t used;
 };
 
@@ -192,7 +192,9 @@ struct xac_entry {
     xac_shared _Atomic uint32_t mode; /* XAC_SET_...; under the page's lock            */
     uint32_t first;                   /* descriptor: enum xac_first                    */
     uint64_t vslot; /* descriptor: version slot of the new version, or 0    */
-    uint64_t reserved[3];
+    uint64_t same; /* descriptor: lines (lines.h) that are as in the version before; 0 not
+                       known                                                 */
+    uint64_t reserved[2];
 };
 
 #define XAC_SET_BLOCK_ENTRIES 63
@@ -309,7 +311,8 @@ xac_txn_is_live(uint64_t word)
 /* ---- The chain of commits (ctree.h) -------------------------------------------- */
 
 #define XAC_RING_ENTRIES 1024 /* recent commits                                       */
-#define XAC_RING_PAGES   27   /* a commit of more pages says "all"                    */
+#define XAC_RING_PAGES   25   /* a commit of more pages says "all"                    */
+#define XAC_RING_LINES   4    /* pages of a commit for which it is told what changed  */
 #define XAC_RING_ALL     UINT32_MAX
 #define XAC_UNLINK_PAGES 256 /* pages that one step of a checkpoint takes out        */
 
@@ -318,7 +321,8 @@ struct xac_ring_entry {
     uint64_t end_lsn;                    /* where the commit's log block ends           */
     uint32_t is_unlink;                  /* pages went to their files; nothing changed  */
     xac_shared _Atomic uint32_t n_pages; /* or XAC_RING_ALL                             */
-    uint64_t reserved[2];
+    /* Of the first pages: lines (lines.h) that are as in the version before; 0 not known. */
+    xac_shared _Atomic uint64_t same[XAC_RING_LINES];
     xac_shared _Atomic uint64_t page[XAC_RING_PAGES]; /* offsets of struct xac_page    */
 };
 
@@ -352,6 +356,15 @@ struct xac_chain {
     uint64_t settled XAC_GUARDED_BY(gc);    /* unlinks up to here have no readers   */
     uint64_t held XAC_GUARDED_BY(gc);       /* versions kept for queries so far ... */
     uint64_t held_point XAC_GUARDED_BY(gc); /* ... the oldest of which read this    */
+    /* The sweep under way (gc.c): its next version slot, 0 if there is none; another one is to
+       follow; what `settled` was when it began, and when the last complete one did; `used` and C
+       when its last part was done. */
+    uint64_t sweep_next XAC_GUARDED_BY(gc);
+    uint64_t sweep_again XAC_GUARDED_BY(gc);
+    uint64_t sweep_settled XAC_GUARDED_BY(gc);
+    uint64_t swept XAC_GUARDED_BY(gc);
+    uint64_t sweep_used XAC_GUARDED_BY(gc);
+    uint64_t sweep_commit XAC_GUARDED_BY(gc);
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
@@ -378,7 +391,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 10u
+#define XAC_CONTROL_VERSION 12u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64

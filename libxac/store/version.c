@@ -12,8 +12,8 @@
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 
-#define VSLOTS_FIRST 256u  /* version slots of a new store; it doubles from there ... */
-#define GROW_MAX     2048u /* ... until so many are added at a time, by one commit    */
+#define VSLOTS_FIRST 256u /* version slots of a new store; it doubles from there ... */
+#define GROW_MAX     512u /* ... until so many are added at a time, by one commit    */
 
 XAC_SIGSAFE static uint64_t
 frames_there(const struct xac_env *env)
@@ -193,6 +193,22 @@ try_take(struct xac_env *env, uint64_t slot, uint64_t have)
     return vslot_no != 0 ? vslot_no : try_range(env, slot, bound, have - bound);
 }
 
+/*
+ * count_down -- one version slot less is in use, or in limbo.  Not below 0: a sweep does not see what
+ * others take meanwhile, and a store that seemed overfull would grow and grow.
+ */
+static void
+count_down(_Atomic uint64_t *countp)
+{
+    uint64_t n = atomic_load_explicit(countp, memory_order_relaxed);
+
+    while (n > 0
+           && !atomic_compare_exchange_weak_explicit(countp, &n, n - 1,
+                                                     memory_order_relaxed,
+                                                     memory_order_relaxed))
+        ;
+}
+
 int
 xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
 {
@@ -206,35 +222,21 @@ xac_version_take(struct xac_env *env, uint64_t slot, uint64_t *vslot_nop)
         bool is_tight = used >= (xac_outofcore_is_on(env) ? have : have - have / 4);
         int rc = is_tight ? grow_store(env, have) : 0;
 
-        /* When the store cannot grow, what is left of it will do. */
+        /* When the store cannot grow, what is left of it will do.  Counted before: after a death
+           `used` may be too high, never too low. */
+        xac_count(&v->used, 1);
         *vslot_nop = try_take(env, slot, frames_there(env));
         if (*vslot_nop != 0) {
             xac_assert(*vslot_nop <= frames_there(env));
             xac_kill_point("b taken");
-            xac_count(&v->used, 1);
             return 0;
         }
+        count_down(&v->used);
         if (!is_tight)
             rc = grow_store(env, have);
         if (rc != 0)
             return rc;
     }
-}
-
-/*
- * count_down -- one version slot less is in use.  Not below 0: a sweep does not see what others
- * take meanwhile, and a store that seemed overfull would grow and grow.
- */
-static void
-count_down(struct xac_versions *v)
-{
-    uint64_t used = atomic_load_explicit(&v->used, memory_order_relaxed);
-
-    while (used > 0
-           && !atomic_compare_exchange_weak_explicit(&v->used, &used, used - 1,
-                                                     memory_order_relaxed,
-                                                     memory_order_relaxed))
-        ;
 }
 
 void
@@ -243,13 +245,16 @@ xac_version_give_back(struct xac_env *env, uint64_t vslot_no)
     struct xac_vslot *f = xac_vslot_at(env, vslot_no);
     struct xac_buffers *b = &env->buffers;
     uint64_t n = atomic_load_explicit(&b->n_freed, memory_order_relaxed);
+    enum xac_vslot_state state =
+        xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed));
 
-    xac_assert(xac_vslot_state(atomic_load_explicit(&f->word, memory_order_relaxed))
-               != XAC_VSLOT_FREE);
-    count_down(&env->ctl->versions);
+    xac_assert(state != XAC_VSLOT_FREE);
+    if (state == XAC_VSLOT_LIMBO)
+        count_down(&env->ctl->versions.limbo);
     /* Release: pairs with the acquire in try_take. */
     atomic_store_explicit(&f->word, xac_vslot_word(XAC_VSLOT_FREE, 0),
                           memory_order_release);
+    count_down(&env->ctl->versions.used);
     atomic_store_explicit(&b->freed[n % XAC_FREED_MAX], vslot_no, memory_order_relaxed);
     atomic_store_explicit(&b->n_freed, n + 1, memory_order_relaxed);
 }
@@ -339,53 +344,6 @@ commit_of(const struct xac_env *env, uint64_t vslot_no)
                                 memory_order_relaxed);
 }
 
-uint64_t
-xac_version_thin(struct xac_env *env, struct xac_page *page,
-                 const struct xac_needs *needs)
-{
-    uint64_t commit, at;
-    uint64_t kept = xac_version_find(env, page, needs->upper, &commit);
-    uint64_t n_held = 0;
-    uint32_t i = 0;
-
-    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
-    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
-    if (kept == 0)
-        return 0;
-    at = atomic_load_explicit(&xac_vslot_at(env, kept)->next, memory_order_relaxed);
-    while (at != 0) {
-        uint64_t next =
-            atomic_load_explicit(&xac_vslot_at(env, at)->next, memory_order_relaxed);
-
-        xac_assert(commit_of(env, at) < commit);
-        while (i < needs->n_points && needs->point[i] >= commit)
-            i++; /* sees the version that was kept last, or a later one */
-        if (i < needs->n_points && needs->point[i] >= commit_of(env, at)) {
-            kept = at;
-            commit = commit_of(env, at);
-            n_held++;
-        } else {
-            /* Release: pairs with the readers' loads; see invariant (4). */
-            atomic_store_explicit(&xac_vslot_at(env, kept)->next, next,
-                                  memory_order_release);
-            xac_kill_point("cut");
-            xac_version_give_back(env, at);
-        }
-        at = next;
-    }
-    xac_assert(at == 0);
-    return n_held;
-}
-
-void
-xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
-{
-    struct xac_needs needs = {.upper = bound, .n_points = 0};
-
-    xac_assert(page != NULL);
-    (void)xac_version_thin(env, page, &needs);
-}
-
 /* is_needed -- of a version and the number of the next newer one of its page. */
 static bool
 is_needed(const struct xac_needs *needs, uint64_t commit, uint64_t newer)
@@ -397,6 +355,59 @@ is_needed(const struct xac_needs *needs, uint64_t commit, uint64_t newer)
             return true;
     }
     return false;
+}
+
+/*
+ * cut_older -- free the versions behind one up to `upper` that nobody needs, but no more than *leftp,
+ * which falls.
+ */
+static void
+cut_older(struct xac_env *env, uint64_t vslot_no, const struct xac_needs *needs,
+          uint64_t *leftp)
+{
+    struct xac_vslot *f = xac_vslot_at(env, vslot_no);
+    uint64_t commit = commit_of(env, vslot_no), at;
+
+    xac_assert(commit <= needs->upper);
+    while ((at = atomic_load_explicit(&f->next, memory_order_relaxed)) != 0
+           && !is_needed(needs, commit_of(env, at), commit) && *leftp > 0) {
+        xac_assert(commit_of(env, at) < commit);
+        /* Release: pairs with the readers' loads; see invariant (4). */
+        atomic_store_explicit(&f->next,
+                              atomic_load_explicit(&xac_vslot_at(env, at)->next,
+                                                   memory_order_relaxed),
+                              memory_order_release);
+        xac_kill_point("cut");
+        xac_version_give_back(env, at);
+        (*leftp)--;
+    }
+}
+
+uint64_t
+xac_version_thin(struct xac_env *env, struct xac_page *page,
+                 const struct xac_needs *needs, uint64_t *leftp)
+{
+    uint64_t commit, n_held = 0;
+    uint64_t kept = xac_version_find(env, page, needs->upper, &commit);
+
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
+    while (kept != 0 && *leftp > 0) {
+        cut_older(env, kept, needs, leftp);
+        kept = atomic_load_explicit(&xac_vslot_at(env, kept)->next, memory_order_relaxed);
+        n_held += kept != 0;
+    }
+    return n_held;
+}
+
+void
+xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
+{
+    struct xac_needs needs = {.upper = bound, .n_points = 0};
+    uint64_t left = UINT64_MAX;
+
+    xac_assert(page != NULL);
+    (void)xac_version_thin(env, page, &needs, &left);
 }
 
 /* count_list -- the share of the list that begins with a version slot; 0 if none begins there. */
@@ -513,6 +524,44 @@ sweep_taken(const struct xac_env *env, const struct xac_vslot *v, uint64_t word)
            && atomic_load_explicit(&txn->word, memory_order_relaxed) == was;
 }
 
+/* is_over -- may a version slot with this word, which is no VERSION, be freed? */
+static bool
+is_over(const struct xac_env *env, const struct xac_vslot *f, uint64_t word,
+        uint64_t settled)
+{
+    enum xac_vslot_state state = xac_vslot_state(word);
+
+    xac_assert(settled <= XAC_VSLOT_LOW);
+    return state == XAC_VSLOT_LIMBO
+               ? (word & XAC_VSLOT_LOW) <= settled
+               : state == XAC_VSLOT_TAKEN && sweep_taken(env, f, word);
+}
+
+uint64_t
+xac_version_sweep_some(struct xac_env *env, const struct xac_needs *needs,
+                       uint64_t settled, uint64_t from, uint64_t work)
+{
+    uint64_t have = frames_there(env);
+
+    xac_assert(xac_lock_is_mine(&env->ctl->chain.gc));
+    xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
+    for (; work > 0 && from <= have; from += work > 0) {
+        struct xac_vslot *f = xac_vslot_at(env, from);
+        /* Acquire: pairs with the stores of the word. */
+        uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire);
+
+        work--;
+        if (xac_vslot_state(word) == XAC_VSLOT_VERSION) {
+            if ((word & XAC_VSLOT_LOW) <= needs->upper)
+                cut_older(env, from, needs, &work);
+        } else if (is_over(env, f, word, settled)) {
+            xac_version_give_back(env, from);
+        }
+    }
+    xac_kill_point("sweep");
+    return from;
+}
+
 /*
  * thin_all -- every page that has versions up to `upper`: by each of these that is still there.  The
  * first one thins the page, and then only the versions that somebody needs are left.  (Not by the
@@ -522,7 +571,7 @@ sweep_taken(const struct xac_env *env, const struct xac_vslot *v, uint64_t word)
 static void
 thin_all(struct xac_env *env, const struct xac_needs *needs)
 {
-    uint64_t have = frames_there(env);
+    uint64_t have = frames_there(env), left = UINT64_MAX;
 
     xac_assert(needs->n_points <= XAC_NEEDS_POINTS);
     for (uint64_t n = 1; n <= have; n++) {
@@ -535,8 +584,8 @@ thin_all(struct xac_env *env, const struct xac_needs *needs)
             || (word & XAC_VSLOT_LOW) > needs->upper)
             continue;
         page = atomic_load_explicit(&f->page, memory_order_relaxed);
-        (void)xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, page),
-                               needs);
+        (void)xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, page), needs,
+                               &left);
     }
 }
 
@@ -554,26 +603,18 @@ xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
         struct xac_vslot *f = xac_vslot_at(env, n);
         uint64_t word = atomic_load_explicit(&f->word, memory_order_acquire); /* pairs
                                                         with the stores of the word */
-        bool is_free = false;
+        enum xac_vslot_state state = xac_vslot_state(word);
 
-        switch (xac_vslot_state(word)) {
-        case XAC_VSLOT_FREE:
+        if (state == XAC_VSLOT_FREE)
             continue;
-        case XAC_VSLOT_TAKEN:
-            is_free = sweep_taken(env, f, word);
-            break;
-        case XAC_VSLOT_VERSION:
-            is_free = (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, n);
-            break;
-        case XAC_VSLOT_LIMBO:
-            is_free = (word & XAC_VSLOT_LOW) <= settled;
-            limbo += !is_free;
-            break;
-        }
-        if (is_free)
+        if (state == XAC_VSLOT_VERSION
+                ? (word & XAC_VSLOT_LOW) <= needs->upper && !is_listed(env, n)
+                : is_over(env, f, word, settled)) {
             xac_version_give_back(env, n);
-        else
+        } else {
             used++;
+            limbo += state == XAC_VSLOT_LIMBO;
+        }
     }
     xac_kill_point("sweep");
     atomic_store_explicit(&v->used, used, memory_order_relaxed);

@@ -101,12 +101,13 @@ struct xac_needs {
 };
 
 /*
- * xac_version_thin -- free the versions of a page that no transaction needs.  gc lock held.
+ * xac_version_thin -- free the versions of a page that no transaction needs, but no more than *leftp,
+ * which falls: at 0 some may be left.  gc lock held.
  *
  * ret  how many versions below `upper` were kept for queries.
  */
 uint64_t xac_version_thin(struct xac_env *env, struct xac_page *page,
-                          const struct xac_needs *needs);
+                          const struct xac_needs *needs, uint64_t *leftp);
 
 /* xac_version_cut -- the same when there are no queries below bound. */
 void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound);
@@ -130,9 +131,24 @@ void xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bou
                         uint64_t unlink_no);
 
 /*
- * xac_version_sweep_for -- walk all version slots: thin every page, free TAKEN ones of
- * slots that are not live, free VERSION ones that no list reaches, free LIMBO ones
- * of unlinks up to `settled`.  gc lock held; corrects `used`.
+ * xac_version_sweep_some -- a part of a sweep: free what nobody needs behind VERSION ones, TAKEN ones
+ * of slots that are not live, and LIMBO ones of unlinks up to `settled`.  gc lock held, and
+ * repaired if a holder has died: no version slot is cut off a list and not freed.
+ *
+ * Each version slot is looked at once, and frees what lies directly behind it on its page's list: no
+ * list is walked from its head, however long it is.  Looking at one and freeing one count as 1 of
+ * `work`.
+ *
+ * in   from  number of the first version slot
+ * ret  the next one: more than there are when the sweep is over
+ */
+uint64_t xac_version_sweep_some(struct xac_env *env, const struct xac_needs *needs,
+                                uint64_t settled, uint64_t from, uint64_t work);
+
+/*
+ * xac_version_sweep_for -- walk all version slots, in one piece, for a dead holder of gc may have left
+ * any: thin every page, free TAKEN ones of slots that are not live, free VERSION ones that
+ * no list reaches, free LIMBO ones of unlinks up to `settled`.  gc lock held; corrects `used`.
  */
 void xac_version_sweep_for(struct xac_env *env, const struct xac_needs *needs,
                            uint64_t settled);

@@ -6,33 +6,21 @@
 
 #include "txn/alone.h"
 
-#include "shared/env_state.h"
 #include "shared/registry.h"
 #include "txn/ctree.h"
 #include "txn/slot.h"
 
 /* The word: epoch above, participant + 1 below, 0 if nobody is alone. */
-#define WHO_BITS 32
-#define WHO_MASK ((UINT64_C(1) << WHO_BITS) - 1)
-
-uint64_t
-xac_alone_epoch(const struct xac_env *env)
-{
-    /* Relaxed: the fences of xac_chain_enter and xac_alone_revoke order it. */
-    uint64_t alone = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
-
-    return (alone & WHO_MASK) == env->self + 1 ? (alone >> WHO_BITS) + 1 : 0;
-}
-
 /* set_alone -- somebody, or nobody (0), is alone; gate held. */
 static void
 set_alone(struct xac_env *env, uint64_t who)
 {
     uint64_t old = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
 
-    xac_assert(who <= WHO_MASK);
+    xac_assert(who <= XAC_ALONE_MASK);
     /* Relaxed: see xac_alone_epoch. */
-    atomic_store_explicit(&env->ctl->alone, ((old >> WHO_BITS) + 1) << WHO_BITS | who,
+    atomic_store_explicit(&env->ctl->alone,
+                          ((old >> XAC_ALONE_BITS) + 1) << XAC_ALONE_BITS | who,
                           memory_order_relaxed);
 }
 

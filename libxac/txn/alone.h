@@ -22,14 +22,35 @@
 #include <stdint.h>
 
 #include "base/annot.h"
+#include "shared/env_state.h"
+#include "txn/policy.h"
 
-struct xac_env;
+/* The word `alone`: how often it has changed, and 1 + the number of the participant, or 0. */
+#define XAC_ALONE_BITS 32
+#define XAC_ALONE_MASK ((UINT64_C(1) << XAC_ALONE_BITS) - 1)
 
 /*
  * xac_alone_epoch -- nonzero if this process is alone; another number each time it has
  * become so, for what it knew before somebody came and went is out of date.
  */
-uint64_t xac_alone_epoch(const struct xac_env *env);
+XAC_SIGSAFE static inline uint64_t
+xac_alone_epoch(const struct xac_env *env)
+{
+    /* Relaxed: the fences of xac_chain_enter and xac_alone_revoke order it. */
+    uint64_t alone = atomic_load_explicit(&env->ctl->alone, memory_order_relaxed);
+
+    return (alone & XAC_ALONE_MASK) == env->self + 1 ? (alone >> XAC_ALONE_BITS) + 1 : 0;
+}
+
+/*
+ * xac_alone_tells_lines -- shall a commit tell the others which lines of its pages it has changed?  They
+ * refresh pages in place under the serial policy only (view_begin.c), and a newcomer has none.
+ */
+XAC_SIGSAFE static inline bool
+xac_alone_tells_lines(const struct xac_env *env)
+{
+    return env->policy->is_serial && xac_alone_epoch(env) == 0;
+}
 
 /*
  * xac_alone_revoke -- nobody is alone any more.  Gate held, we have joined; a process or

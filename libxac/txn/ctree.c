@@ -94,7 +94,7 @@ ring_begin(struct xac_env *env, uint64_t number, uint64_t end_lsn, bool is_unlin
 }
 
 static void
-ring_add(struct xac_ring_entry *r, uint64_t page)
+ring_add(struct xac_ring_entry *r, uint64_t page, uint64_t same)
 {
     uint32_t n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
 
@@ -105,6 +105,8 @@ ring_add(struct xac_ring_entry *r, uint64_t page)
     if (n == XAC_RING_PAGES) {
         n = XAC_RING_ALL;
     } else {
+        if (n < XAC_RING_LINES)
+            atomic_store_explicit(&r->same[n], same, memory_order_relaxed);
         atomic_store_explicit(&r->page[n], page, memory_order_relaxed);
         n++;
     }
@@ -174,7 +176,7 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
     while ((e = xac_set_next(env, &walk)) != NULL) {
         if (e->vslot != 0) {
             link_version(env, txn, e);
-            ring_add(r, e->page);
+            ring_add(r, e->page, e->same);
         }
     }
     xac_kill_point("f ring");
@@ -194,6 +196,18 @@ advance(struct xac_env *env, uint64_t number)
         /* Release: pairs with the acquire in xac_chain_commit. */
         atomic_store_explicit(&c->commit, number, memory_order_release);
     xac_assert(atomic_load_explicit(&c->commit, memory_order_relaxed) >= number);
+}
+
+/* end_committing -- a transaction that was COMMITTING is PUBLISHED or FAILED; publish is held. */
+static void
+end_committing(struct xac_txn *txn, uint64_t word, enum xac_txn_state state)
+{
+    xac_assert(xac_txn_state(word) == XAC_TXN_COMMITTING);
+    /* Release: pairs with the acquire loads of the word. */
+    atomic_store_explicit(&txn->word,
+                          xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
+                                       state),
+                          memory_order_release);
 }
 
 static void
@@ -233,11 +247,7 @@ redo_commit(struct xac_env *env, struct xac_txn *txn)
     advance(env, txn->number);
     xac_kill_point("g number");
     if (xac_txn_state(word) == XAC_TXN_COMMITTING)
-        /* Release: pairs with the acquire loads of the word. */
-        atomic_store_explicit(&txn->word,
-                              xac_txn_word(xac_txn_serial(word),
-                                           xac_txn_participant(word), XAC_TXN_PUBLISHED),
-                              memory_order_release);
+        end_committing(txn, word, XAC_TXN_PUBLISHED);
     xac_kill_point("g state");
     set_publishing(env, 0);
     xac_kill_point("g");
@@ -260,7 +270,7 @@ redo_unlink(struct xac_env *env)
         struct xac_page *page = (struct xac_page *)xac_shm_at(&env->shm, m->page[i]);
 
         xac_version_unlink(env, page, m->bound, m->number);
-        ring_add(r, m->page[i]);
+        ring_add(r, m->page[i], 0);
         xac_kill_point("s page");
     }
     xac_kill_point("s ring");
@@ -434,11 +444,8 @@ may_finish(struct xac_env *env, struct xac_txn *txn, uint64_t serial)
     if (!env->policy->decides_at_end)
         return may_publish(env, txn);
     /* Its owner died holding the lock, validated but not yet publishing.  Others may have
-       published since, so that no longer says anything.
-       Release: pairs with the acquire loads of the word. */
-    atomic_store_explicit(&txn->word,
-                          xac_txn_word(serial, xac_txn_participant(word), XAC_TXN_FAILED),
-                          memory_order_release);
+       published since, so that no longer says anything. */
+    end_committing(txn, word, XAC_TXN_FAILED);
     return XAC_PUBLISH_GONE;
 }
 
@@ -507,11 +514,7 @@ xac_chain_take_back(struct xac_env *env, uint64_t slot, uint64_t serial)
     if (xac_txn_serial(word) == serial)
         state = xac_txn_state(word);
     if (state == XAC_TXN_COMMITTING)
-        /* Release: pairs with the acquire loads of the word. */
-        atomic_store_explicit(&txn->word,
-                              xac_txn_word(xac_txn_serial(word),
-                                           xac_txn_participant(word), XAC_TXN_FAILED),
-                              memory_order_release);
+        end_committing(txn, word, XAC_TXN_FAILED);
     xac_chain_unlock(env);
     return state;
 }
@@ -570,8 +573,7 @@ xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last)
 }
 
 bool
-xac_chain_wrote(const struct xac_env *env, uint64_t number,
-                uint64_t pages[XAC_RING_PAGES], uint32_t *np)
+xac_chain_wrote(const struct xac_env *env, uint64_t number, struct xac_wrote *out)
 {
     const struct xac_ring_entry *r = ring_at(env, number);
     bool is_unlink;
@@ -583,11 +585,13 @@ xac_chain_wrote(const struct xac_env *env, uint64_t number,
         return false;
     n = atomic_load_explicit(&r->n_pages, memory_order_relaxed);
     is_unlink = r->is_unlink;
-    if (n == XAC_RING_ALL && !is_unlink)
+    if (n > XAC_RING_PAGES && !is_unlink) /* all, or the region is damaged */
         return false;
     for (uint32_t i = 0; i < n && !is_unlink; i++)
-        pages[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
-    *np = is_unlink ? 0 : n;
+        out->page[i] = atomic_load_explicit(&r->page[i], memory_order_relaxed);
+    for (uint32_t i = 0; i < XAC_RING_LINES; i++)
+        out->same[i] = atomic_load_explicit(&r->same[i], memory_order_relaxed);
+    out->n_pages = is_unlink ? 0 : n;
     /* Pairs with the fence in ring_begin: if the entry was taken over while we read it,
        its number has changed. */
     atomic_thread_fence(memory_order_acquire);

@@ -114,14 +114,24 @@ XAC_REQUIRES(publish);
 /* xac_chain_lsn -- where the log must be durable for a reader with this parent. */
 uint64_t xac_chain_lsn(const struct xac_env *env, uint64_t parent);
 
-/*
- * xac_chain_wrote -- which pages a recent commit wrote.
- *
- * out  pages  offsets of struct xac_page; *np of them, none if the number is that of an unlink
- * ret  false: too many, or the ring does not tell any more.
- */
-bool xac_chain_wrote(const struct xac_env *env, uint64_t number,
-                     uint64_t pages[XAC_RING_PAGES], uint32_t *np);
+/* What a commit wrote. */
+struct xac_wrote {
+    uint32_t n_pages; /* 0: the number is that of an unlink                             */
+    uint64_t same[XAC_RING_LINES]; /* see struct xac_ring_entry                         */
+    uint64_t page[XAC_RING_PAGES];
+};
+
+/* xac_chain_wrote -- which pages a recent commit wrote; ret false: too many, or the ring does not tell
+   any more. */
+bool xac_chain_wrote(const struct xac_env *env, uint64_t number, struct xac_wrote *out);
+
+/* xac_wrote_same -- the lines that it left as they were in its i-th page; 0 not known. */
+static inline uint64_t
+xac_wrote_same(const struct xac_wrote *wrote, uint32_t i)
+{
+    xac_assert(i < wrote->n_pages);
+    return i < XAC_RING_LINES ? wrote->same[i] : 0;
+}
 
 /*
  * xac_chain_assert -- stop the program unless (2), (4) and (5) hold as far as the chain tells: with
@@ -136,6 +146,9 @@ void xac_chain_prefetch(const struct xac_env *env, uint64_t first, uint64_t last
 
 /* Commits that may pile up before somebody runs gc. */
 #define XAC_GC_EVERY 8
+
+/* Version slots that a run of gc looks at or frees, unless the store grows fast (gc.c). */
+#define XAC_GC_WORK 2048u
 
 /* xac_gc_is_due -- after a commit: is it this transaction's turn? */
 static inline bool
@@ -185,7 +198,13 @@ struct xac_oldest {
  */
 void xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out);
 
-/* xac_gc_settle -- free the version slots in limbo that nobody reads any more.  gc held. */
-void xac_gc_settle(struct xac_env *env) XAC_REQUIRES(gc);
+/*
+ * xac_gc_settle -- free the version slots in limbo that nobody reads any more: a part of a sweep, or
+ * with is_whole all of it.  gc held.
+ *
+ * in/out  goalp  0 at the first call, then what the calls before have stored
+ * ret     true: done is what could be done at the first call.  Two sweeps are enough.
+ */
+bool xac_gc_settle(struct xac_env *env, bool is_whole, uint64_t *goalp) XAC_REQUIRES(gc);
 
 #endif /* XAC_CTREE_H */

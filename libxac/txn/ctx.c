@@ -54,6 +54,8 @@ xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
     xac_outofcore_close(ctx);
     if (ctx->blocks != NULL)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
+    if (ctx->images != NULL)
+        (void)xac_sys.munmap(ctx->images, XAC_IMAGES * ctx->env->page_size);
     memset(ctx, 0, sizeof *ctx);
     xac_assert(ctx->txn == NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "base/tls.h"
 #include "shared/env_state.h"
+#include "txn/touched.h"
 
 /* The calling thread's own contexts, one for each environment, linked by next_own; NULL: it has
    none, and shares those of the process. */
@@ -37,6 +38,7 @@ xac_ctx_begun(struct xac_ctx *ctx)
     xac_assert(ctx->depth == 1);
     ctx->next_open = xac_ctx_opened;
     xac_ctx_opened = ctx;
+    xac_touched_renew(xac_ctx_opened);
 }
 
 static inline void
@@ -49,6 +51,7 @@ xac_ctx_ended(const struct xac_ctx *ctx)
         link = &(*link)->next_open;
     }
     *link = ctx->next_open;
+    xac_touched_renew(xac_ctx_opened);
 }
 
 /* xac_ctx_open, close -- give a context a slot; take it back.  The views stay. */

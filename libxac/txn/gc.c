@@ -5,6 +5,14 @@
  * Nobody live looks below the bound, so of each page's versions at or below it the newest
  * is enough.  Which pages have more than one is told by the ring of recent commits; when
  * that does not reach back far enough, by a sweep over all version slots.
+ *
+ * A sweep goes by parts, one in each run.  What bounds a run: of what recent commits have replaced it
+ * frees XAC_GC_WORK versions at most, and leaves the rest to a sweep; of a sweep it looks at and frees
+ * XAC_GC_WORK version slots at most, and SWEEP_PACE more for each version slot that the store has grown
+ * by since the last run, or in SWEEP_COMMITS of the commits since.  So a sweep is over before the store
+ * has grown by half, and a run costs no more than the commits that made it necessary.  A sweep
+ * begins only when something can be freed: beside a stopped transaction or a long query nothing is
+ * looked at.
  */
 #include <config.h>
 
@@ -19,6 +27,10 @@
 
 /* Versions that queries have held back, at the least, before a sweep looks for them. */
 #define HELD_WORTH 64
+
+/* Version slots of a sweep that one run looks at or frees beside XAC_GC_WORK: see above. */
+#define SWEEP_PACE    4u
+#define SWEEP_COMMITS 64u
 
 /* Runs of gc without progress after which the dead are looked for. */
 #define STUCK_RUNS 4096
@@ -223,34 +235,93 @@ xac_gc_oldest(const struct xac_env *env, struct xac_oldest *out)
     out->n_held_own = out->n_held > n_others ? out->n_held - n_others : 0;
 }
 
-/* sweep -- a sweep over all version slots by what must be kept now. */
-XAC_REQUIRES(gc)
-static void
-sweep(struct xac_env *env)
+static uint64_t
+versions_used(const struct xac_env *env)
 {
-    struct xac_needs needs;
-
-    xac_assert(xac_lock_is_mine(&chain_of(env)->gc));
-    xac_gc_needs(env, &needs);
-    xac_version_sweep_for(env, &needs, chain_of(env)->settled);
-    chain_of(env)->held = 0;
+    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
 }
 
-void
-xac_gc_settle(struct xac_env *env)
+/* want_sweep -- all version slots are to be looked at, after the sweep under way if there is one. */
+XAC_REQUIRES(gc)
+static void
+want_sweep(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
+
+    xac_assert(xac_lock_is_mine(&c->gc));
+    if (c->sweep_next != 0) {
+        c->sweep_again = 1;
+        return;
+    }
+    c->sweep_next = 1;
+    c->sweep_settled = c->settled;
+    c->sweep_used = versions_used(env);
+    c->sweep_commit = xac_chain_commit(env);
+    c->held = 0;
+}
+
+/* part_of_sweep -- what a run may do for a sweep. */
+XAC_REQUIRES(gc)
+static uint64_t
+part_of_sweep(struct xac_env *env)
+{
+    struct xac_chain *c = chain_of(env);
+    uint64_t used = versions_used(env), commit = xac_chain_commit(env);
+    uint64_t grown = used > c->sweep_used ? used - c->sweep_used : 0;
+    uint64_t n = commit - c->sweep_commit;
+
+    xac_assert(commit >= c->sweep_commit);
+    c->sweep_used = used;
+    c->sweep_commit = commit;
+    return XAC_GC_WORK
+           + SWEEP_PACE * (n > SWEEP_COMMITS ? grown / n * SWEEP_COMMITS : grown);
+}
+
+/* sweep -- some of the sweep that is wanted, by what must be kept now. */
+XAC_REQUIRES(gc)
+static void
+sweep(struct xac_env *env, uint64_t work)
+{
+    struct xac_chain *c = chain_of(env);
+    struct xac_needs needs;
+
+    xac_assert(c->sweep_next > 0);
+    xac_gc_needs(env, &needs);
+    c->sweep_next = xac_version_sweep_some(env, &needs, c->settled, c->sweep_next, work);
+    /* Acquire: pairs with the release of the store's growth. */
+    if (c->sweep_next
+        <= atomic_load_explicit(&env->ctl->versions.slots.count, memory_order_acquire))
+        return;
+    c->sweep_next = 0;
+    c->swept = c->sweep_settled;
+    if (c->sweep_again != 0)
+        want_sweep(env);
+    c->sweep_again = 0;
+}
+
+bool
+xac_gc_settle(struct xac_env *env, bool is_whole, uint64_t *goalp)
+{
+    struct xac_chain *c = chain_of(env);
+    _Atomic uint64_t *limbop = &env->ctl->versions.limbo;
     uint64_t start;
 
     xac_assert(xac_lock_is_mine(&c->gc));
     xac_assert(c->settled <= xac_chain_commit(env));
-    if (atomic_load_explicit(&env->ctl->versions.limbo, memory_order_relaxed) == 0)
-        return;
-    (void)xac_gc_bound(env, &start);
-    if (start <= c->settled)
-        return;
-    c->settled = start;
-    sweep(env);
+    if (atomic_load_explicit(limbop, memory_order_relaxed) != 0) {
+        (void)xac_gc_bound(env, &start);
+        if (start > c->settled) {
+            c->settled = start;
+            want_sweep(env);
+        }
+    }
+    if (*goalp == 0)
+        *goalp = c->settled;
+    if (c->sweep_next != 0)
+        sweep(env, is_whole ? UINT64_MAX : part_of_sweep(env));
+    if (c->sweep_next != 0 && is_whole) /* one was under way */
+        sweep(env, UINT64_MAX);
+    return c->swept >= *goalp || atomic_load_explicit(limbop, memory_order_relaxed) == 0;
 }
 
 /* repair -- the lock is held: a dead holder may have cut a list and not freed what it cut. */
@@ -258,7 +329,12 @@ XAC_REQUIRES(gc)
 static void
 repair(struct xac_env *env)
 {
-    sweep(env);
+    struct xac_needs needs;
+
+    xac_assert(xac_lock_is_mine(&chain_of(env)->gc));
+    xac_gc_needs(env, &needs);
+    xac_version_sweep_for(env, &needs, chain_of(env)->settled);
+    chain_of(env)->held = 0;
     xac_lock_repaired(&chain_of(env)->gc);
 }
 
@@ -275,8 +351,10 @@ XAC_TRY_ACQUIRE(true, gc)
 XAC_UNGUARDED static bool
 gc_try(struct xac_env *env)
 {
-    enum xac_lock_result got = xac_lock_try(&chain_of(env)->gc);
+    enum xac_lock_result got;
 
+    xac_assert(!xac_lock_is_mine(&chain_of(env)->gc));
+    got = xac_lock_try(&chain_of(env)->gc);
     if (got == XAC_LOCK_OWNER_DIED)
         repair(env);
     return got != XAC_LOCK_BUSY;
@@ -289,23 +367,24 @@ xac_gc_unlock(struct xac_env *env)
     xac_lock_release(&chain_of(env)->gc);
 }
 
-/* thin_commit -- the pages of one commit; false if the ring does not tell them. */
+/* thin_commit -- the pages of one commit; false if the ring does not tell them, or *leftp, which falls,
+   is 0: some may be left. */
 XAC_REQUIRES(gc)
 static bool
-thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs)
+thin_commit(struct xac_env *env, uint64_t number, const struct xac_needs *needs,
+            uint64_t *leftp)
 {
-    uint64_t pages[XAC_RING_PAGES];
-    uint32_t n;
+    struct xac_wrote wrote;
 
     xac_assert(number <= needs->upper);
-    if (!xac_chain_wrote(env, number, pages, &n))
+    if (!xac_chain_wrote(env, number, &wrote))
         return false;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < wrote.n_pages; i++)
         chain_of(env)->held +=
-            xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, pages[i]),
-                             needs);
-    xac_assert(n <= XAC_RING_PAGES);
-    return true;
+            xac_version_thin(env, (struct xac_page *)xac_shm_at(&env->shm, wrote.page[i]),
+                             needs, leftp);
+    xac_assert(wrote.n_pages <= XAC_RING_PAGES);
+    return *leftp > 0;
 }
 
 /*
@@ -317,14 +396,13 @@ static bool
 is_release_due(struct xac_env *env, const struct xac_needs *needs)
 {
     struct xac_chain *c = chain_of(env);
-    uint64_t used = atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
     uint64_t oldest =
         needs->n_points > 0 ? needs->point[needs->n_points - 1] : needs->upper;
     bool has_ended = oldest > c->held_point;
 
     xac_assert(xac_lock_is_mine(&c->gc));
     c->held_point = oldest;
-    return has_ended && c->held > HELD_WORTH + used / 8;
+    return has_ended && c->held > HELD_WORTH + versions_used(env) / 8;
 }
 
 /* gc_held -- one run; the lock is held. */
@@ -334,6 +412,7 @@ gc_held(struct xac_env *env)
 {
     struct xac_chain *c = chain_of(env);
     struct xac_needs needs;
+    uint64_t left = XAC_GC_WORK, goal = 0;
     bool is_told = true;
 
     xac_assert(xac_lock_is_mine(&c->gc));
@@ -341,13 +420,13 @@ gc_held(struct xac_env *env)
     xac_assert(needs.upper <= xac_chain_commit(env));
     xac_chain_prefetch(env, c->gc_done + 1, needs.upper);
     for (uint64_t n = c->gc_done + 1; n <= needs.upper && is_told; n++)
-        is_told = thin_commit(env, n, &needs);
+        is_told = thin_commit(env, n, &needs, &left);
     if (!is_told || is_release_due(env, &needs))
-        sweep(env);
+        want_sweep(env);
     xac_kill_point("gc");
     if (needs.upper > c->gc_done)
         c->gc_done = needs.upper;
-    xac_gc_settle(env);
+    (void)xac_gc_settle(env, false, &goal);
     xac_assert(c->gc_done <= xac_chain_commit(env));
     xac_debug(xac_chain_assert(env));
     xac_debug(xac_version_assert(env, c->gc_done));

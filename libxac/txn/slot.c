@@ -119,6 +119,7 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     e->page = xac_shm_offset(&env->shm, page);
     e->slot = ctx->slot;
     e->vslot = 0;
+    e->same = 0;
     e->first = XAC_FIRST_NOT;
     atomic_store_explicit(&e->next, 0, memory_order_relaxed);
     atomic_store_explicit(&e->mode, mode, memory_order_relaxed);

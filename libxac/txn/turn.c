@@ -19,6 +19,9 @@
 #define SLEEP_MS    1
 #define SLEEPS_LATE 4
 
+/* Sleeps of a process with one ticket before signals are let through. */
+#define SLEEPS_PATIENT 16
+
 /* ---- Words --------------------------------------------------------------------------- */
 
 /* word_of -- `turn` when this slot has it with this ticket. */
@@ -74,6 +77,22 @@ bool
 xac_turn_is_free(const struct xac_env *env)
 {
     return load_turn(env) == 0;
+}
+
+uint64_t
+xac_turn_word(const struct xac_env *env, uint64_t slot)
+{
+    uint64_t word = load_turn(env);
+
+    xac_assert(slot < XAC_TURN_SLOT_MASK);
+    return xac_turn_is_mine(env, slot) ? word : 0;
+}
+
+bool
+xac_turn_is(const struct xac_env *env, uint64_t word)
+{
+    xac_assert(word != 0);
+    return load_turn(env) == word;
 }
 
 /* ---- Passing it on ------------------------------------------------------------------- */
@@ -186,17 +205,15 @@ is_gone(struct xac_ctx *ctx, uint64_t word)
 /*
  * take_away -- the turn of a holder that is gone goes to the next one, under publish: (4).  Its
  * transaction is left alone.  If it was publishing, it has published by the time we have the lock;
- * otherwise it finds that it has lost the turn.
+ * otherwise it finds that it has lost the turn.  Signals are blocked.
  */
 static void
 take_away(struct xac_env *env, uint64_t word)
 {
-    sigset_t signals;
     uint64_t ticket, next = 0;
 
     xac_assert(word != 0);
     xac_assert(xac_lock_none_held());
-    xac_signals_block(&signals);
     xac_chain_populate(env);
     if (xac_chain_lock_limited(env) == 0) {
         ticket = ticket_of(env, word);
@@ -212,7 +229,6 @@ take_away(struct xac_env *env, uint64_t word)
         xac_chain_unlock(env);
     }
     wake(env, next);
-    xac_signals_restore(&signals);
 }
 
 /* ---- Taking it ----------------------------------------------------------------------- */
@@ -226,6 +242,7 @@ sleep_for(struct xac_env *env, struct xac_txn *txn, uint64_t seen, unsigned ms)
     atomic_store_explicit(&txn->is_asleep, 1, memory_order_relaxed);
     /* Pairs with the fence in pass_from. */
     atomic_thread_fence(memory_order_seq_cst);
+    xac_kill_point("ts");
     if (load_turn(env) == seen)
         xac_futex_wait(&txn->is_asleep, 1, ms);
     atomic_store_explicit(&txn->is_asleep, 0, memory_order_relaxed);
@@ -235,9 +252,13 @@ sleep_for(struct xac_env *env, struct xac_txn *txn, uint64_t seen, unsigned ms)
 static uint64_t
 draw(struct xac_env *env, struct xac_txn *txn)
 {
-    uint64_t ticket =
-        atomic_fetch_add_explicit(&env->ctl->next_ticket, 1, memory_order_relaxed) + 1;
+    uint64_t ticket;
 
+    do /* 0 comes in a damaged region only */
+        ticket =
+            atomic_fetch_add_explicit(&env->ctl->next_ticket, 1, memory_order_relaxed)
+            + 1;
+    while (ticket == 0);
     xac_assert(atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0);
     atomic_store_explicit(&txn->is_late, 0, memory_order_relaxed);
     /* Relaxed: one that passes the turn and misses it does no harm; we look at `turn` behind. */
@@ -275,36 +296,81 @@ await_turn(struct xac_env *env, struct xac_ctx *ctx, uint64_t seen, uint64_t las
     return load_turn(env);
 }
 
-int
-xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
+/* try_to_take -- look at the turn for a moment; ret 0: it is ours; else who has it. */
+static uint64_t
+try_to_take(struct xac_env *env, struct xac_ctx *ctx)
+{
+    for (;;) {
+        uint64_t seen = load_turn(env), ticket, mine;
+
+        /* Relaxed: behind the acquire of a turn that has been taken away from us. */
+        ticket = atomic_load_explicit(&ctx->txn->ticket, memory_order_relaxed);
+        if (ticket == 0)
+            ticket = draw(env, ctx->txn); /* at first; or we were stopped with the turn */
+        mine = word_of(ctx->slot, ticket);
+        xac_assert(mine != 0);
+        if (may_take(env, seen, mine))
+            return 0;
+        seen = xac_futex_spin(&env->ctl->turn, mine);
+        if (seen != 0 && seen != mine)
+            return seen;
+    }
+}
+
+/*
+ * await_long -- wait until the turn is ours, with signals blocked; they are let through while we have
+ * no ticket, so that nobody passes the turn to a handler that takes long, or leaves us by longjmp.
+ *
+ * ret  0 or ETIMEDOUT
+ */
+static int
+await_long(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
-    uint64_t ticket = 0, last = 0, seen;
+    unsigned n_sleeps = 0, patience = SLEEPS_PATIENT;
+    uint64_t seen, last = 0, ticket = 0;
 
     xac_assert(xac_lock_none_held());
-    xac_assert(!xac_turn_is_mine(env, ctx->slot));
-    /* Of a wait that a signal handler has left; others find its turn void. */
-    atomic_store_explicit(&txn->ticket, 0, memory_order_relaxed);
-    for (unsigned n_sleeps = 0;;) {
-        seen = load_turn(env);
-        /* Relaxed: behind the acquire of a turn that has been taken away from us. */
-        if (atomic_load_explicit(&txn->ticket, memory_order_relaxed) == 0)
-            ticket = draw(env, txn); /* at first; or we were stopped with the turn */
-        if (may_take(env, seen, word_of(ctx->slot, ticket)))
-            break;
-        seen = xac_futex_spin(&env->ctl->turn, word_of(ctx->slot, ticket));
-        if (seen == 0 || seen == word_of(ctx->slot, ticket))
-            continue;
+    while ((seen = try_to_take(env, ctx)) != 0) {
         unsigned ms = xac_wait_slice(SLEEP_MS);
 
         if (ms == 0) {
             xac_turn_pass(env, ctx->slot);
             return ETIMEDOUT;
         }
+        /* Relaxed: as above; another ticket, and the wait begins anew. */
+        if (ticket != atomic_load_explicit(&txn->ticket, memory_order_relaxed)) {
+            ticket = atomic_load_explicit(&txn->ticket, memory_order_relaxed);
+            n_sleeps = 0;
+        }
         if (n_sleeps++ == SLEEPS_LATE) /* relaxed: a pass that misses it does no harm */
             atomic_store_explicit(&txn->is_late, 1, memory_order_relaxed);
         last = await_turn(env, ctx, seen, last, ms);
+        if (n_sleeps >= patience && xac_signals_are_pending()) {
+            patience *= 2; /* or many signals would leave us at the end of the line */
+            xac_turn_pass(env, ctx->slot);
+            xac_signals_glance();
+        }
     }
-    xac_kill_point("tb");
     return 0;
+}
+
+int
+xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
+{
+    sigset_t signals;
+    int rc = 0;
+
+    xac_assert(xac_lock_none_held());
+    xac_assert(!xac_turn_is_mine(env, ctx->slot));
+    /* Of a wait that a signal handler has left; others find its turn void. */
+    atomic_store_explicit(&ctx->txn->ticket, 0, memory_order_relaxed);
+    if (try_to_take(env, ctx) != 0) {
+        xac_signals_block(&signals);
+        rc = await_long(env, ctx);
+        xac_signals_restore(&signals);
+    }
+    if (rc == 0)
+        xac_kill_point("tb");
+    return rc;
 }

@@ -43,8 +43,11 @@
  * WAITING   A process looks for a moment whether the turn is free, then sleeps until it is woken, for a
  *           millisecond at most; so again and again.  Nobody is woken while another one waits awake:
  *           two processes on two processors make no system call.  The thread's limit (lock.h) ends the
- *           wait, also the wait in a circle, if programs take the turns of two environments in
- *           different orders.
+ *           wait.  txn_begin.c sets one where the wait may be in a circle: for the turn in which the
+ *           process was forked, and for a second turn, of another environment.
+ * SIGNALS   A process that sleeps has its signals blocked.  It lets them through now and then, and gives
+ *           up its ticket before: if the turn came to it while a handler runs, all would wait for
+ *           the handler, and for ever if that leaves the wait by longjmp.
  * STOPPED   A process that is stopped with the turn loses it to the first process that waits.  It
  *           finds that out when it ends the transaction, or begins it, and then has a new
  *           ticket.  So each stop costs one attempt at most.  A holder that runs slowly keeps the
@@ -86,5 +89,11 @@ bool xac_turn_is_mine(const struct xac_env *env, uint64_t slot);
 
 /* xac_turn_is_free -- has nobody the turn? */
 bool xac_turn_is_free(const struct xac_env *env);
+
+/* xac_turn_word -- what `turn` says while the slot has it, and never again: (3); 0: it has it not. */
+uint64_t xac_turn_word(const struct xac_env *env, uint64_t slot);
+
+/* xac_turn_is -- does `turn` say this word, which is not 0? */
+bool xac_turn_is(const struct xac_env *env, uint64_t word);
 
 #endif /* XAC_TURN_H */

@@ -7,6 +7,7 @@
 #include "view/fault.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <xac.h>
 
 #include "base/lock.h"
+#include "fault/fault_signal.h"
 #include "shared/env_state.h"
 #include "txn/ctx.h"
 #include "view/guard.h"
@@ -63,14 +65,15 @@ say_process(struct message *m)
 XAC_SIGSAFE static void
 begin(struct message *m, bool is_write, const char *path)
 {
+    xac_assert(path != NULL);
     say_process(m);
     say(m, is_write ? ": store to " : ": load from ");
     say(m, path);
 }
 
-/* stop -- with the message, and what to do about it. */
-XAC_SIGSAFE _Noreturn static void
-stop(struct message *m, const char *hint)
+/* print -- the message, and what to do about it. */
+XAC_SIGSAFE static void
+print(struct message *m, const char *hint)
 {
     ssize_t n;
 
@@ -80,7 +83,25 @@ stop(struct message *m, const char *hint)
     say(m, "\n");
     n = write(STDERR_FILENO, m->text, m->used);
     (void)n;
+}
+
+XAC_SIGSAFE _Noreturn static void
+stop(struct message *m, const char *hint)
+{
+    print(m, hint);
     abort();
+}
+
+/* start -- of the words about an access. */
+XAC_SIGSAFE static void
+start(struct message *m, const struct xac_view *view, const void *addr, bool is_write)
+{
+    xac_assert((const uint8_t *)addr >= view->area.base);
+    begin(m, is_write, view->path);
+    say(m, " at offset ");
+    say_number(m, view->area.first * view->area.page_size
+                      + (uint64_t)((const uint8_t *)addr - view->area.base));
+    say(m, " ");
 }
 
 /* stop_for -- say what happened where, with which errno unless that is 0, and what to do about
@@ -91,11 +112,7 @@ stop_for(const struct xac_view *view, const void *addr, bool is_write, const cha
 {
     struct message m = {.used = 0};
 
-    begin(&m, is_write, view->path);
-    say(&m, " at offset ");
-    say_number(&m, view->area.first * view->area.page_size
-                       + (uint64_t)((const uint8_t *)addr - view->area.base));
-    say(&m, " ");
+    start(&m, view, addr, is_write);
     say(&m, what);
     if (error != 0) {
         say(&m, ": ");
@@ -109,6 +126,41 @@ xac_fault_stop(const struct xac_view *view, const void *addr, bool is_write,
                const char *what, const char *hint)
 {
     stop_for(view, addr, is_write, what, 0, hint);
+}
+
+#define FRAMES 48
+
+XAC_SIGSAFE _Noreturn void
+xac_fault_unannounced(const struct xac_view *view, const void *addr)
+{
+    struct message m = {.used = 0};
+    void *frames[FRAMES];
+    int n, first = 0;
+
+    xac_assert(view->env->options.announces != 0);
+    xac_assert(xac_env_checking(view->env) != XAC_CHECKING_TRUSTED);
+    xac_assert(view->ctx->txn != NULL);
+    start(&m, view, addr, true);
+    say(&m, "was not announced");
+    print(
+        &m,
+        "XAC_CHECKING_TRUSTED promises setPageAccess() or setRangeAccess() with READ_WRITE "
+        "before each store.  The store is the first of these instructions, and the others "
+        "have called it; addr2line(1) finds the lines");
+    n = backtrace(frames, FRAMES);
+    /* Before it are the functions of the fault handler. */
+    for (int i = 0; i < n && first == 0; i++)
+        first = frames[i] == xac_signal_code() ? i : 0;
+    backtrace_symbols_fd(frames + first, n - first, STDERR_FILENO);
+    abort();
+}
+
+void
+xac_fault_prepare(void)
+{
+    void *frames[1];
+
+    (void)backtrace(frames, 1);
 }
 
 #define UNSERVED "cannot be served: "
@@ -230,12 +282,11 @@ xac_fault_astray(const void *addr, bool is_unmapped, bool is_write)
     struct message m = {.used = 0};
     struct xac_guard_hit hit;
 
-    if (!is_unmapped && xac_half_done == XAC_HALF_DONE_INHERITED) {
+    /* The view, and what xend() points at, are not the child's: it may be at any address. */
+    if (xac_half_done.is_inherited) {
         say_process(&m);
-        say(&m,
-            ": a signal handler has called fork() in the middle of xend(), and returned "
-            "in the child");
-        stop(&m, "the child may only call exec() and _exit() (xac.h, rule 5)");
+        say(&m, ": " XAC_INHERITED_FAULT);
+        stop(&m, XAC_INHERITED_HINT);
     }
     if (!xac_guard_find(addr, is_unmapped, &hit))
         return;

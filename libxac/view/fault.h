@@ -32,6 +32,15 @@ XAC_SIGSAFE _Noreturn void xac_fault_foreign(const struct xac_view *view,
 XAC_SIGSAFE _Noreturn void xac_fault_unserved(const struct xac_view *view,
                                               const void *addr, bool is_write, int rc);
 
+/* xac_fault_unannounced -- a store on a page that the program has promised to announce; says
+   which instruction of which function it is, and the functions that have called it. */
+XAC_SIGSAFE _Noreturn void xac_fault_unannounced(const struct xac_view *view,
+                                                 const void *addr);
+
+/* xac_fault_prepare -- get ready to name functions, for which memory may be needed once.  Not in
+   the fault handler. */
+void xac_fault_prepare(void);
+
 /* xac_fault_lacks -- what is in the way, as the end of "... cannot be served: "; static. */
 XAC_SIGSAFE const char *xac_fault_lacks(const struct xac_ctx *ctx);
 

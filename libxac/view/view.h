@@ -24,7 +24,7 @@
  * policy each process counts as alone, and the next begin brings the pages up to date, in place if
  * they may be stored to; a view in which that is not so often gets memory with a twin (area.h).  If the
  * engine maps the file, the whole view is *open*: pages are readable unless they are hidden,
- * one by one.  If it fills memory, those that have been touched stay, up to XAC_STAY_MAX; and
+ * one by one.  If it fills memory, those that have been touched stay, up to a number; and
  * beside others, too, those that queries have touched stay *kept* until a transaction begins
  * that is no query: the next query drops those that have been written meanwhile.
  *
@@ -104,7 +104,7 @@ struct xac_span {
 struct xac_view_pages {
     struct xac_view_page *at; /* area.n_pages of them                                   */
     bool is_lost; /* it is not known which pages have access: see xac_view_renew        */
-    uint64_t n_copies; /* pages with a private copy, about                             */
+    uint64_t n_copies; /* pages with a private copy: neither NONE nor SHARED            */
     uint64_t low,
         high; /* pages touched by the running transaction lie in [low, high) ... */
     uint64_t n_touched; /* ... and there are so many of them, or fewer                  */
@@ -126,6 +126,7 @@ struct xac_view_staying {
     uint32_t
         n_dropped; /* pages that others have written, and that could not be refreshed */
     uint64_t n_begun; /* begins since each of them was looked at (view_begin.c)         */
+    uint64_t most; /* pages that may stay; fixed                                       */
     uint64_t hand; /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */
     /* Warm pages (view_warm.c). */
@@ -274,8 +275,8 @@ int xac_view_enter_alone(struct xac_env *env, struct xac_view *view, uint64_t ep
 int xac_view_leave_alone(struct xac_view *view);
 
 /*
- * xac_view_evict -- drop an eighth of the pages that stay, those the hand comes to first.  Which
- * of them are used is not known without a trap, so that they are as good as any others.
+ * xac_view_evict -- drop pages that stay until no more are left than may stay, those the hand comes
+ * to first.  Which of them are used is not known without a trap, so that they are as good as any others.
  * ret 0 or errno.
  */
 int xac_view_evict(struct xac_view *view);
@@ -415,6 +416,13 @@ XAC_SIGSAFE const uint8_t *xac_view_base_bytes(const struct xac_view *view,
                                                uint64_t parent);
 
 /*
+ * xac_view_image -- a page that the transaction has stored to, as it was before; NULL: it has not been
+ * kept.  It is compared with the page at the commit: it has been used a moment ago, while the version
+ * in the store may be far from the processor.
+ */
+const uint8_t *xac_view_image(const struct xac_ctx *ctx, uint64_t page_id);
+
+/*
  * xac_view_file_run -- what the file holds in pages [first, first + n), without XAC_OPT_FRAMES.
  * Blank ones (registry.h) are not asked from the file system, which would make pages of zeros
  * and bring in what lies around them.
@@ -468,10 +476,12 @@ XAC_SIGSAFE int xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx,
  * Read-ahead: when pages are touched in order, the next ones are shown together with one,
  * where showing what has not been touched is legal: alone, when reads are not recorded, and in
  * queries, which read one snapshot.  In other transactions they would count as read, and
- * conflict.  So many pages at first and at most.
+ * conflict.  So many pages at first and at most; and where a file grows, and all stores are announced,
+ * at most so many, for what lies behind the end of the sequence is needed when the file grows on.
  */
 #define XAC_AHEAD_FIRST 4
 #define XAC_AHEAD_MAX   16
+#define XAC_AHEAD_GROWN 64
 
 /*
  * With XAC_OPT_READ_AHEAD_BYTES the kernel reads no page of a file that has not been asked for,
@@ -496,8 +506,10 @@ XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
 /* Of zeros, for blank pages; at least one page of any size. */
 #define XAC_BLANK_BYTES 262144
 
-/* Pages that a view keeps readable from one transaction to the next, if they are memory. */
-#define XAC_STAY_MAX 65536
+/* Pages that a view keeps readable from one transaction to the next, if they are memory: this share
+   of the machine's memory, but at least so many. */
+#define XAC_STAY_SHARE 32
+#define XAC_STAY_LEAST 65536
 
 /* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
 XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,

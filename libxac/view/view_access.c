@@ -7,12 +7,15 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/lock.h"
+#include "base/sys.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
+#include "txn/alone.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "view/fault.h"
@@ -44,11 +47,15 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
 
     xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
     if (vslot == 0) {
-        if (p->copy != XAC_COPY_NONE)
-            rc = v->area.ops->discard(&v->area, page_no, 1);
         xac_assert(page_no < v->area.n_pages);
         xac_assert(p->state != XAC_PAGE_DIRTY);
-        p->copy = XAC_COPY_NONE;
+        if (p->copy == XAC_COPY_NONE)
+            return 0;
+        rc = v->area.ops->discard(&v->area, page_no, 1);
+        if (rc == 0) {
+            p->copy = XAC_COPY_NONE;
+            v->pages.n_copies--;
+        }
         return rc;
     }
     if (p->copy == XAC_COPY_OF(commit))
@@ -184,6 +191,49 @@ xac_view_note(struct xac_view *v, uint64_t page_no, bool is_write)
     xac_assert(!is_write || p->state == XAC_PAGE_DIRTY);
 }
 
+/*
+ * keep_image -- of a readable page that is about to be stored to, if the commit has to compare all of
+ * it.  It does without if there is no room, and if the page may have been stored to already.
+ * If a signal handler makes the page writable meanwhile, the image is not used: it may have some of the
+ * handler's stores.
+ */
+XAC_SIGSAFE static void
+keep_image(const struct xac_view *v, uint64_t page_no)
+{
+    struct xac_ctx *ctx = v->ctx;
+    size_t size = v->area.page_size;
+    unsigned i;
+
+    xac_assert(xac_view_is_readable(v, &v->pages.at[page_no]));
+    if (!xac_alone_tells_lines(v->env) || ctx->n_images == XAC_IMAGES
+        || v->area.is_scanned)
+        return;
+    if (xac_unlikely(ctx->images == NULL)) {
+        void *at = xac_sys.mmap(NULL, XAC_IMAGES * size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (at == MAP_FAILED)
+            return;
+        ctx->images = (uint8_t *)at;
+    }
+    i = ctx->n_images++;
+    ctx->image_id[i] = 0;
+    memcpy(ctx->images + i * size, xac_area_at(&v->area, page_no), size);
+    if (!xac_view_is_writable(&v->pages.at[page_no]))
+        ctx->image_id[i] = xac_page_id(v->file, v->area.first + page_no);
+}
+
+const uint8_t *
+xac_view_image(const struct xac_ctx *ctx, uint64_t page_id)
+{
+    xac_assert(ctx->n_images <= XAC_IMAGES);
+    for (unsigned i = 0; i < ctx->n_images; i++) {
+        if (ctx->image_id[i] == page_id)
+            return ctx->images + i * ctx->env->page_size;
+    }
+    return NULL;
+}
+
 /* fill -- step 5 where the engine fills pages: a page without access. */
 XAC_SIGSAFE static int
 fill(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t parent,
@@ -224,7 +274,9 @@ show_filled(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
         return xac_outofcore_back(v, page_no);
     if (is_new)
         rc = fill(v, page_no, page, parent, is_write);
-    else if (is_write && p->state != XAC_PAGE_LOOSE)
+    else if (is_write && !xac_view_is_writable(p))
+        keep_image(v, page_no);
+    if (!is_new && is_write && p->state != XAC_PAGE_LOOSE)
         rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
     if (rc != 0)
         return rc;
@@ -463,7 +515,7 @@ handle(struct xac_view *view, void *addr, bool is_write)
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
         && xac_alias_is_back(view, page_no))
         return;
-    if (xac_unlikely(xac_half_done != XAC_HALF_DONE_NOTHING))
+    if (xac_unlikely(xac_half_done_any()))
         xac_fault_stop(view, addr, is_write,
                        "by a signal handler, in the middle of xend()",
                        "a signal handler must not touch a segment (xac.h, rule 5)");
@@ -483,10 +535,7 @@ handle(struct xac_view *view, void *addr, bool is_write)
     /* What has been spilled had been announced. */
     if (is_write && env->options.announces != 0
         && xac_env_checking(env) != XAC_CHECKING_TRUSTED && p->state != XAC_PAGE_SPILLED)
-        xac_fault_stop(
-            view, addr, is_write, "was not announced",
-            "XAC_CHECKING_TRUSTED promises setPageAccess() or setRangeAccess() with "
-            "READ_WRITE before each store");
+        xac_fault_unannounced(view, addr);
     view->staying.n_stores +=
         is_write && view->staying.is_alone && p->state == XAC_PAGE_READABLE;
     xac_count_own(is_write ? &ctx->txn->counters.traps_write

@@ -132,12 +132,11 @@ xac_view_leave_alone(struct xac_view *v)
 int
 xac_view_evict(struct xac_view *v)
 {
-    uint64_t goal = v->pages.n_copies - v->pages.n_copies / 8;
     int rc = xac_warm_cool(v);
 
     xac_assert(v->pages.n_copies > 0);
     for (uint64_t step = 0;
-         v->pages.n_copies > goal && step <= v->area.n_pages && rc == 0;
+         v->pages.n_copies > v->staying.most && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {
         uint64_t from = v->staying.hand < v->area.n_pages ? v->staying.hand : 0;
         uint64_t end =

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/lines.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
@@ -56,10 +57,11 @@ place_of(const struct xac_view *v, uint64_t page_no)
                : NULL;
 }
 
-/* is_refreshed -- can a readable page be given its newest version in place?  It has been. */
+/* is_refreshed -- can a readable page be given its newest version in place?  It has been, but for the
+   lines in `same`. */
 static bool
 is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
-             uint64_t parent)
+             uint64_t parent, uint64_t same)
 {
     uint8_t *place = place_of(v, page_no);
     const uint8_t *bytes =
@@ -69,7 +71,8 @@ is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
     xac_assert(parent <= xac_chain_commit(v->env));
     if (bytes == NULL)
         return false;
-    memcpy(place, bytes, v->area.page_size);
+    xac_kill_point("ga page");
+    xac_lines_copy(place, bytes, same, v->area.page_size);
     return true;
 }
 
@@ -82,10 +85,16 @@ wants_twin(const struct xac_view *v)
            && v->ctx->outofcore == NULL;
 }
 
-/* refresh -- a page that stays, and has been written since: it shows its newest version, or nothing,
-   when the batch has been flushed.  ret 0 or errno. */
+/*
+ * refresh -- a page that stays, and has been written since: it shows its newest version, or nothing,
+ * when the batch has been flushed.
+ *
+ * in   same  lines that one of the commits since has left as they were.  All that changed are copied
+ *            when this has been called for each of these commits.
+ * ret  0 or errno.
+ */
 static int
-refresh(struct xac_view *v, const struct xac_page *page, uint64_t parent,
+refresh(struct xac_view *v, const struct xac_page *page, uint64_t parent, uint64_t same,
         struct xac_page_batch *batch)
 {
     uint64_t id = atomic_load_explicit(&page->id, memory_order_relaxed);
@@ -93,7 +102,7 @@ refresh(struct xac_view *v, const struct xac_page *page, uint64_t parent,
 
     xac_assert(v->staying.is_kept || v->staying.is_alone);
     if (!xac_view_shows(v, id) || !xac_view_is_readable(v, &v->pages.at[page_no])
-        || is_refreshed(v, page_no, page, parent))
+        || is_refreshed(v, page_no, page, parent, same))
         return 0;
     if (v->area.ops->maps != NULL)
         return xac_view_hide(v, page_no);
@@ -110,8 +119,7 @@ static int
 follow_ring(struct xac_env *env, struct xac_view *v, uint64_t parent,
             struct xac_page_batch *batch)
 {
-    uint64_t pages[XAC_RING_PAGES];
-    uint32_t n_pages;
+    struct xac_wrote wrote;
     int rc = 0;
 
     xac_assert(v->staying.shown <= parent);
@@ -119,11 +127,11 @@ follow_ring(struct xac_env *env, struct xac_view *v, uint64_t parent,
     if (parent - v->staying.shown > ADVANCE_MAX)
         return ENODATA;
     for (uint64_t n = v->staying.shown + 1; n <= parent && rc == 0; n++) {
-        if (!xac_chain_wrote(env, n, pages, &n_pages))
+        if (!xac_chain_wrote(env, n, &wrote))
             return ENODATA;
-        for (uint32_t i = 0; i < n_pages && rc == 0; i++)
-            rc = refresh(v, (const struct xac_page *)xac_shm_at(&env->shm, pages[i]),
-                         parent, batch);
+        for (uint32_t i = 0; i < wrote.n_pages && rc == 0; i++)
+            rc = refresh(v, (const struct xac_page *)xac_shm_at(&env->shm, wrote.page[i]),
+                         parent, xac_wrote_same(&wrote, i), batch);
     }
     return rc;
 }
@@ -163,7 +171,7 @@ compare_all(struct xac_env *env, struct xac_view *v, uint64_t parent,
             /* Relaxed: behind the acquire of C, which the parent was. */
             && atomic_load_explicit(&page->written, memory_order_relaxed)
                    > v->staying.shown)
-            rc = refresh(v, page, parent, batch);
+            rc = refresh(v, page, parent, 0, batch);
     }
     return rc;
 }
@@ -212,7 +220,7 @@ advance(struct xac_env *env, struct xac_view *v)
     xac_assert(parent <= xac_chain_commit(env));
     v->staying.shown = parent;
     xac_kill_point("ga");
-    return v->area.ops->fills != NULL && v->pages.n_copies > XAC_STAY_MAX
+    return v->area.ops->fills != NULL && v->pages.n_copies > v->staying.most
                ? xac_view_evict(v)
                : 0;
 }
@@ -243,7 +251,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (rc != 0)
         return rc;
     if (v->area.ops->fills != NULL)
-        return v->pages.n_copies > XAC_STAY_MAX ? xac_view_evict(v) : 0;
+        return v->pages.n_copies > v->staying.most ? xac_view_evict(v) : 0;
     if (v->pages.n_copies > XAC_COPIES_MAX
         && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
         return xac_view_forget(v, XAC_PROT_READ);
@@ -273,6 +281,7 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
         xac_assert(!xac_area_shares(&v->area)
                    || v->pages.n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
+        v->pages.is_lost |= rc != 0; /* the next begin maps it anew */
     }
     xac_assert(ctx->islands_max > 0);
     return rc;

@@ -262,18 +262,27 @@ take_in(struct xac_view *v, uint64_t first, uint64_t n)
     return k;
 }
 
+/* is_blank -- has the file no bytes for a page yet? */
+XAC_SIGSAFE static bool
+is_blank(const struct xac_view *v, uint64_t page_no)
+{
+    xac_assert(page_no < v->area.n_pages);
+    return v->area.first + page_no >= xac_file_blank_from(xac_file_at(v->env, v->file));
+}
+
 XAC_SIGSAFE bool
 xac_ahead_fill(struct xac_view *v, uint64_t page_no, uint64_t parent, bool is_write)
 {
     uint64_t n =
         v->pages.ahead_n < XAC_AHEAD_FIRST ? XAC_AHEAD_FIRST : v->pages.ahead_n * 2;
+    uint64_t most = is_write && is_blank(v, page_no) ? XAC_AHEAD_GROWN : XAC_AHEAD_MAX;
 
     xac_assert(page_no < v->area.n_pages);
     if (pages_ahead(v) > 0)
         read_on(v, page_no);
     if (!is_legal(v, is_write))
         return false;
-    n = n > XAC_AHEAD_MAX ? XAC_AHEAD_MAX : n;
+    n = n > most ? most : n;
     n = n > v->area.n_pages - page_no ? v->area.n_pages - page_no : n;
     n = file_run(v, page_no, page_no + n, parent);
     if (n > 1)

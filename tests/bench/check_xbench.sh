@@ -67,10 +67,12 @@ for name, warm in (("search-query", True), ("search-query-cold", False)):
         assert r["warm"] is warm and r["verified"] and (r["traps_per_search"] == 0) is warm, r
 PYTHON
 # Every peer of this build does what it can, in two processes or threads, and each record is
-# found again by a new process; --over compares each with any.
+# found again by a new process; --over compares each with any.  (WiredTiger measures the
+# processor's clock for 1.4 s whenever it is opened: few runs.)
 peers=bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,rocksdb-txn,leveldb,pmdk
-"$xbench" insert --both --workload insert,ycsb-a,ycsb-e,search-writer --procs 1,2 --loaded 200 --count 60 \
-    --slices 3 --systems btree,$peers --over btree,pmdk --quiet --json >peers 2>err ||
+small="--loaded 200 --count 60 --slices 3 --systems btree,$peers --over btree,pmdk --quiet --json"
+"$xbench" insert --both --workload insert,search-writer --procs 2 $small >peers 2>err &&
+    "$xbench" insert --nondurable --workload ycsb-a,ycsb-e --procs 1 $small >>peers 2>>err ||
     fail "peers: $(cat err)"
 python3 - list peers <<'PYTHON' || fail "peers are not as they should be"
 import json
@@ -88,7 +90,7 @@ rows = [json.loads(line) for line in open(sys.argv[2])]
 runs = {}
 for r in rows:
     runs.setdefault((r["workload"], r["processes"], r["durable"]), {})[r["system"]] = r
-assert len(runs) == 4 * 2 * 2, runs.keys()
+assert len(runs) == 2 * 2 + 2, runs.keys()
 for (workload, procs, durable), systems in runs.items():
     assert set(systems) == present - (NEVER_DURABLE if durable else set()), systems.keys()
     for name, r in systems.items():

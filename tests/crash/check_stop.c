@@ -70,18 +70,19 @@ struct place {
     bool holds_lock;   /* publish: others wait for a stopped one                       */
     bool eager_only;   /* met only where conflicts are decided at once                 */
     bool serial_only;  /* always met only under the serial policy                      */
+    bool loses_turn;   /* serial: a stop there costs the victim one abort               */
 };
 
 /* What the processes tell each other. */
 struct board {
     _Atomic uint64_t commits[N_WORKERS];
     _Atomic uint64_t retries[N_WORKERS]; /* most of one transaction, since last asked  */
-    _Atomic uint64_t aborts;             /* of HOT                                     */
-    _Atomic uint64_t end;                /* everybody shuts down                       */
-    _Atomic uint64_t order;              /* the victim goes to its place               */
-    _Atomic uint64_t held;               /* it is there                                */
-    _Atomic uint64_t release;            /* and may go on                              */
-    _Atomic uint64_t pause, paused;      /* OWN does nothing for a while               */
+    _Atomic uint64_t aborts[N_WORKERS];
+    _Atomic uint64_t end;           /* everybody shuts down                       */
+    _Atomic uint64_t order;         /* the victim goes to its place               */
+    _Atomic uint64_t held;          /* it is there                                */
+    _Atomic uint64_t release;       /* and may go on                              */
+    _Atomic uint64_t pause, paused; /* OWN does nothing for a while               */
 };
 
 static struct board *board;
@@ -119,8 +120,7 @@ static void
 commit(unsigned char *file, unsigned w, uint64_t retries)
 {
     while (attempt(file, w) == XAC_ABORTED) {
-        if (w == HOT)
-            word_add(&board->aborts, 1);
+        word_add(&board->aborts[w], 1);
         if (++retries > word_load(&board->retries[w]))
             word_store(&board->retries[w], retries);
     }
@@ -164,10 +164,10 @@ stay(void)
 static bool
 stays_pending(void)
 {
-    uint64_t want = word_load(&board->aborts) + 2;
+    uint64_t want = word_load(&board->aborts[HOT]) + 2;
     double end = env_now() + 0.2;
 
-    while (env_now() < end && word_load(&board->aborts) < want) {
+    while (env_now() < end && word_load(&board->aborts[HOT]) < want) {
         if (xac_validate() != XAC_PENDING)
             return false;
         (void)sched_yield();
@@ -192,14 +192,17 @@ hold_page(unsigned char *file)
         if (stays_pending() || retries == HOLD_RETRIES)
             break;
         must_rc(xac_end(), XAC_ABORTED);
+        word_add(&board->aborts[VICTIM], 1);
         retries++;
     }
     stay();
     rc = xac_end();
-    if (rc == XAC_COMMITTED)
+    if (rc == XAC_COMMITTED) {
         word_add(&board->commits[VICTIM], 1);
-    else
+    } else {
+        word_add(&board->aborts[VICTIM], 1);
         commit(file, VICTIM, retries + 1);
+    }
 }
 
 /* lose_races -- abort until the next attempt has the turn: one commit of HOT in each. */
@@ -362,6 +365,19 @@ verify(void *arg)
     must_ok(xac_shutdown());
 }
 
+/* must_have_aborted -- under the serial policy: only the victim, once for each stop with the turn;
+   between `least` and `most` times. */
+static void
+must_have_aborted(uint64_t least, uint64_t most)
+{
+    uint64_t n = word_load(&board->aborts[VICTIM]);
+
+    must_eq(word_load(&board->aborts[HOT]), 0);
+    must_eq(word_load(&board->aborts[OWN]), 0);
+    if (n < least || n > most)
+        env_fail(__FILE__, __LINE__, "%s: aborted %d times", place->name, (int)n);
+}
+
 /* ---- one run --------------------------------------------------------------------------- */
 
 static pid_t pid[N_WORKERS];
@@ -445,6 +461,9 @@ play(int policy, int with)
     measure(seconds(), &f[AFTER]);
     must_go_on(is_killed ? survivors : survivors | 1u << VICTIM);
     end_all(is_killed);
+    if (policy == XAC_POLICY_SERIAL)
+        must_have_aborted(!is_killed && place->loses_turn,
+                          !is_killed && place->loses_turn);
     print_figures(policy, f);
 }
 
@@ -452,7 +471,8 @@ play(int policy, int with)
 
 START_TEST(others_commit_beside_a_stopped_transaction)
 {
-    static const struct place in_transaction = {.name = "in transaction"};
+    static const struct place in_transaction = {.name = "in transaction",
+                                                .loses_turn = true};
     static const struct place has_turn = {.name = "has the turn", .has_turn = true};
 
     if (_i == 0)
@@ -470,8 +490,8 @@ END_TEST
 /* The steps of a commit, doc/ARCHITECTURE.md. */
 static const struct place steps[] = {
     {.name = "page locked", .point = "page locked", .eager_only = true},
-    {.name = "a", .point = "a"},
-    {.name = "b", .point = "b"},
+    {.name = "a", .point = "a", .loses_turn = true},
+    {.name = "b", .point = "b", .loses_turn = true},
     {.name = "c", .point = "c", .eager_only = true},
     {.name = "d", .point = "d", .eager_only = true, .holds_lock = true},
     {.name = "e number", .point = "e number", .holds_lock = true},
@@ -484,8 +504,11 @@ static const struct place steps[] = {
     {.name = "h", .point = "h"},
     {.name = "i dropped", .point = "i dropped"},
     {.name = "ta", .point = "ta", .serial_only = true},
-    {.name = "tb", .point = "tb", .serial_only = true},
-    {.name = "ga", .point = "ga", .serial_only = true},
+    {.name = "ts", .point = "ts", .serial_only = true},
+    {.name = "tb", .point = "tb", .serial_only = true, .loses_turn = true},
+    {.name = "begin", .point = "begin", .serial_only = true, .loses_turn = true},
+    {.name = "ga page", .point = "ga page", .serial_only = true, .loses_turn = true},
+    {.name = "ga", .point = "ga", .serial_only = true, .loses_turn = true},
     {.name = "td", .point = "td", .serial_only = true},
     {.name = "te", .point = "te", .serial_only = true},
     {.name = "i", .point = "i"},
@@ -561,6 +584,8 @@ START_TEST(everybody_goes_on_after_stops_at_random_moments)
     }
     must_go_on(1u << HOT | 1u << OWN | 1u << VICTIM);
     end_all(false);
+    if (_i == XAC_POLICY_SERIAL)
+        must_have_aborted(0, n);
     printf("%s: stopped %" PRIu64 " times at random; %" PRIu64
            " times nobody committed meanwhile\n",
            policy_name[_i], n, stood_still);

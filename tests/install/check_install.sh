@@ -39,7 +39,7 @@ make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log"
     { cat "$tmp/log"; fail "make install"; }
 pc=$(cd "$tmp/dest" && find "$PWD" -name libxac.pc)
 [ -n "$pc" ] || fail "libxac.pc was not installed"
-headers=$(installed_files | sed -n 's|.*/||; /\.h$/p')
+headers=$(installed_files | sed -n 's|.*/include/||; /\.h$/p' | grep -v /)
 [ "$headers" = "$(cd "$source_dir/include" && LC_ALL=C ls ./*.h | sed 's|^./||')" ] ||
     fail "not exactly the public headers were installed: $headers"
 
@@ -65,6 +65,25 @@ LD_LIBRARY_PATH=$libdir
 export LD_LIBRARY_PATH
 expect "$tmp/c-program" "x[0] is 1"
 expect "$tmp/c++-program" "x[0] is 2"
+
+# The program in the document about language transactions.
+if [ -e "$libdir/pkgconfig/libxac-itm.pc" ] && echo 'int x; void f(void) { __transaction_atomic { x++; } }' |
+    $cc -fgnu-tm -x c -fsyntax-only - 2>"$tmp/log"; then
+    sed -n '/^```c$/,/^```$/p' "$source_dir/doc/language-transactions.md" | sed '1d;/^```$/,$d' >"$tmp/itm.c"
+    grep -q __transaction_atomic "$tmp/itm.c" || fail "no program found in doc/language-transactions.md"
+    cp "$tmp/itm.c" "$tmp/itm.cc"
+    $cc -Wall -Wextra -Werror "$tmp/itm.c" $(pkg-config --cflags --libs libxac-itm) \
+        -o "$tmp/itm-program" || fail "program with language transactions does not compile"
+    $cxx -Wall -Wextra -Werror "$tmp/itm.cc" $(pkg-config --cflags --libs libxac-itm) \
+        -o "$tmp/itm-c++-program" || fail "C++ program with language transactions does not compile"
+    mkdir "$tmp/itm"
+    printed=$(cd "$tmp/itm" && "$tmp/itm-program" && "$tmp/itm-c++-program") || fail "language transactions: exit code $?"
+    [ "$printed" = "x[0] is 1
+x[0] is 2" ] || fail "language transactions: printed '$printed'"
+    echo "libxac-itm: 2 programs"
+else
+    echo "libxac-itm: no gcc -fgnu-tm, not tested"
+fi
 unset LD_LIBRARY_PATH
 
 # gdb finds the script of the library by the path of its file, below a directory of such.

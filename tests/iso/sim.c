@@ -57,7 +57,7 @@ static uint64_t outside_held; /* bits of ranks, as xac_lock_held */
 
 /* In place of lock.c: the ranks held by the coroutine that runs. */
 XAC_TLS uint64_t xac_lock_held;
-XAC_TLS enum xac_half_done xac_half_done;
+XAC_TLS struct xac_half_done xac_half_done;
 
 /* ---- Coroutines ---------------------------------------------------------------------- */
 
@@ -514,6 +514,18 @@ xac_signals_restore(const sigset_t *old)
 void
 xac_signals_glance(void)
 {
+}
+
+bool
+xac_signals_are_pending(void)
+{
+    return false;
+}
+
+bool
+xac_signals_are_blocked(void)
+{
+    return false;
 }
 
 void

@@ -20,8 +20,9 @@
 iso_tests="tests/unit/txn/check_ctree tests/iso/explore tests/api/isolation/check_iso tests/stress/stress_iso
     tests/stress/check_retries tests/crash/check_stop tests/api/isolation/check_threads
     tests/api/engine/check_engine"
-crash_tests="tests/unit/view/check_view_open tests/crash/powercut tests/unit/log/check_master
-    tests/unit/recovery/check_recover_crash
+crash_tests="tests/unit/view/check_view_open tests/unit/check_synced
+    tests/unit/recovery/check_recover_crash tests/unit/recovery/check_until
+    tests/crash/powercut tests/unit/log/check_master
     tests/unit/checkpoint/check_checkpoint tests/unit/checkpoint/check_checkpoint_sums
     tests/unit/log/check_log tests/crash/check_faults"
 pool_tests="tests/frames/check_frames tests/frames/check_races
@@ -76,7 +77,8 @@ tests_of()
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
-    refresh-*) echo "tests/api/isolation/check_refresh $iso_tests" ;;
+    refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
+        tests/stress/stress_iso" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
     turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model
         tests/api/isolation/check_serial $iso_tests" ;;

@@ -102,6 +102,89 @@ print_node(const struct checker *c, uint32_t n)
     fprintf(stderr, "\n");
 }
 
+/* ---- unfinished transactions ----------------------------------------------------------- */
+
+/* A value of an unfinished transaction. */
+struct doubtful {
+    uint64_t value;
+    struct history_txn *txn;
+};
+
+static int
+by_value(const void *a, const void *b)
+{
+    uint64_t x = ((const struct doubtful *)a)->value;
+    uint64_t y = ((const struct doubtful *)b)->value;
+
+    return (x > y) - (x < y);
+}
+
+/* doubts -- all values of unfinished transactions, sorted; ret how many. */
+static size_t
+doubts(struct history *histories, size_t n_histories, struct doubtful **outp)
+{
+    struct doubtful *out = NULL;
+    size_t n = 0, room = 0;
+
+    for (size_t i = 0; i < n_histories; i++) {
+        struct history *h = &histories[i];
+
+        for (size_t t = 0; t < h->n_txns; t++) {
+            struct history_txn *txn = &h->txns[t];
+
+            for (uint32_t k = 0; txn->outcome == HISTORY_UNKNOWN && k < txn->count; k++) {
+                if (n == room) {
+                    room = 2 * room + 64;
+                    out = realloc(out, room * sizeof *out);
+                    if (out == NULL)
+                        exit(EXIT_FAILURE);
+                }
+                out[n++] = (struct doubtful){h->accesses[txn->first + k].given, txn};
+            }
+        }
+    }
+    if (n > 0)
+        qsort(out, n, sizeof *out, by_value);
+    *outp = out;
+    return n;
+}
+
+/* see -- a value that was there: the transaction that wrote it has committed. */
+static void
+see(struct doubtful *doubtful, size_t n, uint64_t value)
+{
+    struct doubtful key = {.value = value}, *d;
+
+    d = value != 0 && n > 0 ? bsearch(&key, doubtful, n, sizeof key, by_value) : NULL;
+    if (d != NULL)
+        d->txn->outcome = HISTORY_COMMITTED;
+}
+
+void
+history_settle(struct history *histories, size_t n_histories, const uint64_t *last,
+               size_t n_cells)
+{
+    struct doubtful *doubtful;
+    size_t n = doubts(histories, n_histories, &doubtful);
+
+    for (size_t cell = 0; cell < n_cells; cell++)
+        see(doubtful, n, last[cell]);
+    for (size_t i = 0; i < n_histories && n > 0; i++)
+        for (size_t a = 0; a < histories[i].n_accesses; a++)
+            see(doubtful, n, histories[i].accesses[a].seen);
+    for (size_t i = 0; i < n_histories; i++) {
+        for (size_t t = 0; t < histories[i].n_txns; t++) {
+            struct history_txn *txn = &histories[i].txns[t];
+
+            if (txn->outcome != HISTORY_UNKNOWN)
+                continue;
+            txn->outcome = HISTORY_ABORTED;
+            txn->count = 0;
+        }
+    }
+    free(doubtful);
+}
+
 /* ---- versions ----------------------------------------------------------------------- */
 
 static struct version *

@@ -60,6 +60,16 @@ struct history_report {
 };
 
 /*
+ * history_settle -- find out what became of unfinished transactions, of processes that were killed: one
+ * has committed if somebody has seen a value of it, or one is left at the end.  It becomes a
+ * committed transaction, or an aborted one without accesses.
+ *
+ * in   last    as of history_check()
+ */
+void history_settle(struct history *histories, size_t n_histories, const uint64_t *last,
+                    size_t n_cells);
+
+/*
  * history_check -- judge the histories of all processes together.
  *
  * in   last    final value of each cell; cells start with 0

@@ -5,7 +5,8 @@
  * GOAL    every committed history is serializable, in real time too, and every transaction
  *         and query saw one state, those included that went on to abort (history.h).
  * METHOD  under each policy, durable and not, processes do what worker.h says; under serial with
- *         every checking and engine beside each other.  A history with errors planted in it must be
+ *         every checking and engine beside each other, and some are stopped or killed at random moments
+ *         of their transactions.  A history with errors planted in it must be
  *         found wrong first.
  *
  * XAC_SECONDS per policy and mode (1); or XAC_TRANSACTIONS=n, so many per policy and mode, in
@@ -14,8 +15,10 @@
  */
 #include <config.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "env.h"
 #include "history.h"
@@ -144,28 +147,79 @@ work(void *arg)
     worker_run(arg);
 }
 
+/* The processes of a round. */
+struct crew {
+    struct worker worker[WORKERS_MAX];
+    pid_t pid[WORKERS_MAX]; /* 0: has ended                                            */
+    uint32_t n;
+    unsigned n_stopped, n_killed;
+};
+
+/* tend -- let those go on that were stopped, and replace those that were killed. */
+static void
+tend(void *arg)
+{
+    struct crew *crew = (struct crew *)arg;
+
+    for (uint32_t i = 0; i < crew->n; i++) {
+        struct worker *w = &crew->worker[i];
+        int status;
+
+        if (crew->pid[i] == 0
+            || waitpid(crew->pid[i], &status, WNOHANG | WUNTRACED) != crew->pid[i])
+            continue;
+        if (WIFSTOPPED(status)) {
+            crew->n_stopped++;
+            must(kill(crew->pid[i], SIGCONT) == 0);
+            continue;
+        }
+        crew->pid[i] = 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            continue;
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+            env_fail(__FILE__, __LINE__, "worker %u has failed, status %d", i, status);
+        crew->n_killed++;
+        worker_bury(w);
+        if (word_load(&w->board->stop) == 0)
+            crew->pid[i] = proc_spawn(work, w);
+    }
+}
+
+static bool
+is_over(const struct crew *crew)
+{
+    for (uint32_t i = 0; i < crew->n; i++) {
+        if (crew->pid[i] != 0)
+            return false;
+    }
+    return true;
+}
+
 static void
 run_processes(const struct worker_setting *setting, uint64_t n_txns,
               struct history_report *report)
 {
-    struct worker w = {.setting = setting,
-                       .board = worker_board(),
-                       .attach = attach,
-                       .detach = detach};
-    uint32_t n = setting->n_workers;
-    struct history *h = worker_histories(n);
-    pid_t pid[WORKERS_MAX];
+    struct crew crew = {.n = setting->n_workers};
+    struct history *h = worker_histories(crew.n);
+    struct worker_board *board = worker_board();
 
-    for (w.number = 0; w.number < n; w.number++) {
-        w.history = &h[w.number];
-        pid[w.number] = proc_spawn(work, &w);
+    for (uint32_t i = 0; i < crew.n; i++) {
+        crew.worker[i] = (struct worker){.number = i,
+                                         .setting = setting,
+                                         .board = board,
+                                         .history = &h[i],
+                                         .attach = attach,
+                                         .detach = detach};
+        crew.pid[i] = proc_spawn(work, &crew.worker[i]);
     }
-    worker_let_run(w.board, n_txns);
-    word_store(&w.board->stop, 1);
-    for (uint32_t i = 0; i < n; i++)
-        proc_join(pid[i]);
-    worker_judge(h, n, report);
-    worker_histories_free(h, n);
+    worker_let_run(board, n_txns, tend, &crew);
+    word_store(&board->stop, 1);
+    for (tend(&crew); !is_over(&crew); tend(&crew))
+        proc_sleep_us(2000);
+    if (setting->has_deaths)
+        printf("stopped %u times, killed %u times\n", crew.n_stopped, crew.n_killed);
+    worker_judge(h, crew.n, report);
+    worker_histories_free(h, crew.n);
 }
 
 START_TEST(histories_are_serializable)
@@ -176,7 +230,8 @@ START_TEST(histories_are_serializable)
                                      .n_workers =
                                          (uint32_t)env_number("XAC_PROCESSES", 4),
                                      .seed = env_seed(),
-                                     .has_forks = true};
+                                     .has_forks = true,
+                                     .has_deaths = _i / 2 == WORKER_SERIAL};
     char name[16];
 
     if (setting.n_workers > WORKERS_MAX)

@@ -113,7 +113,7 @@ run_threads(const struct worker_setting *setting, uint64_t n_txns,
     attach_process(&workers[0]);
     for (uint32_t i = 0; i < n - 1; i++)
         must(pthread_create(&thread[i], NULL, run_thread, &workers[i]) == 0);
-    worker_let_run(board, n_txns);
+    worker_let_run(board, n_txns, NULL, NULL);
     word_store(&board->stop, 1);
     for (uint32_t i = 0; i < n - 1; i++)
         must(pthread_join(thread[i], NULL) == 0);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compiled.h"
 #include "env.h"
 
 #define TXNS_MAX 400000
@@ -25,6 +26,8 @@
 
 /* Some of the 500 numbers of which each transaction draws one, see run_one(). */
 #define QUERIES     100
+#define STOPPED     494
+#define KILLED      495
 #define FORKED      496
 #define INTERRUPTED 497
 
@@ -61,6 +64,28 @@ cell_at(const struct worker *w, uint32_t cell)
     return &w->cells[page % 2][word];
 }
 
+static uint64_t
+load(const struct worker *w, uint32_t cell)
+{
+#ifdef HAVE_COMPILED
+    if (w->is_compiled)
+        return compiled_load(cell_at(w, cell));
+#endif
+    return *cell_at(w, cell);
+}
+
+static void
+store(const struct worker *w, uint32_t cell, uint64_t value)
+{
+#ifdef HAVE_COMPILED
+    if (w->is_compiled) {
+        compiled_store(cell_at(w, cell), value);
+        return;
+    }
+#endif
+    *cell_at(w, cell) = value;
+}
+
 /* The transaction's entry for a cell; a new one reads the cell. */
 static struct history_access *
 access_of(struct worker *w, struct history_txn *txn, uint32_t cell)
@@ -70,7 +95,7 @@ access_of(struct worker *w, struct history_txn *txn, uint32_t cell)
     for (uint32_t i = 0; i < txn->count; i++, a++) {
         if (a->cell == cell) {
             uint64_t expected = a->wrote ? a->given : a->seen;
-            uint64_t seen = *cell_at(w, cell);
+            uint64_t seen = load(w, cell);
 
             if (seen != expected)
                 env_fail(__FILE__, __LINE__,
@@ -80,7 +105,7 @@ access_of(struct worker *w, struct history_txn *txn, uint32_t cell)
         }
     }
     txn->count++;
-    *a = (struct history_access){.cell = cell, .seen = *cell_at(w, cell)};
+    *a = (struct history_access){.cell = cell, .seen = load(w, cell)};
     return a;
 }
 
@@ -102,23 +127,23 @@ do_operations(struct worker *w, struct history_txn *txn, bool may_store)
 
     for (uint64_t i = 0; i < n; i++) {
         uint32_t cell = (uint32_t)rnd_below(&w->rnd, WORKER_CELLS);
-        bool store = may_store && rnd_below(&w->rnd, 5) < 2;
+        bool stores = may_store && rnd_below(&w->rnd, 5) < 2;
         bool nested = rnd_below(&w->rnd, 12) == 0;
         struct history_access *a;
 
         if (nested)
             must_ok(may_store ? xbegin() : xbeginQuery());
         if (rnd_below(&w->rnd, 10) == 0
-            || (store && env_checking == XAC_CHECKING_TRUSTED)) {
+            || (stores && env_checking == XAC_CHECKING_TRUSTED && !w->is_compiled)) {
             void *page = (void *)(uintptr_t)cell_at(w, cell);
 
-            must_ok(setPageAccess(page, store ? READ_WRITE : READ));
+            must_ok(setPageAccess(page, stores ? READ_WRITE : READ));
         }
         a = access_of(w, txn, cell);
-        if (store) {
+        if (stores) {
             a->wrote = true;
             a->given = ++w->next_value;
-            *cell_at(w, cell) = a->given;
+            store(w, cell, a->given);
         }
         if (nested && may_store) {
             int rc = xend();
@@ -188,6 +213,23 @@ run_interrupted(struct worker *w, struct history_txn *txn)
     end_transaction(txn);
 }
 
+/* The process is killed or stopped within so many ns, perhaps behind the end. */
+#define THREAT_NS 400000
+
+static void
+run_threatened(struct worker *w, struct history_txn *txn, int signo)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signo};
+    struct itimerspec soon = {.it_value.tv_sec = 0};
+    timer_t timer;
+
+    soon.it_value.tv_nsec = 1 + (long)rnd_below(&w->rnd, THREAT_NS);
+    must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    must(timer_settime(timer, 0, &soon, NULL) == 0);
+    run_transaction(w, txn);
+    must(timer_delete(timer) == 0);
+}
+
 static void run_one(struct worker *w, uint64_t what);
 
 /* A process forks in the middle of a transaction.  The child, which has none, runs one of its own
@@ -232,6 +274,8 @@ run_one(struct worker *w, uint64_t what)
         run_interrupted(w, txn);
     else if (what == FORKED && w->setting->has_forks)
         run_forked(w, txn);
+    else if ((what == KILLED || what == STOPPED) && w->setting->has_deaths)
+        run_threatened(w, txn, what == KILLED ? SIGKILL : SIGSTOP);
     else
         run_transaction(w, txn);
     txn->end_ns = now_ns();
@@ -245,12 +289,25 @@ run_one(struct worker *w, uint64_t what)
 }
 
 void
+worker_bury(struct worker *w)
+{
+    struct history *h = w->history;
+    struct history_txn *txn = &h->txns[h->n_txns];
+
+    txn->end_ns = now_ns();
+    h->n_accesses += txn->count;
+    h->n_txns++;
+    w->generation++;
+    word_store(&w->board->n_txns[w->number], h->n_txns);
+}
+
+void
 worker_run(struct worker *w)
 {
     const struct history *h = w->history;
 
-    w->rnd = w->setting->seed + w->number * 1000;
-    w->next_value = (uint64_t)(w->number + 1) << 40;
+    w->rnd = w->setting->seed + w->number * 1000 + w->generation * 100000;
+    w->next_value = (uint64_t)(w->number + 1) << 48 | (uint64_t)w->generation << 32;
     w->attach(w);
     while (word_load(&w->board->stop) == 0 && h->n_txns + 1 < h->txns_max
            && h->n_accesses + 2 * OPS_MAX <= h->accesses_max) {
@@ -267,12 +324,18 @@ worker_run(struct worker *w)
     w->detach(w);
 }
 
-/* The environment counts more: XAC_ENGINE, and XAC_CHECKING at first. */
+/* Every second one has hooks.  With the seed of a run without XAC_SEED the first one has also promised
+   to announce its stores, and an engine that leaves pages writable.  The environment counts more:
+   XAC_ENGINE, and XAC_CHECKING at first. */
 void
 worker_options(struct worker *w)
 {
-    uint64_t turn = w->number + w->n_attached++ + w->setting->seed;
+    uint64_t turn = w->setting->seed + 5 + w->number / 2 + w->number % 2 * 3;
 
+    turn += w->n_attached++;
+#ifdef HAVE_COMPILED
+    w->is_compiled = w->number % 2 == 0;
+#endif
     must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
     if (w->setting->policy->kind != XAC_POLICY_SERIAL)
         return;
@@ -324,7 +387,7 @@ worker_histories_free(struct history *h, size_t n)
 }
 
 void
-worker_judge(const struct history *h, size_t n, struct history_report *report)
+worker_judge(struct history *h, size_t n, struct history_report *report)
 {
     uint64_t last[WORKER_CELLS];
 
@@ -334,6 +397,7 @@ worker_judge(const struct history *h, size_t n, struct history_report *report)
 
         last[cell] = file_u64(page % 2 == 0 ? WORKER_EVEN : WORKER_ODD, at);
     }
+    history_settle(h, n, last, WORKER_CELLS);
     history_check(h, n, last, WORKER_CELLS, report);
 }
 
@@ -350,16 +414,17 @@ count_txns(const struct worker_board *board)
 }
 
 void
-worker_let_run(const struct worker_board *board, uint64_t n_txns)
+worker_let_run(const struct worker_board *board, uint64_t n_txns, void (*tend)(void *arg),
+               void *arg)
 {
     uint64_t before = 0, now;
     double moved = env_now();
+    double end = moved + (double)env_number("XAC_SECONDS", 1);
 
-    if (n_txns == 0) {
-        proc_sleep_us(env_number("XAC_SECONDS", 1) * 1000000);
-        return;
-    }
-    while ((now = count_txns(board)) < n_txns && !proc_any_failed()) {
+    while (((now = count_txns(board)) < n_txns || (n_txns == 0 && env_now() < end))
+           && !proc_any_failed()) {
+        if (tend != NULL)
+            tend(arg);
         if (now > before)
             moved = env_now();
         before = now;

@@ -3,7 +3,7 @@
  * worker.h -- random transactions that are written down, by a process or a thread.
  *
  * WHAT      A worker runs random transactions, queries, nested ones, hints, aborts, forks, signal
- *           handlers that jump, and checkpoints on a few cells in two files, some of which share
+ *           handlers that jump, deaths, stops, and checkpoints on a few cells in two files, some of which share
  *           a page, and records what it reads and writes in a history.  Every value it writes is new.
  * NOT HERE  Who the workers are and how they map the files (stress_iso.c, stress_threads.c);
  *           judging what they have recorded (history.h).
@@ -41,7 +41,8 @@ struct worker_setting {
     const char *kind; /* "processes" or "threads" */
     uint32_t n_workers;
     uint64_t seed;
-    bool has_forks; /* in the middle of transactions */
+    bool has_forks;  /* in the middle of transactions */
+    bool has_deaths; /* killed, and stopped, at random moments of some transactions */
 };
 
 /* Shared by the workers of a round. */
@@ -59,11 +60,14 @@ struct worker {
     uint64_t *cells[2]; /* even and odd pages, for attach() to set                    */
     void (*attach)(struct worker *w); /* before the first transaction, and again ... */
     void (*detach)(struct worker *w); /* ... after this, now and then                */
+    bool
+        is_compiled; /* hooks announce its accesses, instead of calls and traps          */
+    uint32_t generation; /* processes with this number that have been killed         */
     uint64_t rnd;
     uint64_t next_value;
 };
 
-/* Options of a participant that attaches: the policy; and under XAC_POLICY_SERIAL another checking
+/* Options of a participant that attaches: the policy; with hooks or not; and under XAC_POLICY_SERIAL another checking
    and engine than its last time and than its neighbours. */
 void worker_options(struct worker *w);
 
@@ -75,11 +79,16 @@ void worker_histories_free(struct history *h, size_t n);
 /* Attach, run transactions until the board says stop or the history is full, detach. */
 void worker_run(struct worker *w);
 
-/* Sleep for XAC_SECONDS, or until the workers have run `n_txns` transactions, if not 0. */
-void worker_let_run(const struct worker_board *board, uint64_t n_txns);
+/* Sleep for XAC_SECONDS, or until the workers have run `n_txns` transactions, if not 0; and call
+   `tend`, if not NULL, now and then. */
+void worker_let_run(const struct worker_board *board, uint64_t n_txns,
+                    void (*tend)(void *arg), void *arg);
+
+/* The worker has been killed in a transaction, which becomes a part of its history. */
+void worker_bury(struct worker *w);
 
 /* Judge the histories of a round whose files everybody has left. */
-void worker_judge(const struct history *h, size_t n, struct history_report *report);
+void worker_judge(struct history *h, size_t n, struct history_report *report);
 
 /*
  * Run rounds, each in a directory of its own and with the next seed, until there are

@@ -290,11 +290,13 @@ START_TEST(handler_in_the_middle_of_a_serial_xend)
 }
 END_TEST
 
-/* Under the other policies a signal waits for the end of xend(), and a jump leaves nothing held. */
+/* Under the other policies a signal waits until the transaction has been committed.  A handler that calls
+   the library in the few instructions between that and the return of xend() is found out. */
 START_TEST(handler_waits_while_others_are_attached)
 {
     static char text[1 << 14];
     struct board *b = proc_shared(sizeof *b);
+    int n_stopped = 0;
     pid_t other;
 
     policy = XAC_POLICY_OLDEST_WINS;
@@ -303,9 +305,14 @@ START_TEST(handler_waits_while_others_are_attached)
     deed = CALLS;
     for (int i = 0; i < 20; i++) {
         int status = proc_capture(commit_with_alarms, &i, text, sizeof text);
+        bool is_stopped = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT
+                          && strstr(text, "signal handler") != NULL;
 
-        must_eq(status, 0);
+        if (status != 0 && !is_stopped)
+            env_fail(__FILE__, __LINE__, "status 0x%x: %s", (unsigned)status, text);
+        n_stopped += is_stopped;
     }
+    must(n_stopped <= 5);
     proc_kill(other);
 }
 END_TEST

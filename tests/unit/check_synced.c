@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,8 +34,8 @@
 struct node {
     uint64_t ino, dir;
     char name[64];
-    uint64_t
-        changed; /* position in the trace + 1; 0: synced since                      */
+    uint64_t changed; /* position in the trace + 1; 0: synced since */
+    uint64_t named;   /* likewise of a name that a rename has given it */
     bool is_gone;
 };
 
@@ -66,15 +67,26 @@ lose_name(uint64_t dir, const char *name)
 }
 
 static void
-take_name(uint64_t ino, uint64_t dir, const char *name)
+take_name(uint64_t ino, uint64_t dir, const char *name, uint64_t named)
 {
     struct node *n;
 
     lose_name(dir, name);
     n = node_of(ino);
     n->dir = dir;
+    n->named = named;
     n->is_gone = false;
     (void)snprintf(n->name, sizeof n->name, "%s", name);
+}
+
+/* keep_names -- those in a directory have been synced. */
+static void
+keep_names(const struct node *dir, uint64_t position)
+{
+    for (size_t i = 0; i < n_nodes; i++) {
+        if (nodes[i].dir == dir->ino && nodes[i].named <= position)
+            nodes[i].named = 0;
+    }
 }
 
 /* may_be_lost -- the lock file, which says who is alive, and names that a rename takes away. */
@@ -96,12 +108,12 @@ look(const struct record_event *ev, uint64_t position)
     switch (ev->kind) {
     case RECORD_CREATE:
     case RECORD_MKDIR:
-        take_name(ev->ino2, ev->ino, name);
+        take_name(ev->ino2, ev->ino, name, 0);
         if (!may_be_lost(name))
             n->changed = position + 1;
         break;
     case RECORD_RENAME:
-        take_name(ev->ino2, ev->ino, name + strlen(name) + 1);
+        take_name(ev->ino2, ev->ino, name + strlen(name) + 1, position + 1);
         n->changed = position + 1;
         break;
     case RECORD_WRITE:
@@ -114,6 +126,7 @@ look(const struct record_event *ev, uint64_t position)
     case RECORD_SYNC_END:
         if (n->changed <= ev->offset)
             n->changed = 0;
+        keep_names(n, ev->offset);
         break;
     default:
         break;
@@ -145,7 +158,18 @@ is_master_named(const struct record_event *ev)
            && strcmp(name + strlen(name) + 1, "xac.master") == 0;
 }
 
-/* must_be_synced -- everything is when the call has returned, and before a master record is named. */
+/* is_name_synced -- of what is written to, if it is a segment of the log that has its name. */
+static bool
+is_name_synced(const struct record_event *ev)
+{
+    const struct node *n = node_of(ev->ino);
+
+    return ev->kind != RECORD_WRITE || n->is_gone || strncmp(n->name, "xac-log.", 8) != 0
+           || n->named == 0;
+}
+
+/* must_be_synced -- everything is when the call has returned, and before a master record is named; the
+   name of a segment is before anything is logged there. */
 static void
 must_be_synced(const char *call)
 {
@@ -154,6 +178,7 @@ must_be_synced(const char *call)
     n_nodes = 0;
     for (uint64_t at = 0; (ev = record_at(trace, at)) != NULL; at = record_next(ev, at)) {
         must(!is_master_named(ev) || are_synced("before the master record"));
+        must(is_name_synced(ev));
         look(ev, at);
     }
     must(!record_is_full(trace));
@@ -198,6 +223,26 @@ archive(void)
     free(names);
 }
 
+/* must_be_written -- the bytes of this file are on disk; others need not be. */
+static void
+must_be_written(const char *name)
+{
+    const struct record_event *ev;
+    size_t n = 0;
+
+    n_nodes = 0;
+    for (uint64_t at = 0; (ev = record_at(trace, at)) != NULL; at = record_next(ev, at))
+        look(ev, at);
+    must(!record_is_full(trace));
+    for (size_t i = 0; i < n_nodes; i++) {
+        if (nodes[i].is_gone || strcmp(nodes[i].name, name) != 0)
+            continue;
+        must(nodes[i].changed == 0);
+        n++;
+    }
+    must_eq(n, 1);
+}
+
 /* _i: 0 as a newcomer has it; 1 with a log directory; 2 with what makes more files. */
 START_TEST(each_call_syncs_what_it_makes)
 {
@@ -227,6 +272,33 @@ START_TEST(each_call_syncs_what_it_makes)
     must_be_synced("xArchive");
     env_detach();
     must_be_synced("xShutdown");
+}
+END_TEST
+
+#define FILES           8
+#define FEW_DESCRIPTORS 64 /* of which a checkpoint uses a sixteenth */
+
+/* Checkpoints of more files than they have descriptors: what is closed on the way has been synced. */
+START_TEST(checkpoint_syncs_more_files_than_descriptors)
+{
+    const struct rlimit few = {FEW_DESCRIPTORS, FEW_DESCRIPTORS};
+    uint64_t *base[FILES];
+    char name[16];
+
+    must(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    env_init(XAC_DURABLE);
+    for (int i = 0; i < FILES; i++) {
+        (void)snprintf(name, sizeof name, "in-%d.db", i);
+        base[i] = (uint64_t *)xac_mmap(name, env_page());
+        must(base[i] != MAP_FAILED);
+    }
+    for (uint64_t round = 1; round <= 3; round++) {
+        for (int i = 0; i < FILES; i++)
+            env_put(base[i], round);
+        must_ok(xac_checkpoint());
+        must_be_synced("xCheckpoint");
+    }
+    env_detach();
 }
 END_TEST
 
@@ -334,6 +406,73 @@ START_TEST(companion_syncs_what_the_dead_has_made)
 }
 END_TEST
 
+/* More than the recorded calls of a checkpoint; and of so many commits. */
+#define CHECKPOINT_CALLS 30
+#define COMMITS          24
+#define COMMIT_CALLS     80
+
+static void
+checkpoint_and_die(void *arg)
+{
+    record_die_at(*(const uint64_t *)arg, false);
+    must_ok(xac_checkpoint());
+}
+
+/* What may be moved to an archive follows from the newest master record.  Its writer may have died
+   before it has synced that: if a power cut took it away, recovery would need what it had let go. */
+START_TEST(archive_syncs_the_master_record_that_it_believes)
+{
+    uint64_t n = (uint64_t)_i;
+    uint64_t *base;
+    int status;
+
+    env_init(XAC_DURABLE);
+    base = map();
+    env_put(base, 1);
+    status = proc_wait(proc_spawn(checkpoint_and_die, &n));
+    must(n < CHECKPOINT_CALLS - 1
+         || WIFEXITED(status)); /* else some calls are not tried */
+    archive();
+    must_be_written("xac.master");
+    env_detach();
+}
+END_TEST
+
+/* commit_many -- so much that the log goes on in the next small segment. */
+static void
+commit_many(uint64_t *base, uint64_t seed)
+{
+    for (uint64_t i = 0; i < COMMITS; i++) {
+        must_ok(xac_begin());
+        memset(env_cell(base, i), (int)(seed + i), env_page());
+        must_rc(xac_end(), XAC_COMMITTED);
+    }
+}
+
+static void
+commit_many_and_die(void *arg)
+{
+    uint64_t *base = map();
+
+    record_die_at(*(const uint64_t *)arg, false);
+    commit_many(base, 1);
+}
+
+/* The dead one has made a segment, but its name may not be on disk. */
+START_TEST(segment_of_the_dead_is_used_after_its_name_is_synced)
+{
+    uint64_t n = (uint64_t)_i;
+    int status;
+
+    open_small();
+    status = proc_wait(proc_spawn(commit_many_and_die, &n));
+    must(n < COMMIT_CALLS - 1 || WIFEXITED(status));
+    commit_many(map(), 100);
+    must_be_synced("xend");
+    env_detach();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -341,8 +480,13 @@ main(void)
     TCase *tc = env_tcase_with(s, "synced", 60, setup);
 
     tcase_add_loop_test(tc, each_call_syncs_what_it_makes, 0, 3);
+    tcase_add_test(tc, checkpoint_syncs_more_files_than_descriptors);
     tcase_add_loop_test(tc, recovery_syncs_what_it_makes, 0, 2);
     tcase_add_loop_test(tc, successor_syncs_what_the_dead_has_made, 1, STEPS_MAX);
     tcase_add_loop_test(tc, companion_syncs_what_the_dead_has_made, 1, STEPS_MAX);
+    tcase_add_loop_test(tc, archive_syncs_the_master_record_that_it_believes, 1,
+                        CHECKPOINT_CALLS);
+    tcase_add_loop_test(tc, segment_of_the_dead_is_used_after_its_name_is_synced, 1,
+                        COMMIT_CALLS);
     return env_main(s);
 }

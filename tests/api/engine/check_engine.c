@@ -4,8 +4,8 @@
  *
  * GOAL    XAC_ENGINE chooses, xStats() tells; where userfaultfd is refused, mprotect takes
  *         over; a program that closes descriptors which are not its own never reads what is
- *         not there.  Queries trap for what has been written only.  A participant that is alone traps as rarely as XAC_CHECKING_FAST
- *         promises, and keeps a bounded number of pages.
+ *         not there.  Queries trap for what has been written only.  A participant that is alone traps
+ *         as rarely as XAC_CHECKING_FAST promises.
  * METHOD  loops over the engines; a seccomp filter; counters.
  */
 #include <config.h>
@@ -651,49 +651,6 @@ START_TEST(alone_until_somebody_comes)
 }
 END_TEST
 
-#define STAY_MAX 65536 /* XAC_STAY_MAX of libxac/view/view.h */
-
-/* resident -- bytes of this process's own memory. */
-static uint64_t
-resident(void)
-{
-    FILE *f = fopen("/proc/self/status", "r");
-    unsigned long kib = 0;
-    char line[128];
-
-    must(f != NULL);
-    while (fgets(line, sizeof line, f) != NULL && sscanf(line, "RssAnon: %lu", &kib) != 1)
-        ;
-    fclose(f);
-    return (uint64_t)kib * 1024;
-}
-
-START_TEST(pages_that_stay_are_bounded)
-{
-    uint64_t n = STAY_MAX + STAY_MAX / 2, most = 0, start;
-    uint64_t *base;
-
-    if (!choose(0))
-        return;
-    env_checking = XAC_CHECKING_FAST;
-    base = env_attach(NONDURABLE, n);
-    env_put(env_cell(base, n - 1), 7);
-    start = resident();
-    for (uint64_t p = 0; p < n; p += 64) {
-        must_ok(xbeginQuery());
-        for (uint64_t k = p; k < p + 64; k++)
-            must_eq(*env_cell(base, k), k == n - 1 ? 7 : 0);
-        must_ok(xendQuery());
-        if (resident() > most)
-            most = resident();
-    }
-    /* Page states take 16 bytes of each page passed. */
-    must(most - start <= (STAY_MAX + 4096) * env_page());
-    must_eq(env_get(env_cell(base, n - 1)), 7);
-    env_detach();
-}
-END_TEST
-
 static Suite *
 engine_suite(void)
 {
@@ -719,7 +676,6 @@ engine_suite(void)
     tcase_add_test(tc, alone_more_pages_than_mappings);
     tcase_add_loop_test(tc, alone_stray_stores_stop_the_program, 0, 4);
     tcase_add_loop_test(tc, alone_until_somebody_comes, 0, N_ENGINES);
-    tcase_add_test(tc, pages_that_stay_are_bounded);
     return s;
 }
 

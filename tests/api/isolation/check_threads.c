@@ -255,6 +255,7 @@ START_TEST(thread_revokes_what_its_process_read_alone)
     struct worker w;
     uint64_t *x;
 
+    env_let_overlap(); /* the thread commits while the process's transaction is open */
     env_checking = XAC_CHECKING_FAST;
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     env_put(env_cell(x, 5), 1);
@@ -391,6 +392,7 @@ START_TEST(every_call_works_in_a_view)
     struct worker w;
     uint64_t *x;
 
+    env_let_overlap(); /* a thread commits within another one's transaction */
     env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     x = (uint64_t *)env_attach(_i == 0 ? NONDURABLE : DURABLE, N_PAGES);
     must_ok(xbegin()); /* a transaction of the process makes no difference */
@@ -580,6 +582,7 @@ START_TEST(thread_goes_back_to_the_process_s_transactions)
     struct worker w;
     uint64_t *x;
 
+    env_let_overlap(); /* the thread commits while the process's transaction is open */
     env_checking = XAC_CHECKING_STRICT; /* or a newcomer revokes (memory model, 34) */
     x = (uint64_t *)env_attach(NONDURABLE, N_PAGES);
     must_ok(xbegin());

@@ -194,6 +194,57 @@ START_TEST(go_by_steps_when_due)
 }
 END_TEST
 
+/* What one call has done. */
+static uint64_t n_pwrite, n_statx;
+static struct xac_sys sys_was;
+
+static ssize_t
+counted_pwrite(int fd, const void *bytes, size_t n, off_t offset)
+{
+    n_pwrite++;
+    return sys_was.pwrite(fd, bytes, n, offset);
+}
+
+static int
+counted_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *st)
+{
+    n_statx++;
+    return sys_was.statx(dirfd, path, flags, mask, st);
+}
+
+START_TEST(do_bounded_work_in_one_commit)
+{
+    uint64_t n_pages = 2 * XAC_GC_WORK + 100, limbo = 0, before, steps = 0;
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    for (uint64_t p = 0; p < n_pages; p++) /* no two neighbours: one write each */
+        must(world_put(env, 2 * p, 7) != 0);
+    before = checkpoints(env);
+    atomic_store_explicit(&env->ctl->checkpoint_bytes, 1, memory_order_relaxed);
+    atomic_store_explicit(&env->frames_due, 50, memory_order_relaxed);
+    sys_was = xac_sys;
+    xac_sys.pwrite = counted_pwrite;
+    xac_sys.statx = counted_statx;
+    while (checkpoints(env) == before) {
+        uint64_t left;
+
+        n_pwrite = n_statx = 0;
+        xac_checkpoint_if_due(env);
+        must(n_pwrite <= 16);
+        must(n_statx <= (steps < 20 ? 11 : 8)); /* not once for each write */
+        left = world_vslots(env, XAC_VSLOT_LIMBO);
+        must(limbo <= left + XAC_GC_WORK); /* no more are freed at a time */
+        limbo = left;
+        must(steps++ < n_pages);
+    }
+    xac_sys = sys_was;
+    must_eq(limbo, 0);
+    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 0);
+    must_eq(in_file(2 * (n_pages - 1)), 7);
+    must_eq(xac_env_close(env), 0);
+}
+END_TEST
+
 START_TEST(end_when_another_begins)
 {
     struct xac_env *env = open_due();
@@ -679,6 +730,7 @@ main(void)
     tcase_add_test(tc, stay_intact_when_it_fails);
     tcase_add_test(tc, refuse_a_file_that_was_replaced);
     tcase_add_test(tc, go_by_steps_when_due);
+    tcase_add_test(tc, do_bounded_work_in_one_commit);
     tcase_add_loop_test(tc, end_when_another_begins, 0, 12);
     tcase_add_test(tc, not_wait_for_who_idles);
     tcase_add_test(tc, end_with_who_leaves);

@@ -6,12 +6,17 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/common/recover_env.h"
+#include "base/names.h"
 #include "base/sys.h"
+#include "recovery/recover_redo.h"
 
 /* ---- Killed recoveries ------------------------------------------------------------ */
 
@@ -336,6 +341,161 @@ START_TEST(names_are_synced_before_anything_is_written)
 }
 END_TEST
 
+/* ---- Which sync is for which file --------------------------------------------------- */
+
+#define NUMBERS 64 /* of descriptors */
+
+static ino_t
+inode_of(const char *name)
+{
+    struct stat st;
+
+    ck_assert_int_eq(fstatat(s.dirfd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_ino;
+}
+
+static ino_t
+inode_of_fd(int fd)
+{
+    struct stat st;
+
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    return st.st_ino;
+}
+
+static ino_t watched; /* a file */
+static bool
+    is_watched_safe; /* it has been synced since it was made, or since the begin */
+
+static int
+watch_fdatasync(int fd)
+{
+    is_watched_safe |= inode_of_fd(fd) == watched;
+    return real.fdatasync(fd);
+}
+
+static ssize_t
+write_when_safe(int fd, const void *p, size_t n, off_t offset)
+{
+    ck_assert(is_watched_safe);
+    n_writes++;
+    return real.pwrite(fd, p, n, offset);
+}
+
+/* A participant may have died before it synced what it had written there.  Files that are redone
+   from that master record do not fit the one that a power cut leaves. */
+START_TEST(master_record_is_synced_before_anything_is_written)
+{
+    struct synth_picture picture;
+
+    crash_scene(&picture);
+    watched = inode_of(XAC_MASTER_NAME);
+    is_watched_safe = false;
+    n_writes = 0;
+    real = xac_sys;
+    xac_sys.fdatasync = watch_fdatasync;
+    xac_sys.pwrite = write_when_safe;
+    ck_ok(recover());
+    xac_sys = real;
+    ck_assert_uint_gt(n_writes, 0);
+    synth_picture_free(&picture);
+}
+END_TEST
+
+static int
+watch_fsync(int fd)
+{
+    if (faccessat(s.dirfd, "a", F_OK, 0) == 0 && inode_of_fd(fd) == inode_of("a"))
+        is_watched_safe = true;
+    return real.fsync(fd);
+}
+
+static int
+watch_fchmod(int fd, mode_t mode)
+{
+    if (inode_of_fd(fd) == inode_of("a"))
+        is_watched_safe = false;
+    return real.fchmod(fd, mode);
+}
+
+/* Its owner and mode, too, which fdatasync(2) need not write. */
+START_TEST(file_that_is_made_is_synced_as_a_whole)
+{
+    struct xac_recover_options o = {.accept_replaced = true};
+    struct synth_picture picture;
+
+    crash_scene(&picture);
+    ck_assert_int_eq(unlinkat(s.dirfd, "a", 0), 0);
+    is_watched_safe = false;
+    real = xac_sys;
+    xac_sys.fsync = watch_fsync;
+    xac_sys.fchmod = watch_fchmod;
+    ck_ok(xac_recover_dir(s.dirfd, &o, &rep, &next));
+    xac_sys = real;
+    ck_assert(is_watched_safe);
+    synth_picture_free(&picture);
+}
+END_TEST
+
+static bool
+    is_dirty[NUMBERS]; /* written to through this descriptor, and not synced since */
+static size_t n_dirty, n_closed;
+
+static ssize_t
+dirty_pwrite(int fd, const void *p, size_t n, off_t offset)
+{
+    ck_assert_int_lt(fd, NUMBERS);
+    is_dirty[fd] = true;
+    n_dirty++;
+    return real.pwrite(fd, p, n, offset);
+}
+
+static int
+clean_fdatasync(int fd)
+{
+    is_dirty[fd] = false;
+    return real.fdatasync(fd);
+}
+
+static int
+close_clean(int fd)
+{
+    if (fd >= 0 && fd < NUMBERS) {
+        ck_assert(!is_dirty[fd]);
+        n_closed++;
+    }
+    return real.close(fd);
+}
+
+/* An error that the kernel meets when it writes later is told to descriptors that are open. */
+START_TEST(no_descriptor_is_closed_before_its_writes_are_synced)
+{
+    static const char *const names[SYNTH_FILES] = {"a", "b", "c", "d"};
+    struct xac_recover_options o = {.memory_bytes = UINT64_C(4) * 4096};
+    struct rlimit old, few;
+
+    synth_open(&s, 4096, 8192);
+    for (size_t i = 0; i < SYNTH_FILES; i++)
+        (void)synth_file(&s, names[i], 5);
+    synth_transactions(&s, 60);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = (struct rlimit){.rlim_cur = 15, .rlim_max = old.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ck_assert_uint_lt(xac_redo_fds_max(), SYNTH_FILES);
+    real = xac_sys;
+    xac_sys.pwrite = dirty_pwrite;
+    xac_sys.fdatasync = xac_sys.fsync = clean_fdatasync;
+    xac_sys.close = close_clean;
+    ck_ok(xac_recover_dir(s.dirfd, &o, &rep, &next));
+    xac_sys = real;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    for (size_t i = 0; i < SYNTH_FILES; i++)
+        ck_assert(synth_same(&s, i));
+    ck_assert_uint_gt(n_dirty, SYNTH_FILES);
+    ck_assert_uint_gt(n_closed, 2 * SYNTH_FILES);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -348,5 +508,8 @@ main(void)
     tcase_add_test(tc, read_error_is_no_end_of_the_log);
     tcase_add_test(tc, log_is_synced_before_anything_is_written);
     tcase_add_test(tc, names_are_synced_before_anything_is_written);
+    tcase_add_test(tc, master_record_is_synced_before_anything_is_written);
+    tcase_add_test(tc, file_that_is_made_is_synced_as_a_whole);
+    tcase_add_test(tc, no_descriptor_is_closed_before_its_writes_are_synced);
     return recover_main(suite);
 }

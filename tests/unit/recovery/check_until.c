@@ -8,9 +8,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/common/recover_env.h"
+#include "base/names.h"
+#include "base/sys.h"
 #include "log/backup_note.h"
 #include "log/log.h"
 #include "log/recover_check.h"
@@ -378,6 +381,44 @@ START_TEST(missing_old_segment_is_found)
 }
 END_TEST
 
+static struct xac_sys real;
+static bool is_note_gone; /* its removal is not on disk yet */
+static size_t n_removed;
+
+static int
+watch_unlinkat(int dirfd, const char *name, int flags)
+{
+    if (strcmp(name, XAC_BACKUP_NAME) == 0) {
+        is_note_gone = true;
+        n_removed++;
+    }
+    return real.unlinkat(dirfd, name, flags);
+}
+
+static int
+watch_fsync(int fd)
+{
+    struct stat dir, st;
+
+    ck_assert(fstat(s.dirfd, &dir) == 0 && fstat(fd, &st) == 0);
+    is_note_gone &= st.st_ino != dir.st_ino;
+    return real.fsync(fd);
+}
+
+/* If a power cut brought it back, the next recovery would take the environment for a backup. */
+START_TEST(removal_of_the_note_is_synced_when_the_restore_returns)
+{
+    long_log();
+    real = xac_sys;
+    xac_sys.unlinkat = watch_unlinkat;
+    xac_sys.fsync = watch_fsync;
+    ck_ok(restore(UINT64_MAX, 0));
+    xac_sys = real;
+    ck_assert_uint_eq(n_removed, 1);
+    ck_assert(!is_note_gone);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -391,6 +432,7 @@ main(void)
     tcase_add_test(tc, missing_log_is_noticed);
     tcase_add_test(tc, moments_before_the_backup_are_refused);
     tcase_add_test(tc, killed_restore_goes_on);
+    tcase_add_test(tc, removal_of_the_note_is_synced_when_the_restore_returns);
     tcase_add_test(tc, notes_that_are_wrong_are_refused);
     tcase_add_test(tc, sound_old_log_is_found_sound);
     tcase_add_test(tc, every_damaged_old_block_is_found);

@@ -116,6 +116,10 @@ START_TEST(find_sizes_counts_and_offsets)
     must_find(chain.publishing, 1000);
     must_find(chain.unlink.n_pages, UINT32_MAX);
     must_find(turn, 99);
+    must_find(chain.ring[2].n_pages, XAC_RING_PAGES + 1);
+    must_find(chain.ring[2].n_pages, 2); /* the second one is none */
+    must_find(chain.ring[2].page[0], far);
+    must_find(chain.ring[2].page[0], UINT64_MAX);
     memset(((struct xac_control *)(void *)copy)->dir, 'x', XAC_CONTROL_DIR_BYTES);
     must_eq(xac_control_validate(copy, n, "copy"), XAC_EDAMAGED);
     free(copy);

@@ -497,7 +497,7 @@ START_TEST(keep_frames_of_a_checkpoint_that_died)
     static const char *const points[] = {"s",      "s limbo", "s unlinked",
                                          "s page", "s ring",  "s number"};
     char point[16];
-    uint64_t commit, vslot;
+    uint64_t commit, vslot, goal = 0;
 
     must(world_put(env, 3, 33) > 0);
     world_query(env); /* the reader */
@@ -513,7 +513,7 @@ START_TEST(keep_frames_of_a_checkpoint_that_died)
     xac_reap_dead(env);
     xac_gc_lock(env);
     xac_version_sweep(env, xac_gc_bound(env, NULL), env->ctl->chain.settled);
-    xac_gc_settle(env);
+    (void)xac_gc_settle(env, true, &goal);
     xac_gc_unlock(env);
     must(xac_vslot_state(
              atomic_load_explicit(&xac_vslot_at(env, vslot)->word, memory_order_relaxed))

@@ -86,6 +86,27 @@ START_TEST(name_pages_in_the_ring_or_say_all)
 }
 END_TEST
 
+START_TEST(name_lines_of_the_first_pages)
+{
+    for (uint64_t n = 1; n <= XAC_RING_LINES + 2; n++) {
+        struct xac_wrote wrote;
+
+        world_begin(env);
+        for (uint64_t p = 0; p < n; p++) {
+            must(world_write(env, p));
+            world_store(env, p, n);
+            must_eq(world_entry(env, p)->same, 0); /* not known until somebody says it */
+            world_entry(env, p)->same = n << 32 | (p + 1);
+        }
+        must(xac_chain_wrote(env, world_commit(env), &wrote));
+        must_eq(wrote.n_pages, n);
+        for (uint32_t p = 0; p < n; p++)
+            must_eq(xac_wrote_same(&wrote, p),
+                    p < XAC_RING_LINES ? n << 32 | (p + 1) : 0);
+    }
+}
+END_TEST
+
 START_TEST(publish_once_whoever_does_it)
 {
     struct xac_env *other = world_open(XAC_NONDURABLE);
@@ -488,6 +509,35 @@ START_TEST(tell_what_is_in_limbo_for_a_query)
 }
 END_TEST
 
+/*
+ * gc_by_parts -- run gc until so many versions are left, with `between` commits to page 2 before each
+ * run: each run does a bounded part, and they keep up.
+ */
+static void
+gc_by_parts(uint64_t goal, uint64_t between)
+{
+    const struct xac_chain *c = &env->ctl->chain;
+    uint64_t had = world_vslots(env, XAC_VSLOT_VERSION), runs = 0;
+    /* Two sweeps look at each, and it is freed once. */
+    uint64_t runs_max = 3 * env->ctl->versions.slots.count / XAC_GC_WORK + 2;
+
+    while (world_vslots(env, XAC_VSLOT_VERSION) > goal || c->sweep_next != 0
+           || world_vslots(env, XAC_VSLOT_LIMBO) > 0) {
+        uint64_t was, from = c->sweep_next, left;
+
+        for (uint64_t i = 0; i < between; i++)
+            (void)world_put(env, 2, 7);
+        was = world_vslots(env, XAC_VSLOT_VERSION);
+        (void)xac_gc(env);
+        left = world_vslots(env, XAC_VSLOT_VERSION);
+        must(was - left <= 2 * XAC_GC_WORK + 4 * between);
+        must(c->sweep_next == 0
+             || c->sweep_next + was - left <= from + 2 * XAC_GC_WORK + 4 * between);
+        must(left <= had + had / 2);
+        must(runs++ < runs_max);
+    }
+}
+
 START_TEST(gc_when_the_ring_is_overrun)
 {
     struct xac_env *reader = world_open(XAC_NONDURABLE);
@@ -501,9 +551,46 @@ START_TEST(gc_when_the_ring_is_overrun)
     world_finish(reader);
     while (xac_chain_commit(env) % 8 != 0)
         (void)world_put(env, 3, 7);
-    (void)xac_gc(env);
-    must_eq(world_vslots(env, XAC_VSLOT_VERSION), 6);
+    gc_by_parts(6, 0);
     must_eq(world_value(env, 2, xac_chain_commit(env)), 22);
+    must_eq(xac_env_close(reader), 0);
+}
+END_TEST
+
+/* A page that is written all the time has a long list, which no run walks or frees in one piece. */
+START_TEST(gc_by_parts_while_others_commit)
+{
+    struct xac_env *reader = world_open(XAC_NONDURABLE);
+
+    world_begin(reader);
+    while (xac_chain_commit(env) < 20 * XAC_GC_WORK)
+        (void)world_put(env, xac_chain_commit(env) % 4 == 0 ? 3 : 2, 7);
+    world_finish(reader);
+    gc_by_parts(2, 4 * XAC_GC_EVERY); /* others, too, do not each run gc */
+    must_eq(xac_env_close(reader), 0);
+}
+END_TEST
+
+/* What a transaction or a query holds back is not looked at again and again. */
+START_TEST(gc_looks_at_nothing_while_it_is_held_back)
+{
+    struct xac_env *reader = world_open(XAC_NONDURABLE);
+
+    for (uint64_t p = 0; p < 100; p++)
+        (void)world_put(env, p, 7);
+    if (_i == 0)
+        world_begin(reader);
+    else
+        world_query(reader);
+    must_eq(xac_checkpoint_run(env, false), 0); /* into limbo */
+    while (xac_chain_commit(env) < 4 * XAC_RING_ENTRIES) {
+        (void)world_put(env, xac_chain_commit(env) % 200, 8);
+        (void)xac_gc(env);
+        must_eq(env->ctl->chain.sweep_next, 0);
+    }
+    world_finish(reader);
+    gc_by_parts(200, 0);
+    must_eq(world_vslots(env, XAC_VSLOT_LIMBO), 0);
     must_eq(xac_env_close(reader), 0);
 }
 END_TEST
@@ -637,6 +724,7 @@ main(void)
     tcase_add_checked_fixture(tc, open_world, NULL);
     tcase_add_test(tc, number_commits_one_by_one);
     tcase_add_test(tc, name_pages_in_the_ring_or_say_all);
+    tcase_add_test(tc, name_lines_of_the_first_pages);
     tcase_add_test(tc, publish_once_whoever_does_it);
     tcase_add_test(tc, give_each_number_once_to_racing_processes);
     tcase_add_test(tc, begin_at_the_mark_or_above);
@@ -645,6 +733,8 @@ main(void)
     tcase_add_test(tc, hold_back_little_for_long_queries);
     tcase_add_test(tc, tell_what_is_in_limbo_for_a_query);
     tcase_add_test(tc, gc_when_the_ring_is_overrun);
+    tcase_add_test(tc, gc_by_parts_while_others_commit);
+    tcase_add_loop_test(tc, gc_looks_at_nothing_while_it_is_held_back, 0, 2);
     tcase_add_test(tc, publish_for_the_dead);
     tcase_add_loop_test(tc, fail_the_dead_that_decided_at_its_end, 0, 2);
     tcase_add_test(tc, free_what_a_dead_gc_cut);

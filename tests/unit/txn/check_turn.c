@@ -17,11 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "tests/common/core_world.h"
 #include "tests/common/env.h"
 #include "txn/ctree.h"
 #include "txn/policy.h"
+#include "txn/reap.h"
 #include "txn/turn.h"
 
 #define HANG_S 20.0
@@ -163,6 +165,64 @@ START_TEST(pass_to_the_first_of_those_that_are_late)
 }
 END_TEST
 
+/* must_become_late -- the participant, with another ticket than this one; ret its ticket. */
+static uint64_t
+must_become_late(const struct xac_env *env, uint64_t but)
+{
+    double since = env_now();
+    uint64_t ticket;
+
+    /* The ticket is stored behind is_late = 0. */
+    while ((ticket = ticket_of(env)) == but || ticket == 0
+           || atomic_load_explicit(&env->ctx.txn->is_late, memory_order_relaxed) == 0) {
+        must(env_now() - since < HANG_S);
+        proc_sleep_us(100);
+    }
+    return ticket;
+}
+
+/* Or all others would pass it by. */
+START_TEST(become_late_again_with_another_ticket)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE);
+    struct waiting second = {.env = NULL};
+    uint64_t ticket;
+
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    start(&second);
+    ticket = must_become_late(second.env, 0);
+    /* As one that takes the turn away from it. */
+    atomic_store_explicit(&second.env->ctx.txn->ticket, 0, memory_order_release);
+    (void)must_become_late(second.env, ticket);
+    must_eq(word_load(&second.has_turn), 0);
+    xac_turn_pass(first, first->ctx.slot);
+    must(pthread_join(second.thread, NULL) == 0);
+    must(has_turn(second.env));
+    xac_turn_pass(second.env, second.env->ctx.slot);
+    leave(second.env, first);
+}
+END_TEST
+
+/* A ticket that is drawn after a wait has waited for nobody. */
+START_TEST(be_late_in_one_wait_only)
+{
+    struct xac_env *first = world_open(XAC_NONDURABLE);
+    struct waiting second = {.env = NULL};
+
+    must_eq(xac_turn_take(first, &first->ctx), 0);
+    start(&second);
+    (void)must_become_late(second.env, 0);
+    xac_turn_pass(first, first->ctx.slot);
+    must(pthread_join(second.thread, NULL) == 0);
+    must(has_turn(second.env));
+    xac_turn_pass(second.env, second.env->ctx.slot);
+    must_eq(xac_turn_take(second.env, &second.env->ctx), 0);
+    must_eq(atomic_load_explicit(&second.env->ctx.txn->is_late, memory_order_relaxed), 0);
+    xac_turn_pass(second.env, second.env->ctx.slot);
+    leave(second.env, first);
+}
+END_TEST
+
 START_TEST(pass_once)
 {
     struct xac_env *first = world_open(XAC_NONDURABLE),
@@ -244,15 +304,62 @@ START_TEST(take_the_ticket_away_with_the_turn)
 }
 END_TEST
 
-/* The word of the turn has room for the low bits of a ticket only. */
+/* wait_late -- wait with the turn's line until it is killed. */
+static void
+wait_late(void *arg)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+
+    *(uint64_t *)arg = env->ctx.slot;
+    (void)xac_turn_take(env, &env->ctx);
+}
+
+/* reap -- clean up after the dead. */
+static void
+reap(struct xac_env *env)
+{
+    sigset_t signals;
+
+    xac_signals_block(&signals);
+    xac_reap_dead(env);
+    xac_signals_restore(&signals);
+}
+
+/* Or the turn would come to the slot's next owner, who does not wait for it. */
+START_TEST(take_the_ticket_of_the_dead_away)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE), *next;
+    uint64_t *slot = proc_shared(sizeof *slot);
+    double since = env_now();
+    pid_t child;
+
+    must_eq(xac_turn_take(env, &env->ctx), 0);
+    child = proc_spawn(wait_late, slot);
+    while (*(volatile uint64_t *)slot == 0
+           || atomic_load_explicit(&xac_txn_at(env, *slot)->is_late, memory_order_relaxed)
+                  == 0) {
+        must(env_now() - since < HANG_S);
+        proc_sleep_us(1000);
+    }
+    proc_kill(child);
+    reap(env);
+    next = world_open(XAC_NONDURABLE);
+    must_eq(next->ctx.slot, *slot);
+    must_eq(ticket_of(next), 0);
+    xac_turn_pass(env, env->ctx.slot);
+    must(xac_turn_is_free(env));
+    leave(next, env);
+}
+END_TEST
+
+/* The word of the turn has room for the low bits of a ticket only; 0 is none. */
 START_TEST(take_the_turn_when_the_tickets_are_used_up)
 {
+    static const uint64_t ends[] = {UINT64_C(1) << (64 - XAC_TURN_SLOT_BITS), 0};
     struct xac_env *first = world_open(XAC_NONDURABLE),
                    *second = world_open(XAC_NONDURABLE);
 
-    atomic_store_explicit(&first->ctl->next_ticket,
-                          (UINT64_C(1) << (64 - XAC_TURN_SLOT_BITS)) - 4,
-                          memory_order_relaxed);
+    atomic_store_explicit(&first->ctl->next_ticket, ends[_i] - 4, memory_order_relaxed);
     for (int i = 0; i < 8; i++) {
         struct xac_env *one = i % 2 == 0 ? first : second,
                        *other = i % 2 == 0 ? second : first;
@@ -359,6 +466,81 @@ START_TEST(wait_for_those_that_publish)
     must(pthread_join(loser.thread, NULL) == 0);
     xac_turn_pass(loser.env, loser.env->ctx.slot);
     leave(loser.env, first);
+}
+END_TEST
+
+/* ---- Waking --------------------------------------------------------------------------------- */
+
+/* A sleep of the turn, which ends after a millisecond at worst, lasts so long in this test; for so long
+   nobody has passed the turn, and it is free, if somebody should have been woken. */
+#define LONG_MS  5000
+#define STALL_NS UINT64_C(2000000000)
+
+#define N_SLEEPERS 6
+#define N_TURNS    300
+
+static struct night {
+    _Atomic uint64_t n_here, go, passed_ns, n_sleeps, n_lost;
+} * night;
+static const struct xac_env *sleeper;
+
+void __real_xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
+                           unsigned timeout_ms);
+void __wrap_xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
+                           unsigned timeout_ms);
+
+void
+__wrap_xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
+                      unsigned timeout_ms)
+{
+    if (sleeper == NULL) {
+        __real_xac_futex_wait(word, seen, timeout_ms);
+        return;
+    }
+    __real_xac_futex_wait(word, seen, LONG_MS);
+    word_add(&night->n_sleeps, 1);
+    if (xac_turn_is_free(sleeper)
+        && xac_clock_ns() >= word_load(&night->passed_ns) + STALL_NS)
+        word_add(&night->n_lost, 1);
+}
+
+static void
+take_turns(void *arg)
+{
+    struct xac_env *env = world_open(XAC_NONDURABLE);
+    uint64_t rnd = env_seed() + (uint64_t)getpid();
+
+    (void)arg;
+    word_add(&night->n_here, 1);
+    proc_await(&night->go, 1, HANG_S);
+    sleeper = env;
+    for (int i = 0; i < N_TURNS; i++) {
+        must_eq(xac_turn_take(env, &env->ctx), 0);
+        if (rnd_below(&rnd, 4) == 0)
+            proc_sleep_us(rnd_below(&rnd, 300)); /* the others fall asleep */
+        word_store(&night->passed_ns, xac_clock_ns());
+        xac_turn_pass(env, env->ctx.slot);
+        if (rnd_below(&rnd, 4) == 0)
+            proc_sleep_us(rnd_below(&rnd, 300));
+    }
+    must_eq(xac_env_close(env), 0);
+}
+
+START_TEST(no_sleep_ends_by_its_time_only)
+{
+    pid_t pid[N_SLEEPERS];
+
+    night = proc_shared(sizeof *night);
+    for (int i = 0; i < N_SLEEPERS; i++)
+        pid[i] = proc_spawn(take_turns, NULL);
+    proc_await(&night->n_here, N_SLEEPERS, HANG_S);
+    word_store(&night->go, 1);
+    for (int i = 0; i < N_SLEEPERS; i++)
+        proc_join(pid[i]);
+    printf("%d sleeps, %d of them were to be ended before\n",
+           (int)word_load(&night->n_sleeps), (int)word_load(&night->n_lost));
+    must(word_load(&night->n_sleeps) > 0);
+    must_eq(word_load(&night->n_lost), 0);
 }
 END_TEST
 
@@ -518,7 +700,7 @@ end_all(bool is_killed)
 static const struct place {
     const char *point;
     bool loses_turn; /* what a stopped one loses there                               */
-} places[] = {{"ta", false}, {"tb", true}, {"td", false}, {"te", false}};
+} places[] = {{"ta", false}, {"ts", false}, {"tb", true}, {"td", false}, {"te", false}};
 
 START_TEST(go_on_beside_one_killed)
 {
@@ -590,15 +772,20 @@ main(void)
 
     tcase_add_test(tc, take_the_turn_in_the_order_of_tickets);
     tcase_add_test(tc, pass_to_the_first_of_those_that_are_late);
+    tcase_add_test(tc, become_late_again_with_another_ticket);
+    tcase_add_test(tc, be_late_in_one_wait_only);
     tcase_add_test(tc, pass_once);
     tcase_add_test(tc, give_up_waiting);
     tcase_add_test(tc, take_away_a_turn_that_nobody_claims);
     tcase_add_test(tc, take_the_ticket_away_with_the_turn);
+    tcase_add_test(tc, take_the_ticket_of_the_dead_away);
     tcase_add_loop_test(tc, take_away_a_turn_that_is_damaged, 0,
                         sizeof damaged_turns / sizeof *damaged_turns);
-    tcase_add_test(tc, take_the_turn_when_the_tickets_are_used_up);
+    tcase_add_loop_test(tc, take_the_turn_when_the_tickets_are_used_up, 0, 2);
     tcase_add_test(tc, publish_with_the_turn_only);
     tcase_add_test(tc, wait_for_those_that_publish);
+    tc = env_tcase(s, "waking", 120);
+    tcase_add_test(tc, no_sleep_ends_by_its_time_only);
 #ifdef XAC_DEBUG
     tc = env_tcase(s, "killed and stopped", 120);
     tcase_add_loop_test(tc, go_on_beside_one_killed, 0,

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api_touch.c -- accesses that are announced one by one: see xac_touch.h.
+ */
+#include <config.h>
+
+#include <errno.h>
+
+#include <xac_touch.h>
+
+#include "api/api.h"
+#include "base/lock.h"
+#include "txn/ctx.h"
+#include "txn/touched.h"
+#include "view/fault.h"
+#include "view/view.h"
+
+/* view_at -- the view of an open transaction of the thread, or NULL. */
+static struct xac_view *
+view_at(const uint8_t *at)
+{
+    struct xac_view *v = NULL;
+
+    for (struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL && v == NULL;
+         ctx = ctx->next_open)
+        v = xac_view_at(ctx, at);
+    return v;
+}
+
+/* announce -- length bytes of a view. */
+static void
+announce(struct xac_view *v, const uint8_t *at, size_t length, bool is_write)
+{
+    struct xac_ctx *ctx = v->ctx;
+    uint64_t last = xac_area_page_no(&v->area, at + length - 1);
+    int rc;
+
+    xac_assert(length > 0);
+    xac_assert(ctx->depth > 0);
+    if (xac_unlikely(xac_half_done_any()))
+        xac_fault_stop(v, at, is_write, "by a signal handler, in the middle of xend()",
+                       "a signal handler must not touch a segment (xac.h, rule 5)");
+    if (is_write && (ctx->is_query || ctx->query_depth > 0))
+        xac_fault_stop(v, at, is_write, "inside a query",
+                       "xbeginQuery() promises not to write; use xbegin()");
+    rc = xac_api_hint(ctx, v, xac_area_page_no(&v->area, at), last + 1, is_write);
+    if (rc != 0)
+        xac_fault_unserved(v, at, is_write, rc);
+}
+
+/* gap -- bytes from an address in no view to the next view of an open transaction. */
+static size_t
+gap(const uint8_t *at)
+{
+    size_t least = SIZE_MAX;
+
+    xac_assert(view_at(at) == NULL);
+    for (const struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = ctx->next_open) {
+        for (const struct xac_view *v = ctx->views; v != NULL; v = v->next) {
+            if (v->area.base > at && (size_t)(v->area.base - at) < least)
+                least = (size_t)(v->area.base - at);
+        }
+    }
+    return least;
+}
+
+/* touch -- a range, which may begin and end anywhere: view by view, and what lies between.  It ends
+   where addresses end. */
+static void
+touch(const uint8_t *at, size_t length, bool is_write)
+{
+    int saved_errno = errno;
+
+    if (length > UINTPTR_MAX - (uintptr_t)at)
+        length = UINTPTR_MAX - (uintptr_t)at;
+    while (length > 0 && xac_ctx_opened != NULL) {
+        struct xac_view *v = view_at(at);
+        size_t n = v != NULL ? (size_t)(v->area.base + v->area.length - at)
+                             : XAC_TOUCH_UNIT - (uintptr_t)at % XAC_TOUCH_UNIT;
+
+        if (v == NULL && n < length)
+            n = gap(at);
+        n = n < length ? n : length;
+        if (v != NULL)
+            announce(v, at, n, is_write);
+        xac_touched_note(at, n, is_write);
+        at += n;
+        length -= n;
+    }
+    errno = saved_errno;
+}
+
+void
+xac_touch_load(const void *addr, size_t length)
+{
+    touch((const uint8_t *)addr, length, false);
+}
+
+void
+xac_touch_store(const void *addr, size_t length)
+{
+    touch((const uint8_t *)addr, length, true);
+}
+
+int
+xac_touch_is_segment(const void *addr)
+{
+    return view_at((const uint8_t *)addr) != NULL;
+}
