@@ -130,7 +130,10 @@ crew_open(struct crew *c, unsigned number)
     int rc;
 
     snprintf(env, sizeof env, "%s/env", c->dir);
-    rc = xac_init(env, c->options->durable ? XAC_DURABLE : XAC_NONDURABLE);
+    /* Transactions of several processes run at the same time, as in the Thesis. */
+    rc = xac_set_option(XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS);
+    if (rc == 0)
+        rc = xac_init(env, c->options->durable ? XAC_DURABLE : XAC_NONDURABLE);
     if (rc != 0)
         return rc;
     c->base = xac_mmap(c->file, c->n_procs * c->page_bytes);

@@ -4,38 +4,26 @@
  *
  * WHAT      Each system has a process of its own, which opens it, loads records, does the steps
  *           of the workload, closes it and checks every record.  The parent traces the process
- *           (ptrace) and counts the calls of all its threads between two calls of getppid()
- *           around the steps; nobody else makes that call.
- * COUNTED   What enters the kernel by a system call: also the return from a signal's handler,
- *           which a trap has.  A page fault that the kernel handles by itself is none, and
- *           neither is a look at the clock in the vDSO.
- * NOT HERE  Times: a traced call is slow.
+ *           and counts its calls around the steps (bench/kit/trace.h, also what counts).
  */
 #include <config.h>
 
 #include "bench/insert/insert.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/ptrace.h>
-
 #include "bench/kit/micro.h"
 #include "bench/kit/team.h"
+#include "bench/kit/trace.h"
 #include "bench/kit/util.h"
 #include "bench/kit/verify.h"
 #include "bench/kit/worker.h"
 #include "bench/main/xbench.h"
-
-#define CALLS 512u /* numbers of system calls that are told apart */
 
 /* One system, traced. */
 struct subject {
@@ -43,39 +31,7 @@ struct subject {
     const struct bench_system *system;
     struct bench_config config;
     struct bench_job job;
-    uint64_t calls[CALLS + 1]; /* the last one: numbers above                         */
-    unsigned marks;            /* that the process has set: 1 while it does its steps  */
-};
-
-#define NAMED(call) \
- {                  \
-  SYS_##call, #call \
- }
-
-static const struct {
-    long number;
-    const char *name;
-} names[] = {
-    NAMED(brk),          NAMED(clock_nanosleep),
-    NAMED(clone3),       NAMED(close),
-    NAMED(fallocate),    NAMED(fcntl),
-    NAMED(fdatasync),    NAMED(fstat),
-    NAMED(fsync),        NAMED(ftruncate),
-    NAMED(futex),        NAMED(getpid),
-    NAMED(gettid),       NAMED(ioctl),
-    NAMED(kill),         NAMED(lseek),
-    NAMED(madvise),      NAMED(mmap),
-    NAMED(mprotect),     NAMED(msync),
-    NAMED(munmap),       NAMED(newfstatat),
-    NAMED(openat),       NAMED(pread64),
-    NAMED(preadv),       NAMED(process_madvise),
-    NAMED(pwrite64),     NAMED(pwritev),
-    NAMED(read),         NAMED(rseq),
-    NAMED(rt_sigaction), NAMED(rt_sigprocmask),
-    NAMED(rt_sigreturn), NAMED(statx),
-    NAMED(sched_yield),  NAMED(sync_file_range),
-    NAMED(tgkill),       NAMED(unlink),
-    NAMED(write),        NAMED(writev),
+    struct bench_trace trace;
 };
 
 /* ---- The traced process ------------------------------------------------------------- */
@@ -96,14 +52,14 @@ load_and_step(struct subject *x, void *handle, int socket)
     }
     if (rc == 0 && (write(socket, "", 1) != 1 || read(socket, &go, 1) != 1))
         return EPIPE;
-    (void)syscall(SYS_getppid);
+    bench_trace_mark();
     for (uint64_t i = 0; i < job->steps && rc == 0; i++) {
         struct bench_step step;
 
         job->workload->make(job, i, &step);
         rc = bench_job_do(job, x->system, handle, &step, &retries, &t0, &t1);
     }
-    (void)syscall(SYS_getppid);
+    bench_trace_mark();
     return rc;
 }
 
@@ -147,64 +103,8 @@ static void __attribute__((noreturn)) be_traced(struct subject *x, int socket)
 
 /* ---- The tracer ----------------------------------------------------------------------- */
 
-/* note -- a thread of the process is at the begin or the end of a call. */
-static void
-note(struct subject *x, pid_t pid, pid_t thread)
-{
-    struct ptrace_syscall_info info = {0};
-    uint64_t number;
-
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof info, &info) <= 0
-        || info.op != PTRACE_SYSCALL_INFO_ENTRY)
-        return;
-    number = info.entry.nr;
-    if (number == SYS_getppid && thread == pid)
-        x->marks++;
-    else if (x->marks == 1 && number != SYS_restart_syscall) /* that is our doing */
-        x->calls[number < CALLS ? number : CALLS]++;
-}
-
-/* seize -- all threads that the process has; those to come are traced by themselves. */
-static int
-seize(pid_t pid)
-{
-    const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
-    char path[64];
-    struct dirent *entry;
-    DIR *dir;
-    int rc = 0;
-
-    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    dir = opendir(path);
-    if (dir == NULL)
-        return bench_fail("%s: %s", path, strerror(errno));
-    while (rc == 0 && (entry = readdir(dir)) != NULL) {
-        pid_t thread = atoi(entry->d_name);
-
-        if (thread > 0
-            && (ptrace(PTRACE_SEIZE, thread, NULL, (void *)options) != 0
-                || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0))
-            rc = bench_fail("ptrace: %s", strerror(errno));
-    }
-    closedir(dir);
-    return rc;
-}
-
-/* go_on -- let a stopped thread go on, to its next call as long as calls are counted. */
-static void
-go_on(struct subject *x, pid_t pid, pid_t thread, int status)
-{
-    bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80), is_event = status >> 16 != 0;
-    int signal = is_call || is_event ? 0 : WSTOPSIG(status);
-
-    if (is_call)
-        note(x, pid, thread);
-    (void)ptrace(x->marks < 2 ? PTRACE_SYSCALL : PTRACE_CONT, thread, NULL,
-                 (void *)(intptr_t)signal);
-}
-
 /*
- * trace -- a process that waits at its socket once it has loaded, from stop to stop.
+ * trace -- a process that waits at its socket once it has loaded.
  *
  * ret  0 once it has ended well; 1 else, after its message or ours
  */
@@ -213,37 +113,21 @@ trace(struct subject *x, pid_t pid, int socket)
 {
     char loaded;
     bool is_there = read(socket, &loaded, 1) == 1; /* else it has said why not */
-    int status;
-    pid_t thread;
+    int status = 0, rc = is_there ? bench_trace_seize(pid) : 0;
 
-    if (is_there && (seize(pid) != 0 || write(socket, "", 1) != 1))
+    if (rc == 0 && is_there && write(socket, "", 1) != 1)
         return 1;
-    while ((thread = waitpid(-1, &status, __WALL)) > 0) {
-        if (WIFSTOPPED(status))
-            go_on(x, pid, thread, status);
-        else if (thread == pid && WIFSIGNALED(status))
-            return bench_fail("%s: died of signal %d", x->system->name, WTERMSIG(status));
-        else if (thread == pid)
-            return WEXITSTATUS(status) != 0;
-    }
-    return bench_fail("%s: %s", x->system->name,
-                      bench_interrupted() ? "interrupted" : strerror(errno));
+    if (rc == 0)
+        rc = bench_trace_run(&x->trace, pid, &status);
+    if (rc != 0)
+        return bench_fail("%s: ptrace: %s", x->system->name,
+                          bench_interrupted() ? "interrupted" : strerror(rc));
+    if (WIFSIGNALED(status))
+        return bench_fail("%s: died of signal %d", x->system->name, WTERMSIG(status));
+    return WEXITSTATUS(status) != 0;
 }
 
 /* ---- Output --------------------------------------------------------------------------- */
-
-/* name_of -- of a call; static. */
-static const char *
-name_of(unsigned number)
-{
-    static char text[16];
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].number == (long)number)
-            return names[i].name;
-    snprintf(text, sizeof text, "call-%u", number);
-    return text;
-}
 
 /* next_most -- the most frequent call of those not told yet; -1: none is left. */
 static int
@@ -251,8 +135,9 @@ next_most(const struct subject *x, const bool *told)
 {
     int best = -1;
 
-    for (unsigned i = 0; i <= CALLS; i++)
-        if (!told[i] && x->calls[i] > 0 && (best < 0 || x->calls[i] > x->calls[best]))
+    for (unsigned i = 0; i <= BENCH_TRACE_CALLS; i++)
+        if (!told[i] && x->trace.calls[i] > 0
+            && (best < 0 || x->trace.calls[i] > x->trace.calls[best]))
             best = (int)i;
     return best;
 }
@@ -263,14 +148,14 @@ print(const struct subject *x)
 {
     const struct bench_insert_options *o = x->options;
     const char *separator = "";
-    bool told[CALLS + 1] = {false};
+    bool told[BENCH_TRACE_CALLS + 1] = {false};
     double thousands = (double)x->job.steps / 1e3;
     uint64_t all = 0;
     FILE *f = stdout;
     int i;
 
-    for (i = 0; i <= (int)CALLS; i++)
-        all += x->calls[i];
+    for (i = 0; i <= (int)BENCH_TRACE_CALLS; i++)
+        all += x->trace.calls[i];
     if (o->common.json) {
         bench_json_begin(f);
         bench_json_str(f, "experiment", o->name);
@@ -293,7 +178,7 @@ print(const struct subject *x)
     while ((i = next_most(x, told)) >= 0) {
         told[i] = true;
         printf(o->common.json ? "%s\"%s\": %.6g" : "%s%s %.1f", separator,
-               name_of((unsigned)i), (double)x->calls[i] / thousands);
+               bench_trace_name((unsigned)i), (double)x->trace.calls[i] / thousands);
         separator = ", ";
     }
     if (o->common.json) {

@@ -68,11 +68,16 @@ say_missing(const char *name)
 static void
 default_systems(struct bench_insert_options *o)
 {
-    static const char *const names[] = {
-        "btree",   "btree-serial", "btree-serial-announced",
-        "cobtree", "bdb",          "bdb-zero",
-        "lmdb",    "sqlite",       "mmap",
-        "sync"};
+    static const char *const names[] = {"btree",
+                                        "btree-oldest-wins",
+                                        "btree-serial-announced",
+                                        "cobtree",
+                                        "bdb",
+                                        "bdb-zero",
+                                        "lmdb",
+                                        "sqlite",
+                                        "mmap",
+                                        "sync"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct bench_system *system = bench_system_find(names[i]);

@@ -138,6 +138,8 @@ extern const struct bench_system bench_btree_serial;
 extern const struct bench_system bench_btree_serial_announced;
 extern const struct bench_system bench_btree_oldest_wins;
 extern const struct bench_system bench_btree_declared;
+extern const struct bench_system bench_btree_compiled;
+extern const struct bench_system bench_btree_serial_compiled;
 extern const struct bench_system bench_btree_strict;
 extern const struct bench_system bench_btree_ckpt;
 extern const struct bench_system bench_btree_diffs;

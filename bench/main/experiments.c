@@ -119,8 +119,8 @@ const struct bench_experiment bench_experiments[] = {
         .thesis = "",
         .main = bench_insert_main,
         .fixed =
-            "--nondurable --systems btree,btree-serial,btree-serial-announced,"
-            "btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,"
+            "--nondurable --systems btree,btree-serial-announced,"
+            "btree-serial-compiled,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog,"
             "rocksdb-txn,leveldb,pmdk,sqlite,mmap "
             "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,leveldb,pmdk",
         .full = "--procs 1,2 --count 250000",
@@ -132,9 +132,10 @@ const struct bench_experiment bench_experiments[] = {
         .what = "the same into a tree that has many records, beside the fastest ones",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--nondurable --systems btree,btree-serial,btree-serial-announced,bdb,"
-                 "lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk "
-                 "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk",
+        .fixed =
+            "--nondurable --systems btree,btree-serial-announced,"
+            "btree-serial-compiled,bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk "
+            "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog,rocksdb-txn,pmdk",
         .full = "--procs 1,2 --loaded 250000 --count 100000",
         .medium = "--procs 1,2 --loaded 100000 --count 50000",
         .quick = "--procs 1,2 --loaded 5000 --count 5000",
@@ -144,8 +145,9 @@ const struct bench_experiment bench_experiments[] = {
         .what = "the longest of very many nondurable inserts",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--nondurable --kth --systems btree,btree-serial-announced,bdb,lmdb,"
-                 "lmdb-map,wiredtiger,rocksdb-nolog --over lmdb-map",
+        .fixed =
+            "--nondurable --kth --systems btree,btree-serial-announced,"
+            "btree-serial-compiled,bdb,lmdb,lmdb-map,wiredtiger,rocksdb-nolog --over lmdb-map",
         .full = "--count 1000000",
         .medium = "--count 200000",
         .quick = "--count 10000",
@@ -156,11 +158,10 @@ const struct bench_experiment bench_experiments[] = {
         .what = "durable inserts beside every other system, one writer and eight",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed =
-            "--durable --sync-bytes 724 --systems btree,btree-serial,btree-oldest-wins,bdb,"
-            "bdb-zero,lmdb,lmdb-map,wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,"
-            "leveldb,sqlite,sync "
-            "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
+        .fixed = "--durable --sync-bytes 724 --systems btree,btree-oldest-wins,bdb,"
+                 "bdb-zero,lmdb,lmdb-map,wiredtiger,wiredtiger-dsync,rocksdb,rocksdb-txn,"
+                 "leveldb,sqlite,sync "
+                 "--over bdb,bdb-zero,lmdb,wiredtiger,wiredtiger-dsync,rocksdb,leveldb",
         .full = "--procs 1,8 --count 20000",
         .medium = "--procs 1,8 --count 4000",
         .quick = "--procs 1,8 --count 400",
@@ -170,9 +171,10 @@ const struct bench_experiment bench_experiments[] = {
         .what = "system calls of a search, an insert, an update, counted",
         .thesis = "",
         .main = bench_calls_main,
-        .fixed = "--nondurable --workload search,insert,ycsb-a --hints both --systems "
-                 "btree,btree-serial,btree-serial-announced,bdb,lmdb,lmdb-map,wiredtiger,"
-                 "rocksdb,rocksdb-nolog,leveldb,pmdk,sqlite",
+        .fixed =
+            "--nondurable --workload search,insert,ycsb-a --hints both --systems "
+            "btree,btree-serial-announced,btree-serial-compiled,bdb,lmdb,lmdb-map,wiredtiger,"
+            "rocksdb,rocksdb-nolog,leveldb,pmdk,sqlite",
         .full = "--loaded 100000 --count 20000",
         .medium = "--loaded 20000 --count 10000",
         .quick = "--loaded 5000 --count 2000",
@@ -264,7 +266,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed =
             "--nondurable --workload search --systems "
-            "btree,btree-serial,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,leveldb,pmdk,"
+            "btree,btree-serial-compiled,cobtree,bdb,lmdb,lmdb-map,wiredtiger,rocksdb,leveldb,pmdk,"
             "sqlite,mmap,mmap-co --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--loaded 100000 --count 500000 --slices 10",
         .medium = "--loaded 100000 --count 200000 --slices 10",
@@ -277,7 +279,7 @@ const struct bench_experiment bench_experiments[] = {
         .main = bench_insert_main,
         .fixed =
             "--nondurable --workload search-writer --systems "
-            "btree,btree-serial,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
+            "btree,btree-serial-compiled,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
             "rocksdb,leveldb,pmdk,sqlite --over bdb,lmdb,lmdb-map,wiredtiger,rocksdb",
         .full = "--loaded 100000 --count 500000",
         .medium = "--loaded 100000 --count 200000",
@@ -334,10 +336,11 @@ const struct bench_experiment bench_experiments[] = {
         .what = "YCSB B and C, one process and two, default settings beside others'",
         .thesis = "",
         .main = bench_insert_main,
-        .fixed = "--nondurable --workload ycsb-b,ycsb-c --procs 1,2 --systems "
-                 "btree,btree-serial,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
-                 "rocksdb,rocksdb-nolog,pmdk "
-                 "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog",
+        .fixed =
+            "--nondurable --workload ycsb-b,ycsb-c --procs 1,2 --systems "
+            "btree,btree-serial-compiled,btree-oldest-wins,bdb,lmdb,lmdb-map,wiredtiger,"
+            "rocksdb,rocksdb-nolog,pmdk "
+            "--over bdb,lmdb,lmdb-map,wiredtiger,rocksdb,rocksdb-nolog",
         .full = "--loaded 100000 --count 500000",
         .medium = "--loaded 100000 --count 100000",
         .quick = "--loaded 5000 --count 20000",

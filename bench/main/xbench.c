@@ -18,6 +18,10 @@ const struct bench_system *const bench_systems[] = {
     &bench_btree_serial_announced,
     &bench_btree_oldest_wins,
     &bench_btree_declared,
+#ifdef HAVE_COMPILED
+    &bench_btree_compiled,
+    &bench_btree_serial_compiled,
+#endif
     &bench_btree_strict,
     &bench_btree_ckpt,
     &bench_btree_sums,
@@ -57,6 +61,10 @@ const struct bench_system *const bench_systems[] = {
 };
 
 const struct bench_missing bench_missing_systems[] = {
+#ifndef HAVE_COMPILED
+    {"btree-compiled", "accesses announced by the compiler"},
+    {"btree-serial-compiled", "accesses announced by the compiler"},
+#endif
 #ifndef HAVE_BDB
     {"bdb", "Berkeley DB"},
     {"bdb-zero", "Berkeley DB"},

@@ -56,7 +56,7 @@ open_segment(struct xac_tree *x, const struct variant *v,
     if (v->checkpoint_bytes != 0)
         own.checkpoint_bytes = v->checkpoint_bytes;
     for (unsigned i = 0; i < SETTINGS_MAX && v->settings[i].option != 0 && rc == 0; i++)
-        rc = xac_set_option(v->settings[i].option, v->settings[i].value);
+        rc = xac_set_option((int)v->settings[i].option, v->settings[i].value);
     return rc != 0 ? rc : bench_xac_open(&x->segment, &own, size);
 }
 
@@ -237,6 +237,29 @@ const struct bench_system bench_btree_declared = {
                        {XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED}},
           .announces = true),
 };
+
+#ifdef HAVE_COMPILED
+const struct bench_system bench_btree_compiled = {
+    .name = "btree-compiled",
+    .what =
+        "btree-declared compiled as by xac-cc: hooks announce every store, and no hints",
+    .durably = "as btree",
+    .abilities = ALWAYS | BENCH_NONDURABLE,
+    TREES(.kind = &bench_kind_btree_compiled,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_OLDEST_WINS},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED}}),
+};
+
+const struct bench_system bench_btree_serial_compiled = {
+    .name = "btree-serial-compiled",
+    .what = "btree-serial-announced likewise",
+    .durably = "as btree",
+    .abilities = ALWAYS | BENCH_NONDURABLE,
+    TREES(.kind = &bench_kind_btree_compiled,
+          .settings = {{XAC_OPT_POLICY, XAC_POLICY_SERIAL},
+                       {XAC_OPT_CHECKING, XAC_CHECKING_TRUSTED}}),
+};
+#endif
 
 const struct bench_system bench_btree_strict = {
     .name = "btree-strict",

@@ -76,6 +76,14 @@ cobtree_set_hints(union bench_tree *t, bool on)
      .set_hints = member##_set_hints,                                                   \
  }
 
+/* The B+-tree as xac-cc compiles it (Makefile.inc). */
+extern __typeof__(btree_create) compiled_btree_create;
+extern __typeof__(btree_open) compiled_btree_open;
+extern __typeof__(btree_insert) compiled_btree_insert;
+extern __typeof__(btree_load) compiled_btree_load;
+extern __typeof__(btree_search) compiled_btree_search;
+extern __typeof__(btree_scan) compiled_btree_scan;
+
 /* The settings of a B+-tree. */
 static struct btree_config
 btree_settings(const struct bench_tree_config *config)
@@ -89,62 +97,65 @@ btree_settings(const struct bench_tree_config *config)
 
 static int
 btree_create_it(union bench_tree *t, void *base, size_t size,
-                const struct bench_tree_config *config, bool serial)
+                const struct bench_tree_config *config, __typeof__(btree_create) *create)
 {
     const struct btree_config sizes = btree_settings(config);
 
-    return serial ? btree_serial_create(&t->btree, base, size, &sizes)
-                  : btree_create(&t->btree, base, size, &sizes);
+    return create(&t->btree, base, size, &sizes);
 }
 
 static int
 cobtree_create_it(union bench_tree *t, void *base, size_t size,
-                  const struct bench_tree_config *config, bool serial)
+                  const struct bench_tree_config *config,
+                  __typeof__(cobtree_create) *create)
 {
     const struct cobtree_config sizes = {config->key_size, config->value_size};
 
-    return serial ? cobtree_serial_create(&t->cobtree, base, size, &sizes)
-                  : cobtree_create(&t->cobtree, base, size, &sizes);
+    return create(&t->cobtree, base, size, &sizes);
 }
 
 static int
 btree_load_it(union bench_tree *t, tree_source *source, void *arg, uint64_t count,
-              bool serial)
+              __typeof__(btree_load) *load)
 {
     uint64_t n;
-    int rc = (serial ? btree_serial_load : btree_load)(&t->btree, source, arg, 100, &n);
+    int rc = load(&t->btree, source, arg, 100, &n);
 
     return rc != 0 || n == count ? rc : EINVAL;
 }
 
 static int
 cobtree_load_it(union bench_tree *t, tree_source *source, void *arg, uint64_t count,
-                bool serial)
+                __typeof__(cobtree_load) *load)
 {
-    return (serial ? cobtree_serial_load : cobtree_load)(&t->cobtree, source, arg, count,
-                                                         100);
+    return load(&t->cobtree, source, arg, count, 100);
 }
 
 /* What has other parameters in each tree. */
-#define MAKERS(kind, tree, serial)                                                \
+#define MAKERS(kind, tree, call)                                                  \
  static int of_##kind##_create(union bench_tree *t, void *base, size_t size,      \
                                const struct bench_tree_config *config)            \
  {                                                                                \
-  return tree##_create_it(t, base, size, config, serial);                         \
+  return tree##_create_it(t, base, size, config, call##_create);                  \
  }                                                                                \
                                                                                   \
  static int of_##kind##_load(union bench_tree *t, tree_source *source, void *arg, \
                              uint64_t count)                                      \
  {                                                                                \
-  return tree##_load_it(t, source, arg, count, serial);                           \
+  return tree##_load_it(t, source, arg, count, call##_load);                      \
  }
 
-MAKERS(btree_txn, btree, false)
-MAKERS(btree_serial, btree, true)
-MAKERS(cobtree_txn, cobtree, false)
-MAKERS(cobtree_serial, cobtree, true)
+MAKERS(btree_txn, btree, btree)
+MAKERS(btree_serial, btree, btree_serial)
+MAKERS(cobtree_txn, cobtree, cobtree)
+MAKERS(cobtree_serial, cobtree, cobtree_serial)
 
 TREE_KIND(btree_txn, btree, btree);
 TREE_KIND(btree_serial, btree, btree_serial);
 TREE_KIND(cobtree_txn, cobtree, cobtree);
 TREE_KIND(cobtree_serial, cobtree, cobtree_serial);
+
+#ifdef HAVE_COMPILED
+MAKERS(btree_compiled, btree, compiled_btree)
+TREE_KIND(btree_compiled, btree, compiled_btree);
+#endif

@@ -3,7 +3,7 @@
  * tree_kind.h -- our trees behind one interface, for what measures them all alike.
  *
  * WHAT      Two trees (trees/btree.h, trees/cobtree.h), each in two builds: transactional
- *           on libxac, and serial on plain memory.
+ *           on libxac, and serial on plain memory; the first one also as xac-cc compiles it.
  */
 #ifndef XBENCH_TREE_KIND_H
 #define XBENCH_TREE_KIND_H
@@ -47,6 +47,7 @@ struct bench_tree_kind {
 
 extern const struct bench_tree_kind bench_kind_btree_txn;
 extern const struct bench_tree_kind bench_kind_btree_serial;
+extern const struct bench_tree_kind bench_kind_btree_compiled; /* if HAVE_COMPILED */
 extern const struct bench_tree_kind bench_kind_cobtree_txn;
 extern const struct bench_tree_kind bench_kind_cobtree_serial;
 
