@@ -196,7 +196,7 @@ int
 swz_insert(struct swz_thread *th, unsigned tree, const void *key, const void *value,
            enum tree_mode mode)
 {
-    struct tree_request r = {.key = key, .value = value, .mode = mode};
+    struct tree_request r = {.key = key, .value = value, .mode = (int)mode};
     const struct btree *t = tree_of(th, tree);
     int rc;
 
