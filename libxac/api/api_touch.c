@@ -65,25 +65,26 @@ gap(const uint8_t *at)
 }
 
 /* touch -- a range, which may begin and end anywhere: view by view, and what lies between.  It ends
-   where addresses end. */
+   where addresses end.  Numbers, for a pointer must not go so far. */
 static void
-touch(const uint8_t *at, size_t length, bool is_write)
+touch(uintptr_t at, size_t length, bool is_write)
 {
     int saved_errno = errno;
 
-    if (length > UINTPTR_MAX - (uintptr_t)at)
-        length = UINTPTR_MAX - (uintptr_t)at;
+    if (length > UINTPTR_MAX - at)
+        length = UINTPTR_MAX - at;
     while (length > 0 && xac_ctx_opened != NULL) {
-        struct xac_view *v = view_at(at);
-        size_t n = v != NULL ? (size_t)(v->area.base + v->area.length - at)
-                             : XAC_TOUCH_UNIT - (uintptr_t)at % XAC_TOUCH_UNIT;
+        const uint8_t *addr = (const uint8_t *)at;
+        struct xac_view *v = view_at(addr);
+        size_t n = v != NULL ? (size_t)(v->area.base + v->area.length - addr)
+                             : XAC_TOUCH_UNIT - at % XAC_TOUCH_UNIT;
 
         if (v == NULL && n < length)
-            n = gap(at);
+            n = gap(addr);
         n = n < length ? n : length;
         if (v != NULL)
-            announce(v, at, n, is_write);
-        xac_touched_note(at, n, is_write);
+            announce(v, addr, n, is_write);
+        xac_touched_note(addr, n, is_write);
         at += n;
         length -= n;
     }
@@ -93,13 +94,13 @@ touch(const uint8_t *at, size_t length, bool is_write)
 void
 xac_touch_load(const void *addr, size_t length)
 {
-    touch((const uint8_t *)addr, length, false);
+    touch((uintptr_t)addr, length, false);
 }
 
 void
 xac_touch_store(const void *addr, size_t length)
 {
-    touch((const uint8_t *)addr, length, true);
+    touch((uintptr_t)addr, length, true);
 }
 
 int
