@@ -17,6 +17,9 @@
 #include <sys/mman.h>
 
 /* madvise(2): Linux 5.14; 6.13. */
+#ifndef MADV_POPULATE_READ
+# define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 # define MADV_POPULATE_WRITE 23
 #endif
