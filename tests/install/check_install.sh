@@ -4,7 +4,8 @@
 # check_install.sh BUILD-DIR -- what a user gets from `make install`.
 #
 # GOAL    the program in README.md compiles with nothing but pkg-config --cflags --libs
-#         libxac, in C and in C++, with the shared and the static library, and runs; and
+#         libxac, in C and in C++, with the shared and the static library, and runs; each document
+#         that headers and manual pages name is there; and
 #         `make uninstall` takes away all that `make install` brought.
 # METHOD  install under a temporary DESTDIR, seen through PKG_CONFIG_SYSROOT_DIR.
 set -eu
@@ -50,6 +51,15 @@ libdir=$(dirname "$(dirname "$pc")")
 [ "$(pkg-config --modversion libxac)" = \
     "$(sed -n 's/^AC_INIT(\[libxac\], \[\(.*\)\], .*, .*/\1/p' "$source_dir/configure.ac")" ] ||
     fail "version of libxac.pc"
+
+# Documents that what is installed names.
+docs=$(dirname "$(cd "$tmp/dest" && find "$PWD" -name compatibility.md)")
+find "$tmp/dest" -name '*.h' -o -name '*.hpp' -o -name '*.[1-9]' |
+    xargs grep -ho 'doc/[a-z-]*\.md' | sort -u >"$tmp/named"
+grep -q doc/compiled.md "$tmp/named" || fail "no document is named"
+while read -r document; do
+    [ -e "$docs/${document#doc/}" ] || fail "$document is named, and not installed"
+done <"$tmp/named"
 
 # The program is the first C block of the README.
 sed -n '/^```c$/,/^```$/p' "$source_dir/README.md" | sed '1d;/^```$/,$d' >"$tmp/count.c"
