@@ -62,9 +62,25 @@ for compiler in gcc clang; do
     says '^42$' ./program
     holds "$cc" $with -MD -MF one.d -I"a b" -DVALUE=1 -c "a b/one.c"
     holds grep -q two.h one.d
+    # Where both compilers put it: beside what is linked, and it is made of that.
+    mkdir -p out.d
+    holds "$cc" $with -MD -I"a b" -DVALUE=1 "a b/one.c" two.c -o out.d/two.exe
+    holds grep -q '^out.d/two.exe:.* two.c' out.d/two.d
+    holds "$cc" $with -MMD -MP -I"a b" -DVALUE=1 "a b/one.c" two.c -o out.d/two
+    holds grep -q '^out.d/two: two.c' out.d/two.d
+    holds "$cc" $with -MD -MF two.dep -MT other -I"a b" -DVALUE=1 two.c "a b/one.c" -o out.d/one
+    holds grep -q '^other:.*one.c' two.dep
+    holds "$cc" $with -MD -I"a b" -DVALUE=1 two.c "a b/one.c"
+    holds grep -q '^one.o:.*one.c' one.d
     holds "$cc" $with -c two.c -o two.o
     holds "$cc" $with one.o two.o -oprogram
     says '^2$' ./program
+    if [ -e "$libdir/libxac.a" ]; then
+        holds "$cc" $with -static "$tests/checked.c" "$tests/forgotten.c" -o static
+        holds sh -c '! readelf -lW static | grep INTERP'
+        rm -rf db input.db
+        holds timeout 60 ./static announced
+    fi
     holds "$cc" $with -shared -fPIC two.c -o libtwo.so
     holds "$cc" $with one.o -L. -Wl,-rpath,"$tmp" -l two -o program
     says '^2$' ./program
@@ -72,6 +88,11 @@ for compiler in gcc clang; do
     fails_with 'not together' "$cc" $with -fsanitize=address -c two.c
     fails_with 'not be noticed' "$cc" $with -flto -c two.c
     fails_with 'not read' "$cc" $with @two.c
+    for option in -Wl,@two.c -Wl,-s,@two.c -Wp,@two.c -Wa,@two.c "-Xlinker @two.c"; do
+        # shellcheck disable=SC2086
+        fails_with 'not read' "$cc" $with -c two.c $option
+    done
+    says '^Usage: xac-cc .*--with=COMPILER' "$cc" $with --help
     fails_with 'no_such_file' "$cc" $with -c no_such_file.c
     fails_with 'several' "$cc" $with -c two.c hole.c -o x.o
     rm -f x.o
