@@ -3,14 +3,12 @@
  * noticed.c -- functions of the C library that store, or that hand memory to the kernel.
  *
  * WHAT      xac_noticed_f() for each f() of noticed.syms: see noticed.h.
- * NOT HERE  Functions that only load: a load that is not announced traps, and is right.
- * SIZES     What is announced is never less than what f() stores.  It is more where f() may stop
- *           early: read(), strncpy().
+ * NOT HERE  Numbers and time (numbers.c), texts (texts.c), results of system calls (results.c), scanf()
+ *           (scanned.c), the C++ library (standard.c, streams.c).  Functions that only load: a load that is not announced traps, and is right.
  */
 #include <config.h>
 
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,26 +18,13 @@
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <xac_touch.h>
-
+#include "announce.h"
 #include "noticed.h"
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* formats are the program's */
-
-/* A function that no header declares: only renamed symbols lead to it. */
-#define NOTICED(type, name, ...)       \
- type xac_noticed_##name(__VA_ARGS__); \
- type xac_noticed_##name(__VA_ARGS__)
-
-/* Another name of a function: of the C library's own headers, or of a newer clang. */
-#define ALSO(name, of) \
- extern __typeof__(xac_noticed_##of) name __attribute__((alias("xac_noticed_" #of)))
 
 /* ---- <string.h> --------------------------------------------------------------------------- */
 
@@ -196,26 +181,17 @@ xac_noticed_sprintf(char *to, const char *format, ...)
     return length;
 }
 
-/* product -- bytes of n elements; 0 if there cannot be such. */
-static size_t
-product(size_t n, size_t size)
-{
-    size_t bytes;
-
-    return __builtin_mul_overflow(n, size, &bytes) ? 0 : bytes;
-}
-
 NOTICED(void, qsort, void *base, size_t n, size_t size,
         int (*order)(const void *, const void *))
 {
-    xac_store(base, product(n, size));
+    xac_store(base, announce_product(n, size));
     qsort(base, n, size, order);
 }
 
 NOTICED(void, qsort_r, void *base, size_t n, size_t size,
         int (*order)(const void *, const void *, void *), void *arg)
 {
-    xac_store(base, product(n, size));
+    xac_store(base, announce_product(n, size));
     qsort_r(base, n, size, order, arg);
 }
 
@@ -223,13 +199,13 @@ NOTICED(void, qsort_r, void *base, size_t n, size_t size,
    pages are asked for even where loads need not be announced. */
 NOTICED(size_t, fread, void *to, size_t size, size_t n, FILE *file)
 {
-    xac_touch_store(to, product(n, size));
+    xac_touch_store(to, announce_product(n, size));
     return fread(to, size, n, file);
 }
 
 NOTICED(size_t, fwrite, const void *from, size_t size, size_t n, FILE *file)
 {
-    xac_touch_load(from, product(n, size));
+    xac_touch_load(from, announce_product(n, size));
     return fwrite(from, size, n, file);
 }
 
@@ -246,34 +222,6 @@ NOTICED(ssize_t, getline, char **linep, size_t *np, FILE *file)
     xac_store(np, sizeof *np);
     return getline(linep, np, file);
 }
-
-/* ---- One object, where the argument `to` points; NULL may be announced, too --------------- */
-
-#define STORES_ONE(type, name, parameters, ...) \
- type xac_noticed_##name parameters;            \
- type xac_noticed_##name parameters             \
- {                                              \
-  xac_store(to, sizeof *to);                    \
-  return name(__VA_ARGS__);                     \
- }
-
-STORES_ONE(long, strtol, (const char *s, char **to, int base), s, to, base)
-STORES_ONE(long long, strtoll, (const char *s, char **to, int base), s, to, base)
-STORES_ONE(unsigned long, strtoul, (const char *s, char **to, int base), s, to, base)
-STORES_ONE(unsigned long long, strtoull, (const char *s, char **to, int base), s, to,
-           base)
-STORES_ONE(double, strtod, (const char *s, char **to), s, to)
-STORES_ONE(float, strtof, (const char *s, char **to), s, to)
-STORES_ONE(double, frexp, (double x, int *to), x, to)
-STORES_ONE(double, modf, (double x, double *to), x, to)
-STORES_ONE(time_t, time, (time_t * to), to)
-STORES_ONE(struct tm *, gmtime_r, (const time_t *t, struct tm *to), t, to)
-STORES_ONE(struct tm *, localtime_r, (const time_t *t, struct tm *to), t, to)
-STORES_ONE(int, clock_gettime, (clockid_t clock, struct timespec *to), clock, to)
-STORES_ONE(int, gettimeofday, (struct timeval * to, void *zone), to, zone)
-STORES_ONE(int, stat, (const char *path, struct stat *to), path, to)
-STORES_ONE(int, lstat, (const char *path, struct stat *to), path, to)
-STORES_ONE(int, fstat, (int fd, struct stat *to), fd, to)
 
 /* ---- System calls ------------------------------------------------------------------------- */
 
@@ -349,17 +297,11 @@ NOTICED(ssize_t, readlink, const char *path, char *to, size_t n)
     return readlink(path, to, n);
 }
 
-NOTICED(size_t, strftime, char *to, size_t n, const char *format, const struct tm *t)
-{
-    xac_store(to, n);
-    return strftime(to, n, format, t);
-}
-
 /* touch_parts -- the buffers of a call, and where they are said to lie. */
 static void
 touch_parts(const struct iovec *parts, size_t n, void (*touch)(const void *, size_t))
 {
-    xac_touch_load(parts, product(n, sizeof *parts));
+    xac_touch_load(parts, announce_product(n, sizeof *parts));
     for (size_t i = 0; i < n; i++)
         touch(parts[i].iov_base, parts[i].iov_len);
 }
@@ -380,6 +322,17 @@ OF_PARTS(preadv, store, (int fd, const struct iovec *parts, int n, off_t offset)
 OF_PARTS(pwritev, load, (int fd, const struct iovec *parts, int n, off_t offset), fd,
          parts, n, offset)
 
+#ifdef __GLIBC__
+OF_PARTS(preadv2, store,
+         (int fd, const struct iovec *parts, int n, off_t offset, int flags), fd, parts,
+         n, offset, flags)
+OF_PARTS(pwritev2, load,
+         (int fd, const struct iovec *parts, int n, off_t offset, int flags), fd, parts,
+         n, offset, flags)
+ALSO(xac_noticed_preadv64v2, preadv2);
+ALSO(xac_noticed_pwritev64v2, pwritev2);
+#endif
+
 /* touch_message -- a message's header, name and control bytes are stored, or only loaded. */
 static void
 touch_message(const struct msghdr *m, void (*touch)(const void *, size_t))
@@ -396,6 +349,18 @@ NOTICED(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
     return recvmsg(fd, message, flags);
 }
 
+#ifdef __GLIBC__
+NOTICED(int, recvmmsg, int fd, struct mmsghdr *messages, unsigned n, int flags,
+        struct timespec *limit)
+{
+    for (unsigned i = 0; i < n; i++)
+        touch_message(&messages[i].msg_hdr, xac_touch_store);
+    OUTS(messages, n);
+    OUT(limit);
+    return recvmmsg(fd, messages, n, flags, limit);
+}
+#endif
+
 NOTICED(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 {
     touch_message(message, xac_touch_load);
@@ -408,10 +373,7 @@ ALSO(__tsan_memset, memset);
 ALSO(xac_noticed___mempcpy, mempcpy);
 ALSO(xac_noticed___stpcpy, stpcpy);
 ALSO(xac_noticed___strtok_r, strtok_r);
-ALSO(xac_noticed_fstat64, fstat);
-ALSO(xac_noticed_lstat64, lstat);
 ALSO(xac_noticed_pread64, pread);
 ALSO(xac_noticed_preadv64, preadv);
 ALSO(xac_noticed_pwrite64, pwrite);
 ALSO(xac_noticed_pwritev64, pwritev);
-ALSO(xac_noticed_stat64, stat);

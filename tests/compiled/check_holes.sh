@@ -25,12 +25,13 @@ table()
     echo "const struct kind $2[] = {"
     sed -n 's/^STORE(\([a-z0-9_]*\),.*/{"stores_\1", stores_\1, 0},/p
         s/^LOAD(\([a-z0-9_]*\),.*/{"loads_\1", 0, loads_\1},/p' "$tmp/kinds"
-    [ "$2" = holes_cc ] || echo '{"stores_by_exempt_code", stores_by_exempt_code, 0},'
+    [ "$2" != holes_c ] || echo '{"stores_by_exempt_code", stores_by_exempt_code, 0},'
     echo "{0, 0, 0}};"
 }
 
 tests=$srcdir/tests/compiled
 table "$tests/holes.c" holes_c >"$tmp/table_c.c"
+table "$tests/holes_library.c" holes_library >"$tmp/table_library.c"
 table "$tests/holes_cc.cc" holes_cc >"$tmp/table_cc.c"
 
 for compiler in ${HOLES:-gcc clang}; do
@@ -49,10 +50,12 @@ for compiler in ${HOLES:-gcc clang}; do
         # shellcheck disable=SC2086
         {
             "$cc" "--with=$compiler" $options -Wno-psabi -I"$tests" -c "$tests/holes.c" -o "$dir/holes.o" &&
+                "$cc" "--with=$compiler" $options -I"$tests" -c "$tests/holes_library.c" \
+                    -o "$dir/holes_library.o" &&
                 "$cxx" "--with=$plus" $options -I"$tests" -c "$tests/holes_cc.cc" -o "$dir/holes_cc.o"
         } 2>"$dir/warnings" || { cat "$dir/warnings"; fail "$compiler $level: does not compile"; }
-        "$cc" "--with=$compiler" -I"$tests" "$tmp/table_c.c" "$tmp/table_cc.c" "$dir/holes.o" \
-            "$dir/holes_cc.o" -o "$dir/holes" -latomic -lstdc++ ||
+        "$cc" "--with=$compiler" -I"$tests" "$tmp"/table_*.c "$dir"/holes*.o \
+            -o "$dir/holes" -latomic -lstdc++ -lm ||
             fail "$compiler $level: does not link"
         warned=$(sed -n 's/.*: warning: in \([a-z0-9_]*\)().*/\1/p' "$dir/warnings" | sort -u)
         for engine in uffd sigsegv; do

@@ -38,10 +38,9 @@
 #define PAGE    4096
 #define PATTERN 0xa5
 
-unsigned char *holes_from; /* bytes to copy, outside of the segment */
-
-static int ends[2]; /* of a pair of sockets, with bytes to be read */
-static FILE *file;
+unsigned char *holes_from;
+int holes_ends[2];
+FILE *holes_file;
 
 struct s8 {
     int a, b;
@@ -236,29 +235,29 @@ STORE(sprintf_builtin, __builtin_sprintf((char *)at, "hello"))
 STORE(snprintf, snprintf((char *)at, 3, "hello %d", n))
 STORE(strtok, char *save; at[3] = ' '; at[5] = 0; strtok_r((char *)at, " ", &save))
 STORE(qsort, ((long *)at)[9] = 0; qsort(at, 10, sizeof(long), order))
-STORE(read, must_be(read(ends[0], at, 9) == 9))
+STORE(read, must_be(read(holes_ends[0], at, 9) == 9))
 STORE(readv, struct iovec v[2] = {{at, 3}, {at + 100, 4}};
-      must_be(readv(ends[0], v, 2) == 7))
-STORE(recv, must_be(recv(ends[0], at, 9, 0) == 9))
-STORE(pread, must_be(pread(fileno(file), at, 9, 3) == 9))
-STORE(fread, rewind(file); must_be(fread(at, 1, 9, file) == 9))
-STORE(fgets, rewind(file); must_be(fgets((char *)at, 9, file) != NULL))
+      must_be(readv(holes_ends[0], v, 2) == 7))
+STORE(recv, must_be(recv(holes_ends[0], at, 9, 0) == 9))
+STORE(pread, must_be(pread(fileno(holes_file), at, 9, 3) == 9))
+STORE(fread, rewind(holes_file); must_be(fread(at, 1, 9, holes_file) == 9))
+STORE(fgets, rewind(holes_file); must_be(fgets((char *)at, 9, holes_file) != NULL))
 STORE(readv_parts, struct iovec v[1] = {{at, 9}};
-      must_be(preadv(fileno(file), v, 1, 3) == 9))
-STORE(recvfrom, must_be(recvfrom(ends[0], at, 9, 0, NULL, NULL) == 9))
+      must_be(preadv(fileno(holes_file), v, 1, 3) == 9))
+STORE(recvfrom, must_be(recvfrom(holes_ends[0], at, 9, 0, NULL, NULL) == 9))
 STORE(recvmsg, struct iovec v[1] = {{at, 9}};
       struct msghdr m = {.msg_iov = v, .msg_iovlen = 1};
-      must_be(recvmsg(ends[0], &m, 0) == 9))
+      must_be(recvmsg(holes_ends[0], &m, 0) == 9))
 STORE(getrandom, must_be(getrandom(at, 30, 0) == 30))
 STORE(getentropy, must_be(getentropy(at, 30) == 0))
 STORE(readlink, must_be(readlink("/proc/self/exe", (char *)at, 30) > 1))
-STORE(getline, rewind(file); char *line = NULL; memset(at, 0, 8);
-      must_be(getline(&line, (size_t *)at, file) > 0); free(line))
-STORE(getline_line, rewind(file); size_t length = 0; *(char **)at = NULL;
-      must_be(getline((char **)at, &length, file) > 0); free(*(char **)at))
+STORE(getline, rewind(holes_file); char *line = NULL; memset(at, 0, 8);
+      must_be(getline(&line, (size_t *)at, holes_file) > 0); free(line))
+STORE(getline_line, rewind(holes_file); size_t length = 0; *(char **)at = NULL;
+      must_be(getline((char **)at, &length, holes_file) > 0); free(*(char **)at))
 STORE(stat, must_be(stat("/", (struct stat *)at) == 0))
 STORE(lstat, must_be(lstat("/", (struct stat *)at) == 0))
-STORE(fstat, must_be(fstat(fileno(file), (struct stat *)at) == 0))
+STORE(fstat, must_be(fstat(fileno(holes_file), (struct stat *)at) == 0))
 STORE(time, time((time_t *)at))
 STORE(clock_gettime, clock_gettime(CLOCK_REALTIME, (struct timespec *)at))
 STORE(gettimeofday, gettimeofday((struct timeval *)at, NULL))
@@ -479,7 +478,7 @@ LOAD(loop_sum, ({
              v += ((const int *)at)[i];
          v;
      }))
-LOAD(write, write(ends[1], at, 1))
+LOAD(write, write(holes_ends[1], at, 1))
 LOAD(assembler, ({
          int v;
          __asm__ volatile("movl %1, %0" : "=r"(v) : "m"(*(const int *)at));
@@ -540,13 +539,13 @@ escapes(const struct kind *k, int page)
     bool is_there;
 
     trying = k->name;
-    must_be(send(ends[1], "0123456789", 10, 0) == 10);
+    must_be(send(holes_ends[1], "0123456789", 10, 0) == 10);
     must_be(xbegin() == 0);
     k->store(base + page * PAGE, holes_from, 40);
     must_be(!is_as_filled());
     must_be(xAbort() == 0);
     must_be(xend() == ABORTED);
-    must_be(recv(ends[0], (char[40]){0}, 40, MSG_DONTWAIT) != 0);
+    must_be(recv(holes_ends[0], (char[40]){0}, 40, MSG_DONTWAIT) != 0);
     must_be(xbeginQuery() == 0);
     is_there = !is_as_filled();
     must_be(xendQuery() == 0);
@@ -615,17 +614,19 @@ main(int argc, char **argv)
     for (int i = 0; i < PAGE; i++)
         holes_from[i] = (unsigned char)(i % 200 + 1);
     holes_from[100] = 0;
-    must_be(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    file = tmpfile();
-    must_be(file != NULL && fputs("a line that is not short", file) > 0
-            && fflush(file) == 0);
+    must_be(socketpair(AF_UNIX, SOCK_STREAM, 0, holes_ends) == 0);
+    holes_file = tmpfile();
+    must_be(holes_file != NULL && fputs("a line that is not short", holes_file) > 0
+            && fflush(holes_file) == 0);
 
     attach(XAC_CHECKING_TRUSTED);
     try_stores(holes_c, argv + 1, engine == NULL || strcmp(engine, "uffd") == 0);
+    try_stores(holes_library, argv + 1, false);
     try_stores(holes_cc, argv + 1, false);
     must_be(xShutdown() == 0);
     attach(XAC_CHECKING_STRICT);
     try_loads(holes_c);
+    try_loads(holes_library);
     must_be(xShutdown() == 0);
     return n_wrong != 0;
 }

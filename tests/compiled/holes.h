@@ -6,6 +6,7 @@
 #define XAC_TEST_HOLES_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,10 +19,12 @@ struct kind {
     long (*load)(const unsigned char *at, int n);                       /* or NULL */
 };
 
-/* Ended by a NULL name; check_holes.sh makes them of the two sources. */
-extern const struct kind holes_c[], holes_cc[];
+/* Ended by a NULL name; check_holes.sh makes them of the sources. */
+extern const struct kind holes_c[], holes_library[], holes_cc[];
 extern volatile long holes_sum;
-extern unsigned char *holes_from;
+extern unsigned char *holes_from; /* bytes to copy, outside of the segment */
+extern int holes_ends[2];         /* of a pair of sockets, with bytes to be read */
+extern FILE *holes_file;
 
 void holes_must(bool is, int line);
 #define must_be(is) holes_must(is, __LINE__)

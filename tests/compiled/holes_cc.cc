@@ -6,16 +6,23 @@
 #include <array>
 #include <atomic>
 #include <bitset>
+#include <charconv>
 #include <cstring>
 #include <memory>
+#include <istream>
 #include <new>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "holes.h"
+
+/* Pages behind the first: each store in one of its own. */
+#define AT(k)      (at + (k)*4096)
+#define P(type, k) ((type *)(void *)AT(k))
 
 struct base {
     virtual ~base() = default;
@@ -45,6 +52,16 @@ __attribute__((noinline)) with_copy
 make_with_copy(int v)
 {
     return with_copy(v);
+}
+
+/* string_apart -- a string whose text has a page of its own: that of a std::allocator never lies there. */
+static std::string &
+string_apart(unsigned char *at)
+{
+    *P(unsigned char *, 0) = AT(1);
+    P(std::size_t, 0)[1] = 0;   /* length */
+    P(std::size_t, 0)[2] = 100; /* room */
+    return *P(std::string, 0);
 }
 
 STORE(constructor, new (at) derived)
@@ -79,3 +96,35 @@ STORE(vector, auto v = new (at) std::vector<int>(); v->push_back(1); v->clear();
 STORE(shared, auto s = new (at) std::shared_ptr<int>(); *s = std::make_shared<int>(3); s->reset())
 STORE(bitset, ((std::bitset<200> *)at)->flip((size_t)n))
 STORE(tuple, *(std::tuple<int, long, char> *)at = std::make_tuple(n, 2L, 'x'))
+
+/* Streams, and numbers in texts: code of the library. */
+STORE(stream_integers, std::istringstream in("1 2 3 4 5 6 7 8 1");
+      in >> *P(short, 0) >> *P(int, 1) >> *P(long, 2) >> *P(long long, 3) >> *P(unsigned short, 4)
+          >> *P(unsigned, 5) >> *P(unsigned long, 6) >> *P(unsigned long long, 7) >> *P(bool, 8);
+      must_be(!in.fail()))
+STORE(stream_fractions, std::istringstream in("1 2 3 0x4");
+      in >> *P(float, 0) >> *P(double, 1) >> *P(long double, 2) >> *P(void *, 3);
+      must_be(!in.fail()))
+STORE(stream_wide, std::wistringstream in(L"1 2 3 4 5 6");
+      in >> *P(short, 0) >> *P(int, 1) >> *P(long, 2) >> *P(double, 3) >> *P(unsigned, 4) >> *P(bool, 5);
+      must_be(*P(double, 3) == 4))
+STORE(stream_char, std::istringstream in("abc"); in >> *P(char, 0); in.get(*P(char, 1));
+      *P(char, 2) = (char)in.get(); must_be(!in.fail()))
+STORE(stream_array, std::istringstream in("word another"); in >> *reinterpret_cast<char(*)[9]>(at))
+STORE(stream_read, std::istringstream in("some words\nand lines\nand more:more\nend of it");
+      in.read(P(char, 0), 3); must_be(in.readsome(P(char, 1), 3) == 3); in.get(P(char, 2), 9);
+      in.get(); in.getline(P(char, 3), 20); in.get(P(char, 4), 20, ':');
+      in.getline(P(char, 5), 20, 'e'); must_be(!in.fail()))
+STORE(stream_string, std::istringstream in("word"); in >> string_apart(at))
+STORE(stream_line, std::istringstream in("a line"); std::getline(in, string_apart(at)))
+STORE(stream_line_until, std::istringstream in("a line"); std::getline(in, string_apart(at), 'n'))
+#if __cpp_lib_to_chars >= 201611L
+STORE(to_chars, std::to_chars(P(char, 0), P(char, 0) + 9, 1.5f); std::to_chars(P(char, 1), P(char, 1) + 9, 1.5);
+      std::to_chars(P(char, 2), P(char, 2) + 9, 1.5L);
+      std::to_chars(P(char, 3), P(char, 3) + 9, 1.5, std::chars_format::fixed);
+      std::to_chars(P(char, 4), P(char, 4) + 9, 1.5, std::chars_format::fixed, 2);
+      std::to_chars(P(char, 5), P(char, 5) + 9, n))
+STORE(from_chars, const char *s = "1.5"; std::from_chars(s, s + 3, *P(float, 0));
+      std::from_chars(s, s + 3, *P(double, 1)); std::from_chars(s, s + 3, *P(long double, 2));
+      std::from_chars(s, s + 3, *P(int, 3)))
+#endif
