@@ -29,15 +29,14 @@ _Static_assert(XAC_RANK_PUBLISH < 64, "a bit for each rank");
 /* How long a thread waits for a lock, or for another's sync, between two looks. */
 #define GLANCE_MS 50
 
-/* The mask outside the section in which this thread has blocked its signals, and how deep it
-   is in such sections. */
-static XAC_TLS const sigset_t *outside;
-static XAC_TLS int n_blocked;
-
-/* How long this thread may wait in all, 0: no limit; and until when, ns monotonic: 0 it has not
-   waited yet, WAIT_OVER it has given up. */
-static XAC_TLS uint32_t wait_ms;
-static XAC_TLS uint64_t wait_until_ns;
+/* A thread's own, together because dlopen() has little room for such: no gaps.  Without the volatile
+   member clang takes the structure apart. */
+static XAC_TLS struct {
+    const sigset_t *outside; /* the mask outside the section that blocks its signals */
+    uint64_t wait_until_ns;  /* monotonic: 0 not waited yet, WAIT_OVER given up      */
+    uint32_t wait_ms;        /* how long it may wait in all, 0: no limit             */
+    volatile int n_blocked;  /* how deep it is in sections that block its signals    */
+} mine;
 #define WAIT_OVER UINT64_MAX
 
 static bool
@@ -106,14 +105,14 @@ spin(pthread_mutex_t *mutex)
 void
 xac_wait_limit(uint32_t ms)
 {
-    wait_ms = ms;
-    wait_until_ns = 0;
+    mine.wait_ms = ms;
+    mine.wait_until_ns = 0;
 }
 
 bool
 xac_wait_is_limited(void)
 {
-    return wait_ms != 0;
+    return mine.wait_ms != 0;
 }
 
 unsigned
@@ -121,23 +120,23 @@ xac_wait_slice(unsigned ms)
 {
     uint64_t now, left_ms;
 
-    if (wait_ms == 0)
+    if (mine.wait_ms == 0)
         return ms;
     now = xac_clock_ns();
-    if (wait_until_ns == 0)
-        wait_until_ns = now + wait_ms * UINT64_C(1000000);
-    if (now >= wait_until_ns || wait_until_ns == WAIT_OVER) {
-        wait_until_ns = WAIT_OVER;
+    if (mine.wait_until_ns == 0)
+        mine.wait_until_ns = now + mine.wait_ms * UINT64_C(1000000);
+    if (now >= mine.wait_until_ns || mine.wait_until_ns == WAIT_OVER) {
+        mine.wait_until_ns = WAIT_OVER;
         return 0;
     }
-    left_ms = (wait_until_ns - now) / 1000000 + 1;
+    left_ms = (mine.wait_until_ns - now) / 1000000 + 1;
     return left_ms < ms ? (unsigned)left_ms : ms;
 }
 
 bool
 xac_wait_is_over(void)
 {
-    return wait_ms != 0 && wait_until_ns == WAIT_OVER;
+    return mine.wait_ms != 0 && mine.wait_until_ns == WAIT_OVER;
 }
 
 /* wait_until -- pthread_mutex_lock() until that time of the clock.  The thread sanitizer does not know
@@ -292,35 +291,35 @@ xac_signals_block(sigset_t *old)
     (void)sigdelset(&all, SIGABRT);
     (void)sigdelset(&all, SIGTRAP);
     (void)pthread_sigmask(SIG_SETMASK, &all, old);
-    if (n_blocked++ == 0)
-        outside = old;
+    if (mine.n_blocked++ == 0)
+        mine.outside = old;
 }
 
 bool
 xac_signals_are_blocked(void)
 {
-    return n_blocked > 0;
+    return mine.n_blocked > 0;
 }
 
 void
 xac_signals_pin(bool is_pinned)
 {
-    n_blocked += is_pinned ? 1 : -1;
+    mine.n_blocked += is_pinned ? 1 : -1;
 }
 
 void
 xac_signals_glance(void)
 {
-    const sigset_t *were = outside;
+    const sigset_t *were = mine.outside;
     sigset_t inside;
 
-    if (n_blocked != 1)
+    if (mine.n_blocked != 1)
         return;
-    n_blocked = 0; /* a handler may fork, and then has sections of its own */
+    mine.n_blocked = 0; /* a handler may fork, and then has sections of its own */
     (void)pthread_sigmask(SIG_SETMASK, were, &inside);
     (void)pthread_sigmask(SIG_SETMASK, &inside, NULL);
-    n_blocked = 1;
-    outside = were;
+    mine.n_blocked = 1;
+    mine.outside = were;
 }
 
 bool
@@ -328,10 +327,10 @@ xac_signals_are_pending(void)
 {
     sigset_t pending;
 
-    if (n_blocked != 1 || sigpending(&pending) != 0)
+    if (mine.n_blocked != 1 || sigpending(&pending) != 0)
         return false;
     for (int signo = 1; signo < NSIG; signo++) {
-        if (sigismember(&pending, signo) == 1 && sigismember(outside, signo) == 0)
+        if (sigismember(&pending, signo) == 1 && sigismember(mine.outside, signo) == 0)
             return true;
     }
     return false;
@@ -340,6 +339,6 @@ xac_signals_are_pending(void)
 void
 xac_signals_restore(const sigset_t *old)
 {
-    n_blocked--;
+    mine.n_blocked--;
     (void)pthread_sigmask(SIG_SETMASK, old, NULL);
 }

@@ -14,7 +14,10 @@
 
 #include "base/annot.h"
 
-static XAC_TLS void *parts[XAC_TLS_PARTS];
+/* dlopen() has little room: clang aligns an array to 16 bytes, and a structure with one to 8. */
+static XAC_TLS struct {
+    void *at[XAC_TLS_PARTS];
+} parts;
 
 /* A key + 1 for its destructor, 0 none yet; the value is the thread's `parts`.  Relaxed:
    nothing else is published with the key. */
@@ -70,7 +73,7 @@ key_get(pthread_key_t *keyp)
 void *
 xac_tls_look(enum xac_tls_part part)
 {
-    return parts[part];
+    return parts.at[part];
 }
 
 void *
@@ -79,10 +82,10 @@ xac_tls_part(enum xac_tls_part part, size_t bytes)
     int saved_errno = errno;
     pthread_key_t mine;
 
-    if (xac_likely(parts[part] != NULL))
-        return parts[part];
-    if (key_get(&mine) == 0 && pthread_setspecific(mine, parts) == 0)
-        parts[part] = calloc(1, bytes);
+    if (xac_likely(parts.at[part] != NULL))
+        return parts.at[part];
+    if (key_get(&mine) == 0 && pthread_setspecific(mine, parts.at) == 0)
+        parts.at[part] = calloc(1, bytes);
     errno = saved_errno;
-    return parts[part];
+    return parts.at[part];
 }

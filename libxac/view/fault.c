@@ -7,10 +7,14 @@
 #include "view/fault.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef HAVE_EXECINFO_H
+# include <execinfo.h>
+#else
+# include <dlfcn.h>
+#endif
 
 #include <xac.h>
 
@@ -128,14 +132,72 @@ xac_fault_stop(const struct xac_view *view, const void *addr, bool is_write,
     stop_for(view, addr, is_write, what, 0, hint);
 }
 
-#define FRAMES 48
+#ifdef HAVE_EXECINFO_H
+# define FRAMES 48
+# define FOUND \
+  "The store is the first of these instructions, and the others have called it; "
+
+/* name_code -- the instruction that has faulted, and those that have called it. */
+XAC_SIGSAFE static void
+name_code(void)
+{
+    void *frames[FRAMES];
+    int n = backtrace(frames, FRAMES), first = 0;
+
+    xac_assert(n >= 0 && n <= FRAMES);
+    /* Before it are the functions of the fault handler. */
+    for (int i = 0; i < n && first == 0; i++)
+        first = frames[i] == xac_signal_code() ? i : 0;
+    xac_assert(first == 0 || first < n);
+    backtrace_symbols_fd(frames + first, n - first, STDERR_FILENO);
+}
+
+void
+xac_fault_prepare(void)
+{
+    void *frames[1];
+
+    (void)backtrace(frames, 1);
+}
+#else
+# define FOUND "The store is this instruction; "
+
+/* name_code -- the instruction that has faulted: file(+0xoffset), for a C library that knows no more. */
+XAC_SIGSAFE static void
+name_code(void)
+{
+    const char *code = (const char *)xac_signal_code();
+    struct message m = {.used = 0};
+    Dl_info info;
+    ssize_t n;
+
+    if (code == NULL || dladdr(code, &info) == 0)
+        return;
+    say(&m, info.dli_fname);
+    say(&m, "(+0x");
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        char digit[2] = {
+            "0123456789abcdef"[(uintptr_t)(code - (const char *)info.dli_fbase) >> shift
+                               & 15],
+            '\0'};
+
+        say(&m, digit);
+    }
+    say(&m, ")\n");
+    n = write(STDERR_FILENO, m.text, m.used);
+    (void)n;
+}
+
+void
+xac_fault_prepare(void)
+{
+}
+#endif
 
 XAC_SIGSAFE _Noreturn void
 xac_fault_unannounced(const struct xac_view *view, const void *addr)
 {
     struct message m = {.used = 0};
-    void *frames[FRAMES];
-    int n, first = 0;
 
     xac_assert(view->env->options.announces != 0);
     xac_assert(xac_env_checking(view->env) != XAC_CHECKING_TRUSTED);
@@ -145,22 +207,9 @@ xac_fault_unannounced(const struct xac_view *view, const void *addr)
     print(
         &m,
         "XAC_CHECKING_TRUSTED promises setPageAccess() or setRangeAccess() with READ_WRITE "
-        "before each store.  The store is the first of these instructions, and the others "
-        "have called it; addr2line(1) finds the lines");
-    n = backtrace(frames, FRAMES);
-    /* Before it are the functions of the fault handler. */
-    for (int i = 0; i < n && first == 0; i++)
-        first = frames[i] == xac_signal_code() ? i : 0;
-    backtrace_symbols_fd(frames + first, n - first, STDERR_FILENO);
+        "before each store.  " FOUND "addr2line(1) finds the lines");
+    name_code();
     abort();
-}
-
-void
-xac_fault_prepare(void)
-{
-    void *frames[1];
-
-    (void)backtrace(frames, 1);
 }
 
 #define UNSERVED "cannot be served: "

@@ -25,7 +25,7 @@
 
 #define must(c) ((c) ? (void)0 : die(__LINE__, #c))
 
-static void
+static _Noreturn void
 die(int line, const char *what)
 {
     perror(what);

@@ -6,7 +6,8 @@
 # GOAL    a machine without zlib, libbsd and the systems that xbench is compared with is
 #         configured, and told what is left out; a system that is asked for must be there; with
 #         --disable-examples and --disable-bench neither is built; without libsigsegv
-#         nothing names it; a machine with 32-bit addresses is refused in one sentence.
+#         nothing names it; without <execinfo.h>, as with musl, the library does without backtrace();
+#         a machine with 32-bit addresses is refused in one sentence.
 # METHOD  answers of configure's tests are given in advance, as cache variables.  That the rest
 #         builds and works without these libraries: scripts/test.sh, the minimal build.
 set -eu
@@ -65,6 +66,12 @@ grep -q xrecover programs || fail "the tools would not be built"
 rm cache
 configure --with-leveldb ac_cv_header_leveldb_c_h=no && fail "a missing peer is accepted"
 says "LevelDB not found: install libleveldb-dev"
+
+rm cache
+configure --disable-shared --enable-werror ac_cv_header_execinfo_h=no || { cat log; fail "configure fails without execinfo.h"; }
+make -s libxac/view/fault.lo >log 2>&1 || { cat log; fail "fault.c does not compile without execinfo.h"; }
+nm libxac/view/fault.o | grep -q dladdr || fail "the instruction would not be named"
+nm libxac/view/fault.o | grep backtrace && fail "backtrace() is called without execinfo.h"
 
 rm cache
 configure ac_cv_sizeof_void_p=4 && fail "32-bit addresses are accepted"

@@ -346,7 +346,7 @@ START_TEST(old_handler_may_jump_out)
         x[0]++;
         if (sigsetjmp(back, 1) == 0) {
             load(own_page);
-            must(!"reached");
+            ck_abort_msg("reached");
         }
         x[env_page() / 8]++;
         must_rc(xend(), COMMITTED);
