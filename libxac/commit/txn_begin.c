@@ -81,8 +81,11 @@ wait_turn(struct xac_env *env, struct xac_ctx *ctx)
             "xbegin: waited for the turn for %u ms; the one that has it may be "
             "waiting for this %s",
             ms,
-            is_parents(env) ? "process, which it has forked inside of its transaction"
-                            : "thread, which is in a transaction of another environment");
+            is_parents(env)
+                ? "process, which it has forked inside of its transaction; let it end that "
+                  "transaction before it waits for this process"
+                : "thread, which is in a transaction of another environment; end or abort "
+                  "that one, then try again; begin in the same order everywhere");
     return rc == 0 ? 0
                    : xac_err(rc,
                              "xbegin: waited for the turn for %u ms; xstat tells which "

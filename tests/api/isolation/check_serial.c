@@ -290,6 +290,8 @@ fork_beside(uint64_t *x, int expected)
         must_rc(xac_end(), XAC_COMMITTED);
     } else {
         must(strstr(xac_last_error(), "forked") != NULL);
+        must(strstr(xac_last_error(), "let it end that transaction before it waits")
+             != NULL);
         must_rc(xac_end(), XAC_ENOTXN);
     }
     must_eq(env_get(x), expected == 0 ? 9 : 0); /* a query does not wait */
@@ -584,6 +586,7 @@ cross(struct xac_env *first, struct xac_env *second, uint64_t *x, uint64_t *y)
     if (rc != 0) {
         must_eq(rc, EDEADLK);
         must(strstr(xac_last_error(), "another environment") != NULL);
+        must(strstr(xac_last_error(), "end or abort that one, then try again") != NULL);
         must_ok(xac_abort_in(first));
         must_rc(xac_end_in(first), XAC_ABORTED);
         return true;
