@@ -270,7 +270,8 @@ xac_fault_foreign(const struct xac_view *view, const void *addr, bool is_write)
     if (owner == 0 || pthread_equal(owner, pthread_self()))
         xac_fault_stop(view, addr, is_write, "outside a transaction",
                        "put the access between xbegin() and xend(); is a begin whose "
-                       "error was not looked at missing?");
+                       "error was not looked at missing?  Blocks of gcc -fgnu-tm need "
+                       "libxac-itm: with gcc's own libitm they are no transactions here");
     xac_fault_stop(view, addr, is_write, "by a thread that has no transaction",
                    "only the thread that called xbegin() may touch the segment, unless "
                    "each has a view of its own: see xView()");
