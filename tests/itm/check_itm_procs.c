@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -333,6 +334,66 @@ START_TEST(program_is_told_of_a_failure)
 }
 END_TEST
 
+#define MANY 3000 /* pages: more than there is room for versions at first */
+
+static uint64_t outside;
+static int told; /* what the commit has failed with */
+
+/* limit -- no file of this process may become longer than that. */
+static void
+limit(uint64_t bytes)
+{
+    struct rlimit l;
+
+    must(getrlimit(RLIMIT_FSIZE, &l) == 0);
+    l.rlim_cur = bytes;
+    must(setrlimit(RLIMIT_FSIZE, &l) == 0);
+}
+
+/* It runs when all has been rolled back, makes room, and may run blocks itself. */
+static void
+failed_to_commit(int code)
+{
+    must(code == EFBIG || code == ENOSPC);
+    must_eq(_ITM_inTransaction(), 0);
+    must_eq(outside, 7);
+    must_eq(env_get(CELL(MANY - 1)), 0);
+    limit(RLIM_INFINITY);
+    __transaction_atomic
+    {
+        x[1]++;
+        outside = 8;
+    }
+    told = code;
+}
+
+/* The commit lacks room: an error of the end, not of the begin, and no lost conflict. */
+START_TEST(program_is_told_of_a_commit_that_fails)
+{
+    uint64_t local = 0;
+
+    must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    x = env_attach(NONDURABLE, MANY);
+    outside = 7;
+    xac_itm_on_failure(failed_to_commit);
+    limit(0);
+    __transaction_atomic
+    {
+        local++;
+        outside++;
+        for (size_t i = 0; i < MANY; i++)
+            *CELL(i) = i + outside;
+    }
+    must(told != 0);
+    must_eq(local, 1);
+    must_eq(outside, 9);
+    must_eq(env_get(x + 1), 1);
+    for (size_t i = 0; i < MANY; i++)
+        must_eq(env_get(CELL(i)), i + 9);
+    env_detach();
+}
+END_TEST
+
 static void
 wait_too_long(void *arg)
 {
@@ -367,7 +428,9 @@ main(void)
     tcase_add_loop_test(tc, two_processes_and_a_plain_one, 0, POLICIES);
     tcase_add_loop_test(tc, conflict_starts_the_block_over, 0, N_LOSING);
     tcase_add_loop_test(tc, killed_process_leaves_whole_transactions, 0, POLICIES);
+    tc = env_tcase_with(s, "failures", 120, setup);
     tcase_add_test(tc, program_is_told_of_a_failure);
+    tcase_add_test(tc, program_is_told_of_a_commit_that_fails);
     tcase_add_test(tc, failure_that_nobody_handles_stops);
     return env_main(s);
 }
