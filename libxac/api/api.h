@@ -99,6 +99,10 @@ void xac_api_done_own(void);
  */
 void xac_api_roll_back(struct xac_ctx *ctx, int depth);
 
+/* xac_api_begin -- the outermost transaction or query of the calling thread's context; ret as
+   xac_begin(). */
+int xac_api_begin(struct xac_env *env, bool is_query);
+
 /* xac_api_errno -- what functions that return addresses report for an error of ours. */
 int xac_api_errno(int rc);
 

@@ -212,7 +212,9 @@ on_thread_end(void)
                 ctx->env->dir, age_s(ctx));
         xac_api_roll_back(ctx, 0);
     }
+    xac_api_lock(); /* nobody closes an environment meanwhile */
     xac_thread_ended();
+    xac_api_unlock();
     xac_touched_ended();
 }
 

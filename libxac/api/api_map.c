@@ -130,8 +130,10 @@ xac_mremap_in(struct xac_env *env, void *base, size_t length, int flags)
         rc = xac_env_mend(ctx->env);
     if (rc == 0)
         rc = check_range(ctx->env, "xMremap", v->area.first * v->area.page_size, length);
-    if (rc == 0)
+    if (rc == 0 && length != v->area.length) {
+        xac_thread_drop(ctx->env, v);
         rc = xac_view_resize(v, length, flags);
+    }
     xac_api_done(ctx);
     return address(rc, v);
 }
@@ -144,6 +146,7 @@ unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *
 
     if (rc != 0)
         return rc;
+    xac_thread_drop(ctx->env, v);
     if (!xac_view_remove(ctx, v))
         return xac_err(EBUSY, "%s: threads have views of %s", what, v->name);
     v->fate = fate;

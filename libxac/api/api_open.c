@@ -154,10 +154,12 @@ save_moved(struct xac_env *env, const struct xac_ctx *ctx)
 static int
 close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
 {
-    unsigned others = xac_thread_others(env);
     struct xac_env **link = &xac_api_all;
+    unsigned others;
     int moved, rc;
 
+    xac_thread_dismiss(env);
+    others = xac_thread_others(env);
     if (others > 0) {
         xac_api_done(ctx);
         return xac_err(EBUSY, "%s: %u other thread%s views of its own (xView)", what,

@@ -34,9 +34,8 @@ last_conflict(void)
                                                sizeof(struct xac_conflict));
 }
 
-/* begin_outermost -- a transaction or a query. */
-static int
-begin_outermost(struct xac_env *env, bool is_query)
+int
+xac_api_begin(struct xac_env *env, bool is_query)
 {
     struct xac_ctx *ctx;
     uint64_t now = xac_clock_coarse_ns();
@@ -84,7 +83,7 @@ begin(struct xac_env *env, const void *frame)
         return rc;
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
-        return begin_outermost(env, false);
+        return xac_api_begin(env, false);
     if (xac_unlikely(ctx->depth == 0)) /* a begin of ours has not returned */
         xac_api_interrupted("xbegin");
     if (ctx->query_depth > 0)
@@ -116,7 +115,7 @@ begin_query(struct xac_env *env, const void *frame)
         return rc;
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
-        return begin_outermost(env, true);
+        return xac_api_begin(env, true);
     if (xac_unlikely(ctx->depth == 0))
         xac_api_interrupted("xbeginQuery");
     if (ctx->query_depth == 0)
@@ -172,6 +171,8 @@ end_outermost(struct xac_ctx *ctx)
     /* Pairs with signal handlers, as above. */
     atomic_signal_fence(memory_order_seq_cst);
     ctx->is_ending = false;
+    if (xac_unlikely(ctx->is_translated))
+        xac_thread_set_idle(ctx);
     xac_api_done(ctx);
     return rc;
 }
@@ -197,8 +198,11 @@ xac_api_roll_back(struct xac_ctx *ctx, int depth)
 static int
 end_orphan(struct xac_ctx *ctx, int rc)
 {
-    if (rc == XAC_EFORKED)
-        ctx->orphan_depth--;
+    if (rc != XAC_EFORKED)
+        return rc;
+    ctx->orphan_depth--;
+    if (ctx->is_translated && ctx->orphan_depth == 0)
+        xac_thread_set_idle(ctx);
     return rc;
 }
 

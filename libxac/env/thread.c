@@ -82,23 +82,39 @@ start(struct xac_env *env, struct xac_ctx *ctx)
     return rc;
 }
 
-/* end -- give up a context without views; env->threads held. */
+/* unlist -- the process has one context less; env->threads held. */
 static void
-end(struct xac_env *env, struct xac_ctx *ctx)
+unlist(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_ctx **link = &env->others;
 
     while (*link != ctx)
         link = &(*link)->next;
     *link = ctx->next;
-    xac_ctx_close(env, ctx);
+}
+
+/* recount -- after that; env->threads held. */
+static void
+recount(struct xac_env *env)
+{
     if (!xac_env_is_forked(env) && xac_env_mend(env) == 0
         && xac_gate_enter(env->lockfd) == 0) {
         count_contexts(env, contexts(env));
         xac_alone_offer(env, false);
         xac_gate_leave(env->lockfd);
     }
-    free(ctx);
+}
+
+/* forget_own -- take a context out of the calling thread's list, if it is there. */
+static void
+forget_own(const struct xac_ctx *ctx)
+{
+    struct xac_ctx **link = &xac_ctx_own;
+
+    while (*link != NULL && *link != ctx)
+        link = &(*link)->next_own;
+    if (*link != NULL)
+        *link = ctx->next_own;
 }
 
 /* own_of -- the thread's own context in an environment; NULL: it has none. */
@@ -114,13 +130,12 @@ own_of(struct xac_env *env)
 static void
 leave(struct xac_env *env, struct xac_ctx *ctx)
 {
-    struct xac_ctx **link = &xac_ctx_own;
-
     xac_view_close_all(env, ctx);
-    while (*link != ctx)
-        link = &(*link)->next_own;
-    *link = ctx->next_own;
-    end(env, ctx);
+    forget_own(ctx);
+    unlist(env, ctx);
+    xac_ctx_close(env, ctx);
+    recount(env);
+    free(ctx);
 }
 
 /* abort_open -- the transaction that the thread has left open. */
@@ -153,37 +168,57 @@ xac_thread_leave(struct xac_env *env)
     xac_threads_unlock(env, &signals);
 }
 
+/* idle_ended -- the thread of an idle context ends. */
+static void
+idle_ended(struct xac_ctx *ctx)
+{
+    struct xac_env *env = ctx->env;
+    sigset_t signals;
+
+    xac_assert(ctx->is_translated);
+    /* Relaxed: xac_api_lock. */
+    if (atomic_load_explicit(&ctx->is_gone, memory_order_relaxed)) {
+        forget_own(ctx);
+        free(ctx);
+        return;
+    }
+    xac_threads_lock(env, &signals);
+    leave(env, ctx);
+    xac_threads_unlock(env, &signals);
+}
+
 void
 xac_thread_ended(void)
 {
     struct xac_ctx *ctx;
 
     while ((ctx = xac_ctx_own) != NULL) {
+        if (ctx->is_idle) {
+            idle_ended(ctx);
+            continue;
+        }
         for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
             v->fate = "was unmapped when the thread that called xView() ended";
         xac_thread_leave(ctx->env);
     }
 }
 
-/* own_context -- the calling thread's, made if there is none; env->threads held. */
+/* context_new -- one more for the calling thread; env->threads held. */
 static int
-own_context(struct xac_env *env, struct xac_ctx **ctxp)
+context_new(struct xac_env *env, const char *what, struct xac_ctx **ctxp)
 {
-    struct xac_ctx *ctx = own_of(env);
+    struct xac_ctx *ctx = (struct xac_ctx *)calloc(1, sizeof *ctx);
     int rc;
 
-    if (ctx == NULL) {
-        ctx = (struct xac_ctx *)calloc(1, sizeof *ctx);
-        if (ctx == NULL)
-            return xac_err(ENOMEM, "xView");
-        rc = start(env, ctx);
-        if (rc != 0) {
-            free(ctx);
-            return rc;
-        }
-        ctx->next_own = xac_ctx_own;
-        xac_ctx_own = ctx;
+    if (ctx == NULL)
+        return xac_err(ENOMEM, "%s", what);
+    rc = start(env, ctx);
+    if (rc != 0) {
+        free(ctx);
+        return rc;
     }
+    ctx->next_own = xac_ctx_own;
+    xac_ctx_own = ctx;
     *ctxp = ctx;
     return 0;
 }
@@ -202,7 +237,8 @@ xac_thread_view(struct xac_env *env, const void *base, struct xac_view **viewp)
         rc = xac_err(XAC_ENOTMAPPED, "xView: no segment starts at %p", base);
         goto out;
     }
-    rc = own_context(env, &ctx);
+    ctx = own_of(env);
+    rc = ctx != NULL ? 0 : context_new(env, "xView", &ctx);
     if (rc != 0)
         goto out;
     for (v = ctx->views; v != NULL && v->origin != origin; v = v->next)
@@ -253,6 +289,175 @@ xac_thread_others(struct xac_env *env)
     n = contexts(env) - 1 - (own_of(env) != NULL);
     xac_threads_unlock(env, &signals);
     return n;
+}
+
+/* ---- Translated transactions ----------------------------------------------------------- */
+
+/* idle_of -- the thread's context for them, NULL: it has none; what is left of one whose environment has
+   been closed is freed. */
+static struct xac_ctx *
+idle_of(const struct xac_env *env)
+{
+    struct xac_ctx *ctx = xac_ctx_own, *next;
+
+    for (; ctx != NULL; ctx = next) {
+        next = ctx->next_own;
+        if (!ctx->is_translated)
+            continue;
+        /* Acquire: pairs with the release in xac_thread_dismiss. */
+        if (atomic_load_explicit(&ctx->is_gone, memory_order_acquire)) {
+            forget_own(ctx);
+            free(ctx);
+        } else if (ctx->env == env) {
+            return ctx;
+        }
+    }
+    return NULL;
+}
+
+/* has_view -- of what the process has mapped there? */
+static bool
+has_view(const struct xac_ctx *ctx, const struct xac_view *origin)
+{
+    const struct xac_view *v = ctx->views;
+
+    while (v != NULL && v->origin != origin)
+        v = v->next;
+    return v != NULL;
+}
+
+/* complete -- a view of each segment; env->threads held. */
+static int
+complete(struct xac_env *env, struct xac_ctx *ctx)
+{
+    /* Relaxed: under env->threads. */
+    uint64_t mappings = atomic_load_explicit(&env->mappings, memory_order_relaxed);
+    struct xac_view *any;
+    int rc = 0;
+
+    for (struct xac_view *v = env->ctx.views; v != NULL && rc == 0; v = v->next) {
+        if (v->is_leaving)
+            rc = xac_err(EBUSY, "another thread unmaps or resizes %s", v->name);
+        else if (!has_view(ctx, v))
+            rc = xac_view_clone(ctx, v, &any);
+    }
+    if (rc == 0)
+        ctx->mappings = mappings;
+    return rc;
+}
+
+int
+xac_thread_translate(struct xac_env *env, struct xac_ctx **ctxp)
+{
+    struct xac_ctx *ctx = idle_of(env);
+    sigset_t signals;
+    int rc = 0;
+
+    xac_assert(ctx == NULL || ctx->is_idle);
+    /* Relaxed: a change that is not seen is one that comes later. */
+    if (ctx == NULL
+        || ctx->mappings != atomic_load_explicit(&env->mappings, memory_order_relaxed)) {
+        xac_threads_lock(env, &signals);
+        if (ctx == NULL) {
+            rc = context_new(env, "xac_begin_translated", &ctx);
+            if (rc == 0) {
+                ctx->is_translated = true;
+                ctx->is_idle = true;
+            }
+        }
+        if (rc == 0)
+            rc = complete(env, ctx);
+        xac_threads_unlock(env, &signals);
+    }
+    if (rc != 0)
+        return rc;
+    ctx->is_idle = false;
+    *ctxp = ctx;
+    return 0;
+}
+
+void
+xac_thread_set_idle(struct xac_ctx *ctx)
+{
+    xac_assert(ctx->is_translated);
+    xac_assert(ctx->depth == 0);
+    ctx->is_idle = true;
+}
+
+/* take -- keep the thread of a context out; ret false: it has a transaction open. */
+static bool
+take(struct xac_ctx *ctx)
+{
+    pthread_t none = 0;
+
+    /* Acquire: pairs with the release when its thread gave the turn back. */
+    return atomic_compare_exchange_strong_explicit(&ctx->owner, &none, pthread_self(),
+                                                   memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void
+give(struct xac_ctx *ctx)
+{
+    /* Release: pairs with the acquire when its thread begins. */
+    atomic_store_explicit(&ctx->owner, 0, memory_order_release);
+}
+
+/* drop_view -- the context's view of what the process has mapped there; env->threads held. */
+static void
+drop_view(struct xac_env *env, struct xac_ctx *ctx, const struct xac_view *origin)
+{
+    struct xac_view **link = &ctx->views, *v;
+
+    while (*link != NULL && (*link)->origin != origin)
+        link = &(*link)->next;
+    v = *link;
+    if (v == NULL)
+        return;
+    *link = v->next;
+    xac_view_close(env, v);
+}
+
+void
+xac_thread_drop(struct xac_env *env, struct xac_view *origin)
+{
+    sigset_t signals;
+
+    xac_threads_lock(env, &signals);
+    origin->is_leaving = true;
+    /* Relaxed: as in xac_thread_translate. */
+    atomic_fetch_add_explicit(&env->mappings, 1, memory_order_relaxed);
+    for (struct xac_ctx *ctx = env->others; ctx != NULL; ctx = ctx->next) {
+        if (ctx->is_translated && take(ctx)) {
+            drop_view(env, ctx, origin);
+            give(ctx);
+        }
+    }
+    xac_threads_unlock(env, &signals);
+}
+
+void
+xac_thread_dismiss(struct xac_env *env)
+{
+    struct xac_ctx *ctx, *next;
+    bool is_any = false;
+    sigset_t signals;
+
+    xac_threads_lock(env, &signals);
+    for (ctx = env->others; ctx != NULL; ctx = next) {
+        next = ctx->next;
+        if (!ctx->is_translated || !take(ctx))
+            continue;
+        xac_view_close_all(env, ctx);
+        unlist(env, ctx);
+        xac_ctx_release(env, ctx);
+        is_any = true;
+        /* Release: pairs with the acquire in idle_of. */
+        atomic_store_explicit(&ctx->is_gone, true, memory_order_release);
+    }
+    if (is_any)
+        recount(env);
+    xac_threads_unlock(env, &signals);
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */
@@ -307,6 +512,7 @@ xac_thread_forked(struct xac_env *env)
         }
         *link = ctx->next;
         xac_view_close_all(env, ctx);
+        forget_own(ctx); /* if it is idle */
         xac_ctx_close(env, ctx);
         free(ctx);
     }

@@ -6,6 +6,9 @@
  *           thread that asks for a view of its own gets a context of its own: a
  *           transaction slot and views, private to the thread until it gives up the last
  *           of them or ends; one in each environment in which it has asked. To everybody else it is one more participant's slot.
+ *           A thread with translated transactions (xac_translate.h) has a further context, which is
+ *           idle between them: then it counts for nobody, and others may take its views, or all of
+ *           it.  The context's turn (owner) decides.
  * LOCK      env->threads, a mutex of the process: the list of contexts, the process's
  *           list of views (which only its turn's holder changes, so that holder may read
  *           it without), n_clones of a view; joining after a fork.  Taken before the gate,
@@ -49,7 +52,26 @@ int xac_thread_unview(struct xac_env *env, const void *base);
  */
 void xac_thread_leave(struct xac_env *env);
 
-/* xac_thread_ended -- the calling thread ends: it leaves all environments. */
+/*
+ * xac_thread_translate -- the calling thread's context for translated transactions, with a view of each
+ * segment of the process; it is the thread's context from now on, until set_idle.
+ *
+ * ret  0; ENOMEM and other errno values.
+ */
+int xac_thread_translate(struct xac_env *env, struct xac_ctx **ctxp);
+
+/* xac_thread_set_idle -- the thread has the process's context again. */
+void xac_thread_set_idle(struct xac_ctx *ctx);
+
+/* xac_thread_drop -- before a view of the process is unmapped or resized: contexts that are idle
+   give up theirs of it, and none begins until that has been done or has failed. */
+void xac_thread_drop(struct xac_env *env, struct xac_view *origin);
+
+/* xac_thread_dismiss -- before the environment is closed, if it is: no context is idle any more.
+   xac_api_lock is held, so that no thread ends. */
+void xac_thread_dismiss(struct xac_env *env);
+
+/* xac_thread_ended -- the calling thread ends: it leaves all environments.  xac_api_lock held. */
 void xac_thread_ended(void);
 
 /* xac_thread_others -- number of other threads that have contexts of their own. */

@@ -46,7 +46,7 @@ xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)
 }
 
 void
-xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
+xac_ctx_release(struct xac_env *env, struct xac_ctx *ctx)
 {
     if (ctx->txn != NULL)
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_FREE);
@@ -56,6 +56,16 @@ xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
     if (ctx->images != NULL)
         (void)xac_sys.munmap(ctx->images, XAC_IMAGES * ctx->env->page_size);
+    ctx->blocks = NULL;
+    ctx->images = NULL;
+    xac_assert(ctx->depth == 0);
+    xac_assert(ctx->txn == NULL);
+}
+
+void
+xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx)
+{
+    xac_ctx_release(env, ctx);
     memset(ctx, 0, sizeof *ctx);
     xac_assert(ctx->txn == NULL);
 }

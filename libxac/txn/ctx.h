@@ -25,7 +25,7 @@ xac_ctx_mine(struct xac_env *env)
 {
     for (struct xac_ctx *ctx = xac_ctx_own; xac_unlikely(ctx != NULL);
          ctx = ctx->next_own) {
-        if (ctx->env == env)
+        if (ctx->env == env && !ctx->is_idle)
             return ctx;
     }
     return &env->ctx;
@@ -57,5 +57,8 @@ xac_ctx_ended(const struct xac_ctx *ctx)
 /* xac_ctx_open, close -- give a context a slot; take it back.  The views stay. */
 int xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx);
 void xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_ctx_release -- as close, by another thread than its own: it stays in that one's list. */
+void xac_ctx_release(struct xac_env *env, struct xac_ctx *ctx);
 
 #endif /* XAC_CTX_H */

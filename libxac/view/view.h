@@ -154,6 +154,7 @@ struct xac_view {
     struct xac_view
         *origin;       /* the view of the process that this is a clone of, or NULL */
     unsigned n_clones; /* of this view; under env->threads                        */
+    bool is_leaving;   /* no translated transaction begins meanwhile; likewise     */
     struct xac_env *env;
     /* The file. */
     const uint8_t *file_bytes; /* mapped shared, for reading; NULL with XAC_OPT_FRAMES  */

@@ -523,6 +523,14 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
     return rc;
 }
 
+/* note_change -- of the process's list of views; env->threads held. */
+static void
+note_change(struct xac_env *env)
+{
+    /* Relaxed: a thread that has seen the old number gets no views of what is new. */
+    atomic_fetch_add_explicit(&env->mappings, 1, memory_order_relaxed);
+}
+
 int
 xac_view_add(struct xac_ctx *ctx, struct xac_view *v)
 {
@@ -530,6 +538,7 @@ xac_view_add(struct xac_ctx *ctx, struct xac_view *v)
 
     (void)pthread_mutex_lock(&ctx->env->threads);
     rc = insert(ctx, v);
+    note_change(ctx->env);
     (void)pthread_mutex_unlock(&ctx->env->threads);
     return rc;
 }
@@ -547,6 +556,8 @@ xac_view_remove(struct xac_ctx *ctx, struct xac_view *v)
             link = &(*link)->next;
         *link = v->next;
     }
+    v->is_leaving = false;
+    note_change(ctx->env);
     (void)pthread_mutex_unlock(&ctx->env->threads);
     return is_free;
 }
@@ -697,6 +708,8 @@ xac_view_resize(struct xac_view *v, size_t length, int flags)
         rc = xac_err(XAC_EDESCRIPTOR, "%s: %s", v->name, strerror(errno));
     else
         rc = resize(v, length, flags);
+    v->is_leaving = false;
+    note_change(v->env);
     (void)pthread_mutex_unlock(threads);
     return rc;
 }
