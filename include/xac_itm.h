@@ -12,8 +12,8 @@
  * until it commits: local variables and all other memory are as before then.
  *
  * RULES
- *   (1) The threads of a process run one language transaction at a time, on the mappings of the
- *       process: ordinary pointers are valid in all of them.
+ *   (1) The threads of a process share its mappings: ordinary pointers are valid in all of them.  They
+ *       run one language transaction at a time, or side by side: see xac_itm_side_by_side().
  *   (2) Inside of xbegin() and xend() a block is a part of that transaction, and runs once.
  *   (3) xMalloc(), xFree() and xRoot() may be called inside.  xFree() frees at the end of the
  *       transaction, and returns 0.
@@ -57,6 +57,16 @@ void *xac_itm_root(void *base) XAC_ITM_FOR(xac_root, xRoot);
  *          back and is run again.  NULL: stop the program.
  */
 void xac_itm_on_failure(void (*fn)(int code));
+
+/*
+ * Choose that blocks of several threads run side by side, each as a transaction of its own, from the
+ * process's first block on.  Pointers stay the same.  In exchange functions that are
+ * declared transaction_pure must not touch segments, and libxac's functions other than those above
+ * must not be given addresses of segments in a block: its bytes lie elsewhere meanwhile.
+ *
+ * ret  0; EBUSY: the process has run a block already.
+ */
+int xac_itm_side_by_side(void);
 
 #ifdef __cplusplus
 }

@@ -33,9 +33,12 @@ allocated(void *p, void (*fn)(void *arg))
 static void
 freed(void *p, void (*fn)(void *arg))
 {
-    if (p != NULL)
-        xac_itm_act(xac_itm_now,
-                    &(struct xac_itm_action){.kind = XAC_ITM_FREED, .fn = fn, .arg = p});
+    if (p == NULL)
+        return;
+    /* As a store: a block that is older may have found it in a segment, and is about to load there. */
+    xac_itm_outside_take(xac_itm_now, XAC_ITM_EXCLUSIVE);
+    xac_itm_act(xac_itm_now,
+                &(struct xac_itm_action){.kind = XAC_ITM_FREED, .fn = fn, .arg = p});
 }
 
 /* ---- C ---------------------------------------------------------------------------------- */
@@ -126,13 +129,13 @@ void *
 xac_itm_malloc(void *base, size_t size)
 {
     struct xac_itm *t = as_update();
-    void *p = xac_malloc(base, size);
+    void *place = xac_itm_place(t, base), *p = xac_malloc(place, size);
 
     if (p != NULL)
         xac_itm_act(t, &(struct xac_itm_action){.kind = XAC_ITM_MALLOCED,
                                                 .arg = p,
-                                                .base = base});
-    return p;
+                                                .base = place});
+    return xac_itm_place_back(t, p);
 }
 
 /* xFree: before the commit, since a nested transaction may be cancelled. */
@@ -143,8 +146,8 @@ xac_itm_free(void *base, void *p)
 
     if (p != NULL)
         xac_itm_act(t, &(struct xac_itm_action){.kind = XAC_ITM_XFREED,
-                                                .arg = p,
-                                                .base = base});
+                                                .arg = xac_itm_place(t, p),
+                                                .base = xac_itm_place(t, base)});
     return 0;
 }
 
@@ -152,9 +155,10 @@ xac_itm_free(void *base, void *p)
 void *
 xac_itm_root(void *base)
 {
-    void *root = xac_root(base);
+    struct xac_itm *t = xac_itm_now;
+    void *place = xac_itm_place(t, base), *root = xac_root(place);
 
     if (root == NULL && errno == EPERM)
         (void)as_update();
-    return root != NULL ? root : xac_root(base);
+    return xac_itm_place_back(t, root != NULL ? root : xac_root(place));
 }

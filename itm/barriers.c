@@ -31,21 +31,36 @@ typedef float type_M256 __attribute__((vector_size(32)));
   type_##name value;                                    \
  };
 
-/* A load of one kind: `before` is done with `at` and the value's size. */
-#define LOAD_AS(kind, name, attribute, before)                               \
+/* A load of one kind: `place` is where the value lies, or NULL: in pieces. */
+#define LOAD_AS(kind, name, attribute, place)                                \
  XAC_ITM_API attribute type_##name _ITM_##kind##name(const type_##name *at); \
  attribute type_##name _ITM_##kind##name(const type_##name *at)              \
  {                                                                           \
-  before;                                                                    \
-  return ((const struct box_##name *)at)->value;                             \
+  struct xac_itm *t = xac_itm_now;                                           \
+  const struct box_##name *box = (const struct box_##name *)(place);         \
+  struct box_##name whole;                                                   \
+                                                                             \
+  if (__builtin_expect(box != NULL, 1))                                      \
+   return box->value;                                                        \
+  xac_itm_pieces(t, (void *)(uintptr_t)at, &whole, sizeof whole, false);     \
+  return whole.value;                                                        \
  }
 
-#define STORE_AS(kind, name, attribute)                                            \
- XAC_ITM_API attribute void _ITM_##kind##name(type_##name *at, type_##name value); \
- attribute void _ITM_##kind##name(type_##name *at, type_##name value)              \
- {                                                                                 \
-  xac_itm_note(xac_itm_now, at, sizeof value, true);                               \
-  ((struct box_##name *)at)->value = value;                                        \
+#define STORE_AS(kind, name, attribute)                                                  \
+ XAC_ITM_API attribute void _ITM_##kind##name(type_##name *at, type_##name value);       \
+ attribute void _ITM_##kind##name(type_##name *at, type_##name value)                    \
+ {                                                                                       \
+  struct xac_itm *t = xac_itm_now;                                                       \
+  struct box_##name *box = (struct box_##name *)xac_itm_note(t, at, sizeof value, true); \
+  struct box_##name whole;                                                               \
+                                                                                         \
+  if (__builtin_expect(box != NULL, 1)) {                                                \
+   box->value = value;                                                                   \
+   return;                                                                               \
+  }                                                                                      \
+  xac_itm_pieces(t, at, &whole, sizeof whole, false);                                    \
+  whole.value = value;                                                                   \
+  xac_itm_pieces(t, at, &whole, sizeof whole, true);                                     \
  }
 
 /* Of a variable of the thread: it is logged, for the compiler stores without a call. */
@@ -53,18 +68,18 @@ typedef float type_M256 __attribute__((vector_size(32)));
  XAC_ITM_API void _ITM_L##name(const type_##name *at); \
  void _ITM_L##name(const type_##name *at)              \
  {                                                     \
-  xac_itm_note(xac_itm_now, at, sizeof *at, true);     \
+  xac_itm_log(xac_itm_now, at, sizeof *at);            \
  }
 
-#define BARRIERS(name, attribute)                                                \
- BOX(name)                                                                       \
- LOAD_AS(R, name, attribute, xac_load(at, sizeof *at))                           \
- LOAD_AS(RaR, name, attribute, (void)0)                                          \
- LOAD_AS(RaW, name, attribute, (void)0)                                          \
- LOAD_AS(RfW, name, attribute, xac_itm_note(xac_itm_now, at, sizeof *at, false)) \
- STORE_AS(W, name, attribute)                                                    \
- STORE_AS(WaR, name, attribute)                                                  \
- STORE_AS(WaW, name, attribute)                                                  \
+#define BARRIERS(name, attribute)                                      \
+ BOX(name)                                                             \
+ LOAD_AS(R, name, attribute, xac_itm_load(t, at, sizeof *at))          \
+ LOAD_AS(RaR, name, attribute, xac_itm_reload(t, at, sizeof *at))      \
+ LOAD_AS(RaW, name, attribute, xac_itm_reload(t, at, sizeof *at))      \
+ LOAD_AS(RfW, name, attribute, xac_itm_note(t, at, sizeof *at, false)) \
+ STORE_AS(W, name, attribute)                                          \
+ STORE_AS(WaR, name, attribute)                                        \
+ STORE_AS(WaW, name, attribute)                                        \
  LOG_OF(name)
 
 BARRIERS(U1, )

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include <xac.h>
+#include <xac_translate.h>
 
 /* Attempts that only give up the processor; then random sleeps of up to 2^k units. */
 #define YIELDS      3u
@@ -32,8 +33,13 @@
 
 __thread struct xac_itm *xac_itm_now;
 
-/* One language transaction at a time. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+/* How blocks of several threads run.  Relaxed: nothing is published with it. */
+enum {
+    UNDECIDED,
+    ONE_BY_ONE,
+    SIDE_BY_SIDE
+};
+static _Atomic int manner = UNDECIDED;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* for the end of a thread */
@@ -75,21 +81,30 @@ xac_itm_grow(void *array, size_t *maxp, size_t needed, size_t element_bytes)
 
 /* ---- threads ---------------------------------------------------------------------------- */
 
-static void
-take_turn(struct xac_itm *t)
+/* choose -- ret  what has been chosen first. */
+static int
+choose(int how)
 {
-    if (pthread_mutex_lock(&turn) != 0)
-        xac_itm_stop("the lock of the process's transactions is damaged");
-    t->has_turn = true;
+    int was = UNDECIDED;
+
+    return atomic_compare_exchange_strong_explicit(&manner, &was, how,
+                                                   memory_order_relaxed,
+                                                   memory_order_relaxed)
+               ? how
+               : was;
 }
 
-static void
-give_turn(struct xac_itm *t)
+XAC_ITM_API int xac_itm_side_by_side(void);
+int
+xac_itm_side_by_side(void)
 {
-    if (!t->has_turn)
-        return;
-    t->has_turn = false;
-    (void)pthread_mutex_unlock(&turn);
+    return choose(SIDE_BY_SIDE) == SIDE_BY_SIDE ? 0 : EBUSY;
+}
+
+bool
+xac_itm_is_side_by_side(void)
+{
+    return atomic_load_explicit(&manner, memory_order_relaxed) == SIDE_BY_SIDE;
 }
 
 /* thread_ended -- a transaction that is still open is libxac's to roll back. */
@@ -98,7 +113,7 @@ thread_ended(void *arg)
 {
     struct xac_itm *t = (struct xac_itm *)arg;
 
-    give_turn(t);
+    xac_itm_outside_unlock(t, false);
     xac_itm_now = NULL;
     free(t->marks);
     free(t->undo);
@@ -106,14 +121,12 @@ thread_ended(void *arg)
     free(t);
 }
 
-/* forked -- in the child: no thread of the parent has the turn, but perhaps this one. */
+/* forked -- in the child: of what the parent's threads have, only this one's is left. */
 static void
 forked(void)
 {
     xac_itm_clones_forked();
-    (void)pthread_mutex_init(&turn, NULL);
-    if (xac_itm_now != NULL && xac_itm_now->has_turn)
-        (void)pthread_mutex_lock(&turn);
+    xac_itm_outside_forked(xac_itm_now);
 }
 
 static void
@@ -133,6 +146,7 @@ thread_get(void)
     if (t != NULL)
         return t;
     (void)pthread_once(&once, prepare);
+    (void)choose(ONE_BY_ONE);
     t = (struct xac_itm *)calloc(1, sizeof *t);
     if (t == NULL || pthread_setspecific(key, t) != 0)
         xac_itm_stop("no memory for a thread's transactions");
@@ -214,9 +228,9 @@ fast_set(struct xac_itm *t)
     t->fast = t->is_part || t->n_marks > 1 ? 0 : t->number | XAC_ITM_STORED;
 }
 
-/* begin_once -- a transaction or query of libxac. */
+/* begin_plain -- a transaction or query of libxac on the process's mappings. */
 static int
-begin_once(struct xac_itm *t)
+begin_plain(struct xac_itm *t)
 {
     int rc = t->is_query ? xac_begin_query() : xac_begin();
 
@@ -227,7 +241,68 @@ begin_once(struct xac_itm *t)
     return rc;
 }
 
-/* enter -- an attempt begins: the turn, and libxac's transaction, if it has an environment. */
+/* leave_query -- a query of ours ends; what it returns concerns durability only. */
+static int
+leave_query(struct xac_itm *t)
+{
+    xac_itm_assert(t->has_env && t->is_query);
+    return xac_end_query();
+}
+
+/* give_up -- end libxac's transaction without a commit. */
+static void
+give_up(struct xac_itm *t)
+{
+    int rc = 0;
+
+    if (!t->has_env)
+        return;
+    if (t->is_query) {
+        (void)leave_query(t);
+        return;
+    }
+    rc = t->is_part ? 0 : xac_abort();
+    rc = rc == 0 ? xac_end() : rc;
+    if (!t->is_part && (rc == 0 || rc == XAC_ENOTXN || rc == XAC_EINQUERY))
+        xac_itm_stop("__transaction_cancel: %s", xac_strerror(rc));
+}
+
+/* begin_one -- of blocks that run one by one, a part of the program's transaction, or without an
+   environment: the lock comes first, for its queue is that of the blocks. */
+static int
+begin_one(struct xac_itm *t)
+{
+    if (!t->is_part)
+        xac_itm_outside_lock(t, XAC_ITM_EXCLUSIVE);
+    return begin_plain(t);
+}
+
+/* begin_beside -- side by side with others: the lock comes second, if at all (outside.c), but in a query,
+   which waits for nobody.  ret  EAGAIN: to be tried again. */
+static int
+begin_beside(struct xac_itm *t)
+{
+    bool is_plain = t->is_plain || t->is_part;
+    int rc = XAC_EMAPPED;
+
+    if (!is_plain && t->is_query)
+        xac_itm_outside_lock(t, t->wants);
+    if (!is_plain)
+        rc = xac_begin_translated(t->is_query);
+    t->is_translated = rc == 0;
+    if (rc
+        == XAC_EMAPPED) /* the thread has views by xView(), or the block must be plain */
+        rc = begin_plain(t);
+    t->has_env = rc == 0;
+    if (t->holds == XAC_ITM_NOTHING && (rc == 0 || rc == XAC_ENOINIT))
+        xac_itm_outside_lock(t, t->is_translated ? t->wants : XAC_ITM_EXCLUSIVE);
+    if (rc != 0 || t->is_part || !xac_itm_outside_is_stale(t))
+        return rc;
+    give_up(t);
+    return EAGAIN;
+}
+
+/* enter -- an attempt begins: the lock, and libxac's transaction, if it has an environment. */
 static void
 enter(struct xac_itm *t)
 {
@@ -235,14 +310,16 @@ enter(struct xac_itm *t)
     int rc;
 
     for (;;) {
-        if (!t->is_part)
-            take_turn(t);
-        rc = begin_once(t);
+        t->is_translated = false;
+        rc = xac_itm_is_side_by_side() ? begin_beside(t) : begin_one(t);
         t->has_env = rc == 0;
         if (rc == 0 || rc == XAC_ENOINIT)
             break;
-        give_turn(t);
-        if (rc == EBUSY && n_busy++ < BUSY_TRIES) /* another thread has called xbegin() */
+        xac_itm_outside_unlock(t, false);
+        if (rc == EAGAIN)
+            xac_itm_outside_reset();
+        else if (rc == EBUSY
+                 && n_busy++ < BUSY_TRIES) /* another thread has called xbegin() */
             sleep_ns(BUSY_SLEEP_NS);
         else
             fail(t, "begin", rc);
@@ -298,19 +375,19 @@ again(struct xac_itm *t)
     roll_back(t, &t->marks[0], false);
     t->n_marks = 1;
     t->depth = 1;
-    give_turn(t);
+    xac_itm_outside_unlock(t, false);
+    xac_itm_outside_reset();
     if (t->n_attempts > 0)
         wait_a_while(t->n_attempts);
     enter(t);
     xac_itm_jump(&t->marks[0].jump, t->answer | XAC_ITM_RESTORE);
 }
 
-/* leave_query -- a query of ours ends; what it returns concerns durability only. */
-static int
-leave_query(struct xac_itm *t)
+void
+xac_itm_restart(struct xac_itm *t)
 {
-    xac_itm_assert(t->has_env && t->is_query);
-    return xac_end_query();
+    give_up(t);
+    again(t);
 }
 
 void
@@ -328,8 +405,11 @@ xac_itm_go_irrevocable(struct xac_itm *t)
 {
     if (t->is_irrevocable)
         return;
+    t->is_plain = true;
     if (xac_itm_may_restart_as_update(t) && t->has_env)
         xac_itm_restart_as_update(t);
+    if (t->is_translated)
+        xac_itm_restart(t);
     t->is_irrevocable = true;
 }
 
@@ -346,6 +426,9 @@ begin_outermost(struct xac_itm *t, uint32_t properties, const struct xac_itm_jum
             "the one of xInit()");
     t->is_query = (properties & query) == query && !t->is_part;
     t->is_irrevocable = false;
+    t->is_plain = (properties & XAC_ITM_IRREVOCABLE) != 0
+                  || (properties & XAC_ITM_INSTRUMENTED) == 0;
+    t->wants = XAC_ITM_NOTHING;
     t->n_attempts = 0;
     t->n_catches = 0;
     /* Relaxed: see there. */
@@ -385,12 +468,12 @@ xac_itm_begin(uint32_t properties, const struct xac_itm_jump *jump)
 
 /* finish -- the outermost transaction is over. */
 static void
-finish(struct xac_itm *t)
+finish(struct xac_itm *t, bool is_committed)
 {
     t->depth = 0;
     t->n_marks = 0;
     t->undo_bytes = 0;
-    give_turn(t);
+    xac_itm_outside_unlock(t, is_committed);
 }
 
 /* end_of_libxac -- end its transaction.  ret  0, or why it has not committed, or is not durable. */
@@ -432,7 +515,7 @@ commit(struct xac_itm *t)
         return true;
     rc = end_of_libxac(t);
     if (rc == 0 || is_committed(t, rc)) {
-        finish(t);
+        finish(t, true);
         if (rc != 0)
             fail(t, "be made durable", rc);
         xac_itm_act_after(t);
@@ -451,7 +534,7 @@ commit(struct xac_itm *t)
     if (rc != XAC_ABORTED) {
         /* Before another thread gets the turn, and could see or change the bytes. */
         roll_back(t, &t->marks[0], false);
-        give_turn(t); /* fail() may call the program */
+        xac_itm_outside_unlock(t, false); /* fail() may call the program */
         fail(t, "commit", rc);
     }
     return false;
@@ -482,16 +565,8 @@ cancel_outermost(struct xac_itm *t)
     struct xac_itm_jump jump = t->marks[0].jump;
 
     roll_back(t, &t->marks[0], t->is_part);
-    if (t->has_env && t->is_query) {
-        (void)leave_query(t);
-    } else if (t->has_env) {
-        int rc = t->is_part ? 0 : xac_abort();
-
-        rc = rc == 0 ? xac_end() : rc;
-        if (!t->is_part && (rc == 0 || rc == XAC_ENOTXN || rc == XAC_EINQUERY))
-            xac_itm_stop("__transaction_cancel: %s", xac_strerror(rc));
-    }
-    finish(t);
+    give_up(t);
+    finish(t, false);
     xac_itm_jump(&jump, XAC_ITM_CANCELLED | XAC_ITM_RESTORE);
 }
 

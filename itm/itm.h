@@ -3,13 +3,15 @@
  * itm.h -- what a thread knows of its language transaction.
  *
  * WHAT      The functions that gcc -fgnu-tm calls, over the public interface of libxac: begin, end and
- *           cancel (itm.c), loads and stores (barriers.c, ranges.c), the bytes to restore (undo.c),
+ *           cancel (itm.c), loads and stores (barriers.c, ranges.c, places.c), the bytes to restore
+ *           (undo.c), isolation of memory outside of segments (outside.c),
  *           memory and user actions (actions.c, alloc.c), exceptions (unwind.c), transactional
  *           versions of functions (clones.c), registers (begin.S).
  * NOT HERE  What a transaction sees in a segment, and what becomes of its stores there: libxac.
  * OWNER     Each thread has one struct xac_itm.
- * LOCK      The process's turn: one language transaction at a time, for memory outside of segments
- *           has no versions, and because threads share the mappings of the process.
+ * LOCK      That of outside.c.  A block has it from its begin on, alone, since memory outside of
+ *           segments has no versions and threads share the mappings of the process; unless blocks
+ *           run side by side: then it is translated (xac_translate.h), and takes it when it must.
  * THREADS   Each for itself.  Not signal handlers.
  *
  * INVARIANTS
@@ -21,6 +23,10 @@
  *   (4) The undo log has the old bytes of each store since the outermost begin that lies outside
  *       of segments, and of each one in a segment since the second mark; if the transaction is a
  *       part of one by xbegin(), of all.
+ *   (5) distances[] says of each unit noted with `number` how far its bytes lie from it: 0 outside of
+ *       segments, and in all units if the attempt is not translated.
+ *   (6) A translated attempt has noted a unit outside only if it has the lock: shared, if it has
+ *       only loaded.
  */
 #ifndef XAC_ITM_INTERNAL_H
 #define XAC_ITM_INTERNAL_H
@@ -90,13 +96,25 @@ struct xac_itm_action {
     void *base;
 };
 
+/* What a thread has of the lock for memory outside; each has all that the one before has. */
+enum xac_itm_holds {
+    XAC_ITM_NOTHING,
+    XAC_ITM_SHARED,
+    XAC_ITM_EXCLUSIVE
+};
+
 struct xac_itm {
     unsigned depth;
     bool has_env; /* it is a transaction or query of libxac, too              */
     bool is_part; /* of a transaction that the program began by xbegin()      */
     bool is_query;
     bool is_irrevocable;
-    bool has_turn;
+    bool is_translated; /* the attempt works on views of the thread                */
+    bool is_plain; /* the block must not: it may run code that is not compiled for it */
+    enum xac_itm_holds
+        holds; /* outside.c                                               */
+    enum xac_itm_holds
+        wants;           /* from the begin of the next attempt on                   */
     uint64_t number;     /* of the running attempt, a multiple of XAC_ITM_NUMBER     */
     uint64_t fast;       /* number | XAC_ITM_STORED, or never equal to a key         */
     uint64_t id;         /* of the transaction                                       */
@@ -115,6 +133,8 @@ struct xac_itm {
     unsigned n_catches; /* that have begun in the transaction and not ended          */
 
     uint64_t units[XAC_ITM_SLOTS];
+    uintptr_t
+        distances[XAC_ITM_SLOTS]; /* from the address to the place, modulo 2^64    */
 };
 
 /* The calling thread's; NULL before its first transaction. */
@@ -131,6 +151,12 @@ _Noreturn void xac_itm_jump(const struct xac_itm_jump *to, uint32_t result);
 
 /* xac_itm_restart_as_update -- it began as a query, and wants to store. */
 _Noreturn void xac_itm_restart_as_update(struct xac_itm *t);
+
+/* xac_itm_restart -- start over; nobody has lost. */
+_Noreturn void xac_itm_restart(struct xac_itm *t);
+
+/* xac_itm_is_side_by_side -- has the program chosen that? */
+bool xac_itm_is_side_by_side(void);
 
 /* xac_itm_go_irrevocable -- from here on it cannot be rolled back; may start over before. */
 void xac_itm_go_irrevocable(struct xac_itm *t);
@@ -166,22 +192,100 @@ void xac_itm_keep(struct xac_itm *t, const void *at, size_t n, bool is_segment);
 void xac_itm_undo(struct xac_itm *t, const struct xac_itm_mark *mark, bool with_segments);
 
 /* xac_itm_note_slow -- as xac_itm_note, for what it does not know. */
-void xac_itm_note_slow(struct xac_itm *t, const void *at, size_t n, bool keeps);
+void *xac_itm_note_slow(struct xac_itm *t, const void *at, size_t n, bool keeps);
 
 /*
  * xac_itm_note -- before n bytes are stored: announced if they lie in a segment, logged if need be.
  *
  * in   keeps  false: nothing is stored yet; there will be another call.
+ * ret  where they lie; NULL: not all at the same distance, see xac_itm_pieces.
  */
-static inline void
+static inline void *
 xac_itm_note(struct xac_itm *t, const void *at, size_t n, bool keeps)
 {
-    uintptr_t unit = (uintptr_t)at / XAC_ITM_UNIT;
+    uintptr_t unit = (uintptr_t)at / XAC_ITM_UNIT, slot = unit % XAC_ITM_SLOTS;
 
-    if (t->units[unit % XAC_ITM_SLOTS] != (t->fast | unit)
+    if (t->units[slot] != (t->fast | unit)
         || n > XAC_ITM_UNIT - (uintptr_t)at % XAC_ITM_UNIT)
-        xac_itm_note_slow(t, at, n, keeps);
+        return xac_itm_note_slow(t, at, n, keeps);
+    return (void *)((uintptr_t)at + t->distances[slot]);
 }
+
+/* xac_itm_log -- before memory of the thread alone is stored to without a call. */
+void xac_itm_log(struct xac_itm *t, const void *at, size_t n);
+
+/* ---- places.c: translated attempts --------------------------------------------------------- */
+
+/* xac_itm_load_slow, store_translated -- as xac_itm_load and xac_itm_note. */
+const void *xac_itm_load_slow(struct xac_itm *t, const void *at, size_t n);
+void *xac_itm_store_translated(struct xac_itm *t, const void *at, size_t n, bool keeps);
+
+/* xac_itm_load -- before n bytes are loaded.  ret  where they lie, or NULL, as xac_itm_note. */
+static inline const void *
+xac_itm_load(struct xac_itm *t, const void *at, size_t n)
+{
+    uintptr_t unit, slot;
+
+    if (!t->is_translated) {
+        xac_load(at, n);
+        return at;
+    }
+    unit = (uintptr_t)at / XAC_ITM_UNIT;
+    slot = unit % XAC_ITM_SLOTS;
+    if ((t->units[slot] & ~XAC_ITM_STORED) != (t->number | unit)
+        || n > XAC_ITM_UNIT - (uintptr_t)at % XAC_ITM_UNIT)
+        return xac_itm_load_slow(t, at, n);
+    at = (const void *)((uintptr_t)at + t->distances[slot]);
+    xac_load(at, n);
+    return at;
+}
+
+/* xac_itm_reload -- the same, of what has been loaded or stored before. */
+static inline const void *
+xac_itm_reload(struct xac_itm *t, const void *at, size_t n)
+{
+    return t->is_translated ? xac_itm_load(t, at, n) : at;
+}
+
+/* xac_itm_pieces -- load n bytes from `at`, or store them there, unit by unit.  A store has been
+   noted already. */
+void xac_itm_pieces(struct xac_itm *t, void *at, void *bytes, size_t n, bool stores);
+
+/* Which sides of a copy do not belong to the thread alone. */
+struct xac_itm_sides {
+    bool to_shared;
+    bool from_shared;
+};
+
+/* xac_itm_copy, fill -- memmove and memset. */
+void xac_itm_copy(struct xac_itm *t, void *to, const void *from, size_t n,
+                  const struct xac_itm_sides *are);
+void xac_itm_fill(struct xac_itm *t, void *to, int byte, size_t n);
+
+/* xac_itm_place, place_back -- for calls of libxac; an address in no segment, and every one if the attempt is
+   not translated, is its own place. */
+void *xac_itm_place(struct xac_itm *t, void *at);
+void *xac_itm_place_back(const struct xac_itm *t, void *place);
+
+/* ---- outside.c ---------------------------------------------------------------------------- */
+
+/* xac_itm_outside_lock -- get it; may wait. */
+void xac_itm_outside_lock(struct xac_itm *t, enum xac_itm_holds how);
+
+/* xac_itm_outside_unlock -- give it back, if it is had; libxac's transaction has ended. */
+void xac_itm_outside_unlock(struct xac_itm *t, bool is_committed);
+
+/* xac_itm_outside_is_stale -- the attempt has the lock; are its segments older than memory outside? */
+bool xac_itm_outside_is_stale(const struct xac_itm *t);
+
+/* xac_itm_outside_reset -- before another attempt: is that because of an environment that is closed? */
+void xac_itm_outside_reset(void);
+
+/* xac_itm_outside_take -- a translated attempt needs the lock from now on; may start over. */
+void xac_itm_outside_take(struct xac_itm *t, enum xac_itm_holds how);
+
+/* xac_itm_outside_forked -- in the child of a fork, by its thread. */
+void xac_itm_outside_forked(const struct xac_itm *t);
 
 /* ---- actions.c -------------------------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  * ranges.c -- copies and fills inside of transactions.
  *
  * The names say what the compiler knows of each side: Rn, Wn memory of the thread alone, Rt, Wt any
- * memory; with aR or aW it has been read or written before, which changes nothing here.
+ * memory; with aR or aW it has been read or written before, which changes nothing here: `loads` is
+ * true for Rt, `stores` for Wt.
  */
 #include <config.h>
 
@@ -15,38 +16,47 @@
 static inline void
 transfer(void *to, const void *from, size_t n, bool loads, bool stores)
 {
+    struct xac_itm *t = xac_itm_now;
+
     if (n == 0)
         return;
+    if (t->is_translated) {
+        xac_itm_copy(t, to, from, n,
+                     &(struct xac_itm_sides){.to_shared = stores, .from_shared = loads});
+        return;
+    }
     if (loads)
         xac_load(from, n);
     if (stores)
-        xac_itm_note(xac_itm_now, to, n, true);
+        (void)xac_itm_note(t, to, n, true);
     memmove(to, from, n);
 }
 
-#define TRANSFER(name, loads, stores)                                \
- XAC_ITM_API void _ITM_##name(void *to, const void *from, size_t n); \
- void _ITM_##name(void *to, const void *from, size_t n)              \
- {                                                                   \
-  transfer(to, from, n, loads, stores);                              \
+/* The ABI has no result here, but gcc uses the one of memcpy, memmove and memset. */
+#define TRANSFER(name, loads, stores)                                 \
+ XAC_ITM_API void *_ITM_##name(void *to, const void *from, size_t n); \
+ void *_ITM_##name(void *to, const void *from, size_t n)              \
+ {                                                                    \
+  transfer(to, from, n, loads, stores);                               \
+  return to;                                                          \
  }
 
-#define TRANSFERS(verb)                \
- TRANSFER(verb##RnWt, false, true)     \
- TRANSFER(verb##RnWtaR, false, true)   \
- TRANSFER(verb##RnWtaW, false, true)   \
- TRANSFER(verb##RtWn, true, false)     \
- TRANSFER(verb##RtWt, true, true)      \
- TRANSFER(verb##RtWtaR, true, true)    \
- TRANSFER(verb##RtWtaW, true, true)    \
- TRANSFER(verb##RtaRWn, false, false)  \
- TRANSFER(verb##RtaRWt, false, true)   \
- TRANSFER(verb##RtaRWtaR, false, true) \
- TRANSFER(verb##RtaRWtaW, false, true) \
- TRANSFER(verb##RtaWWn, false, false)  \
- TRANSFER(verb##RtaWWt, false, true)   \
- TRANSFER(verb##RtaWWtaR, false, true) \
- TRANSFER(verb##RtaWWtaW, false, true)
+#define TRANSFERS(verb)               \
+ TRANSFER(verb##RnWt, false, true)    \
+ TRANSFER(verb##RnWtaR, false, true)  \
+ TRANSFER(verb##RnWtaW, false, true)  \
+ TRANSFER(verb##RtWn, true, false)    \
+ TRANSFER(verb##RtWt, true, true)     \
+ TRANSFER(verb##RtWtaR, true, true)   \
+ TRANSFER(verb##RtWtaW, true, true)   \
+ TRANSFER(verb##RtaRWn, true, false)  \
+ TRANSFER(verb##RtaRWt, true, true)   \
+ TRANSFER(verb##RtaRWtaR, true, true) \
+ TRANSFER(verb##RtaRWtaW, true, true) \
+ TRANSFER(verb##RtaWWn, true, false)  \
+ TRANSFER(verb##RtaWWt, true, true)   \
+ TRANSFER(verb##RtaWWtaR, true, true) \
+ TRANSFER(verb##RtaWWtaW, true, true)
 
 TRANSFERS(memcpy)
 TRANSFERS(memmove)
@@ -55,17 +65,24 @@ TRANSFERS(memmove)
 static inline void
 fill(void *to, int byte, size_t n)
 {
+    struct xac_itm *t = xac_itm_now;
+
     if (n == 0)
         return;
-    xac_itm_note(xac_itm_now, to, n, true);
+    if (t->is_translated) {
+        xac_itm_fill(t, to, byte, n);
+        return;
+    }
+    (void)xac_itm_note(t, to, n, true);
     memset(to, byte, n);
 }
 
-#define FILL(name)                                           \
- XAC_ITM_API void _ITM_##name(void *to, int byte, size_t n); \
- void _ITM_##name(void *to, int byte, size_t n)              \
- {                                                           \
-  fill(to, byte, n);                                         \
+#define FILL(name)                                            \
+ XAC_ITM_API void *_ITM_##name(void *to, int byte, size_t n); \
+ void *_ITM_##name(void *to, int byte, size_t n)              \
+ {                                                            \
+  fill(to, byte, n);                                          \
+  return to;                                                  \
  }
 
 FILL(memsetW)
@@ -78,7 +95,7 @@ void
 _ITM_LB(const void *at, size_t n)
 {
     if (n > 0)
-        xac_itm_note(xac_itm_now, at, n, true);
+        xac_itm_log(xac_itm_now, at, n);
 }
 
 /* _ITM_dropReferences -- a hint that nobody needs the range any more: nothing to do. */

@@ -42,6 +42,7 @@ note_new(struct xac_itm *t, const void *at, size_t n)
     uintptr_t unit = (uintptr_t)at / XAC_ITM_UNIT;
     uint64_t *slot = &t->units[unit % XAC_ITM_SLOTS];
 
+    t->distances[unit % XAC_ITM_SLOTS] = 0;
     if (!t->has_env || !xac_touch_is_segment(at)) {
         *slot = t->number | unit;
         return false;
@@ -53,11 +54,13 @@ note_new(struct xac_itm *t, const void *at, size_t n)
     return true;
 }
 
-void
+void *
 xac_itm_note_slow(struct xac_itm *t, const void *at, size_t n, bool keeps)
 {
     const uint8_t *from = (const uint8_t *)at;
 
+    if (t->is_translated)
+        return xac_itm_store_translated(t, at, n, keeps);
     while (n > 0) {
         uintptr_t unit = (uintptr_t)from / XAC_ITM_UNIT;
         uint64_t key = t->units[unit % XAC_ITM_SLOTS];
@@ -69,6 +72,23 @@ xac_itm_note_slow(struct xac_itm *t, const void *at, size_t n, bool keeps)
             is_segment = note_new(t, from, part);
         if (keeps && (!is_segment || t->is_part || t->n_marks > 1))
             xac_itm_keep(t, from, part, is_segment);
+        from += part;
+        n -= part;
+    }
+    return (void *)(uintptr_t)at;
+}
+
+void
+xac_itm_log(struct xac_itm *t, const void *at, size_t n)
+{
+    const uint8_t *from = (const uint8_t *)at;
+
+    if (!t->is_translated)
+        (void)xac_itm_note(t, at, n, true);
+    while (t->is_translated && n > 0) {
+        size_t part = n < XAC_ITM_UNIT ? n : XAC_ITM_UNIT;
+
+        xac_itm_keep(t, from, part, false);
         from += part;
         n -= part;
     }

@@ -75,7 +75,8 @@ xac_begin_translated(int is_query)
     if (xac_api_is_mine(ctx) || xac_api_is_mine(&env->ctx))
         return xac_err(XAC_EINTXN, "xac_begin_translated");
     if (ctx != &env->ctx)
-        return xac_err(XAC_EMAPPED, "xac_begin_translated: the thread has called xView()");
+        return xac_err(XAC_EMAPPED,
+                       "xac_begin_translated: the thread has called xView()");
     if (!xac_left_prepare()) /* its views are to go when it ends */
         return xac_err(ENOMEM, "xac_begin_translated");
     rc = xac_env_rejoin(env);

@@ -147,12 +147,14 @@ struct xac_ctx {
     const void *frame; /* of the outermost xTransact(), NULL none: see api_left.h     */
     uintptr_t frame_return;
     int frame_depth;
-    bool is_ending;                      /* in xend() or xendQuery()                   */
+    bool is_ending; /* in xend() or xendQuery()                   */
     /* Of a thread's translated transactions (xac_translate.h). */
     bool is_translated;
-    bool is_idle; /* it is, and has none open: its thread uses the process's context      */
-    _Atomic bool is_gone; /* it is, and the environment has been closed: only its thread has it */
-    uint64_t mappings;    /* as env->mappings when it got its views                     */
+    bool
+        is_idle; /* it is, and has none open: its thread uses the process's context      */
+    _Atomic bool
+        is_gone; /* it is, and the environment has been closed: only its thread has it */
+    uint64_t mappings; /* as env->mappings when it got its views                     */
     struct xac_outofcore_ctx *outofcore; /* NULL: without XAC_OPT_FRAMES                */
 
     struct xac_conflict conflict; /* of the transaction that ended last                */
@@ -215,7 +217,8 @@ struct xac_env {
     struct xac_ctx ctx;      /* of the process                                       */
     pthread_mutex_t threads; /* see thread.h                                         */
     struct xac_ctx *others;  /* contexts of threads; under `threads`                 */
-    _Atomic uint64_t mappings; /* changes of the process's list of views; under `threads` */
+    _Atomic uint64_t
+        mappings; /* changes of the process's list of views; under `threads` */
     struct xac_file_fds file_fds; /* under the checkpoint lock                       */
     struct xac_address_list addresses; /* under the lock of the files                */
     struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */

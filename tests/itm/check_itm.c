@@ -547,14 +547,23 @@ setup_trusted(void)
     env_checking = XAC_CHECKING_TRUSTED;
 }
 
+/* Blocks of threads may run side by side: then they work on views, at translated addresses. */
+static void
+setup_beside(void)
+{
+    env_setup();
+    must_ok(xac_itm_side_by_side());
+}
+
 int
 main(void)
 {
     Suite *s = suite_create("itm");
-    TCase *tcs[2] = {env_tcase(s, "itm", 60),
-                     env_tcase_with(s, "trusted", 60, setup_trusted)};
+    TCase *tcs[3] = {env_tcase(s, "itm", 60),
+                     env_tcase_with(s, "trusted", 60, setup_trusted),
+                     env_tcase_with(s, "beside", 60, setup_beside)};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         TCase *tc = tcs[i];
 
         tcase_add_test(tc, commit_takes_effect_once);

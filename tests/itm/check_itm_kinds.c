@@ -513,27 +513,39 @@ START_TEST(child_of_fork_takes_part)
 }
 END_TEST
 
+/* Blocks of threads may run side by side: then they work on views, at translated addresses. */
+static void
+setup_beside(void)
+{
+    env_setup();
+    must_ok(xac_itm_side_by_side());
+}
+
 int
 main(void)
 {
     Suite *s = suite_create("itm_kinds");
-    TCase *tc = env_tcase(s, "kinds", 60);
+    TCase *tcs[2] = {env_tcase(s, "kinds", 60),
+                     env_tcase_with(s, "beside", 60, setup_beside)};
 
-    tcase_add_test(tc, block_that_only_loads_is_a_query);
-    tcase_add_test(tc, function_by_pointer_stores);
-    tcase_add_test(tc, allocation_alone_is_no_query);
-    tcase_add_test(tc, irrevocable_block_runs_once);
-    tcase_add_test(tc, irrevocable_block_that_cannot_commit_stops);
-    tcase_add_test(tc, actions_of_the_program);
-    tcase_add_test(tc, block_inside_of_xbegin_is_a_part);
-    tcase_add_test(tc, block_inside_of_a_query_is_a_part);
-    tcase_add_test(tc, free_inside_of_a_query_stops);
-    tcase_add_test(tc, block_in_another_environment_stops);
-    tcase_add_test(tc, without_environment_memory_is_transactional);
-    tcase_add_test(tc, end_inside_of_a_block_stops);
-    tc = env_tcase(s, "threads", 60);
-    tcase_add_test(tc, threads_share_one_mapping);
-    tcase_add_test(tc, block_waits_for_xbegin_of_another_thread);
-    tcase_add_test(tc, child_of_fork_takes_part);
+    for (int i = 0; i < 2; i++) {
+        TCase *tc = tcs[i];
+
+        tcase_add_test(tc, block_that_only_loads_is_a_query);
+        tcase_add_test(tc, function_by_pointer_stores);
+        tcase_add_test(tc, allocation_alone_is_no_query);
+        tcase_add_test(tc, irrevocable_block_runs_once);
+        tcase_add_test(tc, irrevocable_block_that_cannot_commit_stops);
+        tcase_add_test(tc, actions_of_the_program);
+        tcase_add_test(tc, block_inside_of_xbegin_is_a_part);
+        tcase_add_test(tc, block_inside_of_a_query_is_a_part);
+        tcase_add_test(tc, free_inside_of_a_query_stops);
+        tcase_add_test(tc, block_in_another_environment_stops);
+        tcase_add_test(tc, without_environment_memory_is_transactional);
+        tcase_add_test(tc, end_inside_of_a_block_stops);
+        tcase_add_test(tc, threads_share_one_mapping);
+        tcase_add_test(tc, block_waits_for_xbegin_of_another_thread);
+        tcase_add_test(tc, child_of_fork_takes_part);
+    }
     return env_main(s);
 }

@@ -419,18 +419,30 @@ START_TEST(failure_that_nobody_handles_stops)
 }
 END_TEST
 
+/* Blocks of threads may run side by side: then they work on views, at translated addresses. */
+static void
+setup_beside(void)
+{
+    setup();
+    must_ok(xac_itm_side_by_side());
+}
+
 int
 main(void)
 {
     Suite *s = suite_create("itm_procs");
-    TCase *tc = env_tcase_with(s, "itm_procs", 120, setup);
+    TCase *tcs[2] = {env_tcase_with(s, "itm_procs", 120, setup),
+                     env_tcase_with(s, "beside", 120, setup_beside)};
 
-    tcase_add_loop_test(tc, two_processes_and_a_plain_one, 0, POLICIES);
-    tcase_add_loop_test(tc, conflict_starts_the_block_over, 0, N_LOSING);
-    tcase_add_loop_test(tc, killed_process_leaves_whole_transactions, 0, POLICIES);
-    tc = env_tcase_with(s, "failures", 120, setup);
-    tcase_add_test(tc, program_is_told_of_a_failure);
-    tcase_add_test(tc, program_is_told_of_a_commit_that_fails);
-    tcase_add_test(tc, failure_that_nobody_handles_stops);
+    for (int i = 0; i < 2; i++) {
+        TCase *tc = tcs[i];
+
+        tcase_add_loop_test(tc, two_processes_and_a_plain_one, 0, POLICIES);
+        tcase_add_loop_test(tc, conflict_starts_the_block_over, 0, N_LOSING);
+        tcase_add_loop_test(tc, killed_process_leaves_whole_transactions, 0, POLICIES);
+        tcase_add_test(tc, program_is_told_of_a_failure);
+        tcase_add_test(tc, program_is_told_of_a_commit_that_fails);
+        tcase_add_test(tc, failure_that_nobody_handles_stops);
+    }
     return env_main(s);
 }
