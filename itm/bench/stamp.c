@@ -70,7 +70,7 @@ compare(const struct item *a, const struct item *b)
 RB_PROTOTYPE_INTERNAL(items, item, links, compare, TREE)
 RB_GENERATE_INTERNAL(items, item, links, compare, TREE)
 
-static uint64_t
+SAFE static uint64_t
 next(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -245,7 +245,7 @@ offer(struct stamp_world *w, struct items *kind, uint64_t key, uint64_t price)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void
+SAFE static void
 step_list(struct stamp_world *w, struct link **head, uint64_t key, unsigned what,
           struct stamp_net *net)
 {
@@ -273,7 +273,7 @@ step_list(struct stamp_world *w, struct link **head, uint64_t key, unsigned what
     net->hits += found;
 }
 
-static void
+SAFE static void
 step_tree(struct stamp_world *w, uint64_t key, unsigned what, struct stamp_net *net)
 {
     int64_t n = 0;
@@ -300,7 +300,7 @@ step_tree(struct stamp_world *w, uint64_t key, unsigned what, struct stamp_net *
     net->hits += found;
 }
 
-static void
+SAFE static void
 step_vacation(struct stamp_world *w, uint64_t r, unsigned what, struct stamp_net *net)
 {
     uint64_t who = (r >> 8) % CUSTOMERS, kind = (r >> 20) % KINDS;
@@ -335,7 +335,7 @@ step_vacation(struct stamp_world *w, uint64_t r, unsigned what, struct stamp_net
     net->hits += found;
 }
 
-void
+SAFE void
 stamp_step(struct stamp_world *w, enum stamp_load load, uint64_t *rnd,
            struct stamp_net *net)
 {

@@ -39,9 +39,10 @@ extern const char *const stamp_names[STAMP_LOADS];
 struct stamp_world *stamp_create(void *base);
 struct stamp_world *stamp_find(void *base);
 
-/* stamp_step -- one operation, chosen by *rnd: half of them look only. */
-void stamp_step(struct stamp_world *w, enum stamp_load load, uint64_t *rnd,
-                struct stamp_net *net);
+/* stamp_step -- one operation, chosen by *rnd: half of them look only.  May be called in a block. */
+__attribute__((transaction_safe)) void stamp_step(struct stamp_world *w,
+                                                  enum stamp_load load, uint64_t *rnd,
+                                                  struct stamp_net *net);
 
 /* stamp_wrong -- walk it all: NULL if it is sound and holds `net`, else what is wrong. */
 const char *stamp_wrong(const struct stamp_world *w, enum stamp_load load,

@@ -3,7 +3,7 @@
  * stamp_bench.c -- time of the steps of stamp.h: one line of figures.  Compiled twice: over libxac-itm,
  * and with STAMP_VOLATILE for gcc's own libitm.  run.sh compares them.
  *
- *     stamp_xac LOAD THREADS STEPS [durable|nondurable [PROCESSES]]
+ *     stamp_xac LOAD THREADS STEPS [durable|nondurable [PROCESSES [beside]]]
  *     stamp_gcc LOAD THREADS STEPS
  */
 #include "stamp.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #ifndef STAMP_VOLATILE
-# include <xac.h>
+# include <xac_itm.h>
 #endif
 
 #define BYTES       ((size_t)4096 * 4096)
@@ -38,8 +38,10 @@ struct worker {
 struct board {
     _Atomic int n_ready;
     _Atomic int go;
-    _Atomic uint64_t cpu_ns;  /* of all processes, for their steps                         */
-    _Atomic uint64_t last_ns; /* monotonic: when the last one had done its steps           */
+    _Atomic uint64_t
+        cpu_ns; /* of all processes, for their steps                         */
+    _Atomic uint64_t
+        last_ns; /* monotonic: when the last one had done its steps           */
 };
 
 static void
@@ -113,8 +115,9 @@ measure(struct board *board, struct stamp_world *world, enum stamp_load load,
     atomic_fetch_add_explicit(&board->cpu_ns, cpu, memory_order_relaxed);
     last = atomic_load_explicit(&board->last_ns, memory_order_relaxed);
     while (last < now
-           && !atomic_compare_exchange_weak_explicit(
-               &board->last_ns, &last, now, memory_order_relaxed, memory_order_relaxed))
+           && !atomic_compare_exchange_weak_explicit(&board->last_ns, &last, now,
+                                                     memory_order_relaxed,
+                                                     memory_order_relaxed))
         ;
 }
 
@@ -167,18 +170,20 @@ main(int argc, char **argv)
     double all;
 
     if (argc < 4 || board == MAP_FAILED)
-        die("LOAD THREADS STEPS [durable|nondurable [PROCESSES]]");
+        die("LOAD THREADS STEPS [durable|nondurable [PROCESSES [beside]]]");
     while (load < STAMP_LOADS && strcmp(stamp_names[load], argv[1]) != 0)
         load++;
     n_threads = atoi(argv[2]);
     steps = strtoull(argv[3], NULL, 10);
     if (load == STAMP_LOADS || n_threads < 1 || n_threads > THREADS_MAX || steps == 0)
-        die("LOAD THREADS STEPS [durable|nondurable [PROCESSES]]");
+        die("LOAD THREADS STEPS [durable|nondurable [PROCESSES [beside]]]");
 #ifndef STAMP_VOLATILE
     int flags =
         argc > 4 && strcmp(argv[4], "durable") == 0 ? XAC_DURABLE : XAC_NONDURABLE;
 
     n_processes = argc > 5 ? atoi(argv[5]) : 1;
+    if (argc > 6 && strcmp(argv[6], "beside") == 0 && xac_itm_side_by_side() != 0)
+        die("xac_itm_side_by_side");
     for (int i = 1; i < n_processes; i++) {
         if (fork() == 0)
             child(board, flags, (enum stamp_load)load, n_threads, steps, i);

@@ -261,6 +261,11 @@ xac_fault_foreign(const struct xac_view *view, const void *addr, bool is_write)
     /* Relaxed: that it is us can only have been stored by us. */
     pthread_t owner = atomic_load_explicit(&view->ctx->owner, memory_order_relaxed);
 
+    if (mine->is_translated && view->origin == NULL)
+        xac_fault_stop(
+            view, addr, is_write, "that is not translated, in a translated transaction",
+            "in a block of libxac-itm: by code that is not compiled for it, "
+            "such as a function declared transaction_pure; else xac_translate.h");
     if (mine != view->ctx && view->origin == NULL)
         xac_fault_stop(view, addr, is_write, "by a thread that has views of its own",
                        "use the address that xView() has returned to this thread");
