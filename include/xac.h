@@ -574,6 +574,35 @@ XAC_API void *xac_malloc(void *base, size_t size);
 XAC_API int xac_free(void *base, void *p);
 
 /*
+ * Allocate aligned memory in a segment, inside a transaction.  An alignment above 16 takes at
+ * least an eighth of a page.
+ *
+ * in   alignment  bytes; a power of two, at most the page size.
+ * ret  as xMalloc(), so aligned, and to 16 bytes; EINVAL also: not such an alignment.
+ */
+XAC_API void *xac_aligned_alloc(void *base, size_t alignment, size_t size);
+
+/*
+ * Make an allocation larger or smaller, inside a transaction.  It keeps its contents, as far as
+ * they fit, and may get another address.  An alignment above 16 is then lost.
+ *
+ * in   p     from xMalloc() on the same segment, or NULL: as xMalloc().
+ * in   size  bytes; 0 counts as 1.
+ * ret  as xMalloc(); EINVAL also: no allocation begins at p.  After NULL the allocation is still
+ *      there, as it was.
+ */
+XAC_API void *xac_realloc(void *base, void *p, size_t size);
+
+/*
+ * How many bytes of an allocation the program may use: what it asked for, or more.  Inside a
+ * transaction or a query.
+ *
+ * ret  bytes; 0 if p is NULL, or if errno is set as by xMalloc(), EINVAL also: no allocation
+ *      begins at p.
+ */
+XAC_API size_t xac_usable_size(void *base, const void *p);
+
+/*
  * The root area: XAC_ROOT_SIZE bytes of the heap that belong to the program, zero at first.
  * From there it finds its data again.  Call it inside a transaction or a query; a query does
  * not make a heap of a segment of zero bytes.
@@ -646,6 +675,9 @@ XAC_API int xSetOption(int option, uint64_t value);
 XAC_API int xSetLogDirectory(const char *path);
 XAC_API void *xMalloc(void *base, size_t size);
 XAC_API int xFree(void *base, void *p);
+XAC_API void *xAlignedAlloc(void *base, size_t alignment, size_t size);
+XAC_API void *xRealloc(void *base, void *p, size_t size);
+XAC_API size_t xUsableSize(void *base, const void *p);
 XAC_API void *xRoot(void *base);
 XAC_API int xHeapCheck(void *base, struct xac_heap_totals *out, size_t size);
 #endif

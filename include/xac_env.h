@@ -122,9 +122,23 @@ XAC_API int xac_set_backoff_in(struct xac_env *env,
 
 XAC_API void *xac_malloc_in(struct xac_env *env, void *base, size_t size);
 XAC_API int xac_free_in(struct xac_env *env, void *base, void *p);
+XAC_API void *xac_aligned_alloc_in(struct xac_env *env, void *base, size_t alignment,
+                                   size_t size);
+XAC_API void *xac_realloc_in(struct xac_env *env, void *base, void *p, size_t size);
+XAC_API size_t xac_usable_size_in(struct xac_env *env, void *base, const void *p);
 XAC_API void *xac_root_in(struct xac_env *env, void *base);
 XAC_API int xac_heap_check_in(struct xac_env *env, void *base,
                               struct xac_heap_totals *out, size_t size);
+
+/*
+ * Find the segment that an address lies in, among those of the transactions and queries that the
+ * calling thread has open.  An allocator that stores only an address can find its heap by it.
+ *
+ * out  envp  the environment of the segment; may be NULL.
+ * ret  the start of the segment: what the functions above want as `base`; or NULL, and errno is
+ *      EPERM: the thread has no transaction open; EINVAL: the address is in none of its segments.
+ */
+XAC_API void *xac_segment_of(const void *address, struct xac_env **envp);
 
 /* ---- The rest ---------------------------------------------------------------------- */
 

@@ -86,14 +86,31 @@ make_classes(void)
     xac_assert(classes.n_runs < classes.count);
 }
 
+/* aligned_class -- as class_of, of those whose slots all have an alignment above 16 bytes: such
+   slots begin at the start of a page.  Without any, the allocation takes pages. */
+static uint32_t
+aligned_class(size_t size, size_t alignment)
+{
+    uint32_t c = classes.n_runs;
+
+    xac_assert(alignment > XAC_ALIGNMENT);
+    xac_assert(classes.n_runs < classes.count);
+    while (c < classes.count
+           && (classes.size[c] < size || classes.size[c] % alignment != 0))
+        c++;
+    return c;
+}
+
 /* class_of -- smallest class that holds `size` bytes; count if none does. */
 static uint32_t
-class_of(size_t size)
+class_of(size_t size, size_t alignment)
 {
     uint32_t low = 0;
     uint32_t high = classes.count;
 
     xac_assert(classes.count != 0);
+    if (alignment > XAC_ALIGNMENT)
+        return aligned_class(size, alignment);
     if (size <= 128)
         return size == 0 ? 0 : (uint32_t)((size - 1) / XAC_ALIGNMENT);
     while (low < high) {
@@ -360,7 +377,7 @@ take_anywhere(struct xac_heap *h, uint64_t pages, const struct xac_want *want,
 }
 
 int
-xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
+xac_alloc_take(struct xac_view *view, size_t size, size_t alignment, void **addressp)
 {
     struct xac_heap h;
     struct xac_want want = {0};
@@ -373,8 +390,8 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
     if (size > view->area.length)
         return xac_err(ENOMEM, "xMalloc: %zu bytes, but %s is mapped %zu bytes long",
                        size, view->name, view->area.length);
-    want.class = class_of(size);
-    pages = (size + h.page_size - 1) / h.page_size;
+    want.class = class_of(size, alignment);
+    pages = size == 0 ? 1 : (size + h.page_size - 1) / h.page_size;
     if (want.class == classes.count) {
         want.class = 0;
         want.pages = pages < XAC_CHUNK_PAGES ? (uint32_t)pages : 0;
@@ -387,7 +404,7 @@ xac_alloc_take(struct xac_view *view, size_t size, void **addressp)
         void *address = from_hints(&h, &want);
 
         if (address != NULL) {
-            xac_assert(((uintptr_t)address) % XAC_ALIGNMENT == 0);
+            xac_assert(((uintptr_t)address) % alignment == 0);
             xac_assert((uint8_t *)address >= h.base);
             xac_assert((uint8_t *)address + size <= h.base + h.view_pages * h.page_size);
             *addressp = address;

@@ -2,7 +2,7 @@
 /*
  * alloc.h -- the transactional allocator: a heap inside a mapped segment.
  *
- * WHAT      xMalloc(), xFree(), xRoot() and the checker.  The heap is ordinary data in the
+ * WHAT      xMalloc() and its relatives, xFree(), xRoot() and the checker.  The heap is ordinary data in the
  *           segment; plain loads and stores of the running transaction change it.  So an abort
  *           undoes its changes, and it is as durable as other data.
  * NOT HERE  Bytes (alloc_format.h), chunks (alloc_chunk.c), the directory of chunks, making
@@ -43,14 +43,26 @@ struct xac_view;
 /*
  * xac_alloc_take -- allocate; inside a transaction.
  *
- * out  addressp  16-byte aligned memory inside the segment
+ * in   alignment  power of two, at most the page size
+ * out  addressp   memory inside the segment, aligned so, and to 16 bytes
  * ret  0; ENOMEM full; EINVAL no heap, and not blank either; XAC_EDAMAGED, XAC_EVERSION,
  *      XAC_EPAGESIZE.
  */
-int xac_alloc_take(struct xac_view *view, size_t size, void **addressp);
+int xac_alloc_take(struct xac_view *view, size_t size, size_t alignment, void **addressp);
 
 /* xac_alloc_give -- free; ret as above; EINVAL if it is no allocation of the heap. */
 int xac_alloc_give(struct xac_view *view, void *address);
+
+/* xac_alloc_size -- bytes of the allocation at an address; ret as xac_alloc_give. */
+int xac_alloc_size(struct xac_view *view, const void *address, size_t *sizep);
+
+/*
+ * xac_alloc_resize -- make an allocation larger or smaller, where it is or elsewhere.  It stays if
+ * it would fill at least half of its place.
+ *
+ * ret  as xac_alloc_take and xac_alloc_give; after an error the allocation is as it was.
+ */
+int xac_alloc_resize(struct xac_view *view, void *address, size_t size, void **addressp);
 
 /*
  * xac_alloc_root -- the root area.  A query does not make a heap.

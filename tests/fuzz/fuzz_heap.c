@@ -121,7 +121,7 @@ make_heap(struct made *m, uint64_t n_pages, uint64_t view_pages)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         void *p;
 
-        fuzz_must(xac_alloc_take(&w.view, sizes[i], &p) == 0);
+        fuzz_must(xac_alloc_take(&w.view, sizes[i], 16, &p) == 0);
         m->live[m->n_live++] = (uint64_t)((uint8_t *)p - w.view.area.base);
     }
     fuzz_must(xac_alloc_give(&w.view, w.view.area.base + m->live[5]) == 0);
@@ -204,7 +204,7 @@ take(struct fuzz_input *in, uint64_t *lastp)
     uint8_t *p = NULL;
     int rc;
 
-    rc = xac_alloc_take(&w.view, size, (void **)(void *)&p);
+    rc = xac_alloc_take(&w.view, size, 16, (void **)(void *)&p);
     fuzz_told("xMalloc", rc);
     if (rc != 0)
         return;
