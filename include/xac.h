@@ -611,6 +611,13 @@ XAC_API size_t xac_usable_size(void *base, const void *p);
  */
 XAC_API void *xac_root(void *base);
 
+/*
+ * Hash bytes, for hash tables in a heap: the same in each process, version of the library and
+ * machine.  It is XXH3 with 64 bits and seed 0, which does not resist an attacker who chooses keys.
+ * May be called at any time.
+ */
+XAC_API uint64_t xac_hash(const void *data, size_t length);
+
 /* What xHeapCheck() found; bytes == bytes_used + bytes_free + bytes_own. */
 struct xac_heap_totals {
     uint64_t bytes;       /* of the heap, which may be shorter than the segment         */

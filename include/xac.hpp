@@ -27,12 +27,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -40,50 +37,10 @@
 #include <unistd.h>
 
 #include "xac_env.h"
+#include "xac_error.hpp"
+#include "xac_persist.hpp"
 
 namespace xac {
-
-/* A call of the library failed.  code() is an errno value or XAC_E...; some codes of xac_end(), as
-   XAC_ENOTDURABLE, say that the transaction has committed. */
-class error : public std::runtime_error {
-  public:
-    error(int code, const std::string &text) : std::runtime_error(text), code_(code)
-    {
-    }
-    int
-    code() const noexcept
-    {
-        return code_;
-    }
-
-  private:
-    int code_;
-};
-
-/* The transaction was rolled back at each attempt, as often or as long as its limits allow; or its
-   function has called xac_abort_in(), after which there is no other attempt. */
-class conflict : public error {
-  public:
-    conflict() : error(XAC_ABORTED, xac_strerror(XAC_ABORTED))
-    {
-    }
-};
-
-/* Throw what `code` means; 0 is no error. */
-inline void
-check(int code)
-{
-    if (code == 0)
-        return;
-#ifdef __cpp_exceptions
-    if (code == XAC_ABORTED)
-        throw conflict();
-    throw error(code, std::string(xac_strerror(code)) + ": " + xac_last_error());
-#else
-    std::fprintf(stderr, "xac: %s: %s\n", xac_strerror(code), xac_last_error());
-    std::abort();
-#endif
-}
 
 /* When transact() gives up; 0: never.  Time is looked at between attempts: it does not end the
    wait of xac_begin(), which XAC_OPT_WAIT_MS does. */
@@ -320,6 +277,7 @@ template <class T> class mapping {
     int
     try_map(env &in, const char *name, std::size_t count) noexcept
     {
+        must_persist<T>();
         auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
         if (data_ != nullptr)
@@ -383,5 +341,7 @@ template <class T> class mapping {
 };
 
 } // namespace xac
+
+#include "xac_heap.hpp" /* heaps, allocators, objects with names */
 
 #endif /* XAC_HPP */

@@ -68,8 +68,9 @@ enum xac_error {
     XAC_EFILESYSTEM = -31026, /* locks on this file system can be lost               */
     XAC_ENOTDURABLE = -31027, /* committed, but not known to be on disk yet: this
                                 process cannot write the log                         */
-    XAC_EUNCERTAIN = -31028   /* committed, but not known to be on disk yet: another
+    XAC_EUNCERTAIN = -31028,  /* committed, but not known to be on disk yet: another
                                 process is syncing the log, see XAC_OPT_WAIT_MS      */
+    XAC_ELAYOUT = -31029 /* an object in a heap has another type or layout: xac.hpp */
 };
 
 #endif /* XAC_CODES_H */

@@ -20,8 +20,10 @@ packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"
 # For an example and for tests: containers.
 packages="$packages libbsd-dev uthash-dev"
-# To test xac-cc with both compilers.
-packages="$packages clang"
+# To test xac-cc and xac.hpp with both compilers, and the latter under clang's sanitizers.
+packages="$packages clang libclang-rt-dev"
+# To test xac.hpp with containers that take offset pointers.
+packages="$packages libboost-dev"
 
 # Which of the packages is not installed.  The format of one line is
 # "package:status", and a name that dpkg does not know at all gives no line.

@@ -15,6 +15,7 @@
 #include <xac.h>
 #include <xac_env.h>
 
+#include "base/digest.h"
 #include "base/lock.h"
 #include "base/sized.h"
 #include "base/tls.h"
@@ -356,6 +357,12 @@ unsigned
 xac_version_number(void)
 {
     return XAC_VERSION_NUMBER;
+}
+
+uint64_t
+xac_hash(const void *data, size_t length)
+{
+    return xac_xxh64(data, length);
 }
 
 /* ---- On the default environment ----------------------------------------------------------- */

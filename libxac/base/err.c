@@ -130,6 +130,7 @@ static const struct {
     {XAC_EFILESYSTEM, "locks on this file system can be lost"},
     {XAC_ENOTDURABLE, "committed, but not known to be on disk yet"},
     {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
+    {XAC_ELAYOUT, "the object has another type or layout"},
 };
 
 XAC_SIGSAFE const char *

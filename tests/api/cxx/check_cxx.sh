@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_cxx.sh -- heaps and containers of C++ with both compilers and their sanitizers.
+#
+# check_containers.cpp and check_heap.cpp, compiled by g++ and clang++, with and without exceptions:
+# optimized, and under the address sanitizer and that of undefined behaviour; the library is the
+# built one.  A compiler that has no sanitizers is used without.
+set -u
+here=$(cd "${srcdir:-.}" && pwd) || exit 1
+build=$(cd "${top_builddir:-.}" && pwd) || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+checks=0
+failures=0
+skipped=0
+
+if ! [ -e "$build/.libs/libxac.so" ]; then
+    echo "the library is not shared in this build, not tested"
+    exit 77
+fi
+export LD_LIBRARY_PATH="$build/.libs"
+# Segmentation faults are how the library works; see CONTRIBUTING.md.
+export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0
+
+# runs COMPILER OPTIONS PROGRAM -- it compiles without warnings, and its run succeeds.
+runs()
+{
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086 # several options
+    if timeout 300 $1 -std=c++17 -Wall -Wextra -Werror $2 -I"$here/include" \
+        "$here/tests/api/cxx/$3.cpp" -o "$work/$3" -L"$build/.libs" -lxac >"$work/log" 2>&1 &&
+        timeout 300 "$work/$3" >"$work/log" 2>&1; then
+        echo "$1 $2: $(tail -n 1 "$work/log")"
+    else
+        failures=$((failures + 1))
+        echo "$1 $2 $3: fails"
+        head -n 40 "$work/log"
+    fi
+}
+
+for compiler in g++ clang++; do
+    if ! command -v $compiler >/dev/null; then
+        skipped=$((skipped + 1))
+        continue
+    fi
+    how=$sanitize
+    if ! echo 'int main() {}' | $compiler -x c++ $sanitize -o "$work/empty" - 2>/dev/null; then
+        echo "$compiler has no sanitizers installed, its programs run without"
+        how=
+    fi
+    for options in "-O2" "-O2 -fno-exceptions" "$how" "$how -fno-exceptions"; do
+        for program in check_containers check_heap; do
+            runs $compiler "$options" $program
+        done
+    done
+done
+
+echo "$skipped compilers skipped"
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ "$failures" -eq 0 ]
