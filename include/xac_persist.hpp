@@ -4,8 +4,11 @@
  * is the same in each run.  xac.hpp includes it.
  *
  * The next run of a program may have other addresses of code, another seed of hash tables, and
- * other types.  must_persist<T>() refuses what can be seen to break then.  The elements of
- * containers are looked at, too; members of classes cannot be: doc/cpp.md has the list.
+ * other types.  must_persist<T>() refuses what can be seen to break then; doc/cpp.md has the list.
+ * It looks at the elements of containers, too.  It sees members of a class only if the class lists
+ * their types:
+ *
+ *     using xac_members = std::tuple<decltype(words), decltype(files)>;
  */
 #ifndef XAC_PERSIST_HPP
 #define XAC_PERSIST_HPP
@@ -187,21 +190,27 @@ struct hashes_otherwise<T, std::void_t<typename T::hasher>>
 /* The parts of a type that can be named, as a list of types; and what orders them. */
 template <class... T> struct types {
 };
-template <class T, class = void> struct parts {
+template <class T, class = void> struct elements {
     using type = types<>;
 };
 template <class T>
-struct parts<T, std::enable_if_t<!std::is_same_v<typename T::value_type, T>>> {
+struct elements<T, std::enable_if_t<!std::is_same_v<typename T::value_type, T>>> {
     using type = types<typename T::value_type>;
 };
-template <class A, class B> struct parts<std::pair<A, B>> {
+template <class A, class B> struct elements<std::pair<A, B>> {
     using type = types<A, B>;
 };
-template <class... T> struct parts<std::tuple<T...>> {
+template <class... T> struct elements<std::tuple<T...>> {
     using type = types<T...>;
 };
-template <class... T> struct parts<std::variant<T...>> {
+template <class... T> struct elements<std::variant<T...>> {
     using type = types<T...>;
+};
+template <class T, class = void> struct parts : elements<T> {
+};
+template <class T>
+struct parts<T, std::void_t<typename T::xac_members>>
+    : elements<typename T::xac_members> {
 };
 template <class T, class = void> struct order_of {
     using type = types<>;
@@ -276,8 +285,8 @@ must_persist()
  * refused.
  *
  * Different are: the name of the type; its size and alignment, and those of its elements, if it is
- * a container, pair, tuple, variant or optional; the processor, and the standard library with its
- * mode.  The name is that of the compiler, which may differ between gcc and clang.  A class with
+ * a container, pair, tuple, variant or optional, or of its xac_members; the processor, and the
+ * standard library with its mode.  The name is that of the compiler, which may differ between gcc and clang.  A class with
  * `static constexpr const char *xac_name = "order/1";` has that name instead: change it when you
  * change members in a way that keeps all sizes, for nothing else tells.
  */

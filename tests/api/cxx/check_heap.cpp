@@ -100,6 +100,19 @@ struct order {
 struct plain {
     int price;
 };
+struct book : xac::map<int, order> {
+    static constexpr const char *xac_name = "book";
+    using xac::map<int, order>::map;
+};
+struct shop {
+    static constexpr const char *xac_name = "shop";
+    using allocator_type = xac::allocator<char>;
+    explicit shop(const allocator_type &a) : orders(a)
+    {
+    }
+    xac::vector<order> orders;
+    using xac_members = std::tuple<decltype(orders)>;
+};
 } // namespace earlier
 
 namespace later {
@@ -118,6 +131,19 @@ struct alignas(16) aligned_order {
     static constexpr const char *xac_name = "order";
     int price;
     int count;
+};
+struct book : xac::map<int, order> {
+    static constexpr const char *xac_name = "book";
+    using xac::map<int, order>::map;
+};
+struct shop {
+    static constexpr const char *xac_name = "shop";
+    using allocator_type = xac::allocator<char>;
+    explicit shop(const allocator_type &a) : orders(a)
+    {
+    }
+    xac::vector<order> orders;
+    using xac_members = std::tuple<decltype(orders)>;
 };
 struct same {
     static constexpr const char *xac_name = "order";
@@ -158,6 +184,8 @@ other_layouts_are_refused(xac::env &env, xac::heap &heap)
     env.transact([&] {
         heap.find_or_construct<earlier::order>("order", 3, 4);
         heap.find_or_construct<xac::map<int, earlier::order>>("orders");
+        heap.find_or_construct<earlier::book>("book");
+        heap.find_or_construct<earlier::shop>("shop");
         heap.find_or_construct<earlier::plain>("plain", 5);
         heap.find_or_construct<int>("number", 6);
         heap.find_or_construct<std::array<int, 4>>("array");
@@ -166,6 +194,10 @@ other_layouts_are_refused(xac::env &env, xac::heap &heap)
     must_refuse<later::renamed>(env, heap, "order", "a new name of the type");
     must_refuse<later::aligned_order>(env, heap, "order", "another alignment");
     must_refuse<later_map>(env, heap, "orders", "a new member of an element");
+    static_assert(sizeof(earlier::book) == sizeof(later::book), "a map has one size");
+    must_refuse<later::book>(env, heap, "book",
+                             "a new member of an element, the same name");
+    must_refuse<later::shop>(env, heap, "shop", "a new member of an element of a member");
     must_refuse<unsigned>(env, heap, "number", "another kind of number");
     must_refuse<float>(env, heap, "number", "another kind of number");
     must_refuse<point>(env, heap, "plain", "another type");
@@ -175,6 +207,17 @@ other_layouts_are_refused(xac::env &env, xac::heap &heap)
         must(heap.find<later::same>("order")->count == 4, "the same layout and name");
         must(heap.find<earlier::plain>("plain")->price == 5, "nothing has changed");
         must(heap.find<int>("number") != nullptr, "nothing has changed");
+    });
+
+    xac::type_tag elsewhere = xac::tag_of<int>();
+    elsewhere.abi = "aarch64/8/1234 libc++/1";
+    env.query([&] {
+        xac::detail::heap_names names(env.get(), heap.base());
+        void *object = nullptr;
+        std::string why;
+        must(names.find("number", elsewhere, &object, &why) == XAC_ELAYOUT
+                 && why.find("libc++") != why.npos,
+             "another processor and library");
     });
 
     /* What the tag cannot tell: it is in doc/cpp.md. */

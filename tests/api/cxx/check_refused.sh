@@ -37,7 +37,7 @@ for compiler in g++ clang++; do
         compile $compiler "$options" 0 || wrong "$compiler $options: the right case does not compile"
     done
     for number in $cases; do
-        words=$(sed -n "s/^#elif CASE == $number .. \(.*\) ..\$/\1/p" "$source")
+        words=$(sed -n "s/^#elif CASE == $number  *.. \(.*\) ..\$/\1/p" "$source")
         checks=$((checks + 1))
         if compile $compiler "" "$number"; then
             wrong "$compiler: case $number compiles"

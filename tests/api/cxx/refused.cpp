@@ -35,24 +35,25 @@ struct own_hash : xac::persistent_hash_base {
 using text_map = xac::map<xac::string, xac::vector<int>>;
 
 #if CASE == 0
-using type = xac::map<int, xac::unordered_map<int, std::pair<int, xac::string>, own_hash>>;
-#elif CASE == 1 /* a class with virtual functions cannot persist */
+using type =
+    xac::map<int, xac::unordered_map<int, std::pair<int, xac::string>, own_hash>>;
+#elif CASE == 1  /* a class with virtual functions cannot persist */
 using type = with_virtual;
-#elif CASE == 2 /* a class with virtual functions cannot persist */
+#elif CASE == 2  /* a class with virtual functions cannot persist */
 using type = derived;
-#elif CASE == 3 /* a class with virtual functions cannot persist */
+#elif CASE == 3  /* a class with virtual functions cannot persist */
 using type = xac::vector<derived>;
-#elif CASE == 4 /* a class with virtual functions cannot persist */
+#elif CASE == 4  /* a class with virtual functions cannot persist */
 using type = xac::map<int, std::pair<int, xac::list<derived>>>;
-#elif CASE == 5 /* std::function and std::any cannot persist */
+#elif CASE == 5  /* std::function and std::any cannot persist */
 using type = std::function<int(int)>;
-#elif CASE == 6 /* std::function and std::any cannot persist */
+#elif CASE == 6  /* std::function and std::any cannot persist */
 using type = xac::vector<std::any>;
-#elif CASE == 7 /* a pointer to a function cannot persist */
+#elif CASE == 7  /* a pointer to a function cannot persist */
 using type = int (*)(int);
-#elif CASE == 8 /* a pointer to a function cannot persist */
+#elif CASE == 8  /* a pointer to a function cannot persist */
 using type = int (with_virtual::*)();
-#elif CASE == 9 /* a pointer to a function cannot persist */
+#elif CASE == 9  /* a pointer to a function cannot persist */
 using type = xac::set<int, bool (*)(int, int)>;
 #elif CASE == 10 /* takes memory outside of the heap */
 using type = std::string;
@@ -103,6 +104,11 @@ fill(member &m)
 {
     m.hidden.emplace_back(); /* seen when it is constructed */
 }
+#elif CASE == 26 /* std::function and std::any cannot persist */
+struct type {
+    xac::vector<std::function<void()>> *callbacks;
+    using xac_members = std::tuple<xac::vector<std::function<void()>>>;
+};
 #endif
 
 type *
