@@ -40,8 +40,8 @@ make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log"
     { cat "$tmp/log"; fail "make install"; }
 pc=$(cd "$tmp/dest" && find "$PWD" -name libxac.pc)
 [ -n "$pc" ] || fail "libxac.pc was not installed"
-headers=$(installed_files | sed -n 's|.*/include/||; /\.h$/p' | grep -v /)
-[ "$headers" = "$(cd "$source_dir/include" && LC_ALL=C ls ./*.h | sed 's|^./||')" ] ||
+headers=$(installed_files | sed -n 's|.*/include/||; /\.hp*$/p' | grep -v /)
+[ "$headers" = "$(cd "$source_dir/include" && LC_ALL=C ls ./*.h ./*.hpp | sed 's|^./||' | LC_ALL=C sort)" ] ||
     fail "not exactly the public headers were installed: $headers"
 
 PKG_CONFIG_SYSROOT_DIR=$tmp/dest
@@ -75,6 +75,22 @@ LD_LIBRARY_PATH=$libdir
 export LD_LIBRARY_PATH
 expect "$tmp/c-program" "x[0] is 1"
 expect "$tmp/c++-program" "x[0] is 2"
+
+# The programs in the document about C++: the blocks with a main().
+awk -v out="$tmp/cpp" '/^```cpp$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print >(out n ".cc") }' \
+    "$source_dir/doc/cpp.md"
+for n in 1 2; do
+    grep -q "int main" "$tmp/cpp$n.cc" || fail "no program $n found in doc/cpp.md"
+    $cxx -std=c++17 -Wall -Wextra -Werror "$tmp/cpp$n.cc" $(pkg-config --cflags --libs libxac) \
+        -o "$tmp/cpp$n" || fail "program $n of doc/cpp.md does not compile"
+done
+mkdir "$tmp/run/cpp"
+(cd "$tmp/run/cpp" && "$tmp/cpp1") || fail "program 1 of doc/cpp.md: exit code $?"
+printed=$(cd "$tmp/run/cpp" && "$tmp/cpp2" word && "$tmp/cpp2" word) || fail "program 2 of doc/cpp.md: exit code $?"
+[ "$printed" = "1
+2" ] || fail "program 2 of doc/cpp.md: printed '$printed'"
+rm -r "$tmp/run/cpp"
+echo "doc/cpp.md: 2 programs"
 
 # The program in the document about language transactions.
 if [ -e "$libdir/pkgconfig/libxac-itm.pc" ] && echo 'int x; void f(void) { __transaction_atomic { x++; } }' |

@@ -369,6 +369,11 @@ threads_share_by_offsets(xac::env &env, xac::heap &heap)
         xac::heap_view view(heap);
 
         must(view.base() != heap.base(), "another address");
+#ifdef __cpp_exceptions
+        auto shared = [&] { heap.allocator<int>().allocate(1); };
+        must(thrown([&] { env.transact(shared); }) == EINVAL,
+             "ordinary pointers are refused");
+#endif
         for (int i = first; i < first + each; i++) {
             env.transact([&] {
                 auto *head = view.find_or_construct<xac::offset_ptr<node>>("list");

@@ -109,6 +109,13 @@ struct type {
     xac::vector<std::function<void()>> *callbacks;
     using xac_members = std::tuple<xac::vector<std::function<void()>>>;
 };
+#elif CASE == 27 /* a pointer to a function cannot persist */
+using type = int;
+int
+map_functions(xac::env &env, xac::mapping<void (*)()> &m)
+{
+    return m.try_map(env, "file", 1);
+}
 #endif
 
 type *
