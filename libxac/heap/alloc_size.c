@@ -89,7 +89,7 @@ size_of_other(struct xac_heap *h, uint64_t offset, size_t *sizep)
     e = xac_dir_entry(h, page_no / XAC_CHUNK_PAGES);
     if (e != NULL && e->state == XAC_CHUNK_LARGE
         && offset % (XAC_CHUNK_PAGES * h->page_size) == 0) {
-        if (e->rooms < XAC_CHUNK_PAGES || e->rooms > h->view_pages - page_no)
+        if (e->rooms < XAC_CHUNK_PAGES || e->rooms > h->n_pages - page_no)
             return xac_heap_damaged(h, page_no, "impossible large allocation");
         *sizep = e->rooms * h->page_size;
         return 0;
@@ -106,6 +106,7 @@ xac_alloc_size(struct xac_view *view, const void *address, size_t *sizep)
     const struct xac_chunk *c;
     uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)view->area.base);
     uint64_t page_no = offset / view->area.page_size;
+    size_t size = 0;
     int rc = xac_heap_init(&h, view);
 
     xac_assert(sizep != NULL);
@@ -119,8 +120,14 @@ xac_alloc_size(struct xac_view *view, const void *address, size_t *sizep)
     if (run != NULL)
         return size_in_run(&h, run, offset, sizep);
     c = xac_chunk_hinted(&h, page_no / XAC_CHUNK_PAGES);
-    return c != NULL ? size_in_chunk(&h, c, offset, sizep)
-                     : size_of_other(&h, offset, sizep);
+    rc = c != NULL ? size_in_chunk(&h, c, offset, &size)
+                   : size_of_other(&h, offset, &size);
+    if (rc == 0 && size > view->area.length - offset)
+        rc = xac_err(EINVAL, "heap in %s: the allocation at %p ends behind the mapping",
+                     view->name, address);
+    if (rc == 0)
+        *sizep = size;
+    return rc;
 }
 
 int

@@ -263,6 +263,32 @@ START_TEST(wrong_arguments_are_refused)
 }
 END_TEST
 
+/* A process that has mapped less of the heap cannot use what ends behind its mapping. */
+START_TEST(shorter_mapping_is_told)
+{
+    uint64_t page = env_page(), offset;
+    unsigned char *p;
+
+    base = env_attach(NONDURABLE, 300);
+    must_ok(xbegin());
+    p = xMalloc(base, 100 * page);
+    must(p != NULL);
+    offset = (uint64_t)(p - base);
+    must_rc(xend(), COMMITTED);
+    env_detach();
+
+    base = env_attach(NONDURABLE, offset / page + 70);
+    must_ok(xbegin());
+    errno = 0;
+    must_eq(xUsableSize(base, base + offset), 0);
+    must_eq(errno, EINVAL);
+    must(strstr(xLastError(), "ends behind the mapping") != NULL);
+    must_be_null(xRealloc(base, base + offset, 10), EINVAL);
+    must_rc(xend(), COMMITTED);
+    env_detach();
+}
+END_TEST
+
 START_TEST(address_leads_to_its_segment)
 {
     struct xac_env *one, *other, *found = NULL;
@@ -303,6 +329,7 @@ main(void)
     tcase_add_test(tc, contents_stay);
     tcase_add_test(tc, realloc_stays_if_it_can);
     tcase_add_test(tc, wrong_arguments_are_refused);
+    tcase_add_test(tc, shorter_mapping_is_told);
     tcase_add_test(tc, address_leads_to_its_segment);
     return env_main(s);
 }

@@ -367,6 +367,17 @@ damage_at_random(uint64_t *rng)
     }
 }
 
+/* use_size -- what an allocation is said to hold lies in the mapping; it may move. */
+static void
+use_size(unsigned char *p, size_t size)
+{
+    size_t usable = xUsableSize(base, p);
+
+    must(usable <= N_PAGES * env_page() - (size_t)(p - base));
+    p = xRealloc(base, p, size);
+    must(p == NULL || (p >= base && p + size <= base + N_PAGES * env_page()));
+}
+
 /* use -- every call that looks at the heap. */
 static void
 use(uint64_t *rng)
@@ -379,7 +390,13 @@ use(uint64_t *rng)
         must(p == NULL || (p >= base && p + size <= base + N_PAGES * page));
         if (p != NULL && rnd_below(rng, 2) == 0)
             (void)xFree(base, p);
+        else if (p != NULL && rnd_below(rng, 4) == 0)
+            use_size(p, size / 3);
     }
+    for (int k = 0; k < 4; k++)
+        use_size(object[k], 1 + rnd_below(rng, 9000));
+    for (int k = 0; k < 5; k++)
+        use_size(base + rnd_below(rng, N_PAGES * page / 16) * 16, 100);
     for (int k = 0; k < 4; k++)
         (void)xFree(base, object[k]);
     for (int k = 0; k < 20; k++)
