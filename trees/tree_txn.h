@@ -2,7 +2,8 @@
 /*
  * tree_txn.h -- the whole difference between a serial and a transactional tree.
  *
- * WHAT      Begin, end, and the page hint.  With TREE_SERIAL they vanish.
+ * WHAT      Begin, end, and the page hint.  With TREE_SERIAL they vanish.  A build that
+ *           defines TREE_HINTS_GIVEN, too, has hints of its own (xactree_build.h).
  * NOT HERE  Retries are the loop around tree_begin() and tree_end() in the tree's source.
  *
  * A body that runs between tree_begin() and tree_end() may run several times: it starts
@@ -109,6 +110,7 @@ tree_end_query(int result)
     return result;
 }
 
+# ifndef TREE_HINTS_GIVEN
 static inline void
 tree_hint(bool on, const void *addr, int access)
 {
@@ -125,6 +127,7 @@ tree_hint_range(bool on, const void *addr, size_t length, int access)
     (void)length;
     (void)access;
 }
+# endif /* TREE_HINTS_GIVEN */
 
 #endif /* TREE_SERIAL */
 #endif /* TREES_TREE_TXN_H */

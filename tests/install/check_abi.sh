@@ -144,6 +144,20 @@ mv "$library" "$tmp/lib/$soname"
 grep -q "version .XAC_1.0. not found" "$tmp/out" || fail "no words: XAC_1.0"
 echo "found: a library without XAC_1.0"
 
+# The other library has a list of its own.
+library_of_tree=$build/.libs/libxactree.so
+check_tree()
+{
+    "$source_dir/scripts/check_abi" --tree --library "$library_of_tree" --include "$tmp/include" \
+        --list "$source_dir/abi/libxactree.abi" >"$tmp/out" 2>&1
+}
+fresh
+check_tree || fail "libxactree and abi/libxactree.abi differ"
+change xactree.h 's/XACTREE_REPLACE = 2/XACTREE_REPLACE = 3/'
+! check_tree || fail "not found: XACTREE_REPLACE"
+grep -q "constant XACTREE_REPLACE: was 2, is 3" "$tmp/out" || fail "no words: XACTREE_REPLACE"
+echo "found: another number in libxactree"
+
 fresh
 exporting "$map" libxac.so.99
 breaks "soname: was $soname, is libxac.so.99"
