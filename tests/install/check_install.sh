@@ -110,6 +110,21 @@ x[0] is 2" ] || fail "language transactions: printed '$printed'"
 else
     echo "libxac-itm: no gcc -fgnu-tm, not tested"
 fi
+
+# The program in the document about the map.
+sed -n '/^```c$/,/^```$/p' "$source_dir/doc/xactree.md" | sed '1d;/^```$/,$d' >"$tmp/map.c"
+grep -q xactree_put "$tmp/map.c" || fail "no program found in doc/xactree.md"
+cp "$tmp/map.c" "$tmp/map.cc"
+mkdir "$tmp/map"
+$cc -Wall -Wextra -Werror "$tmp/map.c" $(pkg-config --cflags --libs libxactree) \
+    -o "$tmp/map-program" || fail "program with libxactree does not compile"
+$cxx -Wall -Wextra -Werror "$tmp/map.cc" $(pkg-config --cflags --libs libxactree) \
+    -o "$tmp/map-c++-program" || fail "C++ program with libxactree does not compile"
+for program in map-program map-c++-program; do
+    printed=$(cd "$tmp/map" && "$tmp/$program") || fail "libxactree: exit code $?"
+    [ "$printed" = "apples: 12
+pears: 3" ] || fail "libxactree: $program printed '$printed'"
+done
 unset LD_LIBRARY_PATH
 
 # gdb finds the script of the library by the path of its file, below a directory of such.
@@ -131,13 +146,16 @@ fi
 
 # With no shared library beside it, -lxac is the static one.
 mkdir "$tmp/shared"
-mv "$libdir"/libxac.so* "$tmp/shared"
+mv "$libdir"/libxac.so* "$libdir"/libxactree.so* "$tmp/shared"
 $cc -Wall -Wextra -Werror "$tmp/count.c" $(pkg-config --cflags --libs --static libxac) \
     -o "$tmp/static-program" || fail "C program does not compile with the static library"
 expect "$tmp/static-program" "x[0] is 1"
+$cc -Wall -Wextra -Werror "$tmp/map.c" $(pkg-config --cflags --libs --static libxactree) \
+    -o "$tmp/static-map" || fail "libxactree: program does not compile with the static library"
+(cd "$tmp/map" && "$tmp/static-map" >"$tmp/log") || fail "libxactree: the static program fails"
 mv "$tmp/shared"/* "$libdir"
 
 make -C "$build" -s --no-print-directory uninstall DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
     { cat "$tmp/log"; fail "make uninstall"; }
 [ -z "$(installed_files)" ] || fail "make uninstall left: $(installed_files)"
-echo "check_install: 3 programs, 0 problems"
+echo "check_install: 6 programs, 0 problems"
