@@ -402,3 +402,114 @@ cobtree_last(struct cobtree *t, void *key_out, void *value_out)
 
     return tree_query(last_body, t, &r);
 }
+
+/* ---- Cursors ----------------------------------------------------------------------- */
+
+/* Place the cursor on the entry in a cell, and copy that. */
+static int
+cursor_place(struct cobtree_cursor *c, uint64_t number, unsigned cell,
+             const struct tree_request *r)
+{
+    const struct cobtree_leaf *leaf = leaf_of(c->t, number);
+
+    c->is_placed = true;
+    c->leaf = number;
+    c->cell = cell;
+    memcpy(c->key, leaf_key(c->t, leaf, cell), c->t->key_size);
+    return entry_copy(c->t, leaf, cell, r);
+}
+
+/* Where the cursor's key is, or would be.  The entry often is where it was. */
+static struct spot
+cursor_spot(const struct cobtree_cursor *c)
+{
+    struct cobtree *t = c->t;
+    struct spot s = {.number = c->leaf, .rank = c->cell, .cell = c->cell, .found = true};
+
+    if (c->leaf >> height_of(t) == 0) {
+        s.leaf = leaf_of(t, c->leaf);
+        tree_hint_range(t->hints, s.leaf, t->leaf_values, TREE_READ);
+        if ((s.leaf->used >> c->cell & 1) != 0
+            && memcmp(leaf_key(t, s.leaf, c->cell), c->key, t->key_size) == 0)
+            return s;
+    }
+    return find(t, c->key, TREE_READ);
+}
+
+/* Place the cursor on the first entry from a cell of a leaf on; COBTREE_CELLS: behind it. */
+static int
+cursor_place_from(struct cobtree_cursor *c, uint64_t number, unsigned cell,
+                  const struct tree_request *r)
+{
+    uint64_t n_leaves = UINT64_C(1) << height_of(c->t);
+
+    for (; number < n_leaves; number++, cell = 0) {
+        cell = bits_next(leaf_of(c->t, number)->used, cell);
+        if (cell < COBTREE_CELLS)
+            return cursor_place(c, number, cell, r);
+    }
+    return ENOENT;
+}
+
+static int
+cursor_seek_body(void *cursor, struct tree_request *r)
+{
+    struct cobtree_cursor *c = cursor;
+    struct spot s = find(c->t, r->key, TREE_READ);
+
+    return cursor_place_from(c, s.number, s.cell, r);
+}
+
+static int
+cursor_next_body(void *cursor, struct tree_request *r)
+{
+    struct cobtree_cursor *c = cursor;
+    struct spot s = {.number = 0};
+
+    if (c->is_placed)
+        s = cursor_spot(c);
+    return cursor_place_from(c, s.number, s.cell + s.found, r);
+}
+
+static int
+cursor_prev_body(void *cursor, struct tree_request *r)
+{
+    struct cobtree_cursor *c = cursor;
+    uint64_t number = UINT64_C(1) << height_of(c->t);
+    uint32_t before = 0; /* the entries of the leaf that may be it */
+
+    if (c->is_placed) {
+        struct spot s = cursor_spot(c);
+
+        number = s.number;
+        before = s.leaf->used & (uint32_t)((UINT64_C(1) << s.rank) - 1);
+    }
+    while (before == 0 && number > 0)
+        before = leaf_of(c->t, --number)->used;
+    return before != 0 ? cursor_place(c, number, bits_last(before), r) : ENOENT;
+}
+
+int
+cobtree_cursor_seek(struct cobtree_cursor *c, const void *from, void *key_out,
+                    void *value_out)
+{
+    struct tree_request r = {.key = from, .key_out = key_out, .value_out = value_out};
+
+    return tree_query(cursor_seek_body, c, &r);
+}
+
+int
+cobtree_cursor_next(struct cobtree_cursor *c, void *key_out, void *value_out)
+{
+    struct tree_request r = {.key_out = key_out, .value_out = value_out};
+
+    return tree_query(cursor_next_body, c, &r);
+}
+
+int
+cobtree_cursor_prev(struct cobtree_cursor *c, void *key_out, void *value_out)
+{
+    struct tree_request r = {.key_out = key_out, .value_out = value_out};
+
+    return tree_query(cursor_prev_body, c, &r);
+}

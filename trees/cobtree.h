@@ -39,18 +39,21 @@
 #include "veb.h"
 
 #ifdef TREE_SERIAL
-# define cobtree_size   cobtree_serial_size
-# define cobtree_create cobtree_serial_create
-# define cobtree_open   cobtree_serial_open
-# define cobtree_insert cobtree_serial_insert
-# define cobtree_load   cobtree_serial_load
-# define cobtree_search cobtree_serial_search
-# define cobtree_delete cobtree_serial_delete
-# define cobtree_scan   cobtree_serial_scan
-# define cobtree_seek   cobtree_serial_seek
-# define cobtree_first  cobtree_serial_first
-# define cobtree_last   cobtree_serial_last
-# define cobtree_check  cobtree_serial_check
+# define cobtree_size        cobtree_serial_size
+# define cobtree_create      cobtree_serial_create
+# define cobtree_open        cobtree_serial_open
+# define cobtree_insert      cobtree_serial_insert
+# define cobtree_load        cobtree_serial_load
+# define cobtree_search      cobtree_serial_search
+# define cobtree_delete      cobtree_serial_delete
+# define cobtree_scan        cobtree_serial_scan
+# define cobtree_seek        cobtree_serial_seek
+# define cobtree_first       cobtree_serial_first
+# define cobtree_last        cobtree_serial_last
+# define cobtree_check       cobtree_serial_check
+# define cobtree_cursor_seek cobtree_serial_cursor_seek
+# define cobtree_cursor_next cobtree_serial_cursor_next
+# define cobtree_cursor_prev cobtree_serial_cursor_prev
 #endif
 
 #define COBTREE_KEY_MAX   1024u  /* bytes of a key, at most                           */
@@ -77,6 +80,18 @@ struct cobtree {
     size_t leaf_size;     /* bytes of a leaf                                          */
     size_t leaves;        /* offset of the first leaf, bytes                          */
     struct veb veb;       /* of the index of the height met last                      */
+};
+
+/*
+ * A place in a tree.  Set `t`, and the rest to zero: the cursor is then nowhere.  It
+ * remembers its entry by key, so it stays good whatever happens to the tree.
+ */
+struct cobtree_cursor {
+    struct cobtree *t;
+    bool is_placed;                     /* it has an entry                            */
+    unsigned cell;                      /* that held the entry                        */
+    uint64_t leaf;                      /* and its leaf                               */
+    unsigned char key[COBTREE_KEY_MAX]; /* its key                                    */
 };
 
 /* What cobtree_check() found. */
@@ -192,6 +207,22 @@ int cobtree_first(struct cobtree *t, void *key_out, void *value_out);
 int cobtree_last(struct cobtree *t, void *key_out, void *value_out);
 
 /*
+ * Move a cursor and copy the entry that it comes to: the first one with a key of at
+ * least `from`; the next one; the one before.  From nowhere the next entry is the first, the one
+ * before is the last.  An entry that is gone is no obstacle.  Each move is a query of its
+ * own: for one snapshot surround them with xbeginQuery() and xendQuery().
+ *
+ * in   from       key_size bytes
+ * out  key_out    key_size bytes, copied; may be NULL
+ * out  value_out  value_size bytes, copied; may be NULL
+ * ret  0; ENOENT (there is none; the cursor stays where it was).
+ */
+int cobtree_cursor_seek(struct cobtree_cursor *c, const void *from, void *key_out,
+                        void *value_out);
+int cobtree_cursor_next(struct cobtree_cursor *c, void *key_out, void *value_out);
+int cobtree_cursor_prev(struct cobtree_cursor *c, void *key_out, void *value_out);
+
+/*
  * Verify the whole tree on one snapshot: the header, densities (2), order (1, 3), and the
  * separators (4), which are looked for where the recursive definition of the layout has
  * them, not where the search looks.  Safe on a damaged tree.
@@ -218,6 +249,10 @@ int cobtree_serial_seek(struct cobtree *t, const void *from, void *key_out,
                         void *value_out);
 int cobtree_serial_first(struct cobtree *t, void *key_out, void *value_out);
 int cobtree_serial_last(struct cobtree *t, void *key_out, void *value_out);
+int cobtree_serial_cursor_seek(struct cobtree_cursor *c, const void *from, void *key_out,
+                               void *value_out);
+int cobtree_serial_cursor_next(struct cobtree_cursor *c, void *key_out, void *value_out);
+int cobtree_serial_cursor_prev(struct cobtree_cursor *c, void *key_out, void *value_out);
 int cobtree_serial_check(struct cobtree *t, struct cobtree_report *report);
 
 #endif /* TREES_COBTREE_H */

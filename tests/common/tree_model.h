@@ -241,6 +241,51 @@ model_step_scan(const struct model *m, struct model_tree *t, const unsigned char
     must_eq(c.next, end);
 }
 
+/* Random walks of a cursor while the tree changes under it. */
+static inline void
+model_run_cursor(struct model *m, struct model_tree *t, uint64_t *rng, uint64_t n_keys)
+{
+    unsigned char key[MODEL_KEY_MAX], got[MODEL_KEY_MAX], value[4096];
+    struct TREE(cursor) c = {.t = t};
+    bool placed = false;
+
+    for (int step = 0; step < 6000; step++) {
+        uint64_t dice = rnd_below(rng, 10);
+        bool lean = step % 2000 < 1000, forward = rnd_below(rng, 2);
+        size_t rank = model_rank(m, c.key);
+        size_t want; /* rank of the entry to come to; m->n or more: none */
+        int rc;
+
+        if (dice < 3) {
+            model_key(m, rnd_below(rng, n_keys), key);
+            if (rnd_below(rng, 10) < (lean ? 7u : 3u))
+                model_step_insert(m, t, key, rng);
+            else
+                model_step_delete(m, t, key);
+            continue;
+        }
+        if (dice == 3) {
+            model_key(m, rnd_below(rng, n_keys), key);
+            want = model_rank(m, key);
+            rc = TREE(cursor_seek)(&c, key, got, value);
+        } else if (forward) {
+            want = placed ? rank + model_has(m, c.key, &rank) : 0;
+            rc = TREE(cursor_next)(&c, got, value);
+        } else {
+            want = (placed ? rank : m->n) - 1; /* none: wraps to the largest number */
+            rc = TREE(cursor_prev)(&c, got, value);
+        }
+        must_rc(rc, want < m->n ? 0 : ENOENT);
+        if (rc != 0)
+            continue;
+        placed = true;
+        must(memcmp(got, model_at(m, want), m->key_size) == 0);
+        must(memcmp(value, model_at(m, want) + m->key_size, m->value_size) == 0);
+        must(memcmp(c.key, got, m->key_size) == 0);
+    }
+    model_compare(m, t);
+}
+
 /* Source of a load: entries from .. to-1 of a model. */
 struct model_source {
     const struct model *m;

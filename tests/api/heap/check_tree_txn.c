@@ -334,12 +334,11 @@ START_TEST(load_is_one_transaction)
 }
 END_TEST
 
-#ifndef MODEL_COBTREE
 /* To the end and back; then over entries that a transaction took out and gave back. */
 START_TEST(cursor_walks_both_ways)
 {
-    struct btree t;
-    struct btree_cursor c = {.t = &t};
+    struct model_tree t;
+    struct TREE(cursor) c = {.t = &t};
     unsigned char key[8];
     uint64_t n = 1000;
 
@@ -347,32 +346,31 @@ START_TEST(cursor_walks_both_ways)
     must_ok(load_numbers(&t, n));
     must_ok(xbeginQuery());
     for (uint64_t i = 0; i < n; i++) {
-        must_ok(btree_cursor_next(&c, key, NULL));
+        must_ok(TREE(cursor_next)(&c, key, NULL));
         must_eq(tree_u64_key(key), i);
     }
-    must_rc(btree_cursor_next(&c, key, NULL), ENOENT);
+    must_rc(TREE(cursor_next)(&c, key, NULL), ENOENT);
     must_ok(xendQuery());
     for (uint64_t i = n - 1; i-- > 0;) { /* each step on a snapshot of its own */
-        must_ok(btree_cursor_prev(&c, key, NULL));
+        must_ok(TREE(cursor_prev)(&c, key, NULL));
         must_eq(tree_u64_key(key), i);
     }
-    must_rc(btree_cursor_prev(&c, key, NULL), ENOENT);
+    must_rc(TREE(cursor_prev)(&c, key, NULL), ENOENT);
 
     must_ok(xbegin());
     for (uint64_t i = 0; i < n - 1; i++) {
         tree_key_u64(i, key);
-        must_ok(btree_delete(&t, key));
+        must_ok(TREE(delete)(&t, key));
     }
-    must_ok(btree_cursor_next(&c, key, NULL));
+    must_ok(TREE(cursor_next)(&c, key, NULL));
     must_eq(tree_u64_key(key), n - 1);
     must_ok(xAbort());
     must_eq(xend(), ABORTED);
-    must_ok(btree_cursor_prev(&c, key, NULL));
+    must_ok(TREE(cursor_prev)(&c, key, NULL));
     must_eq(tree_u64_key(key), n - 2);
     env_detach();
 }
 END_TEST
-#endif
 
 START_TEST(calls_out_of_place_are_refused)
 {
@@ -772,9 +770,7 @@ main(void)
     tcase_add_test(one, durable_tree_is_there_again);
     tcase_add_test(one, group_takes_effect_together);
     tcase_add_test(one, load_is_one_transaction);
-#ifndef MODEL_COBTREE
     tcase_add_test(one, cursor_walks_both_ways);
-#endif
     tcase_add_test(one, calls_out_of_place_are_refused);
     tcase_add_test(one, full_segment_ends_in_enospc);
     tcase_add_loop_test(many, disjoint_inserts_are_all_there, 0, N_CROWDS);

@@ -99,55 +99,17 @@ END_TEST
 
 /* ---- cursors and load ---------------------------------------------------------------- */
 
-/* Random walks of a cursor while the tree changes under it. */
 START_TEST(cursor_agrees_with_model)
 {
     const struct btree_config *config = &geometries[_i];
     size_t size = (size_t)64 << 20;
-    uint64_t rng = env_seed() + (uint64_t)_i, n_keys = keys_of(config->key_size, 500);
-    unsigned char key[MODEL_KEY_MAX], got[MODEL_KEY_MAX], value[4096];
-    bool placed = false;
+    uint64_t rng = env_seed() + (uint64_t)_i;
     struct btree t;
-    struct btree_cursor c = {.t = &t};
     struct model m;
     unsigned char *segment = tree_new(&t, config, size);
 
     model_init(&m, config);
-    for (int step = 0; step < 6000; step++) {
-        uint64_t dice = rnd_below(&rng, 10);
-        bool lean = step % 2000 < 1000, forward = rnd_below(&rng, 2);
-        size_t rank = model_rank(&m, c.key);
-        size_t want; /* rank of the entry to come to; m.n or more: none */
-        int rc;
-
-        if (dice < 3) {
-            model_key(&m, rnd_below(&rng, n_keys), key);
-            if (rnd_below(&rng, 10) < (lean ? 7u : 3u))
-                model_step_insert(&m, &t, key, &rng);
-            else
-                model_step_delete(&m, &t, key);
-            continue;
-        }
-        if (dice == 3) {
-            model_key(&m, rnd_below(&rng, n_keys), key);
-            want = model_rank(&m, key);
-            rc = btree_cursor_seek(&c, key, got, value);
-        } else if (forward) {
-            want = placed ? rank + model_has(&m, c.key, &rank) : 0;
-            rc = btree_cursor_next(&c, got, value);
-        } else {
-            want = (placed ? rank : m.n) - 1; /* none: wraps to the largest number */
-            rc = btree_cursor_prev(&c, got, value);
-        }
-        must_rc(rc, want < m.n ? 0 : ENOENT);
-        if (rc != 0)
-            continue;
-        placed = true;
-        must(memcmp(got, model_at(&m, want), m.key_size) == 0);
-        must(memcmp(value, model_at(&m, want) + m.key_size, m.value_size) == 0);
-        must(memcmp(c.key, got, m.key_size) == 0);
-    }
-    model_compare(&m, &t);
+    model_run_cursor(&m, &t, &rng, keys_of(config->key_size, 500));
     model_fini(&m);
     segment_free(segment, size);
 }

@@ -117,6 +117,22 @@ START_TEST(operations_agree_with_model)
 }
 END_TEST
 
+START_TEST(cursor_agrees_with_model)
+{
+    const struct cobtree_config *config = &geometries[_i];
+    uint64_t rng = env_seed() + (uint64_t)_i;
+    struct cobtree t;
+    struct model m;
+    size_t size;
+    unsigned char *segment = tree_new(&t, config, 3000, &size);
+
+    model_init(&m, config);
+    model_run_cursor(&m, &t, &rng, keys_of(config->key_size, 500));
+    model_fini(&m);
+    segment_free(segment, size);
+}
+END_TEST
+
 START_TEST(orders_agree_with_model)
 {
     const struct cobtree_config config = SIZES(8, 64);
@@ -440,6 +456,7 @@ main(void)
     tcase_add_loop_test(layout, layout_is_recursive, 1, 18);
     tcase_add_test(layout, layout_of_height_five);
     tcase_add_loop_test(model, operations_agree_with_model, 0, N_GEOMETRIES);
+    tcase_add_loop_test(model, cursor_agrees_with_model, 0, N_GEOMETRIES);
     tcase_add_loop_test(model, orders_agree_with_model, 0, N_ORDERS);
     tcase_add_loop_test(model, load_agrees_with_model, 0, 30);
     tcase_add_test(model, load_refuses_disorder);
