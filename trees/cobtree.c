@@ -476,7 +476,7 @@ cursor_prev_body(void *cursor, struct tree_request *r)
 {
     struct cobtree_cursor *c = cursor;
     uint64_t number = UINT64_C(1) << height_of(c->t);
-    uint32_t before = 0; /* the entries of the leaf that may be it */
+    uint32_t before = 0; /* entries of that leaf with lesser keys */
 
     if (c->is_placed) {
         struct spot s = cursor_spot(c);

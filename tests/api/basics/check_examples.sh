@@ -52,6 +52,12 @@ fi
 expect "list +pear +apple +fig" g '3 words: apple fig pear; 3 allocations'
 expect "two apple pear ant" i '3 words, 2 with an a'
 expect "two avocado" i '4 words, 3 with an a'
+expect "words ant ape cow ant" j 'ant 2
+ape 1
+3 words'
+expect "words ant bee" j 'ant 3
+ape 1
+4 words'
 expect "list -pear +date -nothing" g '3 words: apple date fig; 3 allocations'
 
 # The summary line of a Check program, for scripts/run_test.sh.
