@@ -5,7 +5,7 @@
 #
 # Stages: all tests in an ordinary build; unit and API tests in a build without the libraries
 # that can be done without, and under the address and undefined behaviour sanitizers; programs
-# compiled against the installed library; style
+# compiled against the installed library; the crates of rust/, where cargo is; style
 # checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
 # Exit code 0 if none failed.
 #
@@ -152,6 +152,8 @@ sanitizer_check
 stage "programs with the installed library"
 run_one install tests/install/check_install.sh "$normal"
 run_one configure tests/install/check_configure.sh
+stage "Rust"
+run_one rust tests/rust/check_rust.sh "$normal"
 stage "style"
 for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
     run_one "$(basename "$script")" "$script" "$normal"

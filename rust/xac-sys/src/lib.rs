@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//! Bindings to libxac, as far as the crate `xac` needs them: written by hand, and compared with the
+//! headers of C by a test.  `xac.h` and `xac_env.h` are the manual.
+#![no_std]
+#![allow(non_camel_case_types)]
+
+use core::ffi::c_void;
+use core::marker::{PhantomData, PhantomPinned};
+
+// Those of core::ffi need Rust 1.64.
+pub type c_int = i32;
+pub type c_uint = u32;
+pub type c_char = u8;
+
+/// An environment that the process has open.
+#[repr(C)]
+pub struct xac_env {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+pub const XAC_OPTIONS: usize = 64;
+pub const XAC_OPTION_UNSET: u64 = u64::MAX;
+
+/// How an environment is opened.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct xac_options {
+    pub size: usize,
+    pub flags: c_int,
+    pub reserved: c_int,
+    pub log_directory: *const c_char,
+    pub value: [u64; XAC_OPTIONS],
+}
+
+macro_rules! constants {
+    ($($name:ident: $type:ty = $value:expr;)*) => {
+        $(pub const $name: $type = $value;)*
+        /// All constants, for the test that compares them with those of C.
+        pub const CONSTANTS: &[(&str, i64)] = &[$((stringify!($name), $name as i64)),*];
+    };
+}
+
+constants! {
+    XAC_NONDURABLE: c_int = 0;
+    XAC_DURABLE: c_int = 1;
+    XAC_READONLY: c_int = 2;
+    XAC_COMMITTED: c_int = 0;
+    XAC_ABORTED: c_int = 10001;
+    XAC_PENDING: c_int = 10002;
+    XAC_FAILED: c_int = 10003;
+    XAC_SAME_ADDRESS: c_int = 1;
+    XAC_MAY_MOVE: c_int = 2;
+    XAC_READ: c_int = 1;
+    XAC_READ_WRITE: c_int = 3;
+    XAC_ENOINIT: c_int = -31001;
+    XAC_EALREADY: c_int = -31002;
+    XAC_ENOTXN: c_int = -31003;
+    XAC_EINTXN: c_int = -31004;
+    XAC_EINQUERY: c_int = -31005;
+    XAC_ENOTMAPPED: c_int = -31006;
+    XAC_EPOISONED: c_int = -31013;
+    XAC_EREADONLY: c_int = -31023;
+    XAC_ENOTDURABLE: c_int = -31027;
+    XAC_EUNCERTAIN: c_int = -31028;
+    XAC_OPT_CHECKPOINT_BYTES: c_int = 2;
+    XAC_OPT_LOG_SEGMENT_BYTES: c_int = 3;
+    XAC_OPT_POLICY: c_int = 6;
+    XAC_OPT_SYNC_DELAY_MS: c_int = 7;
+    XAC_OPT_WAIT_MS: c_int = 15;
+    XAC_OPT_CHECKING: c_int = 16;
+    XAC_CHECKING_STRICT: c_int = 0;
+    XAC_CHECKING_FAST: c_int = 1;
+    XAC_CHECKING_TRUSTED: c_int = 2;
+    XAC_POLICY_OLDEST_WINS: c_int = 0;
+    XAC_POLICY_OPTIMISTIC: c_int = 4;
+    XAC_POLICY_SERIAL: c_int = 5;
+}
+
+extern "C" {
+    pub fn xac_version() -> *const c_char;
+    pub fn xac_strerror(code: c_int) -> *const c_char;
+    pub fn xac_last_error() -> *const c_char;
+    pub fn xac_options_init(out: *mut xac_options, size: usize);
+    pub fn xac_open(path: *const c_char, options: *const xac_options) -> *mut xac_env;
+    pub fn xac_close(env: *mut xac_env) -> c_int;
+    pub fn xac_mmap_in(env: *mut xac_env, name: *const c_char, length: usize) -> *mut c_void;
+    pub fn xac_mmap_at_in(
+        env: *mut xac_env,
+        name: *const c_char,
+        offset: u64,
+        length: usize,
+        flags: c_int,
+    ) -> *mut c_void;
+    pub fn xac_mremap_in(
+        env: *mut xac_env,
+        base: *mut c_void,
+        length: usize,
+        flags: c_int,
+    ) -> *mut c_void;
+    pub fn xac_munmap_at_in(env: *mut xac_env, base: *mut c_void) -> c_int;
+    pub fn xac_begin_in(env: *mut xac_env) -> c_int;
+    pub fn xac_end_in(env: *mut xac_env) -> c_int;
+    pub fn xac_begin_query_in(env: *mut xac_env) -> c_int;
+    pub fn xac_end_query_in(env: *mut xac_env) -> c_int;
+    pub fn xac_abort_in(env: *mut xac_env) -> c_int;
+    pub fn xac_set_range_access_in(
+        env: *mut xac_env,
+        addr: *mut c_void,
+        length: usize,
+        access: c_int,
+    ) -> c_int;
+    /// Of libc: bytes of a page.
+    pub fn getpagesize() -> c_int;
+    pub fn xac_checkpoint_in(env: *mut xac_env) -> c_int;
+    pub fn xac_sync_in(env: *mut xac_env) -> c_int;
+}

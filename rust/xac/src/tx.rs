@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+//! Transactions and queries: they lend slices of mapped files.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, Deref, RangeBounds};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::slice;
+
+use bytemuck::Pod;
+use xac_sys as sys;
+
+use crate::env::{check, Env, Inner};
+use crate::error::Error;
+use crate::mapping::Mapping;
+
+/// A query, or the reading half of a transaction: lends shared slices, on one snapshot.
+///
+/// It stays in its thread, and exists only for the function that [`Env::query`] or
+/// [`Env::transact`] calls.
+pub struct Query<'e> {
+    inner: &'e Inner,
+    /// Neither Send nor Sync, and invariant: two of them cannot be swapped.
+    _stays: PhantomData<(*mut (), fn(&'e ()) -> &'e ())>,
+}
+
+impl<'e> Query<'e> {
+    fn new(inner: &'e Inner) -> Self {
+        Query {
+            inner,
+            _stays: PhantomData,
+        }
+    }
+
+    /// All elements of a mapping.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping belongs to another environment.
+    pub fn slice<'a, T: Pod>(&'a self, mapping: &'a Mapping<T>) -> &'a [T] {
+        let base = mapping.base_in(self.inner);
+        // SAFETY: mapped, aligned to a page, any bytes are a T; the thread's transaction is open as
+        // long as `self` is borrowed, and no exclusive slice is lent meanwhile.
+        unsafe { slice::from_raw_parts(base, mapping.len()) }
+    }
+
+    /// Some elements, shown now: they may be given to system calls, and to other threads that end
+    /// before the borrow does.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping belongs to another environment, or the range is out of bounds.
+    pub fn prepare<'a, T: Pod>(
+        &'a self,
+        mapping: &'a Mapping<T>,
+        range: impl RangeBounds<usize>,
+    ) -> Result<&'a [T], Error> {
+        let (from, to) = bounds(range, mapping.len());
+        let part = &self.slice(mapping)[from..to];
+        announce(self.inner, part.as_ptr(), part.len(), sys::XAC_READ)?;
+        Ok(part)
+    }
+}
+
+/// A transaction: lends exclusive slices, and is a [`Query`] besides.
+///
+/// Each slice borrows it, so that no two exclusive slices, nor an exclusive and a shared one, are
+/// lent at the same time.
+pub struct Tx<'e> {
+    query: Query<'e>,
+}
+
+impl<'e> Deref for Tx<'e> {
+    type Target = Query<'e>;
+
+    fn deref(&self) -> &Query<'e> {
+        &self.query
+    }
+}
+
+impl<'e> Tx<'e> {
+    /// All elements of a mapping, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping belongs to another environment.
+    pub fn slice_mut<'a, T: Pod>(&'a mut self, mapping: &'a Mapping<T>) -> &'a mut [T] {
+        let base = mapping.base_in(self.query.inner);
+        // SAFETY: as Query::slice(); `self` is borrowed exclusively, and no two mappings overlap.
+        unsafe { slice::from_raw_parts_mut(base, mapping.len()) }
+    }
+
+    /// All elements of two mappings.
+    ///
+    /// # Panics
+    ///
+    /// If they are the same one, or belong to another environment.
+    pub fn pair_mut<'a, A: Pod, B: Pod>(
+        &'a mut self,
+        a: &'a Mapping<A>,
+        b: &'a Mapping<B>,
+    ) -> (&'a mut [A], &'a mut [B]) {
+        let (at, bt) = (a.base_in(self.query.inner), b.base_in(self.query.inner));
+        assert!(
+            at as usize != bt as usize,
+            "the two mappings are the same one"
+        );
+        // SAFETY: as slice_mut(); different mappings do not overlap.
+        unsafe {
+            (
+                slice::from_raw_parts_mut(at, a.len()),
+                slice::from_raw_parts_mut(bt, b.len()),
+            )
+        }
+    }
+
+    /// Some elements, announced for writing: they may be given to system calls, and to other
+    /// threads that end before the borrow does.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping belongs to another environment, or the range is out of bounds.
+    pub fn prepare_mut<'a, T: Pod>(
+        &'a mut self,
+        mapping: &'a Mapping<T>,
+        range: impl RangeBounds<usize>,
+    ) -> Result<&'a mut [T], Error> {
+        let inner = self.query.inner;
+        let (from, to) = bounds(range, mapping.len());
+        let part = &mut self.slice_mut(mapping)[from..to];
+        announce(inner, part.as_ptr(), part.len(), sys::XAC_READ_WRITE)?;
+        Ok(part)
+    }
+}
+
+fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
+    let from = match range.start_bound() {
+        Bound::Included(at) => *at,
+        Bound::Excluded(at) => at.checked_add(1).expect("range out of bounds"),
+        Bound::Unbounded => 0,
+    };
+    let to = match range.end_bound() {
+        Bound::Included(at) => at.checked_add(1).expect("range out of bounds"),
+        Bound::Excluded(at) => *at,
+        Bound::Unbounded => len,
+    };
+    (from, to)
+}
+
+fn announce<T>(inner: &Inner, at: *const T, len: usize, access: i32) -> Result<(), Error> {
+    if len == 0 {
+        return Ok(());
+    }
+    let bytes = len * std::mem::size_of::<T>();
+    // SAFETY: a range of a segment that is mapped; only pages are shown.
+    check(unsafe { sys::xac_set_range_access_in(inner.raw(), at as *mut _, bytes, access) })
+}
+
+/// How an attempt ended.
+enum Attempt<R, E> {
+    Done(Result<R, E>),
+    Again,
+}
+
+impl Env {
+    /// Run a function as a transaction, and again as long as others make it abort.
+    ///
+    /// `Ok` commits; in a durable environment it is on disk when this returns.  `Err` rolls back, and
+    /// so does a panic, which goes on then.  Only the segments are rolled back: what the function
+    /// has captured keeps what an attempt stored in it.
+    ///
+    /// The threads of a process take turns.  A thread that has a transaction or query of this
+    /// environment open gets [`ErrorKind::Nested`](crate::ErrorKind::Nested): the slices of the outer
+    /// one may be in use.
+    pub fn transact<R, E: From<Error>>(
+        &self,
+        f: impl FnMut(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.transact_at_most(u64::MAX, f)
+    }
+
+    /// The same, with so many attempts; then [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    pub fn transact_at_most<R, E: From<Error>>(
+        &self,
+        attempts: u64,
+        mut f: impl FnMut(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let _turn = self.inner.take_turn()?;
+        for _ in 0..attempts {
+            if let Attempt::Done(result) = self.attempt(&mut f) {
+                return result;
+            }
+        }
+        Err(Error::of_library(sys::XAC_ABORTED).into())
+    }
+
+    fn attempt<R, E: From<Error>>(
+        &self,
+        f: &mut impl FnMut(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Attempt<R, E> {
+        let env = self.inner.raw();
+        // SAFETY: open, and the turn is ours.
+        if let Err(why) = check(unsafe { sys::xac_begin_in(env) }) {
+            return Attempt::Done(Err(why.into()));
+        }
+        let mut tx = Tx {
+            query: Query::new(&self.inner),
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| f(&mut tx)));
+        if !matches!(result, Ok(Ok(_))) {
+            // SAFETY: as above.  It has begun, so this cannot fail but in a child by fork().
+            unsafe { sys::xac_abort_in(env) };
+        }
+        // SAFETY: as above; all slices are gone.
+        let rc = unsafe { sys::xac_end_in(env) };
+        match result {
+            Err(panic) => resume_unwind(panic),
+            Ok(Err(why)) => Attempt::Done(Err(why)),
+            Ok(Ok(_)) if rc == sys::XAC_ABORTED => Attempt::Again,
+            Ok(Ok(value)) => Attempt::Done(check(rc).map(|()| value).map_err(E::from)),
+        }
+    }
+
+    /// Run a function as a query, on the snapshot of this moment.  It never conflicts, and sees no
+    /// part of a transaction.
+    ///
+    /// A thread that has a transaction or query of this environment open gets
+    /// [`ErrorKind::Nested`](crate::ErrorKind::Nested); inside of a transaction use that itself.
+    pub fn query<R, E: From<Error>>(
+        &self,
+        f: impl FnOnce(&Query<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let _turn = self.inner.take_turn()?;
+        let env = self.inner.raw();
+        // SAFETY: open, and the turn is ours.
+        check(unsafe { sys::xac_begin_query_in(env) })?;
+        let query = Query::new(&self.inner);
+        let result = catch_unwind(AssertUnwindSafe(|| f(&query)));
+        // SAFETY: as above; all slices are gone.
+        let rc = unsafe { sys::xac_end_query_in(env) };
+        match result {
+            Err(panic) => resume_unwind(panic),
+            Ok(Err(why)) => Err(why),
+            Ok(Ok(value)) => check(rc).map(|()| value).map_err(E::from),
+        }
+    }
+}
