@@ -203,6 +203,12 @@ fn c_string(path: &Path) -> Result<CString, Error> {
 pub(crate) fn whole_pages<T>(count: usize) -> Result<usize, Error> {
     // SAFETY: no arguments.
     let page = unsafe { sys::getpagesize() } as usize;
+    if std::mem::align_of::<T>() > page {
+        return Err(Error::of_ours(
+            ErrorKind::Other,
+            "elements that are aligned to more than a page",
+        ));
+    }
     count
         .checked_mul(std::mem::size_of::<T>())
         .and_then(|bytes| bytes.checked_add(page - 1))

@@ -277,6 +277,16 @@ fn resizing_keeps_the_elements() {
     assert_eq!(m.len(), 5);
 }
 
+/// Aligned to more than a page.
+#[derive(Clone, Copy)]
+#[repr(C, align(65536))]
+struct Wide([u8; 65536]);
+
+// SAFETY: bytes without padding.
+unsafe impl xac::bytemuck::Zeroable for Wide {}
+// SAFETY: as above.
+unsafe impl xac::bytemuck::Pod for Wide {}
+
 #[test]
 fn sizes_out_of_range_are_refused() {
     let dir = Dir::new();
@@ -285,6 +295,8 @@ fn sizes_out_of_range_are_refused() {
     assert!(env.map::<u64>(dir.path("m"), usize::MAX).is_err());
     assert!(env.map::<u64>(dir.path("m"), usize::MAX / 8).is_err());
     assert!(env.map::<()>(dir.path("m"), 10).is_err());
+    assert!(env.map::<Wide>(dir.path("m"), 10).is_err());
+    assert!(!dir.path("m").exists());
     let missing = env
         .map::<u64>(dir.path("no/such/directory"), 10)
         .unwrap_err();
