@@ -17,6 +17,7 @@
 #define KEY_MAX_DEFAULT    64u
 #define PIECE_SIZE_DEFAULT 64u
 #define BLOCK_LEAST        4096u
+#define CONFIG_MOST        4096u /* bytes of a struct xactree_config of any version */
 
 static_assert(XACTREE_KEY_MAX == VTREE_KEY_MAX, "xactree.h says what vtree.h does");
 static_assert(XACTREE_VALUE_MAX == VTREE_VALUE_MAX, "xactree.h says what vtree.h does");
@@ -119,17 +120,31 @@ xactree_get_config(const struct xactree *t, struct xactree_config *out, size_t s
                                                 .block_size = t->v.tree.block_size});
 }
 
-/* What the caller wants; fields that it does not know have their defaults. */
+/* Are the bytes of a structure behind those that this library knows all zero? */
+static bool
+rest_is_zero(const void *from, size_t size, size_t known)
+{
+    const unsigned char *bytes = from;
+
+    for (size_t i = known; i < size; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* What the caller wants.  It may know more fields, if it does not use them. */
 static int
 config_take(struct xactree_config *config, const struct xactree_config *from)
 {
     xactree_config_init(config, sizeof *config);
     if (from == NULL)
         return 0;
-    if (from->size != sizeof *config)
+    if (from->size < sizeof *config || from->size > CONFIG_MOST)
         return xactree_err(
             EINVAL, "config: a size of %zu bytes, not set by xactree_config_init()",
             from->size);
+    if (!rest_is_zero(from, from->size, sizeof *config))
+        return xactree_err(EINVAL, "config: a field that this library does not know");
     *config = *from;
     if (config->reserved != 0)
         return xactree_err(EINVAL, "config: reserved is not 0");

@@ -604,17 +604,16 @@ START_TEST(foreign_and_damaged_segments_are_refused)
 }
 END_TEST
 
-START_TEST(bad_arguments_are_refused)
+START_TEST(bad_configurations_are_refused)
 {
     struct xactree_config config = config_of(0);
-    struct xactree_bytes key;
-    struct xactree_cursor *cursor;
-    unsigned char bytes[KEY_MAX + 1] = {0};
+    struct {
+        struct xactree_config known;
+        uint64_t unknown;
+    } later;
     struct xactree *t = NULL;
     unsigned char *base;
-    size_t len;
 
-    must_rc(xactree_open(&t, NULL, bytes, SIZE), EINVAL);
     must_ok(xac_init(ENV_DIR, XAC_NONDURABLE));
     base = xac_mmap(ENV_FILE, SIZE);
     must_rc(xactree_create(NULL, NULL, base, SIZE, &config), EINVAL);
@@ -636,8 +635,33 @@ START_TEST(bad_arguments_are_refused)
     config.size = 1;
     must_rc(xactree_create(&t, NULL, base, SIZE, &config), EINVAL);
     expect_words("xactree_config_init");
+    later.known = config_of(0);
+    later.known.size = sizeof later;
+    later.unknown = 1;
+    must_rc(xactree_create(&t, NULL, base, SIZE, &later.known), EINVAL);
+    expect_words("does not know");
     config = config_of(0);
     must(t == NULL);
+    later.unknown = 0; /* of a program that was compiled with a later header */
+    must_ok(xactree_create(&t, NULL, base, SIZE, &later.known));
+    xactree_close(t);
+    env_detach();
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused)
+{
+    struct xactree_config config = config_of(0);
+    struct xactree_bytes key;
+    struct xactree_cursor *cursor;
+    unsigned char bytes[KEY_MAX + 1] = {0};
+    struct xactree *t = NULL;
+    unsigned char *base;
+    size_t len;
+
+    must_rc(xactree_open(&t, NULL, bytes, SIZE), EINVAL);
+    must_ok(xac_init(ENV_DIR, XAC_NONDURABLE));
+    base = xac_mmap(ENV_FILE, SIZE);
     must_ok(xactree_create(&t, NULL, base, SIZE, &config));
     must_rc(xactree_put(t, bytes, KEY_MAX + 1, NULL, 0, XACTREE_PUT), EINVAL);
     expect_words("at most 12");
@@ -753,6 +777,7 @@ main(void)
     tcase_add_loop_test(tc, load_takes_sorted_entries, 0, N_CONFIGS);
     tcase_add_test(tc, load_keeps_whole_entries_when_full);
     tcase_add_test(tc, foreign_and_damaged_segments_are_refused);
+    tcase_add_test(tc, bad_configurations_are_refused);
     tcase_add_test(tc, bad_arguments_are_refused);
     tcase_add_loop_test(tc, check_finds_damage, 0, 3);
     tcase_add_test(tc, trees_lie_in_environments_of_their_own);
