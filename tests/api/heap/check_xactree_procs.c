@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check_xactree_procs.c -- one tree of libxactree in several processes, some of which are killed.
+ * check_xactree_procs.c -- one tree of libxactree in several processes, some of which are killed,
+ * and in several threads.
  *
  * GOAL    after any kill the tree is sound; every transaction is in it whole or not at all; none
  *         that was acknowledged is lost.  Sums over all processes are right.
@@ -13,6 +14,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,6 +269,73 @@ START_TEST(killed_processes_leave_whole_transactions)
 }
 END_TEST
 
+/* ---- Threads --------------------------------------------------------------------------- */
+
+#define N_THREADS 3
+#define N_PUTS    300
+
+/* A thread with a view of its own, and so with a handle of its own. */
+struct worker {
+    void *base;
+    unsigned id;
+};
+
+static void *
+work(void *arg)
+{
+    const struct worker *w = arg;
+    void *view = xac_view(w->base);
+    struct xactree *t;
+    char key[40];
+
+    must(view != MAP_FAILED);
+    must_ok(xactree_open(&t, NULL, view, SIZE));
+    for (unsigned i = 0; i < N_PUTS; i++) {
+        int rc;
+
+        do {
+            must_ok(xac_begin());
+            number_put(t, "sum", number_get(t, "sum") + 1);
+            (void)sprintf(key, "thread-%u-%u", w->id, i);
+            number_put(t, key, i);
+            rc = xac_end();
+        } while (rc == XAC_ABORTED);
+        must_rc(rc, XAC_COMMITTED);
+    }
+    xactree_close(t);
+    must_ok(xac_unview(view));
+    return NULL;
+}
+
+START_TEST(threads_with_views_write_one_tree)
+{
+    struct xactree_bytes from = {"thread-", 7}, to = {"thread.", 7};
+    pthread_t thread[N_THREADS];
+    struct worker worker[N_THREADS];
+    struct xactree *t;
+    uint64_t count;
+    void *base;
+
+    env_let_overlap();
+    must_ok(xac_init(ENV_DIR, XAC_NONDURABLE));
+    base = xac_mmap(ENV_FILE, SIZE);
+    must(base != MAP_FAILED);
+    must_ok(xactree_create(&t, NULL, base, SIZE, NULL));
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        worker[i] = (struct worker){base, i};
+        must_ok(pthread_create(&thread[i], NULL, work, &worker[i]));
+    }
+    for (unsigned i = 0; i < N_THREADS; i++)
+        must_ok(pthread_join(thread[i], NULL));
+    must_ok(xactree_check(t, NULL, 0));
+    must_eq(number_get(t, "sum"), N_THREADS * N_PUTS);
+    must_ok(xactree_count(t, &from, &to, &count));
+    must_eq(count, N_THREADS * N_PUTS);
+    xactree_close(t);
+    env_detach();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -274,6 +343,7 @@ main(void)
     TCase *tc = env_tcase(s, "xactree_procs", 300);
 
     tcase_add_test(tc, processes_write_one_tree);
+    tcase_add_test(tc, threads_with_views_write_one_tree);
     tcase_add_test(tc, killed_processes_leave_whole_transactions);
     return env_main(s);
 }
