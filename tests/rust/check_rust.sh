@@ -63,7 +63,7 @@ XAC_C_FACTS=$tmp/facts.txt
 export XAC_C_FACTS
 
 rc=0
-cargo test --offline --locked --workspace >"$tmp/log" 2>&1 || rc=$?
+cargo test --offline --locked --workspace --no-fail-fast >"$tmp/log" 2>&1 || rc=$?
 cat "$tmp/log"
 passed=$(sed -n 's/^test result: .* \([0-9]*\) passed; .*/\1/p' "$tmp/log" | awk '{ n += $1 } END { print n + 0 }')
 failed=$(sed -n 's/^test result: .* \([0-9]*\) failed; .*/\1/p' "$tmp/log" | awk '{ n += $1 } END { print n + 0 }')
