@@ -6,7 +6,8 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, turn-* the turn, refresh-* pages that stay, the others isolation.
+# environments in one process, map-* libxactree, turn-* the turn, refresh-* pages that stay, the
+# others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -30,6 +31,7 @@ pool_tests="tests/frames/check_frames tests/frames/check_races
 outofcore_tests="tests/api/engine/check_outofcore"
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
+map_tests="tests/api/heap/check_xactree"
 timeout_s=180
 
 run_all=
@@ -77,6 +79,7 @@ tests_of()
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
     envs-*) echo "$envs_tests" ;;
+    map-*) echo "$map_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
         tests/stress/stress_iso" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
