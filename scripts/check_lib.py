@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-C_DIRS = ["include", "compiled", "frames", "itm", "libxac", "recovery", "trees", "swizzle", "bench", "examples", "tests"]
+C_DIRS = ["include", "compiled", "frames", "itm", "libxac", "python", "recovery", "trees", "swizzle", "bench", "examples", "tests"]
 # What is held to the stricter rules: not tests, which break things on purpose, and not
 # examples, which keep the Thesis' programs as they are.
 PRODUCT_DIRS = ["include", "frames", "itm", "libxac", "recovery", "trees", "swizzle", "bench"]

@@ -5,8 +5,8 @@
 #
 # Stages: all tests in an ordinary build; unit and API tests in a build without the libraries
 # that can be done without, and under the address and undefined behaviour sanitizers; programs
-# compiled against the installed library; the crates of rust/, where cargo is; style
-# checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
+# compiled against the installed library; the crates of rust/, where cargo is; the Python package;
+# style checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
 # Exit code 0 if none failed.
 #
 # XAC_BUILD  directory to build in, default build/ in the source tree.
@@ -154,6 +154,8 @@ run_one install tests/install/check_install.sh "$normal"
 run_one configure tests/install/check_configure.sh
 stage "Rust"
 run_one rust tests/rust/check_rust.sh "$normal"
+stage "the Python package"
+run_one python python/test.sh "$normal"
 stage "style"
 for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
     run_one "$(basename "$script")" "$script" "$normal"

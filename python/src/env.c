@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * env.c -- environments; see pyxac.h.
+ */
+#include "pyxac.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <structmember.h>
+
+bool
+env_is_open(struct py_env *self)
+{
+    if (self->xac != NULL)
+        return turn_after_fork(self);
+    xacpy_raise_text(XAC_ENOINIT, "the environment is not open");
+    return false;
+}
+
+bool
+env_has_block(const struct py_env *self)
+{
+    return self->depth > 0 && self->owner == PyThread_get_thread_ident();
+}
+
+bool
+env_may_write(const struct py_env *self)
+{
+    return env_has_block(self) && self->n_queries == 0 && !self->is_outer_query;
+}
+
+int
+env_call(struct py_env *self, int (*fn)(struct xac_env *))
+{
+    struct xac_env *xac = self->xac;
+    int rc;
+
+    Py_BEGIN_ALLOW_THREADS rc = fn(xac);
+    Py_END_ALLOW_THREADS return rc;
+}
+
+void
+env_unmap_pending(struct py_env *self)
+{
+    while (self->pending != NULL && self->xac != NULL) {
+        struct pending *p = self->pending;
+        int rc = xac_munmap_at_in(self->xac, p->base);
+        if (rc == XAC_EINTXN || rc == EBUSY)
+            return;
+        self->pending = p->next;
+        free(p);
+    }
+}
+
+void
+env_unmap(struct py_env *self, void *base)
+{
+    struct pending *p = malloc(sizeof *p);
+
+    if (p == NULL) /* it stays mapped until the environment is closed */
+        return;
+    p->base = base;
+    p->next = self->pending;
+    self->pending = p;
+    if (self->depth == 0 && !self->is_idle && self->forks == xacpy_forks)
+        env_unmap_pending(self);
+}
+
+/* set_options -- from a dict of numbers.  ret false: raised. */
+static bool
+set_options(struct xac_options *options, PyObject *values)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+
+    while (PyDict_Next(values, &at, &key, &value)) {
+        unsigned long number = PyLong_AsUnsignedLong(key);
+        unsigned long long wanted = PyLong_AsUnsignedLongLong(value);
+        if (PyErr_Occurred() != NULL)
+            return false;
+        if (number >= XAC_OPTIONS) {
+            PyErr_SetString(PyExc_ValueError, "there is no such option");
+            return false;
+        }
+        options->value[number] = wanted;
+    }
+    return true;
+}
+
+static int
+env_init(struct py_env *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"path",          "flags",       "options",
+                            "log_directory", "keeps_query", NULL};
+    PyObject *path, *values;
+    const char *log_directory;
+    struct xac_options options;
+    int flags, keeps_query;
+
+    if (self->xac != NULL || self->path != NULL) {
+        PyErr_SetString(PyExc_TypeError, "an environment is opened once");
+        return -1;
+    }
+    xac_options_init(&options, sizeof options);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&iO!zp", names,
+                                     PyUnicode_FSConverter, &path, &flags, &PyDict_Type,
+                                     &values, &log_directory, &keeps_query))
+        return -1;
+    options.flags = flags;
+    options.log_directory = log_directory;
+    self->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(path));
+    self->arrays = PyDict_New();
+    self->turn = PyThread_allocate_lock();
+    self->home = PyThread_get_thread_ident();
+    self->forks = xacpy_forks;
+    self->keeps_query = keeps_query != 0;
+    if (self->turn == NULL)
+        PyErr_NoMemory();
+    if (self->path == NULL || self->arrays == NULL || self->turn == NULL
+        || !set_options(&options, values)) {
+        Py_DECREF(path);
+        return -1;
+    }
+    int rc = 0;
+    Py_BEGIN_ALLOW_THREADS self->xac = xac_open(PyBytes_AS_STRING(path), &options);
+    if (self->xac == NULL)
+        rc = errno;
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    if (rc == 0)
+        rc = idle_begin(self);
+    if (rc != 0) {
+        xacpy_raise(rc);
+        return -1;
+    }
+    return 0;
+}
+
+/* close_now -- with the turn in hand.  ret  as xac_close(). */
+static int
+close_now(struct py_env *self)
+{
+    env_unmap_pending(self);
+    int rc = env_call(self, xac_close);
+
+    if (rc == XAC_EINTXN || rc == EBUSY)
+        return rc;
+    self->xac = NULL;
+    while (self->pending != NULL) {
+        struct pending *p = self->pending;
+        self->pending = p->next;
+        free(p);
+    }
+    return rc;
+}
+
+static PyObject *
+env_close(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    if (self->xac == NULL)
+        Py_RETURN_NONE;
+    if (!env_is_open(self))
+        return NULL;
+    if (env_has_block(self))
+        return xacpy_raise_text(XAC_EINTXN, "close() inside of a transaction or query");
+    if (!turn_take(self))
+        return NULL;
+    int rc = 0;
+    if (self->xac != NULL && (rc = idle_end(self)) == 0) {
+        rc = close_now(self);
+        (void)idle_begin(self); /* if it is still open */
+        if (rc != 0)
+            xacpy_raise(rc);
+    }
+    turn_give(self);
+    if (rc != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static void
+env_dealloc(struct py_env *self)
+{
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    if (self->xac != NULL && turn_after_fork(self) && self->depth == 0) {
+        if (self->is_idle)
+            (void)xac_end_query_in(self->xac);
+        self->is_idle = false;
+        (void)close_now(self);
+    }
+    PyErr_Restore(type, value, traceback);
+    Py_XDECREF(self->path);
+    Py_XDECREF(self->arrays);
+    if (self->turn != NULL && self->depth == 0)
+        PyThread_free_lock(self->turn);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *
+make_block(struct py_env *self, enum block_kind kind)
+{
+    struct py_block *block = PyObject_New(struct py_block, &py_block_type);
+
+    if (block == NULL)
+        return NULL;
+    Py_INCREF(self);
+    block->env = self;
+    block->kind = kind;
+    block->level = 0;
+    block->forks = 0;
+    block->outcome = NULL;
+    return (PyObject *)block;
+}
+
+static PyObject *
+env_transaction(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    return make_block(self, BLOCK_TRANSACTION);
+}
+
+static PyObject *
+env_query(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    return make_block(self, BLOCK_QUERY);
+}
+
+/* outside -- call a function of the library that may wait for the disk. */
+static PyObject *
+outside(struct py_env *self, int (*fn)(struct xac_env *))
+{
+    if (!env_is_open(self))
+        return NULL;
+    if (!env_has_block(self) && idle_end(self) != 0)
+        return NULL;
+    int rc = env_call(self, fn);
+    if (!env_has_block(self))
+        (void)idle_begin(self);
+    if (rc != 0)
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_checkpoint(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    return outside(self, xac_checkpoint_in);
+}
+
+static PyObject *
+env_sync(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    return outside(self, xac_sync_in);
+}
+
+static PyObject *
+env_refresh(struct py_env *self, PyObject *none)
+{
+    (void)none;
+    if (!env_is_open(self))
+        return NULL;
+    if (env_has_block(self))
+        return xacpy_raise_text(XAC_EINTXN, "refresh() inside of a transaction or query");
+    if (!turn_take(self))
+        return NULL;
+    int rc = self->xac != NULL ? idle_end(self) : 0;
+    if (rc == 0) {
+        env_unmap_pending(self);
+        rc = idle_begin(self);
+        if (rc != 0)
+            xacpy_raise(rc);
+    }
+    turn_give(self);
+    if (rc != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_backup(struct py_env *self, PyObject *arg)
+{
+    PyObject *path;
+    int rc;
+
+    if (!env_is_open(self) || PyUnicode_FSConverter(arg, &path) == 0)
+        return NULL;
+    if (!env_has_block(self) && idle_end(self) != 0) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    struct xac_env *xac = self->xac;
+    Py_BEGIN_ALLOW_THREADS rc = xac_backup_in(xac, PyBytes_AS_STRING(path));
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    if (!env_has_block(self))
+        (void)idle_begin(self);
+    if (rc != 0)
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_forget(struct py_env *self, PyObject *arg)
+{
+    PyObject *path;
+
+    if (!env_is_open(self) || PyUnicode_FSConverter(arg, &path) == 0)
+        return NULL;
+    int rc = XAC_EINTXN;
+    if (env_has_block(self) || (rc = idle_end(self)) == 0) {
+        rc = xac_forget_in(self->xac, PyBytes_AS_STRING(path));
+        if (!env_has_block(self))
+            (void)idle_begin(self);
+        if (rc != 0)
+            xacpy_raise(rc);
+    }
+    Py_DECREF(path);
+    if (rc != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_in_transaction(struct py_env *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self->forks == xacpy_forks && env_has_block(self)
+                           && !self->is_outer_query);
+}
+
+static PyObject *
+env_may_read(struct py_env *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(
+        self->xac != NULL && self->forks == xacpy_forks
+        && (env_has_block(self)
+            || (self->is_idle && self->home == PyThread_get_thread_ident())));
+}
+
+static PyObject *
+env_closed(struct py_env *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self->xac == NULL);
+}
+
+static PyMethodDef methods[] = {
+    {"transaction", (PyCFunction)env_transaction, METH_NOARGS,
+     "transaction()\n--\n\nA transaction, for a `with` statement.\n\n"
+     "It commits when the block ends, and is rolled back if an exception leaves it.  "
+     "Raises\nConflict if another transaction was in its way; atomic() tries again.  "
+     "Inside of\nanother transaction it is a part of that one."},
+    {"query", (PyCFunction)env_query, METH_NOARGS,
+     "query()\n--\n\nA query, for a `with` statement: it sees the state of one moment, and "
+     "never fails.\n\nArrays are read-only in it."},
+    {"checkpoint", (PyCFunction)env_checkpoint, METH_NOARGS,
+     "checkpoint()\n--\n\nWrite what was committed to the mapped files."},
+    {"sync", (PyCFunction)env_sync, METH_NOARGS,
+     "sync()\n--\n\nWait until all commits of this process are on disk (option "
+     "sync_delay_ms)."},
+    {"refresh", (PyCFunction)env_refresh, METH_NOARGS,
+     "refresh()\n--\n\nWith outside='query': from now on see what others have committed "
+     "until now."},
+    {"backup", (PyCFunction)env_backup, METH_O,
+     "backup(directory)\n--\n\nCopy the environment while others go on committing."},
+    {"forget", (PyCFunction)env_forget, METH_O,
+     "forget(name)\n--\n\nForget a file that nobody maps, before it is moved or removed."},
+    {"stats", (PyCFunction)env_stats, METH_NOARGS,
+     "stats()\n--\n\nThe counters of the environment, as a dict."},
+    {"close", (PyCFunction)env_close, METH_NOARGS,
+     "close()\n--\n\nClose the environment.  Its arrays must not be used any more."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"in_transaction", (getter)env_in_transaction, NULL,
+     "Has this thread a transaction open?", NULL},
+    {"readable", (getter)env_may_read, NULL,
+     "May this thread read arrays now, in a transaction or query?", NULL},
+    {"closed", (getter)env_closed, NULL, "Is it closed?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"path", T_OBJECT, offsetof(struct py_env, path), READONLY, "Its directory."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject py_env_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "xac._xac.Env",
+    .tp_doc = "An environment; xac.Env is made of it.",
+    .tp_basicsize = sizeof(struct py_env),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = PyType_GenericNew,
+    .tp_init = (initproc)env_init,
+    .tp_dealloc = (destructor)env_dealloc,
+    .tp_methods = methods,
+    .tp_getset = properties,
+    .tp_members = members,
+};

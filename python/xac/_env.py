@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Environments."""
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import random
+import time
+import weakref
+from typing import Any, Callable, Dict, Optional, TypeVar, Union, overload
+
+from . import _array, _xac
+
+Result = TypeVar("Result")
+
+POLICIES = {"oldest-wins": 0, "self-abort": 1, "selfish": 2, "youngest-wins": 3,
+            "optimistic": 4, "serial": 5}
+CHECKING = {"strict": 0, "fast": 1}
+OPTIONS = {"checksum": 1, "checkpoint_bytes": 2, "log_segment_bytes": 3, "policy": 6,
+           "sync_delay_ms": 7, "log_recycle": 8, "page_checksums": 9, "full_images": 10,
+           "frames": 12, "read_ahead_bytes": 13, "mode": 14, "wait_ms": 15, "checking": 16,
+           "engine": 17}
+WORDS = {"policy": POLICIES, "checking": CHECKING}
+SLEEP_MAX = 0.01  # seconds between two attempts, at most
+
+# The environments of the process, for handles that are unpickled in it.
+_open: weakref.WeakValueDictionary[str, Env] = weakref.WeakValueDictionary()
+
+
+class Env(_xac.Env):
+    """An environment: a directory with a log, and arrays that share transactions.
+
+    path      directory; it is made if it is missing (its parent must exist).  If the last
+              run crashed, the environment is recovered first.
+    durable   a commit is on disk when its block ends.  All processes must agree.
+    readonly  queries only.
+    outside   what an access outside of transactions and queries does: "stop" ends the process
+              with a message; "query" keeps a query open meanwhile, see doc/python.md.
+    log_directory  another directory for the log.
+    options   those of the library, by name: policy="serial", wait_ms=1000, sync_delay_ms=10,
+              checking="strict", checkpoint_bytes=..., and so on (doc/options.md).
+
+    An environment can be pickled: what arrives in another process is the same one, opened there.
+    """
+
+    def __init__(self, path: Union[str, os.PathLike[str]], durable: bool = True, *,
+                 readonly: bool = False, outside: str = "stop",
+                 log_directory: Optional[str] = None, **options: Union[int, str]) -> None:
+        if outside not in ("stop", "query"):
+            raise ValueError("outside is 'stop' or 'query'")
+        flags = _xac.READONLY if readonly else _xac.DURABLE if durable else _xac.NONDURABLE
+        where = os.path.abspath(os.fspath(path))
+        numbers = {OPTIONS[name]: _number(name, value) for name, value in options.items()
+                   if _is_option(name)}
+        super().__init__(where, flags, numbers, log_directory, outside == "query")
+        self._arguments = (where, durable, readonly, outside, log_directory, options)
+        self._mappings: weakref.WeakValueDictionary[str, _xac.Mapping] = (
+            weakref.WeakValueDictionary())
+        _open[where] = self
+
+    def __enter__(self) -> Env:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        return _open_again, self._arguments
+
+    def __repr__(self) -> str:
+        return f"<xac.Env {self.path!r}{', closed' if self.closed else ''}>"
+
+    def array(self, name: Union[str, os.PathLike[str]], shape: Optional[_array.Shape] = None,
+              dtype: Any = float, order: str = "C") -> _array.Array:
+        """Open the array in a file, or make it, filled with zeros.
+
+        name   of the file, relative to the directory of the environment, or absolute
+        shape  None: the array is there, and is taken as it is
+        Raises LayoutError if the file has another dtype, shape or order, or is no array.
+
+        An array that this process has not used yet is opened outside of transactions.
+        """
+        wanted = None if shape is None else _array.Layout.wanted(shape, dtype, order)
+        return _array.open_array(self, os.path.join(self.path, os.fspath(name)), wanted)
+
+    def grow(self, array: _array.Array, n: int) -> _array.Array:
+        """Give an array n elements along its first axis (order F: its last), new ones zero.
+
+        Returns the longer array.  The old one stays as it is, and shows the same elements.
+        Other processes see the new shape when they call Env.array(name) again.  It is a
+        transaction of its own, and cannot be called inside of one.
+        """
+        if array.env is not self:
+            raise ValueError("an array of another environment")
+        if self.in_transaction:
+            raise _xac.Error("grow() is called outside of transactions")
+        return _array.grow_array(array, n)
+
+    def mapping(self, name: Union[str, os.PathLike[str]], length: int) -> _xac.Mapping:
+        """Map the first bytes of a file as they are: an object with a buffer.
+
+        length is a multiple of the page size; the file is extended with zeros if shorter.
+        """
+        return _xac.Mapping(self, os.path.join(self.path, os.fspath(name)), length)
+
+    def transact(self, function: Callable[..., Result], *args: Any,
+                 retries: Optional[int] = None, **kwargs: Any) -> Result:
+        """Call a function in a transaction, again after each conflict; returns its result.
+
+        function  may run several times.  Only mappings are rolled back in between: it must not
+                  change anything else that counts.
+        retries   attempts after the first one; None: as many as needed.  Then it raises Conflict.
+        """
+        attempt = 0
+        while True:
+            try:
+                with self.transaction():
+                    return function(*args, **kwargs)
+            except _xac.Conflict:
+                if self.in_transaction or attempt == retries:
+                    raise  # the outermost transaction is the one that is tried again
+            attempt += 1
+            time.sleep(random.uniform(0, min(SLEEP_MAX, 1e-5 * 2 ** min(attempt, 10))))
+
+    @overload
+    def atomic(self, function: Callable[..., Result]) -> Callable[..., Result]: ...
+
+    @overload
+    def atomic(self, *, retries: Optional[int] = None,
+               ) -> Callable[[Callable[..., Result]], Callable[..., Result]]: ...
+
+    def atomic(self, function: Any = None, *, retries: Optional[int] = None) -> Any:
+        """Decorator: each call of the function is a transaction, as by transact()."""
+        if function is None:
+            return functools.partial(self.atomic, retries=retries)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # Not as keywords: the function may have some of these names.
+            return self.transact(functools.partial(function, *args, **kwargs), retries=retries)
+
+        return call
+
+
+def _is_option(name: str) -> bool:
+    if name not in OPTIONS:
+        raise TypeError(f"there is no option {name!r}; there are {', '.join(OPTIONS)}")
+    return True
+
+
+def _number(name: str, value: Union[int, str]) -> int:
+    """The value of an option, which may be a word."""
+    words: Dict[str, int] = WORDS.get(name, {})
+    if isinstance(value, str):
+        if value not in words:
+            raise ValueError(f"{name}: {value!r}; possible are {', '.join(words) or 'numbers'}")
+        return words[value]
+    if words and value not in words.values():
+        raise ValueError(f"{name}: {value!r}; possible are {', '.join(words)}")
+    return value
+
+
+def _open_again(path: str, durable: bool, readonly: bool, outside: str,
+                log_directory: Optional[str], options: Dict[str, Union[int, str]]) -> Env:
+    """Unpickle: the environment that the process has open there, or a new one."""
+    env = _open.get(path)
+    if env is not None and not env.closed:
+        return env
+    env = Env(path, durable, readonly=readonly, outside=outside, log_directory=log_directory,
+              **options)
+    _kept.append(env)
+    return env
+
+
+_kept: list[Env] = []  # by the handles of this process, until it ends
+
+
+@atexit.register
+def _close_all() -> None:
+    """When the interpreter ends, so that the last process leaves nothing to recover."""
+    for env in list(_open.values()):
+        if not env.closed and not env.readable or env.readable and not env.in_transaction:
+            try:
+                env.close()
+            except _xac.Error:
+                pass  # another thread is in a transaction; recovery will do
