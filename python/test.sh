@@ -32,5 +32,5 @@ cp -r "$here" "$tmp/python" # so that nothing is left in the source tree
 "$python" -m venv --system-site-packages "$tmp/venv"
 XAC_LINK=system "$tmp/venv/bin/python" -m pip install -q --disable-pip-version-check \
     --no-build-isolation --no-deps "$tmp/python"
-cd "$tmp" # not in python/, whose folder xac has no extension module
+cd "$tmp"
 "$tmp/venv/bin/python" -B -m pytest -p no:cacheprovider "$@" python/tests

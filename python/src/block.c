@@ -216,9 +216,26 @@ block_committed(struct py_block *self, void *closure)
     return outcome;
 }
 
+/* A block that nobody refers to any more cannot end otherwise: __enter__() was called by hand, or an
+   exception has come between the end of the body and __exit__(). */
+static void
+roll_back_forgotten(struct py_block *self)
+{
+    struct py_env *env = self->env;
+    PyObject *type, *value, *traceback;
+
+    if (self->level == 0 || env->xac == NULL || self->forks != xacpy_forks
+        || env->forks != xacpy_forks || !env_has_block(env) || self->level > env->depth)
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    (void)leave(self, true);
+    PyErr_Restore(type, value, traceback);
+}
+
 static void
 block_dealloc(struct py_block *self)
 {
+    roll_back_forgotten(self);
     Py_XDECREF(self->outcome);
     Py_XDECREF(self->env);
     Py_TYPE(self)->tp_free((PyObject *)self);

@@ -344,6 +344,13 @@ env_may_read(struct py_env *self, void *closure)
 }
 
 static PyObject *
+env_busy(struct py_env *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self->depth > 0 && self->forks == xacpy_forks);
+}
+
+static PyObject *
 env_closed(struct py_env *self, void *closure)
 {
     (void)closure;
@@ -383,6 +390,8 @@ static PyGetSetDef properties[] = {
      "Has this thread a transaction open?", NULL},
     {"readable", (getter)env_may_read, NULL,
      "May this thread read arrays now, in a transaction or query?", NULL},
+    {"busy", (getter)env_busy, NULL,
+     "Has some thread of this process a transaction or query open?", NULL},
     {"closed", (getter)env_closed, NULL, "Is it closed?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -3,7 +3,7 @@
  * pyxac.h -- what the files of the extension module xac._xac share.
  *
  * WHAT      The objects of the module: environments, blocks (transactions and queries), mappings.
- *           Arrays, maps and decorators are made of them in Python (python/xac).
+ *           Arrays, maps and decorators are made of them in Python (python/lib/xac).
  * THREADS   The fields of all objects are read and changed with the interpreter's lock held.  Waits
  *           and calls that may sync let it go.  One thread at a time has a block open in an
  *           environment: it holds env->turn.

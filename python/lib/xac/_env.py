@@ -91,8 +91,8 @@ class Env(_xac.Env):
         Other processes see the new shape when they call Env.array(name) again.  It is a
         transaction of its own, and cannot be called inside of one.
         """
-        if array.env is not self:
-            raise ValueError("an array of another environment")
+        if not isinstance(array, _array.Array) or array.env is not self:
+            raise ValueError("not an array of this environment")
         if self.in_transaction:
             raise _xac.Error("grow() is called outside of transactions")
         return _array.grow_array(array, n)
@@ -180,8 +180,8 @@ _kept: list[Env] = []  # by the handles of this process, until it ends
 def _close_all() -> None:
     """When the interpreter ends, so that the last process leaves nothing to recover."""
     for env in list(_open.values()):
-        if not env.closed and not env.readable or env.readable and not env.in_transaction:
+        if not env.busy:  # a daemon thread may be: then the next run recovers
             try:
                 env.close()
             except _xac.Error:
-                pass  # another thread is in a transaction; recovery will do
+                pass  # as above

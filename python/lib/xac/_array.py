@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._env import Env
 
 HEADER = 4096  # bytes before the elements
+LENGTH_MAX = 1 << 62  # bytes
 MAGIC = b"\x93NUMPY\x01\x00"
 
 Shape = Union[int, Tuple[int, ...]]
@@ -65,8 +66,11 @@ class Layout:
                 raise ValueError("another format")
             shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
                 io.BytesIO(header[8:]))
-            return cls(shape, dtype, "F" if is_fortran and len(shape) > 1 else "C")
-        except ValueError as error:
+            layout = cls(shape, dtype, "F" if is_fortran and len(shape) > 1 else "C")
+            if any(n < 0 for n in shape) or dtype.hasobject or layout.length > LENGTH_MAX:
+                raise ValueError(str(layout))
+            return layout
+        except (ValueError, TypeError, SyntaxError) as error:
             raise LayoutError(f"{name}: not an array of this package: {error}") from None
 
     def encode(self) -> bytes:
