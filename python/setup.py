@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """setup.py -- the extension module; all else stands in pyproject.toml.
 
-It is linked with the libxac that pkg-config finds.  If there is none, and this folder lies in
+It is linked with the libxac that pkg-config finds, and with libxactree, for maps, if that is
+there, too.  If there is none, and this folder lies in
 the source tree of libxac, the library is built there first and put into the extension.
 
 XAC_LINK=system   only what pkg-config finds
@@ -35,6 +36,8 @@ def use_installed(extension, package):
     flags = pkg_config("--cflags", "--libs", f"{package} >= {LEAST}")
     if flags is None:
         return False
+    if package == "libxactree":
+        extension.define_macros.append(("HAVE_XACTREE", "1"))
     for flag in flags:
         where = extension.extra_link_args if flag.startswith(("-L", "-l", "-Wl")) \
             else extension.extra_compile_args
@@ -57,6 +60,9 @@ def use_source(extension, build_dir):
     needed += next((line.partition("=")[2].split() for line in makefile.splitlines()
                     if line.startswith("SIGSEGV_LIBS =")), [])
     extension.include_dirs.append(str(tree / "include"))
+    if (tree / "include" / "xactree.h").exists():
+        extension.define_macros.append(("HAVE_XACTREE", "1"))
+        extension.extra_objects.append(str(build_dir / ".libs" / "libxactree.a"))
     extension.extra_objects.append(str(build_dir / ".libs" / "libxac.a"))
     extension.extra_link_args += [*needed, "-lpthread", "-Wl,--exclude-libs,ALL"]
     return True
@@ -71,7 +77,8 @@ class Build(build_ext):
             raise SystemExit(f"XAC_LINK={link}: it is system, source, or not set")
         build_dir = pathlib.Path(self.build_temp).resolve() / "libxac"
         build_dir.mkdir(parents=True, exist_ok=True)
-        if not (link != "source" and use_installed(ext, "libxac")
+        if not (link != "source" and (use_installed(ext, "libxactree")
+                                      or use_installed(ext, "libxac"))
                 or link != "system" and use_source(ext, build_dir)):
             raise SystemExit(f"libxac {LEAST} or later was not found: install it, or let "
                              "PKG_CONFIG_PATH name the directory of libxac.pc")

@@ -344,6 +344,13 @@ env_may_read(struct py_env *self, void *closure)
 }
 
 static PyObject *
+env_busy_here(struct py_env *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self->forks == xacpy_forks && env_has_block(self));
+}
+
+static PyObject *
 env_busy(struct py_env *self, void *closure)
 {
     (void)closure;
@@ -390,6 +397,8 @@ static PyGetSetDef properties[] = {
      "Has this thread a transaction open?", NULL},
     {"readable", (getter)env_may_read, NULL,
      "May this thread read arrays now, in a transaction or query?", NULL},
+    {"busy_here", (getter)env_busy_here, NULL,
+     "Has this thread a transaction or query open?", NULL},
     {"busy", (getter)env_busy, NULL,
      "Has some thread of this process a transaction or query open?", NULL},
     {"closed", (getter)env_closed, NULL, "Is it closed?", NULL},

@@ -122,11 +122,12 @@ PyMODINIT_FUNC
 PyInit__xac(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    bool is_good = module != NULL && xacpy_error_init(module) == 0
-                   && add_type(module, &py_env_type) == 0
-                   && add_type(module, &py_block_type) == 0
-                   && add_type(module, &py_mapping_type) == 0
-                   && PyModule_AddStringConstant(module, "version", xac_version()) == 0;
+    bool is_good =
+        module != NULL && xacpy_error_init(module) == 0
+        && add_type(module, &py_env_type) == 0 && add_type(module, &py_block_type) == 0
+        && add_type(module, &py_mapping_type) == 0
+        && (xacpy_tree_type() == NULL || add_type(module, xacpy_tree_type()) == 0)
+        && PyModule_AddStringConstant(module, "version", xac_version()) == 0;
 
     for (size_t i = 0; is_good && i < sizeof constants / sizeof constants[0]; i++)
         is_good =

@@ -113,6 +113,11 @@ void env_unmap_pending(struct py_env *self);
 
 PyObject *env_stats(struct py_env *self, PyObject *none);
 
+/* ---- tree.c ------------------------------------------------------------------------- */
+
+/* The type Tree; NULL: built without libxactree. */
+PyTypeObject *xacpy_tree_type(void);
+
 /* ---- turn.c ------------------------------------------------------------------------- */
 
 /* Wait until no other thread has a block open.  ret false: raised, by a signal for instance. */

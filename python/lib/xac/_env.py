@@ -10,7 +10,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, Optional, TypeVar, Union, overload
 
-from . import _array, _xac
+from . import _array, _map, _xac
 
 Result = TypeVar("Result")
 
@@ -55,6 +55,7 @@ class Env(_xac.Env):
                    if _is_option(name)}
         super().__init__(where, flags, numbers, log_directory, outside == "query")
         self._arguments = (where, durable, readonly, outside, log_directory, options)
+        self.readonly = readonly
         self._mappings: weakref.WeakValueDictionary[str, _xac.Mapping] = (
             weakref.WeakValueDictionary())
         _open[where] = self
@@ -96,6 +97,21 @@ class Env(_xac.Env):
         if self.in_transaction:
             raise _xac.Error("grow() is called outside of transactions")
         return _array.grow_array(array, n)
+
+    def map(self, name: Union[str, os.PathLike[str]], size: int = 1 << 30, key_max: int = 64,
+            piece_size: int = 64) -> _map.Map:
+        """Open the ordered map of bytes in a file, or make it.
+
+        size        bytes of the file at most; it is sparse, so be generous.  size, key_max and
+                    piece_size count when the map is made
+        key_max     bytes of the longest key, at most 1018
+        piece_size  bytes of a value that lie together: the length of a usual value
+
+        Raises Error if the file holds something else, or if the package was built without
+        libxactree.
+        """
+        return _map.open_map(self, os.path.join(self.path, os.fspath(name)), size, key_max,
+                             piece_size)
 
     def mapping(self, name: Union[str, os.PathLike[str]], length: int) -> _xac.Mapping:
         """Map the first bytes of a file as they are: an object with a buffer.
