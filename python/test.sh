@@ -32,5 +32,7 @@ cp -r "$here" "$tmp/python" # so that nothing is left in the source tree
 "$python" -m venv --system-site-packages "$tmp/venv"
 XAC_LINK=system "$tmp/venv/bin/python" -m pip install -q --disable-pip-version-check \
     --no-build-isolation --no-deps "$tmp/python"
+XAC_SOURCE=$(dirname "$here")
+export XAC_SOURCE
 cd "$tmp"
 "$tmp/venv/bin/python" -B -m pytest -p no:cacheprovider "$@" python/tests

@@ -26,7 +26,8 @@ packages="$packages clang libclang-rt-dev"
 packages="$packages libboost-dev"
 # For the Python package, its tests and its benchmark.
 packages="$packages python3-dev python3-numpy python3-pytest python3-setuptools
-    python3-venv python3-wheel python3-build python3-lmdb python3-h5py"
+    python3-venv python3-wheel python3-build python3-lmdb python3-h5py
+    python3-pandas"
 
 # Which of the packages is not installed.  The format of one line is
 # "package:status", and a name that dpkg does not know at all gives no line.

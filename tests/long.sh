@@ -12,6 +12,7 @@
 #   XAC_ROUNDS=n        of tests/crash/check_kill (500)
 set -u
 
+source_dir=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 results=$(mktemp) || exit 1
 trap 'rm -f "$results"' EXIT
 trap 'exit 1' INT TERM
@@ -23,6 +24,7 @@ run()
     for word; do
         case $word in
         tests/*) program=${word##*/} ;;
+        */python/test.sh) program=python ;;
         esac
     done
     case " $wanted " in
@@ -55,6 +57,7 @@ run XAC_WINDOWS="${XAC_WINDOWS:-40}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/chec
 run XAC_ROUNDS="${XAC_ROUNDS:-100000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_pages
 run XAC_ROUNDS="${XAC_ROUNDS:-200}" tests/swizzle/check_crash
 run XAC_REFS="${XAC_REFS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_replacers
+run XAC_SECONDS="${XAC_SECONDS:-60}" "$source_dir/python/test.sh" . -s -k kill
 run tests/stress/long_query --seconds 60 --rounds 3
 run tests/stress/long_query --seconds 60 --rounds 3 --durable
 echo "== totals"

@@ -435,3 +435,26 @@ def test_outside_query_and_fork(db):
         assert a[0] == 0
         env.refresh()
         assert a[0] == 1
+
+
+PLAIN_VIEW = """
+    import sys, numpy as np, xac
+    env = xac.Env(sys.argv[1], checking=sys.argv[2])
+    a = env.array("a", 10, "i8")
+    with env.transaction():
+        plain = np.asarray(a)
+        plain[0] = 1
+    plain[0] = 2
+    with env.transaction():
+        a[1] = 1
+    print("went on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("checking", ["strict", "fast"])
+def test_a_store_outside_by_a_plain_view_ends_the_process(db, run, checking):
+    done = run(PLAIN_VIEW, db, checking)
+    assert done.returncode == -signal.SIGABRT
+    assert "store" in done.stderr and done.stdout == ""
+    with xac.Env(db) as env:
+        assert elements(env.array("a"))[:2].tolist() == [1, 0]
