@@ -13,12 +13,16 @@ import pathlib
 import shlex
 import subprocess
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEAST = "0.2.0"
 SYSTEM_DIRS = ("/usr/lib", "/lib", "/usr/local/lib")
+
+if int(setuptools.__version__.split(".")[0]) < 61:  # it would not read pyproject.toml
+    raise SystemExit(f"setuptools 61 or later is needed, this is {setuptools.__version__}")
 
 
 def pkg_config(*words):

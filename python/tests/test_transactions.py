@@ -296,8 +296,8 @@ def rival(db):
         commit()  # it has joined
         a.commit = commit
         yield a
-        child.stdin.close()
-        assert child.wait(30) == 0
+        child.communicate(timeout=30)
+        assert child.returncode == 0
 
 
 def test_conflict_is_raised_and_explained(rival):
