@@ -17,55 +17,68 @@
 
 #include <xac.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "env/peek.h"
-#include "env/stats.h"
-#include "holders.h"
+#include "look.h"
+#include "look_json.h"
+#include "prometheus.h"
+#include "shared/registry.h"
 #include "tool.h"
+#include "top.h"
 
 const char *const tool_name = "xstat";
 
 #define HEAD_EVERY 20 /* lines between two headings */
 
 struct arguments {
-    bool json;
+    bool json, top, once, prometheus;
     double watch_s; /* 0: once */
     uint64_t count; /* lines, 0 without end */
     const char *dir;
 };
 
-/* A moment. */
-struct sample {
-    uint64_t at_ns;
-    struct xac_stats s;
-    struct holder holder[HOLDERS_MAX];
-    size_t n_holders;
-};
-
 static const struct option long_options[] = {
-    {"count", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'},
-    {"json", no_argument, NULL, 'j'},        {"version", no_argument, NULL, 'V'},
-    {"watch", optional_argument, NULL, 'w'}, {NULL, 0, NULL, 0},
+    {"count", required_argument, NULL, 'c'},
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"once", no_argument, NULL, '1'},
+    {"prometheus", no_argument, NULL, 'p'},
+    {"top", no_argument, NULL, 't'},
+    {"version", no_argument, NULL, 'V'},
+    {"watch", optional_argument, NULL, 'w'},
+    {NULL, 0, NULL, 0},
 };
 
 static void
 usage(FILE *to)
 {
-    fputs("usage: xstat [options] DIR\n"
-          "Show what the running libxac environment in directory DIR is doing.\n"
-          "\n"
-          "  -w, --watch[=SECONDS]  again and again, with what happened since (1 s)\n"
-          "  -c, --count N          stop after N lines\n"
-          "  -j, --json             one JSON object a line\n"
-          "  -h, --help             this text\n"
-          "  -V, --version          version of libxac\n"
-          "\n"
-          "exit: 0 shown, or nobody is attached   3 damaged master record\n"
-          "      1 error                          5 no environment\n"
-          "      2 wrong usage\n",
-          to);
+    fputs(
+        "usage: xstat [options] DIR\n"
+        "Show what the running libxac environment in directory DIR is doing.\n"
+        "\n"
+        "  -w, --watch[=SECONDS]  again and again, with what happened since (1 s)\n"
+        "  -c, --count N          stop after N lines\n"
+        "  -t, --top              a screen of participants, times, pages and space, again\n"
+        "                         and again (--watch=SECONDS, 1 s); the key q ends it\n"
+        "      --once             one such screen; also if output is no terminal\n"
+        "  -j, --json             one JSON object a line\n"
+        "  -p, --prometheus       in the text format of Prometheus\n"
+        "  -h, --help             this text\n"
+        "  -V, --version          version of libxac\n"
+        "\n"
+        "exit: 0 shown, or nobody is attached   3 damaged master record\n"
+        "      1 error                          5 no environment\n"
+        "      2 wrong usage\n",
+        to);
+}
+
+/* is_one_kind -- of output, and --once for that only which it is for. */
+static bool
+is_one_kind(const struct arguments *a)
+{
+    return a->json + a->top + a->prometheus <= 1 && (a->top || !a->once)
+           && !(a->prometheus && (a->watch_s > 0 || a->count > 0));
 }
 
 /* arguments_read -- ret -1 to go on, or the exit code. */
@@ -75,7 +88,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
     char *end;
     int c;
 
-    while ((c = getopt_long(argc, argv, "c:hjVw::", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "c:hjptVw::", long_options, NULL)) != -1) {
         switch (c) {
         case 'c':
             if (tool_number(optarg, &a->count) && a->count > 0)
@@ -87,6 +100,15 @@ arguments_read(struct arguments *a, int argc, char **argv)
             return EXIT_DONE;
         case 'j':
             a->json = true;
+            break;
+        case '1':
+            a->once = true;
+            break;
+        case 'p':
+            a->prometheus = true;
+            break;
+        case 't':
+            a->top = true;
             break;
         case 'V':
             return tool_version();
@@ -102,7 +124,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
             return EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || argv[optind][0] == '\0') {
+    if (optind + 1 != argc || argv[optind][0] == '\0' || !is_one_kind(a)) {
         usage(stderr);
         return EXIT_USAGE;
     }
@@ -175,7 +197,7 @@ failures(const struct xac_stats *s)
 
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
-print_text(const struct arguments *a, const struct xac_env *env, const struct sample *now)
+print_text(const struct arguments *a, const struct xac_env *env, const struct look *now)
 {
     const struct xac_stats *s = &now->s;
     char words[80];
@@ -232,7 +254,7 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct sa
 /* ---- Again and again -------------------------------------------------------------- */
 
 static void
-print_line(const struct sample *old, const struct sample *new, uint64_t number)
+print_line(const struct look *old, const struct look *new, uint64_t number)
 {
     const struct xac_stats *a = &old->s;
     const struct xac_stats *b = &new->s;
@@ -253,48 +275,10 @@ print_line(const struct sample *old, const struct sample *new, uint64_t number)
     holders_print(new->holder, new->n_holders);
 }
 
-static void
-json_stats(struct json *j, const struct xac_stats *s)
-{
-    json_number(j, "commits", s->commits);
-    json_number(j, "commits_read_only", s->commits_read_only);
-    json_number(j, "queries", s->queries);
-    json_number(j, "aborts_conflict", s->aborts_conflict);
-    json_number(j, "aborts_user", s->aborts_user);
-    json_number(j, "aborts_other", s->aborts_other);
-    json_number(j, "traps_read", s->traps_read);
-    json_number(j, "traps_write", s->traps_write);
-    json_number(j, "hints", s->hints);
-    json_number(j, "pages_written", s->pages_written);
-    json_number(j, "log_bytes", s->log_bytes);
-    json_number(j, "log_writes", s->log_writes);
-    json_number(j, "log_syncs", s->log_syncs);
-    json_number(j, "checkpoints", s->checkpoints);
-    json_number(j, "pages_checkpointed", s->pages_checkpointed);
-    json_number(j, "checkpoint_failures", s->checkpoint_failures);
-    json_code(j, "checkpoint_error", (int)s->checkpoint_error);
-    json_number(j, "checkpoint_error_ns", s->checkpoint_error_ns);
-    json_number(j, "files", s->files);
-    json_number(j, "files_forgotten", s->files_forgotten);
-    json_number(j, "dead_cleaned", s->dead_cleaned);
-    json_number(j, "versions_live", s->versions_live);
-    json_number(j, "versions_held", s->versions_held);
-    json_number(j, "frames", s->frames);
-    json_number(j, "participants", s->participants);
-    json_number(j, "commit_number", s->commit_number);
-    json_number(j, "log_tail_lsn_bytes", s->log_tail);
-    json_number(j, "log_durable_lsn_bytes", s->log_durable);
-    json_number(j, "oldest_pid", s->oldest_pid);
-    json_number(j, "oldest_commit", s->oldest_commit);
-    json_number(j, "oldest_behind", s->oldest_behind);
-    json_number(j, "oldest_age_ns", s->oldest_age_ns);
-    json_number(j, "versions_oldest", s->versions_oldest);
-}
-
 /* print_json -- totals; with --watch also rates since the last line. */
 static void
-print_json(const struct arguments *a, const struct xac_env *env, const struct sample *old,
-           const struct sample *new)
+print_json(const struct arguments *a, const struct xac_env *env, const struct look *old,
+           const struct look *new)
 {
     struct json j = {.is_pretty = a->watch_s == 0};
     char place[2 * PATH_MAX];
@@ -307,11 +291,8 @@ print_json(const struct arguments *a, const struct xac_env *env, const struct sa
         json_string(&j, "shared_memory", region_place(env, a, place));
         json_code(&j, "shared_memory_error", env->ctl->shm_error);
         json_bool(&j, "shared_memory_removed", is_removed(env));
-        json_bool(&j, "poisoned",
-                  atomic_load_explicit(&env->ctl->log.poisoned, memory_order_relaxed)
-                      != 0);
-        json_stats(&j, &new->s);
-        holders_json(&j, new->holder, new->n_holders);
+        json_bool(&j, "poisoned", new->is_poisoned);
+        look_json(&j, new);
     }
     if (env != NULL && old != NULL) {
         double s = (double)(new->at_ns - old->at_ns) / 1e9;
@@ -329,46 +310,73 @@ print_json(const struct arguments *a, const struct xac_env *env, const struct sa
 }
 
 static void
-take(const struct xac_env *env, struct sample *out)
-{
-    out->at_ns = xac_clock_ns();
-    xac_stats_read(env, &out->s);
-    out->n_holders = holders_take(env, out->holder);
-}
-
-static void
 nobody(const struct arguments *a)
 {
     if (a->json)
         print_json(a, NULL, NULL, NULL);
+    else if (a->prometheus)
+        prometheus_print(a->dir, NULL, NULL);
     else
         printf("%s: nobody is attached\n", a->dir);
 }
 
-/* watch -- a line every so often, until the last participant has left. */
-static void
+/* watch -- a line every so often, until the last participant has left; ret 0 or an error. */
+static int
 watch(const struct arguments *a, const struct xac_env *env)
 {
     struct timespec t = {(time_t)a->watch_s,
                          (long)((a->watch_s - (double)(time_t)a->watch_s) * 1e9)};
-    struct sample old, new;
+    struct look old, new;
+    int rc = look_take(env, NULL, &old);
 
-    take(env, &old);
-    for (uint64_t i = 0; a->count == 0 || i < a->count; i++) {
+    for (uint64_t i = 0; rc == 0 && (a->count == 0 || i < a->count); i++) {
         (void)nanosleep(&t, NULL);
         if (xac_peek_is_over(env)) {
             nobody(a);
-            return;
+            break;
         }
-        take(env, &new);
-        if (a->json)
+        rc = look_take(env, &old, &new);
+        if (rc == 0 && a->json)
             print_json(a, env, &old, &new);
-        else
+        else if (rc == 0)
             print_line(&old, &new, i);
-        if (fflush(stdout) != 0)
-            return;
+        look_free(&old);
         old = new;
+        if (fflush(stdout) != 0)
+            break;
     }
+    look_free(&old);
+    return rc;
+}
+
+/* show_once -- ret 0 or an error. */
+static int
+show_once(const struct arguments *a, const struct xac_env *env)
+{
+    struct look now;
+    int rc = look_take(env, NULL, &now);
+
+    if (rc == 0 && a->json)
+        print_json(a, env, NULL, &now);
+    else if (rc == 0 && a->prometheus)
+        prometheus_print(a->dir, env, &now);
+    else if (rc == 0)
+        print_text(a, env, &now);
+    look_free(&now);
+    return rc;
+}
+
+/* show_top -- ret 0 or an error. */
+static int
+show_top(const struct arguments *a, const struct xac_env *env)
+{
+    bool is_over = false;
+    int rc = top_run(env, a->dir, a->watch_s > 0 ? a->watch_s : 1, a->once ? 1 : a->count,
+                     &is_over);
+
+    if (rc == 0 && is_over)
+        nobody(a);
+    return rc;
 }
 
 /* show -- ret an error code. */
@@ -376,7 +384,6 @@ static int
 show(const struct arguments *a, int dirfd)
 {
     struct xac_env env;
-    struct sample now;
     int rc = xac_peek_open(dirfd, a->dir, &env);
 
     if (rc == ENOENT) {
@@ -385,17 +392,12 @@ show(const struct arguments *a, int dirfd)
     }
     if (rc != 0)
         return rc;
-    if (a->watch_s > 0) {
-        watch(a, &env);
-    } else {
-        take(&env, &now);
-        if (a->json)
-            print_json(a, &env, NULL, &now);
-        else
-            print_text(a, &env, &now);
-    }
+    xac_registry_identify(&env); /* so that it sees which processes are stopped */
+    rc = a->top           ? show_top(a, &env)
+         : a->watch_s > 0 ? watch(a, &env)
+                          : show_once(a, &env);
     xac_peek_close(&env);
-    return 0;
+    return rc;
 }
 
 int

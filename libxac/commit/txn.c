@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/lines.h"
 #include "base/sys.h"
@@ -629,6 +630,17 @@ must_block(const struct xac_env *env)
            || (!env->policy->is_serial && xac_alone_epoch(env) == 0);
 }
 
+/* time_begin -- the time, if this commit is one of those that are timed; else 0. */
+static uint64_t
+time_begin(const struct xac_env *env, const struct xac_ctx *ctx)
+{
+    uint64_t commits =
+        atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed);
+
+    return xac_env_is_durable(env) || commits % XAC_COMMITS_TIMED == 0 ? xac_clock_ns()
+                                                                       : 0;
+}
+
 /* end_update -- with signals blocked, or let through. */
 static int
 end_update(struct xac_env *env, struct xac_ctx *ctx, bool is_locking)
@@ -660,6 +672,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t commits =
         atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed);
     uint32_t wait_ms = env->options.wait_ms;
+    uint64_t begin_ns = 0;
     bool is_locking;
     int rc;
 
@@ -671,7 +684,13 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
     is_locking = may_lock(env, ctx);
     if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(wait_ms);
+    if (is_locking)
+        begin_ns = time_begin(env, ctx);
     rc = end_update(env, ctx, is_locking);
+    if (begin_ns != 0
+        && atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed)
+               != commits)
+        xac_times_add(&ctx->txn->counters.commit_times, xac_clock_ns() - begin_ns);
     /* With a limit only after a commit has written.  Not after an error: its words are to stay. */
     if (is_locking && (rc == XAC_COMMITTED || rc == XAC_ABORTED)
         && (wait_ms == 0 || may_step(ctx, commits)))

@@ -17,6 +17,7 @@
 #include "base/annot.h"
 #include "base/handle.h"
 #include "base/lock.h"
+#include "base/times.h"
 
 /* Somebody sleeps on `wakes`, or may be about to. */
 #define XAC_WAKE_WANTED 1u
@@ -66,6 +67,7 @@ struct xac_log_shared {
     /* Counters, relaxed. */
     xac_shared _Atomic uint64_t n_writes;
     xac_shared _Atomic uint64_t n_syncs;
+    struct xac_times sync_times; /* flush lock held                                    */
 };
 
 #define XAC_LOG_GAPS 4

@@ -26,6 +26,7 @@
 #include "base/annot.h"
 #include "base/identity.h"
 #include "base/lock.h"
+#include "base/times.h"
 #include "log/log.h"
 #include "shared/ptab.h"
 #include "shared/shm.h"
@@ -212,7 +213,12 @@ struct xac_counters {
     xac_shared _Atomic uint64_t aborts_conflict, aborts_user, aborts_other;
     xac_shared _Atomic uint64_t traps_read, traps_write, hints;
     xac_shared _Atomic uint64_t pages_written;
+    /* xend() of transactions that wrote and committed: of all in a durable environment, else of one in
+       XAC_COMMITS_TIMED. */
+    struct xac_times commit_times;
 };
+
+#define XAC_COMMITS_TIMED 16
 
 /* Of the word `turn`: slots are fewer than the owners of page locks. */
 #define XAC_TURN_SLOT_BITS XAC_ACCESS_OWNER_BITS
@@ -391,7 +397,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 12u
+#define XAC_CONTROL_VERSION 13u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
