@@ -91,6 +91,24 @@ printed=$(cd "$tmp/run/cpp" && "$tmp/cpp2" word && "$tmp/cpp2" word) || fail "pr
 2" ] || fail "program 2 of doc/cpp.md: printed '$printed'"
 rm -r "$tmp/run/cpp"
 echo "doc/cpp.md: 2 programs"
+# Each function that the library exports has a manual page, or a file that says which page it is on.
+man3=$tmp/dest$(sed -n 's/^prefix=//p' "$pc")/share/man/man3
+pages=0
+for name in $(nm -D --defined-only "$libdir/libxac.so" | sed -n 's/^.* T \([a-zA-Z_]*\)@.*/\1/p'); do
+    page=$man3/$name.3
+    [ -e "$page" ] || fail "no manual page $name(3)"
+    other=$(sed -n '1s|^\.so man3/||p' "$page")
+    sed -n '/^\.SH NAME$/{n;p;}' "$man3/${other:-$name.3}" | grep -qw -e "$name" ||
+        fail "the line NAME of the page of $name(3) does not have it"
+    pages=$((pages + 1))
+done
+[ "$pages" -gt 100 ] || fail "only $pages functions were found"
+[ -e "$man3/xac.h.3" ] || fail "no manual page xac.h(3)"
+if command -v man >/dev/null; then
+    MANPAGER=cat man -M "$(dirname "$man3")" 3 xac_begin_in >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "man"; }
+    grep -q 'int xbegin(void);' "$tmp/log" || { cat "$tmp/log"; fail "man shows another page"; }
+fi
+echo "man: $pages functions"
 
 # The program in the document about language transactions.
 if [ -e "$libdir/pkgconfig/libxac-itm.pc" ] && echo 'int x; void f(void) { __transaction_atomic { x++; } }' |
