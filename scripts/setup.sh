@@ -15,6 +15,8 @@ packages="$packages check clang-format python3 libdb5.3-dev zlib1g-dev"
 packages="$packages e2fsprogs mount"
 # To test it on other file systems.
 packages="$packages btrfs-progs xfsprogs"
+# For static probes, which bpftrace and perf can look at.
+packages="$packages systemtap-sdt-dev"
 # For the benchmarks: more to compare with, and figures.
 packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"

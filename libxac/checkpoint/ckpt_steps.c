@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/probe.h"
 #include "base/sys.h"
 #include "checkpoint/archive.h"
 #include "checkpoint/file_fds.h"
@@ -512,6 +513,7 @@ settle(struct xac_ckpt *r, bool is_whole)
     xac_ckpt_files_leave(&r->files, env);
     xac_count(&env->ctl->counters.checkpoints, 1);
     xac_count(&env->ctl->counters.pages_checkpointed, r->n_pages);
+    XAC_PROBE2(checkpoint, r->n_pages, env->dir);
     return true;
 }
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/lines.h"
+#include "base/probe.h"
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
@@ -514,6 +515,7 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
     xac_kill_point("h");
     /* The device works while we take the pages back.  Cleaning up after the dead ranks
        before the flush lock. */
+    XAC_PROBE3(commit, txn->number, n_written, lsn);
     is_started = xac_env_is_durable(env) && !ctx->saw_dead
                  && env->options.sync_delay_ms == 0 && xac_log_flush_start(&env->log);
     xac_txn_finish(env, ctx, true);

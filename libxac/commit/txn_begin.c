@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
+#include "base/probe.h"
 #include "commit/txn.h"
 #include "shared/env_state.h"
 #include "txn/alone.h"
@@ -146,6 +147,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
         xac_turn_pass(env, ctx->slot);
+    } else {
+        XAC_PROBE2(begin, ctx->slot, is_query);
     }
     return rc;
 }

@@ -431,7 +431,6 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
     uint64_t written = is_started ? log->started : 0;
     /* Once is enough: xac_log_flush_start has looked whether the descriptor is ours. */
     int fd = written > from ? log->seg_fd[number % 2] : xac_log_segment_fd(log, number);
-    uint64_t begin_ns;
     int rc;
 
     xac_assert(from < to);
@@ -444,11 +443,8 @@ flush_segment(struct xac_log *log, uint64_t from, uint64_t to, bool is_started)
     rc = write_segment(log, fd, from < written ? min64(written, to) : from, to);
     if (rc != 0)
         return rc;
-    begin_ns = xac_clock_ns();
-    if (xac_sys.fdatasync(fd) != 0)
+    if (xac_log_segment_sync(sh, fd, to) != 0)
         return flush_failed(log, errno, "sync", from, false);
-    xac_times_add(&sh->sync_times, xac_clock_ns() - begin_ns);
-    (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
     return 0;
 }
 

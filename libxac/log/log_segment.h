@@ -40,6 +40,13 @@ int xac_log_segment_prepare(struct xac_log *log, uint64_t upto);
 void xac_log_segment_prepare_ahead(struct xac_log *log);
 
 /*
+ * xac_log_segment_sync -- sync what has been written to one, up to an LSN; flush lock held.
+ *
+ * ret  0 or -1 with errno.
+ */
+int xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to);
+
+/*
  * xac_log_segment_check -- verify the header of a segment.
  *
  * in   head           as read from offset 0

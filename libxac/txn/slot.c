@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/probe.h"
 #include "base/sys.h"
 
 _Static_assert(sizeof(struct xac_entry) == 64, "entries are named by offset / 64");
@@ -157,8 +158,10 @@ xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid, uint64_
                 xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
                              XAC_TXN_FAILED),
                 memory_order_acq_rel, /* pairs with the acquire loads of the word */
-                memory_order_acquire))
+                memory_order_acquire)) {
+            XAC_PROBE3(conflict, kind, pid, page);
             return true;
+        }
         if ((xac_txn_serial(word) & 0xffffff) != why >> 40)
             return true; /* another transaction by now */
     }

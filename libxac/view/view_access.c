@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
+#include "base/probe.h"
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
@@ -541,6 +542,7 @@ handle(struct xac_view *view, void *addr, bool is_write)
     xac_count_own(is_write ? &ctx->txn->counters.traps_write
                            : &ctx->txn->counters.traps_read,
                   1);
+    XAC_PROBE2(trap, addr, is_write);
     rc = xac_view_access(env, ctx, view, page_no, is_write);
     if (rc != 0)
         xac_fault_unserved(view, addr, is_write, rc);
