@@ -22,6 +22,8 @@ packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"
 # For an example and for tests: containers.
 packages="$packages libbsd-dev uthash-dev"
+# To test what CMake finds.
+packages="$packages cmake"
 # To test xac-cc and xac.hpp with both compilers, and the latter under clang's sanitizers.
 packages="$packages clang libclang-rt-dev"
 # To test xac.hpp with containers that take offset pointers.

@@ -4,8 +4,8 @@
 # check_install.sh BUILD-DIR -- what a user gets from `make install`.
 #
 # GOAL    the program in README.md compiles with nothing but pkg-config --cflags --libs
-#         libxac, in C and in C++, with the shared and the static library, and runs; each document
-#         that headers and manual pages name is there; and
+#         libxac, and with find_package(libxac) of CMake, in C and in C++, with the shared and the static library, and
+#         runs; each document that headers and manual pages name is there; and
 #         `make uninstall` takes away all that `make install` brought.
 # METHOD  install under a temporary DESTDIR, seen through PKG_CONFIG_SYSROOT_DIR.
 set -eu
@@ -162,6 +162,46 @@ else
     echo "gdb: not installed, not tested"
 fi
 
+# A project of CMake: the same program, and one whose accesses the compiler announces.
+if command -v cmake >/dev/null; then
+    mkdir "$tmp/cmake"
+    cp "$tmp/count.c" "$tmp/count.cc" "$tmp/cmake"
+    sed 's/xbegin();/xbegin(); x[1] += 2;/' "$tmp/count.c" >"$tmp/cmake/noticed.c"
+    cat >"$tmp/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(count C CXX)
+find_package(libxac 0.2 REQUIRED)
+add_executable(cmake-c-program count.c)
+add_executable(cmake-c++-program count.cc)
+target_link_libraries(cmake-c-program PRIVATE xac::xac)
+target_link_libraries(cmake-c++-program PRIVATE xac::xac)
+if(TARGET xac::compiled)
+    add_executable(cmake-compiled noticed.c)
+    xac_compile(cmake-compiled)
+endif()
+END
+    rm -r "$tmp/run"
+    mkdir "$tmp/run"
+    { cmake -S "$tmp/cmake" -B "$tmp/cmake/build" -DCMAKE_C_COMPILER="$cc" \
+        -DCMAKE_CXX_COMPILER="$cxx" -Dlibxac_DIR="$libdir/cmake/libxac" &&
+        cmake --build "$tmp/cmake/build"; } >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "cmake"; }
+    LD_LIBRARY_PATH=$libdir
+    export LD_LIBRARY_PATH
+    expect "$tmp/cmake/build/cmake-c-program" "x[0] is 1"
+    expect "$tmp/cmake/build/cmake-c++-program" "x[0] is 2"
+    expect "$tmp/cmake/build/cmake-compiled" "x[0] is 3"
+    nm "$tmp/cmake/build/cmake-compiled" | grep -q __tsan_write4 || fail "xac_compile() did not use xac-cc"
+    unset LD_LIBRARY_PATH
+    sed -i 's/libxac 0.2 /libxac 0.99 /' "$tmp/cmake/CMakeLists.txt"
+    if cmake -S "$tmp/cmake" -B "$tmp/cmake/other" -Dlibxac_DIR="$libdir/cmake/libxac" >"$tmp/log" 2>&1; then
+        fail "cmake finds a version that is not there"
+    fi
+    rm -r "$tmp/run"
+    mkdir "$tmp/run"
+else
+    echo "cmake: not installed, not tested"
+fi
+
 # With no shared library beside it, -lxac is the static one.
 mkdir "$tmp/shared"
 mv "$libdir"/libxac.so* "$libdir"/libxactree.so* "$tmp/shared"
@@ -171,6 +211,14 @@ expect "$tmp/static-program" "x[0] is 1"
 $cc -Wall -Wextra -Werror "$tmp/map.c" $(pkg-config --cflags --libs --static libxactree) \
     -o "$tmp/static-map" || fail "libxactree: program does not compile with the static library"
 (cd "$tmp/map" && "$tmp/static-map" >"$tmp/log") || fail "libxactree: the static program fails"
+if command -v cmake >/dev/null; then
+    sed -i 's/libxac 0.99 /libxac 0.2 /' "$tmp/cmake/CMakeLists.txt"
+    { cmake -S "$tmp/cmake" -B "$tmp/cmake/static" -DCMAKE_C_COMPILER="$cc" \
+        -DCMAKE_CXX_COMPILER="$cxx" -Dlibxac_DIR="$libdir/cmake/libxac" &&
+        cmake --build "$tmp/cmake/static" --target cmake-c-program; } >"$tmp/log" 2>&1 ||
+        { cat "$tmp/log"; fail "cmake with the static library"; }
+    expect "$tmp/cmake/static/cmake-c-program" "x[0] is 2"
+fi
 mv "$tmp/shared"/* "$libdir"
 
 make -C "$build" -s --no-print-directory uninstall DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
