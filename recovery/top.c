@@ -105,7 +105,9 @@ put_state(FILE *f, const struct look *new)
             s->versions_live, s->frames, bytes_words((double)p->versions_used, a),
             bytes_words((double)p->versions, b), s->versions_held);
     if (s->oldest_pid != 0)
-        fprintf(f, "; oldest reader %" PRIu64 ", %.1f s, %" PRIu64 " commits behind",
+        fprintf(f,
+                "\nreaders:    process %" PRIu64 " has read for %.1f s, and is %" PRIu64
+                " commits behind",
                 s->oldest_pid, (double)s->oldest_age_ns / 1e9, s->oldest_behind);
     fprintf(f, "\nspace:      log %s, %s left; files: %s left;",
             bytes_words((double)p->log_files, a), bytes_words((double)p->log_left, b),

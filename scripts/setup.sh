@@ -17,6 +17,8 @@ packages="$packages e2fsprogs mount"
 packages="$packages btrfs-progs xfsprogs"
 # For static probes, which bpftrace and perf can look at.
 packages="$packages systemtap-sdt-dev"
+# For the manual as HTML pages.
+packages="$packages pandoc"
 # For the benchmarks: more to compare with, and figures.
 packages="$packages liblmdb-dev libsqlite3-dev libwiredtiger-dev librocksdb-dev
     libleveldb-dev libpmemobj-dev gnuplot-nox"
