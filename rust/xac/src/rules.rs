@@ -321,7 +321,7 @@
 //! let mut o: Mapping<u64> = env.map(dir.join("o.db"), 10)?;
 //! env.transact(|tx| Ok::<_, Error>(tx.slice_mut(&o)[9] = 1))?;
 //! o.resize(100_000)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -340,7 +340,7 @@
 //!     *last = 1;
 //!     Ok::<_, Error>(())
 //! })?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -355,7 +355,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<[u8; 16]> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -368,7 +368,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<&'static str> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -383,7 +383,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<u8> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -396,7 +396,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<bool> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -411,7 +411,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<u64> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
@@ -424,7 +424,7 @@
 //! # let m: Mapping<u64> = env.map(dir.join("m.db"), 100)?;
 //! # let n: Mapping<u64> = env.map(dir.join("n.db"), 100)?;
 //! let o: Mapping<std::sync::atomic::AtomicU64> = env.map(dir.join("o.db"), 10)?;
-//! # drop((m, n, env));
+//! # drop((m, n, o, env));
 //! # std::fs::remove_dir_all(&dir).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
