@@ -96,6 +96,7 @@ name == "" || name ~ /^tsan\./ { next }
 /^ *store / {
     text = $0
     sub(/^ *store (volatile |atomic )*/, "", text)
+    gsub(/%"[^"]*"/, "%name", text) # of C++: with spaces, and brackets of any kind
     type = type_at(text)
     pointer = $0
     sub(/, align .*/, "", pointer)

@@ -28,7 +28,7 @@ packages="$packages libbsd-dev uthash-dev"
 packages="$packages cmake"
 # To test xac-cc and xac.hpp with both compilers, and the latter under clang's sanitizers.
 packages="$packages clang libclang-rt-dev"
-# To test xac.hpp with containers that take offset pointers.
+# To test xac.hpp with containers that take offset pointers, and xac-cc.
 packages="$packages libboost-dev"
 # For the Python package, its tests and its benchmark.
 packages="$packages python3-dev python3-numpy python3-pytest python3-setuptools

@@ -31,6 +31,12 @@ else
     echo "uthash is not installed, not tested"
 fi
 
+if printf '#include <boost/container/map.hpp>\n' | ${CXX:-g++} -x c++ -E -o /dev/null - 2>/dev/null; then
+    options="$options -DHAVE_BOOST"
+else
+    echo "Boost is not installed, not tested"
+fi
+
 # holds WORD... -- in a directory of its own, the command succeeds.
 holds()
 {
@@ -68,13 +74,16 @@ for compiler in gcc clang; do
         echo "$compiler is not installed, not tested"
         continue
     }
-    compile $compiler "$cc --with=$compiler -Werror" "$cxx --with=$plus -Werror" -DANNOUNCES
-    "$cxx" --with=$plus "$tmp/$compiler".*o -o "$tmp/$compiler" || fail "$compiler: does not link"
-    for engine in uffd sigsegv; do
-        for checking in strict fast; do
-            holds XAC_ENGINE=$engine XAC_CHECKING=$checking "$tmp/$compiler" alone 600 "$seed"
+    for level in -O2 -O0; do
+        name=$compiler$level
+        compile "$name" "$cc --with=$compiler -Werror" "$cxx --with=$plus -Werror" -DANNOUNCES $level
+        "$cxx" --with=$plus "$tmp/$name".*o -o "$tmp/$name" || fail "$name: does not link"
+        for engine in uffd sigsegv; do
+            for checking in strict fast; do
+                holds XAC_ENGINE=$engine XAC_CHECKING=$checking "$tmp/$name" alone 600 "$seed"
+            done
+            holds XAC_ENGINE=$engine "$tmp/$name" alone 2000 "$seed"
         done
-        holds XAC_ENGINE=$engine "$tmp/$compiler" alone 2000 "$seed"
     done
 done
 for policy in 0 4 5; do # oldest-wins, optimistic, serial

@@ -43,7 +43,7 @@ for compiler in ${HOLES:-gcc clang}; do
         echo "$compiler is not installed, not tested"
         continue
     }
-    for level in ${LEVELS:--O0 -O1 -O2 -O3 -O3,-march=native -Os}; do
+    for level in ${LEVELS:--O0 -O1 -O2 -O3 -Os -O0,-march=native -O1,-march=native -O2,-march=native -O3,-march=native}; do
         options=$(echo "$level" | tr , ' ')
         dir=$tmp/$compiler$level
         mkdir "$dir"

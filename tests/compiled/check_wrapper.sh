@@ -54,6 +54,14 @@ echo 'int two(int);' >"a b/two.h"
 echo 'int two(int v) { return 2 * v; }' >two.c
 echo 'struct s { long a, b, c; } make(void); void f(struct s *p); void f(struct s *p) { *p = make(); }' >hole.c
 
+# Types with names that a compiler writes with spaces and brackets.
+cat >names.cc <<'END'
+namespace { template <typename T> struct thing { T v; }; }
+template <typename T> struct outer { T *p; T **q; };
+void f(void *o, void *t);
+void f(void *o, void *t) { ((outer<thing<long>> *)o)->p = (thing<long> *)t; }
+END
+
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || continue
     with=--with=$compiler
@@ -85,6 +93,9 @@ for compiler in gcc clang; do
     holds "$cc" $with one.o -L. -Wl,-rpath,"$tmp" -l two -o program
     says '^2$' ./program
     says 'xac_noticed_memcpy' "$cc" $with -E -include "$tests/holes.h" -x c -dD two.c
+    plus=g++
+    [ $compiler = gcc ] || plus=clang++
+    holds "$cxx" --with=$plus -O0 -Werror -c names.cc
     fails_with 'not together' "$cc" $with -fsanitize=address -c two.c
     fails_with 'not be noticed' "$cc" $with -flto -c two.c
     fails_with 'not read' "$cc" $with @two.c

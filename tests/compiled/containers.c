@@ -36,7 +36,7 @@
 #define LENGTH  ((size_t)4 << 20)
 #define PAGE    4096
 #define KEYS    300
-#define KINDS   8 /* of containers, at most */
+#define KINDS   12 /* of containers, at most */
 #define WORKERS 4
 #define WITNESS \
  3 /* the one that is not killed alone: nondurable transactions need a survivor */

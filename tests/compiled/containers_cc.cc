@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * containers_cc.cc -- containers of the C++ library: see containers.c.
+ * containers_cc.cc -- containers of the C++ library, and of Boost: see containers.c.
  */
 #include <algorithm>
 #include <functional>
@@ -10,6 +10,12 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+#ifdef HAVE_BOOST
+# include <boost/container/flat_map.hpp>
+# include <boost/container/map.hpp>
+# include <boost/container/stable_vector.hpp>
+# include <boost/unordered_map.hpp>
+#endif
 
 #include "containers.h"
 
@@ -60,6 +66,15 @@ using hashed = std::unordered_map<uint64_t, element, std::hash<uint64_t>,
                                   std::equal_to<uint64_t>, segment<pair>>;
 using list = std::list<pair, segment<pair>>;
 using movable = std::pair<uint64_t, element>;
+#ifdef HAVE_BOOST
+using boost_map =
+    boost::container::map<uint64_t, element, std::less<uint64_t>, segment<pair>>;
+using boost_flat =
+    boost::container::flat_map<uint64_t, element, std::less<uint64_t>, segment<movable>>;
+using boost_hashed = boost::unordered_map<uint64_t, element, boost::hash<uint64_t>,
+                                          std::equal_to<uint64_t>, segment<pair>>;
+using boost_vector = boost::container::stable_vector<movable, segment<movable>>;
+#endif
 using vector = std::vector<movable, segment<movable>>;
 
 template <typename C>
@@ -200,5 +215,16 @@ const struct container containers_cc[] = {
      find_in_order<list>, walk_in_order<list>},
     {"std::vector", make<vector>, insert_in_order<vector>, erase_in_order<vector>,
      find_in_order<vector>, walk_in_order<vector>},
+#ifdef HAVE_BOOST
+    {"boost::container::map", make<boost_map>, insert<boost_map>, erase<boost_map>,
+     find<boost_map>, walk<boost_map>},
+    {"boost::container::flat_map", make<boost_flat>, insert<boost_flat>,
+     erase<boost_flat>, find<boost_flat>, walk<boost_flat>},
+    {"boost::unordered_map", make<boost_hashed>, insert<boost_hashed>,
+     erase<boost_hashed>, find<boost_hashed>, walk<boost_hashed>},
+    {"boost::container::stable_vector", make<boost_vector>, insert_in_order<boost_vector>,
+     erase_in_order<boost_vector>, find_in_order<boost_vector>,
+     walk_in_order<boost_vector>},
+#endif
     {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
 };
