@@ -88,6 +88,9 @@ for compiler in gcc clang; do
         holds sh -c '! readelf -lW static | grep INTERP'
         rm -rf db input.db
         holds timeout 60 ./static announced
+        holds "$cc" $with -static-pie "$tests/checked.c" "$tests/forgotten.c" -o static
+        rm -rf db input.db
+        holds timeout 60 ./static announced
     fi
     holds "$cc" $with -shared -fPIC two.c -o libtwo.so
     holds "$cc" $with one.o -L. -Wl,-rpath,"$tmp" -l two -o program
