@@ -356,6 +356,57 @@ START_TEST(loads_before_stores_do_not_block)
 }
 END_TEST
 
+static uint64_t seen_inside, seen_outside;
+
+static void *
+change_then_look(void *arg)
+{
+    uint64_t a = 0, b = 0;
+
+    wait_for(1);
+    __transaction_atomic
+    {
+        x[0] = 7;
+    }
+    __transaction_atomic
+    {
+        a = x[0];
+        b = outside;
+    }
+    seen_inside = a;
+    seen_outside = b;
+    go_to(2);
+    return arg;
+}
+
+/* Somebody has loaded the variable together with a newer segment: it must not be stored to by a block that
+   stays before that, for it changes no segment and so has no conflict there. */
+START_TEST(store_outside_is_not_older_than_loads)
+{
+    pthread_t thread;
+    uint64_t got = 0;
+
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_OPTIMISTIC));
+    attach();
+    outside = 0;
+    thread = start(change_then_look, NULL);
+    __transaction_atomic
+    {
+        attempt();
+        got = x[0];
+        go_to(1);
+        wait_for(2);
+        outside = got + 1;
+    }
+    join(thread);
+    must_eq(seen_inside, 7);
+    must_eq(seen_outside, 0);
+    must_eq(outside, 8);
+    must_eq(attempts, 2);
+    env_detach();
+}
+END_TEST
+
 static uint64_t *shared_heap;
 
 static void *
@@ -410,6 +461,60 @@ START_TEST(freed_memory_is_not_seen)
     must_eq(word_load(&n_halves), 0);
     must_eq(env_get(x), 2000);
     free(shared_heap);
+    env_detach();
+}
+END_TEST
+
+static void *
+replace_in_segment(void *arg)
+{
+    for (uint64_t i = 1; i <= 3000; i++) {
+        uint64_t *fresh = malloc(64 * sizeof *fresh);
+
+        must(fresh != NULL);
+        for (uint64_t k = 0; k < 64; k++)
+            fresh[k] = i;
+        __transaction_atomic
+        {
+            free(*(uint64_t **)CELL(3));
+            *(uint64_t **)CELL(3) = fresh;
+            *CELL(4) = i;
+        }
+    }
+    word_store(&stop, 1);
+    return arg;
+}
+
+static void *
+read_through_segment(void *arg)
+{
+    while (word_load(&stop) == 0) {
+        __transaction_atomic
+        {
+            const uint64_t *p = *(uint64_t **)CELL(3);
+
+            if (p != NULL) {
+                must_be_same(p[0], *CELL(4));
+                must_be_same(p[63], *CELL(4));
+            }
+        }
+    }
+    return arg;
+}
+
+/* The same, if only a segment tells where it is: free() counts as a store. */
+START_TEST(memory_freed_by_way_of_a_segment_is_not_seen)
+{
+    pthread_t threads[3];
+
+    attach();
+    threads[0] = start(read_through_segment, NULL);
+    threads[1] = start(read_through_segment, NULL);
+    threads[2] = start(replace_in_segment, NULL);
+    for (int i = 0; i < 3; i++)
+        join(threads[i]);
+    must_eq(word_load(&n_halves), 0);
+    must_eq(env_get(CELL(4)), 3000);
     env_detach();
 }
 END_TEST
@@ -740,7 +845,9 @@ main(void)
     tc = env_tcase_with(s, "outside", 120, setup);
     tcase_add_loop_test(tc, nobody_sees_half_of_a_block, 0, POLICIES);
     tcase_add_test(tc, loads_before_stores_do_not_block);
+    tcase_add_test(tc, store_outside_is_not_older_than_loads);
     tcase_add_test(tc, freed_memory_is_not_seen);
+    tcase_add_test(tc, memory_freed_by_way_of_a_segment_is_not_seen);
     tc = env_tcase_with(s, "come_and_go", 120, setup);
     tcase_add_test(tc, short_threads_leave_nothing);
     tcase_add_test(tc, thread_ends_inside_of_a_block);
