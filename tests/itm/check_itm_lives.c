@@ -236,6 +236,99 @@ START_TEST(irrevocable_blocks_beside_others)
 }
 END_TEST
 
+static void *
+parts_of_plain_transactions(void *arg)
+{
+    for (int i = 0; i < 500; i++) {
+        must_ok(xbegin());
+        x[0]++;
+        __transaction_atomic
+        {
+            x[1]++;
+            outside++;
+        }
+        must_rc(xend(), COMMITTED);
+        must_ok(xbeginQuery());
+        __transaction_atomic
+        {
+            outside += x[2];
+        }
+        must_ok(xendQuery());
+    }
+    return arg;
+}
+
+static void *
+both(void *arg)
+{
+    for (int i = 0; i < 1000; i++) {
+        __transaction_atomic
+        {
+            if (i % 2 == 0)
+                x[1]++;
+            outside++;
+            if (i % 2 != 0)
+                x[1]++;
+        }
+    }
+    return arg;
+}
+
+/* A thread whose blocks are parts of transactions by xbegin() has the turn when it asks for the lock. */
+START_TEST(parts_beside_blocks)
+{
+    pthread_t threads[3];
+
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_SERIAL));
+    attach();
+    outside = 0;
+    threads[0] = start(parts_of_plain_transactions, NULL);
+    threads[1] = start(both, NULL);
+    threads[2] = start(both, NULL);
+    for (int i = 0; i < 3; i++)
+        join(threads[i]);
+    must_eq(env_get(x), 500);
+    must_eq(env_get(x + 1), 2500);
+    must_eq(outside, 2500);
+    env_detach();
+}
+END_TEST
+
+static void *
+use_own_view(void *arg)
+{
+    uint64_t *mine = xView(x);
+
+    must(mine != MAP_FAILED);
+    for (int i = 0; i < 500; i++) {
+        __transaction_atomic
+        {
+            mine[1]++;
+            outside++;
+        }
+    }
+    must_ok(xUnview(mine));
+    (void)both(NULL);
+    return arg;
+}
+
+/* A thread with views by xView() uses them in blocks, too, and is like others when it has given them up. */
+START_TEST(threads_with_views_of_their_own)
+{
+    pthread_t threads[3];
+
+    attach();
+    outside = 0;
+    for (int i = 0; i < 3; i++)
+        threads[i] = start(i < 2 ? use_own_view : both, NULL);
+    for (int i = 0; i < 3; i++)
+        join(threads[i]);
+    must_eq(env_get(x + 1), 2 * 1500 + 1000);
+    must_eq(outside, 2 * 1500 + 1000);
+    env_detach();
+}
+END_TEST
+
 /* ---- what stops ------------------------------------------------------------------------------- */
 
 __attribute__((transaction_pure, noinline)) static void
@@ -343,6 +436,8 @@ main(void)
     tcase_add_test(tc, segment_grows_beside_blocks);
     tcase_add_test(tc, environments_follow_each_other);
     tcase_add_test(tc, irrevocable_blocks_beside_others);
+    tcase_add_test(tc, parts_beside_blocks);
+    tcase_add_test(tc, threads_with_views_of_their_own);
     tc = env_tcase_with(s, "stops", 60, setup);
     tcase_add_test(tc, pure_function_that_touches_a_segment_stops);
     tcase_add_test(tc, undo_log_without_memory_stops);
