@@ -536,6 +536,7 @@ xac_view_add(struct xac_ctx *ctx, struct xac_view *v)
 {
     int rc;
 
+    xac_assert(v->n_clones == 0);
     (void)pthread_mutex_lock(&ctx->env->threads);
     rc = insert(ctx, v);
     note_change(ctx->env);

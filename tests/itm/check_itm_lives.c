@@ -274,7 +274,7 @@ both(void *arg)
     return arg;
 }
 
-/* A thread whose blocks are parts of transactions by xbegin() has the turn when it asks for the lock. */
+/* A block that is a part of a transaction by xbegin() has the turn when it asks for the lock. */
 START_TEST(parts_beside_blocks)
 {
     pthread_t threads[3];
