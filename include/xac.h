@@ -522,6 +522,18 @@ XAC_API int xac_set_option(int option, uint64_t value);
  */
 XAC_API int xac_set_log_directory(const char *path);
 
+/*
+ * Be told how far a recovery is, by xInit(), xac_open() or xRecover() of this process.  It may take
+ * long after a crash: it reads and redoes the log since the last checkpoint.
+ *
+ * in   fn   called with arg, the bytes of log that are done and how many there are, by the thread
+ *           that has made the call; many times in a second while log is read.  It must not call
+ *           the library, and must not leave by longjmp() or an exception.  NULL: nobody is told.
+ */
+XAC_API void xac_set_recovery_progress(void (*fn)(void *arg, uint64_t done,
+                                                  uint64_t total),
+                                       void *arg);
+
 /* ---- Allocator --------------------------------------------------------------------- */
 
 /*
@@ -680,6 +692,8 @@ XAC_API int xTransact(int (*fn)(void *arg), void *arg);
 XAC_API int xAbort(void);
 XAC_API int xSetOption(int option, uint64_t value);
 XAC_API int xSetLogDirectory(const char *path);
+XAC_API void xSetRecoveryProgress(void (*fn)(void *arg, uint64_t done, uint64_t total),
+                                  void *arg);
 XAC_API void *xMalloc(void *base, size_t size);
 XAC_API int xFree(void *base, void *p);
 XAC_API void *xAlignedAlloc(void *base, size_t alignment, size_t size);

@@ -28,6 +28,7 @@
 #include "log/logdir.h"
 #include "log/master.h"
 #include "shared/registry.h"
+#include "progress.h"
 #include "tool.h"
 
 const char *const tool_name = "xarchive";
@@ -363,23 +364,44 @@ is_there(const char *path)
     return fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
+/* size_of -- of a file, in bytes; 0 if it is not there. */
+static uint64_t
+size_of(const char *path)
+{
+    struct stat st;
+
+    return fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size
+                                                                  : 0;
+}
+
 /* all_files -- ret an error; *np how many were done, which are the first of *f then. */
 static int
 all_files(const struct arguments *a, struct found *f, size_t *np)
 {
+    struct progress shown = progress_start("log shipped");
     char **names = f->names;
+    uint64_t done = 0, total = 0;
     int rc = 0;
 
     *np = 0;
+    for (size_t i = 0; i < f->count; i++)
+        total += size_of(names[i]);
     for (size_t i = 0; rc == 0 && i < f->count; i++) {
+        uint64_t bytes = size_of(names[i]);
+
         if (!is_there(names[i]))
             continue;
         rc = one_file(a, names[i], f->tofd);
+        done += bytes;
+        progress_end(&shown); /* the name goes to the same terminal */
         if (rc == 0 && !a->json)
             puts(names[i]);
+        if (rc == 0 && is_shipped(a) && done <= total && progress_is_wanted())
+            progress_show(&shown, done, total);
         if (rc == 0)
             names[(*np)++] = names[i];
     }
+    progress_end(&shown);
     return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "backup/backup.h"
 #include "base/err.h"
 #include "base/sys.h"
+#include "progress.h"
 #include "recovery/recover.h"
 #include "tool.h"
 
@@ -120,7 +121,12 @@ copy(const struct arguments *a, struct xac_backup_report *rep)
         return errno;
     rc = xac_api_start(env, "xBackup", &ctx);
     if (rc == 0) {
-        rc = xac_backup_run(env, a->to, rep);
+        struct progress shown = progress_start("files and log copied");
+        struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
+        bool is_shown = !a->quiet && progress_is_wanted();
+
+        rc = xac_backup_run(env, a->to, is_shown ? &progress : NULL, rep);
+        progress_end(&shown);
         xac_api_done(ctx);
     }
     left = xac_close(env);
@@ -131,6 +137,7 @@ copy(const struct arguments *a, struct xac_backup_report *rep)
 static int
 finish(const struct arguments *a, struct xac_recover_report *rep)
 {
+    struct progress shown = progress_start("the copy's log read");
     struct xac_recover_options options = {.dry_run = !a->recover};
     int rc, fd;
 
@@ -139,7 +146,12 @@ finish(const struct arguments *a, struct xac_recover_report *rep)
     rc = tool_open_dir(a->to, &fd, NULL);
     if (rc != 0)
         return rc;
+    if (!a->quiet && progress_is_wanted()) {
+        options.progress = progress_show;
+        options.progress_arg = &shown;
+    }
     rc = xac_recover_dir(fd, &options, rep, NULL);
+    progress_end(&shown);
     (void)xac_sys.close(fd);
     return rc;
 }

@@ -31,12 +31,10 @@
 #include "shared/env_state.h"
 #include "shared/region.h"
 #include "shm.h"
+#include "progress.h"
 #include "tool.h"
 
 const char *const tool_name = "xrecover";
-
-#define PROGRESS_AFTER_NS UINT64_C(2000000000)
-#define PROGRESS_EVERY_NS UINT64_C(100000000)
 
 /* Pages that the JSON report names; all are counted. */
 #define PAGES_NAMED 1000
@@ -52,11 +50,6 @@ struct would_write {
     char *path; /* owned                                                              */
     uint64_t pages;
     bool is_made;
-};
-
-struct progress {
-    uint64_t started_ns;
-    uint64_t shown_ns; /* 0 if never */
 };
 
 struct arguments {
@@ -235,30 +228,6 @@ arguments_read(struct arguments *a, int argc, char **argv)
         }
     }
     return directory_read(a, argc, argv);
-}
-
-/* ---- Progress --------------------------------------------------------------------- */
-
-/* show_progress -- a line that is written over, once it takes long. */
-static void
-show_progress(void *arg, uint64_t done, uint64_t total)
-{
-    struct progress *p = (struct progress *)arg;
-    uint64_t now = xac_clock_ns();
-
-    if (now - p->started_ns < PROGRESS_AFTER_NS || now - p->shown_ns < PROGRESS_EVERY_NS)
-        return;
-    p->shown_ns = now;
-    fprintf(stderr, "\rxrecover: %" PRIu64 " of %" PRIu64 " MiB of log read (%d%%) ",
-            done >> 20, total >> 20, total == 0 ? 100 : (int)(done * 100 / total));
-    fflush(stderr);
-}
-
-static void
-end_progress(const struct progress *p)
-{
-    if (p->shown_ns != 0)
-        fputs("\r\033[K", stderr);
 }
 
 /* ---- The gate --------------------------------------------------------------------- */
@@ -634,7 +603,7 @@ main(int argc, char **argv)
     struct arguments a = {.json = false};
     struct xac_recover_report rep = {.was_clean = false};
     struct xac_master_slot master = {.magic = 0};
-    struct progress progress = {.started_ns = xac_clock_ns()};
+    struct progress progress = progress_start("log read");
     int rc;
 
     a.pages = (struct xac_pagesums_check){.damage = say_page, .arg = &a};
@@ -648,12 +617,12 @@ main(int argc, char **argv)
         rc = shm_list(a.json, a.remove);
         return tool_flush(rc == 0 ? EXIT_DONE : tool_fail("--shm", rc));
     }
-    if (isatty(STDERR_FILENO) && !a.quiet) {
-        a.recover.progress = show_progress;
+    if (progress_is_wanted() && !a.quiet) {
+        a.recover.progress = progress_show;
         a.recover.progress_arg = &progress;
     }
     rc = recover_path(&a, &rep, &master);
-    end_progress(&progress);
+    progress_end(&progress);
     if (a.json) {
         json_report(&a, &rep, rc, xac_clock_ns() - progress.started_ns);
     } else if (rc == 0 && !a.quiet) {

@@ -120,7 +120,7 @@ man -w xbegin xac_begin_in xac.h xstat xac-cc
 ldd by-gcc | grep libxac.so.1
 if ldd by-gcc | grep libsigsegv; then exit 1; fi
 apt-get purge -q -y libxac1 libxac-dev libxac-tools
-test -z "$(find /usr -name '*xac*' ! -path '*/trial/*')"
+test -z "$(find /usr -name 'libxac*' -o -name 'xac[._-]*' -o -name xstat)"
 echo "trial: $n programs, all right"
 END
 }

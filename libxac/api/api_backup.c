@@ -30,7 +30,7 @@ xac_backup_in(struct xac_env *env, const char *dir)
     if (rc == 0)
         rc = xac_env_mend(ctx->env);
     if (rc == 0)
-        rc = xac_backup_run(ctx->env, dir, NULL);
+        rc = xac_backup_run(ctx->env, dir, NULL, NULL);
     xac_api_done(ctx);
     return rc;
 }

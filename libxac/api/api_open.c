@@ -225,7 +225,10 @@ xac_close(struct xac_env *env)
 static int
 recover_in(int dirfd, const char *path)
 {
-    struct xac_recover_options how = {.log_dir = xac_api_log_directory()};
+    struct xac_api_progress progress = xac_api_recovery_progress();
+    struct xac_recover_options how = {.log_dir = xac_api_log_directory(),
+                                      .progress = progress.fn,
+                                      .progress_arg = progress.arg};
     struct xac_master_slot master;
     int lockfd, rc;
 

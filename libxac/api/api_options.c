@@ -28,6 +28,8 @@ static_assert(XAC_SIZED_IS_DENSE(struct xac_options, value), "name the last fiel
 static uint64_t value_set[XAC_OPTION_END]; /* by xSetOption(), where is_set says so     */
 static bool is_set[XAC_OPTION_END];
 static char *log_dir; /* owned; NULL: no wish                                           */
+/* Of all environments that are opened: xSetRecoveryProgress(). */
+static struct xac_api_progress progress;
 
 /* check_log_dir -- can it be the path of a log directory?  NULL can. */
 static int
@@ -53,6 +55,8 @@ gather(const uint64_t value[], const bool has[XAC_OPTION_END], const char *dir,
             xac_option_store(out, i, value[i]);
     }
     out->log_dir = dir;
+    out->progress = progress.fn;
+    out->progress_arg = progress.arg;
     return xac_options_outside(has, out);
 }
 
@@ -204,7 +208,29 @@ xac_set_log_directory(const char *path)
     return rc;
 }
 
+struct xac_api_progress
+xac_api_recovery_progress(void)
+{
+    struct xac_api_progress now;
+
+    xac_api_lock();
+    now = progress;
+    xac_api_unlock();
+    return now;
+}
+
+void
+xac_set_recovery_progress(void (*fn)(void *arg, uint64_t done, uint64_t total), void *arg)
+{
+    xac_api_lock();
+    progress.fn = fn;
+    progress.arg = arg;
+    xac_api_unlock();
+}
+
 /* ---- Thesis names ------------------------------------------------------------------------ */
 
 int xSetOption(int option, uint64_t v) XAC_ALIAS_OF(xac_set_option);
 int xSetLogDirectory(const char *path) XAC_ALIAS_OF(xac_set_log_directory);
+void xSetRecoveryProgress(void (*fn)(void *arg, uint64_t done, uint64_t total), void *arg)
+    XAC_ALIAS_OF(xac_set_recovery_progress);

@@ -8,6 +8,8 @@
 #ifndef XAC_API_OPTIONS_H
 #define XAC_API_OPTIONS_H
 
+#include <stdint.h>
+
 struct xac_env_options;
 struct xac_options;
 
@@ -23,5 +25,14 @@ int xac_api_options_given(const struct xac_options *given, struct xac_env_option
 
 /* xac_api_log_directory -- as xSetLogDirectory() has set it; NULL: no wish. */
 const char *xac_api_log_directory(void);
+
+/* Whom a recovery tells how far it is; fn NULL: nobody. */
+struct xac_api_progress {
+    void (*fn)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
+/* xac_api_recovery_progress -- as xSetRecoveryProgress() has set it. */
+struct xac_api_progress xac_api_recovery_progress(void);
 
 #endif /* XAC_API_OPTIONS_H */

@@ -44,7 +44,9 @@ struct run {
     const char *dir;
     int dirfd;              /* of the backup                                          */
     struct xac_owner owner; /* of log files there: no wider than the environment's    */
-    uint8_t *chunk;
+    struct xac_copier copier;
+    const struct xac_backup_progress *progress; /* NULL: nobody wants to know         */
+    uint64_t total;                             /* bytes to copy, about               */
     struct xac_master_slot master;
     struct xac_backup_note note;
     struct xac_backup_report rep;
@@ -93,8 +95,10 @@ make_parents(struct run *r, const char *copy)
 static int
 copy_open(struct run *r, int in, int out)
 {
-    int rc = xac_copy_file(in, out, r->chunk, &r->rep.file_bytes);
+    uint64_t before = r->copier.bytes;
+    int rc = xac_copy_file(in, out, &r->copier);
 
+    r->rep.file_bytes += r->copier.bytes - before;
     if (rc == 0 && xac_sys.fsync(out) != 0)
         rc = errno;
     return rc;
@@ -229,7 +233,7 @@ copy_segment(struct run *r, uint64_t number)
     uint64_t bytes = r->master.segment_bytes;
     uint64_t begin = (number - 1) * bytes;
     uint64_t used = r->rep.end_lsn - begin < bytes ? r->rep.end_lsn - begin : bytes;
-    uint64_t at = XAC_SEGMENT_HEADER + used;
+    uint64_t at = XAC_SEGMENT_HEADER + used, before = r->copier.bytes;
     char name[XAC_LOG_NAME_MAX];
     int out = -1;
     int in, rc;
@@ -238,7 +242,8 @@ copy_segment(struct run *r, uint64_t number)
     in = xac_sys.openat(r->env->logfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     rc = in < 0 ? errno : xac_newfile_make(r->dirfd, name, &r->owner, &out);
     if (rc == 0)
-        rc = xac_copy_range(in, out, 0, at, r->chunk, &r->rep.log_bytes);
+        rc = xac_copy_range(in, out, 0, at, &r->copier);
+    r->rep.log_bytes += r->copier.bytes - before;
     if (rc == 0 && xac_sys.ftruncate(out, (off_t)(XAC_SEGMENT_HEADER + bytes)) != 0)
         rc = errno;
     if (rc == 0 && xac_sys.fsync(out) != 0)
@@ -300,9 +305,9 @@ write_master(struct run *r)
     int rc;
 
     xac_master_put_dir(&r->master, &(struct xac_identity){0}); /* wherever it is put */
-    memset(r->chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
-    memcpy(r->chunk, &r->master, sizeof r->master);
-    rc = xac_newfile_replace(&f, r->chunk, 2 * XAC_MASTER_SLOT_STRIDE, NULL);
+    memset(r->copier.chunk, 0, 2 * XAC_MASTER_SLOT_STRIDE);
+    memcpy(r->copier.chunk, &r->master, sizeof r->master);
+    rc = xac_newfile_replace(&f, r->copier.chunk, 2 * XAC_MASTER_SLOT_STRIDE, NULL);
     return rc == 0 ? 0 : xac_err(rc, "%s/%s", r->dir, XAC_MASTER_NAME);
 }
 
@@ -380,6 +385,44 @@ sync_parents(struct run *r)
     return rc;
 }
 
+/* ---- Progress --------------------------------------------------------------------- */
+
+/* add_size -- what of a file is no hole, for xac_address_each; one that is gone has nothing. */
+static int
+add_size(void *arg, const char *path)
+{
+    struct run *r = (struct run *)arg;
+    struct stat st;
+
+    if (fstatat(r->env->dirfd, path, &st, 0) == 0 && S_ISREG(st.st_mode))
+        r->total += (uint64_t)st.st_blocks * 512;
+    return 0;
+}
+
+/* tell -- for struct xac_copier. */
+static void
+tell(void *arg, uint64_t bytes)
+{
+    struct run *r = (struct run *)arg;
+
+    if (r->total < bytes)
+        r->total = bytes;
+    r->progress->fn(r->progress->arg, bytes, r->total);
+}
+
+/* start_progress -- how much there is to copy.  Nothing depends on it but what is shown. */
+static void
+start_progress(struct run *r)
+{
+    if (r->progress == NULL)
+        return;
+    (void)xac_address_each(r->env, add_size, r);
+    r->total += atomic_load_explicit(&r->env->log.sh->tail, memory_order_relaxed)
+                - r->master.redo_lsn;
+    r->copier.progress = tell;
+    r->copier.progress_arg = r;
+}
+
 /* ---- The whole -------------------------------------------------------------------- */
 
 /* copy_all -- steps 2 to 6; the log is pinned. */
@@ -394,6 +437,7 @@ copy_all(struct run *r)
     /* Release: pairs with the acquire in xac_registry_log_needed. */
     atomic_store_explicit(&xac_participant_at(env, env->self)->log_pin,
                           r->master.redo_lsn, memory_order_release);
+    start_progress(r);
     rc = copy_registered(r);
     if (rc == 0)
         rc = xac_address_each(env, copy_one_remembered, r);
@@ -414,9 +458,11 @@ copy_all(struct run *r)
 }
 
 int
-xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *report)
+xac_backup_run(struct xac_env *env, const char *dir,
+               const struct xac_backup_progress *progress,
+               struct xac_backup_report *report)
 {
-    struct run r = {.env = env, .dir = dir, .dirfd = -1};
+    struct run r = {.env = env, .dir = dir, .dirfd = -1, .progress = progress};
     _Atomic uint64_t *pin = &xac_participant_at(env, env->self)->log_pin;
     int rc;
 
@@ -428,8 +474,8 @@ xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *r
                        "%s logs no full images (XAC_OPT_FULL_IMAGES), which would"
                        " mend pages that are written while they are copied",
                        env->dir);
-    r.chunk = (uint8_t *)malloc(XAC_COPY_CHUNK);
-    if (r.chunk == NULL)
+    r.copier.chunk = (uint8_t *)malloc(XAC_COPY_CHUNK);
+    if (r.copier.chunk == NULL)
         return xac_err(ENOMEM, "backup");
     rc = open_dir(&r);
     /* Everything, until it is known what.  Release: pairs with the acquire in
@@ -445,6 +491,6 @@ xac_backup_run(struct xac_env *env, const char *dir, struct xac_backup_report *r
     if (report != NULL)
         *report = r.rep;
     xac_backup_note_free(&r.note);
-    free(r.chunk);
+    free(r.copier.chunk);
     return rc;
 }

@@ -32,12 +32,20 @@ struct xac_backup_report {
     uint64_t time_ns;    /* of that, nanoseconds since 1970                           */
 };
 
+/* Called from time to time with the bytes copied and about how many there are to copy. */
+struct xac_backup_progress {
+    void (*fn)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
 /*
  * xac_backup_run -- see xac_backup() in xac.h.
  *
- * out  report  may be NULL
+ * in   progress  may be NULL
+ * out  report    may be NULL
  */
 int xac_backup_run(struct xac_env *env, const char *dir,
+                   const struct xac_backup_progress *progress,
                    struct xac_backup_report *report);
 
 #endif /* XAC_BACKUP_H */

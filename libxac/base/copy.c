@@ -12,9 +12,10 @@
 #include "base/sys.h"
 
 int
-xac_copy_range(int in, int out, uint64_t at, uint64_t end, uint8_t *chunk,
-               uint64_t *bytesp)
+xac_copy_range(int in, int out, uint64_t at, uint64_t end, struct xac_copier *copier)
 {
+    uint8_t *chunk = copier->chunk;
+
     while (at < end) {
         size_t want = end - at < XAC_COPY_CHUNK ? (size_t)(end - at) : XAC_COPY_CHUNK;
         size_t got;
@@ -24,15 +25,17 @@ xac_copy_range(int in, int out, uint64_t at, uint64_t end, uint8_t *chunk,
             rc = xac_write_full(out, chunk, got, at);
         if (rc != 0 || got == 0)
             return rc;
-        *bytesp += got;
+        copier->bytes += got;
         at += got;
+        if (copier->progress != NULL)
+            copier->progress(copier->progress_arg, copier->bytes);
     }
     return 0;
 }
 
 /* copy_data -- what of a file is not a hole.  Where the file system cannot say, all. */
 static int
-copy_data(int in, int out, uint64_t length, uint8_t *chunk, uint64_t *bytesp)
+copy_data(int in, int out, uint64_t length, struct xac_copier *copier)
 {
     off_t at = 0;
     int rc = 0;
@@ -44,18 +47,18 @@ copy_data(int in, int out, uint64_t length, uint8_t *chunk, uint64_t *bytesp)
         if (data < 0 && errno == ENXIO)
             break;
         if (data < 0)
-            return xac_copy_range(in, out, 0, length, chunk, bytesp);
+            return xac_copy_range(in, out, 0, length, copier);
         hole = lseek(in, data, SEEK_HOLE);
         if (hole < 0 || (uint64_t)hole > length)
             hole = (off_t)length;
-        rc = xac_copy_range(in, out, (uint64_t)data, (uint64_t)hole, chunk, bytesp);
+        rc = xac_copy_range(in, out, (uint64_t)data, (uint64_t)hole, copier);
         at = hole;
     }
     return rc;
 }
 
 int
-xac_copy_file(int in, int out, uint8_t *chunk, uint64_t *bytesp)
+xac_copy_file(int in, int out, struct xac_copier *copier)
 {
     struct stat st;
 
@@ -65,5 +68,5 @@ xac_copy_file(int in, int out, uint8_t *chunk, uint64_t *bytesp)
         return EINVAL;
     if (xac_sys.ftruncate(out, st.st_size) != 0)
         return errno;
-    return copy_data(in, out, (uint64_t)st.st_size, chunk, bytesp);
+    return copy_data(in, out, (uint64_t)st.st_size, copier);
 }

@@ -16,18 +16,23 @@
 
 #define XAC_COPY_CHUNK ((size_t)1 << 20)
 
+/* One or more copies. */
+struct xac_copier {
+    uint8_t *chunk; /* XAC_COPY_CHUNK bytes, to be overwritten                        */
+    uint64_t bytes; /* copied so far                                                  */
+    /* Called for each chunk, with the bytes copied so far; may be NULL. */
+    void (*progress)(void *arg, uint64_t bytes);
+    void *progress_arg;
+};
+
 /*
  * xac_copy_range -- copy bytes [at, end) of a file; fewer if the file ends before.
  *
- * in   chunk   XAC_COPY_CHUNK bytes, to be overwritten
- * out  bytesp  grows by the bytes copied
  * ret  0 or errno; EINVAL from xac_copy_file if it is no regular file.
  */
-int xac_copy_range(int in, int out, uint64_t at, uint64_t end, uint8_t *chunk,
-                   uint64_t *bytesp);
+int xac_copy_range(int in, int out, uint64_t at, uint64_t end, struct xac_copier *copier);
 
-/* xac_copy_file -- copy a whole file onto an empty one, which gets its length.  Arguments as
-   above. */
-int xac_copy_file(int in, int out, uint8_t *chunk, uint64_t *bytesp);
+/* xac_copy_file -- copy a whole file onto an empty one, which gets its length. */
+int xac_copy_file(int in, int out, struct xac_copier *copier);
 
 #endif /* XAC_COPY_H */

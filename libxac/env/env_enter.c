@@ -346,7 +346,9 @@ static int
 make(struct xac_env *env, const struct xac_master_slot *found)
 {
     struct xac_recover_options options = {.new_segment_bytes = env->options.segment_bytes,
-                                          .log_dir = env->options.log_dir};
+                                          .log_dir = env->options.log_dir,
+                                          .progress = env->options.progress,
+                                          .progress_arg = env->options.progress_arg};
     struct xac_master_slot master;
     int rc;
 

@@ -103,7 +103,10 @@ take_all(struct xac_env *env, struct xac_frozen *f)
 static int
 redo(struct xac_env *env, struct xac_frozen *f)
 {
-    struct xac_recover_options options = {.frozen = f, .log_dir = env->options.log_dir};
+    struct xac_recover_options options = {.frozen = f,
+                                          .log_dir = env->options.log_dir,
+                                          .progress = env->options.progress,
+                                          .progress_arg = env->options.progress_arg};
     struct xac_recover_report report;
     int rc = EAGAIN;
 

@@ -179,6 +179,8 @@ struct xac_env_options {
     uint64_t read_ahead; /* XAC_OPT_READ_AHEAD_BYTES                               */
     uint32_t mode;       /* XAC_OPT_MODE; 0: as the directory says                 */
     const char *log_dir; /* NULL: not asked for; not owned                         */
+    void (*progress)(void *arg, uint64_t done, uint64_t total); /* of a recovery   */
+    void *progress_arg;
 };
 
 struct xac_env {

@@ -109,7 +109,7 @@ is_lack(int error)
 static int
 copy(struct xac_frozen *f, struct xac_frozen_file *file)
 {
-    uint64_t bytes = 0;
+    struct xac_copier copier = {.chunk = f->chunk};
     int in = -1;
     int rc = open_original(f, file, &in);
 
@@ -119,7 +119,7 @@ copy(struct xac_frozen *f, struct xac_frozen_file *file)
         file->error = rc;
         return is_lack(rc) ? xac_err(rc, "%s: open", file->place) : 0;
     }
-    rc = xac_copy_file(in, file->fd, f->chunk, &bytes);
+    rc = xac_copy_file(in, file->fd, &copier);
     (void)xac_sys.close(in);
     return rc == 0 ? 0 : xac_err(rc, "%s: private copy", file->place);
 }

@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <xac_env.h>
+
 #include "env.h"
 
 #define N_PAGES 64
@@ -582,6 +584,54 @@ START_TEST(recovery_gives_shared_memory_back)
 }
 END_TEST
 
+/* What a recovery has told. */
+struct told {
+    uint64_t calls, done, total;
+};
+
+static void
+note_progress(void *arg, uint64_t done, uint64_t total)
+{
+    struct told *told = arg;
+
+    must(done <= total);
+    must(done >= told->done);
+    told->calls++;
+    told->done = done;
+    told->total = total;
+}
+
+/* _i: 0 by xInit(), 1 by xac_open(), 2 by xRecover(); 3 nobody asks any more. */
+START_TEST(recovery_tells_how_far_it_is)
+{
+    struct told told = {.calls = 0};
+    struct plan *plan = make_plan((struct plan){.first = 1, .last = 201, .bytes = 20000});
+
+    proc_run(commit_plan, plan);
+    xSetRecoveryProgress(note_progress, &told);
+    if (_i == 3)
+        xSetRecoveryProgress(NULL, NULL);
+    if (_i == 1) {
+        struct xac_env *env = xac_open(ENV_DIR, NULL);
+
+        must(env != NULL);
+        must_ok(xac_close(env));
+    } else if (_i == 0) {
+        reopen(201);
+    } else {
+        must_ok(xRecover(ENV_DIR));
+    }
+    if (_i == 3) {
+        must_eq(told.calls, 0);
+    } else {
+        must(told.calls > 1);
+        must_eq(told.done, told.total);
+        must(told.total >= plan->log_bytes);
+    }
+    file_must_be(201, 20000);
+}
+END_TEST
+
 /* Recovery itself is killed, over and over, then completes. */
 static void
 recover_once(void *arg)
@@ -622,6 +672,7 @@ durable_suite(void)
     tcase_add_test(tc, nondurable_run_recovers_too);
     tcase_add_test(tc, many_open_at_once_after_a_crash);
     tcase_add_test(tc, recovery_may_be_killed_and_run_again);
+    tcase_add_loop_test(tc, recovery_tells_how_far_it_is, 0, 4);
     tcase_add_loop_test(tc, recovery_gives_shared_memory_back, 0, 2);
 
     tc = env_tcase(s, "shapes", 60);

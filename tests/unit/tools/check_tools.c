@@ -577,6 +577,57 @@ START_TEST(backup_is_made_and_checked)
 }
 END_TEST
 
+/* last_percent -- of the last line of progress that has these words; -1: there is none. */
+static int
+last_percent(const char *words)
+{
+    int percent = -1;
+
+    for (const char *p = output; (p = strstr(p, words)) != NULL; p++) {
+        const char *open = strchr(p, '(');
+
+        ck_assert(open != NULL && sscanf(open, "(%d%%)", &percent) == 1);
+        ck_assert(percent >= 0 && percent <= 100);
+    }
+    return percent;
+}
+
+/* Without a terminal there is no progress, unless XAC_PROGRESS=1 asks for it. */
+START_TEST(progress_is_shown)
+{
+    char operands[600], archive[300];
+    pid_t pid;
+
+    synth_open(&s, 4096, 65536);
+    pid = start_participant(s.dir, true, true);
+    (void)snprintf(operands, sizeof operands, "%s %s/one", s.dir, s.dir);
+    ck_assert_int_eq(tool_run("xbackup", "", operands), 0);
+    ck_silent_about("MB/s");
+    ck_assert_int_eq(setenv("XAC_PROGRESS", "1", 1), 0);
+    (void)snprintf(operands, sizeof operands, "%s %s/two", s.dir, s.dir);
+    ck_assert_int_eq(tool_run("xbackup", "", operands), 0);
+    ck_says(" MB/s, ");
+    ck_says(" left\n");
+    ck_assert_int_eq(last_percent("MiB of files and log copied"), 100);
+    ck_assert_int_eq(last_percent("MiB of the copy's log read"), 100);
+    (void)snprintf(operands, sizeof operands, "%s %s/three", s.dir, s.dir);
+    ck_assert_int_eq(tool_run("xbackup", "--quiet", operands), 0);
+    ck_silent_about("MB/s");
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(run("xrecover", ""), 0);
+    ck_assert_int_eq(last_percent("MiB of log read"), 100);
+    synth_close(&s);
+    old_log();
+    (void)snprintf(archive, sizeof archive, "%s/archive", s.dir);
+    ck_assert_int_eq(mkdir(archive, 0700), 0);
+    (void)snprintf(operands, sizeof operands, "--move %s", archive);
+    ck_assert_int_eq(run("xarchive", operands), 0);
+    ck_assert_int_eq(last_percent("MiB of log shipped"), 100);
+    ck_assert_int_eq(unsetenv("XAC_PROGRESS"), 0);
+}
+END_TEST
+
 /* one_run -- of an environment with segments of that size; a backup in the middle, if asked for. */
 static void
 one_run(uint64_t segment_bytes, uint64_t value, const char *backup)
@@ -690,6 +741,7 @@ main(void)
     tcase_add_test(tc, archive_destination_keeps_the_log);
     tcase_add_test(tc, archive_waits_for_backups);
     tcase_add_test(tc, backup_is_made_and_checked);
+    tcase_add_test(tc, progress_is_shown);
     tcase_add_loop_test(tc, restore_goes_on_with_segments_of_another_size, 0, 2);
     return recover_main(suite);
 }
