@@ -133,6 +133,19 @@ static const struct {
     {XAC_ELAYOUT, "the object has another type or layout"},
 };
 
+/* errno_text -- without a lock or memory: musl's strerror() needs neither. */
+XAC_SIGSAFE static const char *
+errno_text(int code)
+{
+#ifdef HAVE_STRERRORDESC_NP
+    const char *text = strerrordesc_np(code);
+#else
+    const char *text = strerror(code);
+#endif
+
+    return text != NULL ? text : "unknown errno";
+}
+
 XAC_SIGSAFE const char *
 xac_strerror(int code)
 {
@@ -141,7 +154,7 @@ xac_strerror(int code)
             return own_texts[i].text;
     }
     if (code > 0 && code < 4096)
-        return strerrordesc_np(code) != NULL ? strerrordesc_np(code) : "unknown errno";
+        return errno_text(code);
     return "unknown code";
 }
 

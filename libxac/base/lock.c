@@ -140,8 +140,8 @@ xac_wait_is_over(void)
 }
 
 /* wait_until -- pthread_mutex_lock() until that time of the clock.  The thread sanitizer does not know
-   pthread_mutex_clocklock(), and would not know who has the lock. */
-#if XAC_TSAN_IS_BUILT_IN
+   pthread_mutex_clocklock(), and would not know who has the lock; musl has none. */
+#if XAC_TSAN_IS_BUILT_IN || !defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK)
 # define WAIT_CLOCK               CLOCK_REALTIME
 # define wait_until(mutex, until) pthread_mutex_timedlock(mutex, until)
 #else
@@ -184,7 +184,11 @@ void
 xac_lock_holder(const struct xac_lock *lk, struct xac_holder *out)
 {
     /* The C library's word, which the kernel knows, too: see robust futexes. */
+#ifdef __GLIBC__
     int word = *(volatile const int *)&lk->mutex.__data.__lock;
+#else /* musl: behind the type */
+    int word = ((volatile const int *)&lk->mutex)[1];
+#endif
     uint64_t now = xac_clock_ns();
 
     *out = (struct xac_holder){

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/kernel.h"
 #include "base/sys.h"
 
 /* No page is smaller. */

@@ -199,6 +199,16 @@ sys_ftruncate(int fd, off_t length)
     return rc;
 }
 
+#ifdef HAVE_STATX
+# define sys_statx statx
+#else
+static int
+sys_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    return (int)syscall(SYS_statx, dirfd, path, flags, mask, out);
+}
+#endif
+
 static int
 sys_fstat(int fd, struct stat *st)
 {
@@ -250,7 +260,11 @@ sys_userfaultfd(int flags)
 static int
 sys_ioctl(int fd, unsigned long request, void *arg)
 {
+#ifdef __GLIBC__
     return ioctl(fd, request, arg);
+#else /* musl takes an int, whose bits it gives to the kernel */
+    return ioctl(fd, (int)request, arg);
+#endif
 }
 
 static int
@@ -279,7 +293,7 @@ struct xac_sys xac_sys = {
     .fadvise = sys_fadvise,
     .fallocate = sys_fallocate,
     .fstat = sys_fstat,
-    .statx = statx,
+    .statx = sys_statx,
     .fstatfs = fstatfs,
     .fchmod = fchmod,
     .fchown = fchown,

@@ -20,6 +20,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#ifndef HAVE_STATX /* older versions of musl: the kernel's structure */
+# include <linux/stat.h>
+#endif
+
 #include "base/annot.h"
 
 struct xac_sys {

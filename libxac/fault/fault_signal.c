@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -204,10 +205,23 @@ xac_signal_look(struct xac_ctx *ctx, uint64_t now_ns)
             "(xac.h, rule 5)");
 }
 
+/* signal_frame -- bytes that the kernel itself needs on the stack of a handler. */
+static size_t
+signal_frame(void)
+{
+#ifdef _SC_MINSIGSTKSZ
+    return (size_t)sysconf(_SC_MINSIGSTKSZ);
+#else /* musl */
+    unsigned long bytes = getauxval(AT_MINSIGSTKSZ);
+
+    return bytes != 0 ? bytes : MINSIGSTKSZ;
+#endif
+}
+
 int
 xac_signal_check_stack(void)
 {
-    size_t needed = (size_t)sysconf(_SC_MINSIGSTKSZ) + STACK_NEEDED;
+    size_t needed = signal_frame() + STACK_NEEDED;
     stack_t ss;
 
     if (sigaltstack(NULL, &ss) != 0 || (ss.ss_flags & SS_DISABLE) != 0
