@@ -83,7 +83,7 @@ compare()
 make_trial()
 {
     mkdir "$dir/trial"
-    for name in libxac1 libxac-itm0 libxac-dev libxac-tools; do
+    for name in libxac1 libxac-itm0 libxactree0 libxac-dev libxac-tools; do
         for package in "$dir/first/${name}_$version"-*.deb; do
             [ ! -e "$package" ] || cp "$package" "$dir/trial"
         done
