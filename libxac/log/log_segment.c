@@ -11,14 +11,11 @@
 
 #include <xac.h>
 
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/newfile.h"
-#include "base/probe.h"
 #include "base/sys.h"
 #include "base/names.h"
-#include "base/times.h"
 #include "log/log_keep.h"
 #include "log/log_name.h"
 
@@ -498,21 +495,4 @@ xac_log_segment_prepare_ahead(struct xac_log *log)
     got = xac_lock_try(&sh->prepare);
     if (got != XAC_LOCK_BUSY)
         (void)prepare_locked(log, got, prepared + 1);
-}
-
-/* ---- Syncing ------------------------------------------------------------------------- */
-
-int
-xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to)
-{
-    uint64_t begin_ns = xac_clock_ns(), ns;
-
-    xac_assert(fd >= 0);
-    if (xac_sys.fdatasync(fd) != 0)
-        return -1;
-    ns = xac_clock_ns() - begin_ns;
-    xac_times_add(&sh->sync_times, ns);
-    (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
-    XAC_PROBE2(sync, ns, to);
-    return 0;
 }

@@ -21,6 +21,10 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
+#include "base/probe.h"
+#include "base/sys.h"
+#include "base/times.h"
 #include "log/log_format.h"
 #include "log/log_state.h"
 
@@ -44,7 +48,20 @@ void xac_log_segment_prepare_ahead(struct xac_log *log);
  *
  * ret  0 or -1 with errno.
  */
-int xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to);
+static inline int
+xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to)
+{
+    uint64_t begin_ns = xac_clock_ns(), ns;
+
+    xac_assert(fd >= 0);
+    if (xac_sys.fdatasync(fd) != 0)
+        return -1;
+    ns = xac_clock_ns() - begin_ns;
+    xac_times_add(&sh->sync_times, ns);
+    (void)atomic_fetch_add_explicit(&sh->n_syncs, 1, memory_order_relaxed);
+    XAC_PROBE2(sync, ns, to);
+    return 0;
+}
 
 /*
  * xac_log_segment_check -- verify the header of a segment.

@@ -80,6 +80,7 @@ is_refreshed(struct xac_view *v, uint64_t page_no, const struct xac_page *page,
 static bool
 wants_twin(const struct xac_view *v)
 {
+    xac_assert(v->ctx != NULL);
     return v->staying.n_dropped >= DROPS_FOR_TWIN && !v->area.wants_twin
            && v->staying.is_alone && v->area.ops->fills != NULL && v->aliases == NULL
            && v->ctx->outofcore == NULL;

@@ -30,6 +30,7 @@
 static bool
 is_keeping(const struct xac_view *v)
 {
+    xac_assert(v->area.ops != NULL);
     return v->ctx->keeps && v->area.ops->fills != NULL && !xac_area_shares(&v->area);
 }
 
@@ -184,6 +185,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
 static bool
 are_dropped(const struct xac_view *v)
 {
+    xac_assert(v->ctx != NULL);
     return v->area.ops->fills != NULL && !v->staying.is_alone && !is_keeping(v);
 }
 
