@@ -19,7 +19,12 @@ if ! "$python" -c 'import numpy, pytest, setuptools, venv' 2>/dev/null; then
 fi
 
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+shm=
+trap 'rm -rf "$tmp" ${shm:+"$shm"}' EXIT
+if [ -w /dev/shm ]; then # processes that are killed leave something there
+    shm=$(mktemp -d /dev/shm/xac-test-XXXXXX)
+    export XAC_SHM_DIR="$shm"
+fi
 trap 'exit 1' INT TERM
 make -C "$build" -s --no-print-directory install DESTDIR="$tmp/root" >"$tmp/log" 2>&1 ||
     { cat "$tmp/log"; exit 1; }

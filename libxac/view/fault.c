@@ -25,26 +25,6 @@
 #include "view/guard.h"
 #include "view/view.h"
 
-#ifdef HAVE_EXECINFO_H
-# include <execinfo.h>
-#else /* musl: no stack is shown */
-static int
-backtrace(void **frames, int n)
-{
-    (void)frames;
-    (void)n;
-    return 0;
-}
-
-static void
-backtrace_symbols_fd(void *const *frames, int n, int fd)
-{
-    (void)frames;
-    (void)n;
-    (void)fd;
-}
-#endif
-
 /* A message put together without stdio. */
 struct message {
     char text[1024];

@@ -13,7 +13,12 @@ srcdir=$(cd "${srcdir:-.}" && pwd)
 build=$(cd "${top_builddir:-.}" && pwd)
 grep -q '^#define HAVE_PROBES 1' "$build/config.h" || { echo "built without probes"; exit 77; }
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+shm=
+trap 'rm -rf "$tmp" ${shm:+"$shm"}' EXIT
+if [ -w /dev/shm ]; then # gdb ends the program, which leaves something there
+    shm=$(mktemp -d /dev/shm/xac-test-XXXXXX)
+    export XAC_SHM_DIR="$shm"
+fi
 
 fail()
 {
