@@ -200,7 +200,8 @@ enum xac_checking {
 
        A store that was not announced may not be noticed.  Then its transaction does not commit
        it, and an abort does not roll it back.  The loads of this process may see it, until the
-       page is dropped, or until a later transaction announces the page and commits it.
+       page is dropped, or until a later transaction announces the page and commits it.  In an
+       environment that is not durable, under XAC_POLICY_SERIAL, others may see it, too.
        XAC_CHECKING=strict or =fast finds such stores: the program stops there. */
     XAC_CHECKING_TRUSTED = 2
 };

@@ -56,6 +56,8 @@ map(struct xac_env *env, const char *what, const char *name,
     if (rc == 0)
         rc = check_range(ctx->env, what, wish->offset, wish->length);
     if (rc == 0)
+        rc = xac_view_in_place_leave(ctx->env, ctx);
+    if (rc == 0)
         rc = xac_view_open(ctx->env, name, wish, viewp);
     if (rc == 0) {
         rc = xac_view_add(ctx, *viewp);
@@ -130,6 +132,8 @@ xac_mremap_in(struct xac_env *env, void *base, size_t length, int flags)
         rc = xac_env_mend(ctx->env);
     if (rc == 0)
         rc = check_range(ctx->env, "xMremap", v->area.first * v->area.page_size, length);
+    if (rc == 0)
+        rc = xac_view_in_place_leave(ctx->env, ctx);
     if (rc == 0 && length != v->area.length) {
         xac_thread_drop(ctx->env, v);
         rc = xac_view_resize(v, length, flags);
@@ -144,6 +148,8 @@ unmap(const char *what, const char *fate, struct xac_ctx *ctx, struct xac_view *
 {
     int rc = xac_file_is_moved(ctx->env, v) ? xac_checkpoint_run(ctx->env, false) : 0;
 
+    if (rc == 0)
+        rc = xac_view_in_place_leave(ctx->env, ctx);
     if (rc != 0)
         return rc;
     xac_thread_drop(ctx->env, v);

@@ -172,6 +172,8 @@ close_one(const char *what, struct xac_env *env, struct xac_ctx *ctx)
         xac_api_env = NULL;
     xac_thread_leave(env);
     moved = save_moved(env, ctx);
+    if (moved == 0) /* without room for it the final checkpoint fails as well */
+        moved = xac_view_in_place_leave(env, ctx);
     xac_view_close_all(env, ctx);
     rc = xac_env_close(env);
     xac_tsan_leave(); /* the turn has gone with the environment */

@@ -299,7 +299,11 @@ xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
             n++;
         if (n > 0) {
             xac_tsan_enter();
-            rc = xac_view_access_run(ctx->env, ctx, v, at, n, is_write);
+            for (uint64_t p = at;
+                 p < at + n && is_write && rc == 0 && v->area.in_place >= 0; p++)
+                rc = xac_view_in_place_store(ctx, v, p);
+            if (rc == 0)
+                rc = xac_view_access_run(ctx->env, ctx, v, at, n, is_write);
             xac_tsan_leave();
         }
         n_hints += n;

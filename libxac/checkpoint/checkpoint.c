@@ -14,13 +14,17 @@
 #include "checkpoint/ckpt_failure.h"
 #include "checkpoint/ckpt_steps.h"
 #include "shared/registry.h"
+#include "txn/ctx.h"
 #include "txn/drop.h"
+#include "txn/in_place.h"
+#include "txn/in_place_settle.h"
 #include "txn/reap.h"
 #include "txn/slot.h"
 
 /* One step of a checkpoint that is due: pages copied, and version slots looked at. */
-#define STEP_PAGES  16
-#define STEP_VSLOTS 2048
+#define STEP_SETTLED 64 /* pages of in_place.h, at first                            */
+#define STEP_PAGES   16
+#define STEP_VSLOTS  2048
 
 /* forget -- the checkpoint that this process had under way. */
 static void
@@ -90,7 +94,9 @@ run_held(struct xac_env *env, bool is_final)
 
     xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
     abandon(env);
-    rc = xac_ckpt_begin(&r);
+    rc = xac_in_place_settle(env, xac_ctx_mine(env)->slot, UINT64_MAX);
+    if (rc == 0)
+        rc = xac_ckpt_begin(&r);
     while (rc == 0 && r.phase != XAC_CKPT_DONE)
         rc = xac_ckpt_step(&r, UINT64_MAX, UINT64_MAX);
     xac_assert(rc != 0 || r.phase == XAC_CKPT_DONE);
@@ -141,6 +147,26 @@ is_late(const struct xac_ckpt *r)
                : xac_ckpt_is_due(r->env);
 }
 
+/* settle_some -- pages of in_place.h, more each time: each commit may put as many back.  ret true: there
+   are none. */
+static bool
+settle_some(struct xac_env *env)
+{
+    int rc = 0;
+
+    xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
+    if (xac_in_place_has_pages(env)) {
+        env->ckpt_settled = env->ckpt_settled == 0 ? STEP_SETTLED : 2 * env->ckpt_settled;
+        rc = xac_in_place_settle(env, xac_ctx_mine(env)->slot, env->ckpt_settled);
+    }
+    if (rc != 0)
+        xac_ckpt_put_off(env);
+    if (rc == 0 && xac_in_place_has_pages(env))
+        return false;
+    env->ckpt_settled = 0;
+    return rc == 0;
+}
+
 /* step_held -- a step of our checkpoint, or the first of a new one; a failure ends it. */
 static void
 step_held(struct xac_env *env)
@@ -154,6 +180,8 @@ step_held(struct xac_env *env)
         forget(env); /* another one has begun since */
         return;
     }
+    if (r == NULL && !settle_some(env))
+        return;
     if (r != NULL) {
         rc = xac_ckpt_step(r, STEP_PAGES, STEP_VSLOTS);
     } else if (xac_ckpt_leave_to_other(env)) {

@@ -20,11 +20,12 @@
 #define LOGLESS      4
 #define MEMORY_SHARE 16
 
-/* frames_used -- of the version store, about. */
+/* frames_used -- of the version store, and of pages that will need one, about. */
 static uint64_t
 frames_used(struct xac_env *env)
 {
-    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed);
+    return atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed)
+           + atomic_load_explicit(&env->ctl->in_place_count, memory_order_relaxed);
 }
 
 bool

@@ -109,6 +109,11 @@ collect_page(struct xac_env *env, struct xac_ctx *ctx, struct xac_entry *e)
     /* In units most pages are not written at all; reading them would cost more. */
     if (ctx->unit_shift > 0 && xac_view_is_untouched(ctx, xac_entry_page_id(env, e)))
         return 0;
+    e->in_place = ctx->is_in_place ? xac_view_in_place(ctx, e) : 0;
+    if (e->in_place != 0) { /* it is the newest contents already */
+        ctx->txn->n_written++;
+        return 0;
+    }
     was = old_version(ctx, e, XAC_PLACE_SHOWN);
     if (was == NULL)
         return xac_err(errno, "reading the previous version of a page");

@@ -94,8 +94,9 @@ wait_turn(struct xac_env *env, struct xac_ctx *ctx)
                              ms);
 }
 
-int
-xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+/* begin_once -- ret as xac_txn_begin(); EAGAIN: somebody has come meanwhile. */
+static int
+begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t serial;
@@ -108,8 +109,12 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     if (!is_query && txn->is_retry)
         xac_conflict_wait(env, ctx);
     rc = is_query ? 0 : wait_turn(env, ctx);
-    if (rc != 0)
+    if (rc == 0 && (ctx->is_in_place || xac_env_checking(env) == XAC_CHECKING_TRUSTED))
+        rc = xac_view_in_place_begin(env, ctx);
+    if (rc != 0) {
+        xac_turn_pass(env, ctx->slot);
         return rc;
+    }
     ctx->is_query = is_query;
     ctx->error = 0;
     ctx->error_page = 0;
@@ -126,7 +131,8 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
     ctx->alone_epoch = unrecorded_epoch(env);
     atomic_store_explicit(&txn->reads_unknown,
-                          ctx->alone_epoch != 0 && !is_query && !env->policy->is_serial,
+                          ctx->alone_epoch != 0 && !is_query
+                              && (!env->policy->is_serial || ctx->is_in_place),
                           memory_order_relaxed);
     serial = xac_txn_serial(atomic_load_explicit(&txn->word, memory_order_relaxed));
     /* Release: pairs with the acquire of a scan of the slots. */
@@ -142,6 +148,12 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         ctx->alone_epoch = 0;
         atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     }
+    if (xac_unlikely(ctx->is_in_place && xac_alone_epoch(env) != ctx->in_place_epoch)) {
+        /* Somebody has come since, and may not have seen this transaction. */
+        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
+        xac_turn_pass(env, ctx->slot);
+        return EAGAIN;
+    }
     rc = xac_view_begin_all(env, ctx);
     xac_debug(xac_txn_assert(ctx));
     if (rc != 0) {
@@ -150,5 +162,16 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     } else {
         XAC_PROBE2(begin, ctx->slot, is_query);
     }
+    return rc;
+}
+
+int
+xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+{
+    int rc;
+
+    do
+        rc = begin_once(env, ctx, is_query);
+    while (rc == EAGAIN);
     return rc;
 }

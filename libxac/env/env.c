@@ -315,6 +315,7 @@ let_go(struct xac_env *env)
 static void
 forked(struct xac_env *env)
 {
+    xac_view_in_place_forked(env); /* before anything asks for versions of its pages */
     xac_thread_forked(env);
     /* The descriptions are the parent's: as long as we hold them, it seems alive. */
     let_go(env);

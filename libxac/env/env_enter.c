@@ -39,6 +39,7 @@
 #include "store/outofcore.h"
 #include "store/version.h"
 #include "txn/alone.h"
+#include "txn/in_place_settle.h"
 #include "txn/ctx.h"
 #include "txn/policy.h"
 #include "txn/reap.h"
@@ -397,6 +398,15 @@ xac_env_become(struct xac_env *env)
         return rc;
     }
     xac_signals_block(&signals);
+    /* Before the slots of the dead are cleaned: what a dead one has left is settled with them. */
+    rc = xac_in_place_admit(env, env->ctx.slot, false);
+    if (rc != 0) {
+        xac_alone_offer(env, true);
+        xac_signals_restore(&signals);
+        xac_ctx_close(env, &env->ctx);
+        xac_registry_leave(env);
+        return rc;
+    }
     xac_reap_some(env);
     xac_env_set_limits(env);
     xac_alone_revoke(env);

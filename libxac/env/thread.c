@@ -18,6 +18,7 @@
 #include "shared/registry.h"
 #include "txn/ctx.h"
 #include "txn/alone.h"
+#include "txn/in_place_settle.h"
 #include "txn/turn.h"
 #include "view/view.h"
 
@@ -77,6 +78,13 @@ start(struct xac_env *env, struct xac_ctx *ctx)
         env->others = ctx;
         count_contexts(env, contexts(env));
         xac_alone_revoke(env);
+        rc = xac_in_place_admit(env, ctx->slot, true);
+        if (rc != 0) {
+            env->others = ctx->next;
+            xac_ctx_close(env, ctx);
+            count_contexts(env, contexts(env));
+            xac_alone_offer(env, false);
+        }
     }
     xac_gate_leave(env->lockfd);
     return rc;

@@ -65,6 +65,8 @@ struct xac_area {
                     -1: memory of its own                                               */
     int pagemap; /* of this process's page table, -1 if there is none                   */
     struct xac_handle pagemap_handle;
+    int in_place; /* file whose page `place` lies at base, mapped shared; -1: none; set as wants_twin */
+    uint64_t place;
     bool
         wants_twin; /* set before xac_engine_moved(): the engine is to make a twin, if it can */
     uint8_t *
@@ -93,7 +95,7 @@ xac_area_shares(const struct xac_area *a)
 XAC_SIGSAFE static inline bool
 xac_area_is_shared(const struct xac_area *a)
 {
-    return a->memory >= 0 || a->twin != NULL;
+    return a->memory >= 0 || a->twin != NULL || a->in_place >= 0;
 }
 
 /* xac_area_at -- the address of a page. */

@@ -350,7 +350,9 @@ static int
 arm_with(struct xac_area *area, int fd)
 {
     int kind = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, rc;
-    off_t offset = xac_area_shares(area) ? (off_t)(area->first * area->page_size) : 0;
+    off_t offset = xac_area_shares(area) ? (off_t)(area->first * area->page_size)
+                   : area->in_place >= 0 ? (off_t)(area->place * area->page_size)
+                                         : 0;
 
     if (xac_sys.mmap(area->base, area->length, PROT_NONE,
                      kind | MAP_NORESERVE | MAP_FIXED, fd, offset)
@@ -377,6 +379,8 @@ arm(struct xac_area *area)
     if (rc != 0)
         return rc;
     area->is_scanned = false;
+    if (area->in_place >= 0)
+        return arm_with(area, area->in_place);
     fd = area->wants_twin ? make_twin(area) : -1;
     if (fd >= 0) {
         rc = arm_with(area, fd);

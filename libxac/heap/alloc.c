@@ -16,6 +16,7 @@
 #include "base/tls.h"
 #include "heap/alloc_heap.h"
 #include "shared/env_state.h"
+#include "view/fault.h"
 #include "view/view.h"
 
 #define HEAPS_HINTED 4 /* heaps that a thread remembers */
@@ -190,12 +191,19 @@ void
 xac_heap_write(struct xac_heap *h, const void *address)
 {
     uint64_t page_no = (uint64_t)((const uint8_t *)address - h->base) / h->page_size;
+    int rc;
 
     xac_assert((const uint8_t *)address >= h->base);
     xac_assert(page_no < h->view_pages);
+    if (h->view->pages.at[page_no].state == XAC_PAGE_DIRTY)
+        return;
+    rc = h->view->area.in_place < 0
+             ? 0
+             : xac_view_in_place_store(h->view->ctx, h->view, page_no);
+    if (rc != 0) /* the store would not trap */
+        xac_fault_unserved(h->view, address, true, rc);
     /* A failure is left to the store, which traps and says so. */
-    if (h->view->pages.at[page_no].state != XAC_PAGE_DIRTY)
-        (void)xac_view_access(h->env, h->view->ctx, h->view, page_no, true);
+    (void)xac_view_access(h->env, h->view->ctx, h->view, page_no, true);
 }
 
 uint64_t

@@ -37,15 +37,23 @@ struct xac_way;
 
 #define XAC_FREED_MAX 256
 
+/* Two of versions, and the one of pages that are updated in place (in_place.h). */
+#define XAC_BUFFER_FILES    3
+#define XAC_BUFFER_IN_PLACE 2
+
 /* One process's access to the buffer files. */
 struct xac_buffers {
-    int fd[2]; /* -1 if not open                                              */
-    struct xac_handle handle[2]; /* of fd                                              */
+    int fd
+        [XAC_BUFFER_FILES]; /* -1 if not open                                              */
+    struct xac_handle
+        handle[XAC_BUFFER_FILES]; /* of fd                                              */
     /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
-    uint8_t *_Atomic base[2];
+    uint8_t *_Atomic base[XAC_BUFFER_FILES];
     atomic_flag opening; /* held while a file is opened                                */
-    size_t reserve[2];   /* bytes of address space                                      */
-    char *path[2];       /* the second one relative to the environment directory        */
+    size_t reserve
+        [XAC_BUFFER_FILES]; /* bytes of address space                                      */
+    char *path
+        [XAC_BUFFER_FILES]; /* the second one relative to the environment directory        */
     _Atomic uint64_t n_second; /* looks at frames of the second file; relaxed          */
     _Atomic uint64_t cursor; /* where this process looks for a free frame next; relaxed */
     /* Frames that this process has freed last, which the caches still hold, and which it has
@@ -112,10 +120,14 @@ struct xac_ctx {
     /* Thread of the open transaction, or the one that keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
-    int depth;            /* nesting of transactions and queries                     */
-    int query_depth;      /* nesting of the queries among them, innermost            */
-    int orphan_depth;     /* ends still owed for a transaction left in the parent    */
-    bool is_query;        /* the outermost is a query                                */
+    int depth;        /* nesting of transactions and queries                     */
+    int query_depth;  /* nesting of the queries among them, innermost            */
+    int orphan_depth; /* ends still owed for a transaction left in the parent    */
+    bool is_query;    /* the outermost is a query                                */
+    bool is_in_place; /* it updates pages in place: see in_place.h                */
+    uint32_t in_place_looks; /* begins until the views are looked at for that         */
+    uint64_t in_place_epoch; /* of being alone, in which it does                      */
+    uint64_t in_place_pages; /* of the in-place file that have been given to areas    */
     bool keeps;           /* a query whose pages stay readable behind it: see view.h  */
     uint64_t alone_epoch; /* reads are not recorded: see alone.h; 0 they are          */
     int error;            /* why it must abort: errno value, 0 none                  */
@@ -223,10 +235,11 @@ struct xac_env {
         mappings; /* changes of the process's list of views; under `threads` */
     struct xac_file_fds file_fds; /* under the checkpoint lock                       */
     struct xac_address_list addresses; /* under the lock of the files                */
-    struct xac_ckpt *ckpt;       /* begun by this process; under the checkpoint lock   */
-    _Atomic bool has_ckpt;       /* there is one: a hint; relaxed                      */
-    uint64_t ckpt_left;          /* epoch of one that another process was left to, 0 none;
+    struct xac_ckpt *ckpt; /* begun by this process; under the checkpoint lock   */
+    _Atomic bool has_ckpt; /* there is one: a hint; relaxed                      */
+    uint64_t ckpt_left;    /* epoch of one that another process was left to, 0 none;
                                     under the checkpoint lock                        */
+    uint64_t ckpt_settled; /* pages settled by the last step towards one; likewise */
     _Atomic uint64_t frames_due; /* frames in use at which a checkpoint is due; relaxed */
     _Atomic bool is_forked;      /* child that has not joined yet                    */
     uint64_t

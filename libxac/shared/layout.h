@@ -195,7 +195,9 @@ struct xac_entry {
     uint64_t vslot; /* descriptor: version slot of the new version, or 0    */
     uint64_t same; /* descriptor: lines (lines.h) that are as in the version before; 0 not
                        known                                                 */
-    uint64_t reserved[2];
+    uint64_t
+        in_place;   /* descriptor: 1 + the page of the in-place file (in_place.h), or 0 */
+    uint64_t image; /* version slot of the page as it was before, or 0                 */
 };
 
 #define XAC_SET_BLOCK_ENTRIES 63
@@ -397,7 +399,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 13u
+#define XAC_CONTROL_VERSION 14u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -474,6 +476,10 @@ struct xac_control {
     xac_shared _Atomic uint32_t closed;
 
     struct xac_versions versions;
+    /* Pages that are updated in place, see in_place.h. */
+    xac_shared _Atomic uint64_t in_place_slot;  /* slot + 1 that does so, 0 none       */
+    xac_shared _Atomic uint64_t in_place_head;  /* offset of the first such page       */
+    xac_shared _Atomic uint64_t in_place_count; /* of them; a hint                    */
     struct xac_outofcore_shared outofcore;
     struct xac_rare_counters counters;
     struct xac_log_shared log; /* unused if not durable                                */

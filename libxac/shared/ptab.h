@@ -42,8 +42,13 @@ struct xac_page {
        still there.  Stored under publish, before head; a process that has seen C sees all that are
        not above it. */
     xac_shared _Atomic uint64_t written;
-    /* One cache line for each entry: neighbours may be pages of processes that share nothing. */
-    uint64_t reserved[3];
+    /* Updated in place (in_place.h).  1 + the page of the in-place file that holds the newest contents;
+       0: they are those of head, or the file's.  Stored under publish (release). */
+    xac_shared _Atomic uint64_t in_place;
+    /* Offset of the next page of the list of such pages; under publish. */
+    xac_shared _Atomic uint64_t next_in_place;
+    /* Version slot with the contents before the running transaction, and how often it has been stored. */
+    xac_shared _Atomic uint64_t image;
 };
 
 #define XAC_PAGE_NO_BITS 36

@@ -38,7 +38,7 @@
 /* Looks at the second file after which its pages are unmapped, within a bound. */
 #define TRIM_EVERY 64
 
-#define BUFFER_PATH_MAX (PATH_MAX + sizeof ".frames2")
+#define BUFFER_PATH_MAX (PATH_MAX + sizeof ".in-place")
 
 /* buffer_path -- path of buffer file i of a region.  Takes no memory: files must be removed
    even if there is none left. */
@@ -47,10 +47,11 @@ buffer_path(int i, const char *region_path, char path[BUFFER_PATH_MAX])
 {
     const char *slash = strrchr(region_path, '/');
 
-    xac_assert(i == 0 || i == 1);
+    xac_assert(i >= 0 && i < XAC_BUFFER_FILES);
     xac_assert(region_path[0] != '\0');
-    if (i == 0)
-        (void)snprintf(path, BUFFER_PATH_MAX, "%s.frames", region_path);
+    if (i != 1)
+        (void)snprintf(path, BUFFER_PATH_MAX, "%s.%s", region_path,
+                       i == 0 ? "frames" : "in-place");
     else
         (void)snprintf(path, BUFFER_PATH_MAX, "%s.frames2",
                        slash != NULL ? slash + 1 : region_path);
@@ -69,7 +70,7 @@ open_there(struct xac_env *env, int i, int *fdp)
     int rc = xac_region_open(xac_env_dirfd(env), env->buffers.path[i], fdp);
 
     xac_assert(env->buffers.path[i] != NULL);
-    if (rc != 0)
+    if (rc != 0 || i == XAC_BUFFER_IN_PLACE)
         return rc;
     if (spill != 0)
         n = i == 0 ? spill - 1 : n + 1 - spill;
@@ -96,7 +97,7 @@ make_buffer(struct xac_env *env, int i, int *fdp)
     xac_assert(env->buffers.path[i] != NULL);
     if (rc != 0)
         return rc;
-    return i == 0 ? xac_newfile_make(dirfd, path, &owner, fdp)
+    return i != 1 ? xac_newfile_make(dirfd, path, &owner, fdp)
                   : xac_newfile_open(dirfd, path, &owner, fdp);
 }
 
@@ -169,11 +170,13 @@ start(struct xac_env *env, const char *region_path, bool make)
 
     xac_assert(env->ctl != NULL);
     memset(b, 0, sizeof *b);
-    b->fd[0] = b->fd[1] = -1;
-    b->path[0] = strdup(buffer_path(0, region_path, path));
-    b->path[1] = strdup(buffer_path(1, region_path, path));
-    if (b->path[0] == NULL || b->path[1] == NULL)
-        return xac_err(ENOMEM, "buffer files of %s", region_path);
+    for (int i = 0; i < XAC_BUFFER_FILES; i++)
+        b->fd[i] = -1;
+    for (int i = 0; i < XAC_BUFFER_FILES; i++) {
+        b->path[i] = strdup(buffer_path(i, region_path, path));
+        if (b->path[i] == NULL)
+            return xac_err(ENOMEM, "buffer files of %s", region_path);
+    }
     rc = open_buffer(env, 0, make);
     if (rc == ENOENT && !make)
         return xac_err(XAC_ENOTSHARED, "%s" XAC_REGION_GONE, b->path[0]);
@@ -255,21 +258,88 @@ xac_buffers_attach(struct xac_env *env, const char *region_path)
                : xac_err(rc, "buffer file %s: " XAC_SHM_ADDRESSES, env->buffers.path[0]);
 }
 
+/* close_buffer -- unmap and close buffer file i. */
+static void
+close_buffer(struct xac_env *env, int i)
+{
+    struct xac_buffers *b = &env->buffers;
+
+    xac_assert(i >= 0);
+    xac_assert(i < XAC_BUFFER_FILES);
+    if (base_of(env, i) == NULL)
+        return;
+    xac_assert(b->fd[i] >= 0);
+    (void)xac_sys.munmap(base_of(env, i), b->reserve[i]);
+    xac_handle_close(b->fd[i], &b->handle[i]);
+    atomic_store_explicit(&b->base[i], NULL, memory_order_relaxed);
+    b->fd[i] = -1;
+}
+
 void
 xac_buffers_detach(struct xac_env *env)
 {
     struct xac_buffers *b = &env->buffers;
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < XAC_BUFFER_FILES; i++) {
         free(b->path[i]);
         b->path[i] = NULL;
-        if (base_of(env, i) == NULL)
-            continue;
-        (void)xac_sys.munmap(base_of(env, i), b->reserve[i]);
-        xac_handle_close(b->fd[i], &b->handle[i]);
-        atomic_store_explicit(&b->base[i], NULL, memory_order_relaxed);
-        b->fd[i] = -1;
+        close_buffer(env, i);
     }
+}
+
+/* ---- The in-place file -------------------------------------------------------------------- */
+
+const uint8_t *
+xac_buffers_in_place(struct xac_env *env)
+{
+    int rc = 0;
+
+    xac_assert(env->ctl != NULL);
+    if (base_of(env, XAC_BUFFER_IN_PLACE) == NULL)
+        rc = open_once(env, XAC_BUFFER_IN_PLACE, false);
+    if (rc == 0)
+        return base_of(env, XAC_BUFFER_IN_PLACE);
+    errno = rc > 0 ? rc : EPERM; /* one of ours: a file that is not as it was made */
+    return NULL;
+}
+
+int
+xac_buffers_in_place_make(struct xac_env *env)
+{
+    xac_assert(env->buffers.path[XAC_BUFFER_IN_PLACE] != NULL);
+    xac_buffers_in_place_drop(env);
+    return open_once(env, XAC_BUFFER_IN_PLACE, true);
+}
+
+int
+xac_buffers_in_place_grow(struct xac_env *env, uint64_t n_pages)
+{
+    struct xac_buffers *b = &env->buffers;
+    int fd = b->fd[XAC_BUFFER_IN_PLACE];
+
+    xac_assert(fd >= 0);
+    xac_assert(n_pages > 0);
+    if (n_pages << env->page_shift > b->reserve[XAC_BUFFER_IN_PLACE]) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return xac_sys.ftruncate(fd, (off_t)(n_pages << env->page_shift)) == 0 ? fd : -1;
+}
+
+void
+xac_buffers_in_place_close(struct xac_env *env)
+{
+    close_buffer(env, XAC_BUFFER_IN_PLACE);
+}
+
+void
+xac_buffers_in_place_drop(struct xac_env *env)
+{
+    close_buffer(env, XAC_BUFFER_IN_PLACE);
+    xac_assert(env->buffers.fd[XAC_BUFFER_IN_PLACE] < 0);
+    if (env->buffers.path[XAC_BUFFER_IN_PLACE] != NULL)
+        (void)xac_sys.unlinkat(xac_env_dirfd(env), env->buffers.path[XAC_BUFFER_IN_PLACE],
+                               0);
 }
 
 /* remove_buffer -- buffer file i of a region. */
@@ -285,6 +355,7 @@ void
 xac_buffers_remove(int dirfd, const char *region_path)
 {
     remove_buffer(0, dirfd, region_path);
+    remove_buffer(XAC_BUFFER_IN_PLACE, dirfd, region_path);
 }
 
 void

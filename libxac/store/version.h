@@ -189,7 +189,20 @@ int xac_buffers_extend(struct xac_env *env, uint64_t have, uint64_t want);
 /* xac_buffers_prefault -- give memory to a version slot that is about to be written, and to those
    behind it, by one system call instead of many page faults. */
 void xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have);
-/* xac_buffers_remove -- delete the file beside a region; missing ones are fine.
+/*
+ * The in-place file (in_place.h).
+ * xac_buffers_in_place       its bytes, mapped if they are not yet; NULL with errno
+ * xac_buffers_in_place_make  a new, empty file in the place of an older one; ret 0 or errno
+ * xac_buffers_in_place_grow  it is so many pages long; ret its descriptor, -1 with errno
+ * xac_buffers_in_place_close it is not mapped here
+ * xac_buffers_in_place_drop  nor has it a name
+ */
+const uint8_t *xac_buffers_in_place(struct xac_env *env);
+int xac_buffers_in_place_make(struct xac_env *env);
+int xac_buffers_in_place_grow(struct xac_env *env, uint64_t n_pages);
+void xac_buffers_in_place_close(struct xac_env *env);
+void xac_buffers_in_place_drop(struct xac_env *env);
+/* xac_buffers_remove -- delete the files beside a region; missing ones are fine.
    xac_buffers_remove_second -- the one in the environment's directory, dirfd. */
 void xac_buffers_remove(int dirfd, const char *region_path);
 void xac_buffers_remove_second(int dirfd, const char *region_path);

@@ -23,6 +23,7 @@
 #include "log/block.h"
 #include "shared/env_state.h"
 #include "store/version.h"
+#include "txn/in_place.h"
 #include "txn/policy.h"
 
 _Static_assert(sizeof(struct xac_ring_entry) == 256, "ring entries fill cache lines");
@@ -177,6 +178,9 @@ link_all(struct xac_env *env, const struct xac_txn *txn)
         if (e->vslot != 0) {
             link_version(env, txn, e);
             ring_add(r, e->page, e->same);
+        } else if (e->in_place != 0) {
+            xac_in_place_note(env, txn, e);
+            ring_add(r, e->page, 0);
         }
     }
     xac_kill_point("f ring");

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "store/version.h"
 #include "txn/conflict.h"
+#include "txn/in_place.h"
 #include "txn/txn_datafile.h"
 
 /* Blocks that a slot keeps for its next transaction. */
@@ -52,6 +53,8 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, uint64_t by, enum xac_txn_state
             xac_conflict_leave(env, by, e);
         if (e->vslot != 0 && !was_published)
             xac_version_give_back(env, e->vslot);
+        if (e->image != 0)
+            xac_in_place_forget(env, e);
         xac_kill_point("i entry");
         e->vslot = 0;
     }

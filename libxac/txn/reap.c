@@ -15,6 +15,7 @@
 #include "txn/ctree.h"
 #include "txn/ctx.h"
 #include "txn/drop.h"
+#include "txn/in_place.h"
 #include "txn/policy.h"
 
 /* Participants that xac_reap_some() looks at. */
@@ -61,9 +62,11 @@ reap_slot(struct xac_env *env, uint64_t slot)
             return;
     }
     xac_kill_point("reap finished");
+    for (walk = xac_set_walk(txn); (e = xac_set_next(env, &walk)) != NULL;)
+        xac_in_place_lose(env, e);
     xac_version_release(env, slot); /* version slots taken but not yet in an entry, too */
     for (walk = xac_set_walk(txn); (e = xac_set_next(env, &walk)) != NULL;)
-        e->vslot = 0; /* freed just now, or published */
+        e->vslot = e->image = 0; /* freed just now, or published */
     txn->is_retry = 0;
     xac_kill_point("reap slot");
     xac_txn_drop(env, slot, xac_ctx_mine(env)->slot, XAC_TXN_FREE);

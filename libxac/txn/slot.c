@@ -121,6 +121,8 @@ xac_set_add(struct xac_env *env, struct xac_ctx *ctx, struct xac_page *page,
     e->slot = ctx->slot;
     e->vslot = 0;
     e->same = 0;
+    e->in_place = 0;
+    e->image = 0;
     e->first = XAC_FIRST_NOT;
     atomic_store_explicit(&e->next, 0, memory_order_relaxed);
     atomic_store_explicit(&e->mode, mode, memory_order_relaxed);

@@ -322,6 +322,35 @@ xac_view_next(const struct xac_ctx *ctx, const struct xac_view *v, uint64_t page
     return next;
 }
 
+/* ---- Updates in place (view_in_place.c, in_place.h) ------------------------------------ */
+
+/* xac_view_in_place_begin -- before a transaction or query begins: its views are updated in place, or not any
+   more, as they may.  ret 0 or an error, with words. */
+int xac_view_in_place_begin(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_view_in_place_leave -- no view of the context is updated in place; outside of transactions.  ret 0, or an
+   error, with words, and some still are. */
+int xac_view_in_place_leave(struct xac_env *env, struct xac_ctx *ctx);
+
+/* xac_view_in_place_forked -- in a child, of the process's context: it is the parent's. */
+void xac_view_in_place_forked(struct xac_env *env);
+
+/* xac_view_in_place_store -- a page of such a view is to be given to the transaction for stores.  ret 0; an
+   error: it must not be, and the transaction has failed. */
+int xac_view_in_place_store(struct xac_ctx *ctx, struct xac_view *view, uint64_t page_no);
+
+/* xac_view_in_place -- 1 + the page of the in-place file that holds the page of an entry, of a context that
+   updates in place; 0: none does. */
+uint64_t xac_view_in_place(const struct xac_ctx *ctx, const struct xac_entry *entry);
+
+/* xac_view_in_place_restore -- undo the transaction's stores to a page that has an image; ret false: it has none,
+   and is to be shown anew. */
+bool xac_view_in_place_restore(struct xac_view *view, uint64_t page_no,
+                               const struct xac_entry *entry);
+
+/* xac_view_in_place_vacate -- pages of a view may be taken away: none is in the list.  ret 0 or an error. */
+int xac_view_in_place_vacate(struct xac_view *view);
+
 /* The parts of an access, for view_access.c and view_unit.c. */
 
 /* xac_view_is_open -- is a page readable unless it is hidden? */

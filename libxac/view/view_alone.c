@@ -27,9 +27,11 @@
 int
 xac_view_forget(struct xac_view *v, enum xac_protection prot)
 {
-    int rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
+    int rc = xac_view_in_place_vacate(v);
 
     xac_assert(v->area.n_pages > 0);
+    if (rc == 0)
+        rc = v->area.ops->discard(&v->area, 0, v->area.n_pages);
     if (rc == 0
         && xac_sys.madvise(v->pages.at, v->area.n_pages * sizeof v->pages.at[0],
                            MADV_DONTNEED)
@@ -135,6 +137,8 @@ xac_view_evict(struct xac_view *v)
     int rc = xac_warm_cool(v);
 
     xac_assert(v->pages.n_copies > 0);
+    if (rc == 0)
+        rc = xac_view_in_place_vacate(v);
     for (uint64_t step = 0;
          v->pages.n_copies > v->staying.most && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {

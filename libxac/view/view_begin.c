@@ -102,6 +102,9 @@ refresh(struct xac_view *v, const struct xac_page *page, uint64_t parent, uint64
     uint64_t page_no = xac_page_no(id) - v->area.first;
 
     xac_assert(v->staying.is_kept || v->staying.is_alone);
+    /* Relaxed: only we put pages into that list.  The view has their newest contents. */
+    if (atomic_load_explicit(&page->in_place, memory_order_relaxed) != 0)
+        return 0;
     if (!xac_view_shows(v, id) || !xac_view_is_readable(v, &v->pages.at[page_no])
         || is_refreshed(v, page_no, page, parent, same))
         return 0;

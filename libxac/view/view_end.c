@@ -172,7 +172,7 @@ end_page(struct xac_view *v, uint64_t page_no, const struct xac_entry *e,
     }
     if (!was_dirty)
         return 0;
-    if (!is_newest)
+    if (!is_newest && (e->image == 0 || !xac_view_in_place_restore(v, page_no, e)))
         return xac_view_hide(v, page_no);
     if (e->vslot != 0)
         p->copy = XAC_COPY_OF(v->ctx->txn->number);
@@ -325,9 +325,12 @@ int
 xac_view_renew(struct xac_view *v)
 {
     struct xac_area *a = &v->area;
-    int rc = a->ops->maps != NULL ? xac_area_map_file(a, 0, a->n_pages)
-             : xac_area_shares(a) ? a->ops->discard(a, 0, a->n_pages)
-                                  : xac_engine_moved(a);
+    int rc = xac_view_in_place_vacate(v);
+
+    if (rc == 0)
+        rc = a->ops->maps != NULL ? xac_area_map_file(a, 0, a->n_pages)
+             : xac_area_shares(a) || a->in_place >= 0 ? a->ops->discard(a, 0, a->n_pages)
+                                                      : xac_engine_moved(a);
 
     if (rc == 0
         && xac_sys.madvise(v->pages.at, a->n_pages * sizeof v->pages.at[0], MADV_DONTNEED)

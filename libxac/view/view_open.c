@@ -345,6 +345,7 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
                                 .n_pages = wish->length >> env->page_shift,
                                 .first = wish->offset >> env->page_shift,
                                 .is_memory_only = xac_outofcore_is_on(env),
+                                .in_place = -1,
                                 .memory = -1};
     v->staying.most = stay_most();
     xac_area_open_pagemap(&v->area);
@@ -491,6 +492,7 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
                                 .n_pages = origin->area.n_pages,
                                 .first = origin->area.first,
                                 .is_memory_only = origin->area.is_memory_only,
+                                .in_place = -1,
                                 .memory = -1,
                                 .pagemap = xac_area_pagemap(&origin->area),
                                 .pagemap_handle = origin->area.pagemap_handle};

@@ -6,8 +6,8 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, map-* libxactree, turn-* the turn, refresh-* pages that stay, the
-# others isolation.
+# environments in one process, map-* libxactree, turn-* the turn, refresh-* pages that stay, in-place-*
+# pages updated in place, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -29,6 +29,8 @@ crash_tests="tests/unit/view/check_view_open tests/unit/check_synced
 pool_tests="tests/frames/check_frames tests/frames/check_races
     tests/frames/stress_frames"
 outofcore_tests="tests/api/engine/check_outofcore"
+in_place_tests="tests/crash/check_in_place_steps tests/api/isolation/check_in_place
+    tests/api/isolation/check_in_place_comers"
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 map_tests="tests/api/heap/check_xactree"
@@ -78,6 +80,7 @@ tests_of()
     pool-*) echo "$pool_tests" ;;
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
+    in-place-*) echo "$in_place_tests" ;;
     envs-*) echo "$envs_tests" ;;
     map-*) echo "$map_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
