@@ -379,8 +379,10 @@ arm(struct xac_area *area)
     if (rc != 0)
         return rc;
     area->is_scanned = false;
-    if (area->in_place >= 0)
+    if (area->in_place >= 0) {
+        drop_twin(area);
         return arm_with(area, area->in_place);
+    }
     fd = area->wants_twin ? make_twin(area) : -1;
     if (fd >= 0) {
         rc = arm_with(area, fd);

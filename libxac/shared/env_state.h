@@ -50,6 +50,8 @@ struct xac_buffers {
     /* Mapped whole; NULL if not.  Stored last (release), for threads look at any time. */
     uint8_t *_Atomic base[XAC_BUFFER_FILES];
     atomic_flag opening; /* held while a file is opened                                */
+    /* Threads of this process that copy from the in-place file; it stays mapped meanwhile. */
+    _Atomic uint32_t n_copying;
     size_t reserve
         [XAC_BUFFER_FILES]; /* bytes of address space                                      */
     char *path

@@ -327,16 +327,63 @@ xac_buffers_in_place_grow(struct xac_env *env, uint64_t n_pages)
 }
 
 void
-xac_buffers_in_place_close(struct xac_env *env)
+xac_buffers_in_place_hold(struct xac_env *env)
 {
+    /* seq_cst: pairs with the exchange in close_in_place.  A thread that is not seen there sees that the file
+       is not mapped. */
+    (void)atomic_fetch_add_explicit(&env->buffers.n_copying, 1, memory_order_seq_cst);
+}
+
+void
+xac_buffers_in_place_release(struct xac_env *env)
+{
+    uint32_t was =
+        /* Release: pairs with the acquire in close_in_place. */
+        atomic_fetch_sub_explicit(&env->buffers.n_copying, 1, memory_order_release);
+
+    xac_assert(was > 0);
+}
+
+/* close_in_place -- unmap and close the in-place file, once no thread copies from it.  A thread that comes
+   meanwhile may open it once more, by its name. */
+static void
+close_in_place(struct xac_env *env)
+{
+    struct xac_buffers *b = &env->buffers;
+    size_t reserve = b->reserve[XAC_BUFFER_IN_PLACE];
+    struct xac_handle handle = b->handle[XAC_BUFFER_IN_PLACE];
+    int fd = b->fd[XAC_BUFFER_IN_PLACE];
+    uint8_t *base;
+
+    if (base_of(env, XAC_BUFFER_IN_PLACE) == NULL)
+        return;
+    xac_assert(fd >= 0);
+    b->fd[XAC_BUFFER_IN_PLACE] = -1;
+    /* seq_cst: pairs with the addition in xac_buffers_in_place_hold. */
+    base = atomic_exchange_explicit(&b->base[XAC_BUFFER_IN_PLACE], NULL,
+                                    memory_order_seq_cst);
+    /* Each of them ends by itself: it waits for no transaction.  Acquire: pairs with the release in
+       xac_buffers_in_place_release. */
+    while (atomic_load_explicit(&b->n_copying, memory_order_acquire) != 0)
+        (void)sched_yield();
+    xac_assert(reserve >= RESERVE_LEAST);
+    (void)xac_sys.munmap(base, reserve);
+    xac_handle_close(fd, &handle);
+}
+
+void
+xac_buffers_in_place_forked(struct xac_env *env)
+{
+    xac_assert(env->ctl != NULL);
+    /* Relaxed: the child has one thread; those that copied are the parent's. */
+    atomic_store_explicit(&env->buffers.n_copying, 0, memory_order_relaxed);
     close_buffer(env, XAC_BUFFER_IN_PLACE);
 }
 
 void
 xac_buffers_in_place_drop(struct xac_env *env)
 {
-    close_buffer(env, XAC_BUFFER_IN_PLACE);
-    xac_assert(env->buffers.fd[XAC_BUFFER_IN_PLACE] < 0);
+    close_in_place(env);
     if (env->buffers.path[XAC_BUFFER_IN_PLACE] != NULL)
         (void)xac_sys.unlinkat(xac_env_dirfd(env), env->buffers.path[XAC_BUFFER_IN_PLACE],
                                0);

@@ -194,13 +194,17 @@ void xac_buffers_prefault(struct xac_env *env, uint64_t vslot_no, uint64_t have)
  * xac_buffers_in_place       its bytes, mapped if they are not yet; NULL with errno
  * xac_buffers_in_place_make  a new, empty file in the place of an older one; ret 0 or errno
  * xac_buffers_in_place_grow  it is so many pages long; ret its descriptor, -1 with errno
- * xac_buffers_in_place_close it is not mapped here
- * xac_buffers_in_place_drop  nor has it a name
+ * xac_buffers_in_place_hold  it stays mapped in this process, for one that copies from it, until
+ * xac_buffers_in_place_release
+ * xac_buffers_in_place_drop  waits for these; then it is not mapped here, and has no name
+ * xac_buffers_in_place_forked  in a child: it is not mapped here
  */
 const uint8_t *xac_buffers_in_place(struct xac_env *env);
 int xac_buffers_in_place_make(struct xac_env *env);
 int xac_buffers_in_place_grow(struct xac_env *env, uint64_t n_pages);
-void xac_buffers_in_place_close(struct xac_env *env);
+void xac_buffers_in_place_hold(struct xac_env *env);
+void xac_buffers_in_place_release(struct xac_env *env);
+void xac_buffers_in_place_forked(struct xac_env *env);
 void xac_buffers_in_place_drop(struct xac_env *env);
 /* xac_buffers_remove -- delete the files beside a region; missing ones are fine.
    xac_buffers_remove_second -- the one in the environment's directory, dirfd. */

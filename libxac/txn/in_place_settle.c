@@ -160,8 +160,10 @@ xac_in_place_settle(struct xac_env *env, uint64_t slot, uint64_t most)
     int rc = 0;
 
     xac_assert(!xac_lock_is_mine(&env->ctl->chain.publish));
+    xac_buffers_in_place_hold(env);
     for (uint64_t i = 0; i < most && rc == 0 && xac_in_place_has_pages(env); i++)
         rc = settle_first(env, slot, has);
+    xac_buffers_in_place_release(env);
     return rc == 0
                ? 0
                : xac_err(rc, "making versions of the pages of a process that was alone");

@@ -45,7 +45,7 @@ static bool
 is_fit(const struct xac_view *v)
 {
     return v->area.ops->fills != NULL && v->aliases == NULL && v->n_clones == 0
-           && !v->area.is_scanned && !xac_area_is_shared(&v->area) && !v->pages.is_lost;
+           && !v->area.is_scanned && v->area.memory < 0 && !v->pages.is_lost;
 }
 
 /* has_room -- is the file system that the in-place file lies in not short of room? */
@@ -75,6 +75,7 @@ move_in(struct xac_ctx *ctx, struct xac_view *v)
         return rc;
     ctx->in_place_pages = place + v->area.n_pages;
     v->area.in_place = fd;
+    v->area.wants_twin = false; /* it was there to be refreshed */
     v->area.place = place;
     rc = xac_engine_moved(&v->area);
     if (rc != 0 || v->area.ops->fills == NULL) {
@@ -128,7 +129,7 @@ xac_view_in_place_forked(struct xac_env *env)
         v->area.in_place = -1;
     env->ctx.is_in_place = false;
     env->ctx.in_place_looks = LOOK_EVERY;
-    xac_buffers_in_place_close(env);
+    xac_buffers_in_place_forked(env);
 }
 
 /* enter -- views that qualify are updated in place from now on, in this epoch; if there are none, or if that

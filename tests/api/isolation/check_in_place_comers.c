@@ -103,13 +103,13 @@ START_TEST(revoked_stores_are_nowhere)
 }
 END_TEST
 
-/* visit -- come, look, perhaps work, and go, again and again. */
+/* visit -- come, look, perhaps work, and go, again and again; one that is mortal goes without a word some time.
+   Nobody is alone then until another one has left. */
 static void
 visit(void *arg)
 {
     uint64_t seed = env_seed() + (uint64_t)getpid();
 
-    (void)arg;
     while (word_load(&board->stop) == 0) {
         uint64_t *base;
 
@@ -119,7 +119,7 @@ visit(void *arg)
         for (uint64_t k = rnd_below(&seed, 6); k > 0; k--)
             (void)try(base, PAGES, &seed);
         must_be_whole_now(base, PAGES);
-        if (rnd_below(&seed, 8) == 0)
+        if (arg != NULL && rnd_below(&seed, 8) == 0)
             _exit(0); /* as one that is killed between transactions */
         env_detach();
     }
@@ -199,7 +199,7 @@ START_TEST(visitors_at_any_moment)
     pid_t pid[2];
 
     for (int i = 0; i < 2; i++)
-        pid[i] = proc_spawn(visit, NULL);
+        pid[i] = proc_spawn(visit, i == 0 ? NULL : board);
     shared_base = attach();
     work(shared_base, (double)env_number("XAC_SECONDS", 2), false);
     word_store(&board->stop, 1);
@@ -232,6 +232,47 @@ START_TEST(threads_at_any_moment)
     must_be_whole_now(shared_base, PAGES);
     env_detach();
     proc_run(look, &(struct look){.is_any = true});
+}
+END_TEST
+
+static void
+work_until_told(void *arg)
+{
+    uint64_t seed = env_seed() + 1, *base = arg;
+
+    for (uint64_t n = 0; word_load(&board->stop) == 0; n++) {
+        (void)try(base, PAGES, &seed);
+        if (n == 100)
+            word_store(&board->phase, 1);
+    }
+    env_detach();
+}
+
+/* Beside others a view gets memory that is mapped twice, to be refreshed: alone again, it is updated in place
+   once more. */
+START_TEST(alone_again_it_is_updated_in_place_again)
+{
+    uint64_t seed = env_seed(), *base;
+    pid_t pid = serve_looks(), child;
+
+    base = attach();
+    for (int k = 0; k < 3; k++) {
+        enter(base, PAGES);
+        word_store(&board->stop, 0);
+        word_store(&board->phase, 0);
+        child = proc_spawn(work_until_told, base);
+        proc_await(&board->phase, 1, 60);
+        for (int i = 0; i < 300; i++)
+            (void)try(base, PAGES, &seed);
+        must(!is_in_place());
+        word_store(&board->stop, 1);
+        proc_join(child);
+        must_be_whole_now(base, PAGES);
+    }
+    enter(base, PAGES);
+    process_comes(&(struct look){.is_any = true});
+    proc_kill(pid);
+    env_detach();
 }
 END_TEST
 
@@ -302,6 +343,7 @@ main(void)
     tcase_add_test(t, visitors_at_any_moment);
     tcase_add_test(t, children_at_any_moment);
     tcase_add_test(t, threads_at_any_moment);
+    tcase_add_test(t, alone_again_it_is_updated_in_place_again);
     t = env_tcase_with(s, "stopped", 120, setup);
     tcase_add_test(t, stopped_while_alone);
     return env_main(s);
