@@ -294,6 +294,17 @@ work_and_be_stopped(void *arg)
     env_detach();
 }
 
+/* wake -- let a process go on that has been stopped for 3 s: if it has the publish lock, all wait for it, as
+   the manual says. */
+static void
+wake(void *arg)
+{
+    proc_sleep_us(3000000);
+    (void)kill(*(const pid_t *)arg, SIGCONT);
+    for (;;)
+        pause();
+}
+
 /* A process that is stopped at any moment while it is alone: another one comes, works, and goes, or is
    killed; then the first one goes on, or is killed. */
 START_TEST(stopped_while_alone)
@@ -304,12 +315,15 @@ START_TEST(stopped_while_alone)
         pid_t pid = proc_spawn(work_and_be_stopped, NULL);
         bool is_killed = k % 4 == 3;
         uint64_t *base;
+        pid_t waker;
 
         proc_await(&board->phase, 1, 60);
         proc_sleep_us(rnd_below(&seed, 3000));
         must(kill(pid, SIGSTOP) == 0);
+        waker = proc_spawn(wake, &pid);
         base = attach();
         must_be_whole_now(base, PAGES);
+        proc_kill(waker);
         for (int i = 0; i < 20; i++)
             (void)try(base, PAGES, &seed);
         must_be_whole_now(base, PAGES);
