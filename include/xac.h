@@ -86,9 +86,10 @@
 #include <stdint.h>
 #include <sys/mman.h> /* MAP_FAILED */
 
-#include "xac_codes.h"   /* flags, outcomes, error codes                              */
-#include "xac_options.h" /* options of xSetOption()                                   */
-#include "xac_stats.h"   /* why a transaction aborted, counters; structures' sizes     */
+#include "xac_codes.h"    /* flags, outcomes, error codes                              */
+#include "xac_options.h"  /* options of xSetOption()                                   */
+#include "xac_snapshot.h" /* states that are held                                  */
+#include "xac_stats.h"    /* why a transaction aborted, counters; structures' sizes     */
 
 #ifdef __cplusplus
 extern "C" {

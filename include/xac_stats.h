@@ -85,7 +85,8 @@ struct xac_stats {
     uint64_t log_durable;        /* LSN, bytes: synced up to here                     */
     /* The oldest snapshot that is read, and how many versions are kept for it.  If the number of
        versions grows, this is the reason.  A running checkpoint counts as a query of its process. */
-    uint64_t oldest_pid;      /* process that reads it; 0: no snapshot is read       */
+    uint64_t oldest_pid;      /* process that reads it; 0: no snapshot is read, or
+                            (oldest_behind is not 0) a named one is held                 */
     uint64_t oldest_commit;   /* number of the last commit that it sees              */
     uint64_t oldest_behind;   /* commits published since                             */
     uint64_t oldest_age_ns;   /* since its transaction or query began; within 10 ms  */

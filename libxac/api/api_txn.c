@@ -34,12 +34,13 @@ last_conflict(void)
                                                sizeof(struct xac_conflict));
 }
 
-int
-xac_api_begin(struct xac_env *env, bool is_query)
+/* begin_outermost -- atp: the state that a query is to see; NULL: the newest. */
+static int
+begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint64_t *atp)
 {
     struct xac_ctx *ctx;
     uint64_t now = xac_clock_coarse_ns();
-    int rc = xac_api_start(env, is_query ? "xbeginQuery" : "xbegin", &ctx);
+    int rc = xac_api_start(env, what, &ctx);
 
     if (rc != 0)
         return rc;
@@ -50,7 +51,8 @@ xac_api_begin(struct xac_env *env, bool is_query)
     if (rc == 0)
         rc = xac_env_glance(ctx->env, now);
     if (rc == 0)
-        rc = xac_txn_begin(ctx->env, ctx, is_query);
+        rc = atp == NULL ? xac_txn_begin(ctx->env, ctx, is_query)
+                         : xac_txn_begin_at(ctx->env, ctx, *atp);
     if (rc != 0) {
         if (!is_query)
             xac_txn_forgo(ctx);
@@ -63,6 +65,12 @@ xac_api_begin(struct xac_env *env, bool is_query)
     (void)xac_left_prepare(); /* without it nobody notices that the thread ends */
     xac_tsan_leave();
     return 0;
+}
+
+int
+xac_api_begin(struct xac_env *env, bool is_query)
+{
+    return begin_outermost(env, is_query ? "xbeginQuery" : "xbegin", is_query, NULL);
 }
 
 /* is_left -- xac_left_look, if there is anything to look at. */
@@ -126,6 +134,24 @@ begin_query(struct xac_env *env, const void *frame)
     ctx->query_depth++;
     xac_left_nested(ctx);
     return 0;
+}
+
+/* begin_query_at -- xbeginQueryAt(); frame: as above. */
+static inline int
+begin_query_at(struct xac_env *env, uint64_t id, const void *frame)
+{
+    int rc = xac_api_opened(env, "xbeginQueryAt");
+    const struct xac_ctx *ctx;
+
+    if (rc != 0)
+        return rc;
+    ctx = xac_ctx_mine(env);
+    if (xac_api_is_mine(ctx) && !is_left(ctx, frame)) {
+        if (xac_unlikely(ctx->depth == 0))
+            xac_api_interrupted("xbeginQueryAt");
+        return xac_err(XAC_EINTXN, "xbeginQueryAt: a transaction or query is open");
+    }
+    return begin_outermost(env, "xbeginQueryAt", true, &id);
 }
 
 /* status -- of the running transaction. */
@@ -401,6 +427,12 @@ xac_begin_query_in(struct xac_env *env)
 }
 
 int
+xac_begin_query_at_in(struct xac_env *env, uint64_t id)
+{
+    return begin_query_at(env, id, __builtin_frame_address(0));
+}
+
+int
 xac_end_query_in(struct xac_env *env)
 {
     return end_query(env);
@@ -439,6 +471,12 @@ xac_begin_query(void)
 }
 
 int
+xac_begin_query_at(uint64_t id)
+{
+    return begin_query_at(xac_api_env, id, __builtin_frame_address(0));
+}
+
+int
 xac_end_query(void)
 {
     return end_query(xac_api_env);
@@ -474,6 +512,7 @@ int xbegin(void) XAC_ALIAS_OF(xac_begin);
 int xend(void) XAC_ALIAS_OF(xac_end);
 int xValidate(void) XAC_ALIAS_OF(xac_validate);
 int xbeginQuery(void) XAC_ALIAS_OF(xac_begin_query);
+int xbeginQueryAt(uint64_t id) XAC_ALIAS_OF(xac_begin_query_at);
 int xendQuery(void) XAC_ALIAS_OF(xac_end_query);
 int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
 int setRangeAccess(void *addr, size_t length, int access)

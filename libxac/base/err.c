@@ -131,6 +131,7 @@ static const struct {
     {XAC_ENOTDURABLE, "committed, but not known to be on disk yet"},
     {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
     {XAC_ELAYOUT, "the object has another type or layout"},
+    {XAC_ENOSTATE, "that state is not held"},
 };
 
 /* errno_text -- without a lock or memory: musl's strerror() needs neither. */

@@ -492,8 +492,10 @@ await(struct xac_env *env, uint64_t lsn, bool is_started)
 static uint64_t
 parent_lsn(const struct xac_env *env, const struct xac_ctx *ctx)
 {
-    return xac_chain_lsn(env,
-                         atomic_load_explicit(&ctx->txn->parent, memory_order_relaxed));
+    return ctx->is_at
+               ? ctx->txn->end /* noted with the snapshot, when the ring still told it */
+               : xac_chain_lsn(env, atomic_load_explicit(&ctx->txn->parent,
+                                                         memory_order_relaxed));
 }
 
 void

@@ -19,6 +19,10 @@
 /* xac_txn_begin -- outermost begin.  ret 0 or an error; ETIMEDOUT: it has not had its turn. */
 int xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query);
 
+/* xac_txn_begin_at -- the outermost begin of a query at a snapshot.  ret 0 or an error; XAC_ENOSTATE: there
+   is no such snapshot. */
+int xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at);
+
 /*
  * xac_txn_end -- outermost end: commits the transaction, or rolls it back, and finishes it.
  *

@@ -17,6 +17,7 @@
 #include "txn/ctx.h"
 #include "txn/drop.h"
 #include "txn/policy.h"
+#include "txn/snapshots.h"
 #include "txn/turn.h"
 #include "view/view.h"
 
@@ -94,9 +95,39 @@ wait_turn(struct xac_env *env, struct xac_ctx *ctx)
                              ms);
 }
 
-/* begin_once -- ret as xac_txn_begin(); EAGAIN: somebody has come meanwhile. */
+/*
+ * enter -- give the transaction its parent: the newest state, or that of a snapshot.  EAGAIN: somebody has
+ * come meanwhile.
+ *
+ * In a query at a snapshot the views know nothing of the pages that they show while alone: those are
+ * of a newer state.
+ */
 static int
-begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+enter(struct xac_env *env, struct xac_ctx *ctx, const uint64_t *atp)
+{
+    struct xac_txn *txn = ctx->txn;
+
+    if (atp != NULL) {
+        xac_assert(ctx->alone_epoch == 0);
+        return xac_snapshots_enter(env, txn, *atp);
+    }
+    xac_chain_enter(env, txn);
+    /* The fence in xac_chain_enter lies between storing reads_unknown and looking
+       again; it pairs with the one in xac_alone_revoke. */
+    if (ctx->alone_epoch != 0 && unrecorded_epoch(env) != ctx->alone_epoch) {
+        ctx->alone_epoch = 0;
+        atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
+    }
+    /* Else somebody has come since, and may not have seen this transaction. */
+    return xac_unlikely(ctx->is_in_place && xac_alone_epoch(env) != ctx->in_place_epoch)
+               ? EAGAIN
+               : 0;
+}
+
+/* begin_once -- ret as xac_txn_begin(); EAGAIN: somebody has come meanwhile.  atp: the state that a query is
+   to see; NULL: the newest. */
+static int
+begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query, const uint64_t *atp)
 {
     struct xac_txn *txn = ctx->txn;
     uint64_t serial;
@@ -116,6 +147,7 @@ begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
         return rc;
     }
     ctx->is_query = is_query;
+    ctx->is_at = atp != NULL;
     ctx->error = 0;
     ctx->error_page = 0;
     ctx->error_lacking = XAC_LACKS_MEMORY;
@@ -129,7 +161,7 @@ begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                                         memory_order_relaxed),
                               memory_order_relaxed);
     atomic_store_explicit(&txn->why, 0, memory_order_relaxed);
-    ctx->alone_epoch = unrecorded_epoch(env);
+    ctx->alone_epoch = atp == NULL ? unrecorded_epoch(env) : 0;
     atomic_store_explicit(&txn->reads_unknown,
                           ctx->alone_epoch != 0 && !is_query
                               && (!env->policy->is_serial || ctx->is_in_place),
@@ -141,20 +173,9 @@ begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
                                        is_query ? XAC_TXN_QUERY : XAC_TXN_PENDING),
                           memory_order_release);
     xac_kill_point("begin");
-    xac_chain_enter(env, txn);
-    /* The fence in xac_chain_enter lies between storing reads_unknown and looking
-       again; it pairs with the one in xac_alone_revoke. */
-    if (ctx->alone_epoch != 0 && unrecorded_epoch(env) != ctx->alone_epoch) {
-        ctx->alone_epoch = 0;
-        atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
-    }
-    if (xac_unlikely(ctx->is_in_place && xac_alone_epoch(env) != ctx->in_place_epoch)) {
-        /* Somebody has come since, and may not have seen this transaction. */
-        xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
-        xac_turn_pass(env, ctx->slot);
-        return EAGAIN;
-    }
-    rc = xac_view_begin_all(env, ctx);
+    rc = enter(env, ctx, atp);
+    if (rc == 0)
+        rc = xac_view_begin_all(env, ctx);
     xac_debug(xac_txn_assert(ctx));
     if (rc != 0) {
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_IDLE);
@@ -171,7 +192,13 @@ xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
     int rc;
 
     do
-        rc = begin_once(env, ctx, is_query);
+        rc = begin_once(env, ctx, is_query, NULL);
     while (rc == EAGAIN);
     return rc;
+}
+
+int
+xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at)
+{
+    return begin_once(env, ctx, true, &at);
 }

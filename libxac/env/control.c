@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/identity.h"
 #include "log/log_keep.h"
@@ -66,6 +67,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->full_images = env->options.full_images;
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
+    atomic_init(&ctl->next_snapshot, xac_clock_read(CLOCK_REALTIME));
     xac_array_init(&ctl->participants, sizeof(struct xac_participant), XAC_CONTROL_ELEMS);
     xac_array_init(&ctl->files, sizeof(struct xac_file), XAC_CONTROL_ELEMS);
     xac_array_init(&ctl->txns, sizeof(struct xac_txn), XAC_CONTROL_ELEMS);

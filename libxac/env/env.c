@@ -29,6 +29,7 @@
 #include "txn/alone.h"
 #include "txn/ctx.h"
 #include "txn/reap.h"
+#include "txn/snapshots.h"
 #include "view/fault.h"
 #include "view/guard.h"
 #include "view/view.h"
@@ -146,6 +147,7 @@ leave(struct xac_env *env)
     last = is_last(env);
     if (!last)
         xac_checkpoint_leave(env);
+    xac_snapshots_leave(env, last); /* nothing holds the last checkpoint back */
     rc = xac_reader_settle(env, last);
     if (!last)
         xac_alone_offer(env, true);

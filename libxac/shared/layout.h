@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/annot.h"
 #include "base/identity.h"
@@ -165,6 +166,7 @@ enum xac_txn_state {
     XAC_TXN_COMMITTING = 4,
     XAC_TXN_PUBLISHED = 5,
     XAC_TXN_QUERY = 6,
+    XAC_TXN_SNAPSHOT = 7, /* holds a state; no transaction: see snapshots.h       */
 };
 
 /* Kinds of access in a set entry. */
@@ -222,6 +224,13 @@ struct xac_counters {
 
 #define XAC_COMMITS_TIMED 16
 
+/* Bytes of the name of a snapshot, with the NUL, and the words that they fill. */
+#define XAC_SNAPSHOT_NAME_BYTES 64
+#define XAC_SNAPSHOT_NAME_WORDS (XAC_SNAPSHOT_NAME_BYTES / 8)
+
+/* Participant of a slot whose snapshot belongs to nobody: it has a name and a time to live. */
+#define XAC_NOBODY ((UINT32_C(1) << 24) - 1)
+
 /* Of the word `turn`: slots are fewer than the owners of page locks. */
 #define XAC_TURN_SLOT_BITS XAC_ACCESS_OWNER_BITS
 #define XAC_TURN_SLOT_MASK ((UINT64_C(1) << XAC_TURN_SLOT_BITS) - 1)
@@ -277,14 +286,19 @@ struct xac_txn {
     /* 1: the owner has waited for long, and has the turn before all that have not.  Its owner's. */
     xac_shared _Atomic uint32_t is_late;
 
+    /* Of a snapshot (snapshots.h); stored by its taker before the state, and with `reap` held. */
+    xac_shared _Atomic uint64_t snapshot; /* its id                                    */
+    xac_shared _Atomic uint64_t expires_ns; /* monotonic; 0: when its process ends */
+    xac_shared _Atomic uint64_t name[XAC_SNAPSHOT_NAME_WORDS]; /* zeros: none */
+
     XAC_LINE struct xac_counters counters;
 };
 
 XAC_SIGSAFE static inline uint64_t
 xac_txn_word(uint64_t serial, uint32_t participant, enum xac_txn_state state)
 {
-    xac_assert(participant < (UINT32_C(1) << 24));
-    xac_assert(state <= XAC_TXN_QUERY);
+    xac_assert(participant <= XAC_NOBODY);
+    xac_assert(state <= XAC_TXN_SNAPSHOT);
     return serial << 32 | (uint64_t)participant << 8 | (uint64_t)state;
 }
 
@@ -300,6 +314,14 @@ xac_txn_participant(uint64_t word)
     return (uint32_t)(word >> 8 & 0xffffff);
 }
 
+/* xac_txn_is_nobodys -- is it a snapshot that lives without its process? */
+XAC_SIGSAFE static inline bool
+xac_txn_is_nobodys(uint64_t word)
+{
+    return xac_txn_state(word) == XAC_TXN_SNAPSHOT
+           && xac_txn_participant(word) == XAC_NOBODY;
+}
+
 XAC_SIGSAFE static inline uint64_t
 xac_txn_serial(uint64_t word)
 {
@@ -313,7 +335,21 @@ xac_txn_is_live(uint64_t word)
     enum xac_txn_state s = xac_txn_state(word);
 
     return s == XAC_TXN_PENDING || s == XAC_TXN_FAILED || s == XAC_TXN_COMMITTING
-           || s == XAC_TXN_QUERY;
+           || s == XAC_TXN_QUERY || s == XAC_TXN_SNAPSHOT;
+}
+
+/* xac_txn_name -- copy the name of a snapshot; "" if it has none. */
+static inline void
+xac_txn_name(const struct xac_txn *txn, char name[XAC_SNAPSHOT_NAME_BYTES])
+{
+    for (size_t i = 0; i < XAC_SNAPSHOT_NAME_WORDS; i++) {
+        uint64_t word = atomic_load_explicit(&txn->name[i], memory_order_relaxed);
+
+        memcpy(name + 8 * i, &word, sizeof word);
+    }
+    xac_assert(txn != NULL);
+    xac_assert(name != NULL);
+    name[XAC_SNAPSHOT_NAME_BYTES - 1] = '\0';
 }
 
 /* ---- The chain of commits (ctree.h) -------------------------------------------- */
@@ -472,6 +508,9 @@ struct xac_control {
        Taken, passed and taken away by exchange. */
     xac_shared _Atomic uint64_t turn;
     xac_shared _Atomic uint64_t next_ticket; /* given out last; relaxed                */
+    /* Id of the next snapshot; relaxed.  It begins with the time in ns, so that a region made later gives
+       out others. */
+    xac_shared _Atomic uint64_t next_snapshot;
     /* 1 after the last participant has closed the region: a newcomer must start again. */
     xac_shared _Atomic uint32_t closed;
 

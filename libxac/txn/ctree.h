@@ -184,7 +184,8 @@ void xac_gc_needs(struct xac_env *env, struct xac_needs *out) XAC_REQUIRES(gc);
 
 /* The oldest snapshot in use, and what is kept for it: for people, not for decisions. */
 struct xac_oldest {
-    uint32_t pid;        /* of its process; 0: nobody reads, all else is 0             */
+    uint32_t
+        pid; /* of its process; 0: nobody reads, all else is 0, or a named snapshot */
     uint64_t parent;     /* commit number                                              */
     uint64_t behind;     /* commits since                                              */
     uint64_t age_ns;     /* since its transaction or query began, within some ms       */

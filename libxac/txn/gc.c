@@ -147,7 +147,8 @@ needs_look(const struct xac_env *env, struct xac_needs *needs, uint64_t but)
 
         if (!xac_txn_is_live(word) || parent == but)
             continue;
-        if (xac_txn_state(word) == XAC_TXN_QUERY || env->policy->decides_at_end)
+        if (xac_txn_state(word) == XAC_TXN_QUERY
+            || xac_txn_state(word) == XAC_TXN_SNAPSHOT || env->policy->decides_at_end)
             needs_add(needs, parent);
         else if (xac_txn_state(word) == XAC_TXN_FAILED)
             needs_failed(t, needs);
@@ -203,7 +204,9 @@ find_oldest(const struct xac_env *env, struct xac_oldest *out)
         is_found = true;
         out->parent = parent;
         out->age_ns = age;
-        out->pid = xac_participant_at(env, xac_txn_participant(word))->pid;
+        out->pid = xac_txn_is_nobodys(word)
+                       ? 0
+                       : xac_participant_at(env, xac_txn_participant(word))->pid;
     }
     return is_found;
 }

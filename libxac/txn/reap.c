@@ -17,6 +17,7 @@
 #include "txn/drop.h"
 #include "txn/in_place.h"
 #include "txn/policy.h"
+#include "txn/snapshots.h"
 
 /* Participants that xac_reap_some() looks at. */
 #define CLEAN_SOME 64
@@ -210,6 +211,7 @@ look_on(struct xac_env *env, uint64_t most)
         return;
     for (uint64_t k = 0; k < n; k++)
         look_at(env, (uint32_t)((env->ctl->reap_next + k) % count));
+    xac_snapshots_expire(env);
     if (n < count)
         env->ctl->reap_next = (uint32_t)((env->ctl->reap_next + n) % count);
     xac_assert(env->ctl->reap_next < count || count == 0);

@@ -18,7 +18,8 @@
  *   wins.  COMMITTING -> PUBLISHED happens under the publish lock, by the owner or by
  *   anybody else.  A transaction that has changed nothing goes from PENDING to PUBLISHED at once, by
  *   such an exchange.  One that could not begin goes from PENDING to IDLE.  All other edges are the
- *   owner's, or the reaper's if the owner died, who leaves the slot FREE.  xac_txn_may_become()
+ *   owner's, or the reaper's if the owner died, who leaves the slot FREE.  A slot that holds a
+ *   snapshot goes from IDLE to SNAPSHOT to FREE (snapshots.h).  xac_txn_may_become()
  *   has this picture as a table.
  *
  * INVARIANTS
@@ -51,7 +52,8 @@ xac_txn_may_become(enum xac_txn_state from, enum xac_txn_state to)
 {
     static const uint8_t edges[] = {
         [XAC_TXN_FREE] = 1u << XAC_TXN_IDLE,
-        [XAC_TXN_IDLE] = 1u << XAC_TXN_PENDING | 1u << XAC_TXN_QUERY | 1u << XAC_TXN_FREE,
+        [XAC_TXN_IDLE] = 1u << XAC_TXN_PENDING | 1u << XAC_TXN_QUERY | 1u << XAC_TXN_FREE
+                         | 1u << XAC_TXN_SNAPSHOT,
         [XAC_TXN_PENDING] = 1u << XAC_TXN_FAILED | 1u << XAC_TXN_COMMITTING
                             | 1u << XAC_TXN_PUBLISHED | 1u << XAC_TXN_IDLE
                             | 1u << XAC_TXN_FREE,
@@ -59,9 +61,10 @@ xac_txn_may_become(enum xac_txn_state from, enum xac_txn_state to)
         [XAC_TXN_COMMITTING] = 1u << XAC_TXN_PUBLISHED | 1u << XAC_TXN_FAILED,
         [XAC_TXN_PUBLISHED] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
         [XAC_TXN_QUERY] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
+        [XAC_TXN_SNAPSHOT] = 1u << XAC_TXN_FREE,
     };
 
-    return from <= XAC_TXN_QUERY && (edges[from] >> to & 1) != 0;
+    return from <= XAC_TXN_SNAPSHOT && (edges[from] >> to & 1) != 0;
 }
 
 /*

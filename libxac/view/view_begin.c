@@ -229,6 +229,15 @@ advance(struct xac_env *env, struct xac_view *v)
                : 0;
 }
 
+/* is_past -- do the pages that are kept show a later state than the one that the query is to see? */
+static bool
+is_past(const struct xac_view *v)
+{
+    xac_assert(v->staying.is_kept);
+    return v->staying.shown
+           > atomic_load_explicit(&v->ctx->txn->parent, memory_order_relaxed);
+}
+
 /* begin_view -- what a view keeps from one transaction to the next. */
 static int
 begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
@@ -240,7 +249,7 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
         return xac_err(rc, "taking back the pages of %s", v->name);
     if (v->staying.is_alone && v->staying.epoch != ctx->alone_epoch)
         return xac_view_leave_alone(v); /* another participant has come */
-    if (v->staying.is_kept && ctx->keeps)
+    if (v->staying.is_kept && ctx->keeps && !is_past(v))
         return advance(env, v);
     rc = v->staying.is_kept ? xac_view_forget(v, XAC_PROT_NONE) : 0;
     if (!v->staying.is_alone)

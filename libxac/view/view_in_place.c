@@ -23,6 +23,7 @@
 #include "txn/in_place.h"
 #include "txn/in_place_settle.h"
 #include "txn/slot.h"
+#include "txn/snapshots.h"
 #include "view/view.h"
 
 /* Begins from one look at the views to the next. */
@@ -158,6 +159,21 @@ enter(struct xac_env *env, struct xac_ctx *ctx, uint64_t epoch)
     }
 }
 
+/* is_held -- does somebody hold a state, which updates in place would change?  While we are alone only this
+   context takes snapshots, so that a look at the number of them will do. */
+static bool
+is_held(const struct xac_env *env, struct xac_ctx *ctx)
+{
+    uint64_t next = atomic_load_explicit(&env->ctl->next_snapshot, memory_order_relaxed);
+
+    if (next == ctx->in_place_unheld)
+        return false;
+    if (xac_snapshots_any(env))
+        return true;
+    ctx->in_place_unheld = next;
+    return false;
+}
+
 int
 xac_view_in_place_begin(struct xac_env *env, struct xac_ctx *ctx)
 {
@@ -168,11 +184,14 @@ xac_view_in_place_begin(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->is_in_place && may && epoch != ctx->in_place_epoch
         && xac_in_place_has_pages(env))
         ctx->in_place_epoch = epoch;
-    if (ctx->is_in_place && (!may || epoch != ctx->in_place_epoch))
+    if (ctx->is_in_place && (!may || epoch != ctx->in_place_epoch || is_held(env, ctx)))
         return xac_view_in_place_leave(env, ctx);
     if (!may || ctx->in_place_looks-- > 0)
         return 0;
     ctx->in_place_looks = LOOK_EVERY;
+    ctx->in_place_unheld = ctx->is_in_place ? ctx->in_place_unheld : 0;
+    if (is_held(env, ctx))
+        return 0;
     if (ctx->is_in_place && !has_room(env))
         return xac_view_in_place_leave(env, ctx);
     enter(env, ctx, epoch);
