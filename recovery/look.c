@@ -126,6 +126,25 @@ add_waits(const struct xac_env *env, const struct look *look, uint64_t slot,
         add_words(p->waits, "commit of %" PRIu32, pid_of_slot(env, look, lost_to - 1));
 }
 
+/* take_snapshot -- that the slot holds; 0: it has just been released. */
+static size_t
+take_snapshot(const struct xac_env *env, const struct xac_txn *t, uint64_t at_ns,
+              struct look_snapshot *out)
+{
+    uint64_t word = get(&t->word), begin = get(&t->begin_ns), end = get(&t->expires_ns);
+
+    *out = (struct look_snapshot){.id = get(&t->snapshot), .commit = get(&t->parent)};
+    out->age_ns = at_ns > begin ? at_ns - begin : 0;
+    xac_txn_name(t, out->name);
+    if (xac_txn_is_nobodys(word))
+        out->left_ns = end > at_ns ? end - at_ns : 0;
+    else
+        out->pid = xac_participant_at(env, xac_txn_participant(word))->pid;
+    /* Acquire: pairs with the releases of the word; what was read is that snapshot's. */
+    atomic_thread_fence(memory_order_acquire);
+    return get(&t->word) == word;
+}
+
 /* take_slot -- what it says of its participant. */
 static void
 take_slot(const struct xac_env *env, const struct look *before, struct look *out,
@@ -139,6 +158,11 @@ take_slot(const struct xac_env *env, const struct look *before, struct look *out
     uint64_t old = 0;
 
     s->participant = xac_txn_participant(word);
+    if (state == XAC_TXN_SNAPSHOT) {
+        out->n_snapshots +=
+            take_snapshot(env, t, out->at_ns, &out->snapshot[out->n_snapshots]);
+        return;
+    }
     s->commits = get(&t->counters.commits) + get(&t->counters.commits_read_only);
     p = state == XAC_TXN_FREE ? NULL : participant_of(out, s->participant);
     if (p == NULL)
@@ -178,7 +202,8 @@ take_slots(const struct xac_env *env, const struct look *before, struct look *ou
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
 
     out->slot = (struct look_slot *)calloc(n + 1, sizeof out->slot[0]);
-    if (out->slot == NULL)
+    out->snapshot = (struct look_snapshot *)calloc(n + 1, sizeof out->snapshot[0]);
+    if (out->slot == NULL || out->snapshot == NULL)
         return xac_err(ENOMEM, "transaction slots");
     out->n_slots = n;
     for (uint64_t slot = 0; slot < n; slot++) {
@@ -396,6 +421,7 @@ look_free(struct look *look)
 {
     free(look->participant);
     free(look->slot);
+    free(look->snapshot);
     *look = (struct look){.at_ns = 0};
 }
 

@@ -63,6 +63,14 @@ struct look_space {
     uint64_t shared_left;   /* of the file system of the shared memory               */
 };
 
+/* A state that is held (xac_snapshot.h). */
+struct look_snapshot {
+    uint64_t id, commit; /* the number of the last commit in it                         */
+    uint32_t pid;        /* of the process that holds it; 0: it has a name and a time   */
+    uint64_t age_ns, left_ns;
+    char name[XAC_SNAPSHOT_NAME_BYTES];
+};
+
 /* What a slot had counted, and for whom. */
 struct look_slot {
     uint32_t participant;
@@ -79,6 +87,8 @@ struct look {
     size_t n_participants;
     struct look_slot *slot;
     size_t n_slots;
+    struct look_snapshot *snapshot;
+    size_t n_snapshots;
     struct look_page hot[LOOK_HOT];
     size_t n_hot;
     uint64_t n_recent; /* commits that `hot` is about                                 */

@@ -68,6 +68,25 @@ json_participants(struct json *j, const struct look *look)
 }
 
 static void
+json_snapshots(struct json *j, const struct look *look)
+{
+    json_array(j, "snapshots");
+    for (size_t i = 0; i < look->n_snapshots; i++) {
+        const struct look_snapshot *s = &look->snapshot[i];
+
+        json_object(j, NULL);
+        json_number(j, "id", s->id);
+        json_number(j, "commit", s->commit);
+        json_number(j, "pid", s->pid);
+        json_string(j, "name", s->name);
+        json_number(j, "age_ns", s->age_ns);
+        json_number(j, "left_ns", s->left_ns);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void
 json_hot(struct json *j, const struct look *look)
 {
     json_number(j, "recent_commits", look->n_recent);
@@ -118,6 +137,7 @@ look_json(struct json *j, const struct look *look)
     json_stats(j, &look->s);
     holders_json(j, look->holder, look->n_holders);
     json_participants(j, look);
+    json_snapshots(j, look);
     json_hot(j, look);
     json_times(j, "commit_times", &look->commit_times);
     json_times(j, "sync_times", &look->sync_times);

@@ -161,6 +161,7 @@ versions(struct out *o, const struct look *look)
     seconds(o, s->oldest_age_ns);
     single(o, "xac_oldest_snapshot_commits_behind", "gauge",
            "Commits published since that snapshot.", s->oldest_behind);
+    single(o, "xac_snapshots", "gauge", "Snapshots that are held.", look->n_snapshots);
     single(o, "xac_files", "gauge", "Files known.", s->files);
 }
 

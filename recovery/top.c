@@ -109,6 +109,9 @@ put_state(FILE *f, const struct look *new)
                 "\nreaders:    process %" PRIu64 " has read for %.1f s, and is %" PRIu64
                 " commits behind",
                 s->oldest_pid, (double)s->oldest_age_ns / 1e9, s->oldest_behind);
+    if (new->n_snapshots > 0)
+        fprintf(f, "\nsnapshots:  %zu held (xstat without --top lists them)",
+                new->n_snapshots);
     fprintf(f, "\nspace:      log %s, %s left; files: %s left;",
             bytes_words((double)p->log_files, a), bytes_words((double)p->log_left, b),
             bytes_words((double)p->files_left, c));

@@ -195,6 +195,22 @@ failures(const struct xac_stats *s)
     line("  that failed", s->checkpoint_failures, words);
 }
 
+/* snapshots -- those that are held. */
+static void
+snapshots(const struct look *now)
+{
+    for (size_t i = 0; i < now->n_snapshots; i++) {
+        const struct look_snapshot *s = &now->snapshot[i];
+
+        printf("  snapshot %" PRIu64 " of commit %" PRIu64 ", for %.1f s, ", s->id,
+               s->commit, (double)s->age_ns / 1e9);
+        if (s->pid != 0)
+            printf("process %" PRIu32 "\n", s->pid);
+        else
+            printf("named %s, for %.1f s more\n", s->name, (double)s->left_ns / 1e9);
+    }
+}
+
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
 print_text(const struct arguments *a, const struct xac_env *env, const struct look *now)
@@ -240,13 +256,17 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     line("frames", s->frames, "of the version store");
     line("files", s->files, "known");
     holders_print(now->holder, now->n_holders);
-    if (s->oldest_pid == 0) {
+    snapshots(now);
+    if (s->oldest_pid == 0 && s->oldest_behind == 0) {
         puts("  nobody reads");
         return;
     }
     (void)snprintf(words, sizeof words,
                    "%" PRIu64 " behind, for %.1f s, process %" PRIu64, s->oldest_behind,
                    (double)s->oldest_age_ns / 1e9, s->oldest_pid);
+    if (s->oldest_pid == 0)
+        (void)snprintf(words, sizeof words, "%" PRIu64 " behind, a named snapshot",
+                       s->oldest_behind);
     line("oldest reader sees commit", s->oldest_commit, words);
     line("  versions only for it", s->versions_oldest, "");
 }

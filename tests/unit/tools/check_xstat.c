@@ -189,6 +189,52 @@ START_TEST(json_says_who_waits_for_the_turn)
 }
 END_TEST
 
+/* hold -- of a child: two snapshots, one of which it names. */
+static void
+hold(const char *dir, int ready)
+{
+    uint64_t id;
+
+    if (xac_init(dir, XAC_NONDURABLE) != 0 || xac_snapshot(&id) != 0
+        || xac_snapshot(&id) != 0 || xac_snapshot_keep(id, "the \"report\"", 1000) != 0)
+        _exit(1);
+    say(ready);
+    for (;;)
+        pause();
+}
+
+START_TEST(snapshots_are_listed)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    synth_open(&s, 4096, 65536);
+    ck_assert_int_eq(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0)
+        hold(s.dir, ready[1]);
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    ck_assert_int_eq(run("--json"), 0);
+    ck_finds(
+        "\"snapshots\": \\[\\{\"id\": [1-9][0-9]*, \"commit\": 0, \"pid\": %d, "
+        "\"name\": \"\", \"age_ns\": [0-9]+, \"left_ns\": 0\\}, \\{\"id\": [1-9][0-9]*, "
+        "\"commit\": 0, \"pid\": 0, \"name\": \"the \\\\\"report\\\\\"\", "
+        "\"age_ns\": [0-9]+, \"left_ns\": [1-9]",
+        (int)pid);
+    ck_assert_int_eq(run(""), 0);
+    ck_finds("^  snapshot [1-9][0-9]* of commit 0, for [0-9.]+ s, process %d$", (int)pid);
+    ck_finds("^  snapshot [1-9][0-9]* of commit 0, for [0-9.]+ s, named the \"report\", "
+             "for (9[0-9]+|1000).[0-9] s more$");
+    ck_assert_int_eq(run("--prometheus"), 0);
+    ck_finds("^xac_snapshots\\{.*\\} 2$");
+    end(pid);
+    tidy();
+}
+END_TEST
+
 /* ---- Top ---------------------------------------------------------------------------- */
 
 START_TEST(top_without_terminal_is_one_screen)
@@ -493,6 +539,7 @@ main(void)
     suite_add_tcase(suite, times);
     tcase_add_loop_test(tc, json_has_what_participants_did, 0, 2);
     tcase_add_test(tc, json_says_who_waits_for_the_turn);
+    tcase_add_test(tc, snapshots_are_listed);
     tcase_add_loop_test(tc, top_without_terminal_is_one_screen, 0, 2);
     tcase_add_test(tc, top_counts_times_while_it_looks);
     tcase_add_loop_test(tc, top_on_a_terminal_can_be_left, 0, 2);
