@@ -30,6 +30,8 @@
 #include "../common/sysfault.h"
 #include "base/annot.h"
 #include "steps.h"
+#include "steps_row.h"
+#include "steps_snapshot.h"
 
 enum {
     SURVIVOR,
@@ -38,9 +40,8 @@ enum {
     N_WRITERS
 };
 
-#define ROW_PAGES 30u
-#define N_PAGES   (1 + N_WRITERS * ROW_PAGES)
-#define N_LONGER  (N_PAGES + 1)
+#define N_PAGES  (1 + N_WRITERS * ROW_PAGES)
+#define N_LONGER (N_PAGES + 1)
 
 /* A survivor must have committed again within this time, seconds. */
 #define GO_ON_S 2.0
@@ -79,34 +80,6 @@ static volatile uint64_t *
 row_page(unsigned char *file, unsigned w, unsigned j)
 {
     return (volatile uint64_t *)(void *)(file + (1 + w * ROW_PAGES + j) * env_page());
-}
-
-static unsigned
-pages_of_txn(uint64_t n)
-{
-    return n % 10 == 9 ? ROW_PAGES : n % 5 == 4 ? 7 : 2;
-}
-
-/* last_write -- number of the transaction, at or before n, that wrote page j of a row. */
-static uint64_t
-last_write(uint64_t n, unsigned j)
-{
-    while (n > 0 && pages_of_txn(n) <= j)
-        n--;
-    return n;
-}
-
-static size_t
-words_of_page(void)
-{
-    return env_page() / sizeof(uint64_t);
-}
-
-/* word_of -- word i of a page that transaction n wrote; pages do not compress. */
-static uint64_t
-word_of(uint64_t n, unsigned w, size_t i)
-{
-    return n == 0 ? 0 : i == 0 ? n : n * 0x9e3779b97f4a7c15 + (i << 8 | w);
 }
 
 /* write_row -- the stores of transaction n of a writer. */
@@ -307,16 +280,24 @@ meet(const char *name)
 static void
 play(unsigned char *file, unsigned w)
 {
+    volatile struct counts *c = (volatile struct counts *)(void *)file;
+    struct steps_snapshot taken;
+
     for (int i = 0; i < 12; i++) {
         if (!commit(file, w))
             return;
     }
+    steps_snapshot_take(&c->of[w], w, &taken);
     is_longer = xac_mremap(file, N_LONGER * env_page(), 0) == file;
     if (xac_checkpoint() == XAC_EPOISONED)
         return;
     for (int i = 0; i < 11; i++) {
         if (!commit(file, w))
             return;
+    }
+    if (steps_snapshot_begin(&c->of[w], &taken)) {
+        must_be_whole(file, ROW_PAGES, "in a query at a snapshot");
+        steps_snapshot_end(&taken);
     }
     if (xac_begin() != 0)
         return;

@@ -430,6 +430,7 @@ make_nodes(struct checker *c, const struct history *histories, size_t n_historie
             c->report->n_committed += txn->outcome == HISTORY_COMMITTED;
             c->report->n_aborted += txn->outcome == HISTORY_ABORTED;
             c->report->n_queries += txn->outcome == HISTORY_QUERY;
+            c->report->n_at += txn->at_ns != 0;
         }
     }
 }

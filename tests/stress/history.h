@@ -44,6 +44,7 @@ struct history_txn {
     uint32_t first, count;     /* accesses                                            */
     uint32_t outcome;          /* enum history_outcome                                */
     uint32_t process;
+    uint64_t at_ns; /* of a query at a snapshot: when that had been taken; else 0      */
 };
 
 /* Recorded by one process, in memory shared with the checker. */
@@ -57,6 +58,7 @@ struct history {
 struct history_report {
     size_t n_committed, n_aborted, n_queries, n_edges;
     size_t n_errors; /* 0 if all is well */
+    size_t n_at;     /* of the queries, those at snapshots */
 };
 
 /*

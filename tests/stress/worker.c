@@ -26,6 +26,7 @@
 
 /* Some of the 500 numbers of which each transaction draws one, see run_one(). */
 #define QUERIES     100
+#define SNAPSHOTS   20 /* of these, take or release a snapshot or query one */
 #define STOPPED     494
 #define KILLED      495
 #define FORKED      496
@@ -166,6 +167,76 @@ run_query(struct worker *w, struct history_txn *txn)
     txn->outcome = HISTORY_QUERY;
 }
 
+/*
+ * change_snapshot -- release the snapshot in a place, if there is one, and take another: mostly of the present,
+ * sometimes of what a query sees.
+ */
+static void
+change_snapshot(struct worker *w, struct worker_snapshot *s)
+{
+    uint64_t state = word_load(&s->state), id = word_load(&s->id), begin;
+    bool in_query = rnd_below(&w->rnd, 3) == 0;
+    int rc;
+
+    if (state % 2 != 0
+        || !atomic_compare_exchange_strong_explicit(&s->state, &state, state + 1,
+                                                    memory_order_acq_rel,
+                                                    memory_order_relaxed))
+        return; /* another worker is at it, or has died there */
+    if (id != 0) {
+        rc = xSnapshotRelease(id);
+        must(rc == 0 || rc == XAC_ENOSTATE); /* who took it has gone */
+    }
+    begin = now_ns();
+    if (in_query)
+        must_ok(xbeginQuery());
+    if (in_query)
+        word_store(&s->end_ns, now_ns());
+    must_ok(xSnapshot(&id));
+    if (in_query)
+        must_ok(xendQuery());
+    else
+        word_store(&s->end_ns, now_ns());
+    word_store(&s->begin_ns, begin);
+    word_store(&s->id, id);
+    word_store(&s->state, state + 2);
+}
+
+/*
+ * run_at -- a query at a snapshot that any worker has taken.  It sees the state of the moment when that
+ * was taken, so it is written down as a query of that time.
+ */
+static void
+run_at(struct worker *w, struct history_txn *txn)
+{
+    struct worker_snapshot *s = &w->board->snapshot[rnd_below(&w->rnd, WORKER_SNAPSHOTS)];
+    uint64_t state, id, begin, end;
+    int rc;
+
+    if (rnd_below(&w->rnd, 6) == 0)
+        change_snapshot(w, s);
+    state = word_load(&s->state);
+    id = word_load(&s->id);
+    begin = word_load(&s->begin_ns);
+    end = word_load(&s->end_ns);
+    if (state % 2 != 0 || id == 0 || word_load(&s->state) != state) {
+        run_query(w, txn);
+        return;
+    }
+    rc = xbeginQueryAt(id);
+    must(rc == 0 || rc == XAC_ENOSTATE);
+    if (rc != 0) {
+        run_query(w, txn);
+        return;
+    }
+    txn->begin_ns = begin;
+    txn->at_ns = end;
+    pause_a_little(w);
+    do_operations(w, txn, false);
+    must_ok(xendQuery());
+    txn->outcome = HISTORY_QUERY;
+}
+
 static void
 end_transaction(struct history_txn *txn)
 {
@@ -268,7 +339,9 @@ run_one(struct worker *w, uint64_t what)
                                 .first = (uint32_t)h->n_accesses,
                                 .outcome = HISTORY_UNKNOWN};
     txn->begin_ns = now_ns();
-    if (what < QUERIES)
+    if (what < SNAPSHOTS)
+        run_at(w, txn);
+    else if (what < QUERIES)
         run_query(w, txn);
     else if (what == INTERRUPTED)
         run_interrupted(w, txn);
@@ -278,7 +351,7 @@ run_one(struct worker *w, uint64_t what)
         run_threatened(w, txn, what == KILLED ? SIGKILL : SIGSTOP);
     else
         run_transaction(w, txn);
-    txn->end_ns = now_ns();
+    txn->end_ns = txn->at_ns != 0 ? txn->at_ns : now_ns();
     h->n_accesses += txn->count;
     h->n_txns++;
     if (what == FORKED && w->setting->has_forks) { /* the child's */
@@ -438,12 +511,12 @@ static void
 print_totals(const struct worker_setting *s, uint64_t first_seed,
              const struct history_report *r)
 {
-    printf("%s, %s, %u %s: %zu transactions, %zu committed, %zu aborted, "
-           "%zu queries, %zu edges, %zu violations, seed %" PRIu64,
-           s->policy->name, s->mode == NONDURABLE ? "nondurable" : "durable",
-           s->n_workers, s->kind, r->n_committed + r->n_aborted + r->n_queries,
-           r->n_committed, r->n_aborted, r->n_queries, r->n_edges, r->n_errors,
-           first_seed);
+    printf(
+        "%s, %s, %u %s: %zu transactions, %zu committed, %zu aborted, "
+        "%zu queries, %zu of them at snapshots, %zu edges, %zu violations, seed %" PRIu64,
+        s->policy->name, s->mode == NONDURABLE ? "nondurable" : "durable", s->n_workers,
+        s->kind, r->n_committed + r->n_aborted + r->n_queries, r->n_committed,
+        r->n_aborted, r->n_queries, r->n_at, r->n_edges, r->n_errors, first_seed);
     if (s->seed != first_seed)
         printf(" to %" PRIu64, s->seed);
     printf("\n");
@@ -465,10 +538,11 @@ run_round(struct worker_setting *setting, const char *name, uint64_t left,
     snprintf(dir, sizeof dir, "../%s-%" PRIu64, name, setting->seed);
     must(mkdir(dir, 0755) == 0 && chdir(dir) == 0);
     round(setting, goal, &r);
-    must(r.n_committed > 100 && r.n_aborted > 10 && r.n_queries > 10);
+    must(r.n_committed > 100 && r.n_aborted > 10 && r.n_queries > 10 && r.n_at > 0);
     sum->n_committed += r.n_committed;
     sum->n_aborted += r.n_aborted;
     sum->n_queries += r.n_queries;
+    sum->n_at += r.n_at;
     sum->n_edges += r.n_edges;
     sum->n_errors += r.n_errors;
     return r.n_committed + r.n_aborted + r.n_queries;

@@ -3,7 +3,7 @@
  * worker.h -- random transactions that are written down, by a process or a thread.
  *
  * WHAT      A worker runs random transactions, queries, nested ones, hints, aborts, forks, signal
- *           handlers that jump, deaths, stops, and checkpoints on a few cells in two files, some of which share
+ *           handlers that jump, deaths, stops, checkpoints, snapshots, and queries at those of all workers on a few cells in two files, some of which share
  *           a page, and records what it reads and writes in a history.  Every value it writes is new.
  * NOT HERE  Who the workers are and how they map the files (stress_iso.c, stress_threads.c);
  *           judging what they have recorded (history.h).
@@ -45,8 +45,18 @@ struct worker_setting {
     bool has_deaths; /* killed, and stopped, at random moments of some transactions */
 };
 
+/* A snapshot that a worker has taken: when it began and had done so.  `state` is an even number while the
+   rest holds still, see run_at(). */
+struct worker_snapshot {
+    _Atomic uint64_t state, id, begin_ns, end_ns;
+};
+
+#define WORKER_SNAPSHOTS 4
+
 /* Shared by the workers of a round. */
 struct worker_board {
+    struct worker_snapshot snapshot[WORKER_SNAPSHOTS];
+
     _Atomic uint64_t stop;
     _Atomic uint64_t n_txns[WORKERS_MAX]; /* ended so far, by worker                    */
 };
