@@ -57,6 +57,61 @@ struct options : xac_options {
     }
 };
 
+/* A snapshot that is held, and released at the end of the object, which ends before its environment. */
+class snapshot {
+  public:
+    snapshot() noexcept = default;
+    explicit snapshot(xac_env *in)
+    {
+        check(xac_snapshot_in(in, &id_));
+        env_ = in;
+    }
+    snapshot(snapshot &&other) noexcept
+        : env_(std::exchange(other.env_, nullptr)), id_(std::exchange(other.id_, 0))
+    {
+    }
+    snapshot &
+    operator=(snapshot &&other) noexcept
+    {
+        std::swap(env_, other.env_);
+        std::swap(id_, other.id_);
+        return *this;
+    }
+    ~snapshot()
+    {
+        (void)release();
+    }
+
+    /* What others query it by. */
+    std::uint64_t
+    id() const noexcept
+    {
+        return id_;
+    }
+
+    /* 0 if it is not held any more. */
+    int
+    release() noexcept
+    {
+        xac_env *in = std::exchange(env_, nullptr);
+
+        return in != nullptr ? xac_snapshot_release_in(in, id_) : 0;
+    }
+
+    /* As xac_snapshot_keep(): it outlives the object, and the process. */
+    void
+    keep(const char *name, std::chrono::seconds time)
+    {
+        check(xac_snapshot_keep_in(env_, id_, name,
+                                   static_cast<std::uint32_t>(time.count())));
+        env_ = nullptr;
+    }
+
+  private:
+    xac_env *env_ = nullptr;
+    std::uint64_t id_ = 0;
+};
+
 /* An environment that is open.  Mappings end before it does. */
 class env {
   public:
@@ -162,16 +217,26 @@ class env {
         static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
 
         check(xac_begin_query_in(env_));
-        open_query open{env_};
-        if constexpr (std::is_void_v<R>) {
-            fn();
-            check(open.end());
-        } else {
-            R result = fn();
+        return finish<R>(fn);
+    }
 
-            check(open.end());
-            return result;
-        }
+    /* Hold the present state. */
+    xac::snapshot
+    snapshot()
+    {
+        return xac::snapshot(env_);
+    }
+
+    /* Run fn() as a query at a snapshot of any participant, once; return its result. */
+    template <class F>
+    auto
+    query_at(std::uint64_t id, F &&fn)
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
+
+        check(xac_begin_query_at_in(env_, id));
+        return finish<R>(fn);
     }
 
   private:
@@ -190,6 +255,23 @@ class env {
                 end();
         }
     };
+
+    /* The rest of a query that has begun. */
+    template <class R, class F>
+    R
+    finish(F &fn)
+    {
+        open_query open{env_};
+        if constexpr (std::is_void_v<R>) {
+            fn();
+            check(open.end());
+        } else {
+            R result = fn();
+
+            check(open.end());
+            return result;
+        }
+    }
 
     /* A transaction that runs: its function, and what it has used of its limits. */
     template <class F> struct attempts {

@@ -10,9 +10,14 @@
 
 /* begin_now -- the library's begin; an outermost one may wait for other processes. */
 static int
-begin_now(struct py_env *env, enum block_kind kind)
+begin_now(const struct py_block *self)
 {
-    if (env->depth > 0) /* never waits */
+    struct py_env *env = self->env;
+    enum block_kind kind = self->kind;
+
+    if (self->has_at) /* never waits */
+        return xac_begin_query_at_in(env->xac, self->at);
+    if (env->depth > 0) /* likewise */
         return kind == BLOCK_QUERY ? xac_begin_query_in(env->xac)
                                    : xac_begin_in(env->xac);
     return env_call(env, kind == BLOCK_QUERY ? xac_begin_query_in : xac_begin_in);
@@ -20,8 +25,10 @@ begin_now(struct py_env *env, enum block_kind kind)
 
 /* begin_outermost -- take the turn among the threads, and begin. */
 static bool
-begin_outermost(struct py_env *env, enum block_kind kind)
+begin_outermost(const struct py_block *self)
 {
+    struct py_env *env = self->env;
+
     if (!turn_take(env))
         return false;
     /* It may have been closed while we waited. */
@@ -30,7 +37,7 @@ begin_outermost(struct py_env *env, enum block_kind kind)
         return false;
     }
     env_unmap_pending(env);
-    int rc = begin_now(env, kind);
+    int rc = begin_now(self);
     if (rc != 0) {
         (void)idle_begin(env);
         turn_give(env);
@@ -38,7 +45,7 @@ begin_outermost(struct py_env *env, enum block_kind kind)
         return false;
     }
     env->owner = PyThread_get_thread_ident();
-    env->is_outer_query = kind == BLOCK_QUERY;
+    env->is_outer_query = self->kind == BLOCK_QUERY;
     env->is_abort_wanted = env->is_broken = false;
     return true;
 }
@@ -54,10 +61,10 @@ block_enter(struct py_block *self, PyObject *none)
     if (!env_is_open(env))
         return NULL;
     if (env_has_block(env)) {
-        int rc = begin_now(env, self->kind);
+        int rc = begin_now(self);
         if (rc != 0)
             return xacpy_raise(rc);
-    } else if (!begin_outermost(env, self->kind)) {
+    } else if (!begin_outermost(self)) {
         return NULL;
     }
     self->level = ++env->depth;

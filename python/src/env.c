@@ -209,6 +209,8 @@ make_block(struct py_env *self, enum block_kind kind)
     Py_INCREF(self);
     block->env = self;
     block->kind = kind;
+    block->has_at = false;
+    block->at = 0;
     block->level = 0;
     block->forks = 0;
     block->outcome = NULL;
@@ -223,10 +225,98 @@ env_transaction(struct py_env *self, PyObject *none)
 }
 
 static PyObject *
-env_query(struct py_env *self, PyObject *none)
+env_query(struct py_env *self, PyObject *args, PyObject *keywords)
 {
+    static char *names[] = {"at", NULL};
+    PyObject *at = Py_None, *block;
+    unsigned long long id = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O:query", names, &at))
+        return NULL;
+    if (at != Py_None) {
+        id = PyLong_AsUnsignedLongLong(at);
+        if (id == (unsigned long long)-1 && PyErr_Occurred())
+            return NULL;
+    }
+    block = make_block(self, BLOCK_QUERY);
+    if (block == NULL)
+        return NULL;
+    ((struct py_block *)block)->has_at = at != Py_None;
+    ((struct py_block *)block)->at = id;
+    return block;
+}
+
+/* ---- Snapshots ---------------------------------------------------------------------- */
+
+static PyObject *
+env_snapshot(struct py_env *self, PyObject *none)
+{
+    uint64_t id;
+    bool is_within;
+    int rc;
+
     (void)none;
-    return make_block(self, BLOCK_QUERY);
+    if (!env_is_open(self))
+        return NULL;
+    is_within = env_has_block(self);
+    if (!is_within && !turn_take(self))
+        return NULL;
+    if (!is_within && (!env_is_open(self) || idle_end(self) != 0)) {
+        turn_give(self);
+        return NULL;
+    }
+    rc = xac_snapshot_in(self->xac, &id);
+    if (!is_within) {
+        (void)idle_begin(self);
+        turn_give(self);
+    }
+    return rc == 0 ? PyLong_FromUnsignedLongLong(id) : xacpy_raise(rc);
+}
+
+static PyObject *
+env_release(struct py_env *self, PyObject *args)
+{
+    unsigned long long id;
+    int rc;
+
+    if (!PyArg_ParseTuple(args, "K:release", &id) || !env_is_open(self))
+        return NULL;
+    rc = xac_snapshot_release_in(self->xac, id);
+    if (rc != 0)
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_keep(struct py_env *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"id", "name", "seconds", NULL};
+    unsigned long long id;
+    unsigned seconds;
+    const char *name;
+    int rc;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KsI:keep", names, &id, &name,
+                                     &seconds)
+        || !env_is_open(self))
+        return NULL;
+    rc = xac_snapshot_keep_in(self->xac, id, name, seconds);
+    if (rc != 0)
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_find(struct py_env *self, PyObject *args)
+{
+    const char *name;
+    uint64_t id;
+    int rc;
+
+    if (!PyArg_ParseTuple(args, "s:find", &name) || !env_is_open(self))
+        return NULL;
+    rc = xac_snapshot_find_in(self->xac, name, &id);
+    return rc == 0 ? PyLong_FromUnsignedLongLong(id) : xacpy_raise(rc);
 }
 
 /* outside -- call a function of the library that may wait for the disk. */
@@ -370,9 +460,19 @@ static PyMethodDef methods[] = {
      "It commits when the block ends, and is rolled back if an exception leaves it.  "
      "Raises\nConflict if another transaction was in its way; atomic() tries again.  "
      "Inside of\nanother transaction it is a part of that one."},
-    {"query", (PyCFunction)env_query, METH_NOARGS,
-     "query()\n--\n\nA query, for a `with` statement: it sees the state of one moment, and "
-     "never fails.\n\nArrays are read-only in it."},
+    {"query", (PyCFunction)(void (*)(void))env_query, METH_VARARGS | METH_KEYWORDS,
+     "query(at=None)\n--\n\nA query, for a `with` statement: it sees the state of one moment, "
+     "and never fails.\n\nArrays are read-only in it.  `at` is the number of a snapshot."},
+    {"snapshot", (PyCFunction)env_snapshot, METH_NOARGS,
+     "snapshot()\n--\n\nHold the present state (in a query, its state); return a number by "
+     "which all\nprocesses can query it."},
+    {"release_snapshot", (PyCFunction)env_release, METH_VARARGS,
+     "release_snapshot(id)\n--\n\nRelease a snapshot of any process."},
+    {"keep_snapshot", (PyCFunction)(void (*)(void))env_keep, METH_VARARGS | METH_KEYWORDS,
+     "keep_snapshot(id, name, seconds)\n--\n\nHave a snapshot outlive its process: a name and "
+     "a time to live."},
+    {"find_snapshot", (PyCFunction)env_find, METH_VARARGS,
+     "find_snapshot(name)\n--\n\nThe number of the snapshot that has been given the name."},
     {"checkpoint", (PyCFunction)env_checkpoint, METH_NOARGS,
      "checkpoint()\n--\n\nWrite what was committed to the mapped files."},
     {"sync", (PyCFunction)env_sync, METH_NOARGS,

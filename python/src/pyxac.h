@@ -59,6 +59,8 @@ struct py_env {
 struct py_block {
     PyObject_HEAD struct py_env *env;
     enum block_kind kind;
+    bool has_at; /* a query at the snapshot `at`                               */
+    uint64_t at;
     unsigned level;    /* 0: not open                                                */
     unsigned forks;    /* number of forks when it was opened                         */
     PyObject *outcome; /* NULL while open; True: it has committed                    */

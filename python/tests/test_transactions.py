@@ -411,3 +411,35 @@ def test_a_block_belongs_to_its_thread(env, a):
         other.join()
     assert caught == ["XAC_ENOTXN"]
     assert elements(a)[0] == 1
+
+
+def test_snapshots_are_held(env, a):
+    ids = []
+    for value in range(3):
+        with env.transaction():
+            a[0] = value
+        ids.append(env.snapshot())
+    with env.query():
+        ids.append(env.snapshot())
+    for value, id in zip([0, 1, 2, 2], ids):
+        with env.query(at=id):
+            assert a[0] == value
+            with pytest.raises(xac.Error) as info:
+                with env.query(at=id):
+                    pass
+            assert info.value.name == "XAC_EINTXN"
+    env.keep_snapshot(ids[1], "one", seconds=1000)
+    assert env.find_snapshot("one") == ids[1]
+    for id in ids:
+        env.release_snapshot(id)
+        with pytest.raises(xac.Error) as info:
+            with env.query(at=id):
+                pass
+        assert info.value.name == "XAC_ENOSTATE"
+    with pytest.raises(xac.Error):
+        env.find_snapshot("one")
+    with pytest.raises(TypeError):
+        env.query(at="one")
+    with env.transaction():
+        with pytest.raises(xac.Error):
+            env.snapshot()

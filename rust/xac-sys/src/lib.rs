@@ -102,7 +102,17 @@ extern "C" {
     pub fn xac_begin_in(env: *mut xac_env) -> c_int;
     pub fn xac_end_in(env: *mut xac_env) -> c_int;
     pub fn xac_begin_query_in(env: *mut xac_env) -> c_int;
+    pub fn xac_begin_query_at_in(env: *mut xac_env, id: u64) -> c_int;
     pub fn xac_end_query_in(env: *mut xac_env) -> c_int;
+    pub fn xac_snapshot_in(env: *mut xac_env, id: *mut u64) -> c_int;
+    pub fn xac_snapshot_release_in(env: *mut xac_env, id: u64) -> c_int;
+    pub fn xac_snapshot_keep_in(
+        env: *mut xac_env,
+        id: u64,
+        name: *const c_char,
+        seconds: u32,
+    ) -> c_int;
+    pub fn xac_snapshot_find_in(env: *mut xac_env, name: *const c_char, id: *mut u64) -> c_int;
     pub fn xac_abort_in(env: *mut xac_env) -> c_int;
     pub fn xac_set_range_access_in(
         env: *mut xac_env,

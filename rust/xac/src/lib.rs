@@ -59,7 +59,7 @@ pub use bytemuck;
 pub use env::{Checking, Env, Options, Policy};
 pub use error::{Error, ErrorKind};
 pub use mapping::Mapping;
-pub use tx::{Query, Tx};
+pub use tx::{Query, Snapshot, Tx};
 
 /// The program of the document compiles.
 #[cfg(doctest)]

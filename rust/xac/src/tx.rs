@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //! Transactions and queries: they lend slices of mapped files.
 
+use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ops::{Bound, Deref, RangeBounds};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::slice;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use xac_sys as sys;
 
 use crate::env::{check, Env, Inner};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::mapping::Mapping;
 
 /// A query, or the reading half of a transaction: lends shared slices, on one snapshot.
@@ -230,9 +232,29 @@ impl Env {
         f: impl FnOnce(&Query<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         let _turn = self.inner.take_turn()?;
-        let env = self.inner.raw();
         // SAFETY: open, and the turn is ours.
-        check(unsafe { sys::xac_begin_query_in(env) })?;
+        check(unsafe { sys::xac_begin_query_in(self.inner.raw()) })?;
+        self.finish_query(f)
+    }
+
+    /// As [`Env::query`], at a snapshot of any process, by its number.
+    pub fn query_at<R, E: From<Error>>(
+        &self,
+        snapshot: u64,
+        f: impl FnOnce(&Query<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let _turn = self.inner.take_turn()?;
+        // SAFETY: as above.
+        check(unsafe { sys::xac_begin_query_at_in(self.inner.raw(), snapshot) })?;
+        self.finish_query(f)
+    }
+
+    /// The rest of a query that has begun; the turn is ours.
+    fn finish_query<R, E: From<Error>>(
+        &self,
+        f: impl FnOnce(&Query<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let env = self.inner.raw();
         let query = Query::new(&self.inner);
         let result = catch_unwind(AssertUnwindSafe(|| f(&query)));
         // SAFETY: as above; all slices are gone.
@@ -241,6 +263,76 @@ impl Env {
             Err(panic) => resume_unwind(panic),
             Ok(Err(why)) => Err(why),
             Ok(Ok(value)) => check(rc).map(|()| value).map_err(E::from),
+        }
+    }
+
+    /// Hold the present state, so that queries of all processes and threads can see it, until the
+    /// value is dropped.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        let _turn = self.inner.take_turn()?;
+        let mut id = 0;
+        // SAFETY: open, and the turn is ours.
+        check(unsafe { sys::xac_snapshot_in(self.inner.raw(), &mut id) })?;
+        Ok(Snapshot {
+            inner: Arc::clone(&self.inner),
+            id,
+            is_held: true,
+        })
+    }
+
+    /// The number of the snapshot that [`Snapshot::keep`] has given a name, in any process.
+    pub fn find_snapshot(&self, name: &str) -> Result<u64, Error> {
+        let name = named(name)?;
+        let mut id = 0;
+        // SAFETY: open; a text that ends with 0.
+        check(unsafe {
+            sys::xac_snapshot_find_in(self.inner.raw(), name.as_ptr().cast(), &mut id)
+        })?;
+        Ok(id)
+    }
+
+    /// Release a snapshot of any process.
+    pub fn release_snapshot(&self, id: u64) -> Result<(), Error> {
+        // SAFETY: open.
+        check(unsafe { sys::xac_snapshot_release_in(self.inner.raw(), id) })
+    }
+}
+
+fn named(name: &str) -> Result<CString, Error> {
+    CString::new(name)
+        .map_err(|_| Error::of_ours(ErrorKind::Other, "a name with a zero byte"))
+}
+
+/// A state that is held until this is dropped.
+pub struct Snapshot {
+    inner: Arc<Inner>,
+    id: u64,
+    is_held: bool,
+}
+
+impl Snapshot {
+    /// What [`Env::query_at`] takes, in this process and in others.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Have it outlive this value and the process: it gets a name, and so many seconds to live.
+    pub fn keep(mut self, name: &str, seconds: u32) -> Result<u64, Error> {
+        let name = named(name)?;
+        // SAFETY: open; a text that ends with 0.
+        check(unsafe {
+            sys::xac_snapshot_keep_in(self.inner.raw(), self.id, name.as_ptr().cast(), seconds)
+        })?;
+        self.is_held = false;
+        Ok(self.id)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        if self.is_held {
+            // SAFETY: open, for `inner` is.
+            unsafe { sys::xac_snapshot_release_in(self.inner.raw(), self.id) };
         }
     }
 }

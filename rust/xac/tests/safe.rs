@@ -33,6 +33,38 @@ fn commits_are_there_when_opened_again() {
 }
 
 #[test]
+fn snapshots_are_held_until_they_are_dropped() {
+    let dir = Dir::new();
+    let env = dir.env();
+    let m: Mapping<u64> = env.map(dir.path("m"), 10).unwrap();
+    let put = |value| {
+        env.transact(|tx| {
+            tx.slice_mut(&m)[0] = value;
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    };
+    let get = |id| env.query_at(id, |q| Ok::<_, Error>(q.slice(&m)[0]));
+
+    put(1);
+    let old = env.snapshot().unwrap();
+    put(2);
+    let new = env.snapshot().unwrap();
+    put(3);
+    assert_eq!(get(old.id()).unwrap(), 1);
+    assert_eq!(get(new.id()).unwrap(), 2);
+    let id = old.id();
+    drop(old);
+    assert!(get(id).is_err());
+    let id = new.keep("named", 1000).unwrap();
+    assert_eq!(env.find_snapshot("named").unwrap(), id);
+    assert_eq!(get(id).unwrap(), 2);
+    env.release_snapshot(id).unwrap();
+    assert!(env.find_snapshot("named").is_err());
+    assert!(env.find_snapshot("a\0b").is_err());
+}
+
+#[test]
 fn an_error_rolls_back() {
     let dir = Dir::new();
     let env = dir.env();

@@ -66,6 +66,34 @@ results_arrive(xac::env &env, const xac::mapping<int> &x)
     must(x.size() == 3 && x.end() - x.begin() == 3, "the size");
 }
 
+/* A snapshot holds its state until its end, or longer if it has a name. */
+void
+snapshots_are_held(xac::env &env, const xac::mapping<int> &x)
+{
+    int before = cell(env, x);
+    std::uint64_t id;
+    {
+        xac::snapshot held = env.snapshot();
+        xac::snapshot moved = std::move(held);
+
+        id = moved.id();
+        env.transact([&] { x[0]++; });
+        must(env.query_at(id, [&] { return x[0]; }) == before, "the state that is held");
+        env.query_at(id, [&] { must(x[0] == before, "a query without a result"); });
+        must(cell(env, x) == before + 1, "the present state");
+    }
+    must(xac_begin_query_at_in(env.get(), id) == XAC_ENOSTATE, "released");
+    {
+        xac::snapshot named = env.snapshot();
+
+        id = named.id();
+        named.keep("of check_hpp", std::chrono::seconds(1000));
+    }
+    must(env.query_at(id, [&] { return x[0]; }) == before + 1, "a named one stays");
+    must(xac_snapshot_release_in(env.get(), id) == 0, "released by its number");
+    must(xac::snapshot().release() == 0, "none is held");
+}
+
 /* A conflict is tried again; the limits end that, and the code of the function does.  Only the
    first attempt is disturbed: the second has the turn, and others wait for it. */
 void
@@ -244,6 +272,7 @@ main()
         xac::mapping<int> x(env, "cells", 3);
 
         results_arrive(env, x);
+        snapshots_are_held(env, x);
         attempts_are_limited(env, x);
         nested_failure_repeats_the_outermost(env, x);
 #ifdef __cpp_exceptions
