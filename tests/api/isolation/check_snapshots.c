@@ -14,13 +14,16 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "env.h"
 
-/* Bit 0 of a loop variable: durable; bit 1: beside another participant; bit 2: fast checking. */
+/* Bit 0 of a loop variable: durable; bit 1: beside another participant; bit 2: fast checking; bit 3: stores are
+   announced, so that pages are updated in place while alone and not durable. */
 #define WAYS    8
+#define ALL     16
 #define N_PAGES 24
 
 struct board {
@@ -43,7 +46,9 @@ attach(int way, pid_t *companionp)
 {
     int mode = (way & 1) != 0 ? DURABLE : NONDURABLE;
 
-    env_checking = (way & 4) != 0 ? XAC_CHECKING_FAST : XAC_CHECKING_STRICT;
+    env_checking = (way & 8) != 0   ? XAC_CHECKING_TRUSTED
+                   : (way & 4) != 0 ? XAC_CHECKING_FAST
+                                    : XAC_CHECKING_STRICT;
     must_ok(xSetOption(XAC_OPT_SYNC_DELAY_MS,
                        1000)); /* waiting for the disk is not the point */
     *companionp = (way & 2) != 0 ? env_companion(mode, N_PAGES) : 0;
@@ -100,6 +105,7 @@ change(struct model *m, uint64_t *x)
         uint64_t p = rnd_below(&m->seed, 2) == 0 ? i : rnd_below(&m->seed, N_PAGES);
 
         m->now[p]++;
+        must_ok(setPageAccess(env_cell(x, p), READ_WRITE));
         *env_cell(x, p) = m->now[p];
     }
     must_rc(xend(), COMMITTED);
@@ -225,6 +231,80 @@ START_TEST(one_version_of_each_page_is_kept)
         env_put(env_cell(x, i % 4), i);
     must_eq(env_stats().oldest_behind, 0);
     detach(companion);
+}
+END_TEST
+
+/* ---- pages that are updated in place ---------------------------------------------------------- */
+
+static bool
+is_in_place(void)
+{
+    char path[4300], region[4200];
+
+    env_region(ENV_DIR, region);
+    (void)snprintf(path, sizeof path, "%s.in-place", region);
+    return file_exists(path);
+}
+
+/* put_all -- n transactions that store the same to all pages; ret the last value. */
+static uint64_t
+put_all(uint64_t *x, uint64_t from, uint64_t n)
+{
+    for (uint64_t i = 1; i <= n; i++) {
+        must_ok(xbegin());
+        for (uint64_t p = 0; p < N_PAGES; p++) {
+            must_ok(setPageAccess(env_cell(x, p), READ_WRITE));
+            *env_cell(x, p) = from + i;
+        }
+        must_rc(xend(), COMMITTED);
+    }
+    return from + n;
+}
+
+static void
+must_all_be(uint64_t *x, uint64_t value)
+{
+    for (uint64_t p = 0; p < N_PAGES; p++)
+        must_eq(*(volatile uint64_t *)env_cell(x, p), value);
+}
+
+/* Bit 0: taken inside of a query; bit 1: the snapshot is named. */
+START_TEST(pages_updated_in_place_are_held)
+{
+    uint64_t *x, id, now, then;
+    bool may;
+
+    env_without_frames("a bound on memory rules out updates in place");
+    env_checking = XAC_CHECKING_TRUSTED;
+    must_ok(xSetOption(XAC_OPT_POLICY, XAC_POLICY_SERIAL));
+    x = env_attach(NONDURABLE, N_PAGES);
+    may = env_stats().engine == XAC_ENGINE_UFFD;
+    for (int round = 0; round < 3; round++) {
+        now = then = put_all(x, (uint64_t)round * 10000, 200);
+        must_eq(is_in_place(), may);
+        if ((_i & 1) != 0)
+            must_ok(xbeginQuery());
+        id = snapshot();
+        if ((_i & 1) != 0) {
+            must_all_be(x, now);
+            must_ok(xendQuery());
+        }
+        if ((_i & 2) != 0)
+            must_ok(xSnapshotKeep(id, "held", 1000));
+        now = put_all(x, now, 200);
+        must(!is_in_place());
+        must_ok(xbeginQueryAt(id));
+        must_all_be(x, then);
+        must_ok(xendQuery());
+        must_ok(xbeginQuery());
+        must_all_be(x, now);
+        must_ok(xendQuery());
+        must_ok(xSnapshotRelease(id));
+    }
+    now = put_all(x, now, 200);
+    must_eq(is_in_place(), may);
+    env_detach();
+    must_eq(file_u64(ENV_FILE, 0), now);
 }
 END_TEST
 
@@ -634,9 +714,10 @@ suite(void)
     Suite *s = suite_create("check_snapshots");
     TCase *tc = env_tcase_with(s, "snapshots", 120, setup);
 
-    tcase_add_loop_test(tc, sees_exactly_that_state, 0, WAYS);
+    tcase_add_loop_test(tc, sees_exactly_that_state, 0, ALL);
     tcase_add_loop_test(tc, many_commits_later, 0, WAYS);
     tcase_add_loop_test(tc, one_version_of_each_page_is_kept, 0, WAYS);
+    tcase_add_loop_test(tc, pages_updated_in_place_are_held, 0, 4);
     tcase_add_loop_test(tc, ten_processes_read_one_state, 0, 4);
     tcase_add_loop_test(tc, dead_holder_loses_them_but_the_named_ones, 0, 4);
     tcase_add_test(tc, named_one_expires);
