@@ -106,12 +106,14 @@ XAC_API int xac_unview_in(struct xac_env *env, void *view);
 XAC_API int xac_begin_in(struct xac_env *env);
 XAC_API int xac_end_in(struct xac_env *env);
 XAC_API int xac_begin_query_in(struct xac_env *env);
-XAC_API int xac_begin_query_at_in(struct xac_env *env, uint64_t id);
+XAC_API int xac_begin_query_at_in(struct xac_env *env, uint64_t state);
 XAC_API int xac_end_query_in(struct xac_env *env);
 XAC_API int xac_snapshot_in(struct xac_env *env, uint64_t *id);
 XAC_API int xac_snapshot_release_in(struct xac_env *env, uint64_t id);
 XAC_API int xac_snapshot_keep_in(struct xac_env *env, uint64_t id, const char *name,
                                  uint32_t seconds);
+XAC_API int xac_diff_in(struct xac_env *env, uint64_t from, uint64_t to,
+                        int (*fn)(void *arg, const struct xac_change *change), void *arg);
 XAC_API int xac_snapshot_find_in(struct xac_env *env, const char *name, uint64_t *id);
 XAC_API int xac_validate_in(struct xac_env *env);
 XAC_API int xac_abort_in(struct xac_env *env);

@@ -156,8 +156,21 @@ enum xac_option {
        environment that is opened while the process has no other one open chooses it.
        Values: XAC_ENGINE_BEST or XAC_ENGINE_PORTABLE.  Default: XAC_ENGINE_BEST.  Set:
        before xInit().  Concerns: this process.  Variable: XAC_ENGINE (counts more). */
-    XAC_OPT_ENGINE = 17
+    XAC_OPT_ENGINE = 17,
+    /* The states of the last so many seconds stay, and xbeginQueryAt() can query each of them
+       (xac_snapshot.h).  XAC_HISTORY_COMMITS(n) and XAC_HISTORY_BYTES(n) are windows of n commits, and
+       of n bytes of page versions.  The window is kept to within 1/64 of it, or more.  All versions
+       made in it stay in the version store, and checkpoints write to the files no state later than its
+       beginning, so that the log of that time stays, too.  The history begins anew when the
+       environment is opened by a first participant.
+       Values: seconds, any number.  Default: 0.  Set: before xInit().  Concerns: all,
+       from the first participant. */
+    XAC_OPT_HISTORY = 18
 };
+
+/* Values of XAC_OPT_HISTORY that are no seconds. */
+#define XAC_HISTORY_COMMITS(n) ((UINT64_C(1) << 62) + (uint64_t)(n))
+#define XAC_HISTORY_BYTES(n)   ((UINT64_C(2) << 62) + (uint64_t)(n))
 
 #define XAC_READ_AHEAD_SYSTEM UINT64_MAX
 

@@ -38,6 +38,18 @@ extern "C" {
 #define XAC_SNAPSHOT_NAME_MAX 63 /* bytes of a name, without the NUL                    */
 
 /*
+ * States of the past, in place of the id of a snapshot.  They can be queried as long as they lie in the
+ * window of XAC_OPT_HISTORY.
+ *   XAC_AT_COMMIT(n)  the state after the commit with the number n, as xac_position(), xStats(),
+ *                     and xlogdump say it; 0: the first state of this history
+ *   XAC_AT_TIME(ns)   the state that was present at a time, in ns since 1970 by the system's clock:
+ *                     that of the last commit before the first one that is later, as
+ *                     xlogdump and xrecover --until say it; in the future: the present state
+ */
+#define XAC_AT_COMMIT(n) ((UINT64_C(1) << 62) + (uint64_t)(n))
+#define XAC_AT_TIME(ns)  ((UINT64_C(2) << 62) + (uint64_t)(ns))
+
+/*
  * Take a snapshot of the present state; inside of a query of the state that the query sees.
  *
  * out  id   its number, if 0 is returned.  No other snapshot of the environment ever has it.
@@ -48,13 +60,16 @@ extern "C" {
 XAC_API int xac_snapshot(uint64_t *id);
 
 /*
- * Begin a query at a snapshot.  It sees that state, as xbeginQuery() sees the present one, and is
- * ended by xendQuery().  Once it has begun, the snapshot may be released: the query keeps its state.
+ * Begin a query at a snapshot, or at a state of the past.  It sees that state, as xbeginQuery() sees the
+ * present one, and is ended by xendQuery().  Once it has begun, the snapshot may be released, and
+ * the window may have left the state behind: the query keeps it.
  *
+ * in   state  the id of a snapshot, XAC_AT_COMMIT() or XAC_AT_TIME().
  * ret  as xac_begin_query(); XAC_EINTXN inside a transaction or query; XAC_ENOSTATE: there is no such
- *      snapshot, or not any more.
+ *      snapshot, or not any more; there is no such commit yet; or the state is older than the window of
+ *      XAC_OPT_HISTORY, and xLastError() names the oldest one there is.
  */
-XAC_API int xac_begin_query_at(uint64_t id);
+XAC_API int xac_begin_query_at(uint64_t state);
 
 /*
  * Release a snapshot.  Any participant may do so.
@@ -81,9 +96,35 @@ XAC_API int xac_snapshot_keep(uint64_t id, const char *name, uint32_t seconds);
  */
 XAC_API int xac_snapshot_find(const char *name, uint64_t *id);
 
+/* Bytes of a segment that differ between two states. */
+struct xac_change {
+    const char *file;   /* as given to xMmap()                                       */
+    uint64_t offset;    /* bytes, of the first one within the file                   */
+    uint64_t length;    /* bytes, all in one page; a multiple of 8, as the offset    */
+    const void *before; /* the bytes in the first state; valid during the call       */
+    const void *after;  /* likewise in the second                                    */
+    void *address;      /* of the first byte in this process's mapping               */
+};
+
+/*
+ * Tell what differs between two states, in the segments that the process, or a thread with views of its
+ * own, has mapped: page by page in the order of their addresses, and there range by range.  It looks at
+ * pages only that have been written since the older state.
+ *
+ * in   from, to  states as for xbeginQueryAt(), in any order; they are held meanwhile.
+ * in   fn   called with arg and a range.  It must not call the library, and must not leave by
+ *           longjmp() or an exception.  0: go on; another value: stop.
+ * ret  0; what fn has returned; errors of xbeginQueryAt(); EINVAL; ENOMEM, EIO and other errno values: a page
+ *      could not be read.
+ */
+XAC_API int xac_diff(uint64_t from, uint64_t to,
+                     int (*fn)(void *arg, const struct xac_change *change), void *arg);
+
 #ifndef XAC_NO_SHORT_NAMES
+XAC_API int xDiff(uint64_t from, uint64_t to,
+                  int (*fn)(void *arg, const struct xac_change *change), void *arg);
 XAC_API int xSnapshot(uint64_t *id);
-XAC_API int xbeginQueryAt(uint64_t id);
+XAC_API int xbeginQueryAt(uint64_t state);
 XAC_API int xSnapshotRelease(uint64_t id);
 XAC_API int xSnapshotKeep(uint64_t id, const char *name, uint32_t seconds);
 XAC_API int xSnapshotFind(const char *name, uint64_t *id);

@@ -34,6 +34,7 @@ struct arguments {
     uint64_t to;
     uint64_t txn; /* ANY                                                              */
     uint64_t commit;
+    uint64_t at_ns; /* 0: any                                                         */
     uint64_t page;
     const char *file; /* of page; id, or end of its path                              */
     const char *dir;
@@ -57,7 +58,10 @@ struct dump {
     const struct arguments *a;
     int logfd;            /* of the directory of the log                              */
     struct source *first; /* the present size, then others                            */
-    uint32_t generation;  /* newest so far                                             */
+    uint64_t at_lsn;      /* the block of --at; 0 none */
+    bool is_seeking,
+        is_found;        /* that block is looked for; a later commit has been found */
+    uint32_t generation; /* newest so far                                             */
     char redo[XAC_LOG_NAME_MAX]; /* the segment that the master record names ...       */
     bool is_lost;                /* ... and there is none from there on                */
     struct file *file;
@@ -70,10 +74,12 @@ enum {
     OPT_TO,
     OPT_STALE,
     OPT_BLOCKS,
-    OPT_LOG_DIR
+    OPT_LOG_DIR,
+    OPT_AT
 };
 
 static const struct option long_options[] = {
+    {"at", required_argument, NULL, OPT_AT},
     {"blocks", no_argument, NULL, OPT_BLOCKS},
     {"commit", required_argument, NULL, 'c'},
     {"from", required_argument, NULL, OPT_FROM},
@@ -99,6 +105,7 @@ usage(FILE *to)
         "      --to LSN         only blocks that begin before LSN\n"
         "  -t, --txn N          only the transaction of that number (XBEGIN)\n"
         "  -c, --commit N       only the commit of that number\n"
+        "      --at TIME        only the commit of the state that was present at a time\n"
         "  -p, --page FILE:N    only transactions that changed page N of FILE, an id or\n"
         "                       the end of a path\n"
         "      --blocks         blocks without their records\n"
@@ -162,6 +169,9 @@ option_read(struct arguments *a, int c)
         break;
     case OPT_BLOCKS:
         a->blocks = true;
+        break;
+    case OPT_AT:
+        ok = tool_time(optarg, &a->at_ns) && a->at_ns != 0;
         break;
     case OPT_LOG_DIR:
         a->log_dir = optarg;
@@ -268,6 +278,8 @@ is_wanted(const struct dump *d, const struct xac_block *blk)
     if (blk->lsn < d->a->from || (blk->generation < d->generation && !d->a->stale))
         return false;
     if (d->a->commit != ANY && blk->commit != d->a->commit)
+        return false;
+    if (d->a->at_ns != 0 && blk->lsn != d->at_lsn)
         return false;
     while ((rec = xac_record_next(blk, rec)) != NULL) {
         if (is_wanted_record(d, blk, rec))
@@ -519,6 +531,18 @@ show_hole(const struct dump *d, uint64_t lsn, uint64_t end, const char *why)
     json_end(&j);
 }
 
+/* seek -- is the block a commit that --at may be about? */
+static void
+seek(struct dump *d, const struct xac_block *blk)
+{
+    const struct xac_xcommit *commit = xac_block_commit(blk);
+
+    if (commit != NULL && commit->time_ns > d->a->at_ns)
+        d->is_found = true;
+    else if (commit != NULL)
+        d->at_lsn = blk->lsn;
+}
+
 /* one_block -- the header of the source's next one is right; is its block, and is it to be shown? */
 static int
 one_block(struct dump *d, struct source *s, uint64_t *nextp)
@@ -535,7 +559,7 @@ one_block(struct dump *d, struct source *s, uint64_t *nextp)
     if (rc != 0)
         return rc;
     if (blk == NULL) {
-        if (head->generation >= d->generation || d->a->stale)
+        if (!d->is_seeking && (head->generation >= d->generation || d->a->stale))
             show_hole(d, head->lsn, *nextp, at.why);
         return 0;
     }
@@ -546,7 +570,9 @@ one_block(struct dump *d, struct source *s, uint64_t *nextp)
             rc = file_note(d, blk->generation,
                            (const struct xac_xfile *)(const void *)rec);
     }
-    if (rc != 0 || !is_wanted(d, blk))
+    if (rc == 0 && d->is_seeking)
+        seek(d, blk);
+    if (rc != 0 || d->is_seeking || !is_wanted(d, blk))
         return rc;
     d->n_blocks++;
     d->n_bytes += blk->length;
@@ -576,13 +602,29 @@ dump_log(struct dump *d)
 
     for (s = d->first; s != NULL && rc == 0; s = s->next)
         rc = xac_scan_next(&s->scan, 0, &s->head);
-    while (rc == 0 && (s = earliest(d)) != NULL && s->head.lsn < d->a->to) {
+    while (rc == 0 && !(d->is_seeking && d->is_found) && (s = earliest(d)) != NULL
+           && s->head.lsn < d->a->to) {
         uint64_t next;
 
         rc = one_block(d, s, &next);
         if (rc == 0)
             rc = xac_scan_next(&s->scan, next, &s->head);
     }
+    return rc;
+}
+
+/* seek_at -- the last commit before the first one that is later than --at. */
+static int
+seek_at(struct dump *d)
+{
+    int rc;
+
+    if (d->a->at_ns == 0)
+        return 0;
+    d->is_seeking = true;
+    rc = dump_log(d);
+    d->is_seeking = false;
+    d->generation = 0;
     return rc;
 }
 
@@ -658,6 +700,8 @@ main(int argc, char **argv)
     rc = tool_open_dir(a.dir, &dirfd, &master);
     if (rc == 0) {
         rc = open_log(&d, dirfd, &master);
+        if (rc == 0)
+            rc = seek_at(&d);
         if (rc == 0)
             rc = dump_log(&d);
         if (rc == 0 && d.is_lost)

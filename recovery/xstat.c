@@ -195,6 +195,21 @@ failures(const struct xac_stats *s)
     line("  that failed", s->checkpoint_failures, words);
 }
 
+/* past -- the oldest state of the history, if there is one. */
+static void
+past(const struct xac_env *env)
+{
+    const struct xac_chain *c = &env->ctl->chain;
+    uint64_t ns = atomic_load_explicit(&c->past_ns, memory_order_relaxed);
+    char when[40];
+
+    /* Relaxed, all: a glimpse. */
+    if (atomic_load_explicit(&env->ctl->history, memory_order_relaxed) != 0)
+        printf("  history back to commit %" PRIu64 ", of %s\n",
+               atomic_load_explicit(&c->past, memory_order_relaxed),
+               tool_time_words(ns, when));
+}
+
 /* snapshots -- those that are held. */
 static void
 snapshots(const struct look *now)
@@ -256,6 +271,7 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     line("frames", s->frames, "of the version store");
     line("files", s->files, "known");
     holders_print(now->holder, now->n_holders);
+    past(env);
     snapshots(now);
     if (s->oldest_pid == 0 && s->oldest_behind == 0) {
         puts("  nobody reads");

@@ -15,6 +15,7 @@
 #include "txn/in_place_settle.h"
 #include "txn/snapshots.h"
 #include "view/view.h"
+#include "view/view_diff.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -135,6 +136,64 @@ xac_snapshot_find_in(struct xac_env *env, const char *name, uint64_t *id)
     return rc == 0 ? xac_snapshots_find(env, name, id) : rc;
 }
 
+/* ---- What differs --------------------------------------------------------------------------- */
+
+/* diff_held -- both states are held; the caller has the context's turn. */
+static int
+diff_held(struct xac_ctx *ctx, uint64_t from, uint64_t to, xac_diff_fn *fn, void *arg)
+{
+    int rc = 0;
+
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = xac_view_diff(v, from, to, fn, arg);
+    return rc;
+}
+
+/* diff -- hold both states meanwhile. */
+static int
+diff(struct xac_ctx *ctx, uint64_t from, uint64_t to, xac_diff_fn *fn, void *arg)
+{
+    struct xac_env *env = ctx->env;
+    uint64_t id[2], number[2];
+    int rc = xac_snapshots_take_at(env, from, &id[0], &number[0]);
+
+    if (rc != 0)
+        return rc;
+    rc = xac_snapshots_take_at(env, to, &id[1], &number[1]);
+    if (rc == 0) {
+        rc = diff_held(ctx, number[0], number[1], fn, arg);
+        (void)xac_snapshots_release(env, id[1]);
+    }
+    (void)xac_snapshots_release(env, id[0]);
+    return rc;
+}
+
+int
+xac_diff_in(struct xac_env *env, uint64_t from, uint64_t to, xac_diff_fn *fn, void *arg)
+{
+    struct xac_ctx *ctx;
+    int rc;
+
+    if (fn == NULL)
+        return xac_err(EINVAL, "xDiff: no function");
+    rc = xac_api_start(env, "xDiff", &ctx);
+    if (rc != 0)
+        return rc;
+    rc = xac_env_mend(env);
+    if (rc == 0)
+        rc = xac_view_in_place_leave(env, ctx);
+    if (rc == 0)
+        rc = diff(ctx, from, to, fn, arg);
+    xac_api_done(ctx);
+    return rc;
+}
+
+int
+xac_diff(uint64_t from, uint64_t to, xac_diff_fn *fn, void *arg)
+{
+    return xac_diff_in(xac_api_env, from, to, fn, arg);
+}
+
 /* ---- On the default environment ----------------------------------------------------------- */
 
 int
@@ -163,6 +222,7 @@ xac_snapshot_find(const char *name, uint64_t *id)
 
 /* ---- Short names -------------------------------------------------------------------------- */
 
+int xDiff(uint64_t from, uint64_t to, xac_diff_fn *fn, void *arg) XAC_ALIAS_OF(xac_diff);
 int xSnapshot(uint64_t *id) XAC_ALIAS_OF(xac_snapshot);
 int xSnapshotRelease(uint64_t id) XAC_ALIAS_OF(xac_snapshot_release);
 int xSnapshotKeep(uint64_t id, const char *name, uint32_t seconds)

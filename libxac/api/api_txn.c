@@ -138,7 +138,7 @@ begin_query(struct xac_env *env, const void *frame)
 
 /* begin_query_at -- xbeginQueryAt(); frame: as above. */
 static inline int
-begin_query_at(struct xac_env *env, uint64_t id, const void *frame)
+begin_query_at(struct xac_env *env, uint64_t state, const void *frame)
 {
     int rc = xac_api_opened(env, "xbeginQueryAt");
     const struct xac_ctx *ctx;
@@ -151,7 +151,7 @@ begin_query_at(struct xac_env *env, uint64_t id, const void *frame)
             xac_api_interrupted("xbeginQueryAt");
         return xac_err(XAC_EINTXN, "xbeginQueryAt: a transaction or query is open");
     }
-    return begin_outermost(env, "xbeginQueryAt", true, &id);
+    return begin_outermost(env, "xbeginQueryAt", true, &state);
 }
 
 /* status -- of the running transaction. */
@@ -427,9 +427,9 @@ xac_begin_query_in(struct xac_env *env)
 }
 
 int
-xac_begin_query_at_in(struct xac_env *env, uint64_t id)
+xac_begin_query_at_in(struct xac_env *env, uint64_t state)
 {
-    return begin_query_at(env, id, __builtin_frame_address(0));
+    return begin_query_at(env, state, __builtin_frame_address(0));
 }
 
 int
@@ -471,9 +471,9 @@ xac_begin_query(void)
 }
 
 int
-xac_begin_query_at(uint64_t id)
+xac_begin_query_at(uint64_t state)
 {
-    return begin_query_at(xac_api_env, id, __builtin_frame_address(0));
+    return begin_query_at(xac_api_env, state, __builtin_frame_address(0));
 }
 
 int
@@ -512,7 +512,7 @@ int xbegin(void) XAC_ALIAS_OF(xac_begin);
 int xend(void) XAC_ALIAS_OF(xac_end);
 int xValidate(void) XAC_ALIAS_OF(xac_validate);
 int xbeginQuery(void) XAC_ALIAS_OF(xac_begin_query);
-int xbeginQueryAt(uint64_t id) XAC_ALIAS_OF(xac_begin_query_at);
+int xbeginQueryAt(uint64_t state) XAC_ALIAS_OF(xac_begin_query_at);
 int xendQuery(void) XAC_ALIAS_OF(xac_end_query);
 int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
 int setRangeAccess(void *addr, size_t length, int access)

@@ -28,6 +28,7 @@
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/drop.h"
+#include "txn/history.h"
 #include "txn/policy.h"
 #include "txn/reap.h"
 #include "txn/turn.h"
@@ -394,6 +395,8 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
 
     if (xac_env_is_durable(env))
         rc = xac_commit_block_make_room(env, ctx->txn);
+    else if (xac_history_is_on(env))
+        ctx->txn->time_ns = xac_clock_read(CLOCK_REALTIME);
     if (rc != 0)
         return rc;
     if (!env->policy->decides_at_end && !xac_wait_is_limited())

@@ -65,6 +65,8 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;
     ctl->full_images = env->options.full_images;
+    atomic_init(&ctl->history, env->options.history);
+    atomic_init(&ctl->chain.past_ns, xac_clock_read(CLOCK_REALTIME));
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
     atomic_init(&ctl->next_snapshot, xac_clock_read(CLOCK_REALTIME));

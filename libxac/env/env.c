@@ -28,6 +28,7 @@
 #include "store/outofcore.h"
 #include "txn/alone.h"
 #include "txn/ctx.h"
+#include "txn/history.h"
 #include "txn/reap.h"
 #include "txn/snapshots.h"
 #include "view/fault.h"
@@ -147,6 +148,8 @@ leave(struct xac_env *env)
     last = is_last(env);
     if (!last)
         xac_checkpoint_leave(env);
+    if (last)
+        xac_history_end(env);
     xac_snapshots_leave(env, last); /* nothing holds the last checkpoint back */
     rc = xac_reader_settle(env, last);
     if (!last)

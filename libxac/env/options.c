@@ -112,6 +112,9 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
         XAC_ENGINE_PORTABLE,
         XAC_ENGINE_BEST, BEFORE, PROCESS, OVERRULES("XAC_ENGINE", engine_words),
         "How accesses are noticed: by what works best here, or by what works everywhere."),
+    ROW(HISTORY, history, RANGE, "seconds", 0, UINT64_MAX, 0,
+        0, BEFORE, FIRST, NO_VARIABLE,
+        "States of that window stay, for queries of the past; 0: none."),
 };
 /* clang-format on */
 

@@ -191,6 +191,7 @@ struct xac_env_options {
     uint32_t full_images;
     uint32_t announces;  /* the program has promised to announce every store; 0: no */
     uint32_t engine;     /* enum xac_engine_kind                                   */
+    uint64_t history;    /* XAC_OPT_HISTORY */
     uint64_t frames;     /* XAC_OPT_FRAMES */
     uint64_t read_ahead; /* XAC_OPT_READ_AHEAD_BYTES                               */
     uint32_t mode;       /* XAC_OPT_MODE; 0: as the directory says                 */

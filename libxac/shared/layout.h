@@ -118,8 +118,9 @@ enum xac_vslot_state {
 struct xac_vslot {
     xac_shared _Atomic uint64_t word; /* state << 56 | slot, commit or unlink          */
     xac_shared _Atomic uint64_t next; /* next older version, 0 the file              */
-    xac_shared _Atomic uint64_t commit; /* number that published it                    */
-    xac_shared _Atomic uint64_t page;   /* offset of its struct xac_page               */
+    xac_shared _Atomic uint64_t commit;  /* number that published it                    */
+    xac_shared _Atomic uint64_t page;    /* offset of its struct xac_page               */
+    xac_shared _Atomic uint64_t time_ns; /* of that commit: struct xac_txn             */
 };
 
 /* Shared state of the store, in the control region. */
@@ -269,6 +270,8 @@ struct xac_txn {
     uint64_t number;      /* stored under publish before `publishing`                */
     uint64_t position;    /* LSN of the block; likewise                              */
     uint64_t end;         /* LSN behind the block; likewise                          */
+    uint64_t time_ns; /* wall clock, ns since 1970, as in the block; 0 without block and
+                             history                                                 */
 
     xac_shared _Atomic uint64_t begin_ns; /* when it began, monotonic, within some ms; for
                                              xStats() only; its owner                  */
@@ -382,6 +385,13 @@ struct xac_unlink {
 /* Value of `publishing` while an unlink is under way; otherwise slot + 1, or 0. */
 #define XAC_PUBLISHING_MOVE UINT64_MAX
 
+/* A moment in the history: its state, its place on the scale of XAC_OPT_HISTORY, and the time. */
+struct xac_moment {
+    uint64_t number, at, time_ns;
+};
+
+#define XAC_MOMENTS 128
+
 struct xac_chain {
     XAC_LINE struct xac_lock publish; /* rank XAC_RANK_PUBLISH                         */
     /* The work that a survivor must finish; the holder of publish stores it (release) and reads
@@ -394,6 +404,11 @@ struct xac_chain {
     xac_shared _Atomic uint64_t next_age; /* next transaction's age; relaxed           */
     /* Stored under gc, read at begin. */
     xac_shared _Atomic uint64_t mark; /* smallest parent that is given out       */
+    /* Of the history (history.h): states from this number on stay, and when that one was the
+       present state, ns since 1970.  Stored under gc, read at the begin of a query of the past. */
+    xac_shared _Atomic uint64_t past, past_ns;
+    xac_shared _Atomic uint64_t
+        made; /* versions published; stored under publish, relaxed */
 
     XAC_LINE struct xac_lock gc;            /* rank XAC_RANK_GC                       */
     uint64_t gc_done XAC_GUARDED_BY(gc);    /* ring entries up to here are done   */
@@ -409,6 +424,9 @@ struct xac_chain {
     uint64_t swept XAC_GUARDED_BY(gc);
     uint64_t sweep_used XAC_GUARDED_BY(gc);
     uint64_t sweep_commit XAC_GUARDED_BY(gc);
+    struct xac_moment moment[XAC_MOMENTS] XAC_GUARDED_BY(gc); /* see history.h ...     */
+    uint64_t n_moments
+        XAC_GUARDED_BY(gc); /* ... so many so far, each in the place % of its number */
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
@@ -435,7 +453,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 15u
+#define XAC_CONTROL_VERSION 16u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -475,6 +493,8 @@ struct xac_control {
     xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */
     uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
+    /* XAC_OPT_HISTORY; relaxed.  Fixed when made, 0 when the last participant leaves. */
+    xac_shared _Atomic uint64_t history;
 
     struct xac_lock reap; /* rank XAC_RANK_REAP                                */
     uint32_t reap_next XAC_GUARDED_BY(reap); /* participant to look at next          */

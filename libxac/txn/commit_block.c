@@ -104,7 +104,8 @@ block_close(struct xac_env *env, struct xac_commit_block *m)
     xac_assert(m->b.used + RECORD_TAIL <= m->size);
     xac_assert(m->b.records > 0);
     m->b.size = m->size;
-    (void)xac_put_commit(&m->b, xac_clock_read(CLOCK_REALTIME));
+    m->time_ns = xac_clock_read(CLOCK_REALTIME);
+    (void)xac_put_commit(&m->b, m->time_ns);
     rc = xac_block_close(&m->b, xac_env_log_id(env), kind);
     return rc == 0 ? 0 : xac_err(rc, "checksum of the log block");
 }
@@ -158,11 +159,16 @@ xac_commit_block_end(struct xac_env *env, struct xac_txn *txn, struct xac_commit
     xac_assert(m->at != 0);
     xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
                != XAC_TXN_COMMITTING);
-    if (!m->is_large)
-        return block_close(env, m);
-    txn->all_full = 1;
-    rc = new_datafile(env, txn, &txn->datafile);
-    return rc == 0 ? block_of_file(env, txn, txn->datafile, m) : rc;
+    if (m->is_large) {
+        txn->all_full = 1;
+        rc = new_datafile(env, txn, &txn->datafile);
+        if (rc == 0)
+            rc = block_of_file(env, txn, txn->datafile, m);
+    } else {
+        rc = block_close(env, m);
+    }
+    txn->time_ns = m->time_ns;
+    return rc;
 }
 
 /* Whether it has the lock depends on rc, which clang does not follow. */
@@ -198,6 +204,7 @@ xac_commit_block_rebuild(struct xac_env *env, uint64_t slot)
             txn->ckpt_count = count;
             txn->all_full = 1;
             txn->datafile = serial;
+            txn->time_ns = m.time_ns;
             m.at = at;
             m.size = size;
         }

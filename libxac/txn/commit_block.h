@@ -23,6 +23,7 @@ struct xac_commit_block {
     struct xac_builder b;
     uint64_t at;   /* offset of the buffer                                            */
     uint64_t size; /* of it                                                           */
+    uint64_t time_ns; /* in its XCOMMIT                                                */
     bool is_large; /* does not fit a quarter of the log buffer: goes to a data file   */
 };
 

@@ -146,6 +146,11 @@ link_version(struct xac_env *env, const struct xac_txn *txn, const struct xac_en
     atomic_store_explicit(&f->next, head, memory_order_relaxed);
     atomic_store_explicit(&f->commit, txn->number, memory_order_relaxed);
     atomic_store_explicit(&f->page, e->page, memory_order_relaxed);
+    atomic_store_explicit(&f->time_ns, txn->time_ns, memory_order_relaxed);
+    atomic_store_explicit(&chain_of(env)->made,
+                          atomic_load_explicit(&chain_of(env)->made, memory_order_relaxed)
+                              + 1,
+                          memory_order_relaxed);
     if (e->first != XAC_FIRST_NOT || txn->all_full)
         atomic_store_explicit(&page->full_since,
                               atomic_load_explicit(&chain_of(env)->begin_lsn,

@@ -23,6 +23,7 @@
 #include "shared/registry.h"
 #include "store/version.h"
 #include "txn/ctree.h"
+#include "txn/history.h"
 #include "txn/policy.h"
 
 /* Versions that queries have held back, at the least, before a sweep looks for them. */
@@ -81,10 +82,13 @@ xac_gc_bound(struct xac_env *env, uint64_t *startp)
     struct xac_chain *c = chain_of(env);
     uint64_t commit = xac_chain_commit(env);
     uint64_t start1, start2;
-    uint64_t first = floor_of(env, commit, NO_PARENT, &start1);
-    uint64_t second;
+    uint64_t first, second, past;
 
     xac_assert(xac_lock_is_mine(&c->gc));
+    xac_history_advance(env);
+    past = xac_history_past(env);
+    first = floor_of(env, commit, NO_PARENT, &start1);
+    first = first < past ? first : past;
     /* The mark only grows: a lower one stored over a higher one would let a begin pass
        that another gc run has overlooked. */
     if (atomic_load_explicit(&c->mark, memory_order_relaxed) < first)
@@ -163,7 +167,10 @@ xac_gc_needs(struct xac_env *env, struct xac_needs *out)
     struct xac_chain *c = chain_of(env);
 
     xac_assert(xac_lock_is_mine(&c->gc));
+    xac_history_advance(env);
     out->upper = xac_chain_commit(env);
+    if (xac_history_past(env) < out->upper)
+        out->upper = xac_history_past(env);
     out->n_points = 0;
     needs_look(env, out, NO_PARENT);
     /* As in xac_gc_bound; a beginner with a parent below the mark, which the

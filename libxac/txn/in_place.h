@@ -42,7 +42,10 @@
 static inline bool
 xac_in_place_may(const struct xac_env *env)
 {
-    return env->policy->is_serial && !xac_env_is_durable(env);
+    return env->policy->is_serial
+           && !xac_env_is_durable(env)
+           /* Relaxed: fixed while anybody has transactions.  With a history versions stay. */
+           && atomic_load_explicit(&env->ctl->history, memory_order_relaxed) == 0;
 }
 
 /* xac_in_place_has_pages -- has the list pages? */

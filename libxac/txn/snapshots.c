@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "shared/registry.h"
 #include "txn/ctree.h"
+#include "txn/history.h"
 #include "txn/slot.h"
 
 XAC_ACQUIRE(reap)
@@ -133,6 +134,27 @@ hold(struct xac_env *env, struct xac_txn *t, const struct xac_txn *of)
 }
 
 int
+xac_snapshots_take_at(struct xac_env *env, uint64_t state, uint64_t *idp,
+                      uint64_t *commitp)
+{
+    struct xac_txn *t;
+    uint64_t word;
+    int rc = xac_snapshots_take(env, NULL, idp);
+
+    if (rc != 0)
+        return rc;
+    t = find(env, *idp, &word);
+    xac_assert(t != NULL); /* nobody else knows the id */
+    xac_assert(!xac_txn_is_nobodys(word));
+    /* It holds the present state until it holds the other one. */
+    rc = xac_snapshots_enter(env, t, state);
+    *commitp = atomic_load_explicit(&t->parent, memory_order_relaxed);
+    if (rc != 0)
+        (void)xac_snapshots_release(env, *idp);
+    return rc;
+}
+
+int
 xac_snapshots_take(struct xac_env *env, const struct xac_txn *of, uint64_t *idp)
 {
     uint64_t slot = xac_txn_claim(env, env->self);
@@ -162,7 +184,11 @@ int
 xac_snapshots_enter(struct xac_env *env, struct xac_txn *txn, uint64_t id)
 {
     uint64_t word, parent;
-    const struct xac_txn *t = find(env, id, &word);
+    const struct xac_txn *t;
+
+    if (xac_state_kind(id) == XAC_STATE_COMMIT || xac_state_kind(id) == XAC_STATE_TIME)
+        return xac_history_enter(env, txn, id);
+    t = find(env, id, &word);
 
     xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
     if (t == NULL)

@@ -41,6 +41,11 @@
  */
 int xac_snapshots_take(struct xac_env *env, const struct xac_txn *of, uint64_t *idp);
 
+/* xac_snapshots_take_at -- the same of any state that xbeginQueryAt() takes.  out  commitp  its number.
+   ret  XAC_ENOSTATE, too. */
+int xac_snapshots_take_at(struct xac_env *env, uint64_t state, uint64_t *idp,
+                          uint64_t *commitp);
+
 /* xac_snapshots_release -- ret 0, or XAC_ENOSTATE with words. */
 int xac_snapshots_release(struct xac_env *env, uint64_t id);
 
@@ -54,8 +59,8 @@ int xac_snapshots_keep(struct xac_env *env, uint64_t id, const char *name, uint6
 int xac_snapshots_find(struct xac_env *env, const char *name, uint64_t *idp);
 
 /*
- * xac_snapshots_enter -- give a live slot of this thread the state of a snapshot as parent and start;
- * in place of xac_chain_enter.  ret 0, or XAC_ENOSTATE with words.
+ * xac_snapshots_enter -- give a live slot of this thread the state of a snapshot, or one of the past (history.h),
+ * as parent and start; in place of xac_chain_enter.  ret 0, or XAC_ENOSTATE with words.
  */
 int xac_snapshots_enter(struct xac_env *env, struct xac_txn *txn, uint64_t id);
 

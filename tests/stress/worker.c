@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <xac_translate.h>
+
 #include "compiled.h"
 #include "env.h"
 
@@ -26,6 +28,7 @@
 
 /* Some of the 500 numbers of which each transaction draws one, see run_one(). */
 #define QUERIES     100
+#define PAST        20 /* of these, query the past */
 #define SNAPSHOTS   20 /* of these, take or release a snapshot or query one */
 #define STOPPED     494
 #define KILLED      495
@@ -237,6 +240,47 @@ run_at(struct worker *w, struct history_txn *txn)
     txn->outcome = HISTORY_QUERY;
 }
 
+/*
+ * run_past -- a query of the past: of a state that this worker, or another one, has seen in a query.  It
+ * is written down as a query of the time of that one.
+ */
+static void
+run_past(struct worker *w, struct history_txn *txn)
+{
+    struct worker_snapshot *s = &w->board->past[rnd_below(&w->rnd, WORKER_SNAPSHOTS)];
+    uint64_t state = word_load(&s->state), number = word_load(&s->id);
+    uint64_t begin = word_load(&s->begin_ns), end = word_load(&s->end_ns), one = state;
+    int rc = XAC_ENOSTATE;
+
+    if (state % 2 == 0 && number != 0 && word_load(&s->state) == state)
+        rc = xbeginQueryAt(XAC_AT_COMMIT(number));
+    must(rc == 0 || rc == XAC_ENOSTATE);
+    if (rc == 0) {
+        txn->begin_ns = begin;
+        txn->at_ns = end;
+        pause_a_little(w);
+        do_operations(w, txn, false);
+        must_ok(xendQuery());
+        txn->outcome = HISTORY_QUERY;
+        return;
+    }
+    must_ok(xbeginQuery());
+    end = now_ns();
+    number = xac_position();
+    do_operations(w, txn, false);
+    must_ok(xendQuery());
+    txn->outcome = HISTORY_QUERY;
+    if (state % 2 != 0
+        || !atomic_compare_exchange_strong_explicit(&s->state, &one, state + 1,
+                                                    memory_order_acq_rel,
+                                                    memory_order_relaxed))
+        return;
+    word_store(&s->begin_ns, txn->begin_ns);
+    word_store(&s->end_ns, end);
+    word_store(&s->id, number);
+    word_store(&s->state, state + 2);
+}
+
 static void
 end_transaction(struct history_txn *txn)
 {
@@ -341,6 +385,8 @@ run_one(struct worker *w, uint64_t what)
     txn->begin_ns = now_ns();
     if (what < SNAPSHOTS)
         run_at(w, txn);
+    else if (what < SNAPSHOTS + PAST)
+        run_past(w, txn);
     else if (what < QUERIES)
         run_query(w, txn);
     else if (what == INTERRUPTED)
@@ -410,6 +456,7 @@ worker_options(struct worker *w)
     w->is_compiled = w->number % 2 == 0;
 #endif
     must_ok(xSetOption(XAC_OPT_POLICY, w->setting->policy->kind));
+    must_ok(xSetOption(XAC_OPT_HISTORY, w->setting->history));
     if (w->setting->policy->kind != XAC_POLICY_SERIAL)
         return;
     env_checking = turn % (XAC_CHECKING_TRUSTED + 1);
@@ -557,6 +604,8 @@ worker_rounds(struct worker_setting *setting, const char *name,
     struct history_report sum = {0};
 
     for (;; setting->seed++) {
+        /* With every second seed, for with a history nothing is updated in place. */
+        setting->history = setting->seed % 2 == 0 ? 0 : XAC_HISTORY_COMMITS(2000);
         uint64_t done = run_round(setting, name, left, round, &sum);
 
         left = done < left ? left - done : 0;

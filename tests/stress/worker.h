@@ -41,8 +41,9 @@ struct worker_setting {
     const char *kind; /* "processes" or "threads" */
     uint32_t n_workers;
     uint64_t seed;
-    bool has_forks;  /* in the middle of transactions */
-    bool has_deaths; /* killed, and stopped, at random moments of some transactions */
+    uint64_t history; /* XAC_OPT_HISTORY                                                */
+    bool has_forks;   /* in the middle of transactions */
+    bool has_deaths;  /* killed, and stopped, at random moments of some transactions */
 };
 
 /* A snapshot that a worker has taken: when it began and had done so.  `state` is an even number while the
@@ -56,6 +57,8 @@ struct worker_snapshot {
 /* Shared by the workers of a round. */
 struct worker_board {
     struct worker_snapshot snapshot[WORKER_SNAPSHOTS];
+    struct worker_snapshot
+        past[WORKER_SNAPSHOTS]; /* `id`: the number of a state that was seen */
 
     _Atomic uint64_t stop;
     _Atomic uint64_t n_txns[WORKERS_MAX]; /* ended so far, by worker                    */

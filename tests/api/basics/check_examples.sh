@@ -36,6 +36,10 @@ expect fig2_3 d 'the tree was built
 sum 523776; 0 walks wrong, 0 attempts inconsistent'
 expect fig2_3 d 'the tree was there
 sum 523776; 0 walks wrong, 0 attempts inconsistent'
+expect past past 'before: apples costs 120
+now: apples costs 135
+shop/items, bytes 120 to 127: item 3
+1 ranges differ'
 expect fig2_4 e 'a == y: yes
 b == z: yes
 b is 41 or 42 for each attempt: yes

@@ -188,6 +188,17 @@ START_TEST(dump_filters)
     ck_assert_int_eq(run("xlogdump", "--commit 2"), 0);
     ck_says("1 block of");
     ck_says("second");
+    ck_assert_int_eq(run("xlogdump", "--at 2023-11-14T22:13:20.020000Z"), 0);
+    ck_says("1 block of");
+    ck_says("commit 2");
+    ck_assert_int_eq(run("xlogdump", "--at 2023-11-14T22:13:20.029999Z"), 0);
+    ck_says("commit 2");
+    ck_assert_int_eq(run("xlogdump", "--at 2030-01-01T00:00:00Z"), 0);
+    ck_says("1 block of");
+    ck_says("commit 3");
+    ck_assert_int_eq(run("xlogdump", "--at 2023-11-14T22:13:20.000000Z"), 0);
+    ck_says("0 blocks of");
+    ck_assert_int_eq(run("xlogdump", "--at yesterday"), 2);
     ck_assert_int_eq(run("xlogdump", "--txn 3"), 0);
     ck_says("transaction 3\n");
     ck_says("1 block of");

@@ -195,8 +195,9 @@ hold(const char *dir, int ready)
 {
     uint64_t id;
 
-    if (xac_init(dir, XAC_NONDURABLE) != 0 || xac_snapshot(&id) != 0
-        || xac_snapshot(&id) != 0 || xac_snapshot_keep(id, "the \"report\"", 1000) != 0)
+    if (xac_set_option(XAC_OPT_HISTORY, 60) != 0 || xac_init(dir, XAC_NONDURABLE) != 0
+        || xac_snapshot(&id) != 0 || xac_snapshot(&id) != 0
+        || xac_snapshot_keep(id, "the \"report\"", 1000) != 0)
         _exit(1);
     say(ready);
     for (;;)
@@ -225,6 +226,7 @@ START_TEST(snapshots_are_listed)
         "\"age_ns\": [0-9]+, \"left_ns\": [1-9]",
         (int)pid);
     ck_assert_int_eq(run(""), 0);
+    ck_finds("^  history back to commit 0, of 20[0-9-]+T[0-9:.]+Z$");
     ck_finds("^  snapshot [1-9][0-9]* of commit 0, for [0-9.]+ s, process %d$", (int)pid);
     ck_finds("^  snapshot [1-9][0-9]* of commit 0, for [0-9.]+ s, named the \"report\", "
              "for (9[0-9]+|1000).[0-9] s more$");
