@@ -656,6 +656,40 @@ START_TEST(what_a_query_has_seen_is_durable)
 }
 END_TEST
 
+static void
+commit_once(void *arg)
+{
+    uint64_t *x = env_attach(NONDURABLE, N_PAGES);
+
+    (void)arg;
+    proc_await(&board->begin, 1, 20);
+    env_put(env_cell(x, 0), 2);
+    word_store(&board->is_there, 1);
+    proc_await(&board->stop, 1, 60);
+    env_detach();
+}
+
+START_TEST(snapshot_in_a_query_is_of_its_state)
+{
+    pid_t other = proc_spawn(commit_once, NULL);
+    uint64_t *x = env_attach(NONDURABLE, N_PAGES), id;
+
+    env_put(env_cell(x, 0), 1);
+    must_ok(xbeginQuery());
+    word_store(&board->begin, 1);
+    proc_await(&board->is_there, 1, 20);
+    id = snapshot();
+    must_ok(xendQuery());
+    must_eq(env_get(env_cell(x, 0)), 2);
+    must_ok(xbeginQueryAt(id));
+    must_eq(*(volatile uint64_t *)env_cell(x, 0), 1);
+    must_ok(xendQuery());
+    word_store(&board->stop, 1);
+    proc_join(other);
+    env_detach();
+}
+END_TEST
+
 /* ---- misuse ---------------------------------------------------------------------------------------- */
 
 START_TEST(misuse_is_refused)
@@ -726,6 +760,7 @@ suite(void)
     tcase_add_loop_test(tc, child_uses_those_of_its_parent, 0, 2);
     tcase_add_loop_test(tc, threads_with_views_use_them, 0, 2);
     tcase_add_test(tc, what_a_query_has_seen_is_durable);
+    tcase_add_test(tc, snapshot_in_a_query_is_of_its_state);
     tcase_add_test(tc, misuse_is_refused);
     return s;
 }
