@@ -441,6 +441,31 @@ XAC_API int xac_archive(char ***names, size_t *count);
  */
 XAC_API int xac_backup(const char *dir);
 
+/*
+ * Back up to directory `dir` what has changed since the backup in directory `base`, while others
+ * keep committing: an increment.
+ *
+ * The base is a backup that xBackup() has made, or itself such an increment.  It may have been moved
+ * to any place, but it must not have been recovered or rolled forward.  A full backup and the
+ * increments that follow, each of the one before it, are made into a backup of the moment of the last
+ * one by xbackup(1) --restore.
+ *
+ * Only pages that have changed are copied, and as much log as recovery needs.  They are read
+ * from the log if the environment has been in use without a break since the base and the log
+ * since then is still there; else the files are read, but for pages whose checksum the environment
+ * keeps (XAC_OPT_PAGE_CHECKSUMS), and compared with checksums that the base has.  If
+ * a file was written by other means than libxac, while somebody had it mapped, the log does not tell
+ * of it.
+ *
+ * in   dir   made if it is missing; otherwise it must be empty.
+ * in   base  directory of the backup before
+ * ret  0; as xBackup(), and XAC_ENOTENV (the base is no backup, or was not finished, or has
+ *      been recovered); XAC_EFOREIGN (it is one of another environment); XAC_EDAMAGED (its list of
+ *      pages is damaged); XAC_EVERSION: make a full backup.
+ * No lock is held while copying.
+ */
+XAC_API int xac_backup_since(const char *dir, const char *base);
+
 /* Text for an error code or an outcome; never NULL, static storage. */
 XAC_API const char *xac_strerror(int code);
 
@@ -686,6 +711,7 @@ XAC_API int xCheckpoint(void);
 XAC_API int xSync(void);
 XAC_API int xArchive(char ***names, size_t *count);
 XAC_API int xBackup(const char *dir);
+XAC_API int xBackupSince(const char *dir, const char *base);
 XAC_API const char *xStrerror(int code);
 XAC_API const char *xLastError(void);
 XAC_API int setRangeAccess(void *addr, size_t length, int access);

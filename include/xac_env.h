@@ -154,6 +154,7 @@ XAC_API int xac_checkpoint_in(struct xac_env *env);
 XAC_API int xac_sync_in(struct xac_env *env);
 XAC_API int xac_archive_in(struct xac_env *env, char ***names, size_t *count);
 XAC_API int xac_backup_in(struct xac_env *env, const char *dir);
+XAC_API int xac_backup_since_in(struct xac_env *env, const char *dir, const char *base);
 XAC_API int xac_get_stats_in(struct xac_env *env, struct xac_stats *out, size_t size);
 
 /* Set an option that may be set while an environment is open; EBUSY for the others. */

@@ -6,15 +6,19 @@
 #ifndef XAC_NAMES_H
 #define XAC_NAMES_H
 
-#define XAC_MASTER_NAME    "xac.master"
-#define XAC_LOCK_NAME      "xac.lock"
-#define XAC_ADDRESSES_NAME "xac.addresses"
-#define XAC_BACKUP_NAME    "xac.backup"
-#define XAC_LOGDIR_NOTE    "xac.logdir"
-#define XAC_LOGDIR_MARK    "xac.log-of"
-#define XAC_LOG_PREFIX     "xac-log."
-#define XAC_LOG_NEW_NAME   "xac-log-new"
-#define XAC_DATA_PREFIX    "xac-data."
+#define XAC_MASTER_NAME     "xac.master"
+#define XAC_LOCK_NAME       "xac.lock"
+#define XAC_ADDRESSES_NAME  "xac.addresses"
+#define XAC_BACKUP_NAME     "xac.backup"
+#define XAC_MANIFEST_NAME   "xac.manifest"
+#define XAC_PAGES_NAME      "xac.pages"
+#define XAC_CHANGED_NAME    "xac.changed"
+#define XAC_UNFINISHED_NAME "xac.unfinished"
+#define XAC_LOGDIR_NOTE     "xac.logdir"
+#define XAC_LOGDIR_MARK     "xac.log-of"
+#define XAC_LOG_PREFIX      "xac-log."
+#define XAC_LOG_NEW_NAME    "xac-log-new"
+#define XAC_DATA_PREFIX     "xac-data."
 
 /* A control region, in shared memory or in the directory. */
 #define XAC_REGION_PREFIX "xac-"

@@ -66,10 +66,9 @@ struct wanted {
     bool has_redo;  /* the segment of redo_lsn has been seen                          */
 };
 
-/* begin_serial -- what the XCHECKPT_BEGIN at the redo position says; 0, as good as nothing,
-   if it is the start of the log, or a place that a dead checkpointer has left without. */
-static int
-begin_serial(int dirfd, const struct xac_master_slot *master, uint64_t *serialp)
+int
+xac_archive_data_serial(int dirfd, const struct xac_master_slot *master,
+                        uint64_t *serialp)
 {
     const struct xac_record *rec = NULL;
     const struct xac_block *blk = NULL;
@@ -105,7 +104,7 @@ is_old_data(struct wanted *w, uint32_t generation, uint64_t serial, bool *oldp)
     if (generation != w->master->generation)
         return 0;
     if (!w->has_bound)
-        rc = begin_serial(w->dirfd, w->master, &w->bound);
+        rc = xac_archive_data_serial(w->dirfd, w->master, &w->bound);
     w->has_bound = rc == 0;
     *oldp = rc == 0 && serial < w->bound;
     return rc;
@@ -167,7 +166,7 @@ xac_archive_remove_data(struct xac_env *env, const struct xac_master_slot *maste
     /* The first time there may be some of earlier generations. */
     if (*removed == next)
         return;
-    w.has_bound = begin_serial(w.dirfd, master, &w.bound) == 0;
+    w.has_bound = xac_archive_data_serial(w.dirfd, master, &w.bound) == 0;
     if (w.has_bound && w.bound > *removed
         && xac_scan_names(w.dirfd, XAC_DATA_PREFIX, remove_old, &w) == 0)
         *removed = w.bound;

@@ -222,6 +222,9 @@ xac_backup_note_remove(int dirfd)
     xac_assert(dirfd >= 0);
     if (xac_sys.unlinkat(dirfd, XAC_BACKUP_NAME, 0) != 0)
         return errno == ENOENT ? 0 : xac_err(errno, "%s: remove", XAC_BACKUP_NAME);
+    /* Without the note they say nothing; a failure leaves garbage. */
+    (void)xac_sys.unlinkat(dirfd, XAC_MANIFEST_NAME, 0);
+    (void)xac_sys.unlinkat(dirfd, XAC_PAGES_NAME, 0);
     return xac_sync_dir(dirfd);
 }
 

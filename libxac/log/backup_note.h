@@ -43,7 +43,8 @@ int xac_backup_note_read(int dirfd, struct xac_backup_note *note);
 /* xac_backup_note_write -- replace it as a whole, synced; ret 0 or errno. */
 int xac_backup_note_write(int dirfd, const struct xac_backup_note *note);
 
-/* xac_backup_note_remove -- the directory is an environment now; ret 0 or errno. */
+/* xac_backup_note_remove -- the directory is an environment now: the note goes, and what a backup
+   has for increments (manifest.h); ret 0 or errno. */
 int xac_backup_note_remove(int dirfd);
 
 /* xac_backup_note_add -- ret 0; EINVAL if a name contains a newline; ENOMEM. */

@@ -192,6 +192,13 @@ log_found(void *arg, const char *name)
     return EEXIST;
 }
 
+bool
+xac_master_is_valid(const struct xac_master_slot *slot)
+{
+    xac_assert(slot != NULL);
+    return slot_state(slot) == SLOT_VALID && values_sane(slot);
+}
+
 int
 xac_master_missing(int dirfd, bool may_be_new)
 {
@@ -200,6 +207,15 @@ xac_master_missing(int dirfd, bool may_be_new)
     int rc = 0;
 
     xac_assert(dirfd >= 0);
+    if (xac_identity_at(dirfd, XAC_UNFINISHED_NAME, &is) == 0)
+        return xac_err(XAC_ENOTENV,
+                       "no %s: a backup or a restore that was not finished (%s)",
+                       XAC_MASTER_NAME, XAC_UNFINISHED_NAME);
+    if (xac_identity_at(dirfd, XAC_MANIFEST_NAME, &is) == 0)
+        return xac_err(XAC_ENOTENV,
+                       "no %s: an increment of a backup (xbackup --restore makes an"
+                       " environment of it and those before it)",
+                       XAC_MASTER_NAME);
     if (xac_identity_at(dirfd, XAC_LOGDIR_MARK, &is) == 0)
         return xac_err(XAC_ENOTENV,
                        "no %s: this is where an environment has its log (%s)",

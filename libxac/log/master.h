@@ -24,6 +24,10 @@
  */
 int xac_master_read(int dirfd, struct xac_master_slot *out);
 
+/* xac_master_is_valid -- is the slot, wherever it was stored, one that xac_master_read() would
+   return? */
+bool xac_master_is_valid(const struct xac_master_slot *slot);
+
 /*
  * xac_master_missing -- note the error that a directory has no master record: it has never been an
  * environment, or, if it has a log, the record has been removed.
