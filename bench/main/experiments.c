@@ -387,6 +387,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--log 128M --rounds 2 --kills 5",
     },
     {
+        .name = "backups",
+        .what = "full backups, and increments of what has changed",
+        .thesis = "",
+        .main = bench_backups_main,
+        .medium = "--data 512M --rounds 3",
+        .quick = "--data 128M --rounds 2",
+    },
+    {
         .name = "frames",
         .what =
             "hits of page-replacement policies on a trace, and their locks by threads",

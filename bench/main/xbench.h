@@ -66,6 +66,7 @@ int bench_experiment_call(const struct bench_experiment *x, const char *more, in
 /* ---- Commands of the front end; argv[0] is the command, ret the exit status --------- */
 
 /* bench_run_main -- run.c: experiments in child processes, results in files. */
+int bench_backups_main(int argc, char **argv);
 int bench_run_main(int argc, char **argv);
 
 /* bench_report_main -- run.c: hands over to report.py. */
