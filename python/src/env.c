@@ -373,20 +373,29 @@ env_refresh(struct py_env *self, PyObject *none)
 }
 
 static PyObject *
-env_backup(struct py_env *self, PyObject *arg)
+env_backup(struct py_env *self, PyObject *args, PyObject *named)
 {
-    PyObject *path;
+    static char *names[] = {"directory", "since", NULL};
+    PyObject *path = NULL, *base = NULL, *since = NULL;
     int rc;
 
-    if (!env_is_open(self) || PyUnicode_FSConverter(arg, &path) == 0)
+    if (!env_is_open(self)
+        || !PyArg_ParseTupleAndKeywords(args, named, "O&|O:backup", names,
+                                        PyUnicode_FSConverter, &path, &since))
         return NULL;
-    if (!env_has_block(self) && idle_end(self) != 0) {
+    if ((since != NULL && since != Py_None && PyUnicode_FSConverter(since, &base) == 0)
+        || (!env_has_block(self) && idle_end(self) != 0)) {
         Py_DECREF(path);
+        Py_XDECREF(base);
         return NULL;
     }
     struct xac_env *xac = self->xac;
-    Py_BEGIN_ALLOW_THREADS rc = xac_backup_in(xac, PyBytes_AS_STRING(path));
+    Py_BEGIN_ALLOW_THREADS rc =
+        base == NULL ? xac_backup_in(xac, PyBytes_AS_STRING(path))
+                     : xac_backup_since_in(xac, PyBytes_AS_STRING(path),
+                                           PyBytes_AS_STRING(base));
     Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_XDECREF(base);
     if (!env_has_block(self))
         (void)idle_begin(self);
     if (rc != 0)
@@ -481,8 +490,9 @@ static PyMethodDef methods[] = {
     {"refresh", (PyCFunction)env_refresh, METH_NOARGS,
      "refresh()\n--\n\nWith outside='query': from now on see what others have committed "
      "until now."},
-    {"backup", (PyCFunction)env_backup, METH_O,
-     "backup(directory)\n--\n\nCopy the environment while others go on committing."},
+    {"backup", (PyCFunction)(void (*)(void))env_backup, METH_VARARGS | METH_KEYWORDS,
+     "backup(directory, since=None)\n--\n\nCopy the environment while others go on committing; "
+     "or what has changed since\nthe backup in another directory."},
     {"forget", (PyCFunction)env_forget, METH_O,
      "forget(name)\n--\n\nForget a file that nobody maps, before it is moved or removed."},
     {"stats", (PyCFunction)env_stats, METH_NOARGS,

@@ -202,6 +202,22 @@ def test_backup_and_recover(env, where):
     assert caught.value.code == errno.EEXIST
 
 
+def test_increment(env, where):
+    a = env.array("x", 3, int)
+    base, more = os.path.join(where, "base"), os.path.join(where, "more")
+    env.backup(base)
+    with env.transaction():
+        a[1] = 7
+    env.backup(more, since=base)
+    assert os.path.exists(os.path.join(more, "xac.changed"))
+    assert not os.path.exists(os.path.join(more, "xac.master"))
+    with pytest.raises(xac.Error) as caught:
+        env.backup(os.path.join(where, "none"), since=where)
+    assert caught.value.name == "XAC_ENOTENV"
+    with pytest.raises(TypeError):
+        env.backup(os.path.join(where, "none"), since=3)
+
+
 def test_recover_refuses_what_is_no_environment(where):
     with pytest.raises(xac.Error) as caught:
         xac.recover(where)
