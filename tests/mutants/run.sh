@@ -6,8 +6,9 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, map-* libxactree, turn-* the turn, refresh-* pages that stay, in-place-*
-# pages updated in place, snapshot-* states that are held, the others isolation.
+# environments in one process, increment-* increments of backups, map-* libxactree, turn-* the turn,
+# refresh-* pages that stay, in-place-* pages updated in place, snapshot-* states that are held, the
+# others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -33,6 +34,7 @@ in_place_tests="tests/crash/check_in_place_steps tests/api/isolation/check_in_pl
     tests/api/isolation/check_in_place_comers"
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
+increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
 map_tests="tests/api/heap/check_xactree"
 timeout_s=180
 
@@ -82,6 +84,7 @@ tests_of()
     error-*) echo "$error_tests" ;;
     in-place-*) echo "$in_place_tests" ;;
     envs-*) echo "$envs_tests" ;;
+    increment-*) echo "$increment_tests" ;;
     map-*) echo "$map_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
         tests/stress/stress_iso" ;;
@@ -93,10 +96,10 @@ tests_of()
     esac
 }
 
-# build TEST... -- ret 0 if the tests could be built.
+# build TEST... -- ret 0 if the tests could be built, and the tools that some of them run.
 build()
 {
-    make -C "$work/build" -j2 "$@" >"$work/make.log" 2>&1
+    make -C "$work/build" -j2 xbackup xrecover "$@" >"$work/make.log" 2>&1
 }
 
 # seconds SINCE -- since then.
@@ -110,7 +113,7 @@ judge()
 {
     limit_s=$XAC_SECONDS
     [ "$1" != tests/crash/powercut ] || limit_s=${XAC_CRASH_SECONDS:-150}
-    (cd "$work/build" && XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
+    (cd "$work/build" && top_builddir=$work/build XAC_FAILURES=1 XAC_SECONDS=$limit_s timeout -k 5 "$timeout_s" "./$1") \
         >"$work/test.log" 2>&1
 }
 
