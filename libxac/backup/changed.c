@@ -133,8 +133,9 @@ xac_changed_read(struct xac_changed *c, int logfd, const struct xac_master_slot 
         c->read_bytes += blk->length;
     }
     if (rc == 0 && c->is_known && from != to) {
-        place =
-            (struct xac_place){.offset = from, .why = "a block goes on behind the end"};
+        place = (struct xac_place){.file = "log",
+                                   .offset = from,
+                                   .why = "a block goes on behind the end"};
         rc = unknown(c, &place);
     }
     xac_scan_close(&scan);
