@@ -91,6 +91,39 @@ printed=$(cd "$tmp/run/cpp" && "$tmp/cpp2" word && "$tmp/cpp2" word) || fail "pr
 2" ] || fail "program 2 of doc/cpp.md: printed '$printed'"
 rm -r "$tmp/run/cpp"
 echo "doc/cpp.md: 2 programs"
+
+# The tutorial: the program about words, also killed; that in C++; threads.
+for lang in c cpp; do
+    awk -v lang=$lang -v out="$tmp/tutorial-" '$0 == "```" lang { n++; on = 1; next } /^```$/ { on = 0 }
+        on { print >(out n "." lang) }' "$source_dir/doc/tutorial.md"
+done
+$cc -Wall -Wextra -Werror "$tmp/tutorial-1.c" $(pkg-config --cflags --libs libxac) -o "$tmp/words" &&
+    $cc -Wall -Wextra -Werror "$tmp/tutorial-2.c" $(pkg-config --cflags --libs libxac) -pthread -o "$tmp/threads" &&
+    $cxx -std=c++17 -Wall -Wextra -Werror "$tmp/tutorial-1.cpp" $(pkg-config --cflags --libs libxac) -o "$tmp/words++" ||
+    fail "a program of doc/tutorial.md does not compile"
+mkdir "$tmp/run/tutorial"
+(
+    cd "$tmp/run/tutorial"
+    for program in words words++; do
+        "$tmp/$program" ant bee ant >/dev/null
+        "$tmp/$program" bee cow | LC_ALL=C sort >"$tmp/log"
+        printf 'ant 2\nbee 2\ncow 1\n' | cmp - "$tmp/log"
+        rm -r words.*
+    done
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        "$tmp/words" ant bee >/dev/null 2>&1 &
+        sleep 0.0$i
+        kill -9 $! || true
+        wait $! || true
+    done
+    "$tmp/words" | LC_ALL=C sort >"$tmp/log"
+    ant=$(sed -n 's/^ant //p' "$tmp/log")
+    bee=$(sed -n 's/^bee //p' "$tmp/log")
+    [ "${ant:-0}" = "${bee:-0}" ]
+    [ "$("$tmp/threads")" = 4000 ]
+) 2>"$tmp/err" || { cat "$tmp/err" "$tmp/log"; fail "a program of doc/tutorial.md does not do what the text says"; }
+rm -r "$tmp/run/tutorial"
+echo "doc/tutorial.md: 3 programs"
 # Each function that the library exports has a manual page, or a file that says which page it is on.
 man3=$tmp/dest$(sed -n 's/^prefix=//p' "$pc")/share/man/man3
 pages=0
