@@ -38,8 +38,23 @@ def test_tutorial(run, where):
     assert done.stdout == "[100 100 100 100 100] 100000\n"
 
 
+def test_numpy_in_the_tutorial(run):
+    for total in "1000.0", "1000.0":  # the second run finds what the first has left
+        done = run(programs("doc/tutorial.md", "NumPy"))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"2.0 {total}\n2.0\n"
+
+
 def test_pandas(run):
     pytest.importorskip("pandas")
     done = run(programs("doc/python.md", "pandas"))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "20.0\n"
+
+
+def test_pytorch(run):
+    pytest.importorskip("torch")
+    done = run(programs("doc/python.md", "PyTorch"))
+    assert done.returncode == 0, done.stderr
+    first, last = map(float, done.stdout.split())
+    assert last < first / 100
