@@ -4,7 +4,7 @@
 # check_probes.sh -- the static probes of libxac.so.
 #
 # GOAL    The library has the probes that doc/probes.md lists, each with as many arguments, and no others;
-#         and a debugger that stops at one reads the right arguments.
+#         a debugger that stops at one reads the right arguments; and bpftrace compiles the examples.
 # METHOD  The notes of the section .note.stapsdt; the program of README.md under gdb, if there is one, whose
 #         first commit has the number 1 and changes one page.
 set -eu
@@ -48,5 +48,16 @@ if command -v gdb >/dev/null; then
         ./count) >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "gdb"; }
     grep -qx "commit 1 of 1 pages" "$tmp/log" || { cat "$tmp/log"; fail "arguments under gdb"; }
     echo "gdb: stops at a commit"
+fi
+# The examples with bpftrace can be compiled, with probes and arguments as they are.  Nothing is attached.
+if command -v bpftrace >/dev/null && [ "$(id -u)" = 0 ]; then
+    awk -v out="$tmp/example" '/^```sh$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print >(out n) }' \
+        "$srcdir/doc/probes.md"
+    for example in "$tmp"/example*; do
+        sed 's/^bpftrace -e/bpftrace -d -e/' "$example" >"$tmp/dry"
+        LIB=$build/.libs/libxac.so timeout 20 sh "$tmp/dry" >"$tmp/log" 2>&1 ||
+            { cat "$example"; tail -n 5 "$tmp/log"; fail "bpftrace"; }
+    done
+    echo "bpftrace: $(ls "$tmp"/example* | wc -l) examples"
 fi
 echo "check_probes: $(wc -l <"$tmp/has") probes, 0 problems"
