@@ -7,12 +7,13 @@
 #      package must have the same bytes.
 #   2. lintian, without an error.
 #   3. A Debian of its own (mmdebstrap), in which the packages are installed by apt, with nothing else than a
-#      compiler: the program of README.md is compiled and run there, in C, in C++, by CMake and by xac-cc; tools
-#      and manual pages are looked at; and the packages are removed again.
+#      compiler: the program of README.md is compiled and run there, in C, in C++, by CMake and by xac-cc; so are
+#      those of doc/cpp.md and doc/xactree.md, and that of python/README.md; tools and manual pages are looked
+#      at; and the packages are removed again.
 #
 # The packages stay in DIR (default build/package).  It needs root, for mmdebstrap, and installs with apt what is
-# missing of: debhelper, dpkg-dev, lintian, mmdebstrap.  XAC_PACKAGE_CHECK=1 runs the unit and API tests
-# in the first build.
+# missing of lintian, mmdebstrap and the packages that debian/control needs.  XAC_PACKAGE_CHECK=1 runs the unit and
+# API tests in the first build.
 set -eu
 
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,6 +21,7 @@ dir=${1:-$source_dir/build/package}
 rm -rf "$dir"
 mkdir -p "$dir/dist" "$dir/first" "$dir/second"
 dir=$(cd "$dir" && pwd)
+names="libxac1 libxac-itm0 libxactree0 libxac-dev libxac-tools python3-xac"
 version=$(sed -n '1s/.*(\(.*\)-.*).*/\1/p' "$source_dir/debian/changelog")
 
 fail()
@@ -39,11 +41,13 @@ logged()
 install_tools()
 {
     missing=
-    for package in debhelper dpkg-dev lintian mmdebstrap; do
+    for package in dpkg-dev lintian mmdebstrap; do
         dpkg-query -W -f '${db:Status-Status}\n' $package 2>/dev/null | grep -qx installed ||
             missing="$missing $package"
     done
     [ -z "$missing" ] || logged apt apt-get install -q -y --no-install-recommends $missing
+    dpkg-checkbuilddeps "$source_dir/debian/control" 2>"$dir/missing" ||
+        (cd "$source_dir" && logged apt-build apt-get build-dep -q -y --no-install-recommends ./)
 }
 
 make_dist()
@@ -55,7 +59,7 @@ make_dist()
     [ -e "libxac-$version.tar.gz" ] || fail "debian/changelog and configure.ac have different versions"
 }
 
-# build_in NAME TARGET-OPTION -- unpack and build.
+# build_in NAME TARGET-OPTION -- unpack and build, with Debian's own programs: another python3 may come first in PATH.
 build_in()
 {
     cd "$dir/$1"
@@ -65,7 +69,8 @@ build_in()
     cd "libxac-$version-$1"
     options=nocheck
     [ "$1" != first ] || [ "${XAC_PACKAGE_CHECK:-0}" = 0 ] || options=
-    DEB_BUILD_OPTIONS="$options parallel=2" dpkg-buildpackage -us -uc "$2"
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin DEB_BUILD_OPTIONS="$options parallel=2" \
+        dpkg-buildpackage -us -uc "$2"
 }
 
 compare()
@@ -75,20 +80,29 @@ compare()
         cmp "$package" "$dir/second/${package##*/}" || fail "two builds differ"
         n=$((n + 1))
     done
-    [ "$n" -ge 4 ] || fail "only $n packages"
+    for name in $names; do
+        [ -e "$dir/first/${name}_$version-"* ] || fail "there is no package $name"
+    done
     echo "reproducible: $n packages, the same bytes twice"
 }
 
-# in_chroot.sh is run inside; README's program is the first C block.
+# first_block LANGUAGE FILE -- the first program of a document.
+first_block()
+{
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source_dir/$2" | sed '1d;/^```$/,$d'
+}
+
+# in_chroot.sh is run inside.
 make_trial()
 {
     mkdir "$dir/trial"
-    for name in libxac1 libxac-itm0 libxactree0 libxac-dev libxac-tools; do
-        for package in "$dir/first/${name}_$version"-*.deb; do
-            [ ! -e "$package" ] || cp "$package" "$dir/trial"
-        done
+    for name in $names; do
+        cp "$dir/first/${name}_$version"-*.deb "$dir/trial"
     done
-    sed -n '/^```c$/,/^```$/p' "$source_dir/README.md" | sed '1d;/^```$/,$d' >"$dir/trial/count.c"
+    first_block c README.md >"$dir/trial/count.c"
+    first_block c doc/xactree.md >"$dir/trial/fruit.c"
+    first_block cpp doc/cpp.md >"$dir/trial/numbers.cc"
+    first_block python python/README.md >"$dir/trial/first.py"
     cat >"$dir/trial/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.16)
 project(count C)
@@ -108,6 +122,11 @@ g++ -Wall -Wextra -Werror count.cc $(pkg-config --cflags --libs libxac) -o by-g+
 gcc -Wall -Wextra -Werror count.c -static $(pkg-config --cflags --libs --static libxac) -o static
 cmake -S . -B by && make -C by
 xac-cc -c count.c -o noticed.o && xac-cc noticed.o -o by-xac-cc
+gcc -Wall -Wextra -Werror fruit.c $(pkg-config --cflags --libs libxactree) -o fruit
+mkdir fruits && (cd fruits && test "$(../fruit)" = "$(printf 'apples: 12\npears: 3')")
+g++ -std=c++17 -Wall -Wextra -Werror numbers.cc $(pkg-config --cflags --libs libxac) -o numbers
+mkdir numbered && (cd numbered && ../numbers && ../numbers)
+(mkdir python && cd python && python3 ../first.py && python3 -m pydoc xac.Env | grep transaction)
 n=0
 for program in ./by-gcc ./by-g++ ./static by/by-cmake ./by-xac-cc; do
     n=$((n + 1))
@@ -116,11 +135,11 @@ done
 xrecover --check db
 xstat db | grep 'nobody is attached'
 xlogdump --version
-man -w xbegin xac_begin_in xac.h xstat xac-cc
+man -w xbegin xac_begin_in xac.h xstat xac-cc xactree_put
 ldd by-gcc | grep libxac.so.1
 if ldd by-gcc | grep libsigsegv; then exit 1; fi
-apt-get purge -q -y libxac1 libxac-dev libxac-tools
-test -z "$(find /usr -name 'libxac*' -o -name 'xac[._-]*' -o -name xstat)"
+apt-get purge -q -y libxac1 libxac-dev libxac-tools libxactree0
+test -z "$(find /usr -name 'libxac*' -o -name 'xac[._-]*' -o -name xac -o -name xstat)"
 echo "trial: $n programs, all right"
 END
 }
