@@ -485,9 +485,52 @@ XAC_API const char *xac_last_error(void);
 XAC_API int xac_abort(void);
 
 /*
+ * Take a savepoint: a place in the running transaction to which xRollbackTo() goes back.
+ *
+ * Savepoints nest, as deep as memory allows.  They do not depend on the nesting of xbegin() and
+ * xend(), and end with the outermost transaction.  A savepoint costs something for each page that is
+ * stored to after it, for the first time since: a trap, and room for the page as it was.  Of the pages
+ * that were written before, it costs something for those that no savepoint has followed yet.
+ *
+ * After a savepoint, and after a roll-back, what was announced before counts no more: stores are to be
+ * announced again (XAC_CHECKING_TRUSTED), and so is what is given to system calls.
+ *
+ * ret  its mark, which no other savepoint of the process has; or 0, and errno is
+ *        EPERM   not inside a transaction, or inside a query, or no xInit() yet
+ *        ENOMEM  no memory, or the transaction has failed because there was no room; other errno
+ *                values likewise
+ *      xLastError() says more.
+ */
+XAC_API uint64_t xac_savepoint(void);
+
+/*
+ * Roll back to a savepoint: all segments are as they were when it was taken, heaps in them included.
+ * The savepoint stays; those that were taken after it are gone.  Variables outside of segments, and the
+ * nesting of xbegin(), stay as they are.
+ *
+ * Pages that the transaction has read or written since still count as read: it aborts if others change
+ * them, unless the abort policy lets that pass.  It also works in a transaction that has failed already,
+ * because of a conflict or xAbort(), and changes nothing about that.
+ *
+ * in   mark  from xSavepoint() in this transaction, not released and not gone
+ * ret  0; XAC_FAILED: done, but the outermost xend() will abort; EINVAL: no such mark; XAC_ENOINIT;
+ *      XAC_ENOTXN; XAC_EINQUERY; XAC_EFORKED; ENOMEM, EIO and other errno values: not all of it could be
+ *      restored, and the outermost xend() will return that error.
+ */
+XAC_API int xac_rollback_to(uint64_t mark);
+
+/*
+ * Release a savepoint, and those that were taken after it: they are forgotten, and nothing else changes.
+ *
+ * in   mark  as for xRollbackTo()
+ * ret  0; EINVAL; XAC_ENOINIT; XAC_ENOTXN; XAC_EINQUERY; XAC_EFORKED.
+ */
+XAC_API int xac_release(uint64_t mark);
+
+/*
  * Announce accesses to all pages of a range, as setPageAccess() does for one.  Afterwards,
- * until the transaction ends, the range may be given to read(2), write(2) and other system
- * calls.
+ * until the transaction ends or the next savepoint or roll-back (xSavepoint), the range may be
+ * given to read(2), write(2) and other system calls.
  *
  * in   addr, length  bytes, inside one segment; length at least 1
  * in   access        XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
@@ -498,17 +541,19 @@ XAC_API int xac_set_range_access(void *addr, size_t length, int access);
 /*
  * Run a function as a transaction, and again as long as others make it abort.  Between the
  * attempts it waits as xac_set_backoff() says.  Inside a transaction the function is a part
- * of that one and runs once.
+ * of that one and runs once, behind a savepoint (xSavepoint): if it fails, only what it has done
+ * is rolled back, and the transaction goes on.
  *
  * in   fn   called with arg; may run several times, so it must not keep results of a run
  *           that failed.  It returns 0 to commit, another value to roll back and give up.
  *           A C++ exception, pthread_exit() and cancellation may leave it; then the
- *           transaction is rolled back (nested: the outermost will abort).  longjmp() must
- *           not leave it (rule 4).
+ *           transaction is rolled back, likewise.  longjmp() must not leave it (rule 4).
  * ret  0: committed (nested: done); what fn returned if not 0; XAC_ABORTED: fn has called
  *      xAbort() and returned 0; XAC_FAILED: nested, and the outermost will abort; errors of
  *      xbegin() and xend(); XAC_EINTXN: fn began a transaction and did not end it, all is
- *      rolled back.  fn's own results should be different from these.
+ *      rolled back; nested, EINVAL: fn has released a savepoint from outside of it, or rolled back to
+ *      one; ENOMEM and other errno values: no room for the savepoint, or not all could be rolled back,
+ *      and the outermost will abort.  fn's own results should be different from these.
  */
 XAC_API int xac_transact(int (*fn)(void *arg), void *arg);
 
@@ -717,6 +762,9 @@ XAC_API const char *xLastError(void);
 XAC_API int setRangeAccess(void *addr, size_t length, int access);
 XAC_API int xTransact(int (*fn)(void *arg), void *arg);
 XAC_API int xAbort(void);
+XAC_API uint64_t xSavepoint(void);
+XAC_API int xRollbackTo(uint64_t mark);
+XAC_API int xRelease(uint64_t mark);
 XAC_API int xSetOption(int option, uint64_t value);
 XAC_API int xSetLogDirectory(const char *path);
 XAC_API void xSetRecoveryProgress(void (*fn)(void *arg, uint64_t done, uint64_t total),

@@ -13,7 +13,7 @@
  *       mappings, and nothing else.
  *   (2) An exception that leaves the function rolls the transaction back and goes on to the
  *       caller.  There is no other attempt.  If an outer transaction catches the exception of a
- *       nested one, the outer one still cannot commit: it runs again.
+ *       nested one, what the nested one has stored is undone, and the outer one goes on.
  *   (3) The result of a transaction or a query is used after its end, so that it must be a copy.
  *       It may point into a mapping; the caller follows it in the next transaction only.
  *   (4) Without exceptions (-fno-exceptions) a call that would throw prints the error and stops

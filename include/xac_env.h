@@ -117,6 +117,9 @@ XAC_API int xac_diff_in(struct xac_env *env, uint64_t from, uint64_t to,
 XAC_API int xac_snapshot_find_in(struct xac_env *env, const char *name, uint64_t *id);
 XAC_API int xac_validate_in(struct xac_env *env);
 XAC_API int xac_abort_in(struct xac_env *env);
+XAC_API uint64_t xac_savepoint_in(struct xac_env *env);
+XAC_API int xac_rollback_to_in(struct xac_env *env, uint64_t mark);
+XAC_API int xac_release_in(struct xac_env *env, uint64_t mark);
 XAC_API int xac_transact_in(struct xac_env *env, int (*fn)(void *arg), void *arg);
 XAC_API int xac_set_page_access_in(struct xac_env *env, void *addr, int access);
 XAC_API int xac_set_range_access_in(struct xac_env *env, void *addr, size_t length,

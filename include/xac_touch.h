@@ -20,8 +20,8 @@
  *   (1) Unless the thread has a transaction or query open, xac_touched_now is NULL, or both of
  *       its numbers are 0.
  *   (2) A unit is noted in a thread's table only if it needs no announcement until the next begin
- *       or end of a transaction of this thread: it has the access, or lies in no segment that
- *       the transactions of the thread may touch.
+ *       or end of a transaction of this thread, or savepoint or roll-back in one: it has the access,
+ *       or lies in no segment that the transactions of the thread may touch.
  *   (3) What is noted with another number counts for nothing.
  */
 #ifndef XAC_TOUCH_H

@@ -19,6 +19,7 @@
 #include "base/tls.h"
 #include "env/thread.h"
 #include "txn/ctx.h"
+#include "view/view_scan.h"
 
 /* Nesting that is said to look like one without end. */
 #define DEPTH_SAID 1000
@@ -116,8 +117,22 @@ xac_left_return(struct xac_env *env, int depth)
                    n_open);
 }
 
+/* undo -- take the transaction back to a savepoint, and to its nesting.  false: that does not work. */
+static bool
+undo(struct xac_ctx *ctx, int depth, uint64_t mark)
+{
+    int rc;
+
+    if (ctx->query_depth > 0)
+        xac_scan_end_query(ctx);
+    ctx->query_depth = 0; /* xTransact() begins in no query */
+    ctx->depth = depth;
+    rc = xac_rollback_to_in(ctx->env, mark);
+    return (rc == 0 || rc == XAC_FAILED) && xac_release_in(ctx->env, mark) == 0;
+}
+
 void
-xac_left_unwind(struct xac_env *env, int depth)
+xac_left_unwind(struct xac_env *env, int depth, uint64_t mark)
 {
     struct xac_ctx *ctx = open_here(env);
 
@@ -126,7 +141,7 @@ xac_left_unwind(struct xac_env *env, int depth)
         return;
     }
     forget(ctx, depth);
-    if (ctx->depth > depth)
+    if (ctx->depth > depth && (mark == 0 || !undo(ctx, depth, mark)))
         xac_api_roll_back(ctx, depth);
 }
 

@@ -18,6 +18,7 @@
 #define XAC_API_LEFT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/annot.h"
 
@@ -41,8 +42,8 @@ int xac_left_enter(struct xac_env *env, const void *frame);
  */
 int xac_left_return(struct xac_env *env, int depth);
 
-/* xac_left_unwind -- the function will not return: roll back. */
-void xac_left_unwind(struct xac_env *env, int depth);
+/* xac_left_unwind -- the function will not return: roll back; to the savepoint of that mark if it is not 0. */
+void xac_left_unwind(struct xac_env *env, int depth, uint64_t mark);
 
 /*
  * xac_left_look -- has an xTransact() been left by longjmp()?  Then roll back, and say so.

@@ -306,6 +306,8 @@ has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
 {
     const struct xac_view_page *p = &v->pages.at[page_no];
 
+    if (is_write && xac_view_is_closed(v, page_no))
+        return false;
     return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
 }
 

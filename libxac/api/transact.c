@@ -19,6 +19,7 @@
 
 #include "api/api.h"
 #include "api/api_left.h"
+#include "api/api_savepoint.h"
 #include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
@@ -157,7 +158,8 @@ wait_a_while(struct xac_env *env, unsigned attempts)
 struct attempt {
     struct xac_env *env;
     int depth;
-    bool is_open; /* fn is running */
+    bool is_open;  /* fn is running                                                    */
+    uint64_t mark; /* inside of a transaction: the savepoint before fn; else 0         */
 };
 
 /* attempt_left -- the attempt's frame goes; if fn has not returned, then by unwinding. */
@@ -165,7 +167,20 @@ static void
 attempt_left(const struct attempt *attempt)
 {
     if (attempt->is_open)
-        xac_left_unwind(attempt->env, attempt->depth);
+        xac_left_unwind(attempt->env, attempt->depth, attempt->mark);
+}
+
+/* end_nested -- fn has returned, inside of a transaction: what it has stored stays, or is undone.  ret 0 or an
+   error of the savepoint. */
+static int
+end_nested(const struct attempt *attempt, int fn_rc)
+{
+    int rc = fn_rc == 0 ? 0 : xac_rollback_to_in(attempt->env, attempt->mark);
+
+    xac_assert(attempt->mark != 0);
+    if (rc == 0 || rc == XAC_FAILED)
+        rc = xac_release_in(attempt->env, attempt->mark);
+    return rc;
 }
 
 /* transact_once -- one attempt; *fn_rcp what fn returned. */
@@ -174,20 +189,32 @@ transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *
               int *fn_rcp)
 {
     __attribute__((cleanup(attempt_left))) struct attempt attempt = {.env = env};
-    int rc = xac_begin_in(env);
+    int rc = xac_begin_in(env), ended;
 
     if (rc != 0)
         return rc;
     attempt.depth = xac_left_enter(env, frame);
+    if (attempt.depth > 0) {
+        rc = xac_api_savepoint(env, "xTransact", &attempt.mark);
+        if (rc != 0) {
+            (void)xac_end_in(env);
+            return rc;
+        }
+    }
     attempt.is_open = true;
     *fn_rcp = fn(arg);
     attempt.is_open = false;
     rc = xac_left_return(env, attempt.depth);
     if (rc != 0)
         return rc;
-    if (*fn_rcp != 0)
+    if (attempt.mark != 0)
+        rc = end_nested(&attempt, *fn_rcp);
+    else if (*fn_rcp != 0)
         (void)xac_abort_in(env);
-    return xac_end_in(env);
+    ended = xac_end_in(env);
+    if (rc != 0)
+        *fn_rcp = 0; /* the error counts for more: the transaction will not commit */
+    return rc != 0 ? rc : ended;
 }
 
 /* transact -- xTransact(); frame: that of the entry point, which xac_left_look looks for. */

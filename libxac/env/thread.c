@@ -19,6 +19,7 @@
 #include "txn/ctx.h"
 #include "txn/alone.h"
 #include "txn/in_place_settle.h"
+#include "txn/saved.h"
 #include "txn/turn.h"
 #include "view/view.h"
 
@@ -476,6 +477,7 @@ forget(struct xac_ctx *ctx)
 {
     for (struct xac_view *v = ctx->views; v != NULL; v = v->next)
         xac_view_forked(v);
+    xac_saved_forked(ctx);
     ctx->orphan_depth += ctx->depth;
     ctx->depth = 0;
     ctx->query_depth = 0;

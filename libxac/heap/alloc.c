@@ -195,7 +195,7 @@ xac_heap_write(struct xac_heap *h, const void *address)
 
     xac_assert((const uint8_t *)address >= h->base);
     xac_assert(page_no < h->view_pages);
-    if (h->view->pages.at[page_no].state == XAC_PAGE_DIRTY)
+    if (xac_view_may_store(h->view, page_no))
         return;
     rc = h->view->area.in_place < 0
              ? 0

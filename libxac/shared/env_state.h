@@ -32,6 +32,7 @@ struct xac_frames_user;
 struct xac_frozen;
 struct xac_outofcore_ctx;
 struct xac_policy;
+struct xac_saved;
 struct xac_view;
 struct xac_way;
 
@@ -104,7 +105,8 @@ enum xac_lacking {
     XAC_LACKS_FILE,       /* the page, out of its file                                  */
     XAC_LACKS_SPILLED,    /* the working copy, out of the temporary file (outofcore.h)  */
     XAC_LACKS_VERSION,    /* the version, out of the buffer file (version.h)            */
-    XAC_LACKS_REGION      /* room in the control region to record the access            */
+    XAC_LACKS_REGION,     /* room in the control region to record the access            */
+    XAC_LACKS_SAVED       /* room to keep the page as it was at a savepoint (saved.h)   */
 };
 
 /* Pages of a transaction that are kept as they were; they are to stay in the processor's cache. */
@@ -156,6 +158,8 @@ struct xac_ctx {
     uint8_t *images;
     unsigned n_images;
     uint64_t image_id[XAC_IMAGES];
+    struct xac_saved *saved; /* its savepoints: see saved.h; NULL: it never had one      */
+    uint64_t save_epoch;     /* of them; 0: the transaction has used none               */
     uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
     unsigned n_looks;
     bool is_loop; /* the tick before had many begins                                   */

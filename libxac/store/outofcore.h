@@ -145,6 +145,11 @@ XAC_SIGSAFE int xac_outofcore_back(struct xac_view *view, uint64_t page_no);
    XAC_PLACE_WORKING; NULL with errno. */
 XAC_SIGSAFE const uint8_t *xac_outofcore_spilled(struct xac_view *view, uint64_t page_no);
 
+/* xac_outofcore_spill_again -- have a page that is spilled, here or in an alias, hold these bytes.  ret 0 or
+   errno. */
+int xac_outofcore_spill_again(const struct xac_view *view, uint64_t page_no,
+                              const uint8_t *bytes);
+
 /* xac_outofcore_end -- the transaction is over: nothing is spilled, and unless pages stay
    readable, nothing shown. */
 void xac_outofcore_end(struct xac_ctx *ctx);

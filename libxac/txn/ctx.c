@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "store/outofcore.h"
 #include "txn/drop.h"
+#include "txn/saved.h"
 #include "txn/slot.h"
 
 XAC_TLS struct xac_ctx *xac_ctx_own;
@@ -52,6 +53,7 @@ xac_ctx_release(struct xac_env *env, struct xac_ctx *ctx)
         xac_txn_drop(env, ctx->slot, ctx->slot, XAC_TXN_FREE);
     ctx->txn = NULL;
     xac_outofcore_close(ctx);
+    xac_saved_close(ctx);
     if (ctx->blocks != NULL)
         (void)xac_sys.munmap(ctx->blocks, ctx->blocks_size * sizeof ctx->blocks[0]);
     if (ctx->images != NULL)

@@ -115,6 +115,22 @@ xac_outofcore_spilled(struct xac_view *v, uint64_t page_no)
     return NULL;
 }
 
+int
+xac_outofcore_spill_again(const struct xac_view *v, uint64_t page_no,
+                          const uint8_t *bytes)
+{
+    const struct xac_view *h =
+        home(v->ctx, xac_page_id(v->file, v->area.first + page_no));
+    uint64_t at = v->area.first + page_no - h->area.first;
+
+    xac_assert(v->pages.at[page_no].state == XAC_PAGE_SPILLED);
+    xac_assert(bytes != NULL);
+    return xac_handle_is_ours(h->spill.fd, &h->spill.handle)
+               ? xac_write_full(h->spill.fd, bytes, v->area.page_size,
+                                at * v->area.page_size)
+               : EBADF;
+}
+
 XAC_SIGSAFE int
 xac_outofcore_back(struct xac_view *v, uint64_t page_no)
 {

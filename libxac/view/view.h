@@ -16,7 +16,8 @@
  * A page is
  *   absent     no access; the next access traps
  *   readable   shows the version that belongs to the transaction
- *   dirty      may be written; private to the transaction
+ *   dirty      may be written; private to the transaction.  Behind a savepoint it is open, or closed: then
+ *              the next store is to be noticed again (saved.h)
  *   warm       readable, and may be written unnoticed: found by comparing (view_warm.c)
  *   loose      readable, and may be written once it has been announced: the program has
  *              promised that (XAC_OPT_CHECKING)
@@ -137,6 +138,7 @@ struct xac_view_staying {
     uint64_t recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none             */
     /* Scans (view_scan.h). */
     bool is_unscannable; /* scanning has failed                                         */
+    uint32_t n_unscanned; /* begins until it may be scanned again, after a savepoint     */
     uint64_t n_stores;   /* while alone, to readable pages: trapped, or found          */
     int64_t account;     /* ns that the other way would have saved lately               */
 };
@@ -407,6 +409,60 @@ xac_view_is_readable(const struct xac_view *v, const struct xac_view_page *p)
            || (p->state == XAC_PAGE_ABSENT && xac_view_is_open(v));
 }
 
+/* ---- Savepoints (saved.h, view_savepoint.c) ------------------------------------------- */
+
+/* xac_view_is_shut -- is a page, written or not, none of those that have been opened in this epoch? */
+XAC_SIGSAFE bool xac_view_is_shut(const struct xac_view *view, uint64_t page_no);
+
+/* xac_view_is_closed -- is a page dirty here, and closed: must the next store be noticed? */
+XAC_SIGSAFE static inline bool
+xac_view_is_closed(const struct xac_view *v, uint64_t page_no)
+{
+    return xac_unlikely(v->ctx->save_epoch != 0)
+           && v->pages.at[page_no].state == XAC_PAGE_DIRTY
+           && xac_view_is_shut(v, page_no);
+}
+
+/* xac_view_is_guarded -- is it closed, and protected for that? */
+XAC_SIGSAFE bool xac_view_is_guarded(const struct xac_view *view, uint64_t page_no);
+
+/* xac_view_may_store -- may a page be stored to at once, its stores having been noticed? */
+XAC_SIGSAFE static inline bool
+xac_view_may_store(const struct xac_view *v, uint64_t page_no)
+{
+    return v->pages.at[page_no].state == XAC_PAGE_DIRTY && !xac_view_is_closed(v, page_no);
+}
+
+/*
+ * xac_view_keep_closed -- the closed ones of these pages are about to be stored to: they are open from
+ * now on; the caller gives the access.  xac_view_open_again: and have it.  They are all dirty.
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE int xac_view_keep_closed(struct xac_view *view, uint64_t first, uint64_t end);
+XAC_SIGSAFE int xac_view_open_again(struct xac_view *view, uint64_t first, uint64_t end);
+
+/* xac_view_store_again -- a closed page is about to be stored to.  ret 0 or errno. */
+XAC_SIGSAFE int xac_view_store_again(struct xac_view *view, uint64_t page_no);
+
+/* xac_view_first_store -- a page has become dirty; nothing has been stored to it yet. */
+XAC_SIGSAFE void xac_view_first_store(struct xac_view *view, uint64_t page_no);
+
+/* xac_view_before_show, after_show -- around step 5, in a transaction that has used a savepoint; *is_donep: that
+   was all of it.  ret 0 or errno. */
+XAC_SIGSAFE int xac_view_before_show(struct xac_view *view, uint64_t page_no,
+                                     bool is_write, bool *is_donep);
+XAC_SIGSAFE int xac_view_after_show(struct xac_view *view, uint64_t page_no,
+                                    bool is_write);
+
+/*
+ * xac_view_savepoint -- a new level in the running transaction.  xac_view_roll_back: to a level, which
+ * stays.
+ * ret  0; errno: the transaction will not commit, and if it was a roll-back, pages may be neither as
+ *      they are nor as they were.
+ */
+int xac_view_savepoint(struct xac_ctx *ctx, uint64_t mark);
+int xac_view_roll_back(struct xac_ctx *ctx, uint64_t level);
+
 /*
  * xac_view_register -- steps 1 and 2: an entry in the set, and in the page's access list.
  * ret  the page; NULL if the region has no room: xac_view_unregistered() is the errno value.
@@ -561,7 +617,7 @@ XAC_SIGSAFE struct xac_view *xac_view_written(const struct xac_ctx *ctx,
 
 /* xac_view_working_copy -- the running transaction's copy of a page; one that is spilled, in
    XAC_PLACE_WORKING.  NULL with errno. */
-const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
+XAC_SIGSAFE const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
 
 /* xac_view_describe -- file, offset and address of a page for xConflict(). */
 void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,

@@ -159,7 +159,7 @@ xac_view_written(const struct xac_ctx *ctx, uint64_t page_id)
     return found;
 }
 
-const uint8_t *
+XAC_SIGSAFE const uint8_t *
 xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id)
 {
     struct xac_view *v = xac_view_written(ctx, page_id);
@@ -338,9 +338,10 @@ show_mapped(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     return rc;
 }
 
-XAC_SIGSAFE int
-xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
-              const struct xac_page *page, uint64_t parent, bool is_write)
+/* show -- the page as it is, or as it was first. */
+XAC_SIGSAFE static int
+show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+     const struct xac_page *page, uint64_t parent, bool is_write)
 {
     xac_assert(page_no < v->area.n_pages);
     xac_assert(xac_lock_none_held());
@@ -353,6 +354,23 @@ xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     return v->area.ops->fills != NULL
                ? show_filled(v, page_no, page, parent, is_write)
                : show_mapped(env, v, page_no, page, parent, is_write);
+}
+
+XAC_SIGSAFE int
+xac_view_show(struct xac_env *env, struct xac_view *v, uint64_t page_no,
+              const struct xac_page *page, uint64_t parent, bool is_write)
+{
+    bool is_done = false;
+    int rc;
+
+    xac_assert(page_no < v->area.n_pages);
+    if (xac_likely(v->ctx->save_epoch == 0))
+        return show(env, v, page_no, page, parent, is_write);
+    rc = xac_view_before_show(v, page_no, is_write, &is_done);
+    if (rc != 0 || is_done)
+        return rc;
+    rc = show(env, v, page_no, page, parent, is_write);
+    return rc == 0 ? xac_view_after_show(v, page_no, is_write) : rc;
 }
 
 /* ---- Registering and showing it ----------------------------------------------------------- */
@@ -488,6 +506,8 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
 
     xac_assert(page_no < v->area.n_pages);
     xac_assert(ctx->txn != NULL);
+    if (is_write && xac_view_is_closed(v, page_no))
+        return xac_view_store_again(v, page_no);
     if (xac_unlikely(ctx->is_unrecorded))
         return look_only(env, ctx, v, page_no, is_write, 0);
     if (v->area.ops->maps != NULL
@@ -529,8 +549,8 @@ handle(struct xac_view *view, void *addr, bool is_write)
     if (is_write && (ctx->is_query || ctx->query_depth > 0))
         xac_fault_stop(view, addr, is_write, "inside a query",
                        "xbeginQuery() promises not to write; use xbegin()");
-    if (xac_view_is_writable(p) || p->state == XAC_PAGE_LOOSE
-        || (p->state == XAC_PAGE_READABLE && !is_write))
+    if ((xac_view_is_writable(p) && !(is_write && xac_view_is_closed(view, page_no)))
+        || p->state == XAC_PAGE_LOOSE || (p->state == XAC_PAGE_READABLE && !is_write))
         xac_fault_stop(view, addr, is_write, "faults although access was given",
                        "is the file shorter than its mapping?");
     /* What has been spilled had been announced. */
@@ -554,14 +574,16 @@ XAC_SIGSAFE static void
 on_fault(struct xac_area *area, void *addr, enum xac_access access)
 {
     struct xac_view *view = xac_view_of(area);
-    const struct xac_view_page *p = &view->pages.at[xac_area_page_no(area, addr)];
+    uint64_t page_no = xac_area_page_no(area, addr);
+    const struct xac_view_page *p = &view->pages.at[page_no];
 
     bool is_second = access == XAC_ACCESS_UNKNOWN
                      || (access == XAC_ACCESS_WRITE && area->ops->maps != NULL
                          && area->ops->maps->reads_first);
 
     handle(view, addr,
-           is_second ? xac_view_is_readable(view, p) : access == XAC_ACCESS_WRITE);
+           is_second ? xac_view_is_readable(view, p) || xac_view_is_closed(view, page_no)
+                     : access == XAC_ACCESS_WRITE);
 }
 
 XAC_SIGSAFE static int
@@ -573,7 +595,10 @@ fd_of(struct xac_area *area)
 XAC_SIGSAFE static bool
 is_read_only(struct xac_area *area, uint64_t page_no)
 {
-    return xac_view_of(area)->pages.at[page_no].state == XAC_PAGE_READABLE;
+    const struct xac_view *v = xac_view_of(area);
+
+    return v->pages.at[page_no].state == XAC_PAGE_READABLE
+           || xac_view_is_guarded(v, page_no);
 }
 
 const struct xac_area_owner xac_view_owner = {

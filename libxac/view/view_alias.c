@@ -339,7 +339,8 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
 XAC_SIGSAFE bool
 xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
-    bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY;
+    bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY
+                    && !xac_view_is_guarded(v, page_no);
 
     xac_assert(xac_area_shares(&v->area));
     xac_assert(page_no < v->area.n_pages);
@@ -421,6 +422,8 @@ xac_aliases_gather(struct xac_view *v)
             continue;
         rc = xac_area_shares(&v->area) ? xac_alias_show(v, page_no, page, parent, true)
                                        : xac_alias_write(v, page_no, page, parent);
+        if (rc == 0 && xac_view_is_guarded(v, page_no))
+            rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
     }
     return rc;
 }

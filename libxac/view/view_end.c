@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "store/outofcore.h"
+#include "txn/saved.h"
 #include "view/view.h"
 #include "view/view_scan.h"
 
@@ -66,7 +67,9 @@ stay_written(struct xac_view *v, uint64_t page_no)
         p->state = XAC_PAGE_READABLE;
         return 0;
     }
-    if (v->env->options.announces == 0 && xac_warm_wanted(v, page_no)) {
+    /* Behind a savepoint it may be protected. */
+    if (v->env->options.announces == 0 && v->ctx->save_epoch == 0
+        && xac_warm_wanted(v, page_no)) {
         p->state = XAC_PAGE_WARM;
         return 0;
     }
@@ -356,5 +359,6 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
     if (ctx->outofcore != NULL)
         xac_outofcore_end(ctx);
+    xac_saved_end(ctx);
     xac_debug(xac_view_assert_all(ctx, false));
 }

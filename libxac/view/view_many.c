@@ -130,7 +130,9 @@ unprotect_run(struct xac_view *v, uint64_t first, uint64_t end)
     while (p < end && v->pages.at[p].state == state)
         p++;
     if (state != XAC_PAGE_LOOSE) {
-        int rc = v->area.ops->protect(&v->area, first, p - first, XAC_PROT_WRITE);
+        int rc = state == XAC_PAGE_DIRTY /* behind a savepoint */
+                     ? xac_view_open_again(v, first, p)
+                     : v->area.ops->protect(&v->area, first, p - first, XAC_PROT_WRITE);
 
         if (rc != 0) {
             errno = rc;
@@ -170,8 +172,11 @@ show_some(struct xac_env *env, struct xac_view *v, uint64_t first, uint64_t end,
             return 0;
         }
     }
-    for (uint64_t p = first; p < first + n; p++)
+    for (uint64_t p = first; p < first + n; p++) {
         xac_view_note(v, p, is_write);
+        if (is_write && xac_unlikely(v->ctx->save_epoch != 0))
+            xac_view_first_store(v, p);
+    }
     return n;
 }
 

@@ -22,6 +22,10 @@
 #define CHANGE_PAGE_NS 150
 #define HOLES_PER_NS   90
 
+/* Begins after a savepoint at which a view is not scanned: going to the other way for a savepoint costs as
+   much as going back. */
+#define UNSCANNED 1024
+
 /* may_be -- invariant (1). */
 static bool
 may_be(const struct xac_view *v)
@@ -52,6 +56,23 @@ change(struct xac_view *v, bool is_scanned)
         return rc;
     rc = give_up(v);
     return rc == 0 ? xac_engine_moved(&v->area) : rc;
+}
+
+int
+xac_scan_pause(struct xac_view *v)
+{
+    int rc;
+
+    xac_assert(v->area.is_scanned);
+    v->staying.account = 0;
+    v->staying.n_unscanned = UNSCANNED;
+    rc = v->area.ops->fills->scan_set(&v->area, false);
+    if (rc == 0)
+        return 0;
+    v->ctx->is_unrecorded = true; /* nobody knows any more which pages it has touched */
+    (void)give_up(v);
+    (void)xac_engine_moved(&v->area); /* if that fails, so does every access */
+    return rc;
 }
 
 /* walk -- the pages that have been stored to since the last scan; ret 0, what visit said, or
@@ -125,6 +146,11 @@ xac_scan_begin(struct xac_view *v)
 {
     if (v->area.is_scanned && walk(v, check_outside) != 0)
         return give_up(v);
+    if (v->staying.n_unscanned > 0 && xac_engine_scanning() == XAC_SCAN_IF_CHEAPER) {
+        v->staying.n_unscanned--;
+        v->staying.account = 0;
+        return 0;
+    }
     return wanted(v) == v->area.is_scanned ? 0 : change(v, !v->area.is_scanned);
 }
 

@@ -40,6 +40,10 @@ int xac_scan_begin(struct xac_view *view);
    ret 0; ENOSPC; errno. */
 int xac_scan_gather(struct xac_view *view);
 
+/* xac_scan_pause -- in a transaction, when its stores have been gathered: from here on they trap.  ret 0, or
+   errno, and the view has no pages any more. */
+int xac_scan_pause(struct xac_view *view);
+
 /* xac_view_gather -- before the commit, or a query inside the transaction: pages that have been
    stored to without a trap, being warm or in a view that is scanned, are dirty, and in the set.
    ret 0 or errno. */

@@ -61,6 +61,8 @@ is_given(const struct unit *u, bool is_write)
 
         if (vp->state != XAC_PAGE_DIRTY && (is_write || !xac_view_is_readable(u->v, vp)))
             return false;
+        if (is_write && xac_view_is_closed(u->v, p))
+            return false;
     }
     return true;
 }
@@ -80,14 +82,14 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
             xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->area.first + p);
         bool is_writable = true;
 
-        if (u->v->aliases != NULL && xac_alias_is_needed(u->v, p, is_write)) {
+        if (u->v->aliases != NULL && xac_alias_is_needed(u->v, p, is_write))
             rc = xac_alias_write(u->v, p, page, parent);
-            continue;
-        }
-        if (vp->state != XAC_PAGE_DIRTY && !xac_view_is_readable(u->v, vp))
+        else if (vp->state != XAC_PAGE_DIRTY && !xac_view_is_readable(u->v, vp))
             rc = xac_view_load(env, u->v, p, page, parent, &is_writable);
         if (rc == 0)
             xac_view_note(u->v, p, is_write);
+        if (rc == 0 && is_write && ctx->save_epoch != 0)
+            xac_view_first_store(u->v, p);
     }
     return rc;
 }
@@ -107,9 +109,11 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
         if (xac_view_register(env, ctx, u->v, p, is_write) == NULL)
             return xac_view_unregistered(ctx);
     }
+    rc = ctx->save_epoch != 0 ? xac_view_keep_closed(u->v, u->first, u->end) : 0;
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
-    rc =
-        u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first, XAC_PROT_WRITE);
+    if (rc == 0)
+        rc = u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first,
+                                     XAC_PROT_WRITE);
     xac_view_reach(u->v, u->first, u->end); /* even if we fail below */
     if (rc == 0)
         rc = load_all(env, ctx, u, is_write);
