@@ -55,6 +55,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "savepoints",
+        .what = "savepoints in a transaction that has written few pages, and many",
+        .thesis = "",
+        .main = bench_savepoints_main,
+        .medium = "--rounds 100",
+        .quick = "--quick",
+    },
+    {
         .name = "handler",
         .what = "fault handlers, mmap, mprotect, userfaultfd, first accesses, copies",
         .thesis = "tables 4.3 to 4.5, C.3, C.4",
