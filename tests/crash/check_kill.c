@@ -8,7 +8,7 @@
  *         the dead.
  * METHOD  each writer owns a stretch of the file.  Its transaction n writes several pages
  *         there, with bytes made from (writer, n), and its row of a page that all writers
- *         share; when xend() has said COMMITTED it stores n in memory that outlives it (the
+ *         share; in two of three it also writes what it rolls back to a savepoint; when xend() has said COMMITTED it stores n in memory that outlives it (the
  *         acknowledgement).  After each round a fresh process compares the whole file, byte
  *         by byte, with a model that has replayed transactions 1 to n, n being the number
  *         found in the file: at least the acknowledged one, at most one more.
@@ -128,6 +128,21 @@ set_options(void)
     must_ok(xSetOption(XAC_OPT_CHECKPOINT_BYTES, 1 << 20));
 }
 
+/* write_and_take_back -- changes of another transaction, which are rolled back to a savepoint. */
+static void
+write_and_take_back(unsigned char *file, uint64_t writer, uint64_t number)
+{
+    uint64_t mark = xSavepoint();
+    int rc;
+
+    must(mark != 0);
+    write_all(file, writer, number + 1000003);
+    rc = xRollbackTo(mark);
+    must(rc == 0 || rc == FAILED);
+    if (number % 2 == 0)
+        must_ok(xRelease(mark));
+}
+
 static void
 write_until_killed(void *arg)
 {
@@ -142,7 +157,11 @@ write_until_killed(void *arg)
 
         must_ok(xbegin());
         number = row_of(file, writer)->number + 1;
+        if (number % 3 == 0)
+            write_and_take_back(file, writer, number);
         write_all(file, writer, number);
+        if (number % 3 == 1)
+            write_and_take_back(file, writer, number);
         rc = xend();
         if (rc == ABORTED) {
             word_add(&board->aborts[writer], 1);

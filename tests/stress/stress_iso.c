@@ -6,7 +6,7 @@
  *         and query saw one state, those included that went on to abort (history.h).
  * METHOD  under each policy, durable and not, processes do what worker.h says; under serial with
  *         every checking and engine beside each other, and some are stopped or killed at random moments
- *         of their transactions.  A history with errors planted in it must be
+ *         of their transactions.  Transactions take savepoints, and roll parts of themselves back.  A history with errors planted in it must be
  *         found wrong first.
  *
  * XAC_SECONDS per policy and mode (1); or XAC_TRANSACTIONS=n, so many per policy and mode, in

@@ -113,6 +113,71 @@ access_of(struct worker *w, struct history_txn *txn, uint32_t cell)
     return a;
 }
 
+/* Savepoints of a transaction, and what it had done when each was taken. */
+#define SAVED_MAX 3
+
+struct saved {
+    unsigned n;
+    struct {
+        uint64_t mark;
+        uint32_t count;
+        struct history_access accesses[OPS_MAX];
+    } at[SAVED_MAX];
+};
+
+static void
+take_savepoint(struct worker *w, const struct history_txn *txn, struct saved *s)
+{
+    if (s->n == SAVED_MAX)
+        return;
+    s->at[s->n].mark = xSavepoint();
+    must(s->at[s->n].mark != 0);
+    s->at[s->n].count = txn->count;
+    memcpy(s->at[s->n].accesses, &w->history->accesses[txn->first],
+           txn->count * sizeof s->at[s->n].accesses[0]);
+    s->n++;
+}
+
+/* roll_back -- what has been read since stays read; all stores since are undone. */
+static void
+roll_back(struct worker *w, const struct history_txn *txn, struct saved *s)
+{
+    struct history_access *a = &w->history->accesses[txn->first];
+    unsigned i = (unsigned)rnd_below(&w->rnd, s->n);
+    int rc = xRollbackTo(s->at[i].mark);
+
+    must(rc == 0 || rc == FAILED);
+    for (uint32_t k = 0; k < txn->count; k++) {
+        bool was_there = k < s->at[i].count;
+
+        a[k].wrote = was_there && s->at[i].accesses[k].wrote;
+        a[k].given = was_there ? s->at[i].accesses[k].given : 0;
+    }
+    s->n = i + 1;
+}
+
+/* save_or_roll_back -- some transactions do, between their operations. */
+static void
+save_or_roll_back(struct worker *w, struct history_txn *txn, struct saved *s)
+{
+    switch (rnd_below(&w->rnd, 10)) {
+    case 0:
+    case 1:
+        take_savepoint(w, txn, s);
+        break;
+    case 2:
+        if (s->n > 0)
+            roll_back(w, txn, s);
+        break;
+    case 3:
+        if (s->n > 0)
+            must_ok(xRelease(s->at[--s->n].mark));
+        break;
+    default:
+        break;
+    }
+}
+
 static void
 pause_a_little(struct worker *w)
 {
@@ -128,6 +193,7 @@ static void
 do_operations(struct worker *w, struct history_txn *txn, bool may_store)
 {
     uint64_t n = 1 + rnd_below(&w->rnd, OPS_MAX);
+    struct saved saved = {.n = 0};
 
     for (uint64_t i = 0; i < n; i++) {
         uint32_t cell = (uint32_t)rnd_below(&w->rnd, WORKER_CELLS);
@@ -135,6 +201,8 @@ do_operations(struct worker *w, struct history_txn *txn, bool may_store)
         bool nested = rnd_below(&w->rnd, 12) == 0;
         struct history_access *a;
 
+        if (may_store)
+            save_or_roll_back(w, txn, &saved);
         if (nested)
             must_ok(may_store ? xbegin() : xbeginQuery());
         if (rnd_below(&w->rnd, 10) == 0

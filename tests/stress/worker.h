@@ -2,8 +2,9 @@
 /*
  * worker.h -- random transactions that are written down, by a process or a thread.
  *
- * WHAT      A worker runs random transactions, queries, nested ones, hints, aborts, forks, signal
- *           handlers that jump, deaths, stops, checkpoints, snapshots, and queries at those of all workers on a few cells in two files, some of which share
+ * WHAT      A worker runs random transactions, queries, nested ones, savepoints, hints, aborts, forks,
+ *           signal handlers that jump, deaths, stops, checkpoints, snapshots, and queries at those of
+ *           all workers on a few cells in two files, some of which share
  *           a page, and records what it reads and writes in a history.  Every value it writes is new.
  * NOT HERE  Who the workers are and how they map the files (stress_iso.c, stress_threads.c);
  *           judging what they have recorded (history.h).
