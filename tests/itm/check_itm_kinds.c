@@ -264,6 +264,46 @@ START_TEST(block_inside_of_xbegin_is_a_part)
 }
 END_TEST
 
+/* Savepoints around blocks, which keep the old bytes of their own stores by themselves. */
+START_TEST(savepoints_undo_blocks_inside_of_xbegin)
+{
+    uint64_t mark;
+
+    attach();
+    must_ok(xbegin());
+    __transaction_atomic
+    {
+        x[0] = 1;
+        x[1] = 1;
+    }
+    mark = xSavepoint();
+    must(mark != 0);
+    __transaction_atomic
+    {
+        x[0] = 2;
+        __transaction_atomic
+        {
+            x[1] = 3;
+            __transaction_cancel;
+        }
+        x[2] = 2;
+    }
+    must_eq(x[1], 1);
+    must_ok(xRollbackTo(mark));
+    must_eq(x[0], 1);
+    must_eq(x[1], 1);
+    must_eq(x[2], 0);
+    __transaction_atomic
+    {
+        x[2] = 5;
+    }
+    must_rc(xend(), COMMITTED);
+    must_eq(env_get(x), 1);
+    must_eq(env_get(x + 2), 5);
+    env_detach();
+}
+END_TEST
+
 START_TEST(block_inside_of_a_query_is_a_part)
 {
     uint64_t got = 0;
@@ -538,6 +578,7 @@ main(void)
         tcase_add_test(tc, irrevocable_block_that_cannot_commit_stops);
         tcase_add_test(tc, actions_of_the_program);
         tcase_add_test(tc, block_inside_of_xbegin_is_a_part);
+        tcase_add_test(tc, savepoints_undo_blocks_inside_of_xbegin);
         tcase_add_test(tc, block_inside_of_a_query_is_a_part);
         tcase_add_test(tc, free_inside_of_a_query_stops);
         tcase_add_test(tc, block_in_another_environment_stops);
