@@ -7,8 +7,8 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
 # environments in one process, increment-* increments of backups, map-* libxactree, turn-* the turn,
-# refresh-* pages that stay, in-place-* pages updated in place, snapshot-* states that are held, the
-# others isolation.
+# refresh-* pages that stay, in-place-* pages updated in place, snapshot-* states that are held, save-*
+# savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -32,6 +32,8 @@ pool_tests="tests/frames/check_frames tests/frames/check_races
 outofcore_tests="tests/api/engine/check_outofcore"
 in_place_tests="tests/crash/check_in_place_steps tests/api/isolation/check_in_place
     tests/api/isolation/check_in_place_comers"
+save_tests="tests/api/isolation/check_savepoint tests/api/isolation/check_savepoint_model
+    tests/api/engine/check_touch tests/api/basics/check_more"
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
@@ -82,6 +84,7 @@ tests_of()
     pool-*) echo "$pool_tests" ;;
     outofcore-*) echo "$outofcore_tests" ;;
     error-*) echo "$error_tests" ;;
+    save-*) echo "$save_tests" ;;
     in-place-*) echo "$in_place_tests" ;;
     envs-*) echo "$envs_tests" ;;
     increment-*) echo "$increment_tests" ;;
