@@ -158,9 +158,10 @@ struct xac_ctx {
     uint8_t *images;
     unsigned n_images;
     uint64_t image_id[XAC_IMAGES];
-    struct xac_saved *saved; /* its savepoints: see saved.h; NULL: it never had one      */
-    uint64_t save_epoch;     /* of them; 0: the transaction has used none               */
-    uint64_t looked_ns; /* tick of the last begin, and begins in it: fault_signal.h  */
+    struct xac_saved
+        *saved;          /* its savepoints: see saved.h; NULL: it never had one      */
+    uint64_t save_epoch; /* of them; 0: the transaction has used none               */
+    uint64_t looked_ns;  /* tick of the last begin, and begins in it: fault_signal.h  */
     unsigned n_looks;
     bool is_loop; /* the tick before had many begins                                   */
     uint64_t watch_until_ns; /* look at each begin until then                          */

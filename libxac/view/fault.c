@@ -232,9 +232,10 @@ static const struct {
     [XAC_LACKS_REGION] = {UNSERVED "no room in the control region to record it",
                           "make room in /dev/shm, or touch fewer pages in one "
                           "transaction"},
-    [XAC_LACKS_SAVED] = {UNSERVED "no room to keep the page as it was at a savepoint",
-                         "raise the limit of memory; with XAC_OPT_FRAMES make room in the "
-                         "environment directory"},
+    [XAC_LACKS_SAVED] =
+        {UNSERVED "no room to keep the page as it was at a savepoint",
+         "raise the limit of memory; with XAC_OPT_FRAMES make room in the "
+         "environment directory"},
 };
 
 XAC_SIGSAFE const char *

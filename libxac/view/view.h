@@ -138,9 +138,10 @@ struct xac_view_staying {
     uint64_t recent[XAC_RECENT_MAX]; /* ... pages written last, + 1; 0 none             */
     /* Scans (view_scan.h). */
     bool is_unscannable; /* scanning has failed                                         */
-    uint32_t n_unscanned; /* begins until it may be scanned again, after a savepoint     */
-    uint64_t n_stores;   /* while alone, to readable pages: trapped, or found          */
-    int64_t account;     /* ns that the other way would have saved lately               */
+    uint32_t
+        n_unscanned;   /* begins until it may be scanned again, after a savepoint     */
+    uint64_t n_stores; /* while alone, to readable pages: trapped, or found          */
+    int64_t account;   /* ns that the other way would have saved lately               */
 };
 
 /* Written pages whose copies lie in a file (outofcore_view.c). */
@@ -430,7 +431,8 @@ XAC_SIGSAFE bool xac_view_is_guarded(const struct xac_view *view, uint64_t page_
 XAC_SIGSAFE static inline bool
 xac_view_may_store(const struct xac_view *v, uint64_t page_no)
 {
-    return v->pages.at[page_no].state == XAC_PAGE_DIRTY && !xac_view_is_closed(v, page_no);
+    return v->pages.at[page_no].state == XAC_PAGE_DIRTY
+           && !xac_view_is_closed(v, page_no);
 }
 
 /*
@@ -617,7 +619,8 @@ XAC_SIGSAFE struct xac_view *xac_view_written(const struct xac_ctx *ctx,
 
 /* xac_view_working_copy -- the running transaction's copy of a page; one that is spilled, in
    XAC_PLACE_WORKING.  NULL with errno. */
-XAC_SIGSAFE const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx, uint64_t page_id);
+XAC_SIGSAFE const uint8_t *xac_view_working_copy(const struct xac_ctx *ctx,
+                                                 uint64_t page_id);
 
 /* xac_view_describe -- file, offset and address of a page for xConflict(). */
 void xac_view_describe(const struct xac_ctx *ctx, uint64_t page_id,

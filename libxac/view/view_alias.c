@@ -339,8 +339,8 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
 XAC_SIGSAFE bool
 xac_alias_is_back(struct xac_view *v, uint64_t page_no)
 {
-    bool is_dirty = v->pages.at[page_no].state == XAC_PAGE_DIRTY
-                    && !xac_view_is_guarded(v, page_no);
+    bool is_dirty =
+        v->pages.at[page_no].state == XAC_PAGE_DIRTY && !xac_view_is_guarded(v, page_no);
 
     xac_assert(xac_area_shares(&v->area));
     xac_assert(page_no < v->area.n_pages);
