@@ -359,6 +359,7 @@ xac_view_end_all(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
     if (ctx->outofcore != NULL)
         xac_outofcore_end(ctx);
-    xac_saved_end(ctx);
+    if (xac_unlikely(ctx->save_epoch != 0))
+        xac_saved_end(ctx);
     xac_debug(xac_view_assert_all(ctx, false));
 }
