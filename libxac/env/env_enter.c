@@ -55,6 +55,9 @@ xac_env_poisoned(struct xac_env *env)
     return xac_err(XAC_EPOISONED, "%s (first failure: %s)", env->dir, strerror(error));
 }
 
+/* Of a new region, beyond what it holds: for a transaction of 2,000 pages, should memory fill up. */
+#define ROOM_BYTES ((size_t)1 << 20)
+
 /* ---- Making a region ------------------------------------------------------------------ */
 
 /* log_announce -- from now on a missing log is damage, not a fresh start. */
@@ -176,8 +179,10 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
         rc = xac_control_init_log(env, master);
     if (rc == 0 && xac_env_is_durable(env))
         rc = log_announce(env, master);
-    if (rc == 0)
+    if (rc == 0) {
+        xac_shm_keep_room(&env->shm, ROOM_BYTES);
         rc = xac_region_path_write(env->lockfd, env->region);
+    }
     if (rc != 0)
         xac_region_remove(env->dirfd, env->region);
     return rc;

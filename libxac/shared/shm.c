@@ -316,6 +316,16 @@ back_up_to(struct xac_shm *shm, uint64_t end)
     return 0;
 }
 
+void
+xac_shm_keep_room(struct xac_shm *shm, size_t n_bytes)
+{
+    /* Relaxed: nobody else can see the region yet. */
+    uint64_t brk = atomic_load_explicit(&head_of(shm)->brk, memory_order_relaxed);
+
+    xac_assert(n_bytes <= GROW_MAX);
+    (void)back_up_to(shm, brk + n_bytes);
+}
+
 /* refuse -- there was no room; see shm.h. */
 XAC_SIGSAFE static void
 refuse(struct xac_shm *shm, int error, uint64_t bytes)

@@ -105,6 +105,10 @@ int xac_shm_fit(struct xac_shm *shm);
  */
 XAC_SIGSAFE void *xac_shm_map(int fd, int prot, size_t *reservep, size_t least);
 
+/* xac_shm_keep_room -- have the file hold so many bytes that are not in use yet, if it can: the memory may be full
+   when they are wanted.  Of a new region. */
+void xac_shm_keep_room(struct xac_shm *shm, size_t n_bytes);
+
 /*
  * xac_shm_alloc -- a zeroed block; its offset, a multiple of 64, or 0 (no room).
  * xac_shm_free -- give it back; same n_bytes.

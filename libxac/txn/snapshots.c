@@ -369,7 +369,7 @@ xac_snapshots_leave(struct xac_env *env, bool is_last)
     /* Acquire: pairs with the release in xac_txn_claim. */
     uint64_t n = atomic_load_explicit(&env->ctl->txns.count, memory_order_acquire);
 
-    xac_assert(xac_signals_are_blocked());
+    xac_assert(env->self < XAC_NOBODY);
     lock(env);
     for (uint64_t slot = 0; slot < n; slot++) {
         struct xac_txn *t = xac_txn_at(env, slot);
