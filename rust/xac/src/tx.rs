@@ -299,8 +299,7 @@ impl Env {
 }
 
 fn named(name: &str) -> Result<CString, Error> {
-    CString::new(name)
-        .map_err(|_| Error::of_ours(ErrorKind::Other, "a name with a zero byte"))
+    CString::new(name).map_err(|_| Error::of_ours(ErrorKind::Other, "a name with a zero byte"))
 }
 
 /// A state that is held until this is dropped.
