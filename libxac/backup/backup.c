@@ -54,25 +54,11 @@ static int
 copy_file(struct xac_backup_job *r, int dirfd, const char *name, uint64_t *bytesp)
 {
     uint64_t before = r->copier.bytes;
-    int in = -1, out = -1;
-    int rc =
-        xac_stored_open(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, &in);
+    int rc = xac_backup_dir_copy(dirfd, name, r->dirfd, &r->owner, &r->copier);
 
-    if (rc == ENOENT)
-        return 0;
-    if (rc == 0)
-        rc = xac_newfile_make(r->dirfd, name, &r->owner, &out);
-    if (rc == 0)
-        rc = xac_copy_file(in, out, &r->copier);
-    if (rc == 0 && xac_sys.fsync(out) != 0)
-        rc = errno;
     if (rc != 0)
         (void)xac_err(rc, "backup: %s to %s", name, r->dir);
     *bytesp += r->copier.bytes - before;
-    if (out >= 0)
-        (void)xac_sys.close(out);
-    if (in >= 0)
-        (void)xac_sys.close(in);
     return rc;
 }
 

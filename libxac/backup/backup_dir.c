@@ -7,6 +7,7 @@
 #include "backup/backup_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <xac.h>
 
 #include "base/annot.h"
+#include "base/copy.h"
 #include "base/err.h"
 #include "base/names.h"
 #include "base/newfile.h"
@@ -98,6 +100,29 @@ sync_path(int dirfd, const char *dir, const char *copy)
             (void)xac_sys.close(fd);
     }
     free(path);
+    return rc;
+}
+
+int
+xac_backup_dir_copy(int from, const char *name, int to, const struct xac_owner *owner,
+                    struct xac_copier *copier)
+{
+    int in = -1, out = -1;
+    int rc =
+        xac_stored_open(from, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, &in);
+
+    if (rc == ENOENT)
+        return 0;
+    if (rc == 0)
+        rc = xac_newfile_make(to, name, owner, &out);
+    if (rc == 0)
+        rc = xac_copy_file(in, out, copier);
+    if (rc == 0 && xac_sys.fsync(out) != 0)
+        rc = errno;
+    if (out >= 0)
+        (void)xac_sys.close(out);
+    if (in >= 0)
+        (void)xac_sys.close(in);
     return rc;
 }
 

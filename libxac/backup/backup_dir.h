@@ -12,6 +12,7 @@
 #include "log/backup_note.h"
 #include "log/log_format.h"
 
+struct xac_copier;
 struct xac_owner;
 
 /* xac_backup_dir_open -- made, or empty; ret 0, EEXIST or errno. */
@@ -23,6 +24,11 @@ int xac_backup_dir_open(const char *dir, int *fdp);
  * in   like  directory whose own directories of these names they resemble, as far as it has them
  */
 int xac_backup_dir_parents(int dirfd, const char *dir, int like, const char *path);
+
+/* xac_backup_dir_copy -- a file under the same name, synced; one that is not there is no error.  ret 0 or
+   errno. */
+int xac_backup_dir_copy(int from, const char *name, int to, const struct xac_owner *owner,
+                        struct xac_copier *copier);
 
 /* xac_backup_dir_sync -- the names of all copies, and of the directory itself, unless it lies where
    we may not read: then somebody else has put it there. */

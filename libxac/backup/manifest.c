@@ -247,16 +247,6 @@ wrong(const struct text *t, size_t offset, const char *why)
                    offset, why);
 }
 
-static bool
-is_zero(const uint8_t *p, size_t n)
-{
-    while (n > 0 && *p == 0) {
-        p++;
-        n--;
-    }
-    return n == 0;
-}
-
 /* head_take -- check the head by itself, and that the rest has its length. */
 static int
 head_take(const struct text *t, struct xac_manifest_head *h)
@@ -274,8 +264,9 @@ head_take(const struct text *t, struct xac_manifest_head *h)
         return xac_err(XAC_EVERSION, "%s/%s: version %" PRIu32, t->dir, XAC_MANIFEST_NAME,
                        h->version);
     is_full = h->link == 0;
-    if (!is_zero(h->reserved, sizeof h->reserved) || is_zero(h->id, sizeof h->id)
-        || is_full != is_zero(h->base, sizeof h->base) || h->page_size < 4096
+    if (!xac_bytes_are_zero(h->reserved, sizeof h->reserved)
+        || xac_bytes_are_zero(h->id, sizeof h->id)
+        || is_full != xac_bytes_are_zero(h->base, sizeof h->base) || h->page_size < 4096
         || h->page_size > 65536 || (h->page_size & (h->page_size - 1)) != 0
         || h->redo_lsn > h->end_lsn || h->end_lsn > XAC_LSN_LIMIT
         || (is_full && (h->n_runs | h->n_changed | h->base_lsn) != 0))

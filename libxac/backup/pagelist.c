@@ -13,22 +13,12 @@
 #include "base/digest.h"
 #include "base/sys.h"
 
-/* is_zero -- mostly decided by the first bytes. */
-static bool
-is_zero(const void *bytes, size_t n)
-{
-    const uint8_t *p = (const uint8_t *)bytes;
-
-    xac_assert(n > 0);
-    return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
 uint64_t
 xac_pagelist_entry(const uint8_t *page, size_t page_size)
 {
     uint64_t sum;
 
-    if (is_zero(page, page_size))
+    if (xac_bytes_are_zero(page, page_size))
         return 0;
     sum = xac_xxh64(page, page_size);
     return sum != 0 ? sum : 1;
@@ -57,7 +47,7 @@ xac_pagelist_put(struct xac_pagelist *l, const uint64_t entry[XAC_PAGELIST_ENTRI
     int rc = 0;
 
     xac_assert(l->fd >= 0);
-    if (!is_zero(entry, XAC_PAGELIST_BLOCK)) {
+    if (!xac_bytes_are_zero(entry, XAC_PAGELIST_BLOCK)) {
         add(l, entry);
         rc = xac_write_full(l->fd, entry, XAC_PAGELIST_BLOCK,
                             (l->first + l->at) * XAC_PAGELIST_BLOCK);
@@ -76,7 +66,7 @@ xac_pagelist_get(struct xac_pagelist *l, uint64_t entry[XAC_PAGELIST_ENTRIES])
     if (l->fd >= 0 && l->at < l->end)
         rc = xac_read_full(l->fd, entry, XAC_PAGELIST_BLOCK,
                            (l->first + l->at) * XAC_PAGELIST_BLOCK, &got);
-    if (rc == 0 && !is_zero(entry, XAC_PAGELIST_BLOCK))
+    if (rc == 0 && !xac_bytes_are_zero(entry, XAC_PAGELIST_BLOCK))
         add(l, entry);
     l->at++;
     return rc;

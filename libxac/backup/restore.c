@@ -207,24 +207,10 @@ copy_one(struct restore *r, const char *name)
 {
     const struct xac_link *l = &r->chain.link[r->chain.n - 1];
     uint64_t before = r->copier.bytes;
-    int in = -1, out = -1;
-    int rc = xac_stored_open(l->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                             &in);
+    int rc = xac_backup_dir_copy(l->dirfd, name, r->dirfd, &r->owner, &r->copier);
 
-    if (rc == ENOENT)
-        return 0;
-    if (rc == 0)
-        rc = xac_newfile_make(r->dirfd, name, &r->owner, &out);
-    if (rc == 0)
-        rc = xac_copy_file(in, out, &r->copier);
-    if (rc == 0 && xac_sys.fsync(out) != 0)
-        rc = errno;
     if (rc != 0)
         (void)xac_err(rc, "%s/%s to %s", l->dir, name, r->dir);
-    if (out >= 0)
-        (void)xac_sys.close(out);
-    if (in >= 0)
-        (void)xac_sys.close(in);
     r->rep.log_bytes += r->copier.bytes - before;
     return rc;
 }

@@ -7,12 +7,24 @@
 #ifndef XAC_DIGEST_H
 #define XAC_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/annot.h"
 
 #define XAC_DIGEST_MAX 24 /* bytes, a multiple of 8 */
+
+/* xac_bytes_are_zero -- of reserved fields and empty pages; mostly decided by the first bytes. */
+static inline bool
+xac_bytes_are_zero(const void *bytes, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+
+    xac_assert(n > 0);
+    return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
 
 /* xac_digest_trailer -- bytes that a digest takes behind the records: 0, 16 or 24. */
 size_t xac_digest_trailer(int kind);

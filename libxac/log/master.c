@@ -49,16 +49,6 @@ slot_checksum(const struct xac_master_slot *s)
     return xac_xxh64(s, offsetof(struct xac_master_slot, checksum));
 }
 
-static bool
-is_zero(const uint8_t *p, size_t n)
-{
-    while (n > 0 && *p == 0) {
-        p++;
-        n--;
-    }
-    return n == 0;
-}
-
 /* slot_state -- valid if and only if what log_format.h says. */
 static enum slot_state
 slot_state(const struct xac_master_slot *s)
@@ -67,7 +57,8 @@ slot_state(const struct xac_master_slot *s)
         return SLOT_INVALID;
     if (s->version < XAC_FORMAT_VERSION_LEAST || s->version > XAC_FORMAT_VERSION)
         return SLOT_OTHER_VERSION;
-    if (s->checksum != slot_checksum(s) || !is_zero(s->reserved, sizeof s->reserved))
+    if (s->checksum != slot_checksum(s)
+        || !xac_bytes_are_zero(s->reserved, sizeof s->reserved))
         return SLOT_INVALID;
     if (s->version == 4 && (s->dir_device | s->dir_inode | s->dir_birth_ns) != 0)
         return SLOT_INVALID; /* it had reserved them */
