@@ -151,6 +151,7 @@ n_workers(void)
 struct board {
     _Atomic uint64_t stop;
     _Atomic uint64_t joined; /* processes that have mapped the file                     */
+    _Atomic uint64_t stays;  /* 1 + the process that does not leave in this life; or 0  */
     /* Of each worker: transactions begun, told COMMITTED, and of these known to be on disk. */
     _Atomic uint64_t begun[WORKERS_MAX], committed[WORKERS_MAX], synced[WORKERS_MAX];
     _Atomic uint64_t queries, aborts;
@@ -353,7 +354,8 @@ open_file(void)
 static void
 come_back(struct worker *w)
 {
-    if (chosen[VIEWS] != 0) /* other threads are at work */
+    if (chosen[VIEWS] != 0 /* other threads are at work */
+        || w->number + 1 == word_load(&board->stays))
         return;
     env_detach();
     w->file = open_file();
@@ -507,6 +509,8 @@ live(uint64_t life, uint64_t *rnd)
 
     word_store(&board->stop, 0);
     word_store(&board->joined, 0);
+    /* Were all others away when one dies, nobody would be left to know what it has committed. */
+    word_store(&board->stays, one_dies ? 1 + (victim + 1) % n : 0);
     for (uint64_t i = 0; i < n; i++) {
         pid[i] = proc_spawn(run_process, &number[i]);
         if (life % 2 == 1) { /* one by one, while others are at work */
