@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -110,6 +111,58 @@ class snapshot {
   private:
     xac_env *env_ = nullptr;
     std::uint64_t id_ = 0;
+};
+
+/* States of the past for query_at() and diff(): see XAC_AT_COMMIT() and XAC_AT_TIME() in xac_snapshot.h. */
+constexpr std::uint64_t
+at_commit(std::uint64_t number) noexcept
+{
+    return XAC_AT_COMMIT(number);
+}
+
+inline std::uint64_t
+at_time(std::chrono::system_clock::time_point when) noexcept
+{
+    return XAC_AT_TIME(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch())
+            .count());
+}
+
+/*
+ * A savepoint of the running transaction: a place to go back to.  At the end of the object it is
+ * forgotten; if an exception ends it, the transaction is rolled back to it first.  Objects end in the opposite
+ * order of their beginning, and before the transaction.
+ */
+class savepoint {
+  public:
+    explicit savepoint(xac_env *in)
+        : env_(in), mark_(xac_savepoint_in(in)), n_(std::uncaught_exceptions())
+    {
+        if (mark_ == 0)
+            check(errno);
+    }
+    savepoint(const savepoint &) = delete;
+    savepoint &operator=(const savepoint &) = delete;
+    ~savepoint()
+    {
+        if (std::uncaught_exceptions() > n_)
+            (void)xac_rollback_to_in(env_, mark_);
+        (void)xac_release_in(env_, mark_);
+    }
+
+    /* Undo all stores since: in all segments, heaps included.  It stays, and may be gone back to again. */
+    void
+    rollback()
+    {
+        int rc = xac_rollback_to_in(env_, mark_);
+
+        check(rc == XAC_FAILED ? 0 : rc); /* done, and the transaction will be tried again */
+    }
+
+  private:
+    xac_env *env_;
+    std::uint64_t mark_;
+    int n_;
 };
 
 /* An environment that is open.  Mappings end before it does. */
@@ -220,6 +273,14 @@ class env {
         return finish<R>(fn);
     }
 
+    /* A place in the running transaction to go back to.  (A transact() inside of another one takes one by
+       itself: if it fails, only its own stores are undone.) */
+    xac::savepoint
+    savepoint()
+    {
+        return xac::savepoint(env_);
+    }
+
     /* Hold the present state. */
     xac::snapshot
     snapshot()
@@ -227,7 +288,26 @@ class env {
         return xac::snapshot(env_);
     }
 
-    /* Run fn() as a query at a snapshot of any participant, once; return its result. */
+    /*
+     * Call fn(const xac_change &) for each range of the mapped segments that differs between two states:
+     * ids of snapshots, at_commit(), at_time().  If it returns a bool, true ends the walk.
+     */
+    template <class F>
+    void
+    diff(std::uint64_t from, std::uint64_t to, F &&fn)
+    {
+        change_visit<F> visit{fn};
+        int rc = xac_diff_in(env_, from, to, change_visit<F>::once, &visit);
+
+#ifdef __cpp_exceptions
+        if (visit.failure)
+            std::rethrow_exception(visit.failure);
+#endif
+        check(visit.is_over ? 0 : rc);
+    }
+
+    /* Run fn() as a query at a snapshot of any participant, or at a state of the past, once; return its
+       result. */
     template <class F>
     auto
     query_at(std::uint64_t id, F &&fn)
@@ -272,6 +352,43 @@ class env {
             return result;
         }
     }
+
+    /* A walk over changes: its function, and how it has ended.  No exception may leave a callback. */
+    template <class F> struct change_visit {
+        F &fn;
+        bool is_over = false;
+#ifdef __cpp_exceptions
+        std::exception_ptr failure = nullptr;
+#endif
+
+        static int
+        call(change_visit &self, const xac_change &change)
+        {
+            if constexpr (std::is_same_v<std::invoke_result_t<F &, const xac_change &>,
+                                         bool>)
+                self.is_over = self.fn(change);
+            else
+                self.fn(change);
+            return self.is_over ? 1 : 0;
+        }
+
+        static int
+        once(void *arg, const xac_change *change)
+        {
+            auto &self = *static_cast<change_visit *>(arg);
+
+#ifdef __cpp_exceptions
+            try {
+                return call(self, *change);
+            } catch (...) {
+                self.failure = std::current_exception();
+                return 1;
+            }
+#else
+            return call(self, *change);
+#endif
+        }
+    };
 
     /* A transaction that runs: its function, and what it has used of its limits. */
     template <class F> struct attempts {

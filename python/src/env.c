@@ -319,6 +319,107 @@ env_find(struct py_env *self, PyObject *args)
     return rc == 0 ? PyLong_FromUnsignedLongLong(id) : xacpy_raise(rc);
 }
 
+/* ---- Savepoints --------------------------------------------------------------------- */
+
+/* in_transaction -- has the thread a transaction open, and no query inside of it?  false with an error. */
+static bool
+in_transaction(struct py_env *self)
+{
+    if (!env_is_open(self))
+        return false;
+    if (env_has_block(self) && !self->is_outer_query && self->n_queries == 0)
+        return true;
+    xacpy_raise_text(XAC_ENOTXN, "savepoints are for transactions");
+    return false;
+}
+
+static PyObject *
+env_savepoint(struct py_env *self, PyObject *none)
+{
+    uint64_t mark;
+
+    (void)none;
+    if (!in_transaction(self))
+        return NULL;
+    mark = xac_savepoint_in(self->xac);
+    return mark != 0 ? PyLong_FromUnsignedLongLong(mark) : xacpy_raise(errno);
+}
+
+static PyObject *
+env_roll_back_to(struct py_env *self, PyObject *args)
+{
+    unsigned long long mark;
+    int rc;
+
+    if (!PyArg_ParseTuple(args, "K:_roll_back_to", &mark) || !in_transaction(self))
+        return NULL;
+    rc = xac_rollback_to_in(self->xac, mark);
+    if (rc != 0 && rc != XAC_FAILED) /* which is for the end of the transaction to tell */
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+env_release_mark(struct py_env *self, PyObject *args)
+{
+    unsigned long long mark;
+    int rc;
+
+    if (!PyArg_ParseTuple(args, "K:_release_mark", &mark) || !in_transaction(self))
+        return NULL;
+    rc = xac_release_in(self->xac, mark);
+    if (rc != 0)
+        return xacpy_raise(rc);
+    Py_RETURN_NONE;
+}
+
+/* ---- Changes ------------------------------------------------------------------------ */
+
+/* add_change -- for xac_diff(): one more item of a list; stops if there is no memory for it. */
+static int
+add_change(void *arg, const struct xac_change *c)
+{
+    PyObject *item = Py_BuildValue("(O&KKy#y#)", PyUnicode_DecodeFSDefault, c->file,
+                                   (unsigned long long)c->offset,
+                                   (unsigned long long)c->length, (const char *)c->before,
+                                   (Py_ssize_t)c->length, (const char *)c->after,
+                                   (Py_ssize_t)c->length);
+    int rc = item != NULL ? PyList_Append((PyObject *)arg, item) : -1;
+
+    Py_XDECREF(item);
+    return rc;
+}
+
+static PyObject *
+env_diff(struct py_env *self, PyObject *args)
+{
+    unsigned long long from, to;
+    PyObject *list;
+    int rc;
+
+    if (!PyArg_ParseTuple(args, "KK:diff", &from, &to) || !env_is_open(self))
+        return NULL;
+    if (env_has_block(self))
+        return xacpy_raise_text(XAC_EINTXN, "diff() inside of a transaction or query");
+    list = PyList_New(0);
+    if (list == NULL || !turn_take(self)) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    if (!env_is_open(self) || idle_end(self) != 0) {
+        turn_give(self);
+        Py_DECREF(list);
+        return NULL;
+    }
+    rc = xac_diff_in(self->xac, from, to, add_change, list);
+    (void)idle_begin(self);
+    turn_give(self);
+    if (rc == 0 && !PyErr_Occurred())
+        return list;
+    Py_DECREF(list);
+    return PyErr_Occurred() ? NULL : xacpy_raise(rc);
+}
+
 /* outside -- call a function of the library that may wait for the disk. */
 static PyObject *
 outside(struct py_env *self, int (*fn)(struct xac_env *))
@@ -471,7 +572,7 @@ static PyMethodDef methods[] = {
      "Inside of\nanother transaction it is a part of that one."},
     {"query", (PyCFunction)(void (*)(void))env_query, METH_VARARGS | METH_KEYWORDS,
      "query(at=None)\n--\n\nA query, for a `with` statement: it sees the state of one moment, "
-     "and never fails.\n\nArrays are read-only in it.  `at` is the number of a snapshot."},
+     "and never fails.\n\nArrays are read-only in it.  `at` is the number of a snapshot, at_commit() or at_time()."},
     {"snapshot", (PyCFunction)env_snapshot, METH_NOARGS,
      "snapshot()\n--\n\nHold the present state (in a query, its state); return a number by "
      "which all\nprocesses can query it."},
@@ -482,6 +583,16 @@ static PyMethodDef methods[] = {
      "a time to live."},
     {"find_snapshot", (PyCFunction)env_find, METH_VARARGS,
      "find_snapshot(name)\n--\n\nThe number of the snapshot that has been given the name."},
+    {"_savepoint", (PyCFunction)env_savepoint, METH_NOARGS,
+     "_savepoint()\n--\n\nTake a savepoint; return its mark."},
+    {"_roll_back_to", (PyCFunction)env_roll_back_to, METH_VARARGS,
+     "_roll_back_to(mark)\n--\n\nUndo all stores since the savepoint."},
+    {"_release_mark", (PyCFunction)env_release_mark, METH_VARARGS,
+     "_release_mark(mark)\n--\n\nForget the savepoint."},
+    {"diff", (PyCFunction)env_diff, METH_VARARGS,
+     "diff(from, to)\n--\n\nWhat differs between two states (snapshots, at_commit(), "
+     "at_time()), in the files\nthat are mapped here: a list of (file, offset, length, "
+     "before, after)."},
     {"checkpoint", (PyCFunction)env_checkpoint, METH_NOARGS,
      "checkpoint()\n--\n\nWrite what was committed to the mapped files."},
     {"sync", (PyCFunction)env_sync, METH_NOARGS,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -443,3 +444,114 @@ def test_snapshots_are_held(env, a):
     with env.transaction():
         with pytest.raises(xac.Error):
             env.snapshot()
+
+
+def test_savepoint_undoes_a_part(env, a):
+    with env.transaction():
+        a[0] = 1
+        with env.savepoint() as part:
+            a[0], a[999] = 2, 2
+            part.rollback()
+            assert a[0] == 1 and a[999] == 0
+            a[999] = 3
+            part.rollback()
+            a[998] = 4
+        with pytest.raises(KeyError):
+            with env.savepoint():
+                a[:] = 5
+                raise KeyError
+        assert a[0] == 1 and a[998] == 4
+    assert elements(a).sum() == 5
+
+
+def test_savepoints_nest(env, a):
+    with env.transaction():
+        with env.savepoint() as outer:
+            a[1] = 1
+            with env.savepoint() as inner:
+                a[1] = 2
+                inner.rollback()
+                assert a[1] == 1
+                a[1] = 3
+            outer.rollback()
+        assert a[1] == 0
+        a[2] = 1
+    assert elements(a).tolist()[:3] == [0, 0, 1]
+
+
+def test_savepoint_in_the_wrong_place(env, a):
+    with pytest.raises(xac.Error, match="savepoints are for transactions"):
+        with env.savepoint():
+            pass
+    with env.query():
+        with pytest.raises(xac.Error, match="savepoints are for transactions"):
+            with env.savepoint():
+                pass
+    with pytest.raises(xac.Error, match="has not been entered"):
+        env.savepoint().rollback()
+    with env.transaction():
+        part = env.savepoint()
+        with part:
+            with pytest.raises(xac.Error, match="entered once"):
+                part.__enter__()
+        with pytest.raises(xac.Error):
+            part.rollback()  # it is over
+        a[0] = 1
+    with env.transaction():
+        with pytest.raises(xac.Error):
+            part.rollback()  # and its transaction, too
+    assert elements(a)[0] == 1
+
+
+def test_nested_transact_undoes_its_own_stores(env, a):
+    def fail():
+        a[1] = 9
+        raise KeyError
+
+    @env.atomic
+    def outer():
+        a[0] = 1
+        with pytest.raises(KeyError):
+            env.transact(fail)
+        assert env.transact(lambda: int(a[1])) == 0
+        return "done"
+
+    assert outer() == "done"
+    assert elements(a).tolist()[:2] == [1, 0]
+
+
+def test_states_of_the_past(tmp_path):
+    with xac.Env(tmp_path / "past", history="1000 commits") as env:
+        a = env.array("a", 10, "i8")
+        first = env.snapshot()
+        with env.transaction():
+            a[3] = 7
+        then = time.time()
+        number = env.stats()["commit_number"]
+        with env.transaction():
+            a[3] = 8
+        second = env.snapshot()
+        with env.query(at=xac.at_commit(number)):
+            assert a[3] == 7
+        with env.query(at=xac.at_time(then)):
+            assert a[3] == 7
+        with env.query(at=first):
+            assert a[3] == 0
+        (file, offset, length, before, after), = env.diff(first, second)
+        assert os.path.basename(file) == "a" and length == 8
+        assert (int.from_bytes(before, sys.byteorder), int.from_bytes(after, sys.byteorder)) == (0, 8)
+        assert env.diff(first, first) == []
+        with pytest.raises(xac.Error, match="no commit"):
+            with env.query(at=xac.at_commit(10 ** 9)):
+                pass
+        with env.transaction():
+            with pytest.raises(xac.Error, match="inside"):
+                env.diff(first, second)
+
+
+def test_history_is_seconds_or_words(tmp_path):
+    for wrong in ("10", "ten commits", "10 years", "-1 bytes", ""):
+        with pytest.raises(ValueError, match="history"):
+            xac.Env(tmp_path / "e", history=wrong)
+    for right in (60, "60 s", "10 commits", "100000 bytes"):
+        xac.Env(tmp_path / "e", history=right).close()

@@ -55,7 +55,12 @@ cargo fetch --locked >"$tmp/log" 2>&1 || { cat "$tmp/log"; skip "the crates cann
     sed -n 's/^    \(XAC_[A-Z_]*\): c_int = .*/printf("\1 %d\\n", (int)\1);/p' xac-sys/src/lib.rs
     printf 'printf("xac_options %%zu\\n", sizeof(struct xac_options));\n'
     printf 'printf("log_directory %%zu\\n", offsetof(struct xac_options, log_directory));\n'
-    printf 'printf("value %%zu\\n", offsetof(struct xac_options, value));\n}\n'
+    printf 'printf("value %%zu\\n", offsetof(struct xac_options, value));\n'
+    printf 'printf("xac_change %%zu\\n", sizeof(struct xac_change));\n'
+    for state in 'XAC_AT_COMMIT(5)' 'XAC_AT_TIME(5)' 'XAC_HISTORY_COMMITS(5)' 'XAC_HISTORY_BYTES(5)'; do
+        printf 'printf("state %%llu\\n", (unsigned long long)%s);\n' "$state"
+    done
+    printf '}\n'
 } >"$tmp/facts.c"
 ${CC:-gcc} -w -I"$source_dir/include" "$tmp/facts.c" -o "$tmp/facts" || fail "the facts of C"
 "$tmp/facts" >"$tmp/facts.txt"

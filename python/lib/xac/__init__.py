@@ -13,11 +13,11 @@ disk then; and it is rolled back if an exception leaves the block.  The package 
 C library libxac.  doc/python.md is its manual.
 """
 from ._array import Array, LayoutError
-from ._env import Env
+from ._env import Env, Savepoint, at_commit, at_time
 from ._map import Map
 from ._xac import Conflict, Error, RolledBack, recover
 from ._xac import version as library_version
 
 __version__ = "0.2.0"
 __all__ = ["Array", "Conflict", "Env", "Error", "LayoutError", "Map", "RolledBack",
-           "library_version", "recover"]
+           "Savepoint", "at_commit", "at_time", "library_version", "recover"]

@@ -20,12 +20,50 @@ CHECKING = {"strict": 0, "fast": 1}
 OPTIONS = {"checksum": 1, "checkpoint_bytes": 2, "log_segment_bytes": 3, "policy": 6,
            "sync_delay_ms": 7, "log_recycle": 8, "page_checksums": 9, "full_images": 10,
            "frames": 12, "read_ahead_bytes": 13, "mode": 14, "wait_ms": 15, "checking": 16,
-           "engine": 17}
+           "engine": 17, "history": 18}
 WORDS = {"policy": POLICIES, "checking": CHECKING}
+WINDOWS = {"s": 0, "commits": 1, "bytes": 2}  # units of the option history
 SLEEP_MAX = 0.01  # seconds between two attempts, at most
 
 # The environments of the process, for handles that are unpickled in it.
 _open: weakref.WeakValueDictionary[str, Env] = weakref.WeakValueDictionary()
+
+
+def at_commit(number: int) -> int:
+    """The state after a commit, for Env.query(at=...) and Env.diff(); numbered as Env.stats()["commit_number"]."""
+    return (1 << 62) + number
+
+
+def at_time(seconds: float) -> int:
+    """The state that was present at a time, in seconds since 1970 as time.time() says them."""
+    return (2 << 62) + int(seconds * 1e9)
+
+
+class Savepoint:
+    """A place in the running transaction to go back to; see Env.savepoint()."""
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+        self._mark: Optional[int] = None
+
+    def __enter__(self) -> Savepoint:
+        if self._mark is not None:
+            raise _xac.Error("a savepoint is entered once: make a new one")
+        self._mark = self._env._savepoint()
+        return self
+
+    def rollback(self) -> None:
+        """Undo all stores since.  The savepoint stays, and may be gone back to again."""
+        if self._mark is None:
+            raise _xac.Error("the savepoint has not been entered")
+        self._env._roll_back_to(self._mark)
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
+        mark = self._mark
+        assert mark is not None
+        if type is not None:
+            self._env._roll_back_to(mark)
+        self._env._release_mark(mark)
 
 
 class Env(_xac.Env):
@@ -40,6 +78,7 @@ class Env(_xac.Env):
     log_directory  another directory for the log.
     options   those of the library, by name: policy="serial", wait_ms=1000, sync_delay_ms=10,
               checking="strict", checkpoint_bytes=..., and so on (doc/options.md).
+              history=60 keeps the states of 60 seconds; also "1000 commits", "1000000 bytes".
 
     An environment can be pickled: what arrives in another process is the same one, opened there.
     """
@@ -120,6 +159,15 @@ class Env(_xac.Env):
         """
         return _xac.Mapping(self, os.path.join(self.path, os.fspath(name)), length)
 
+    def savepoint(self) -> Savepoint:
+        """A place in the running transaction to go back to, for a `with` statement.
+
+        If an exception leaves the block, the stores in it are undone, and the transaction goes on
+        where the exception is caught.  rollback() undoes them at any moment of the block.
+        What was prepared for system calls before a savepoint has to be prepared again.
+        """
+        return Savepoint(self)
+
     def transact(self, function: Callable[..., Result], *args: Any,
                  retries: Optional[int] = None, **kwargs: Any) -> Result:
         """Call a function in a transaction, again after each conflict; returns its result.
@@ -127,15 +175,21 @@ class Env(_xac.Env):
         function  may run several times.  Only mappings are rolled back in between: it must not
                   change anything else that counts.
         retries   attempts after the first one; None: as many as needed.  Then it raises Conflict.
+
+        Inside of a transaction the function is a part of that one, and runs once, behind a savepoint:
+        if an exception leaves it, only its own stores are undone.
         """
+        if self.in_transaction:
+            with self.savepoint():
+                return function(*args, **kwargs)
         attempt = 0
         while True:
             try:
                 with self.transaction():
                     return function(*args, **kwargs)
             except _xac.Conflict:
-                if self.in_transaction or attempt == retries:
-                    raise  # the outermost transaction is the one that is tried again
+                if attempt == retries:
+                    raise
             attempt += 1
             time.sleep(random.uniform(0, min(SLEEP_MAX, 1e-5 * 2 ** min(attempt, 10))))
 
@@ -168,6 +222,12 @@ def _is_option(name: str) -> bool:
 def _number(name: str, value: Union[int, str]) -> int:
     """The value of an option, which may be a word."""
     words: Dict[str, int] = WORDS.get(name, {})
+    if name == "history" and isinstance(value, str):
+        n, _, unit = value.partition(" ")
+        if not n.isdecimal() or unit not in WINDOWS:
+            raise ValueError(f"history: {value!r}; possible are seconds, '1000 commits', "
+                             "'1000000 bytes'")
+        return (WINDOWS[unit] << 62) + int(n)
     if isinstance(value, str):
         if value not in words:
             raise ValueError(f"{name}: {value!r}; possible are {', '.join(words) or 'numbers'}")

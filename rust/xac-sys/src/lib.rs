@@ -2,7 +2,7 @@
 //! Bindings to libxac, as far as the crate `xac` needs them: written by hand, and compared with the
 //! headers of C by a test.  `xac.h` and `xac_env.h` are the manual.
 #![no_std]
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, non_snake_case)]
 
 use core::ffi::c_void;
 use core::marker::{PhantomData, PhantomPinned};
@@ -31,6 +31,17 @@ pub struct xac_options {
     pub reserved: c_int,
     pub log_directory: *const c_char,
     pub value: [u64; XAC_OPTIONS],
+}
+
+/// Bytes of a segment that differ between two states; all valid during the call.
+#[repr(C)]
+pub struct xac_change {
+    pub file: *const c_char,
+    pub offset: u64,
+    pub length: u64,
+    pub before: *const c_void,
+    pub after: *const c_void,
+    pub address: *mut c_void,
 }
 
 macro_rules! constants {
@@ -69,12 +80,30 @@ constants! {
     XAC_OPT_SYNC_DELAY_MS: c_int = 7;
     XAC_OPT_WAIT_MS: c_int = 15;
     XAC_OPT_CHECKING: c_int = 16;
+    XAC_OPT_HISTORY: c_int = 18;
     XAC_CHECKING_STRICT: c_int = 0;
     XAC_CHECKING_FAST: c_int = 1;
     XAC_CHECKING_TRUSTED: c_int = 2;
     XAC_POLICY_OLDEST_WINS: c_int = 0;
     XAC_POLICY_OPTIMISTIC: c_int = 4;
     XAC_POLICY_SERIAL: c_int = 5;
+}
+
+/// As the macros of the same names: states of the past, and windows of `XAC_OPT_HISTORY`.
+pub const fn XAC_AT_COMMIT(number: u64) -> u64 {
+    (1u64 << 62).wrapping_add(number)
+}
+
+pub const fn XAC_AT_TIME(ns: u64) -> u64 {
+    (2u64 << 62).wrapping_add(ns)
+}
+
+pub const fn XAC_HISTORY_COMMITS(n: u64) -> u64 {
+    (1u64 << 62).wrapping_add(n)
+}
+
+pub const fn XAC_HISTORY_BYTES(n: u64) -> u64 {
+    (2u64 << 62).wrapping_add(n)
 }
 
 extern "C" {
@@ -113,6 +142,16 @@ extern "C" {
         seconds: u32,
     ) -> c_int;
     pub fn xac_snapshot_find_in(env: *mut xac_env, name: *const c_char, id: *mut u64) -> c_int;
+    pub fn xac_savepoint_in(env: *mut xac_env) -> u64;
+    pub fn xac_rollback_to_in(env: *mut xac_env, mark: u64) -> c_int;
+    pub fn xac_release_in(env: *mut xac_env, mark: u64) -> c_int;
+    pub fn xac_diff_in(
+        env: *mut xac_env,
+        from: u64,
+        to: u64,
+        f: extern "C" fn(arg: *mut c_void, change: *const xac_change) -> c_int,
+        arg: *mut c_void,
+    ) -> c_int;
     pub fn xac_abort_in(env: *mut xac_env) -> c_int;
     pub fn xac_set_range_access_in(
         env: *mut xac_env,

@@ -22,6 +22,15 @@ fn facts() -> String {
     writeln!(text, "xac_options {}", size_of::<xac_sys::xac_options>()).unwrap();
     writeln!(text, "log_directory {log}").unwrap();
     writeln!(text, "value {value}").unwrap();
+    writeln!(text, "xac_change {}", size_of::<xac_sys::xac_change>()).unwrap();
+    for state in [
+        xac_sys::XAC_AT_COMMIT(5),
+        xac_sys::XAC_AT_TIME(5),
+        xac_sys::XAC_HISTORY_COMMITS(5),
+        xac_sys::XAC_HISTORY_BYTES(5),
+    ] {
+        writeln!(text, "state {state}").unwrap();
+    }
     assert_eq!(align_of::<xac_sys::xac_options>(), 8);
     text
 }

@@ -234,6 +234,18 @@ pub enum Policy {
     Optimistic,
 }
 
+/// How much of the past is kept: see [`Options::history`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum History {
+    /// The states of so many seconds.
+    Seconds(u32),
+    /// Those of so many commits.
+    Commits(u32),
+    /// So many bytes of versions of pages.
+    Bytes(u64),
+}
+
 /// How closely the library watches accesses: see [`Options::checking`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -317,6 +329,16 @@ impl Options {
     /// So many bytes of log bring a checkpoint.
     pub fn checkpoint_bytes(self, bytes: u64) -> Self {
         self.set(sys::XAC_OPT_CHECKPOINT_BYTES, bytes)
+    }
+
+    /// Keep the states of a time, for [`Env::query_at`] and [`Env::diff`].
+    pub fn history(self, window: History) -> Self {
+        let value = match window {
+            History::Seconds(n) => u64::from(n),
+            History::Commits(n) => sys::XAC_HISTORY_COMMITS(u64::from(n)),
+            History::Bytes(n) => sys::XAC_HISTORY_BYTES(n.min((1 << 62) - 1)),
+        };
+        self.set(sys::XAC_OPT_HISTORY, value)
     }
 
     /// Watch accesses less closely, which is faster.  Without this call they are watched strictly,

@@ -56,10 +56,10 @@ pub mod rules;
 mod tx;
 
 pub use bytemuck;
-pub use env::{Checking, Env, Options, Policy};
+pub use env::{Checking, Env, History, Options, Policy};
 pub use error::{Error, ErrorKind};
 pub use mapping::Mapping;
-pub use tx::{Query, Snapshot, Tx};
+pub use tx::{at_commit, at_time, Change, Query, Snapshot, Tx};
 
 /// The program of the document compiles.
 #[cfg(doctest)]

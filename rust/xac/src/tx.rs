@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //! Transactions and queries: they lend slices of mapped files.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, OsStr};
 use std::marker::PhantomData;
 use std::ops::{Bound, Deref, RangeBounds};
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::path::Path;
 use std::slice;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytemuck::Pod;
 use xac_sys as sys;
@@ -134,6 +137,44 @@ impl<'e> Tx<'e> {
     }
 }
 
+impl Tx<'_> {
+    /// Run a function as a part of the transaction, behind a savepoint.
+    ///
+    /// `Ok` keeps what it has stored; `Err` undoes that, and so does a panic, which goes on then.  Either
+    /// way the transaction goes on, and decides what is committed.  Parts may be nested.
+    pub fn part<R, E: From<Error>>(
+        &mut self,
+        f: impl FnOnce(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let env = self.query.inner.raw();
+        // SAFETY: the thread's transaction is open, and no slice is lent: `self` is borrowed exclusively.
+        let mark = unsafe { sys::xac_savepoint_in(env) };
+        if mark == 0 {
+            return Err(Error::of_errno().into());
+        }
+        let mut inner = Tx {
+            query: Query::new(self.query.inner),
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| f(&mut inner)));
+        let mut undone = Ok(());
+        if !matches!(result, Ok(Ok(_))) {
+            // SAFETY: as above.  The mark is there: parts end in the order of a stack.
+            undone = match unsafe { sys::xac_rollback_to_in(env, mark) } {
+                sys::XAC_FAILED => Ok(()), // done, and the transaction will be tried again
+                rc => check(rc),
+            };
+        }
+        // SAFETY: as above.
+        unsafe { sys::xac_release_in(env, mark) };
+        match result {
+            Err(panic) => resume_unwind(panic),
+            // What could not be undone is not committed either: the end of the transaction fails.
+            Ok(Err(why)) => Err(undone.map_or_else(E::from, |()| why)),
+            Ok(Ok(value)) => Ok(value),
+        }
+    }
+}
+
 fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
     let from = match range.start_bound() {
         Bound::Included(at) => *at,
@@ -237,7 +278,8 @@ impl Env {
         self.finish_query(f)
     }
 
-    /// As [`Env::query`], at a snapshot of any process, by its number.
+    /// As [`Env::query`], at a snapshot of any process, by its number; or at a state of the past:
+    /// [`at_commit`], [`at_time`].
     pub fn query_at<R, E: From<Error>>(
         &self,
         snapshot: u64,
@@ -263,6 +305,29 @@ impl Env {
             Err(panic) => resume_unwind(panic),
             Ok(Err(why)) => Err(why),
             Ok(Ok(value)) => check(rc).map(|()| value).map_err(E::from),
+        }
+    }
+
+    /// Tell what differs between two states (snapshots, [`at_commit`], [`at_time`]), in the files that
+    /// are mapped here.  The function returns `false` to stop.
+    pub fn diff(
+        &self,
+        from: u64,
+        to: u64,
+        f: impl FnMut(&Change<'_>) -> bool,
+    ) -> Result<(), Error> {
+        let _turn = self.inner.take_turn()?;
+        let mut walk = Walk {
+            f,
+            is_over: false,
+            panic: None,
+        };
+        // SAFETY: open, and the turn is ours; `walk` is of the type that the function expects.
+        let rc = unsafe { walk.run(self.inner.raw(), from, to) };
+        match walk.panic {
+            Some(panic) => resume_unwind(panic),
+            None if walk.is_over => Ok(()),
+            None => check(rc),
         }
     }
 
@@ -295,6 +360,67 @@ impl Env {
     pub fn release_snapshot(&self, id: u64) -> Result<(), Error> {
         // SAFETY: open.
         check(unsafe { sys::xac_snapshot_release_in(self.inner.raw(), id) })
+    }
+}
+
+/// The state after a commit, by its number; 0: the first state that the history has.
+pub fn at_commit(number: u64) -> u64 {
+    sys::XAC_AT_COMMIT(number)
+}
+
+/// The state that was present at a time, as far as the option [`Options::history`] reaches.
+///
+/// [`Options::history`]: crate::Options::history
+pub fn at_time(when: SystemTime) -> u64 {
+    let since = when.duration_since(UNIX_EPOCH).unwrap_or_default();
+    sys::XAC_AT_TIME(since.as_nanos() as u64)
+}
+
+/// A range of a file that differs between two states.
+pub struct Change<'a> {
+    /// As it is mapped.
+    pub file: &'a Path,
+    /// Bytes, of the first one within the file.
+    pub offset: u64,
+    /// Its bytes in the first state.
+    pub before: &'a [u8],
+    /// Its bytes in the second state.
+    pub after: &'a [u8],
+}
+
+/// A walk over changes: its function, and how it has ended.
+struct Walk<F> {
+    f: F,
+    is_over: bool,
+    panic: Option<Box<dyn std::any::Any + Send>>,
+}
+
+impl<F: FnMut(&Change<'_>) -> bool> Walk<F> {
+    unsafe fn run(&mut self, env: *mut sys::xac_env, from: u64, to: u64) -> i32 {
+        let arg: *mut Self = self;
+        // SAFETY: the caller's; once() gets back what it expects.
+        unsafe { sys::xac_diff_in(env, from, to, Self::once, arg.cast()) }
+    }
+
+    extern "C" fn once(arg: *mut std::ffi::c_void, change: *const sys::xac_change) -> i32 {
+        // SAFETY: what run() has given, and a change that is valid during the call.
+        let (walk, c) = unsafe { (&mut *arg.cast::<Self>(), &*change) };
+        // SAFETY: as above.
+        let change = unsafe {
+            let length = c.length as usize;
+            let file = CStr::from_ptr(c.file.cast()).to_bytes();
+            Change {
+                file: Path::new(OsStr::from_bytes(file)),
+                offset: c.offset,
+                before: slice::from_raw_parts(c.before.cast(), length),
+                after: slice::from_raw_parts(c.after.cast(), length),
+            }
+        };
+        match catch_unwind(AssertUnwindSafe(|| (walk.f)(&change))) {
+            Ok(go_on) => walk.is_over = !go_on,
+            Err(panic) => walk.panic = Some(panic),
+        }
+        i32::from(walk.is_over || walk.panic.is_some())
     }
 }
 

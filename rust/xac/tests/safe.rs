@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use common::{child, child_dir, open, Dir};
-use xac::{Checking, Error, ErrorKind, Mapping, Options, Policy};
+use xac::{at_commit, at_time, Checking, Error, ErrorKind, History, Mapping, Options, Policy};
 
 #[test]
 fn commits_are_there_when_opened_again() {
@@ -62,6 +62,96 @@ fn snapshots_are_held_until_they_are_dropped() {
     env.release_snapshot(id).unwrap();
     assert!(env.find_snapshot("named").is_err());
     assert!(env.find_snapshot("a\0b").is_err());
+}
+
+#[test]
+fn a_part_is_undone_by_an_error_or_a_panic() {
+    let dir = Dir::new();
+    let env = dir.env();
+    let m: Mapping<u64> = env.map(dir.path("m"), 1000).unwrap();
+    env.transact(|tx| {
+        tx.slice_mut(&m)[0] = 1;
+        let failed = tx.part(|tx| {
+            tx.slice_mut(&m).fill(2);
+            let why = env.find_snapshot("none").unwrap_err();
+            tx.part(|_| Err::<(), _>(why))
+        });
+        assert!(failed.is_err());
+        assert_eq!(tx.slice(&m)[..2], [1, 0]);
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            tx.part::<(), Error>(|tx| {
+                tx.slice_mut(&m)[999] = 3;
+                panic!("out of here")
+            })
+        }));
+        assert!(panic.is_err());
+        assert_eq!(tx.slice(&m)[999], 0);
+        let nine = tx.part(|tx| {
+            tx.slice_mut(&m)[1] = 4;
+            tx.part(|tx| {
+                tx.slice_mut(&m)[2] = 5;
+                Ok::<_, Error>(())
+            })?;
+            Ok::<_, Error>(tx.slice(&m)[1] + tx.slice(&m)[2])
+        })?;
+        assert_eq!(nine, 9);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+    env.query(|q| {
+        assert_eq!(q.slice(&m)[..3], [1, 4, 5]);
+        assert_eq!(q.slice(&m).iter().sum::<u64>(), 10);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_past_can_be_queried_and_compared() {
+    let dir = Dir::new();
+    let env = open(
+        &dir.path(""),
+        &Options::new().history(History::Commits(100)),
+    );
+    let m: Mapping<u64> = env.map(dir.path("m"), 10).unwrap();
+    let put = |value| {
+        env.transact(|tx| {
+            tx.slice_mut(&m)[3] = value;
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    };
+    let get = |state| env.query_at(state, |q| Ok::<_, Error>(q.slice(&m)[3]));
+
+    let zero = env.snapshot().unwrap();
+    put(7);
+    let then = std::time::SystemTime::now();
+    put(8);
+    let now = env.snapshot().unwrap();
+    assert_eq!(get(at_time(then)).unwrap(), 7);
+    assert_eq!(get(at_commit(0)).unwrap(), 0);
+    assert!(get(at_commit(1 << 40)).is_err());
+    let mut seen = Vec::new();
+    env.diff(zero.id(), now.id(), |c| {
+        assert!(c.file.ends_with("m") && c.offset == 24);
+        seen.push((c.before.to_vec(), c.after.to_vec()));
+        true
+    })
+    .unwrap();
+    let bytes = |n: u64| n.to_ne_bytes().to_vec();
+    assert_eq!(seen, [(bytes(0), bytes(8))]);
+    let mut n = 0;
+    env.diff(at_time(then), now.id(), |_| {
+        n += 1;
+        false
+    })
+    .unwrap();
+    assert_eq!(n, 1);
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        env.diff(zero.id(), now.id(), |_| panic!("out of here"))
+    }));
+    assert!(panic.is_err());
+    assert!(env.diff(1 << 40, now.id(), |_| true).is_err());
 }
 
 #[test]

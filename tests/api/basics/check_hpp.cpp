@@ -94,6 +94,90 @@ snapshots_are_held(xac::env &env, const xac::mapping<int> &x)
     must(xac::snapshot().release() == 0, "none is held");
 }
 
+/* Back to a savepoint, again and again; an exception goes back to it, too. */
+void
+savepoints_undo(xac::env &env, const xac::mapping<int> &x)
+{
+    int before = cell(env, x);
+
+    env.transact([&] {
+        x[0] = before + 1;
+        {
+            xac::savepoint outer = env.savepoint();
+
+            x[0] = 100;
+            outer.rollback();
+            must(x[0] == before + 1, "undone");
+            x[0] = 200;
+            outer.rollback();
+            must(x[0] == before + 1, "undone again");
+            x[1]++;
+            xac::savepoint inner = env.savepoint();
+            x[1] = -1;
+            inner.rollback();
+        }
+        must(x[1] != -1, "the inner one, then both released");
+    });
+    must(cell(env, x) == before + 1, "what was before it is committed");
+#ifdef __cpp_exceptions
+    env.transact([&] {
+        x[0]++;
+        try {
+            xac::savepoint part = env.savepoint();
+
+            x[0] = 300;
+            throw 1;
+        } catch (int) {
+        }
+    });
+    must(cell(env, x) == before + 2, "an exception undoes a part");
+    try {
+        xac::savepoint none = env.savepoint();
+        fail("a savepoint outside of a transaction");
+    } catch (const xac::error &e) {
+        must(e.code() == EPERM, "its error");
+    }
+#endif
+}
+
+/* What differs between a snapshot and the present, and states of the past by their number and time. */
+void
+changes_are_told(xac::env &env, const xac::mapping<int> &x)
+{
+    xac::snapshot held = env.snapshot();
+    int n = 0, before = cell(env, x);
+    xac_stats stats;
+    must(xac_get_stats_in(env.get(), &stats, sizeof stats) == 0, "statistics");
+    std::uint64_t old = stats.commit_number;
+    auto then = std::chrono::system_clock::now();
+
+    env.transact([&] { x[0]++; });
+    xac::snapshot now = env.snapshot();
+    auto note = [&](const xac_change &c) {
+        must(c.length == 8 && *static_cast<const int *>(c.before) == before
+                 && *static_cast<const int *>(c.after) == before + 1,
+             "a range");
+        must(c.address == static_cast<const void *>(&x[0]), "its place");
+        n++;
+    };
+    env.diff(held.id(), now.id(), note);
+    must(n == 1, "one range");
+    n = 0;
+    env.diff(xac::at_commit(old), now.id(), [&](const xac_change &) { return ++n == 1; });
+    must(n == 1, "by the number of a commit, to the first change");
+    must(env.query_at(xac::at_time(then), [&] { return x[0]; }) == before, "by a time");
+    must(env.query_at(xac::at_commit(old), [&] { return x[0]; }) == before, "by a number");
+#ifdef __cpp_exceptions
+    n = 0;
+    try {
+        env.diff(held.id(), now.id(), [](const xac_change &) { throw 7; });
+    } catch (int what) {
+        n = what;
+    }
+    must(n == 7, "an exception leaves it");
+#endif
+}
+
 /* A conflict is tried again; the limits end that, and the code of the function does.  Only the
    first attempt is disturbed: the second has the turn, and others wait for it. */
 void
@@ -268,11 +352,14 @@ main()
     {
         xac::options how;
         how.value[XAC_OPT_POLICY] = XAC_POLICY_OPTIMISTIC; /* the two may overlap */
+        how.value[XAC_OPT_HISTORY] = XAC_HISTORY_COMMITS(1000);
         xac::env env("hpp", how);
         xac::mapping<int> x(env, "cells", 3);
 
         results_arrive(env, x);
         snapshots_are_held(env, x);
+        savepoints_undo(env, x);
+        changes_are_told(env, x);
         attempts_are_limited(env, x);
         nested_failure_repeats_the_outermost(env, x);
 #ifdef __cpp_exceptions
@@ -286,6 +373,6 @@ main()
     must(env.try_close() == 0, "close");
     must(chdir("/") == 0 && std::system((std::string("rm -rf ") + dir).c_str()) == 0,
          "remove");
-    std::puts("check_hpp: 6 groups");
+    std::puts("check_hpp: 8 groups");
     return 0;
 }
