@@ -73,17 +73,22 @@ remove_at(struct xac_view *v, uint32_t i)
     v->staying.idle[i] = v->staying.idle[v->staying.n_warm];
 }
 
-/* cool -- a warm page that has not been stored to is only readable. */
+/* cool -- a warm page that has not been stored to is only readable.  If that fails, it stays warm: were it taken
+   for readable, nobody would notice the next store to it. */
 static int
 cool(struct xac_view *v, uint32_t i)
 {
     uint64_t page_no = v->staying.warm[i];
+    int rc;
 
     xac_assert(i < v->staying.n_warm);
     xac_assert(v->area.ops->fills != NULL);
+    rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
+    if (rc != 0)
+        return rc;
     remove_at(v, i);
     v->pages.at[page_no].state = XAC_PAGE_READABLE;
-    return v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_READ);
+    return 0;
 }
 
 /* check -- at the begin: nobody has stored to a warm page since the last end. */
