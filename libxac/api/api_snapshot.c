@@ -12,7 +12,6 @@
 
 #include "api/api.h"
 #include "shared/layout.h"
-#include "txn/in_place_settle.h"
 #include "txn/snapshots.h"
 #include "view/view.h"
 #include "view/view_diff.h"
@@ -41,13 +40,10 @@ static int
 take_within(struct xac_env *env, const struct xac_ctx *ctx, uint64_t *id)
 {
     sigset_t signals;
-    int rc = 0;
+    int rc;
 
     xac_signals_block(&signals);
-    if (ctx->is_in_place) /* its pages get versions; the next begin takes them from the views */
-        rc = xac_in_place_settle(env, ctx->slot, UINT64_MAX);
-    if (rc == 0)
-        rc = xac_snapshots_take(env, ctx->txn, id);
+    rc = xac_snapshots_take(env, ctx->txn, id);
     xac_signals_restore(&signals);
     return rc;
 }
@@ -64,8 +60,6 @@ take_outside(struct xac_env *env, uint64_t *id)
     rc = xac_env_poisoned(env);
     if (rc == 0)
         rc = xac_env_mend(env);
-    if (rc == 0)
-        rc = xac_view_in_place_leave(env, ctx); /* what is held does not change */
     if (rc == 0)
         rc = xac_snapshots_take(env, NULL, id);
     xac_api_done(ctx);

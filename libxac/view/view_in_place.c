@@ -160,7 +160,8 @@ enter(struct xac_env *env, struct xac_ctx *ctx, uint64_t epoch)
 }
 
 /* is_held -- does somebody hold a state, which updates in place would change?  While we are alone only this
-   context takes snapshots, so that a look at the number of them will do. */
+   context takes snapshots, so that a look at the number of them will do.  Pages that were in place when
+   it took one get versions at its next begin; nobody else can look at that state before (invariant (4)). */
 static bool
 is_held(const struct xac_env *env, struct xac_ctx *ctx)
 {
