@@ -76,42 +76,6 @@ static bool is_longer;
 
 /* ---- contents ------------------------------------------------------------------------- */
 
-static volatile uint64_t *
-row_page(unsigned char *file, unsigned w, unsigned j)
-{
-    return (volatile uint64_t *)(void *)(file + (1 + w * ROW_PAGES + j) * env_page());
-}
-
-/* write_row -- the stores of transaction n of a writer. */
-static void
-write_row(unsigned char *file, unsigned w, uint64_t n)
-{
-    for (unsigned j = 0; j < pages_of_txn(n); j++) {
-        volatile uint64_t *page = row_page(file, w, j);
-
-        for (size_t i = 0; i < words_of_page(); i++)
-            page[i] = word_of(n, w, i);
-    }
-}
-
-/* must_be_row -- the row of a writer is as after its transaction n. */
-static void
-must_be_row(unsigned char *file, unsigned w, uint64_t n, unsigned pages, const char *what)
-{
-    for (unsigned j = 0; j < pages; j++) {
-        volatile uint64_t *page = row_page(file, w, j);
-        uint64_t last = last_write(n, j);
-
-        for (size_t i = 0; i < words_of_page(); i++) {
-            if (page[i] != word_of(last, w, i))
-                env_fail(__FILE__, __LINE__,
-                         "%s: half a transaction: writer %u at %" PRIu64
-                         ", word %zu of page %u is not of %" PRIu64 " but of %" PRIu64,
-                         what, w, n, i, j, last, page[0]);
-        }
-    }
-}
-
 /* must_be_whole -- one snapshot: sum, counts and rows fit each other. */
 static void
 must_be_whole(unsigned char *file, unsigned pages, const char *what)
@@ -171,9 +135,12 @@ must_have_end(unsigned char *file, const char *what)
 
 /* ---- processes ------------------------------------------------------------------------- */
 
+static bool has_history; /* are states of the past kept?                             */
+
 static void
 set_options(void)
 {
+    must_ok(xac_set_option(XAC_OPT_HISTORY, has_history ? XAC_HISTORY_COMMITS(12) : 0));
     must_ok(xac_set_option(XAC_OPT_LOG_SEGMENT_BYTES, 65536));
     must_ok(xac_set_option(XAC_OPT_LOG_BUFFER_BYTES, 65536));
     must_ok(xac_set_option(XAC_OPT_CHECKPOINT_BYTES, 300000));
@@ -203,6 +170,41 @@ note(unsigned w, uint64_t n, int rc)
     return rc == XAC_COMMITTED || is_rolled_back(rc);
 }
 
+/* try_and_undo -- stores behind a savepoint, which are rolled back, before and behind those that stay; ret
+   false: it could not be done. */
+static bool
+try_and_undo(unsigned char *file, unsigned w)
+{
+    volatile struct counts *c = (volatile struct counts *)(void *)file;
+    uint64_t mark = xac_savepoint(), was = c->of[w];
+    int rc;
+
+    if (mark == 0)
+        return false;
+    c->of[w] = was + 1000;
+    write_row(file, w, was + 1000);
+    c->sum += 1000;
+    rc = xac_rollback_to(mark);
+    if (rc != 0 && rc != XAC_FAILED)
+        return false;
+    must_eq(c->of[w], was);
+    must_be_whole(file, 3, "behind a roll-back");
+    return xac_release(mark) == 0;
+}
+
+/* undo_failed -- of a transaction in which not all could be undone, which is not committed then; ret as
+   xac_end(). */
+static int
+undo_failed(void)
+{
+    int rc;
+
+    (void)xac_abort();
+    rc = xac_end();
+    must(rc != XAC_COMMITTED);
+    return rc;
+}
+
 /*
  * one_txn -- one attempt at the writer's next transaction.
  *
@@ -218,9 +220,13 @@ one_txn(unsigned char *file, unsigned w, uint64_t *np)
         return rc;
     must_be_whole(file, 3, "in a transaction");
     *np = c->of[w] + 1;
+    if (*np % 2 == 0 && !try_and_undo(file, w))
+        return undo_failed();
     c->of[w] = *np;
     c->sum++;
     write_row(file, w, *np);
+    if (*np % 3 == 0 && !try_and_undo(file, w))
+        return undo_failed();
     if (is_longer)
         end_of(file)[w] = *np;
     return xac_end();
@@ -281,13 +287,14 @@ static void
 play(unsigned char *file, unsigned w)
 {
     volatile struct counts *c = (volatile struct counts *)(void *)file;
-    struct steps_snapshot taken;
+    struct steps_snapshot taken, past;
 
     for (int i = 0; i < 12; i++) {
         if (!commit(file, w))
             return;
     }
     steps_snapshot_take(&c->of[w], w, &taken);
+    steps_past_note(&c->of[w], &past);
     is_longer = xac_mremap(file, N_LONGER * env_page(), 0) == file;
     if (xac_checkpoint() == XAC_EPOISONED)
         return;
@@ -298,6 +305,10 @@ play(unsigned char *file, unsigned w)
     if (steps_snapshot_begin(&c->of[w], &taken)) {
         must_be_whole(file, ROW_PAGES, "in a query at a snapshot");
         steps_snapshot_end(&taken);
+    }
+    if (steps_snapshot_begin(&c->of[w], &past)) {
+        must_be_whole(file, ROW_PAGES, "in a query of the past");
+        (void)xac_end_query();
     }
     if (xac_begin() != 0)
         return;
@@ -599,6 +610,7 @@ play_step(const struct step *s, int flags)
     static const uint64_t occurrences[] = {1, 3, 2, 5, 20, 100};
     unsigned met = 0;
 
+    has_history = s->has_history;
     for (unsigned k = 0; k < (is_long() ? 6 : 2); k++) {
         struct plan p = {.flags = flags,
                          .what = SYSFAULT_DIE,
@@ -615,6 +627,7 @@ play_step(const struct step *s, int flags)
             met += play_round(p, (enum ending)e, s->before);
         }
     }
+    has_history = false;
     return met;
 }
 

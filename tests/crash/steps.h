@@ -17,6 +17,7 @@ struct step {
     bool is_durable_only;
     bool needs_company; /* met only beside a survivor                                  */
     bool is_eager_only; /* not met under the policy serial                             */
+    bool has_history;   /* met with XAC_OPT_HISTORY only                               */
 };
 
 static const struct step steps[] = {
@@ -76,6 +77,8 @@ static const struct step steps[] = {
     {.name = "s page"},
     {.name = "s ring"},
     {.name = "s number"},
+    {.name = "history moment", .has_history = true},
+    {.name = "history past", .has_history = true},
     {.name = "snapshot slot"},
     {.name = "snapshot word"},
     {.name = "snapshot held"},

@@ -5,6 +5,7 @@
 #ifndef XAC_TEST_STEPS_ROW_H
 #define XAC_TEST_STEPS_ROW_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,42 @@ static inline uint64_t
 word_of(uint64_t n, unsigned w, size_t i)
 {
     return n == 0 ? 0 : i == 0 ? n : n * 0x9e3779b97f4a7c15 + (i << 8 | w);
+}
+
+static inline volatile uint64_t *
+row_page(unsigned char *file, unsigned w, unsigned j)
+{
+    return (volatile uint64_t *)(void *)(file + (1 + w * ROW_PAGES + j) * env_page());
+}
+
+/* write_row -- the stores of transaction n of a writer. */
+static inline void
+write_row(unsigned char *file, unsigned w, uint64_t n)
+{
+    for (unsigned j = 0; j < pages_of_txn(n); j++) {
+        volatile uint64_t *page = row_page(file, w, j);
+
+        for (size_t i = 0; i < words_of_page(); i++)
+            page[i] = word_of(n, w, i);
+    }
+}
+
+/* must_be_row -- the row of a writer is as after its transaction n. */
+static inline void
+must_be_row(unsigned char *file, unsigned w, uint64_t n, unsigned pages, const char *what)
+{
+    for (unsigned j = 0; j < pages; j++) {
+        volatile uint64_t *page = row_page(file, w, j);
+        uint64_t last = last_write(n, j);
+
+        for (size_t i = 0; i < words_of_page(); i++) {
+            if (page[i] != word_of(last, w, i))
+                env_fail(__FILE__, __LINE__,
+                         "%s: half a transaction: writer %u at %" PRIu64
+                         ", word %zu of page %u is not of %" PRIu64 " but of %" PRIu64,
+                         what, w, n, i, j, last, page[0]);
+        }
+    }
 }
 
 #endif /* XAC_TEST_STEPS_ROW_H */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include <xac.h>
+#include <xac_translate.h>
 
 #include "../common/env.h"
 
@@ -47,5 +48,16 @@ void
 steps_snapshot_end(const struct steps_snapshot *s)
 {
     (void)xac_snapshot_release(s->id);
+    (void)xac_end_query();
+}
+
+void
+steps_past_note(const volatile uint64_t *count, struct steps_snapshot *out)
+{
+    *out = (struct steps_snapshot){.id = 0};
+    if (xac_begin_query() != 0)
+        return;
+    out->n = *count;
+    out->id = XAC_AT_COMMIT(xac_position());
     (void)xac_end_query();
 }

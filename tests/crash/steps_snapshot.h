@@ -26,4 +26,7 @@ bool steps_snapshot_begin(const volatile uint64_t *count, const struct steps_sna
 /* Release it, and end the query. */
 void steps_snapshot_end(const struct steps_snapshot *s);
 
+/* steps_past_note -- the present state, by its number, as a state of the past for steps_snapshot_begin(). */
+void steps_past_note(const volatile uint64_t *count, struct steps_snapshot *out);
+
 #endif /* XAC_TEST_STEPS_SNAPSHOT_H */
