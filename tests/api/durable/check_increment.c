@@ -472,8 +472,14 @@ START_TEST(base_must_be_one_of_this_environment)
     /* What was restored stands for its last increment. */
     must_eq(tool_run("xbackup", "--restore --recover", "r1 b2 r2"), 0);
     must_eq(file_u64("r2/xac-outside/1-input.db", 0), 7);
+    must_eq(link("b0/xac.manifest", "list"), 0);
     must_eq(tool_run("xrecover", "", "b0"), 0);
+    must(!file_exists("b0/xac.manifest"));
     must_refuse(xBackupSince("c", "b0"), XAC_ENOTENV);
+    /* As if recovery had died before it took the list away, or had been that of a library that knows of none. */
+    must_eq(link("list", "b0/xac.manifest"), 0);
+    must_refuse(xBackupSince("c", "b0"), XAC_ENOTENV);
+    must(strstr(xLastError(), "has been recovered") != NULL);
     env_detach();
 }
 END_TEST
