@@ -343,7 +343,8 @@ XAC_API int xac_end(void);
  * certain.  After XAC_PENDING the transaction may still fail.  Under XAC_POLICY_OPTIMISTIC
  * the call looks at every page that the transaction has touched.
  *
- * ret  XAC_PENDING, XAC_FAILED; XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED.
+ * ret  XAC_PENDING, XAC_FAILED; XAC_ENOINIT, XAC_ENOTXN, XAC_EFORKED; XAC_ECUTOFF in a query that has
+ *      been cut off, see xac_end_query().
  */
 XAC_API int xac_validate(void);
 
@@ -358,7 +359,15 @@ XAC_API int xac_begin_query(void);
 /*
  * End the innermost query.
  *
- * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED; in durable
+ * A query may be cut off if the program has set XAC_OPT_READER_LIMIT: then its state is not kept any
+ * more, and what it loads is not to be relied on, but it goes on to its end.  From its next trap
+ * on, a page that traps shows zeros; a page that it has read before shows what it showed then, or
+ * zeros, and with XAC_ENGINE_PORTABLE a newer state.  xValidate() and announcing a page tell at
+ * once, the end tells in any case.  A query that is short enough, begun anew, sees the newest
+ * state.
+ *
+ * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED; XAC_ECUTOFF: the
+ *      query has been cut off, and is over; in durable
  *      environments XAC_EPOISONED, XAC_ENOTDURABLE, XAC_EUNCERTAIN: some of what the query
  *      has read is not on disk, or not yet.
  */
@@ -371,7 +380,7 @@ XAC_API int xac_end_query(void);
  *
  * in   addr    any address inside a segment.
  * in   access  XAC_READ or XAC_READ_WRITE; in a query XAC_READ only.
- * ret  0; EINVAL; XAC_ENOINIT; XAC_ENOTMAPPED; XAC_EINQUERY.
+ * ret  0; EINVAL; XAC_ENOINIT; XAC_ENOTMAPPED; XAC_EINQUERY; XAC_ECUTOFF, see xac_end_query().
  */
 XAC_API int xac_set_page_access(void *addr, int access);
 

@@ -160,6 +160,10 @@ XAC_API int xac_backup_in(struct xac_env *env, const char *dir);
 XAC_API int xac_backup_since_in(struct xac_env *env, const char *dir, const char *base);
 XAC_API int xac_get_stats_in(struct xac_env *env, struct xac_stats *out, size_t size);
 
+XAC_API int xac_participants_in(struct xac_env *env,
+                                int (*fn)(void *arg, const struct xac_party *party),
+                                void *arg, size_t size);
+
 /* Set an option that may be set while an environment is open; EBUSY for the others. */
 XAC_API int xac_set_option_in(struct xac_env *env, int option, uint64_t value);
 

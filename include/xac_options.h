@@ -165,7 +165,19 @@ enum xac_option {
        environment is opened by a first participant.
        Values: seconds, any number.  Default: 0.  Set: before xInit().  Concerns: all,
        from the first participant. */
-    XAC_OPT_HISTORY = 18
+    XAC_OPT_HISTORY = 18,
+    /* The page versions that queries hold back are to take less than so many bytes, so that a query
+       that lasts for hours does not make the shared memory grow without end.  A query holds back
+       the versions that it needs though others have replaced them, and all that are younger than
+       its state, because checkpoints cannot copy those to their files.  The oldest query is cut off
+       when it holds back half of the limit, and no transaction is older than it; the other half is
+       for what is written until a checkpoint has copied what it held back.  See xendQuery() for
+       what it is told, and for what its loads see.  Choose four times XAC_OPT_CHECKPOINT_BYTES
+       or more: as long as no checkpoint is due, versions are kept without any query.  Transactions
+       that are no queries are not cut off.
+       0: no query is.
+       Values: bytes, 1 MiB or more, or 0.  Default: 0.  Set: any time.  Concerns: all. */
+    XAC_OPT_READER_LIMIT = 21
 };
 
 /* Values of XAC_OPT_HISTORY that are no seconds. */

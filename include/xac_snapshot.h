@@ -55,7 +55,7 @@ extern "C" {
  * out  id   its number, if 0 is returned.  No other snapshot of the environment ever has it.
  * ret  0; EINVAL; XAC_ENOINIT; XAC_EINTXN inside a transaction; EBUSY if another thread of the
  *      process has a transaction open; XAC_EPOISONED; ENOMEM, ENOSPC: no room in the control region;
- *      XAC_EDESCRIPTOR.
+ *      XAC_EDESCRIPTOR; XAC_ECUTOFF: the query has been cut off, see xac_end_query().
  */
 XAC_API int xac_snapshot(uint64_t *id);
 

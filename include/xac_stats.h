@@ -104,6 +104,7 @@ struct xac_stats {
     int64_t checkpoint_error;
     uint64_t checkpoint_failures, checkpoint_error_ns, files, files_forgotten;
     uint64_t reader; /* enum xac_reader_kind; FROZEN: log_tail is the moment        */
+    uint64_t queries_cut; /* queries that were cut off: XAC_OPT_READER_LIMIT          */
 };
 
 /* How a process notices the first access to a page: `engine` above.  XAC_OPT_ENGINE chooses
@@ -131,6 +132,83 @@ XAC_API int xac_get_stats(struct xac_stats *out, size_t size);
 XAC_API int xConflict(struct xac_conflict *out, size_t size);
 XAC_API int xStats(struct xac_stats *out, size_t size);
 #endif
+
+/* ---- The table of participants ----------------------------------------------------- */
+
+/* What a participant's thread is doing. */
+enum xac_party_kind {
+    XAC_PARTY_IDLE = 0,       /* no transaction is open                              */
+    XAC_PARTY_UPDATE = 1,     /* a transaction                                       */
+    XAC_PARTY_QUERY = 2,      /* a query; a running checkpoint counts as one         */
+    XAC_PARTY_FAILED = 3,     /* a transaction that has failed, and goes on until its
+                                 xend()                                              */
+    XAC_PARTY_COMMITTING = 4, /* a transaction in its xend()                         */
+    XAC_PARTY_CUT = 5,        /* a query that has been cut off: XAC_OPT_READER_LIMIT */
+    XAC_PARTY_SNAPSHOT = 6    /* no thread: a snapshot that the process has taken
+                                 (xac_snapshot.h), and that has no name              */
+};
+
+/* State of a process. */
+enum xac_party_process {
+    XAC_PARTY_DEAD = 0, /* it has not been cleaned up after yet                       */
+    XAC_PARTY_STOPPED = 1,
+    XAC_PARTY_RUNNING = 2 /* or sleeping                                              */
+};
+
+/* What a thread waits for. */
+enum xac_party_wait {
+    XAC_PARTY_NOTHING = 0,
+    XAC_PARTY_TURN = 1, /* its turn (XAC_POLICY_SERIAL, XAC_POLICY_OPTIMISTIC)        */
+    XAC_PARTY_OLDER = 2 /* an older transaction that it has lost to                   */
+};
+
+/* One row of the table: a participant's thread, or its snapshot.  Threads of a process that have no views of their own
+   (xView()) run their transactions one after the other, and share a row. */
+struct xac_party {
+    uint64_t pid;           /* process                                               */
+    uint64_t tid;           /* thread that has begun the last transaction; 0 none    */
+    char command[16];       /* name of the process, as ps(1) has it; "" unknown      */
+    uint64_t process;       /* enum xac_party_process                                */
+    uint64_t is_reader;     /* 1: it has opened with XAC_READONLY                    */
+    uint64_t engine;        /* enum xac_engine_kind                                  */
+    uint64_t kind;          /* enum xac_party_kind; the next five are 0 if IDLE      */
+    uint64_t age_ns;        /* since it has begun; within 10 ms                      */
+    uint64_t commit;        /* number of the last commit that it sees                */
+    uint64_t pages_read;    /* that it has read and not written, as far as that is
+                               noticed: most loads do not trap (XAC_CHECKING_FAST)   */
+    uint64_t pages_written; /* that it has stored to, as far as they are known before
+                               its end                                               */
+    uint64_t versions_held; /* that it holds back, as XAC_OPT_READER_LIMIT counts them;
+                               0 if CUT                                              */
+    uint64_t log_held;      /* bytes of log that cannot be let go as long as its
+                               transaction, or its backup, is under way; at least: what
+                               is older than about 1,000 commits is not known        */
+    uint64_t waits_for;     /* enum xac_party_wait                                   */
+    uint64_t waits_pid;     /* process that it waits for; 0 unknown                  */
+    uint64_t waits_ns;      /* since it waits                                        */
+    uint64_t failed_kind;   /* why its last transaction that failed did so: enum
+                               xac_conflict_kind, as xConflict() tells it; 0: none has */
+    uint64_t failed_pid;    /* process that made it fail; 0 unknown                  */
+    uint64_t failed_ns;     /* since that transaction ended                          */
+};
+
+/*
+ * Show the participants, what each is doing, and which process it waits for: one call of `fn` for each row.
+ * xstat(1) shows the same of any running environment.  It disturbs nobody, and takes a moment: what
+ * is shown of one row may be over when the next one is shown.  May be called at any time, inside
+ * transactions too.
+ *
+ * in   fn    called in this thread, with `arg` and a row that is valid until it returns; it may call
+ *            the library.  A result other than 0 ends the walk.
+ * in   size  sizeof(struct xac_party), see above.
+ * ret  0; what fn has returned; EINVAL: fn is NULL, or the size does not hold the first field;
+ *      XAC_ENOINIT; ENOMEM.  There are no rows if the environment has been opened as it was at one
+ *      moment (XAC_READER_FROZEN).
+ */
+XAC_API int xac_participants(int (*fn)(void *arg, const struct xac_party *party),
+                             void *arg, size_t size);
+XAC_API int xParticipants(int (*fn)(void *arg, const struct xac_party *party), void *arg,
+                          size_t size);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/names.h"
 #include "base/sys.h"
+#include "env/participants.h"
 #include "env/stats.h"
 #include "log/logdir.h"
 #include "log/recover_scan.h"
@@ -409,6 +410,8 @@ look_take(const struct xac_env *env, const struct look *before, struct look *out
         rc = take_slots(env, before, out);
     if (rc == 0)
         rc = take_hot(env, out);
+    if (rc == 0)
+        rc = xac_participants_read(env, &out->party, &out->n_parties);
     take_space(env, out);
     /* Last, since it may wait for a moment. */
     out->n_holders = holders_take(env, out->holder);
@@ -422,6 +425,7 @@ look_free(struct look *look)
     free(look->participant);
     free(look->slot);
     free(look->snapshot);
+    free(look->party);
     *look = (struct look){.at_ns = 0};
 }
 

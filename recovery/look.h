@@ -85,6 +85,8 @@ struct look {
     size_t n_holders;
     struct look_participant *participant;
     size_t n_participants;
+    struct xac_party *party; /* the table of xParticipants()                           */
+    size_t n_parties;
     struct look_slot *slot;
     size_t n_slots;
     struct look_snapshot *snapshot;
@@ -102,6 +104,14 @@ struct look {
  */
 int look_take(const struct xac_env *env, const struct look *before, struct look *out);
 void look_free(struct look *look);
+
+/* look_process_word, kind_word, engine_word, wait_word, conflict_word -- what a row of the table of
+   xParticipants() says, in a word; "" for nothing. */
+const char *look_process_word(const struct xac_party *party);
+const char *look_kind_word(const struct xac_party *party);
+const char *look_engine_word(const struct xac_party *party);
+const char *look_wait_word(const struct xac_party *party);
+const char *look_conflict_word(const struct xac_party *party);
 
 /* look_times_since -- what has been added since the look before. */
 struct look_times look_times_since(const struct look_times *now,

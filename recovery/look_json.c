@@ -42,6 +42,60 @@ json_stats(struct json *j, const struct xac_stats *s)
     json_number(j, "oldest_behind", s->oldest_behind);
     json_number(j, "oldest_age_ns", s->oldest_age_ns);
     json_number(j, "versions_oldest", s->versions_oldest);
+    json_number(j, "queries_cut", s->queries_cut);
+}
+
+/* word_of -- of some; "" for a number that has none. */
+static const char *
+word_of(const char *const words[], size_t n, uint64_t number)
+{
+    return number < n ? words[number] : "";
+}
+
+#define WORD_OF(words, number) word_of(words, sizeof words / sizeof words[0], number)
+
+const char *
+look_process_word(const struct xac_party *party)
+{
+    static const char *const words[] = {"dead", "stopped", "running"};
+
+    return WORD_OF(words, party->process);
+}
+
+const char *
+look_kind_word(const struct xac_party *party)
+{
+    static const char *const words[] = {"idle",       "update",  "query",   "failed",
+                                        "committing", "cut off", "snapshot"};
+
+    return WORD_OF(words, party->kind);
+}
+
+const char *
+look_engine_word(const struct xac_party *party)
+{
+    static const char *const words[] = {"", "uffd", "sigsegv", "thesis", "scan"};
+
+    return WORD_OF(words, party->engine);
+}
+
+const char *
+look_wait_word(const struct xac_party *party)
+{
+    static const char *const words[] = {"", "turn", "transaction"};
+
+    return WORD_OF(words, party->waits_for);
+}
+
+const char *
+look_conflict_word(const struct xac_party *party)
+{
+    static const char *const words[] = {"",           "read-write",
+                                        "write-read", "write-write",
+                                        "revoked",    "user",
+                                        "resource",   "validation"};
+
+    return WORD_OF(words, party->failed_kind);
 }
 
 static void
@@ -62,6 +116,39 @@ json_participants(struct json *j, const struct look *look)
         json_number(j, "commits", p->commits);
         json_string(j, "holds", p->holds);
         json_string(j, "waits_for", p->waits);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+/* json_parties -- the table of xParticipants(), its fields by their names. */
+static void
+json_parties(struct json *j, const struct look *look)
+{
+    json_array(j, "threads");
+    for (size_t i = 0; i < look->n_parties; i++) {
+        const struct xac_party *p = &look->party[i];
+
+        json_object(j, NULL);
+        json_number(j, "pid", p->pid);
+        json_number(j, "tid", p->tid);
+        json_string(j, "command", p->command);
+        json_string(j, "process", look_process_word(p));
+        json_bool(j, "is_reader", p->is_reader != 0);
+        json_string(j, "engine", look_engine_word(p));
+        json_string(j, "kind", look_kind_word(p));
+        json_number(j, "age_ns", p->age_ns);
+        json_number(j, "commit", p->commit);
+        json_number(j, "pages_read", p->pages_read);
+        json_number(j, "pages_written", p->pages_written);
+        json_number(j, "versions_held", p->versions_held);
+        json_number(j, "log_held", p->log_held);
+        json_string(j, "waits_for", look_wait_word(p));
+        json_number(j, "waits_pid", p->waits_pid);
+        json_number(j, "waits_ns", p->waits_ns);
+        json_string(j, "failed_kind", look_conflict_word(p));
+        json_number(j, "failed_pid", p->failed_pid);
+        json_number(j, "failed_ns", p->failed_ns);
         json_end(j);
     }
     json_end(j);
@@ -138,6 +225,7 @@ look_json(struct json *j, const struct look *look)
     holders_json(j, look->holder, look->n_holders);
     json_participants(j, look);
     json_snapshots(j, look);
+    json_parties(j, look);
     json_hot(j, look);
     json_times(j, "commit_times", &look->commit_times);
     json_times(j, "sync_times", &look->sync_times);

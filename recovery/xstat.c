@@ -226,6 +226,51 @@ snapshots(const struct look *now)
     }
 }
 
+/* print_oldest -- the oldest reader. */
+static void
+print_oldest(const struct xac_stats *s)
+{
+    char words[80];
+
+    if (s->oldest_pid == 0 && s->oldest_behind == 0) {
+        puts("  nobody reads");
+        return;
+    }
+    (void)snprintf(words, sizeof words,
+                   "%" PRIu64 " behind, for %.1f s, process %" PRIu64, s->oldest_behind,
+                   (double)s->oldest_age_ns / 1e9, s->oldest_pid);
+    if (s->oldest_pid == 0)
+        (void)snprintf(words, sizeof words, "%" PRIu64 " behind, a named snapshot",
+                       s->oldest_behind);
+    line("oldest reader sees commit", s->oldest_commit, words);
+    line("  versions only for it", s->versions_oldest, "");
+}
+
+/* print_parties -- the table of xParticipants(). */
+static void
+print_parties(const struct look *now)
+{
+    puts("threads:\n     pid     tid command         process kind        age-s    read"
+         " written    held log-held  waits for          lost to");
+    for (size_t i = 0; i < now->n_parties; i++) {
+        const struct xac_party *p = &now->party[i];
+        char waits[64] = "", lost[64] = "";
+
+        if (p->waits_for != XAC_PARTY_NOTHING)
+            (void)snprintf(waits, sizeof waits, "%s of %" PRIu64 " %.1f s",
+                           look_wait_word(p), p->waits_pid, (double)p->waits_ns / 1e9);
+        if (p->failed_kind != XAC_CONFLICT_NONE)
+            (void)snprintf(lost, sizeof lost, "%s %" PRIu64 " %.1f s ago",
+                           look_conflict_word(p), p->failed_pid,
+                           (double)p->failed_ns / 1e9);
+        printf("%8" PRIu64 " %7" PRIu64 " %-15s %-7s %-10s %6.1f %7" PRIu64 " %7" PRIu64
+               " %7" PRIu64 " %8" PRIu64 "  %-18s %s\n",
+               p->pid, p->tid, p->command, look_process_word(p), look_kind_word(p),
+               (double)p->age_ns / 1e9, p->pages_read, p->pages_written, p->versions_held,
+               p->log_held, waits, lost);
+    }
+}
+
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
 print_text(const struct arguments *a, const struct xac_env *env, const struct look *now)
@@ -245,6 +290,7 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     line("commits", s->commits, "");
     line("  read-only", s->commits_read_only, "more, which changed nothing");
     line("queries", s->queries, "");
+    line("  cut off", s->queries_cut, "XAC_OPT_READER_LIMIT");
     line("aborts", s->aborts_conflict + s->aborts_user + s->aborts_other, "");
     line("  for a conflict", s->aborts_conflict, "");
     line("  by xAbort()", s->aborts_user, "");
@@ -273,18 +319,8 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     holders_print(now->holder, now->n_holders);
     past(env);
     snapshots(now);
-    if (s->oldest_pid == 0 && s->oldest_behind == 0) {
-        puts("  nobody reads");
-        return;
-    }
-    (void)snprintf(words, sizeof words,
-                   "%" PRIu64 " behind, for %.1f s, process %" PRIu64, s->oldest_behind,
-                   (double)s->oldest_age_ns / 1e9, s->oldest_pid);
-    if (s->oldest_pid == 0)
-        (void)snprintf(words, sizeof words, "%" PRIu64 " behind, a named snapshot",
-                       s->oldest_behind);
-    line("oldest reader sees commit", s->oldest_commit, words);
-    line("  versions only for it", s->versions_oldest, "");
+    print_oldest(s);
+    print_parties(now);
 }
 
 /* ---- Again and again -------------------------------------------------------------- */

@@ -326,7 +326,8 @@ xac_get_stats_in(struct xac_env *env, struct xac_stats *out, size_t size)
     struct xac_stats all;
     int rc = xac_api_opened(env, "xStats");
 
-    static_assert(XAC_SIZED_IS_DENSE(struct xac_stats, reader), "name the last field");
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_stats, queries_cut),
+                  "name the last field");
     if (rc == 0)
         rc = xac_env_rejoin(env);
     if (rc == 0)

@@ -21,6 +21,7 @@
 #include "env/reader.h"
 #include "fault/fault_signal.h"
 #include "txn/ctx.h"
+#include "txn/reader_limit.h"
 #include "view/fault.h"
 #include "view/view_scan.h"
 
@@ -252,6 +253,15 @@ end(struct xac_env *env, const void *frame)
     return status(ctx);
 }
 
+/* check_cut -- XAC_ECUTOFF if the transaction is a query that has been cut off, else 0. */
+static int
+check_cut(const struct xac_ctx *ctx, const char *what)
+{
+    return ctx->is_query && xac_unlikely(xac_txn_is_cut(ctx->txn))
+               ? xac_txn_cut_error(ctx->env, what)
+               : 0;
+}
+
 /* end_query -- xendQuery(). */
 static inline int
 end_query(struct xac_env *env)
@@ -269,7 +279,7 @@ end_query(struct xac_env *env)
     ctx->query_depth--;
     if (ctx->query_depth == 0)
         xac_scan_end_query(ctx);
-    return 0;
+    return check_cut(ctx, "xendQuery");
 }
 
 int
@@ -278,6 +288,9 @@ xac_validate_in(struct xac_env *env)
     struct xac_ctx *ctx;
     int rc = xac_api_in_txn(env, "xValidate", &ctx);
 
+    if (rc != 0)
+        return rc;
+    rc = check_cut(ctx, "xValidate");
     if (rc != 0)
         return rc;
     (void)xac_txn_foresee(ctx->env, ctx);
@@ -337,6 +350,8 @@ xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
         n_hints += n;
         at += n + 1; /* the one behind has access */
     }
+    if (rc == 0 && (rc = check_cut(ctx, "setPageAccess")) != 0)
+        return rc;
     if (rc != 0)
         return xac_err(rc, "setPageAccess: %s", xac_fault_lacks(ctx));
     if (n_hints > 0)

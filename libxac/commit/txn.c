@@ -30,6 +30,7 @@
 #include "txn/drop.h"
 #include "txn/history.h"
 #include "txn/policy.h"
+#include "txn/reader_limit.h"
 #include "txn/reap.h"
 #include "txn/turn.h"
 #include "view/fault.h"
@@ -578,12 +579,15 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
                 || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
                        < lsn));
     sigset_t signals;
+    bool is_cut;
     int rc;
 
     xac_assert(ctx->is_query);
     xac_assert(txn->n_written == 0);
     if (must_block)
         xac_signals_block(&signals);
+    is_cut = xac_txn_is_cut(txn);                      /* behind its last load */
+    ctx->is_unrecorded = ctx->is_unrecorded || is_cut; /* nothing stays */
     xac_txn_finish(env, ctx, true);
     xac_count_own(&txn->counters.queries, 1);
     if (xac_unlikely(env->options.wait_ms != 0))
@@ -593,7 +597,20 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
         xac_wait_limit(0);
     if (must_block)
         xac_signals_restore(&signals);
-    return rc;
+    return is_cut ? xac_txn_cut_error(env, "xendQuery") : rc;
+}
+
+int
+xac_txn_cut_error(const struct xac_env *env, const char *what)
+{
+    return xac_err(
+        XAC_ECUTOFF,
+        "%s: the query has held back more versions than XAC_OPT_READER_LIMIT allows (%llu "
+        "bytes), so its state is not kept any more; what it has read since may be wrong",
+        what,
+        /* Relaxed: for people. */
+        (unsigned long long)atomic_load_explicit(&env->ctl->reader_limit,
+                                                 memory_order_relaxed));
 }
 
 /* ---- End -------------------------------------------------------------------------- */

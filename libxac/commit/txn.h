@@ -42,6 +42,9 @@ void xac_txn_forgo(struct xac_ctx *ctx);
  */
 bool xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx);
 
+/* xac_txn_cut_error -- XAC_ECUTOFF, in words, for a call of the interface. */
+int xac_txn_cut_error(const struct xac_env *env, const char *what);
+
 /* ---- Between txn.c and txn_abort.c ---- */
 
 /* xac_error_explain -- note in words what an access has lacked, for which the transaction will

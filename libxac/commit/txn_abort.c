@@ -11,6 +11,7 @@
 
 #include <xac.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "checkpoint/checkpoint.h"
 #include "commit/txn.h"
@@ -124,6 +125,20 @@ note_conflict(struct xac_ctx *ctx)
     xac_assert(c->kind != XAC_CONFLICT_NONE);
 }
 
+/* note_failure -- for xParticipants(). */
+static void
+note_failure(const struct xac_ctx *ctx)
+{
+    const struct xac_conflict *c = &ctx->conflict;
+
+    xac_assert(c->kind != XAC_CONFLICT_NONE);
+    atomic_store_explicit(&ctx->txn->last_why,
+                          (uint64_t)c->kind << 32 | (uint32_t)c->other_pid,
+                          memory_order_relaxed);
+    atomic_store_explicit(&ctx->txn->last_failed_ns, xac_clock_coarse_ns(),
+                          memory_order_relaxed);
+}
+
 /* count_abort -- one of the three counters. */
 static void
 count_abort(struct xac_counters *n, int kind)
@@ -147,6 +162,7 @@ xac_txn_end_aborted(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->error != 0)
         (void)snprintf(words, sizeof words, "%s", xac_err_text());
     note_conflict(ctx);
+    note_failure(ctx);
     count_abort(&ctx->txn->counters, ctx->conflict.kind);
     xac_txn_finish(env, ctx, false);
     rc = xac_env_poisoned(env);

@@ -186,19 +186,33 @@ begin_once(struct xac_env *env, struct xac_ctx *ctx, bool is_query, const uint64
     return rc;
 }
 
-int
-xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+/* begin -- ret as xac_txn_begin(). */
+static int
+begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query, const uint64_t *atp)
 {
     int rc;
 
+    xac_assert(is_query || atp == NULL);
+    xac_assert(atomic_load_explicit(&ctx->txn->may_cut, memory_order_relaxed) == 0);
+    atomic_store_explicit(&ctx->txn->tid, xac_ctx_tid(env), memory_order_relaxed);
+    ctx->is_cut = false;
     do
-        rc = begin_once(env, ctx, is_query, NULL);
+        rc = begin_once(env, ctx, is_query, atp);
     while (rc == EAGAIN);
+    if (rc == 0
+        && is_query) /* release: pairs with the acquire in cut; what stays is right */
+        atomic_store_explicit(&ctx->txn->may_cut, 1, memory_order_release);
     return rc;
+}
+
+int
+xac_txn_begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query)
+{
+    return begin(env, ctx, is_query, NULL);
 }
 
 int
 xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at)
 {
-    return begin_once(env, ctx, true, &at);
+    return begin(env, ctx, true, &at);
 }

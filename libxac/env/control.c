@@ -61,6 +61,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     if (rc != 0)
         return xac_err(rc, "%s", env->dir);
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
+    atomic_init(&ctl->reader_limit, env->options.reader_limit);
     atomic_init(&ctl->checksum, env->options.checksum);
     atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;

@@ -217,6 +217,7 @@ static int
 engine_enter(const struct xac_env *env)
 {
     int rc = n_open == 0 ? xac_engine_start(&xac_view_owner, env->options.engine) : 0;
+    int why;
 
     if (rc != 0)
         return rc;
@@ -224,6 +225,9 @@ engine_enter(const struct xac_env *env)
     rc = check_engine(env);
     if (rc != 0)
         engine_leave();
+    else if (env->ctl != NULL) /* relaxed: for people */
+        atomic_store_explicit(&xac_participant_at(env, env->self)->engine,
+                              (uint32_t)xac_engine_kind(&why), memory_order_relaxed);
     return rc;
 }
 

@@ -30,6 +30,7 @@
 #include "env/reader.h"
 #include "env/region_clear.h"
 #include "env/thread.h"
+#include "fault/fault_engine.h"
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "recovery/recover.h"
@@ -388,10 +389,13 @@ int
 xac_env_become(struct xac_env *env)
 {
     sigset_t signals;
-    int rc = xac_registry_join(env, xac_buffers_reach(env));
+    int rc = xac_registry_join(env, xac_buffers_reach(env)), why;
 
     if (rc != 0)
         return xac_err(rc, "joining %s", env->dir);
+    /* After a fork; if this is the first environment, the engine is chosen later. */
+    atomic_store_explicit(&xac_participant_at(env, env->self)->engine,
+                          (uint32_t)xac_engine_kind(&why), memory_order_relaxed);
     env->policy = xac_policy_of(env->ctl->policy); /* what we clean up follows it */
     rc = xac_outofcore_join(env);
     if (rc == 0)

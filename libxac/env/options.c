@@ -115,6 +115,9 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(HISTORY, history, RANGE, "seconds", 0, UINT64_MAX, 0,
         0, BEFORE, FIRST, NO_VARIABLE,
         "States of that window stay, for queries of the past; 0: none."),
+    ROW(READER_LIMIT, reader_limit, RANGE, "bytes", 1 * MIB, UINT64_MAX, 0,
+        0, ANY, ALL, NO_VARIABLE,
+        "Queries that hold back more bytes of versions are cut off; 0: none is."),
 };
 /* clang-format on */
 

@@ -93,6 +93,7 @@ xac_stats_read(const struct xac_env *env, struct xac_stats *out)
         .checkpoints = get(&n->checkpoints),
         .pages_checkpointed = get(&n->pages_checkpointed),
         .dead_cleaned = get(&n->dead_cleaned),
+        .queries_cut = get(&n->queries_cut),
         .checkpoint_failures = get(&n->ckpt_failures),
         .checkpoint_error = atomic_load_explicit(&n->ckpt_error, memory_order_relaxed),
         .checkpoint_error_ns = get(&n->ckpt_error_ns),

@@ -407,7 +407,7 @@ check_txns(const struct look *l)
             (const struct xac_txn *)xac_array_at(&l->shm, &c->txns, i);
         uint64_t word = get(&txn->word);
 
-        if (xac_txn_state(word) > XAC_TXN_SNAPSHOT
+        if (xac_txn_state(word) > XAC_TXN_CUT
             || (xac_txn_state(word) != XAC_TXN_FREE && !xac_txn_is_nobodys(word)
                 && xac_txn_participant(word) >= get(&c->participants.count)))
             return damaged(l, "state of transaction", i);

@@ -149,6 +149,7 @@ struct xac_ctx {
     uint64_t n_islands; /* accesses, or units, that may each need a mapping ...        */
     uint64_t islands_max; /* ... and how many there may be before units grow           */
     bool is_unrecorded;   /* there was no room to record an access: see view.h         */
+    bool is_cut;          /* a query that has noticed that it is cut off: see view.h   */
     int lacking;          /* enum xac_lacking, of the access that failed last          */
     uint64_t n_entries;   /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
@@ -184,6 +185,7 @@ struct xac_ctx {
 /* Options that are set before an environment is opened. */
 struct xac_env_options {
     uint64_t checkpoint_bytes;
+    uint64_t reader_limit; /* XAC_OPT_READER_LIMIT                     */
     uint64_t segment_bytes;
     uint64_t ring_bytes; /* 0: it follows from the size of a segment */
     uint32_t checksum;

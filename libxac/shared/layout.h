@@ -54,7 +54,8 @@ struct xac_participant {
     /* 1: its process has gone on with another program and has come again, as another
        participant.  Gate held; 0 when a process comes. */
     xac_shared _Atomic uint32_t is_over;
-    uint32_t reserved2;
+    xac_shared _Atomic uint32_t
+        engine; /* enum xac_engine_kind; its owner's; for people */
     /* A backup needs the log from this LSN on; 0 no backup.  Stored by its owner, read by
        archiving. */
     xac_shared _Atomic uint64_t log_pin;
@@ -168,6 +169,7 @@ enum xac_txn_state {
     XAC_TXN_PUBLISHED = 5,
     XAC_TXN_QUERY = 6,
     XAC_TXN_SNAPSHOT = 7, /* holds a state; no transaction: see snapshots.h       */
+    XAC_TXN_CUT = 8, /* was a query; its state is not kept any more: reader_limit.h  */
 };
 
 /* Kinds of access in a set entry. */
@@ -288,6 +290,13 @@ struct xac_txn {
     xac_shared _Atomic uint32_t is_asleep;
     /* 1: the owner has waited for long, and has the turn before all that have not.  Its owner's. */
     xac_shared _Atomic uint32_t is_late;
+    /* 1: a query that gc may cut off.  Stored by its owner (1: release), read by gc (acquire). */
+    xac_shared _Atomic uint32_t may_cut;
+    /* For xParticipants() only, relaxed, its owner's: the thread that has begun; since when it waits
+       for the turn or for another transaction, 0 it does not; the slot + 1 of that one, 0 the turn;
+       `why` of its last transaction that failed, without the serial, and when that ended, 0 none. */
+    xac_shared _Atomic uint32_t tid;
+    xac_shared _Atomic uint64_t wait_ns, wait_for, last_why, last_failed_ns;
 
     /* Of a snapshot (snapshots.h); stored by its taker before the state, and with `reap` held. */
     xac_shared _Atomic uint64_t snapshot; /* its id                                    */
@@ -301,7 +310,7 @@ XAC_SIGSAFE static inline uint64_t
 xac_txn_word(uint64_t serial, uint32_t participant, enum xac_txn_state state)
 {
     xac_assert(participant <= XAC_NOBODY);
-    xac_assert(state <= XAC_TXN_SNAPSHOT);
+    xac_assert(state <= XAC_TXN_CUT);
     return serial << 32 | (uint64_t)participant << 8 | (uint64_t)state;
 }
 
@@ -427,6 +436,9 @@ struct xac_chain {
     struct xac_moment moment[XAC_MOMENTS] XAC_GUARDED_BY(gc); /* see history.h ...     */
     uint64_t n_moments
         XAC_GUARDED_BY(gc); /* ... so many so far, each in the place % of its number */
+    /* `used` and C when reader_limit.c has counted last. */
+    uint64_t limit_used XAC_GUARDED_BY(gc);
+    uint64_t limit_commit XAC_GUARDED_BY(gc);
     /* Stored under publish, count last (release); read by builders of blocks, count
        first (acquire). */
     XAC_LINE xac_shared _Atomic uint64_t ckpt_count; /* checkpoints begun              */
@@ -453,7 +465,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 16u
+#define XAC_CONTROL_VERSION 17u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -466,6 +478,7 @@ struct xac_rare_counters {
        nanoseconds since 1970. */
     xac_shared _Atomic uint64_t ckpt_failures, ckpt_error_ns;
     xac_shared _Atomic int64_t ckpt_error;
+    xac_shared _Atomic uint64_t queries_cut; /* reader_limit.h                          */
 };
 
 #define XAC_CONTROL_DIR_BYTES 4096 /* a path, PATH_MAX                                */
@@ -489,6 +502,7 @@ struct xac_control {
 
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
+    xac_shared _Atomic uint64_t reader_limit; /* XAC_OPT_READER_LIMIT; 0 none          */
     xac_shared _Atomic uint32_t checksum;
     xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */

@@ -454,6 +454,61 @@ xac_version_count_held(const struct xac_env *env, uint64_t commit,
     return n_held;
 }
 
+/* held_by -- is a version held back for a reader?  newer: number of the next newer one of its
+   page, 0: it is the newest. */
+static bool
+held_by(const struct xac_reader_held *r, uint64_t seen, uint64_t newer, uint64_t commit)
+{
+    xac_assert(newer == 0 || seen < newer);
+    if (newer == 0)
+        return seen > r->parent && seen <= commit;
+    return newer <= commit && seen <= r->parent && r->parent < newer;
+}
+
+/* count_page -- the list that begins with a version slot, if one does. */
+static void
+count_page(const struct xac_env *env, uint64_t vslot_no, uint64_t commit,
+           struct xac_reader_held *held, size_t n_held)
+{
+    uint64_t at =
+        atomic_load_explicit(&xac_vslot_at(env, vslot_no)->page, memory_order_relaxed);
+    const struct xac_page *page = (const struct xac_page *)xac_shm_at(&env->shm, at);
+    uint64_t left = frames_there(env); /* a damaged list may be a circle */
+    struct glimpse seen = {.next = vslot_no};
+    uint64_t newer = 0;
+
+    xac_assert(held != NULL);
+    /* Acquire: pairs with the release in link_version. */
+    if (atomic_load_explicit(&page->head, memory_order_acquire) != vslot_no)
+        return;
+    while (left-- > 0 && seen.next != 0 && look_at(env, seen.next, at, &seen)) {
+        for (size_t i = 0; i < n_held; i++)
+            held[i].n += held_by(&held[i], seen.commit, newer, commit);
+        newer = seen.commit;
+    }
+}
+
+void
+xac_version_count_back(const struct xac_env *env, uint64_t commit,
+                       struct xac_reader_held *held, size_t n_held)
+{
+    uint64_t have = frames_there(env);
+
+    xac_assert(held != NULL || n_held == 0);
+    xac_assert(commit <= XAC_VSLOT_LOW);
+    for (uint64_t n = 1; n <= have && n_held > 0; n++) {
+        uint64_t word = atomic_load_explicit(&xac_vslot_at(env, n)->word,
+                                             memory_order_acquire); /* pairs with the
+                                                          stores of the word */
+
+        if (xac_vslot_state(word) == XAC_VSLOT_VERSION)
+            count_page(env, n, commit, held, n_held);
+        else if (xac_vslot_state(word) == XAC_VSLOT_LIMBO)
+            for (size_t i = 0; i < n_held; i++)
+                held[i].n += (word & XAC_VSLOT_LOW) > held[i].start;
+    }
+}
+
 void
 xac_version_unlink(struct xac_env *env, struct xac_page *page, uint64_t bound,
                    uint64_t unlink_no)

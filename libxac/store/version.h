@@ -123,6 +123,21 @@ void xac_version_cut(struct xac_env *env, struct xac_page *page, uint64_t bound)
 uint64_t xac_version_count_held(const struct xac_env *env, uint64_t commit,
                                 const struct xac_needs *needs, uint64_t start);
 
+/* A state that is read, and how many versions are held back for it. */
+struct xac_reader_held {
+    uint64_t parent, start; /* see struct xac_txn                                      */
+    uint64_t n;
+};
+
+/*
+ * xac_version_count_back -- how many versions each of some readers holds back: those that it needs
+ * though a commit up to `commit` has replaced them, those that lie in limbo for it, and those that
+ * are younger than its state, so that no checkpoint may copy them to their files.  Adds to `n`.
+ * Takes no lock, as above.
+ */
+void xac_version_count_back(const struct xac_env *env, uint64_t commit,
+                            struct xac_reader_held *held, size_t n_held);
+
 /*
  * xac_version_unlink -- take all versions at or below bound out of the page's list.  They go into
  * limbo under the number of the unlink.  Publish and gc held; may be repeated.

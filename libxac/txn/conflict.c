@@ -390,6 +390,7 @@ xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
     age = atomic_load_explicit(&t->age, memory_order_relaxed);
     doubles = doubles < LOSER_WAIT_DOUBLES ? doubles : LOSER_WAIT_DOUBLES;
     until = xac_clock_ns() + ((uint64_t)LOSER_WAIT_NS << doubles);
+    xac_txn_waits(ctx->txn, lost_to, xac_clock_ns());
     for (unsigned n = 1; age < mine; n++) {
         /* Relaxed: as above. */
         uint64_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
@@ -397,9 +398,10 @@ xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
         if (atomic_load_explicit(&t->age, memory_order_relaxed) != age
             || state_of(ctx, xac_txn_participant(word)) != XAC_PROCESS_RUNNING
             || xac_clock_ns() > until)
-            return;
+            break;
         loser_pause(n);
     }
+    xac_txn_waits_over(ctx->txn);
 }
 
 void

@@ -70,6 +70,8 @@ xac_txn_drop(struct xac_env *env, uint64_t slot, uint64_t by, enum xac_txn_state
     txn->n_written = 0;
     if (leave_as == XAC_TXN_FREE) /* nobody will retry; relaxed: a hint */
         atomic_store_explicit(&txn->age, XAC_AGE_OVER, memory_order_relaxed);
+    /* Relaxed: before the word of the slot's next query. */
+    atomic_store_explicit(&txn->may_cut, 0, memory_order_relaxed);
     atomic_store_explicit(&txn->reads_unknown, 0, memory_order_relaxed);
     /* The next owner waits for no turn; a turn that we had is void. */
     if (leave_as == XAC_TXN_FREE)

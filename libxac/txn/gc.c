@@ -25,6 +25,7 @@
 #include "txn/ctree.h"
 #include "txn/history.h"
 #include "txn/policy.h"
+#include "txn/reader_limit.h"
 
 /* Versions that queries have held back, at the least, before a sweep looks for them. */
 #define HELD_WORTH 64
@@ -426,6 +427,8 @@ gc_held(struct xac_env *env)
     bool is_told = true;
 
     xac_assert(xac_lock_is_mine(&c->gc));
+    if (xac_reader_limit_look(env))
+        want_sweep(env);
     xac_gc_needs(env, &needs);
     xac_assert(needs.upper <= xac_chain_commit(env));
     xac_chain_prefetch(env, c->gc_done + 1, needs.upper);

@@ -17,6 +17,18 @@ _Static_assert(sizeof(struct xac_entry) == 64, "entries are named by offset / 64
 _Static_assert(sizeof(struct xac_set_block) == 4096, "a set block is a page");
 _Static_assert(sizeof(struct xac_txn) % 64 == 0, "slots do not share cache lines");
 
+/* forget_owner -- what xParticipants() told of the slot's last owner. */
+static void
+forget_owner(struct xac_txn *t)
+{
+    xac_assert(xac_txn_state(atomic_load_explicit(&t->word, memory_order_relaxed))
+               == XAC_TXN_IDLE);
+    atomic_store_explicit(&t->tid, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->wait_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->last_why, 0, memory_order_relaxed);
+    xac_assert(atomic_load_explicit(&t->may_cut, memory_order_relaxed) == 0);
+}
+
 uint64_t
 xac_txn_claim(struct xac_env *env, uint32_t participant)
 {
@@ -40,6 +52,7 @@ xac_txn_claim(struct xac_env *env, uint32_t participant)
                 memory_order_acq_rel, memory_order_relaxed))
             continue;
         xac_assert(t->n_written == 0);
+        forget_owner(t);
         /* Release: pairs with the acquire in scans of all slots. */
         while (count <= i
                && !atomic_compare_exchange_weak_explicit(&all->count, &count, i + 1,

@@ -13,13 +13,16 @@
  *    ^                  | a conflict, xAbort                                     ^
  *    |                  v                                                        |
  *    +--------------- FAILED (end)          IDLE ---> QUERY ---> IDLE -----------+
+ *                                                      |          ^
+ *                                                      +-> CUT ---+
  *
  *   PENDING -> FAILED and PENDING -> COMMITTING are exchanges on the word: exactly one
  *   wins.  COMMITTING -> PUBLISHED happens under the publish lock, by the owner or by
  *   anybody else.  A transaction that has changed nothing goes from PENDING to PUBLISHED at once, by
- *   such an exchange.  One that could not begin goes from PENDING to IDLE.  All other edges are the
- *   owner's, or the reaper's if the owner died, who leaves the slot FREE.  A slot that holds a
- *   snapshot goes from IDLE to SNAPSHOT to FREE (snapshots.h).  xac_txn_may_become()
+ *   such an exchange.  QUERY -> CUT is gc's exchange (reader_limit.h).  One that could not begin goes
+ *   from PENDING to IDLE.  All other edges are the owner's, or the reaper's if the owner died, who
+ *   leaves the slot FREE.  A slot that holds a snapshot goes from IDLE to SNAPSHOT to FREE
+ *   (snapshots.h).  xac_txn_may_become()
  *   has this picture as a table.
  *
  * INVARIANTS
@@ -46,11 +49,29 @@ xac_count_own(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* xac_txn_waits -- note for people that a slot of one's own waits: for the slot `on` - 1, or with 0
+   for the turn; over -- that it does no more. */
+static inline void
+xac_txn_waits(struct xac_txn *txn, uint64_t on, uint64_t now_ns)
+{
+    xac_assert(now_ns != 0);
+    atomic_store_explicit(&txn->wait_for, on, memory_order_relaxed);
+    atomic_store_explicit(&txn->wait_ns, now_ns, memory_order_relaxed);
+}
+
+static inline void
+xac_txn_waits_over(struct xac_txn *txn)
+{
+    xac_assert(xac_txn_state(atomic_load_explicit(&txn->word, memory_order_relaxed))
+               != XAC_TXN_FREE);
+    atomic_store_explicit(&txn->wait_ns, 0, memory_order_relaxed);
+}
+
 /* xac_txn_may_become -- does the picture above have such an edge? */
 XAC_SIGSAFE static inline bool
 xac_txn_may_become(enum xac_txn_state from, enum xac_txn_state to)
 {
-    static const uint8_t edges[] = {
+    static const uint16_t edges[] = {
         [XAC_TXN_FREE] = 1u << XAC_TXN_IDLE,
         [XAC_TXN_IDLE] = 1u << XAC_TXN_PENDING | 1u << XAC_TXN_QUERY | 1u << XAC_TXN_FREE
                          | 1u << XAC_TXN_SNAPSHOT,
@@ -60,11 +81,12 @@ xac_txn_may_become(enum xac_txn_state from, enum xac_txn_state to)
         [XAC_TXN_FAILED] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
         [XAC_TXN_COMMITTING] = 1u << XAC_TXN_PUBLISHED | 1u << XAC_TXN_FAILED,
         [XAC_TXN_PUBLISHED] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
-        [XAC_TXN_QUERY] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
+        [XAC_TXN_QUERY] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE | 1u << XAC_TXN_CUT,
         [XAC_TXN_SNAPSHOT] = 1u << XAC_TXN_FREE,
+        [XAC_TXN_CUT] = 1u << XAC_TXN_IDLE | 1u << XAC_TXN_FREE,
     };
 
-    return from <= XAC_TXN_SNAPSHOT && (edges[from] >> to & 1) != 0;
+    return from <= XAC_TXN_CUT && (edges[from] >> to & 1) != 0;
 }
 
 /*

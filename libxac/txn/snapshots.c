@@ -108,7 +108,8 @@ hold(struct xac_env *env, struct xac_txn *t, const struct xac_txn *of)
 
     xac_assert(xac_txn_may_become(xac_txn_state(word), XAC_TXN_SNAPSHOT));
     xac_assert(xac_txn_participant(word) == env->self);
-    xac_assert(of == NULL || xac_txn_is_live(word_of(of)));
+    xac_assert(of == NULL || xac_txn_is_live(word_of(of))
+               || xac_txn_state(word_of(of)) == XAC_TXN_CUT);
     if (of != NULL) {
         uint64_t parent = atomic_load_explicit(&of->parent, memory_order_relaxed);
 
@@ -131,6 +132,17 @@ hold(struct xac_env *env, struct xac_txn *t, const struct xac_txn *of)
     xac_assert(atomic_load_explicit(&t->start, memory_order_relaxed)
                <= atomic_load_explicit(&t->parent, memory_order_relaxed));
     xac_kill_point("snapshot held");
+}
+
+/* is_cut_since -- has the query of which a snapshot was taken been cut off, maybe before the snapshot held its
+   state? */
+static bool
+is_cut_since(const struct xac_txn *of)
+{
+    /* Pairs with the fence in xac_gc_bound and xac_gc_needs, which lies behind the exchange to CUT: we
+       see that, or gc sees the snapshot (reader_limit.h (4)). */
+    atomic_thread_fence(memory_order_seq_cst);
+    return xac_txn_state(word_of(of)) == XAC_TXN_CUT;
 }
 
 int
@@ -172,6 +184,13 @@ xac_snapshots_take(struct xac_env *env, const struct xac_txn *of, uint64_t *idp)
     atomic_store_explicit(&t->expires_ns, 0, memory_order_relaxed);
     set_name(t, "");
     hold(env, t, of);
+    if (of != NULL && is_cut_since(of)) {
+        (void)xac_snapshots_release(env, id);
+        return xac_err(
+            XAC_ECUTOFF,
+            "xSnapshot: the query has been cut off, so the state that it saw is not "
+            "kept any more");
+    }
     xac_assert(atomic_load_explicit(&t->parent, memory_order_relaxed)
                <= xac_chain_commit(env));
     *idp = id;

@@ -37,7 +37,7 @@
  *
  * in   of    the slot of a query of this thread: the state that it sees; NULL: the present state.
  * out  idp
- * ret  0, or an error with words: no room in the region.
+ * ret  0, or an error with words: no room in the region; XAC_ECUTOFF: the query has been cut off.
  */
 int xac_snapshots_take(struct xac_env *env, const struct xac_txn *of, uint64_t *idp);
 

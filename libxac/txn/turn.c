@@ -8,11 +8,13 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/lock.h"
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "txn/ctree.h"
+#include "txn/slot.h"
 
 /* Longest sleep of a process that waits, and so the time between two looks at the holder; and the
    number of sleeps after which it is late.  So it is late after 4 ms at most. */
@@ -367,7 +369,9 @@ xac_turn_take(struct xac_env *env, struct xac_ctx *ctx)
     atomic_store_explicit(&ctx->txn->ticket, 0, memory_order_relaxed);
     if (try_to_take(env, ctx) != 0) {
         xac_signals_block(&signals);
+        xac_txn_waits(ctx->txn, 0, xac_clock_ns());
         rc = await_long(env, ctx);
+        xac_txn_waits_over(ctx->txn);
         xac_signals_restore(&signals);
     }
     if (rc == 0)

@@ -102,10 +102,11 @@ xac_txn_assert(const struct xac_ctx *ctx)
 
     xac_require(txn == xac_txn_at(env, ctx->slot));
     xac_require(xac_txn_participant(word) == env->self); /* (1) */
-    xac_require(state <= XAC_TXN_QUERY);                 /* (1) */
+    xac_require(state <= XAC_TXN_CUT);                   /* (1) */
     xac_require(state != XAC_TXN_FREE);                  /* (1) */
     if (!xac_txn_is_live(word)) {
-        xac_require(state == XAC_TXN_PUBLISHED || get(&txn->n_entries) == 0);
+        xac_require(state == XAC_TXN_PUBLISHED || state == XAC_TXN_CUT
+                    || get(&txn->n_entries) == 0);
         return;
     }
     xac_require(get(&txn->start) <= parent);      /* (2) */

@@ -35,7 +35,8 @@
  *       transaction, and so do loose ones if the program keeps its promise.
  *   (2) copy[p] says what p's private copy holds: nothing, something unknown, or the
  *       version published as a certain number.
- *   (3) A readable page shows the newest version at or below the transaction's parent.
+ *   (3) A readable page shows the newest version at or below the transaction's parent; in a query
+ *       that knows that it is cut off (is_cut) it may show zeros.
  *   (4) Views of one context that show the same page of a file are aliases there.  If the
  *       page is dirty in one of them, then in the others it is absent, or dirty and the
  *       same memory (view_alias.c): there is one working copy.  With XAC_OPT_FRAMES they
@@ -297,6 +298,14 @@ int xac_view_evict(struct xac_view *view);
  */
 XAC_SIGSAFE int xac_view_access(struct xac_env *env, struct xac_ctx *ctx,
                                 struct xac_view *view, uint64_t page_no, bool is_write);
+
+/*
+ * xac_view_cut -- the query of a context has been cut off (reader_limit.h), and an access has found it
+ * out.  The pages that it has touched are absent again; from now on each page that traps shows zeros,
+ * and at the end all pages are dropped.  Pages that stayed from queries before stay.
+ * ret 0 or errno.
+ */
+XAC_SIGSAFE int xac_view_cut(struct xac_ctx *ctx);
 
 /* xac_view_shows -- does the view show the page with that id? */
 XAC_SIGSAFE static inline bool

@@ -19,10 +19,14 @@
 #include "txn/alone.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/reader_limit.h"
 #include "view/fault.h"
 #include "view/view.h"
 
 /* ---- What a page holds ----------------------------------------------------------------- */
+
+/* What blank pages hold.  Never stored to: the kernel has one page of zeros behind all of it. */
+static uint8_t blank[XAC_BLANK_BYTES];
 
 /* version_bytes -- of a version slot; NULL with errno. */
 XAC_SIGSAFE static const uint8_t *
@@ -41,13 +45,15 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
               const struct xac_page *page, uint64_t parent, bool *is_writablep)
 {
     struct xac_view_page *p = &v->pages.at[page_no];
+    bool is_cut = v->ctx->is_cut;
     uint64_t commit = 0;
-    uint64_t vslot = page != NULL ? xac_version_find(env, page, parent, &commit) : 0;
+    uint64_t vslot =
+        page != NULL && !is_cut ? xac_version_find(env, page, parent, &commit) : 0;
     const uint8_t *bytes;
     int rc = 0;
 
     xac_assert(commit <= parent); /* invariant (1) of the consistency tree */
-    if (vslot == 0) {
+    if (vslot == 0 && !is_cut) {
         xac_assert(page_no < v->area.n_pages);
         xac_assert(p->state != XAC_PAGE_DIRTY);
         if (p->copy == XAC_COPY_NONE)
@@ -59,9 +65,9 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
         }
         return rc;
     }
-    if (p->copy == XAC_COPY_OF(commit))
+    if (!is_cut && p->copy == XAC_COPY_OF(commit))
         return 0;
-    bytes = version_bytes(v, vslot);
+    bytes = is_cut ? blank : version_bytes(v, vslot);
     if (bytes == NULL)
         return errno;
     if (!*is_writablep)
@@ -71,14 +77,12 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     *is_writablep = true;
     xac_view_gain(v, p);
     memcpy(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
-    p->copy = XAC_COPY_OF(commit);
-    xac_assert(p->copy == XAC_COPY_OF(commit));
+    if (!is_cut)
+        p->copy = XAC_COPY_OF(commit);
+    xac_assert(is_cut || p->copy == XAC_COPY_OF(commit));
     xac_assert(*is_writablep);
     return 0;
 }
-
-/* What blank pages hold.  Never stored to: the kernel has one page of zeros behind all of it. */
-static uint8_t blank[XAC_BLANK_BYTES];
 
 XAC_SIGSAFE const uint8_t *
 xac_view_file_run(const struct xac_view *v, uint64_t first, uint64_t *n)
@@ -118,10 +122,12 @@ XAC_SIGSAFE const uint8_t *
 xac_view_base_bytes(const struct xac_view *v, uint64_t page_no,
                     const struct xac_page *page, uint64_t parent)
 {
-    uint64_t commit;
-    uint64_t vslot = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
+    uint64_t commit, vslot;
 
     xac_assert(page_no < v->area.n_pages);
+    if (xac_unlikely(v->ctx->is_cut))
+        return blank;
+    vslot = page != NULL ? xac_version_find(v->env, page, parent, &commit) : 0;
     if (vslot != 0)
         return version_bytes(v, vslot);
     return v->ctx->outofcore == NULL
@@ -312,7 +318,8 @@ map(struct xac_view *v, uint64_t page_no, const struct xac_page *page, uint64_t 
     if (bytes == NULL)
         return errno;
     rc = v->area.ops->maps->show(&v->area, page_no,
-                                 is_file(v, page_no, bytes) ? NULL : bytes,
+                                 is_file(v, page_no, bytes) && !v->ctx->is_cut ? NULL
+                                                                               : bytes,
                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
     if (rc != 0)
         return rc;
@@ -428,7 +435,9 @@ xac_view_parent(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t commit = xac_chain_commit(env);
     uint64_t word;
 
-    xac_assert(xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
+    xac_assert(
+        ctx->is_query
+        || xac_txn_is_live(atomic_load_explicit(&txn->word, memory_order_relaxed)));
     if (!ctx->is_query && !env->policy->decides_at_end) {
         /* Said before it is known whether we may: a process that finds us FAILED keeps what both
            parent and next show (gc.c).  Release: pairs with the acquire there, who
@@ -515,7 +524,51 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
         rc = xac_unit_access(env, ctx, v, page_no, is_write);
     else
         rc = access_page(env, ctx, v, page_no, is_write);
-    return xac_likely(rc == 0) ? 0 : look_only(env, ctx, v, page_no, is_write, rc);
+    if (xac_unlikely(rc != 0))
+        rc = look_only(env, ctx, v, page_no, is_write, rc);
+    if (ctx->is_query && xac_unlikely(xac_txn_is_cut(ctx->txn)))
+        rc = xac_view_cut(ctx);
+    return rc;
+}
+
+/* ---- A query that has been cut off -------------------------------------------------------- */
+
+/* drop_touched -- of a view: what has been shown lately may be of any state. */
+XAC_SIGSAFE static int
+drop_touched(struct xac_view *v)
+{
+    uint64_t end = v->pages.high < v->area.n_pages ? v->pages.high : v->area.n_pages;
+
+    if (v->pages.low >= end)
+        return 0;
+    for (uint64_t p = v->pages.low; p < end; p++) {
+        struct xac_view_page *vp = &v->pages.at[p];
+
+        if (vp->copy != XAC_COPY_NONE && v->area.ops->fills != NULL) {
+            vp->copy = XAC_COPY_NONE;
+            v->pages.n_copies--;
+        }
+        vp->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
+    }
+    v->pages.ahead_next = 0;
+    if (v->area.ops->fills != NULL)
+        return v->area.ops->discard(&v->area, v->pages.low, end - v->pages.low);
+    return v->area.ops->protect(&v->area, v->pages.low, end - v->pages.low,
+                                XAC_PROT_NONE);
+}
+
+XAC_SIGSAFE int
+xac_view_cut(struct xac_ctx *ctx)
+{
+    int rc = 0;
+
+    xac_assert(ctx->is_query);
+    if (ctx->is_cut)
+        return 0;
+    ctx->is_cut = ctx->is_unrecorded = true;
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next)
+        rc = drop_touched(v);
+    return rc;
 }
 
 /* ---- From a fault ---------------------------------------------------------------------- */

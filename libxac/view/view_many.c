@@ -12,6 +12,7 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/version.h"
+#include "txn/reader_limit.h"
 #include "view/view.h"
 
 /* shows_file -- is a page absent, without a version at or below the parent? */
@@ -221,6 +222,8 @@ xac_view_access_run(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v
     /* One by one, as traps do it: what is left, and says why it cannot be. */
     for (; done < n && rc == 0; done++)
         rc = xac_view_access(env, ctx, v, first + done, is_write);
+    if (rc == 0 && ctx->is_query && xac_unlikely(xac_txn_is_cut(ctx->txn)))
+        rc = xac_view_cut(ctx);
     return rc;
 }
 

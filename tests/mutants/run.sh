@@ -7,8 +7,8 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
 # environments in one process, increment-* increments of backups, map-* libxactree, turn-* the turn,
-# refresh-* pages that stay, in-place-* pages updated in place, snapshot-* states that are held,
-# history-* states of the past, save-* savepoints, the others isolation.
+# refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are cut off,
+# snapshot-* states that are held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -94,6 +94,7 @@ tests_of()
     history-*) echo "tests/api/isolation/check_past" ;;
     snapshot-*) echo "tests/unit/txn/check_snapshots tests/api/isolation/check_snapshots" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
+    reader-*) echo "tests/api/isolation/check_cutoff" ;;
     turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model
         tests/api/isolation/check_serial $iso_tests" ;;
     *) echo "$iso_tests" ;;

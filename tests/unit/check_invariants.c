@@ -174,7 +174,7 @@ DAMAGE(left_publishing, set(&env->ctl->chain.publishing, 1))
 DAMAGE(slot_of_another,
        set(&env->ctx.txn->word, txn_word(XAC_TXN_PENDING, env->self + 1)))
 DAMAGE(slot_free, set(&env->ctx.txn->word, txn_word(XAC_TXN_FREE, env->self)))
-DAMAGE(slot_of_no_state, set(&env->ctx.txn->word, txn_word(XAC_TXN_QUERY, env->self) + 1))
+DAMAGE(slot_of_no_state, set(&env->ctx.txn->word, txn_word(XAC_TXN_CUT, env->self) + 1))
 DAMAGE(slot_idle_with_set, set(&env->ctx.txn->word, txn_word(XAC_TXN_IDLE, env->self)))
 DAMAGE(start_moved, set(&env->ctx.txn->start, get(&env->ctx.txn->parent) + 1))
 DAMAGE(parent_back, set(&env->ctx.txn->parent, 0))
@@ -639,9 +639,12 @@ END_TEST
 /* What xac_txn_may_become() says is the picture in slot.h. */
 START_TEST(allow_the_edges_of_the_picture_only)
 {
-    static const char allowed[][8] = {
+    static const char allowed[][9] = {
         [XAC_TXN_FREE] = {[XAC_TXN_IDLE] = 1},
-        [XAC_TXN_IDLE] = {[XAC_TXN_PENDING] = 1, [XAC_TXN_QUERY] = 1, [XAC_TXN_FREE] = 1},
+        [XAC_TXN_IDLE] = {[XAC_TXN_PENDING] = 1,
+                          [XAC_TXN_QUERY] = 1,
+                          [XAC_TXN_SNAPSHOT] = 1,
+                          [XAC_TXN_FREE] = 1},
         [XAC_TXN_PENDING] = {[XAC_TXN_COMMITTING] = 1,
                              [XAC_TXN_FAILED] = 1,
                              [XAC_TXN_PUBLISHED] = 1,
@@ -650,11 +653,13 @@ START_TEST(allow_the_edges_of_the_picture_only)
         [XAC_TXN_FAILED] = {[XAC_TXN_IDLE] = 1, [XAC_TXN_FREE] = 1},
         [XAC_TXN_COMMITTING] = {[XAC_TXN_PUBLISHED] = 1, [XAC_TXN_FAILED] = 1},
         [XAC_TXN_PUBLISHED] = {[XAC_TXN_IDLE] = 1, [XAC_TXN_FREE] = 1},
-        [XAC_TXN_QUERY] = {[XAC_TXN_IDLE] = 1, [XAC_TXN_FREE] = 1},
+        [XAC_TXN_QUERY] = {[XAC_TXN_IDLE] = 1, [XAC_TXN_FREE] = 1, [XAC_TXN_CUT] = 1},
+        [XAC_TXN_SNAPSHOT] = {[XAC_TXN_FREE] = 1},
+        [XAC_TXN_CUT] = {[XAC_TXN_IDLE] = 1, [XAC_TXN_FREE] = 1},
     };
 
-    for (unsigned from = XAC_TXN_FREE; from <= XAC_TXN_QUERY; from++) {
-        for (unsigned to = XAC_TXN_FREE; to <= XAC_TXN_QUERY; to++)
+    for (unsigned from = XAC_TXN_FREE; from <= XAC_TXN_CUT; from++) {
+        for (unsigned to = XAC_TXN_FREE; to <= XAC_TXN_CUT; to++)
             must_eq(xac_txn_may_become((enum xac_txn_state)from, (enum xac_txn_state)to),
                     allowed[from][to] != 0);
     }

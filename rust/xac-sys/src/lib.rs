@@ -74,6 +74,7 @@ constants! {
     XAC_EREADONLY: c_int = -31023;
     XAC_ENOTDURABLE: c_int = -31027;
     XAC_EUNCERTAIN: c_int = -31028;
+    XAC_ECUTOFF: c_int = -31032;
     XAC_OPT_CHECKPOINT_BYTES: c_int = 2;
     XAC_OPT_LOG_SEGMENT_BYTES: c_int = 3;
     XAC_OPT_POLICY: c_int = 6;
@@ -81,6 +82,7 @@ constants! {
     XAC_OPT_WAIT_MS: c_int = 15;
     XAC_OPT_CHECKING: c_int = 16;
     XAC_OPT_HISTORY: c_int = 18;
+    XAC_OPT_READER_LIMIT: c_int = 21;
     XAC_CHECKING_STRICT: c_int = 0;
     XAC_CHECKING_FAST: c_int = 1;
     XAC_CHECKING_TRUSTED: c_int = 2;

@@ -341,6 +341,12 @@ impl Options {
         self.set(sys::XAC_OPT_HISTORY, value)
     }
 
+    /// Queries that hold back more bytes of page versions are cut off: they return an error with
+    /// code `XAC_ECUTOFF`.  0: none is.
+    pub fn reader_limit(self, bytes: u64) -> Self {
+        self.set(sys::XAC_OPT_READER_LIMIT, bytes)
+    }
+
     /// Watch accesses less closely, which is faster.  Without this call they are watched strictly,
     /// and a variable `XAC_CHECKING` that says otherwise is refused.
     ///
