@@ -33,6 +33,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -304,6 +305,28 @@ class env {
             std::rethrow_exception(visit.failure);
 #endif
         check(visit.is_over ? 0 : rc);
+    }
+
+    /* The rows of xac_participants(): what each participant does, and what it waits for. */
+    std::vector<xac_party>
+    participants() const
+    {
+        std::vector<xac_party> rows;
+        auto add = [](void *arg, const xac_party *row) noexcept -> int {
+#ifdef __cpp_exceptions
+            try {
+                static_cast<std::vector<xac_party> *>(arg)->push_back(*row);
+            } catch (const std::bad_alloc &) {
+                return ENOMEM;
+            }
+#else
+            static_cast<std::vector<xac_party> *>(arg)->push_back(*row);
+#endif
+            return 0;
+        };
+
+        check(xac_participants_in(env_, add, &rows, sizeof(xac_party)));
+        return rows;
     }
 
     /* Run fn() as a query at a snapshot of any participant, or at a state of the past, once; return its

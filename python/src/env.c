@@ -608,6 +608,9 @@ static PyMethodDef methods[] = {
      "forget(name)\n--\n\nForget a file that nobody maps, before it is moved or removed."},
     {"stats", (PyCFunction)env_stats, METH_NOARGS,
      "stats()\n--\n\nThe counters of the environment, as a dict."},
+    {"participants", (PyCFunction)env_participants, METH_NOARGS,
+     "participants()\n--\n\nWhat each thread that takes part does, holds back and waits for: a "
+     "list of dicts,\nwith the names of struct xac_party."},
     {"close", (PyCFunction)env_close, METH_NOARGS,
      "close()\n--\n\nClose the environment.  Its arrays must not be used any more."},
     {NULL, NULL, 0, NULL},

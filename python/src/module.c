@@ -55,6 +55,87 @@ env_stats(struct py_env *self, PyObject *none)
     return dict;
 }
 
+/* The fields of a participant that are numbers, and those that are words. */
+/* clang-format off */
+static const struct {
+    const char *name;
+    size_t offset;
+    const char *words[8];
+} fields[] = {
+#define AT(name)         offsetof(struct xac_party, name)
+#define NUMBER(name)     {#name, AT(name), {NULL}}
+#define WORDS(name, ...) {#name, AT(name), {__VA_ARGS__}}
+    NUMBER(pid),
+    NUMBER(tid),
+    WORDS(process, "dead", "stopped", "running"),
+    NUMBER(is_reader),
+    NUMBER(engine),
+    WORDS(kind, "idle", "update", "query", "failed", "committing", "cut off", "snapshot"),
+    NUMBER(age_ns),
+    NUMBER(commit),
+    NUMBER(pages_read),
+    NUMBER(pages_written),
+    NUMBER(versions_held),
+    NUMBER(log_held),
+    WORDS(waits_for, "nothing", "turn", "transaction"),
+    NUMBER(waits_pid),
+    NUMBER(waits_ns),
+    NUMBER(failed_kind),
+    NUMBER(failed_pid),
+    NUMBER(failed_ns),
+#undef WORDS
+#undef NUMBER
+#undef AT
+};
+/* clang-format on */
+
+/* set_item -- dict[name] = value, which is given away; false with an exception. */
+static bool
+set_item(PyObject *dict, const char *name, PyObject *value)
+{
+    bool is_set = value != NULL && PyDict_SetItemString(dict, name, value) == 0;
+
+    Py_XDECREF(value);
+    return is_set;
+}
+
+/* add_party -- for xac_participants_in(): append a dict to the list. */
+static int
+add_party(void *list, const struct xac_party *party)
+{
+    PyObject *dict = PyDict_New();
+    bool is_whole =
+        dict != NULL
+        && set_item(dict, "command", PyUnicode_DecodeFSDefault(party->command));
+
+    for (size_t i = 0; is_whole && i < sizeof fields / sizeof fields[0]; i++) {
+        uint64_t n;
+        memcpy(&n, (const char *)party + fields[i].offset, sizeof n);
+        const char *word = n < 8 ? fields[i].words[n] : NULL;
+        is_whole = set_item(dict, fields[i].name,
+                            word != NULL ? PyUnicode_FromString(word)
+                                         : PyLong_FromUnsignedLongLong(n));
+    }
+    is_whole = is_whole && PyList_Append((PyObject *)list, dict) == 0;
+    Py_XDECREF(dict);
+    return is_whole ? 0 : -1;
+}
+
+PyObject *
+env_participants(struct py_env *self, PyObject *none)
+{
+    PyObject *list;
+
+    (void)none;
+    if (!env_is_open(self) || (list = PyList_New(0)) == NULL)
+        return NULL;
+    int rc = xac_participants_in(self->xac, add_party, list, sizeof(struct xac_party));
+    if (rc == 0)
+        return list;
+    Py_DECREF(list);
+    return PyErr_Occurred() != NULL ? NULL : xacpy_raise(rc);
+}
+
 /* recover(path) -- see its doc string. */
 static PyObject *
 recover(PyObject *module, PyObject *arg)

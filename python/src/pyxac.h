@@ -114,6 +114,7 @@ void env_unmap(struct py_env *self, void *base);
 void env_unmap_pending(struct py_env *self);
 
 PyObject *env_stats(struct py_env *self, PyObject *none);
+PyObject *env_participants(struct py_env *self, PyObject *none);
 
 /* ---- tree.c ------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -251,3 +252,56 @@ def test_exit_of_the_interpreter_closes(db, run):
 def test_versions(env):
     assert xac.library_version.count(".") == 2
     assert xac.__version__
+
+
+def test_lists_the_participants(env):
+    a = env.array("a", (10,), np.int64)
+    with env.query():
+        assert a[0] == 0
+        (row,) = env.participants()
+        assert row["kind"] == "query"
+    with env.transaction():
+        a[0] = 1
+        (row,) = env.participants()
+        assert row["kind"] == "update"
+        assert row["pages_written"] == 1
+    (row,) = env.participants()
+    assert row["pid"] == os.getpid()
+    assert row["kind"] == "idle"
+    assert row["process"] == "running"
+    assert row["waits_for"] == "nothing"
+    with open("/proc/self/comm") as f:
+        assert row["command"] == f.read().rstrip("\n")
+    env.close()
+    with pytest.raises(xac.Error):
+        env.participants()
+
+
+def test_a_query_is_cut_off(where):
+    pages = 1024
+    with xac.Env(os.path.join(where, "db"), reader_limit=1 << 20) as env:
+        a = env.array("a", (pages, 4096), np.uint8)
+        pid = -1
+        with pytest.raises(xac.Error) as caught:
+            with env.query():
+                assert a[0, 0] == 0
+                pid = start_writer(env.path, pages)
+                assert os.waitpid(pid, 0)[1] == 0
+        assert caught.value.name == "XAC_ECUTOFF"
+        assert "XAC_OPT_READER_LIMIT" in str(caught.value)
+        with env.query():
+            assert a[pages - 1, 0] == 3
+
+
+def start_writer(path, pages):
+    """A process that writes each page of the array three times."""
+    code = f"""
+import numpy as np, xac
+with xac.Env({path!r}) as env:
+    a = env.array("a", ({pages}, 4096), np.uint8)
+    for value in range(1, 4):
+        for page in range({pages}):
+            with env.transaction():
+                a[page, 0] = value
+"""
+    return os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", code])

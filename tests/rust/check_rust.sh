@@ -60,7 +60,8 @@ cargo fetch --locked >"$tmp/log" 2>&1 || { cat "$tmp/log"; skip "the crates cann
     for state in 'XAC_AT_COMMIT(5)' 'XAC_AT_TIME(5)' 'XAC_HISTORY_COMMITS(5)' 'XAC_HISTORY_BYTES(5)'; do
         printf 'printf("state %%llu\\n", (unsigned long long)%s);\n' "$state"
     done
-    printf '}\n'
+    printf 'printf("xac_party %%zu\\n", sizeof(struct xac_party));\n'
+    printf 'printf("failed_ns %%zu\\n", offsetof(struct xac_party, failed_ns));\n}\n'
 } >"$tmp/facts.c"
 ${CC:-gcc} -w -I"$source_dir/include" "$tmp/facts.c" -o "$tmp/facts" || fail "the facts of C"
 "$tmp/facts" >"$tmp/facts.txt"

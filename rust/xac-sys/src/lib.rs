@@ -44,6 +44,33 @@ pub struct xac_change {
     pub address: *mut c_void,
 }
 
+pub const XAC_PARTY_COMMAND: usize = 16;
+
+/// A row of the table of participants.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct xac_party {
+    pub pid: u64,
+    pub tid: u64,
+    pub command: [c_char; XAC_PARTY_COMMAND],
+    pub process: u64,
+    pub is_reader: u64,
+    pub engine: u64,
+    pub kind: u64,
+    pub age_ns: u64,
+    pub commit: u64,
+    pub pages_read: u64,
+    pub pages_written: u64,
+    pub versions_held: u64,
+    pub log_held: u64,
+    pub waits_for: u64,
+    pub waits_pid: u64,
+    pub waits_ns: u64,
+    pub failed_kind: u64,
+    pub failed_pid: u64,
+    pub failed_ns: u64,
+}
+
 macro_rules! constants {
     ($($name:ident: $type:ty = $value:expr;)*) => {
         $(pub const $name: $type = $value;)*
@@ -86,6 +113,13 @@ constants! {
     XAC_CHECKING_STRICT: c_int = 0;
     XAC_CHECKING_FAST: c_int = 1;
     XAC_CHECKING_TRUSTED: c_int = 2;
+    XAC_PARTY_IDLE: c_int = 0;
+    XAC_PARTY_UPDATE: c_int = 1;
+    XAC_PARTY_QUERY: c_int = 2;
+    XAC_PARTY_FAILED: c_int = 3;
+    XAC_PARTY_COMMITTING: c_int = 4;
+    XAC_PARTY_CUT: c_int = 5;
+    XAC_PARTY_SNAPSHOT: c_int = 6;
     XAC_POLICY_OLDEST_WINS: c_int = 0;
     XAC_POLICY_OPTIMISTIC: c_int = 4;
     XAC_POLICY_SERIAL: c_int = 5;
@@ -142,6 +176,12 @@ extern "C" {
         id: u64,
         name: *const c_char,
         seconds: u32,
+    ) -> c_int;
+    pub fn xac_participants_in(
+        env: *mut xac_env,
+        each: extern "C" fn(arg: *mut c_void, party: *const xac_party) -> c_int,
+        arg: *mut c_void,
+        size: usize,
     ) -> c_int;
     pub fn xac_snapshot_find_in(env: *mut xac_env, name: *const c_char, id: *mut u64) -> c_int;
     pub fn xac_savepoint_in(env: *mut xac_env) -> u64;

@@ -32,6 +32,12 @@ fn facts() -> String {
         writeln!(text, "state {state}").unwrap();
     }
     assert_eq!(align_of::<xac_sys::xac_options>(), 8);
+    let party = std::mem::MaybeUninit::<xac_sys::xac_party>::uninit();
+    let base = party.as_ptr();
+    // SAFETY: the address of a field only.
+    let last = unsafe { std::ptr::addr_of!((*base).failed_ns) as usize - base as usize };
+    writeln!(text, "xac_party {}", size_of::<xac_sys::xac_party>()).unwrap();
+    writeln!(text, "failed_ns {last}").unwrap();
     text
 }
 

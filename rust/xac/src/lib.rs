@@ -52,6 +52,7 @@
 mod env;
 mod error;
 mod mapping;
+mod participants;
 pub mod rules;
 mod tx;
 
@@ -59,6 +60,7 @@ pub use bytemuck;
 pub use env::{Checking, Env, History, Options, Policy};
 pub use error::{Error, ErrorKind};
 pub use mapping::Mapping;
+pub use participants::{Activity, Participant};
 pub use tx::{at_commit, at_time, Change, Query, Snapshot, Tx};
 
 /// The program of the document compiles.

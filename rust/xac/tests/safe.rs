@@ -10,7 +10,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use common::{child, child_dir, open, Dir};
-use xac::{at_commit, at_time, Checking, Error, ErrorKind, History, Mapping, Options, Policy};
+use xac::{
+    at_commit, at_time, Activity, Checking, Error, ErrorKind, History, Mapping, Options, Policy,
+};
 
 #[test]
 fn commits_are_there_when_opened_again() {
@@ -152,6 +154,38 @@ fn the_past_can_be_queried_and_compared() {
     }));
     assert!(panic.is_err());
     assert!(env.diff(1 << 40, now.id(), |_| true).is_err());
+}
+
+#[test]
+fn participants_are_listed() {
+    let dir = Dir::new();
+    let env = dir.env();
+    let m: Mapping<u64> = env.map(dir.path("m"), 10).unwrap();
+    let only = || {
+        let mut rows = env.participants().unwrap();
+        assert_eq!(rows.len(), 1);
+        rows.remove(0)
+    };
+    let busy = env
+        .transact(|tx| {
+            tx.slice_mut(&m)[0] = 1;
+            Ok::<_, Error>(only())
+        })
+        .unwrap();
+
+    assert_eq!(busy.pid, u64::from(std::process::id()));
+    assert_eq!(busy.activity, Activity::Update);
+    assert_eq!(busy.pages_written, 1);
+    assert!(!busy.command.is_empty());
+    assert!(busy.waits_for.is_none());
+    let query = env.query(|_| Ok::<_, Error>(only())).unwrap();
+    assert_eq!(query.activity, Activity::Query);
+    assert_eq!(only().activity, Activity::Idle);
+    let held = env.snapshot().unwrap();
+    let rows = env.participants().unwrap();
+    assert!(rows.iter().any(|row| row.activity == Activity::Snapshot));
+    drop(held);
+    only();
 }
 
 #[test]

@@ -66,6 +66,23 @@ results_arrive(xac::env &env, const xac::mapping<int> &x)
     must(x.size() == 3 && x.end() - x.begin() == 3, "the size");
 }
 
+/* The table of participants shows this process, in its query. */
+static void
+participants_are_listed(xac::env &env, const xac::mapping<int> &x)
+{
+    std::vector<xac_party> rows;
+
+    env.query([&] {
+        (void)x[0];
+        rows = env.participants();
+    });
+    must(rows.size() == 1, "one row");
+    must(rows[0].pid == static_cast<std::uint64_t>(getpid()), "of this process");
+    must(rows[0].kind == XAC_PARTY_QUERY, "in a query");
+    rows = env.participants();
+    must(rows.size() == 1 && rows[0].kind == XAC_PARTY_IDLE, "which is over");
+}
+
 /* A snapshot holds its state until its end, or longer if it has a name. */
 void
 snapshots_are_held(xac::env &env, const xac::mapping<int> &x)
@@ -360,6 +377,7 @@ main()
         snapshots_are_held(env, x);
         savepoints_undo(env, x);
         changes_are_told(env, x);
+        participants_are_listed(env, x);
         attempts_are_limited(env, x);
         nested_failure_repeats_the_outermost(env, x);
 #ifdef __cpp_exceptions
