@@ -56,8 +56,11 @@ env_unmap_pending(struct py_env *self)
 void
 env_unmap(struct py_env *self, void *base)
 {
-    struct pending *p = malloc(sizeof *p);
+    struct pending *p;
 
+    if (self->xac == NULL) /* xac_close() has done it */
+        return;
+    p = malloc(sizeof *p);
     if (p == NULL) /* it stays mapped until the environment is closed */
         return;
     p->base = base;
@@ -123,6 +126,7 @@ env_init(struct py_env *self, PyObject *args, PyObject *kwargs)
         return -1;
     }
     int rc = 0;
+    closed_init();
     Py_BEGIN_ALLOW_THREADS self->xac = xac_open(PyBytes_AS_STRING(path), &options);
     if (self->xac == NULL)
         rc = errno;
@@ -146,6 +150,7 @@ close_now(struct py_env *self)
     if (rc == XAC_EINTXN || rc == EBUSY)
         return rc;
     self->xac = NULL;
+    mappings_closed(self);
     while (self->pending != NULL) {
         struct pending *p = self->pending;
         self->pending = p->next;
@@ -492,9 +497,9 @@ env_backup(struct py_env *self, PyObject *args, PyObject *named)
     }
     struct xac_env *xac = self->xac;
     Py_BEGIN_ALLOW_THREADS rc =
-        base == NULL ? xac_backup_in(xac, PyBytes_AS_STRING(path))
-                     : xac_backup_since_in(xac, PyBytes_AS_STRING(path),
-                                           PyBytes_AS_STRING(base));
+        base == NULL
+            ? xac_backup_in(xac, PyBytes_AS_STRING(path))
+            : xac_backup_since_in(xac, PyBytes_AS_STRING(path), PyBytes_AS_STRING(base));
     Py_END_ALLOW_THREADS Py_DECREF(path);
     Py_XDECREF(base);
     if (!env_has_block(self))

@@ -11,6 +11,32 @@
 #include <stddef.h>
 #include <structmember.h>
 
+/* enlist, delist -- in the environment's list. */
+static void
+enlist(struct py_mapping *self)
+{
+    self->link = &self->env->mappings;
+    self->next = *self->link;
+    if (self->next != NULL)
+        self->next->link = &self->next;
+    *self->link = self;
+}
+
+static void
+delist(struct py_mapping *self)
+{
+    *self->link = self->next;
+    if (self->next != NULL)
+        self->next->link = self->link;
+}
+
+void
+mappings_closed(struct py_env *env)
+{
+    for (struct py_mapping *m = env->mappings; m != NULL; m = m->next)
+        m->closed = closed_add(m->base, m->length, PyBytes_AS_STRING(m->name));
+}
+
 static PyObject *
 mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -34,8 +60,10 @@ mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_INCREF(env);
     self->env = env;
     self->name = name;
+    closed_lift();
     void *base = xac_mmap_at_in(env->xac, PyBytes_AS_STRING(name), 0, (size_t)length, 0);
     int rc = base == MAP_FAILED ? errno : 0;
+    closed_reserve();
     (void)idle_begin(env);
     if (rc != 0) {
         xacpy_raise(rc);
@@ -44,6 +72,7 @@ mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->base = base;
     self->length = (size_t)length;
+    enlist(self);
     return (PyObject *)self;
 }
 
@@ -52,8 +81,12 @@ mapping_dealloc(struct py_mapping *self)
 {
     if (self->weak_references != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
-    if (self->base != NULL)
+    if (self->base != NULL) {
+        delist(self);
         env_unmap(self->env, self->base);
+    }
+    if (self->closed != NULL)
+        closed_remove(self->closed);
     Py_XDECREF(self->name);
     Py_XDECREF(self->env);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -93,8 +126,10 @@ mapping_grow(struct py_mapping *self, PyObject *arg)
     }
     if (idle_end(self->env) != 0)
         return NULL;
+    closed_lift();
     void *base = xac_mremap_in(self->env->xac, self->base, length, 0);
     int rc = base == MAP_FAILED ? errno : 0;
+    closed_reserve();
     (void)idle_begin(self->env);
     if (rc == EADDRINUSE)
         Py_RETURN_FALSE;

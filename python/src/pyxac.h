@@ -15,6 +15,9 @@
  *       depth; the thread env->owner holds env->turn while depth is not 0.
  *   (2) While is_idle, the library has one query open that no block belongs to, and depth is 0.
  *   (3) The arrays in env->arrays can be written if and only if env_may_write().
+ *   (4) A mapping that has addresses (base is not NULL) is in env->mappings.  While the environment is
+ *       open, the library maps a file there; after that they are reserved (closed.c), unless
+ *       something else has got them first.
  */
 #ifndef PYXAC_H
 #define PYXAC_H
@@ -37,6 +40,8 @@ struct pending {
     struct pending *next;
 };
 
+struct py_mapping;
+
 struct py_env {
     PyObject_HEAD struct xac_env *xac; /* NULL: closed                                */
     PyObject *path;                    /* str, absolute                               */
@@ -54,6 +59,7 @@ struct py_env {
     unsigned long home;      /* the thread that opened it and has that query           */
     unsigned forks;          /* number of forks (xacpy_forks) that it knows of          */
     struct pending *pending;
+    struct py_mapping *mappings; /* all objects that map a file of it                 */
 };
 
 struct py_block {
@@ -72,6 +78,10 @@ struct py_mapping {
     PyObject *name;
     void *base;
     size_t length; /* bytes                                                           */
+    struct closed_place
+        *closed; /* its addresses after env.close()                      */
+    struct py_mapping *next,
+        **link; /* of env->mappings                                 */
 };
 
 extern PyTypeObject py_env_type, py_block_type, py_mapping_type;
@@ -133,6 +143,25 @@ int idle_end(struct py_env *self);
 
 /* After a fork the child has no block open.  Called by env_is_open(). */
 bool turn_after_fork(struct py_env *self);
+
+/* ---- mapping.c ----------------------------------------------------------------------- */
+
+/* The environment has been closed: keep the addresses of its mappings from others. */
+void mappings_closed(struct py_env *env);
+
+/* ---- closed.c ------------------------------------------------------------------------ */
+
+/* Install the handler that explains an access after env.close().  Before the library's own. */
+void closed_init(void);
+
+/* Reserve addresses that a file has just been unmapped from; until closed_remove().  ret NULL: no
+   memory, then they are not reserved. */
+struct closed_place *closed_add(void *base, size_t length, const char *name);
+void closed_remove(struct closed_place *place);
+
+/* Let all addresses go, for the library to map files at; reserve those that are free again. */
+void closed_lift(void);
+void closed_reserve(void);
 
 /* ---- arrays.c ----------------------------------------------------------------------- */
 
