@@ -296,6 +296,37 @@ START_TEST(full_disk_is_helped_by_a_checkpoint)
 }
 END_TEST
 
+/*
+ * A transaction that never fits: the library tries a checkpoint first, so that xend() says once that
+ * another attempt may succeed; the next time it says what is lacking.  A loop until then ends.
+ */
+START_TEST(transaction_larger_than_the_disk)
+{
+    uint64_t *x, n_aborts;
+    int rc;
+
+    env_without_frames("versions take room on the full disk, too");
+    if (!mount_small("4m"))
+        return;
+    x = attach_with("full.db", UINT64_C(1) << 30);
+    must_rc(commit_pages(x, 1, 3), COMMITTED);
+    fill_up();
+    for (uint64_t i = 2; i < 5; i++) {
+        n_aborts = 0;
+        while ((rc = commit_pages(x, i, 250)) == ABORTED)
+            n_aborts++;
+        must_rc(rc, ENOSPC);
+        must_eq(n_aborts, 1);
+        must(strstr(xLastError(), " bytes") != NULL);
+        pages_must_hold(x, 1, 3);
+    }
+    make_room();
+    must_rc(commit_pages(x, 5, 3), COMMITTED);
+    must_ok(xShutdown());
+    must(umount(SMALL) == 0);
+}
+END_TEST
+
 /* No room even for the first log segment, which begins small: nothing is left behind that stands in the way. */
 START_TEST(full_disk_refuses_init)
 {
@@ -324,6 +355,7 @@ full_suite(void)
     tcase_add_loop_test(tc, full_disk_aborts_the_commit, 0, 2);
     tcase_add_loop_test(tc, full_disk_aborts_a_large_commit, 0, 2);
     tcase_add_test(tc, full_disk_is_helped_by_a_checkpoint);
+    tcase_add_test(tc, transaction_larger_than_the_disk);
     tcase_add_loop_test(tc, failed_checkpoint_loses_nothing, 0, 2);
     tcase_add_test(tc, full_disk_refuses_init);
     return s;
