@@ -6,7 +6,8 @@
 # GOAL    the program in README.md compiles with nothing but pkg-config --cflags --libs
 #         libxac, and with find_package(libxac) of CMake, in C and in C++, with the shared and the static library, and
 #         runs; each document that headers and manual pages name is there; and
-#         `make uninstall` takes away all that `make install` brought.
+#         `make uninstall` takes away all that `make install` brought.  Another prefix than that of
+#         configure is refused in words.
 # METHOD  install under a temporary DESTDIR, seen through PKG_CONFIG_SYSROOT_DIR.
 set -eu
 
@@ -36,6 +37,15 @@ installed_files()
     (cd "$tmp/dest" && find . ! -type d | LC_ALL=C sort)
 }
 
+# Another directory than that which configure was told is refused, before anything is installed.
+for where in prefix libdir; do
+    if make -C "$build" -s --no-print-directory install "$where=$tmp/other" >"$tmp/log" 2>&1; then
+        fail "make install $where=$tmp/other is not refused"
+    fi
+    grep -q "this was configured for .*, not for $tmp/other" "$tmp/log" && grep -q DESTDIR "$tmp/log" ||
+        { cat "$tmp/log"; fail "make install $where=$tmp/other does not say why it fails"; }
+    [ ! -e "$tmp/other" ] || fail "make install $where=$tmp/other has installed something"
+done
 make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
     { cat "$tmp/log"; fail "make install"; }
 pc=$(cd "$tmp/dest" && find "$PWD" -name libxac.pc)
