@@ -5,6 +5,7 @@
 #include "pyxac.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <structmember.h>
@@ -297,15 +298,19 @@ env_keep(struct py_env *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"id", "name", "seconds", NULL};
     unsigned long long id;
-    unsigned seconds;
+    long long seconds;
     const char *name;
     int rc;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KsI:keep", names, &id, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "KsL:keep", names, &id, &name,
                                      &seconds)
         || !env_is_open(self))
         return NULL;
-    rc = xac_snapshot_keep_in(self->xac, id, name, seconds);
+    if (seconds < 0 || seconds > UINT_MAX) {
+        PyErr_SetString(PyExc_ValueError, "seconds is negative, or too large");
+        return NULL;
+    }
+    rc = xac_snapshot_keep_in(self->xac, id, name, (unsigned)seconds);
     if (rc != 0)
         return xacpy_raise(rc);
     Py_RETURN_NONE;
@@ -384,11 +389,11 @@ env_release_mark(struct py_env *self, PyObject *args)
 static int
 add_change(void *arg, const struct xac_change *c)
 {
-    PyObject *item = Py_BuildValue("(O&KKy#y#)", PyUnicode_DecodeFSDefault, c->file,
-                                   (unsigned long long)c->offset,
-                                   (unsigned long long)c->length, (const char *)c->before,
-                                   (Py_ssize_t)c->length, (const char *)c->after,
-                                   (Py_ssize_t)c->length);
+    PyObject *item =
+        Py_BuildValue("(O&KKy#y#)", PyUnicode_DecodeFSDefault, c->file,
+                      (unsigned long long)c->offset, (unsigned long long)c->length,
+                      (const char *)c->before, (Py_ssize_t)c->length,
+                      (const char *)c->after, (Py_ssize_t)c->length);
     int rc = item != NULL ? PyList_Append((PyObject *)arg, item) : -1;
 
     Py_XDECREF(item);

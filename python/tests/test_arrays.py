@@ -101,7 +101,7 @@ def test_a_missing_array_needs_a_shape(env):
 
 
 @pytest.mark.parametrize("arguments, error", [
-    ({"shape": -1}, ValueError), ({"shape": (3, -1)}, ValueError), ({"shape": "x"}, ValueError),
+    ({"shape": -1}, ValueError), ({"shape": (3, -1)}, ValueError), ({"shape": "x"}, TypeError),
     ({"shape": 3, "dtype": object}, TypeError), ({"shape": 3, "dtype": "nonsense"}, TypeError),
     ({"shape": 3, "order": "A"}, ValueError), ({"shape": 1 << 70}, (xac.Error, OverflowError)),
     ({"shape": 1 << 58}, (xac.Error, OverflowError, MemoryError))])
@@ -185,6 +185,25 @@ def test_growth_is_refused(env):
         with pytest.raises(xac.Error):
             env.grow(a, 20)
     assert env.array("a").shape == (10,)
+
+
+@pytest.mark.parametrize("length, words", [
+    (0, "empty"), (100, "cut short"), (8192, "cut short"), (28095, "cut short")])
+def test_a_file_that_was_cut_is_refused(db, length, words):
+    with xac.Env(db) as env:
+        env.array("a", 3000, "i8")
+    path = os.path.join(db, "a")
+    os.truncate(path, length)
+    with xac.Env(db) as env:
+        with pytest.raises(xac.LayoutError, match=words):
+            env.array("a")
+        assert os.path.getsize(path) <= 8192 + 4096 * 5  # nor was it made longer again
+
+
+@pytest.mark.parametrize("shape", [3.5, "3", None, (2, 1.0), [b"2"]])
+def test_a_size_is_a_whole_number(env, shape):
+    with pytest.raises((TypeError, FileNotFoundError)):
+        env.array("a", shape, "i8")
 
 
 def test_growth_of_another_process_is_seen(env, run):

@@ -75,8 +75,27 @@ def test_refuses_values_out_of_range(db):
     with pytest.raises(xac.Error) as caught:
         xac.Env(db, log_segment_bytes=5)
     assert caught.value.code == errno.EINVAL
-    with pytest.raises(OverflowError):
-        xac.Env(db, wait_ms=-1)
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, 2 ** 64, None])
+def test_names_the_option_with_a_wrong_value(db, value):
+    with pytest.raises(ValueError, match="wait_ms: .*whole numbers"):
+        xac.Env(db, wait_ms=value)
+
+
+def test_an_empty_path_is_not_the_current_directory(where, monkeypatch):
+    monkeypatch.chdir(where)
+    for path in "", b"":
+        with pytest.raises(ValueError, match="empty"):
+            xac.Env(path)
+    assert os.listdir(where) == []
+
+
+def test_refuses_negative_numbers(env):
+    with pytest.raises(ValueError, match="seconds"):
+        env.keep_snapshot(env.snapshot(), "name", -5)
+    with pytest.raises(ValueError, match="retries"):
+        env.transact(lambda: 0, retries=-1)
 
 
 def test_option_policy_is_used(db):

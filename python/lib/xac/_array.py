@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import math
 import mmap
+import operator
 import os
-from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
@@ -46,10 +47,8 @@ class Layout:
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise TypeError("an array of Python objects cannot lie in a file")
-        try:
-            sizes = tuple(int(n) for n in shape)  # type: ignore[union-attr]
-        except TypeError:
-            sizes = (int(shape),)  # type: ignore[arg-type]
+        axes = shape if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
+        sizes = tuple(operator.index(n) for n in axes)  # 3.5 is no shape
         if any(n < 0 for n in sizes):
             raise ValueError("a negative size in shape")
         if len(sizes) < 2:
@@ -62,6 +61,8 @@ class Layout:
         if not header.strip(b"\0"):
             return None
         try:
+            if b"\0" in header[10:]:
+                raise ValueError("its header is cut short")
             if header[:8] != MAGIC or int.from_bytes(header[8:10], "little") != HEADER - 10:
                 raise ValueError("another format")
             shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
@@ -259,8 +260,19 @@ def open_array(env: Env, path: str, wanted: Optional[Layout]) -> Array:
         found = _write(mapping, wanted)
     if wanted is not None and found != wanted:
         raise LayoutError(f"{path}: the array in this file has {found}; asked for was {wanted}")
-    mapping = _extend(env, path, mapping, found.length)
+    if mapping.length < found.length:
+        _must_be_whole(path, found)
+        mapping = _extend(env, path, mapping, found.length)
+    env._mappings[path] = mapping
     return _make(mapping, found)
+
+
+def _must_be_whole(path: str, layout: Layout) -> None:
+    """A file becomes longer before its header says so.  If it is shorter, somebody has cut it."""
+    there = os.stat(path).st_size
+    if there < layout.length:
+        raise LayoutError(f"{path}: the file is cut short: it has {there} bytes, and its array "
+                          f"({layout}) needs {layout.length}")
 
 
 def _extend(env: Env, path: str, mapping: _xac.Mapping, length: int) -> _xac.Mapping:

@@ -89,6 +89,8 @@ class Env(_xac.Env):
         if outside not in ("stop", "query"):
             raise ValueError("outside is 'stop' or 'query'")
         flags = _xac.READONLY if readonly else _xac.DURABLE if durable else _xac.NONDURABLE
+        if len(os.fspath(path)) == 0:
+            raise ValueError("the path of the environment is empty")
         where = os.path.abspath(os.fspath(path))
         numbers = {OPTIONS[name]: _number(name, value) for name, value in options.items()
                    if _is_option(name)}
@@ -179,6 +181,8 @@ class Env(_xac.Env):
         Inside of a transaction the function is a part of that one, and runs once, behind a savepoint:
         if an exception leaves it, only its own stores are undone.
         """
+        if retries is not None and retries < 0:
+            raise ValueError("retries is negative")
         if self.in_transaction:
             with self.savepoint():
                 return function(*args, **kwargs)
@@ -234,6 +238,8 @@ def _number(name: str, value: Union[int, str]) -> int:
         return words[value]
     if words and value not in words.values():
         raise ValueError(f"{name}: {value!r}; possible are {', '.join(words)}")
+    if not isinstance(value, int) or not 0 <= value < 1 << 64:
+        raise ValueError(f"{name}: {value!r}; possible are whole numbers from 0 to 2**64-1")
     return value
 
 
