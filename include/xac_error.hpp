@@ -52,6 +52,19 @@ class layout_error : public error {
     }
 };
 
+/* What `code` means, and what the library says of it, which may end with that. */
+inline std::string
+describe(int code)
+{
+    const std::string meaning = xac_strerror(code), words = xac_last_error();
+    if (words.empty())
+        return meaning;
+    if (words.size() > meaning.size()
+        && words.compare(words.size() - meaning.size(), meaning.size(), meaning) == 0)
+        return words;
+    return meaning + ": " + words;
+}
+
 /* Throw what `code` means; 0 is no error. */
 inline void
 check(int code)
@@ -61,9 +74,9 @@ check(int code)
 #ifdef __cpp_exceptions
     if (code == XAC_ABORTED)
         throw conflict();
-    throw error(code, std::string(xac_strerror(code)) + ": " + xac_last_error());
+    throw error(code, describe(code));
 #else
-    std::fprintf(stderr, "xac: %s: %s\n", xac_strerror(code), xac_last_error());
+    std::fprintf(stderr, "xac: %s\n", describe(code).c_str());
     std::abort();
 #endif
 }

@@ -183,7 +183,8 @@ changes_are_told(xac::env &env, const xac::mapping<int> &x)
     env.diff(xac::at_commit(old), now.id(), [&](const xac_change &) { return ++n == 1; });
     must(n == 1, "by the number of a commit, to the first change");
     must(env.query_at(xac::at_time(then), [&] { return x[0]; }) == before, "by a time");
-    must(env.query_at(xac::at_commit(old), [&] { return x[0]; }) == before, "by a number");
+    must(env.query_at(xac::at_commit(old), [&] { return x[0]; }) == before,
+         "by a number");
 #ifdef __cpp_exceptions
     n = 0;
     try {
@@ -269,6 +270,9 @@ must_throw(F &&fn, int code, const char *what)
         fn();
     } catch (const E &e) {
         must(e.code() == code && std::strlen(e.what()) > 0, what);
+        const char *meaning = xac_strerror(code), *first = std::strstr(e.what(), meaning);
+        must(first != nullptr && std::strstr(first + 1, meaning) == nullptr,
+             "what() says once what the code means");
         return;
     }
     fail(what);
@@ -299,6 +303,7 @@ exceptions_roll_back(xac::env &env, const xac::mapping<int> &x)
         },
         XAC_ABORTED, "limits are a conflict");
     must_throw<xac::error>([&] { xac::env again("hpp"); }, XAC_EALREADY, "open twice");
+    must_throw<xac::error>([&] { xac::env none("none/none"); }, ENOENT, "no directory");
     must_throw<xac::error>([&] { env.query([&] { env.transact([] {}); }); }, XAC_EINQUERY,
                            "a transaction in a query");
     must(cell(env, x) == before, "the query has ended");
