@@ -166,6 +166,15 @@ enum xac_option {
        Values: seconds, any number.  Default: 0.  Set: before xInit().  Concerns: all,
        from the first participant. */
     XAC_OPT_HISTORY = 18,
+    /* 1: every thread of the process may touch the segments while a transaction or query is open, as if it
+       had called xJoin().  For libraries that start threads by themselves: OpenMP, BLAS,
+       parallel algorithms of C++.  The program promises that they are done with the segments when
+       it calls xend(); a thread that touches them later stops the program.  Races between the
+       threads are the program's, as with plain memory.  Not with XAC_CHECKING_TRUSTED: stores of
+       threads that make no call cannot be announced (xInit() returns EINVAL).  With
+       XAC_ENGINE_PORTABLE it needs /proc/self/mem (ENOTSUP).
+       Values: 0 or 1.  Default: 0.  Set: before xInit().  Concerns: this process. */
+    XAC_OPT_TEAM = 19,
     /* The page versions that queries hold back are to take less than so many bytes, so that a query
        that lasts for hours does not make the shared memory grow without end.  A query holds back
        the versions that it needs though others have replaced them, and all that are younger than

@@ -14,6 +14,7 @@
 #ifndef XAC_API_H
 #define XAC_API_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -126,6 +127,28 @@ xac_api_is_mine(const struct xac_ctx *ctx)
    ENOMEM and other errno values if they cannot be shown. */
 int xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
                  bool is_write);
+
+/* xac_api_hint_locked -- the same for a range, by a thread of the team that has its lock (team.h). */
+int xac_api_hint_locked(struct xac_ctx *ctx, const void *addr, size_t length,
+                        bool is_write);
+
+/* For threads that help another's transaction (api_team.c).
+ *
+ * xac_api_team_check -- 0; XAC_EINTXN: the thread has joined a transaction of the environment.
+ * xac_api_team_hint -- announce a range, if the thread may do so for another thread's transaction; its result
+ *   in *rcp.  ret false: it may not.
+ * xac_api_team_view -- a view that the address lies in, of a transaction that the thread has joined; its
+ *   team is locked, and signals are blocked, until xac_api_team_done.  NULL: none.
+ * xac_api_team_gap -- bytes from an address in no such view to the next one; SIZE_MAX: there is none.
+ * xac_api_team_ended -- the thread ends: it leaves what it has joined.
+ */
+int xac_api_team_check(struct xac_env *env, const char *what);
+bool xac_api_team_hint(struct xac_env *env, const void *addr, size_t length,
+                       bool is_write, int *rcp);
+struct xac_view *xac_api_team_view(const void *addr, sigset_t *signals);
+void xac_api_team_done(struct xac_view *view, const sigset_t *signals);
+size_t xac_api_team_gap(const uint8_t *addr);
+void xac_api_team_ended(void);
 
 /* xac_api_in_txn -- the caller's context, if it is inside a transaction or query. */
 static inline int

@@ -19,43 +19,40 @@
 #include "base/tls.h"
 #include "env/thread.h"
 #include "txn/ctx.h"
+#include "txn/team.h"
 #include "view/view_scan.h"
 
 /* Nesting that is said to look like one without end. */
 #define DEPTH_SAID 1000
 
-/* The stack that the thread was started with; a part of each thread (tls.h). */
-struct stack {
-    bool is_known;
-    uintptr_t low, high;
-};
-
-/* stack_of_thread -- NULL if it cannot be known. */
-static const struct stack *
+/* stack_of_thread -- that it was started with; NULL if it cannot be known. */
+static const struct xac_thread_known *
 stack_of_thread(void)
 {
-    struct stack *s = (struct stack *)xac_tls_part(XAC_TLS_STACK, sizeof *s);
+    struct xac_thread_known *s =
+        (struct xac_thread_known *)xac_tls_part(XAC_TLS_THREAD, sizeof *s);
     pthread_attr_t attr;
     size_t bytes = 0;
     void *low = NULL;
 
-    if (s == NULL || s->is_known)
+    if (s == NULL || s->is_stack_known)
         return s;
-    s->is_known = true;
+    s->is_stack_known = true;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return s;
     if (pthread_attr_getstack(&attr, &low, &bytes) == 0) {
-        s->low = (uintptr_t)low;
-        s->high = s->low + bytes;
+        s->stack_low = (uintptr_t)low;
+        s->stack_high = s->stack_low + bytes;
     }
     (void)pthread_attr_destroy(&attr);
     return s;
 }
 
 static bool
-is_on(const struct stack *s, const void *frame)
+is_on(const struct xac_thread_known *s, const void *frame)
 {
-    return s != NULL && (uintptr_t)frame >= s->low && (uintptr_t)frame < s->high;
+    return s != NULL && (uintptr_t)frame >= s->stack_low
+           && (uintptr_t)frame < s->stack_high;
 }
 
 /* return_word -- the word behind the saved frame pointer: where the function returns to. */
@@ -227,6 +224,7 @@ on_thread_end(void)
                 ctx->env->dir, age_s(ctx));
         xac_api_roll_back(ctx, 0);
     }
+    xac_api_team_ended();
     xac_api_lock(); /* nobody closes an environment meanwhile */
     xac_thread_ended();
     xac_api_unlock();
@@ -236,10 +234,10 @@ on_thread_end(void)
 bool
 xac_left_prepare(void)
 {
-    if (xac_likely(xac_tls_look(XAC_TLS_STACK) != NULL))
+    if (xac_likely(xac_tls_look(XAC_TLS_THREAD) != NULL))
         return true;
     xac_tls_on_end(on_thread_end);
-    return xac_tls_part(XAC_TLS_STACK, sizeof(struct stack)) != NULL;
+    return xac_tls_part(XAC_TLS_THREAD, sizeof(struct xac_thread_known)) != NULL;
 }
 
 /* on_exit_of_process -- after the program's functions of atexit(3) and its destructors.  What

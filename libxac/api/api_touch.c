@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "base/lock.h"
 #include "txn/ctx.h"
+#include "txn/team.h"
 #include "txn/touched.h"
 #include "view/fault.h"
 #include "view/view.h"
@@ -48,11 +49,24 @@ announce(struct xac_view *v, const uint8_t *at, size_t length, bool is_write)
         xac_fault_unserved(v, at, is_write, rc);
 }
 
+/* announce_for -- the same of a view of a transaction that the thread has joined: its team is locked. */
+static void
+announce_for(struct xac_view *v, const uint8_t *at, size_t length, bool is_write)
+{
+    int rc = xac_api_hint_locked(v->ctx, at, length, is_write);
+
+    if (rc == XAC_EINQUERY)
+        xac_fault_stop(v, at, is_write, "inside a query",
+                       "xbeginQuery() promises not to write; use xbegin()");
+    if (rc != 0)
+        xac_fault_unserved(v, at, is_write, rc);
+}
+
 /* gap -- bytes from an address in no view to the next view of an open transaction. */
 static size_t
 gap(const uint8_t *at)
 {
-    size_t least = SIZE_MAX;
+    size_t least = xac_team_mine() != NULL ? xac_api_team_gap(at) : SIZE_MAX;
 
     xac_assert(view_at(at) == NULL);
     for (const struct xac_ctx *ctx = xac_ctx_opened; ctx != NULL; ctx = ctx->next_open) {
@@ -73,17 +87,23 @@ touch(uintptr_t at, size_t length, bool is_write)
 
     if (length > UINTPTR_MAX - at)
         length = UINTPTR_MAX - at;
-    while (length > 0 && xac_ctx_opened != NULL) {
+    while (length > 0 && (xac_ctx_opened != NULL || xac_team_mine() != NULL)) {
         const uint8_t *addr = (const uint8_t *)at;
-        struct xac_view *v = view_at(addr);
+        struct xac_view *own = view_at(addr);
+        sigset_t signals;
+        struct xac_view *v = own != NULL ? own : xac_api_team_view(addr, &signals);
         size_t n = v != NULL ? (size_t)(v->area.base + v->area.length - addr)
                              : XAC_TOUCH_UNIT - at % XAC_TOUCH_UNIT;
 
         if (v == NULL && n < length)
             n = gap(addr);
         n = n < length ? n : length;
-        if (v != NULL)
-            announce(v, addr, n, is_write);
+        if (own != NULL) {
+            announce(own, addr, n, is_write);
+        } else if (v != NULL) {
+            announce_for(v, addr, n, is_write);
+            xac_api_team_done(v, &signals);
+        }
         xac_touched_note(addr, n, is_write);
         at += n;
         length -= n;
@@ -106,5 +126,13 @@ xac_touch_store(const void *addr, size_t length)
 int
 xac_touch_is_segment(const void *addr)
 {
-    return view_at((const uint8_t *)addr) != NULL;
+    struct xac_view *v = view_at((const uint8_t *)addr);
+    sigset_t signals;
+
+    if (v != NULL)
+        return true;
+    v = xac_api_team_view(addr, &signals);
+    if (v != NULL)
+        xac_api_team_done(v, &signals);
+    return v != NULL;
 }

@@ -22,6 +22,7 @@
 #include "fault/fault_signal.h"
 #include "txn/ctx.h"
 #include "txn/reader_limit.h"
+#include "txn/team.h"
 #include "view/fault.h"
 #include "view/view_scan.h"
 
@@ -41,8 +42,10 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint
 {
     struct xac_ctx *ctx;
     uint64_t now = xac_clock_coarse_ns();
-    int rc = xac_api_start(env, what, &ctx);
+    int rc = xac_unlikely(xac_team_mine() != NULL) ? xac_api_team_check(env, what) : 0;
 
+    if (rc == 0)
+        rc = xac_api_start(env, what, &ctx);
     if (rc != 0)
         return rc;
     xac_signal_look(ctx, now);
@@ -64,6 +67,8 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint
     ctx->query_depth = is_query;
     xac_ctx_begun(ctx);
     (void)xac_left_prepare(); /* without it nobody notices that the thread ends */
+    if (xac_unlikely(ctx->env->options.team != 0))
+        (void)xac_team_open(ctx, true);
     xac_tsan_leave();
     return 0;
 }
@@ -119,6 +124,8 @@ begin_query(struct xac_env *env, const void *frame)
 {
     int rc = xac_api_opened(env, "xbeginQuery");
     struct xac_ctx *ctx;
+    sigset_t signals;
+    bool is_team;
 
     if (rc != 0)
         return rc;
@@ -127,14 +134,16 @@ begin_query(struct xac_env *env, const void *frame)
         return xac_api_begin(env, true);
     if (xac_unlikely(ctx->depth == 0))
         xac_api_interrupted("xbeginQuery");
+    is_team = xac_team_call(ctx, &signals);
     if (ctx->query_depth == 0)
         rc = begin_within(ctx);
-    if (rc != 0)
-        return rc;
-    ctx->depth++;
-    ctx->query_depth++;
-    xac_left_nested(ctx);
-    return 0;
+    if (rc == 0) {
+        ctx->depth++;
+        ctx->query_depth++;
+        xac_left_nested(ctx);
+    }
+    xac_team_return(ctx, is_team, &signals);
+    return rc;
 }
 
 /* begin_query_at -- xbeginQueryAt(); frame: as above. */
@@ -157,13 +166,16 @@ begin_query_at(struct xac_env *env, uint64_t state, const void *frame)
 
 /* status -- of the running transaction. */
 static int
-status(const struct xac_ctx *ctx)
+status(struct xac_ctx *ctx)
 {
     /* Acquire: pairs with the exchange in xac_txn_fail. */
     uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_acquire);
+    sigset_t signals;
+    bool is_team = xac_team_call(ctx, &signals);
+    int error = ctx->error;
 
-    return xac_txn_state(word) == XAC_TXN_FAILED || ctx->error != 0 ? XAC_FAILED
-                                                                    : XAC_PENDING;
+    xac_team_return(ctx, is_team, &signals);
+    return xac_txn_state(word) == XAC_TXN_FAILED || error != 0 ? XAC_FAILED : XAC_PENDING;
 }
 
 /* end_outermost -- the transaction or query is over. */
@@ -174,6 +186,8 @@ end_outermost(struct xac_ctx *ctx)
     int rc;
 
     xac_tsan_enter();
+    if (xac_unlikely(xac_team_is_on(ctx)))
+        (void)xac_team_close(ctx, true);
     ctx->frame = NULL;
     ctx->is_ending = true;
     /* Pairs with signal handlers, which may fork or call exit(). */
@@ -207,18 +221,35 @@ end_outermost(struct xac_ctx *ctx)
 void
 xac_api_roll_back(struct xac_ctx *ctx, int depth)
 {
+    sigset_t signals;
+    bool is_team;
+
     if (!ctx->is_query) {
         /* Relaxed: the owner's own. */
         uint64_t word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
 
+        is_team = xac_team_call(ctx, &signals);
         if (ctx->query_depth > 0)
             xac_scan_end_query(ctx);
         ctx->query_depth = 0;
+        xac_team_return(ctx, is_team, &signals);
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, ctx->env->pid, 0);
     }
     ctx->depth = depth;
     if (depth == 0)
         (void)end_outermost(ctx);
+}
+
+/* end_team -- threads that have joined must have left before the end; ret 0 or EBUSY. */
+static int
+end_team(struct xac_ctx *ctx, const char *what)
+{
+    unsigned n = xac_team_close(ctx, false);
+
+    return n == 0 ? 0
+                  : xac_err(EBUSY,
+                            "%s: %u %s joined the transaction and not left it: xLeave()",
+                            what, n, n == 1 ? "thread has" : "threads have");
 }
 
 /* end_orphan -- an end for a transaction that stayed in the parent process. */
@@ -247,8 +278,11 @@ end(struct xac_env *env, const void *frame)
     if (ctx->query_depth > 0)
         return xac_err(XAC_EINQUERY,
                        "xend: the innermost is a query, end it by xendQuery");
-    if (ctx->depth <= 1) /* 0: see there */
-        return end_outermost(ctx);
+    if (ctx->depth <= 1) { /* 0: see there */
+        if (xac_unlikely(xac_team_is_on(ctx)))
+            rc = end_team(ctx, "xend");
+        return rc == 0 ? end_outermost(ctx) : rc;
+    }
     ctx->depth--;
     return status(ctx);
 }
@@ -268,17 +302,24 @@ end_query(struct xac_env *env)
 {
     struct xac_ctx *ctx = NULL;
     int rc = xac_api_in_txn(env, "xendQuery", &ctx);
+    sigset_t signals;
+    bool is_team;
 
     if (rc != 0)
         return end_orphan(ctx, rc);
     if (ctx->query_depth == 0)
         return xac_err(XAC_ENOTXN, "xendQuery: the innermost is no query");
-    if (ctx->depth == 1)
-        return end_outermost(ctx);
+    if (ctx->depth == 1) {
+        if (xac_unlikely(xac_team_is_on(ctx)))
+            rc = end_team(ctx, "xendQuery");
+        return rc == 0 ? end_outermost(ctx) : rc;
+    }
+    is_team = xac_team_call(ctx, &signals);
     ctx->depth--;
     ctx->query_depth--;
     if (ctx->query_depth == 0)
         xac_scan_end_query(ctx);
+    xac_team_return(ctx, is_team, &signals);
     return check_cut(ctx, "xendQuery");
 }
 
@@ -288,12 +329,17 @@ xac_validate_in(struct xac_env *env)
     struct xac_ctx *ctx;
     int rc = xac_api_in_txn(env, "xValidate", &ctx);
 
+    sigset_t signals;
+    bool is_team;
+
     if (rc != 0)
         return rc;
     rc = check_cut(ctx, "xValidate");
     if (rc != 0)
         return rc;
+    is_team = xac_team_call(ctx, &signals);
     (void)xac_txn_foresee(ctx->env, ctx);
+    xac_team_return(ctx, is_team, &signals);
     return status(ctx);
 }
 
@@ -324,9 +370,25 @@ has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
     return xac_view_is_writable(p) || (!is_write && xac_view_is_readable(v, p));
 }
 
-int
-xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
-             bool is_write)
+/* find_range -- the context's view that a range of at least one byte lies in. */
+static int
+find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
+           struct xac_view **viewp)
+{
+    struct xac_view *v = xac_view_at(ctx, addr);
+
+    if (v == NULL)
+        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
+    if (length == 0
+        || length > (size_t)(v->area.base + v->area.length - (const uint8_t *)addr))
+        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
+    *viewp = v;
+    return 0;
+}
+
+/* hint -- xac_api_hint, with the lock of the team, if there is one. */
+static int
+hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end, bool is_write)
 {
     uint64_t n_hints = 0;
     int rc = 0;
@@ -359,20 +421,32 @@ xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
     return 0;
 }
 
-/* find_range -- the context's view that a range of at least one byte lies in. */
-static int
-find_range(const struct xac_ctx *ctx, const void *addr, size_t length,
-           struct xac_view **viewp)
+int
+xac_api_hint(struct xac_ctx *ctx, struct xac_view *v, uint64_t at, uint64_t end,
+             bool is_write)
 {
-    struct xac_view *v = xac_view_at(ctx, addr);
+    sigset_t signals;
+    bool is_team = xac_team_call(ctx, &signals);
+    int rc = hint(ctx, v, at, end, is_write);
 
-    if (v == NULL)
-        return xac_err(XAC_ENOTMAPPED, "setPageAccess: address %p", addr);
-    if (length == 0
-        || length > (size_t)(v->area.base + v->area.length - (const uint8_t *)addr))
-        return xac_err(EINVAL, "setRangeAccess: %zu bytes at %p", length, addr);
-    *viewp = v;
-    return 0;
+    xac_team_return(ctx, is_team, &signals);
+    return rc;
+}
+
+int
+xac_api_hint_locked(struct xac_ctx *ctx, const void *addr, size_t length, bool is_write)
+{
+    struct xac_view *v = NULL;
+    int rc = find_range(ctx, addr, length, &v);
+    size_t at;
+
+    if (rc != 0)
+        return rc;
+    if (is_write && ctx->is_query)
+        return xac_err(XAC_EINQUERY, "setPageAccess: READ_WRITE");
+    at = (size_t)((const uint8_t *)addr - v->area.base);
+    return hint(ctx, v, at >> ctx->env->page_shift,
+                ((at + length - 1) >> ctx->env->page_shift) + 1, is_write);
 }
 
 /* announce -- setPageAccess for every page of a range. */
@@ -391,6 +465,8 @@ announce(struct xac_env *env, const char *what, void *addr, size_t length, int a
         return xac_err(EINVAL, "%s: unknown access %d", what, access);
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || ctx->depth == 0) {
+        if (xac_api_team_hint(env, addr, length, access == XAC_READ_WRITE, &rc))
+            return rc;
         xac_threads_lock(ctx->env, &signals); /* who has the turn may map and unmap */
         rc = find_range(ctx, addr, length, &v);
         xac_threads_unlock(ctx->env, &signals);

@@ -212,6 +212,8 @@ transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *
     else if (*fn_rcp != 0)
         (void)xac_abort_in(env);
     ended = xac_end_in(env);
+    if (ended == EBUSY) /* threads have joined (xac_team.h); nothing stays open behind us */
+        xac_left_unwind(env, attempt.depth, 0);
     if (rc != 0)
         *fn_rcp = 0; /* the error counts for more: the transaction will not commit */
     return rc != 0 ? rc : ended;

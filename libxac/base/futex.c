@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-void
+XAC_SIGSAFE void
 xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen, unsigned timeout_ms)
 {
     struct timespec timeout = {.tv_sec = timeout_ms / 1000,
@@ -45,7 +45,7 @@ xac_futex_wake_all(xac_shared _Atomic uint32_t *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void
+XAC_SIGSAFE void
 xac_futex_wake_one(xac_shared _Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);

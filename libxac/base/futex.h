@@ -2,7 +2,7 @@
 /*
  * futex.h -- sleeping on a word in memory that processes share.
  *
- * THREADS   any thread; not for the fault handler.
+ * THREADS   any thread; xac_futex_wait and wake_one: in the fault handler, too.
  */
 #ifndef XAC_FUTEX_H
 #define XAC_FUTEX_H
@@ -30,8 +30,8 @@ xac_cpu_pause(void)
  * Returns after a wake-up, after timeout_ms milliseconds, at once if the word holds another
  * value, or without a reason.  So the caller looks at the word again.
  */
-void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
-                    unsigned timeout_ms);
+XAC_SIGSAFE void xac_futex_wait(xac_shared _Atomic uint32_t *word, uint32_t seen,
+                                unsigned timeout_ms);
 
 /*
  * xac_futex_spin -- look at a word for some microseconds, before a sleep, until it is 0 or `wanted`.
@@ -43,6 +43,6 @@ uint64_t xac_futex_spin(const xac_shared _Atomic uint64_t *word, uint64_t wanted
 void xac_futex_wake_all(xac_shared _Atomic uint32_t *word);
 
 /* xac_futex_wake_one -- wake one of them. */
-void xac_futex_wake_one(xac_shared _Atomic uint32_t *word);
+XAC_SIGSAFE void xac_futex_wake_one(xac_shared _Atomic uint32_t *word);
 
 #endif /* XAC_FUTEX_H */

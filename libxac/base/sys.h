@@ -88,6 +88,17 @@ XAC_SIGSAFE int xac_write_full(int fd, const void *buf, size_t n, uint64_t offse
 XAC_SIGSAFE int xac_write_part(int fd, const void *buf, size_t n, uint64_t offset,
                                size_t *donep);
 
+/*
+ * xac_poke -- store n bytes in memory of this process, whatever protection it has: in a private mapping of
+ * a file that the program must not see half written.  By /proc/self/mem, which is opened for each
+ * call, so that no descriptor can be lost.
+ * xac_poke_works -- could that be opened?  ret 0 or errno.
+ *
+ * ret  0 or errno.
+ */
+XAC_SIGSAFE int xac_poke(void *to, const void *bytes, size_t n);
+int xac_poke_works(void);
+
 /* xac_sleep_ns -- sleep for ns, or until a signal comes; no cancellation point. */
 void xac_sleep_ns(uint64_t ns);
 

@@ -70,7 +70,7 @@ key_get(pthread_key_t *keyp)
     return 0;
 }
 
-void *
+XAC_SIGSAFE void *
 xac_tls_look(enum xac_tls_part part)
 {
     return parts.at[part];

@@ -11,7 +11,7 @@
  *           the library was loaded.  But dlopen(3) takes such storage from a small surplus
  *           that all libraries share, and fails if it is used up.  So there are few words, and
  *           larger things are parts.
- * SIGNALS   The fault handler uses words only, never a part.  A thread that has never called the
+ * SIGNALS   The fault handler uses words, and parts that exist; it makes none.  A thread that has never called the
  *           library has zeroed words; so the handler sees no context of its own and no lock.
  * UNLOADING The library is linked with `-z nodelete`: destructors and signal handlers need it
  *           after dlclose(3), too.
@@ -26,13 +26,15 @@
 
 #include <stddef.h>
 
+#include "base/annot.h"
+
 #define XAC_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 enum xac_tls_part {
     XAC_TLS_ERR,      /* err.c: the last error in words          */
     XAC_TLS_CONFLICT, /* api_txn.c: why the last one aborted     */
     XAC_TLS_HINTS,    /* alloc.c: where memory was found last    */
-    XAC_TLS_STACK,    /* api_left.c: where the thread's stack is */
+    XAC_TLS_THREAD,   /* team.h: what it has joined; where its stack is */
     XAC_TLS_PARTS
 };
 
@@ -48,6 +50,6 @@ void xac_tls_on_end(void (*fn)(void));
 void *xac_tls_part(enum xac_tls_part part, size_t bytes);
 
 /* xac_tls_look -- the same, but NULL if it has not been made. */
-void *xac_tls_look(enum xac_tls_part part);
+XAC_SIGSAFE void *xac_tls_look(enum xac_tls_part part);
 
 #endif /* XAC_TLS_H */

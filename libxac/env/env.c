@@ -196,12 +196,29 @@ env_free(struct xac_env *env)
     free(env);
 }
 
+/* check_team -- where mappings are the pages, others must not see one half written. */
+static int
+check_team(const struct xac_env *env)
+{
+    int rc, why;
+
+    if (env->options.team == 0 || xac_engine_kind(&why) != XAC_ENGINE_SIGSEGV)
+        return 0;
+    rc = xac_poke_works();
+    return rc == 0 ? 0
+                   : xac_err(ENOTSUP,
+                             "XAC_OPT_TEAM: the engine sigsegv needs /proc/self/mem: %s",
+                             strerror(rc));
+}
+
 /* check_engine -- only uffd shows pages that are not a file's. */
 static int
 check_engine(const struct xac_env *env)
 {
-    int why;
+    int why, rc = check_team(env);
 
+    if (rc != 0)
+        return rc;
     if (!xac_outofcore_is_on(env) || xac_engine_kind(&why) == XAC_ENGINE_UFFD
         || xac_engine_kind(&why) == XAC_ENGINE_SCAN)
         return 0;
@@ -250,6 +267,10 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     if (options->announces != 0 && xac_env_checking(env) != XAC_CHECKING_TRUSTED)
         xac_fault_prepare();
     rc = xac_signal_check_stack();
+    if (rc == 0 && options->team != 0 && xac_env_checking(env) == XAC_CHECKING_TRUSTED)
+        rc = xac_err(EINVAL,
+                     "XAC_OPT_TEAM: not with XAC_CHECKING_TRUSTED, for threads that "
+                     "make no call cannot announce their stores; let them xJoin()");
     if (rc == 0 && options->log_dir != NULL) {
         env->options.log_dir = env->log_wish = strdup(options->log_dir);
         rc = env->log_wish == NULL ? xac_err(ENOMEM, "%s", path) : 0;
@@ -287,6 +308,8 @@ xac_env_fork(struct xac_env *first, sigset_t *signals)
     xac_signals_pin(true);
     for (struct xac_env *env = first; env != NULL; env = env->next)
         (void)pthread_mutex_lock(&env->threads);
+    for (struct xac_env *env = first; env != NULL; env = env->next)
+        xac_thread_fork(env);
     xac_signal_fork();
     xac_guard_fork();
 }
@@ -306,6 +329,8 @@ xac_env_fork_done(struct xac_env *first, const sigset_t *signals)
 {
     xac_guard_fork_done();
     xac_signal_fork_done();
+    for (struct xac_env *env = first; env != NULL; env = env->next)
+        xac_thread_fork_done(env);
     go_on(first, signals);
 }
 

@@ -20,6 +20,7 @@
 #include "txn/alone.h"
 #include "txn/in_place_settle.h"
 #include "txn/saved.h"
+#include "txn/team.h"
 #include "txn/turn.h"
 #include "view/view.h"
 
@@ -155,6 +156,8 @@ abort_open(struct xac_env *env, struct xac_ctx *ctx)
 
     if (ctx->depth == 0 || ctx->txn == NULL)
         return;
+    if (xac_team_is_on(ctx))
+        (void)xac_team_close(ctx, true);
     word = atomic_load_explicit(&ctx->txn->word, memory_order_relaxed);
     if (!ctx->is_query)
         (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_USER, env->pid, 0);
@@ -471,6 +474,22 @@ xac_thread_dismiss(struct xac_env *env)
 
 /* ---- fork ------------------------------------------------------------------------------ */
 
+void
+xac_thread_fork(struct xac_env *env)
+{
+    xac_team_fork(&env->ctx);
+    for (struct xac_ctx *c = env->others; c != NULL; c = c->next)
+        xac_team_fork(c);
+}
+
+void
+xac_thread_fork_done(struct xac_env *env)
+{
+    xac_team_fork_done(&env->ctx);
+    for (struct xac_ctx *c = env->others; c != NULL; c = c->next)
+        xac_team_fork_done(c);
+}
+
 /* forget -- the context's transaction stays with the parent. */
 static void
 forget(struct xac_ctx *ctx)
@@ -486,6 +505,7 @@ forget(struct xac_ctx *ctx)
     ctx->n_entries = 0;
     ctx->saw_dead = false;
     ctx->alive_until = 0;
+    xac_team_forked(ctx);
 }
 
 void

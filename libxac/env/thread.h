@@ -81,6 +81,11 @@ unsigned xac_thread_others(struct xac_env *env);
 void xac_threads_lock(struct xac_env *env, sigset_t *signals);
 void xac_threads_unlock(struct xac_env *env, const sigset_t *signals);
 
+/* xac_thread_fork, fork_done -- before a fork, and after it in the parent: no thread is in the
+   middle of an access that counts for another's transaction.  env->threads held. */
+void xac_thread_fork(struct xac_env *env);
+void xac_thread_fork_done(struct xac_env *env);
+
 /*
  * xac_thread_forked -- in a child, after the engine: the other threads are gone, their
  * contexts go, too.  env->threads held.

@@ -112,6 +112,19 @@ enum xac_lacking {
 /* Pages of a transaction that are kept as they were; they are to stay in the processor's cache. */
 #define XAC_IMAGES 4
 
+/* Who works on the open transaction of a context: see team.h. */
+struct xac_team {
+    _Atomic uint64_t
+        id; /* 0: no team, see (1); relaxed, as it is changed under the lock   */
+    _Atomic uint32_t
+        lock;    /* 0 free, 1 taken, 2 taken and somebody sleeps                    */
+    bool is_all; /* all threads of the process are in it; under the lock, as ...    */
+    unsigned
+        n_joined; /* ... this: see (4)                                               */
+    uint32_t
+        n_spurious; /* traps in a row on pages that had the access; see team.c         */
+};
+
 /* The private side: what the thread that runs transactions knows. */
 struct xac_ctx {
     struct xac_env *env;
@@ -170,6 +183,7 @@ struct xac_ctx {
     uintptr_t frame_return;
     int frame_depth;
     bool is_ending; /* in xend() or xendQuery()                   */
+    struct xac_team team;
     /* Of a thread's translated transactions (xac_translate.h). */
     bool is_translated;
     bool
@@ -201,6 +215,7 @@ struct xac_env_options {
     uint64_t history;    /* XAC_OPT_HISTORY */
     uint64_t frames;     /* XAC_OPT_FRAMES */
     uint64_t read_ahead; /* XAC_OPT_READ_AHEAD_BYTES                               */
+    uint32_t team;       /* XAC_OPT_TEAM                                           */
     uint32_t mode;       /* XAC_OPT_MODE; 0: as the directory says                 */
     const char *log_dir; /* NULL: not asked for; not owned                         */
     void (*progress)(void *arg, uint64_t done, uint64_t total); /* of a recovery   */

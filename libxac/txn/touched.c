@@ -25,6 +25,8 @@ _Atomic bool xac_touched_is_used;
 static bool
 loads_matter(const struct xac_ctx *opened)
 {
+    if (xac_team_mine() != NULL)
+        return true;
     for (const struct xac_ctx *ctx = opened; ctx != NULL; ctx = ctx->next_open) {
         if (ctx->alone_epoch == 0)
             return true;
@@ -63,7 +65,7 @@ xac_touched_renew_table(const struct xac_ctx *opened)
 {
     struct xac_touched *t;
 
-    if (opened == NULL) {
+    if (opened == NULL && xac_team_mine() == NULL) {
         close_table(xac_touched_now);
         return;
     }

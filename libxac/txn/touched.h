@@ -4,7 +4,8 @@
  *
  * WHAT      Gives each thread its table when a transaction begins, and makes it void at each begin and
  *           end.  Only a process that has called xac_touch_load() or xac_touch_store() gets tables:
- *           the first transaction that does so has none.
+ *           the first transaction that does so has none.  A thread that has joined a transaction (team.h)
+ *           announces like its owner.
  * NOT HERE  Announcing (api_touch.c).  The layout and its invariants (xac_touch.h).
  * OWNER     The thread.  It is freed when the thread ends.
  * THREADS   Any, each for itself.  Not the fault handler.
@@ -19,6 +20,7 @@
 #include <xac_touch.h>
 
 #include "base/annot.h"
+#include "txn/team.h"
 
 struct xac_ctx;
 
@@ -31,7 +33,8 @@ extern struct xac_touched xac_touched_none;
 /* xac_touched_renew_table -- as below, in a process that uses tables. */
 void xac_touched_renew_table(const struct xac_ctx *opened);
 
-/* xac_touched_renew -- the list of the thread's open transactions has changed: xac_ctx_opened. */
+/* xac_touched_renew -- the list of the thread's open transactions has changed: xac_ctx_opened; or the
+   list of those that it has joined. */
 static inline void
 xac_touched_renew(const struct xac_ctx *opened)
 {
@@ -40,7 +43,13 @@ xac_touched_renew(const struct xac_ctx *opened)
         return;
     }
     xac_assert(xac_touched_now == NULL || xac_touched_now == &xac_touched_none);
-    xac_touched_now = opened != NULL ? &xac_touched_none : NULL;
+    /* Relaxed: that the thread itself has joined one is seen. */
+    xac_touched_now =
+        opened != NULL
+                || (atomic_load_explicit(&xac_team_n_joined, memory_order_relaxed) != 0
+                    && xac_team_mine() != NULL)
+            ? &xac_touched_none
+            : NULL;
 }
 
 /* xac_touched_ended -- the thread ends, and has no transaction open. */

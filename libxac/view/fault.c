@@ -283,7 +283,8 @@ xac_fault_foreign(const struct xac_view *view, const void *addr, bool is_write)
                        "libxac-itm: with gcc's own libitm they are no transactions here");
     xac_fault_stop(view, addr, is_write, "by a thread that has no transaction",
                    "only the thread that called xbegin() may touch the segment, unless "
-                   "each has a view of its own: see xView()");
+                   "others join it, or each has a view of its own: see xJoin(), "
+                   "XAC_OPT_TEAM, xView()");
 }
 
 _Noreturn void

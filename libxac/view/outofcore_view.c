@@ -14,6 +14,7 @@
 #include "shared/env_state.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
+#include "txn/team.h"
 #include "view/view.h"
 
 /* Pages that are dropped together, at most. */
@@ -172,6 +173,40 @@ lose(struct xac_view *v, struct xac_view_page *p)
     p->copy = XAC_COPY_NONE;
 }
 
+/* set_stores -- may a dirty page be stored to, in all views that show it?  ret 0 or errno. */
+XAC_SIGSAFE static int
+set_stores(const struct xac_ctx *ctx, uint64_t id, bool may)
+{
+    int rc = 0;
+
+    xac_assert(ctx->outofcore != NULL);
+    for (struct xac_view *v = home(ctx, id); v != NULL && rc == 0;
+         v = xac_view_next(ctx, v, id)) {
+        if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY)
+            rc = v->area.ops->protect(&v->area, xac_page_no(id) - v->area.first, 1,
+                                      may ? XAC_PROT_WRITE : XAC_PROT_READ);
+    }
+    return rc;
+}
+
+/*
+ * spill_whole -- spill, with all that is stored until the page has no access any more: beside
+ * other threads nobody may store to it from before it is read.  ret 0, or errno and it is as before.
+ */
+XAC_SIGSAFE static int
+spill_whole(const struct xac_ctx *ctx, uint64_t id)
+{
+    bool is_team = xac_team_is_on(ctx);
+    int rc = is_team ? set_stores(ctx, id, false) : 0;
+
+    xac_assert(ctx->outofcore != NULL);
+    if (rc == 0)
+        rc = spill(ctx, id);
+    if (rc != 0 && is_team)
+        (void)set_stores(ctx, id, true); /* if it fails, too, the next store stops */
+    return rc;
+}
+
 /*
  * drop -- a page that was shown long ago, in all views that show it.
  *
@@ -186,7 +221,7 @@ drop(struct xac_page_batch *b, struct xac_ctx *ctx, uint64_t id, bool *staysp)
     *staysp = v != NULL && xac_view_page(v, id)->state == XAC_PAGE_WARM;
     if (*staysp || !xac_view_is_shown(ctx, id))
         return 0; /* gone since */
-    if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY && spill(ctx, id) != 0) {
+    if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY && spill_whole(ctx, id) != 0) {
         *staysp = true; /* no room for it on disk: rather beyond the bound than lost */
         return 0;
     }

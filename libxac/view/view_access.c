@@ -20,6 +20,7 @@
 #include "txn/conflict.h"
 #include "txn/ctree.h"
 #include "txn/reader_limit.h"
+#include "txn/team.h"
 #include "view/fault.h"
 #include "view/view.h"
 
@@ -38,6 +39,21 @@ version_bytes(const struct xac_view *v, uint64_t vslot)
     if (xac_unlikely(bytes == NULL))
         v->ctx->lacking = XAC_LACKS_VERSION;
     return bytes;
+}
+
+/* put -- the bytes of a version into a page that has no access, nor gets any. */
+XAC_SIGSAFE static int
+put(struct xac_view *v, uint64_t page_no, const uint8_t *bytes, uint64_t commit)
+{
+    struct xac_view_page *p = &v->pages.at[page_no];
+    int rc;
+
+    xac_assert(!xac_view_is_readable(v, p));
+    xac_view_gain(v, p);
+    rc = xac_poke(xac_area_at(&v->area, page_no), bytes, v->area.page_size);
+    if (rc == 0 && !v->ctx->is_cut)
+        p->copy = XAC_COPY_OF(commit);
+    return rc;
 }
 
 XAC_SIGSAFE int
@@ -70,6 +86,8 @@ xac_view_load(struct xac_env *env, struct xac_view *v, uint64_t page_no,
     bytes = is_cut ? blank : version_bytes(v, vslot);
     if (bytes == NULL)
         return errno;
+    if (xac_team_is_on(v->ctx)) /* others must not see it while it is half copied */
+        return put(v, page_no, bytes, commit);
     if (!*is_writablep)
         rc = v->area.ops->protect(&v->area, page_no, 1, XAC_PROT_WRITE);
     if (rc != 0)
@@ -573,9 +591,40 @@ xac_view_cut(struct xac_ctx *ctx)
 
 /* ---- From a fault ---------------------------------------------------------------------- */
 
+/* has_access -- need the access not trap, as far as the view knows? */
+XAC_SIGSAFE static bool
+has_access(const struct xac_view *v, uint64_t page_no, bool is_write)
+{
+    const struct xac_view_page *p = &v->pages.at[page_no];
+
+    xac_assert(page_no < v->area.n_pages);
+    return (xac_view_is_writable(p) && !(is_write && xac_view_is_closed(v, page_no)))
+           || p->state == XAC_PAGE_LOOSE || (p->state == XAC_PAGE_READABLE && !is_write);
+}
+
+/* check -- may the thread touch the page so?  If not, the program stops. */
+XAC_SIGSAFE static void
+check(const struct xac_view *view, const void *addr, bool is_write,
+      enum xac_team_part part)
+{
+    const struct xac_ctx *ctx = view->ctx;
+
+    xac_assert((const uint8_t *)addr >= view->area.base);
+    if (xac_unlikely(xac_half_done_any()))
+        xac_fault_stop(view, addr, is_write,
+                       "by a signal handler, in the middle of xend()",
+                       "a signal handler must not touch a segment (xac.h, rule 5)");
+    xac_require(xac_lock_none_held());
+    if (part == XAC_TEAM_OUT || (part == XAC_TEAM_ALONE && ctx->depth == 0))
+        xac_fault_foreign(view, addr, is_write);
+    if (is_write && (ctx->is_query || ctx->query_depth > 0))
+        xac_fault_stop(view, addr, is_write, "inside a query",
+                       "xbeginQuery() promises not to write; use xbegin()");
+}
+
 /* handle -- a fault inside a view; returns if the access can be repeated. */
 XAC_SIGSAFE static void
-handle(struct xac_view *view, void *addr, bool is_write)
+handle(struct xac_view *view, void *addr, bool is_write, enum xac_team_part part)
 {
     struct xac_env *env = view->env;
     struct xac_ctx *ctx = view->ctx;
@@ -585,27 +634,17 @@ handle(struct xac_view *view, void *addr, bool is_write)
 
     p = &view->pages.at[page_no];
     /* First of all: the commit reads working copies, with locks held. */
-    if (xac_unlikely(xac_area_shares(&view->area))
+    if (xac_unlikely(xac_area_shares(&view->area)) && part != XAC_TEAM_OUT
         && (p->state == XAC_PAGE_DIRTY || (p->state == XAC_PAGE_READABLE && !is_write))
         && xac_alias_is_back(view, page_no))
         return;
-    if (xac_unlikely(xac_half_done_any()))
-        xac_fault_stop(view, addr, is_write,
-                       "by a signal handler, in the middle of xend()",
-                       "a signal handler must not touch a segment (xac.h, rule 5)");
-    xac_require(xac_lock_none_held());
-    /* Relaxed: that it is us can only have been stored by us. */
-    if (!pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
-                       pthread_self())
-        || ctx->depth == 0)
-        xac_fault_foreign(view, addr, is_write);
-    if (is_write && (ctx->is_query || ctx->query_depth > 0))
-        xac_fault_stop(view, addr, is_write, "inside a query",
-                       "xbeginQuery() promises not to write; use xbegin()");
-    if ((xac_view_is_writable(p) && !(is_write && xac_view_is_closed(view, page_no)))
-        || p->state == XAC_PAGE_LOOSE || (p->state == XAC_PAGE_READABLE && !is_write))
+    check(view, addr, is_write, part);
+    if (has_access(view, page_no, is_write)) {
+        if (part == XAC_TEAM_IN && xac_team_is_spurious(ctx))
+            return;
         xac_fault_stop(view, addr, is_write, "faults although access was given",
                        "is the file shorter than its mapping?");
+    }
     /* What has been spilled had been announced. */
     if (is_write && env->options.announces != 0
         && xac_env_checking(env) != XAC_CHECKING_TRUSTED && p->state != XAC_PAGE_SPILLED)
@@ -619,6 +658,8 @@ handle(struct xac_view *view, void *addr, bool is_write)
     rc = xac_view_access(env, ctx, view, page_no, is_write);
     if (rc != 0)
         xac_fault_unserved(view, addr, is_write, rc);
+    if (part == XAC_TEAM_IN)
+        xac_team_served(ctx);
 }
 
 /* on_fault -- the second fault on a page, which is readable then, is for a store where the
@@ -634,9 +675,18 @@ on_fault(struct xac_area *area, void *addr, enum xac_access access)
                      || (access == XAC_ACCESS_WRITE && area->ops->maps != NULL
                          && area->ops->maps->reads_first);
 
-    handle(view, addr,
-           is_second ? xac_view_is_readable(view, p) || xac_view_is_closed(view, page_no)
-                     : access == XAC_ACCESS_WRITE);
+    enum xac_team_part part = xac_team_enter(view->ctx);
+
+    /* In a team another thread may have made it readable; in a query nobody stores. */
+    if (is_second && part == XAC_TEAM_IN && view->ctx->query_depth > 0)
+        handle(view, addr, false, part);
+    else
+        handle(view, addr,
+               is_second
+                   ? xac_view_is_readable(view, p) || xac_view_is_closed(view, page_no)
+                   : access == XAC_ACCESS_WRITE,
+               part);
+    xac_team_leave(view->ctx, part);
 }
 
 XAC_SIGSAFE static int

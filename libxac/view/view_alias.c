@@ -25,6 +25,7 @@
 #include "base/sys.h"
 #include "shared/env_state.h"
 #include "store/outofcore.h"
+#include "txn/team.h"
 #include "view/view.h"
 
 /* The memory of so many shared pages is kept for the next transaction. */
@@ -271,6 +272,14 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     }
     if (!xac_handle_is_ours(v->aliases->fd, &v->aliases->handle))
         return EBADF;
+    if (bytes != NULL
+        && xac_team_is_on(v->ctx)) { /* others see it as soon as it is mapped */
+        rc = xac_write_full(v->aliases->fd, bytes, v->area.page_size,
+                            (v->area.first + page_no) * v->area.page_size);
+        if (rc != 0)
+            return rc;
+        bytes = NULL;
+    }
     if (xac_sys.mmap(at, v->area.page_size, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_FIXED, v->aliases->fd,
                      (off_t)((v->area.first + page_no) * v->area.page_size))

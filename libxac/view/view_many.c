@@ -13,6 +13,7 @@
 #include "shared/registry.h"
 #include "store/version.h"
 #include "txn/reader_limit.h"
+#include "txn/team.h"
 #include "view/view.h"
 
 /* shows_file -- is a page absent, without a version at or below the parent? */
@@ -47,9 +48,15 @@ file_run(const struct xac_view *v, uint64_t first, uint64_t end, uint64_t parent
 XAC_SIGSAFE static int
 fill_run(struct xac_view *v, uint64_t first, uint64_t *n, bool is_write)
 {
-    const uint8_t *bytes = xac_view_file_run(v, first, n);
-    int rc = v->area.ops->fills->fill(&v->area, first, *n, bytes,
-                                      is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    const uint8_t *bytes;
+    int rc;
+
+    /* If it fails in the middle, what has been filled is dropped.  Another thread may have stored there. */
+    if (is_write && xac_team_is_on(v->ctx))
+        *n = 1;
+    bytes = xac_view_file_run(v, first, n);
+    rc = v->area.ops->fills->fill(&v->area, first, *n, bytes,
+                                  is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
 
     xac_assert(*n > 0);
     xac_assert(first + *n <= v->area.n_pages);

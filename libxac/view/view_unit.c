@@ -10,6 +10,7 @@
 
 #include "shared/env_state.h"
 #include "shared/registry.h"
+#include "txn/team.h"
 #include "view/view.h"
 
 /* The first unit is 16 pages; each further step makes it 8 times larger. */
@@ -80,17 +81,37 @@ load_all(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is
         const struct xac_view_page *vp = &u->v->pages.at[p];
         struct xac_page *page =
             xac_ptab_page(&env->shm, &file->root, u->v->file, u->v->area.first + p);
-        bool is_writable = true;
+        bool is_writable = !xac_team_is_on(ctx);
 
         if (u->v->aliases != NULL && xac_alias_is_needed(u->v, p, is_write))
             rc = xac_alias_write(u->v, p, page, parent);
         else if (vp->state != XAC_PAGE_DIRTY && !xac_view_is_readable(u->v, vp))
             rc = xac_view_load(env, u->v, p, page, parent, &is_writable);
-        if (rc == 0)
+        if (rc == 0 && is_writable)
             xac_view_note(u->v, p, is_write);
         if (rc == 0 && is_write && ctx->save_epoch != 0)
             xac_view_first_store(u->v, p);
     }
+    return rc;
+}
+
+/*
+ * give_whole -- the same, and the access, beside threads that may touch the pages at any moment: first the
+ * contents, then the access to all, then that they have it.
+ */
+XAC_SIGSAFE static int
+give_whole(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_write)
+{
+    int rc = load_all(env, ctx, u, is_write);
+
+    xac_assert(xac_team_is_on(ctx));
+    xac_view_reach(u->v, u->first, u->end);
+    if (rc == 0)
+        rc = u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first,
+                                     is_write ? XAC_PROT_WRITE : XAC_PROT_READ);
+    for (uint64_t p = u->first; p < u->end && rc == 0; p++)
+        xac_view_note(u->v, p, is_write);
+    ctx->n_islands++;
     return rc;
 }
 
@@ -110,6 +131,8 @@ give(struct xac_env *env, struct xac_ctx *ctx, const struct unit *u, bool is_wri
             return xac_view_unregistered(ctx);
     }
     rc = ctx->save_epoch != 0 ? xac_view_keep_closed(u->v, u->first, u->end) : 0;
+    if (rc == 0 && xac_team_is_on(ctx))
+        return give_whole(env, ctx, u, is_write);
     /* Writable first: versions are copied in, and neighbouring mappings merge. */
     if (rc == 0)
         rc = u->v->area.ops->protect(&u->v->area, u->first, u->end - u->first,

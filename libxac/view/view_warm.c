@@ -16,6 +16,7 @@
 
 #include "shared/env_state.h"
 #include "shared/registry.h"
+#include "txn/team.h"
 #include "view/fault.h"
 #include "view/view.h"
 
@@ -117,7 +118,8 @@ xac_warm_gather(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
             continue;
         v->staying.idle[i]++;
         rc = is_changed(v, page_no, &is);
-        if (rc != 0 || !is)
+        /* Beside other threads it may be stored to right after the look. */
+        if (rc != 0 || !(is || xac_team_is_on(ctx)))
             continue;
         if (xac_view_register(env, ctx, v, page_no, true) == NULL)
             return xac_view_unregistered(ctx);

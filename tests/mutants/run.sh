@@ -6,9 +6,10 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, increment-* increments of backups, map-* libxactree, turn-* the turn,
-# refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are cut off,
-# snapshot-* states that are held, history-* states of the past, save-* savepoints, the others isolation.
+# environments in one process, increment-* increments of backups, map-* libxactree, team-* helper threads,
+# turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
+# cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
+# isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -38,6 +39,7 @@ error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
 map_tests="tests/api/heap/check_xactree"
+team_tests="tests/api/team/check_team"
 timeout_s=180
 
 run_all=
@@ -89,6 +91,7 @@ tests_of()
     envs-*) echo "$envs_tests" ;;
     increment-*) echo "$increment_tests" ;;
     map-*) echo "$map_tests" ;;
+    team-*) echo "$team_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
         tests/stress/stress_iso" ;;
     history-*) echo "tests/api/isolation/check_past" ;;
