@@ -30,6 +30,8 @@ packages="$packages cmake"
 packages="$packages clang libclang-rt-dev"
 # To test xac.hpp with containers that take offset pointers, and xac-cc.
 packages="$packages libboost-dev"
+# To test transactions with helper threads: parallel algorithms of C++, threaded BLAS.
+packages="$packages libtbb-dev libopenblas0-pthread"
 # For the Python package, its tests and its benchmark.
 packages="$packages python3-dev python3-numpy python3-pytest python3-setuptools
     python3-venv python3-wheel python3-build python3-lmdb python3-h5py
