@@ -304,13 +304,14 @@ XAC_API int xac_unview(void *view);
  * has the turn of another environment.  No transaction has begun then, and the program may try again.
  *
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
- *      thread of the process has a transaction open; ETIMEDOUT, if it has waited for its turn as long
+ *      thread of the process has a transaction open (with XAC_OPT_WAIT_MS: for so long); XAC_EINTXN: the
+ *      thread has joined a transaction (xac_team.h); ETIMEDOUT, if it has waited for its turn as long
  *      as XAC_OPT_WAIT_MS allows; EDEADLK: see above; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
  */
 XAC_API int xac_begin(void);
 
 /*
- * End the innermost transaction.
+ * End the innermost transaction.  EBUSY, and it stays open, while threads have joined it (xac_team.h).
  *
  * In a durable environment XAC_COMMITTED is returned only after everything that the
  * transaction wrote and read is on disk.

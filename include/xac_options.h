@@ -136,11 +136,14 @@ enum xac_option {
                 XAC_EUNCERTAIN       it has committed, and is not known to be on disk, nor is all
                                      that it read: xSync() tells, and waits for it
        So long may an outermost xbegin() wait for its turn (enum xac_policy_kind); then it returns
-       ETIMEDOUT, and no transaction has begun.  Where the one that has the turn may be waiting for the
+       ETIMEDOUT, and no transaction has begun.  With a limit, xbegin() and xbeginQuery() also wait while another
+       thread has a transaction open in the mappings of the process, and return EBUSY when the time is over; without,
+       they return EBUSY at once.  Where the one that has the turn may be waiting for the
        thread, xbegin() waits for 3 s without a limit, too: see there, EDEADLK.
-       Own writes and syncs are not waits.  Not limited: xbegin() for an older transaction (at most
-       1.28 s), faults, a step of a checkpoint, and all other calls.
-       xTransact() returns either code and does not try again.
+       Own writes and syncs are not waits.  The wait of xbegin() for an older
+       transaction (at most 1.28 s) counts, too, and ends without an error.  Not limited: faults, a step of
+       a checkpoint, and all other calls.  xTransact() returns either code and does not try again;
+       xTransactLimited() (xac_limits.h) has a limit for itself.
        Values: milliseconds, 0 to 3,600,000.  Default: 0.  Set: any time.  Concerns: this
        process. */
     XAC_OPT_WAIT_MS = 15,

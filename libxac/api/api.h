@@ -73,6 +73,19 @@ int xac_api_take_process(struct xac_env *env, const char *what, struct xac_ctx *
 /* xac_api_start_process -- the same with the process's context, also for a thread that has one. */
 int xac_api_start_process(struct xac_env *env, const char *what, struct xac_ctx **ctxp);
 
+/*
+ * xac_api_start_by -- the same for a begin, which waits for the turn of another thread of the process: as long
+ * as XAC_OPT_WAIT_MS allows, and not longer than until a time.  This wait counts for the
+ * limit of the thread (lock.h), which stays set behind it if there is one.
+ *
+ * in   until_ns  monotonic; 0: the option alone
+ */
+int xac_api_start_by(struct xac_env *env, const char *what, uint64_t until_ns,
+                     struct xac_ctx **ctxp);
+
+/* xac_api_wake -- wake a thread that waits in it. */
+void xac_api_wake(struct xac_ctx *ctx);
+
 /* xac_api_done -- give the turn back. */
 static inline void
 xac_api_done(struct xac_ctx *ctx)
@@ -81,6 +94,9 @@ xac_api_done(struct xac_ctx *ctx)
     xac_tsan_leave();
     /* Release: pairs with the acquire in take_turn. */
     atomic_store_explicit(&ctx->owner, 0, memory_order_release);
+    /* Relaxed: one that has begun to wait just now looks again soon. */
+    if (xac_unlikely(atomic_load_explicit(&ctx->n_waiting, memory_order_relaxed) != 0))
+        xac_api_wake(ctx);
 }
 
 /*
@@ -101,8 +117,11 @@ void xac_api_done_own(void);
 void xac_api_roll_back(struct xac_ctx *ctx, int depth);
 
 /* xac_api_begin -- the outermost transaction or query of the calling thread's context; ret as
-   xac_begin(). */
-int xac_api_begin(struct xac_env *env, bool is_query);
+   xac_begin().  Its begin and its end give up waiting at until_ns, unless that is 0. */
+int xac_api_begin(struct xac_env *env, bool is_query, uint64_t until_ns);
+
+/* xac_api_begin_by -- xac_begin_in() with such a time, if it is the outermost. */
+int xac_api_begin_by(struct xac_env *env, uint64_t until_ns);
 
 /* xac_api_errno -- what functions that return addresses report for an error of ours. */
 int xac_api_errno(int rc);

@@ -47,7 +47,7 @@ begin_once(struct xac_env *env, bool is_query)
 
     if (rc != 0)
         return rc;
-    rc = xac_api_begin(env, is_query);
+    rc = xac_api_begin(env, is_query, 0);
     if (rc != 0) {
         xac_thread_set_idle(ctx);
         return rc;

@@ -36,18 +36,22 @@ last_conflict(void)
                                                sizeof(struct xac_conflict));
 }
 
-/* begin_outermost -- atp: the state that a query is to see; NULL: the newest. */
+/* begin_outermost -- until_ns: see xac_api_begin.  atp: the state that a query is to see; NULL: the newest. */
 static int
-begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint64_t *atp)
+begin_outermost(struct xac_env *env, const char *what, bool is_query, uint64_t until_ns,
+                const uint64_t *atp)
 {
     struct xac_ctx *ctx;
     uint64_t now = xac_clock_coarse_ns();
+    bool may_wait = until_ns != 0 || (env != NULL && env->options.wait_ms != 0);
     int rc = xac_unlikely(xac_team_mine() != NULL) ? xac_api_team_check(env, what) : 0;
 
     if (rc == 0)
-        rc = xac_api_start(env, what, &ctx);
+        rc = !may_wait ? xac_api_start(env, what, &ctx)
+                       : xac_api_start_by(env, what, until_ns, &ctx);
     if (rc != 0)
         return rc;
+    ctx->until_ns = until_ns;
     xac_signal_look(ctx, now);
     rc = is_query ? 0 : xac_reader_check_writer(ctx->env, "xbegin");
     if (rc == 0)
@@ -57,6 +61,8 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint
     if (rc == 0)
         rc = atp == NULL ? xac_txn_begin(ctx->env, ctx, is_query)
                          : xac_txn_begin_at(ctx->env, ctx, *atp);
+    if (xac_unlikely(may_wait))
+        xac_wait_limit(0);
     if (rc != 0) {
         if (!is_query)
             xac_txn_forgo(ctx);
@@ -74,9 +80,10 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, const uint
 }
 
 int
-xac_api_begin(struct xac_env *env, bool is_query)
+xac_api_begin(struct xac_env *env, bool is_query, uint64_t until_ns)
 {
-    return begin_outermost(env, is_query ? "xbeginQuery" : "xbegin", is_query, NULL);
+    return begin_outermost(env, is_query ? "xbeginQuery" : "xbegin", is_query, until_ns,
+                           NULL);
 }
 
 /* is_left -- xac_left_look, if there is anything to look at. */
@@ -88,7 +95,7 @@ is_left(const struct xac_ctx *ctx, const void *frame)
 
 /* begin -- xbegin(); frame: that of the entry point that the program has called. */
 static inline int
-begin(struct xac_env *env, const void *frame)
+begin(struct xac_env *env, const void *frame, uint64_t until_ns)
 {
     int rc = xac_api_opened(env, "xbegin");
     struct xac_ctx *ctx;
@@ -97,7 +104,7 @@ begin(struct xac_env *env, const void *frame)
         return rc;
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
-        return xac_api_begin(env, false);
+        return xac_api_begin(env, false, until_ns);
     if (xac_unlikely(ctx->depth == 0)) /* a begin of ours has not returned */
         xac_api_interrupted("xbegin");
     if (ctx->query_depth > 0)
@@ -105,6 +112,12 @@ begin(struct xac_env *env, const void *frame)
     ctx->depth++;
     xac_left_nested(ctx);
     return 0;
+}
+
+int
+xac_api_begin_by(struct xac_env *env, uint64_t until_ns)
+{
+    return begin(env, __builtin_frame_address(0), until_ns);
 }
 
 /* begin_within -- a query inside a transaction: no page may be written unnoticed. */
@@ -131,7 +144,7 @@ begin_query(struct xac_env *env, const void *frame)
         return rc;
     ctx = xac_ctx_mine(env);
     if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
-        return xac_api_begin(env, true);
+        return xac_api_begin(env, true, 0);
     if (xac_unlikely(ctx->depth == 0))
         xac_api_interrupted("xbeginQuery");
     is_team = xac_team_call(ctx, &signals);
@@ -161,7 +174,7 @@ begin_query_at(struct xac_env *env, uint64_t state, const void *frame)
             xac_api_interrupted("xbeginQueryAt");
         return xac_err(XAC_EINTXN, "xbeginQueryAt: a transaction or query is open");
     }
-    return begin_outermost(env, "xbeginQueryAt", true, &state);
+    return begin_outermost(env, "xbeginQueryAt", true, 0, &state);
 }
 
 /* status -- of the running transaction. */
@@ -504,7 +517,7 @@ xac_get_conflict(struct xac_conflict *out, size_t size)
 int
 xac_begin_in(struct xac_env *env)
 {
-    return begin(env, __builtin_frame_address(0));
+    return begin(env, __builtin_frame_address(0), 0);
 }
 
 int
@@ -548,7 +561,7 @@ xac_set_range_access_in(struct xac_env *env, void *addr, size_t length, int acce
 int
 xac_begin(void)
 {
-    return begin(xac_api_env, __builtin_frame_address(0));
+    return begin(xac_api_env, __builtin_frame_address(0), 0);
 }
 
 int

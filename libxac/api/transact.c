@@ -6,22 +6,27 @@
  */
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <xac.h>
 #include <xac_env.h>
+#include <xac_limits.h>
 
 #include "api/api.h"
 #include "api/api_left.h"
 #include "api/api_savepoint.h"
 #include "base/annot.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/sized.h"
 #include "base/sys.h"
 
 /* Attempts that only give up the processor; then sleeps of up to 2^k times the unit. */
@@ -183,17 +188,37 @@ end_nested(const struct attempt *attempt, int fn_rc)
     return rc;
 }
 
+/* How a function is run. */
+struct how {
+    const void *frame; /* of the entry point, which xac_left_look looks for */
+    unsigned attempts; /* at most; 0: no limit                              */
+    uint64_t until_ns; /* monotonic; 0: no limit                            */
+};
+
+/* is_over -- may there be no further attempt?  Words for a deadline in *rcp. */
+static bool
+is_over(const struct how *how, unsigned attempts, int *rcp)
+{
+    if (how->attempts != 0 && attempts >= how->attempts)
+        return true;
+    if (how->until_ns == 0 || xac_clock_ns() < how->until_ns)
+        return false;
+    *rcp = xac_err(ETIMEDOUT, "xTransactLimited: aborted %u times, and the time is over",
+                   attempts);
+    return true;
+}
+
 /* transact_once -- one attempt; *fn_rcp what fn returned. */
 static int
-transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame,
+transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const struct how *how,
               int *fn_rcp)
 {
     __attribute__((cleanup(attempt_left))) struct attempt attempt = {.env = env};
-    int rc = xac_begin_in(env), ended;
+    int rc = xac_api_begin_by(env, how->until_ns), ended;
 
     if (rc != 0)
         return rc;
-    attempt.depth = xac_left_enter(env, frame);
+    attempt.depth = xac_left_enter(env, how->frame);
     if (attempt.depth > 0) {
         rc = xac_api_savepoint(env, "xTransact", &attempt.mark);
         if (rc != 0) {
@@ -212,24 +237,25 @@ transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *
     else if (*fn_rcp != 0)
         (void)xac_abort_in(env);
     ended = xac_end_in(env);
-    if (ended == EBUSY) /* threads have joined (xac_team.h); nothing stays open behind us */
+    if (ended
+        == EBUSY) /* threads have joined (xac_team.h); nothing stays open behind us */
         xac_left_unwind(env, attempt.depth, 0);
     if (rc != 0)
         *fn_rcp = 0; /* the error counts for more: the transaction will not commit */
     return rc != 0 ? rc : ended;
 }
 
-/* transact -- xTransact(); frame: that of the entry point, which xac_left_look looks for. */
+/* transact -- xTransact(). */
 static int
-transact(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame)
+transact(struct xac_env *env, int (*fn)(void *arg), void *arg, const struct how *how)
 {
     int fn_rc = 0;
     int rc;
 
     if (fn == NULL)
         return xac_err(EINVAL, "xTransact: NULL");
-    (void)xac_left_look(env, frame);
-    rc = transact_once(env, fn, arg, frame, &fn_rc);
+    (void)xac_left_look(env, how->frame);
+    rc = transact_once(env, fn, arg, how, &fn_rc);
     for (unsigned n = 1; rc == XAC_ABORTED && fn_rc == 0; n++) {
         struct xac_conflict why = {.kind = XAC_CONFLICT_NONE};
 
@@ -237,8 +263,12 @@ transact(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame
                                sizeof why); /* no memory: it has not been xAbort() */
         if (why.kind == XAC_CONFLICT_USER)
             return rc; /* fn called xAbort() */
+        if (is_over(how, n, &rc))
+            return rc;
         wait_a_while(env, n);
-        rc = transact_once(env, fn, arg, frame, &fn_rc);
+        if (is_over(how, n, &rc)) /* attempts: as before */
+            return rc;
+        rc = transact_once(env, fn, arg, how, &fn_rc);
     }
     if (fn_rc != 0 && rc != XAC_EINTXN)
         return fn_rc;
@@ -249,7 +279,8 @@ transact(struct xac_env *env, int (*fn)(void *arg), void *arg, const void *frame
 __attribute__((noinline)) int
 xac_transact_in(struct xac_env *env, int (*fn)(void *arg), void *arg)
 {
-    int rc = transact(env, fn, arg, __builtin_frame_address(0));
+    struct how how = {.frame = __builtin_frame_address(0)};
+    int rc = transact(env, fn, arg, &how);
 
     NO_TAIL_CALL();
     return rc;
@@ -258,10 +289,63 @@ xac_transact_in(struct xac_env *env, int (*fn)(void *arg), void *arg)
 __attribute__((noinline)) int
 xac_transact(int (*fn)(void *arg), void *arg)
 {
-    int rc = transact(xac_api_env, fn, arg, __builtin_frame_address(0));
+    struct how how = {.frame = __builtin_frame_address(0)};
+    int rc = transact(xac_api_env, fn, arg, &how);
 
     NO_TAIL_CALL();
     return rc;
 }
 
+/* how_of -- what a program's limits say; ret 0 or EINVAL. */
+static int
+how_of(const struct xac_limits *limits, const void *frame, struct how *out)
+{
+    static_assert(XAC_SIZED_IS_DENSE(struct xac_limits, wait_ms), "name the last field");
+    struct xac_limits known = {.size = sizeof known};
+    size_t size = limits != NULL ? limits->size : 0;
+
+    if (size < offsetof(struct xac_limits, wait_ms))
+        return xac_err(EINVAL, limits == NULL
+                                   ? "xTransactLimited: NULL"
+                                   : "xTransactLimited: size is not that of the "
+                                     "structure");
+    for (size_t i = sizeof known; i < size; i++) {
+        if (((const char *)limits)[i] != 0)
+            return xac_err(EINVAL,
+                           "xTransactLimited: a limit that this version does not know");
+    }
+    memcpy(&known, limits, size < sizeof known ? size : sizeof known);
+    *out = (struct how){.frame = frame, .attempts = known.attempts};
+    if (known.wait_ms != 0)
+        out->until_ns = xac_clock_ns() + known.wait_ms * UINT64_C(1000000);
+    return 0;
+}
+
+__attribute__((noinline)) int
+xac_transact_limited_in(struct xac_env *env, int (*fn)(void *arg), void *arg,
+                        const struct xac_limits *limits)
+{
+    struct how how;
+    int rc = how_of(limits, __builtin_frame_address(0), &how);
+
+    if (rc == 0)
+        rc = transact(env, fn, arg, &how);
+    NO_TAIL_CALL();
+    return rc;
+}
+
+__attribute__((noinline)) int
+xac_transact_limited(int (*fn)(void *arg), void *arg, const struct xac_limits *limits)
+{
+    struct how how;
+    int rc = how_of(limits, __builtin_frame_address(0), &how);
+
+    if (rc == 0)
+        rc = transact(xac_api_env, fn, arg, &how);
+    NO_TAIL_CALL();
+    return rc;
+}
+
 int xTransact(int (*fn)(void *arg), void *arg) __attribute__((alias("xac_transact")));
+int xTransactLimited(int (*fn)(void *arg), void *arg, const struct xac_limits *limits)
+    __attribute__((alias("xac_transact_limited")));

@@ -115,6 +115,12 @@ xac_wait_is_limited(void)
     return mine.wait_ms != 0;
 }
 
+uint32_t
+xac_wait_limit_ms(void)
+{
+    return mine.wait_ms;
+}
+
 unsigned
 xac_wait_slice(unsigned ms)
 {

@@ -37,7 +37,7 @@
  *           waits as for a thread that is stopped.
  * WAITING   Publish is held for less than a microsecond at a time.  So a thread that finds it held
  *           looks again for a moment before it sleeps.
- * LIMIT     The end of a transaction may limit how long it waits in sum (xac_wait_limit), from its
+ * LIMIT     The begin and the end of a transaction may limit how long it waits in sum (xac_wait_limit), from its
  *           first wait on.  After that time xac_lock_acquire_limited() gives up; waits for other
  *           things use xac_wait_slice().  Other threads are not affected.
  * HANDLER   The fault handler takes none of these locks.
@@ -110,12 +110,14 @@ enum xac_lock_result xac_lock_acquire_limited(struct xac_lock *lk);
 /*
  * xac_wait_limit -- set how long this thread may wait in sum from now on; 0: no limit.
  * xac_wait_is_limited -- is there a limit?
+ * xac_wait_limit_ms -- which one; 0: none.
  * xac_wait_slice -- how long to sleep next, at most ms; 0: the time is over.  The first call
  * starts the time.
  * xac_wait_is_over -- has a wait been given up since xac_wait_limit()?
  */
 void xac_wait_limit(uint32_t ms);
 bool xac_wait_is_limited(void);
+uint32_t xac_wait_limit_ms(void);
 unsigned xac_wait_slice(unsigned ms);
 bool xac_wait_is_over(void);
 

@@ -302,7 +302,7 @@ give_up(struct xac_env *env, struct xac_ctx *ctx, int error)
     ctx->error = error;
     if (error == ETIMEDOUT && xac_wait_is_over())
         (void)xac_err(error, "xend: waited for another participant for %u ms",
-                      env->options.wait_ms);
+                      xac_wait_limit_ms());
     (void)xac_txn_fail(ctx->txn, word, XAC_CONFLICT_RESOURCE, env->pid, 0);
 }
 
@@ -578,6 +578,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
             && (env->options.sync_delay_ms != 0
                 || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
                        < lsn));
+    uint32_t wait_ms = xac_txn_limit_ms(env, ctx->until_ns);
     sigset_t signals;
     bool is_cut;
     int rc;
@@ -590,10 +591,10 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     ctx->is_unrecorded = ctx->is_unrecorded || is_cut; /* nothing stays */
     xac_txn_finish(env, ctx, true);
     xac_count_own(&txn->counters.queries, 1);
-    if (xac_unlikely(env->options.wait_ms != 0))
-        xac_wait_limit(env->options.wait_ms);
+    if (xac_unlikely(wait_ms != 0))
+        xac_wait_limit(wait_ms);
     rc = await(env, lsn, false);
-    if (xac_unlikely(env->options.wait_ms != 0))
+    if (xac_unlikely(wait_ms != 0))
         xac_wait_limit(0);
     if (must_block)
         xac_signals_restore(&signals);
@@ -700,7 +701,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 {
     uint64_t commits =
         atomic_load_explicit(&ctx->txn->counters.commits, memory_order_relaxed);
-    uint32_t wait_ms = env->options.wait_ms;
+    uint32_t wait_ms = xac_txn_limit_ms(env, ctx->until_ns);
     uint64_t begin_ns = 0;
     bool is_locking;
     int rc;

@@ -57,4 +57,14 @@ int xac_txn_end_aborted(struct xac_env *env, struct xac_ctx *ctx);
 /* xac_txn_finish -- steps i and k, after the outcome is decided: give back views, set and slot. */
 void xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed);
 
+/* xac_txn_limit_ms -- how long the begin or end of a transaction may wait from now on, ms: what XAC_OPT_WAIT_MS
+   and the time of the transaction allow; 0: there is no limit.  xac_txn_left_ms: where there is such a time. */
+uint32_t xac_txn_left_ms(const struct xac_env *env, uint64_t until_ns);
+static inline uint32_t
+xac_txn_limit_ms(const struct xac_env *env, uint64_t until_ns)
+{
+    return xac_likely(until_ns == 0) ? env->options.wait_ms
+                                     : xac_txn_left_ms(env, until_ns);
+}
+
 #endif /* XAC_TXN_H */

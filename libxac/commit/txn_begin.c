@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/probe.h"
@@ -57,27 +58,40 @@ is_awaited(const struct xac_env *env)
     return is_parents(env);
 }
 
+uint32_t
+xac_txn_left_ms(const struct xac_env *env, uint64_t until_ns)
+{
+    uint32_t most = env->options.wait_ms;
+    uint64_t now = xac_clock_ns(), left;
+
+    xac_assert(until_ns != 0);
+    left = until_ns > now ? (until_ns - now) / 1000000 + 1 : 1;
+    xac_assert(left > 0);
+    left = left < UINT32_MAX ? left : UINT32_MAX;
+    return most != 0 && most < left ? most : (uint32_t)left;
+}
+
 /* wait_turn -- what the policy waits for before a transaction; ret 0, or ETIMEDOUT or EDEADLK with
    words. */
 static int
 wait_turn(struct xac_env *env, struct xac_ctx *ctx)
 {
-    uint32_t ms;
+    uint32_t limit_ms = xac_wait_limit_ms(), ms; /* some of it may be over already */
     int rc;
 
     xac_assert(xac_lock_none_held());
     if (env->policy->begin == NULL)
         return 0;
     do { /* twice at most: a turn of the parent that is over does not come back */
-        ms = env->options.wait_ms;
-        if (ms == 0 && is_awaited(env))
-            ms = PATIENCE_MS;
-        xac_wait_limit(ms);
+        ms = limit_ms != 0 ? limit_ms : is_awaited(env) ? PATIENCE_MS : 0;
+        if (limit_ms == 0)
+            xac_wait_limit(ms);
         rc = env->policy->begin(env, ctx);
-        xac_wait_limit(0);
-    } while (rc == ETIMEDOUT && env->options.wait_ms == 0 && !is_awaited(env));
+        if (limit_ms == 0)
+            xac_wait_limit(0);
+    } while (rc == ETIMEDOUT && limit_ms == 0 && !is_awaited(env));
     xac_assert(rc == 0 || rc == ETIMEDOUT);
-    if (rc == ETIMEDOUT && env->options.wait_ms == 0)
+    if (rc == ETIMEDOUT && limit_ms == 0)
         return xac_err(
             EDEADLK,
             "xbegin: waited for the turn for %u ms; the one that has it may be "

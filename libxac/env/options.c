@@ -104,7 +104,7 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
         "The permissions of the files of the environment; 0: as the environment has them."),
     ROW(WAIT_MS, wait_ms, RANGE, "milliseconds", 0, HOUR, 0,
         0, ANY, PROCESS, NO_VARIABLE,
-        "So long may the end of a transaction wait for others; 0: for ever."),
+        "So long may the begin or end of a transaction wait for others; 0: for ever, and not for threads."),
     ROW(CHECKING, checking, ENUM, "enum xac_checking", 0, XAC_CHECKING_TRUSTED, 0,
         XAC_CHECKING_FAST, OUTSIDE, PROCESS, OVERRULES("XAC_CHECKING", checking_words),
         "How closely accesses are watched: every one, or only as far as is cheap."),

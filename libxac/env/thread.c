@@ -506,6 +506,7 @@ forget(struct xac_ctx *ctx)
     ctx->saw_dead = false;
     ctx->alive_until = 0;
     xac_team_forked(ctx);
+    atomic_store_explicit(&ctx->n_waiting, 0, memory_order_relaxed);
 }
 
 void

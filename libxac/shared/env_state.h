@@ -137,7 +137,11 @@ struct xac_ctx {
     /* Thread of the open transaction, or the one that keeps transactions out for a
        moment; 0 none.  Taken by exchange, so that one thread of many gets it. */
     _Atomic pthread_t owner;
-    int depth;        /* nesting of transactions and queries                     */
+    /* Threads that wait for it, and a word on which they sleep; see api_await.c.  Relaxed: hints. */
+    _Atomic uint32_t n_waiting, woken;
+    uint64_t
+        until_ns; /* its begin and end give up waiting then, monotonic; 0: wait_ms alone */
+    int depth;    /* nesting of transactions and queries                     */
     int query_depth;  /* nesting of the queries among them, innermost            */
     int orphan_depth; /* ends still owed for a transaction left in the parent    */
     bool is_query;    /* the outermost is a query                                */

@@ -397,8 +397,9 @@ xac_conflict_wait(struct xac_env *env, struct xac_ctx *ctx)
 
         if (atomic_load_explicit(&t->age, memory_order_relaxed) != age
             || state_of(ctx, xac_txn_participant(word)) != XAC_PROCESS_RUNNING
-            || xac_clock_ns() > until)
-            break;
+            || xac_clock_ns() > until
+            || (n % SPINS_BEFORE_YIELD == 0 && xac_wait_slice(1) == 0))
+            break; /* with a limit it goes on earlier, and may lose again */
         loser_pause(n);
     }
     xac_txn_waits_over(ctx->txn);

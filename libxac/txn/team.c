@@ -81,14 +81,6 @@ id_of(const struct xac_ctx *ctx)
     return atomic_load_explicit(&ctx->team.id, memory_order_relaxed);
 }
 
-/* is_owner -- relaxed: that it is us can only have been stored by us. */
-XAC_SIGSAFE static bool
-is_owner(const struct xac_ctx *ctx)
-{
-    return pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
-                         pthread_self());
-}
-
 /* ---- What a thread has joined ---------------------------------------------------------- */
 
 /* known -- NULL: nothing yet. */
@@ -163,15 +155,13 @@ xac_team_has_joined(const struct xac_ctx *ctx)
 /* ---- At work ----------------------------------------------------------------------------- */
 
 XAC_SIGSAFE enum xac_team_part
-xac_team_enter(struct xac_ctx *ctx)
+xac_team_enter_slow(struct xac_ctx *ctx)
 {
     struct xac_team *team = &ctx->team;
-    bool is_mine = is_owner(ctx);
+    bool is_mine = xac_team_is_owner(ctx);
 
-    if (xac_likely(is_mine && id_of(ctx) == 0))
-        return XAC_TEAM_ALONE;
-    if (!is_mine && id_of(ctx) == 0)
-        return XAC_TEAM_OUT; /* a member sees it: its thread has learnt of the begin */
+    if (id_of(ctx) == 0) /* a member sees it: its thread has learnt of the begin */
+        return is_mine ? XAC_TEAM_ALONE : XAC_TEAM_OUT;
     take(team);
     if (id_of(ctx) != 0 && (is_mine || team->is_all || has_joined(id_of(ctx))))
         return XAC_TEAM_IN;
@@ -180,12 +170,10 @@ xac_team_enter(struct xac_ctx *ctx)
 }
 
 XAC_SIGSAFE void
-xac_team_leave(struct xac_ctx *ctx, enum xac_team_part part)
+xac_team_leave_slow(struct xac_ctx *ctx)
 {
-    xac_assert(part != XAC_TEAM_OUT);
-    xac_assert(part == XAC_TEAM_ALONE || id_of(ctx) != 0);
-    if (part == XAC_TEAM_IN)
-        give(&ctx->team);
+    xac_assert(id_of(ctx) != 0);
+    give(&ctx->team);
 }
 
 XAC_SIGSAFE bool
@@ -207,7 +195,7 @@ xac_team_served(struct xac_ctx *ctx)
 void
 xac_team_lock(struct xac_ctx *ctx, sigset_t *signals)
 {
-    xac_assert(is_owner(ctx));
+    xac_assert(xac_team_is_owner(ctx));
     xac_assert(xac_team_is_on(ctx));
     xac_signals_block(signals);
     take(&ctx->team);
@@ -216,7 +204,7 @@ xac_team_lock(struct xac_ctx *ctx, sigset_t *signals)
 void
 xac_team_unlock(struct xac_ctx *ctx, const sigset_t *signals)
 {
-    xac_assert(is_owner(ctx));
+    xac_assert(xac_team_is_owner(ctx));
     xac_assert(xac_signals_are_blocked());
     give(&ctx->team);
     xac_signals_restore(signals);
@@ -230,7 +218,7 @@ xac_team_open(struct xac_ctx *ctx, bool is_all)
     struct xac_team *team = &ctx->team;
     uint64_t id = id_of(ctx);
 
-    xac_assert(is_owner(ctx));
+    xac_assert(xac_team_is_owner(ctx));
     xac_assert(ctx->depth > 0);
     if (id != 0)
         return id;
@@ -253,7 +241,7 @@ xac_team_close(struct xac_ctx *ctx, bool is_forced)
     unsigned n_joined;
     sigset_t signals;
 
-    xac_assert(is_owner(ctx));
+    xac_assert(xac_team_is_owner(ctx));
     xac_signals_block(&signals);
     take(team);
     n_joined = is_forced ? 0 : team->n_joined;

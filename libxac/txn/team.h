@@ -28,6 +28,7 @@
 #ifndef XAC_TEAM_INTERNAL_H
 #define XAC_TEAM_INTERNAL_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,11 +56,36 @@ enum xac_team_part {
     XAC_TEAM_OUT /* it may not: nothing is locked                                      */
 };
 
+/* xac_team_is_owner -- is the calling thread the owner?  Relaxed: that it is us can only have been stored by
+   us. */
+XAC_SIGSAFE static inline bool
+xac_team_is_owner(const struct xac_ctx *ctx)
+{
+    return pthread_equal(atomic_load_explicit(&ctx->owner, memory_order_relaxed),
+                         pthread_self());
+}
+
 /* xac_team_enter -- may the calling thread work on a context?  With signals blocked. */
-XAC_SIGSAFE enum xac_team_part xac_team_enter(struct xac_ctx *ctx);
+XAC_SIGSAFE enum xac_team_part xac_team_enter_slow(struct xac_ctx *ctx);
+XAC_SIGSAFE static inline enum xac_team_part
+xac_team_enter(struct xac_ctx *ctx)
+{
+    /* Relaxed: the owner's own. */
+    return xac_likely(atomic_load_explicit(&ctx->team.id, memory_order_relaxed) == 0
+                      && xac_team_is_owner(ctx))
+               ? XAC_TEAM_ALONE
+               : xac_team_enter_slow(ctx);
+}
 
 /* xac_team_leave -- give the lock back, if enter has taken it. */
-XAC_SIGSAFE void xac_team_leave(struct xac_ctx *ctx, enum xac_team_part part);
+XAC_SIGSAFE void xac_team_leave_slow(struct xac_ctx *ctx);
+XAC_SIGSAFE static inline void
+xac_team_leave(struct xac_ctx *ctx, enum xac_team_part part)
+{
+    xac_assert(part != XAC_TEAM_OUT);
+    if (xac_unlikely(part == XAC_TEAM_IN))
+        xac_team_leave_slow(ctx);
+}
 
 /*
  * xac_team_is_spurious -- a page has trapped that has the access: may another thread have given it
