@@ -506,8 +506,13 @@ XAC_API int xac_abort(void);
  * After a savepoint, and after a roll-back, what was announced before counts no more: stores are to be
  * announced again (XAC_CHECKING_TRUSTED), and so is what is given to system calls.
  *
+ * In a transaction that threads help (xac_team.h) it is the owner that takes savepoints.  What a helper
+ * stores at the same moment, word by word, is before the savepoint or behind it.
+ *
  * ret  its mark, which no other savepoint of the process has; or 0, and errno is
  *        EPERM   not inside a transaction, or inside a query, or no xInit() yet
+ *        EBUSY   stores have to be announced, and threads have joined: they are to xLeave() before, and may
+ *                join again
  *        ENOMEM  no memory, or the transaction has failed because there was no room; other errno
  *                values likewise
  *      xLastError() says more.
@@ -523,9 +528,11 @@ XAC_API uint64_t xac_savepoint(void);
  * them, unless the abort policy lets that pass.  It also works in a transaction that has failed already,
  * because of a conflict or xAbort(), and changes nothing about that.
  *
+ * A roll-back stores to what has changed since the savepoint; races of helpers with that are the program's.
+ *
  * in   mark  from xSavepoint() in this transaction, not released and not gone
  * ret  0; XAC_FAILED: done, but the outermost xend() will abort; EINVAL: no such mark; XAC_ENOINIT;
- *      XAC_ENOTXN; XAC_EINQUERY; XAC_EFORKED; ENOMEM, EIO and other errno values: not all of it could be
+ *      XAC_ENOTXN; XAC_EINQUERY; XAC_EFORKED; EBUSY: as xSavepoint(); ENOMEM, EIO and other errno values: not all of it could be
  *      restored, and the outermost xend() will return that error.
  */
 XAC_API int xac_rollback_to(uint64_t mark);

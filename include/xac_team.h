@@ -25,6 +25,8 @@
  *           (4) If the owner's transaction is rolled back while threads have joined it (its thread ends, or
  *               xTransact() is left), they are let down: what they touch stops the program.
  *           (5) A child of fork() is in no team.
+ *           (6) While savepoints are taken and rolled back to, helpers may work; where stores have to be
+ *               announced, they must have left (xSavepoint()).
  */
 #ifndef XAC_TEAM_H
 #define XAC_TEAM_H

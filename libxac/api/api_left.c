@@ -118,12 +118,15 @@ xac_left_return(struct xac_env *env, int depth)
 static bool
 undo(struct xac_ctx *ctx, int depth, uint64_t mark)
 {
+    sigset_t signals;
+    bool is_team = xac_team_call(ctx, &signals);
     int rc;
 
     if (ctx->query_depth > 0)
         xac_scan_end_query(ctx);
     ctx->query_depth = 0; /* xTransact() begins in no query */
     ctx->depth = depth;
+    xac_team_return(ctx, is_team, &signals);
     rc = xac_rollback_to_in(ctx->env, mark);
     return (rc == 0 || rc == XAC_FAILED) && xac_release_in(ctx->env, mark) == 0;
 }

@@ -237,8 +237,7 @@ transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const struct
     else if (*fn_rcp != 0)
         (void)xac_abort_in(env);
     ended = xac_end_in(env);
-    if (ended
-        == EBUSY) /* threads have joined (xac_team.h); nothing stays open behind us */
+    if (ended == EBUSY) /* threads have joined (xac_team.h); nothing stays open */
         xac_left_unwind(env, attempt.depth, 0);
     if (rc != 0)
         *fn_rcp = 0; /* the error counts for more: the transaction will not commit */

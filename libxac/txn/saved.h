@@ -11,8 +11,8 @@
  *           as those of spilled pages do.
  * OWNER     A context: ctx->saved, made by the first savepoint.  ctx->save_epoch is 0 in a transaction that
  *           has no savepoint yet, so that this costs nothing; else the number of the epoch.
- * THREADS   the one that has the context's turn, in the fault handler too.  Nobody touches a segment
- *           while one of these functions runs.
+ * THREADS   the one that has the context's turn, in the fault handler too; in a team (team.h) the one that has
+ *           its lock.  Nobody stores to a page while its bytes are kept here.
  *
  * An *epoch* lasts from one savepoint, or roll-back, to the next.  A page of the write set is *open* if it
  * may be stored to without being noticed: it has been opened in this epoch.  All others are *closed*.

@@ -137,9 +137,9 @@ xac_outofcore_back(struct xac_view *v, uint64_t page_no)
 {
     struct xac_view_page *p = &v->pages.at[page_no];
     const uint8_t *bytes = xac_outofcore_spilled(v, page_no);
-    int rc = bytes == NULL
-                 ? errno
-                 : v->area.ops->fills->fill(&v->area, page_no, 1, bytes, XAC_PROT_WRITE);
+    int rc = bytes == NULL ? errno
+                           : v->area.ops->fills->fill(&v->area, page_no, 1, bytes,
+                                                      xac_view_written_prot(v, page_no));
 
     xac_assert(page_no < v->area.n_pages);
     xac_assert(v->pages.at[page_no].state == XAC_PAGE_SPILLED);
@@ -182,9 +182,12 @@ set_stores(const struct xac_ctx *ctx, uint64_t id, bool may)
     xac_assert(ctx->outofcore != NULL);
     for (struct xac_view *v = home(ctx, id); v != NULL && rc == 0;
          v = xac_view_next(ctx, v, id)) {
-        if (xac_view_page(v, id)->state == XAC_PAGE_DIRTY)
-            rc = v->area.ops->protect(&v->area, xac_page_no(id) - v->area.first, 1,
-                                      may ? XAC_PROT_WRITE : XAC_PROT_READ);
+        uint64_t page_no = xac_page_no(id) - v->area.first;
+
+        if (v->pages.at[page_no].state == XAC_PAGE_DIRTY)
+            rc = v->area.ops->protect(&v->area, page_no, 1,
+                                      may ? xac_view_written_prot(v, page_no)
+                                          : XAC_PROT_READ);
     }
     return rc;
 }

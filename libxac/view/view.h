@@ -436,6 +436,11 @@ xac_view_is_closed(const struct xac_view *v, uint64_t page_no)
 /* xac_view_is_guarded -- is it closed, and protected for that? */
 XAC_SIGSAFE bool xac_view_is_guarded(const struct xac_view *view, uint64_t page_no);
 
+/* xac_view_written_prot -- the access of a page that has been written, here or in an alias, when it is shown
+   again: none for stores if it is closed and guarded.  So no other thread stores to it unnoticed. */
+XAC_SIGSAFE enum xac_protection xac_view_written_prot(const struct xac_view *view,
+                                                      uint64_t page_no);
+
 /* xac_view_may_store -- may a page be stored to at once, its stores having been noticed? */
 XAC_SIGSAFE static inline bool
 xac_view_may_store(const struct xac_view *v, uint64_t page_no)

@@ -256,11 +256,12 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
     uint64_t id = id_of(v, page_no);
     uint8_t *at = xac_area_at(&v->area, page_no);
     const uint8_t *bytes = NULL;
-    int rc = 0;
+    bool is_dirty = xac_alias_is_dirty(v, page_no);
+    int rc = 0, prot = PROT_READ | PROT_WRITE;
 
     xac_assert(v->aliases != NULL);
     xac_assert(p->state != XAC_PAGE_DIRTY);
-    if (!xac_alias_is_dirty(v, page_no)) {
+    if (!is_dirty) {
         bytes = xac_view_base_bytes(v, page_no, page, parent);
         if (bytes == NULL)
             return errno;
@@ -280,8 +281,10 @@ xac_alias_write(struct xac_view *v, uint64_t page_no, const struct xac_page *pag
             return rc;
         bytes = NULL;
     }
-    if (xac_sys.mmap(at, v->area.page_size, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_FIXED, v->aliases->fd,
+    /* One that is written in an alias already is closed only if it is shown for a load. */
+    if (is_dirty && xac_view_written_prot(v, page_no) == XAC_PROT_READ)
+        prot = PROT_READ;
+    if (xac_sys.mmap(at, v->area.page_size, prot, MAP_SHARED | MAP_FIXED, v->aliases->fd,
                      (off_t)((v->area.first + page_no) * v->area.page_size))
         == MAP_FAILED)
         return errno;
@@ -336,7 +339,9 @@ xac_alias_show(struct xac_view *v, uint64_t page_no, const struct xac_page *page
                 return errno;
         }
         rc = v->area.ops->fills->fill(&v->area, page_no, 1, bytes,
-                                      is_dirty ? XAC_PROT_WRITE : XAC_PROT_READ);
+                                      is_write   ? XAC_PROT_WRITE
+                                      : is_dirty ? xac_view_written_prot(v, page_no)
+                                                 : XAC_PROT_READ);
     }
     if (rc != 0)
         return rc;

@@ -10,6 +10,10 @@
  *
  * If the program has promised to announce all stores, nothing is protected: a closed page does not count as
  * announced.
+ *
+ * Beside other threads (team.h) all of this is done with the lock of the team.  A page is protected, in all
+ * views, from before it is closed until its image has been kept.  So no thread stores to it meanwhile: it traps,
+ * and waits for the lock.
  */
 #include <config.h>
 
@@ -20,6 +24,7 @@
 #include "store/outofcore.h"
 #include "txn/ctx.h"
 #include "txn/saved.h"
+#include "txn/team.h"
 #include "view/view.h"
 #include "view/view_scan.h"
 
@@ -60,6 +65,16 @@ XAC_SIGSAFE bool
 xac_view_is_guarded(const struct xac_view *v, uint64_t page_no)
 {
     return xac_view_is_closed(v, page_no) && is_guarded(v);
+}
+
+XAC_SIGSAFE enum xac_protection
+xac_view_written_prot(const struct xac_view *v, uint64_t page_no)
+{
+    xac_assert(page_no < v->area.n_pages);
+    return xac_unlikely(v->ctx->save_epoch != 0) && is_guarded(v)
+                   && xac_view_is_shut(v, page_no)
+               ? XAC_PROT_READ
+               : XAC_PROT_WRITE;
 }
 
 /* fail -- the transaction cannot go on with its savepoints; ret the error. */
@@ -299,9 +314,15 @@ close_all(struct xac_ctx *ctx)
 static int
 trap_stores(struct xac_ctx *ctx)
 {
-    int rc = xac_view_gather(ctx->env, ctx);
+    int rc = 0;
 
     xac_assert(ctx->save_epoch == 0);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        if (v->area.is_scanned && xac_team_is_on(ctx))
+            rc = xac_scan_pause_beside(v);
+    }
+    if (rc == 0)
+        rc = xac_view_gather(ctx->env, ctx);
     for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
         for (uint32_t i = 0; i < v->staying.n_warm; i++)
             xac_view_reach(v, v->staying.warm[i], v->staying.warm[i] + 1);

@@ -8,7 +8,9 @@
 
 #include <errno.h>
 
+#include "base/sys.h"
 #include "shared/env_state.h"
+#include "txn/team.h"
 #include "view/view.h"
 
 /* What is saved and spent, ns, as in doc/performance.md ("Without traps"); only their ratios
@@ -71,7 +73,27 @@ xac_scan_pause(struct xac_view *v)
         return 0;
     v->ctx->is_unrecorded = true; /* nobody knows any more which pages it has touched */
     (void)give_up(v);
-    (void)xac_engine_moved(&v->area); /* if that fails, so does every access */
+    /* If that fails, so does every access.  Beside other threads the table of areas does not change: one that
+       is in the handler waits for the lock of the team. */
+    (void)(xac_team_is_on(v->ctx) ? v->area.ops->rejoin(&v->area)
+                                  : xac_engine_moved(&v->area));
+    return rc;
+}
+
+int
+xac_scan_pause_beside(struct xac_view *v)
+{
+    int rc;
+
+    xac_assert(xac_team_is_on(v->ctx));
+    if (xac_sys.mprotect(v->area.base, v->area.length, PROT_NONE) != 0)
+        return errno;
+    rc = xac_scan_gather(v);
+    if (rc == 0)
+        rc = xac_scan_pause(v);
+    if (xac_sys.mprotect(v->area.base, v->area.length, PROT_READ | PROT_WRITE) != 0
+        && rc == 0)
+        rc = errno;
     return rc;
 }
 

@@ -44,6 +44,10 @@ int xac_scan_gather(struct xac_view *view);
    errno, and the view has no pages any more. */
 int xac_scan_pause(struct xac_view *view);
 
+/* xac_scan_pause_beside -- gather them, and pause, beside threads that may store to the view at any moment
+   (team.h): it has no access meanwhile.  ret as above, and of xac_scan_gather. */
+int xac_scan_pause_beside(struct xac_view *view);
+
 /* xac_view_gather -- before the commit, or a query inside the transaction: pages that have been
    stored to without a trap, being warm or in a view that is scanned, are dirty, and in the set.
    ret 0 or errno. */

@@ -295,5 +295,6 @@ main(void)
     tcase_add_loop_test(tc, helpers_store_through_two_views, 0, team_n_modes);
     tcase_add_test(tc, helpers_share_larger_units);
     add_members(s);
+    add_savepoints(s);
     return env_main(s);
 }

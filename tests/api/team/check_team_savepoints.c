@@ -297,5 +297,6 @@ add_savepoints(Suite *s)
     tcase_add_loop_test(tc, stores_through_two_views_are_before_it_or_behind, 0,
                         team_n_modes);
     tcase_add_loop_test(tc, nested_function_undoes_what_helpers_stored, 0, team_n_modes);
+    tc = env_tcase(s, "announced savepoints", 60);
     tcase_add_test(tc, savepoints_wait_for_those_that_announce);
 }
