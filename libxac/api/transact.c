@@ -222,6 +222,7 @@ transact_once(struct xac_env *env, int (*fn)(void *arg), void *arg, const struct
     if (attempt.depth > 0) {
         rc = xac_api_savepoint(env, "xTransact", &attempt.mark);
         if (rc != 0) {
+            (void)xac_left_return(env, attempt.depth);
             (void)xac_end_in(env);
             return rc;
         }
