@@ -123,6 +123,8 @@ struct xac_team {
         n_joined; /* ... this: see (4)                                               */
     uint32_t
         n_spurious; /* traps in a row on pages that had the access; see team.c         */
+    _Atomic pthread_t
+        holder; /* of the lock; 0: nobody.  Relaxed: that it is us can only have been stored by us */
 };
 
 /* The private side: what the thread that runs transactions knows. */

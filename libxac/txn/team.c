@@ -49,26 +49,47 @@ try(struct xac_team *team)
                                                    memory_order_relaxed);
 }
 
+/* is_holder -- has the calling thread the lock? */
+XAC_SIGSAFE static bool
+is_holder(const struct xac_team *team)
+{
+    return pthread_equal(atomic_load_explicit(&team->holder, memory_order_relaxed),
+                         pthread_self());
+}
+
+/* try_often -- ret false: it is taken still. */
+XAC_SIGSAFE static bool
+try_often(struct xac_team *team)
+{
+    for (int i = 0; i < LOOKS_MAX; i++) {
+        if (try(team))
+            return true;
+        xac_cpu_pause();
+    }
+    return false;
+}
+
 XAC_SIGSAFE static void
 take(struct xac_team *team)
 {
     xac_assert(xac_lock_none_held());
-    for (int i = 0; i < LOOKS_MAX; i++) {
-        if (try(team))
-            return;
-        xac_cpu_pause();
+    xac_assert(!is_holder(team));
+    if (!try_often(team)) {
+        /* Acquire: pairs with the release in give. */
+        while (atomic_exchange_explicit(&team->lock, 2, memory_order_acquire) != 0)
+            xac_futex_wait(&team->lock, 2, SLEEP_MS);
     }
-    /* Acquire: pairs with the release in give. */
-    while (atomic_exchange_explicit(&team->lock, 2, memory_order_acquire) != 0)
-        xac_futex_wait(&team->lock, 2, SLEEP_MS);
+    atomic_store_explicit(&team->holder, pthread_self(), memory_order_relaxed);
 }
 
 XAC_SIGSAFE static void
 give(struct xac_team *team)
 {
-    /* Release: pairs with the acquires above. */
-    uint32_t was = atomic_exchange_explicit(&team->lock, 0, memory_order_release);
+    uint32_t was;
 
+    atomic_store_explicit(&team->holder, 0, memory_order_relaxed);
+    /* Release: pairs with the acquires above. */
+    was = atomic_exchange_explicit(&team->lock, 0, memory_order_release);
     xac_assert(was != 0);
     if (was == 2)
         xac_futex_wake_one(&team->lock);
@@ -160,6 +181,8 @@ xac_team_enter_slow(struct xac_ctx *ctx)
     struct xac_team *team = &ctx->team;
     bool is_mine = xac_team_is_owner(ctx);
 
+    if (is_holder(team))
+        return XAC_TEAM_AGAIN;
     if (id_of(ctx) == 0) /* a member sees it: its thread has learnt of the begin */
         return is_mine ? XAC_TEAM_ALONE : XAC_TEAM_OUT;
     take(team);
@@ -291,6 +314,7 @@ xac_team_forked(struct xac_ctx *ctx)
 {
     xac_assert(ctx->depth == 0);
     atomic_store_explicit(&ctx->team.lock, 0, memory_order_relaxed);
+    atomic_store_explicit(&ctx->team.holder, 0, memory_order_relaxed);
     atomic_store_explicit(&ctx->team.id, 0, memory_order_relaxed);
     ctx->team.n_joined = 0;
 }

@@ -12,6 +12,7 @@
  *           Its holder has signals blocked, so that no handler of the program runs in the same
  *           thread meanwhile: it would wait for itself.  The fault handler has them blocked anyway.
  *           The holder may wait for the publish of another transaction (conflict.h), and for nothing else.
+ *           While it copies pages, for savepoints, it may trap on one that the kernel has taken away.
  * THREADS   Any.  Functions that are XAC_SIGSAFE: the fault handler, too.
  *
  * INVARIANTS
@@ -53,6 +54,7 @@ struct xac_thread_known {
 enum xac_team_part {
     XAC_TEAM_ALONE, /* it is the owner, and there is no team: nothing is locked           */
     XAC_TEAM_IN, /* it may work on it: the lock is held                                */
+    XAC_TEAM_AGAIN, /* it has the lock already: it traps while it copies a page            */
     XAC_TEAM_OUT /* it may not: nothing is locked                                      */
 };
 

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <xac_touch.h>
 
@@ -197,6 +198,39 @@ START_TEST(stores_through_two_views_are_before_it_or_behind)
 }
 END_TEST
 
+/* ---- pages that the kernel takes away ------------------------------------------------------- */
+
+/* reclaim -- as the kernel does with shared memory that is short: the page tables forget it, and nothing is lost. */
+static void
+reclaim(uint64_t *base, size_t n_pages)
+{
+    must_eq(madvise(base, n_pages * env_page(), MADV_DONTNEED), 0);
+}
+
+/* With frames the memory of pages in two views is shared: the calls themselves trap on it. */
+START_TEST(roll_back_copies_pages_that_are_gone)
+{
+    size_t n = 24;
+    uint64_t *x = team_attach(_i, n);
+
+    second = env_map_at(0, n);
+    for (uint64_t r = 0; r < 3; r++) {
+        must_ok(xbegin());
+        team_work(_i, x, n, r, count_all);
+        must((mark = xSavepoint()) != 0);
+        team_work(_i, x, n, r, count_all);
+        reclaim(x, n);
+        must_ok(xRollbackTo(mark));
+        all_are(x, n, r + 1);
+        reclaim(x, n);
+        reclaim(second, n);
+        all_are(second, n, r + 1);
+        must_rc(xend(), COMMITTED);
+    }
+    env_detach();
+}
+END_TEST
+
 /* ---- a transaction inside ------------------------------------------------------------------- */
 
 static int mode_now;
@@ -295,6 +329,8 @@ add_savepoints(Suite *s)
     tcase_add_loop_test(tc, stores_beside_a_savepoint_are_before_it_or_behind, 0,
                         team_n_modes);
     tcase_add_loop_test(tc, stores_through_two_views_are_before_it_or_behind, 0,
+                        team_n_modes);
+    tcase_add_loop_test(tc, roll_back_copies_pages_that_are_gone, team_n_modes - 2,
                         team_n_modes);
     tcase_add_loop_test(tc, nested_function_undoes_what_helpers_stored, 0, team_n_modes);
     tc = env_tcase(s, "announced savepoints", 60);
