@@ -39,7 +39,7 @@ error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
 map_tests="tests/api/heap/check_xactree"
-team_tests="tests/api/team/check_team tests/api/team/check_polite"
+team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints"
 timeout_s=180
 
 run_all=

@@ -320,9 +320,10 @@ START_TEST(savepoints_wait_for_those_that_announce)
 }
 END_TEST
 
-void
-add_savepoints(Suite *s)
+int
+main(void)
 {
+    Suite *s = suite_create("team_savepoints");
     TCase *tc = env_tcase(s, "savepoints", 120);
 
     tcase_add_loop_test(tc, roll_back_undoes_what_helpers_stored, 0, team_n_modes);
@@ -333,6 +334,6 @@ add_savepoints(Suite *s)
     tcase_add_loop_test(tc, roll_back_copies_pages_that_are_gone, team_n_modes - 2,
                         team_n_modes);
     tcase_add_loop_test(tc, nested_function_undoes_what_helpers_stored, 0, team_n_modes);
-    tc = env_tcase(s, "announced savepoints", 60);
     tcase_add_test(tc, savepoints_wait_for_those_that_announce);
+    return env_main(s);
 }

@@ -52,7 +52,5 @@ team_word(uint64_t *base, size_t page, int i)
 }
 
 void add_members(Suite *s); /* check_team_members.c: joining, leaving, ends, forks */
-void add_savepoints(
-    Suite *s); /* check_team_savepoints.c: savepoints of a team's transaction */
 
 #endif /* XAC_TEST_TEAM_H */
