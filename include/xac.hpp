@@ -41,6 +41,7 @@
 #include "xac_env.h"
 #include "xac_error.hpp"
 #include "xac_persist.hpp"
+#include "xac_team.h"
 
 namespace xac {
 
@@ -166,6 +167,25 @@ class savepoint {
     int n_;
 };
 
+/*
+ * A thread that helps the transaction, or query, of another one, as long as the object lives: with the number
+ * that env::team() gave the owner.  Objects of a thread end in the opposite order of their beginning, and before
+ * the owner's transaction does.
+ */
+class helper {
+  public:
+    explicit helper(std::uint64_t txn)
+    {
+        check(xac_join(txn));
+    }
+    helper(const helper &) = delete;
+    helper &operator=(const helper &) = delete;
+    ~helper()
+    {
+        (void)xac_leave();
+    }
+};
+
 /* An environment that is open.  Mappings end before it does. */
 class env {
   public:
@@ -280,6 +300,16 @@ class env {
     savepoint()
     {
         return xac::savepoint(env_);
+    }
+
+    /* The number of the running transaction or query, for threads that are to help it: class helper. */
+    std::uint64_t
+    team()
+    {
+        std::uint64_t txn = 0;
+
+        check(xac_team_in(env_, &txn));
+        return txn;
     }
 
     /* Hold the present state. */

@@ -157,6 +157,41 @@ savepoints_undo(xac::env &env, const xac::mapping<int> &x)
 #endif
 }
 
+/* Another thread stores for a transaction while it is open, and not later. */
+void
+threads_help(xac::env &env, const xac::mapping<int> &x)
+{
+    int before = cell(env, x);
+    std::uint64_t last = 0;
+
+    env.transact([&] {
+        std::uint64_t txn = last = env.team();
+
+        must(txn != 0 && txn == env.team(), "one number");
+        std::thread([&] {
+            xac::helper here(txn);
+
+            x[0]++;
+        }).join();
+        must(x[0] == before + 1, "its store is seen");
+    });
+    must(cell(env, x) == before + 1, "and committed");
+#ifdef __cpp_exceptions
+    try {
+        xac::helper late(last);
+        fail("joined a transaction that is over");
+    } catch (const xac::error &e) {
+        must(e.code() == XAC_ENOTXN, "its error");
+    }
+    try {
+        (void)env.team();
+        fail("a team outside of a transaction");
+    } catch (const xac::error &e) {
+        must(e.code() == XAC_ENOTXN, "its error");
+    }
+#endif
+}
+
 /* What differs between a snapshot and the present, and states of the past by their number and time. */
 void
 changes_are_told(xac::env &env, const xac::mapping<int> &x)
@@ -381,6 +416,7 @@ main()
         results_arrive(env, x);
         snapshots_are_held(env, x);
         savepoints_undo(env, x);
+        threads_help(env, x);
         changes_are_told(env, x);
         participants_are_listed(env, x);
         attempts_are_limited(env, x);
