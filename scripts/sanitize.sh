@@ -22,7 +22,8 @@ case ${1:-} in
 thread)
     dir=$base/tsan
     options="--enable-sanitize=thread --disable-shared"
-    tests="tests/stress/stress_threads tests/api/isolation/check_threads
+    tests="tests/stress/stress_threads tests/api/isolation/check_threads tests/api/team/check_team
+        tests/api/team/check_team_savepoints
         tests/frames/stress_frames tests/frames/check_policies tests/frames/check_bpwrapper
         tests/frames/check_hit_ratio tests/frames/check_file
         tests/swizzle/check_edges tests/swizzle/check_liveness tests/swizzle/check_pages
