@@ -28,12 +28,29 @@ frames_used(struct xac_env *env)
            + atomic_load_explicit(&env->ctl->in_place_count, memory_order_relaxed);
 }
 
+/* With XAC_OPT_READER_LIMIT a checkpoint is due when versions take a quarter of it, because a query that
+   holds back half of it is cut off (reader_limit.h): less must be normal.  It is due again when they
+   take this part more; and from a half on each is made at once, however much each commit writes. */
+#define LIMIT_FIRST   4
+#define LIMIT_AGAIN   8
+#define LIMIT_PRESSED 2
+
+/* limit_frames -- XAC_OPT_READER_LIMIT in frames; 0: none. */
+static uint64_t
+limit_frames(const struct xac_env *env)
+{
+    xac_assert(env->page_shift != 0);
+    return atomic_load_explicit(&env->ctl->reader_limit, memory_order_relaxed)
+           >> env->page_shift;
+}
+
 bool
 xac_ckpt_is_pressed(struct xac_env *env)
 {
-    uint64_t bound = xac_outofcore_versions(env);
+    uint64_t bound = xac_outofcore_versions(env), limit = limit_frames(env);
 
-    return bound != 0 && frames_used(env) >= bound - bound / 4;
+    return (bound != 0 && frames_used(env) >= bound - bound / 4)
+           || (limit != 0 && frames_used(env) >= limit / LIMIT_PRESSED);
 }
 
 /* limit_of -- bytes of log after which a checkpoint is due; 0: none ever is. */
@@ -129,12 +146,15 @@ bytes_due(const struct xac_env *env)
 static uint64_t
 frames_due(struct xac_env *env, uint64_t used)
 {
-    uint64_t bound = xac_outofcore_versions(env);
+    uint64_t bound = xac_outofcore_versions(env), limit = limit_frames(env);
+    uint64_t due = bytes_due(env) / env->page_size + 2 * used, with_limit;
 
     xac_assert(env->page_size != 0);
     if (bound != 0)
-        return used < bound / 4 ? bound / 2 : used + bound / 4;
-    return bytes_due(env) / env->page_size + 2 * used;
+        due = used < bound / 4 ? bound / 2 : used + bound / 4;
+    with_limit =
+        used < limit / LIMIT_AGAIN ? limit / LIMIT_FIRST : used + limit / LIMIT_AGAIN;
+    return limit != 0 && with_limit < due ? with_limit : due;
 }
 
 void

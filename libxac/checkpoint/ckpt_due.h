@@ -16,7 +16,8 @@ struct xac_env;
    versions?  XAC_OPT_CHECKPOINT_BYTES decides both; a bound on memory (outofcore.h) the second. */
 bool xac_ckpt_is_due(struct xac_env *env);
 
-/* xac_ckpt_is_pressed -- is the room for versions within a bound about to run out? */
+/* xac_ckpt_is_pressed -- is the room for versions within a bound, or XAC_OPT_READER_LIMIT, about to
+   run out? */
 bool xac_ckpt_is_pressed(struct xac_env *env);
 
 /*

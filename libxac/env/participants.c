@@ -228,7 +228,7 @@ add_rows(const struct xac_env *env, uint32_t index, uint64_t n_slots, uint64_t n
     struct xac_party process;
     size_t n = 0;
 
-    xac_assert(index != XAC_NOBODY); /* it has snapshots, and no row */
+    xac_assert(index != XAC_NOBODY); /* snapshots of nobody have no row */
     if (!fill_process(env, index, &process))
         return 0;
     for (uint64_t slot = 0; slot < n_slots; slot++) {

@@ -186,10 +186,8 @@ xac_snapshots_take(struct xac_env *env, const struct xac_txn *of, uint64_t *idp)
     hold(env, t, of);
     if (of != NULL && is_cut_since(of)) {
         (void)xac_snapshots_release(env, id);
-        return xac_err(
-            XAC_ECUTOFF,
-            "xSnapshot: the query has been cut off, so the state that it saw is not "
-            "kept any more");
+        return xac_err(XAC_ECUTOFF,
+                       "xSnapshot: the state that the query saw is not kept any more");
     }
     xac_assert(atomic_load_explicit(&t->parent, memory_order_relaxed)
                <= xac_chain_commit(env));

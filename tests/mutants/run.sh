@@ -97,7 +97,7 @@ tests_of()
     history-*) echo "tests/api/isolation/check_past" ;;
     snapshot-*) echo "tests/unit/txn/check_snapshots tests/api/isolation/check_snapshots" ;;
     turn-never-twin*) echo "tests/api/basics/check_calls" ;;
-    reader-*) echo "tests/api/isolation/check_cutoff" ;;
+    reader-*) echo "tests/stress/slow_reader tests/api/isolation/check_cutoff" ;;
     turn-*) echo "tests/unit/txn/check_turn tests/api/isolation/check_model
         tests/api/isolation/check_serial $iso_tests" ;;
     *) echo "$iso_tests" ;;
