@@ -23,6 +23,7 @@
 
 #include "base/err.h"
 #include "env/peek.h"
+#include "parties.h"
 #include "tool.h"
 
 #define HEADING '\1'
@@ -242,6 +243,7 @@ make_screen(const struct xac_env *env, const char *dir, const struct look *old,
     put_state(f, new);
     put_times(f, &commits, &syncs);
     put_participants(f, new, s);
+    parties_print(f, new, (const char[]){HEADING, 0});
     put_hot(f, new);
     if (fclose(f) != 0) {
         free(text);

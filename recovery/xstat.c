@@ -22,6 +22,7 @@
 #include "env/peek.h"
 #include "look.h"
 #include "look_json.h"
+#include "parties.h"
 #include "prometheus.h"
 #include "shared/registry.h"
 #include "tool.h"
@@ -246,31 +247,6 @@ print_oldest(const struct xac_stats *s)
     line("  versions only for it", s->versions_oldest, "");
 }
 
-/* print_parties -- the table of xParticipants(). */
-static void
-print_parties(const struct look *now)
-{
-    puts("threads:\n     pid     tid command         process kind        age-s    read"
-         " written    held log-held  waits for          lost to");
-    for (size_t i = 0; i < now->n_parties; i++) {
-        const struct xac_party *p = &now->party[i];
-        char waits[64] = "", lost[64] = "";
-
-        if (p->waits_for != XAC_PARTY_NOTHING)
-            (void)snprintf(waits, sizeof waits, "%s of %" PRIu64 " %.1f s",
-                           look_wait_word(p), p->waits_pid, (double)p->waits_ns / 1e9);
-        if (p->failed_kind != XAC_CONFLICT_NONE)
-            (void)snprintf(lost, sizeof lost, "%s %" PRIu64 " %.1f s ago",
-                           look_conflict_word(p), p->failed_pid,
-                           (double)p->failed_ns / 1e9);
-        printf("%8" PRIu64 " %7" PRIu64 " %-15s %-7s %-10s %6.1f %7" PRIu64 " %7" PRIu64
-               " %7" PRIu64 " %8" PRIu64 "  %-18s %s\n",
-               p->pid, p->tid, p->command, look_process_word(p), look_kind_word(p),
-               (double)p->age_ns / 1e9, p->pages_read, p->pages_written, p->versions_held,
-               p->log_held, waits, lost);
-    }
-}
-
 /* print_text -- totals since the region was made, and the state of the moment. */
 static void
 print_text(const struct arguments *a, const struct xac_env *env, const struct look *now)
@@ -320,7 +296,8 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     past(env);
     snapshots(now);
     print_oldest(s);
-    print_parties(now);
+    puts("threads:");
+    parties_print(stdout, now, "");
 }
 
 /* ---- Again and again -------------------------------------------------------------- */

@@ -164,6 +164,18 @@ START_TEST(json_has_what_participants_did)
 }
 END_TEST
 
+/* check_threads -- the one has written a page, the other waits for it. */
+static void
+check_threads(pid_t holder, pid_t waiter)
+{
+    ck_finds(
+        "PID +TID COMMAND +PROCESS ENGINE +KIND +AGE s +READ WRITTEN +HELD LOG HELD");
+    ck_finds("^ *%d +%d [^ ]+ +running [a-z]+ +update +[0-9.]+ +[0-9]+ +1 +0 +",
+             (int)holder, (int)holder);
+    ck_finds("^ *%d +%d [^ ]+ +running [a-z]+ +idle .* turn of %d [0-9.]+ s *$",
+             (int)waiter, (int)waiter, (int)holder);
+}
+
 START_TEST(json_says_who_waits_for_the_turn)
 {
     pid_t holder, waiter;
@@ -180,9 +192,15 @@ START_TEST(json_says_who_waits_for_the_turn)
              "\"holds\": \"turn\", \"waits_for\": \"\"",
              (int)holder);
     ck_finds("\"pid\": %d, .*\"waits_for\": \"turn of %d\"", (int)waiter, (int)holder);
+    ck_finds("\"threads\": .*\"pid\": %d, \"tid\": %d, .*\"waits_for\": \"turn\", "
+             "\"waits_pid\": %d, \"waits_ns\": [1-9]",
+             (int)waiter, (int)waiter, (int)holder);
     ck_assert_int_eq(run("--top --once --watch=0.1"), 0);
     ck_finds("^ *%d running +1 +0 +[1-9][0-9]* .* turn *$", (int)holder);
     ck_finds("^ *%d running .* turn of %d$", (int)waiter, (int)holder);
+    check_threads(holder, waiter); /* of xParticipants() */
+    ck_assert_int_eq(run(""), 0);
+    check_threads(holder, waiter);
     end(holder);
     end(waiter);
     tidy();
