@@ -491,12 +491,15 @@ int
 main(void)
 {
     Suite *s = suite_create("cutoff");
-    TCase *tc = env_tcase_with(s, "cutoff", 120, setup);
+    TCase *tc = env_tcase_with(s, "sleeping", 120, setup);
 
     tcase_add_loop_test(tc, query_that_sleeps_is_cut_off, 0, N_WAYS);
-    tcase_add_loop_test(tc, query_that_is_cut_off_never_succeeds, 0, 5);
+    tc = env_tcase_with(s, "held", 120, setup);
     tcase_add_loop_test(tc, query_is_not_cut_off_for_nothing, 0, 2);
     tcase_add_loop_test(tc, query_that_is_cut_off_leaves_no_snapshot, 0, 5);
+    tc = env_tcase_with(s, "racing", 120, setup);
+    tcase_add_loop_test(tc, query_that_is_cut_off_never_succeeds, 0, 5);
+    tc = env_tcase_with(s, "participants", 120, setup);
     tcase_add_test(tc, participants_refuses_bad_arguments);
     tcase_add_test(tc, participants_says_who_waits_and_who_failed);
     return env_main(s);
