@@ -85,7 +85,7 @@ class heap_names {
      * out  objectp  NULL: there is none
      * out  why      more words about an error; may be NULL
      * ret  0; EINVAL: no such name, or the root area holds other data; XAC_EVERSION; XAC_ELAYOUT;
-     *      as xac_root_in().
+     *      XAC_EDAMAGED: the file has been cut; as xac_root_in().
      */
     int
     find(std::string_view name, const type_tag &tag, void **objectp,
@@ -233,8 +233,16 @@ class heap_names {
         if (rc != 0 || d == nullptr)
             return rc;
         std::uint64_t *link = &d->lists[list_of(name)];
-        while (*link != 0 && name_of(*entry_at(*link)) != name)
-            link = &entry_at(*link)->next;
+        for (; *link != 0; link = &entry_at(*link)->next) {
+            const entry &e = *entry_at(*link);
+
+            if (e.name_length == 0) /* zeros stand where a file has been cut */
+                return fail(XAC_EDAMAGED, why,
+                            "the file of the heap has been cut, or is damaged: an entry of "
+                            "its directory of names is empty");
+            if (name_of(e) == name)
+                break;
+        }
         *linkp = link;
         return 0;
     }

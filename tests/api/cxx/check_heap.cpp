@@ -246,6 +246,25 @@ root_area_of_others_is_left_alone(xac::env &env)
     });
 }
 
+/* Zeros where the file has been cut are not taken for the end of a list. */
+void
+cut_file_is_noticed()
+{
+    {
+        xac::env env("cut");
+        xac::heap heap(env, "cut/heap", 1 << 20);
+
+        env.transact([&] { heap.find_or_construct<int>("x", 1); });
+    }
+    must(truncate("cut/heap", sysconf(_SC_PAGESIZE)) == 0, "cut to the page of the root area");
+    xac::env env("cut");
+    xac::heap heap(env, "cut/heap", 1 << 20);
+    env.query([&] {
+        int *out = nullptr;
+        must(heap.try_find("x", &out) == XAC_EDAMAGED, "an object that is gone");
+    });
+}
+
 /* ---- Errors ------------------------------------------------------------------------------------- */
 
 #ifdef __cpp_exceptions
@@ -471,6 +490,7 @@ main()
     must(mkdtemp(dir) != nullptr && chdir(dir) == 0, "a directory");
     offset_pointers_are_pointers();
     hashes_never_change();
+    cut_file_is_noticed();
     {
         xac::options how;
         how.flags = XAC_NONDURABLE;
