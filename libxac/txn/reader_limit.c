@@ -128,8 +128,6 @@ xac_reader_limit_look(struct xac_env *env)
     n_cut = cut(env, held.parent);
     xac_count(&env->ctl->counters.queries_cut, n_cut);
     env->ctl->chain.limit_used = env->ctl->chain.limit_commit = 0; /* the next one */
-    /* What it held back may be copied: a checkpoint is due, which the caller's commits make. */
-    atomic_store_explicit(&env->frames_due, 0, memory_order_relaxed);
     xac_assert(used > 0);
     return n_cut > 0;
 }
