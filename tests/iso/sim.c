@@ -421,6 +421,12 @@ xac_wait_limit(uint32_t ms)
     (void)ms;
 }
 
+uint32_t
+xac_wait_limit_ms(void)
+{
+    return 0;
+}
+
 bool
 xac_wait_is_limited(void)
 {
