@@ -294,6 +294,7 @@ START_TEST(misuse_is_refused)
     x = env_attach(NONDURABLE, N_PAGES);
     env_put(env_cell(x, 2), 6);
     must_refuse(xbeginQueryAt(XAC_AT_COMMIT(1000)), XAC_ENOSTATE);
+    must_refuse(xbeginQueryAt(XAC_AT_COMMIT(xac_position() + 1)), XAC_ENOSTATE);
     must_refuse(xbeginQueryAt(UINT64_C(3) << 62), XAC_ENOSTATE);
     must_ok(xbeginQueryAt(XAC_AT_COMMIT(0)));
     must_eq(*(volatile uint64_t *)env_cell(x, 2), 5);
