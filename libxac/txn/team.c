@@ -299,14 +299,17 @@ void
 xac_team_fork(struct xac_ctx *ctx)
 {
     xac_assert(xac_signals_are_blocked());
-    take(&ctx->team);
+    /* A signal handler may fork in the middle of xend(), with locks held.  The child may only call exec() then,
+       so that it does not matter who is at work. */
+    if (xac_lock_none_held())
+        take(&ctx->team);
 }
 
 void
 xac_team_fork_done(struct xac_ctx *ctx)
 {
-    xac_assert(atomic_load_explicit(&ctx->team.lock, memory_order_relaxed) != 0);
-    give(&ctx->team);
+    if (is_holder(&ctx->team))
+        give(&ctx->team);
 }
 
 void

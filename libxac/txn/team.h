@@ -140,8 +140,8 @@ unsigned xac_team_close(struct xac_ctx *ctx, bool is_forced);
    another one, and nothing is locked.  xac_team_leave(ctx, XAC_TEAM_IN) gives it back. */
 bool xac_team_lock_if(struct xac_ctx *ctx, uint64_t id);
 
-/* xac_team_fork, forked -- nobody is at work while the process forks; in the child no transaction has a
-   team.  The thread that forks has no lock of a team. */
+/* xac_team_fork, forked -- nobody is at work while the process forks, but if it does so in a signal handler with
+   locks held; in the child no transaction has a team.  The thread that forks has no lock of a team. */
 void xac_team_fork(struct xac_ctx *ctx);
 void xac_team_fork_done(struct xac_ctx *ctx);
 void xac_team_forked(struct xac_ctx *ctx);
