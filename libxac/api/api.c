@@ -236,6 +236,7 @@ on_fork(void)
 
     if (xac_api_is_within())
         xac_half_done.is_inherited = true;
+    xac_tls_forked();
     for (struct xac_env *env = xac_api_all; env != NULL; env = env->next) {
         if (!xac_api_is_mine(&env->ctx))
             env->ctx.depth = 0; /* of a thread that does not exist here */

@@ -11,13 +11,33 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/annot.h"
+
+/* The thread's number; 0: it has not been asked for yet. */
+static XAC_TLS uint32_t tid;
 
 /* dlopen() has little room: clang aligns an array to 16 bytes, and a structure with one to 8. */
 static XAC_TLS struct {
     void *at[XAC_TLS_PARTS];
 } parts;
+
+uint32_t
+xac_tls_tid(void)
+{
+    if (xac_unlikely(tid == 0))
+        tid = (uint32_t)syscall(SYS_gettid);
+    xac_assert(tid != 0);
+    return tid;
+}
+
+void
+xac_tls_forked(void)
+{
+    tid = 0;
+}
 
 /* A key + 1 for its destructor, 0 none yet; the value is the thread's `parts`.  Relaxed:
    nothing else is published with the key. */

@@ -25,6 +25,7 @@
 #define XAC_TLS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/annot.h"
 
@@ -51,5 +52,10 @@ void *xac_tls_part(enum xac_tls_part part, size_t bytes);
 
 /* xac_tls_look -- the same, but NULL if it has not been made. */
 XAC_SIGSAFE void *xac_tls_look(enum xac_tls_part part);
+
+/* xac_tls_tid -- the number that the kernel gives the calling thread.  xac_tls_forked: in a child it has another
+   one. */
+uint32_t xac_tls_tid(void);
+void xac_tls_forked(void);
 
 #endif /* XAC_TLS_H */

@@ -208,7 +208,7 @@ begin(struct xac_env *env, struct xac_ctx *ctx, bool is_query, const uint64_t *a
 
     xac_assert(is_query || atp == NULL);
     xac_assert(atomic_load_explicit(&ctx->txn->may_cut, memory_order_relaxed) == 0);
-    atomic_store_explicit(&ctx->txn->tid, xac_ctx_tid(env), memory_order_relaxed);
+    atomic_store_explicit(&ctx->txn->tid, xac_tls_tid(), memory_order_relaxed);
     ctx->is_cut = false;
     do
         rc = begin_once(env, ctx, is_query, atp);

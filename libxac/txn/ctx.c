@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/sys.h"
@@ -20,23 +18,6 @@
 
 XAC_TLS struct xac_ctx *xac_ctx_own;
 XAC_TLS struct xac_ctx *xac_ctx_opened;
-
-/* The thread's number, and the process that it was asked in: a child has another one. */
-static XAC_TLS struct {
-    uint32_t tid, pid;
-} ids;
-
-uint32_t
-xac_ctx_tid(const struct xac_env *env)
-{
-    if (xac_unlikely(ids.pid != env->pid)) {
-        ids.tid = (uint32_t)syscall(SYS_gettid);
-        ids.pid = env->pid;
-    }
-    xac_assert(env->pid != 0);
-    xac_assert(ids.tid != 0);
-    return ids.tid;
-}
 
 int
 xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx)

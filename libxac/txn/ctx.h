@@ -54,9 +54,6 @@ xac_ctx_ended(const struct xac_ctx *ctx)
     xac_touched_renew(xac_ctx_opened);
 }
 
-/* xac_ctx_tid -- the number that the kernel gives the calling thread. */
-uint32_t xac_ctx_tid(const struct xac_env *env);
-
 /* xac_ctx_open, close -- give a context a slot; take it back.  The views stay. */
 int xac_ctx_open(struct xac_env *env, struct xac_ctx *ctx);
 void xac_ctx_close(struct xac_env *env, struct xac_ctx *ctx);
