@@ -2,6 +2,7 @@
 """What the tests have in common.  Each has an environment of its own, in memory if there is room."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,9 @@ import textwrap
 import pytest
 
 import xac
+
+# A shell that starts the tests in the background has them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
