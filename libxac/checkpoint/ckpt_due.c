@@ -123,22 +123,16 @@ xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_
            > (double)allowed * (double)done;
 }
 
-/* With XAC_OPT_READER_LIMIT versions take so small a part of it before a checkpoint is due. */
-#define LIMIT_PART 4
-
 /* bytes_due -- of versions. */
 static uint64_t
 bytes_due(const struct xac_env *env)
 {
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * env->page_size / MEMORY_SHARE;
-    uint64_t bytes = limit_of(env), limit;
+    uint64_t bytes = limit_of(env);
 
     if (!xac_env_is_durable(env))
         bytes = bytes < memory / LOGLESS ? LOGLESS * bytes : memory;
-    bytes = bytes > BYTES_LEAST ? bytes : BYTES_LEAST;
-    /* A query that holds back half of the limit is cut off (reader_limit.h): less must be normal. */
-    limit = atomic_load_explicit(&env->ctl->reader_limit, memory_order_relaxed);
-    return limit != 0 && limit / LIMIT_PART < bytes ? limit / LIMIT_PART : bytes;
+    return bytes > BYTES_LEAST ? bytes : BYTES_LEAST;
 }
 
 /* frames_due -- those in use at which the next one is due that the log does not ask for, after
