@@ -52,6 +52,8 @@ class layout_error : public error {
     }
 };
 
+namespace detail {
+
 /* What `code` means, and what the library says of it, which may end with that. */
 inline std::string
 describe(int code)
@@ -65,6 +67,8 @@ describe(int code)
     return meaning + ": " + words;
 }
 
+} // namespace detail
+
 /* Throw what `code` means; 0 is no error. */
 inline void
 check(int code)
@@ -74,9 +78,9 @@ check(int code)
 #ifdef __cpp_exceptions
     if (code == XAC_ABORTED)
         throw conflict();
-    throw error(code, describe(code));
+    throw error(code, detail::describe(code));
 #else
-    std::fprintf(stderr, "xac: %s\n", describe(code).c_str());
+    std::fprintf(stderr, "xac: %s\n", detail::describe(code).c_str());
     std::abort();
 #endif
 }

@@ -25,6 +25,7 @@
 #include "api/api_savepoint.h"
 #include "base/annot.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/sized.h"
 #include "base/sys.h"
@@ -309,11 +310,10 @@ how_of(const struct xac_limits *limits, const void *frame, struct how *out)
                                    ? "xTransactLimited: NULL"
                                    : "xTransactLimited: size is not that of the "
                                      "structure");
-    for (size_t i = sizeof known; i < size; i++) {
-        if (((const char *)limits)[i] != 0)
-            return xac_err(EINVAL,
-                           "xTransactLimited: a limit that this version does not know");
-    }
+    if (size > sizeof known
+        && !xac_bytes_are_zero((const char *)limits + sizeof known, size - sizeof known))
+        return xac_err(EINVAL,
+                       "xTransactLimited: a limit that this version does not know");
     memcpy(&known, limits, size < sizeof known ? size : sizeof known);
     *out = (struct how){.frame = frame, .attempts = known.attempts};
     if (known.wait_ms != 0)

@@ -173,15 +173,10 @@ log_since(const struct xac_env *env, uint64_t commit)
         return 0;
     tail = get(&env->ctl->log.tail);
     for (uint64_t n = commit > known ? commit : known; n < last; n++) {
-        const struct xac_ring_entry *r = &env->ctl->chain.ring[n % XAC_RING_ENTRIES];
-        /* Acquire: pairs with the release in ring_end. */
-        uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
-        uint64_t lsn = r->end_lsn;
+        uint64_t lsn = xac_chain_lsn(env, n); /* the tail, if the ring does not tell it */
 
-        /* Pairs with the fence in ring_begin, as in xac_chain_lsn. */
-        atomic_thread_fence(memory_order_acquire);
-        if (number == n && get(&r->number) == n && lsn != 0)
-            return lsn < tail ? tail - lsn : 0;
+        if (lsn != 0 && lsn < tail)
+            return tail - lsn;
     }
     return 0;
 }

@@ -384,7 +384,7 @@ xac_view_gain(struct xac_view *v, struct xac_view_page *p)
 
 /* xac_view_lose -- the page has no access any more, and if it was memory, holds nothing; taking
    the access is the caller's. */
-static inline void
+XAC_SIGSAFE static inline void
 xac_view_lose(struct xac_view *v, struct xac_view_page *p)
 {
     xac_assert(p >= v->pages.at);

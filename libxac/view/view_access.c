@@ -559,15 +559,8 @@ drop_touched(struct xac_view *v)
 
     if (v->pages.low >= end)
         return 0;
-    for (uint64_t p = v->pages.low; p < end; p++) {
-        struct xac_view_page *vp = &v->pages.at[p];
-
-        if (vp->copy != XAC_COPY_NONE && v->area.ops->fills != NULL) {
-            vp->copy = XAC_COPY_NONE;
-            v->pages.n_copies--;
-        }
-        vp->state = xac_view_is_open(v) ? XAC_PAGE_HIDDEN : XAC_PAGE_ABSENT;
-    }
+    for (uint64_t p = v->pages.low; p < end; p++)
+        xac_view_lose(v, &v->pages.at[p]);
     v->pages.ahead_next = 0;
     if (v->area.ops->fills != NULL)
         return v->area.ops->discard(&v->area, v->pages.low, end - v->pages.low);

@@ -252,6 +252,27 @@ env_query(struct py_env *self, PyObject *args, PyObject *keywords)
     return block;
 }
 
+/* step_out -- take the turn among the threads, with no query kept open; false with an error.  step_in -- the way
+   back. */
+static bool
+step_out(struct py_env *self)
+{
+    if (!turn_take(self))
+        return false;
+    /* It may have been closed while we waited. */
+    if (env_is_open(self) && idle_end(self) == 0)
+        return true;
+    turn_give(self);
+    return false;
+}
+
+static void
+step_in(struct py_env *self)
+{
+    (void)idle_begin(self);
+    turn_give(self);
+}
+
 /* ---- Snapshots ---------------------------------------------------------------------- */
 
 static PyObject *
@@ -265,17 +286,11 @@ env_snapshot(struct py_env *self, PyObject *none)
     if (!env_is_open(self))
         return NULL;
     is_within = env_has_block(self);
-    if (!is_within && !turn_take(self))
+    if (!is_within && !step_out(self))
         return NULL;
-    if (!is_within && (!env_is_open(self) || idle_end(self) != 0)) {
-        turn_give(self);
-        return NULL;
-    }
     rc = xac_snapshot_in(self->xac, &id);
-    if (!is_within) {
-        (void)idle_begin(self);
-        turn_give(self);
-    }
+    if (!is_within)
+        step_in(self);
     return rc == 0 ? PyLong_FromUnsignedLongLong(id) : xacpy_raise(rc);
 }
 
@@ -412,18 +427,12 @@ env_diff(struct py_env *self, PyObject *args)
     if (env_has_block(self))
         return xacpy_raise_text(XAC_EINTXN, "diff() inside of a transaction or query");
     list = PyList_New(0);
-    if (list == NULL || !turn_take(self)) {
+    if (list == NULL || !step_out(self)) {
         Py_XDECREF(list);
         return NULL;
     }
-    if (!env_is_open(self) || idle_end(self) != 0) {
-        turn_give(self);
-        Py_DECREF(list);
-        return NULL;
-    }
     rc = xac_diff_in(self->xac, from, to, add_change, list);
-    (void)idle_begin(self);
-    turn_give(self);
+    step_in(self);
     if (rc == 0 && !PyErr_Occurred())
         return list;
     Py_DECREF(list);

@@ -58,6 +58,16 @@ setup(void)
     board = proc_shared(sizeof *board);
 }
 
+/* let_end -- the reader sees that all is written, and ends; then we leave. */
+static void
+let_end(pid_t child)
+{
+    word_store(&board->written, 1);
+    proc_await(&board->done, 1, 60);
+    proc_join(child);
+    env_detach();
+}
+
 static uint64_t *
 attach(const struct way *way, size_t n_pages)
 {
@@ -219,10 +229,7 @@ START_TEST(query_that_sleeps_is_cut_off)
         must(most_cut >= PAGES * env_page());
         must(party.versions_held >= PAGES);
     }
-    word_store(&board->written, 1);
-    proc_await(&board->done, 1, 60);
-    proc_join(child);
-    env_detach();
+    let_end(child);
 }
 END_TEST
 
@@ -280,10 +287,7 @@ START_TEST(query_is_not_cut_off_for_nothing)
     overwrite(x);
     must_eq(env_stats().queries_cut, 0);
     must(env_stats().versions_live * env_page() > LIMIT);
-    word_store(&board->written, 1);
-    proc_await(&board->done, 1, 60);
-    proc_join(child);
-    env_detach();
+    let_end(child);
 }
 END_TEST
 
