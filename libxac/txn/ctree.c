@@ -558,8 +558,9 @@ xac_chain_lsn(const struct xac_env *env, uint64_t parent)
 
     if (!xac_env_is_durable(env))
         return 0;
-    tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire); /* pairs with
-                                                     the release in xac_log_append */
+    /* Of the control region: who only looks at an environment has no log open.  Acquire:
+       pairs with the release in xac_log_append. */
+    tail = atomic_load_explicit(&env->ctl->log.tail, memory_order_acquire);
     if (parent == 0)
         return 0;
     /* Acquire: pairs with the release in ring_end. */
