@@ -159,6 +159,8 @@ leave(struct xac_env *env)
     xac_env_set_limits(env);
     if (last) {
         atomic_store_explicit(&env->ctl->closed, 1, memory_order_relaxed);
+        if (xac_env_is_durable(env))
+            xac_log_wake_followers(&env->ctl->log);
         if (env->frozen == NULL)
             xac_region_remove(env->dirfd, env->region);
     }

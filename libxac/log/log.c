@@ -30,6 +30,7 @@
 #include "base/populate.h"
 #include "base/sys.h"
 #include "log/log_segment.h"
+#include "log/wakes.h"
 
 /* How long a waiter sleeps before it looks whether the holder of the flush lock lives. */
 #define RETRY_MS 50
@@ -286,55 +287,23 @@ set_poison(struct xac_log_shared *sh, int error)
                                                   memory_order_relaxed);
 }
 
-/*
- * wake_all -- after a change that sleepers look for, and after flush is unlocked.
- *
- * Two at a time may leave an announcement that nobody has made; the next one takes it back.
- */
+/* wake_all -- after a change that sleepers look for, and after flush is unlocked: a thread that relies
+   on its announcement then finds the lock free, or held by a thread that will come here. */
 static void
 wake_all(struct xac_log_shared *sh)
 {
     xac_assert(!xac_lock_is_mine(&sh->flush));
-    /* Pairs with the fence in read_wakes: either we see the announcement, or the thread that relies
-       on it sees our change, and finds the lock free or held by a thread that will come here. */
-    atomic_thread_fence(memory_order_seq_cst);
-    if ((atomic_load_explicit(&sh->wakes, memory_order_relaxed) & XAC_WAKE_WANTED) == 0)
-        return;
-    /* From odd to even.  release: pairs with the acquire loads of wakes. */
-    (void)atomic_fetch_add_explicit(&sh->wakes, 1, memory_order_release);
-    xac_futex_wake_all(&sh->wakes);
+    xac_wakes_fence();
+    xac_wakes_ring(&sh->wakes);
+    xac_wakes_ring(&sh->followers.wakes);
 }
 
-/* read_wakes -- before all other looks, so that a change behind them ends the sleep. */
-static uint32_t
-read_wakes(const struct xac_log_shared *sh)
+void
+xac_log_wake_followers(struct xac_log_shared *sh)
 {
-    /* acquire: pairs with the release in wake_all. */
-    uint32_t wakes = atomic_load_explicit(&sh->wakes, memory_order_acquire);
-
-    xac_assert(!xac_lock_is_mine(&sh->flush));
-    /* Pairs with the fence in wake_all. */
-    atomic_thread_fence(memory_order_seq_cst);
-    return wakes;
-}
-
-/*
- * is_announced -- will a change behind read_wakes() wake somebody who sleeps on that word?
- *
- * ret  false: it is announced only now, and the caller begins anew with read_wakes().
- */
-static bool
-is_announced(struct xac_log_shared *sh, uint32_t wakes)
-{
-    xac_assert(!xac_lock_is_mine(&sh->flush));
-    if ((wakes & XAC_WAKE_WANTED) != 0)
-        return true;
-    /* relaxed: the fences order it. */
-    (void)atomic_compare_exchange_strong_explicit(&sh->wakes, &wakes,
-                                                  wakes | XAC_WAKE_WANTED,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed);
-    return false;
+    xac_assert(sh->segment_bytes != 0);
+    xac_wakes_fence();
+    xac_wakes_ring(&sh->followers.wakes);
 }
 
 void
@@ -626,7 +595,7 @@ wait_durable(struct xac_log *log, uint64_t lsn)
 
     xac_assert(!xac_lock_is_mine(&sh->flush));
     while (rc == 0) {
-        uint32_t wakes = read_wakes(sh);
+        uint32_t wakes = xac_wakes_read(&sh->wakes);
         /* acquire: pairs with set_poison; read before durable, which stands still once
            poisoned is set, so that a position already durable is found to be. */
         int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
@@ -636,7 +605,7 @@ wait_durable(struct xac_log *log, uint64_t lsn)
             return 0;
         if (error != 0)
             return poisoned_error(error);
-        if (!try_flush(log, lsn, &rc) && is_announced(sh, wakes)) {
+        if (!try_flush(log, lsn, &rc) && xac_wakes_is_announced(&sh->wakes, wakes)) {
             unsigned wait_ms = xac_wait_slice(RETRY_MS);
 
             if (wait_ms == 0)
@@ -676,7 +645,7 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
 
     xac_assert(lsn <= atomic_load_explicit(&sh->tail, memory_order_relaxed));
     for (unsigned left = wait_ms;;) {
-        uint32_t wakes = read_wakes(sh);
+        uint32_t wakes = xac_wakes_read(&sh->wakes);
         /* acquire: pairs with set_poison and flush_held, as in wait_durable and in the same
            order. */
         int error = atomic_load_explicit(&sh->poisoned, memory_order_acquire);
@@ -689,7 +658,7 @@ xac_log_wait_others(struct xac_log *log, uint64_t lsn, unsigned wait_ms)
             return poisoned_error(error);
         if (left < RETRY_MS)
             return XAC_ENOTDURABLE;
-        if (is_announced(sh, wakes)) {
+        if (xac_wakes_is_announced(&sh->wakes, wakes)) {
             xac_futex_wait(&sh->wakes, wakes, RETRY_MS);
             left -= RETRY_MS;
         }

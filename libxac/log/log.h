@@ -153,6 +153,9 @@ int xac_log_flush_end(struct xac_log *log, uint64_t lsn);
    so: its segments become new ones.  0: keep them. */
 void xac_log_release(struct xac_log *log, uint64_t lsn);
 
+/* xac_log_wake_followers -- the region is about to go. */
+void xac_log_wake_followers(struct xac_log_shared *sh);
+
 /* xac_log_poison -- nothing is acknowledged from now on; wakes all who wait. */
 void xac_log_poison(struct xac_log *log, int error);
 

@@ -19,8 +19,11 @@
 #include "base/lock.h"
 #include "base/times.h"
 
-/* Somebody sleeps on `wakes`, or may be about to. */
-#define XAC_WAKE_WANTED 1u
+/* What those who follow the log store themselves, though they take no part (follow.h). */
+struct xac_log_followers {
+    /* A word of wakes.h, apart from that of the committers, whom it would wake for nothing. */
+    xac_shared _Atomic uint32_t wakes;
+};
 
 struct xac_log_shared {
     /* Fixed by xac_log_create(). */
@@ -46,8 +49,7 @@ struct xac_log_shared {
     xac_shared _Atomic uint64_t free_below;
     uint64_t reuse_next XAC_GUARDED_BY(prepare); /* number of the oldest left to reuse;
                                                     0 not looked for yet               */
-    /* A futex word: twice the count of wake-ups, and XAC_WAKE_WANTED.  A thread that is about to
-       sleep sets the bit.  A thread that has unlocked flush clears it, counts, and wakes all. */
+    /* A word of wakes.h: `durable` or `poisoned` has changed, and flush has been unlocked. */
     xac_shared _Atomic uint32_t wakes;
     /* 0, or the errno of the write or sync that failed.  Set once, before flush is
        unlocked; read by everybody before anything is acknowledged. */
@@ -68,6 +70,8 @@ struct xac_log_shared {
     xac_shared _Atomic uint64_t n_writes;
     xac_shared _Atomic uint64_t n_syncs;
     struct xac_times sync_times; /* flush lock held                                    */
+
+    struct xac_log_followers followers;
 };
 
 #define XAC_LOG_GAPS 4

@@ -6,7 +6,7 @@
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, increment-* increments of backups, map-* libxactree, team-* helper threads,
+# environments in one process, increment-* increments of backups, follow-* followers of the log, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
@@ -38,6 +38,7 @@ save_tests="tests/api/isolation/check_savepoint tests/api/isolation/check_savepo
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
+follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints"
 timeout_s=180
@@ -90,6 +91,7 @@ tests_of()
     in-place-*) echo "$in_place_tests" ;;
     envs-*) echo "$envs_tests" ;;
     increment-*) echo "$increment_tests" ;;
+    follow-*) echo "$follow_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin
