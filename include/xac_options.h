@@ -189,7 +189,15 @@ enum xac_option {
        that are no queries are not cut off.
        0: no query is.
        Values: bytes, 1 MiB or more, or 0.  Default: 0.  Set: any time.  Concerns: all. */
-    XAC_OPT_READER_LIMIT = 21
+    XAC_OPT_READER_LIMIT = 21,
+    /* A follower of the log has a slot, which holds back the log that it has not got yet: segments
+       and data files are not used again or removed.  When a slot holds back more than so many
+       bytes of log, the next checkpoint marks it as lost, so that a follower that is
+       gone does not fill the disk.  It gets XAC_ECUTOFF and begins anew from a backup.
+       0: an eighth of the file system of the log.
+       Values: bytes, 64 KiB or more, or 0.  Default: 0.  Set: any time.  Concerns: all.
+       */
+    XAC_OPT_LOG_KEEP_BYTES = 22
 };
 
 /* Values of XAC_OPT_HISTORY that are no seconds. */

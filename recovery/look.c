@@ -24,6 +24,7 @@
 #include "env/stats.h"
 #include "log/logdir.h"
 #include "log/recover_scan.h"
+#include "log/slots.h"
 #include "shared/registry.h"
 
 /* A glimpse: nobody waits for what we see. */
@@ -214,6 +215,28 @@ take_slots(const struct xac_env *env, const struct look *before, struct look *ou
     if (xac_env_is_durable(env))
         add_times(&out->sync_times, &env->ctl->log.sync_times);
     return 0;
+}
+
+/* take_followers -- slots of the log. */
+static void
+take_followers(const struct xac_env *env, struct look *out)
+{
+    const struct xac_log_shared *log = &env->ctl->log;
+
+    for (size_t i = 0; i < XAC_LOG_SLOTS; i++) {
+        uint64_t lsn = xac_slot_lsn(xac_slot_load(&log->followers.slot[i]));
+        struct look_follower *f = &out->follower[out->n_followers];
+
+        if (lsn == XAC_SLOT_FREE)
+            continue;
+        *f = (struct look_follower){.is_lost = lsn == XAC_SLOT_LOST};
+        xac_slot_name(&log->followers.slot[i], f->name);
+        if (!f->is_lost) {
+            f->lsn = lsn;
+            f->held = out->s.log_tail > lsn ? out->s.log_tail - lsn : 0;
+        }
+        out->n_followers++;
+    }
 }
 
 /* add_holders -- locks that are held for long, at their participants. */
@@ -412,6 +435,8 @@ look_take(const struct xac_env *env, const struct look *before, struct look *out
         rc = take_hot(env, out);
     if (rc == 0)
         rc = xac_participants_read(env, &out->party, &out->n_parties);
+    if (xac_env_is_durable(env))
+        take_followers(env, out);
     take_space(env, out);
     /* Last, since it may wait for a moment. */
     out->n_holders = holders_take(env, out->holder);

@@ -71,6 +71,14 @@ struct look_snapshot {
     char name[XAC_SNAPSHOT_NAME_BYTES];
 };
 
+/* A slot of a follower of the log (log/slots.h). */
+struct look_follower {
+    char name[XAC_SLOT_NAME_BYTES];
+    bool is_lost;
+    uint64_t lsn;  /* it holds log back from here on                                  */
+    uint64_t held; /* bytes of log from there to its end                              */
+};
+
 /* What a slot had counted, and for whom. */
 struct look_slot {
     uint32_t participant;
@@ -91,6 +99,8 @@ struct look {
     size_t n_slots;
     struct look_snapshot *snapshot;
     size_t n_snapshots;
+    struct look_follower follower[XAC_LOG_SLOTS];
+    size_t n_followers;
     struct look_page hot[LOOK_HOT];
     size_t n_hot;
     uint64_t n_recent; /* commits that `hot` is about                                 */

@@ -174,6 +174,23 @@ json_snapshots(struct json *j, const struct look *look)
 }
 
 static void
+json_followers(struct json *j, const struct look *look)
+{
+    json_array(j, "slots");
+    for (size_t i = 0; i < look->n_followers; i++) {
+        const struct look_follower *f = &look->follower[i];
+
+        json_object(j, NULL);
+        json_string(j, "name", f->name);
+        json_bool(j, "lost", f->is_lost);
+        json_number(j, "lsn", f->lsn);
+        json_number(j, "held_bytes", f->held);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void
 json_hot(struct json *j, const struct look *look)
 {
     json_number(j, "recent_commits", look->n_recent);
@@ -225,6 +242,7 @@ look_json(struct json *j, const struct look *look)
     holders_json(j, look->holder, look->n_holders);
     json_participants(j, look);
     json_snapshots(j, look);
+    json_followers(j, look);
     json_parties(j, look);
     json_hot(j, look);
     json_times(j, "commit_times", &look->commit_times);

@@ -165,6 +165,24 @@ versions(struct out *o, const struct look *look)
     single(o, "xac_files", "gauge", "Files known.", s->files);
 }
 
+/* followers -- slots of the log. */
+static void
+followers(struct out *o, const struct look *look)
+{
+    uint64_t lost = 0, held = 0;
+
+    for (size_t i = 0; i < look->n_followers; i++) {
+        lost += look->follower[i].is_lost;
+        if (look->follower[i].held > held)
+            held = look->follower[i].held;
+    }
+    single(o, "xac_log_slots", "gauge", "Slots of followers of the log.",
+           look->n_followers);
+    single(o, "xac_log_slots_lost", "gauge", "Of these, lost.", lost);
+    single(o, "xac_log_slot_held_bytes", "gauge",
+           "Log that is held back by the slot that is farthest behind.", held);
+}
+
 static void
 space(struct out *o, const struct look_space *p)
 {
@@ -218,5 +236,6 @@ prometheus_print(const char *dir, const struct xac_env *env, const struct look *
     transactions(&o, &look->s);
     the_log(&o, look, xac_env_is_durable(env));
     versions(&o, look);
+    followers(&o, look);
     space(&o, &look->space);
 }

@@ -27,6 +27,7 @@
 #include "log/log_keep.h"
 #include "log/logdir.h"
 #include "log/master.h"
+#include "log/slots.h"
 #include "shared/registry.h"
 #include "progress.h"
 #include "tool.h"
@@ -175,10 +176,12 @@ static int
 names_get(const struct arguments *a, int dirfd, struct found *f)
 {
     struct xac_master_slot master;
+    struct xac_log_followers followers = {.wakes = 0};
     struct xac_env env;
     char *log_dir = NULL;
     bool is_lost;
     int logfd = -1;
+    uint64_t needed = 0;
     int rc;
 
     rc = xac_peek_open(dirfd, a->dir, &env);
@@ -188,11 +191,12 @@ names_get(const struct arguments *a, int dirfd, struct found *f)
     rc = xac_master_read(dirfd, &master);
     if (rc == 0)
         rc = xac_master_sync(dirfd, &is_lost);
-    if (env.ctl != NULL) {
-        if (rc == 0)
-            master.redo_lsn = xac_registry_log_needed(&env, master.redo_lsn);
+    if (rc == 0 && env.ctl != NULL)
+        needed = xac_registry_log_needed(&env, master.redo_lsn);
+    else if (rc == 0 && (rc = xac_slots_read(dirfd, &followers)) == 0)
+        needed = xac_slots_needed(&followers, master.redo_lsn, master.start_lsn);
+    if (env.ctl != NULL)
         xac_peek_close(&env);
-    }
     if (rc == 0)
         rc = xac_logdir_open(dirfd, a->log_dir, master.identity, &logfd, &log_dir);
     if (rc == 0)
@@ -200,9 +204,9 @@ names_get(const struct arguments *a, int dirfd, struct found *f)
     if (logfd >= 0)
         (void)xac_sys.close(logfd);
     if (rc == 0)
-        rc = xac_archive_list(log_dir != NULL ? log_dir : a->dir, &master, &f->names,
-                              &f->count);
-    f->next_lsn = master.redo_lsn;
+        rc = xac_archive_list(log_dir != NULL ? log_dir : a->dir, &master, needed,
+                              &f->names, &f->count);
+    f->next_lsn = needed;
     f->segment_bytes = master.segment_bytes;
     free(log_dir);
     return rc;

@@ -227,6 +227,22 @@ snapshots(const struct look *now)
     }
 }
 
+/* followers -- slots that hold log back. */
+static void
+followers(const struct look *now)
+{
+    for (size_t i = 0; i < now->n_followers; i++) {
+        const struct look_follower *f = &now->follower[i];
+
+        if (f->is_lost)
+            printf("  slot %s: lost, it held back too much log\n", f->name);
+        else
+            printf("  slot %s: holds back %" PRIu64 " bytes of log, from LSN %" PRIu64
+                   " on\n",
+                   f->name, f->held, f->lsn);
+    }
+}
+
 /* print_oldest -- the oldest reader. */
 static void
 print_oldest(const struct xac_stats *s)
@@ -295,6 +311,7 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     holders_print(now->holder, now->n_holders);
     past(env);
     snapshots(now);
+    followers(now);
     print_oldest(s);
     puts("threads:");
     parties_print(stdout, now, "");

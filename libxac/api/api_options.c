@@ -117,6 +117,8 @@ set_shared(struct xac_control *ctl, int option, uint64_t v)
         atomic_store_explicit(&ctl->checkpoint_bytes, v, memory_order_relaxed);
     else if (option == XAC_OPT_READER_LIMIT)
         atomic_store_explicit(&ctl->reader_limit, v, memory_order_relaxed);
+    else if (option == XAC_OPT_LOG_KEEP_BYTES)
+        atomic_store_explicit(&ctl->log_keep_bytes, v, memory_order_relaxed);
 }
 
 /* set_open -- a valid option of an environment that is open; xac_api_lock held. */

@@ -132,7 +132,7 @@ static const struct {
     {XAC_EUNCERTAIN, "committed, but not known to be on disk within XAC_OPT_WAIT_MS"},
     {XAC_ELAYOUT, "the object has another type or layout"},
     {XAC_ENOSTATE, "that state is not held"},
-    {XAC_ECUTOFF, "the query has been cut off"},
+    {XAC_ECUTOFF, "cut off from what it needs"},
 };
 
 /* errno_text -- without a lock or memory: musl's strerror() needs neither. */

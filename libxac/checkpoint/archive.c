@@ -63,7 +63,8 @@ struct wanted {
     const struct xac_master_slot *master; /* redo_lsn: needed from here on            */
     bool has_bound;
     uint64_t bound; /* data files below are of the log before redo_lsn                */
-    bool has_redo;  /* the segment of redo_lsn has been seen                          */
+    uint64_t redo;  /* number of the segment that recovery begins in ...              */
+    bool has_redo;  /* ... which has been seen                                        */
 };
 
 int
@@ -100,7 +101,9 @@ is_old_data(struct wanted *w, uint32_t generation, uint64_t serial, bool *oldp)
     int rc = 0;
 
     xac_assert(w->master != NULL);
-    *oldp = generation < w->master->generation;
+    /* What is needed begins in an earlier generation: in which one is not known. */
+    *oldp =
+        generation < w->master->generation && w->master->redo_lsn >= w->master->start_lsn;
     if (generation != w->master->generation)
         return 0;
     if (!w->has_bound)
@@ -117,7 +120,7 @@ list_old(void *arg, const char *name)
 {
     struct wanted *w = (struct wanted *)arg;
     const struct xac_master_slot *m = w->master;
-    uint64_t redo = xac_log_segment_of(m->redo_lsn, m->segment_bytes);
+    uint64_t first = xac_log_segment_of(m->redo_lsn, m->segment_bytes);
     uint32_t generation;
     uint64_t number;
     bool is_old = false;
@@ -127,8 +130,8 @@ list_old(void *arg, const char *name)
     if (xac_log_datafile_named(name, &generation, &number)) {
         rc = is_old_data(w, generation, number, &is_old);
     } else if (xac_log_segment_named(name, &number)) {
-        is_old = number < redo;
-        w->has_redo = w->has_redo || number == redo;
+        is_old = number < first;
+        w->has_redo = w->has_redo || number == w->redo;
     }
     if (rc == 0 && is_old && list_add(&w->list, w->dir, name) != 0)
         rc = xac_err(ENOMEM, "listing the log files of %s", w->dir);
@@ -205,13 +208,19 @@ by_name(const void *a, const void *b)
 }
 
 int
-xac_archive_list(const char *path, const struct xac_master_slot *master, char ***namesp,
-                 size_t *countp)
+xac_archive_list(const char *path, const struct xac_master_slot *master, uint64_t needed,
+                 char ***namesp, size_t *countp)
 {
-    struct wanted w = {.dir = path, .master = master};
+    struct xac_master_slot lowered = *master;
+    struct wanted w = {.dir = path,
+                       .master = &lowered,
+                       .redo =
+                           xac_log_segment_of(master->redo_lsn, master->segment_bytes)};
     int rc;
 
     xac_assert(path[0] != '\0');
+    xac_assert(needed <= master->redo_lsn);
+    lowered.redo_lsn = needed;
     *namesp = NULL;
     *countp = 0;
     w.dirfd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -222,8 +231,7 @@ xac_archive_list(const char *path, const struct xac_master_slot *master, char **
     if (rc == 0 && (master->flags & XAC_MASTER_LOGGED) != 0 && !w.has_redo) {
         char name[XAC_LOG_NAME_MAX];
 
-        xac_log_segment_name(name,
-                             xac_log_segment_of(master->redo_lsn, master->segment_bytes));
+        xac_log_segment_name(name, w.redo);
         rc = xac_scan_lost(name);
     }
     if (rc == 0 && w.list.n > 0) {
@@ -259,7 +267,7 @@ xac_archive_names(struct xac_env *env, char ***namesp, size_t *countp)
         xac_log_poison(&env->log, rc);
     if (rc != 0)
         return rc;
-    master.redo_lsn = xac_registry_log_needed(env, master.redo_lsn);
-    return xac_archive_list(env->logdir != NULL ? env->logdir : env->dir, &master, namesp,
+    return xac_archive_list(env->logdir != NULL ? env->logdir : env->dir, &master,
+                            xac_registry_log_needed(env, master.redo_lsn), namesp,
                             countp);
 }

@@ -15,10 +15,11 @@ struct xac_master_slot;
  * xac_archive_list -- names of the log files that nobody needs, as xac_archive() gives them.
  *
  * in   path    of the directory in which the log lies
- * in   master  its record, synced; redo_lsn that of backups under way, if it is smaller
+ * in   master  its record, synced
+ * in   needed  log from here on is needed: xac_registry_log_needed()
  */
 int xac_archive_list(const char *path, const struct xac_master_slot *master,
-                     char ***namesp, size_t *countp);
+                     uint64_t needed, char ***namesp, size_t *countp);
 
 /*
  * xac_archive_remove_data -- remove the data files that xac_archive_list() would name.

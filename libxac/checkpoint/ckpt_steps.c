@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "checkpoint/archive.h"
 #include "checkpoint/file_fds.h"
+#include "checkpoint/hold.h"
 #include "log/block.h"
 #include "log/log_keep.h"
 #include "shared/registry.h"
@@ -415,8 +416,8 @@ sync_files(struct xac_ckpt *r)
 }
 
 /*
- * release_log -- what lies before the redo position is not needed, unless a backup under
- * way needs it: that has pinned everything before it took the checkpoint lock, which we
+ * release_log -- what lies before the redo position is not needed, unless a follower needs it (hold.h),
+ * or a backup under way: that has pinned everything before it took the checkpoint lock, which we
  * hold, to begin with a checkpoint of its own.  So it is pinned now, or it will begin with
  * this checkpoint's master record or a later one, and needs nothing of what we release.
  * Data files that are not needed are removed; a failure leaves them to the next one.
@@ -428,6 +429,7 @@ release_log(struct xac_ckpt *r)
     struct xac_master_slot master = r->master;
     bool recycle = !xac_log_is_kept(env->logfd);
 
+    xac_hold_checkpoint(env);
     master.redo_lsn = xac_registry_log_needed(env, r->redo_lsn);
     xac_kill_point("r release");
     if (recycle)

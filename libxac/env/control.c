@@ -14,6 +14,7 @@
 #include "base/identity.h"
 #include "log/log_keep.h"
 #include "log/master.h"
+#include "log/slots.h"
 #include "shared/env_state.h"
 #include "txn/ctree.h"
 
@@ -62,6 +63,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
         return xac_err(rc, "%s", env->dir);
     atomic_init(&ctl->checkpoint_bytes, env->options.checkpoint_bytes);
     atomic_init(&ctl->reader_limit, env->options.reader_limit);
+    atomic_init(&ctl->log_keep_bytes, env->options.log_keep_bytes);
     atomic_init(&ctl->checksum, env->options.checksum);
     atomic_init(&ctl->page_checksums, env->options.page_checksums);
     ctl->policy = env->options.policy;
@@ -93,15 +95,24 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
 int
 xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
 {
+    struct xac_log_followers followers = {.wakes = 0};
     struct xac_log_config config = {
         .generation = master->generation,
         .page_size = (uint32_t)env->page_size,
         .segment_bytes = master->segment_bytes,
         .ring_bytes = ring_bytes(env, master),
         .start_lsn = master->start_lsn,
-        /* The record is on disk, and nobody is there who could need more. */
-        .free_below = xac_log_is_kept(env->logfd) ? 0 : master->redo_lsn,
+        .followers = &followers,
     };
+    int rc = xac_slots_read(env->dirfd, &followers);
+
+    if (rc != 0)
+        return rc;
+    /* The record is on disk, and nobody but followers could need more. */
+    config.free_below =
+        xac_log_is_kept(env->logfd)
+            ? 0
+            : xac_slots_needed(&followers, master->redo_lsn, master->start_lsn);
 
     memcpy(config.identity, master->identity, sizeof config.identity);
     atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);

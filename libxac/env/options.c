@@ -121,6 +121,9 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(READER_LIMIT, reader_limit, RANGE, "bytes", 1 * MIB, UINT64_MAX, 0,
         0, ANY, ALL, NO_VARIABLE,
         "Queries that hold back more bytes of versions are cut off; 0: none is."),
+    ROW(LOG_KEEP_BYTES, log_keep_bytes, RANGE, "bytes", 64 * KIB, UINT64_MAX, 0,
+        0, ANY, ALL, NO_VARIABLE,
+        "So much log is held back for a follower; 0: an eighth of the disk of the log."),
 };
 /* clang-format on */
 

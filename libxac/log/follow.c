@@ -100,12 +100,11 @@ note_nearest(void *arg, const char *name)
     return 0;
 }
 
-/* segment_behind -- number of the first segment behind the one of an LSN; UINT64_MAX none. */
+/* segment_behind -- number of the first segment behind one; UINT64_MAX none. */
 static int
-segment_behind(const struct xac_follow *f, uint64_t lsn, uint64_t *numberp)
+segment_behind(const struct xac_follow *f, uint64_t from, uint64_t *numberp)
 {
-    struct nearest n = {.from = xac_log_segment_of(lsn, f->segment_bytes),
-                        .number = UINT64_MAX};
+    struct nearest n = {.from = from, .number = UINT64_MAX};
     int rc = xac_scan_names(f->dirfd, XAC_LOG_PREFIX, note_nearest, &n);
 
     *numberp = n.number;
@@ -114,10 +113,22 @@ segment_behind(const struct xac_follow *f, uint64_t lsn, uint64_t *numberp)
 }
 
 int
+xac_follow_oldest(const struct xac_follow *f, uint64_t *lsnp)
+{
+    uint64_t number;
+    int rc = segment_behind(f, 0, &number);
+
+    xac_assert(f->segment_bytes != 0);
+    if (rc == 0)
+        *lsnp = number == UINT64_MAX ? 0 : (number - 1) * f->segment_bytes;
+    return rc;
+}
+
+int
 xac_follow_cut_off(const struct xac_follow *f)
 {
     uint64_t number;
-    int rc = segment_behind(f, f->lsn, &number);
+    int rc = segment_behind(f, xac_log_segment_of(f->lsn, f->segment_bytes), &number);
 
     xac_assert(f->lsn != 0);
     if (rc != 0)
@@ -291,7 +302,8 @@ none(const struct xac_follow *f, uint64_t limit, enum segment is, const char *wh
     if (limit != XAC_FOLLOW_SEALED)
         return xac_follow_cut_off(f);
     /* No segment behind the last one has been made yet; else what is missing has been there. */
-    rc = segment_behind(f, f->lsn + (f->n - f->at), &behind);
+    rc = segment_behind(f, xac_log_segment_of(f->lsn + (f->n - f->at), f->segment_bytes),
+                        &behind);
     if (rc == 0 && behind != UINT64_MAX)
         rc = xac_follow_cut_off(f);
     return rc;

@@ -89,6 +89,9 @@ int xac_follow_begins(struct xac_follow *f, uint64_t lsn, uint32_t *generationp)
 void xac_follow_turn(struct xac_follow *f, uint32_t generation, uint64_t lsn,
                      uint64_t segment_bytes);
 
+/* xac_follow_oldest -- where the oldest segment begins that there is; 0 none; ret 0 or errno. */
+int xac_follow_oldest(const struct xac_follow *f, uint64_t *lsnp);
+
 /* xac_follow_cut_off -- say that the log at the cursor is gone; ret XAC_ECUTOFF, or errno. */
 int xac_follow_cut_off(const struct xac_follow *f);
 

@@ -49,6 +49,7 @@ struct xac_log_config {
     uint64_t ring_bytes;
     uint64_t start_lsn;  /* multiple of XAC_BLOCK_ALIGN; the log is empty here          */
     uint64_t free_below; /* as in struct xac_log_shared                                */
+    const struct xac_log_followers *followers; /* as they are at first; NULL: none     */
 };
 
 /*

@@ -61,6 +61,8 @@ xac_log_create(struct xac_log *log, struct xac_log_shared *sh, uint8_t *ring, in
     sh->ring_bytes = config->ring_bytes;
     sh->start_lsn = start;
     atomic_init(&sh->free_below, config->free_below);
+    if (config->followers != NULL)
+        memcpy(&sh->followers, config->followers, sizeof sh->followers);
     rc = xac_lock_init(&sh->flush, XAC_RANK_FLUSH);
     if (rc == 0)
         rc = xac_lock_init(&sh->prepare, XAC_RANK_PREPARE);

@@ -19,10 +19,21 @@
 #include "base/lock.h"
 #include "base/times.h"
 
+#define XAC_SLOT_NAME_BYTES 48 /* with the NUL                                         */
+#define XAC_SLOT_NAME_WORDS (XAC_SLOT_NAME_BYTES / 8)
+#define XAC_LOG_SLOTS       60
+
+/* A promise to a follower (slots.h). */
+struct xac_log_slot {
+    xac_shared _Atomic uint64_t word; /* state, position and serial: slots.h            */
+    xac_shared _Atomic uint64_t name[XAC_SLOT_NAME_WORDS]; /* checkpoint lock; relaxed */
+};
+
 /* What those who follow the log store themselves, though they take no part (follow.h). */
 struct xac_log_followers {
     /* A word of wakes.h, apart from that of the committers, whom it would wake for nothing. */
     xac_shared _Atomic uint32_t wakes;
+    struct xac_log_slot slot[XAC_LOG_SLOTS];
 };
 
 struct xac_log_shared {

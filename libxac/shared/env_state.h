@@ -205,7 +205,8 @@ struct xac_ctx {
 /* Options that are set before an environment is opened. */
 struct xac_env_options {
     uint64_t checkpoint_bytes;
-    uint64_t reader_limit; /* XAC_OPT_READER_LIMIT                     */
+    uint64_t reader_limit;   /* XAC_OPT_READER_LIMIT                     */
+    uint64_t log_keep_bytes; /* XAC_OPT_LOG_KEEP_BYTES                 */
     uint64_t segment_bytes;
     uint64_t ring_bytes; /* 0: it follows from the size of a segment */
     uint32_t checksum;

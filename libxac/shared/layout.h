@@ -465,7 +465,7 @@ struct xac_outofcore_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 18u
+#define XAC_CONTROL_VERSION 19u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -503,6 +503,7 @@ struct xac_control {
     /* Options that concern all; relaxed. */
     xac_shared _Atomic uint64_t checkpoint_bytes;
     xac_shared _Atomic uint64_t reader_limit; /* XAC_OPT_READER_LIMIT; 0 none          */
+    xac_shared _Atomic uint64_t log_keep_bytes; /* XAC_OPT_LOG_KEEP_BYTES             */
     xac_shared _Atomic uint32_t checksum;
     xac_shared _Atomic uint32_t page_checksums; /* XAC_OPT_PAGE_CHECKSUMS             */
     uint32_t policy; /* enum xac_policy_kind; fixed when made                         */

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/sys.h"
+#include "log/slots.h"
 #include "shared/env_state.h"
 
 XAC_SIGSAFE struct xac_participant *
@@ -347,6 +348,8 @@ xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn)
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
 
     xac_assert(env->ctl != NULL);
+    redo_lsn =
+        xac_slots_needed(&env->ctl->log.followers, redo_lsn, env->ctl->log.start_lsn);
     for (uint32_t i = 0; i < n; i++) {
         struct xac_participant *p = xac_participant_at(env, i);
         /* Acquire: pairs with the release in xac_backup_run. */

@@ -26,6 +26,7 @@
 #include "log/master.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
+#include "log/slots.h"
 #include "log/wakes.h"
 #include "shared/region.h"
 
@@ -85,6 +86,7 @@ detach(struct xac_source *s)
         (void)xac_sys.munmap(s->pages, s->pages_bytes);
     s->pages = NULL;
     s->followers = NULL;
+    s->slot = NULL;
     xac_assert(!s->is_at_rest || !s->is_live);
     if (s->is_live)
         xac_peek_close(&s->env);
@@ -148,6 +150,92 @@ map_followers(struct xac_source *s)
     return 0;
 }
 
+/* ---- The slot --------------------------------------------------------------------- */
+
+/* slot_lost -- ret XAC_ECUTOFF, or errno. */
+static int
+slot_lost(const struct xac_source *s)
+{
+    struct xac_follow any = {.dirfd = s->logfd, .segment_bytes = s->master.segment_bytes};
+    uint64_t oldest = 0;
+    int rc = xac_follow_oldest(&any, &oldest);
+
+    xac_assert(s->slot_name[0] != '\0');
+    if (rc != 0)
+        return rc;
+    return xac_err(XAC_ECUTOFF,
+                   "%s: slot %s has been given up, because it held back more than "
+                   "XAC_OPT_LOG_KEEP_BYTES; the oldest log that there is begins at LSN "
+                   "%" PRIu64 "; begin anew from a backup",
+                   s->dir, s->slot_name, oldest);
+}
+
+/* slot_check -- is it still ours? */
+static int
+slot_check(const struct xac_source *s, uint64_t word)
+{
+    xac_assert(s->slot_name[0] != '\0');
+    if (xac_slot_lsn(word) == XAC_SLOT_LOST)
+        return slot_lost(s);
+    if (xac_slot_lsn(word) == XAC_SLOT_FREE
+        || ((word ^ s->slot_word) & XAC_SLOT_SERIAL_MASK) != 0)
+        return xac_err(XAC_ECUTOFF,
+                       "%s: slot %s has been removed; begin anew from a backup", s->dir,
+                       s->slot_name);
+    return 0;
+}
+
+/* slot_move -- to the last mark that has been kept (3). */
+static void
+slot_move(struct xac_source *s)
+{
+    xac_assert(s->slot_name[0] != '\0' || s->slot == NULL);
+    if (s->slot != NULL && s->kept > xac_slot_lsn(s->slot_word)
+        && slot_check(s, s->slot_word) == 0)
+        s->slot_word = xac_slot_move(s->slot, s->slot_word, s->kept);
+}
+
+/* slot_bind -- find it in the region, or among those of the file. */
+static int
+slot_bind(struct xac_source *s, struct xac_log_followers *f)
+{
+    struct xac_log_slot *slot = xac_slots_find(f, s->slot_name);
+
+    xac_assert(s->slot_name[0] != '\0');
+    if (slot == NULL)
+        return xac_err(XAC_ECUTOFF, "%s: there is no slot %s", s->dir, s->slot_name);
+    s->slot_word = xac_slot_load(slot);
+    s->slot = f == s->followers ? slot : NULL;
+    slot_move(s);
+    return slot_check(s, s->slot_word);
+}
+
+/* note_mark -- a block that is handed out may be one. */
+static void
+note_mark(struct xac_source *s, const struct xac_block *blk)
+{
+    const struct xac_record *rec = xac_record_next(blk, NULL);
+
+    xac_assert(rec != NULL);
+    if (rec->type == XAC_XCHECKPT_BEGIN && s->n_marks < XAC_SOURCE_MARKS)
+        s->mark[s->n_marks++] = blk->lsn;
+}
+
+void
+xac_source_keep(struct xac_source *s, uint64_t lsn)
+{
+    size_t n = 0;
+
+    xac_assert(lsn <= s->follow.lsn);
+    while (n < s->n_marks && s->mark[n] <= lsn)
+        s->kept = s->mark[n++];
+    memmove(s->mark, s->mark + n, (s->n_marks - n) * sizeof s->mark[0]);
+    s->n_marks -= n;
+    slot_move(s);
+}
+
+/* ---- Who is attached -------------------------------------------------------------- */
+
 /* attach -- look at the region; ret 0; ENOENT: nobody is attached; EAGAIN: it has just gone; as
    xac_peek_open(). */
 static int
@@ -170,6 +258,8 @@ attach(struct xac_source *s)
         rc = map_followers(s);
     if (rc == 0 && xac_peek_is_over(&s->env))
         rc = EAGAIN;
+    if (rc == 0 && s->slot_name[0] != '\0')
+        rc = slot_bind(s, s->followers);
     if (rc != 0)
         detach(s);
     return rc;
@@ -287,6 +377,34 @@ look(struct xac_source *s)
     return rc == EAGAIN ? xac_err(rc, "%s: processes come and go", s->dir) : rc;
 }
 
+/* hold_at_rest -- as the file has the slot. */
+static int
+hold_at_rest(struct xac_source *s)
+{
+    struct xac_log_followers f = {.wakes = 0};
+    int rc = xac_slots_read(s->dirfd, &f);
+
+    xac_assert(!s->is_live);
+    return rc == 0 ? slot_bind(s, &f) : rc;
+}
+
+int
+xac_source_hold(struct xac_source *s, const char *name, uint64_t *lsnp)
+{
+    int rc;
+
+    xac_assert(s->follow.buf == NULL);
+    if (!xac_slot_name_ok(name))
+        return xac_err(XAC_ECUTOFF, "%s: there is no slot \"%s\"", s->dir, name);
+    memcpy(s->slot_name, name, strlen(name) + 1);
+    rc = attach(s);
+    if (rc == ENOENT)
+        rc = hold_at_rest(s);
+    if (rc == 0)
+        *lsnp = xac_slot_lsn(s->slot_word);
+    return rc;
+}
+
 int
 xac_source_seek(struct xac_source *s, uint32_t generation, uint64_t lsn,
                 uint64_t segment_bytes)
@@ -368,7 +486,9 @@ turn(struct xac_source *s)
                        ", and the next one there is, %" PRIu32 ", begins at LSN %" PRIu64
                        ": log between them is missing; begin anew from a backup",
                        f->id.generation, f->lsn, next.generation, next.lsn);
-    xac_assert(next.lsn >= f->lsn); /* (3) */
+    xac_assert(next.lsn >= f->lsn); /* (4) */
+    if (s->n_marks < XAC_SOURCE_MARKS)
+        s->mark[s->n_marks++] = next.lsn;
     xac_follow_turn(f, next.generation, next.lsn, next.segment_bytes);
     s->limit = 0;
     s->is_at_rest = false;
@@ -382,8 +502,13 @@ xac_source_next(struct xac_source *s, struct xac_followed *out)
     for (;;) {
         uint64_t limit = s->limit;
         uint32_t generation = s->follow.id.generation;
-        int rc = xac_follow_next(&s->follow, limit, out);
+        int rc = s->slot != NULL ? slot_check(s, xac_slot_load(s->slot)) : 0;
 
+        *out = (struct xac_followed){.blk = NULL, .datafd = -1};
+        if (rc == 0)
+            rc = xac_follow_next(&s->follow, limit, out);
+        if (rc == 0 && out->blk != NULL)
+            note_mark(s, out->blk);
         if (rc != 0 || out->blk != NULL)
             return rc;
         rc = limit == XAC_FOLLOW_SEALED ? turn(s) : look(s);

@@ -6,7 +6,7 @@
  *           for more.  While somebody is attached the control region says how far that is; it is
  *           mapped read-only, but for the pages in which followers announce themselves.  While nobody
  *           is, the log is synced with the gate held, and read to its end.
- * NOT HERE  Reading a generation (follow.h).
+ * NOT HERE  Reading a generation (follow.h); making slots (checkpoint/hold.h).
  * OWNER     struct xac_source belongs to the caller, who is no participant by it.
  * THREADS   one at a time.
  *
@@ -14,7 +14,8 @@
  *   (1) What is handed out is durable: it lies below the region's `durable`, or has been synced while
  *       nobody was attached, or belongs to a generation that a recovery has ended, which syncs first.
  *   (2) `limit` only grows within a generation.
- *   (3) A generation is left only for one that begins where a recovery that found this end begins it.
+ *   (3) The slot is moved to marks only, and only to those at or below what the follower has kept.
+ *   (4) A generation is left only for one that begins where a recovery that found this end begins it.
  */
 #ifndef XAC_SOURCE_H
 #define XAC_SOURCE_H
@@ -25,7 +26,11 @@
 
 #include "log/follow.h"
 #include "log/log_state.h"
+#include "log/slots.h"
 #include "shared/env_state.h"
+
+/* Marks (slots.h) that are remembered; with more under way the slot moves a little later. */
+#define XAC_SOURCE_MARKS 64
 
 struct xac_source {
     char *dir;
@@ -41,6 +46,14 @@ struct xac_source {
     struct xac_log_followers *followers; /* of that region, writable                  */
     void *pages;                         /* they lie in                               */
     size_t pages_bytes;
+
+    /* The slot that the follower has, if it has one. */
+    char slot_name[XAC_SLOT_NAME_BYTES]; /* "" none                                   */
+    struct xac_log_slot *slot;           /* in the region, while there is one          */
+    uint64_t slot_word;                  /* of it, as known last                      */
+    uint64_t mark[XAC_SOURCE_MARKS]; /* handed out, and not known to be kept; ascend */
+    size_t n_marks;
+    uint64_t kept; /* the last mark that the follower has kept; 0 none                */
 };
 
 /* xac_source_open -- of the environment in a directory; ret 0; XAC_ENOTENV and others of
@@ -62,6 +75,18 @@ int xac_source_seek(struct xac_source *s, uint32_t generation, uint64_t lsn,
 /* xac_source_next -- the next block; out->blk NULL: there is none yet.  ret as xac_follow_next() and
    xac_source_seek(); XAC_ECUTOFF also if the log does not go on behind the cursor's generation. */
 int xac_source_next(struct xac_source *s, struct xac_followed *out);
+
+/*
+ * xac_source_hold -- use a slot, before xac_source_seek(): what it holds back stays, unless it is lost.
+ *
+ * out  lsnp  its position
+ * ret  0; XAC_ECUTOFF: there is no such slot, or it is lost; others as xac_source_seek().
+ */
+int xac_source_hold(struct xac_source *s, const char *name, uint64_t *lsnp);
+
+/* xac_source_keep -- the follower has kept, on disk, all that was handed out before lsn: the slot
+   need not hold it back.  While nobody is attached the slot moves later. */
+void xac_source_keep(struct xac_source *s, uint64_t lsn);
 
 /* xac_source_wait -- sleep until xac_source_next() may find more, or for a time; it may return
    earlier.  Without a time, look at once whether there is more. */

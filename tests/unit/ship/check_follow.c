@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "follow_env.h"
-#include "base/digest.h"
 #include "log/log_name.h"
 #include "log/master.h"
 
@@ -43,131 +42,6 @@ write_some(void *arg)
             must_ok(xCheckpoint());
     }
     env_detach();
-}
-
-/* ---- What the follower makes of it ---------------------------------------------------- */
-
-/* A file redone from what was handed out. */
-struct image {
-    uint8_t *page;
-    uint64_t blocks, commits, datafiles, generations;
-    uint64_t digest; /* of all blocks, in their order                                 */
-    uint64_t end;
-    uint32_t generation;
-};
-
-static uint8_t *
-image_page(struct image *im, uint64_t page)
-{
-    must(page < PAGES);
-    return im->page + page * env_page();
-}
-
-static void
-redo_record(struct image *im, const struct xac_record *rec)
-{
-    const struct xac_xdata *data = (const struct xac_xdata *)(const void *)rec;
-    const struct xac_xcopy *copy = (const struct xac_xcopy *)(const void *)rec;
-    uint8_t source[65536];
-
-    if (rec->type == XAC_XDATA)
-        must(xac_apply_page(data, image_page(im, data->page), env_page()));
-    if (rec->type == XAC_XCOPY) {
-        memcpy(source, image_page(im, copy->source_page), env_page());
-        must(xac_apply_copy(copy, source, image_page(im, copy->page), env_page()));
-    }
-}
-
-/* redo_data -- the records of a data file. */
-static void
-redo_data(struct image *im, const struct xac_followed *got)
-{
-    uint8_t *bytes = (uint8_t *)malloc(got->data->length);
-    size_t n, at = 0;
-
-    must_ok(xac_read_full(got->datafd, bytes, got->data->length, 0, &n));
-    must_eq(n, got->data->length);
-    while (at < n) {
-        const struct xac_record *rec =
-            (const struct xac_record *)(const void *)(bytes + at);
-
-        must(xac_record_ok(rec, n - at));
-        redo_record(im, rec);
-        at += rec->length;
-    }
-    im->datafiles++;
-    free(bytes);
-}
-
-static uint64_t
-chain_digest(uint64_t before, const struct xac_block *blk)
-{
-    uint64_t two[2] = {before, xac_xxh64(blk, blk->length)};
-
-    return xac_xxh64(two, sizeof two);
-}
-
-/* redo -- one block, which must be the next. */
-static void
-redo(struct image *im, const struct xac_followed *got)
-{
-    const struct xac_block *blk = got->blk;
-    const struct xac_record *rec = NULL;
-
-    if (im->generation == blk->generation) {
-        must_eq(blk->lsn, im->end);
-    } else {
-        must(blk->generation > im->generation);
-        must(blk->lsn >= im->end && blk->lsn % XAC_LSN_GENERATION_ALIGN == 0);
-        im->generations++;
-    }
-    while ((rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XDATA || rec->type == XAC_XCOPY)
-            redo_record(im, rec);
-        im->commits += rec->type == XAC_XCOMMIT;
-    }
-    must((got->data != NULL) == (got->datafd >= 0));
-    if (got->data != NULL)
-        redo_data(im, got);
-    im->generation = blk->generation;
-    im->end = blk->lsn + blk->length;
-    im->digest = chain_digest(im->digest, blk);
-    im->blocks++;
-}
-
-static void
-image_init(struct image *im)
-{
-    *im = (struct image){.page = (uint8_t *)calloc(PAGES, env_page())};
-}
-
-/* drain -- all there is now; ret blocks. */
-static uint64_t
-drain(struct xac_source *s, struct image *im)
-{
-    struct xac_followed got;
-    uint64_t n = 0;
-
-    for (;;) {
-        must_ok(xac_source_next(s, &got));
-        if (got.blk == NULL)
-            return n;
-        redo(im, &got);
-        n++;
-    }
-}
-
-/* must_be_file -- the image is what the file holds, while nobody is attached and nothing is left to
-   redo. */
-static void
-must_be_file(const struct image *im)
-{
-    uint8_t *file = (uint8_t *)calloc(PAGES, env_page());
-
-    file_read(ENV_FILE, 0, file, PAGES * env_page());
-    for (size_t i = 0; i < PAGES; i++)
-        must(memcmp(file + i * env_page(), im->page + i * env_page(), env_page()) == 0);
-    free(file);
 }
 
 /* ---- Another reader ------------------------------------------------------------------- */
