@@ -7,7 +7,7 @@
  *   (2) read and check the log to its end; decide whether that is a torn tail or damage
  *   (3) check the files
  *   (4) redo, sync the files
- *   (5) new master record: new generation, empty log
+ *   (5) its line in xac.history, then the new master record: new generation, empty log
  *   (6) remove data files
  * Steps 1 to 3 write nothing.
  */
@@ -29,6 +29,7 @@
 #include "base/sys.h"
 #include "log/backup_note.h"
 #include "log/block.h"
+#include "log/lineage.h"
 #include "log/log.h"
 #include "log/logdir.h"
 #include "log/master.h"
@@ -225,6 +226,22 @@ next_start(const struct xac_recovery *r, uint64_t segment_bytes, uint64_t *start
     return 0;
 }
 
+/* note_lineage -- the line of the generation that begins, before its master record. */
+static int
+note_lineage(const struct xac_recovery *r, const struct xac_master_slot *m)
+{
+    struct xac_lineage_line line = {.generation = m->generation,
+                                    .previous = r->master.generation,
+                                    .start_lsn = m->start_lsn,
+                                    .end_lsn = r->end,
+                                    .segment_bytes = m->segment_bytes};
+
+    xac_assert(r->writes);
+    xac_assert(m->generation == r->next_generation);
+    /* A copy goes on beside the original. */
+    return xac_lineage_add(r->dirfd, &line, r->rep.was_backup || r->rep.was_copy);
+}
+
 /* write_master -- step 5. */
 static int
 write_master(struct xac_recovery *r, struct xac_master_slot *out)
@@ -252,7 +269,8 @@ write_master(struct xac_recovery *r, struct xac_master_slot *out)
         && xac_scan_limit(&r->scan) > m.start_lsn)
         m.flags |= XAC_MASTER_LOGGED;
     *out = m;
-    return xac_master_write(r->dirfd, out, &is_lost);
+    rc = note_lineage(r, &m);
+    return rc == 0 ? xac_master_write(r->dirfd, out, &is_lost) : rc;
 }
 
 /* is_named -- true if the log that was read names the data file. */

@@ -331,6 +331,28 @@ look_at_rest(struct xac_source *s)
     return rc;
 }
 
+/* end_sealed -- the cursor's generation is over: where it ends, if xac.history says so. */
+static int
+end_sealed(struct xac_source *s, uint32_t present)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *next;
+    int rc;
+
+    if (l == NULL)
+        return xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME);
+    rc = xac_lineage_read(s->dirfd, present, l);
+    if (rc == 0) {
+        next = xac_lineage_behind(l, s->follow.id.generation);
+        s->next = next != NULL ? *next : (struct xac_lineage_line){.generation = 0};
+        s->limit = next != NULL ? next->end_lsn : XAC_FOLLOW_SEALED;
+        s->is_over = true;
+    }
+    free(l);
+    xac_assert(rc != 0 || s->is_over);
+    return rc;
+}
+
 /*
  * look_once -- who is attached, and how far the cursor's generation goes.
  *
@@ -358,10 +380,10 @@ look_once(struct xac_source *s)
                        "%s: its log is of generation %" PRIu32 ", not yet %" PRIu32,
                        s->dir, present, cursor);
     if (present > cursor)
-        s->limit = XAC_FOLLOW_SEALED;
-    else if (s->is_live && durable(s) > s->limit) /* (2) */
+        return end_sealed(s, present);
+    if (s->is_live && durable(s) > s->limit) /* (2) */
         s->limit = durable(s);
-    xac_assert(s->is_live || s->is_at_rest || s->limit == XAC_FOLLOW_SEALED);
+    xac_assert(s->is_live || s->is_at_rest);
     return 0;
 }
 
@@ -371,7 +393,7 @@ look(struct xac_source *s)
 {
     int rc = EAGAIN;
 
-    xac_assert(s->limit != XAC_FOLLOW_SEALED);
+    xac_assert(!s->is_over);
     for (int i = 0; i < LOOK_TRIES && rc == EAGAIN; i++)
         rc = look_once(s);
     return rc == EAGAIN ? xac_err(rc, "%s: processes come and go", s->dir) : rc;
@@ -442,7 +464,7 @@ goes_on(struct xac_source *s, struct xac_next *nextp)
     struct xac_scan scan;
     int rc;
 
-    xac_assert(s->limit == XAC_FOLLOW_SEALED);
+    xac_assert(s->is_over);
     *nextp = (struct xac_next){.lsn = xac_next_start(f->lsn),
                                .segment_bytes = f->segment_bytes,
                                .follows = true};
@@ -475,8 +497,13 @@ turn(struct xac_source *s)
     struct xac_next next;
     int rc = xac_master_read(s->dirfd, &s->master);
 
-    xac_assert(s->limit == XAC_FOLLOW_SEALED);
-    if (rc == 0)
+    xac_assert(s->is_over);
+    if (rc == 0 && s->next.generation != 0)
+        next = (struct xac_next){.generation = s->next.generation,
+                                 .lsn = s->next.start_lsn,
+                                 .segment_bytes = s->next.segment_bytes,
+                                 .follows = true};
+    else if (rc == 0)
         rc = goes_on(s, &next);
     if (rc != 0)
         return rc;
@@ -491,7 +518,7 @@ turn(struct xac_source *s)
         s->mark[s->n_marks++] = next.lsn;
     xac_follow_turn(f, next.generation, next.lsn, next.segment_bytes);
     s->limit = 0;
-    s->is_at_rest = false;
+    s->is_at_rest = s->is_over = false;
     return look(s);
 }
 
@@ -511,8 +538,16 @@ xac_source_next(struct xac_source *s, struct xac_followed *out)
             note_mark(s, out->blk);
         if (rc != 0 || out->blk != NULL)
             return rc;
-        rc = limit == XAC_FOLLOW_SEALED ? turn(s) : look(s);
-        if (rc != 0 || (s->limit == limit && s->follow.id.generation == generation))
+        if (s->is_over && s->limit < s->follow.lsn)
+            return xac_err(XAC_ECUTOFF,
+                           "%s: generation %" PRIu32
+                           " of its log was cut off at LSN %" PRIu64
+                           ", before LSN %" PRIu64 "; begin anew from a backup",
+                           s->dir, generation, s->limit, s->follow.lsn);
+        rc = s->is_over ? turn(s) : look(s);
+        if (rc != 0
+            || (s->limit == limit && s->follow.id.generation == generation
+                && !s->is_over))
             return rc;
     }
 }
@@ -552,7 +587,7 @@ void
 xac_source_wait(struct xac_source *s, unsigned timeout_ms)
 {
     xac_assert(s->follow.buf != NULL);
-    if (s->limit == XAC_FOLLOW_SEALED)
+    if (s->is_over)
         return;
     if (timeout_ms > LOOK_MS)
         timeout_ms = LOOK_MS;

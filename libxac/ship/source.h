@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "log/follow.h"
+#include "log/lineage.h"
 #include "log/log_state.h"
 #include "log/slots.h"
 #include "shared/env_state.h"
@@ -38,8 +39,14 @@ struct xac_source {
     int notify; /* inotify of the directory, for the time when nobody is attached; -1  */
     struct xac_master_slot master; /* as read last                                    */
     struct xac_follow follow;
-    uint64_t limit; /* of the cursor's generation; XAC_FOLLOW_SEALED: it is over       */
+    uint64_t
+        limit; /* of the cursor's generation; XAC_FOLLOW_SEALED: it is over, and its end is
+                       not known                                                       */
 
+    bool
+        is_over; /* the cursor's generation is: a newer one has begun                    */
+    struct xac_lineage_line
+        next;        /* then, the one behind it; generation 0: not known     */
     bool is_at_rest; /* nobody is attached, and the limit is the end of the generation */
     bool is_live; /* somebody is attached to `env`, or was when we looked last         */
     struct xac_env env;

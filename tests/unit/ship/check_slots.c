@@ -126,6 +126,32 @@ hold(struct xac_source *s, const char *name, uint32_t generation)
     must_ok(xac_source_seek(s, generation, lsn, 0));
 }
 
+/* must_be_mark -- the slot in the file stands at an XCHECKPT_BEGIN, or at the start of the last
+   generation. */
+static void
+must_be_mark(const char *name)
+{
+    struct xac_source s;
+    struct xac_followed got;
+    struct xac_lineage l;
+    const struct xac_lineage_line *line;
+    uint64_t lsn;
+
+    must_ok(xac_source_open(&s, ENV_DIR));
+    must_ok(xac_source_hold(&s, name, &lsn));
+    must_ok(xac_lineage_read(s.dirfd, s.master.generation, &l));
+    line = xac_lineage_of(&l, s.master.generation);
+    must(line != NULL);
+    if (lsn < line->start_lsn)
+        line = xac_lineage_of(&l, line->previous);
+    must(line != NULL && lsn >= line->start_lsn);
+    must_ok(xac_source_seek(&s, line->generation, lsn, 0));
+    must_ok(xac_source_next(&s, &got));
+    must(lsn == line->start_lsn
+         || xac_record_next(got.blk, NULL)->type == XAC_XCHECKPT_BEGIN);
+    xac_source_close(&s);
+}
+
 /* ---- Holding back ------------------------------------------------------------------------ */
 
 /* The log of several generations is there for a follower that comes late, with its data files. */
@@ -165,6 +191,7 @@ START_TEST(slot_holds_log_back_until_it_moves)
     must(file_count(ENV_DIR, "xac-log.") <= segments);
     must(!file_exists(ENV_DIR "/xac-log.00000001"));
     must(file_count(ENV_DIR, "xac-data.") < im.datafiles / 2);
+    must_be_mark("one");
     must_eq(im.commits, word_load(&board->acknowledged));
     xac_source_close(&s);
     free(im.page);
