@@ -57,6 +57,19 @@ xac_slot_name_ok(const char *name)
     return true;
 }
 
+bool
+xac_slot_is_sound(const struct xac_log_slot *slot)
+{
+    uint64_t lsn = xac_slot_lsn(xac_slot_load(slot));
+    char name[XAC_SLOT_NAME_BYTES];
+
+    if (lsn == XAC_SLOT_FREE)
+        return true;
+    xac_slot_name(slot, name);
+    return xac_slot_name_ok(name)
+           && (lsn == XAC_SLOT_LOST || (lsn >= XAC_LSN_FIRST && lsn <= XAC_LSN_LIMIT));
+}
+
 struct xac_log_slot *
 xac_slots_find(struct xac_log_followers *f, const char *name)
 {
@@ -278,7 +291,7 @@ xac_slots_write(int dirfd, const struct xac_log_followers *f)
     for (size_t i = 0; i < XAC_LOG_SLOTS; i++) {
         uint64_t lsn = xac_slot_lsn(xac_slot_load(&f->slot[i]));
 
-        if (lsn == XAC_SLOT_FREE)
+        if (lsn == XAC_SLOT_FREE || !xac_slot_is_sound(&f->slot[i]))
             continue;
         xac_slot_name(&f->slot[i], name);
         if (lsn == XAC_SLOT_LOST)

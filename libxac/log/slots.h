@@ -58,6 +58,9 @@ void xac_slot_name(const struct xac_log_slot *slot, char name[XAC_SLOT_NAME_BYTE
 /* xac_slot_name_ok -- 1 to 47 letters, digits, and . _ - */
 bool xac_slot_name_ok(const char *name);
 
+/* xac_slot_is_sound -- can a slot have this word and name?  Shared memory may have been damaged. */
+bool xac_slot_is_sound(const struct xac_log_slot *slot);
+
 /* xac_slots_find -- the slot of that name; NULL if there is none. */
 struct xac_log_slot *xac_slots_find(struct xac_log_followers *f, const char *name);
 

@@ -14,6 +14,7 @@
 #include <xac.h>
 
 #include "base/err.h"
+#include "log/slots.h"
 #include "shared/layout.h"
 #include "shared/ptab.h"
 
@@ -126,6 +127,10 @@ check_log(const struct look *l)
     if (log->start_lsn == 0 || durable < log->start_lsn || tail < durable
         || tail - durable > ring || get(&log->prepared) < tail)
         return damaged(l, "end of the log", tail);
+    for (uint64_t i = 0; i < XAC_LOG_SLOTS; i++) {
+        if (!xac_slot_is_sound(&log->followers.slot[i]))
+            return damaged(l, "slot of a follower", i);
+    }
     return 0;
 }
 

@@ -251,8 +251,10 @@ START_TEST(slot_holds_segments_of_another_size)
     must_ok(xac_source_open(&s, ENV_DIR));
     m = s.master;
     before = word_load(&board->acknowledged);
-    for (uint64_t round = 1; round < 4; round++) {
-        board->segment_bytes = (round % 2 == (uint64_t)_i ? 256 : 64) * KIB;
+    /* So many segments that a number of the other size for the slot's position is one of them. */
+    for (uint64_t round = 1; round < 9; round++) {
+        if (round > 6)
+            board->segment_bytes = ((round % 2 == 0) == (_i == 0) ? 256 : 64) * KIB;
         write_round(round);
     }
     must_ok(xac_source_hold(&s, "one", &lsn));
@@ -497,6 +499,57 @@ START_TEST(slot_is_in_the_file_when_its_maker_is_told)
 }
 END_TEST
 
+/* Shared memory that a program has damaged does not get into the file. */
+START_TEST(damaged_slot_is_not_written)
+{
+    struct xac_log_followers f = {.wakes = 0}, back = {.wakes = 0};
+    int fd = open(".", O_RDONLY | O_DIRECTORY);
+
+    must_ok(xac_slots_add(&f, "a", 8192));
+    must_ok(xac_slots_add(&f, "b", 8192));
+    must_ok(xac_slots_add(&f, "c", XAC_SLOT_LOST));
+    must_ok(xac_slots_add(&f, "d", 8192));
+    f.slot[0].name[0] = '\n';
+    f.slot[1].word = 16;
+    f.slot[3].word = UINT64_MAX;
+    must(!xac_slot_is_sound(&f.slot[0]) && !xac_slot_is_sound(&f.slot[1]));
+    must(xac_slot_is_sound(&f.slot[2]) && !xac_slot_is_sound(&f.slot[3]));
+    must_ok(xac_slots_write(fd, &f));
+    must_ok(xac_slots_read(fd, &back));
+    must(xac_slots_find(&back, "c") == &back.slot[0]);
+    must_eq(xac_slot_lsn(xac_slot_load(&back.slot[1])), XAC_SLOT_FREE);
+    close(fd);
+}
+END_TEST
+
+/* A region with such a slot is refused to those who come. */
+static void
+join_damaged(void *arg)
+{
+    (void)arg;
+    must_refuse(xInit(ENV_DIR, DURABLE), XAC_EDAMAGED);
+    must(strstr(xac_last_error(), "slot of a follower") != NULL);
+}
+
+START_TEST(region_with_a_damaged_slot_is_refused)
+{
+    struct xac_source s;
+    pid_t pid;
+
+    board->n = 10;
+    keep_bytes = UINT64_MAX;
+    pid = proc_spawn(write_until_told, NULL);
+    proc_await(&board->at, 1, 20);
+    hold(&s, "one", 2);
+    s.followers->slot[7].word = 24;
+    proc_run(join_damaged, NULL);
+    s.followers->slot[7].word = 0;
+    word_store(&board->go, 1);
+    proc_join(pid);
+    xac_source_close(&s);
+}
+END_TEST
+
 /* ---- Moving against losing --------------------------------------------------------------------- */
 
 static struct xac_log_followers race;
@@ -558,6 +611,8 @@ slots_suite(void)
     t = env_tcase_with(s, "file", 200, slot_setup);
     tcase_add_test(t, names_and_numbers_are_checked);
     tcase_add_test(t, damaged_file_is_refused);
+    tcase_add_test(t, damaged_slot_is_not_written);
+    tcase_add_test(t, region_with_a_damaged_slot_is_refused);
     tcase_add_test(t, slot_is_made_or_not_whenever_its_maker_dies);
     tcase_add_test(t, slot_is_in_the_file_when_its_maker_is_told);
     return s;
