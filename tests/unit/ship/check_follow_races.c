@@ -219,7 +219,8 @@ START_TEST(no_wake_up_is_lost)
         if (got.blk == NULL) {
             double start = env_now();
 
-            for (uint64_t i = rnd_below(&seed, 300); i > 0; i--)
+            /* Up to as long as a commit takes: it comes before, between and behind our looks. */
+            for (uint64_t i = rnd_below(&seed, 1 << 17); i > 0; i--)
                 __asm__ volatile("");
             xac_source_wait(&s, 1000);
             waits++;
