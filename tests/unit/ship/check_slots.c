@@ -147,6 +147,7 @@ must_be_mark(const char *name)
     must(line != NULL && lsn >= line->start_lsn);
     must_ok(xac_source_seek(&s, line->generation, lsn, 0));
     must_ok(xac_source_next(&s, &got));
+    must(got.blk != NULL);
     must(lsn == line->start_lsn
          || xac_record_next(got.blk, NULL)->type == XAC_XCHECKPT_BEGIN);
     xac_source_close(&s);
