@@ -14,10 +14,10 @@
 
 #include "backup/backup_report.h"
 #include "backup/changed.h"
-#include "backup/manifest.h"
 #include "base/copy.h"
 #include "base/newfile.h"
 #include "log/backup_note.h"
+#include "log/manifest.h"
 
 struct xac_env;
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backup/manifest_format.h"
+#include "log/manifest_format.h"
 
 /* The part of one file. */
 struct xac_pagelist {

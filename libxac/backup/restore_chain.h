@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backup/manifest.h"
 #include "backup/pagelist.h"
+#include "log/manifest.h"
 
 /* One backup. */
 struct xac_link {

@@ -21,10 +21,10 @@
 
 #include "tests/common/env.h"
 #include "tests/common/sysfault.h"
-#include "backup/manifest.h"
 #include "backup/restore.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "log/manifest.h"
 
 #define PAGES 600
 

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "backup/manifest.h"
+#include "log/manifest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -109,12 +109,16 @@ xac_manifest_add_page(struct xac_manifest *m, uint64_t page)
     }
     last->n++;
     m->head.n_changed++;
+    xac_assert(m->n_runs <= m->runs_size);
+    xac_assert(page == last->page + last->n - 1);
     return 0;
 }
 
 const struct xac_manifest_file *
 xac_manifest_find(const struct xac_manifest *m, const char *path)
 {
+    xac_assert(path[0] != '\0');
+    xac_assert(m->n_files <= m->files_size);
     for (size_t i = 0; i < m->n_files; i++) {
         if (strcmp(m->file[i].path, path) == 0)
             return &m->file[i];
@@ -141,6 +145,8 @@ xac_manifest_free(struct xac_manifest *m)
 static uint64_t
 entry_bytes(uint64_t path_len, uint64_t copy_len)
 {
+    xac_assert(path_len != 0);
+    xac_assert(copy_len != 0);
     return (sizeof(struct xac_manifest_entry) + path_len + copy_len + 7) & ~UINT64_C(7);
 }
 
@@ -192,6 +198,8 @@ xac_manifest_write(struct xac_manifest *m, int dirfd, const struct xac_owner *ow
     for (size_t i = 0; i < m->n_files; i++)
         h->table_bytes += entry_bytes(strlen(m->file[i].path), strlen(m->file[i].copy));
     n = at + h->table_bytes + m->n_runs * sizeof m->run[0];
+    xac_assert(n >= BYTES_LEAST);
+    xac_assert(h->redo_lsn <= h->end_lsn);
     bytes = (uint8_t *)calloc(1, n);
     if (bytes == NULL)
         return xac_err(ENOMEM, "%s", XAC_MANIFEST_NAME);
@@ -217,6 +225,7 @@ xac_manifest_begin(int dirfd, const struct xac_owner *owner)
                             .is_synced = true};
     int rc = xac_newfile_replace(&f, unfinished_text, sizeof unfinished_text - 1, NULL);
 
+    xac_assert(dirfd >= 0);
     return rc == 0 ? 0 : xac_err(rc, "%s: make", XAC_UNFINISHED_NAME);
 }
 
@@ -283,6 +292,7 @@ head_take(const struct text *t, struct xac_manifest_head *h)
 static int
 master_take(const struct text *t, struct xac_manifest *m)
 {
+    xac_assert(t->n >= BYTES_LEAST);
     memcpy(&m->master, t->bytes + sizeof m->head, sizeof m->master);
     if (!xac_master_is_valid(&m->master)
         || memcmp(m->master.identity, m->head.identity, sizeof m->head.identity) != 0
@@ -312,6 +322,8 @@ entry_take(const struct text *t, struct xac_manifest *m, size_t *atp, size_t end
     char *path, *copy;
     bool is_ok;
 
+    xac_assert(*atp <= end);
+    xac_assert(end <= t->n);
     if (end - *atp < sizeof e)
         return wrong(t, *atp, "entry of a file");
     memcpy(&e, t->bytes + *atp, sizeof e);
@@ -349,6 +361,8 @@ runs_take(const struct text *t, struct xac_manifest *m, size_t at)
     uint64_t changed = 0;
     size_t n = 0;
 
+    xac_assert(m->run == NULL);
+    xac_assert(at <= t->n);
     m->n_runs = m->runs_size = (size_t)m->head.n_runs;
     m->run = (struct xac_manifest_run *)calloc(m->n_runs + 1, sizeof m->run[0]);
     if (m->run == NULL)
@@ -435,6 +449,7 @@ is_there(int dirfd, const char *name)
 {
     struct statx st;
 
+    xac_assert(name[0] != '\0');
     return xac_sys.statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0;
 }
 
@@ -466,6 +481,7 @@ check_full(const struct xac_manifest *m, int dirfd, const char *dir)
     struct xac_backup_note note;
     int rc;
 
+    xac_assert(xac_manifest_is_full(m));
     if (!is_there(dirfd, XAC_MASTER_NAME))
         return xac_err(XAC_ENOTENV, "%s: a backup that was not finished (no %s)", dir,
                        XAC_MASTER_NAME);
@@ -481,19 +497,27 @@ check_full(const struct xac_manifest *m, int dirfd, const char *dir)
 }
 
 int
-xac_manifest_read(struct xac_manifest *m, int dirfd, const char *dir)
+xac_manifest_load(struct xac_manifest *m, int dirfd, const char *dir)
 {
     struct text t = {.dir = dir};
     int rc = text_read(&t, dirfd);
 
     xac_assert(dirfd >= 0);
     *m = (struct xac_manifest){.n_files = 0};
-    if (rc == ENOENT)
-        rc = no_backup(dirfd, dir);
-    else if (rc == 0)
+    if (rc == 0)
         rc = parse(&t, m);
     free(t.bytes);
-    if (rc == 0 && xac_manifest_is_full(m))
+    return rc;
+}
+
+int
+xac_manifest_read(struct xac_manifest *m, int dirfd, const char *dir)
+{
+    int rc = xac_manifest_load(m, dirfd, dir);
+
+    if (rc == ENOENT)
+        rc = no_backup(dirfd, dir);
+    else if (rc == 0 && xac_manifest_is_full(m))
         rc = check_full(m, dirfd, dir);
     return rc;
 }

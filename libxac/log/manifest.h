@@ -21,10 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backup/manifest_format.h"
 #include "base/identity.h"
 #include "base/names.h"
 #include "base/newfile.h"
+#include "log/manifest_format.h"
 
 /* A mapped file. */
 struct xac_manifest_file {
@@ -93,6 +93,10 @@ int xac_manifest_write(struct xac_manifest *m, int dirfd, const struct xac_owner
  *      environment; XAC_EDAMAGED, XAC_EVERSION; errno.  Free it in any case.
  */
 int xac_manifest_read(struct xac_manifest *m, int dirfd, const char *dir);
+
+/* xac_manifest_load -- likewise, also of a backup that is being rolled forward; ENOENT without words:
+   there is none. */
+int xac_manifest_load(struct xac_manifest *m, int dirfd, const char *dir);
 
 void xac_manifest_free(struct xac_manifest *m);
 
