@@ -32,6 +32,7 @@
 #include "log/lineage.h"
 #include "log/log.h"
 #include "log/logdir.h"
+#include "log/manifest.h"
 #include "log/master.h"
 #include "log/recover_data.h"
 #include "log/recover_next.h"
@@ -359,6 +360,29 @@ read_master(struct xac_recovery *r)
     return rc;
 }
 
+/*
+ * read_manifest -- which files a backup has, and up to where.
+ *
+ * The note tells that only until the backup is being rolled forward.  In a later generation of the log the files
+ * may be others, of a copy of the environment, and nothing of it is in the backup.
+ */
+static int
+read_manifest(struct xac_recovery *r)
+{
+    int rc = xac_manifest_load(&r->manifest, r->dirfd, ".");
+
+    r->redo.backup_lsn = r->note.end_lsn;
+    if (rc == ENOENT)
+        return 0;
+    if (rc == 0 && r->manifest.head.generation == r->master.generation) {
+        r->redo.manifest = &r->manifest;
+        r->redo.backup_lsn = r->manifest.head.end_lsn;
+    } else {
+        r->redo.backup_lsn = 0;
+    }
+    return rc;
+}
+
 /* read_note -- is it a backup? */
 static int
 read_note(struct xac_recovery *r)
@@ -370,8 +394,10 @@ read_note(struct xac_recovery *r)
     r->rep.was_backup = rc == 0;
     if (rc == 0) {
         r->redo.backup = &r->note;
-        return xac_backup_note_check(&r->note, lsn != 0 ? lsn : UINT64_MAX,
-                                     time_ns != 0 ? time_ns : UINT64_MAX);
+        rc = read_manifest(r);
+        return rc != 0 ? rc
+                       : xac_backup_note_check(&r->note, lsn != 0 ? lsn : UINT64_MAX,
+                                               time_ns != 0 ? time_ns : UINT64_MAX);
     }
     if (rc == ENOENT && (lsn != 0 || time_ns != 0))
         return xac_err(EINVAL, "no backup (no %s): its files may hold later changes",
@@ -461,6 +487,7 @@ run_once(int dirfd, const struct xac_recover_options *options,
     *againp = rc == 0 && r.goes_on;
     free(r.serial);
     xac_backup_note_free(&r.note);
+    xac_manifest_free(&r.manifest);
     xac_redo_free(&r.redo);
     xac_scan_close(&r.scan);
     if (r.logfd >= 0)

@@ -126,7 +126,8 @@ note_files(struct xac_recovery *r, const struct xac_block *blk)
         if (rec->type == XAC_XFILE)
             rc = note_file(r, blk->lsn, rec);
         else if (rec->type == XAC_XFORGET)
-            xac_redo_forget(&r->redo, (const struct xac_xforget *)(const void *)rec);
+            xac_redo_forget(&r->redo, blk->lsn,
+                            (const struct xac_xforget *)(const void *)rec);
     }
     return rc;
 }

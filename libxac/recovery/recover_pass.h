@@ -24,6 +24,7 @@
 #include "base/identity.h"
 #include "checkpoint/pagesums.h"
 #include "log/backup_note.h"
+#include "log/manifest.h"
 #include "log/master.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
@@ -50,6 +51,7 @@ struct xac_recovery {
     struct xac_next next;        /* it                                                 */
     uint32_t next_generation;    /* its number, or of an empty one                     */
     struct xac_backup_note note; /* of a backup; rep.was_backup                        */
+    struct xac_manifest manifest; /* likewise; zeros: it has none                      */
     struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
     bool content_wrong;          /* a valid block there names or holds what is not right*/
     struct xac_scan_found found; /* behind the end                                     */

@@ -434,6 +434,7 @@ xac_redo_free(struct xac_redo *r)
     for (size_t i = 0; i < r->n_files; i++) {
         xac_redo_file_close(r, &r->file[i]);
         free(r->file[i].path);
+        free(r->file[i].renamed);
         free(r->file[i].seen);
     }
     xac_assert(r->n_open_fds == 0); /* (6) */

@@ -18,6 +18,12 @@
  *       does not grow with the log.
  *   (5) The files are in the order of their ids; each id is there once.
  *   (6) n_open_fds is the number of files with a descriptor.
+ *   (7) A file of a backup stays where the backup has it, whatever the log calls it later: what
+ *       has the same identity has the same place.  It is redone up to where the log forgets it, and goes
+ *       on from there if it is mapped again.  Nothing of what was committed is left out.
+ *   (8) If the log calls it by another name in the end, the backup is not redone to there.
+ *   (9) If another file has its name in the end, of which the backup has nothing, that one is redone in its
+ *       place, from zeros, and only if the user says so.
  */
 #ifndef XAC_RECOVER_REDO_H
 #define XAC_RECOVER_REDO_H
@@ -31,6 +37,7 @@
 #include "log/backup_note.h"
 #include "log/claim.h"
 #include "log/log_format.h"
+#include "log/manifest.h"
 #include "recovery/recover_pages.h"
 #include "store/frozen.h"
 
@@ -47,16 +54,20 @@ struct xac_redo_file {
     bool is_missing;   /* and it is to be created                                       */
     bool is_other;     /* not the file that was mapped, and that is accepted            */
     bool is_moved;     /* of a backup: whatever is at its path is the file              */
+    bool is_anew;      /* of a backup: what is at its path is another one: (9)          */
     bool is_made;      /* created or extended in this run                               */
     bool is_source;    /* pages of other files are copied from it                       */
-    bool is_forgotten; /* nobody wants it: what it had is redone beside the directory,
-                          for others may copy from it                                */
+    bool is_gone;      /* the log says that nobody wants it                             */
+    bool is_forgotten; /* so nothing is written to it: what it had is redone beside the
+                          directory, for others may copy from it                     */
     int fd;            /* -1 if not open                                                */
     uint64_t lsn;      /* of the block that path and inode come from                    */
+    uint64_t since;    /* of the first one that names this file                         */
     uint64_t length;   /* bytes that the file must have, by the log                     */
     uint64_t reach;    /* end of the last page to be redone, bytes                      */
     struct xac_identity who; /* when it was mapped                                    */
-    char *path;     /* owned                                                           */
+    char *path;     /* owned; in a backup: where that has it                           */
+    char *renamed;  /* the name by the log, if that is another one: (8); owned         */
     uint64_t *seen; /* a bit for each page redone from a full image in this pass      */
     uint64_t seen_words;
 };
@@ -64,6 +75,8 @@ struct xac_redo_file {
 struct xac_redo {
     int dirfd;
     const struct xac_backup_note *backup; /* where the files are, if it is a backup   */
+    const struct xac_manifest *manifest;  /* what they are; NULL: not known           */
+    uint64_t backup_lsn; /* they have nothing of what the log has from there on       */
     struct xac_claimant claimant; /* the environment                                  */
     bool is_copy;       /* of an environment, by other means than xBackup()           */
     bool takes_outside; /* and files that do not lie in it belong to it               */
@@ -90,7 +103,7 @@ struct xac_redo {
 static inline bool
 xac_redo_is_wanted(const struct xac_redo_file *f)
 {
-    return f->needed && !f->is_forgotten;
+    return (f->needed || f->is_anew) && !f->is_forgotten;
 }
 
 /* What is to be done with a record. */
@@ -120,8 +133,8 @@ void xac_redo_restart(struct xac_redo *r, bool keep);
 /* xac_redo_note_file -- remember the XFILE of a block; ret 0; XAC_EDAMAGED; ENOMEM. */
 int xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec);
 
-/* xac_redo_forget -- its file is neither asked for nor made nor written. */
-void xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec);
+/* xac_redo_forget -- its file is neither asked for nor made nor written; but for (7). */
+void xac_redo_forget(struct xac_redo *r, uint64_t lsn, const struct xac_xforget *rec);
 
 /*
  * xac_redo_check -- decide about a record and note what its redo will need.
@@ -136,7 +149,8 @@ int xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
  *
  * In a copy, files that lie in it have been copied with it, so they are others; what lies
  * elsewhere may belong to the original.
- * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); XAC_ECOPY;
+ * ret  0; XAC_EREPLACED (missing or another one, unless accept_replaced); EINVAL: (8);
+ *      XAC_ECOPY;
  *      XAC_EINUSE (claim.h); errno.
  */
 int xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable);
@@ -189,6 +203,18 @@ int xac_redo_file_open(struct xac_redo *r, struct xac_redo_file *f, int flags);
 
 /* xac_redo_file_close -- close its descriptor, if it has one. */
 void xac_redo_file_close(struct xac_redo *r, struct xac_redo_file *f);
+
+/* ---- Between redo_files.c and redo_backup.c, for a backup. */
+
+/* xac_redo_place -- find the place of a file whose identity and position are known, and what that means
+   for those that had the place before.  in  name  by the log; ret 0 or ENOMEM. */
+int xac_redo_place(struct xac_redo *r, struct xac_redo_file *f, const char *name);
+
+/* xac_redo_forget_in_backup -- the log forgets the file there: (7). */
+void xac_redo_forget_in_backup(struct xac_redo *r, struct xac_redo_file *f, uint64_t lsn);
+
+/* xac_redo_check_backup -- ret 0; EINVAL by (8); XAC_EREPLACED by (9). */
+int xac_redo_check_backup(const struct xac_redo *r, bool accept_replaced);
 
 /* xac_redo_fds_max -- descriptors that may be open at a time. */
 size_t xac_redo_fds_max(void);

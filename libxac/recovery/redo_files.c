@@ -99,41 +99,43 @@ path_of(const struct xac_xfile *rec, char **pathp)
     return 0;
 }
 
-/*
- * place_of -- where a file named by the log is; to be freed, NULL if out of memory.
- *
- * In a backup nothing is where the log says, and nothing outside of it may be touched.
- * A file that it does not have was mapped first when it had been made.
- * in   name  is freed, or returned
- */
-static char *
-place_of(const struct xac_redo *r, const struct xac_xfile *rec, char *name)
+/* forget_name -- of an id whose first file never counted: another one has got it (registry.h, 1). */
+static void
+forget_name(struct xac_redo_file *f)
 {
-    const char *copy;
-    char *place = NULL;
+    xac_assert(f->path != NULL);
+    free(f->path);
+    f->path = NULL;
+    f->length = 0;
+}
 
-    xac_assert(name != NULL);
-    if (r->backup == NULL)
-        return name;
-    copy = xac_backup_note_find(r->backup, name);
-    if (copy != NULL)
-        place = strdup(copy);
-    else if (name[0] != '/')
-        return name;
-    else if (asprintf(&place, "xac-later-%" PRIu32 "-%s", rec->file,
-                      strrchr(name, '/') + 1)
-             < 0)
-        place = NULL;
-    free(name);
-    return place;
+/* take_name -- path, freed or kept, and identity of a file by the newest record that has been found. */
+static int
+take_name(struct xac_redo *r, struct xac_redo_file *f, char *path)
+{
+    struct xac_frozen_file *copied;
+    int rc = 0;
+
+    xac_assert(path != NULL);
+    if (r->backup != NULL) {
+        rc = xac_redo_place(r, f, path);
+        free(path);
+    } else {
+        free(f->path);
+        f->path = path;
+    }
+    return rc == 0 && r->frozen != NULL ? xac_frozen_take(r->frozen, f->path, &copied)
+                                        : rc;
 }
 
 int
 xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec)
 {
-    struct xac_frozen_file *copied;
+    struct xac_identity who = {.device = rec->device,
+                               .inode = rec->inode,
+                               .birth_ns = xac_xfile_birth(rec)};
     struct xac_redo_file *f;
-    char *path = NULL, *copy;
+    char *path = NULL;
     int rc = path_of(rec, &path);
 
     if (rc != 0)
@@ -141,35 +143,37 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
     f = xac_redo_file_find(r, rec->file);
     if (f == NULL)
         f = file_insert(r, rec->file);
-    if (f == NULL)
-        rc = xac_err(ENOMEM, "table of files");
-    else if (rec->length > f->length)
-        f->length = rec->length;
-    if (f == NULL || (f->path != NULL && lsn <= f->lsn)) {
+    if (f == NULL) {
         free(path);
-        return rc;
-    }
-    copy = place_of(r, rec, path);
-    if (copy == NULL)
         return xac_err(ENOMEM, "table of files");
-    f->is_moved = r->backup != NULL;
-    free(f->path);
-    f->path = copy;
+    }
+    if (f->path != NULL && lsn > f->lsn && !xac_identity_is_same(&f->who, &who))
+        forget_name(f);
+    if (rec->length > f->length)
+        f->length = rec->length;
+    if (f->path != NULL && lsn <= f->lsn) {
+        free(path);
+        return 0;
+    }
+    if (f->path == NULL)
+        f->since = lsn;
     f->lsn = lsn;
-    f->who = (struct xac_identity){.device = rec->device,
-                                   .inode = rec->inode,
-                                   .birth_ns = xac_xfile_birth(rec)};
-    return r->frozen != NULL ? xac_frozen_take(r->frozen, f->path, &copied) : 0;
+    f->who = who;
+    return take_name(r, f, path);
 }
 
 void
-xac_redo_forget(struct xac_redo *r, const struct xac_xforget *rec)
+xac_redo_forget(struct xac_redo *r, uint64_t lsn, const struct xac_xforget *rec)
 {
     struct xac_redo_file *f = xac_redo_file_find(r, rec->file);
 
     xac_assert(f == NULL || f->id == rec->file);
-    if (f != NULL) /* else nothing of it is redone */
-        f->is_forgotten = true;
+    if (f == NULL || f->path == NULL) /* nothing of it is redone */
+        return;
+    f->is_gone = true;
+    f->is_forgotten = true;
+    if (r->backup != NULL)
+        xac_redo_forget_in_backup(r, f, lsn);
 }
 
 void
@@ -315,11 +319,10 @@ check_file(struct xac_redo *r, struct xac_redo_file *f, bool accept_replaced, in
 int
 xac_redo_check_files(struct xac_redo *r, bool accept_replaced, bool writable)
 {
-    int rc = 0;
+    int rc = xac_redo_check_backup(r, accept_replaced);
 
-    if (r->frozen != NULL)
+    if (rc == 0 && r->frozen != NULL)
         return xac_redo_check_copies(r);
-
     for (size_t i = 0; rc == 0 && i < r->n_files; i++) {
         if (xac_redo_is_wanted(&r->file[i]))
             rc =
@@ -336,7 +339,7 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
     struct stat st;
     int rc = xac_redo_file_open(r, f, O_RDWR);
 
-    xac_assert(want > 0);
+    xac_assert(want > 0 || f->is_anew);
     xac_assert(xac_redo_is_wanted(f));
     if (rc == ENOENT)
         rc = f->is_missing ? file_make(r, f) : xac_err(ENOENT, "%s: open", f->path);
@@ -346,6 +349,11 @@ prepare_file(struct xac_redo *r, struct xac_redo_file *f)
         return xac_err(errno, "%s: stat", f->path);
     if (r->frozen == NULL)
         xac_claim_mark(f->fd, &r->claimant);
+    if (f->is_anew && st.st_size > 0) {
+        st.st_size = 0;
+        if (xac_sys.ftruncate(f->fd, 0) != 0)
+            return xac_err(errno, "%s: make empty", f->path);
+    }
     if ((uint64_t)st.st_size < want) {
         f->is_made = true;
         if (xac_sys.ftruncate(f->fd, (off_t)want) != 0)

@@ -5,8 +5,9 @@
 #
 # A mutant is a patch of the library in this directory; its first line says what it breaks.
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
-# files larger than memory, error-* what is told of a want of room, envs-* several
-# environments in one process, increment-* increments of backups, follow-* followers of the log, map-* libxactree, team-* helper threads,
+# files larger than memory, files-* files that come and go, error-* what is told of a want of room,
+# envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
+# log, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
@@ -40,6 +41,7 @@ envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
+files_tests="tests/api/durable/check_forward"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints"
 timeout_s=180
@@ -93,6 +95,7 @@ tests_of()
     envs-*) echo "$envs_tests" ;;
     increment-*) echo "$increment_tests" ;;
     follow-*) echo "$follow_tests" ;;
+    files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;
     refresh-*) echo "tests/api/isolation/check_refresh tests/unit/view/check_twin

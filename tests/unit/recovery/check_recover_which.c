@@ -157,6 +157,31 @@ START_TEST(version_4_knows_files_by_inode)
 }
 END_TEST
 
+/* ---- Ids ---------------------------------------------------------------------------- */
+
+/* Who was to be called so never got the name (xRename), or died before that counted. */
+START_TEST(file_with_an_id_that_never_counted_keeps_its_length)
+{
+    struct stat st;
+
+    synth_open(&s, 4096, 65536);
+    (void)synth_file(&s, "long", 4000);
+    free(s.file[0].model);
+    free(s.file[0].full_since);
+    free(s.file[0].is_fresh);
+    s.n_files = 0;
+    (void)synth_file(&s, "f", 3);
+    ck_assert_uint_eq(s.file[0].id, 1);
+    synth_begin(&s);
+    synth_change(&s, 0, 1);
+    synth_commit(&s);
+    ck_ok(recover());
+    ck_assert(synth_same(&s, 0));
+    ck_assert_int_eq(fstatat(s.dirfd, "f", &st, 0), 0);
+    ck_assert_int_eq(st.st_size, 3 * 4096);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -166,6 +191,8 @@ main(void)
     tc = recover_tcase(suite, "inodes");
     tcase_add_test(tc, file_born_later_with_the_same_inode_is_another);
     tcase_add_test(tc, file_without_a_birth_is_known_by_its_inode);
+    tc = recover_tcase(suite, "ids");
+    tcase_add_test(tc, file_with_an_id_that_never_counted_keeps_its_length);
     tc = recover_tcase(suite, "version 4");
     tcase_add_test(tc, version_4_is_recovered_and_becomes_5);
     tcase_add_test(tc, version_4_knows_files_by_inode);
