@@ -261,6 +261,49 @@ XAC_API int xac_munmap_at(void *base);
 XAC_API int xac_forget(const char *name);
 
 /*
+ * Remove a file that nobody maps.
+ *
+ * All that was committed to it is in the file first; then its name goes.  When this returns 0 that
+ * is durable, in a durable environment.  After a crash in the middle the file is there, whole, or it is not.
+ * Files that were never mapped can be removed, too.  A file that has more names (hard links) keeps the others.
+ *
+ * in   name  relative to the current directory, or absolute; a regular file, not a symbolic link to one
+ * ret  0, or the file is there as before:
+ *        EBUSY         it is mapped, by any process (xLastError() says which), also under another
+ *                      name; a query, a snapshot or XAC_OPT_HISTORY needs an older state of it;
+ *                      or a backup is being made
+ *        ENOENT        there is no such file
+ *        EINVAL        NULL or empty; a directory or another kind of file; a symbolic link; one of
+ *                      the environment's own files
+ *        EACCES, EPERM, EROFS  the file or its directory may not be written, or not be read
+ *        XAC_EINUSE    it belongs to another environment
+ *        XAC_EINTXN    inside of a transaction or query
+ *        XAC_EREADONLY, XAC_EFORKED, XAC_ENOINIT, XAC_EPOISONED
+ *      and others as xCheckpoint().  EIO with words that say so: it is removed, but perhaps not
+ *      durably.  If the directory may not be written, the library has forgotten the file (xForget()).
+ */
+XAC_API int xac_remove(const char *name);
+
+/*
+ * Rename a file that nobody maps, or move it to another directory of its file system.
+ *
+ * As xRemove(), but the file is there after a crash in the middle, whole, under its old or its new name.
+ * It keeps its address: pointers into it stay valid.  Checksums of its pages (XAC_OPT_PAGE_CHECKSUMS)
+ * begin anew, and so does an increment of a backup: it has all of the file.  A backup that was made
+ * before cannot be rolled forward past the renaming (xrecover --until).
+ *
+ * in   from  as for xRemove()
+ * in   to    a name that nothing has
+ * ret  0, or as xRemove(), and
+ *        EEXIST      something has the name `to`; it is left alone
+ *        EINVAL      the same name twice; `to` is reserved for the environment's own files
+ *        ENOENT      the directory of `to` is not there
+ *        EXDEV       it lies in another file system
+ *        EOPNOTSUPP  the file system cannot rename without perhaps replacing a file
+ */
+XAC_API int xac_rename(const char *from, const char *to);
+
+/*
  * Make a view of a segment for the calling thread alone.
  *
  * The threads of a process share its mappings, so that only one of them at a time can
@@ -712,6 +755,8 @@ XAC_API void *xMmapAt(const char *name, uint64_t offset, size_t length, int flag
 XAC_API void *xMremap(void *base, size_t length, int flags);
 XAC_API int xMunmapAt(void *base);
 XAC_API int xForget(const char *name);
+XAC_API int xRemove(const char *name);
+XAC_API int xRename(const char *from, const char *to);
 XAC_API void *xView(void *base);
 XAC_API int xUnview(void *view);
 XAC_API int xbegin(void);

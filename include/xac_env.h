@@ -98,6 +98,8 @@ XAC_API void *xac_mremap_in(struct xac_env *env, void *base, size_t length, int 
 XAC_API int xac_munmap_in(struct xac_env *env, const char *name);
 XAC_API int xac_munmap_at_in(struct xac_env *env, void *base);
 XAC_API int xac_forget_in(struct xac_env *env, const char *name);
+XAC_API int xac_remove_in(struct xac_env *env, const char *name);
+XAC_API int xac_rename_in(struct xac_env *env, const char *from, const char *to);
 XAC_API void *xac_view_in(struct xac_env *env, void *base);
 XAC_API int xac_unview_in(struct xac_env *env, void *view);
 

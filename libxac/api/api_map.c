@@ -14,6 +14,7 @@
 #include "api/api_left.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/file_fds.h"
+#include "checkpoint/file_name.h"
 #include "checkpoint/forget.h"
 #include "env/reader.h"
 #include "view/view.h"
@@ -219,6 +220,42 @@ xac_forget_in(struct xac_env *env, const char *name)
     return rc;
 }
 
+/* rename_file -- xRename; to NULL: xRemove. */
+static int
+rename_file(struct xac_env *env, const char *what, const char *from, const char *to)
+{
+    struct xac_ctx *ctx;
+    int rc = xac_api_start_process(env, what, &ctx);
+
+    if (rc != 0)
+        return rc;
+    rc = xac_reader_check_writer(ctx->env, what);
+    if (rc == 0)
+        rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_env_mend(ctx->env);
+    if (rc == 0)
+        rc = xac_file_rename(ctx->env, from, to);
+    xac_api_done(ctx);
+    return rc;
+}
+
+int
+xac_remove_in(struct xac_env *env, const char *name)
+{
+    if (name == NULL || *name == '\0')
+        return xac_err(EINVAL, "xRemove: no file name");
+    return rename_file(env, "xRemove", name, NULL);
+}
+
+int
+xac_rename_in(struct xac_env *env, const char *from, const char *to)
+{
+    if (from == NULL || *from == '\0' || to == NULL || *to == '\0')
+        return xac_err(EINVAL, "xRename: no file name");
+    return rename_file(env, "xRename", from, to);
+}
+
 /* ---- Views of threads ----------------------------------------------------------------- */
 
 void *
@@ -288,6 +325,18 @@ xac_forget(const char *name)
     return xac_forget_in(xac_api_env, name);
 }
 
+int
+xac_remove(const char *name)
+{
+    return xac_remove_in(xac_api_env, name);
+}
+
+int
+xac_rename(const char *from, const char *to)
+{
+    return xac_rename_in(xac_api_env, from, to);
+}
+
 void *
 xac_view(void *base)
 {
@@ -309,5 +358,7 @@ void *xMmapAt(const char *name, uint64_t offset, size_t length, int flags)
 void *xMremap(void *base, size_t length, int flags) XAC_ALIAS_OF(xac_mremap);
 int xMunmapAt(void *base) XAC_ALIAS_OF(xac_munmap_at);
 int xForget(const char *name) XAC_ALIAS_OF(xac_forget);
+int xRemove(const char *name) XAC_ALIAS_OF(xac_remove);
+int xRename(const char *from, const char *to) XAC_ALIAS_OF(xac_rename);
 void *xView(void *base) XAC_ALIAS_OF(xac_view);
 int xUnview(void *view) XAC_ALIAS_OF(xac_unview);

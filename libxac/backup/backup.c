@@ -457,6 +457,10 @@ xac_backup_run(struct xac_env *env, const char *dir, const char *base,
     /* Everything, until it is known what.  Release: pairs with the acquire in
        xac_registry_log_needed. */
     atomic_store_explicit(pin, 1, memory_order_release);
+    /* A process that is removing or renaming a file has done so when this one lists the files; one that
+       comes later sees the pin. */
+    xac_registry_enter(env);
+    xac_registry_exit(env);
     if (rc == 0)
         rc = xac_checkpoint_run(env, false);
     if (rc == 0)

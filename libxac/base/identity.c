@@ -48,3 +48,15 @@ xac_identity_is_same(const struct xac_identity *a, const struct xac_identity *b)
     return a->inode == b->inode
            && (a->birth_ns == 0 || b->birth_ns == 0 || a->birth_ns == b->birth_ns);
 }
+
+int
+xac_identity_check(int dirfd, const char *path, const struct xac_identity *who)
+{
+    struct xac_identity is;
+    int rc = xac_identity_at(dirfd, path, &is);
+
+    xac_assert(path[0] != '\0');
+    if (rc == 0 && (is.device != who->device || !xac_identity_is_same(&is, who)))
+        rc = ESTALE;
+    return rc;
+}

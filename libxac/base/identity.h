@@ -36,6 +36,9 @@ XAC_SIGSAFE int xac_identity_of(int fd, struct xac_identity *out);
  */
 int xac_identity_at(int dirfd, const char *path, struct xac_identity *out);
 
+/* xac_identity_check -- is it still the file with this name?  ret 0; ESTALE: another one is; errno. */
+int xac_identity_check(int dirfd, const char *path, const struct xac_identity *who);
+
 /* xac_identity_is_same -- the same file, as far as the file system can say. */
 bool xac_identity_is_same(const struct xac_identity *a, const struct xac_identity *b);
 

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
@@ -245,6 +246,12 @@ sys_process_madvise(int pidfd, const struct iovec *at, size_t n, int advice)
     return syscall(SYS_process_madvise, pidfd, at, n, advice, 0u);
 }
 
+static int
+sys_rename_new(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    return (int)syscall(SYS_renameat2, dirfd, from, dirfd2, to, RENAME_NOREPLACE);
+}
+
 static ssize_t
 sys_getdents(int fd, void *buf, size_t n)
 {
@@ -301,6 +308,7 @@ struct xac_sys xac_sys = {
     .fsetxattr = sys_fsetxattr,
     .fremovexattr = fremovexattr,
     .renameat = renameat,
+    .rename_new = sys_rename_new,
     .unlinkat = unlinkat,
     .mkdirat = mkdirat,
     .readlinkat = readlinkat,

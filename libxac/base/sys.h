@@ -50,6 +50,8 @@ struct xac_sys {
     int (*fsetxattr)(int fd, const char *name, const void *value, size_t n);
     int (*fremovexattr)(int fd, const char *name);
     int (*renameat)(int dirfd, const char *from, int dirfd2, const char *to);
+    /* renameat2(2): RENAME_NOREPLACE. */
+    int (*rename_new)(int dirfd, const char *from, int dirfd2, const char *to);
     int (*unlinkat)(int dirfd, const char *path, int flags);
     int (*mkdirat)(int dirfd, const char *path, mode_t mode);
     ssize_t (*readlinkat)(int dirfd, const char *path, char *text, size_t n);

@@ -309,14 +309,31 @@ xac_address_list_read(struct xac_address_list *a, int dirfd)
     return rc;
 }
 
-/* replace -- the file with its lines and this one, as a new file. */
+/* replace_by -- the file by another one; n bytes. */
 static int
-replace(struct xac_address_list *a, int dirfd, const char *line, size_t n, bool is_synced)
+replace_by(struct xac_address_list *a, int dirfd, const char *text, size_t n,
+           bool is_synced)
 {
     struct xac_newfile f = {.dirfd = dirfd,
                             .made = NEW_NAME,
                             .name = XAC_ADDRESSES_NAME,
                             .is_synced = is_synced};
+    int rc = xac_newfile_replace(&f, text, n, NULL);
+
+    xac_assert(n > 0);
+    xac_assert(text[n - 1] == '\n');
+    if (rc != 0)
+        return xac_err(rc, "%s", XAC_ADDRESSES_NAME);
+    rc = xac_address_list_read(a, dirfd);
+    if (is_synced)
+        a->synced = a->used;
+    return rc;
+}
+
+/* replace -- the file with its lines and this one, as a new file. */
+static int
+replace(struct xac_address_list *a, int dirfd, const char *line, size_t n, bool is_synced)
+{
     size_t old = a->used != 0 ? a->used : strlen(FIRST_LINE);
     char *text = (char *)malloc(old + n);
     int rc;
@@ -330,13 +347,36 @@ replace(struct xac_address_list *a, int dirfd, const char *line, size_t n, bool 
          (end = (char *)memchr(end, '\0', (size_t)(text + old - end))) != NULL;)
         *end = '\n';
     memcpy(text + old, line, n);
-    rc = xac_newfile_replace(&f, text, old + n, NULL);
+    rc = replace_by(a, dirfd, text, old + n, is_synced);
     free(text);
-    if (rc != 0)
-        return xac_err(rc, "%s", XAC_ADDRESSES_NAME);
-    rc = xac_address_list_read(a, dirfd);
-    if (is_synced)
-        a->synced = a->used;
+    return rc;
+}
+
+int
+xac_address_list_remove(struct xac_address_list *a, int dirfd, const char *path,
+                        bool is_synced)
+{
+    size_t n = strlen(FIRST_LINE), size = a->used;
+    char *text;
+    int rc;
+
+    xac_assert(path[0] != '\0');
+    if (xac_address_list_find(a, path) == NULL)
+        return 0;
+    text = (char *)malloc(size);
+    if (text == NULL)
+        return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+    memcpy(text, FIRST_LINE, n);
+    for (uint32_t i = 0; i < a->n_lines; i++) {
+        const struct xac_address_line *line = &a->line[i];
+
+        if (strcmp(a->text + line->path, path) != 0)
+            n += (size_t)snprintf(text + n, size - n, "%016" PRIx64 " %s\n",
+                                  line->address, a->text + line->path);
+    }
+    xac_assert(n < size); /* at least a line less */
+    rc = replace_by(a, dirfd, text, n, is_synced);
+    free(text);
     return rc;
 }
 

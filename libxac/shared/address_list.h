@@ -3,14 +3,14 @@
  * address_list.h -- the file xac.addresses (doc/formats.md), as one process has read it.
  *
  * WHAT      Reads the lines that were appended since it read last; finds the line of a file, and
- *           addresses that no file has; appends a line.
+ *           addresses that no file has; appends a line; removes those of a file.
  * NOT HERE  Which addresses a file gets (address.h).
  * OWNER     struct xac_address_list belongs to the caller; all zero means that nothing has been
  *           read.
  * LOCK      The caller holds the lock of the files: one process at a time reads or appends.
  *
  * INVARIANTS
- *   (1) While the file is short it is replaced as a whole; later it grows by whole lines.  An
+ *   (1) While the file is short, and when lines go, it is replaced as a whole; else it grows by whole lines.  An
  *       incomplete line that a crash leaves at the end does not count, and is cut off before
  *       the next line is appended.
  *   (2) If a path has several lines, the last one counts.
@@ -93,6 +93,15 @@ bool xac_address_list_has(const struct xac_address_list *a, int dirfd, uint64_t 
  */
 int xac_address_list_add(struct xac_address_list *a, int dirfd, const char *path,
                          uint64_t address, bool is_synced);
+
+/*
+ * xac_address_list_remove -- replace the file by one without the lines of a path; the file has been read to
+ * its end.
+ *
+ * ret  0, also if there is none; or an error, and the file has the lines that it had.
+ */
+int xac_address_list_remove(struct xac_address_list *a, int dirfd, const char *path,
+                            bool is_synced);
 
 /* xac_address_list_sync -- bring this line to disk; ret 0 or an error. */
 int xac_address_list_sync(struct xac_address_list *a, int dirfd,

@@ -151,26 +151,26 @@ xac_registry_each_held(const struct xac_env *env, void (*fn)(void *arg, uint32_t
     }
 }
 
-/* A file that is looked for among those that are held. */
-struct sought {
-    uint32_t file;
-    bool is_held;
-};
-
-static void
-compare(void *arg, uint32_t file)
+uint32_t
+xac_registry_holder(const struct xac_env *env, uint32_t file)
 {
-    struct sought *s = (struct sought *)arg;
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
 
-    s->is_held = s->is_held || s->file == file;
+    xac_assert(file != 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        for (uint64_t at = p->holds; at != 0; at = hold_at(env, at)->next) {
+            if (hold_at(env, at)->file == file)
+                return p->pid;
+        }
+    }
+    return 0;
 }
 
 bool
 xac_registry_is_held(const struct xac_env *env, uint32_t file)
 {
-    struct sought s = {.file = file};
-
-    xac_assert(file != 0);
-    xac_registry_each_held(env, compare, &s);
-    return s.is_held;
+    return xac_registry_holder(env, file) != 0;
 }

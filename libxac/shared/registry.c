@@ -362,6 +362,24 @@ xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn)
     return redo_lsn;
 }
 
+uint32_t
+xac_registry_backs_up(const struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+
+    xac_assert(env->ctl != NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        /* Acquire: pairs with the release in xac_backup_run. */
+        if (atomic_load_explicit(&p->log_pin, memory_order_acquire) != 0
+            && atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
+            return p->pid;
+    }
+    return 0;
+}
+
 /* count -- participants attached, readers among them or not. */
 static uint32_t
 count(const struct xac_env *env, bool with_readers)

@@ -103,6 +103,9 @@ uint32_t xac_registry_writers(const struct xac_env *env);
    recovery's. */
 uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);
 
+/* xac_registry_backs_up -- process that is making a backup; 0: none. */
+uint32_t xac_registry_backs_up(const struct xac_env *env);
+
 /* xac_file_at -- file with that id (from 1), which exists. */
 XAC_SIGSAFE static inline struct xac_file *
 xac_file_at(const struct xac_env *env, uint32_t id)
@@ -160,6 +163,9 @@ void xac_registry_drop_all(struct xac_env *env, uint32_t participant);
 
 /* xac_registry_is_held -- does anybody map the file?  Files lock held. */
 bool xac_registry_is_held(const struct xac_env *env, uint32_t file);
+
+/* xac_registry_holder -- process that maps it, the first that is found; 0: none.  Likewise. */
+uint32_t xac_registry_holder(const struct xac_env *env, uint32_t file);
 
 /* xac_registry_each_held -- for each mapping; files lock held. */
 void xac_registry_each_held(const struct xac_env *env,

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <xac.h>
+
 #include "base/err.h"
 #include "base/sys.h"
 #include "shared/registry.h"
@@ -73,9 +75,9 @@ set_state(struct xac_env *env, struct xac_file *f, enum xac_file_state state)
         xac_count(&env->ctl->files_known, UINT64_MAX); /* one less */
 }
 
-/* settle -- a new entry that is in the log counts. */
-static void
-settle(struct xac_env *env, uint32_t id)
+/* A new entry that is in the log counts. */
+void
+xac_registry_settle(struct xac_env *env, uint32_t id)
 {
     xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     xac_assert(id
@@ -120,11 +122,27 @@ xac_registry_add(struct xac_env *env, const char *path, const struct xac_identit
         f->is_unnamed = 0;
     }
     if (is_new)
-        settle(env, *idp);
+        xac_registry_settle(env, *idp);
     xac_assert(atomic_load_explicit(&f->length, memory_order_relaxed) >= length);
     xac_assert(f->is_unnamed == 0);
     xac_debug(xac_ptab_assert(&env->shm, &f->root, *idp));
     return 0;
+}
+
+int
+xac_registry_announce(struct xac_env *env, const char *path,
+                      const struct xac_identity *who, uint64_t size, uint32_t *idp)
+{
+    int rc = add(env, path, who, size, idp);
+
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    xac_assert(path[0] != '\0');
+    if (rc == 0)
+        rc = xac_checkpoint_log_file(env, *idp, size);
+    if (rc == 0)
+        atomic_store_explicit(&xac_file_at(env, *idp)->length, size,
+                              memory_order_relaxed);
+    return rc;
 }
 
 int
@@ -178,7 +196,13 @@ xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t length
     if (rc != 0)
         return xac_err(rc, "%s", path);
     xac_registry_enter(env);
-    rc = xac_registry_add(env, path, &who, (uint64_t)st.st_size, length, idp);
+    rc = xac_registry_find(env, path, &who, idp);
+    /* Nobody knew it for a moment: it may have been renamed or removed. */
+    if (rc == 0 && *idp == 0 && env->frozen == NULL
+        && xac_identity_check(env->dirfd, path, &who) != 0)
+        rc = xac_err(XAC_EREPLACED, "%s", path);
+    if (rc == 0)
+        rc = xac_registry_add(env, path, &who, (uint64_t)st.st_size, length, idp);
     if (rc == 0)
         rc = xac_registry_hold(env, *idp, holdp);
     xac_registry_exit(env);

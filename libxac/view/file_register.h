@@ -28,6 +28,19 @@ int xac_registry_file(struct xac_env *env, const char *path, int fd, uint64_t le
                       uint32_t *idp, uint64_t *holdp);
 
 /*
+ * xac_registry_announce -- a new entry, for a file that is about to get this name; durable in the log if
+ * the environment is.  Nobody finds it before xac_registry_settle, and if that is not called, the next
+ * file gets its id.  Files lock held; no file is known by the path, or is this one.
+ *
+ * ret  as xac_registry_add.
+ */
+int xac_registry_announce(struct xac_env *env, const char *path,
+                          const struct xac_identity *who, uint64_t size, uint32_t *idp);
+
+/* xac_registry_settle -- the file has the name: the entry counts.  Files lock held. */
+void xac_registry_settle(struct xac_env *env, uint32_t id);
+
+/*
  * xac_registry_forget -- make a KNOWN file GONE, and log that, not synced.  Files lock held;
  * nobody holds the file.
  */

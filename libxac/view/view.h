@@ -763,4 +763,8 @@ int xac_view_rejoin_all(struct xac_env *env, struct xac_ctx *ctx);
  */
 char *xac_view_stored_path(const struct xac_env *env, const char *name);
 
+/* xac_view_check_path -- may a segment have this stored path?  ret 0; EINVAL: a newline, or a name that is
+   for the library's own files in the environment directory.  in  name  for messages */
+int xac_view_check_path(const char *path, const char *name);
+
 #endif /* XAC_VIEW_H */

@@ -26,45 +26,8 @@
 #include "view/guard.h"
 #include "view/view.h"
 
-/* real_path -- as realpath(3), also of a name that nothing has any more, in a directory that
-   is there. */
-static char *
-real_path(const char *name)
-{
-    char *path = realpath(name, NULL);
-    const char *slash = strrchr(name, '/');
-    const char *base = slash != NULL ? slash + 1 : name;
-    char *dir, *dir_path = NULL;
-
-    if (path != NULL || errno != ENOENT || *base == '\0')
-        return path;
-    dir = slash == NULL   ? strdup(".")
-          : slash == name ? strdup("/")
-                          : strndup(name, (size_t)(slash - name));
-    if (dir != NULL)
-        dir_path = realpath(dir, NULL);
-    if (dir_path != NULL
-        && asprintf(&path, "%s/%s", strcmp(dir_path, "/") == 0 ? "" : dir_path, base) < 0)
-        path = NULL;
-    free(dir);
-    free(dir_path);
-    return path;
-}
-
-char *
-xac_view_stored_path(const struct xac_env *env, const char *name)
-{
-    char *path = real_path(name);
-    size_t n = strlen(env->dir);
-    char *tail;
-
-    xac_assert(name[0] != '\0');
-    if (path == NULL || strncmp(path, env->dir, n) != 0 || path[n] != '/')
-        return path;
-    tail = strdup(path + n + 1);
-    free(path);
-    return tail;
-}
+/* Attempts to map a file that others rename, remove or replace again and again. */
+#define OPEN_TRIES 100u
 
 /* is_link -- a symbolic link has the name. */
 static bool
@@ -200,6 +163,21 @@ grow_file(struct xac_env *env, const struct xac_view *v, const struct stat *st,
     return rc == 0 ? 0 : xac_err(rc, "syncing the directory of %s", v->name);
 }
 
+/* check_place -- has the file that is open still its name?  Others of the environment rename and
+   remove files under this lock (file_name.h).  ret 0; ESTALE; errno. */
+static int
+check_place(const struct xac_env *env, const struct xac_view *v)
+{
+    int rc = env->frozen != NULL ? 0 : xac_identity_check(env->dirfd, v->path, &v->who);
+
+    xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
+    if (rc == 0 || rc == EACCES) /* as far as one may look */
+        return 0;
+    if (rc == ENOENT || rc == ENOTDIR || rc == ESTALE)
+        return xac_err(ESTALE, "%s: removed, renamed or replaced meanwhile", v->name);
+    return xac_err(rc, "%s", v->name);
+}
+
 /*
  * enroll -- grow the file and register it, or leave it as it was.
  *
@@ -217,8 +195,11 @@ enroll(struct xac_env *env, struct xac_view *v, bool is_new)
     xac_assert(v->fd >= 0);
     xac_assert(v->path != NULL);
     xac_registry_enter(env);
-    rc = xac_sys.fstat(v->fd, &st) != 0 ? xac_err(errno, "%s", v->name)
-                                        : xac_registry_find(env, v->path, &v->who, &id);
+    rc = v->hold == 0 ? check_place(env, v) : 0;
+    if (rc == 0 && xac_sys.fstat(v->fd, &st) != 0)
+        rc = xac_err(errno, "%s", v->name);
+    if (rc == 0)
+        rc = xac_registry_find(env, v->path, &v->who, &id);
     if (rc == 0) {
         if (id != 0)
             synced =
@@ -249,7 +230,8 @@ withdraw(struct xac_env *env, const struct xac_view *v)
 
     xac_assert(v->path != NULL);
     xac_registry_enter(env);
-    if (xac_registry_find(env, v->path, &v->who, &id) == 0 && id == 0)
+    if (check_place(env, v) == 0 /* else another file has the name */
+        && xac_registry_find(env, v->path, &v->who, &id) == 0 && id == 0)
         (void)xac_sys.unlinkat(AT_FDCWD, v->name, 0);
     xac_registry_exit(env);
 }
@@ -389,21 +371,6 @@ place(struct xac_env *env, struct xac_view *v, int flags, bool is_new)
     return rc;
 }
 
-/* check_name -- the library's own files in the environment directory are no segments. */
-static int
-check_name(const struct xac_view *v)
-{
-    bool is_own = strncmp(v->path, "xac.", 4) == 0 || strncmp(v->path, "xac-", 4) == 0;
-
-    if (strchr(v->path, '\n') != NULL)
-        return xac_err(EINVAL, "%s: the name has a newline", v->name);
-    /* Relative is what lies in it; below a directory it is the user's (xac-outside/...). */
-    if (!is_own || strchr(v->path, '/') != NULL)
-        return 0;
-    return xac_err(EINVAL, "%s: the name is reserved for the environment's own files",
-                   v->name);
-}
-
 /* share -- a new file below the directory is for all who take part. */
 static int
 share(const struct xac_env *env, const struct xac_view *v)
@@ -416,9 +383,10 @@ share(const struct xac_env *env, const struct xac_view *v)
     return rc == 0 ? 0 : xac_err(rc, "%s: owner and mode", v->name);
 }
 
-int
-xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
-              struct xac_view **viewp)
+/* open_once -- see xac_view_open; ESTALE: the file has lost its name meanwhile. */
+static int
+open_once(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
+          struct xac_view **viewp)
 {
     struct xac_claimant claimant = xac_env_claimant(env);
     struct xac_view *v = new_view(env, name, wish);
@@ -434,7 +402,8 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
     }
     if (rc == 0) {
         v->path = xac_view_stored_path(env, name);
-        rc = v->path == NULL ? xac_err(errno, "%s", name) : check_name(v);
+        rc = v->path == NULL ? xac_err(errno, "%s", name)
+                             : xac_view_check_path(v->path, v->name);
         if (rc == 0 && is_new)
             rc = share(env, v);
         if (rc == 0 && env->reader == XAC_READER_NONE)
@@ -454,6 +423,20 @@ xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish 
     *viewp = v;
     xac_assert(v->file != 0);
     return 0;
+}
+
+int
+xac_view_open(struct xac_env *env, const char *name, const struct xac_view_wish *wish,
+              struct xac_view **viewp)
+{
+    int rc = ESTALE;
+
+    for (unsigned i = 0; rc == ESTALE && i < OPEN_TRIES; i++) {
+        if (i > 0) /* out of step with the process that renames it */
+            xac_sleep_ns((uint64_t)i * 100000u);
+        rc = open_once(env, name, wish, viewp);
+    }
+    return rc;
 }
 
 /* insert -- into the context's list, where it may meet others; env->threads held. */

@@ -200,6 +200,13 @@ fault_renameat(int dirfd, const char *from, int dirfd2, const char *to)
 }
 
 static int
+fault_rename_new(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    return fails(SYSFAULT_FILES, "rename_new") ? -1
+                                               : real.rename_new(dirfd, from, dirfd2, to);
+}
+
+static int
 fault_unlinkat(int dirfd, const char *path, int flags)
 {
     return fails(SYSFAULT_FILES, "unlinkat") ? -1 : real.unlinkat(dirfd, path, flags);
@@ -332,6 +339,7 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .fsetxattr = fault_fsetxattr,
         .fremovexattr = fault_fremovexattr,
         .renameat = fault_renameat,
+        .rename_new = fault_rename_new,
         .unlinkat = fault_unlinkat,
         .mkdirat = fault_mkdirat,
         .memfd_create = fault_memfd_create,

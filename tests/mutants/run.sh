@@ -39,9 +39,9 @@ save_tests="tests/api/isolation/check_savepoint tests/api/isolation/check_savepo
 error_tests="tests/surroundings/check_errors"
 envs_tests="tests/api/basics/check_envs"
 increment_tests="tests/api/durable/check_increment tests/unit/backup/check_restore"
+files_tests="tests/api/durable/check_forward tests/surroundings/check_rename"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
-files_tests="tests/api/durable/check_forward"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints"
 timeout_s=180

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -309,12 +310,15 @@ static int
 register_file(struct xac_env *e, const char *path, uint64_t length, uint32_t *idp)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    char *stored = realpath(path, NULL);
     uint64_t hold;
     int rc;
 
     must(fd >= 0);
-    rc = xac_registry_file(e, path, fd, length, idp, &hold);
+    must(stored != NULL);
+    rc = xac_registry_file(e, stored, fd, length, idp, &hold);
     must(close(fd) == 0);
+    free(stored);
     return rc;
 }
 
