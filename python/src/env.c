@@ -523,6 +523,32 @@ env_backup(struct py_env *self, PyObject *args, PyObject *named)
     Py_RETURN_NONE;
 }
 
+/* call_with_names -- a call that takes the name of a file, or two: bytes, which are freed; to is NULL for one. */
+static PyObject *
+call_with_names(struct py_env *self, int (*one)(struct xac_env *, const char *),
+                int (*two)(struct xac_env *, const char *, const char *), PyObject *from,
+                PyObject *to)
+{
+    int rc = env_has_block(self) ? 0 : idle_end(self);
+
+    if (rc == 0) {
+        struct xac_env *xac = self->xac;
+        const char *name = PyBytes_AS_STRING(from);
+        const char *other = to != NULL ? PyBytes_AS_STRING(to) : NULL;
+
+        Py_BEGIN_ALLOW_THREADS rc =
+            other == NULL ? one(xac, name) : two(xac, name, other);
+        Py_END_ALLOW_THREADS if (!env_has_block(self))(void) idle_begin(self);
+        if (rc != 0)
+            xacpy_raise(rc);
+    }
+    Py_DECREF(from);
+    Py_XDECREF(to);
+    if (rc != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 env_forget(struct py_env *self, PyObject *arg)
 {
@@ -530,18 +556,29 @@ env_forget(struct py_env *self, PyObject *arg)
 
     if (!env_is_open(self) || PyUnicode_FSConverter(arg, &path) == 0)
         return NULL;
-    int rc = XAC_EINTXN;
-    if (env_has_block(self) || (rc = idle_end(self)) == 0) {
-        rc = xac_forget_in(self->xac, PyBytes_AS_STRING(path));
-        if (!env_has_block(self))
-            (void)idle_begin(self);
-        if (rc != 0)
-            xacpy_raise(rc);
-    }
-    Py_DECREF(path);
-    if (rc != 0)
+    return call_with_names(self, xac_forget_in, NULL, path, NULL);
+}
+
+static PyObject *
+env_remove(struct py_env *self, PyObject *arg)
+{
+    PyObject *path;
+
+    if (!env_is_open(self) || PyUnicode_FSConverter(arg, &path) == 0)
         return NULL;
-    Py_RETURN_NONE;
+    return call_with_names(self, xac_remove_in, NULL, path, NULL);
+}
+
+static PyObject *
+env_rename(struct py_env *self, PyObject *args)
+{
+    PyObject *from = NULL, *to = NULL;
+
+    if (!env_is_open(self)
+        || !PyArg_ParseTuple(args, "O&O&:rename", PyUnicode_FSConverter, &from,
+                             PyUnicode_FSConverter, &to))
+        return NULL;
+    return call_with_names(self, NULL, xac_rename_in, from, to);
 }
 
 static PyObject *
@@ -625,6 +662,11 @@ static PyMethodDef methods[] = {
      "or what has changed since\nthe backup in another directory."},
     {"forget", (PyCFunction)env_forget, METH_O,
      "forget(name)\n--\n\nForget a file that nobody maps, before it is moved or removed."},
+    {"remove", (PyCFunction)env_remove, METH_O,
+     "remove(name)\n--\n\nRemove a file that nobody maps."},
+    {"rename", (PyCFunction)env_rename, METH_VARARGS,
+     "rename(old, new, /)\n--\n\nRename a file that nobody maps, within its file system; replaces "
+     "nothing."},
     {"stats", (PyCFunction)env_stats, METH_NOARGS,
      "stats()\n--\n\nThe counters of the environment, as a dict."},
     {"participants", (PyCFunction)env_participants, METH_NOARGS,

@@ -256,6 +256,37 @@ def test_forget_a_file(env):
     env.checkpoint()
 
 
+def test_rename_and_remove_a_file(env):
+    a = env.array("x", 3)
+    name, other = a.name, a.name + ".2"
+    with env.transaction():
+        a[:] = 5
+    with pytest.raises(xac.Error) as caught:
+        env.rename(name, other)
+    assert caught.value.code == errno.EBUSY
+    with pytest.raises(xac.Error) as caught:
+        env.remove(name)
+    assert caught.value.code == errno.EBUSY
+    del a
+    with env.transaction():
+        with pytest.raises(xac.Error) as caught:
+            env.remove(name)
+        assert caught.value.name == "XAC_EINTXN"
+    env.rename(name, other)
+    assert not os.path.exists(name)
+    a = env.array(other)
+    with env.query():
+        assert list(a) == [5, 5, 5]
+    del a
+    env.remove(other)
+    assert not os.path.exists(other)
+    with pytest.raises(xac.Error) as caught:
+        env.remove(other)
+    assert caught.value.code == errno.ENOENT
+    with pytest.raises(TypeError):
+        env.rename(other)
+
+
 def test_exit_of_the_interpreter_closes(db, run):
     done = run("""
         import sys, xac

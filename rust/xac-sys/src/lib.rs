@@ -205,4 +205,6 @@ extern "C" {
     pub fn getpagesize() -> c_int;
     pub fn xac_checkpoint_in(env: *mut xac_env) -> c_int;
     pub fn xac_sync_in(env: *mut xac_env) -> c_int;
+    pub fn xac_remove_in(env: *mut xac_env, name: *const c_char) -> c_int;
+    pub fn xac_rename_in(env: *mut xac_env, from: *const c_char, to: *const c_char) -> c_int;
 }

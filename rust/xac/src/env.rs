@@ -478,6 +478,30 @@ impl Env {
         check(unsafe { sys::xac_sync_in(self.inner.env) })
     }
 
+    /// Remove a file that nobody maps, with all that was committed to it.  In a durable environment
+    /// that is durable when it returns.
+    ///
+    /// `EBUSY` while it is mapped, by any process, while a query or snapshot needs an older state of it,
+    /// or while a backup is made.  Not inside of a transaction of the same thread
+    /// ([`ErrorKind::Nested`]).
+    pub fn remove(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = c_string(path.as_ref())?;
+        let _turn = self.inner.take_turn()?;
+        // SAFETY: open; a string.
+        check(unsafe { sys::xac_remove_in(self.inner.env, path.as_ptr().cast()) })
+    }
+
+    /// Rename a file that nobody maps, within its file system.  `to` replaces nothing.  Else as
+    /// [`Env::remove`].
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Error> {
+        let (from, to) = (c_string(from.as_ref())?, c_string(to.as_ref())?);
+        let _turn = self.inner.take_turn()?;
+        // SAFETY: open; two strings.
+        check(unsafe {
+            sys::xac_rename_in(self.inner.env, from.as_ptr().cast(), to.as_ptr().cast())
+        })
+    }
+
     /// The environment for calls of C.  Using it needs `unsafe`, and must keep the rules of
     /// [`Options::open`].
     pub fn as_ptr(&self) -> *mut sys::xac_env {

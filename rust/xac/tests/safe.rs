@@ -35,6 +35,30 @@ fn commits_are_there_when_opened_again() {
 }
 
 #[test]
+fn files_are_renamed_and_removed() {
+    let dir = Dir::new();
+    let env = dir.env();
+    let m: Mapping<u64> = env.map(dir.path("m"), 10).unwrap();
+
+    env.transact(|tx| Ok::<_, Error>(tx.slice_mut(&m)[0] = 7))
+        .unwrap();
+    assert!(env.rename(dir.path("m"), dir.path("n")).is_err());
+    assert!(env.remove(dir.path("m")).is_err());
+    drop(m);
+    env.rename(dir.path("m"), dir.path("n")).unwrap();
+    let n: Mapping<u64> = env.map(dir.path("n"), 10).unwrap();
+    env.query(|q| Ok::<_, Error>(assert_eq!(q.slice(&n)[0], 7)))
+        .unwrap();
+    let nested = env.transact(|_| env.remove(dir.path("n")));
+    assert_eq!(nested.unwrap_err().kind(), ErrorKind::Nested);
+    drop(n);
+    env.remove(dir.path("n")).unwrap();
+    assert!(env.remove(dir.path("n")).is_err());
+    assert!(env.remove("a zero \0 byte").is_err());
+    assert!(!dir.path("m").exists() && !dir.path("n").exists());
+}
+
+#[test]
 fn snapshots_are_held_until_they_are_dropped() {
     let dir = Dir::new();
     let env = dir.env();
