@@ -68,11 +68,14 @@ copy_file(struct xac_backup_job *r, int dirfd, const char *name, uint64_t *bytes
 static int
 copy_registered(struct xac_backup_job *r)
 {
-    /* Acquire: pairs with the release in xac_registry_add. */
-    uint32_t n =
-        (uint32_t)atomic_load_explicit(&r->env->ctl->files.count, memory_order_acquire);
+    uint32_t n;
     int rc = 0;
 
+    /* With the lock: a process that is registering, removing or renaming a file has done so; one that
+       comes later sees the pin of the log. */
+    xac_registry_enter(r->env);
+    n = (uint32_t)atomic_load_explicit(&r->env->ctl->files.count, memory_order_relaxed);
+    xac_registry_exit(r->env);
     while (rc == 0 && r->n_done < n) {
         const struct xac_file *f = xac_file_at(r->env, ++r->n_done);
         bool is_known =
@@ -457,10 +460,6 @@ xac_backup_run(struct xac_env *env, const char *dir, const char *base,
     /* Everything, until it is known what.  Release: pairs with the acquire in
        xac_registry_log_needed. */
     atomic_store_explicit(pin, 1, memory_order_release);
-    /* A process that is removing or renaming a file has done so when this one lists the files; one that
-       comes later sees the pin. */
-    xac_registry_enter(env);
-    xac_registry_exit(env);
     if (rc == 0)
         rc = xac_checkpoint_run(env, false);
     if (rc == 0)

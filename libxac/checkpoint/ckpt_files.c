@@ -21,9 +21,12 @@ int
 xac_ckpt_files_init(struct xac_ckpt_files *f, struct xac_env *env)
 {
     xac_assert(f->fate == NULL);
-    /* Acquire: pairs with the release in xac_registry_add. */
+    /* With the lock: a file that was logged before the checkpoint began, and does not count yet, would
+       be named nowhere. */
+    xac_registry_enter(env);
     f->n =
-        (uint32_t)atomic_load_explicit(&env->ctl->files.count, memory_order_acquire) + 1;
+        (uint32_t)atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed) + 1;
+    xac_registry_exit(env);
     f->fate = (uint8_t *)calloc(f->n, sizeof f->fate[0]);
     return f->fate != NULL ? 0 : xac_err(ENOMEM, "checkpoint");
 }

@@ -32,7 +32,8 @@ struct xac_ckpt_files {
     int error; /* of the last file that was skipped, 0 none                            */
 };
 
-/* xac_ckpt_files_init -- all files that are registered now; ret 0 or ENOMEM. */
+/* xac_ckpt_files_init -- all files that are registered now; the begin of the checkpoint is in the log.  ret 0 or
+   ENOMEM. */
 int xac_ckpt_files_init(struct xac_ckpt_files *f, struct xac_env *env);
 void xac_ckpt_files_free(struct xac_ckpt_files *f);
 

@@ -82,8 +82,8 @@ xac_registry_settle(struct xac_env *env, uint32_t id)
     xac_assert(xac_lock_is_mine(&env->ctl->files_lock));
     xac_assert(id
                == atomic_load_explicit(&env->ctl->files.count, memory_order_relaxed) + 1);
-    /* Release: pairs with the acquire in checkpoints. */
-    atomic_store_explicit(&env->ctl->files.count, id, memory_order_release);
+    /* Relaxed: those who count files have the lock. */
+    atomic_store_explicit(&env->ctl->files.count, id, memory_order_relaxed);
     xac_kill_point("file counts");
     set_state(env, xac_file_at(env, id), XAC_FILE_KNOWN);
     xac_file_index_add(env, id);

@@ -503,8 +503,10 @@ rec_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *o
     return 0;
 }
 
+/* rename_by -- renameat() or rename_new(). */
 static int
-rec_renameat(int dirfd, const char *from, int dirfd2, const char *to)
+rename_by(int (*fn)(int, const char *, int, const char *), int dirfd, const char *from,
+          int dirfd2, const char *to)
 {
     char names[600];
     uint64_t parent, parent2, ino = 0;
@@ -519,7 +521,7 @@ rec_renameat(int dirfd, const char *from, int dirfd2, const char *to)
         die();
     if (fstatat(dirfd, from, &st, 0) == 0)
         ino = ino_of(&st);
-    rc = self.real.renameat(dirfd, from, dirfd2, to);
+    rc = fn(dirfd, from, dirfd2, to);
     n = snprintf(names, sizeof names, "%s%c%s", base_of(from), '\0', base_of(to));
     if (rc == 0 && parent != 0)
         (void)put((struct record_event){.kind = RECORD_RENAME,
@@ -529,6 +531,18 @@ rec_renameat(int dirfd, const char *from, int dirfd2, const char *to)
                   names);
     trace_unlock(self.trace);
     return rc;
+}
+
+static int
+rec_renameat(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    return rename_by(self.real.renameat, dirfd, from, dirfd2, to);
+}
+
+static int
+rec_rename_new(int dirfd, const char *from, int dirfd2, const char *to)
+{
+    return rename_by(self.real.rename_new, dirfd, from, dirfd2, to);
 }
 
 static int
@@ -690,6 +704,7 @@ record_start(struct record_trace *t, const char *root)
     xac_sys.fstat = rec_fstat;
     xac_sys.statx = rec_statx;
     xac_sys.renameat = rec_renameat;
+    xac_sys.rename_new = rec_rename_new;
     xac_sys.unlinkat = rec_unlinkat;
     xac_sys.fdatasync = rec_fdatasync;
     xac_sys.fsync = rec_fsync;

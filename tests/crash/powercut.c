@@ -289,7 +289,7 @@ static void
 explore(void *arg)
 {
     struct walk *w = (struct walk *)arg;
-    struct promise none = {{0}, {0}};
+    struct promise none = {.name_tried = 0};
 
     (void)prctl(PR_SET_DUMPABLE, 0);
     record_start(w->trace[0], w->run->root);

@@ -45,7 +45,8 @@ enum {
     WITH_NO_IMAGES =
         2048,            /* no full images, on a disk that writes pages as a whole      */
     WITH_LOG_DIR = 1024, /* the log lies in a directory of its own                    */
-    WITH_OLDEST_WINS = 4096
+    WITH_OLDEST_WINS = 4096,
+    WITH_NAMES = 8192 /* a file is made, renamed and removed, again and again         */
 };
 
 struct script {
@@ -62,6 +63,7 @@ extern const unsigned n_scripts;
 struct promise {
     uint64_t acknowledged[WRITERS];
     uint64_t tried[WRITERS];
+    uint64_t name_reached, name_tried; /* with WITH_NAMES, see work_name               */
 };
 
 /* One recorded run. */
@@ -104,6 +106,14 @@ const char *work_continue(const struct run *r, uint64_t seed);
 
 /* work_paths -- of the environment and of the two files, relative to the root. */
 extern const char *const work_path[3];
+
+/*
+ * work_name -- the names of the file that writer 0 makes, renames and removes, relative to the root.
+ *
+ * Its state t: 0 modulo 3: it is not there; 1: it is there under its first name, 2: under its second one, with
+ * t / 3 + 1 in it.
+ */
+extern const char *const work_name[2];
 
 /* work_page -- where page j of a writer's row is: which file, and the page in it. */
 uint64_t work_page(unsigned w, unsigned j, unsigned *filep);

@@ -113,6 +113,34 @@ judge_row(const struct run *r, const struct files *f, unsigned w, char *what,
     return true;
 }
 
+/* name_state -- the state of the file whose name changes: see work_name; UINT64_MAX: both names. */
+static uint64_t
+name_state(const struct run *r, const struct promise *p)
+{
+    uint64_t value[2] = {0, 0};
+    bool is_there[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        char path[500];
+        int fd;
+
+        snprintf(path, sizeof path, "%s/%s", r->root, work_name[i]);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        is_there[i] = fd >= 0;
+        if (fd >= 0) {
+            must(read(fd, &value[i], sizeof value[i]) >= 0);
+            (void)close(fd);
+        }
+    }
+    if (is_there[0] && is_there[1])
+        return UINT64_MAX;
+    if (value[0] != 0)
+        return 3 * value[0] - 2;
+    if (is_there[1])
+        return value[1] != 0 ? 3 * value[1] - 1 : UINT64_MAX;
+    return (p->name_reached + 2) / 3 * 3; /* not there, or it has just been made */
+}
+
 enum outcome
 judge_files(const struct run *r, const struct promise *p, char *what, size_t what_size)
 {
@@ -131,6 +159,16 @@ judge_files(const struct run *r, const struct promise *p, char *what, size_t wha
             snprintf(what, what_size, "writer %u: tried %llu, found %llu", w,
                      (unsigned long long)p->tried[w], (unsigned long long)n);
             return OUTCOME_PARTIAL;
+        }
+    }
+    if ((r->script->flags & WITH_NAMES) != 0) {
+        uint64_t t = name_state(r, p);
+
+        if (t < p->name_reached || t > p->name_tried) {
+            snprintf(what, what_size, "name: reached %llu, tried %llu, found %llu",
+                     (unsigned long long)p->name_reached,
+                     (unsigned long long)p->name_tried, (unsigned long long)t);
+            return t < p->name_reached ? OUTCOME_LOST : OUTCOME_PARTIAL;
         }
     }
     for (unsigned w = 0; w < WRITERS; w++) {

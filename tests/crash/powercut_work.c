@@ -28,7 +28,9 @@
 /* What the recorded process is doing when it notes something. */
 enum {
     NOTE_TRY = 1,
-    NOTE_ACK = 2
+    NOTE_ACK = 2,
+    NOTE_NAME_TRY = 3, /* of the file whose name changes                               */
+    NOTE_NAME_ACK = 4
 };
 
 const struct script scripts[] = {
@@ -46,18 +48,21 @@ const struct script scripts[] = {
     {"two disks",
      WITH_LOG_DIR | WITH_CHECKPOINTS | WITH_LARGE | WITH_DEATHS | WITH_ARCHIVE, 3, 12},
     {"no images", WITH_NO_IMAGES | WITH_CHECKPOINTS | WITH_DEATHS | WITH_GROWTH, 3, 14},
+    {"names", WITH_NAMES | WITH_CHECKPOINTS | WITH_DEATHS, 3, 14},
     {"failed sync", WITH_FAILURE | WITH_CHECKPOINTS | WITH_LARGE, 2, 14},
 };
 const unsigned n_scripts = sizeof scripts / sizeof scripts[0];
 
 const char *const work_path[3] = {"db", "files/a.db", "db/b.db"};
+const char *const work_name[2] = {"files/n.db", "files/m.db"};
 
 /* What the processes of a session share. */
 struct board {
     _Atomic uint64_t reader_stops;
     _Atomic uint64_t is_unrecorded;
     _Atomic uint64_t
-        noted[NOTE_ACK + 1][WRITERS]; /* the most, if not recorded           */
+        noted[NOTE_NAME_ACK + 1][WRITERS]; /* the most, if not recorded      */
+    _Atomic uint64_t name_state; /* the last that was tried                            */
 };
 
 static struct board *board;
@@ -166,7 +171,10 @@ work_history(struct run *r)
 void
 work_note(const struct record_event *ev, struct promise *p)
 {
-    uint64_t *what = ev->ino == NOTE_TRY ? p->tried : p->acknowledged;
+    uint64_t *what = ev->ino == NOTE_TRY        ? p->tried
+                     : ev->ino == NOTE_ACK      ? p->acknowledged
+                     : ev->ino == NOTE_NAME_TRY ? &p->name_tried
+                                                : &p->name_reached;
 
     if (ev->offset > what[ev->ino2])
         what[ev->ino2] = ev->offset;
@@ -338,6 +346,67 @@ remove_archived(void)
     return rc;
 }
 
+/* ---- A file whose name changes --------------------------------------------------------- */
+
+/* fill_name -- make it, with a number; ret 0 or an error. */
+static int
+fill_name(const char *name, uint64_t value)
+{
+    uint64_t *x = (uint64_t *)xac_mmap(name, env_page());
+    int rc;
+
+    if (x == MAP_FAILED)
+        return errno;
+    do {
+        rc = xac_begin();
+        if (rc != 0)
+            return rc;
+        *x = value;
+        rc = xac_end();
+    } while (rc == XAC_ABORTED);
+    return rc == XAC_COMMITTED ? xac_munmap(name) : rc;
+}
+
+/* change_name -- its next state; EBUSY, if somebody needs an older one, is no error: it stays. */
+static int
+change_name(const struct run *r)
+{
+    uint64_t t = word_load(&board->name_state) + 1;
+    char name[2][500];
+    int rc;
+
+    for (unsigned i = 0; i < 2; i++)
+        snprintf(name[i], sizeof name[i], "%s/%s", r->root, work_name[i]);
+    note(NOTE_NAME_TRY, 0, t);
+    rc = t % 3 == 1   ? fill_name(name[0], t / 3 + 1)
+         : t % 3 == 2 ? xac_rename(name[0], name[1])
+                      : xac_remove(name[1]);
+    if (rc == EBUSY)
+        return 0;
+    if (rc == 0) {
+        note(NOTE_NAME_ACK, 0, t);
+        word_store(&board->name_state, t);
+    }
+    return rc;
+}
+
+/* find_name -- its state when a session begins: some step may have been done without a word. */
+static void
+find_name(const struct run *r)
+{
+    uint64_t t = word_load(&board->name_state);
+    char path[500];
+    bool is_there[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", r->root, work_name[i]);
+        is_there[i] = file_exists(path);
+    }
+    while (t % 3 != 0 && !is_there[t % 3 - 1])
+        t++;
+    word_store(&board->name_state, t);
+}
+
 /* ---- Sessions -------------------------------------------------------------------------- */
 
 struct part {
@@ -367,6 +436,8 @@ one_step(const struct part *part, struct mapped *m, uint64_t n)
         rc = xac_checkpoint();
     if (rc == 0 && part->w == 0 && (r->script->flags & WITH_ARCHIVE) != 0)
         rc = remove_archived();
+    if (rc == 0 && part->w == 0 && (r->script->flags & WITH_NAMES) != 0)
+        rc = change_name(r);
     return rc;
 }
 
@@ -392,6 +463,8 @@ run_writer(void *arg)
         rc = -1;
     if (rc == 0)
         rc = look(&m, n);
+    if (rc == 0 && part->w == 0)
+        find_name(r);
     for (unsigned i = 0; rc == 0 && i < r->script->txns; i++) {
         rc = one_step(part, &m, ++n[part->w]);
     }
