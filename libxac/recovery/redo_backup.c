@@ -151,6 +151,9 @@ xac_redo_forget_in_backup(struct xac_redo *r, struct xac_redo_file *f, uint64_t 
     for (struct xac_redo_file *g = r->file; !is_kept && is_late(r, lsn) && g < f; g++) {
         if (g->path != NULL && xac_identity_is_same(&g->who, &f->who))
             g->is_forgotten = true;
+        else if (g->path != NULL && strcmp(g->path, f->path) == 0 && !g->is_anew)
+            g->is_forgotten =
+                !is_there(r, g->path); /* the one before has its place again */
     }
 }
 

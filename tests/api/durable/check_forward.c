@@ -220,7 +220,9 @@ START_TEST(killed_in_the_middle)
     fill(A, 2);
     put(A, 3, 33);
     must_ok(xRename(A, C)); /* which the log forgets, and knows again */
+    put(C, 5, 55);
     must_ok(xRename(C, A));
+    put(A, 6, 66);
     put(A, 4, 44);
     end();
     must(tool_run("/bin/sh",
@@ -229,7 +231,12 @@ START_TEST(killed_in_the_middle)
     must(file_u64("b0/a", (N_PAGES - 1) * env_page()) == 1);
     must(file_exists("b0/xac.backup"));
     must_eq(roll("end"), 0);
-    must_have("b0/a", 2, 33, 44);
+    must_eq(file_u64("b0/a", 2 * env_page()), 2);
+    must_eq(file_u64("b0/a", 3 * env_page()), 33);
+    must_eq(file_u64("b0/a", 4 * env_page()), 44);
+    must_eq(file_u64("b0/a", 5 * env_page()), 55);
+    must_eq(file_u64("b0/a", 6 * env_page()), 66);
+    must(!file_exists("b0/c"));
 }
 END_TEST
 
@@ -316,6 +323,49 @@ START_TEST(file_that_has_its_name_back_has_all)
 }
 END_TEST
 
+/* By xRename().  If it is removed then, what the backup has is as it was at that moment. */
+START_TEST(renamed_file_may_go)
+{
+    start();
+    must_ok(xRename(A, C));
+    put(C, 4, 44);
+    if (_i == 1)
+        must_ok(xRemove(C));
+    end();
+    must_eq(roll("end") != 0, _i == 0);
+    if (_i == 0)
+        ck_says("a: has been called c since the backup was made");
+    else
+        must_have("b0/a", 1, 33, 44);
+    must(!file_exists("b0/c"));
+}
+END_TEST
+
+/* Files that are made, filled, and given the name of an older one; one of the backup goes, and another one that has
+   got its name, too. */
+START_TEST(new_files_come_and_go)
+{
+    start();
+    for (uint64_t i = 1; i <= 3; i++) {
+        fill(B, i * 100);
+        if (i > 1)
+            must_ok(xRemove(C));
+        must_ok(xRename(B, C));
+    }
+    if (_i == 1) {
+        must_ok(xRemove(A));
+        fill(A, 5);
+        must_ok(xRemove(A));
+    }
+    end();
+    if (roll("end") != 0)
+        env_fail(__FILE__, __LINE__, "%s", output);
+    must_have("b0/c", 300, 300, 300);
+    must(!file_exists("b0/b"));
+    must_have("b0/a", 1, 33, 1);
+}
+END_TEST
+
 /* What has been made since can be made under any name. */
 START_TEST(new_file_has_its_last_name)
 {
@@ -379,6 +429,8 @@ main(void)
     tcase_add_loop_test(tc, file_made_anew_begins_empty, 0, 3);
     tcase_add_loop_test(tc, renamed_file_is_refused, 0, 3);
     tcase_add_loop_test(tc, file_that_has_its_name_back_has_all, 0, 3);
+    tcase_add_loop_test(tc, renamed_file_may_go, 0, 2);
+    tcase_add_loop_test(tc, new_files_come_and_go, 0, 2);
     tcase_add_test(tc, new_file_has_its_last_name);
     tcase_add_loop_test(tc, later_generations_know_what_has_been_made, 0, 3);
     return env_main(s);
