@@ -4,10 +4,13 @@
 # test.sh -- build libxac and test everything.
 #
 # Stages: all tests in an ordinary build; unit and API tests in a build without the libraries
-# that can be done without, and under the address and undefined behaviour sanitizers; programs
-# compiled against the installed library; the crates of rust/, where cargo is; the Python package;
-# style checks.  The last line counts the tests of all stages: "N passed, N failed, N skipped".
-# Exit code 0 if none failed.
+# that can be done without, and under the address and undefined behaviour sanitizers; beside these
+# two, programs compiled against the installed library, the crates of rust/, where cargo is, the
+# Python package, and style checks.  The last line counts the tests of all stages: "N passed,
+# N failed, N skipped".  Exit code 0 if none failed.
+#
+# Most tests wait for syncs, deaths and pauses; so more of them run at a time than there are
+# processors.  The ordinary build is tested on the file system of TMPDIR, the others in memory.
 #
 # XAC_BUILD  directory to build in, default build/ in the source tree.
 set -eu
@@ -20,6 +23,7 @@ sanitized=$base/asan
 minimal=$base/minimal # without what can be done without
 others=$base/results # logs and results of what is not run by make check
 failed=0
+memory=
 
 stage()
 {
@@ -63,6 +67,7 @@ give_up()
 # finish CODE -- print the totals.
 finish()
 {
+    wait # for beside()
     stage "done"
     scripts/count_tests "$normal" "$minimal" "$sanitized" "$others" || exit 1
     exit "$1"
@@ -91,9 +96,31 @@ sanitizer_check()
     ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$sanitized/report"
     UBSAN_OPTIONS="print_stacktrace=1:log_path=$sanitized/report"
     export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
-    make_check "$sanitized" check-quick 2
+    make_check "$sanitized" check-quick 3
     unset CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
     run_one sanitizer-reports no_reports
+}
+
+# beside -- what needs no other build than the ordinary one.
+beside()
+{
+    run_one install tests/install/check_install.sh "$normal"
+    run_one configure tests/install/check_configure.sh
+    run_one rust tests/rust/check_rust.sh "$normal"
+    run_one python python/test.sh "$normal"
+    for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
+        run_one "$(basename "$script")" "$script" "$normal"
+    done
+    return $failed
+}
+
+# in_memory -- have TMPDIR in memory from here on, if there is such a place.
+in_memory()
+{
+    if memory=$(mktemp -d /dev/shm/xac-tests-XXXXXX 2>/dev/null); then
+        TMPDIR=$memory
+        export TMPDIR
+    fi
 }
 
 no_reports()
@@ -123,6 +150,7 @@ shm_names()
     done | LC_ALL=C sort
 }
 
+trap '[ -z "$memory" ] || rm -rf "$memory"' EXIT
 start=$(date +%s)
 stage "packages"
 scripts/setup.sh
@@ -133,33 +161,30 @@ find "$normal" "$sanitized" "$minimal" \( -name '*.trs' -o -path '*/tests/*.log'
 stage "build"
 build "$normal" --enable-werror
 stage "tests of units, of the API, and in surroundings"
-make_check "$normal" check-quick 2
-make_check "$normal" check-surroundings 2
+make_check "$normal" check-quick 4
+make_check "$normal" check-surroundings 4
 stage "tests of the whole system"
-make_check "$normal" check-system 2
+make_check "$normal" check-system 4
 stage "tests that use all processors"
 make_check "$normal" check-busy 1
+stage "programs with the installed library, Rust, Python, style (beside the next)"
+beside >"$others/beside.out" 2>&1 &
+beside=$!
+in_memory
 stage "build without libsigsegv, zlib and libbsd"
-build "$minimal" --enable-werror --without-libsigsegv \
-    ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1
+build "$minimal" --enable-werror --disable-shared --disable-bench --disable-examples \
+    --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1
 stage "unit and API tests without them"
-make_check "$minimal" check-quick 2
+make_check "$minimal" check-quick 3
 stage "build with address and undefined behaviour sanitizers"
 build "$sanitized" --enable-debug --disable-shared --disable-bench \
     --disable-examples --enable-sanitize=address,undefined
 stage "unit and API tests under the sanitizers"
 sanitizer_check
-stage "programs with the installed library"
-run_one install tests/install/check_install.sh "$normal"
-run_one configure tests/install/check_configure.sh
-stage "Rust"
-run_one rust tests/rust/check_rust.sh "$normal"
-stage "the Python package"
-run_one python python/test.sh "$normal"
-stage "style"
-for script in $(make -C "$normal" -s --no-print-directory print-check-scripts); do
-    run_one "$(basename "$script")" "$script" "$normal"
-done
+stage "what ran beside"
+wait "$beside" || failed=1
+cat "$others/beside.out"
+[ -z "$memory" ] || rmdir "$memory" || true # nothing_left tells of it
 run_one nothing-left-in-shm nothing_left
 
 finish "$failed"

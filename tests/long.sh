@@ -23,7 +23,7 @@ run()
 {
     for word; do
         case $word in
-        tests/*) program=${word##*/} ;;
+        tests/* | */tests/*) program=${word##*/} ;;
         */python/test.sh) program=python ;;
         esac
     done
@@ -46,6 +46,9 @@ for case in stress serial; do
         tests/stress/stress_iso
 done
 run XAC_LONG=1 tests/iso/explore
+for script in api/cxx/check_cxx.sh compiled/check_holes.sh; do
+    run XAC_LONG=1 srcdir="$source_dir" top_builddir=. "$source_dir/tests/$script"
+done
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs

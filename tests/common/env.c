@@ -131,6 +131,13 @@ checking_open(void)
 }
 
 void
+env_in_memory(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        (void)setenv("TMPDIR", "/dev/shm", 0);
+}
+
+void
 env_open(void)
 {
     const char *tmp = getenv("TMPDIR");

@@ -35,6 +35,9 @@ int env_main(Suite *s);
 
 /* The same for programs that are not Check suites: directory made and entered; removed. */
 void env_open(void);
+/* Call before: directories are made in memory, unless TMPDIR says where; for tests in which nobody
+   pulls the plug, and which sync so often that a disk takes most of their time. */
+void env_in_memory(void);
 void env_close(void);
 
 /* Checked fixture: a fresh directory becomes the current one. */

@@ -4,12 +4,15 @@
 # check_holes.sh -- each kind of access is noticed, or xac-cc warns of it (holes.c).
 #
 # METHOD  with gcc and clang, from -O0 to -O3 and with -march=native; the same binary under each
-#         engine.  HOLES='gcc clang' and LEVELS choose.
+#         engine.  HOLES='gcc clang' and LEVELS choose; XAC_LONG=1: all levels.
 set -eu
 
 . "${srcdir:-.}/tests/compiled/installed.sh"
 cases=0
 failures=0
+levels="-O0 -O2 -O3,-march=native"
+[ "${XAC_LONG:-0}" != 1 ] ||
+    levels="-O0 -O1 -O2 -O3 -Os -O0,-march=native -O1,-march=native -O2,-march=native -O3,-march=native"
 
 # table SOURCE NAME -- of the kinds of a source.
 table()
@@ -43,7 +46,7 @@ for compiler in ${HOLES:-gcc clang}; do
         echo "$compiler is not installed, not tested"
         continue
     }
-    for level in ${LEVELS:--O0 -O1 -O2 -O3 -Os -O0,-march=native -O1,-march=native -O2,-march=native -O3,-march=native}; do
+    for level in ${LEVELS:-$levels}; do
         options=$(echo "$level" | tr , ' ')
         dir=$tmp/$compiler$level
         mkdir "$dir"

@@ -697,10 +697,8 @@ main(void)
 {
     Suite *s = suite_create("allocations");
     TCase *tc = env_tcase_with(s, "allocations", 600, setup);
-    struct stat st;
 
-    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
-        (void)setenv("TMPDIR", "/dev/shm", 0);
+    env_in_memory();
     tcase_add_loop_test(tc, failing_allocations_are_survived, 0, (int)SCENARIOS);
     return env_main(s);
 }

@@ -584,10 +584,8 @@ main(void)
 {
     Suite *s = suite_create("faults");
     TCase *tc = env_tcase(s, "faults", 600);
-    struct stat st;
 
-    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
-        (void)setenv("TMPDIR", "/dev/shm", 0);
+    env_in_memory();
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, failed_sync_is_told_to_all);
     tcase_add_loop_test(tc, no_room_is_survived_or_told, 0, 3);

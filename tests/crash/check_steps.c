@@ -783,11 +783,7 @@ setup_board(void)
 int
 main(void)
 {
-    struct stat st;
-
-    /* Nobody pulls the plug here: memory will do, and is faster. */
-    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
-        (void)setenv("TMPDIR", "/dev/shm", 0);
+    env_in_memory();
     setup_board();
     return env_main(steps_suite());
 }

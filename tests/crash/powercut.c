@@ -466,10 +466,8 @@ main(int argc, char **argv)
     pid_t pid[RUNNERS_MAX];
     double start = env_now();
     bool is_broken = false;
-    struct stat st;
 
-    if (stat("/dev/shm", &st) == 0 && S_ISDIR(st.st_mode))
-        (void)setenv("TMPDIR", "/dev/shm", 0);
+    env_in_memory();
     keep = getenv("XAC_KEEP") != NULL ? realpath(getenv("XAC_KEEP"), NULL) : NULL;
     failures_max = env_number("XAC_FAILURES", 20);
     states_wanted = env_number("XAC_STATES", 0);

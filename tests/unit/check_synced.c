@@ -479,6 +479,7 @@ main(void)
     Suite *s = suite_create("synced");
     TCase *tc = env_tcase_with(s, "synced", 60, setup);
 
+    env_in_memory();
     tcase_add_loop_test(tc, each_call_syncs_what_it_makes, 0, 3);
     tcase_add_test(tc, checkpoint_syncs_more_files_than_descriptors);
     tcase_add_loop_test(tc, recovery_syncs_what_it_makes, 0, 2);

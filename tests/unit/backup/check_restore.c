@@ -356,6 +356,7 @@ main(void)
     Suite *s = suite_create("restore");
     TCase *tc = env_tcase(s, "restore", 300);
 
+    env_in_memory();
     tcase_add_loop_test(tc, increment_is_whole_or_none, 0, (int)N_PLANS);
     tcase_add_loop_test(tc, restore_is_whole_or_none, 0, (int)N_PLANS);
     tcase_add_loop_test(tc, wrong_manifests_are_refused, 0, 2);
