@@ -82,7 +82,7 @@ make_check()
         echo "test.sh: the test programs do not build, see $1/check-build.log"
         give_up "$(basename "$1")-check-build"
     fi
-    make -C "$1" -s --no-print-directory -j"$3" "$2" VERBOSE=1 || failed=1
+    CK_TIMEOUT_MULTIPLIER=4 make -C "$1" -s --no-print-directory -j"$3" "$2" VERBOSE=1 || failed=1
 }
 
 # A child of a test may die of a sanitizer's report without anybody looking at its exit
@@ -92,12 +92,11 @@ make_check()
 sanitizer_check()
 {
     rm -f "$sanitized"/report.*
-    CK_TIMEOUT_MULTIPLIER=4
     ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$sanitized/report"
     UBSAN_OPTIONS="print_stacktrace=1:log_path=$sanitized/report"
-    export CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
+    export ASAN_OPTIONS UBSAN_OPTIONS
     make_check "$sanitized" check-quick 3
-    unset CK_TIMEOUT_MULTIPLIER ASAN_OPTIONS UBSAN_OPTIONS
+    unset ASAN_OPTIONS UBSAN_OPTIONS
     run_one sanitizer-reports no_reports
 }
 
@@ -118,6 +117,7 @@ beside()
 in_memory()
 {
     if memory=$(mktemp -d /dev/shm/xac-tests-XXXXXX 2>/dev/null); then
+        chmod 711 "$memory" # tests take other accounts
         TMPDIR=$memory
         export TMPDIR
     fi

@@ -558,7 +558,7 @@ xac_chain_lsn(const struct xac_env *env, uint64_t parent)
 
     if (!xac_env_is_durable(env))
         return 0;
-    /* Of the control region: who only looks at an environment has no log open.  Acquire:
+    /* Of the control region: a tool that looks at an environment has no log open.  Acquire:
        pairs with the release in xac_log_append. */
     tail = atomic_load_explicit(&env->ctl->log.tail, memory_order_acquire);
     if (parent == 0)

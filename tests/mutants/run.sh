@@ -43,7 +43,8 @@ files_tests="tests/api/durable/check_forward tests/surroundings/check_rename"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
 map_tests="tests/api/heap/check_xactree"
-team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints"
+team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
+    tests/unit/view/check_view_scan"
 timeout_s=180
 
 run_all=
