@@ -302,6 +302,20 @@ class env {
         return xac::savepoint(env_);
     }
 
+    /* Remove a file that nobody maps, with all that was committed to it; see xac_remove(). */
+    void
+    remove(const char *name)
+    {
+        check(xac_remove_in(env_, name));
+    }
+
+    /* Rename a file that nobody maps; see xac_rename(). */
+    void
+    rename(const char *from, const char *to)
+    {
+        check(xac_rename_in(env_, from, to));
+    }
+
     /* The number of the running transaction or query, for threads that are to help it: class helper. */
     std::uint64_t
     team()

@@ -347,6 +347,11 @@ impl Options {
         self.set(sys::XAC_OPT_READER_LIMIT, bytes)
     }
 
+    /// So much log is held back for a follower that lags behind; 0: an eighth of the disk of the log.
+    pub fn log_keep_bytes(self, bytes: u64) -> Self {
+        self.set(sys::XAC_OPT_LOG_KEEP_BYTES, bytes)
+    }
+
     /// Watch accesses less closely, which is faster.  Without this call they are watched strictly,
     /// and a variable `XAC_CHECKING` that says otherwise is refused.
     ///
