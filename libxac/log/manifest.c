@@ -320,7 +320,7 @@ entry_take(const struct text *t, struct xac_manifest *m, size_t *atp, size_t end
     struct xac_manifest_entry e;
     struct xac_manifest_file *f;
     char *path, *copy;
-    bool is_ok;
+    bool is_out_of_memory, is_ok;
 
     xac_assert(*atp <= end);
     xac_assert(end <= t->n);
@@ -334,14 +334,17 @@ entry_take(const struct text *t, struct xac_manifest *m, size_t *atp, size_t end
         return wrong(t, *atp, "entry of a file");
     path = strndup((const char *)t->bytes + *atp + sizeof e, e.path_len);
     copy = strndup((const char *)t->bytes + *atp + sizeof e + e.path_len, e.copy_len);
-    is_ok = path != NULL && copy != NULL && names_ok(path, copy, &e);
+    is_out_of_memory = path == NULL || copy == NULL;
+    is_ok = !is_out_of_memory && names_ok(path, copy, &e);
     f = is_ok ? xac_manifest_add(m, path, copy) : NULL;
     free(path);
     free(copy);
+    if (is_out_of_memory)
+        return xac_err(ENOMEM, "%s/%s", t->dir, XAC_MANIFEST_NAME);
+    if (!is_ok)
+        return wrong(t, *atp, "name of a file, or it leads out of the backup");
     if (f == NULL)
-        return is_ok || path == NULL || copy == NULL
-                   ? ENOMEM
-                   : wrong(t, *atp, "name of a file, or it leads out of the backup");
+        return ENOMEM;
     f->length = e.length;
     f->list_check = e.list_check;
     f->n_runs = (size_t)e.n_runs;
