@@ -21,9 +21,11 @@ base=$(cd "${XAC_BUILD:-build}" && pwd)
 case ${1:-} in
 thread)
     dir=$base/tsan
-    options="--enable-sanitize=thread --disable-shared"
-    tests="tests/stress/stress_threads tests/api/isolation/check_threads tests/api/team/check_team
-        tests/api/team/check_team_savepoints
+    # gcc 12 fails on transactions of the language (itm/bench) with this sanitizer.  Tests of helper threads
+    # are not here: a page is protected before the handler reads it, which the sanitizer does not see, so
+    # it reports the stores that wait for that as races.
+    options="--enable-sanitize=thread --disable-shared --disable-bench --disable-examples"
+    tests="tests/stress/stress_threads tests/api/isolation/check_threads
         tests/frames/stress_frames tests/frames/check_policies tests/frames/check_bpwrapper
         tests/frames/check_hit_ratio tests/frames/check_file
         tests/swizzle/check_edges tests/swizzle/check_liveness tests/swizzle/check_pages
