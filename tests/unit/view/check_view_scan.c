@@ -28,7 +28,7 @@
 static uint64_t *x;
 static uint64_t txn;
 static int (*real_ioctl)(int fd, unsigned long request, void *arg);
-static _Atomic uint64_t is_armed, is_held, is_stored;
+static _Atomic uint64_t has_joined, is_armed, is_held, is_stored;
 
 static int
 held_ioctl(int fd, unsigned long request, void *arg)
@@ -67,6 +67,7 @@ help(void *arg)
 {
     (void)arg;
     must_ok(xac_join(txn));
+    word_store(&has_joined, 1);
     proc_await(&is_held, 1, 20);
     *(volatile uint64_t *)env_cell(x, CELL) = 7;
     word_store(&is_stored, 1);
@@ -83,7 +84,7 @@ save_beside(void)
 
     must_ok(xac_team(&txn));
     must_eq(pthread_create(&thread, NULL, help, NULL), 0);
-    proc_sleep_us(20000); /* it joins meanwhile; if not, behind the savepoint */
+    proc_await(&has_joined, 1, 20);
     word_store(&is_armed, 1);
     must((mark = xac_savepoint()) != 0);
     must_eq(word_load(&is_held), 1); /* the view was scanned */
