@@ -654,12 +654,12 @@ START_TEST(bad_arguments_are_refused)
     struct xactree_config config = config_of(0);
     struct xactree_bytes key;
     struct xactree_cursor *cursor;
-    unsigned char bytes[KEY_MAX + 1] = {0};
+    _Alignas(64) unsigned char bytes[KEY_MAX + 1] = {0}; /* bytes + 1 begins no page */
     struct xactree *t = NULL;
     unsigned char *base;
     size_t len;
 
-    must_rc(xactree_open(&t, NULL, bytes, SIZE), EINVAL);
+    must_rc(xactree_open(&t, NULL, bytes + 1, SIZE), EINVAL);
     must_ok(xac_init(ENV_DIR, XAC_NONDURABLE));
     base = xac_mmap(ENV_FILE, SIZE);
     must_ok(xactree_create(&t, NULL, base, SIZE, &config));
