@@ -149,10 +149,11 @@ struct xac_ctx {
     bool is_query;    /* the outermost is a query                                */
     bool is_at;       /* it sees a snapshot, not the newest state: see snapshots.h */
     bool is_in_place; /* it updates pages in place: see in_place.h                */
-    uint32_t in_place_looks;  /* begins until the views are looked at for that         */
-    uint64_t in_place_epoch;  /* of being alone, in which it does                      */
-    uint64_t in_place_unheld; /* id of the next snapshot when none was held          */
-    uint64_t in_place_pages;  /* of the in-place file that have been given to areas    */
+    uint32_t in_place_looks;   /* begins until the views are looked at for that         */
+    uint64_t in_place_room_ns; /* there is room for it until then; see looked_ns       */
+    uint64_t in_place_epoch;   /* of being alone, in which it does                      */
+    uint64_t in_place_unheld;  /* id of the next snapshot when none was held          */
+    uint64_t in_place_pages;   /* of the in-place file that have been given to areas    */
     bool keeps;           /* a query whose pages stay readable behind it: see view.h  */
     uint64_t alone_epoch; /* reads are not recorded: see alone.h; 0 they are          */
     int error;            /* why it must abort: errno value, 0 none                  */

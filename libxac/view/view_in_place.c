@@ -29,8 +29,11 @@
 /* Begins from one look at the views to the next. */
 #define LOOK_EVERY 64
 
-/* Bytes of the file system that the in-place file lies in that are left to others. */
+/* Bytes of the file system that the in-place file lies in that are left to others ... */
 #define ROOM_LEAST ((uint64_t)64 << 20)
+
+/* ... and how often it is looked at, for a look is a system call: by the coarse clock, a tick or three. */
+#define ROOM_NS UINT64_C(10000000)
 
 /* may_update -- may the transactions of a context update in place? */
 static bool
@@ -49,15 +52,21 @@ is_fit(const struct xac_view *v)
            && !v->area.is_scanned && v->area.memory < 0 && !v->pages.is_lost;
 }
 
-/* has_room -- is the file system that the in-place file lies in not short of room? */
+/* has_room -- is the file system that the in-place file lies in not short of room, or was it not a moment
+   ago? */
 static bool
-has_room(const struct xac_env *env)
+has_room(const struct xac_env *env, struct xac_ctx *ctx)
 {
     struct statfs fs;
+    bool has;
 
+    if (ctx->looked_ns < ctx->in_place_room_ns)
+        return true;
     /* A tmpfs that was mounted without a size has no blocks to count. */
-    return xac_sys.fstatfs(env->buffers.fd[0], &fs) != 0 || fs.f_blocks == 0
-           || (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= ROOM_LEAST;
+    has = xac_sys.fstatfs(env->buffers.fd[0], &fs) != 0 || fs.f_blocks == 0
+          || (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= ROOM_LEAST;
+    ctx->in_place_room_ns = has ? ctx->looked_ns + ROOM_NS : 0;
+    return has;
 }
 
 /* move_in -- a view gets a part of the in-place file as its memory; ret 0 or errno. */
@@ -143,7 +152,7 @@ enter(struct xac_env *env, struct xac_ctx *ctx, uint64_t epoch)
     xac_assert(epoch != 0);
     for (const struct xac_view *v = ctx->views; v != NULL; v = v->next)
         is_any |= v->area.in_place < 0 && is_fit(v);
-    if (!is_any || !has_room(env))
+    if (!is_any || !has_room(env, ctx))
         return;
     if (!ctx->is_in_place && xac_buffers_in_place_make(env) != 0)
         return;
@@ -187,13 +196,17 @@ xac_view_in_place_begin(struct xac_env *env, struct xac_ctx *ctx)
         ctx->in_place_epoch = epoch;
     if (ctx->is_in_place && (!may || epoch != ctx->in_place_epoch || is_held(env, ctx)))
         return xac_view_in_place_leave(env, ctx);
+    if (xac_unlikely(ctx->error != 0)) { /* of the last one: room may have been lacking */
+        ctx->in_place_looks = 0;
+        ctx->in_place_room_ns = 0;
+    }
     if (!may || ctx->in_place_looks-- > 0)
         return 0;
     ctx->in_place_looks = LOOK_EVERY;
     ctx->in_place_unheld = ctx->is_in_place ? ctx->in_place_unheld : 0;
     if (is_held(env, ctx))
         return 0;
-    if (ctx->is_in_place && !has_room(env))
+    if (ctx->is_in_place && !has_room(env, ctx))
         return xac_view_in_place_leave(env, ctx);
     enter(env, ctx, epoch);
     return 0;

@@ -27,7 +27,9 @@
 #include "base/annot.h"
 #include "base/sys.h"
 
-#define PAGES  24u
+#define PAGES 24u
+#define MANY \
+ 2048u /* pages whose images find no room in a version store that cannot grow */
 #define ENOUGH 200u /* begins behind which the views have been looked at */
 
 struct board {
@@ -484,12 +486,40 @@ END_TEST
 
 /* ---- No room -------------------------------------------------------------------------------- */
 
+/* set_many -- store to each of MANY pages; ret as set(). */
+static int
+set_many(uint64_t *base, uint64_t value)
+{
+    int rc = set(base, value);
+
+    for (unsigned p = PAGES; p < MANY && rc == 0; p++) {
+        rc = xac_set_page_access(env_cell(base, p), XAC_READ_WRITE);
+        if (rc == 0)
+            *env_cell(base, p) = value;
+    }
+    return rc;
+}
+
+/* enter_with_many -- MANY pages are updated in place; they have no images. */
+static void
+enter_with_many(uint64_t *base)
+{
+    uint64_t value = word_load(&board->value) + 1;
+
+    enter(base);
+    must_ok(xac_begin());
+    must_ok(set_many(base, value + ENOUGH));
+    must_rc(xac_end(), XAC_COMMITTED);
+    word_store(&board->value, value + ENOUGH);
+}
+
 /* Without room for an image a page is not given, and nothing committed is lost: again and again. */
 START_TEST(no_room_for_images)
 {
-    uint64_t *base = attach();
+    uint64_t *base = env_attach(XAC_NONDURABLE, MANY);
+    unsigned n_short = 0;
 
-    enter(base);
+    enter_with_many(base);
     for (unsigned k = 0; k < 40; k++) {
         uint64_t value = word_load(&board->value);
         int rc;
@@ -497,8 +527,9 @@ START_TEST(no_room_for_images)
         must_ok(xac_begin());
         sysfault_arm(k % 2 == 0 ? SYSFAULT_FAIL_ALL : SYSFAULT_FAIL,
                      SYSFAULT_GROW | SYSFAULT_FILES | SYSFAULT_MEMORY, 1 + k / 8, ENOSPC);
-        rc = k % 4 < 2 ? set(base, 4444444)
-                       : xac_set_range_access(base, PAGES * env_page(), XAC_READ_WRITE);
+        rc = k % 4 < 2 ? set_many(base, 4444444)
+                       : xac_set_range_access(base, MANY * env_page(), XAC_READ_WRITE);
+        n_short += rc != 0;
         if (rc != 0)
             (void)xac_set_page_access(base, XAC_READ_WRITE);
         sysfault_disarm();
@@ -513,6 +544,8 @@ START_TEST(no_room_for_images)
         enter(base);
         must_hold(base, word_load(&board->value), false);
     }
+    printf("no room for images %u times\n", n_short);
+    must(n_short > 0 || env_stats().engine_error != 0);
     env_detach();
 }
 END_TEST
@@ -608,6 +641,104 @@ START_TEST(calls_fail)
 }
 END_TEST
 
+/* ---- Little room ---------------------------------------------------------------------------- */
+
+static bool is_room_short;
+static unsigned n_room_looks;
+
+static int
+fstatfs_of_short_room(int fd, struct statfs *fs)
+{
+    int rc = real_fstatfs(fd, fs);
+
+    n_room_looks++;
+    if (is_room_short)
+        fs->f_bavail = 0;
+    return rc;
+}
+
+static void
+tell_of_room(bool is_short)
+{
+    is_room_short = is_short;
+    if (xac_sys.fstatfs == fstatfs_of_short_room)
+        return;
+    real_fstatfs = xac_sys.fstatfs;
+    xac_sys.fstatfs = fstatfs_of_short_room;
+}
+
+/* The in-place file is given up when its file system is short of room, and comes back with the room. */
+START_TEST(little_room_is_left_to_others)
+{
+    uint64_t *base = attach();
+
+    for (unsigned round = 0; round < 3; round++) {
+        double began = env_now();
+
+        tell_of_room(true);
+        do
+            work(base);
+        while (is_in_place() && env_now() - began < 60);
+        must(!is_in_place());
+        must_hold(base, word_load(&board->value), false);
+        tell_of_room(false);
+        enter(base);
+        must_hold(base, word_load(&board->value), false);
+    }
+    env_detach();
+}
+END_TEST
+
+/* Looks at the room are system calls: there is one in 10 ms of a clock that ticks every 10 ms or more often. */
+START_TEST(looks_at_the_room_are_rare)
+{
+    uint64_t *base = attach();
+    double began;
+
+    tell_of_room(false);
+    enter(base);
+    must(n_room_looks >= 1 || env_stats().engine_error != 0);
+    n_room_looks = 0;
+    began = env_now();
+    for (unsigned k = 0; k < 1000 * ENOUGH; k++) {
+        must_ok(xac_begin_query());
+        must_ok(xac_end_query());
+    }
+    must(n_room_looks <= 3 + (unsigned)((env_now() - began) * 1000 / 10));
+    env_detach();
+}
+END_TEST
+
+/* Behind a transaction that has found no room, the next begin looks. */
+START_TEST(no_room_is_looked_for_at_once)
+{
+    uint64_t *base = env_attach(XAC_NONDURABLE, MANY);
+    unsigned n_short = 0;
+
+    tell_of_room(false);
+    enter_with_many(base);
+    for (unsigned k = 0; k < 8; k++) {
+        bool is_short;
+
+        must_ok(xac_begin());
+        sysfault_arm(SYSFAULT_FAIL_ALL, SYSFAULT_GROW, 1, ENOSPC);
+        is_short = set_many(base, 4444444) != 0;
+        sysfault_disarm();
+        must(is_short || xac_abort() == 0);
+        must(xac_end() != XAC_COMMITTED);
+        tell_of_room(is_short);
+        must_rc(next(base), XAC_COMMITTED);
+        must(!is_short || !is_in_place());
+        tell_of_room(false);
+        enter_with_many(base);
+        n_short += is_short;
+    }
+    printf("no room for images %u times\n", n_short);
+    must(n_short > 0 || env_stats().engine_error != 0);
+    env_detach();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -617,6 +748,9 @@ main(void)
     tcase_add_test(t, no_room_for_images);
     tcase_add_test(t, no_room_to_come);
     tcase_add_test(t, calls_fail);
+    tcase_add_test(t, little_room_is_left_to_others);
+    tcase_add_test(t, looks_at_the_room_are_rare);
+    tcase_add_test(t, no_room_is_looked_for_at_once);
     t = env_tcase_with(s, "begins", 60, setup);
     tcase_add_loop_test(t, stopped_in_a_begin, 0, 8);
     tcase_add_loop_test(t, thread_comes_in_a_begin, 0, 8);
