@@ -3,9 +3,9 @@
 #
 # test.sh -- build libxac and test everything.
 #
-# Stages: all tests in an ordinary build; unit and API tests in a build without the libraries
-# that can be done without, and under the address and undefined behaviour sanitizers; beside these
-# two, programs compiled against the installed library, the crates of rust/, where cargo is, the
+# Stages: all tests in an ordinary build; those of accesses and faults in a build without the
+# libraries that can be done without (libsigsegv; zlib and libbsd are of benchmarks and examples);
+# unit and API tests under the address and undefined behaviour sanitizers; beside these two, programs compiled against the installed library, the crates of rust/, where cargo is, the
 # Python package, and style checks.  The last line counts the tests of all stages: "N passed,
 # N failed, N skipped".  Exit code 0 if none failed.
 #
@@ -174,8 +174,8 @@ in_memory
 stage "build without libsigsegv, zlib and libbsd"
 build "$minimal" --enable-werror --disable-shared --disable-bench --disable-examples \
     --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1
-stage "unit and API tests without them"
-make_check "$minimal" check-quick 3
+stage "tests of accesses and faults without them"
+make_check "$minimal" check-faults 3
 stage "build with address and undefined behaviour sanitizers"
 build "$sanitized" --enable-debug --disable-shared --disable-bench \
     --disable-examples --enable-sanitize=address,undefined
