@@ -10,6 +10,7 @@
 #   XAC_SEED=n          of all of them
 #   XAC_TRANSACTIONS=n  of tests/stress/stress_iso per policy and mode (1,000,000)
 #   XAC_ROUNDS=n        of tests/crash/check_kill (500)
+#   XAC_SLEEP=n         seconds of the query of tests/stress/slow_reader (3600)
 set -u
 
 source_dir=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -61,6 +62,7 @@ run XAC_ROUNDS="${XAC_ROUNDS:-100000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/ch
 run XAC_ROUNDS="${XAC_ROUNDS:-200}" tests/swizzle/check_crash
 run XAC_REFS="${XAC_REFS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_replacers
 run XAC_SECONDS="${XAC_SECONDS:-60}" "$source_dir/python/test.sh" . -s -k kill
+run tests/stress/slow_reader --write 20000 --seconds "${XAC_SLEEP:-3600}"
 run tests/stress/long_query --seconds 60 --rounds 3
 run tests/stress/long_query --seconds 60 --rounds 3 --durable
 echo "== totals"

@@ -9,8 +9,9 @@
  *         each.  It prints the size, and the bytes that all shared memory of the environment
  *         takes, ten times.
  *
- * slow_reader [--durable] [--limit MIB] [--pages N] [--write MIB]
- *   a limit of so many MiB (64; 0: none), N pages (65536), and so much to write in all (512 MiB).
+ * slow_reader [--durable] [--limit MIB] [--pages N] [--write MIB] [--seconds N]
+ *   a limit of so many MiB (64; 0: none), N pages (65536), and so much to write in all (512 MiB), as
+ *   fast as it goes, or evenly in so many seconds.
  * Exit code 1 if the store has not stayed below the limit, or the query does not end as it should.
  */
 #include <config.h>
@@ -33,6 +34,7 @@ struct board {
 static struct board *board;
 static int mode = XAC_NONDURABLE;
 static uint64_t limit = 64 * MIB, n_pages = 65536, to_write = 512 * MIB;
+static double seconds;
 
 static volatile uint64_t *
 attach(void)
@@ -82,6 +84,16 @@ print_sizes(double began, uint64_t written, uint64_t most)
     (void)fflush(stdout);
 }
 
+/* keep_pace -- wait until it is time for so many bytes. */
+static void
+keep_pace(double began, uint64_t written)
+{
+    double ahead = began + seconds * (double)written / (double)to_write - env_now();
+
+    if (ahead > 0)
+        proc_sleep_us((uint64_t)(ahead * 1e6));
+}
+
 /* write_on -- ret the most bytes that the store has had. */
 static uint64_t
 write_on(volatile uint64_t *x)
@@ -99,6 +111,7 @@ write_on(volatile uint64_t *x)
             value += page == 0;
         }
         must_rc(xac_end(), XAC_COMMITTED);
+        keep_pace(began, written);
         live = env_stats().versions_live * env_page();
         most = live > most ? live : most;
         if (written >= next) {
@@ -141,6 +154,7 @@ main(int argc, char **argv)
         {"limit", required_argument, NULL, 'l'},
         {"pages", required_argument, NULL, 'p'},
         {"write", required_argument, NULL, 'w'},
+        {"seconds", required_argument, NULL, 's'},
         {0},
     };
     int c, rc;
@@ -154,6 +168,8 @@ main(int argc, char **argv)
             n_pages = strtoul(optarg, NULL, 0);
         else if (c == 'w')
             to_write = strtoul(optarg, NULL, 0) * MIB;
+        else if (c == 's')
+            seconds = strtod(optarg, NULL);
         else
             return 2;
     }
