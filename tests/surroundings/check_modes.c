@@ -435,7 +435,7 @@ main(void)
     TCase *tc;
 
     if (geteuid() != 0) {
-        puts("needs root: skipped");
+        puts("skipped: only root may become another user");
         return 77;
     }
     tc = env_tcase_with(s, "modes", 120, setup);

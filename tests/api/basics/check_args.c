@@ -197,7 +197,7 @@ START_TEST(init_refuses_without_permission)
     char dir[32];
 
     if (getuid() != 0) {
-        printf("init_refuses_without_permission: skipped, needs root\n");
+        printf("skipped: only root may become another user\n");
         return;
     }
     x = env_attach(DURABLE, 1);
@@ -331,7 +331,7 @@ START_TEST(map_refuses_without_permission)
     struct image *before;
 
     if (getuid() != 0) {
-        printf("map_refuses_without_permission: skipped, needs root\n");
+        printf("skipped: only root may become another user\n");
         return;
     }
     must(mkdir("open", 0777) == 0 && chmod("open", 0777) == 0);
