@@ -96,8 +96,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench concurrency [OPTION...]\n"
-        "\n"
         "Independent transactions in several processes (Thesis figures 4-5, 4-6, tables\n"
         "4.9, 4.10, C.9, C.10).  Each process has a page of its own, announced by\n"
         "setPageAccess(), and increments in each transaction: in test A the first int, in B\n"

@@ -18,8 +18,6 @@ void
 bench_hot_usage(void)
 {
     puts(
-        "usage: xbench contention [OPTION...]\n"
-        "\n"
         "Processes run transactions on few pages under each policy, nondurable, each\n"
         "policy in an environment of its own.  A cell is a length of transactions, a\n"
         "number of processes and a number of pages.  Its time is cut in slices; in each\n"

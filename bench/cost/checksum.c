@@ -60,9 +60,7 @@ digest(unsigned kind, const void *data, size_t n, unsigned char out[EVP_MAX_MD_S
 static void
 usage(void)
 {
-    puts("usage: xbench checksum [OPTION...]\n"
-         "\n"
-         "Times the log's checksums of 4096 bytes and of 640 bytes, the records of a\n"
+    puts("Times the log's checksums of 4096 bytes and of 640 bytes, the records of a\n"
          "small insert (Thesis table C.8).\n"
          "\n"
          "  --rounds N  computations of each; default 100000\n"

@@ -59,9 +59,7 @@ struct cell {
 static void
 usage(void)
 {
-    puts("usage: xbench cold [OPTION...]\n"
-         "\n"
-         "Reads a file that is not in the page cache through libxac, in order and at\n"
+    puts("Reads a file that is not in the page cache through libxac, in order and at\n"
          "random, with each value of XAC_OPT_READ_AHEAD_BYTES.\n"
          "\n"
          "  --data BYTES  size of the file; default 256M\n"

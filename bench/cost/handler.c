@@ -68,8 +68,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench handler [OPTION...]\n"
-        "\n"
         "What the means cost by which a page can be watched and shown: entering and leaving\n"
         "a handler of SIGSEGV and SIGBUS, mmap, mprotect, guard pages, userfaultfd, first\n"
         "accesses, copies (Thesis tables 4.3 to 4.5, C.3, C.4).  In each round every\n"

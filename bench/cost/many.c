@@ -78,9 +78,7 @@ struct many {
 static void
 usage(void)
 {
-    puts("usage: xbench touch-many [OPTION...]\n"
-         "\n"
-         "A nondurable transaction that touches very many random pages, half of them\n"
+    puts("A nondurable transaction that touches very many random pages, half of them\n"
          "stored to, under each engine, in processes that are alone: microseconds of\n"
          "processor time per page.\n"
          "\n"

@@ -113,8 +113,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench model [OPTION...]\n"
-        "\n"
         "What a touched page should cost by equations 4.1 and 4.2 of the Thesis, and by\n"
         "those for our own engine, and what it does cost (Thesis table 4.6): operations as\n"
         "in xbench handler, pages as in xbench touch; and beside the engine thesis.\n"

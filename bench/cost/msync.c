@@ -74,8 +74,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench msync [OPTION...]\n"
-        "\n"
         "Random pages of a mapped file of 10,000 pages are modified and brought to disk, by\n"
         "msync(MS_ASYNC) and fsync as in the Thesis (tables 4.8, C.6), by msync(MS_SYNC), by\n"
         "fdatasync, which take turns.  Then the file is written page by page (table C.7).\n"

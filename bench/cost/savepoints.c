@@ -83,8 +83,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench savepoints [OPTION...]\n"
-        "\n"
         "What a savepoint costs in a transaction that has written n pages: the first one, and a\n"
         "second one behind ten stores; a store behind a savepoint, to a page that was written\n"
         "before; rolling ten pages back; releasing both.  Stores trap, or are announced.\n"

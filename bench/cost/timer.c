@@ -50,8 +50,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench timer [OPTION...]\n"
-        "\n"
         "The delay between two successive looks at a clock (Thesis tables C.1, C.2, figure\n"
         "C-1): the time stamp counter, clock_gettime, gettimeofday.\n"
         "\n"

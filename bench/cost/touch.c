@@ -43,8 +43,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench touch [OPTION...]\n"
-        "\n"
         "What a page costs that a transaction reads or writes: transactions that touch n\n"
         "consecutive pages, without and with the advisory functions (Thesis figures 4-2,\n"
         "4-4, C-2 to C-4, tables 4.2, 4.7, C.5).  A page is read, written (one int), read\n"

@@ -44,8 +44,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench watch [OPTION...]\n"
-        "\n"
         "The bare means by which the pages of a large transaction can be shown, and found\n"
         "out: traps; no traps, but a scan of the page table afterwards.  Half of the pages\n"
         "are stored to, compared with the committed ones and copied there.  Microseconds of\n"

@@ -46,7 +46,7 @@ struct row {
 /* All rows of each paper, in order; the last has no name. */
 extern const struct row bench_nb_rows[], bench_nb_more_rows[], bench_bp_rows[];
 
-/* bench_frames_all -- print the table; ret 0, 1 after a message. */
+/* bench_frames_all -- print the table; ret 0, BENCH_SHORT if a row fails, 1 after a message. */
 int bench_frames_all(struct table *t);
 
 /* frames_tree.c: nb-14. */

@@ -16,6 +16,10 @@
 #define CACHE_PER_RECORD 2048u
 #define CACHE_MIN        (UINT64_C(64) << 20)
 
+/* Records that are there before: not told, and where a workload needs some. */
+#define NOT_TOLD       UINT64_MAX
+#define LOADED_DEFAULT 100000
+
 #define COUNT_MAX  UINT64_C(1000000000)
 #define SLICES_MAX 10000u
 
@@ -167,11 +171,17 @@ check_options(struct bench_insert_options *o)
     if (o->count < o->slices)
         return bench_fail("fewer records (%llu) than slices (%llu)",
                           (unsigned long long)o->count, (unsigned long long)o->slices);
-    for (unsigned i = 0; i < o->n_workloads; i++)
-        if ((o->workloads[i]->insert_every != 1 || o->workloads[i]->has_writer)
-            && o->loaded == 0)
-            return bench_fail("--workload %s needs records: --loaded",
-                              o->workloads[i]->name);
+    for (unsigned i = 0; i < o->n_workloads; i++) {
+        const struct bench_workload *w = o->workloads[i];
+        bool needs_records = w->insert_every != 1 || w->has_writer;
+
+        if (needs_records && o->loaded == 0)
+            return bench_fail("--workload %s needs records: --loaded", w->name);
+        if (o->loaded == NOT_TOLD)
+            o->loaded = needs_records ? LOADED_DEFAULT : NOT_TOLD;
+    }
+    if (o->loaded == NOT_TOLD)
+        o->loaded = 0;
     for (unsigned i = 0; i < o->groups.n * o->n_workloads; i++) {
         const struct bench_workload *w = o->workloads[i / o->groups.n];
 
@@ -240,6 +250,7 @@ bench_insert_parse(int argc, char **argv, struct bench_insert_options *o, int *s
         .groups = {1, {1}},
         .scan_length = 100,
         .count = 20000,
+        .loaded = NOT_TOLD,
         .slices = 9,
         .seed = 1,
         .block_bytes = 4096,

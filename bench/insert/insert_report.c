@@ -39,8 +39,6 @@ void
 bench_insert_usage(void)
 {
     puts(
-        "usage: xbench insert [OPTION...]      (also search, scan, ycsb, ...: xbench list)\n"
-        "\n"
         "Inserts records with 64-bit keys and 512-byte values, each insert one\n"
         "transaction, or does what --workload says.  All systems get the same keys in the\n"
         "same order.  The run is cut in slices; in each slice every system does its share,\n"
@@ -52,7 +50,8 @@ bench_insert_usage(void)
         "  --workload LIST    default insert; see below\n"
         "  --keys random|sorted|paths  order in which keys come; paths: of the files below\n"
         "                     /usr in the order of a walk; default random\n"
-        "  --loaded N         records that are there before; default 0\n"
+        "  --loaded N         records that are there before; default 0, or 100000 for a\n"
+        "                     workload that needs some\n"
         "  --scan-length N    records of one scan; default 100\n"
         "  --groups LIST      reads in one transaction of systems that can; default 1\n"
         "  --warm             each slice first looks up all records (with --groups in its first\n"

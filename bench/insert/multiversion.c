@@ -326,9 +326,7 @@ print(const struct options *o, const struct bench_system *system, const char *wo
 static void
 usage(void)
 {
-    puts("usage: xbench multiversion [OPTION...]\n"
-         "\n"
-         "Searches and inserts in both trees, plain and on libxac (nondurable, without\n"
+    puts("Searches and inserts in both trees, plain and on libxac (nondurable, without\n"
          "hints): page faults of the kernel, distinct pages of a transaction, and with\n"
          "valgrind misses of simulated caches (32 KiB, and 1 MiB as the last level).\n"
          "Negative: does not apply, or valgrind is not there.\n"

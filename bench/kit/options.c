@@ -152,7 +152,9 @@ bench_options_parse(int argc, char **argv, const struct bench_option *table,
     bool is_help = false;
 
     *statusp = 2 * parse(argc, argv, table, common, &is_help);
-    if (is_help)
+    if (is_help) {
+        printf("usage: xbench %s [OPTION...]\n\n", argv[0]);
         usage();
+    }
     return !is_help && *statusp == 0;
 }

@@ -53,7 +53,7 @@ struct bench_common {
  * bench_options_parse -- read argv by a table that ends with a NULL name.
  *
  * in   argv   [0] is the name of the experiment
- * in   usage  prints the help
+ * in   usage  prints the help behind its first line
  * ret  true if the experiment shall run; else *statusp is its exit status: 0 after the help,
  *      2 after a message.
  */

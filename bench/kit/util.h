@@ -81,6 +81,9 @@ int bench_parse_number(const char *name, const char *text, uint64_t low, uint64_
 /* bench_join_command -- "xbench" and the arguments, for the record; cut if too long. */
 void bench_join_command(char *out, size_t out_bytes, int argc, char **argv);
 
+/* Exit status of an experiment that has measured all, where a row with a line to pass has not passed it. */
+#define BENCH_SHORT 3
+
 /* bench_fail -- print "xbench: ..." on stderr; ret 1, for `return bench_fail(...)`. */
 int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -542,8 +542,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench competition [OPTION...]\n"
-        "\n"
         "libxac on the page cache, the same without reading ahead, and on frames\n"
         "(XAC_OPT_FRAMES), each in a control group with limited memory, with the same\n"
         "B+-tree larger than that: durable inserts and searches by turns, alone, beside a process in the same group that keeps touching\n"

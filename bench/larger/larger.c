@@ -393,8 +393,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench larger [OPTION...]\n"
-        "\n"
         "Search trees on plain mmap whose keys are three times as large as the memory,\n"
         "which a control group limits, and Berkeley DB without transactions, with its\n"
         "default cache and one of half the memory.  128-byte keys, no values.  static: a\n"

@@ -397,8 +397,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench outofcore [OPTION...]\n"
-        "\n"
         "Durable inserts into a B+-tree larger than the memory it may use, and searches:\n"
         "libxac with XAC_OPT_FRAMES, Berkeley DB with a cache as large.  Everything found\n"
         "is compared with a model, libxac's process is killed and recovered, and its\n"

@@ -177,6 +177,28 @@ usage(FILE *f)
         fprintf(f, "  %-13s %s\n", x->name, x->what);
 }
 
+/* experiment_main -- an experiment by itself: with what it is always given, and without any options with those of
+   `run --medium`. */
+static int
+experiment_main(const struct bench_experiment *x, int argc, char **argv)
+{
+    bool is_help = false;
+    int rc;
+
+    for (int i = 0; i < argc; i++)
+        is_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    rc = bench_experiment_call(x, argc == 0 && x->medium != NULL ? x->medium : "", argc,
+                               argv);
+    if (!is_help || rc != 0)
+        return rc;
+    printf("\nxbench %s: %s\n", x->name, x->what);
+    if (x->fixed != NULL)
+        printf("  has always       %s\n", x->fixed);
+    printf("  without options  %s\n",
+           x->medium != NULL ? x->medium : "(the defaults above)");
+    return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -191,7 +213,7 @@ main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     x = argc >= 2 ? bench_experiment_find(argv[1]) : NULL;
     if (x != NULL)
-        return bench_experiment_call(x, "", argc - 2, argv + 2);
+        return experiment_main(x, argc - 2, argv + 2);
     if (argc >= 2)
         (void)bench_fail("no experiment \"%s\"; see xbench list", argv[1]);
     usage(stderr);

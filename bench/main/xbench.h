@@ -35,7 +35,8 @@ struct bench_experiment {
 
     /*
      * in   argc, argv  from the name on, as main() gets them
-     * ret  exit status: 0 all measured (and verified), 1 a failure, 2 a wrong argument
+     * ret  exit status: 0 all measured (and verified), 1 a failure, 2 a wrong argument,
+     *      BENCH_SHORT (util.h) a row with a line to pass has not passed it
      */
     int (*main)(int argc, char **argv);
 

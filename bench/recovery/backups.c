@@ -58,7 +58,6 @@ static void
 usage(void)
 {
     puts(
-        "usage: xbench backups [OPTION...]\n"
         "Full backups and increments of a file of which a part was changed, in turn.\n"
         "\n"
         "  --data BYTES    of the mapped file (1G)\n"

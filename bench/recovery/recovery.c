@@ -33,8 +33,7 @@
 static void
 usage(void)
 {
-    puts("usage: xbench recovery [OPTION...]\n"
-         "Recover a long log, beside cat(1) of the same files; kill recoveries.\n"
+    puts("Recover a long log, beside cat(1) of the same files; kill recoveries.\n"
          "\n"
          "  --log BYTES        of log, data files included (1G)\n"
          "  --data BYTES       of the mapped file (64M)\n"

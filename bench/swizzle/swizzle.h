@@ -81,6 +81,9 @@ void swzb_print(const struct swzb_options *o, const char *part, const char *what
                 const struct swzb_result *on, const struct swzb_result *off, double ratio,
                 double low, double high);
 
+/* swzb_missed -- how many rows with a line have missed it so far. */
+unsigned swzb_missed(void);
+
 /*
  * swzb_verdict -- a row of the plan of experiments: what came out, and whether it is at least (or
  * at most) what was expected; NAN: nothing was, it is reported.

@@ -271,6 +271,14 @@ swzb_print(const struct swzb_options *o, const char *part, const char *what,
     (void)fflush(stdout);
 }
 
+static unsigned n_missed; /* rows */
+
+unsigned
+swzb_missed(void)
+{
+    return n_missed;
+}
+
 void
 swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
              double value, bool at_least, double line)
@@ -280,6 +288,7 @@ swzb_verdict(const struct swzb_options *o, const char *row, const char *what,
                           : value <= line ? "pass"
                                           : "missed";
 
+    n_missed += strcmp(verdict, "missed") == 0;
     if (!o->json) {
         printf("%-9s %-62s %8.3f", row, what, value);
         if (!isnan(line))
