@@ -47,7 +47,7 @@ for case in stress serial; do
         tests/stress/stress_iso
 done
 run XAC_LONG=1 tests/iso/explore
-for script in api/cxx/check_cxx.sh compiled/check_holes.sh; do
+for script in api/cxx/check_cxx.sh compiled/check_containers.sh compiled/check_holes.sh; do
     run XAC_LONG=1 srcdir="$source_dir" top_builddir=. "$source_dir/tests/$script"
 done
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
