@@ -27,6 +27,8 @@
 
 /* ---- All programs up to a size ----------------------------------------------------------- */
 
+#define FAMILY_ACCESSES 3
+
 /* All programs of a kind: `n_txns` participants, each with `n_accesses` to `n_pages`. */
 struct family {
     const char *name;
@@ -36,32 +38,63 @@ struct family {
     const char *extra; /* program of one more participant, or NULL                    */
     int preempts, deaths;
     bool is_long;
+    uint32_t window;                         /* as in struct scenario                  */
+    const char *before[FAMILY_ACCESSES + 1]; /* steps before each access, and the end  */
 };
 
+/* A window of the past, and the steps before each access and the end: what the second access does is rolled back;
+   so is what the third one does; or its savepoint is released. */
+/* clang-format off */
+#define PLAIN             0,  {NULL, NULL, NULL, NULL}
+#define PAST              16, {NULL, NULL, NULL, NULL}
+#define ROLLED_BACK       0,  {NULL, "m ", "u0 ", NULL}
+#define ROLLED_BACK_TWICE 0,  {NULL, "m ", "u0 ", "u0 "}
+#define RELEASED          0,  {NULL, "m ", "f0 ", NULL}
+
 static const struct family families[] = {
-    {"2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", NULL, 0, 0, false},
-    {"2 txns, 3 pages, 2 accesses", 2, 3, 2, "rw", NULL, 0, 0, false},
-    {"3 txns, 2 pages, 1 access", 3, 2, 1, "rw", NULL, 0, 0, false},
-    {"2 txns, 2 pages, 1 access, 1 preemption", 2, 2, 1, "rws", NULL, 1, 0, false},
-    {"2 txns, 2 pages, 1 access, 1 death", 2, 2, 1, "rw", NULL, 0, 1, false},
-    {"2 txns, 2 pages, 1 access, gc", 2, 2, 1, "rw", "c", 0, 0, false},
-    {"2 txns, 2 pages, 1 access, checkpoint", 2, 2, 1, "rw", "k", 0, 0, false},
-    {"2 txns, 2 pages, 1 access, query", 2, 2, 1, "rw", "q r0 r1 e", 0, 0, false},
-    {"2 txns, 2 pages, 3 accesses", 2, 2, 3, "rw", NULL, 0, 0, true},
-    {"2 txns, 3 pages, 3 accesses", 2, 3, 3, "rw", NULL, 0, 0, true},
-    {"3 txns, 2 pages, 2 accesses", 3, 2, 2, "rw", NULL, 0, 0, true},
-    {"3 txns, 3 pages, 1 access", 3, 3, 1, "rws", NULL, 0, 0, true},
-    {"2 txns, 2 pages, 2 accesses, 1 preemption", 2, 2, 2, "rws", NULL, 1, 0, true},
-    {"2 txns, 2 pages, 1 access, 2 preemptions", 2, 2, 1, "rw", NULL, 2, 0, true},
-    {"3 txns, 2 pages, 1 access, 1 preemption", 3, 2, 1, "rw", NULL, 1, 0, true},
-    {"2 txns, 2 pages, 2 accesses, 1 death", 2, 2, 2, "rw", NULL, 0, 1, true},
-    {"2 txns, 2 pages, 1 access, death, preemption", 2, 2, 1, "rw", NULL, 1, 1, true},
-    {"2 txns, 2 pages, 2 accesses, query", 2, 2, 2, "rw", "q r0 r1 e", 0, 0, true},
-    {"2 txns, 2 pages, 2 accesses, gc", 2, 2, 2, "rw", "c", 0, 0, true},
-    {"2 txns, 2 pages, 2 accesses, checkpoint", 2, 2, 2, "rw", "k", 0, 0, true},
-    {"2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k", 1, 0, true},
-    {"2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c", 1, 0, true},
+    {"2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", NULL, 0, 0, false, PLAIN},
+    {"2 txns, 3 pages, 2 accesses", 2, 3, 2, "rw", NULL, 0, 0, false, PLAIN},
+    {"3 txns, 2 pages, 1 access", 3, 2, 1, "rw", NULL, 0, 0, false, PLAIN},
+    {"2 txns, 2 pages, 1 access, 1 preemption", 2, 2, 1, "rws", NULL, 1, 0, false, PLAIN},
+    {"2 txns, 2 pages, 1 access, 1 death", 2, 2, 1, "rw", NULL, 0, 1, false, PLAIN},
+    {"2 txns, 2 pages, 1 access, gc", 2, 2, 1, "rw", "c", 0, 0, false, PLAIN},
+    {"2 txns, 2 pages, 1 access, checkpoint", 2, 2, 1, "rw", "k", 0, 0, false, PLAIN},
+    {"2 txns, 2 pages, 1 access, query", 2, 2, 1, "rw", "q r0 r1 e", 0, 0, false, PLAIN},
+    {"savepoints: 2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", NULL, 0, 0, false, ROLLED_BACK},
+    {"snapshots: 2 txns, 2 pages, 1 access", 2, 2, 1, "rw", "h0 t0 r0 r1 e", 0, 0, false, PLAIN},
+    {"past: 2 txns, 2 pages, 1 access", 2, 2, 1, "rw", "p1 r0 r1 e", 0, 0, false, PAST},
+    {"2 txns, 2 pages, 3 accesses", 2, 2, 3, "rw", NULL, 0, 0, true, PLAIN},
+    {"2 txns, 3 pages, 3 accesses", 2, 3, 3, "rw", NULL, 0, 0, true, PLAIN},
+    {"3 txns, 2 pages, 2 accesses", 3, 2, 2, "rw", NULL, 0, 0, true, PLAIN},
+    {"3 txns, 3 pages, 1 access", 3, 3, 1, "rws", NULL, 0, 0, true, PLAIN},
+    {"2 txns, 2 pages, 2 accesses, 1 preemption", 2, 2, 2, "rws", NULL, 1, 0, true, PLAIN},
+    {"2 txns, 2 pages, 1 access, 2 preemptions", 2, 2, 1, "rw", NULL, 2, 0, true, PLAIN},
+    {"3 txns, 2 pages, 1 access, 1 preemption", 3, 2, 1, "rw", NULL, 1, 0, true, PLAIN},
+    {"2 txns, 2 pages, 2 accesses, 1 death", 2, 2, 2, "rw", NULL, 0, 1, true, PLAIN},
+    {"2 txns, 2 pages, 1 access, death, preemption", 2, 2, 1, "rw", NULL, 1, 1, true, PLAIN},
+    {"2 txns, 2 pages, 2 accesses, query", 2, 2, 2, "rw", "q r0 r1 e", 0, 0, true, PLAIN},
+    {"2 txns, 2 pages, 2 accesses, gc", 2, 2, 2, "rw", "c", 0, 0, true, PLAIN},
+    {"2 txns, 2 pages, 2 accesses, checkpoint", 2, 2, 2, "rw", "k", 0, 0, true, PLAIN},
+    {"2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k", 1, 0, true, PLAIN},
+    {"2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c", 1, 0, true, PLAIN},
+    {"savepoints: 2 txns, 2 pages, 3 accesses", 2, 2, 3, "rw", NULL, 0, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 3 accesses, twice", 2, 2, 3, "rw", NULL, 0, 0, true, ROLLED_BACK_TWICE},
+    {"savepoints: 2 txns, 2 pages, 3 accesses, released", 2, 2, 3, "rw", NULL, 0, 0, true, RELEASED},
+    {"savepoints: 3 txns, 2 pages, 2 accesses", 3, 2, 2, "rw", NULL, 0, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 2 accesses, query", 2, 2, 2, "rw", "q r0 r1 e", 0, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 2 accesses, gc", 2, 2, 2, "rw", "c", 0, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 2 accesses, checkpoint", 2, 2, 2, "rw", "k", 0, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 2 accesses, preemption", 2, 2, 2, "rw", NULL, 1, 0, true, ROLLED_BACK},
+    {"savepoints: 2 txns, 2 pages, 2 accesses, death", 2, 2, 2, "rw", NULL, 0, 1, true, ROLLED_BACK},
+    {"snapshots: 2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", "h0 t0 r0 r1 e", 0, 0, true, PLAIN},
+    {"snapshots: 2 txns, 2 pages, 1 access, preemption", 2, 2, 1, "rw", "h0 t0 r0 r1 e", 1, 0, true, PLAIN},
+    {"snapshots: 2 txns, 2 pages, 1 access, death", 2, 2, 1, "rw", "h0 t0 r0 r1 e", 0, 1, true, PLAIN},
+    {"snapshots: 2 txns, 2 pages, 1 access, released", 2, 2, 1, "rw", "h0 o0 c t0 r0 e", 1, 0, true, PLAIN},
+    {"past: 2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", "p1 r0 r1 e p2 r0 r1 e", 0, 0, true, PAST},
+    {"past: 2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c p1 r0 r1 e", 1, 0, true, PAST},
+    {"past: 2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k p1 r0 r1 e", 1, 0, true, PAST},
 };
+/* clang-format on */
 
 /* A page permutation, or all of them, of up to three pages. */
 static const int permutations[][MODEL_PAGES] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1},
@@ -117,6 +150,12 @@ is_canonical(const struct family *f, const int *code)
     return true;
 }
 
+static const char *
+before(const struct family *f, int i)
+{
+    return f->before[i] != NULL ? f->before[i] : "";
+}
+
 static void
 spell(const struct family *f, int code, char *out)
 {
@@ -124,9 +163,9 @@ spell(const struct family *f, int code, char *out)
 
     out += sprintf(out, "b");
     for (int i = 0; i < f->n_accesses; i++, code /= base)
-        out += sprintf(out, " %c%d", f->accesses[code % base / f->n_pages],
-                       code % base % f->n_pages);
-    (void)sprintf(out, " e");
+        out += sprintf(out, " %s%c%d", before(f, i),
+                       f->accesses[code % base / f->n_pages], code % base % f->n_pages);
+    (void)sprintf(out, " %se", before(f, f->n_accesses));
 }
 
 /* next_codes -- the next non-decreasing row of codes; false: that was the last. */
@@ -158,6 +197,7 @@ explore_family(const struct family *f, enum model_policy policy, struct tally *t
                              .policy = policy,
                              .preempts = f->preempts,
                              .deaths = f->deaths,
+                             .window = f->window,
                              .mortals = (1u << f->n_txns) - 1};
 
         if (!is_canonical(f, code))
@@ -173,26 +213,79 @@ explore_family(const struct family *f, enum model_policy policy, struct tally *t
 
 /* ---- Samples ----------------------------------------------------------------------------- */
 
-/* random_program -- two transactions, queries or other steps with a few accesses. */
-static void
-random_program(uint64_t *seed, char *out)
+/* one_in -- true once in n times. */
+static bool
+one_in(uint64_t *seed, uint64_t n)
+{
+    return search_random_below(seed, n) == 0;
+}
+
+/* random_query -- the begin of one, also at a snapshot that any may hold, and in the past; ret where to go on. */
+static char *
+random_query(uint64_t *seed, char *out)
+{
+    switch (search_random_below(seed, 4)) {
+    case 0:
+        return out + sprintf(out, "t%d ", (int)search_random_below(seed, MODEL_HELD));
+    case 1:
+        return out + sprintf(out, "p%d ", (int)search_random_below(seed, 4));
+    default:
+        return out + sprintf(out, "q ");
+    }
+}
+
+/* random_update -- accesses of a transaction, with savepoints among them. */
+static char *
+random_update(uint64_t *seed, char *out)
 {
     static const char kinds[] = "rrrrwwwws";
+    uint64_t n_accesses = 1 + search_random_below(seed, 3);
+    int n_marks = 0;
+
+    for (uint64_t i = 0; i < n_accesses; i++) {
+        if (n_marks < MODEL_MARKS && one_in(seed, 3)) {
+            out += sprintf(out, "m ");
+            n_marks++;
+        }
+        out += sprintf(out, "%c%d ", kinds[search_random_below(seed, 9)],
+                       (int)search_random_below(seed, MODEL_PAGES));
+        if (n_marks > 0 && one_in(seed, 2))
+            out += sprintf(out, "%c%d ", one_in(seed, 4) ? 'f' : 'u',
+                           (int)search_random_below(seed, (uint64_t)n_marks));
+    }
+    if (one_in(seed, 12))
+        out += sprintf(out, "a ");
+    return out;
+}
+
+/* random_program -- two transactions, queries or other steps with a few accesses; of the snapshots
+   the participant takes one, and may release any. */
+static void
+random_program(uint64_t *seed, int a, char *out)
+{
+    bool may_hold = true;
 
     for (int n = 0; n < 2; n++) {
-        bool is_query = search_random_below(seed, 5) == 0;
-        uint64_t n_accesses = 1 + search_random_below(seed, 3);
+        bool is_query = one_in(seed, 3);
 
-        if (search_random_below(seed, 5) == 0)
+        if (one_in(seed, 5))
             out += sprintf(out, "%c ", "ckx"[search_random_below(seed, 3)]);
-        out += sprintf(out, is_query ? "q " : "b ");
-        for (uint64_t i = 0; i < n_accesses; i++)
-            out += sprintf(out, "%c%d ",
-                           is_query ? 'r' : kinds[search_random_below(seed, 9)],
-                           (int)search_random_below(seed, MODEL_PAGES));
-        if (!is_query && search_random_below(seed, 12) == 0)
-            out += sprintf(out, "a ");
+        if (one_in(seed, 8))
+            out += sprintf(out, "o%d ", (int)search_random_below(seed, MODEL_HELD));
+        out = is_query ? random_query(seed, out) : out + sprintf(out, "b ");
+        for (int i = 0; i < 2 && is_query; i++)
+            out += sprintf(out, "r%d ", (int)search_random_below(seed, MODEL_PAGES));
+        if (!is_query)
+            out = random_update(seed, out);
+        else if (may_hold && one_in(seed, 4)) {
+            out += sprintf(out, "h%d ", a);
+            may_hold = false;
+        }
         out += sprintf(out, "e ");
+        if (may_hold && one_in(seed, 4)) {
+            out += sprintf(out, "h%d ", a);
+            may_hold = false;
+        }
     }
 }
 
@@ -208,10 +301,11 @@ explore_samples(uint64_t n, uint64_t *seed, struct tally *t)
                                                                         MODEL_POLICIES),
                              .preempts = (int)search_random_below(seed, 4),
                              .deaths = search_random_below(seed, 3) == 0,
+                             .window = (uint32_t)search_random_below(seed, 3) * 8,
                              .mortals = 7};
 
         for (int a = 0; a < 3; a++) {
-            random_program(seed, program[a]);
+            random_program(seed, a, program[a]);
             s.program[a] = program[a];
         }
         search_random(&s, 20, seed, t);

@@ -150,6 +150,17 @@ model_wants(struct model *m, int a, int page, bool is_write)
         t->writes |= bit(page);
 }
 
+/* is_seen_by_all -- do all who query a snapshot see that value? */
+static bool
+is_seen_by_all(struct model_held *h, int page, uint64_t value)
+{
+    if ((h->has_read & bit(page)) != 0)
+        return h->read[page] == value;
+    h->has_read |= bit(page);
+    h->read[page] = value;
+    return true;
+}
+
 /* access -- oldest-wins, if no two steps overlap. */
 static void
 access(struct model *m, int a, int page, bool is_write)
@@ -196,6 +207,8 @@ model_saw(struct model *m, int a, int page, uint64_t value, bool is_write)
         return value == t->stored[page] ? NULL : "does not see its own store";
     if ((t->has_read & bit(page)) != 0 && t->read[page] != value)
         return "a value changed within a transaction";
+    if (t->at != 0 && !is_seen_by_all(&m->held[t->at - 1], page, value))
+        return "a snapshot shows two values";
     if (m->is_exact && value != m->state[t->parent][page])
         return "not the value of the state that it should see";
     t->has_read |= bit(page);
@@ -229,15 +242,25 @@ model_gave_up(struct model *m, int a)
     m->actor[a].is_retry = 2; /* see model_ended */
 }
 
-/* agrees -- does what it has read agree with a state? */
+/* is_in -- do values of some pages agree with a state? */
 static bool
-agrees(const struct model *m, const struct model_actor *t, uint32_t state)
+is_in(const struct model *m, uint32_t pages, const uint64_t *value, uint32_t state)
 {
     for (int p = 0; p < MODEL_PAGES; p++) {
-        if ((t->has_read & bit(p)) != 0 && t->read[p] != m->state[state][p])
+        if ((pages & bit(p)) != 0 && value[p] != m->state[state][p])
             return false;
     }
     return true;
+}
+
+/* agrees -- does what it has read, and others who query its snapshot, agree with a state? */
+static bool
+agrees(const struct model *m, const struct model_actor *t, uint32_t state)
+{
+    const struct model_held *h = t->at != 0 ? &m->held[t->at - 1] : NULL;
+
+    return is_in(m, t->has_read, t->read, state)
+           && (h == NULL || is_in(m, h->has_read, h->read, state));
 }
 
 const char *
@@ -316,10 +339,11 @@ model_ended(struct model *m, int a, bool is_committed)
         t->is_retry = !is_committed && !gave_up;
     t->status = MODEL_NONE;
     t->is_open = t->is_alone = t->has_turn = t->is_ending = 0;
-    t->parent = t->low = t->high = 0;
+    t->parent = t->low = t->high = t->at = t->n_marks = 0;
     t->has_read = t->has_stored = t->is_granted_read = t->is_granted_write = 0;
     memset(t->read, 0, sizeof t->read);
     memset(t->stored, 0, sizeof t->stored);
+    memset(t->mark, 0, sizeof t->mark);
     return wrong;
 }
 
@@ -329,6 +353,161 @@ model_died(struct model *m, int a)
     m->actor[a].is_dead = 1;
     if (m->actor[a].is_open)
         tried_of(m, a)->may_fail = 1;
+    for (int i = 0; i < MODEL_HELD; i++) {
+        if (m->held[i].owner == (uint32_t)a)
+            m->held[i].n_ends++;
+    }
+}
+
+/* ---- Savepoints, snapshots, the past ---------------------------------------------------- */
+
+void
+model_marked(struct model *m, int a)
+{
+    struct model_actor *t = &m->actor[a];
+    struct model_mark *mark = &t->mark[t->n_marks++];
+
+    mark->has_stored = t->has_stored;
+    memcpy(mark->stored, t->stored, sizeof mark->stored);
+}
+
+bool
+model_has_mark(const struct model *m, int a, int level)
+{
+    return (uint32_t)level < m->actor[a].n_marks;
+}
+
+/* forget_marks -- but for the first n. */
+static void
+forget_marks(struct model_actor *t, uint32_t n)
+{
+    memset(&t->mark[n], 0, (t->n_marks - n) * sizeof t->mark[0]);
+    t->n_marks = n;
+}
+
+void
+model_rolled_back(struct model *m, int a, int level)
+{
+    struct model_actor *t = &m->actor[a];
+
+    t->has_stored = t->mark[level].has_stored;
+    memcpy(t->stored, t->mark[level].stored, sizeof t->stored);
+    forget_marks(t, (uint32_t)level + 1);
+}
+
+void
+model_released(struct model *m, int a, int level)
+{
+    forget_marks(&m->actor[a], (uint32_t)level);
+}
+
+void
+model_holds(struct model *m, int a, int held)
+{
+    m->held[held] = (struct model_held){.owner = (uint32_t)a, .low = newest(m)};
+}
+
+void
+model_holding(struct model *m, int a, int held)
+{
+    struct model_held *h = &m->held[held];
+    struct model_actor *t = &m->actor[a];
+
+    h->is_taken = 1;
+    h->n_ends = 0; /* who has tried to release it before did not know its id */
+    h->high = newest(m);
+    if (!t->is_open)
+        return;
+    /* In a query: the state that this one sees. */
+    h->low = t->low;
+    h->high = t->high;
+    h->has_read = t->at != 0 ? m->held[t->at - 1].has_read : t->has_read;
+    memcpy(h->read, t->at != 0 ? m->held[t->at - 1].read : t->read, sizeof h->read);
+    t->at = t->at != 0 ? t->at : (uint32_t)held + 1;
+}
+
+/* is_gone -- is there certainly no such snapshot? */
+static bool
+is_gone(const struct model_held *h)
+{
+    return h->is_taken == 0 || h->is_gone != 0;
+}
+
+bool
+model_lets_go(struct model *m, int held)
+{
+    m->held[held].n_ends++;
+    return is_gone(&m->held[held]);
+}
+
+const char *
+model_let_go(struct model *m, int held, bool was_gone, bool ok)
+{
+    struct model_held *h = &m->held[held];
+
+    if (ok && was_gone)
+        return "a snapshot that is gone was released";
+    if (!ok && !was_gone && h->n_ends == 1)
+        return "a snapshot that is held was not released";
+    if (ok)
+        h->is_gone = 1;
+    return NULL;
+}
+
+/* begun_in -- a query has begun at one of the states from low to high, or has been refused. */
+static void
+begun_in(struct model_actor *t, bool ok, uint32_t low, uint32_t high)
+{
+    t->is_open = ok;
+    t->is_alone = 0;
+    t->status = ok ? MODEL_QUERY : MODEL_NONE;
+    t->low = t->parent = ok ? low : 0;
+    t->high = ok ? high : 0;
+}
+
+bool
+model_begins_at(struct model *m, int a, int held)
+{
+    model_begins(m, a, true);
+    return is_gone(&m->held[held]);
+}
+
+const char *
+model_begun_at(struct model *m, int a, int held, bool was_gone, bool ok)
+{
+    const struct model_held *h = &m->held[held];
+
+    begun_in(&m->actor[a], ok, h->low, h->high);
+    m->actor[a].at = ok ? (uint32_t)held + 1 : 0;
+    if (ok && was_gone)
+        return "a snapshot that is gone can be queried";
+    if (!ok && !was_gone && h->n_ends == 0)
+        return "a snapshot that is held cannot be queried";
+    return NULL;
+}
+
+uint32_t
+model_past(const struct model *m, int n_back)
+{
+    return (uint32_t)n_back < newest(m) ? newest(m) - (uint32_t)n_back : 0;
+}
+
+const char *
+model_begun_past(struct model *m, int a, uint32_t state, bool ok)
+{
+    bool stays = m->window != 0 && m->n_numbers - m->last_of[state] <= m->window;
+
+    begun_in(&m->actor[a], ok, state, state);
+    if (ok && m->window == 0)
+        return "a state of the past can be queried though none is to stay";
+    return !ok && stays ? "a state of the window cannot be queried" : NULL;
+}
+
+void
+model_numbered(struct model *m)
+{
+    m->n_numbers++;
+    m->last_of[newest(m)] = m->n_numbers;
 }
 
 /* has_changed -- has one of the pages that it wanted changed, or is it about to? */

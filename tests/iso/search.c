@@ -63,6 +63,13 @@ static struct event events[EVENTS_MAX];
 static uint64_t *random_seed; /* NULL: search all                                       */
 static struct tally *tally;
 
+/* has_digit -- is a step more than one letter? */
+static bool
+has_digit(const char *step)
+{
+    return strchr("rwsufhotp", *step) != NULL;
+}
+
 /* ---- Telling what went wrong ----------------------------------------------------------- */
 
 static void
@@ -76,7 +83,7 @@ note(int a, char what, const volatile void *at, uint64_t value)
     *e = (struct event){.actor = (char)('A' + a), .what = what, .at = at, .value = value};
     if (run.pc[a] != NULL && *run.pc[a] != '\0') {
         e->step[0] = run.pc[a][0];
-        e->step[1] = strchr("rws", run.pc[a][0]) != NULL ? run.pc[a][1] : '\0';
+        e->step[1] = has_digit(run.pc[a]) ? run.pc[a][1] : '\0';
     }
 }
 
@@ -256,6 +263,7 @@ stored(const volatile void *at)
         note(a, 'P', NULL, run.world->last_number);
         wrong(a, model_published(&run.model, a));
     }
+    model_numbered(&run.model);
     world_numbered(run.world, run.model.n_states - 1);
 }
 
@@ -316,6 +324,75 @@ step_end(int a)
     return is_committed;
 }
 
+/* step_level -- roll back to a savepoint, or release it. */
+static uint64_t
+step_level(int a, char how, int level)
+{
+    bool has = model_has_mark(&run.model, a, level);
+    bool ok = how == 'u' ? world_roll_back(run.world, a, level)
+                         : world_release(run.world, a, level);
+
+    if (ok != has)
+        wrong(a, ok ? "a savepoint that is gone is there" : "a savepoint is not there");
+    else if (ok && how == 'u')
+        model_rolled_back(&run.model, a, level);
+    else if (ok)
+        model_released(&run.model, a, level);
+    return ok;
+}
+
+static uint64_t
+step_mark(int a)
+{
+    int level = (int)run.model.actor[a].n_marks;
+
+    sim_must(level < MODEL_MARKS);
+    world_savepoint(run.world, a, level);
+    model_marked(&run.model, a);
+    return (uint64_t)level;
+}
+
+/* step_held -- take a snapshot, or release it. */
+static uint64_t
+step_held(int a, char how, int held)
+{
+    bool was_gone, ok;
+
+    if (how == 'h') {
+        sim_must(run.model.held[held].is_taken == 0);
+        model_holds(&run.model, a, held);
+        world_hold(run.world, a, held);
+        model_holding(&run.model, a, held);
+        return 1;
+    }
+    was_gone = model_lets_go(&run.model, held);
+    ok = world_let_go(run.world, a, held);
+    wrong(a, model_let_go(&run.model, held, was_gone, ok));
+    return ok;
+}
+
+/* step_begin_at -- begin a query at a snapshot, or in the past; if it is refused, go to its end. */
+static uint64_t
+step_begin_at(int a, char how, int n)
+{
+    uint32_t state;
+    bool was_gone, ok;
+
+    if (how == 't') {
+        was_gone = model_begins_at(&run.model, a, n);
+        ok = world_begin_at(run.world, a, n);
+        wrong(a, model_begun_at(&run.model, a, n, was_gone, ok));
+    } else {
+        state = model_past(&run.model, n);
+        model_begins(&run.model, a, true);
+        ok = world_begin_past(run.world, a, state);
+        wrong(a, model_begun_past(&run.model, a, state, ok));
+    }
+    if (!ok)
+        run.pc[a] = strchr(run.pc[a], 'e');
+    return ok;
+}
+
 static void
 step_join(int a)
 {
@@ -332,6 +409,17 @@ do_step(int a, const char *s)
     case 'q':
         step_begin(a, *s == 'q');
         return 0;
+    case 'm':
+        return step_mark(a);
+    case 'u':
+    case 'f':
+        return step_level(a, *s, s[1] - '0');
+    case 'h':
+    case 'o':
+        return step_held(a, *s, s[1] - '0');
+    case 't':
+    case 'p':
+        return step_begin_at(a, *s, s[1] - '0');
     case 'r':
     case 'w':
     case 's':
@@ -366,7 +454,7 @@ do_step(int a, const char *s)
 static const char *
 behind(const char *s)
 {
-    s += strchr("rws", *s) != NULL ? 2 : 1;
+    s += has_digit(s) ? 2 : 1;
     while (*s == ' ')
         s++;
     return s;
@@ -554,6 +642,8 @@ run_reset(const struct scenario *s)
     run.deaths_left = s->deaths;
     run.is_fresh = UINT32_MAX;
     model_init(&run.model, s->policy, run.world->n_members, s->stays_mapped);
+    run.model.window = s->window;
+    world_keep_history(run.world, s->window);
     sim_reset();
     for (int a = 0; a < run.n_actors; a++) {
         run.pc[a] = s->program[a];

@@ -9,6 +9,10 @@
  *   a       xAbort                                 d   die
  *   c       gc                               k   checkpoint
  *   x       clean up after the dead                j l attach, detach
+ *   m       take a savepoint: level 0, 1, ...      uL fL roll back to it, release it
+ *   hN oN   hold snapshot N (in a query: of its state), release it
+ *   tN pN   begin a query at snapshot N, at the state N commits back; if there is none, the steps up to
+ *           its end are left out
  *
  * Between steps any participant may be next.  Within a step another one may take over at
  * any atomic operation of the library, `preempts` times a run; at `deaths` of those that
@@ -31,6 +35,8 @@ struct scenario {
     enum model_policy policy;
     int preempts;
     int deaths;
+    uint32_t
+        window; /* states stay that were present at one of so many numbers; 0: none */
     uint32_t mortals;
     bool stays_mapped; /* the first is alone, the others join */
     bool is_long;      /* in the long form only */

@@ -28,6 +28,7 @@
 #include "txn/reap.h"
 #include "txn/conflict.h"
 #include "txn/ctree.h"
+#include "txn/saved.h"
 #include "txn/turn.h"
 #include "view/fault.h"
 #include "view/view.h"
@@ -259,6 +260,8 @@ member_abandon(struct world_member *m)
 {
     struct xac_env *env = m->env;
 
+    xac_saved_end(&env->ctx);
+    xac_saved_close(&env->ctx);
     m->view->hold = 0; /* it stays in the region */
     xac_view_close(env, m->view);
     if (env->ctx.blocks != NULL)
@@ -293,11 +296,12 @@ word_at(const struct xac_view *v, int page, bool is_last)
                                 + (is_last ? v->area.page_size - 8 : 0));
 }
 
-/* warm_up -- a transaction that changes all pages, and a checkpoint that copies them. */
+/* warm_up -- a transaction that changes all pages, with a savepoint, and a checkpoint that copies them. */
 static void
 warm_up(struct world *w, int a, uint64_t difference)
 {
     world_begin(w, a, false);
+    world_savepoint(w, a, 0);
     for (int p = 0; p < MODEL_PAGES; p++) {
         (void)world_read(w, a, p, true);
         world_store(w, a, p, model_first_value(p) + difference);
@@ -409,6 +413,7 @@ world_restore(struct world *w)
     }
     world_snapshot_restore(w);
     memset(w->state_of, 0, sizeof w->state_of);
+    memset(w->held, 0, sizeof w->held);
     w->last_number = w->first_number;
 }
 

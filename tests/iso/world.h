@@ -28,6 +28,7 @@ struct world_member {
     struct xac_view *view;
     bool is_dead;
     bool is_guest; /* joined during the run                                         */
+    uint64_t mark[MODEL_MARKS], last_mark; /* of savepoints, by level                 */
 };
 
 struct world {
@@ -36,6 +37,7 @@ struct world {
     uint64_t first_number;                        /* C when a run starts              */
     uint32_t state_of[WORLD_NUMBERS];             /* of the model, by number          */
     uint64_t last_number;                         /* C                                */
+    uint64_t held[MODEL_HELD];                    /* ids of snapshots; 0: not taken   */
     enum model_policy policy;
     char *dir;
     struct snapshot *snapshot;
@@ -65,6 +67,23 @@ void world_gc(struct world *w, int a);
 void world_checkpoint(struct world *w, int a);
 void world_reap(struct world *w, int a);
 void world_die(struct world *w, int a);
+
+/* Savepoints (world_held.c); ret  false: the library knows none of that level. */
+void world_savepoint(struct world *w, int a, int level);
+bool world_roll_back(struct world *w, int a, int level);
+bool world_release(struct world *w, int a, int level);
+
+/* Snapshots, and queries at them and in the past; ret  false: there is no such state. */
+void world_hold(struct world *w, int a, int held);
+bool world_let_go(struct world *w, int a, int held);
+bool world_begin_at(struct world *w, int a, int held);
+bool world_begin_past(struct world *w, int a, uint32_t state);
+
+/* world_keep_history -- states that were present at one of the last n numbers stay; 0: none. */
+void world_keep_history(struct world *w, uint32_t n_numbers);
+
+/* world_let_all_go -- no state is held, or stays, any more. */
+void world_let_all_go(struct world *w, int a);
 
 /* What the library says of a participant's transaction. */
 enum model_status world_status(const struct world *w, int a);

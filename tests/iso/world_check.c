@@ -215,6 +215,7 @@ world_check_end(struct world *w, const struct model *m)
         somebody_died |= w->member[i].is_dead;
     if (somebody_died)
         world_reap(w, a);
+    world_let_all_go(w, a);
     check_idle(w);
     world_gc(w, a);
     /* What queries held back is left to be swept when it is worth it. */

@@ -139,6 +139,7 @@ world_snapshot_restore(struct world *w)
         if (env == NULL)
             continue;
         had_copies = v->pages.n_copies != 0;
+        world_saved_restore(&w->member[i]);
         *env = s->member[i].env;
         *v = s->member[i].view;
         for (int p = 0; p < MODEL_PAGES; p++)
@@ -160,7 +161,7 @@ world_snapshot_restore(struct world *w)
 
 /* What counts of a member's private state. */
 struct private_digest {
-    uint64_t n_entries, alone_epoch, n_lost, cursor, freed, parts[9];
+    uint64_t n_entries, alone_epoch, n_lost, cursor, freed, parts[10];
     struct xac_view_page page[MODEL_PAGES];
     uint64_t word[MODEL_PAGES][2];
     uint8_t prot[MODEL_PAGES];
@@ -191,13 +192,15 @@ hash_member(const struct world_member *m, uint64_t seed)
     d.parts[6] = m->env->ctx.alive_until;
     d.parts[7] = m->env->ctx.alive_last;
     d.parts[8] = v->staying.shown;
+    d.parts[9] = ctx->is_at | (uint64_t)ctx->keeps << 1
+                 | (uint64_t)v->staying.is_kept << 2 | (uint64_t)v->staying.n_warm << 3;
     memcpy(d.page, v->pages.at, sizeof d.page);
     for (int p = 0; p < MODEL_PAGES; p++) {
         d.prot[p] = world_prot(v, p);
         d.word[p][0] = *word_at(v->area.base, v->area.page_size, p, false);
         d.word[p][1] = *word_at(v->area.base, v->area.page_size, p, true);
     }
-    return seed * 31 + xac_xxh64(&d, sizeof d);
+    return world_saved_hash(m, seed * 31 + xac_xxh64(&d, sizeof d));
 }
 
 uint64_t
@@ -251,13 +254,13 @@ static const struct field control_fields[] = {
     FIELD(struct xac_control, chain.gc),     FIELD(struct xac_control, reap),
     FIELD(struct xac_control, checkpoint),   FIELD(struct xac_control, versions.grow),
     FIELD(struct xac_control, alone),        FIELD(struct xac_control, turn),
-    FIELD(struct xac_control, next_ticket),
+    FIELD(struct xac_control, next_ticket),  FIELD(struct xac_control, chain.past),
 };
 static const struct field txn_fields[] = {
     FIELD(struct xac_txn, word),          FIELD(struct xac_txn, parent),
     FIELD(struct xac_txn, start),         FIELD(struct xac_txn, age),
     FIELD(struct xac_txn, reads_unknown), FIELD(struct xac_txn, n_entries),
-    FIELD(struct xac_txn, ticket),
+    FIELD(struct xac_txn, ticket),        FIELD(struct xac_txn, snapshot),
 };
 static const struct field page_fields[] = {
     FIELD(struct xac_page, access),

@@ -20,6 +20,10 @@ uint64_t world_offset(const volatile void *at);
 /* world_watcher -- somebody attached and alive, rather one who takes no part. */
 struct world_member *world_watcher(struct world *w);
 
+/* Savepoints of a member: none, as when it began; and its part of the hash. */
+void world_saved_restore(struct world_member *m);
+uint64_t world_saved_hash(const struct world_member *m, uint64_t seed);
+
 void world_snapshot(struct world *w);
 void world_snapshot_restore(struct world *w);
 void world_snapshot_free(struct world *w);

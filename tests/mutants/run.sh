@@ -18,6 +18,7 @@
 # patch does not apply.
 #
 #   XAC_MUTANT_DIR=dir  use and keep this build directory
+#   XAC_TESTS=text      run these tests, instead of those that are to catch it
 #   XAC_SECONDS=n       of tests/stress/stress_iso per policy and mode (1 otherwise)
 #   XAC_CRASH_SECONDS=n of tests/crash/powercut (150 otherwise)
 #   XAC_FIXES=n         of tests/frames/stress_frames (200,000 otherwise)
@@ -86,6 +87,10 @@ copy()
 # tests_of MUTANT -- the tests that are to catch it.
 tests_of()
 {
+    if [ -n "${XAC_TESTS:-}" ]; then
+        echo "$XAC_TESTS"
+        return
+    fi
     case $1 in
     crash-*) echo "$crash_tests" ;;
     pool-*) echo "$pool_tests" ;;
