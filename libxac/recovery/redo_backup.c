@@ -13,6 +13,7 @@
 #include <xac.h>
 
 #include "base/annot.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "recovery/recover_redo.h"
 
@@ -44,9 +45,17 @@ find_before(const struct xac_redo *r, const struct xac_redo_file *f)
     return NULL;
 }
 
-/* place_by_name -- where the backup has, or gets, what the log calls so; NULL: out of memory. */
+/* Bytes of the last part of a path that the name of such a file has: with the rest no more than a name may have. */
+#define LATER_BYTES 200
+
+/*
+ * place_by_name -- where the backup has, or gets, what the log calls so; NULL: out of memory.
+ *
+ * One that lies elsewhere gets a name of its own, for nothing outside of the backup may be touched: by its whole
+ * path, so that each generation of the log, and an attempt that was killed, finds the same file.
+ */
 static char *
-place_by_name(const struct xac_redo *r, uint32_t id, const char *name)
+place_by_name(const struct xac_redo *r, const char *name)
 {
     const char *copy = xac_backup_note_find(r->backup, name);
     char *place = NULL;
@@ -54,8 +63,9 @@ place_by_name(const struct xac_redo *r, uint32_t id, const char *name)
     xac_assert(name[0] != '\0');
     if (copy != NULL || name[0] != '/')
         return strdup(copy != NULL ? copy : name);
-    /* Nothing outside of the backup may be touched. */
-    if (asprintf(&place, "xac-later-%" PRIu32 "-%s", id, strrchr(name, '/') + 1) < 0)
+    if (asprintf(&place, "xac-later-%016" PRIx64 "-%.*s", xac_xxh64(name, strlen(name)),
+                 LATER_BYTES, strrchr(name, '/') + 1)
+        < 0)
         return NULL;
     return place;
 }
@@ -122,7 +132,7 @@ xac_redo_place(struct xac_redo *r, struct xac_redo_file *f, const char *name)
     free(f->renamed);
     f->renamed = NULL;
     f->is_moved = true;
-    f->path = place_by_name(r, f->id, name);
+    f->path = place_by_name(r, name);
     if (f->path == NULL)
         return xac_err(ENOMEM, "table of files");
     if (is_late(r, f->since))

@@ -415,6 +415,31 @@ START_TEST(later_generations_know_what_has_been_made)
 }
 END_TEST
 
+/* A file that the backup has not, and that lies elsewhere, is made in the backup: once, in whatever order each
+   generation of the log names the files. */
+START_TEST(file_from_elsewhere_gets_one_place)
+{
+    start();
+    fill(B, 1);
+    fill("out", 2);
+    must_ok(xShutdown());
+    env_init(DURABLE);
+    put("out", 3, 33);
+    must_ok(xShutdown());
+    env_init(DURABLE);
+    put(A, 4, 44);
+    put("out", 4, 44);
+    end();
+    if (roll("end") != 0)
+        env_fail(__FILE__, __LINE__, "%s", output);
+    must_eq(file_count("b0", "xac-later-"), 1);
+    must_eq(system("mv b0/xac-later-*-out found"), 0);
+    must_have("found", 2, 33, 44);
+    must_have("out", 2, 33, 44);
+    must_have("b0/a", 1, 33, 44);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -433,5 +458,6 @@ main(void)
     tcase_add_loop_test(tc, new_files_come_and_go, 0, 2);
     tcase_add_test(tc, new_file_has_its_last_name);
     tcase_add_loop_test(tc, later_generations_know_what_has_been_made, 0, 3);
+    tcase_add_test(tc, file_from_elsewhere_gets_one_place);
     return env_main(s);
 }
