@@ -52,6 +52,7 @@ for script in api/cxx/check_cxx.sh compiled/check_containers.sh compiled/check_h
 done
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
+run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
 run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/basics/check_more
 run XAC_MANY="${XAC_MANY:-1000}" tests/stress/check_many

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * check_rename_steps.c -- a process that removes and renames files dies at each named step (xac_kill_point,
- * debug builds) and in each of its system calls, or each of them fails once.
+ * debug builds) and in each of its system calls, or each of them fails, once or from then on, by an error of the
+ * device or because there is no room.
  *
  * GOAL    The file is there, whole, under its old or its new name, at its address, or it is removed; nothing
  *         that was committed is lost, for those who live on and after recovery; a call that fails
@@ -40,6 +41,7 @@ struct plan {
     const char *point; /* kill point, or NULL                                          */
     enum sysfault_what what;
     uint64_t n; /* of the system call                                                  */
+    int error;  /* with which it fails                                                 */
 };
 
 struct board {
@@ -103,6 +105,13 @@ meet(const char *name)
 }
 #endif
 
+/* fails -- does a call fail, and the process lives on? */
+static bool
+fails(const struct plan *p)
+{
+    return p->what == SYSFAULT_FAIL || p->what == SYSFAULT_FAIL_ALL;
+}
+
 /* run_victim -- a file with 7 in all pages, then the call. */
 static void
 run_victim(void *arg)
@@ -123,13 +132,13 @@ run_victim(void *arg)
     if (p->point != NULL)
         xac_kill_hook = meet;
 #endif
-    sysfault_arm(p->what, SYSFAULT_EVERY, p->n, EIO);
+    sysfault_arm(p->what, SYSFAULT_EVERY, p->n, p->error);
     rc = p->is_removal ? xac_remove(OLD) : xac_rename(OLD, NEW);
     word_store(&board->calls, sysfault_count());
     sysfault_disarm();
     word_store(&board->rc, (uint64_t)(int64_t)rc);
     word_store(&board->ended, 1);
-    if (p->has_company || p->what != SYSFAULT_FAIL)
+    if (p->has_company || !fails(p))
         return; /* as killed behind it */
     (void)xac_shutdown();
 }
@@ -217,7 +226,7 @@ look_later(struct plan *p)
         must_ok(xac_recover(ENV_DIR));
         if (!p->is_removal)
             must_eq(file_u64(NEW, env_page()), 8);
-    } else if (p->what == SYSFAULT_FAIL) {
+    } else if (fails(p)) {
         proc_run(open_and_look, p);
     }
 }
@@ -243,19 +252,18 @@ play(struct plan *p)
         word_store(&board->go, 1);
         proc_join(survivor);
     }
-    must(word_load(&board->poisoned) == 0
-         || (p->what == SYSFAULT_FAIL && p->flags == XAC_DURABLE));
+    must(word_load(&board->poisoned) == 0 || (fails(p) && p->flags == XAC_DURABLE));
     if (!p->has_company || word_load(&board->poisoned) != 0) /* else it has looked */
         look_later(p);
     must_eq(system("rm -rf " ENV_DIR " old dir; mkdir dir"), 0);
     return word_load(&board->calls);
 }
 
-/* Each system call of it, in turn; if there is little time, every fifth. */
+/* Each system call of it, in turn; if there is little time, one in so many. */
 static void
-play_each(struct plan p, unsigned from)
+play_each(struct plan p, unsigned from, unsigned one_in)
 {
-    uint64_t step = getenv("XAC_STEPS_LONG") != NULL ? 1 : 5;
+    uint64_t step = getenv("XAC_STEPS_LONG") != NULL ? 1 : one_in;
     uint64_t n, calls = UINT64_MAX;
 
     for (p.n = 1 + from % step; p.n <= calls; p.n += step) {
@@ -287,7 +295,10 @@ END_TEST
 
 START_TEST(calls_fail)
 {
-    play_each(variant(_i, SYSFAULT_FAIL), (unsigned)_i);
+    struct plan p = variant(_i, _i < 16 ? SYSFAULT_FAIL : SYSFAULT_FAIL_ALL);
+
+    p.error = (_i & 8) == 0 ? EIO : ENOSPC;
+    play_each(p, (unsigned)_i + (unsigned)_i / 8, _i < 8 ? 5 : 15);
 }
 END_TEST
 
@@ -296,7 +307,7 @@ START_TEST(dies_in_a_call)
     struct plan p = variant(_i, SYSFAULT_DIE);
 
     if (p.flags == XAC_DURABLE || p.has_company) /* else there is nothing to look at */
-        play_each(p, (unsigned)_i);
+        play_each(p, (unsigned)_i, 5);
 }
 END_TEST
 
@@ -325,7 +336,7 @@ main(void)
     TCase *t = env_tcase_with(s, "rename_steps", 300, setup);
 
     tcase_add_loop_test(t, nothing_fails, 0, 8);
-    tcase_add_loop_test(t, calls_fail, 0, 8);
+    tcase_add_loop_test(t, calls_fail, 0, 32);
     tcase_add_loop_test(t, dies_in_a_call, 0, 8);
 #ifdef XAC_DEBUG
     tcase_add_loop_test(t, dies_at_a_step, 0, 8 * N_POINTS);
