@@ -190,7 +190,7 @@ check_free(const struct job *j, uint32_t id, const char *name, bool is_last)
                        name);
     return xac_err(EBUSY, "%s: older states of %s stay for %s", j->what, name,
                    xac_snapshots_any(env) ? "a snapshot that is held"
-                                          : "a query that is running");
+                                          : "a query or transaction that is running");
 }
 
 /* find_ids -- what is known of both names, and that all of it is free. */
