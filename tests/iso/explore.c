@@ -91,8 +91,8 @@ static const struct family families[] = {
     {"snapshots: 2 txns, 2 pages, 1 access, death", 2, 2, 1, "rw", "h0 t0 r0 r1 e", 0, 1, true, PLAIN},
     {"snapshots: 2 txns, 2 pages, 1 access, released", 2, 2, 1, "rw", "h0 o0 c t0 r0 e", 1, 0, true, PLAIN},
     {"past: 2 txns, 2 pages, 2 accesses", 2, 2, 2, "rw", "p1 r0 r1 e p2 r0 r1 e", 0, 0, true, PAST},
-    {"past: 2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c p1 r0 r1 e", 1, 0, true, PAST},
-    {"past: 2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k p1 r0 r1 e", 1, 0, true, PAST},
+    {"past: 2 txns, 2 pages, 1 access, gc, preemption", 2, 2, 1, "rw", "c p1 r0 e", 1, 0, true, PAST},
+    {"past: 2 txns, 2 pages, 1 access, checkpoint, preemption", 2, 2, 1, "rw", "k p1 r0 e", 1, 0, true, PAST},
 };
 /* clang-format on */
 

@@ -169,6 +169,9 @@ const struct scenario scenarios[] = {
     {.name = "snapshot, in turn", .policy = MODEL_SERIAL,
      .program = {"q r0 e h0 b w0 e t0 r0 r1 e q r0 r1 e", "b w0 w1 e q r0 e t0 r0 r1 e"}},
 
+    {.name = "snapshot, pages are kept", .policy = MODEL_SERIAL,
+     .program = {"h0 q r0 e t0 r0 e q r0 e", "b w0 e b w0 e"}},
+
     /* States of the past stay. */
     {.name = "past", .window = 16,
      .program = {"p1 r0 r1 e p0 r0 e", "b w0 e b w0 w1 e c"}},
@@ -178,10 +181,14 @@ const struct scenario scenarios[] = {
      .program = {"p1 r0 r1 e p2 r0 r1 e", "b w0 e k b w0 w1 e k"}},
     {.name = "past, the window moves", .window = 16,
      .program = {"p3 r0 r1 e p2 r0 r1 e", "b w0 e c b w0 e c b w0 w1 e c"}},
+    {.name = "past, behind the window", .window = 8,
+     .program = {"p2 r0 e p1 r0 e", "b w0 e c b w0 e c b w0 e c"}},
     {.name = "past, the window moves, preempted", .window = 8,
      .program = {"p2 r0 e", "b w0 e c b w0 e c"}, .preempts = 1},
     {.name = "past, the window moves, checkpoint", .window = 8,
      .program = {"p1 r0 e", "b w0 e c b w0 e c b w0 e k"}},
+    {.name = "past, pages are kept", .window = 16, .policy = MODEL_SERIAL,
+     .program = {"q r0 r1 e p1 r0 r1 e q r0 e", "b w0 e b w1 e"}},
     {.name = "past, held", .window = 8,
      .program = {"p1 h0 e t0 r0 r1 e", "b w0 e c b w0 w1 e c"}},
 

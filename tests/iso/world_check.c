@@ -181,6 +181,22 @@ check_idle(const struct world *w)
     sim_must(atomic_load(&env->ctl->chain.publishing) == 0);
 }
 
+/* check_held -- after the dead have been cleaned up: no snapshot is held by one of them. */
+static void
+check_held(const struct world *w)
+{
+    struct xac_env *env = w->member[0].env;
+    uint64_t n = atomic_load(&env->ctl->txns.count);
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t word = atomic_load(&xac_txn_at(env, i)->word);
+
+        for (int a = 0; a < MODEL_ACTORS; a++)
+            sim_must(xac_txn_state(word) != XAC_TXN_SNAPSHOT || !w->member[a].is_dead
+                     || xac_txn_participant(word) != w->member[a].env->self);
+    }
+}
+
 /* check_frames -- every version slot in use is some page's only version; ret how many. */
 static uint64_t
 check_frames(const struct world *w)
@@ -215,6 +231,7 @@ world_check_end(struct world *w, const struct model *m)
         somebody_died |= w->member[i].is_dead;
     if (somebody_died)
         world_reap(w, a);
+    check_held(w);
     world_let_all_go(w, a);
     check_idle(w);
     world_gc(w, a);
