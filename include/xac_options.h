@@ -161,8 +161,9 @@ enum xac_option {
        before xInit().  Concerns: this process.  Variable: XAC_ENGINE (counts more). */
     XAC_OPT_ENGINE = 17,
     /* The states of the last so many seconds stay, and xbeginQueryAt() can query each of them
-       (xac_snapshot.h).  XAC_HISTORY_COMMITS(n) and XAC_HISTORY_BYTES(n) are windows of n commits, and
-       of n bytes of page versions.  The window is kept to within 1/64 of it, or more.  All versions
+       (xac_snapshot.h).  XAC_HISTORY_COMMITS(n) and XAC_HISTORY_BYTES(n) are windows of n commit numbers,
+       and of n bytes of page versions.  A checkpoint takes numbers, too: one for each 256 pages that it
+       writes, or fewer.  The window is kept to within 1/64 of it, or more.  All versions
        made in it stay in the version store, and checkpoints write to the files no state later than its
        beginning, so that the log of that time stays, too.  The history begins anew when the
        environment is opened by a first participant.
