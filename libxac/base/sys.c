@@ -81,6 +81,26 @@ sys_close(int fd)
 }
 
 static ssize_t
+sys_read(int fd, void *buf, size_t n)
+{
+    int state = hold_off();
+    ssize_t rc = read(fd, buf, n);
+
+    let_go(state);
+    return rc;
+}
+
+static ssize_t
+sys_write(int fd, const void *buf, size_t n)
+{
+    int state = hold_off();
+    ssize_t rc = write(fd, buf, n);
+
+    let_go(state);
+    return rc;
+}
+
+static ssize_t
 sys_pread(int fd, void *buf, size_t n, off_t offset)
 {
     int state = hold_off();
@@ -291,6 +311,8 @@ struct xac_sys xac_sys = {
     .openat2 = sys_openat2,
     .dup_above = sys_dup_above,
     .close = sys_close,
+    .read = sys_read,
+    .write = sys_write,
     .pread = sys_pread,
     .pwrite = sys_pwrite,
     .fdatasync = sys_fdatasync,

@@ -32,6 +32,8 @@ struct xac_sys {
     int (*openat2)(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
     int (*dup_above)(int fd, int least); /* close-on-exec, at or above `least`         */
     int (*close)(int fd);
+    ssize_t (*read)(int fd, void *buf, size_t n); /* of pipes, like write              */
+    ssize_t (*write)(int fd, const void *buf, size_t n);
     ssize_t (*pread)(int fd, void *buf, size_t n, off_t offset);
     ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t offset);
     int (*fdatasync)(int fd);

@@ -48,10 +48,10 @@ parse_branch(const char *text, uint8_t branch[XAC_BRANCH_BYTES])
     return true;
 }
 
-/* is_sound -- can a log have had such a generation? */
-static bool
-is_sound(const struct xac_lineage_line *l)
+bool
+xac_lineage_is_sound(const struct xac_lineage_line *l)
 {
+    xac_assert(l != NULL);
     return xac_log_generation_ok(l->generation) && l->previous < l->generation
            && l->start_lsn >= XAC_LSN_FIRST && l->start_lsn <= XAC_LSN_LIMIT
            && l->start_lsn % XAC_LSN_GENERATION_ALIGN == 0 && l->end_lsn <= l->start_lsn
@@ -72,7 +72,7 @@ parse_line(const char *text, struct xac_lineage_line *l)
                   &l->end_lsn, branch)
                == 6
            && strlen(branch) == (size_t)2 * XAC_BRANCH_BYTES
-           && parse_branch(branch, l->branch) && is_sound(l);
+           && parse_branch(branch, l->branch) && xac_lineage_is_sound(l);
 }
 
 /* parse -- the whole file, which ends with a NUL; false: it is none. */
@@ -139,7 +139,7 @@ put_line(char *to, size_t room, const struct xac_lineage_line *l)
                          l->generation, l->start_lsn, l->segment_bytes, l->previous,
                          l->end_lsn);
 
-    xac_assert(is_sound(l));
+    xac_assert(xac_lineage_is_sound(l));
     for (size_t i = 0; i < XAC_BRANCH_BYTES; i++)
         n += (size_t)snprintf(to + n, room - n, "%02x", l->branch[i]);
     n += (size_t)snprintf(to + n, room - n, "\n");
@@ -172,41 +172,76 @@ write_lines(int dirfd, const struct xac_lineage *l)
 }
 
 /* append -- the line, behind those that count; the oldest makes room. */
-static int
-append(struct xac_lineage *l, const struct xac_lineage_line *line, bool new_branch)
+static void
+append(struct xac_lineage *l, const struct xac_lineage_line *line)
 {
-    struct xac_lineage_line new = *line;
-
     xac_assert(l->n == 0 || l->line[l->n - 1].generation < line->generation); /* (3) */
-    if (l->n > 0 && !new_branch)
-        memcpy(new.branch, l->line[l->n - 1].branch, sizeof new.branch);
-    else if (getentropy(new.branch, sizeof new.branch) != 0)
-        return errno != 0 ? errno : EIO;
     if (l->n == XAC_LINEAGE_LINES)
         memmove(&l->line[0], &l->line[1], --l->n * sizeof l->line[0]);
-    l->line[l->n++] = new;
+    l->line[l->n++] = *line;
+}
+
+/* Whose branch a new line has. */
+enum branch {
+    BRANCH_KEPT, /* of the line before; a new one if there is none                    */
+    BRANCH_DRAWN,
+    BRANCH_GIVEN
+};
+
+/* choose -- the branch of a line that will stand behind those of l. */
+static int
+choose(const struct xac_lineage *l, enum branch whose, uint8_t branch[XAC_BRANCH_BYTES])
+{
+    xac_assert(l->n <= XAC_LINEAGE_LINES);
+    if (whose == BRANCH_GIVEN)
+        return 0;
+    if (whose == BRANCH_KEPT && l->n > 0)
+        memcpy(branch, l->line[l->n - 1].branch, XAC_BRANCH_BYTES);
+    else if (getentropy(branch, XAC_BRANCH_BYTES) != 0)
+        return errno != 0 ? errno : EIO;
     return 0;
+}
+
+/* put -- the line, in the file; ret 0 or errno, words noted if it is not writing that has failed. */
+static int
+put(int dirfd, struct xac_lineage_line line, enum branch whose)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    int rc;
+
+    xac_assert(line.previous < line.generation);
+    if (l == NULL)
+        return xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME);
+    rc = xac_lineage_read(dirfd, line.previous, l);
+    if (rc == 0)
+        rc = choose(l, whose, line.branch);
+    if (rc == 0) {
+        append(l, &line);
+        rc = write_lines(dirfd, l);
+    }
+    free(l);
+    return rc;
 }
 
 int
 xac_lineage_add(int dirfd, const struct xac_lineage_line *line, bool new_branch)
 {
-    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
-    int rc;
+    int rc = put(dirfd, *line, new_branch ? BRANCH_DRAWN : BRANCH_KEPT);
 
-    xac_assert(line->previous < line->generation);
-    if (l == NULL)
-        return xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME);
-    rc = xac_lineage_read(dirfd, line->previous, l);
-    if (rc == 0)
-        rc = append(l, line, new_branch);
-    if (rc == 0)
-        rc = write_lines(dirfd, l);
-    free(l);
+    xac_assert(line->generation != 0);
     if (rc == ENOSPC || rc == EDQUOT) {
         xac_err_clear(); /* an environment on a full disk can be opened */
         return 0;
     }
+    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_LINEAGE_NAME);
+}
+
+int
+xac_lineage_copy(int dirfd, const struct xac_lineage_line *line)
+{
+    int rc = put(dirfd, *line, BRANCH_GIVEN);
+
+    xac_assert(xac_lineage_is_sound(line));
     return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_LINEAGE_NAME);
 }
 

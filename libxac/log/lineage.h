@@ -13,7 +13,8 @@
  * INVARIANTS
  *   (1) The line of a generation is durable before the master record of that generation is written.  A
  *       line of a newer generation than the master record's does not count.
- *   (2) A recovery keeps the branch.  In a backup, in a copy, and without a file, it draws a new one.
+ *   (2) A recovery keeps the branch.  In a backup, in a copy, and without a file, it draws a new one.  A
+ *       standby has the lines of its source.
  *   (3) Generations ascend.  The file has at most XAC_LINEAGE_LINES lines, the last ones.
  *
  * A file that is not right counts as none: a new branch is safe, for its followers begin anew.
@@ -57,6 +58,13 @@ int xac_lineage_read(int dirfd, uint32_t newest, struct xac_lineage *out);
  * ret  0, also if the disk is full: then the generation has no line; errno with words.
  */
 int xac_lineage_add(int dirfd, const struct xac_lineage_line *line, bool new_branch);
+
+/* xac_lineage_copy -- note a generation of the source that a standby is about to follow, with its
+   branch; likewise durable.  ret 0 or errno with words. */
+int xac_lineage_copy(int dirfd, const struct xac_lineage_line *line);
+
+/* xac_lineage_is_sound -- can a log have had such a generation? */
+bool xac_lineage_is_sound(const struct xac_lineage_line *l);
 
 /* xac_lineage_of -- the line of a generation; xac_lineage_behind -- the line of the generation that
    follows it.  NULL: there is none. */

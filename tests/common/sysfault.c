@@ -82,6 +82,18 @@ fault_close(int fd)
 }
 
 static ssize_t
+fault_read(int fd, void *buf, size_t n)
+{
+    return fails(SYSFAULT_FILES | SYSFAULT_DATA, "read") ? -1 : real.read(fd, buf, n);
+}
+
+static ssize_t
+fault_write(int fd, const void *buf, size_t n)
+{
+    return fails(SYSFAULT_FILES | SYSFAULT_DATA, "write") ? -1 : real.write(fd, buf, n);
+}
+
+static ssize_t
 fault_pread(int fd, void *buf, size_t n, off_t offset)
 {
     return fails(SYSFAULT_FILES | SYSFAULT_DATA, "pread")
@@ -322,6 +334,8 @@ sysfault_arm(enum sysfault_what what, unsigned kinds, uint64_t n, int error)
         .openat2 = fault_openat2,
         .dup_above = fault_dup_above,
         .close = fault_close,
+        .read = fault_read,
+        .write = fault_write,
         .pread = fault_pread,
         .pwrite = fault_pwrite,
         .fdatasync = fault_fdatasync,
