@@ -114,24 +114,32 @@ segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t
                                  sh->page_size);
 }
 
+void
+xac_log_segment_head(struct xac_segment_header *head, const uint8_t identity[16],
+                     uint64_t number, uint64_t segment_bytes, uint32_t page_size)
+{
+    xac_assert(number != 0);
+    xac_assert(segment_bytes >= XAC_SEGMENT_HEADER);
+    *head = (struct xac_segment_header){
+        .magic = XAC_SEGMENT_MAGIC,
+        .version = XAC_FORMAT_VERSION,
+        .page_size = page_size,
+        .number = number,
+        .segment_bytes = segment_bytes,
+    };
+    memcpy(head->identity, identity, sizeof head->identity);
+    head->checksum = head_checksum(head);
+}
+
 /* write_header -- of segment `number`, and a sync of the whole file. */
 static int
 write_header(const struct xac_log_shared *sh, int fd, uint64_t number)
 {
-    struct xac_segment_header head = {
-        .magic = XAC_SEGMENT_MAGIC,
-        .version = XAC_FORMAT_VERSION,
-        .page_size = sh->page_size,
-        .number = number,
-        .segment_bytes = sh->segment_bytes,
-    };
+    struct xac_segment_header head;
     int rc;
 
     xac_assert(fd >= 0);
-    xac_assert(number != 0);
-    xac_assert(head.segment_bytes >= XAC_SEGMENT_HEADER);
-    memcpy(head.identity, sh->identity, sizeof head.identity);
-    head.checksum = head_checksum(&head);
+    xac_log_segment_head(&head, sh->identity, number, sh->segment_bytes, sh->page_size);
     rc = xac_write_full(fd, &head, sizeof head, 0);
     if (rc == 0 && xac_sys.fsync(fd) != 0)
         rc = errno;

@@ -64,6 +64,12 @@ xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to)
 }
 
 /*
+ * xac_log_segment_head -- the header of segment `number`.
+ */
+void xac_log_segment_head(struct xac_segment_header *head, const uint8_t identity[16],
+                          uint64_t number, uint64_t segment_bytes, uint32_t page_size);
+
+/*
  * xac_log_segment_check -- verify the header of a segment.
  *
  * in   head           as read from offset 0

@@ -438,11 +438,13 @@ open_all(struct xac_recovery *r)
     return rc;
 }
 
-/* run -- all steps; the parts have been made empty. */
+/* examine -- steps 1 to 3. */
 static int
-run(struct xac_recovery *r, struct xac_master_slot *master)
+examine(struct xac_recovery *r)
 {
     int rc = read_master(r);
+
+    xac_assert(!r->applying);
 
     if (rc == 0)
         rc = open_all(r);
@@ -450,6 +452,16 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
         rc = read_log(r);
     if (rc == 0)
         rc = xac_redo_check_files(&r->redo, r->opt->accept_replaced, !r->opt->dry_run);
+    return rc;
+}
+
+/* run -- all steps; the parts have been made empty. */
+static int
+run(struct xac_recovery *r, struct xac_master_slot *master)
+{
+    int rc = examine(r);
+
+    xac_assert(rc != 0 || r->end >= r->master.redo_lsn);
     if (rc == 0 && r->opt->dry_run && r->opt->pages != NULL)
         rc = xac_pagesums_verify(r->dirfd, &r->master, r->end, xac_redo_is_redone,
                                  &r->redo, r->opt->pages);
@@ -469,30 +481,60 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
     return rc;
 }
 
+/* begin -- nothing has been done. */
+static int
+begin(struct xac_recovery *r, int dirfd, const struct xac_recover_options *options)
+{
+    *r = (struct xac_recovery){.dirfd = dirfd,
+                               .logfd = -1,
+                               .opt = options,
+                               .writes = !options->dry_run && options->frozen == NULL};
+    r->scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
+    xac_assert(dirfd >= 0);
+    return r->writes ? xac_filesystem_check(dirfd, "environment directory") : 0;
+}
+
+void
+xac_recovery_free(struct xac_recovery *r)
+{
+    free(r->serial);
+    r->serial = NULL;
+    xac_backup_note_free(&r->note);
+    xac_manifest_free(&r->manifest);
+    xac_redo_free(&r->redo);
+    xac_scan_close(&r->scan);
+    if (r->logfd >= 0)
+        (void)xac_sys.close(r->logfd);
+    r->logfd = -1;
+    xac_assert(r->redo.n_files == 0);
+}
+
 /* run_once -- recover one generation of the log; *againp if another one follows. */
 static int
 run_once(int dirfd, const struct xac_recover_options *options,
          struct xac_recover_report *report, struct xac_master_slot *made, bool *againp)
 {
-    struct xac_recovery r = {.dirfd = dirfd,
-                             .logfd = -1,
-                             .opt = options,
-                             .writes = !options->dry_run && options->frozen == NULL};
-    int rc = r.writes ? xac_filesystem_check(dirfd, "environment directory") : 0;
+    struct xac_recovery r;
+    int rc = begin(&r, dirfd, options);
 
-    r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
     if (rc == 0)
         rc = run(&r, made);
     *report = r.rep;
     *againp = rc == 0 && r.goes_on;
-    free(r.serial);
-    xac_backup_note_free(&r.note);
-    xac_manifest_free(&r.manifest);
-    xac_redo_free(&r.redo);
-    xac_scan_close(&r.scan);
-    if (r.logfd >= 0)
-        (void)xac_sys.close(r.logfd);
+    xac_recovery_free(&r);
     return rc;
+}
+
+int
+xac_recovery_start(struct xac_recovery *r, int dirfd,
+                   const struct xac_recover_options *options)
+{
+    int rc = begin(r, dirfd, options);
+
+    xac_assert(r->writes);
+    if (rc == 0)
+        rc = examine(r);
+    return rc == 0 ? redo_all(r) : rc;
 }
 
 int

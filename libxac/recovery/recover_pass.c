@@ -252,6 +252,36 @@ xac_recovery_pass(struct xac_recovery *r, uint64_t limit)
     return 0;
 }
 
+int
+xac_recovery_check(struct xac_recovery *r, const struct xac_block *blk)
+{
+    struct xac_place place = {.offset = 0};
+    int rc;
+
+    xac_assert(!r->redo.keeping); /* nothing is applied by being checked */
+    r->applying = r->is_bad = false;
+    r->bad = &place;
+    rc = visit_block(r, blk);
+    r->bad = NULL;
+    if (rc != 0 || !r->is_bad)
+        return rc;
+    return xac_err(XAC_EDAMAGED, "log block at LSN %" PRIu64 "%s%s: %s", blk->lsn,
+                   place.file[0] != '\0' ? ": " : "", place.file, place.why);
+}
+
+int
+xac_recovery_apply(struct xac_recovery *r, const struct xac_block *blk)
+{
+    int rc;
+
+    xac_assert(!r->redo.keeping);
+    xac_assert(!r->is_bad);
+    r->applying = true;
+    rc = visit_block(r, blk);
+    r->applying = false;
+    return rc;
+}
+
 /* note_checkpoint -- what the XCHECKPT_END block says: files, and where more of them are;
    *filesp 0: nowhere. */
 static int

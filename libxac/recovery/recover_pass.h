@@ -81,4 +81,24 @@ int xac_recovery_pass(struct xac_recovery *r, uint64_t limit);
    the master record named it, so anything wrong there is damage. */
 int xac_recovery_load_checkpoint(struct xac_recovery *r);
 
+/*
+ * xac_recovery_start -- steps 1 to 4 of a recovery (recover.c) and no others: afterwards the files hold what
+ * the log has, and no generation has begun.
+ *
+ * in   options  not those of a dry run; they must stay
+ * ret  as xac_recover_dir(); xac_recovery_free() in any case.
+ */
+int xac_recovery_start(struct xac_recovery *r, int dirfd,
+                       const struct xac_recover_options *options);
+void xac_recovery_free(struct xac_recovery *r);
+
+/*
+ * xac_recovery_check, xac_recovery_apply -- both passes for one block more, of a recovery that has been started:
+ * first it is checked, then, after xac_redo_prepare(), applied.
+ *
+ * ret  0; XAC_EDAMAGED: its contents cannot be, or its data file is not right; errno.
+ */
+int xac_recovery_check(struct xac_recovery *r, const struct xac_block *blk);
+int xac_recovery_apply(struct xac_recovery *r, const struct xac_block *blk);
+
 #endif /* XAC_RECOVER_PASS_H */

@@ -198,6 +198,7 @@ xac_redo_check(struct xac_redo *r, const struct xac_xdata *rec,
         *verdictp = XAC_REDO_MALFORMED;
         return 0;
     }
+    r->changes += !f->needed;
     f->needed = true;
     end = (rec->page + 1) * r->page_size;
     if (end > f->reach)

@@ -82,6 +82,7 @@ struct xac_redo {
     bool takes_outside; /* and files that do not lie in it belong to it               */
     struct xac_frozen *frozen; /* copies that are written instead; NULL: the files    */
     uint32_t page_size;
+    uint64_t changes; /* counts changes in what files there are and which are needed  */
 
     struct xac_redo_file *file; /* by id                                              */
     size_t n_files, files_size;

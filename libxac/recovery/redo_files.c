@@ -140,6 +140,7 @@ xac_redo_note_file(struct xac_redo *r, uint64_t lsn, const struct xac_xfile *rec
 
     if (rc != 0)
         return rc;
+    r->changes++;
     f = xac_redo_file_find(r, rec->file);
     if (f == NULL)
         f = file_insert(r, rec->file);
@@ -170,6 +171,7 @@ xac_redo_forget(struct xac_redo *r, uint64_t lsn, const struct xac_xforget *rec)
     xac_assert(f == NULL || f->id == rec->file);
     if (f == NULL || f->path == NULL) /* nothing of it is redone */
         return;
+    r->changes++;
     f->is_gone = true;
     f->is_forgotten = true;
     if (r->backup != NULL)

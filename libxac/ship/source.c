@@ -452,6 +452,31 @@ xac_source_seek(struct xac_source *s, uint32_t generation, uint64_t lsn,
     return rc;
 }
 
+int
+xac_source_line(const struct xac_source *s, uint32_t generation,
+                struct xac_lineage_line *line)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *found;
+    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME)
+                       : xac_lineage_read(s->dirfd, generation, l);
+
+    xac_assert(xac_log_generation_ok(generation));
+    *line = (struct xac_lineage_line){.generation = 0};
+    if (rc == 0) {
+        found = xac_lineage_of(l, generation);
+        if (found != NULL)
+            *line = *found;
+        else if (generation == 1)
+            *line = (struct xac_lineage_line){.generation = 1,
+                                              .start_lsn = XAC_LSN_FIRST,
+                                              .end_lsn = XAC_LSN_FIRST,
+                                              .segment_bytes = s->master.segment_bytes};
+    }
+    free(l);
+    return rc;
+}
+
 /* ---- The next generation ---------------------------------------------------------- */
 
 /* goes_on -- the cursor is at the end of a generation that is over: where does the next one

@@ -79,6 +79,16 @@ void xac_source_close(struct xac_source *s);
 int xac_source_seek(struct xac_source *s, uint32_t generation, uint64_t lsn,
                     uint64_t segment_bytes);
 
+/*
+ * xac_source_line -- the line of a generation, from xac.history.
+ *
+ * out  line  generation 0: there is none.  Generation 1 has none; nothing else is like it, so it gets one
+ *            with a branch of zeros
+ * ret  0 or as xac_lineage_read().
+ */
+int xac_source_line(const struct xac_source *s, uint32_t generation,
+                    struct xac_lineage_line *line);
+
 /* xac_source_next -- the next block; out->blk NULL: there is none yet.  ret as xac_follow_next() and
    xac_source_seek(); XAC_ECUTOFF also if the log does not go on behind the cursor's generation. */
 int xac_source_next(struct xac_source *s, struct xac_followed *out);

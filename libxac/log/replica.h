@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replica.h -- writing the log of another environment, block by block as it comes from there.
+ *
+ * WHAT      Appends blocks unchanged to segments of a directory in which nobody takes part, stores data
+ *           files, and syncs both.
+ * NOT HERE  Whether a block belongs there, and what it means (recovery/standby.h).
+ * OWNER     struct xac_replica belongs to the caller.
+ * LOCK      The caller holds the gate of the directory.
+ * THREADS   one at a time.
+ *
+ * INVARIANTS
+ *   (1) A block is written only when the log here is synced up to the `durable` that the block carries.
+ *       That number speaks of the source.  Without this rule a torn tail would look like damage here
+ *       after a crash, because a block behind it says that more had been synced.
+ *   (2) `durable` moves only when what lies before it is synced, with its segments' names, and data files
+ *       that its blocks name, too.
+ *   (3) What has the name of a segment is complete, as in log_segment.h.
+ */
+#ifndef XAC_REPLICA_H
+#define XAC_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/block.h"
+#include "log/log_format.h"
+
+struct xac_replica {
+    int dirfd; /* of the log; not owned                                               */
+    uint8_t identity[16];
+    uint32_t page_size;
+    uint32_t generation;
+    uint64_t segment_bytes;
+    uint64_t end;     /* of what has been written                                     */
+    uint64_t durable; /* of what is synced; at most `end`                             */
+    int fd;           /* segment that is open, -1                                     */
+    uint64_t number;  /* its                                                          */
+    int datafd;       /* data file that is being stored, -1                           */
+    uint64_t serial;  /* its                                                          */
+    uint64_t data_bytes; /* stored so far                                             */
+};
+
+/* xac_replica_open -- go on at an LSN up to which the log is there, and synced. */
+void xac_replica_open(struct xac_replica *r, int dirfd,
+                      const struct xac_master_slot *master, uint64_t end);
+void xac_replica_close(struct xac_replica *r);
+
+/* xac_replica_data -- store a piece of a data file; 0 is the offset of the first one, and they follow
+   each other without gaps.  ret 0; XAC_EDAMAGED: they do not; errno. */
+int xac_replica_data(struct xac_replica *r, uint64_t serial, uint64_t offset,
+                     const void *bytes, size_t n);
+
+/* xac_replica_data_end -- the data file is complete; ret 0 when it and its name are synced, or errno. */
+int xac_replica_data_end(struct xac_replica *r);
+
+/* xac_replica_put -- append a valid block that stands at `end`; ret 0 or errno. */
+int xac_replica_put(struct xac_replica *r, const struct xac_block *blk);
+
+/* xac_replica_sync -- everything that has been put is durable when this returns 0; or errno. */
+int xac_replica_sync(struct xac_replica *r);
+
+#endif /* XAC_REPLICA_H */

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * standby.c -- see standby.h.
+ */
+#include <config.h>
+
+#include "recovery/standby.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "base/sys.h"
+#include "checkpoint/archive.h"
+#include "log/log_keep.h"
+#include "log/log_name.h"
+#include "log/master.h"
+#include "log/replica.h"
+#include "recovery/recover_pass.h"
+
+/* Bytes of blocks that wait to be redone. */
+#define WAITING_BYTES ((size_t)4 << 20)
+
+static const struct xac_recover_options no_options;
+
+struct xac_standby {
+    int dirfd, lockfd;
+    char *dir;
+    struct xac_recovery r;
+    struct xac_replica log;
+    uint64_t applied;
+    uint64_t prepared; /* r.redo.changes when the files were prepared                   */
+    uint8_t *waiting;  /* blocks that have been appended, and not been redone          */
+    size_t n_waiting, room;
+    bool note_is_old; /* xac.backup does not have all files                           */
+};
+
+/* ---- Opening ------------------------------------------------------------------------ */
+
+/* lock -- the gate, if nobody has it, and nobody takes part. */
+static int
+lock(struct xac_standby *s)
+{
+    int rc;
+
+    xac_assert(s->lockfd == -1);
+    s->lockfd = xac_lockfile_open(s->dirfd);
+    if (s->lockfd < 0)
+        return xac_err(errno, "%s/%s", s->dir, XAC_LOCK_NAME);
+    rc = xac_gate_try(s->lockfd);
+    if (rc == EAGAIN)
+        return xac_err(XAC_ELIVE, "%s: another process receives into it, or opens it",
+                       s->dir);
+    if (rc != 0)
+        return xac_err(rc, "gate of %s", s->dir);
+    rc = xac_attached(s->dirfd, s->dir, s->lockfd);
+    return rc == XAC_ELIVE ? xac_err(rc, "%s: processes use it", s->dir) : rc;
+}
+
+/* must_be_standby -- before anything is written. */
+static int
+must_be_standby(const struct xac_standby *s)
+{
+    struct xac_backup_note note;
+    int rc = xac_backup_note_read(s->dirfd, &note);
+
+    xac_assert(s->lockfd >= 0);
+    xac_backup_note_free(&note);
+    if (rc == ENOENT)
+        return xac_err(EINVAL,
+                       "%s: an environment of its own, by now: it cannot follow another "
+                       "one; remove it and receive anew",
+                       s->dir);
+    return rc;
+}
+
+/* start -- redo what the log of this generation has. */
+static int
+start(struct xac_standby *s)
+{
+    struct xac_recovery *r = &s->r;
+    int rc = xac_recovery_start(r, s->dirfd, &no_options);
+
+    if (rc != 0)
+        return rc;
+    r->applying = false;
+    r->redo.keeping = false;
+    xac_assert(r->rep.was_backup);
+    r->sums = (struct xac_pagesums_store){.dirfd = s->dirfd,
+                                          .identity = r->master.identity,
+                                          .page_size = r->master.page_size,
+                                          .lsn = r->end,
+                                          .file = xac_redo_file_is,
+                                          .arg = &r->redo};
+    r->redo.sums_store = &r->sums;
+    s->applied = r->end;
+    s->prepared = r->redo.changes;
+    xac_replica_open(&s->log, r->logfd, &r->master, r->end);
+    return 0;
+}
+
+int
+xac_standby_open(int dirfd, const char *dir, struct xac_standby **sp)
+{
+    struct xac_standby *s = (struct xac_standby *)calloc(1, sizeof *s);
+    int rc;
+
+    xac_assert(dirfd >= 0);
+    if (s == NULL)
+        return xac_err(ENOMEM, "%s", dir);
+    s->dirfd = dirfd;
+    s->lockfd = s->log.fd = s->log.datafd = s->r.logfd = -1;
+    s->r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
+    s->room = 2 * WAITING_BYTES;
+    s->dir = strdup(dir);
+    s->waiting = (uint8_t *)malloc(s->room);
+    rc = s->dir != NULL && s->waiting != NULL ? 0 : xac_err(ENOMEM, "%s", dir);
+    if (rc == 0)
+        rc = lock(s);
+    if (rc == 0)
+        rc = must_be_standby(s);
+    if (rc == 0)
+        rc = start(s);
+    if (rc != 0)
+        xac_standby_close(s);
+    else
+        *sp = s;
+    return rc;
+}
+
+void
+xac_standby_close(struct xac_standby *s)
+{
+    xac_assert(s != NULL);
+    xac_replica_close(&s->log);
+    xac_recovery_free(&s->r);
+    if (s->lockfd >= 0)
+        (void)xac_sys.close(s->lockfd); /* the gate goes with it */
+    free(s->waiting);
+    free(s->dir);
+    free(s);
+}
+
+void
+xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *line = NULL;
+
+    *out = (struct xac_standby_place){.page_size = s->r.master.page_size,
+                                      .durable = s->log.durable,
+                                      .applied = s->applied,
+                                      .redo_lsn = s->r.master.redo_lsn,
+                                      .transactions = s->r.rep.transactions};
+    memcpy(out->identity, s->r.master.identity, sizeof out->identity);
+    xac_assert(s->applied <= s->log.durable);
+    if (l != NULL && xac_lineage_read(s->dirfd, s->r.master.generation, l) == 0)
+        line = xac_lineage_of(l, s->r.master.generation);
+    out->line = (struct xac_lineage_line){.generation = s->r.master.generation,
+                                          .start_lsn = s->r.master.start_lsn,
+                                          .end_lsn = s->r.master.start_lsn,
+                                          .segment_bytes = s->r.master.segment_bytes};
+    if (line != NULL)
+        out->line = *line;
+    free(l);
+}
+
+/* ---- What the files hold -------------------------------------------------------------- */
+
+/* raise_note -- the files may be about to hold what stands before the end of the durable log (2). */
+static int
+raise_note(struct xac_standby *s)
+{
+    struct xac_backup_note *note = &s->r.note;
+    int rc;
+
+    xac_assert(s->applied <= s->log.durable);
+    if (note->end_lsn >= s->log.durable && !s->note_is_old)
+        return 0;
+    if (note->end_lsn < s->log.durable)
+        note->end_lsn = s->log.durable;
+    if (note->time_ns < s->r.rep.last_time_ns)
+        note->time_ns = s->r.rep.last_time_ns;
+    rc = xac_backup_note_write(s->dirfd, note);
+    s->note_is_old = rc != 0;
+    return rc;
+}
+
+/* write_files -- the files hold everything that has been redone, synced. */
+static int
+write_files(struct xac_standby *s)
+{
+    int rc = raise_note(s);
+
+    xac_assert(!s->r.applying);
+    s->r.sums.lsn = s->applied;
+    return rc == 0 ? xac_redo_finish(&s->r.redo) : rc;
+}
+
+/* release -- log that a recovery of the standby does not need. */
+static void
+release(const struct xac_standby *s)
+{
+    const struct xac_master_slot *m = &s->r.master;
+    char **name = NULL;
+    size_t n = 0;
+
+    xac_assert(m->redo_lsn >= m->start_lsn);
+    if (xac_log_is_kept(s->r.logfd))
+        return;
+    /* What cannot be removed now is garbage until the next time. */
+    if (xac_archive_list(s->dir, m, m->redo_lsn, &name, &n) != 0)
+        xac_err_clear();
+    for (size_t i = 0; i < n; i++)
+        (void)xac_sys.unlinkat(AT_FDCWD, name[i], 0);
+    free(name);
+}
+
+/* move_master -- recovery of the standby begins elsewhere from now on. */
+static int
+move_master(struct xac_standby *s, struct xac_master_slot *m)
+{
+    bool is_lost;
+    int rc;
+
+    xac_assert(m->redo_lsn >= s->r.master.redo_lsn);
+    rc = xac_master_write(s->dirfd, m, &is_lost);
+    if (rc != 0)
+        return rc;
+    s->r.master = *m;
+    release(s);
+    return 0;
+}
+
+/* restart_point -- the source has completed a checkpoint, and all before its end is redone. */
+static int
+restart_point(struct xac_standby *s, const struct xac_block *blk,
+              const struct xac_xcheckpt_end *end)
+{
+    struct xac_master_slot m = s->r.master;
+    int rc;
+
+    xac_assert(s->applied == blk->lsn + blk->length);
+    /* The copy began behind that checkpoint. */
+    if (end->redo_lsn < m.redo_lsn || end->begin_lsn < m.redo_lsn)
+        return 0;
+    rc = write_files(s);
+    if (rc != 0)
+        return rc;
+    m.redo_lsn = end->redo_lsn;
+    m.begin_lsn = end->begin_lsn;
+    m.end_lsn = blk->lsn;
+    m.end_lsn_after = s->applied;
+    m.flags = (m.flags & ~XAC_MASTER_CLEAN) | XAC_MASTER_LOGGED;
+    rc = move_master(s, &m);
+    s->r.n_serials = 0; /* named in log that has gone, at most */
+    return rc;
+}
+
+/* ---- Redo ----------------------------------------------------------------------------- */
+
+/* pages_of -- how many pages the redo of a block may need. */
+static uint64_t
+pages_of(const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    uint64_t n = 0;
+
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XDATAFILE)
+            n += 2 * ((const struct xac_xdatafile *)(const void *)rec)->n_records;
+        else
+            n += 2; /* a copy has a source */
+    }
+    xac_assert(n > 0);
+    return n;
+}
+
+/* prepare -- files that have come, or are needed from now on. */
+static int
+prepare(struct xac_standby *s)
+{
+    struct xac_redo *redo = &s->r.redo;
+    int rc;
+
+    xac_assert(s->prepared <= redo->changes);
+    if (s->prepared == redo->changes)
+        return 0;
+    rc = xac_redo_check_files(redo, false, true);
+    if (rc == 0)
+        rc = xac_redo_prepare(redo);
+    if (rc == 0)
+        s->prepared = redo->changes;
+    return rc;
+}
+
+/* apply_one -- redo a block, which is durable. */
+static int
+apply_one(struct xac_standby *s, const struct xac_block *blk)
+{
+    const struct xac_redo_pages *pages = &s->r.redo.pages;
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    xac_assert(blk->lsn == s->applied);
+    xac_assert(blk->lsn + blk->length <= s->log.durable);
+    if (xac_block_commit(blk) != NULL) {
+        rc = prepare(s);
+        s->r.sums.lsn = s->applied;
+        /* Pages are written while it is redone, if there is no room for them all. */
+        if (rc == 0 && pages->max - pages->n < pages_of(blk))
+            rc = raise_note(s);
+        if (rc == 0)
+            rc = xac_recovery_apply(&s->r, blk);
+    }
+    if (rc != 0)
+        return rc;
+    s->applied = blk->lsn + blk->length;
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XCHECKPT_END)
+            rc =
+                restart_point(s, blk, (const struct xac_xcheckpt_end *)(const void *)rec);
+    }
+    return rc;
+}
+
+int
+xac_standby_apply(struct xac_standby *s)
+{
+    size_t at = 0;
+    int rc = 0;
+
+    xac_assert(s->n_waiting <= s->room);
+    while (rc == 0 && at < s->n_waiting) {
+        const struct xac_block *blk =
+            (const struct xac_block *)(const void *)(s->waiting + at);
+
+        if (blk->lsn + blk->length > s->log.durable)
+            break;
+        rc = apply_one(s, blk);
+        at += blk->length;
+    }
+    memmove(s->waiting, s->waiting + at, s->n_waiting - at);
+    s->n_waiting -= at;
+    return rc;
+}
+
+int
+xac_standby_sync(struct xac_standby *s)
+{
+    xac_assert(s->log.durable <= s->log.end);
+    return xac_replica_sync(&s->log);
+}
+
+bool
+xac_standby_is_full(const struct xac_standby *s)
+{
+    return s->n_waiting >= WAITING_BYTES;
+}
+
+/* ---- Blocks --------------------------------------------------------------------------- */
+
+/* wrong -- a block that has come does not belong there. */
+static int
+wrong(const struct xac_standby *s, const char *why)
+{
+    xac_assert(why[0] != '\0');
+    return xac_err(XAC_EDAMAGED,
+                   "log block for LSN %" PRIu64 ", generation %" PRIu32 ": %s",
+                   s->log.end, s->r.master.generation, why);
+}
+
+/* check -- may the block stand at the end of this log? */
+static int
+check(const struct xac_standby *s, const struct xac_block *blk, size_t n)
+{
+    struct xac_log_id id = {.generation = s->r.master.generation};
+
+    xac_assert((uintptr_t)blk % XAC_BLOCK_ALIGN == 0);
+    memcpy(&id.identity, s->r.master.identity, sizeof id.identity);
+    if (n < sizeof *blk || !xac_block_head_ok(blk, id, s->log.end) || blk->length != n)
+        return wrong(s, "another one has come");
+    if (blk->durable > blk->lsn)
+        return wrong(s, "it says that more had been synced than there was");
+    if (blk->length > XAC_LSN_LIMIT - blk->lsn)
+        return wrong(s, "the log has no positions left");
+    if (!xac_block_body_ok(blk))
+        return wrong(s, "checksum");
+    return 0;
+}
+
+/* note_places -- files that lie outside of the source have places here that the note must keep. */
+static int
+note_places(struct xac_standby *s, const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+    int rc = 0;
+
+    xac_assert(blk->length >= sizeof *blk);
+    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
+        const struct xac_xfile *x = (const struct xac_xfile *)(const void *)rec;
+        const struct xac_redo_file *f;
+        char *name;
+
+        if (rec->type != XAC_XFILE)
+            continue;
+        f = xac_redo_file_find(&s->r.redo, x->file);
+        name = strndup(xac_xfile_path(x), x->path_len);
+        if (name == NULL || f == NULL)
+            rc = xac_err(ENOMEM, "table of files");
+        else if (name[0] == '/' && xac_backup_note_find(&s->r.note, name) == NULL) {
+            rc = xac_backup_note_add(&s->r.note, name, f->path);
+            s->note_is_old = true;
+        }
+        free(name);
+    }
+    return rc;
+}
+
+/* drain -- everything that has been taken is durable and redone. */
+static int
+drain(struct xac_standby *s)
+{
+    int rc = xac_standby_sync(s);
+
+    if (rc == 0)
+        rc = xac_standby_apply(s);
+    xac_assert(rc != 0 || s->n_waiting == 0);
+    return rc;
+}
+
+/* is_about_files -- does the block say anything of files? */
+static bool
+is_about_files(const struct xac_block *blk)
+{
+    const struct xac_record *rec = NULL;
+
+    xac_assert(blk->length >= sizeof *blk);
+    while ((rec = xac_record_next(blk, rec)) != NULL) {
+        if (rec->type == XAC_XFILE || rec->type == XAC_XFORGET)
+            return true;
+    }
+    return false;
+}
+
+/* keep -- the block is to be redone later. */
+static int
+keep(struct xac_standby *s, const struct xac_block *blk)
+{
+    if (s->room - s->n_waiting < blk->length) {
+        size_t want = s->n_waiting + blk->length;
+        uint8_t *grown = (uint8_t *)realloc(s->waiting, want);
+
+        if (grown == NULL)
+            return xac_err(ENOMEM, "log block of %" PRIu32 " bytes", blk->length);
+        s->waiting = grown;
+        s->room = want;
+    }
+    memcpy(s->waiting + s->n_waiting, blk, blk->length);
+    s->n_waiting += blk->length;
+    xac_assert(s->n_waiting <= s->room);
+    return 0;
+}
+
+int
+xac_standby_data(struct xac_standby *s, uint64_t serial, uint64_t offset,
+                 const void *bytes, size_t n)
+{
+    xac_assert(s->log.dirfd >= 0);
+    return xac_replica_data(&s->log, serial, offset, bytes, n);
+}
+
+int
+xac_standby_take(struct xac_standby *s, const struct xac_block *blk, size_t n)
+{
+    bool says_files;
+    int rc = check(s, blk, n);
+
+    if (rc != 0)
+        return rc;
+    says_files = is_about_files(blk);
+    /* What has been taken is redone to the files as they were called then. */
+    if (says_files)
+        rc = drain(s);
+    if (rc == 0 && says_files)
+        rc = write_files(s);
+    if (rc == 0)
+        rc = xac_replica_data_end(&s->log);
+    if (rc == 0)
+        rc = xac_recovery_check(&s->r, blk);
+    if (rc == 0 && says_files)
+        rc = note_places(s, blk);
+    if (rc == 0 && says_files)
+        rc = xac_redo_check_files(&s->r.redo, false, true);
+    if (rc == 0)
+        rc = xac_replica_put(&s->log, blk);
+    return rc == 0 ? keep(s, blk) : rc;
+}
+
+int
+xac_standby_rest(struct xac_standby *s)
+{
+    int rc = drain(s);
+
+    xac_assert(s->applied <= s->log.end);
+    return rc == 0 ? write_files(s) : rc;
+}
+
+/* ---- Another generation --------------------------------------------------------------- */
+
+/* may_turn -- can the log that is here go on with that generation? */
+static int
+may_turn(const struct xac_standby *s, const struct xac_lineage_line *line)
+{
+    uint32_t present = s->r.master.generation;
+
+    xac_assert(s->log.durable == s->log.end);
+    if (line->generation <= present)
+        return wrong(s, "the source goes back to an earlier generation");
+    /* Generations between may have had no block. */
+    if (line->start_lsn < s->log.end
+        || (line->previous == present && line->end_lsn != s->log.end))
+        return xac_err(XAC_EFOREIGN,
+                       "the source goes on at LSN %" PRIu64 ", generation %" PRIu32
+                       ", but the log here ends at LSN %" PRIu64 ", generation %" PRIu32
+                       ": the two have parted; remove %s and receive anew",
+                       line->end_lsn, line->generation, s->log.end, present, s->dir);
+    return 0;
+}
+
+int
+xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line)
+{
+    struct xac_master_slot m = s->r.master;
+    int rc = drain(s);
+
+    xac_assert(xac_lineage_is_sound(line));
+    if (rc == 0)
+        rc = may_turn(s, line);
+    s->note_is_old =
+        true; /* names of files that come later have numbers of this generation */
+    if (rc == 0)
+        rc = write_files(s);
+    if (rc == 0 && !xac_bytes_are_zero(line->branch, sizeof line->branch))
+        rc = xac_lineage_copy(s->dirfd, line);
+    if (rc != 0)
+        return rc;
+    m.generation = line->generation;
+    m.segment_bytes = line->segment_bytes;
+    m.start_lsn = m.redo_lsn = m.end_lsn_after = line->start_lsn;
+    m.begin_lsn = m.end_lsn = 0;
+    m.flags &= ~(XAC_MASTER_CLEAN | XAC_MASTER_LOGGED); /* its segment comes later */
+    rc = move_master(s, &m);
+    if (rc != 0)
+        return rc;
+    xac_replica_close(&s->log);
+    xac_recovery_free(&s->r);
+    return start(s); /* (4) */
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * standby.h -- a copy of an environment that follows it: takes its log, keeps it, and redoes it.
+ *
+ * WHAT      A standby is a backup (backup_note.h) to which log is appended.  Blocks are checked,
+ *           appended, synced, and then redone, one transaction after the other, by the redo of a recovery
+ *           that does not end.  Where the source has completed a checkpoint, the files are synced, and
+ *           the standby's master record moves: it is where its next recovery begins.
+ * NOT HERE  Where the blocks come from (ship/receive).  Appending them (replica.h).  Recovering a standby that
+ *           is to be an environment of its own: that is any recovery, as of a backup.
+ * OWNER     struct xac_standby belongs to the caller.
+ * LOCK      The gate of the directory, from open to close: nobody takes part in it.
+ * THREADS   one at a time.
+ *
+ * INVARIANTS
+ *   (1) At each moment, also after a crash, a recovery of the directory gives a state that the source has
+ *       had: redo up to the end of some block, at or behind all that has been acknowledged.
+ *   (2) The files hold nothing from behind `end_lsn` of xac.backup, and that is not behind what is
+ *       durable of the log.
+ *   (3) The redo position moves to marks of the source only (slots.h): from there on the first record
+ *       of each page is a full image, or a difference to the file.
+ *   (4) The generation is that of the log's end: the master record names it before a block of it is
+ *       written.  A recovery never finds two generations.
+ *
+ * After an error the standby must be closed.
+ */
+#ifndef XAC_STANDBY_H
+#define XAC_STANDBY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/block.h"
+#include "log/lineage.h"
+
+struct xac_standby;
+
+/* Where a standby is. */
+struct xac_standby_place {
+    struct xac_lineage_line line; /* of its generation; branch zeros: not known       */
+    uint8_t identity[16];
+    uint32_t page_size;
+    uint64_t durable; /* the log is on disk up to here                                */
+    uint64_t applied; /* and redone                                                   */
+    uint64_t redo_lsn;
+    uint64_t transactions; /* taken since it was opened                                */
+};
+
+/*
+ * xac_standby_open -- go on with the standby in a directory; what its log has is redone.
+ *
+ * in   dirfd  of the directory; stays the caller's
+ * in   dir    its path
+ * ret  0; XAC_ELIVE: others use it; EINVAL: it has become an environment of its own; as
+ *      xac_recover_dir(); words noted.
+ */
+int xac_standby_open(int dirfd, const char *dir, struct xac_standby **sp);
+void xac_standby_close(struct xac_standby *s);
+
+void xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out);
+
+/* xac_standby_data -- a piece of the data file that the next block names; see xac_replica_data(). */
+int xac_standby_data(struct xac_standby *s, uint64_t serial, uint64_t offset,
+                     const void *bytes, size_t n);
+
+/*
+ * xac_standby_take -- the next block.  It is not durable yet.
+ *
+ * in   blk  8-aligned, of `n` bytes; nothing about it has been checked
+ * ret  0; XAC_EDAMAGED: it does not belong there, or its contents cannot be; XAC_EREPLACED, EINVAL: the
+ *      log goes on with files that this copy cannot get from the log (recover_redo.h, (8) and (9));
+ *      errno.
+ */
+int xac_standby_take(struct xac_standby *s, const struct xac_block *blk, size_t n);
+
+/* xac_standby_sync -- all blocks taken are durable when this returns 0; or errno. */
+int xac_standby_sync(struct xac_standby *s);
+
+/* xac_standby_apply -- redo what is durable; move the redo position if the source has completed a
+   checkpoint.  ret 0 or an error as xac_recover_dir(). */
+int xac_standby_apply(struct xac_standby *s);
+
+/* xac_standby_is_full -- so much waits to be applied that it is time for it. */
+bool xac_standby_is_full(const struct xac_standby *s);
+
+/*
+ * xac_standby_turn -- the source goes on with another generation.
+ *
+ * in   line      of it; branch zeros: xac.history of the source does not have it
+ * ret  0; XAC_EFOREIGN: it begins before the end of the log that is here; as xac_standby_apply().
+ */
+int xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line);
+
+/* xac_standby_rest -- before a stop: everything is redone and in the files.  ret 0 or as
+   xac_standby_apply(). */
+int xac_standby_rest(struct xac_standby *s);
+
+#endif /* XAC_STANDBY_H */
