@@ -7,6 +7,7 @@
 #include "progress.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 #include "base/clock.h"
 #include "tool.h"
 
-#define PROGRESS_AFTER_NS 1000000000u
-#define PROGRESS_EVERY_NS 200000000u
+#define PROGRESS_AFTER_NS      1000000000u
+#define PROGRESS_EVERY_NS      200000000u
+#define PROGRESS_LINE_AFTER_NS 2000000000u
 
 /* is_forced -- by XAC_PROGRESS=1: at once, each time, and on lines of their own. */
 static bool
@@ -71,6 +73,23 @@ progress_show(void *arg, uint64_t done, uint64_t total)
     if (done > 0 && s > 0)
         fprintf(stderr, ", %.1f MB/s, %s left", (double)done / s / 1e6,
                 left_words((double)(total - done) * s / (double)done, left));
+    fputs(is_forced() ? "\n" : "\033[K", stderr);
+    (void)fflush(stderr);
+}
+
+void
+progress_line(struct progress *p, const char *fmt, ...)
+{
+    uint64_t now = xac_clock_ns();
+    va_list words;
+
+    if (!is_forced() && now - p->started_ns < PROGRESS_LINE_AFTER_NS)
+        return;
+    p->shown_ns = now;
+    fprintf(stderr, "%s%s: ", is_forced() ? "" : "\r", tool_name);
+    va_start(words, fmt);
+    (void)vfprintf(stderr, fmt, words);
+    va_end(words);
     fputs(is_forced() ? "\n" : "\033[K", stderr);
     (void)fflush(stderr);
 }

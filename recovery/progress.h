@@ -26,6 +26,10 @@ struct progress progress_start(const char *what);
 /* progress_show -- bytes done, of so many; arg is the struct progress. */
 void progress_show(void *arg, uint64_t done, uint64_t total);
 
+/* progress_line -- words instead of bytes of a total. */
+void progress_line(struct progress *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* progress_end -- take the line away. */
 void progress_end(struct progress *p);
 

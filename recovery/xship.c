@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xship.c -- the tool xship(1): the log of an environment for followers.  So far: the slots that hold log
- * back for them.
+ * xship.c -- the tool xship(1): the log of an environment for followers: sending it to a standby, receiving
+ * it there, and the slots that hold it back.
  *
- * Becomes a participant to make or remove a slot; to list them it only looks.
+ * Becomes a participant to make or remove a slot, and to make the copy that a standby begins with; to list
+ * slots and to send log it only looks.
  */
 #include <config.h>
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <xac_env.h>
 
 #include "api/api.h"
+#include "backup/backup.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "checkpoint/hold.h"
 #include "env/peek.h"
 #include "log/slots.h"
+#include "progress.h"
+#include "ship/receive.h"
+#include "ship/send.h"
 #include "tool.h"
 
 const char *const tool_name = "xship";
@@ -28,18 +38,26 @@ enum command {
     COMMAND_NONE = 0,
     COMMAND_SLOTS,
     COMMAND_HOLD,
-    COMMAND_DROP
+    COMMAND_DROP,
+    COMMAND_SEND,
+    COMMAND_RECEIVE
 };
 
 struct arguments {
     enum command command;
-    bool json;
+    bool json, quiet;
+    const char *slot; /* of send; NULL: the default                                */
+    const char
+        *through; /* command that leads to the standby; NULL: standard input and output */
     const char *dir, *name;
 };
 
 static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {"json", no_argument, NULL, 'j'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"slot", required_argument, NULL, 's'},
+    {"through", required_argument, NULL, 't'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
@@ -51,14 +69,23 @@ usage(FILE *to)
         "usage: xship slots [options] DIR\n"
         "       xship hold DIR NAME\n"
         "       xship drop DIR NAME\n"
-        "Slots hold back the log of the libxac environment in directory DIR for those who\n"
-        "follow it.\n"
+        "       xship send [options] DIR\n"
+        "       xship receive [options] STANDBY\n"
+        "Send the log of the libxac environment in directory DIR to a standby, which receives\n"
+        "it in directory STANDBY, and begins with a copy of DIR if that is empty.  Slots hold\n"
+        "back log for those who follow.\n"
         "\n"
         "  slots         list them\n"
         "  hold          make one, from the present redo position on\n"
         "  drop          remove one\n"
+        "  send          send log until a signal ends it\n"
+        "  receive       receive log until the sender ends\n"
         "\n"
-        "  -j, --json    print one JSON object\n"
+        "  -t, --through COMMAND  send: run it by the shell, with the connection as its standard\n"
+        "                input and output, as in --through 'ssh HOST xship receive STANDBY'\n"
+        "  -s, --slot NAME  send: the standby's slot (standby)\n"
+        "  -q, --quiet   send, receive: say nothing unless something is wrong\n"
+        "  -j, --json    slots: print one JSON object\n"
         "  -h, --help    this text\n"
         "  -V, --version version of libxac\n"
         "\n"
@@ -72,10 +99,12 @@ usage(FILE *to)
 static enum command
 command_of(const char *word)
 {
-    return strcmp(word, "slots") == 0  ? COMMAND_SLOTS
-           : strcmp(word, "hold") == 0 ? COMMAND_HOLD
-           : strcmp(word, "drop") == 0 ? COMMAND_DROP
-                                       : COMMAND_NONE;
+    return strcmp(word, "slots") == 0     ? COMMAND_SLOTS
+           : strcmp(word, "hold") == 0    ? COMMAND_HOLD
+           : strcmp(word, "drop") == 0    ? COMMAND_DROP
+           : strcmp(word, "send") == 0    ? COMMAND_SEND
+           : strcmp(word, "receive") == 0 ? COMMAND_RECEIVE
+                                          : COMMAND_NONE;
 }
 
 /* names_read -- what stands behind the options; ret false if it does not fit them. */
@@ -87,11 +116,15 @@ names_read(struct arguments *a, int n, char **word)
     if (n == 0)
         return false;
     a->command = command_of(word[0]);
-    wanted = a->command == COMMAND_SLOTS ? 2 : 3;
+    wanted = a->command == COMMAND_HOLD || a->command == COMMAND_DROP ? 3 : 2;
     if (a->command == COMMAND_NONE || n != wanted || word[1][0] == '\0')
         return false;
     a->dir = word[1];
     a->name = n > 2 ? word[2] : NULL;
+    if ((a->slot != NULL || a->through != NULL) && a->command != COMMAND_SEND)
+        return false;
+    if (a->quiet && a->command != COMMAND_SEND && a->command != COMMAND_RECEIVE)
+        return false;
     return !a->json || a->command == COMMAND_SLOTS;
 }
 
@@ -101,13 +134,22 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "hjV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "hjqs:t:V", long_options, NULL)) != -1) {
         switch (c) {
         case 'h':
             usage(stdout);
             return EXIT_DONE;
         case 'j':
             a->json = true;
+            break;
+        case 'q':
+            a->quiet = true;
+            break;
+        case 's':
+            a->slot = optarg;
+            break;
+        case 't':
+            a->through = optarg;
             break;
         case 'V':
             return tool_version();
@@ -219,18 +261,216 @@ list(const struct arguments *a, int dirfd)
     return rc;
 }
 
+/* ---- Sending and receiving -------------------------------------------------------- */
+
+static _Atomic bool is_told_to_stop;
+
+static void
+stop(int signal)
+{
+    (void)signal;
+    /* relaxed: nothing else is handed over. */
+    atomic_store_explicit(&is_told_to_stop, true, memory_order_relaxed);
+}
+
+/* catch_signals -- the first SIGINT, SIGTERM or SIGHUP ends in order, the second one at once. */
+static void
+catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+    (void)sigaction(SIGHUP, &act, NULL);
+    act = (struct sigaction){.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &act, NULL);
+}
+
+/* make_slot -- one that has been lost is made anew; another one stays, and holds back enough. */
+static int
+make_slot(struct xac_env *env, const char *slot)
+{
+    const struct xac_log_slot *was;
+    uint64_t lsn;
+    int rc = xac_hold_make(env, slot, &lsn);
+
+    if (rc != EEXIST)
+        return rc;
+    was = xac_slots_find(&env->ctl->log.followers, slot);
+    if (was != NULL && xac_slot_lsn(xac_slot_load(was)) != XAC_SLOT_LOST)
+        return 0;
+    rc = xac_hold_drop(env, slot);
+    return rc == 0 || rc == ENOENT ? xac_hold_make(env, slot, &lsn) : rc;
+}
+
+/* make_copy -- slot and backup, as a participant; for struct xac_send_options. */
+static int
+make_copy(void *arg, const char *slot, const char *to)
+{
+    const struct arguments *a = (const struct arguments *)arg;
+    struct progress shown = progress_start("files and log copied");
+    struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
+    struct xac_options options;
+    struct xac_ctx *ctx;
+    struct xac_env *env;
+    int rc, left;
+
+    xac_options_init(&options, sizeof options);
+    env = xac_open(a->dir, &options);
+    if (env == NULL)
+        return errno;
+    rc = xac_api_start(env, "xship", &ctx);
+    if (rc == 0) {
+        rc = make_slot(env, slot);
+        if (rc == 0)
+            rc = xac_backup_run(env, to, NULL,
+                                !a->quiet && progress_is_wanted() ? &progress : NULL,
+                                NULL);
+        progress_end(&shown);
+        xac_api_done(ctx);
+    }
+    left = xac_close(env);
+    return rc != 0 ? rc : left;
+}
+
+/* show_lag -- a line on the terminal, once the work takes longer. */
+static void
+show_lag(void *arg, const struct xac_send_lag *lag)
+{
+    struct progress *shown = (struct progress *)arg;
+
+    progress_line(shown, "standby %" PRIu64 " bytes, %.1f s behind", lag->bytes,
+                  (double)lag->ns / 1e9);
+}
+
+/* start_command -- with one end of the connection; *fdp is the other one. */
+static int
+start_command(const char *command, int *fdp, pid_t *pidp)
+{
+    int end[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) != 0)
+        return xac_err(errno, "a connection to %s", command);
+    *pidp = fork();
+    if (*pidp == 0) {
+        if (dup2(end[1], STDIN_FILENO) >= 0 && dup2(end[1], STDOUT_FILENO) >= 0)
+            (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(end[1]);
+    *fdp = end[0];
+    if (*pidp > 0)
+        return 0;
+    (void)close(end[0]);
+    return xac_err(errno, "%s: start", command);
+}
+
+/* end_command -- wait for it; ret what it has failed with, if nothing else has. */
+static int
+end_command(const char *command, pid_t pid, int rc)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status == 0 || (rc != 0 && rc != EPIPE))
+        return rc;
+    if (WIFSIGNALED(status))
+        return xac_err(EPIPE, "%s: ended by signal %d", command, WTERMSIG(status));
+    return xac_err(EPIPE, "%s: exit code %d", command, WEXITSTATUS(status));
+}
+
+/* must_be_connected -- nobody types frames. */
+static int
+must_be_connected(void)
+{
+    return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)
+               ? xac_err(ENOTTY, "standard input and output must lead to the other side "
+                                 "(--through, or see xship(1))")
+               : 0;
+}
+
+/* send_log -- until a signal. */
+static int
+send_log(const struct arguments *a)
+{
+    struct progress copied = progress_start("copy sent"), shown = progress_start("");
+    bool is_shown = !a->quiet && progress_is_wanted();
+    struct xac_send_options o = {.dir = a->dir,
+                                 .slot = a->slot != NULL ? a->slot : "standby",
+                                 .in = STDIN_FILENO,
+                                 .out = STDOUT_FILENO,
+                                 .stop = &is_told_to_stop,
+                                 .copy = make_copy,
+                                 .copy_arg = (void *)(uintptr_t)a,
+                                 .progress = {is_shown ? progress_show : NULL, &copied},
+                                 .lag = is_shown ? show_lag : NULL,
+                                 .lag_arg = &shown};
+    struct xac_send_report rep;
+    pid_t pid = 0;
+    int rc =
+        a->through != NULL ? start_command(a->through, &o.in, &pid) : must_be_connected();
+
+    if (rc != 0)
+        return rc;
+    if (pid != 0)
+        o.out = o.in;
+    rc = xac_send_run(&o, &rep);
+    progress_end(&copied);
+    progress_end(&shown);
+    if (pid != 0) {
+        (void)close(o.in);
+        rc = end_command(a->through, pid, rc);
+    }
+    if (rc == 0 && !a->quiet)
+        fprintf(stderr,
+                "%s: %" PRIu64 " block%s of log sent; the standby has all up to LSN "
+                "%" PRIu64 "\n",
+                tool_name, rep.blocks, plural(rep.blocks), rep.acknowledged);
+    return rc;
+}
+
+/* receive_log -- until the source ends, or a signal. */
+static int
+receive_log(const struct arguments *a)
+{
+    struct xac_receive_options o = {.dir = a->dir,
+                                    .in = STDIN_FILENO,
+                                    .out = STDOUT_FILENO,
+                                    .stop = &is_told_to_stop};
+    struct xac_receive_report rep;
+    int rc = must_be_connected();
+
+    if (rc != 0)
+        return rc;
+    rc = xac_receive_run(&o, &rep);
+    if (rc == 0 && !a->quiet)
+        fprintf(stderr,
+                "%s: %" PRIu64 " transaction%s received; %s has all up to LSN %" PRIu64
+                "\n",
+                tool_name, rep.transactions, plural(rep.transactions), a->dir,
+                rep.durable);
+    return rc;
+}
+
 /* work -- what the arguments say. */
 static int
 work(const struct arguments *a)
 {
-    int fd;
-    /* Before a new environment is made where there is none. */
-    int rc = tool_open_dir(a->dir, &fd, NULL);
+    int fd, rc;
 
+    if (a->command == COMMAND_RECEIVE || a->command == COMMAND_SEND)
+        catch_signals();
+    if (a->command == COMMAND_RECEIVE)
+        return receive_log(a);
+    /* Before a new environment is made where there is none. */
+    rc = tool_open_dir(a->dir, &fd, NULL);
     if (rc != 0)
         return rc;
     if (a->command == COMMAND_SLOTS)
         rc = list(a, fd);
+    else if (a->command == COMMAND_SEND)
+        rc = send_log(a);
     else
         rc = change(a);
     (void)xac_sys.close(fd);

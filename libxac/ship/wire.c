@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -185,6 +186,9 @@ receive(struct xac_wire *w)
     }
     xac_assert(w->in_n < XAC_WIRE_ROOM); /* a frame that is complete has been taken */
     n = xac_sys.read(w->in, w->in_buf + w->in_n, XAC_WIRE_ROOM - w->in_n);
+    /* A socket says once that the other side has not read all; what that one has sent comes then. */
+    if (n < 0 && errno == ECONNRESET)
+        n = xac_sys.read(w->in, w->in_buf + w->in_n, XAC_WIRE_ROOM - w->in_n);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (n < 0 && errno != ECONNRESET)
@@ -395,13 +399,17 @@ void
 xac_wire_say(struct xac_wire *w, int code)
 {
     struct xac_wire_error e = {.code = code};
-    const char *words = xac_err_text();
-    size_t n = strlen(words);
+    char words[XAC_ERR_BYTES];
+    size_t n;
 
+    (void)snprintf(words, sizeof words, "%s", xac_err_text());
+    n = strlen(words);
     xac_assert(code != 0);
+    xac_assert(n < XAC_WIRE_WORDS_MAX);
     if (w->out_buf == NULL)
         return;
-    add(w, XAC_WIRE_ERROR, &e, sizeof e, words,
-        n < XAC_WIRE_WORDS_MAX ? n : XAC_WIRE_WORDS_MAX);
-    (void)flush(w, SAY_MS);
+    add(w, XAC_WIRE_ERROR, &e, sizeof e, words, n);
+    /* That the other side does not hear it is not what has happened first. */
+    if (flush(w, SAY_MS) != 0)
+        (void)xac_err_whole(code, "%s", words);
 }

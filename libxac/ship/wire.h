@@ -77,7 +77,7 @@ int xac_wire_get(struct xac_wire *w, unsigned timeout_ms, struct xac_wire_frame 
 bool xac_wire_is_waiting(const struct xac_wire *w);
 
 /* xac_wire_say -- tell the other side that this one stops, and why; what cannot be sent at once is
-   dropped.  Text and code are those of the error noted last. */
+   dropped.  The words are those noted last, and stay noted. */
 void xac_wire_say(struct xac_wire *w, int code);
 
 /*

@@ -35,6 +35,7 @@ struct board {
     _Atomic uint64_t written, acknowledged; /* transactions                            */
     _Atomic uint64_t at, stop;              /* the meaning is the test's               */
     uint64_t segment_bytes, n, seed, checkpoint_every, large_every;
+    uint64_t pause_us; /* between transactions                                        */
     bool backup_first;
 };
 
@@ -96,6 +97,8 @@ write_some(void *arg)
         } while (rc == ABORTED);
         must_rc(rc, COMMITTED);
         word_store(&board->written, k);
+        if (board->pause_us != 0)
+            proc_sleep_us(board->pause_us);
         if (board->checkpoint_every != 0 && k % board->checkpoint_every == 0)
             must_ok(xCheckpoint());
     }

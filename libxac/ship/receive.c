@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * receive.c -- see receive.h.
+ */
+#include <config.h>
+
+#include "ship/receive.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/lockfile.h"
+#include "base/names.h"
+#include "base/newfile.h"
+#include "base/sys.h"
+#include "log/block.h"
+#include "recovery/standby.h"
+#include "ship/ship_copy.h"
+#include "ship/wire.h"
+
+/* How long to wait for a frame before looking at `stop`. */
+#define LOOK_MS 200
+
+/* xac.addresses is not longer than that. */
+#define NOTE_BYTES_MAX ((uint64_t)256 << 20)
+
+struct receiving {
+    const struct xac_receive_options *opt;
+    struct xac_wire w;
+    int dirfd, lockfd; /* the lock: until there is a standby, which has its own         */
+    struct xac_standby *s;
+    struct xac_copy_in copy;
+    struct xac_wire_hello source;
+    struct xac_receive_report *rep;
+    bool is_over;   /* the source has stopped                                        */
+    uint8_t *block; /* that is coming, piece by piece: `has` bytes of it             */
+    size_t has, room;
+    uint64_t block_lsn;
+    uint8_t *note; /* xac.addresses, likewise                                          */
+    uint64_t note_has, note_length;
+};
+
+/* ---- The directory ------------------------------------------------------------------ */
+
+/* open_dir -- made if it is not there. */
+static int
+open_dir(struct receiving *r)
+{
+    const char *dir = r->opt->dir;
+    int rc;
+
+    xac_assert(dir[0] != '\0');
+    if (xac_sys.mkdirat(AT_FDCWD, dir, 0700) == 0)
+        rc = xac_sync_parent(AT_FDCWD, dir);
+    else
+        rc = errno == EEXIST ? 0 : errno;
+    if (rc != 0)
+        return xac_err(rc, "%s", dir);
+    r->dirfd = xac_sys.openat(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    return r->dirfd >= 0 ? 0 : xac_err(errno, "%s", dir);
+}
+
+/* begin_copy -- there is no standby yet. */
+static int
+begin_copy(struct receiving *r)
+{
+    int rc;
+
+    xac_assert(r->s == NULL);
+    r->lockfd = xac_lockfile_open(r->dirfd);
+    if (r->lockfd < 0)
+        return xac_err(errno, "%s/%s", r->opt->dir, XAC_LOCK_NAME);
+    rc = xac_gate_try(r->lockfd);
+    if (rc == EAGAIN)
+        return xac_err(XAC_ELIVE, "%s: another process receives into it, or opens it",
+                       r->opt->dir);
+    if (rc != 0)
+        return xac_err(rc, "gate of %s", r->opt->dir);
+    return xac_copy_begin(&r->copy, r->dirfd, r->opt->dir);
+}
+
+/* unlock -- the standby takes the gate itself. */
+static void
+unlock(struct receiving *r)
+{
+    xac_assert(r->dirfd >= 0);
+    if (r->lockfd >= 0)
+        (void)xac_sys.close(r->lockfd);
+    r->lockfd = -1;
+}
+
+/* has_master -- is there more than an unfinished copy? */
+static bool
+has_master(const struct receiving *r)
+{
+    xac_assert(r->dirfd >= 0);
+    return faccessat(r->dirfd, XAC_MASTER_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* ---- The beginning ------------------------------------------------------------------ */
+
+/* say_hello -- what is here. */
+static int
+say_hello(struct receiving *r)
+{
+    struct xac_wire_hello hello = {.version = XAC_WIRE_VERSION};
+    struct xac_standby_place at;
+    int rc;
+
+    if (r->s != NULL) {
+        xac_standby_where(r->s, &at);
+        hello.page_size = at.page_size;
+        memcpy(hello.identity, at.identity, sizeof hello.identity);
+        hello.lsn = at.durable;
+        xac_wire_line_put(&at.line, &hello.line);
+        xac_assert(at.applied <= at.durable);
+    }
+    rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, &hello, sizeof hello, NULL, 0);
+    return rc == 0 ? xac_wire_flush(&r->w) : rc;
+}
+
+/* check_hello -- does the source fit? */
+static int
+check_hello(const struct receiving *r)
+{
+    const struct xac_wire_hello *h = &r->source;
+    struct xac_standby_place at;
+
+    xac_assert(r->opt->dir != NULL);
+    if (h->version != XAC_WIRE_VERSION)
+        return xac_err(XAC_EVERSION,
+                       "the source speaks version %" PRIu32
+                       " of the protocol, this is %u",
+                       h->version, XAC_WIRE_VERSION);
+    if (h->page_size != (uint32_t)sysconf(_SC_PAGESIZE))
+        return xac_err(XAC_EPAGESIZE, "the source has pages of %" PRIu32 " bytes",
+                       h->page_size);
+    if (r->s == NULL)
+        return 0;
+    xac_standby_where(r->s, &at);
+    if (memcmp(h->identity, at.identity, sizeof h->identity) != 0)
+        return xac_err(XAC_EFOREIGN, "%s follows another environment than the source is",
+                       r->opt->dir);
+    return 0;
+}
+
+/* open_standby -- and say where it is. */
+static int
+open_standby(struct receiving *r)
+{
+    int rc;
+
+    xac_assert(r->s == NULL);
+    unlock(r);
+    rc = xac_standby_open(r->dirfd, r->opt->dir, &r->s);
+    /* Left over if the end of a copy was interrupted. */
+    if (rc == 0)
+        (void)xac_sys.unlinkat(r->dirfd, XAC_RECEIVING_NAME, 0);
+    return rc;
+}
+
+/* ---- Log ---------------------------------------------------------------------------- */
+
+/* say_ack -- what is durable (1). */
+static int
+say_ack(struct receiving *r)
+{
+    struct xac_standby_place at;
+    struct xac_wire_ack ack;
+    int rc;
+
+    xac_assert(r->s != NULL);
+    xac_standby_where(r->s, &at);
+    ack = (struct xac_wire_ack){.durable = at.durable,
+                                .applied = at.applied,
+                                .generation = at.line.generation};
+    r->rep->durable = at.durable;
+    r->rep->generation = at.line.generation;
+    r->rep->transactions = at.transactions;
+    rc = xac_wire_put(&r->w, XAC_WIRE_ACK, &ack, sizeof ack, NULL, 0);
+    return rc == 0 ? xac_wire_flush(&r->w) : rc;
+}
+
+/* settle -- what has come is durable, acknowledged, and redone. */
+static int
+settle(struct receiving *r)
+{
+    int rc = xac_standby_sync(r->s);
+
+    xac_assert(r->s != NULL);
+    if (rc == 0)
+        rc = say_ack(r);
+    return rc == 0 ? xac_standby_apply(r->s) : rc;
+}
+
+/* strange -- a frame that cannot come now. */
+static int
+strange(const char *why)
+{
+    xac_assert(why[0] != '\0');
+    return xac_err(XAC_EDAMAGED, "the source has sent %s", why);
+}
+
+/* grow -- room for the bytes of a block that have come (2). */
+static int
+grow(struct receiving *r, size_t n)
+{
+    uint8_t *grown;
+
+    xac_assert(r->has <= r->room);
+    if (n <= r->room - r->has)
+        return 0;
+    grown = (uint8_t *)realloc(r->block, 2 * (r->has + n));
+    if (grown == NULL)
+        return xac_err(ENOMEM, "log block");
+    r->block = grown;
+    r->room = 2 * (r->has + n);
+    return 0;
+}
+
+/* take_log -- bytes of a block. */
+static int
+take_log(struct receiving *r, const struct xac_wire_frame *f)
+{
+    const struct xac_wire_log *head = (const struct xac_wire_log *)f->body;
+    size_t n = f->n - sizeof *head;
+    struct xac_block blk;
+    int rc;
+
+    xac_assert(n > 0);
+    if (r->has == 0 && n < sizeof blk)
+        return strange("too short a part of a log block");
+    if (r->has > 0 && head->lsn != r->block_lsn + r->has)
+        return strange("parts of a log block in a wrong order");
+    rc = grow(r, n);
+    if (rc != 0)
+        return rc;
+    if (r->has == 0)
+        r->block_lsn = head->lsn;
+    memcpy(r->block + r->has, head + 1, n);
+    r->has += n;
+    memcpy(&blk, r->block, sizeof blk);
+    if (r->has > blk.length)
+        return strange("more than one log block at a time");
+    if (r->has < blk.length)
+        return 0;
+    r->has = 0;
+    return xac_standby_take(r->s, (const struct xac_block *)(const void *)r->block,
+                            blk.length);
+}
+
+/* take_data -- a piece of a data file. */
+static int
+take_data(struct receiving *r, const struct xac_wire_frame *f)
+{
+    const struct xac_wire_data *head = (const struct xac_wire_data *)f->body;
+
+    xac_assert(f->n >= sizeof *head);
+    return xac_standby_data(r->s, head->serial, head->offset, head + 1,
+                            f->n - sizeof *head);
+}
+
+/* take_turn -- another generation begins. */
+static int
+take_turn(struct receiving *r, const struct xac_wire_frame *f)
+{
+    struct xac_lineage_line line;
+
+    xac_assert(f->n == sizeof(struct xac_wire_line));
+    if (r->has > 0 || !xac_wire_line_get((const struct xac_wire_line *)f->body, &line))
+        return strange("a generation that no log can have");
+    return xac_standby_turn(r->s, &line);
+}
+
+/* take_note -- a piece of xac.addresses; with the last one the file is replaced. */
+static int
+take_note(struct receiving *r, const struct xac_wire_frame *f)
+{
+    const struct xac_wire_note *head = (const struct xac_wire_note *)f->body;
+    struct xac_newfile file = {.dirfd = r->dirfd,
+                               .made = XAC_ADDRESSES_NAME "-new",
+                               .name = XAC_ADDRESSES_NAME,
+                               .is_synced = true};
+    size_t n = f->n - sizeof *head;
+    uint8_t *grown;
+    int rc;
+
+    xac_assert(f->n >= sizeof *head);
+    if (head->offset == 0)
+        r->note_has = 0;
+    if (head->length > NOTE_BYTES_MAX || head->offset != r->note_has
+        || n > head->length - head->offset)
+        return strange("a list of addresses that cannot be");
+    grown = (uint8_t *)realloc(r->note, r->note_has + n + 1);
+    if (grown == NULL)
+        return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+    r->note = grown;
+    memcpy(r->note + r->note_has, head + 1, n);
+    r->note_has += n;
+    if (r->note_has < head->length)
+        return 0;
+    rc = xac_newfile_replace(&file, r->note, (size_t)r->note_has, NULL);
+    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_ADDRESSES_NAME);
+}
+
+/* ---- Frames ------------------------------------------------------------------------- */
+
+/* take_hello -- the first frame of the source. */
+static int
+take_hello(struct receiving *r, const struct xac_wire_frame *f)
+{
+    int rc;
+
+    if (r->source.version != 0)
+        return strange("its greeting again");
+    xac_assert(f->n == sizeof r->source);
+    memcpy(&r->source, f->body, sizeof r->source);
+    rc = check_hello(r);
+    r->source.version = XAC_WIRE_VERSION;
+    return rc;
+}
+
+/* take_copied -- the copy is complete. */
+static int
+take_copied(struct receiving *r, const struct xac_wire_frame *f)
+{
+    int rc = xac_copy_end(&r->copy, f, r->source.identity);
+
+    xac_assert(r->s == NULL);
+    if (rc == 0)
+        rc = open_standby(r);
+    r->rep->was_copied = rc == 0;
+    return rc == 0 ? say_ack(r) : rc;
+}
+
+/* take_for_copy -- a frame while there is no standby yet. */
+static int
+take_for_copy(struct receiving *r, const struct xac_wire_frame *f)
+{
+    xac_assert(r->s == NULL);
+    switch (f->type) {
+    case XAC_WIRE_FILE:
+        return xac_copy_file_begin(&r->copy, f);
+    case XAC_WIRE_PIECE:
+        return xac_copy_piece(&r->copy, f);
+    case XAC_WIRE_COPIED:
+        return take_copied(r, f);
+    case XAC_WIRE_BEAT:
+        return 0;
+    default:
+        return strange("log, before the copy is complete");
+    }
+}
+
+/* take -- a frame. */
+static int
+take(struct receiving *r, const struct xac_wire_frame *f)
+{
+    xac_assert(f->type != XAC_WIRE_NONE);
+    if (f->type == XAC_WIRE_HELLO)
+        return take_hello(r, f);
+    if (r->source.version == 0)
+        return strange("something else than its greeting first");
+    if (f->type == XAC_WIRE_END) {
+        r->is_over = true;
+        return 0;
+    }
+    if (r->s == NULL)
+        return take_for_copy(r, f);
+    switch (f->type) {
+    case XAC_WIRE_LOG:
+        return take_log(r, f);
+    case XAC_WIRE_DATA:
+        return take_data(r, f);
+    case XAC_WIRE_TURN:
+        return take_turn(r, f);
+    case XAC_WIRE_NOTE:
+        return take_note(r, f);
+    case XAC_WIRE_BEAT:
+        return settle(r);
+    default:
+        return strange("what only a standby sends, or a copy that nobody has asked for");
+    }
+}
+
+/* is_stopped -- by a signal. */
+static bool
+is_stopped(const struct receiving *r)
+{
+    xac_assert(r->opt != NULL);
+    /* relaxed: nothing else is read because of it. */
+    return r->opt->stop != NULL
+           && atomic_load_explicit(r->opt->stop, memory_order_relaxed);
+}
+
+/* follow -- until the source ends. */
+static int
+follow(struct receiving *r)
+{
+    struct xac_wire_frame f;
+    bool has_news = false; /* something has come that is not acknowledged             */
+    int rc = 0;
+
+    xac_assert(!r->is_over);
+    while (rc == 0 && !r->is_over && !is_stopped(r)) {
+        rc = xac_wire_get(&r->w, LOOK_MS, &f);
+        if (rc != 0 || f.type == XAC_WIRE_NONE)
+            continue;
+        rc = take(r, &f);
+        has_news = has_news || f.type == XAC_WIRE_LOG;
+        if (rc == 0 && has_news && r->s != NULL
+            && (xac_standby_is_full(r->s) || !xac_wire_is_waiting(&r->w))) {
+            rc = settle(r);
+            has_news = false;
+        }
+    }
+    return rc;
+}
+
+/* rest -- a stop in order. */
+static int
+rest(struct receiving *r)
+{
+    int rc;
+
+    if (r->s == NULL)
+        return r->is_over ? strange("its end, before the copy is complete") : 0;
+    rc = xac_standby_rest(r->s);
+    if (rc == 0)
+        rc = say_ack(r);
+    xac_assert(r->s != NULL);
+    /* The source may have stopped waiting for it. */
+    return rc == EPIPE ? 0 : rc;
+}
+
+/* free_all -- what has been taken; what is durable stays. */
+static void
+free_all(struct receiving *r)
+{
+    xac_assert(r->opt != NULL);
+    xac_copy_close(&r->copy);
+    if (r->s != NULL)
+        xac_standby_close(r->s);
+    unlock(r);
+    xac_wire_close(&r->w);
+    if (r->dirfd >= 0)
+        (void)xac_sys.close(r->dirfd);
+    free(r->block);
+    free(r->note);
+}
+
+int
+xac_receive_run(const struct xac_receive_options *options,
+                struct xac_receive_report *report)
+{
+    struct receiving r = {
+        .opt = options, .dirfd = -1, .lockfd = -1, .copy = {.fd = -1}, .rep = report};
+    int rc = xac_wire_open(&r.w, options->in, options->out);
+
+    *report = (struct xac_receive_report){.was_copied = false};
+    if (rc == 0)
+        rc = open_dir(&r);
+    if (rc == 0)
+        rc = has_master(&r) ? open_standby(&r) : begin_copy(&r);
+    if (rc == 0)
+        rc = say_hello(&r);
+    if (rc == 0)
+        rc = follow(&r);
+    if (rc == 0)
+        rc = rest(&r);
+    xac_assert(rc != 0 || r.dirfd >= 0);
+    if (rc != 0 && rc != EPIPE)
+        xac_wire_say(&r.w, rc);
+    free_all(&r);
+    return rc;
+}

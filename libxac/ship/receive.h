@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * receive.h -- the standby's end of a connection (wire_format.h).
+ *
+ * WHAT      Says what it has, gets a copy if it has nothing, then takes log, makes it durable,
+ *           acknowledges it and redoes it, until the source stops or the connection breaks.
+ * NOT HERE  The standby itself (recovery/standby.h), the first copy (ship_copy.h).
+ * LOCK      The gate of the directory, all the time.
+ * THREADS   one.
+ *
+ * INVARIANTS
+ *   (1) Only what is durable here is acknowledged.
+ *   (2) What the source sends is used after it has been checked; memory for a block grows with its bytes.
+ */
+#ifndef XAC_RECEIVE_H
+#define XAC_RECEIVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct xac_receive_options {
+    const char *dir;
+    int in, out;
+    const _Atomic bool *stop; /* set by a signal: rest and return; NULL: never         */
+};
+
+/* What has been received. */
+struct xac_receive_report {
+    bool was_copied;
+    uint64_t transactions;
+    uint32_t generation;
+    uint64_t durable; /* 0: nothing is there                                          */
+};
+
+/*
+ * xac_receive_run -- until the source ends, or `stop`.
+ *
+ * out  report  filled in as far as it got
+ * ret  0: the source has stopped, and all that it has sent is here; or `stop`.  EPIPE: the connection is
+ *      cut; what was acknowledged is durable, and the next run goes on there.  EEXIST: something else
+ *      lies in the directory; XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION: the source does not fit;
+ *      XAC_EDAMAGED: what came is not right; as xac_standby_open() and xac_standby_take(); errno; or what
+ *      the source has stopped for.
+ */
+int xac_receive_run(const struct xac_receive_options *options,
+                    struct xac_receive_report *report);
+
+#endif /* XAC_RECEIVE_H */

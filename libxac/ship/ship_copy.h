@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ship_copy.h -- the copy with which a standby begins, file by file: sent, and received.
+ *
+ * WHAT      Sends the files of a backup that lies in a directory; receives them in another one, and
+ *           makes them a standby when all have come.  A copy that has not come whole is removed the next time.
+ * NOT HERE  Making the backup (backup.h); following (send.h, receive.h).
+ * OWNER     struct xac_copy_in belongs to the caller.
+ * LOCK      Receiving: the gate of the directory.
+ *
+ * INVARIANTS
+ *   (1) Nothing is made outside of the directory, and nothing in it is overwritten: a path that comes from
+ *       the source is relative, has no `..`, and no component that is a symbolic link.
+ *   (2) The master record comes last.  Without it the directory is no environment.
+ *   (3) Only what lies in a directory with XAC_RECEIVING_NAME and without a master record is removed.
+ *       That file is made, synced, when the directory is empty.
+ */
+#ifndef XAC_SHIP_COPY_H
+#define XAC_SHIP_COPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/newfile.h"
+#include "log/lineage.h"
+#include "log/log_format.h"
+#include "ship/wire.h"
+
+#define XAC_RECEIVING_NAME "xac.receiving"
+
+/* Called from time to time with the bytes done and about how many there are; fn may be NULL. */
+struct xac_ship_progress {
+    void (*fn)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
+/*
+ * xac_copy_send -- all files of a full backup, and then that it is complete.
+ *
+ * in   dirfd  of the backup
+ * in   line   of its generation; generation 0: not known
+ * ret  0 or an error, words noted.
+ */
+int xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_lineage_line *line,
+                  const struct xac_ship_progress *progress);
+
+/* xac_copy_remove -- a directory and all that lies in it; ret 0, also if it is not there, or errno. */
+int xac_copy_remove(int dirfd, const char *name);
+
+/* A copy that is being received. */
+struct xac_copy_in {
+    int dirfd;
+    const char *dir;
+    struct xac_owner owner;
+    int fd; /* file that is being written, -1                                         */
+    char path[XAC_WIRE_PATH_MAX + 1]; /* its                                          */
+    uint64_t length, at;              /* its length; bytes before have come           */
+};
+
+/* xac_copy_begin -- in a directory that is empty, or has an unfinished copy, which is removed; ret 0;
+   EEXIST: something else lies there; errno. */
+int xac_copy_begin(struct xac_copy_in *c, int dirfd, const char *dir);
+void xac_copy_close(struct xac_copy_in *c);
+
+/* xac_copy_file_begin, xac_copy_piece, xac_copy_end -- for frames of these types; ret 0; XAC_EDAMAGED: it is
+   not right; errno.  After the end the directory is a standby. */
+int xac_copy_file_begin(struct xac_copy_in *c, const struct xac_wire_frame *f);
+int xac_copy_piece(struct xac_copy_in *c, const struct xac_wire_frame *f);
+int xac_copy_end(struct xac_copy_in *c, const struct xac_wire_frame *f,
+                 const uint8_t identity[16]);
+
+#endif /* XAC_SHIP_COPY_H */
