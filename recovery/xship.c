@@ -353,6 +353,7 @@ start_command(const char *command, int *fdp, pid_t *pidp)
         return xac_err(errno, "a connection to %s", command);
     *pidp = fork();
     if (*pidp == 0) {
+        (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
         if (dup2(end[1], STDIN_FILENO) >= 0 && dup2(end[1], STDOUT_FILENO) >= 0)
             (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(127);

@@ -35,10 +35,12 @@ struct xac_standby {
     char *dir;
     struct xac_recovery r;
     struct xac_replica log;
+    struct xac_lineage_line line; /* of the generation                                */
     uint64_t applied;
     uint64_t prepared; /* r.redo.changes when the files were prepared                   */
     uint8_t *waiting;  /* blocks that have been appended, and not been redone          */
     size_t n_waiting, room;
+    uint64_t n_taken; /* transactions                                                 */
     bool note_is_old; /* xac.backup does not have all files                           */
 };
 
@@ -81,6 +83,28 @@ must_be_standby(const struct xac_standby *s)
     return rc;
 }
 
+/* read_line -- of this generation; without one in xac.history all but the branch is known. */
+static int
+read_line(struct xac_standby *s)
+{
+    const struct xac_master_slot *m = &s->r.master;
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *line;
+    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME)
+                       : xac_lineage_read(s->dirfd, m->generation, l);
+
+    xac_assert(m->start_lsn <= m->redo_lsn);
+    s->line = (struct xac_lineage_line){.generation = m->generation,
+                                        .start_lsn = m->start_lsn,
+                                        .end_lsn = m->start_lsn,
+                                        .segment_bytes = m->segment_bytes};
+    line = rc == 0 ? xac_lineage_of(l, m->generation) : NULL;
+    if (line != NULL)
+        s->line = *line;
+    free(l);
+    return rc;
+}
+
 /* start -- redo what the log of this generation has. */
 static int
 start(struct xac_standby *s)
@@ -103,7 +127,7 @@ start(struct xac_standby *s)
     s->applied = r->end;
     s->prepared = r->redo.changes;
     xac_replica_open(&s->log, r->logfd, &r->master, r->end);
-    return 0;
+    return read_line(s);
 }
 
 int
@@ -151,25 +175,14 @@ xac_standby_close(struct xac_standby *s)
 void
 xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out)
 {
-    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
-    const struct xac_lineage_line *line = NULL;
-
-    *out = (struct xac_standby_place){.page_size = s->r.master.page_size,
+    *out = (struct xac_standby_place){.line = s->line,
+                                      .page_size = s->r.master.page_size,
                                       .durable = s->log.durable,
                                       .applied = s->applied,
                                       .redo_lsn = s->r.master.redo_lsn,
-                                      .transactions = s->r.rep.transactions};
+                                      .transactions = s->n_taken};
     memcpy(out->identity, s->r.master.identity, sizeof out->identity);
     xac_assert(s->applied <= s->log.durable);
-    if (l != NULL && xac_lineage_read(s->dirfd, s->r.master.generation, l) == 0)
-        line = xac_lineage_of(l, s->r.master.generation);
-    out->line = (struct xac_lineage_line){.generation = s->r.master.generation,
-                                          .start_lsn = s->r.master.start_lsn,
-                                          .end_lsn = s->r.master.start_lsn,
-                                          .segment_bytes = s->r.master.segment_bytes};
-    if (line != NULL)
-        out->line = *line;
-    free(l);
 }
 
 /* ---- What the files hold -------------------------------------------------------------- */
@@ -501,7 +514,10 @@ xac_standby_take(struct xac_standby *s, const struct xac_block *blk, size_t n)
         rc = xac_redo_check_files(&s->r.redo, false, true);
     if (rc == 0)
         rc = xac_replica_put(&s->log, blk);
-    return rc == 0 ? keep(s, blk) : rc;
+    if (rc == 0)
+        rc = keep(s, blk);
+    s->n_taken += rc == 0 && xac_block_commit(blk) != NULL;
+    return rc;
 }
 
 int

@@ -449,22 +449,39 @@ send_block(struct sending *s, const struct xac_followed *got)
     return rc;
 }
 
-/* tell_lag -- to the caller. */
-static void
-tell_lag(struct sending *s, uint64_t limit, uint64_t now_ns)
+/* durable_limit -- up to where there is log to be sent. */
+static uint64_t
+durable_limit(const struct sending *s)
 {
-    struct xac_send_lag lag;
+    xac_assert(s->source.follow.buf != NULL);
+    return s->source.limit == XAC_FOLLOW_SEALED ? s->sent : s->source.limit;
+}
 
+/* note_lag -- since when has the standby all that was durable?  A goal is noted, and the next one when it has
+   been reached, so the answer is late by a round trip at most. */
+static void
+note_lag(struct sending *s, uint64_t now_ns)
+{
     xac_assert(now_ns >= s->goal_ns);
     if (s->rep->acknowledged >= s->goal_lsn) {
         s->reached_ns = s->goal_ns;
-        s->goal_lsn = limit;
+        s->goal_lsn = durable_limit(s);
         s->goal_ns = now_ns;
     }
-    if (s->rep->acknowledged >= limit)
+    if (s->rep->acknowledged >= durable_limit(s))
         s->reached_ns = now_ns;
-    lag.bytes = limit > s->rep->acknowledged ? limit - s->rep->acknowledged : 0;
-    lag.ns = now_ns - s->reached_ns;
+}
+
+/* tell_lag -- to the caller. */
+static void
+tell_lag(struct sending *s, uint64_t now_ns)
+{
+    uint64_t limit = durable_limit(s);
+    struct xac_send_lag lag = {.ns = now_ns - s->reached_ns};
+
+    xac_assert(now_ns >= s->reached_ns);
+    if (limit > s->rep->acknowledged)
+        lag.bytes = limit - s->rep->acknowledged;
     if (s->opt->lag != NULL)
         s->opt->lag(s->opt->lag_arg, &lag);
 }
@@ -474,16 +491,17 @@ static int
 beat(struct sending *s)
 {
     uint64_t now_ns = xac_clock_ns();
-    uint64_t limit = s->source.limit == XAC_FOLLOW_SEALED ? s->sent : s->source.limit;
-    struct xac_wire_beat b = {.lsn = limit, .time_ns = xac_clock_read(CLOCK_REALTIME)};
+    struct xac_wire_beat b = {.lsn = durable_limit(s),
+                              .time_ns = xac_clock_read(CLOCK_REALTIME)};
     int rc;
 
-    xac_assert(s->source.follow.buf != NULL);
+    note_lag(s, now_ns);
     if (now_ns - s->beat_ns < SECOND_NS)
         return 0;
     s->beat_ns = now_ns;
-    tell_lag(s, limit, now_ns);
+    tell_lag(s, now_ns);
     rc = send_addresses(s);
+    xac_assert(s->piece != NULL);
     if (rc == 0)
         rc = xac_wire_put(&s->w, XAC_WIRE_BEAT, &b, sizeof b, NULL, 0);
     return rc == 0 ? xac_wire_flush(&s->w) : rc;

@@ -19,6 +19,7 @@
 
 #include "standby_env.h"
 #include "tests/common/sysfault.h"
+#include "log/backup_note.h"
 #include "recovery/standby.h"
 #include "ship/source.h"
 
@@ -111,6 +112,16 @@ commits_of(const struct xac_block *blk)
     return xac_block_commit(blk) != NULL;
 }
 
+/* must_be_synced -- before a block is written, as far as the block says that the source was. */
+static void
+must_be_synced(const struct pump *p, uint64_t durable)
+{
+    struct xac_standby_place at;
+
+    xac_standby_where(p->s, &at);
+    must(at.durable >= durable);
+}
+
 /* pump -- blocks, until there are no more or `most`; ret an error.  *takenp counts
    transactions. */
 static int
@@ -129,6 +140,8 @@ pump(struct pump *p, uint64_t most, uint64_t *takenp)
             rc = pump_data(p, &got);
         if (rc == 0)
             rc = xac_standby_take(p->s, got.blk, got.blk->length);
+        if (rc == 0)
+            must_be_synced(p, got.blk->durable);
         *takenp += rc == 0 ? commits_of(got.blk) : 0;
         if (rc == 0 && (rnd_below(&p->seed, 4) == 0 || xac_standby_is_full(p->s)))
             rc = acknowledge(p, *takenp);
@@ -213,6 +226,7 @@ START_TEST(generations_and_sizes_are_followed)
         struct pump p;
 
         board->segment_bytes = sizes[i] * KIB;
+        board->leaves = i % 2 == 0;
         write_n(i == 3 ? 0 : 50); /* a generation without a transaction */
         all += i == 3 ? 0 : 50;
         if (i % 2 == 0)
@@ -395,6 +409,37 @@ START_TEST(blocks_that_do_not_belong_there_are_refused)
 }
 END_TEST
 
+START_TEST(only_what_is_synced_is_durable)
+{
+    struct xac_standby_place before, after;
+    struct xac_backup_note note;
+    struct xac_followed got;
+    struct pump p;
+
+    board->large_every = 0;
+    make_copy(10, 10);
+    must_ok(pump_open(&p));
+    xac_standby_where(p.s, &before);
+    must_ok(xac_source_next(&p.source, &got));
+    must_ok(xac_standby_take(p.s, got.blk, got.blk->length));
+    xac_standby_where(p.s, &after);
+    must_eq(after.durable, before.durable);
+    sysfault_arm(SYSFAULT_COUNT, SYSFAULT_SYNCS, 0, 0);
+    must_ok(xac_standby_sync(p.s));
+    must(sysfault_count() > 0);
+    sysfault_disarm();
+    xac_standby_where(p.s, &after);
+    must_eq(after.durable, before.durable + got.blk->length);
+    must_eq(after.applied, before.applied);
+    /* What the files are about to hold is noted before. */
+    must_ok(xac_standby_rest(p.s));
+    must_ok(xac_backup_note_read(p.dirfd, &note));
+    must_eq(note.end_lsn, after.durable);
+    xac_backup_note_free(&note);
+    pump_close(&p);
+}
+END_TEST
+
 START_TEST(data_files_are_checked)
 {
     struct xac_followed got = {.blk = NULL};
@@ -479,6 +524,7 @@ main(void)
     tcase_add_test(t, killed_at_each_call_once);
     tcase_add_loop_test(t, failed_calls_lose_nothing, 0, 4);
     tcase_add_test(t, blocks_that_do_not_belong_there_are_refused);
+    tcase_add_test(t, only_what_is_synced_is_durable);
     tcase_add_test(t, data_files_are_checked);
     tcase_add_test(t, others_are_kept_out);
     tcase_add_test(t, parted_generations_are_refused);
