@@ -297,7 +297,7 @@ take_note(struct receiving *r, const struct xac_wire_frame *f)
     if (head->offset == 0)
         r->note_has = 0;
     if (head->length > NOTE_BYTES_MAX || head->offset != r->note_has
-        || n > head->length - head->offset)
+        || head->offset > head->length || n > head->length - head->offset)
         return strange("a list of addresses that cannot be");
     grown = (uint8_t *)realloc(r->note, r->note_has + n + 1);
     if (grown == NULL)
