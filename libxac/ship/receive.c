@@ -91,7 +91,7 @@ begin_copy(struct receiving *r)
 static void
 unlock(struct receiving *r)
 {
-    xac_assert(r->dirfd >= 0);
+    xac_assert(r->dirfd >= 0 || r->lockfd < 0);
     if (r->lockfd >= 0)
         (void)xac_sys.close(r->lockfd);
     r->lockfd = -1;

@@ -316,6 +316,25 @@ put_log(struct peer *p, uint64_t lsn, const void *bytes, size_t n)
     put(p, XAC_WIRE_LOG, &head, sizeof head, bytes, n);
 }
 
+/* What cannot be a directory, or cannot be made: an error, which the source hears. */
+START_TEST(directories_that_cannot_be)
+{
+    static const struct {
+        const char *dir;
+        int rc;
+    } cases[] = {{"file", ENOTDIR}, {"file/in", ENOTDIR}, {"no/such", ENOENT}};
+    struct xac_wire_frame f;
+    struct peer p;
+
+    file_write("file", 0, "abc", 3);
+    start(&p, run_receive, cases[_i].dir);
+    f.type = XAC_WIRE_NONE;
+    must_rc(xac_wire_get(&p.w, 20000, &f), cases[_i].rc);
+    must_rc(finish(&p), cases[_i].rc);
+    must(strstr(outcome->words, cases[_i].dir) != NULL);
+}
+END_TEST
+
 START_TEST(an_unfinished_copy_is_replaced)
 {
     struct xac_wire_hello hello = right_hello();
@@ -604,6 +623,7 @@ main(void)
     tcase_add_test(t, paths_that_lead_out_are_refused);
     tcase_add_test(t, frames_of_a_copy_that_cannot_be);
     tcase_add_test(t, greetings_that_do_not_fit);
+    tcase_add_loop_test(t, directories_that_cannot_be, 0, 3);
     tcase_add_test(t, an_unfinished_copy_is_replaced);
     tcase_add_test(t, a_copy_has_the_identity_of_the_greeting);
     tcase_add_test(t, log_in_pieces_and_in_wrong_ones);
