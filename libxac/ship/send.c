@@ -238,7 +238,8 @@ give_copy(struct sending *s)
 
 /* ---- Where to go on -------------------------------------------------------------------- */
 
-/* lineage_of -- the environment's, with a line for generation 1, which has none. */
+/* lineage_of -- the environment's, with a line for generation 1, which has none; not if the line of generation 2
+   is gone, too: then it is not known where generation 1 has ended. */
 static int
 lineage_of(struct sending *s, struct xac_lineage *l)
 {
@@ -247,7 +248,8 @@ lineage_of(struct sending *s, struct xac_lineage *l)
     xac_assert(l != NULL);
     if (rc == 0)
         rc = xac_lineage_read(s->source.dirfd, s->source.master.generation, l);
-    if (rc != 0 || s->standby.line.generation != 1 || xac_lineage_of(l, 1) != NULL)
+    if (rc != 0 || s->standby.line.generation != 1 || xac_lineage_of(l, 1) != NULL
+        || (l->n > 0 && l->line[0].generation != 2))
         return rc;
     if (l->n == XAC_LINEAGE_LINES)
         l->n--;

@@ -579,11 +579,11 @@ END_TEST
 
 START_TEST(standbys_that_do_not_fit)
 {
-    static const int codes[] = {XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION,
-                                XAC_EFOREIGN, XAC_EFOREIGN,  XAC_EFOREIGN,
-                                XAC_EDAMAGED, EINVAL,        ENOSYS};
+    static const int codes[] = {XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION, XAC_EFOREIGN,
+                                XAC_EFOREIGN, XAC_EFOREIGN,  XAC_EDAMAGED, EINVAL,
+                                ENOSYS,       XAC_EFOREIGN};
 
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         struct xac_wire_hello hello;
         struct xac_source s;
         struct peer p;
@@ -594,6 +594,8 @@ START_TEST(standbys_that_do_not_fit)
         } else {
             must_ok(xac_source_open(&s, ENV_DIR));
         }
+        if (i == 9) /* where generation 1 has ended is not known any more */
+            must_eq(system("sed -i '/^2 /d' " ENV_DIR "/xac.history"), 0);
         hello = standby_hello(&s);
         hello.identity[3] = (uint8_t)(hello.identity[3] ^ (i == 0));
         hello.page_size += i == 1;
