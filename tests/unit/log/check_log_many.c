@@ -313,13 +313,14 @@ START_TEST(failed_sync_is_told_to_all_processes)
     must(world_create(SEGMENT_BYTES, XAC_LSN_FIRST) == 0);
     plan.sync_us = 2000;
     plan.short_writes = _i % 2 != 0;
-    for (int i = 0; i < n; i++) {
-        world_plan_failure(i > 0         ? CALL_NONE
-                           : _i % 2 == 0 ? CALL_FDATASYNC
-                                         : CALL_PWRITE_REST,
-                           XAC_LOG_PREFIX, 10 + (uint64_t)_i, 1, EIO);
+    for (int i = 1; i < n; i++)
         pid[i] = spawn(i, 0);
-    }
+    while (world_get(w->acked)
+           == 0) /* else the failure may come before anything is durable */
+        world_sleep_us(1000);
+    world_plan_failure(_i % 2 == 0 ? CALL_FDATASYNC : CALL_PWRITE_REST, XAC_LOG_PREFIX,
+                       10 + (uint64_t)_i, 1, EIO);
+    pid[0] = spawn(0, 0);
     for (int i = 0; i < n; i++)
         must(join(pid[i]));
     must(world_get(w->log.poisoned) == EIO);
