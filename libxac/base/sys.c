@@ -433,6 +433,25 @@ xac_poke_works(void)
     return 0;
 }
 
+void
+xac_close_fd(int *fdp)
+{
+    if (*fdp >= 0)
+        (void)xac_sys.close(*fdp);
+    *fdp = -1;
+}
+
+int
+xac_allocate(int fd, uint64_t offset, uint64_t n)
+{
+    xac_assert(n > 0);
+    while (xac_sys.fallocate(fd, 0, (off_t)offset, (off_t)n) != 0) {
+        if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
 int
 xac_sync_dir(int dirfd)
 {

@@ -103,6 +103,13 @@ XAC_SIGSAFE int xac_write_part(int fd, const void *buf, size_t n, uint64_t offse
 XAC_SIGSAFE int xac_poke(void *to, const void *bytes, size_t n);
 int xac_poke_works(void);
 
+/* xac_close_fd -- what may be open: -1 is not. */
+void xac_close_fd(int *fdp);
+
+/* xac_allocate -- fallocate n bytes, again when a signal comes: memory is given in pieces, with a look for
+   signals.  ret 0 or errno. */
+int xac_allocate(int fd, uint64_t offset, uint64_t n);
+
 /* xac_sleep_ns -- sleep for ns, or until a signal comes; no cancellation point. */
 void xac_sleep_ns(uint64_t ns);
 

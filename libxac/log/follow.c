@@ -47,21 +47,12 @@ xac_follow_open(struct xac_follow *f, int dirfd, const struct xac_master_slot *m
     return f->buf != NULL ? 0 : xac_err(ENOMEM, "following the log");
 }
 
-/* close_fd -- of what may be open. */
-static void
-close_fd(int *fdp)
-{
-    if (*fdp >= 0)
-        (void)xac_sys.close(*fdp);
-    *fdp = -1;
-}
-
 void
 xac_follow_close(struct xac_follow *f)
 {
     xac_assert(f->at <= f->n);
-    close_fd(&f->fd);
-    close_fd(&f->datafd);
+    xac_close_fd(&f->fd);
+    xac_close_fd(&f->datafd);
     free(f->buf);
     f->buf = NULL;
 }
@@ -72,7 +63,7 @@ xac_follow_turn(struct xac_follow *f, uint32_t generation, uint64_t lsn,
 {
     xac_assert(generation > f->id.generation);
     xac_assert(lsn >= f->lsn); /* (1) */
-    close_fd(&f->fd);
+    xac_close_fd(&f->fd);
     f->number = 0;
     f->id.generation = generation;
     f->lsn = lsn;
@@ -165,7 +156,7 @@ segment_open(struct xac_follow *f, uint64_t number, enum segment *isp)
     *isp = SEGMENT_OURS;
     if (f->number == number && f->fd >= 0)
         return 0;
-    close_fd(&f->fd);
+    xac_close_fd(&f->fd);
     xac_log_segment_name(name, number);
     f->fd = xac_sys.openat(f->dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
     f->number = number;
@@ -393,7 +384,7 @@ xac_follow_next(struct xac_follow *f, uint64_t limit, struct xac_followed *out)
     xac_assert(f->buf != NULL);
     xac_assert(limit == XAC_FOLLOW_SEALED || limit % XAC_BLOCK_ALIGN == 0);
     *out = (struct xac_followed){.blk = NULL, .datafd = -1};
-    close_fd(&f->datafd);
+    xac_close_fd(&f->datafd);
     if (f->lsn >= limit)
         return 0;
     rc = block_at_cursor(f, limit, &out->blk, &is, &why);

@@ -85,6 +85,70 @@ is_first(const struct xac_log_shared *sh, uint64_t number)
     return number == xac_log_segment_of(sh->start_lsn, sh->segment_bytes);
 }
 
+int
+xac_log_segment_verify(int fd, const char *name, const uint8_t identity[16],
+                       uint64_t number, uint64_t segment_bytes, uint32_t page_size,
+                       struct stat *st)
+{
+    struct xac_segment_header head;
+    size_t got;
+    int rc;
+
+    xac_assert(fd >= 0);
+    if (xac_sys.fstat(fd, st) != 0)
+        return xac_err(errno, "%s: stat", name);
+    if ((uint64_t)st->st_size < XAC_SEGMENT_HEADER + segment_bytes)
+        return xac_err(XAC_EDAMAGED, "%s: only %lld bytes long", name,
+                       (long long)st->st_size);
+    rc = xac_read_full(fd, &head, sizeof head, 0, &got);
+    if (rc != 0)
+        return xac_err(rc, "%s: read", name);
+    return xac_log_segment_check(&head, name, identity, number, segment_bytes, page_size);
+}
+
+int
+xac_log_segment_mark(int fd, const uint8_t identity[16], uint64_t number,
+                     uint64_t segment_bytes, uint32_t page_size)
+{
+    struct xac_segment_header head = {
+        .magic = XAC_SEGMENT_MAGIC,
+        .version = XAC_FORMAT_VERSION,
+        .page_size = page_size,
+        .number = number,
+        .segment_bytes = segment_bytes,
+    };
+    int rc;
+
+    xac_assert(fd >= 0);
+    xac_assert(number != 0);
+    xac_assert(segment_bytes >= XAC_SEGMENT_HEADER);
+    memcpy(head.identity, identity, sizeof head.identity);
+    head.checksum = head_checksum(&head);
+    rc = xac_write_full(fd, &head, sizeof head, 0);
+    if (rc == 0 && xac_sys.fsync(fd) != 0)
+        rc = errno;
+    return rc;
+}
+
+int
+xac_log_segment_publish(int dirfd, const char *name, uint64_t bytes, int rc)
+{
+    const char *made = XAC_LOG_NEW_NAME;
+
+    xac_assert(bytes > 0);
+    if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
+        rc = errno;
+    if (rc == 0) {
+        made = name;
+        rc = xac_sync_dir(dirfd);
+    }
+    if (rc == 0)
+        return 0;
+    (void)xac_sys.unlinkat(dirfd, made, 0);
+    return xac_err(rc, "%s: make a log segment of %llu bytes", name,
+                   (unsigned long long)bytes);
+}
+
 /*
  * segment_keep -- verify a segment that exists already; fd is open for reading.
  *
@@ -94,56 +158,21 @@ static int
 segment_keep(const struct xac_log_shared *sh, int fd, const char *name, uint64_t number,
              uint64_t *partp)
 {
-    struct xac_segment_header head;
     struct stat st;
-    size_t got;
-    int rc;
+    int rc = xac_log_segment_verify(fd, name, sh->identity, number, sh->segment_bytes,
+                                    sh->page_size, &st);
 
-    xac_assert(fd >= 0);
-    if (xac_sys.fstat(fd, &st) != 0)
-        return xac_err(errno, "%s: stat", name);
-    if ((uint64_t)st.st_size < XAC_SEGMENT_HEADER + sh->segment_bytes)
-        return xac_err(XAC_EDAMAGED, "%s: only %lld bytes long", name,
-                       (long long)st.st_size);
-    *partp = is_whole(&st) ? sh->segment_bytes : first_part(sh);
-    rc = xac_read_full(fd, &head, sizeof head, 0, &got);
-    if (rc != 0)
-        return xac_err(rc, "%s: read", name);
+    *partp = rc == 0 && is_whole(&st) ? sh->segment_bytes : first_part(sh);
     xac_assert(*partp <= sh->segment_bytes);
-    return xac_log_segment_check(&head, name, sh->identity, number, sh->segment_bytes,
-                                 sh->page_size);
-}
-
-void
-xac_log_segment_head(struct xac_segment_header *head, const uint8_t identity[16],
-                     uint64_t number, uint64_t segment_bytes, uint32_t page_size)
-{
-    xac_assert(number != 0);
-    xac_assert(segment_bytes >= XAC_SEGMENT_HEADER);
-    *head = (struct xac_segment_header){
-        .magic = XAC_SEGMENT_MAGIC,
-        .version = XAC_FORMAT_VERSION,
-        .page_size = page_size,
-        .number = number,
-        .segment_bytes = segment_bytes,
-    };
-    memcpy(head->identity, identity, sizeof head->identity);
-    head->checksum = head_checksum(head);
+    return rc;
 }
 
 /* write_header -- of segment `number`, and a sync of the whole file. */
 static int
 write_header(const struct xac_log_shared *sh, int fd, uint64_t number)
 {
-    struct xac_segment_header head;
-    int rc;
-
-    xac_assert(fd >= 0);
-    xac_log_segment_head(&head, sh->identity, number, sh->segment_bytes, sh->page_size);
-    rc = xac_write_full(fd, &head, sizeof head, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    return rc;
+    return xac_log_segment_mark(fd, sh->identity, number, sh->segment_bytes,
+                                sh->page_size);
 }
 
 /* fill -- room for the bytes [at, end) of a file, so that a full disk is found at once; then
@@ -155,9 +184,7 @@ fill(int fd, uint64_t at, uint64_t end)
 
     xac_assert(fd >= 0);
     xac_assert(at < end);
-    do
-        rc = xac_sys.fallocate(fd, 0, (off_t)at, (off_t)(end - at)) == 0 ? 0 : errno;
-    while (rc == EINTR);
+    rc = xac_allocate(fd, at, end - at);
     if (rc == EOPNOTSUPP || rc == ENOSYS)
         rc = 0;
     for (; rc == 0 && at < end; at += sizeof zeros)
@@ -344,36 +371,22 @@ make_new(struct xac_log_shared *sh, int dirfd, uint64_t number, uint64_t *partp)
 /*
  * segment_create -- make a segment that does not exist.
  *
- * What a dead maker left under the temporary name is unlinked and not written over.  If
- * the directory cannot be synced the new name is taken back: a segment that another
- * attempt found there would count as one that has always been.
+ * What a dead maker left under the temporary name is unlinked and not written over.
  */
 XAC_REQUIRES(prepare)
 static int
 segment_create(struct xac_log_shared *sh, int dirfd, const char *name, uint64_t number,
                uint64_t *partp)
 {
-    const char *made = XAC_LOG_NEW_NAME;
     int rc;
 
     xac_assert(number != 0);
-    if (xac_sys.unlinkat(dirfd, made, 0) != 0 && errno != ENOENT)
-        return xac_err(errno, "%s: remove", made);
+    if (xac_sys.unlinkat(dirfd, XAC_LOG_NEW_NAME, 0) != 0 && errno != ENOENT)
+        return xac_err(errno, "%s: remove", XAC_LOG_NEW_NAME);
     *partp = sh->segment_bytes;
     rc = make_new(sh, dirfd, number, partp);
-    if (rc == 0 && xac_sys.renameat(dirfd, made, dirfd, name) != 0)
-        rc = errno;
-    if (rc == 0) {
-        made = name;
-        rc = xac_sync_dir(dirfd);
-    }
-    if (rc != 0) {
-        (void)xac_sys.unlinkat(dirfd, made, 0);
-        return xac_err(rc, "%s: make a log segment of %llu bytes", name,
-                       (unsigned long long)(XAC_SEGMENT_HEADER + *partp));
-    }
     xac_assert(*partp <= sh->segment_bytes);
-    return 0;
+    return xac_log_segment_publish(dirfd, name, XAC_SEGMENT_HEADER + *partp, rc);
 }
 
 /*
@@ -419,7 +432,7 @@ static int
 prepare_some(struct xac_log *log, uint64_t *preparedp)
 {
     const struct xac_log_shared *sh = log->sh;
-    uint64_t part;
+    uint64_t part = 0;
     int rc;
 
     xac_assert(xac_lock_is_mine(&log->sh->prepare));

@@ -63,11 +63,25 @@ xac_log_segment_sync(struct xac_log_shared *sh, int fd, uint64_t to)
     return 0;
 }
 
+/* xac_log_segment_mark -- write the header of segment `number`, and sync the whole file; ret 0 or errno. */
+int xac_log_segment_mark(int fd, const uint8_t identity[16], uint64_t number,
+                         uint64_t segment_bytes, uint32_t page_size);
+
 /*
- * xac_log_segment_head -- the header of segment `number`.
+ * xac_log_segment_publish -- give what has been made under XAC_LOG_NEW_NAME the name of a segment, durably.
+ *
+ * If that fails, or making it has, neither name stays: a segment that another attempt found there would
+ * count as one that has always been.
+ * in   rc     of making it
+ * in   bytes  that have been asked for, for the words
+ * ret  0 or an error, words noted.
  */
-void xac_log_segment_head(struct xac_segment_header *head, const uint8_t identity[16],
-                          uint64_t number, uint64_t segment_bytes, uint32_t page_size);
+int xac_log_segment_publish(int dirfd, const char *name, uint64_t bytes, int rc);
+
+/* xac_log_segment_verify -- a segment that exists already: its length, then as xac_log_segment_check(); out st. */
+int xac_log_segment_verify(int fd, const char *name, const uint8_t identity[16],
+                           uint64_t number, uint64_t segment_bytes, uint32_t page_size,
+                           struct stat *st);
 
 /*
  * xac_log_segment_check -- verify the header of a segment.

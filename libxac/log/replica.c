@@ -38,45 +38,29 @@ xac_replica_open(struct xac_replica *r, int dirfd, const struct xac_master_slot 
     memcpy(r->identity, master->identity, sizeof r->identity);
 }
 
-/* close_fd -- of what may be open. */
-static void
-close_fd(int *fdp)
-{
-    if (*fdp >= 0)
-        (void)xac_sys.close(*fdp);
-    *fdp = -1;
-}
-
 void
 xac_replica_close(struct xac_replica *r)
 {
     xac_assert(r->durable <= r->end);
-    close_fd(&r->fd);
-    close_fd(&r->datafd);
+    xac_close_fd(&r->fd);
+    xac_close_fd(&r->datafd);
 }
 
 /* ---- Segments ----------------------------------------------------------------------- */
 
-/* fill -- the header of a new segment, and room for its bytes, so that a full disk is found at once. */
+/* fill -- room for the bytes of a new segment, so that a full disk is found at once, and its header. */
 static int
 fill(const struct xac_replica *r, int fd, uint64_t number)
 {
-    struct xac_segment_header head;
-    off_t length = (off_t)(XAC_SEGMENT_HEADER + r->segment_bytes);
-    int rc;
+    uint64_t length = XAC_SEGMENT_HEADER + r->segment_bytes;
+    int rc = xac_allocate(fd, 0, length);
 
-    xac_assert(fd >= 0);
-    do
-        rc = xac_sys.fallocate(fd, 0, 0, length) == 0 ? 0 : errno;
-    while (rc == EINTR);
     if (rc == EOPNOTSUPP || rc == ENOSYS)
-        rc = xac_sys.ftruncate(fd, length) == 0 ? 0 : errno;
-    xac_log_segment_head(&head, r->identity, number, r->segment_bytes, r->page_size);
-    if (rc == 0)
-        rc = xac_write_full(fd, &head, sizeof head, 0);
-    if (rc == 0 && xac_sys.fsync(fd) != 0)
-        rc = errno;
-    return rc;
+        rc = xac_sys.ftruncate(fd, (off_t)length) == 0 ? 0 : errno;
+    xac_assert(number != 0);
+    return rc == 0 ? xac_log_segment_mark(fd, r->identity, number, r->segment_bytes,
+                                          r->page_size)
+                   : rc;
 }
 
 /* make -- the segment, complete before it gets its name (3). */
@@ -91,37 +75,8 @@ make(struct xac_replica *r, const char *name, uint64_t number)
         rc = xac_newfile_remake(r->dirfd, XAC_LOG_NEW_NAME, &owner, &r->fd);
     if (rc == 0)
         rc = fill(r, r->fd, number);
-    if (rc == 0 && xac_sys.renameat(r->dirfd, XAC_LOG_NEW_NAME, r->dirfd, name) != 0)
-        rc = errno;
-    if (rc != 0)
-        (void)xac_sys.unlinkat(r->dirfd, XAC_LOG_NEW_NAME, 0);
-    if (rc == 0)
-        rc = xac_sync_dir(r->dirfd);
-    return rc == 0 ? 0
-                   : xac_err(rc, "%s: make a log segment of %" PRIu64 " bytes", name,
-                             XAC_SEGMENT_HEADER + r->segment_bytes);
-}
-
-/* check -- that one which exists is ours, and as long as it must be. */
-static int
-check(const struct xac_replica *r, const char *name, uint64_t number)
-{
-    struct xac_segment_header head;
-    struct stat st;
-    size_t got;
-    int rc = xac_read_full(r->fd, &head, sizeof head, 0, &got);
-
-    xac_assert(r->fd >= 0);
-    if (rc == 0 && xac_sys.fstat(r->fd, &st) != 0)
-        rc = errno;
-    if (rc != 0)
-        return xac_err(rc, "%s: read", name);
-    rc = xac_log_segment_check(&head, name, r->identity, number, r->segment_bytes,
-                               r->page_size);
-    if (rc == 0 && (uint64_t)st.st_size < XAC_SEGMENT_HEADER + r->segment_bytes)
-        rc = xac_err(XAC_EDAMAGED, "%s: only %lld bytes long", name,
-                     (long long)st.st_size);
-    return rc;
+    return xac_log_segment_publish(r->dirfd, name, XAC_SEGMENT_HEADER + r->segment_bytes,
+                                   rc);
 }
 
 /* turn_to -- make a segment the open one; what is in the one before is synced. */
@@ -129,6 +84,7 @@ static int
 turn_to(struct xac_replica *r, uint64_t number)
 {
     char name[XAC_LOG_NAME_MAX];
+    struct stat st;
     int rc = 0;
 
     xac_assert(number != 0);
@@ -136,7 +92,7 @@ turn_to(struct xac_replica *r, uint64_t number)
         return 0;
     if (r->fd >= 0 && xac_sys.fdatasync(r->fd) != 0)
         rc = xac_err(errno, "log segment %" PRIu64 ": sync", r->number);
-    close_fd(&r->fd);
+    xac_close_fd(&r->fd);
     if (rc != 0)
         return rc;
     xac_log_segment_name(name, number);
@@ -145,9 +101,10 @@ turn_to(struct xac_replica *r, uint64_t number)
     if (r->fd < 0)
         rc = errno == ENOENT ? make(r, name, number) : xac_err(errno, "%s: open", name);
     else
-        rc = check(r, name, number);
+        rc = xac_log_segment_verify(r->fd, name, r->identity, number, r->segment_bytes,
+                                    r->page_size, &st);
     if (rc != 0)
-        close_fd(&r->fd);
+        xac_close_fd(&r->fd);
     return rc;
 }
 
@@ -209,7 +166,7 @@ xac_replica_data(struct xac_replica *r, uint64_t serial, uint64_t offset,
     xac_assert(r->dirfd >= 0);
     xac_log_datafile_name(name, r->generation, serial);
     if (offset == 0) {
-        close_fd(&r->datafd);
+        xac_close_fd(&r->datafd);
         rc = xac_owner_get(r->dirfd, &owner);
         if (rc == 0)
             rc = xac_newfile_remake(r->dirfd, name, &owner, &r->datafd);
@@ -238,7 +195,7 @@ xac_replica_data_end(struct xac_replica *r)
     xac_log_datafile_name(name, r->generation, r->serial);
     if (xac_sys.fdatasync(r->datafd) != 0)
         rc = errno;
-    close_fd(&r->datafd);
+    xac_close_fd(&r->datafd);
     if (rc == 0)
         rc = xac_sync_dir(r->dirfd);
     return rc == 0 ? 0 : xac_err(rc, "%s: sync", name);

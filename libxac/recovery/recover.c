@@ -503,9 +503,7 @@ xac_recovery_free(struct xac_recovery *r)
     xac_manifest_free(&r->manifest);
     xac_redo_free(&r->redo);
     xac_scan_close(&r->scan);
-    if (r->logfd >= 0)
-        (void)xac_sys.close(r->logfd);
-    r->logfd = -1;
+    xac_close_fd(&r->logfd);
     xac_assert(r->redo.n_files == 0);
 }
 

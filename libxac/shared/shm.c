@@ -94,10 +94,9 @@ xac_shm_create(struct xac_shm *shm, int fd, size_t head, size_t reserve)
 
     xac_assert(head >= sizeof(struct xac_shm_head));
     xac_assert(fd >= 0);
-    while (xac_sys.fallocate(fd, 0, 0, (off_t)size) != 0) {
-        if (errno != EINTR)
-            return errno;
-    }
+    rc = xac_allocate(fd, 0, size);
+    if (rc != 0)
+        return rc;
     rc = map_region(shm, fd, reserve);
     if (rc != 0)
         return rc;

@@ -497,8 +497,6 @@ static int
 extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
 {
     struct xac_buffers *b = &env->buffers;
-    off_t from = (off_t)(have << env->page_shift);
-    off_t n = (off_t)((want - have) << env->page_shift);
     int fd = xac_lost_again(b->fd[i], &b->handle[i], xac_env_dirfd(env), b->path[i]);
 
     xac_assert(have < want);
@@ -506,11 +504,7 @@ extend_file(struct xac_env *env, int i, uint64_t have, uint64_t want)
     if (fd < 0)
         return errno;
     b->fd[i] = fd;
-    while (xac_sys.fallocate(fd, 0, from, n) != 0) {
-        if (errno != EINTR) /* memory is given in pieces, with a look for signals */
-            return errno;
-    }
-    return 0;
+    return xac_allocate(fd, have << env->page_shift, (want - have) << env->page_shift);
 }
 
 int
