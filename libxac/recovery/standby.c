@@ -46,24 +46,23 @@ struct xac_standby {
 
 /* ---- Opening ------------------------------------------------------------------------ */
 
-/* lock -- the gate, if nobody has it, and nobody takes part. */
-static int
-lock(struct xac_standby *s)
+int
+xac_standby_lock(int dirfd, const char *dir, int *lockfdp)
 {
     int rc;
 
-    xac_assert(s->lockfd == -1);
-    s->lockfd = xac_lockfile_open(s->dirfd);
-    if (s->lockfd < 0)
-        return xac_err(errno, "%s/%s", s->dir, XAC_LOCK_NAME);
-    rc = xac_gate_try(s->lockfd);
+    xac_assert(dirfd >= 0);
+    *lockfdp = xac_lockfile_open(dirfd);
+    if (*lockfdp < 0)
+        return xac_err(errno, "%s/%s", dir, XAC_LOCK_NAME);
+    rc = xac_gate_try(*lockfdp);
     if (rc == EAGAIN)
         return xac_err(XAC_ELIVE, "%s: another process receives into it, or opens it",
-                       s->dir);
+                       dir);
     if (rc != 0)
-        return xac_err(rc, "gate of %s", s->dir);
-    rc = xac_attached(s->dirfd, s->dir, s->lockfd);
-    return rc == XAC_ELIVE ? xac_err(rc, "%s: processes use it", s->dir) : rc;
+        return xac_err(rc, "gate of %s", dir);
+    rc = xac_attached(dirfd, dir, *lockfdp);
+    return rc == XAC_ELIVE ? xac_err(rc, "%s: processes use it", dir) : rc;
 }
 
 /* must_be_standby -- before anything is written. */
@@ -147,7 +146,7 @@ xac_standby_open(int dirfd, const char *dir, struct xac_standby **sp)
     s->waiting = (uint8_t *)malloc(s->room);
     rc = s->dir != NULL && s->waiting != NULL ? 0 : xac_err(ENOMEM, "%s", dir);
     if (rc == 0)
-        rc = lock(s);
+        rc = xac_standby_lock(dirfd, dir, &s->lockfd);
     if (rc == 0)
         rc = must_be_standby(s);
     if (rc == 0)
@@ -165,8 +164,7 @@ xac_standby_close(struct xac_standby *s)
     xac_assert(s != NULL);
     xac_replica_close(&s->log);
     xac_recovery_free(&s->r);
-    if (s->lockfd >= 0)
-        (void)xac_sys.close(s->lockfd); /* the gate goes with it */
+    xac_close_fd(&s->lockfd); /* the gate goes with it */
     free(s->waiting);
     free(s->dir);
     free(s);

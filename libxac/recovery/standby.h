@@ -48,6 +48,15 @@ struct xac_standby_place {
 };
 
 /*
+ * xac_standby_lock -- the gate of a directory in which nobody takes part: nobody else receives into it, or
+ * opens it, until the lock file is closed.
+ *
+ * out  lockfdp  the caller's, also after an error; -1 if it could not be opened
+ * ret  0; XAC_ELIVE: others use it; errno; words noted.
+ */
+int xac_standby_lock(int dirfd, const char *dir, int *lockfdp);
+
+/*
  * xac_standby_open -- go on with the standby in a directory; what its log has is redone.
  *
  * in   dirfd  of the directory; stays the caller's

@@ -17,7 +17,6 @@
 #include "base/annot.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "base/lockfile.h"
 #include "base/names.h"
 #include "base/newfile.h"
 #include "base/sys.h"
@@ -75,26 +74,8 @@ begin_copy(struct receiving *r)
     int rc;
 
     xac_assert(r->s == NULL);
-    r->lockfd = xac_lockfile_open(r->dirfd);
-    if (r->lockfd < 0)
-        return xac_err(errno, "%s/%s", r->opt->dir, XAC_LOCK_NAME);
-    rc = xac_gate_try(r->lockfd);
-    if (rc == EAGAIN)
-        return xac_err(XAC_ELIVE, "%s: another process receives into it, or opens it",
-                       r->opt->dir);
-    if (rc != 0)
-        return xac_err(rc, "gate of %s", r->opt->dir);
-    return xac_copy_begin(&r->copy, r->dirfd, r->opt->dir);
-}
-
-/* unlock -- the standby takes the gate itself. */
-static void
-unlock(struct receiving *r)
-{
-    xac_assert(r->dirfd >= 0 || r->lockfd < 0);
-    if (r->lockfd >= 0)
-        (void)xac_sys.close(r->lockfd);
-    r->lockfd = -1;
+    rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
+    return rc == 0 ? xac_copy_begin(&r->copy, r->dirfd, r->opt->dir) : rc;
 }
 
 /* has_master -- is there more than an unfinished copy? */
@@ -159,7 +140,7 @@ open_standby(struct receiving *r)
     int rc;
 
     xac_assert(r->s == NULL);
-    unlock(r);
+    xac_close_fd(&r->lockfd); /* the standby takes the gate itself */
     rc = xac_standby_open(r->dirfd, r->opt->dir, &r->s);
     /* Left over if the end of a copy was interrupted. */
     if (rc == 0)
@@ -449,10 +430,9 @@ free_all(struct receiving *r)
     xac_copy_close(&r->copy);
     if (r->s != NULL)
         xac_standby_close(r->s);
-    unlock(r);
+    xac_close_fd(&r->lockfd);
     xac_wire_close(&r->w);
-    if (r->dirfd >= 0)
-        (void)xac_sys.close(r->dirfd);
+    xac_close_fd(&r->dirfd);
     free(r->block);
     free(r->note);
 }
