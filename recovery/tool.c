@@ -12,8 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <xac.h>
+#include <xac_env.h>
 
+#include "api/api.h"
 #include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
@@ -82,6 +83,29 @@ tool_open_dir(const char *path, int *fdp, struct xac_master_slot *master)
         *fdp = -1;
     }
     return rc;
+}
+
+int
+tool_take_part(const char *dir, const char *log_dir, const char *what,
+               int (*fn)(void *arg, struct xac_env *env), void *arg)
+{
+    struct xac_options options;
+    struct xac_ctx *ctx;
+    struct xac_env *env;
+    int rc, left;
+
+    xac_options_init(&options, sizeof options);
+    options.log_directory = log_dir;
+    env = xac_open(dir, &options);
+    if (env == NULL)
+        return errno;
+    rc = xac_api_start(env, what, &ctx);
+    if (rc == 0) {
+        rc = fn(arg, env);
+        xac_api_done(ctx);
+    }
+    left = xac_close(env);
+    return rc != 0 ? rc : left;
 }
 
 /* ---- Words ------------------------------------------------------------------------ */

@@ -22,6 +22,8 @@ enum {
     EXIT_NOTENV = 5,
 };
 
+struct xac_env;
+
 /* tool_name -- of the running tool, for messages; each tool defines it. */
 extern const char *const tool_name;
 
@@ -45,6 +47,16 @@ int tool_exit_code(int rc);
  * ret  0; XAC_ENOTENV; XAC_EVERSION and others of xac_master_read; errno.  Words noted.
  */
 int tool_open_dir(const char *path, int *fdp, struct xac_master_slot *master);
+
+/*
+ * tool_take_part -- call fn(arg, env) as a participant, outside of transactions.
+ *
+ * in   log_dir  of a new log, NULL the usual one
+ * in   what     the call that messages name
+ * ret  what fn returns, or an error
+ */
+int tool_take_part(const char *dir, const char *log_dir, const char *what,
+                   int (*fn)(void *arg, struct xac_env *env), void *arg);
 
 /* tool_number -- a decimal number; ret false if it is none. */
 bool tool_number(const char *text, uint64_t *outp);

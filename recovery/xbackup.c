@@ -16,7 +16,6 @@
 
 #include <xac_env.h>
 
-#include "api/api.h"
 #include "backup/backup.h"
 #include "backup/restore.h"
 #include "base/err.h"
@@ -157,33 +156,26 @@ arguments_read(struct arguments *a, int argc, char **argv)
     return -1;
 }
 
+/* What copy() is given. */
+struct copy {
+    const struct arguments *a;
+    struct xac_backup_report *rep;
+};
+
 /* copy -- as a participant. */
 static int
-copy(const struct arguments *a, struct xac_backup_report *rep)
+copy(void *arg, struct xac_env *env)
 {
-    struct xac_options options;
-    struct xac_ctx *ctx;
-    struct xac_env *env;
-    int rc, left;
+    const struct copy *c = (const struct copy *)arg;
+    const struct arguments *a = c->a;
+    struct progress shown =
+        progress_start(a->since ? "files looked through" : "files and log copied");
+    struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
+    bool is_shown = !a->quiet && progress_is_wanted();
+    int rc = xac_backup_run(env, a->to, a->since, is_shown ? &progress : NULL, c->rep);
 
-    xac_options_init(&options, sizeof options);
-    options.log_directory = a->log_dir;
-    env = xac_open(a->dir, &options);
-    if (env == NULL)
-        return errno;
-    rc = xac_api_start(env, "xBackup", &ctx);
-    if (rc == 0) {
-        struct progress shown =
-            progress_start(a->since ? "files looked through" : "files and log copied");
-        struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
-        bool is_shown = !a->quiet && progress_is_wanted();
-
-        rc = xac_backup_run(env, a->to, a->since, is_shown ? &progress : NULL, rep);
-        progress_end(&shown);
-        xac_api_done(ctx);
-    }
-    left = xac_close(env);
-    return rc != 0 ? rc : left;
+    progress_end(&shown);
+    return rc;
 }
 
 /* finish -- verify the copy, or recover it. */
@@ -364,6 +356,7 @@ say_json(const struct arguments *a, const struct results *r)
 static void
 work(const struct arguments *a, struct results *r)
 {
+    struct copy c = {.a = a, .rep = &r->backup};
     int fd;
 
     if (a->restore || a->verify) {
@@ -373,7 +366,7 @@ work(const struct arguments *a, struct results *r)
         r->rc = tool_open_dir(a->dir, &fd, NULL);
         if (r->rc == 0) {
             (void)xac_sys.close(fd);
-            r->rc = copy(a, &r->backup);
+            r->rc = tool_take_part(a->dir, a->log_dir, "xBackup", copy, &c);
         }
     }
     if (r->rc == 0 && !a->verify)

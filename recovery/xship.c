@@ -20,7 +20,6 @@
 
 #include <xac_env.h>
 
-#include "api/api.h"
 #include "backup/backup.h"
 #include "base/err.h"
 #include "base/sys.h"
@@ -168,30 +167,18 @@ arguments_read(struct arguments *a, int argc, char **argv)
 
 /* change -- as a participant. */
 static int
-change(const struct arguments *a)
+change(void *arg, struct xac_env *env)
 {
-    struct xac_options options;
-    struct xac_ctx *ctx;
-    struct xac_env *env;
+    const struct arguments *a = (const struct arguments *)arg;
     uint64_t lsn;
-    int rc, left;
+    int rc;
 
-    xac_options_init(&options, sizeof options);
-    env = xac_open(a->dir, &options);
-    if (env == NULL)
-        return errno;
-    rc = xac_api_start(env, "xship", &ctx);
-    if (rc == 0) {
-        if (a->command == COMMAND_HOLD)
-            rc = xac_hold_make(env, a->name, &lsn);
-        else
-            rc = xac_hold_drop(env, a->name);
-        xac_api_done(ctx);
-    }
-    if (rc == 0 && a->command == COMMAND_HOLD)
+    if (a->command != COMMAND_HOLD)
+        return xac_hold_drop(env, a->name);
+    rc = xac_hold_make(env, a->name, &lsn);
+    if (rc == 0)
         printf("slot %s holds log back from LSN %" PRIu64 " on\n", a->name, lsn);
-    left = xac_close(env);
-    return rc != 0 ? rc : left;
+    return rc;
 }
 
 /* ---- Listing ---------------------------------------------------------------------- */
@@ -303,34 +290,37 @@ make_slot(struct xac_env *env, const char *slot)
     return rc == 0 || rc == ENOENT ? xac_hold_make(env, slot, &lsn) : rc;
 }
 
-/* make_copy -- slot and backup, as a participant; for struct xac_send_options. */
+/* A copy that is to be made. */
+struct copy {
+    bool is_shown;
+    const char *slot, *to;
+};
+
+/* copy -- slot and backup, as a participant. */
+static int
+copy(void *arg, struct xac_env *env)
+{
+    const struct copy *c = (const struct copy *)arg;
+    struct progress shown = progress_start("files and log copied");
+    struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
+    int rc = make_slot(env, c->slot);
+
+    if (rc == 0)
+        rc = xac_backup_run(env, c->to, NULL, c->is_shown ? &progress : NULL, NULL);
+    progress_end(&shown);
+    return rc;
+}
+
+/* make_copy -- for struct xac_send_options. */
 static int
 make_copy(void *arg, const char *slot, const char *to)
 {
     const struct arguments *a = (const struct arguments *)arg;
-    struct progress shown = progress_start("files and log copied");
-    struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
-    struct xac_options options;
-    struct xac_ctx *ctx;
-    struct xac_env *env;
-    int rc, left;
+    struct copy c = {.is_shown = !a->quiet && progress_is_wanted(),
+                     .slot = slot,
+                     .to = to};
 
-    xac_options_init(&options, sizeof options);
-    env = xac_open(a->dir, &options);
-    if (env == NULL)
-        return errno;
-    rc = xac_api_start(env, "xship", &ctx);
-    if (rc == 0) {
-        rc = make_slot(env, slot);
-        if (rc == 0)
-            rc = xac_backup_run(env, to, NULL,
-                                !a->quiet && progress_is_wanted() ? &progress : NULL,
-                                NULL);
-        progress_end(&shown);
-        xac_api_done(ctx);
-    }
-    left = xac_close(env);
-    return rc != 0 ? rc : left;
+    return tool_take_part(a->dir, NULL, "xship", copy, &c);
 }
 
 /* show_lag -- a line on the terminal, once the work takes longer. */
@@ -396,6 +386,7 @@ static int
 send_log(const struct arguments *a)
 {
     struct progress copied = progress_start("copy sent"), shown = progress_start("");
+    struct xac_backup_progress progress = {.fn = progress_show, .arg = &copied};
     bool is_shown = !a->quiet && progress_is_wanted();
     struct xac_send_options o = {.dir = a->dir,
                                  .slot = a->slot != NULL ? a->slot : "standby",
@@ -404,7 +395,7 @@ send_log(const struct arguments *a)
                                  .stop = &is_told_to_stop,
                                  .copy = make_copy,
                                  .copy_arg = (void *)(uintptr_t)a,
-                                 .progress = {is_shown ? progress_show : NULL, &copied},
+                                 .progress = is_shown ? &progress : NULL,
                                  .lag = is_shown ? show_lag : NULL,
                                  .lag_arg = &shown};
     struct xac_send_report rep;
@@ -473,7 +464,7 @@ work(const struct arguments *a)
     else if (a->command == COMMAND_SEND)
         rc = send_log(a);
     else
-        rc = change(a);
+        rc = tool_take_part(a->dir, NULL, "xship", change, (void *)(uintptr_t)a);
     (void)xac_sys.close(fd);
     return rc;
 }

@@ -21,13 +21,10 @@
 #include "base/names.h"
 #include "base/newfile.h"
 #include "base/sys.h"
-#include "log/backup_note.h"
 #include "log/block.h"
 #include "log/master.h"
 #include "ship/source.h"
 #include "ship/wire.h"
-
-#define PIECE_BYTES ((size_t)256 << 10)
 
 /* How long to sleep when there is no log, before looking at what the standby says. */
 #define LOOK_MS 100
@@ -181,27 +178,17 @@ say_hello(struct sending *s)
 static int
 send_copy(struct sending *s, int dirfd)
 {
-    struct xac_backup_note note = {.n_files = 0};
-    struct xac_master_slot master;
-    struct xac_lineage_line line = {.generation = 0};
-    int rc = xac_master_read(dirfd, &master);
+    struct xac_copy_sent sent;
+    int rc = xac_copy_send(&s->w, dirfd, &s->source, s->opt->progress, &sent);
 
     xac_assert(dirfd >= 0);
-    if (rc == 0)
-        rc = xac_backup_note_read(dirfd, &note);
-    if (rc == 0)
-        rc = xac_source_line(&s->source, master.generation, &line);
-    if (rc == 0)
-        rc = xac_copy_send(&s->w, dirfd, &line, &s->opt->progress);
-    s->generation = master.generation;
-    s->sent = note.end_lsn;
-    xac_backup_note_free(&note);
+    s->generation = sent.generation;
+    s->sent = sent.end_lsn;
     while (rc == 0 && s->rep->acknowledged == 0 && !is_stopped(s))
         rc = hear(s, LOOK_MS);
     if (rc == 0)
-        xac_wire_line_put(&(struct xac_lineage_line){.generation = master.generation,
-                                                     .segment_bytes =
-                                                         master.segment_bytes},
+        xac_wire_line_put(&(struct xac_lineage_line){.generation = sent.generation,
+                                                     .segment_bytes = sent.segment_bytes},
                           &s->standby.line);
     s->standby.lsn = s->rep->acknowledged;
     s->rep->was_copied = rc == 0;
@@ -349,9 +336,9 @@ send_addresses(struct sending *s)
         && st.st_mtim.tv_nsec == s->addresses.st_mtim.tv_nsec)
         got = 0;
     while (rc == 0 && got > 0) {
-        size_t want = head.length - head.offset < PIECE_BYTES
+        size_t want = head.length - head.offset < XAC_WIRE_PIECE_BYTES
                           ? (size_t)(head.length - head.offset)
-                          : PIECE_BYTES;
+                          : XAC_WIRE_PIECE_BYTES;
 
         rc = xac_read_full(fd, s->piece, want, head.offset, &got);
         if (rc != 0)
@@ -400,7 +387,7 @@ send_data(struct sending *s, const struct xac_followed *got)
 
     xac_assert(got->datafd >= 0);
     do {
-        rc = xac_read_full(got->datafd, s->piece, PIECE_BYTES, head.offset, &n);
+        rc = xac_read_full(got->datafd, s->piece, XAC_WIRE_PIECE_BYTES, head.offset, &n);
         if (rc != 0)
             return xac_err(rc, "data file %" PRIu64 ": read", head.serial);
         rc = xac_wire_put(&s->w, XAC_WIRE_DATA, &head, sizeof head, s->piece, n);
@@ -437,7 +424,7 @@ send_block(struct sending *s, const struct xac_followed *got)
     if (rc == 0 && got->data != NULL)
         rc = send_data(s, got);
     while (rc == 0 && n > 0) {
-        size_t part = n < PIECE_BYTES ? n : PIECE_BYTES;
+        size_t part = n < XAC_WIRE_PIECE_BYTES ? n : XAC_WIRE_PIECE_BYTES;
 
         rc = xac_wire_put(&s->w, XAC_WIRE_LOG, &head, sizeof head, bytes, part);
         head.lsn += part;
@@ -566,7 +553,7 @@ begin(struct sending *s)
                      s->opt->slot, XAC_SLOT_NAME_BYTES - 1);
     if (rc == 0)
         rc = lock_slot(s);
-    s->piece = (uint8_t *)malloc(PIECE_BYTES);
+    s->piece = (uint8_t *)malloc(XAC_WIRE_PIECE_BYTES);
     if (rc == 0 && s->piece == NULL)
         rc = xac_err(ENOMEM, "sending log");
     if (rc == 0)

@@ -41,7 +41,8 @@ struct xac_send_options {
     /* Make the slot, anew if it is lost, and a full backup in a directory that does not exist. */
     int (*copy)(void *arg, const char *slot, const char *to);
     void *copy_arg;
-    struct xac_ship_progress progress; /* of the copy                                 */
+    const struct xac_backup_progress
+        *progress; /* of the copy; NULL: nobody wants to know */
     void (*lag)(void *arg,
                 const struct xac_send_lag *lag); /* each second; NULL: do not */
     void *lag_arg;

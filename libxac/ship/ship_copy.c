@@ -26,8 +26,6 @@
 #include "log/master.h"
 #include "log/recover_scan.h"
 
-#define PIECE_BYTES ((size_t)256 << 10)
-
 /* Directories in each other; a copy has as many as the paths of its files. */
 #define DEPTH_MAX 64
 
@@ -41,7 +39,7 @@ static const char receiving_text[] =
 struct sending {
     struct xac_wire *w;
     int dirfd;
-    const struct xac_ship_progress *progress;
+    const struct xac_backup_progress *progress;
     uint64_t done, total;
     bool is_counted; /* not yet: sizes are added up                                   */
     uint8_t *piece;
@@ -57,14 +55,14 @@ send_pieces(struct sending *s, int fd, const char *path, uint64_t length)
 
     xac_assert(fd >= 0);
     while (rc == 0 && got > 0 && head.offset < length) {
-        rc = xac_read_full(fd, s->piece, PIECE_BYTES, head.offset, &got);
+        rc = xac_read_full(fd, s->piece, XAC_WIRE_PIECE_BYTES, head.offset, &got);
         if (rc != 0)
             return xac_err(rc, "%s: read", path);
         if (got > 0 && !xac_bytes_are_zero(s->piece, got))
             rc = xac_wire_put(s->w, XAC_WIRE_PIECE, &head, sizeof head, s->piece, got);
         head.offset += got;
         s->done += got;
-        if (s->progress != NULL && s->progress->fn != NULL)
+        if (s->progress != NULL)
             s->progress->fn(s->progress->arg, s->done, s->total);
     }
     return rc;
@@ -148,19 +146,22 @@ send_all(struct sending *s, const struct xac_backup_note *note)
 }
 
 int
-xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_lineage_line *line,
-              const struct xac_ship_progress *progress)
+xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_source *source,
+              const struct xac_backup_progress *progress, struct xac_copy_sent *out)
 {
     struct sending s = {.w = w, .dirfd = dirfd, .progress = progress};
     struct xac_wire_copied end;
     struct xac_backup_note note;
+    struct xac_lineage_line line;
     int rc = xac_backup_note_read(dirfd, &note);
 
     xac_assert(dirfd >= 0);
     memset(&end, 0, sizeof end);
     if (rc == 0)
         rc = xac_master_read(dirfd, &end.master);
-    s.piece = (uint8_t *)malloc(PIECE_BYTES);
+    if (rc == 0)
+        rc = xac_source_line(source, end.master.generation, &line);
+    s.piece = (uint8_t *)malloc(XAC_WIRE_PIECE_BYTES);
     if (rc == 0 && s.piece == NULL)
         rc = xac_err(ENOMEM, "sending a copy");
     if (rc == 0)
@@ -168,12 +169,15 @@ xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_lineage_line *line
     s.is_counted = true;
     if (rc == 0)
         rc = send_all(&s, &note);
-    if (rc == 0 && line->generation != 0)
-        xac_wire_line_put(line, &end.line);
+    if (rc == 0 && line.generation != 0)
+        xac_wire_line_put(&line, &end.line);
     if (rc == 0)
         rc = xac_wire_put(w, XAC_WIRE_COPIED, &end, sizeof end, NULL, 0);
     if (rc == 0)
         rc = xac_wire_flush(w);
+    *out = (struct xac_copy_sent){.generation = end.master.generation,
+                                  .segment_bytes = end.master.segment_bytes,
+                                  .end_lsn = note.end_lsn};
     xac_backup_note_free(&note);
     free(s.piece);
     return rc;
@@ -287,8 +291,7 @@ finish_file(struct xac_copy_in *c)
     xac_assert(c->at <= c->length);
     if (xac_sys.ftruncate(c->fd, (off_t)c->length) != 0 || xac_sys.fsync(c->fd) != 0)
         rc = xac_err(errno, "%s/%s: sync", c->dir, c->path);
-    (void)xac_sys.close(c->fd);
-    c->fd = -1;
+    xac_close_fd(&c->fd);
     return rc;
 }
 
@@ -296,9 +299,7 @@ void
 xac_copy_close(struct xac_copy_in *c)
 {
     xac_assert(c->at <= c->length);
-    if (c->fd >= 0)
-        (void)xac_sys.close(c->fd);
-    c->fd = -1;
+    xac_close_fd(&c->fd);
 }
 
 /* refuse -- what the source has sent is no part of a copy. */

@@ -21,28 +21,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backup/backup_report.h"
 #include "base/newfile.h"
 #include "log/lineage.h"
 #include "log/log_format.h"
+#include "ship/source.h"
 #include "ship/wire.h"
 
 #define XAC_RECEIVING_NAME "xac.receiving"
 
-/* Called from time to time with the bytes done and about how many there are; fn may be NULL. */
-struct xac_ship_progress {
-    void (*fn)(void *arg, uint64_t done, uint64_t total);
-    void *arg;
+/* What the standby has when it has a copy. */
+struct xac_copy_sent {
+    uint32_t generation; /* of its log                                                */
+    uint64_t segment_bytes;
+    uint64_t end_lsn; /* of its log                                                   */
 };
 
 /*
  * xac_copy_send -- all files of a full backup, and then that it is complete.
  *
- * in   dirfd  of the backup
- * in   line   of its generation; generation 0: not known
+ * in   dirfd     of the backup
+ * in   progress  NULL: nobody wants to know
  * ret  0 or an error, words noted.
  */
-int xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_lineage_line *line,
-                  const struct xac_ship_progress *progress);
+int xac_copy_send(struct xac_wire *w, int dirfd, const struct xac_source *source,
+                  const struct xac_backup_progress *progress, struct xac_copy_sent *out);
 
 /* xac_copy_remove -- a directory and all that lies in it; ret 0, also if it is not there, or errno. */
 int xac_copy_remove(int dirfd, const char *name);

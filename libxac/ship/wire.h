@@ -26,6 +26,9 @@
 #include "log/lineage.h"
 #include "ship/wire_format.h"
 
+/* A file, or a block, travels in pieces of so many bytes. */
+#define XAC_WIRE_PIECE_BYTES ((size_t)256 << 10)
+
 /* Two frames of the largest size. */
 #define XAC_WIRE_ROOM (2 * (sizeof(struct xac_wire_head) + XAC_WIRE_BODY_MAX))
 

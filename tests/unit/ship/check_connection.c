@@ -282,16 +282,15 @@ static void
 give_copy(struct peer *p, struct xac_source *s, const char *dir)
 {
     struct xac_wire_hello hello = right_hello();
-    struct xac_lineage_line line;
+    struct xac_copy_sent sent;
     struct xac_wire_frame f;
     int fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     must(fd >= 0);
     memcpy(hello.identity, s->master.identity, sizeof hello.identity);
-    must_ok(xac_source_line(s, s->master.generation, &line));
     start(p, run_receive, dir);
     greet(p, &hello);
-    must_ok(xac_copy_send(&p->w, fd, &line, NULL));
+    must_ok(xac_copy_send(&p->w, fd, s, NULL, &sent));
     (void)close(fd);
     get(p, XAC_WIRE_ACK, &f);
 }
@@ -359,17 +358,16 @@ END_TEST
 START_TEST(a_copy_has_the_identity_of_the_greeting)
 {
     struct xac_wire_hello hello = right_hello();
-    struct xac_lineage_line line;
+    struct xac_copy_sent sent;
     struct xac_source s;
     struct peer p;
     int fd;
 
     make_source(&s);
     fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    must_ok(xac_source_line(&s, s.master.generation, &line));
     start(&p, run_receive, "new");
     greet(&p, &hello);
-    (void)xac_copy_send(&p.w, fd, &line, NULL);
+    (void)xac_copy_send(&p.w, fd, &s, NULL, &sent);
     (void)close(fd);
     must_eq(finish(&p), XAC_EDAMAGED);
     must(strstr(outcome->words, "its master record") != NULL);
