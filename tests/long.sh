@@ -55,6 +55,9 @@ run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
 run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/basics/check_more
+run XAC_ROUNDS=40 CK_TIMEOUT_MULTIPLIER=30 tests/api/team/check_team_savepoints
+run XAC_TRANSACTIONS=400 CK_TIMEOUT_MULTIPLIER=30 tests/api/isolation/check_savepoint_model
+run XAC_GAMES=2000 CK_TIMEOUT_MULTIPLIER=30 tests/api/isolation/check_seq
 run XAC_MANY="${XAC_MANY:-1000}" tests/stress/check_many
 run XAC_TRANSACTIONS="${XAC_TRANSACTIONS:-1000000}" tests/stress/stress_threads
 run XAC_OPS="${XAC_OPS:-1000000}" CK_TIMEOUT_MULTIPLIER=30 tests/swizzle/check_tree

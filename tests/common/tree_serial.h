@@ -43,9 +43,9 @@ keys_of(size_t key_size, uint64_t most)
 static inline void
 model_run_life(struct model *m, struct model_tree *t, uint64_t *rng, uint64_t n_keys)
 {
-    model_run(m, t, rng, 4000, n_keys, 80);
-    model_run(m, t, rng, 3000, n_keys, 50);
-    model_run(m, t, rng, 3000, n_keys, 15);
+    model_run(m, t, rng, 4000 / ENV_DEAR, n_keys, 80);
+    model_run(m, t, rng, 3000 / ENV_DEAR, n_keys, 50);
+    model_run(m, t, rng, 3000 / ENV_DEAR, n_keys, 15);
 }
 
 /* ---- orders ------------------------------------------------------------------------- */

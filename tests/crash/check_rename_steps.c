@@ -263,7 +263,7 @@ play(struct plan *p)
 static void
 play_each(struct plan p, unsigned from, unsigned one_in)
 {
-    uint64_t step = getenv("XAC_STEPS_LONG") != NULL ? 1 : one_in;
+    uint64_t step = getenv("XAC_STEPS_LONG") != NULL ? 1 : one_in * ENV_DEAR;
     uint64_t n, calls = UINT64_MAX;
 
     for (p.n = 1 + from % step; p.n <= calls; p.n += step) {

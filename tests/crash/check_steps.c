@@ -622,7 +622,8 @@ play_step(const struct step *s, int flags)
                 continue;
             if (e == BESIDE)
                 continue;
-            if (!is_long() && k > 0 && e != ALONE && e != HEIR)
+            if (!is_long() && (k > 0 || (ENV_DEAR > 1 && met > 0)) && e != ALONE
+                && e != HEIR)
                 continue;
             met += play_round(p, (enum ending)e, s->before);
         }
@@ -685,7 +686,7 @@ static void
 strike_calls(struct plan p, enum ending ending, uint64_t rounds)
 {
     uint64_t n = calls_of_script(p.flags, p.kinds, ending);
-    uint64_t step = is_long() || n < rounds ? 1 : n / rounds;
+    uint64_t step = is_long() || n < rounds / ENV_DEAR ? 1 : n / (rounds / ENV_DEAR);
     uint64_t seed = env_seed() + (uint64_t)p.what + p.kinds;
     unsigned done = 0;
 

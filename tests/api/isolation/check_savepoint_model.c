@@ -9,7 +9,7 @@
  *         queries, announcements, functions of xTransact() that fail.  A copy of all words is kept for each
  *         savepoint, and compared.  Beside it a process may store other words of the same pages.
  *
- * XAC_SEED; XAC_TRANSACTIONS=n of each combination (20); XAC_COMBINATION=n: this one only.
+ * XAC_SEED; XAC_TRANSACTIONS=n of each combination (10); XAC_COMBINATION=n: this one only.
  */
 #include <config.h>
 
@@ -283,7 +283,7 @@ transaction(void)
 static void *
 work(void *arg)
 {
-    uint64_t n = env_number("XAC_TRANSACTIONS", 20);
+    uint64_t n = env_number("XAC_TRANSACTIONS", 10);
 
     (void)arg;
     if (is.policy == XAC_POLICY_SERIAL && is.checking == 3)

@@ -309,7 +309,7 @@ play(uint64_t seed, uint64_t n_steps)
 
 START_TEST(steps_follow_the_model)
 {
-    uint64_t n = env_number("XAC_GAMES", _i % 2 == 0 ? 150 : 80);
+    uint64_t n = env_number("XAC_GAMES", _i % 2 == 0 ? 80 : 40);
     uint64_t seed = env_seed() + (uint64_t)_i * 1000000;
     char dir[32];
 
