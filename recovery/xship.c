@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * xship.c -- the tool xship(1): the log of an environment for followers: sending it to a standby, receiving
- * it there, and the slots that hold it back.
+ * it there, through a pipe or a network (ship_net.h), and the slots that hold it back.
  *
  * Becomes a participant to make or remove a slot, and to make the copy that a standby begins with; to list
  * slots and to send log it only looks.
@@ -12,7 +12,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,15 +19,13 @@
 
 #include <xac_env.h>
 
-#include "backup/backup.h"
 #include "base/err.h"
 #include "base/sys.h"
 #include "checkpoint/hold.h"
 #include "env/peek.h"
 #include "log/slots.h"
-#include "progress.h"
-#include "ship/receive.h"
-#include "ship/send.h"
+#include "ship_net.h"
+#include "ship_run.h"
 #include "tool.h"
 
 const char *const tool_name = "xship";
@@ -39,24 +36,55 @@ enum command {
     COMMAND_HOLD,
     COMMAND_DROP,
     COMMAND_SEND,
-    COMMAND_RECEIVE
+    COMMAND_RECEIVE,
+    COMMAND_SERVE,
+    COMMAND_FOLLOW,
+    COMMANDS
+};
+
+static const struct {
+    const char *word;
+    int n; /* words behind the options, with it                                       */
+} commands[COMMANDS] = {
+    [COMMAND_SLOTS] = {"slots", 2},     [COMMAND_HOLD] = {"hold", 3},
+    [COMMAND_DROP] = {"drop", 3},       [COMMAND_SEND] = {"send", 2},
+    [COMMAND_RECEIVE] = {"receive", 2}, [COMMAND_SERVE] = {"serve", 2},
+    [COMMAND_FOLLOW] = {"follow", 3},
 };
 
 struct arguments {
     enum command command;
     bool json, quiet;
-    const char *slot; /* of send; NULL: the default                                */
+    const char *slot; /* of send, follow; NULL: the default                        */
     const char
         *through; /* command that leads to the standby; NULL: standard input and output */
     const char *dir, *name;
+    struct ship_net_options net; /* of serve, follow                                  */
+};
+
+/* Options without a letter. */
+enum {
+    OPTION_INSECURE = 1000,
+    OPTION_SECRET,
+    OPTION_CERT,
+    OPTION_KEY,
+    OPTION_CA,
+    OPTION_NAME
 };
 
 static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
+    {"insecure-listen", no_argument, NULL, OPTION_INSECURE},
     {"json", no_argument, NULL, 'j'},
+    {"listen", required_argument, NULL, 'l'},
     {"quiet", no_argument, NULL, 'q'},
+    {"secret-file", required_argument, NULL, OPTION_SECRET},
     {"slot", required_argument, NULL, 's'},
     {"through", required_argument, NULL, 't'},
+    {"tls-ca", required_argument, NULL, OPTION_CA},
+    {"tls-cert", required_argument, NULL, OPTION_CERT},
+    {"tls-key", required_argument, NULL, OPTION_KEY},
+    {"tls-name", required_argument, NULL, OPTION_NAME},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
@@ -70,6 +98,8 @@ usage(FILE *to)
         "       xship drop DIR NAME\n"
         "       xship send [options] DIR\n"
         "       xship receive [options] STANDBY\n"
+        "       xship serve --listen ADDRESS [options] DIR\n"
+        "       xship follow [options] ADDRESS STANDBY\n"
         "Send the log of the libxac environment in directory DIR to a standby, which receives\n"
         "it in directory STANDBY, and begins with a copy of DIR if that is empty.  Slots hold\n"
         "back log for those who follow.\n"
@@ -79,11 +109,20 @@ usage(FILE *to)
         "  drop          remove one\n"
         "  send          send log until a signal ends it\n"
         "  receive       receive log until the sender ends\n"
+        "  serve         send log to all who connect, until a signal ends it\n"
+        "  follow        connect, receive log, and connect again after each break\n"
+        "ADDRESS is HOST:PORT or unix:PATH.\n"
         "\n"
         "  -t, --through COMMAND  send: run it by the shell, with the connection as its standard\n"
         "                input and output, as in --through 'ssh HOST xship receive STANDBY'\n"
-        "  -s, --slot NAME  send: the standby's slot (standby)\n"
-        "  -q, --quiet   send, receive: say nothing unless something is wrong\n"
+        "  -s, --slot NAME  send, follow: the standby's slot (standby)\n"
+        "  -l, --listen ADDRESS  serve: where\n"
+        "  --secret-file FILE  serve, follow: both sides must have the same one\n"
+        "  --tls-cert FILE, --tls-key FILE, --tls-ca FILE  serve, follow: use TLS; the own\n"
+        "                certificate and key, and whose certificates count\n"
+        "  --tls-name NAME  follow: the server's certificate has this name (HOST)\n"
+        "  --insecure-listen  serve: also without TLS where other machines reach it\n"
+        "  -q, --quiet   send, receive, serve, follow: say nothing unless something is wrong\n"
         "  -j, --json    slots: print one JSON object\n"
         "  -h, --help    this text\n"
         "  -V, --version version of libxac\n"
@@ -98,33 +137,79 @@ usage(FILE *to)
 static enum command
 command_of(const char *word)
 {
-    return strcmp(word, "slots") == 0     ? COMMAND_SLOTS
-           : strcmp(word, "hold") == 0    ? COMMAND_HOLD
-           : strcmp(word, "drop") == 0    ? COMMAND_DROP
-           : strcmp(word, "send") == 0    ? COMMAND_SEND
-           : strcmp(word, "receive") == 0 ? COMMAND_RECEIVE
-                                          : COMMAND_NONE;
+    for (int i = COMMAND_NONE + 1; i < COMMANDS; i++) {
+        if (strcmp(word, commands[i].word) == 0)
+            return (enum command)i;
+    }
+    return COMMAND_NONE;
+}
+
+/* net_fits -- options that only serve and follow have. */
+static bool
+net_fits(const struct arguments *a)
+{
+    const struct ship_net_options *n = &a->net;
+    bool is_serve = a->command == COMMAND_SERVE, is_follow = a->command == COMMAND_FOLLOW;
+    bool has_tls = n->tls.cert != NULL || n->tls.key != NULL || n->tls.ca != NULL;
+
+    if (is_serve != (n->address != NULL && !is_follow) || (n->may_be_far && !is_serve)
+        || (n->tls.name != NULL && (!is_follow || !has_tls)))
+        return false;
+    return is_serve || is_follow || (n->secret_file == NULL && !has_tls);
+}
+
+/* options_fit -- the command. */
+static bool
+options_fit(const struct arguments *a)
+{
+    enum command c = a->command;
+
+    if (a->through != NULL && c != COMMAND_SEND)
+        return false;
+    if (a->slot != NULL && c != COMMAND_SEND && c != COMMAND_FOLLOW)
+        return false;
+    if (a->quiet && c < COMMAND_SEND)
+        return false;
+    return (!a->json || c == COMMAND_SLOTS) && net_fits(a);
 }
 
 /* names_read -- what stands behind the options; ret false if it does not fit them. */
 static bool
 names_read(struct arguments *a, int n, char **word)
 {
-    int wanted;
-
     if (n == 0)
         return false;
     a->command = command_of(word[0]);
-    wanted = a->command == COMMAND_HOLD || a->command == COMMAND_DROP ? 3 : 2;
-    if (a->command == COMMAND_NONE || n != wanted || word[1][0] == '\0')
+    if (a->command == COMMAND_NONE || n != commands[a->command].n || word[1][0] == '\0')
         return false;
     a->dir = word[1];
     a->name = n > 2 ? word[2] : NULL;
-    if ((a->slot != NULL || a->through != NULL) && a->command != COMMAND_SEND)
-        return false;
-    if (a->quiet && a->command != COMMAND_SEND && a->command != COMMAND_RECEIVE)
-        return false;
-    return !a->json || a->command == COMMAND_SLOTS;
+    if (a->command == COMMAND_FOLLOW) {
+        if (a->net.address != NULL || word[2][0] == '\0')
+            return false;
+        a->net.address = word[1];
+        a->dir = word[2];
+    }
+    return options_fit(a);
+}
+
+/* text_option -- one with an argument; ret false: there is no such option. */
+static bool
+text_option(struct arguments *a, int c, const char *text)
+{
+    const char **to = c == 's'             ? &a->slot
+                      : c == 't'           ? &a->through
+                      : c == 'l'           ? &a->net.address
+                      : c == OPTION_SECRET ? &a->net.secret_file
+                      : c == OPTION_CERT   ? &a->net.tls.cert
+                      : c == OPTION_KEY    ? &a->net.tls.key
+                      : c == OPTION_CA     ? &a->net.tls.ca
+                      : c == OPTION_NAME   ? &a->net.tls.name
+                                           : NULL;
+
+    if (to != NULL)
+        *to = text;
+    return to != NULL;
 }
 
 /* arguments_read -- ret -1 to go on, or the exit code. */
@@ -133,7 +218,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "hjqs:t:V", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "hjl:qs:t:V", long_options, NULL)) != -1) {
         switch (c) {
         case 'h':
             usage(stdout);
@@ -144,15 +229,14 @@ arguments_read(struct arguments *a, int argc, char **argv)
         case 'q':
             a->quiet = true;
             break;
-        case 's':
-            a->slot = optarg;
-            break;
-        case 't':
-            a->through = optarg;
+        case OPTION_INSECURE:
+            a->net.may_be_far = true;
             break;
         case 'V':
             return tool_version();
         default:
+            if (text_option(a, c, optarg))
+                break;
             usage(stderr);
             return EXIT_USAGE;
         }
@@ -250,89 +334,6 @@ list(const struct arguments *a, int dirfd)
 
 /* ---- Sending and receiving -------------------------------------------------------- */
 
-static _Atomic bool is_told_to_stop;
-
-static void
-stop(int signal)
-{
-    (void)signal;
-    /* relaxed: nothing else is handed over. */
-    atomic_store_explicit(&is_told_to_stop, true, memory_order_relaxed);
-}
-
-/* catch_signals -- the first SIGINT, SIGTERM or SIGHUP ends in order, the second one at once. */
-static void
-catch_signals(void)
-{
-    struct sigaction act = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-
-    (void)sigaction(SIGINT, &act, NULL);
-    (void)sigaction(SIGTERM, &act, NULL);
-    (void)sigaction(SIGHUP, &act, NULL);
-    act = (struct sigaction){.sa_handler = SIG_IGN};
-    (void)sigaction(SIGPIPE, &act, NULL);
-}
-
-/* make_slot -- one that has been lost is made anew; another one stays, and holds back enough. */
-static int
-make_slot(struct xac_env *env, const char *slot)
-{
-    const struct xac_log_slot *was;
-    uint64_t lsn;
-    int rc = xac_hold_make(env, slot, &lsn);
-
-    if (rc != EEXIST)
-        return rc;
-    was = xac_slots_find(&env->ctl->log.followers, slot);
-    if (was != NULL && xac_slot_lsn(xac_slot_load(was)) != XAC_SLOT_LOST)
-        return 0;
-    rc = xac_hold_drop(env, slot);
-    return rc == 0 || rc == ENOENT ? xac_hold_make(env, slot, &lsn) : rc;
-}
-
-/* A copy that is to be made. */
-struct copy {
-    bool is_shown;
-    const char *slot, *to;
-};
-
-/* copy -- slot and backup, as a participant. */
-static int
-copy(void *arg, struct xac_env *env)
-{
-    const struct copy *c = (const struct copy *)arg;
-    struct progress shown = progress_start("files and log copied");
-    struct xac_backup_progress progress = {.fn = progress_show, .arg = &shown};
-    int rc = make_slot(env, c->slot);
-
-    if (rc == 0)
-        rc = xac_backup_run(env, c->to, NULL, c->is_shown ? &progress : NULL, NULL);
-    progress_end(&shown);
-    return rc;
-}
-
-/* make_copy -- for struct xac_send_options. */
-static int
-make_copy(void *arg, const char *slot, const char *to)
-{
-    const struct arguments *a = (const struct arguments *)arg;
-    struct copy c = {.is_shown = !a->quiet && progress_is_wanted(),
-                     .slot = slot,
-                     .to = to};
-
-    return tool_take_part(a->dir, NULL, "xship", copy, &c);
-}
-
-/* show_lag -- a line on the terminal, once the work takes longer. */
-static void
-show_lag(void *arg, const struct xac_send_lag *lag)
-{
-    struct progress *shown = (struct progress *)arg;
-
-    progress_line(shown, "standby %" PRIu64 " bytes, %.1f s behind", lag->bytes,
-                  (double)lag->ns / 1e9);
-}
-
 /* start_command -- with one end of the connection; *fdp is the other one. */
 static int
 start_command(const char *command, int *fdp, pid_t *pidp)
@@ -381,44 +382,37 @@ must_be_connected(void)
                : 0;
 }
 
+/* job_of -- what is to be sent or received. */
+static struct ship_job
+job_of(const struct arguments *a)
+{
+    return (struct ship_job){.dir = a->dir,
+                             .slot = a->slot != NULL ? a->slot : "standby",
+                             .is_quiet = a->quiet};
+}
+
 /* send_log -- until a signal. */
 static int
 send_log(const struct arguments *a)
 {
-    struct progress copied = progress_start("copy sent"), shown = progress_start("");
-    struct xac_backup_progress progress = {.fn = progress_show, .arg = &copied};
-    bool is_shown = !a->quiet && progress_is_wanted();
-    struct xac_send_options o = {.dir = a->dir,
-                                 .slot = a->slot != NULL ? a->slot : "standby",
-                                 .in = STDIN_FILENO,
-                                 .out = STDOUT_FILENO,
-                                 .stop = &is_told_to_stop,
-                                 .copy = make_copy,
-                                 .copy_arg = (void *)(uintptr_t)a,
-                                 .progress = is_shown ? &progress : NULL,
-                                 .lag = is_shown ? show_lag : NULL,
-                                 .lag_arg = &shown};
+    struct ship_job job = job_of(a);
     struct xac_send_report rep;
+    int in = STDIN_FILENO, out = STDOUT_FILENO;
     pid_t pid = 0;
     int rc =
-        a->through != NULL ? start_command(a->through, &o.in, &pid) : must_be_connected();
+        a->through != NULL ? start_command(a->through, &in, &pid) : must_be_connected();
 
     if (rc != 0)
         return rc;
     if (pid != 0)
-        o.out = o.in;
-    rc = xac_send_run(&o, &rep);
-    progress_end(&copied);
-    progress_end(&shown);
+        out = in;
+    rc = ship_send(&job, in, out, &rep);
     if (pid != 0) {
-        (void)close(o.in);
+        (void)close(in);
         rc = end_command(a->through, pid, rc);
     }
-    if (rc == 0 && !a->quiet)
-        fprintf(stderr,
-                "%s: %" PRIu64 " block%s of log sent; the standby has all up to LSN "
-                "%" PRIu64 "\n",
-                tool_name, rep.blocks, plural(rep.blocks), rep.acknowledged);
+    if (rc == 0)
+        ship_say_sent(&job, &rep);
     return rc;
 }
 
@@ -426,23 +420,38 @@ send_log(const struct arguments *a)
 static int
 receive_log(const struct arguments *a)
 {
-    struct xac_receive_options o = {.dir = a->dir,
-                                    .in = STDIN_FILENO,
-                                    .out = STDOUT_FILENO,
-                                    .stop = &is_told_to_stop};
+    struct ship_job job = job_of(a);
     struct xac_receive_report rep;
     int rc = must_be_connected();
 
     if (rc != 0)
         return rc;
-    rc = xac_receive_run(&o, &rep);
-    if (rc == 0 && !a->quiet)
-        fprintf(stderr,
-                "%s: %" PRIu64 " transaction%s received; %s has all up to LSN %" PRIu64
-                "\n",
-                tool_name, rep.transactions, plural(rep.transactions), a->dir,
-                rep.durable);
+    rc = ship_receive(&job, STDIN_FILENO, STDOUT_FILENO, &rep);
+    if (rc == 0)
+        ship_say_received(&job, &rep);
     return rc;
+}
+
+/* serve_log -- until a signal. */
+static int
+serve_log(const struct arguments *a)
+{
+    struct ship_job job = job_of(a);
+
+    return ship_serve(&job, &a->net);
+}
+
+/* follow_log -- likewise. */
+static int
+follow_log(const struct arguments *a)
+{
+    struct ship_job job = job_of(a);
+
+    if (!xac_slot_name_ok(job.slot))
+        return xac_err_whole(EINVAL,
+                             "slot \"%s\": a name has 1 to %u letters, digits, and . _ -",
+                             job.slot, XAC_SLOT_NAME_BYTES - 1);
+    return ship_follow(&job, &a->net);
 }
 
 /* work -- what the arguments say. */
@@ -451,10 +460,12 @@ work(const struct arguments *a)
 {
     int fd, rc;
 
-    if (a->command == COMMAND_RECEIVE || a->command == COMMAND_SEND)
-        catch_signals();
+    if (a->command >= COMMAND_SEND)
+        ship_catch_signals();
     if (a->command == COMMAND_RECEIVE)
         return receive_log(a);
+    if (a->command == COMMAND_FOLLOW)
+        return follow_log(a);
     /* Before a new environment is made where there is none. */
     rc = tool_open_dir(a->dir, &fd, NULL);
     if (rc != 0)
@@ -463,6 +474,8 @@ work(const struct arguments *a)
         rc = list(a, fd);
     else if (a->command == COMMAND_SEND)
         rc = send_log(a);
+    else if (a->command == COMMAND_SERVE)
+        rc = serve_log(a);
     else
         rc = tool_take_part(a->dir, NULL, "xship", change, (void *)(uintptr_t)a);
     (void)xac_sys.close(fd);

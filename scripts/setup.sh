@@ -15,6 +15,8 @@ packages="$packages check clang-format python3 libdb5.3-dev zlib1g-dev"
 packages="$packages e2fsprogs mount"
 # To test it on other file systems.
 packages="$packages btrfs-progs xfsprogs"
+# To test standbys over a network: namespaces with delay and loss, certificates.
+packages="$packages iproute2 openssl"
 # For static probes, which bpftrace and perf can look at.
 packages="$packages systemtap-sdt-dev"
 # For the manual as HTML pages.

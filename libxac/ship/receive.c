@@ -182,6 +182,20 @@ settle(struct receiving *r)
     return rc == 0 ? xac_standby_apply(r->s) : rc;
 }
 
+/* take_beat -- the source says how far it is, and hears how far this is. */
+static int
+take_beat(struct receiving *r, const struct xac_wire_frame *f)
+{
+    uint64_t lsn = ((const struct xac_wire_beat *)f->body)->lsn;
+    int rc = settle(r); /* then the frame is not good any more */
+
+    xac_assert(r->opt != NULL);
+    if (rc == 0 && r->opt->behind != NULL)
+        r->opt->behind(r->opt->behind_arg,
+                       lsn > r->rep->durable ? lsn - r->rep->durable : 0);
+    return rc;
+}
+
 /* strange -- a frame that cannot come now. */
 static int
 strange(const char *why)
@@ -366,7 +380,7 @@ take(struct receiving *r, const struct xac_wire_frame *f)
     case XAC_WIRE_NOTE:
         return take_note(r, f);
     case XAC_WIRE_BEAT:
-        return settle(r);
+        return take_beat(r, f);
     default:
         return strange("what only a standby sends, or a copy that nobody has asked for");
     }
@@ -441,11 +455,11 @@ int
 xac_receive_run(const struct xac_receive_options *options,
                 struct xac_receive_report *report)
 {
-    struct receiving r = {
-        .opt = options, .dirfd = -1, .lockfd = -1, .copy = {.fd = -1}, .rep = report};
+    struct receiving r = {.opt = options, .dirfd = -1, .lockfd = -1, .rep = report};
     int rc = xac_wire_open(&r.w, options->in, options->out);
 
     *report = (struct xac_receive_report){.was_copied = false};
+    r.copy = (struct xac_copy_in){.fd = -1, .progress = options->progress};
     if (rc == 0)
         rc = open_dir(&r);
     if (rc == 0)

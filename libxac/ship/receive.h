@@ -19,10 +19,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backup/backup_report.h"
+
 struct xac_receive_options {
     const char *dir;
     int in, out;
     const _Atomic bool *stop; /* set by a signal: rest and return; NULL: never         */
+    const struct xac_backup_progress
+        *progress; /* of the copy; NULL: nobody wants to know */
+    /* When the source says how far it is, each second: bytes of log that are not durable here; NULL: do not. */
+    void (*behind)(void *arg, uint64_t bytes);
+    void *behind_arg;
 };
 
 /* What has been received. */

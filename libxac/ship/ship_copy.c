@@ -266,7 +266,10 @@ xac_copy_begin(struct xac_copy_in *c, int dirfd, const char *dir)
     int rc;
 
     xac_assert(dirfd >= 0);
-    *c = (struct xac_copy_in){.dirfd = dirfd, .dir = dir, .fd = -1};
+    *c = (struct xac_copy_in){.dirfd = dirfd,
+                              .dir = dir,
+                              .fd = -1,
+                              .progress = c->progress};
     (void)snprintf(words, sizeof words, "%s", dir);
     rc = xac_owner_of_dir(dirfd, &c->owner);
     if (rc != 0)
@@ -332,6 +335,8 @@ xac_copy_file_begin(struct xac_copy_in *c, const struct xac_wire_frame *f)
     xac_assert(n >= 1 && n <= XAC_WIRE_PATH_MAX);
     if (rc != 0)
         return rc;
+    c->before += c->length;
+    c->total = head->total;
     memcpy(c->path, head + 1, n);
     c->path[n] = '\0';
     c->length = head->length;
@@ -369,6 +374,8 @@ xac_copy_piece(struct xac_copy_in *c, const struct xac_wire_frame *f)
     if (rc != 0)
         return xac_err(rc, "%s/%s: write", c->dir, c->path);
     c->at = head->offset + n;
+    if (c->progress != NULL && c->before + c->at <= c->total)
+        c->progress->fn(c->progress->arg, c->before + c->at, c->total);
     return 0;
 }
 

@@ -58,10 +58,12 @@ struct xac_copy_in {
     int fd; /* file that is being written, -1                                         */
     char path[XAC_WIRE_PATH_MAX + 1]; /* its                                          */
     uint64_t length, at;              /* its length; bytes before have come           */
+    uint64_t before, total;           /* bytes of the files before it; of all, about  */
+    const struct xac_backup_progress *progress; /* NULL: nobody wants to know         */
 };
 
-/* xac_copy_begin -- in a directory that is empty, or has an unfinished copy, which is removed; ret 0;
-   EEXIST: something else lies there; errno. */
+/* xac_copy_begin -- in a directory that is empty, or has an unfinished copy, which is removed; c->progress is the
+   caller's.  ret 0; EEXIST: something else lies there; errno. */
 int xac_copy_begin(struct xac_copy_in *c, int dirfd, const char *dir);
 void xac_copy_close(struct xac_copy_in *c);
 

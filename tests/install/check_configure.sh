@@ -43,15 +43,19 @@ exec pkg-config "$@"
 SCRIPT
 chmod +x pkg-config
 export PKG_CONFIG="$tmp/pkg-config"
-configure --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no \
-    ac_cv_header_db_h=no ac_cv_header_leveldb_c_h=no ||
+configure --without-libsigsegv --without-libssl --enable-werror ac_cv_header_zlib_h=no \
+    ac_cv_header_bsd_sys_tree_h=no ac_cv_header_db_h=no ac_cv_header_leveldb_c_h=no ||
     { cat log; fail "configure fails without zlib, libbsd and peers"; }
 says "beside Berkeley DB no, LMDB no, SQLite no,"
 says "WiredTiger no, RocksDB no, LevelDB no, PMDK no"
+says "left out      TLS of xship (install libssl-dev, 3.0 or later)"
 says "left out      compressed traces in xbench frames (install zlib1g-dev)"
 says "left out      examples/rbtree (install libbsd-dev)"
 says "libsigsegv    no"
 grep -q sigsegv libxac.pc && fail "libxac.pc names libsigsegv"
+make -s recovery/ship_channel.o >log 2>&1 ||
+    { cat log; fail "ship_channel.c does not compile without libssl"; }
+nm recovery/ship_channel.o | grep SSL_ && fail "TLS is called without libssl"
 make -s print-programs >programs
 grep -q examples/list programs || fail "the other examples are left out, too"
 grep -q bench/xbench programs || fail "xbench is left out"
