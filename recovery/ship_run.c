@@ -17,6 +17,10 @@
 #include "backup/backup.h"
 #include "tool.h"
 
+/* How often it is said how far the standby is behind. */
+#define LAG_MS      1000
+#define LAG_JSON_MS 100
+
 /* ---- Signals ------------------------------------------------------------------------ */
 
 static _Atomic bool is_told_to_stop;
@@ -115,6 +119,17 @@ show_lag(void *arg, const struct xac_send_lag *lag)
                   (double)lag->ns / 1e9);
 }
 
+/* say_lag -- an object on a line of its own. */
+static void
+say_lag(void *arg, const struct xac_send_lag *lag)
+{
+    const struct ship_job *job = (const struct ship_job *)arg;
+
+    printf("{\"slot\": \"%s\", \"bytes\": %" PRIu64 ", \"ms\": %.3f}\n", job->slot,
+           lag->bytes, (double)lag->ns / 1e6);
+    (void)fflush(stdout);
+}
+
 int
 ship_send(const struct ship_job *job, int in, int out, struct xac_send_report *rep)
 {
@@ -129,8 +144,16 @@ ship_send(const struct ship_job *job, int in, int out, struct xac_send_report *r
                                  .copy_arg = (void *)(uintptr_t)job,
                                  .progress = is_shown(job) ? &progress : NULL,
                                  .lag = is_shown(job) ? show_lag : NULL,
-                                 .lag_arg = &shown};
-    int rc = xac_send_run(&o, rep);
+                                 .lag_arg = &shown,
+                                 .lag_ms = LAG_MS};
+    int rc;
+
+    if (job->is_json) {
+        o.lag = say_lag;
+        o.lag_arg = (void *)(uintptr_t)job;
+        o.lag_ms = LAG_JSON_MS;
+    }
+    rc = xac_send_run(&o, rep);
 
     progress_end(&copied);
     progress_end(&shown);

@@ -123,7 +123,8 @@ usage(FILE *to)
         "  --tls-name NAME  follow: the server's certificate has this name (HOST)\n"
         "  --insecure-listen  serve: also without TLS where other machines reach it\n"
         "  -q, --quiet   send, receive, serve, follow: say nothing unless something is wrong\n"
-        "  -j, --json    slots: print one JSON object\n"
+        "  -j, --json    slots: print one JSON object; serve: print one ten times a second\n"
+        "                that says how far each standby is behind\n"
         "  -h, --help    this text\n"
         "  -V, --version version of libxac\n"
         "\n"
@@ -170,7 +171,7 @@ options_fit(const struct arguments *a)
         return false;
     if (a->quiet && c < COMMAND_SEND)
         return false;
-    return (!a->json || c == COMMAND_SLOTS) && net_fits(a);
+    return (!a->json || c == COMMAND_SLOTS || c == COMMAND_SERVE) && net_fits(a);
 }
 
 /* names_read -- what stands behind the options; ret false if it does not fit them. */
@@ -388,7 +389,8 @@ job_of(const struct arguments *a)
 {
     return (struct ship_job){.dir = a->dir,
                              .slot = a->slot != NULL ? a->slot : "standby",
-                             .is_quiet = a->quiet};
+                             .is_quiet = a->quiet,
+                             .is_json = a->json};
 }
 
 /* send_log -- until a signal. */

@@ -48,6 +48,7 @@ struct sending {
     uint32_t generation; /* of the block sent last, or of the standby's end            */
     uint64_t sent;       /* LSN behind it                                             */
     uint64_t beat_ns;    /* time of the last BEAT                                     */
+    uint64_t lag_ns;     /* when the lag was told last                                */
     uint64_t goal_lsn, goal_ns; /* durable at that time                               */
     uint64_t reached_ns;        /* the standby had all that was durable then           */
     struct stat addresses;      /* of xac.addresses as it was sent last                */
@@ -461,7 +462,7 @@ note_lag(struct sending *s, uint64_t now_ns)
         s->reached_ns = now_ns;
 }
 
-/* tell_lag -- to the caller. */
+/* tell_lag -- to the caller, when it is time. */
 static void
 tell_lag(struct sending *s, uint64_t now_ns)
 {
@@ -469,10 +470,12 @@ tell_lag(struct sending *s, uint64_t now_ns)
     struct xac_send_lag lag = {.ns = now_ns - s->reached_ns};
 
     xac_assert(now_ns >= s->reached_ns);
+    if (s->opt->lag == NULL || now_ns - s->lag_ns < s->opt->lag_ms * (SECOND_NS / 1000))
+        return;
+    s->lag_ns = now_ns;
     if (limit > s->rep->acknowledged)
         lag.bytes = limit - s->rep->acknowledged;
-    if (s->opt->lag != NULL)
-        s->opt->lag(s->opt->lag_arg, &lag);
+    s->opt->lag(s->opt->lag_arg, &lag);
 }
 
 /* beat -- once a second: the standby hears that the source is there, and answers. */
@@ -485,10 +488,10 @@ beat(struct sending *s)
     int rc;
 
     note_lag(s, now_ns);
+    tell_lag(s, now_ns);
     if (now_ns - s->beat_ns < SECOND_NS)
         return 0;
     s->beat_ns = now_ns;
-    tell_lag(s, now_ns);
     rc = send_addresses(s);
     xac_assert(s->piece != NULL);
     if (rc == 0)

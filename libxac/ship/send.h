@@ -43,9 +43,9 @@ struct xac_send_options {
     void *copy_arg;
     const struct xac_backup_progress
         *progress; /* of the copy; NULL: nobody wants to know */
-    void (*lag)(void *arg,
-                const struct xac_send_lag *lag); /* each second; NULL: do not */
+    void (*lag)(void *arg, const struct xac_send_lag *lag); /* NULL: do not */
     void *lag_arg;
+    unsigned lag_ms; /* so often; the sender looks ten times a second at least          */
 };
 
 /* What has been sent. */

@@ -1,0 +1,228 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# ship.sh BUILD [OPTION...] -- a source and its standby on two networks, and what shipping costs.
+#
+# Runs durable inserts with a standby that follows and without, in turn, in network namespaces that it makes and removes.
+# Prints how far the standby is behind, ten times a second while there are inserts, and by how much they are slower.
+# In the end all records of source and standby are compared, byte by byte.
+#
+#   --seconds N    of inserts in each run (60)
+#   --pairs N      of runs, one with and one without a standby (5)
+#   --delay MS     of the network, in each direction, by tc netem (1)
+#   --loss PERCENT of packets (0)
+#   --cut SECONDS  pull the cable for so long, two seconds after the beginning
+#   --dir DIR      for the files, which are removed (the current one)
+#   --json         one JSON object per pair, and one for all
+#
+# Needs root, ip and tc; else it prints "skipped: " and why, exit code 77.
+set -u
+
+build=$(cd "$1" && pwd) || exit 2
+shift
+seconds=60 pairs=5 delay=1 loss=0 cut=0 dir=. json=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --json) json=1 ;;
+    --seconds | --pairs | --delay | --loss | --cut | --dir)
+        eval "${1#--}=\$2"
+        shift
+        ;;
+    *)
+        sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+skip()
+{
+    echo "skipped: $*"
+    exit 77
+}
+
+one=xship-$$-1
+two=xship-$$-2
+serve_pid='' follow_pid='' work=''
+
+# remove_stale -- namespaces of runs that have been killed, the programs in them, and their files.
+remove_stale()
+{
+    ip netns list 2>/dev/null | sed -n 's/^\(xship-\([0-9]*\)-[12]\)\( .*\)\{0,1\}$/\1 \2/p' |
+        while read -r name pid; do
+            kill -0 "$pid" 2>/dev/null && continue
+            for left in $(ip netns pids "$name"); do
+                kill -9 "$left" 2>/dev/null
+            done
+            ip netns del "$name"
+        done
+    for left in "$dir"/ship.[0-9]*.??????; do
+        pid=${left#"$dir"/ship.}
+        [ ! -d "$left" ] || kill -0 "${pid%.*}" 2>/dev/null || rm -rf "$left"
+    done
+}
+
+clean()
+{
+    trap '' INT TERM HUP
+    for pid in $follow_pid $serve_pid; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+    ip netns del "$one" 2>/dev/null
+    ip netns del "$two" 2>/dev/null
+    [ -z "$work" ] || rm -rf "$work"
+}
+
+fail()
+{
+    echo "ship.sh: $*" >&2
+    for log in serve.err follow.err load.err; do
+        [ ! -s "$work/$log" ] || sed "s/^/  $log: /" "$work/$log" >&2
+    done
+    exit 1
+}
+
+[ "$(id -u)" = 0 ] || skip "only root can make network namespaces"
+command -v ip >/dev/null && command -v tc >/dev/null || skip "there is no ip or no tc"
+remove_stale
+trap clean EXIT
+trap 'exit 1' INT TERM HUP
+ip netns add "$one" 2>/dev/null || skip "network namespaces cannot be made here"
+ip netns add "$two" || exit 1
+ip -n "$one" link add name ship0 type veth peer name ship0 netns "$two" 2>/dev/null ||
+    skip "there is no veth here"
+ip -n "$one" address add 192.0.2.1/30 dev ship0
+ip -n "$two" address add 192.0.2.2/30 dev ship0
+for name in $one $two; do
+    ip -n "$name" link set lo up
+    ip -n "$name" link set ship0 up
+done
+netem="delay $delay ms, loss $loss %"
+for name in $one $two; do
+    ip netns exec "$name" tc qdisc add dev ship0 root netem delay "${delay}ms" loss "$loss%" 2>/dev/null ||
+        netem="none: this kernel has no netem"
+done
+
+work=$(mktemp -d "$dir/ship.$$.XXXXXX") || exit 1
+work=$(cd "$work" && pwd)
+load=$build/bench/ship/ship_load
+(umask 077 && head -c 32 /dev/urandom | od -An -tx1 >"$work/secret")
+
+# await N COMMAND... -- until it succeeds, for N seconds.
+await()
+{
+    tries=$(($1 * 10))
+    shift
+    while ! "$@"; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+is_behind_by_nothing()
+{
+    tail -n 1 "$work/lag" 2>/dev/null | grep -q '"bytes": 0,'
+}
+
+# insert SEED -- prints inserts a second.
+insert()
+{
+    ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err" |
+        cut -d' ' -f2
+}
+
+# pull_cable -- in the background.
+pull_cable()
+{
+    [ "$cut" != 0 ] || return 0
+    (sleep 2 && ip -n "$one" link set ship0 down && sleep "$cut" && ip -n "$one" link set ship0 up) &
+}
+
+# quantile FILE Q -- of numbers, one a line.
+quantile()
+{
+    sort -n "$1" | awk -v q="$2" '{ v[NR] = $1 }
+        END { i = int(q * NR + 0.999999); print NR == 0 ? 0 : v[i < 1 ? 1 : i] }'
+}
+
+# with_standby SEED -- the same, with one; $work/lag.now has how far it was behind meanwhile.
+with_standby()
+{
+    "$load" insert "$work/db" 0 1 >/dev/null || fail "the first insert"
+    : >"$work/lag"
+    ip netns exec "$one" "$build/xship" serve --json --insecure-listen --listen 192.0.2.1:7000 \
+        --secret-file "$work/secret" "$work/db" >"$work/lag" 2>"$work/serve.err" &
+    serve_pid=$!
+    ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" 192.0.2.1:7000 \
+        "$work/standby" 2>"$work/follow.err" &
+    follow_pid=$!
+    await 30 is_behind_by_nothing || fail "the standby does not come"
+    before=$(wc -l <"$work/lag")
+    pull_cable
+    rate=$(insert "$1")
+    [ -n "$rate" ] || fail "inserts fail"
+    tail -n "+$((before + 1))" "$work/lag" >"$work/lag.now"
+    # What was said last before the end may have been said before it.
+    sleep 0.3
+    await 120 is_behind_by_nothing || fail "the standby stays behind"
+    kill "$follow_pid" && wait "$follow_pid" || fail "the standby ends with an error"
+    kill "$serve_pid" && wait "$serve_pid" || fail "the server ends with an error"
+    serve_pid='' follow_pid=''
+    "$load" dump "$work/db" >"$work/records.1" && "$load" dump "$work/standby" >"$work/records.2" &&
+        cmp "$work/records.1" "$work/records.2" || fail "source and standby differ"
+}
+
+# remove_files -- of a run.
+remove_files()
+{
+    rm -rf "$work/db" "$work/standby" "$work"/records.*
+}
+
+# one_pair SEED -- the one that is first changes.
+one_pair()
+{
+    if [ $(($1 % 2)) = 0 ]; then
+        with_standby "$1"
+        remove_files
+        alone=$(insert "$1")
+    else
+        alone=$(insert "$1")
+        remove_files
+        with_standby "$1"
+    fi
+    remove_files
+    sed -n 's/.*"bytes": \([0-9]*\),.*/\1/p' "$work/lag.now" >"$work/bytes"
+    sed -n 's/.*"ms": \([0-9.]*\)}.*/\1/p' "$work/lag.now" >"$work/ms"
+    cat "$work/bytes" >>"$work/bytes.all"
+    cat "$work/ms" >>"$work/ms.all"
+    ratio=$(awk -v a="$alone" -v b="$rate" 'BEGIN { printf "%.3f", a / b }')
+    echo "$ratio" >>"$work/ratios"
+    say_result pair "$1" "\"inserts_per_s_alone\": $alone, \"inserts_per_s_shipping\": $rate" "$ratio" bytes ms
+}
+
+# say_result WHAT NUMBER FIGURES RATIO BYTES MS
+say_result()
+{
+    if [ -n "$json" ]; then
+        echo "{\"$1\": $2, \"seconds\": $seconds, \"netem\": \"$netem\", $3, \"slowdown\": $4," \
+            "\"lag_bytes_median\": $(quantile "$work/$5" 0.5)," \
+            "\"lag_bytes_p99\": $(quantile "$work/$5" 0.99)," \
+            "\"lag_ms_median\": $(quantile "$work/$6" 0.5), \"lag_ms_p99\": $(quantile "$work/$6" 0.99)," \
+            "\"equal\": true}"
+    else
+        echo "$1 $2: $(echo "$3" | tr -d '"'), slower by a factor of $4;" \
+            "behind by $(quantile "$work/$5" 0.5) bytes (99 %: $(quantile "$work/$5" 0.99))," \
+            "$(quantile "$work/$6" 0.5) ms (99 %: $(quantile "$work/$6" 0.99)); all records equal"
+    fi
+}
+
+[ -n "$json" ] || echo "network: $netem"
+i=1
+while [ "$i" -le "$pairs" ]; do
+    one_pair "$i"
+    i=$((i + 1))
+done
+say_result pairs "$pairs" "\"samples\": $(wc -l <"$work/bytes.all" | tr -d ' ')" \
+    "$(quantile "$work/ratios" 0.5)" bytes.all ms.all
