@@ -7,7 +7,7 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
-# log, ship-* what a standby is sent, map-* libxactree, team-* helper threads,
+# log, ship-* what a standby is sent, net-* how it connects, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
@@ -45,6 +45,7 @@ follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
 ship_tests="tests/unit/ship/check_wire tests/unit/ship/check_connection tests/unit/ship/check_standby
     tests/unit/tools/check_ship"
+net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
     tests/unit/view/check_view_scan"
@@ -104,6 +105,7 @@ tests_of()
     increment-*) echo "$increment_tests" ;;
     follow-*) echo "$follow_tests" ;;
     ship-*) echo "$ship_tests" ;;
+    net-*) echo "$net_tests" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;

@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -37,6 +38,7 @@ start_tool(const char *arguments, const char *log)
     (void)snprintf(command, sizeof command, "exec %s/xship %s >%s 2>&1",
                    top != NULL ? top : ".", arguments, log);
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* with a test that fails */
         (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(127);
     }
@@ -477,14 +479,28 @@ END_TEST
 
 /* ---- Strangers ------------------------------------------------------------------------ */
 
+/* must_end -- a tool ends by itself, soon, with this exit code. */
+static void
+must_end(pid_t pid, int code)
+{
+    int status = 0;
+
+    for (int i = 0; i < 600 && waitpid(pid, &status, WNOHANG) != pid; i++) {
+        if (i == 599) {
+            proc_kill(pid);
+            env_fail(__FILE__, __LINE__, "it does not end: %s", log_text("follow.log"));
+        }
+        proc_sleep_us(50000);
+    }
+    must(WIFEXITED(status));
+    must_eq(WEXITSTATUS(status), code);
+}
+
 /* must_be_refused -- a follower ends with these words, and makes no standby; the server says why. */
 static void
 must_be_refused(const char *options, unsigned port, const char *words, const char *why)
 {
-    int status = proc_wait(start_follow(options, port, "new", "follow.log"));
-
-    must(WIFEXITED(status));
-    must_eq(WEXITSTATUS(status), 1);
+    must_end(start_follow(options, port, "new", "follow.log"), 1);
     await_words("follow.log", words, 1);
     await_words("serve.log", why, 5);
     must(!file_exists("new"));
@@ -510,13 +526,13 @@ START_TEST(strangers_are_refused)
                     "only the other side has");
     must_eq(end_tool(serve), 0);
     /* What is wrong here is said before anybody connects. */
-    must_eq(tool_run("xship", "follow --secret-file short 127.0.0.1:1", "new"), 1);
-    ck_says("a secret has at least 16 bytes");
+    must_end(start_tool("follow --secret-file short 127.0.0.1:1 new", "short.log"), 1);
+    await_words("short.log", "a secret has at least 16 bytes", 1);
     must_ok(chmod("secret", 0640));
-    must_eq(tool_run("xship", "follow " SECRET "127.0.0.1:1", "new"), 1);
-    ck_says("only its owner can use");
-    must_eq(tool_run("xship", "serve --listen 0.0.0.0:0", ENV_DIR), 1);
-    ck_says("other machines would reach this address");
+    must_end(start_tool("follow " SECRET "127.0.0.1:1 new", "open.log"), 1);
+    await_words("open.log", "only its owner can use", 1);
+    must_end(start_tool("serve --listen 0.0.0.0:0 " ENV_DIR, "far.log"), 1);
+    await_words("far.log", "other machines would reach this address", 1);
     must_eq(tool_run("xship", "serve --listen nothing", ENV_DIR), 1);
     ck_says("HOST:PORT or unix:PATH");
     must_eq(tool_run("xship", "serve", ENV_DIR), 2);
@@ -595,10 +611,9 @@ START_TEST(a_turned_bit_is_refused)
     go = start_between(port);
     for (uint64_t at = 16; at < 48 + 40 + 48; at += 17) { /* greeting, proof, name */
         between->turn_at = at;
-        must_eq(WEXITSTATUS(
-                    proc_wait(start_follow(SECRET, (unsigned)word_load(&between->port),
-                                           "new", "follow.log"))),
-                1);
+        must_end(start_follow(SECRET, (unsigned)word_load(&between->port), "new",
+                              "follow.log"),
+                 1);
         must(!file_exists("new"));
     }
     proc_kill(go);
@@ -681,7 +696,7 @@ START_TEST(parted_logs_end_it)
     write_n(7);
     must_eq(tool_run("xship", "hold", ENV_DIR " standby"), 0);
     serve = start_serve("", &port);
-    must_eq(WEXITSTATUS(proc_wait(follow)), 1);
+    must_end(follow, 1);
     await_words("follow.log", "receive anew", 1);
     must_eq(end_tool(serve), 0);
     must_eq(must_be_state(COPY IN_COPY), 15);
