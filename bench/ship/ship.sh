@@ -147,10 +147,24 @@ quantile()
         END { i = int(q * NR + 0.999999); print NR == 0 ? 0 : v[i < 1 ? 1 : i] }'
 }
 
+# prepare -- the environment and its tree, in both kinds of runs.
+prepare()
+{
+    "$load" insert "$work/db" 0 1 >/dev/null || fail "the first insert"
+}
+
+# alone SEED -- without a standby.
+alone()
+{
+    prepare
+    alone=$(insert "$1")
+    [ -n "$alone" ] || fail "inserts fail"
+}
+
 # with_standby SEED -- the same, with one; $work/lag.now has how far it was behind meanwhile.
 with_standby()
 {
-    "$load" insert "$work/db" 0 1 >/dev/null || fail "the first insert"
+    prepare
     : >"$work/lag"
     ip netns exec "$one" "$build/xship" serve --json --insecure-listen --listen 192.0.2.1:7000 \
         --secret-file "$work/secret" "$work/db" >"$work/lag" 2>"$work/serve.err" &
@@ -186,9 +200,9 @@ one_pair()
     if [ $(($1 % 2)) = 0 ]; then
         with_standby "$1"
         remove_files
-        alone=$(insert "$1")
+        alone "$1"
     else
-        alone=$(insert "$1")
+        alone "$1"
         remove_files
         with_standby "$1"
     fi
