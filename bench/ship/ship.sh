@@ -46,6 +46,16 @@ one=xship-$$-1
 two=xship-$$-2
 serve_pid='' follow_pid='' work=''
 
+load=$build/bench/ship/ship_load
+
+# remove_work DIR -- files of a run.  An environment whose processes were killed has shared memory: one that
+# opens it and leaves removes that.
+remove_work()
+{
+    [ ! -d "$1/db" ] || "$load" insert "$1/db" 0 1 >/dev/null 2>&1
+    rm -rf "$1"
+}
+
 # remove_stale -- namespaces of runs that have been killed, the programs in them, and their files.
 remove_stale()
 {
@@ -59,7 +69,7 @@ remove_stale()
         done
     for left in "$dir"/ship.[0-9]*.??????; do
         pid=${left#"$dir"/ship.}
-        [ ! -d "$left" ] || kill -0 "${pid%.*}" 2>/dev/null || rm -rf "$left"
+        [ ! -d "$left" ] || kill -0 "${pid%.*}" 2>/dev/null || remove_work "$left"
     done
 }
 
@@ -69,9 +79,12 @@ clean()
     for pid in $follow_pid $serve_pid; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
     done
+    for left in $(ip netns pids "$one" 2>/dev/null); do
+        kill -9 "$left" 2>/dev/null
+    done
     ip netns del "$one" 2>/dev/null
     ip netns del "$two" 2>/dev/null
-    [ -z "$work" ] || rm -rf "$work"
+    [ -z "$work" ] || remove_work "$work"
 }
 
 fail()
@@ -106,7 +119,6 @@ done
 
 work=$(mktemp -d "$dir/ship.$$.XXXXXX") || exit 1
 work=$(cd "$work" && pwd)
-load=$build/bench/ship/ship_load
 (umask 077 && head -c 32 /dev/urandom | od -An -tx1 >"$work/secret")
 
 # await N COMMAND... -- until it succeeds, for N seconds.

@@ -28,6 +28,8 @@ must_be_clean()
 {
     ip netns list | grep "xship-$1-" && fail "a namespace is left"
     [ -z "$(ls -d ship.* 2>/dev/null)" ] || fail "files are left"
+    grep -lqs "$work/ship.$1" /dev/shm/xac-*.control && fail "shared memory is left"
+    return 0
 }
 
 # start SECONDS OPTIONS... -- in the background; $pid is it.
