@@ -89,12 +89,19 @@ int
 tool_take_part(const char *dir, const char *log_dir, const char *what,
                int (*fn)(void *arg, struct xac_env *env), void *arg)
 {
+    struct xac_master_slot master;
     struct xac_options options;
     struct xac_ctx *ctx;
     struct xac_env *env;
-    int rc, left;
+    int rc, left, fd;
 
     xac_options_init(&options, sizeof options);
+    /* Its segments stay as they are.  Each change of their size leaves numbers out, and a program and a tool
+       that take turns would soon have used up all numbers. */
+    if (tool_open_dir(dir, &fd, &master) == 0) {
+        options.value[XAC_OPT_LOG_SEGMENT_BYTES] = master.segment_bytes;
+        (void)xac_sys.close(fd);
+    }
     options.log_directory = log_dir;
     env = xac_open(dir, &options);
     if (env == NULL)

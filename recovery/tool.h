@@ -49,7 +49,7 @@ int tool_exit_code(int rc);
 int tool_open_dir(const char *path, int *fdp, struct xac_master_slot *master);
 
 /*
- * tool_take_part -- call fn(arg, env) as a participant, outside of transactions.
+ * tool_take_part -- call fn(arg, env) as a participant, outside of transactions; the log keeps its segment size.
  *
  * in   log_dir  of a new log, NULL the usual one
  * in   what     the call that messages name
