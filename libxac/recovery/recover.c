@@ -328,6 +328,18 @@ check_copy(struct xac_recovery *r, nlink_t links)
     return 0;
 }
 
+/* check_finished -- a restore that was killed may have brought the files to another moment. */
+static int
+check_finished(const struct xac_recovery *r)
+{
+    struct xac_identity is;
+
+    if (r->opt->is_restore || xac_identity_at(r->dirfd, XAC_UNFINISHED_NAME, &is) != 0)
+        return 0;
+    return xac_err(XAC_ENOTENV, "a restore that was not finished (%s): run it again",
+                   XAC_UNFINISHED_NAME);
+}
+
 /* read_master -- step 1 for the master record, then read it. */
 static int
 read_master(struct xac_recovery *r)
@@ -341,7 +353,8 @@ read_master(struct xac_recovery *r)
         return xac_master_missing(r->dirfd, false);
     if (fd < 0)
         return xac_err(errno, "%s: open", XAC_MASTER_NAME);
-    if (r->writes && xac_sys.fdatasync(fd) != 0)
+    rc = check_finished(r);
+    if (rc == 0 && r->writes && xac_sys.fdatasync(fd) != 0)
         rc = xac_err(errno, "%s: sync", XAC_MASTER_NAME);
     if (rc == 0 && xac_sys.fstat(fd, &st) == 0)
         links = st.st_nlink;

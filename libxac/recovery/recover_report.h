@@ -21,6 +21,7 @@ struct xac_recover_options {
     bool dry_run;         /* look and report, write nothing                           */
     bool cut;             /* cut a damaged log at the damage instead of refusing      */
     bool accept_replaced; /* redo into a file whose inode has changed                 */
+    bool is_restore;      /* it is a step of a restore that is not finished           */
     bool outside;         /* of a copy: files outside of it belong to it now          */
     /* Called from time to time with the bytes done and their total; may be NULL. */
     void (*progress)(void *arg, uint64_t done, uint64_t total);
