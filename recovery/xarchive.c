@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * xarchive.c -- the tool xarchive(1): name, ship, move or delete log files that are no
- * longer needed.
+ * longer needed; or keep log and backups in an archive (archive_ship.h).
  *
- * Takes no part in the environment: reads its master record, and of a running one the
+ * Without an archive it takes no part in the environment: reads its master record, and of a running one the
  * positions that backups under way hold (peek.h).
  */
 #include <config.h>
@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -29,12 +31,14 @@
 #include "log/master.h"
 #include "log/slots.h"
 #include "shared/registry.h"
+#include "archive_ship.h"
 #include "progress.h"
 #include "tool.h"
 
 const char *const tool_name = "xarchive";
 
-#define CHUNK ((size_t)1 << 20)
+#define CHUNK    ((size_t)1 << 20)
+#define NS_PER_S UINT64_C(1000000000)
 
 struct arguments {
     bool json;
@@ -43,6 +47,10 @@ struct arguments {
     const char *move; /* directory, NULL if not wanted                                */
     const char *log_dir; /* where the log lies, NULL: as noted                        */
     const char *hook; /* command, NULL if not wanted                                  */
+    const char *dest; /* archive to ship log and backups to, NULL if not wanted        */
+    bool follows;     /* do not end                                                   */
+    bool quiet;
+    uint64_t backup_hours, keep_days;
     const char *dir;
 };
 
@@ -58,13 +66,18 @@ struct found {
 };
 
 static const struct option long_options[] = {
+    {"backup-every", required_argument, NULL, 'b'},
     {"delete", no_argument, NULL, 'd'},
     {"dry-run", no_argument, NULL, 'n'},
+    {"follow", required_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
     {"hook", required_argument, NULL, 'k'},
     {"json", no_argument, NULL, 'j'},
+    {"keep-days", required_argument, NULL, 'K'},
     {"log-dir", required_argument, NULL, 'l'},
     {"move", required_argument, NULL, 'm'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"to", required_argument, NULL, 't'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
@@ -74,6 +87,8 @@ usage(FILE *to)
 {
     fputs(
         "usage: xarchive [options] DIR\n"
+        "       xarchive --follow DEST [options] DIR\n"
+        "       xarchive --to DEST [options] DIR\n"
         "Name the log files of the libxac environment in directory DIR that recovery does\n"
         "not need any more, oldest first.\n"
         "\n"
@@ -87,22 +102,68 @@ usage(FILE *to)
         "  -h, --help          this text\n"
         "  -V, --version       version of libxac\n"
         "\n"
+        "Or keep all that leads to any moment in DEST: a directory, or REMOTE:PATH of\n"
+        "rclone(1).  xrestore(1) brings it back.\n"
+        "\n"
+        "  -f, --follow DEST   ship log, and make backups, until a signal ends it\n"
+        "  -t, --to DEST       ship all durable log, and end\n"
+        "      --backup-every HOURS  a backup then at the latest, if anything has changed\n"
+        "      --keep-days DAYS      moments that can be brought back; others go (all)\n"
+        "  -q, --quiet         with these: say nothing unless something is wrong\n"
+        "\n"
         "The hook comes before the move or the deletion.  With --move or --hook the\n"
         "environment keeps its log from now on; otherwise it uses it again.\n"
-        "exit: 0 done          3 damaged master record, or the log is missing\n"
+        "exit: 0 done          3 damaged: master record, log or archive\n"
         "      1 error         5 no environment\n"
         "      2 wrong usage\n",
         to);
+}
+
+/* are_ok -- do the arguments fit each other? */
+static bool
+are_ok(const struct arguments *a, int argc, char **argv)
+{
+    bool names = a->delete || a->dry_run || a->move != NULL || a->hook != NULL
+                 || a->log_dir != NULL;
+
+    if (optind + 1 != argc || argv[optind][0] == '\0' || (a->delete &&a->move != NULL))
+        return false;
+    if (a->dest != NULL)
+        return !names && a->dest[0] != '\0';
+    return !a->quiet && a->backup_hours == 0 && a->keep_days == 0;
+}
+
+/* count_read -- 1 to 100,000 hours or days. */
+static bool
+count_read(const char *text, uint64_t *outp)
+{
+    return tool_number(text, outp) && *outp >= 1 && *outp <= 100000;
 }
 
 /* arguments_read -- ret -1 to go on, or the exit code. */
 static int
 arguments_read(struct arguments *a, int argc, char **argv)
 {
+    bool ok = true;
     int c;
 
-    while ((c = getopt_long(argc, argv, "dhjk:l:m:nV", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "df:hjk:l:m:nqt:V", long_options, NULL)) != -1) {
         switch (c) {
+        case 'b':
+            ok = ok && count_read(optarg, &a->backup_hours);
+            break;
+        case 'K':
+            ok = ok && count_read(optarg, &a->keep_days);
+            break;
+        case 'f':
+        case 't':
+            ok = ok && a->dest == NULL;
+            a->dest = optarg;
+            a->follows = c == 'f';
+            break;
+        case 'q':
+            a->quiet = true;
+            break;
         case 'd':
             a->delete = true;
             break;
@@ -131,7 +192,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
             return EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || argv[optind][0] == '\0' || (a->delete &&a->move != NULL)) {
+    if (!ok || !are_ok(a, argc, argv)) {
         usage(stderr);
         return EXIT_USAGE;
     }
@@ -453,6 +514,78 @@ say_json(const struct arguments *a, const struct found *f, size_t n, int rc)
     json_end(&j);
 }
 
+/* ---- An archive ------------------------------------------------------------------- */
+
+static _Atomic bool is_told_to_stop;
+
+static void
+stop(int signal)
+{
+    (void)signal;
+    /* relaxed: nothing else is handed over. */
+    atomic_store_explicit(&is_told_to_stop, true, memory_order_relaxed);
+}
+
+/* catch_signals -- the first SIGINT, SIGTERM or SIGHUP ends in order, the second one at once. */
+static void
+catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+    (void)sigaction(SIGHUP, &act, NULL);
+}
+
+/* say_shipped -- what has been put into the archive. */
+static void
+say_shipped(const struct arguments *a, const struct archive_report *rep, int rc)
+{
+    struct json j = {.is_pretty = true};
+
+    if (!a->json) {
+        if (rc == 0 && !a->quiet)
+            printf("%s: %" PRIu64 " object%s put, %" PRIu64 " bytes, %" PRIu64
+                   " backup%s; %s has all up to LSN %" PRIu64 "\n",
+                   a->dir, rep->objects, plural(rep->objects), rep->bytes, rep->backups,
+                   plural(rep->backups), a->dest, rep->lsn);
+        return;
+    }
+    json_object(&j, NULL);
+    json_string(&j, "directory", a->dir);
+    json_string(&j, "to", a->dest);
+    json_code(&j, "code", rc);
+    json_string(&j, "error", rc == 0 ? "" : xac_err_text());
+    json_number(&j, "objects", rep->objects);
+    json_number(&j, "bytes", rep->bytes);
+    json_number(&j, "log_bytes", rep->log_bytes);
+    json_number(&j, "backups", rep->backups);
+    json_number(&j, "manifest", rep->manifest);
+    json_number(&j, "generation", rep->generation);
+    json_number(&j, "lsn_bytes", rep->lsn);
+    json_end(&j);
+}
+
+/* ship -- to an archive; ret the exit code. */
+static int
+ship(const struct arguments *a)
+{
+    struct archive_options o = {.dir = a->dir,
+                                .dest = a->dest,
+                                .follows = a->follows,
+                                .quiet = a->quiet,
+                                .backup_every_ns = a->backup_hours * 3600 * NS_PER_S,
+                                .keep_ns = a->keep_days * 86400 * NS_PER_S,
+                                .stop = &is_told_to_stop};
+    struct archive_report rep;
+    int rc;
+
+    catch_signals();
+    rc = archive_run(&o, &rep);
+    say_shipped(a, &rep, rc);
+    return rc == 0 ? EXIT_DONE : tool_fail(a->dir, rc);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -464,6 +597,8 @@ main(int argc, char **argv)
 
     if (rc >= 0)
         return rc;
+    if (a.dest != NULL)
+        return tool_flush(ship(&a));
     rc = tool_open_dir(a.dir, &dirfd, NULL);
     if (rc == 0) {
         rc = names_get(&a, dirfd, &f);

@@ -17,6 +17,8 @@ packages="$packages e2fsprogs mount"
 packages="$packages btrfs-progs xfsprogs"
 # To test standbys over a network: namespaces with delay and loss, certificates.
 packages="$packages iproute2 openssl"
+# To test archives in what rclone reaches.
+packages="$packages rclone"
 # For static probes, which bpftrace and perf can look at.
 packages="$packages systemtap-sdt-dev"
 # For the manual as HTML pages.

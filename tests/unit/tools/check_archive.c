@@ -1,0 +1,741 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_archive.c -- xarchive --to and --follow, and xrestore: an archive, filled and brought back.
+ *
+ * GOAL    Any moment since the first backup is restored, as a history beside the log has it; so does each
+ *         prefix of what has been put, or it says that nothing is there yet.  Whatever is killed or fails, and
+ *         whenever, the next run goes on.  An object that is damaged or missing is named, and nothing wrong is
+ *         restored.  Of two archivers one is refused.
+ * METHOD  The programs of the build.  An rclone of our own, a shell script that keeps objects in a directory,
+ *         notes their order, and fails, or kills who has called it, at the n-th operation.
+ */
+#define XAC_NO_DEPRECATED
+#include <config.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "tests/unit/ship/standby_env.h"
+#include "tests/common/tool_run.h"
+
+#define DEST    "dest"
+#define OWN     ":own:" DEST
+#define NEW     "new"
+#define HISTORY 4000
+
+/* ---- The environment -------------------------------------------------------------- */
+
+/* After transaction k, and before the next one, it was when[k]. */
+static _Atomic uint64_t *when;
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    must_ok(clock_gettime(CLOCK_REALTIME, &t));
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* write_timed -- a child: board->n transactions behind those that there are. */
+static void
+write_timed(void *arg)
+{
+    uint64_t *x, k;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, board->segment_bytes));
+    x = (uint64_t *)env_attach(DURABLE, PAGES);
+    k = env_get(x);
+    for (uint64_t i = 0; i < board->n && word_load(&board->stop) == 0; i++) {
+        int rc;
+
+        k++;
+        word_store(&board->written, k);
+        do {
+            must_ok(xbegin());
+            do_transaction(x, k);
+            rc = xend();
+        } while (rc == ABORTED);
+        must_rc(rc, COMMITTED);
+        word_store(&when[k], now_ns());
+        word_store(&board->acknowledged, k);
+        if (board->pause_us != 0)
+            proc_sleep_us(board->pause_us);
+        if (board->checkpoint_every != 0 && k % board->checkpoint_every == 0)
+            must_ok(xCheckpoint());
+    }
+    if (!board->leaves)
+        env_detach();
+}
+
+static void
+start(void)
+{
+    setup();
+    when = (_Atomic uint64_t *)proc_shared(HISTORY * sizeof *when);
+    must_ok(mkdir(DEST, 0777));
+}
+
+/* commit -- n transactions. */
+static void
+commit(uint64_t n)
+{
+    board->n = n;
+    proc_run(write_timed, NULL);
+}
+
+/* ---- Our rclone ------------------------------------------------------------------- */
+
+/*
+ * Each operation counts one in `n`; if that is the number in `plan` the mode in `mode` says what happens: fail
+ * before or after it is done, or half done, or kill the caller before or after.  In mode `always` all fail.
+ */
+static const char own[] =
+    "#!/bin/sh\n"
+    "c=$1; shift; a=; b=\n"
+    "while [ $# -gt 0 ]; do case $1 in --retries) shift;; --*) ;;\n"
+    "  *) if [ -z \"$a\" ]; then a=${1#:own:}; else b=${1#:own:}; fi;; esac; shift; done\n"
+    "n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n >n\n"
+    "m=; if [ \"$(cat plan 2>/dev/null)\" = $n ] || grep -q always mode 2>/dev/null; then\n"
+    "  m=$(cat mode); fi\n"
+    "if [ \"$(cat mode 2>/dev/null)\" = log ] && [ $c = copyto ]; then case $b in */log.*)\n"
+    "  if [ ! -e failed ]; then touch failed; m=before; fi;; esac; fi\n"
+    "case $m in before|always) echo 'ERROR : planned' >&2; exit 7;;\n"
+    "  kill-before) kill -9 $PPID; exit 7;; esac\n"
+    "case $c in\n"
+    "lsf) if [ -d \"$a\" ]; then ls \"$a\"; elif [ -f \"$a\" ]; then basename \"$a\"; else\n"
+    "  echo 'directory not found' >&2; exit 3; fi;;\n"
+    "cat) if [ ! -f \"$a\" ]; then echo 'object not found' >&2; exit 3; fi; cat \"$a\";;\n"
+    "copyto) if [ -e \"$b\" ]; then echo 'immutable file modified' >&2; exit 1; fi\n"
+    "  if [ \"$m\" = half ]; then head -c 20 \"$a\" >\"$b\"; exit 7; fi\n"
+    "  cp \"$a\" \"$b\"; basename \"$b\" >>order;;\n"
+    "deletefile) rm \"$a\";;\n"
+    "esac || exit 1\n"
+    "case $m in after|half) exit 7;; kill-after) kill -9 $PPID;; esac\n"
+    "exit 0\n";
+
+/* text_write -- a file of a test. */
+static void
+text_write(const char *path, const char *text)
+{
+    (void)unlink(path);
+    file_write(path, 0, text, strlen(text));
+}
+
+static void
+own_make(void)
+{
+    char cwd[1000], path[3000];
+
+    must(getcwd(cwd, sizeof cwd) != NULL);
+    must_ok(mkdir("bin", 0777));
+    text_write("bin/rclone", own);
+    must_ok(chmod("bin/rclone", 0755));
+    (void)snprintf(path, sizeof path, "%s/bin:%s", cwd, getenv("PATH"));
+    must_ok(setenv("PATH", path, 1));
+}
+
+/* plan -- the n-th operation from now on. */
+static void
+plan(uint64_t n, const char *mode)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%llu\n", (unsigned long long)n);
+    text_write("n", "0\n");
+    text_write("plan", text);
+    text_write("mode", mode);
+}
+
+/* n_operations -- since then. */
+static uint64_t
+n_operations(void)
+{
+    char text[24] = "";
+    int fd = open("n", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    (void)!read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    return strtoull(text, NULL, 10);
+}
+
+/* ---- Shipping and restoring ------------------------------------------------------- */
+
+static const char *
+top(void)
+{
+    const char *dir = getenv("top_builddir");
+
+    return dir != NULL ? dir : ".";
+}
+
+/* ship_to -- all there is; it must succeed. */
+static void
+ship_to(const char *dest)
+{
+    char arguments[200];
+
+    (void)snprintf(arguments, sizeof arguments, "--quiet --to %s", dest);
+    if (tool_run("xarchive", arguments, ENV_DIR) != 0)
+        env_fail(__FILE__, __LINE__, "%s", output);
+}
+
+/* restore -- to NEW; ret the exit code. */
+static int
+restore(const char *options, const char *src)
+{
+    char arguments[300];
+
+    run_shell("rm -rf " NEW);
+    (void)snprintf(arguments, sizeof arguments, "%s %s", options, src);
+    return tool_run("xrestore", arguments, NEW);
+}
+
+/* must_restore -- ret the number of the transaction that has come last. */
+static uint64_t
+must_restore(const char *options, const char *src)
+{
+    if (restore(options, src) != 0)
+        env_fail(__FILE__, __LINE__, "%s", output);
+    must(!file_exists(NEW "/xac.unfinished"));
+    return must_be_state(NEW IN_COPY);
+}
+
+/* start_tool -- ret its process. */
+static pid_t
+start_tool(const char *tool, const char *arguments, const char *log)
+{
+    char command[5000];
+    pid_t pid;
+
+    (void)snprintf(command, sizeof command, "exec %s/%s %s >%s 2>&1", top(), tool,
+                   arguments, log);
+    pid = fork();
+    if (pid == 0) {
+        (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    must(pid > 0);
+    return pid;
+}
+
+/* end_tool -- in order; ret the exit code. */
+static int
+end_tool(pid_t pid)
+{
+    int status;
+
+    must_ok(kill(pid, SIGTERM));
+    status = proc_wait(pid);
+    must(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* await_words -- in the log of a tool. */
+static void
+await_words(const char *log, const char *words)
+{
+    for (int i = 0; i < 3000; i++) {
+        int fd = open(log, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read(fd, output, sizeof output - 1);
+
+        output[n > 0 ? n : 0] = '\0';
+        if (fd >= 0)
+            (void)close(fd);
+        if (strstr(output, words) != NULL)
+            return;
+        proc_sleep_us(10000);
+    }
+    env_fail(__FILE__, __LINE__, "not said: %s: %s", words, output);
+}
+
+/* first_backup -- the time of it, from xrestore --list. */
+static uint64_t
+first_backup(const char *src)
+{
+    const char *at;
+
+    must_eq(tool_run("xrestore", "--list --json", src), 0);
+    at = strstr(output, "\"from_time_ns\": ");
+    must(at != NULL);
+    return strtoull(at + 16, NULL, 10);
+}
+
+/* ---- Any moment ------------------------------------------------------------------- */
+
+/* follow_with_kills -- a writer commits while archivers ship, each killed at some moment. */
+static void
+follow_with_kills(uint64_t n, uint64_t *seed)
+{
+    pid_t writer, archiver;
+
+    board->n = n;
+    writer = proc_spawn(write_timed, NULL);
+    for (uint64_t end = word_load(&board->acknowledged) + n;
+         word_load(&board->acknowledged) < end;) {
+        archiver = start_tool("xarchive", "--follow " DEST " " ENV_DIR, "log");
+        proc_sleep_us(20000 + rnd_below(seed, 300000));
+        proc_kill(archiver);
+    }
+    proc_join(writer);
+}
+
+START_TEST(any_moment_is_restored)
+{
+    uint64_t seed = env_seed(), first, n = 0;
+    char until[60];
+
+    start();
+    board->pause_us = 3000;
+    commit(30);
+    ship_to(DEST);
+    for (int round = 0; round < 4; round++) {
+        board->leaves = round % 2 == 1;
+        follow_with_kills(150, &seed);
+        if (round == 1) /* another backup */
+            run_shell("rm -rf saved && cp -a " DEST " saved");
+    }
+    ship_to(DEST);
+    first = first_backup(DEST);
+    must_eq(must_restore("", DEST), word_load(&board->acknowledged));
+    for (int i = 0; i < 100; i++) {
+        uint64_t k = 1 + rnd_below(&seed, word_load(&board->acknowledged) - 1);
+        uint64_t at = word_load(&when[k]);
+
+        (void)snprintf(until, sizeof until, "--until @%llu.%09llu",
+                       (unsigned long long)(at / 1000000000),
+                       (unsigned long long)(at % 1000000000));
+        if (at < first) {
+            must_eq(restore(until, DEST), 1);
+            ck_says("the oldest moment that can be restored");
+            continue;
+        }
+        must_eq(must_restore(until, DEST), k);
+        n++;
+    }
+    must(n >= 50);
+}
+END_TEST
+
+/* ---- Prefixes, kills, failures ---------------------------------------------------- */
+
+/* object -- the k-th that has been put, from 0; ret false: there is none. */
+static bool
+object(uint64_t k, char name[300])
+{
+    FILE *f = fopen("order", "re");
+    bool is_there = f != NULL;
+
+    for (uint64_t i = 0; is_there && i <= k; i++)
+        is_there = fgets(name, 300, f) != NULL;
+    if (f != NULL)
+        (void)fclose(f);
+    if (is_there)
+        name[strcspn(name, "\n")] = '\0';
+    return is_there;
+}
+
+START_TEST(each_prefix_restores)
+{
+    char name[300], command[800];
+    uint64_t last = 0, n_none = 0, n_states = 0;
+
+    start();
+    own_make();
+    for (int i = 0; i < 4; i++) {
+        commit(40);
+        ship_to(OWN);
+    }
+    must_ok(mkdir("part", 0777));
+    for (uint64_t k = 0;; k++) {
+        int rc = restore("", "part");
+        uint64_t state;
+
+        if (rc == 0) {
+            state = must_be_state(NEW IN_COPY);
+            must(state >= last);
+            n_states += state > last;
+            last = state;
+        } else {
+            must_eq(rc, 1);
+            must(strstr(output, "nothing has been archived") != NULL
+                 || strstr(output, "there is no backup yet") != NULL);
+            must_eq(last, 0);
+            n_none++;
+        }
+        if (!object(k, name))
+            break;
+        (void)snprintf(command, sizeof command,
+                       "test ! -e " DEST "/%s || cp " DEST "/%s part/", name, name);
+        run_shell(command);
+    }
+    must_eq(last, 160);
+    must(n_none > 3);
+    must(n_states >= 4);
+}
+END_TEST
+
+/* What happens at the n-th operation. */
+static const char *const modes[] = {"kill-before", "kill-after", "before", "after",
+                                    "half"};
+
+START_TEST(broken_at_each_operation_goes_on)
+{
+    const char *mode = modes[_i];
+    uint64_t n_broken = 0;
+    bool is_broken = true;
+
+    start();
+    own_make();
+    commit(5);
+    /* Each third one, from another one on in each mode. */
+    for (uint64_t n = 1 + (uint64_t)_i % 3; is_broken; n += 3) {
+        run_shell("rm -rf " DEST "/* " ENV_DIR "/xac.archiving-*");
+        plan(n, mode);
+        tool_run("xarchive", "--to " OWN, ENV_DIR);
+        is_broken = n_operations() >= n;
+        n_broken += is_broken;
+        plan(0, mode);
+        commit(2);
+        ship_to(OWN);
+        must_eq(must_restore("", DEST), word_load(&board->acknowledged));
+    }
+    must(n_broken > 6);
+}
+END_TEST
+
+START_TEST(a_restore_that_is_killed_is_run_again)
+{
+    bool is_broken = true;
+    uint64_t seed = env_seed();
+
+    start();
+    own_make();
+    commit(60);
+    ship_to(DEST);
+    commit(60);
+    ship_to(DEST);
+    for (uint64_t n = 1; is_broken; n++) {
+        run_shell("rm -rf " NEW);
+        plan(n, n % 2 == 0 ? "kill-before" : "kill-after");
+        (void)tool_run("xrestore", OWN, NEW);
+        is_broken = n_operations() >= n;
+        plan(0, "");
+        if (is_broken && file_exists(NEW)) {
+            int fd = open(NEW, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+            must_refuse(xac_recover_dir(fd, NULL, NULL, NULL), XAC_ENOTENV);
+            (void)close(fd);
+        }
+        if (is_broken)
+            must_eq(tool_run("xrestore", DEST, NEW), 0);
+        must_eq(must_be_state(NEW IN_COPY), 120);
+    }
+    for (int i = 0; i < 25; i++) { /* the steps between, recovery too */
+        pid_t pid;
+
+        run_shell("rm -rf " NEW);
+        pid = start_tool("xrestore", DEST " " NEW, "log");
+        proc_sleep_us(rnd_below(&seed, 120000));
+        proc_kill(pid);
+        if (file_exists(NEW "/xac.unfinished")) {
+            int fd = open(NEW, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+            must_refuse(xac_recover_dir(fd, NULL, NULL, NULL), XAC_ENOTENV);
+            (void)close(fd);
+        }
+        if (!file_exists(NEW "/xac.master") || file_exists(NEW "/xac.unfinished"))
+            must_eq(tool_run("xrestore", DEST, NEW), 0);
+        must_eq(must_be_state(NEW IN_COPY), 120);
+    }
+}
+END_TEST
+
+START_TEST(a_follower_waits_for_its_archive)
+{
+    pid_t pid;
+
+    start();
+    own_make();
+    commit(10);
+    ship_to(OWN);
+    commit(10);
+    plan(0, "log");
+    pid = start_tool("xarchive", "--follow " OWN " " ENV_DIR, "log");
+    await_words("log", "planned; trying again");
+    must_eq(end_tool(pid), 0);
+    ship_to(OWN);
+    must_eq(must_restore("", OWN), 20);
+    plan(0, "always");
+    must_eq(tool_run("xarchive", "--to " OWN, ENV_DIR), 1);
+    ck_says("rclone lsf: exit code 7: ERROR : planned");
+    must_eq(restore("", OWN), 1);
+    ck_says("rclone lsf: exit code 7");
+    must_ok(unlink("bin/rclone"));
+    must_ok(setenv("PATH", "/nowhere", 1));
+    must_eq(tool_run("/bin/true", "", ""), 0);
+    must_eq(tool_run("xarchive", "--to " OWN, ENV_DIR), 1);
+    ck_says("rclone is not installed");
+}
+END_TEST
+
+START_TEST(a_full_disk_is_survived)
+{
+    char command[3000];
+
+    start();
+    board->large_every = 5;
+    commit(10);
+    ship_to(DEST);
+    commit(40);
+    (void)snprintf(command, sizeof command,
+                   "trap '' XFSZ; ulimit -f 40; %s/xarchive --to " DEST " " ENV_DIR
+                   " >log 2>&1; test $? = 1",
+                   top());
+    run_shell(command);
+    await_words("log", "File too large");
+    must_eq(must_restore("", DEST), 10);
+    ship_to(DEST);
+    must_eq(must_restore("", DEST), 50);
+}
+END_TEST
+
+/* ---- Damage ----------------------------------------------------------------------- */
+
+/* damage -- an object, in one of three ways; ret false: it cannot be done. */
+static bool
+damage(const char *path, int way, uint64_t *seed)
+{
+    uint64_t n = file_size(path), at;
+    uint8_t byte;
+
+    if (way == 2) {
+        must_ok(unlink(path));
+    } else if (way == 1) {
+        if (n == 0)
+            return false;
+        must_ok(truncate(path, (off_t)rnd_below(seed, n)));
+    } else {
+        if (n == 0)
+            return false;
+        at = rnd_below(seed, n);
+        file_read(path, at, &byte, 1);
+        byte ^= (uint8_t)(1u << rnd_below(seed, 8));
+        file_write(path, at, &byte, 1);
+    }
+    return true;
+}
+
+/* is_named -- does the newest manifest name an object, or lead to it? */
+static bool
+is_named(const char *name)
+{
+    char command[800];
+
+    (void)snprintf(command, sizeof command,
+                   "f=$(ls " DEST "/manifest.* | tail -n 1); test \"${f##*/}\" = %s || "
+                   "grep -q ' %s ' $f",
+                   name, name);
+    return system(command) == 0;
+}
+
+START_TEST(damage_is_named)
+{
+    uint64_t seed = env_seed(), n = 0;
+    char path[600];
+    struct dirent *d;
+    DIR *dir;
+
+    start();
+    board->large_every = 10;
+    commit(60);
+    ship_to(DEST);
+    commit(60); /* another generation: a full manifest, with notes */
+    ship_to(DEST);
+    run_shell("rm -f " DEST "/x; cp -a " DEST " whole");
+    dir = opendir("whole");
+    must(dir != NULL);
+    while ((d = readdir(dir)) != NULL) {
+        if (d->d_name[0] == '.' || !is_named(d->d_name)
+            || strstr(d->d_name, ".history.") != NULL)
+            continue;
+        for (int way = 0; way < 3; way++) {
+            int rc;
+
+            run_shell("rm -rf " DEST " && cp -a whole " DEST);
+            (void)snprintf(path, sizeof path, DEST "/%s", d->d_name);
+            if (!damage(path, way, &seed))
+                continue;
+            rc = restore("", DEST);
+            if (rc == 0 && way == 2 && strncmp(d->d_name, "manifest", 8) == 0)
+                must_be_state(NEW IN_COPY); /* as if it had not been put yet */
+            else if (rc == 0 && strncmp(d->d_name, "data", 4) == 0)
+                continue; /* it is in the backup, too */
+            else {
+                must_eq(rc, 3);
+                ck_says(d->d_name);
+                must(!file_exists(NEW "/xac.master"));
+            }
+            n++;
+        }
+    }
+    (void)closedir(dir);
+    must(n > 25);
+}
+END_TEST
+
+/* ---- Refused ---------------------------------------------------------------------- */
+
+START_TEST(a_second_archiver_is_refused)
+{
+    pid_t pid;
+
+    start();
+    commit(10);
+    pid = start_tool("xarchive", "--follow " DEST " " ENV_DIR, "log");
+    for (int i = 0; i < 1000 && !file_exists(DEST "/manifest.0000000002"); i++)
+        proc_sleep_us(10000);
+    must_eq(tool_run("xarchive", "--to " DEST, ENV_DIR), 1);
+    ck_says("another process archives it");
+    run_shell("cp -a " ENV_DIR " copied");
+    must_eq(tool_run("xarchive", "--to " DEST, "copied"), 1);
+    ck_says("belongs to another archiver");
+    must_eq(end_tool(pid), 0);
+    must_eq(file_count(DEST, "claim."), 0);
+    must_eq(must_restore("", DEST), 10);
+    must_eq(tool_run("xarchive", "--to " DEST, NEW), 1);
+    ck_says("are not the same");
+    commit(1);
+    ship_to(DEST);
+    must_eq(must_restore("", DEST), 11);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    static const char *const wrong[] = {"--to " DEST " --delete",
+                                        "--to a --to b",
+                                        "--keep-days 3",
+                                        "--follow ''",
+                                        "--to " DEST " --keep-days 0",
+                                        "-q"};
+
+    start();
+    commit(3);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        must_eq(tool_run("xarchive", wrong[i], ENV_DIR), 2);
+    must_eq(tool_run("xarchive", "--to nowhere", ENV_DIR), 1);
+    ck_says("nowhere: No such file");
+    must_eq(tool_run("xarchive", "--to " DEST, "nowhere"), 1);
+    must_eq(restore("", DEST), 1);
+    ck_says("nothing has been archived");
+    must(!file_exists(NEW));
+    ship_to(DEST);
+    must_eq(restore("--until yesterday", DEST), 2);
+    must_eq(restore("--until 8", DEST), 1);
+    ck_says("the oldest moment");
+    must_ok(mkdir("full", 0777));
+    text_write("full/mine", "x");
+    must_eq(tool_run("xrestore", DEST, "full"), 1);
+    ck_says("is not empty, it holds mine");
+    must(file_exists("full/mine"));
+    must_eq(tool_run("xrestore", DEST " --json", NEW), 0);
+    ck_says("\"code\": 0");
+    /* A place that has lost what it had is not the right one. */
+    run_shell("mv " DEST " away && mkdir " DEST);
+    must_eq(tool_run("xarchive", "--to " DEST, ENV_DIR), 1);
+    ck_says("is it mounted?");
+}
+END_TEST
+
+/* ---- Gaps, and what goes ---------------------------------------------------------- */
+
+START_TEST(a_gap_is_not_restored_over)
+{
+    uint64_t before, inside, end;
+    char until[80];
+
+    start();
+    board->large_every = 0;
+    commit(50);
+    ship_to(DEST);
+    before = word_load(&board->acknowledged);
+    must_eq(tool_run("xship", "slots", ENV_DIR), 0);
+    output[strcspn(output, ":")] = '\0';
+    (void)snprintf(until, sizeof until, "drop " ENV_DIR " %.40s", output);
+    must_eq(tool_run("xship", until, ""), 0);
+    commit(300); /* the log is used again */
+    inside = word_load(&board->acknowledged) - 100;
+    must_eq(tool_run("xarchive", "--to " DEST, ENV_DIR), 0);
+    ck_says("a new backup follows");
+    end = word_load(&board->acknowledged);
+    must_eq(must_restore("", DEST), end);
+    (void)snprintf(until, sizeof until, "--until @%llu.%09llu",
+                   (unsigned long long)(word_load(&when[inside]) / 1000000000),
+                   (unsigned long long)(word_load(&when[inside]) % 1000000000));
+    must_eq(restore(until, DEST), 1);
+    ck_says("is missing: that moment cannot be restored");
+    must_eq(tool_run("xrestore", "--list", DEST), 0);
+    ck_says("log behind it is missing");
+    must(before < inside);
+}
+END_TEST
+
+START_TEST(what_is_not_named_goes_a_day_later)
+{
+    size_t n, left;
+
+    start();
+    for (int i = 0; i < 3; i++) {
+        commit(20);
+        ship_to(DEST);
+    }
+    n = file_count(DEST, "");
+    run_shell("cp -a " DEST " all");
+    ship_to(DEST);
+    must(file_count(DEST, "") >= n); /* not yet */
+    for (int i = 0; i < 2;
+         i++) { /* the note is a day older: another is made, and acted upon */
+        run_shell("sed -i '1s/.*/1/' " ENV_DIR "/xac.archiving-*/doomed");
+        ship_to(DEST);
+        must(i > 0 || file_count(DEST, "") >= n);
+    }
+    left = file_count(DEST, "");
+    must(left < n);
+    must_eq(must_restore("", DEST), 60);
+    must_eq(must_restore("", "all"), 60);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("archive");
+    TCase *t = env_tcase(s, "moments", 400);
+
+    tcase_add_test(t, any_moment_is_restored);
+    tcase_add_test(t, a_gap_is_not_restored_over);
+    t = env_tcase(s, "prefixes", 400);
+    tcase_add_test(t, each_prefix_restores);
+    t = env_tcase(s, "breaks", 400);
+    tcase_add_loop_test(t, broken_at_each_operation_goes_on, 0,
+                        sizeof modes / sizeof modes[0]);
+    t = env_tcase(s, "restores", 400);
+    tcase_add_test(t, a_restore_that_is_killed_is_run_again);
+    t = env_tcase(s, "failures", 400);
+    tcase_add_test(t, a_follower_waits_for_its_archive);
+    tcase_add_test(t, a_full_disk_is_survived);
+    t = env_tcase(s, "damage", 400);
+    tcase_add_test(t, damage_is_named);
+    t = env_tcase(s, "refused", 400);
+    tcase_add_test(t, a_second_archiver_is_refused);
+    tcase_add_test(t, what_does_not_fit_is_refused);
+    t = env_tcase(s, "removed", 400);
+    tcase_add_test(t, what_is_not_named_goes_a_day_later);
+    return env_main(s);
+}
