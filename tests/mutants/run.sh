@@ -8,6 +8,7 @@
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
 # log, ship-* what a standby is sent, net-* how it connects, map-* libxactree, team-* helper threads,
+# log, ship-* what a standby is sent, archive-* archives, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
@@ -46,6 +47,7 @@ follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
 ship_tests="tests/unit/ship/check_wire tests/unit/ship/check_connection tests/unit/ship/check_standby
     tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
+archive_tests="tests/unit/tools/check_archive"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
     tests/unit/view/check_view_scan"
@@ -104,6 +106,7 @@ tests_of()
     envs-*) echo "$envs_tests" ;;
     increment-*) echo "$increment_tests" ;;
     follow-*) echo "$follow_tests" ;;
+    archive-*) echo "$archive_tests" ;;
     ship-*) echo "$ship_tests" ;;
     net-*) echo "$net_tests" ;;
     files-*) echo "$files_tests" ;;
@@ -124,7 +127,7 @@ tests_of()
 # build TEST... -- ret 0 if the tests could be built, and the tools that some of them run.
 build()
 {
-    make -C "$work/build" -j2 xbackup xrecover xship "$@" >"$work/make.log" 2>&1
+    make -C "$work/build" -j2 xarchive xbackup xrecover xrestore xship "$@" >"$work/make.log" 2>&1
 }
 
 # seconds SINCE -- since then.

@@ -19,6 +19,8 @@
 
 #include "tests/unit/ship/standby_env.h"
 #include "tests/common/tool_run.h"
+#include "recovery/archive_manifest.h"
+#include "recovery/archive_store.h"
 
 #define DEST    "dest"
 #define OWN     ":own:" DEST
@@ -712,30 +714,107 @@ START_TEST(what_is_not_named_goes_a_day_later)
 }
 END_TEST
 
+/* age -- the k-th backup, from 0, is so many days old: by another manifest. */
+static void
+age(uint64_t k, uint64_t days)
+{
+    char path[ARCHIVE_NAME_MAX + 10], name[ARCHIVE_NAME_MAX], *text;
+    struct archive_store store;
+    struct archive a;
+    uint64_t newest, n = 0;
+    size_t bytes;
+
+    must_ok(archive_store_open(&store, DEST));
+    must_ok(archive_newest(&store, &newest));
+    must_ok(archive_read(&a, &store, newest));
+    for (size_t i = 0; i < a.n; i++) {
+        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == k)
+            a.object[i].time_ns = now_ns() - days * 86400 * 1000000000;
+    }
+    must(n > k);
+    must_ok(archive_write(&a, newest + 1, now_ns(), true, &text, &bytes));
+    archive_manifest_name(name, newest + 1);
+    (void)snprintf(path, sizeof path, DEST "/%s", name);
+    file_write(path, 0, text, bytes);
+    free(text);
+    archive_free(&a);
+    archive_store_close(&store);
+}
+
+/* must_name -- so many backups; is_tidy: and no log that none of them needs; ret where the oldest is whole. */
+static uint64_t
+must_name(size_t n_backups, bool is_tidy)
+{
+    struct archive_store store;
+    struct archive a;
+    uint64_t newest, redo = 0, end = 0;
+    size_t n = 0;
+
+    must_ok(archive_store_open(&store, DEST));
+    must_ok(archive_newest(&store, &newest));
+    must_ok(archive_read(&a, &store, newest));
+    for (size_t i = 0; i < a.n; i++) {
+        if (a.object[i].kind == ARCHIVE_BACKUP && n++ == 0) {
+            redo = a.object[i].start;
+            end = a.object[i].end;
+        }
+    }
+    must_eq(n, n_backups);
+    for (size_t i = 0; i < a.n; i++)
+        must(!is_tidy || a.object[i].kind != ARCHIVE_LOG || a.object[i].end > redo);
+    archive_free(&a);
+    archive_store_close(&store);
+    return end;
+}
+
+START_TEST(old_moments_go)
+{
+    char until[60];
+    uint64_t oldest;
+
+    start();
+    for (int i = 0; i < 3; i++) {
+        commit(30);
+        ship_to(i == 0 ? DEST : DEST " --backup-every 1");
+        age((uint64_t)i, 10 - 4 * (uint64_t)i); /* 10, 6 and 2 days */
+    }
+    (void)must_name(3, false);
+    commit(30);
+    ship_to(DEST " --backup-every 1 --keep-days 4");
+    oldest = must_name(3, true); /* that of 6 days leads to the moment 4 days ago */
+    (void)snprintf(until, sizeof until, "--until %llu", (unsigned long long)oldest);
+    must_eq(must_restore(until, DEST), 60);
+    must_eq(must_restore("", DEST), 120);
+    ship_to(DEST " --backup-every 1 --keep-days 4"); /* nothing has been committed */
+    must_eq(must_name(3, true), oldest);
+}
+END_TEST
+
 int
 main(void)
 {
     Suite *s = suite_create("archive");
-    TCase *t = env_tcase(s, "moments", 400);
+    TCase *t = env_tcase(s, "refused", 400);
 
-    tcase_add_test(t, any_moment_is_restored);
-    tcase_add_test(t, a_gap_is_not_restored_over);
+    tcase_add_test(t, a_second_archiver_is_refused);
+    tcase_add_test(t, what_does_not_fit_is_refused);
+    t = env_tcase(s, "removed", 400);
+    tcase_add_test(t, what_is_not_named_goes_a_day_later);
+    tcase_add_test(t, old_moments_go);
+    t = env_tcase(s, "damage", 400);
+    tcase_add_test(t, damage_is_named);
     t = env_tcase(s, "prefixes", 400);
     tcase_add_test(t, each_prefix_restores);
+    t = env_tcase(s, "failures", 400);
+    tcase_add_test(t, a_follower_waits_for_its_archive);
+    tcase_add_test(t, a_full_disk_is_survived);
+    t = env_tcase(s, "moments", 400);
+    tcase_add_test(t, a_gap_is_not_restored_over);
+    tcase_add_test(t, any_moment_is_restored);
     t = env_tcase(s, "breaks", 400);
     tcase_add_loop_test(t, broken_at_each_operation_goes_on, 0,
                         sizeof modes / sizeof modes[0]);
     t = env_tcase(s, "restores", 400);
     tcase_add_test(t, a_restore_that_is_killed_is_run_again);
-    t = env_tcase(s, "failures", 400);
-    tcase_add_test(t, a_follower_waits_for_its_archive);
-    tcase_add_test(t, a_full_disk_is_survived);
-    t = env_tcase(s, "damage", 400);
-    tcase_add_test(t, damage_is_named);
-    t = env_tcase(s, "refused", 400);
-    tcase_add_test(t, a_second_archiver_is_refused);
-    tcase_add_test(t, what_does_not_fit_is_refused);
-    t = env_tcase(s, "removed", 400);
-    tcase_add_test(t, what_is_not_named_goes_a_day_later);
     return env_main(s);
 }
