@@ -655,6 +655,24 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+START_TEST(leftovers_are_not_overwritten)
+{
+    start();
+    commit(10);
+    ship_to(DEST);
+    run_shell("cp -a " DEST " saved && cp -a " ENV_DIR "/xac.archiving-* notes");
+    commit(10);
+    ship_to(DEST);
+    /* As if that run had been killed, and its objects torn. */
+    run_shell("cp -a notes/note " ENV_DIR "/xac.archiving-*/ && for f in " DEST "/*; do "
+              "test -e saved/${f##*/} || { echo torn >$f; echo ${f##*/} >>torn; }; done");
+    ship_to(DEST);
+    run_shell("test $(wc -l <torn) -ge 2 && for f in $(cat torn); do "
+              "test \"$(cat " DEST "/$f)\" = torn || exit 1; done");
+    must_eq(must_restore("", DEST), 20);
+}
+END_TEST
+
 /* ---- Gaps, and what goes ---------------------------------------------------------- */
 
 START_TEST(a_gap_is_not_restored_over)
@@ -798,6 +816,7 @@ main(void)
 
     tcase_add_test(t, a_second_archiver_is_refused);
     tcase_add_test(t, what_does_not_fit_is_refused);
+    tcase_add_test(t, leftovers_are_not_overwritten);
     t = env_tcase(s, "removed", 400);
     tcase_add_test(t, what_is_not_named_goes_a_day_later);
     tcase_add_test(t, old_moments_go);
