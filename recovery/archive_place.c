@@ -29,7 +29,11 @@
 #define STAGE       "stage"
 
 #define NOTE_BYTES 512
-#define LIST_MAX   ((size_t)256 << 20)
+
+/* Numbers that are tried for the first manifest. */
+#define FIRST_MAX 32
+
+#define LIST_MAX ((size_t)256 << 20)
 
 /* ---- Notes ------------------------------------------------------------------------ */
 
@@ -313,6 +317,21 @@ archive_place_close(struct archive_place *p, struct archive_store *s)
     xac_close_fd(&p->statefd);
 }
 
+/* is_blank -- no manifest is whole: the first one has been torn, perhaps again and again. */
+static bool
+is_blank(struct archive_store *s, uint64_t newest)
+{
+    bool is_torn = newest <= FIRST_MAX;
+
+    for (uint64_t k = 1; is_torn && k < newest; k++) {
+        struct archive a;
+
+        is_torn = archive_read(&a, s, k) == XAC_EDAMAGED;
+        archive_free(&a);
+    }
+    return is_torn;
+}
+
 int
 archive_place_read(struct archive_place *p, struct archive_store *s, struct archive *a,
                    uint64_t *numberp)
@@ -330,7 +349,8 @@ archive_place_read(struct archive_place *p, struct archive_store *s, struct arch
                              s->dest, newest + 1, p->number);
     *numberp = newest;
     rc = archive_read(a, s, newest);
-    if (rc == XAC_EDAMAGED && newest > p->number && p->number > 0) {
+    if (rc == XAC_EDAMAGED && newest > p->number
+        && (p->number > 0 || is_blank(s, newest))) {
         archive_free(a); /* torn: it has never been noted */
         rc = archive_read(a, s, p->number);
     }
