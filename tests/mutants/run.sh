@@ -7,8 +7,7 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
-# log, ship-* what a standby is sent, net-* how it connects, map-* libxactree, team-* helper threads,
-# log, ship-* what a standby is sent, archive-* archives, map-* libxactree, team-* helper threads,
+# log, ship-* what a standby is sent, net-* how it connects, archive-* archives, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
