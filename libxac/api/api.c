@@ -188,6 +188,7 @@ xac_api_errno(int rc)
     case XAC_EINUSE:
         return EBUSY;
     case XAC_EREADONLY:
+    case XAC_ENOTLEADER:
         return EROFS;
     case XAC_ENOTMAPPED:
         return EINVAL;

@@ -133,6 +133,7 @@ static const struct {
     {XAC_ELAYOUT, "the object has another type or layout"},
     {XAC_ENOSTATE, "that state is not held"},
     {XAC_ECUTOFF, "cut off from what it needs"},
+    {XAC_ENOTLEADER, "a standby: it can be queried, not written"},
 };
 
 /* errno_text -- without a lock or memory: musl's strerror() needs neither. */
