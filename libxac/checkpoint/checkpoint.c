@@ -87,9 +87,12 @@ try_lock(struct xac_env *env)
 
 /* run_held -- all steps; the lock is held, and released. */
 static int
-run_held(struct xac_env *env, bool is_final)
+run_held(struct xac_env *env, bool is_final, struct xac_ckpt_shipped *shipped)
 {
-    struct xac_ckpt r = {.env = env, .is_final = is_final, .query = UINT64_MAX};
+    struct xac_ckpt r = {.env = env,
+                         .is_final = is_final,
+                         .shipped = shipped,
+                         .query = UINT64_MAX};
     int rc;
 
     xac_assert(xac_lock_is_mine(&env->ctl->checkpoint));
@@ -109,8 +112,9 @@ run_held(struct xac_env *env, bool is_final)
     return rc;
 }
 
-int
-xac_checkpoint_run(struct xac_env *env, bool is_final)
+/* run -- wait for the lock, then all steps. */
+static int
+run(struct xac_env *env, bool is_final, struct xac_ckpt_shipped *shipped)
 {
     sigset_t signals;
     int rc;
@@ -118,9 +122,24 @@ xac_checkpoint_run(struct xac_env *env, bool is_final)
     xac_signals_block(&signals);
     xac_reap_dead(env);
     ckpt_lock(env);
-    rc = run_held(env, is_final);
+    rc = run_held(env, is_final, shipped);
     xac_signals_restore(&signals);
     return rc;
+}
+
+int
+xac_checkpoint_run(struct xac_env *env, bool is_final)
+{
+    xac_assert(!xac_env_is_standby(env));
+    return run(env, is_final, NULL);
+}
+
+int
+xac_checkpoint_redone(struct xac_env *env, struct xac_ckpt_shipped *shipped)
+{
+    xac_assert(xac_env_is_standby(env));
+    xac_assert(shipped->redo_lsn <= shipped->begin_lsn);
+    return run(env, false, shipped);
 }
 
 int
@@ -132,7 +151,7 @@ xac_checkpoint_try(struct xac_env *env)
     xac_signals_block(&signals);
     xac_reap_dead(env);
     if (try_lock(env))
-        rc = run_held(env, false);
+        rc = run_held(env, false, NULL);
     xac_signals_restore(&signals);
     return rc;
 }

@@ -30,6 +30,7 @@
 
 #include "base/annot.h"
 #include "checkpoint/ckpt_due.h"
+#include "checkpoint/ckpt_shipped.h"
 #include "shared/env_state.h"
 
 /*
@@ -39,6 +40,15 @@
  * ret  0; XAC_EPOISONED; errno values (nothing is lost).
  */
 int xac_checkpoint_run(struct xac_env *env, bool is_final);
+
+/*
+ * xac_checkpoint_redone -- one of a standby, by its replayer: the files get what is published, as far as readers
+ * allow it.  The master record is left to the caller.
+ *
+ * in/out  shipped  see ckpt_shipped.h
+ * ret  as xac_checkpoint_run()
+ */
+int xac_checkpoint_redone(struct xac_env *env, struct xac_ckpt_shipped *shipped);
 
 /* xac_checkpoint_try -- the same within other work; returns EBUSY instead of waiting for a running
    checkpoint. */

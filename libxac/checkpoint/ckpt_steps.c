@@ -55,9 +55,11 @@ begin(struct xac_ckpt *r)
     uint64_t end;
     int rc;
 
-    if (!xac_env_is_durable(env)) {
+    if (!xac_env_is_durable(env) || r->shipped != NULL) {
         r->begin_commit = xac_chain_commit(env);
-        return 0;
+        r->begin_lsn = r->shipped != NULL ? r->shipped->begin_lsn : 0;
+        r->redo_lsn = r->shipped != NULL ? r->shipped->redo_lsn : 0;
+        return 0; /* what is published on a standby is durable */
     }
     xac_builder_init(&b, buf, sizeof buf);
     /* Worked out before the block has its place, so it may be smaller than need be. */
@@ -445,8 +447,13 @@ end(struct xac_ckpt *r)
     struct xac_ckpt_end what = {.begin_lsn = r->begin_lsn, .redo_lsn = r->redo_lsn};
     uint64_t lsn = 0, after = 0;
     bool is_lost;
-    int rc = xac_ckpt_files_choose(&r->files, env, r->redo_lsn);
+    int rc;
 
+    if (r->shipped != NULL) { /* every file stays known: the source leaves them */
+        r->shipped->redo_lsn = r->redo_lsn;
+        return 0;
+    }
+    rc = xac_ckpt_files_choose(&r->files, env, r->redo_lsn);
     if (rc != 0 || !xac_env_is_durable(env))
         return rc;
     what.file = r->files.named;

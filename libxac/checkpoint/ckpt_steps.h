@@ -37,6 +37,7 @@
 
 #include "checkpoint/ckpt_files.h"
 #include "checkpoint/ckpt_run.h"
+#include "checkpoint/ckpt_shipped.h"
 #include "checkpoint/pagesums.h"
 #include "log/master.h"
 
@@ -57,6 +58,7 @@ enum xac_ckpt_phase {
 struct xac_ckpt {
     struct xac_env *env;
     bool is_final;
+    struct xac_ckpt_shipped *shipped; /* NULL: not of a standby                       */
     enum xac_ckpt_phase phase;
     uint64_t epoch;
     struct xac_master_slot master;

@@ -307,6 +307,30 @@ xac_log_wake_followers(struct xac_log_shared *sh)
 }
 
 void
+xac_log_stands(struct xac_log *log, uint64_t lsn)
+{
+    struct xac_log_shared *sh = log->sh;
+    uint64_t at = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint64_t segment = sh->segment_bytes;
+
+    xac_assert(at <= lsn);
+    xac_assert(lsn % XAC_BLOCK_ALIGN == 0);
+    xac_assert(at == atomic_load_explicit(&sh->durable, memory_order_relaxed));
+    /* Release: pairs with the acquires in has_room and xac_log_assert. */
+    atomic_store_explicit(&sh->prepared, (lsn + segment) & ~(segment - 1),
+                          memory_order_release);
+    while (
+        at
+        < lsn) { /* never further apart than (1) allows, for those who look meanwhile */
+        at = lsn - at < sh->ring_bytes ? lsn : at + sh->ring_bytes;
+        /* Release: pairs with the acquire in xac_chain_lsn. */
+        atomic_store_explicit(&sh->tail, at, memory_order_release);
+        /* Release: pairs with the acquire in xac_log_wait_durable. */
+        atomic_store_explicit(&sh->durable, at, memory_order_release);
+    }
+}
+
+void
 xac_log_release(struct xac_log *log, uint64_t lsn)
 {
     xac_assert(lsn <= atomic_load_explicit(&log->sh->durable, memory_order_relaxed));

@@ -23,6 +23,7 @@
  *       before that concerns the process whose limits, rights or descriptors were in the
  *       way, and nobody else: nothing has changed, and the next flush, by whichever process,
  *       writes all of it.
+ *       On a standby nothing is appended: tail, durable and prepared move together (xac_log_stands).
  *   (7) What is copied to the ring under the caller's publish lock goes to pages that the
  *       process has in its page table already: without room there, has_room says no, and
  *       make_room sees to it.  (Not what a survivor copies for one that died: it has the lock
@@ -153,6 +154,13 @@ int xac_log_flush_end(struct xac_log *log, uint64_t lsn);
 /* xac_log_release -- the log below lsn is not needed, and the master record on disk says
    so: its segments become new ones.  0: keep them. */
 void xac_log_release(struct xac_log *log, uint64_t lsn);
+
+/*
+ * xac_log_stands -- of a standby: what has come from elsewhere stands in the segments up to there, synced.
+ *
+ * Publish lock held.  Nothing is appended to such a log, so tail and durable are always the same.
+ */
+void xac_log_stands(struct xac_log *log, uint64_t lsn);
 
 /* xac_log_wake_followers -- the region is about to go. */
 void xac_log_wake_followers(struct xac_log_shared *sh);

@@ -33,6 +33,7 @@ struct xac_frozen;
 struct xac_outofcore_ctx;
 struct xac_policy;
 struct xac_saved;
+struct xac_standby;
 struct xac_view;
 struct xac_way;
 
@@ -228,6 +229,8 @@ struct xac_env_options {
     const char *log_dir; /* NULL: not asked for; not owned                         */
     void (*progress)(void *arg, uint64_t done, uint64_t total); /* of a recovery   */
     void *progress_arg;
+    struct xac_standby *
+        *standbyp; /* of a receiver, which gets it here; NULL: no receiver  */
 };
 
 struct xac_env {
@@ -300,6 +303,13 @@ static inline bool
 xac_env_is_durable(const struct xac_env *env)
 {
     return (env->flags & XAC_DURABLE) != 0;
+}
+
+/* xac_env_is_standby -- is its region that of a standby (replayer.h)? */
+static inline bool
+xac_env_is_standby(const struct xac_env *env)
+{
+    return env->ctl != NULL && env->ctl->standby.is_one != 0;
 }
 
 /* xac_env_claimant -- for the files that it maps. */

@@ -462,10 +462,22 @@ struct xac_outofcore_shared {
     xac_shared _Atomic uint64_t dropped, spilled, fetched_back;
 };
 
+/* ---- A standby (replayer.h) ----------------------------------------------------- */
+
+/* In the control region.  One participant, the replayer, receives and redoes; all others query. */
+struct xac_standby_shared {
+    uint64_t is_one; /* 1: the region is that of a standby.  Fixed when made           */
+    /* The log is redone up to here; stored by the replayer, relaxed.  If it has died: up to
+       `redone_end`, if the commit `redone` has been published (0: no commit is named). */
+    xac_shared _Atomic uint64_t applied;
+    /* Commit number and end of the block that is being published; stored by the replayer, under publish. */
+    uint64_t redone, redone_end;
+};
+
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 19u
+#define XAC_CONTROL_VERSION 20u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -510,6 +522,7 @@ struct xac_control {
     uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
     /* XAC_OPT_HISTORY; relaxed.  Fixed when made, 0 when the last participant leaves. */
     xac_shared _Atomic uint64_t history;
+    struct xac_standby_shared standby;
 
     struct xac_lock reap; /* rank XAC_RANK_REAP                                */
     uint32_t reap_next XAC_GUARDED_BY(reap); /* participant to look at next          */

@@ -16,7 +16,8 @@
  *
  * INVARIANTS
  *   (1) An id is given out once in the life of a region, which is one generation of the log:
- *       records of an older file are never taken for those of another one.
+ *       records of an older file are never taken for those of another one.  On a standby ids are the region's
+ *       own, and the replayer knows what the log calls them (replayer.h).
  *   (2) A file that the END of a checkpoint leaves out (is_unnamed) has no record behind that
  *       checkpoint's redo position; a process that maps it again logs its XFILE first.
  *   (3) All files that are KNOWN are in the index, and no others.  If the holder of the lock

@@ -96,6 +96,7 @@ xac_ckpt_log_put(struct xac_env *env, struct xac_builder *b, bool ckpt_begins,
     int rc = xac_block_close(b, xac_env_log_id(env), kind);
 
     xac_assert(b->records > 0);
+    xac_require(!xac_env_is_standby(env));
     return rc == 0
                ? append(env, (struct xac_block *)(void *)b->buf, ckpt_begins, lsnp, endp)
                : rc;
@@ -110,7 +111,7 @@ xac_checkpoint_log_file(struct xac_env *env, uint32_t file, uint64_t length)
     int rc;
 
     xac_assert(file != 0);
-    if (!xac_env_is_durable(env))
+    if (!xac_env_is_durable(env) || xac_env_is_standby(env)) /* its log is the source's */
         return 0;
     xac_builder_init(&b, buf, sizeof buf);
     if (!put_file(env, &b, file, length))
@@ -127,7 +128,7 @@ xac_checkpoint_log_forget(struct xac_env *env, uint32_t file)
     uint64_t lsn, end;
 
     xac_assert(file != 0);
-    if (!xac_env_is_durable(env))
+    if (!xac_env_is_durable(env) || xac_env_is_standby(env)) /* its log is the source's */
         return 0;
     xac_builder_init(&b, buf, sizeof buf);
     (void)xac_put_forget(&b, file);

@@ -237,11 +237,13 @@ redo_commit(struct xac_env *env, struct xac_txn *txn)
     xac_assert(xac_lock_is_mine(&chain_of(env)->publish));
     xac_assert(txn->number != 0);
     if (xac_env_is_durable(env)) {
-        struct xac_block *blk = (struct xac_block *)xac_shm_at(&env->shm, txn->record);
-
-        /* Once the tail has passed the block its bytes must stay as they are. */
+        /* Once the tail has passed the block its bytes must stay as they are; on a standby it always
+           has. */
         if (atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed)
             <= txn->position) {
+            struct xac_block *blk =
+                (struct xac_block *)xac_shm_at(&env->shm, txn->record);
+
             xac_block_seal(blk, txn->position,
                            atomic_load_explicit(&env->log.sh->durable,
                                                 memory_order_relaxed),
@@ -458,6 +460,18 @@ may_finish(struct xac_env *env, struct xac_txn *txn, uint64_t serial)
     return XAC_PUBLISH_GONE;
 }
 
+/* take_committing -- step c, from a word that says PENDING; false: somebody has failed it. */
+static bool
+take_committing(struct xac_txn *txn, uint64_t word)
+{
+    xac_assert(xac_txn_state(word) == XAC_TXN_PENDING);
+    return atomic_compare_exchange_strong_explicit(
+        &txn->word, &word,
+        xac_txn_word(xac_txn_serial(word), xac_txn_participant(word), XAC_TXN_COMMITTING),
+        memory_order_acq_rel, /* pairs with the acquire loads of the word */
+        memory_order_acquire);
+}
+
 /* may_commit -- may our PENDING transaction be published?  Then it is COMMITTING.  publish is
    held. */
 static enum xac_publish_result
@@ -480,14 +494,7 @@ may_commit(struct xac_env *env, uint64_t slot, uint64_t *pagep)
         return result;
     /* Under a policy that decides at the end only a newcomer can fail us here (alone.h); it, or
        another one that we are in the way of, may just now. */
-    return atomic_compare_exchange_strong_explicit(
-               &txn->word, &word,
-               xac_txn_word(xac_txn_serial(word), xac_txn_participant(word),
-                            XAC_TXN_COMMITTING),
-               memory_order_acq_rel, /* pairs with the acquire loads of the word */
-               memory_order_acquire)
-               ? XAC_PUBLISH_DONE
-               : XAC_PUBLISH_GONE;
+    return take_committing(txn, word) ? XAC_PUBLISH_DONE : XAC_PUBLISH_GONE;
 }
 
 enum xac_publish_result
@@ -507,6 +514,45 @@ xac_chain_publish_valid(struct xac_env *env, uint64_t slot, uint64_t *pagep)
     if (!publish_begin(env))
         return XAC_PUBLISH_TIMEOUT;
     return publish_end(env, slot, may_commit(env, slot, pagep));
+}
+
+bool
+xac_chain_publish_redone(struct xac_env *env, uint64_t slot, uint64_t lsn, uint64_t end)
+{
+    struct xac_standby_shared *sb = &env->ctl->standby;
+    struct xac_chain *c = chain_of(env);
+    struct xac_txn *txn = xac_txn_at(env, slot);
+    uint64_t word;
+    bool is_ours;
+
+    xac_assert(sb->is_one != 0);
+    xac_assert(
+        env->policy->decides_at_end); /* if we die COMMITTING, nobody goes on with it */
+    xac_version_ready(env);
+    xac_chain_lock(env);
+    while (!xac_version_is_ready(env)) {
+        xac_chain_unlock(env);
+        xac_version_ready(env);
+        xac_chain_lock(env);
+    }
+    /* Relaxed: nobody else commits. */
+    xac_require(end <= atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed));
+    /* Acquire: pairs with the exchange in xac_txn_fail. */
+    word = atomic_load_explicit(&txn->word, memory_order_acquire);
+    is_ours = xac_txn_state(word) == XAC_TXN_PENDING && take_committing(txn, word);
+    if (is_ours) {
+        txn->number = atomic_load_explicit(&c->commit, memory_order_relaxed) + 1;
+        txn->position = lsn;
+        txn->end = end;
+        sb->redone_end = end;
+        sb->redone = txn->number;
+        xac_kill_point("e number");
+        set_publishing(env, slot + 1);
+        xac_kill_point("e");
+        redo_commit(env, txn);
+    }
+    xac_chain_unlock(env);
+    return is_ours;
 }
 
 enum xac_txn_state

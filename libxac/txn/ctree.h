@@ -89,6 +89,15 @@ enum xac_publish_result xac_chain_publish_valid(struct xac_env *env, uint64_t sl
                                                 uint64_t *pagep);
 
 /*
+ * xac_chain_publish_redone -- steps c to h for a PENDING transaction of the replayer (replayer.h): its block
+ * stands at `lsn` in the log, durable, up to `end`.  Nothing is appended.
+ *
+ * ret  false: it has been failed
+ */
+bool xac_chain_publish_redone(struct xac_env *env, uint64_t slot, uint64_t lsn,
+                              uint64_t end);
+
+/*
  * xac_chain_take_back -- fail a COMMITTING transaction that has not been published: it
  * cannot be logged, or nobody knows what it has read.  Takes publish.
  *
