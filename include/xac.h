@@ -122,6 +122,9 @@ XAC_API unsigned xac_version_number(void);
  * this user may write the directory and the shared memory, queries see the newest commits.
  * Otherwise they see the state at xInit(), on private copies of all mapped files, in $TMPDIR
  * or /tmp.
+ *
+ * While xship(1) receives into a standby, and as long as anybody has that open, it is for queries only, whatever
+ * the flags: calls that would write fail with XAC_ENOTLEADER.  If nobody has it open, only XAC_READONLY opens it.
  * in   path   directory for the log and control files; copied.
  * in   flags  XAC_NONDURABLE, XAC_DURABLE or XAC_READONLY.
  * ret  0, or
@@ -144,6 +147,7 @@ XAC_API unsigned xac_version_number(void);
  *        XAC_ENAMESPACE  live participants are in another PID namespace
  *        XAC_ELOCKLOST   xac.lock was removed; nobody can join until all participants end
  *        XAC_ENOTENV     a log, but no xac.master; with XAC_READONLY: no environment
+ *        XAC_ENOTLEADER  a standby, into which nobody receives now: see xship(1)
  *      with XAC_READONLY also
  *        EAGAIN          log that was needed has been reused meanwhile: try again
  *        ENOTSUP         the log has no full images (XAC_OPT_FULL_IMAGES)
@@ -350,7 +354,7 @@ XAC_API int xac_unview(void *view);
  * ret  0; XAC_ENOINIT; XAC_EINQUERY inside a query; XAC_EPOISONED; EBUSY if another
  *      thread of the process has a transaction open (with XAC_OPT_WAIT_MS: for so long); XAC_EINTXN: the
  *      thread has joined a transaction (xac_team.h); ETIMEDOUT, if it has waited for its turn as long
- *      as XAC_OPT_WAIT_MS allows; EDEADLK: see above; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
+ *      as XAC_OPT_WAIT_MS allows; EDEADLK: see above; XAC_EREADONLY, XAC_ENOTLEADER; ENOMEM, ENOSPC; XAC_EDESCRIPTOR.
  */
 XAC_API int xac_begin(void);
 

@@ -18,6 +18,7 @@
 #include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
+#include "env/reader.h"
 #include "log/master.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -108,7 +109,9 @@ tool_take_part(const char *dir, const char *log_dir, const char *what,
         return errno;
     rc = xac_api_start(env, what, &ctx);
     if (rc == 0) {
-        rc = fn(arg, env);
+        rc = xac_reader_check_writer(env, what); /* of a standby everybody is a reader */
+        if (rc == 0)
+            rc = fn(arg, env);
         xac_api_done(ctx);
     }
     left = xac_close(env);

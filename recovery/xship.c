@@ -26,6 +26,7 @@
 #include "log/slots.h"
 #include "ship_net.h"
 #include "ship_run.h"
+#include "ship/promote.h"
 #include "tool.h"
 
 const char *const tool_name = "xship";
@@ -35,6 +36,7 @@ enum command {
     COMMAND_SLOTS,
     COMMAND_HOLD,
     COMMAND_DROP,
+    COMMAND_PROMOTE,
     COMMAND_SEND,
     COMMAND_RECEIVE,
     COMMAND_SERVE,
@@ -46,10 +48,10 @@ static const struct {
     const char *word;
     int n; /* words behind the options, with it                                       */
 } commands[COMMANDS] = {
-    [COMMAND_SLOTS] = {"slots", 2},     [COMMAND_HOLD] = {"hold", 3},
-    [COMMAND_DROP] = {"drop", 3},       [COMMAND_SEND] = {"send", 2},
-    [COMMAND_RECEIVE] = {"receive", 2}, [COMMAND_SERVE] = {"serve", 2},
-    [COMMAND_FOLLOW] = {"follow", 3},
+    [COMMAND_SLOTS] = {"slots", 2}, [COMMAND_HOLD] = {"hold", 3},
+    [COMMAND_DROP] = {"drop", 3},   [COMMAND_PROMOTE] = {"promote", 2},
+    [COMMAND_SEND] = {"send", 2},   [COMMAND_RECEIVE] = {"receive", 2},
+    [COMMAND_SERVE] = {"serve", 2}, [COMMAND_FOLLOW] = {"follow", 3},
 };
 
 struct arguments {
@@ -100,6 +102,7 @@ usage(FILE *to)
         "       xship receive [options] STANDBY\n"
         "       xship serve --listen ADDRESS [options] DIR\n"
         "       xship follow [options] ADDRESS STANDBY\n"
+        "       xship promote STANDBY\n"
         "Send the log of the libxac environment in directory DIR to a standby, which receives\n"
         "it in directory STANDBY, and begins with a copy of DIR if that is empty.  Slots hold\n"
         "back log for those who follow.\n"
@@ -108,9 +111,10 @@ usage(FILE *to)
         "  hold          make one, from the present redo position on\n"
         "  drop          remove one\n"
         "  send          send log until a signal ends it\n"
-        "  receive       receive log until the sender ends\n"
+        "  receive       receive log until the sender ends; programs can query the standby\n"
         "  serve         send log to all who connect, until a signal ends it\n"
         "  follow        connect, receive log, and connect again after each break\n"
+        "  promote       make the standby an environment of its own\n"
         "ADDRESS is HOST:PORT or unix:PATH.\n"
         "\n"
         "  -t, --through COMMAND  send: run it by the shell, with the connection as its standard\n"
@@ -456,6 +460,21 @@ follow_log(const struct arguments *a)
     return ship_follow(&job, &a->net);
 }
 
+/* promote -- the standby becomes an environment of its own. */
+static int
+promote(const struct arguments *a)
+{
+    uint32_t generation;
+    uint64_t lsn;
+    int rc = xac_promote(a->dir, &generation, &lsn);
+
+    if (rc == 0)
+        printf("%s is an environment of its own: it has all up to LSN %" PRIu64
+               " of its source, and begins generation %" PRIu32 "\n",
+               a->dir, lsn, generation);
+    return rc;
+}
+
 /* work -- what the arguments say. */
 static int
 work(const struct arguments *a)
@@ -468,6 +487,8 @@ work(const struct arguments *a)
         return receive_log(a);
     if (a->command == COMMAND_FOLLOW)
         return follow_log(a);
+    if (a->command == COMMAND_PROMOTE)
+        return promote(a);
     /* Before a new environment is made where there is none. */
     rc = tool_open_dir(a->dir, &fd, NULL);
     if (rc != 0)

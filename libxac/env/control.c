@@ -15,6 +15,7 @@
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "log/slots.h"
+#include "recovery/standby.h"
 #include "shared/env_state.h"
 #include "txn/ctree.h"
 
@@ -39,6 +40,19 @@ ring_bytes(const struct xac_env *env, const struct xac_master_slot *master)
     if (quarter < RING_LEAST)
         return RING_LEAST;
     return quarter < RING_MOST ? quarter : RING_MOST;
+}
+
+/* log_start -- where the log of the region begins: on a standby, behind what is redone. */
+static uint64_t
+log_start(const struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_standby_place at;
+
+    if (!xac_env_is_standby(env))
+        return master->start_lsn;
+    xac_standby_where(*env->options.standbyp, &at);
+    xac_assert(at.applied == at.durable);
+    return at.applied;
 }
 
 int
@@ -69,6 +83,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->policy = env->options.policy;
     ctl->full_images = env->options.full_images;
     atomic_init(&ctl->history, env->options.history);
+    ctl->standby.is_one = env->options.standbyp != NULL;
     atomic_init(&ctl->chain.past_ns, xac_clock_read(CLOCK_REALTIME));
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
@@ -101,7 +116,7 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
         .page_size = (uint32_t)env->page_size,
         .segment_bytes = master->segment_bytes,
         .ring_bytes = ring_bytes(env, master),
-        .start_lsn = master->start_lsn,
+        .start_lsn = log_start(env, master),
         .followers = &followers,
     };
     int rc = xac_slots_read(env->dirfd, &followers);
@@ -116,6 +131,7 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
 
     memcpy(config.identity, master->identity, sizeof config.identity);
     atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
+    atomic_init(&env->ctl->standby.applied, config.start_lsn);
     return xac_log_create(&env->log, &env->ctl->log,
                           (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
                           env->logfd, &config);

@@ -34,6 +34,7 @@
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "recovery/recover.h"
+#include "recovery/standby.h"
 #include "shared/control_check.h"
 #include "shared/region.h"
 #include "shared/registry.h"
@@ -178,7 +179,7 @@ region_create(struct xac_env *env, const struct xac_master_slot *master)
     xac_err_clear(); /* what failed has another way */
     if (xac_env_is_durable(env))
         rc = xac_control_init_log(env, master);
-    if (rc == 0 && xac_env_is_durable(env))
+    if (rc == 0 && xac_env_is_durable(env) && !xac_env_is_standby(env))
         rc = log_announce(env, master);
     if (rc == 0) {
         xac_shm_keep_room(&env->shm, ROOM_BYTES);
@@ -218,9 +219,35 @@ xac_env_check_region(const struct xac_env *env)
     return rc;
 }
 
+/* standby_check -- a standby is received into by one process, and everybody else only reads. */
+static int
+standby_check(struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+
+    if (env->options.standbyp == NULL) {
+        if (xac_env_is_standby(env))
+            env->reader = XAC_READER_LIVE;
+        return 0;
+    }
+    if (!xac_env_is_standby(env))
+        return xac_err(XAC_ELIVE, "%s: processes use it", env->dir);
+    env->self = XAC_NOBODY; /* not one of them yet, who would count as alive */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED
+            && p->is_reader == 0 && xac_registry_alive(env, i))
+            return xac_err(XAC_ELIVE, "%s: another process receives into it, %lu",
+                           env->dir, (unsigned long)p->pid);
+    }
+    return 0;
+}
+
 /* control_check -- is the region of our build, and of this environment? */
 static int
-control_check(const struct xac_env *env, const struct xac_master_slot *master)
+control_check(struct xac_env *env, const struct xac_master_slot *master)
 {
     const struct xac_control *ctl = env->ctl;
     struct xac_identity home;
@@ -229,6 +256,8 @@ control_check(const struct xac_env *env, const struct xac_master_slot *master)
     if (rc != 0)
         return rc;
     rc = xac_env_check_region(env);
+    if (rc == 0)
+        rc = standby_check(env);
     if (rc == 0)
         rc = xac_identity_of(env->dirfd, &home);
     if (rc != 0)
@@ -243,7 +272,7 @@ control_check(const struct xac_env *env, const struct xac_master_slot *master)
     rc = xac_registry_check(env);
     if (rc != 0)
         return rc;
-    return xac_env_poisoned((struct xac_env *)(uintptr_t)env);
+    return xac_env_poisoned(env);
 }
 
 /* region_attach -- map the region that the live participants use; gate held. */
@@ -348,6 +377,25 @@ keep_wish(const struct xac_env *env)
     return xac_log_keep(env->logfd, env->options.log_recycle == 0, NULL);
 }
 
+/* recover -- the log is redone; a standby's goes on where it is. */
+static int
+recover(struct xac_env *env, const struct xac_recover_options *options,
+        struct xac_master_slot *master)
+{
+    struct xac_standby_place at;
+    int rc;
+
+    if (env->options.standbyp == NULL)
+        return xac_recover_dir(env->dirfd, options, NULL, master);
+    rc = xac_standby_start(env->dirfd, env->dir, env->options.standbyp);
+    if (rc != 0)
+        return rc;
+    rc = xac_master_read(env->dirfd, master);
+    xac_standby_where(*env->options.standbyp, &at);
+    xac_assert(rc != 0 || at.durable >= master->redo_lsn);
+    return rc;
+}
+
 /* make -- nobody is attached: clear away, recover, make a region. */
 static int
 make(struct xac_env *env, const struct xac_master_slot *found)
@@ -364,7 +412,7 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     if (rc == 0)
         rc = xac_env_logdir_settle(env, found);
     if (rc == 0)
-        rc = xac_recover_dir(env->dirfd, &options, NULL, &master);
+        rc = recover(env, &options, &master);
     if (rc == 0)
         rc = xac_env_logdir_open(env, &master);
     if (rc == 0)

@@ -32,7 +32,14 @@ xac_reader_check_access(const struct xac_env *env)
 int
 xac_reader_check_writer(const struct xac_env *env, const char *what)
 {
-    return env->reader == XAC_READER_NONE ? 0 : xac_err(XAC_EREADONLY, "%s", what);
+    if (env->reader == XAC_READER_NONE)
+        return 0;
+    if (!xac_env_is_standby(env))
+        return xac_err(XAC_EREADONLY, "%s", what);
+    return xac_err(XAC_ENOTLEADER,
+                   "%s: %s is a standby of another environment: it can be queried, not "
+                   "written",
+                   what, env->dir);
 }
 
 int
@@ -42,8 +49,8 @@ xac_reader_settle(struct xac_env *env, bool last)
     bool is_due = is_reader ? last && !xac_env_is_durable(env)
                             : last || xac_registry_writers(env) <= 1;
 
-    if (env->reader == XAC_READER_FROZEN)
-        return 0;
+    if (env->reader == XAC_READER_FROZEN || xac_env_is_standby(env))
+        return 0; /* a standby's log has all */
     if (is_due)
         return xac_checkpoint_run(env, last);
     if (xac_env_is_durable(env) && (last || env->options.sync_delay_ms != 0))

@@ -15,6 +15,8 @@
  *       environment that is not durable, because otherwise its versions would be lost.
  *   (2) The last participant that is not a reader makes a checkpoint when it leaves, as the
  *       last one of all does.
+ *   (3) All participants of a standby's region but its replayer (replayer.h) are readers, whatever they
+ *       have asked for.
  */
 #ifndef XAC_READER_H
 #define XAC_READER_H

@@ -2,11 +2,11 @@
 /*
  * replica.h -- writing the log of another environment, block by block as it comes from there.
  *
- * WHAT      Appends blocks unchanged to segments of a directory in which nobody takes part, stores data
+ * WHAT      Appends blocks unchanged to segments of a directory in which nobody else appends, stores data
  *           files, and syncs both.
  * NOT HERE  Whether a block belongs there, and what it means (recovery/standby.h).
  * OWNER     struct xac_replica belongs to the caller.
- * LOCK      The caller holds the gate of the directory.
+ * LOCK      The caller holds the gate of the directory, or is its replayer (recovery/replayer.h).
  * THREADS   one at a time.
  *
  * INVARIANTS

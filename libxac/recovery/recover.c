@@ -37,6 +37,7 @@
 #include "log/recover_data.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
+#include "log/standby_note.h"
 #include "recovery/recover_pass.h"
 
 static void
@@ -489,6 +490,8 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
         rc = write_master(r, master);
     if (rc == 0 && !r->goes_on)
         rc = xac_backup_note_remove(r->dirfd);
+    if (rc == 0 && !r->goes_on && r->opt->promotes)
+        rc = xac_standby_note_remove(r->dirfd);
     if (rc == 0)
         (void)xac_scan_names(r->logfd, XAC_DATA_PREFIX, remove_datafile, r);
     return rc;
@@ -528,6 +531,8 @@ run_once(int dirfd, const struct xac_recover_options *options,
     struct xac_recovery r;
     int rc = begin(&r, dirfd, options);
 
+    if (rc == 0 && r.writes && !options->promotes)
+        rc = xac_standby_note_refuse(dirfd);
     if (rc == 0)
         rc = run(&r, made);
     *report = r.rep;
@@ -546,6 +551,20 @@ xac_recovery_start(struct xac_recovery *r, int dirfd,
     if (rc == 0)
         rc = examine(r);
     return rc == 0 ? redo_all(r) : rc;
+}
+
+int
+xac_recovery_look(struct xac_recovery *r, int dirfd,
+                  const struct xac_recover_options *options)
+{
+    int rc = begin(r, dirfd, options);
+
+    if (rc == 0)
+        rc = examine(r);
+    xac_redo_pages_clear(&r->redo.pages);
+    r->redo.keeping = false;
+    xac_assert(rc != 0 || r->end >= r->master.redo_lsn);
+    return rc;
 }
 
 int

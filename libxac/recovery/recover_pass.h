@@ -90,6 +90,10 @@ int xac_recovery_load_checkpoint(struct xac_recovery *r);
  */
 int xac_recovery_start(struct xac_recovery *r, int dirfd,
                        const struct xac_recover_options *options);
+/* xac_recovery_look -- steps 1 to 3, which write nothing: what xac_recovery_apply() of blocks behind those that
+   are in the files needs to know.  ret as xac_recovery_start(). */
+int xac_recovery_look(struct xac_recovery *r, int dirfd,
+                      const struct xac_recover_options *options);
 void xac_recovery_free(struct xac_recovery *r);
 
 /*

@@ -349,15 +349,47 @@ page_get(struct xac_redo *r, uint32_t file, uint64_t page, bool is_full, uint8_t
     return rc;
 }
 
+/* beside -- a page as the replayer is asked for it. */
+static int
+beside(struct xac_redo *r, uint32_t file, uint64_t page, struct xac_replayed_page *out)
+{
+    struct xac_redo_file *f = xac_redo_file_find(r, file);
+    int rc;
+
+    xac_assert(f != NULL);
+    rc = xac_redo_file_open(r, f, O_RDWR);
+    *out = (struct xac_replayed_page){.file = file, .page = page, .fd = f->fd};
+    return rc == 0 ? 0 : xac_err(rc, "%s: open", f->path);
+}
+
+/* changed_get -- the page that a record changes. */
+static int
+changed_get(struct xac_redo *r, const struct xac_xdata *rec, uint8_t **bytesp)
+{
+    struct xac_replayed_page which;
+    int rc;
+
+    if (r->replayer == NULL)
+        return page_get(r, rec->file, rec->page, (rec->r.flags & XAC_XDATA_FULL) != 0,
+                        bytesp);
+    rc = beside(r, rec->file, rec->page, &which);
+    return rc == 0 ? xac_replayer_page(r->replayer, &which, rec->r.flags, bytesp) : rc;
+}
+
 /* source_get -- the page that a record copies from. */
 static int
 source_get(struct xac_redo *r, const struct xac_xcopy *copy)
 {
+    struct xac_replayed_page which;
     uint8_t *bytes;
     int rc;
 
     if (copy == NULL)
         return 0;
+    if (r->replayer != NULL) {
+        rc = beside(r, copy->source_file, copy->source_page, &which);
+        return rc == 0 ? xac_replayer_read(r->replayer, &which, source_place(r)) : rc;
+    }
     rc = page_get(r, copy->source_file, copy->source_page, false, &bytes);
     xac_assert(rc != 0 || bytes != NULL);
     if (rc == 0)
@@ -368,7 +400,6 @@ source_get(struct xac_redo *r, const struct xac_xcopy *copy)
 int
 xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec)
 {
-    bool is_full = (rec->r.flags & XAC_XDATA_FULL) != 0;
     struct xac_redo_file *f = xac_redo_file_find(r, rec->file);
     enum xac_redo_verdict verdict;
     uint8_t *bytes;
@@ -384,7 +415,7 @@ xac_redo_apply(struct xac_redo *r, const struct xac_xdata *rec)
     f->needed = true;
     rc = source_get(r, copy_of(rec));
     if (rc == 0)
-        rc = page_get(r, rec->file, rec->page, is_full, &bytes);
+        rc = changed_get(r, rec, &bytes);
     if (rc == 0 && !apply_to(rec, source_place(r), bytes, r->page_size))
         rc = xac_err(EIO, "the log has changed while it was read");
     return rc;

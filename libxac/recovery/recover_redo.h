@@ -39,6 +39,7 @@
 #include "log/log_format.h"
 #include "log/manifest.h"
 #include "recovery/recover_pages.h"
+#include "recovery/replayer.h"
 #include "store/frozen.h"
 
 /*
@@ -95,6 +96,8 @@ struct xac_redo {
     const struct xac_pagesums_store
         *sums_store;          /* NULL: checksums of pages are left alone */
     struct xac_pagesums sums; /* of pages that are being written         */
+
+    struct xac_replayer *replayer; /* has the pages; NULL: the set above has them      */
 
     uint8_t *gather;  /* pages that are neighbours in their file, to be written        */
     uint8_t *scratch; /* two pages: to try records on, and the source of a copy       */

@@ -42,6 +42,8 @@ struct xac_recover_options {
     void *file_arg;
     struct xac_pagesums_check *pages; /* dry_run: compare pages with their checksums,
                                          NULL: do not                             */
+    bool
+        promotes; /* a standby becomes an environment of its own; else it is refused       */
     /* Redo onto these copies, from the redo position of their master record, and write nothing
        else; others may be attached.  NULL: redo onto the files. */
     struct xac_frozen *frozen;

@@ -18,31 +18,13 @@
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/sys.h"
-#include "checkpoint/archive.h"
-#include "log/log_keep.h"
-#include "log/log_name.h"
-#include "log/master.h"
-#include "log/replica.h"
-#include "recovery/recover_pass.h"
+#include "log/standby_note.h"
+#include "recovery/standby_redo.h"
 
 /* Bytes of blocks that wait to be redone. */
 #define WAITING_BYTES ((size_t)4 << 20)
 
 static const struct xac_recover_options no_options;
-
-struct xac_standby {
-    int dirfd, lockfd;
-    char *dir;
-    struct xac_recovery r;
-    struct xac_replica log;
-    struct xac_lineage_line line; /* of the generation                                */
-    uint64_t applied;
-    uint64_t prepared; /* r.redo.changes when the files were prepared                   */
-    uint8_t *waiting;  /* blocks that have been appended, and not been redone          */
-    size_t n_waiting, room;
-    uint64_t n_taken; /* transactions                                                 */
-    bool note_is_old; /* xac.backup does not have all files                           */
-};
 
 /* ---- Opening ------------------------------------------------------------------------ */
 
@@ -72,14 +54,14 @@ must_be_standby(const struct xac_standby *s)
     struct xac_backup_note note;
     int rc = xac_backup_note_read(s->dirfd, &note);
 
-    xac_assert(s->lockfd >= 0);
+    xac_assert(s->dirfd >= 0);
     xac_backup_note_free(&note);
     if (rc == ENOENT)
         return xac_err(EINVAL,
                        "%s: an environment of its own, by now: it cannot follow another "
                        "one; remove it and receive anew",
                        s->dir);
-    return rc;
+    return rc == 0 ? xac_standby_note_write(s->dirfd) : rc;
 }
 
 /* read_line -- of this generation; without one in xac.history all but the branch is known. */
@@ -104,12 +86,13 @@ read_line(struct xac_standby *s)
     return rc;
 }
 
-/* start -- redo what the log of this generation has. */
+/* start -- know the log of this generation, and redo what it has, beside readers or into the files. */
 static int
 start(struct xac_standby *s)
 {
     struct xac_recovery *r = &s->r;
-    int rc = xac_recovery_start(r, s->dirfd, &no_options);
+    int rc = s->env == NULL ? xac_recovery_start(r, s->dirfd, &no_options)
+                            : xac_recovery_look(r, s->dirfd, &no_options);
 
     if (rc != 0)
         return rc;
@@ -125,36 +108,75 @@ start(struct xac_standby *s)
     r->redo.sums_store = &r->sums;
     s->applied = r->end;
     s->prepared = r->redo.changes;
+    s->n_points = 0;
     xac_replica_open(&s->log, r->logfd, &r->master, r->end);
-    return read_line(s);
+    rc = read_line(s);
+    return rc == 0 && s->env != NULL ? xac_standby_go_on(s) : rc;
 }
 
-int
-xac_standby_open(int dirfd, const char *dir, struct xac_standby **sp)
+/* create -- a standby that knows nothing yet; NULL: no memory. */
+static struct xac_standby *
+create(int dirfd, const char *dir)
 {
     struct xac_standby *s = (struct xac_standby *)calloc(1, sizeof *s);
-    int rc;
 
     xac_assert(dirfd >= 0);
     if (s == NULL)
-        return xac_err(ENOMEM, "%s", dir);
+        return NULL;
     s->dirfd = dirfd;
-    s->lockfd = s->log.fd = s->log.datafd = s->r.logfd = -1;
+    s->log.fd = s->log.datafd = s->r.logfd = -1;
     s->r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
     s->room = 2 * WAITING_BYTES;
     s->dir = strdup(dir);
     s->waiting = (uint8_t *)malloc(s->room);
-    rc = s->dir != NULL && s->waiting != NULL ? 0 : xac_err(ENOMEM, "%s", dir);
-    if (rc == 0)
-        rc = xac_standby_lock(dirfd, dir, &s->lockfd);
-    if (rc == 0)
-        rc = must_be_standby(s);
+    if (s->dir != NULL && s->waiting != NULL)
+        return s;
+    xac_standby_close(s);
+    return NULL;
+}
+
+int
+xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp)
+{
+    struct xac_standby *s = create(dirfd, dir);
+    int rc = s == NULL ? xac_err(ENOMEM, "%s", dir) : must_be_standby(s);
+
     if (rc == 0)
         rc = start(s);
-    if (rc != 0)
-        xac_standby_close(s);
-    else
+    if (rc == 0)
         *sp = s;
+    else if (s != NULL)
+        xac_standby_close(s);
+    return rc;
+}
+
+int
+xac_standby_admit(struct xac_standby *s, struct xac_env *env)
+{
+    xac_assert(s->env == NULL);
+    xac_assert(s->applied == s->log.durable);
+    s->env = env;
+    s->r.redo.replayer = &s->replayer;
+    s->r.redo.changes++; /* the region does not know the files yet */
+    return xac_replayer_init(&s->replayer, env);
+}
+
+int
+xac_standby_join(struct xac_env *env, struct xac_standby **sp)
+{
+    struct xac_standby *s = create(env->dirfd, env->dir);
+    int rc = s == NULL ? xac_err(ENOMEM, "%s", env->dir) : must_be_standby(s);
+
+    if (rc == 0) {
+        s->env = env;
+        rc = xac_replayer_init(&s->replayer, env);
+    }
+    if (rc == 0)
+        rc = start(s);
+    if (rc == 0)
+        *sp = s;
+    else if (s != NULL)
+        xac_standby_close(s);
     return rc;
 }
 
@@ -164,7 +186,7 @@ xac_standby_close(struct xac_standby *s)
     xac_assert(s != NULL);
     xac_replica_close(&s->log);
     xac_recovery_free(&s->r);
-    xac_close_fd(&s->lockfd); /* the gate goes with it */
+    xac_replayer_fini(&s->replayer);
     free(s->waiting);
     free(s->dir);
     free(s);
@@ -183,165 +205,6 @@ xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out)
     xac_assert(s->applied <= s->log.durable);
 }
 
-/* ---- What the files hold -------------------------------------------------------------- */
-
-/* raise_note -- the files may be about to hold what stands before the end of the durable log (2). */
-static int
-raise_note(struct xac_standby *s)
-{
-    struct xac_backup_note *note = &s->r.note;
-    int rc;
-
-    xac_assert(s->applied <= s->log.durable);
-    if (note->end_lsn >= s->log.durable && !s->note_is_old)
-        return 0;
-    if (note->end_lsn < s->log.durable)
-        note->end_lsn = s->log.durable;
-    if (note->time_ns < s->r.rep.last_time_ns)
-        note->time_ns = s->r.rep.last_time_ns;
-    rc = xac_backup_note_write(s->dirfd, note);
-    s->note_is_old = rc != 0;
-    return rc;
-}
-
-/* write_files -- the files hold everything that has been redone, synced. */
-static int
-write_files(struct xac_standby *s)
-{
-    int rc = raise_note(s);
-
-    xac_assert(!s->r.applying);
-    s->r.sums.lsn = s->applied;
-    return rc == 0 ? xac_redo_finish(&s->r.redo) : rc;
-}
-
-/* release -- log that a recovery of the standby does not need. */
-static void
-release(const struct xac_standby *s)
-{
-    const struct xac_master_slot *m = &s->r.master;
-    char **name = NULL;
-    size_t n = 0;
-
-    xac_assert(m->redo_lsn >= m->start_lsn);
-    if (xac_log_is_kept(s->r.logfd))
-        return;
-    /* What cannot be removed now is garbage until the next time. */
-    if (xac_archive_list(s->dir, m, m->redo_lsn, &name, &n) != 0)
-        xac_err_clear();
-    for (size_t i = 0; i < n; i++)
-        (void)xac_sys.unlinkat(AT_FDCWD, name[i], 0);
-    free(name);
-}
-
-/* move_master -- recovery of the standby begins elsewhere from now on. */
-static int
-move_master(struct xac_standby *s, struct xac_master_slot *m)
-{
-    bool is_lost;
-    int rc;
-
-    xac_assert(m->redo_lsn >= s->r.master.redo_lsn);
-    rc = xac_master_write(s->dirfd, m, &is_lost);
-    if (rc != 0)
-        return rc;
-    s->r.master = *m;
-    release(s);
-    return 0;
-}
-
-/* restart_point -- the source has completed a checkpoint, and all before its end is redone. */
-static int
-restart_point(struct xac_standby *s, const struct xac_block *blk,
-              const struct xac_xcheckpt_end *end)
-{
-    struct xac_master_slot m = s->r.master;
-    int rc;
-
-    xac_assert(s->applied == blk->lsn + blk->length);
-    /* The copy began behind that checkpoint. */
-    if (end->redo_lsn < m.redo_lsn || end->begin_lsn < m.redo_lsn)
-        return 0;
-    rc = write_files(s);
-    if (rc != 0)
-        return rc;
-    m.redo_lsn = end->redo_lsn;
-    m.begin_lsn = end->begin_lsn;
-    m.end_lsn = blk->lsn;
-    m.end_lsn_after = s->applied;
-    m.flags = (m.flags & ~XAC_MASTER_CLEAN) | XAC_MASTER_LOGGED;
-    rc = move_master(s, &m);
-    s->r.n_serials = 0; /* named in log that has gone, at most */
-    return rc;
-}
-
-/* ---- Redo ----------------------------------------------------------------------------- */
-
-/* pages_of -- how many pages the redo of a block may need. */
-static uint64_t
-pages_of(const struct xac_block *blk)
-{
-    const struct xac_record *rec = NULL;
-    uint64_t n = 0;
-
-    while ((rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XDATAFILE)
-            n += 2 * ((const struct xac_xdatafile *)(const void *)rec)->n_records;
-        else
-            n += 2; /* a copy has a source */
-    }
-    xac_assert(n > 0);
-    return n;
-}
-
-/* prepare -- files that have come, or are needed from now on. */
-static int
-prepare(struct xac_standby *s)
-{
-    struct xac_redo *redo = &s->r.redo;
-    int rc;
-
-    xac_assert(s->prepared <= redo->changes);
-    if (s->prepared == redo->changes)
-        return 0;
-    rc = xac_redo_check_files(redo, false, true);
-    if (rc == 0)
-        rc = xac_redo_prepare(redo);
-    if (rc == 0)
-        s->prepared = redo->changes;
-    return rc;
-}
-
-/* apply_one -- redo a block, which is durable. */
-static int
-apply_one(struct xac_standby *s, const struct xac_block *blk)
-{
-    const struct xac_redo_pages *pages = &s->r.redo.pages;
-    const struct xac_record *rec = NULL;
-    int rc = 0;
-
-    xac_assert(blk->lsn == s->applied);
-    xac_assert(blk->lsn + blk->length <= s->log.durable);
-    if (xac_block_commit(blk) != NULL) {
-        rc = prepare(s);
-        s->r.sums.lsn = s->applied;
-        /* Pages are written while it is redone, if there is no room for them all. */
-        if (rc == 0 && pages->max - pages->n < pages_of(blk))
-            rc = raise_note(s);
-        if (rc == 0)
-            rc = xac_recovery_apply(&s->r, blk);
-    }
-    if (rc != 0)
-        return rc;
-    s->applied = blk->lsn + blk->length;
-    while (rc == 0 && (rec = xac_record_next(blk, rec)) != NULL) {
-        if (rec->type == XAC_XCHECKPT_END)
-            rc =
-                restart_point(s, blk, (const struct xac_xcheckpt_end *)(const void *)rec);
-    }
-    return rc;
-}
-
 int
 xac_standby_apply(struct xac_standby *s)
 {
@@ -349,13 +212,15 @@ xac_standby_apply(struct xac_standby *s)
     int rc = 0;
 
     xac_assert(s->n_waiting <= s->room);
+    if (s->env != NULL)
+        xac_replayer_durable(&s->replayer, s->log.durable);
     while (rc == 0 && at < s->n_waiting) {
         const struct xac_block *blk =
             (const struct xac_block *)(const void *)(s->waiting + at);
 
         if (blk->lsn + blk->length > s->log.durable)
             break;
-        rc = apply_one(s, blk);
+        rc = xac_standby_redo(s, blk);
         at += blk->length;
     }
     memmove(s->waiting, s->waiting + at, s->n_waiting - at);
@@ -500,8 +365,8 @@ xac_standby_take(struct xac_standby *s, const struct xac_block *blk, size_t n)
     /* What has been taken is redone to the files as they were called then. */
     if (says_files)
         rc = drain(s);
-    if (rc == 0 && says_files)
-        rc = write_files(s);
+    if (rc == 0 && says_files && s->env == NULL)
+        rc = xac_standby_write(s);
     if (rc == 0)
         rc = xac_replica_data_end(&s->log);
     if (rc == 0)
@@ -524,7 +389,7 @@ xac_standby_rest(struct xac_standby *s)
     int rc = drain(s);
 
     xac_assert(s->applied <= s->log.end);
-    return rc == 0 ? write_files(s) : rc;
+    return rc == 0 ? xac_standby_write(s) : rc;
 }
 
 /* ---- Another generation --------------------------------------------------------------- */
@@ -558,10 +423,8 @@ xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line)
     xac_assert(xac_lineage_is_sound(line));
     if (rc == 0)
         rc = may_turn(s, line);
-    s->note_is_old =
-        true; /* names of files that come later have numbers of this generation */
     if (rc == 0)
-        rc = write_files(s);
+        rc = xac_standby_end_generation(s);
     if (rc == 0 && !xac_bytes_are_zero(line->branch, sizeof line->branch))
         rc = xac_lineage_copy(s->dirfd, line);
     if (rc != 0)
@@ -571,10 +434,14 @@ xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line)
     m.start_lsn = m.redo_lsn = m.end_lsn_after = line->start_lsn;
     m.begin_lsn = m.end_lsn = 0;
     m.flags &= ~(XAC_MASTER_CLEAN | XAC_MASTER_LOGGED); /* its segment comes later */
-    rc = move_master(s, &m);
+    rc = xac_standby_move(s, &m);
     if (rc != 0)
         return rc;
     xac_replica_close(&s->log);
     xac_recovery_free(&s->r);
+    if (s->env != NULL) {
+        xac_replayer_forget_files(&s->replayer);
+        xac_replayer_mark(&s->replayer, line->start_lsn);
+    }
     return start(s); /* (4) */
 }

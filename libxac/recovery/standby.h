@@ -6,10 +6,12 @@
  *           appended, synced, and then redone, one transaction after the other, by the redo of a recovery
  *           that does not end.  Where the source has completed a checkpoint, the files are synced, and
  *           the standby's master record moves: it is where its next recovery begins.
+ *           Beside readers, redo publishes (replayer.h), and readers hold pages back from their files.
  * NOT HERE  Where the blocks come from (ship/receive).  Appending them (replica.h).  Recovering a standby that
  *           is to be an environment of its own: that is any recovery, as of a backup.
  * OWNER     struct xac_standby belongs to the caller.
- * LOCK      The gate of the directory, from open to close: nobody takes part in it.
+ * LOCK      The gate of the directory while it is opened.  From then on this process is the only participant
+ *           that is no reader; without a region the gate, all the time.
  * THREADS   one at a time.
  *
  * INVARIANTS
@@ -21,6 +23,10 @@
  *       of each page is a full image, or a difference to the file.
  *   (4) The generation is that of the log's end: the master record names it before a block of it is
  *       written.  A recovery never finds two generations.
+ *   (5) The redo position is not behind what a page needs that readers keep out of its file.  It stands with
+ *       the end of the checkpoint of the source that names it: that one lists the files which log from there on
+ *       speaks of.
+ *   (6) A generation ends here when no reader keeps a page out of its file.
  *
  * After an error the standby must be closed.
  */
@@ -34,6 +40,7 @@
 #include "log/block.h"
 #include "log/lineage.h"
 
+struct xac_env;
 struct xac_standby;
 
 /* Where a standby is. */
@@ -57,14 +64,28 @@ struct xac_standby_place {
 int xac_standby_lock(int dirfd, const char *dir, int *lockfdp);
 
 /*
- * xac_standby_open -- go on with the standby in a directory; what its log has is redone.
+ * xac_standby_start -- go on with the standby in a directory: what its log has is redone, in its files.  Nobody takes
+ * part in it, and the caller holds its gate.
  *
  * in   dirfd  of the directory; stays the caller's
  * in   dir    its path
- * ret  0; XAC_ELIVE: others use it; EINVAL: it has become an environment of its own; as
- *      xac_recover_dir(); words noted.
+ * ret  0; EINVAL: it has become an environment of its own; as xac_recover_dir(); words noted.
  */
-int xac_standby_open(int dirfd, const char *dir, struct xac_standby **sp);
+int xac_standby_start(int dirfd, const char *dir, struct xac_standby **sp);
+
+/* xac_standby_admit -- there is a region now, of which this process is the replayer: from here on it redoes
+   beside readers.  ret 0 or ENOMEM. */
+int xac_standby_admit(struct xac_standby *s, struct xac_env *env);
+
+/*
+ * xac_standby_join -- go on where the replayer before has died, or has left readers alone: what they have not
+ * seen is redone.
+ *
+ * in   env  it is its new replayer
+ * ret  0; XAC_ELIVE: readers must leave first; as xac_standby_start().
+ */
+int xac_standby_join(struct xac_env *env, struct xac_standby **sp);
+
 void xac_standby_close(struct xac_standby *s);
 
 void xac_standby_where(const struct xac_standby *s, struct xac_standby_place *out);
@@ -97,7 +118,7 @@ bool xac_standby_is_full(const struct xac_standby *s);
  * xac_standby_turn -- the source goes on with another generation.
  *
  * in   line      of it; branch zeros: xac.history of the source does not have it
- * ret  0; XAC_EFOREIGN: it begins before the end of the log that is here; as xac_standby_apply().
+ * ret  0; EAGAIN: queries that began before hold pages back (6): try again later; XAC_EFOREIGN: it begins before the end of the log that is here; as xac_standby_apply().
  */
 int xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line);
 

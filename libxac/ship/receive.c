@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
 #include "base/names.h"
 #include "base/newfile.h"
 #include "base/sys.h"
+#include "env/env.h"
+#include "env/options.h"
 #include "log/block.h"
 #include "recovery/standby.h"
 #include "ship/ship_copy.h"
@@ -28,13 +31,17 @@
 /* How long to wait for a frame before looking at `stop`. */
 #define LOOK_MS 200
 
+/* How long to wait between looks whether queries are over that hold up another generation. */
+#define TURN_MS 50
+
 /* xac.addresses is not longer than that. */
 #define NOTE_BYTES_MAX ((uint64_t)256 << 20)
 
 struct receiving {
     const struct xac_receive_options *opt;
     struct xac_wire w;
-    int dirfd, lockfd; /* the lock: until there is a standby, which has its own         */
+    int dirfd, lockfd; /* the lock: until there is a standby, which others may read     */
+    struct xac_env *env; /* of the standby, for those who read                         */
     struct xac_standby *s;
     struct xac_copy_in copy;
     struct xac_wire_hello source;
@@ -133,19 +140,48 @@ check_hello(const struct receiving *r)
     return 0;
 }
 
-/* open_standby -- and say where it is. */
+/* open_env -- become the one participant that is no reader; with a region, or one that readers have. */
+static int
+open_env(struct receiving *r)
+{
+    struct xac_env_options options;
+    const bool is_set[XAC_OPTION_END] = {false};
+    int rc;
+
+    xac_options_default(&options);
+    rc = xac_options_outside(is_set, &options);
+    options.policy = XAC_POLICY_SERIAL; /* replayer.h */
+    options.frames = 0;
+    options.standbyp = &r->s;
+    return rc == 0 ? xac_env_open(r->opt->dir, XAC_DURABLE, &options, &r->env) : rc;
+}
+
+/* open_standby -- from here on others may query it. */
 static int
 open_standby(struct receiving *r)
 {
     int rc;
 
     xac_assert(r->s == NULL);
-    xac_close_fd(&r->lockfd); /* the standby takes the gate itself */
-    rc = xac_standby_open(r->dirfd, r->opt->dir, &r->s);
+    xac_close_fd(&r->lockfd); /* the environment takes the gate itself */
+    rc = open_env(r);
+    if (rc == 0)
+        rc = r->s != NULL ? xac_standby_admit(r->s, r->env)
+                          : xac_standby_join(r->env, &r->s);
     /* Left over if the end of a copy was interrupted. */
     if (rc == 0)
         (void)xac_sys.unlinkat(r->dirfd, XAC_RECEIVING_NAME, 0);
     return rc;
+}
+
+/* is_stopped -- by a signal. */
+static bool
+is_stopped(const struct receiving *r)
+{
+    xac_assert(r->opt != NULL);
+    /* relaxed: nothing else is read because of it. */
+    return r->opt->stop != NULL
+           && atomic_load_explicit(r->opt->stop, memory_order_relaxed);
 }
 
 /* ---- Log ---------------------------------------------------------------------------- */
@@ -263,16 +299,22 @@ take_data(struct receiving *r, const struct xac_wire_frame *f)
                             f->n - sizeof *head);
 }
 
-/* take_turn -- another generation begins. */
+/* take_turn -- another generation begins, once no query sees what was before that. */
 static int
 take_turn(struct receiving *r, const struct xac_wire_frame *f)
 {
     struct xac_lineage_line line;
+    int rc;
 
     xac_assert(f->n == sizeof(struct xac_wire_line));
     if (r->has > 0 || !xac_wire_line_get((const struct xac_wire_line *)f->body, &line))
         return strange("a generation that no log can have");
-    return xac_standby_turn(r->s, &line);
+    rc = xac_standby_turn(r->s, &line);
+    while (rc == EAGAIN && !is_stopped(r)) {
+        (void)poll(NULL, 0, TURN_MS);
+        rc = xac_standby_turn(r->s, &line);
+    }
+    return rc == EAGAIN ? 0 : rc; /* stopped: it comes again */
 }
 
 /* take_note -- a piece of xac.addresses; with the last one the file is replaced. */
@@ -386,16 +428,6 @@ take(struct receiving *r, const struct xac_wire_frame *f)
     }
 }
 
-/* is_stopped -- by a signal. */
-static bool
-is_stopped(const struct receiving *r)
-{
-    xac_assert(r->opt != NULL);
-    /* relaxed: nothing else is read because of it. */
-    return r->opt->stop != NULL
-           && atomic_load_explicit(r->opt->stop, memory_order_relaxed);
-}
-
 /* follow -- until the source ends. */
 static int
 follow(struct receiving *r)
@@ -444,6 +476,8 @@ free_all(struct receiving *r)
     xac_copy_close(&r->copy);
     if (r->s != NULL)
         xac_standby_close(r->s);
+    if (r->env != NULL)
+        (void)xac_env_close(r->env);
     xac_close_fd(&r->lockfd);
     xac_wire_close(&r->w);
     xac_close_fd(&r->dirfd);

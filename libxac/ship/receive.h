@@ -5,7 +5,7 @@
  * WHAT      Says what it has, gets a copy if it has nothing, then takes log, makes it durable,
  *           acknowledges it and redoes it, until the source stops or the connection breaks.
  * NOT HERE  The standby itself (recovery/standby.h), the first copy (ship_copy.h).
- * LOCK      The gate of the directory, all the time.
+ * LOCK      The gate of the directory while there is no standby yet; then it is a participant (standby.h).
  * THREADS   one.
  *
  * INVARIANTS

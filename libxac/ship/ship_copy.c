@@ -25,6 +25,7 @@
 #include "log/manifest.h"
 #include "log/master.h"
 #include "log/recover_scan.h"
+#include "log/standby_note.h"
 
 /* Directories in each other; a copy has as many as the paths of its files. */
 #define DEPTH_MAX 64
@@ -422,6 +423,8 @@ xac_copy_end(struct xac_copy_in *c, const struct xac_wire_frame *f,
     rc = settle(c, end);
     if (rc == 0)
         rc = xac_manifest_unmark(c->dirfd);
+    if (rc == 0)
+        rc = xac_standby_note_write(c->dirfd);
     if (rc == 0)
         rc = xac_backup_dir_master(c->dirfd, c->dir, &c->owner, &master); /* (2) */
     if (rc == 0 && xac_sys.unlinkat(c->dirfd, XAC_RECEIVING_NAME, 0) != 0)

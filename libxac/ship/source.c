@@ -372,6 +372,9 @@ look_once(struct xac_source *s)
         if (rc == ENOENT)
             rc = look_at_rest(s);
     }
+    if (rc == 0 && s->is_live && xac_env_is_standby(&s->env))
+        rc = xac_err(XAC_ENOTLEADER, "%s: a standby; its source has the log to follow",
+                     s->dir); /* its region stays over generations */
     if (rc != 0)
         return rc;
     present = s->is_live ? s->env.ctl->generation : s->master.generation;

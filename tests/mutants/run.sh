@@ -7,7 +7,8 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
-# log, ship-* what a standby is sent, net-* how it connects, archive-* archives, map-* libxactree, team-* helper threads,
+# log, ship-* what a standby is sent, net-* how it connects, query-* queries there, archive-* archives,
+# map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
 # isolation.
@@ -47,6 +48,7 @@ ship_tests="tests/unit/ship/check_wire tests/unit/ship/check_connection tests/un
     tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
+query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
     tests/unit/view/check_view_scan"
@@ -108,6 +110,7 @@ tests_of()
     archive-*) echo "$archive_tests" ;;
     ship-*) echo "$ship_tests" ;;
     net-*) echo "$net_tests" ;;
+    query-*) echo "$query_tests" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;

@@ -26,12 +26,25 @@
 /* ---- The pump ------------------------------------------------------------------------ */
 
 struct pump {
-    int dirfd;
+    int dirfd, lockfd;
     struct xac_standby *s;
     struct xac_source source;
     uint32_t generation;
     uint64_t seed;
 };
+
+/* standby_open -- as a receiver does, under the gate, which it keeps: without readers. */
+static int
+standby_open(int dirfd, struct xac_standby **sp, int *lockfdp)
+{
+    int rc = xac_standby_lock(dirfd, COPY, lockfdp);
+
+    if (rc == 0)
+        rc = xac_standby_start(dirfd, COPY, sp);
+    if (rc != 0 && *lockfdp >= 0)
+        (void)close(*lockfdp);
+    return rc;
+}
 
 /* pump_open -- ret an error of the standby. */
 static int
@@ -43,7 +56,7 @@ pump_open(struct pump *p)
     p->seed = env_seed() + board->seed;
     p->dirfd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     must(p->dirfd >= 0);
-    rc = xac_standby_open(p->dirfd, COPY, &p->s);
+    rc = standby_open(p->dirfd, &p->s, &p->lockfd);
     if (rc != 0) {
         (void)close(p->dirfd);
         return rc;
@@ -60,6 +73,7 @@ static void
 pump_close(struct pump *p)
 {
     xac_standby_close(p->s);
+    (void)close(p->lockfd);
     xac_source_close(&p->source);
     (void)close(p->dirfd);
 }
@@ -476,15 +490,17 @@ START_TEST(others_are_kept_out)
 {
     struct xac_standby *other;
     struct pump p;
-    int fd;
+    int fd, lockfd;
 
     make_copy(10, 10);
     must_ok(pump_open(&p));
     fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    must_refuse(xac_standby_open(fd, COPY, &other), XAC_ELIVE);
+    must_refuse(standby_open(fd, &other, &lockfd), XAC_ELIVE);
     pump_close(&p);
-    must_ok(xac_recover_dir(fd, NULL, NULL, NULL));
-    must_refuse(xac_standby_open(fd, COPY, &other), EINVAL);
+    must_refuse(xac_recover_dir(fd, NULL, NULL, NULL), XAC_ENOTLEADER);
+    must_ok(
+        xac_recover_dir(fd, &(struct xac_recover_options){.promotes = true}, NULL, NULL));
+    must_refuse(standby_open(fd, &other, &lockfd), EINVAL);
     must(strstr(xac_err_text(), "receive anew") != NULL);
     (void)close(fd);
 }

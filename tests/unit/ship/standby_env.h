@@ -152,6 +152,7 @@ must_be_state(const char *path)
 static inline uint64_t
 judge(const char *dir)
 {
+    static const struct xac_recover_options promote = {.promotes = true};
     char command[200];
     int fd;
 
@@ -159,7 +160,7 @@ judge(const char *dir)
     run_shell(command);
     fd = open("judged", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     must(fd >= 0);
-    must_ok(xac_recover_dir(fd, NULL, NULL, NULL));
+    must_ok(xac_recover_dir(fd, &promote, NULL, NULL));
     (void)close(fd);
     return must_be_state("judged" IN_COPY);
 }

@@ -14,104 +14,9 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "tests/unit/ship/standby_env.h"
-#include "tests/common/tool_run.h"
-
-/* top -- of the build. */
-static const char *
-top(void)
-{
-    const char *dir = getenv("top_builddir");
-
-    return dir != NULL ? dir : ".";
-}
-
-/* start_send -- a group of processes: the sender, and the receiver that it starts; ret the sender. */
-static pid_t
-start_send(const char *options, const char *receiver, const char *log)
-{
-    char command[5000];
-    pid_t pid;
-
-    (void)snprintf(
-        command, sizeof command,
-        "exec %s/xship send %s --through 'echo $$ >receiver; exec %s/xship receive "
-        "%s' " ENV_DIR " >%s 2>&1",
-        top(), options, top(), receiver, log);
-    (void)unlink("receiver");
-    pid = fork();
-    if (pid == 0) {
-        (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-        _exit(127);
-    }
-    must(pid > 0);
-    return pid;
-}
-
-/* receiver_pid -- of the receiver that has been started last; 0: none yet. */
-static pid_t
-receiver_pid(void)
-{
-    char text[32] = "";
-    int fd = open("receiver", O_RDONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        (void)!read(fd, text, sizeof text - 1);
-        (void)close(fd);
-    }
-    return (pid_t)strtol(text, NULL, 10);
-}
-
-/* kill_sender -- ret the receiver that it had started; 0: none. */
-static pid_t
-kill_sender(pid_t send)
-{
-    proc_kill(send);
-    /* The shell that becomes the receiver may not have come to say so. */
-    for (int i = 0; i < 20 && receiver_pid() == 0; i++)
-        proc_sleep_us(10000);
-    return receiver_pid();
-}
-
-/* await_gone -- the receiver, which its sender has left to us. */
-static void
-await_gone(pid_t pid)
-{
-    for (int i = 0; i < 3000 && waitpid(pid, NULL, WNOHANG) != pid; i++) {
-        if (kill(pid, 0) != 0)
-            return;
-        proc_sleep_us(10000);
-    }
-    must(kill(pid, 0) != 0);
-}
-
-/* end_send -- in order; ret the exit code. */
-static int
-end_send(pid_t pid)
-{
-    int status;
-
-    must_ok(kill(pid, SIGTERM));
-    status = proc_wait(pid);
-    must(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-/* must_say -- a log of the tools has these words. */
-static void
-must_say(const char *log, const char *words)
-{
-    size_t n;
-    int fd = open(log, O_RDONLY | O_CLOEXEC);
-
-    must(fd >= 0);
-    n = (size_t)read(fd, output, sizeof output - 1);
-    output[n < sizeof output ? n : 0] = '\0';
-    (void)close(fd);
-    ck_says(words);
-}
+#include "tests/unit/tools/ship_run.h"
 
 /* judge_live -- while the receiver stands still, as if it had been killed. */
 static uint64_t
@@ -176,7 +81,15 @@ START_TEST(a_standby_follows_through_a_socket)
     await_standby(250);
     must_eq(end_send(send), 0);
     must_eq(must_be_state(COPY IN_COPY), 250);
-    /* The standby opens as an environment of its own, and then follows nobody. */
+    /* The standby becomes an environment of its own, and then follows nobody. */
+    must_refuse(xInit(COPY, DURABLE), XAC_ENOTLEADER);
+    must(strstr(xLastError(), "xship promote") != NULL);
+    must_eq(tool_run("xrecover", "", COPY), 1);
+    ck_says("xship promote");
+    must_eq(tool_run("xship", "promote", COPY), 0);
+    ck_says("is an environment of its own");
+    must_eq(tool_run("xship", "promote", COPY), 1);
+    ck_says("no standby");
     must_ok(xInit(COPY, DURABLE));
     must_ok(xShutdown());
     must_eq(must_be_state(COPY IN_COPY), 250);
