@@ -231,6 +231,8 @@ xac_address_keep(struct xac_env *env, const struct xac_view *v)
     if (rc != 0)
         return rc;
     line = xac_address_list_find(list, v->path);
+    if (line == NULL && xac_env_is_standby(env))
+        return 0; /* the list is the source's */
     if (line == NULL)
         rc = xac_address_list_add(list, env->dirfd, v->path, address,
                                   xac_env_is_durable(env));

@@ -13,6 +13,7 @@
 #include <config.h>
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/unit/tools/query_env.h"
 
@@ -203,6 +204,130 @@ START_TEST(another_generation_waits_for_queries)
 }
 END_TEST
 
+/* ---- Files ------------------------------------------------------------------------------------ */
+
+#define LATER "/later.db"
+
+/* A file that refers to itself, and its last page. */
+struct self {
+    struct self *me;
+    uint64_t n;
+};
+
+/* map_later -- ret its base, of so many pages. */
+static struct self *
+map_later(const char *dir, size_t n_pages)
+{
+    char path[64];
+    void *p;
+
+    (void)snprintf(path, sizeof path, "%s" LATER, dir);
+    p = xMmap(path, n_pages * env_page());
+    must(p != MAP_FAILED);
+    return (struct self *)p;
+}
+
+/* write_later -- a child of the source: a file comes, and grows when the reader has seen it. */
+static void
+write_later(void *arg)
+{
+    struct self *s;
+
+    (void)arg;
+    env_attach(DURABLE, ACCOUNTS);
+    s = map_later(ENV_DIR, 2);
+    must_ok(xbegin());
+    s->me = s;
+    s->n = 1;
+    must_rc(xend(), COMMITTED);
+    must_ok(xCheckpoint());
+    proc_await(&board->go[0], 1, 60);
+    must_ok(xMunmap(ENV_DIR LATER));
+    s = map_later(ENV_DIR, 9);
+    must_ok(xbegin());
+    s->n = 2;
+    *env_cell((uint64_t *)s, 8) = 3;
+    must_rc(xend(), COMMITTED);
+    proc_await(&board->go[0], 2, 60);
+    env_detach();
+}
+
+/* await_n -- until the file has been changed so often; ret the last page's word, of n_pages. */
+static uint64_t
+await_n(const struct self *s, uint64_t n, size_t n_pages)
+{
+    uint64_t seen = 0, last = 0;
+
+    for (int i = 0; i < 3000 && seen < n; i++) {
+        must_ok(xbeginQuery());
+        seen = s->n;
+        must(seen == 0 || s->me == s); /* it lies where it lay at the source */
+        last = *env_cell((uint64_t *)(uintptr_t)s, n_pages - 1);
+        must_ok(xendQuery());
+        proc_sleep_us(2000);
+    }
+    must_eq(seen, n);
+    return last;
+}
+
+/* await_length -- until the standby's file has so many pages. */
+static void
+await_length(off_t n_pages)
+{
+    struct stat st = {.st_size = 0};
+
+    for (int i = 0; i < 3000 && st.st_size < n_pages * (off_t)env_page(); i++) {
+        proc_sleep_us(2000);
+        if (stat(COPY LATER, &st) != 0)
+            st.st_size = 0;
+    }
+    must(st.st_size >= n_pages * (off_t)env_page());
+}
+
+/* read_later -- a child of the standby. */
+static void
+read_later(void *arg)
+{
+    struct self *s;
+
+    (void)arg;
+    (void)attach();
+    await_length(2);
+    s = map_later(COPY, 2);
+    (void)await_n(s, 1, 2);
+    must(xMmap(COPY LATER, 99 * env_page())
+         == MAP_FAILED); /* nobody makes it longer here */
+    must(xMmap(COPY "/new", env_page()) == MAP_FAILED);
+    word_store(&board->go[0], 1);
+    await_length(9);
+    must_ok(xMunmap(COPY LATER));
+    s = map_later(COPY, 9);
+    must_eq(await_n(s, 2, 9), 3);
+    word_store(&board->go[0], 2);
+    must_ok(xShutdown());
+}
+
+START_TEST(files_come_and_grow)
+{
+    pid_t send, writer, reader;
+
+    write_n(10);
+    send = start_send("-q", COPY, "log");
+    reader = proc_spawn(read_later, NULL);
+    writer = proc_spawn(write_later, NULL);
+    proc_join(reader);
+    proc_join(writer);
+    must_eq(end_send(send), 0);
+    /* It has not been made longer, and no other one has come. */
+    must(!file_exists(COPY "/new"));
+    must_eq(judge(), 10);
+    must_eq(file_u64("judged" LATER, 8 * env_page()), 3);
+    must_ok(xInit(COPY, XAC_READONLY)); /* what its log has, on copies */
+    must_eq(await_n(map_later(COPY, 9), 2, 9), 3);
+    must_ok(xShutdown());
+}
+END_TEST
+
 int
 main(void)
 {
@@ -215,5 +340,6 @@ main(void)
     tcase_add_test(t, receivers_come_and_go);
     tcase_add_test(t, readers_die);
     tcase_add_test(t, another_generation_waits_for_queries);
+    tcase_add_test(t, files_come_and_grow);
     return env_main(s);
 }
