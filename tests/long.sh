@@ -55,6 +55,10 @@ run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/unit/tools/check_archive
+run XAC_READS="${XAC_READS:-10000000}" top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \
+    tests/unit/tools/check_query
+run XAC_STEPS_LONG=1 top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \
+    tests/unit/tools/check_query_steps
 run CK_RUN_CASE="many pages" XAC_WRITTEN=300000 XAC_READ=1000000 tests/api/basics/check_more
 run XAC_ROUNDS=40 CK_TIMEOUT_MULTIPLIER=30 tests/api/team/check_team_savepoints
 run XAC_TRANSACTIONS=400 CK_TIMEOUT_MULTIPLIER=30 tests/api/isolation/check_savepoint_model
