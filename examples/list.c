@@ -101,7 +101,8 @@ print(void)
     struct list *list;
     int rc;
 
-    xbeginQuery();
+    if (xbeginQuery() != 0)
+        return -1;
     list = xRoot(base);
     rc = xHeapCheck(base, &t, sizeof t);
     if (list != NULL && rc == 0) {
