@@ -344,10 +344,11 @@ xac_txn_serial(uint64_t word)
 XAC_SIGSAFE static inline bool
 xac_txn_is_live(uint64_t word)
 {
-    enum xac_txn_state s = xac_txn_state(word);
+    enum xac_txn_state state = xac_txn_state(word);
 
-    return s == XAC_TXN_PENDING || s == XAC_TXN_FAILED || s == XAC_TXN_COMMITTING
-           || s == XAC_TXN_QUERY || s == XAC_TXN_SNAPSHOT;
+    return state == XAC_TXN_PENDING || state == XAC_TXN_FAILED
+           || state == XAC_TXN_COMMITTING || state == XAC_TXN_QUERY
+           || state == XAC_TXN_SNAPSHOT;
 }
 
 /* xac_txn_name -- copy the name of a snapshot; "" if it has none. */
