@@ -196,6 +196,7 @@ with_standby()
     kill "$follow_pid" && wait "$follow_pid" || fail "the standby ends with an error"
     kill "$serve_pid" && wait "$serve_pid" || fail "the server ends with an error"
     serve_pid='' follow_pid=''
+    "$build/xship" promote "$work/standby" >/dev/null || fail "the standby is not promoted"
     "$load" dump "$work/db" >"$work/records.1" && "$load" dump "$work/standby" >"$work/records.2" &&
         cmp "$work/records.1" "$work/records.2" || fail "source and standby differ"
 }
