@@ -198,10 +198,12 @@ await_seen(size_t reader, uint64_t k)
 {
     for (int i = 0; i < 3000 && word_load(&board->seen[reader]) < k; i++)
         proc_sleep_us(10000);
-    if (word_load(&board->seen[reader]) < k)
+    if (word_load(&board->seen[reader]) < k) {
+        (void)system("tail -n 5 log sender.log");
         env_fail(__FILE__, __LINE__, "reader %zu does not come to %llu, it sees %llu",
                  reader, (unsigned long long)k,
                  (unsigned long long)word_load(&board->seen[reader]));
+    }
 }
 
 /* read_state -- a child: what the recovered copy has. */
