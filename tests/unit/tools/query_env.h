@@ -196,7 +196,7 @@ read_on(void *arg)
 static inline void
 await_seen(size_t reader, uint64_t k)
 {
-    for (int i = 0; i < 3000 && word_load(&board->seen[reader]) < k; i++)
+    for (int i = 0; i < 9000 && word_load(&board->seen[reader]) < k; i++)
         proc_sleep_us(10000);
     if (word_load(&board->seen[reader]) < k) {
         (void)system("tail -n 5 log sender.log");
