@@ -187,6 +187,22 @@ tool_time(const char *text, uint64_t *time_nsp)
     return t >= 0 && *p == '\0';
 }
 
+bool
+tool_until(const char *text, uint64_t *lsnp, uint64_t *time_nsp)
+{
+    *lsnp = *time_nsp = 0;
+    if (strcmp(text, "end") == 0)
+        return true;
+    if (tool_number(text, lsnp) ? *lsnp != 0
+                                : tool_time(text, time_nsp) && *time_nsp != 0)
+        return true;
+    fprintf(stderr,
+            "%s: --until %s: an LSN, \"end\", @SECONDS or \"YYYY-MM-DD HH:MM:SS\" is "
+            "wanted\n",
+            tool_name, text);
+    return false;
+}
+
 const char *
 tool_time_words(uint64_t time_ns, char buf[40])
 {

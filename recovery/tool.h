@@ -65,6 +65,14 @@ bool tool_number(const char *text, uint64_t *outp);
    also with T between and with a fraction; Z at the end means UTC. */
 bool tool_time(const char *text, uint64_t *time_nsp);
 
+/*
+ * tool_until -- WHEN of --until: an LSN, a time as above, or "end".
+ *
+ * out  lsnp, time_nsp  at most one of them is not 0; both are: "end"
+ * ret  false if it is none of them, with words on standard error.
+ */
+bool tool_until(const char *text, uint64_t *lsnp, uint64_t *time_nsp);
+
 /* tool_time_words -- UTC, as tool_time reads it, to the microsecond; ret buf. */
 const char *tool_time_words(uint64_t time_ns, char buf[40]);
 

@@ -121,19 +121,6 @@ usage(FILE *to)
         to);
 }
 
-/* until_read -- WHEN of --until. */
-static bool
-until_read(struct xac_recover_options *o, const char *text)
-{
-    o->forward = true;
-    o->until_lsn = o->until_ns = 0;
-    if (strcmp(text, "end") == 0)
-        return true;
-    if (tool_number(text, &o->until_lsn))
-        return o->until_lsn != 0;
-    return tool_time(text, &o->until_ns) && o->until_ns != 0;
-}
-
 /* memory_read -- MIB of --memory. */
 static bool
 memory_read(struct xac_recover_options *o, const char *text)
@@ -197,13 +184,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
             a->recover.outside = true;
             break;
         case 'u':
-            if (!until_read(&a->recover, optarg)) {
-                fprintf(stderr,
-                        "xrecover: --until %s: an LSN, \"end\", @SECONDS or"
-                        " \"YYYY-MM-DD HH:MM:SS\" is wanted\n",
-                        optarg);
+            a->recover.forward = true;
+            if (!tool_until(optarg, &a->recover.until_lsn, &a->recover.until_ns))
                 return EXIT_USAGE;
-            }
             break;
         case 'q':
             a->quiet = true;

@@ -63,26 +63,6 @@ usage(FILE *to)
         to);
 }
 
-/* until_read -- WHEN of --until. */
-static bool
-until_read(struct arguments *a, const char *text)
-{
-    a->has_until = true;
-    a->until = (struct archive_moment){.lsn = 0};
-    if (strcmp(text, "end") == 0)
-        return true;
-    if (tool_number(text, &a->until.lsn))
-        return a->until.lsn != 0;
-    if (tool_time(text, &a->until.time_ns) && a->until.time_ns != 0)
-        return true;
-    fprintf(
-        stderr,
-        "xrestore: --until %s: an LSN, \"end\", @SECONDS or \"YYYY-MM-DD HH:MM:SS\" is "
-        "wanted\n",
-        text);
-    return false;
-}
-
 /* names_read -- what stands behind the options. */
 static bool
 names_read(struct arguments *a, int n, char **name)
@@ -115,7 +95,8 @@ arguments_read(struct arguments *a, int argc, char **argv)
             a->quiet = true;
             break;
         case 'u':
-            if (!until_read(a, optarg))
+            a->has_until = true;
+            if (!tool_until(optarg, &a->until.lsn, &a->until.time_ns))
                 return EXIT_USAGE;
             break;
         case 'V':
