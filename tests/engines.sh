@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# engines.sh [NAME=VALUE...] -- every engine and policy, `make check-engines`; in a build
+# engines.sh [--list | NAME=VALUE...] -- every engine and policy, `make check-engines`; in a build
 # directory.
 #
 # Runs the programs of engines_tests (Makefile.am) once for each line of settings, or once with
-# those given, and ends with a table.  Exit code 1 if one failed; its output is shown.
+# those given, and ends with a table.  Exit code 1 if one failed; its output is shown.  --list prints the
+# settings.
 set -u
 
 programs=$(make -s --no-print-directory print-engines-tests) || exit 1
@@ -19,6 +20,11 @@ XAC_POLICY=1
 XAC_POLICY=2
 XAC_POLICY=3
 XAC_POLICY=4'
+
+if [ "${1:-}" = --list ]; then
+    echo "$settings"
+    exit 0
+fi
 
 results=$(mktemp) && out=$(mktemp) || exit 1
 trap 'rm -f "$results" "$out"' EXIT

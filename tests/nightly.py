@@ -27,10 +27,6 @@ import time
 # what its output counts: words, and a pattern with the number.
 Part = collections.namedtuple("Part", "share command counts")
 
-ENGINES = """XAC_ENGINE=uffd;XAC_ENGINE=sigsegv;XAC_CHECKING=fast;XAC_CHECKING=fast XAC_ENGINE=sigsegv;
-XAC_CHECKING=fast XAC_ENGINE=scan;XAC_POLICY=0;XAC_POLICY=1;XAC_POLICY=2;XAC_POLICY=3;XAC_POLICY=4"""
-
-
 class Night:
     """The directories, and the parts for them."""
 
@@ -48,8 +44,9 @@ class Night:
         return [f"XAC_MUTANT_DIR={self.dir}/mutants", f"{self.source}/tests/mutants/run.sh", *chosen]
 
     def engines(self, _seconds):
-        line = random.choice(ENGINES.replace("\n", "").split(";"))
-        return [f"{self.source}/tests/engines.sh", *line.split()]
+        program = f"{self.source}/tests/engines.sh"
+        lines = subprocess.run([program, "--list"], cwd=self.build, capture_output=True, text=True, check=True).stdout
+        return [program, *random.choice(lines.splitlines()).split()]
 
     def fuzz(self, seconds):
         each = max(5, int(seconds / 10))  # nine targets, and the build
