@@ -357,8 +357,13 @@ beside(struct xac_redo *r, uint32_t file, uint64_t page, struct xac_replayed_pag
     int rc;
 
     xac_assert(f != NULL);
+    if (f->local == 0) /* the first pass has found the file named */
+        return xac_err(EIO, "file %u of the log has not been prepared", file);
     rc = xac_redo_file_open(r, f, O_RDWR);
-    *out = (struct xac_replayed_page){.file = file, .page = page, .fd = f->fd};
+    *out = (struct xac_replayed_page){.file = file,
+                                      .local = f->local,
+                                      .page = page,
+                                      .fd = f->fd};
     return rc == 0 ? 0 : xac_err(rc, "%s: open", f->path);
 }
 

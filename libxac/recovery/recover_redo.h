@@ -62,6 +62,7 @@ struct xac_redo_file {
     bool is_forgotten; /* so nothing is written to it: what it had is redone beside the
                           directory, for others may copy from it                     */
     int fd;            /* -1 if not open                                                */
+    uint32_t local;    /* which file of the region it is, beside readers; 0: not told   */
     uint64_t lsn;      /* of the block that path and inode come from                    */
     uint64_t since;    /* of the first one that names this file                         */
     uint64_t length;   /* bytes that the file must have, by the log                     */

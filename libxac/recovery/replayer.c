@@ -41,7 +41,6 @@ xac_replayer_init(struct xac_replayer *p, struct xac_env *env)
 void
 xac_replayer_fini(struct xac_replayer *p)
 {
-    free(p->file);
     free(p->place);
     *p = (struct xac_replayer){.env = NULL};
 }
@@ -108,93 +107,30 @@ xac_replayer_passed(struct xac_replayer *p, uint64_t lsn)
 
 /* ---- Files ---------------------------------------------------------------------------- */
 
-/* position -- index of the first file with an id that is not smaller. */
-static size_t
-position(const struct xac_replayer *p, uint32_t id)
-{
-    size_t lo = 0, hi = p->n_files;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (p->file[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    xac_assert(lo == p->n_files || p->file[lo].id >= id);
-    return lo;
-}
-
-/* note_file -- which file of the region an id of the log is. */
-static int
-note_file(struct xac_replayer *p, uint32_t id, uint32_t local)
-{
-    size_t at = position(p, id);
-
-    xac_assert(local != 0);
-    if (at < p->n_files && p->file[at].id == id) {
-        p->file[at].local = local;
-        return 0;
-    }
-    if (p->n_files == p->files_size) {
-        size_t want = p->files_size == 0 ? 64 : 2 * p->files_size;
-        struct xac_replayed_file *grown =
-            (struct xac_replayed_file *)realloc(p->file, want * sizeof *grown);
-
-        if (grown == NULL)
-            return xac_err(ENOMEM, "table of files");
-        p->file = grown;
-        p->files_size = want;
-    }
-    memmove(p->file + at + 1, p->file + at, (p->n_files - at) * sizeof p->file[0]);
-    p->file[at] = (struct xac_replayed_file){.id = id, .local = local};
-    p->n_files++;
-    return 0;
-}
-
 int
-xac_replayer_file(struct xac_replayer *p, uint32_t id, const char *path, int fd,
-                  uint64_t length)
+xac_replayer_file(struct xac_replayer *p, const char *path, int fd, uint64_t length,
+                  uint32_t *localp)
 {
     struct xac_env *env = p->env;
     struct xac_identity who;
     struct stat st;
     sigset_t signals;
-    uint32_t local = 0;
     int rc = xac_identity_of(fd, &who);
 
-    xac_assert(id != 0);
     if (rc == 0 && xac_sys.fstat(fd, &st) != 0)
         rc = errno;
     if (rc != 0)
         return xac_err(rc, "%s", path);
     xac_signals_block(&signals);
     xac_registry_enter(env);
-    rc = xac_registry_add(env, path, &who, (uint64_t)st.st_size, length, &local);
+    rc = xac_registry_add(env, path, &who, (uint64_t)st.st_size, length, localp);
     xac_registry_exit(env);
     xac_signals_restore(&signals);
-    return rc == 0 ? note_file(p, id, local) : rc;
-}
-
-void
-xac_replayer_forget_files(struct xac_replayer *p)
-{
-    xac_assert(p->n_files <= p->files_size);
-    p->n_files = 0;
+    xac_assert(rc != 0 || *localp != 0);
+    return rc;
 }
 
 /* ---- Pages ---------------------------------------------------------------------------- */
-
-/* local_of -- the file of the region; 0: the log has not named it. */
-static uint32_t
-local_of(const struct xac_replayer *p, uint32_t id)
-{
-    size_t at = position(p, id);
-
-    xac_assert(id != 0);
-    return at < p->n_files && p->file[at].id == id ? p->file[at].local : 0;
-}
 
 /* place_of -- of a page's entry, or the free one for it. */
 static struct xac_replayed_place *
@@ -312,19 +248,12 @@ entry_of(const struct xac_replayer *p, const struct xac_replayed_place *place)
     return place->round == p->round ? xac_set_entry(&p->env->ctx, place->index) : NULL;
 }
 
-/* unknown -- the first pass has found the file named. */
-static int
-unknown(uint32_t file)
-{
-    return xac_err(EIO, "file %u of the log has not been prepared", file);
-}
-
 int
 xac_replayer_page(struct xac_replayer *p, const struct xac_replayed_page *which,
                   uint32_t flags, uint8_t **bytesp)
 {
     struct xac_env *env = p->env;
-    uint32_t local = local_of(p, which->file);
+    uint32_t local = which->local;
     uint64_t page_id = xac_page_id(local, which->page);
     struct xac_replayed_place *place;
     struct xac_page *page;
@@ -332,8 +261,7 @@ xac_replayer_page(struct xac_replayer *p, const struct xac_replayed_page *which,
     uint8_t *bytes;
     int rc;
 
-    if (local == 0)
-        return unknown(which->file);
+    xac_assert(local != 0);
     rc = grow_places(p);
     if (rc != 0)
         return rc;
@@ -365,11 +293,10 @@ xac_replayer_read(struct xac_replayer *p, const struct xac_replayed_page *which,
                   uint8_t *to)
 {
     struct xac_env *env = p->env;
-    uint32_t local = local_of(p, which->file);
+    uint32_t local = which->local;
     const struct xac_entry *e;
 
-    if (local == 0)
-        return unknown(which->file);
+    xac_assert(local != 0);
     e = entry_of(p, place_of(p, xac_page_id(local, which->page)));
     if (e != NULL) {
         memcpy(to, xac_version_bytes(env, e->vslot), env->page_size);

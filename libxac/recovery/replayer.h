@@ -28,11 +28,6 @@
 
 #include "shared/env_state.h"
 
-/* A file, as the log calls it and as the region does. */
-struct xac_replayed_file {
-    uint32_t id, local;
-};
-
 /* Where the entry of a page stands in the set of the running transaction. */
 struct xac_replayed_place {
     uint64_t page_id;
@@ -43,8 +38,6 @@ struct xac_replayed_place {
 
 struct xac_replayer {
     struct xac_env *env;
-    struct xac_replayed_file *file; /* in the order of their ids in the log            */
-    size_t n_files, files_size;
     struct xac_replayed_place *place; /* hash table, a power of two                    */
     size_t n_places, n_used;
     uint64_t round;
@@ -52,7 +45,9 @@ struct xac_replayer {
 
 /* A page that a record of the log names. */
 struct xac_replayed_page {
-    uint32_t file; /* id in the log                                                     */
+    uint32_t file; /* id in the log, for messages                                       */
+    uint32_t
+        local; /* which file of the region it is                                    */
     uint64_t page;
     int fd; /* of the file                                                              */
 };
@@ -76,14 +71,12 @@ void xac_replayer_passed(struct xac_replayer *p, uint64_t lsn);
 /*
  * xac_replayer_file -- a file of the log, open, which is as long as the log says.
  *
- * in   path  as stored
+ * in   path    as stored
+ * out  localp  which file of the region it is
  * ret  0 or an error as of xac_registry_add().
  */
-int xac_replayer_file(struct xac_replayer *p, uint32_t id, const char *path, int fd,
-                      uint64_t length);
-
-/* xac_replayer_forget_files -- another generation of the log gives out its ids anew. */
-void xac_replayer_forget_files(struct xac_replayer *p);
+int xac_replayer_file(struct xac_replayer *p, const char *path, int fd, uint64_t length,
+                      uint32_t *localp);
 
 /* xac_replayer_begin -- a transaction; ret 0 or an error. */
 int xac_replayer_begin(struct xac_replayer *p);

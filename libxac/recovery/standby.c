@@ -439,9 +439,7 @@ xac_standby_turn(struct xac_standby *s, const struct xac_lineage_line *line)
         return rc;
     xac_replica_close(&s->log);
     xac_recovery_free(&s->r);
-    if (s->env != NULL) {
-        xac_replayer_forget_files(&s->replayer);
+    if (s->env != NULL)
         xac_replayer_mark(&s->replayer, line->start_lsn);
-    }
     return start(s); /* (4) */
 }

@@ -206,7 +206,7 @@ tell_files(struct xac_standby *s)
             continue;
         rc = xac_redo_file_open(redo, f, O_RDWR);
         if (rc == 0)
-            rc = xac_replayer_file(&s->replayer, f->id, f->path, f->fd, f->length);
+            rc = xac_replayer_file(&s->replayer, f->path, f->fd, f->length, &f->local);
     }
     return rc;
 }
