@@ -15,7 +15,7 @@ failures=0
 tests=$srcdir/tests/compiled
 seed=${XAC_SEED:-1}
 programs=
-include=$(dirname "$(find "$tmp/dest" -name xac_touch.h)")
+include=$(dirname "$(find "$dest" -name xac_touch.h)")
 
 # has HEADER -- is it installed?
 has()

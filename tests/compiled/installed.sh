@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# installed.sh -- for scripts: libxac is installed below $tmp, $cc and $cxx are xac-cc and xac-c++.
+# installed.sh -- for scripts: libxac is installed below $dest, for all tests and not to be changed;
+# $cc and $cxx are xac-cc and xac-c++; $tmp is a directory of the script's own.
 #
 # Exit code 77 in a build with a sanitizer: its own functions stand where the hooks are.
 : "${srcdir:=.}"
@@ -25,11 +26,12 @@ if grep -q '^XAC_CFLAGS = .*-fsanitize=' "$build/Makefile"; then
     echo "not with a sanitizer"
     exit 77
 fi
-make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >"$tmp/log" 2>&1 ||
+dest=$build/tests/installed
+flock "$build" make -C "$build" -s --no-print-directory tests/installed/done >"$tmp/log" 2>&1 ||
     { cat "$tmp/log"; fail "make install"; }
-cc=$(cd "$tmp/dest" && find "$PWD" -name xac-cc -perm -u+x)
+cc=$(find "$dest" -name xac-cc -perm -u+x)
 [ -x "$cc" ] || fail "xac-cc was not installed"
 cxx=${cc%cc}c++
-libdir=$(dirname "$(cd "$tmp/dest" && find "$PWD" -name libxac-compiled.a)")
+libdir=$(dirname "$(find "$dest" -name libxac-compiled.a)")
 LD_LIBRARY_PATH=$libdir
 export LD_LIBRARY_PATH

@@ -8,21 +8,11 @@
 #         leads to gcc's own library, is told of, or stopped; it is never silently wrong.
 set -eu
 
-srcdir=$(cd "${srcdir:-.}" && pwd)
-build=$(cd "${top_builddir:-.}" && pwd)
+. "${srcdir:-.}/tests/compiled/installed.sh"
 [ -e "$build/.libs/libxac-itm.so" ] || { echo "check_modules: no shared library, skipped"; exit 77; }
-! grep -q '^XAC_CFLAGS = .*-fsanitize=' "$build/Makefile" || { echo "not with a sanitizer"; exit 77; }
-tmp=$(mktemp -d)
-shm=
-trap 'rm -rf "$tmp" ${shm:+"$shm"}' EXIT
-if [ -w /dev/shm ]; then # programs that are stopped leave something there
-    shm=$(mktemp -d /dev/shm/xac-test-XXXXXX)
-    export XAC_SHM_DIR="$shm"
-fi
 cd "$tmp"
-make -C "$build" -s --no-print-directory install DESTDIR="$tmp/dest" >log 2>&1 || { cat log; exit 1; }
-pc=$(dirname "$(find "$tmp/dest" -name libxac-itm.pc)")
-PKG_CONFIG_SYSROOT_DIR=$tmp/dest PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/*}
+pc=$(dirname "$(find "$dest" -name libxac-itm.pc)")
+PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/*}
 export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH LD_LIBRARY_PATH
 cases=0
 failures=0
