@@ -449,7 +449,8 @@ START_TEST(what_stands_still_keeps_nobody_waiting)
     must_eq(end_tool(one), 0);
     must_eq(end_tool(two), 0);
     must_eq(end_tool(serve), 0);
-    must_eq(must_be_state(COPY IN_COPY), 130);
+    /* It may have ended while it waited to connect again: then files may be behind its log. */
+    must_eq(judge(COPY), 130);
     must_eq(must_be_state("copy2" IN_COPY), 130);
 }
 END_TEST
