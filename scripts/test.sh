@@ -10,7 +10,7 @@
 # N failed, N skipped".  Exit code 0 if none failed.
 #
 # Most tests wait for syncs, deaths and pauses; so more of them run at a time than there are
-# processors.  The ordinary build is tested on the file system of TMPDIR, the others in memory.
+# processors, and the last two builds are made beside tests of the first.  The ordinary build is tested on the file system of TMPDIR, the others in memory.
 #
 # XAC_BUILD  directory to build in, default build/ in the source tree.
 set -eu
@@ -51,12 +51,6 @@ run_one()
     echo "$result: $name"
 }
 
-# build DIR OPTION... -- build the library and its programs.
-build()
-{
-    scripts/build.sh "$@" || give_up "$(basename "$1")-build"
-}
-
 # give_up NAME -- what failed is needed by all that follows: count it, and stop.
 give_up()
 {
@@ -73,17 +67,34 @@ finish()
     exit "$1"
 }
 
-# make_check DIR TARGET JOBS -- build the tests of a target, and run so many at a time.  Of
-# check-busy only two, for they use all processors themselves.  Test programs are compiled without
-# optimization: that takes a quarter of the time, and what they test is optimized.
-make_check()
+# build_tests DIR TARGET -- the test programs of a target.  They are compiled without optimization: that takes a
+# quarter of the time, and what they test is optimized.
+build_tests()
 {
-    if ! make -C "$1" -s -j2 "$2" TEST_LOGS= CFLAGS="-O0 -g" >"$1/check-build.log" 2>&1; then
+    ${polite:-} make -C "$1" -s -j2 "$2" TEST_LOGS= CFLAGS="-O0 -g" >"$1/check-build.log" 2>&1 || {
         tail -n 40 "$1/check-build.log"
         echo "test.sh: the test programs do not build, see $1/check-build.log"
-        give_up "$(basename "$1")-check-build"
-    fi
+        return 1
+    }
+}
+
+# make_check DIR TARGET JOBS -- run the tests of a target, so many at a time.  Of check-busy only two, for they use
+# all processors themselves.
+make_check()
+{
+    build_tests "$1" "$2" || give_up "$(basename "$1")-check-build"
     CK_TIMEOUT_MULTIPLIER=4 make -C "$1" -s --no-print-directory -j"$3" "$2" VERBOSE=1 || failed=1
+}
+
+# build_others -- the other two builds and their tests, while tests of the first one wait for syncs.
+build_others()
+{
+    polite=nice
+    nice scripts/build.sh "$minimal" --enable-werror --disable-shared --disable-bench --disable-examples \
+        --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1 || return 1
+    nice scripts/build.sh "$sanitized" --enable-debug --disable-shared --disable-bench \
+        --disable-examples --enable-sanitize=address,undefined || return 1
+    build_tests "$minimal" check-faults && build_tests "$sanitized" check-quick
 }
 
 # A child of a test may die of a sanitizer's report without anybody looking at its exit
@@ -160,25 +171,23 @@ mkdir -p "$normal" "$sanitized" "$minimal" "$others"
 shm_names >"$others/shm-before"
 find "$normal" "$sanitized" "$minimal" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
-build "$normal" --enable-werror
+scripts/build.sh "$normal" --enable-werror || give_up normal-build
 stage "tests of units and of the API"
 make_check "$normal" check-quick 4
-stage "tests in surroundings, and of the whole system"
+stage "tests in surroundings, and of the whole system (beside two other builds)"
+build_others >"$others/build-others.out" 2>&1 &
+builder=$!
+make -C "$normal" -s -j2 tests/iso/explore # optimized, for it counts states for minutes
 make_check "$normal" check-system 4
+wait "$builder" || { cat "$others/build-others.out"; give_up other-builds; }
 stage "tests that use all processors"
 make_check "$normal" check-busy 2
 stage "programs with the installed library, Rust, Python, style (beside the next)"
 beside >"$others/beside.out" 2>&1 &
 beside=$!
 in_memory
-stage "build without libsigsegv, zlib and libbsd"
-build "$minimal" --enable-werror --disable-shared --disable-bench --disable-examples \
-    --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1
-stage "tests of accesses and faults without them"
+stage "tests of accesses and faults without libsigsegv, zlib and libbsd"
 make_check "$minimal" check-faults 3
-stage "build with address and undefined behaviour sanitizers"
-build "$sanitized" --enable-debug --disable-shared --disable-bench \
-    --disable-examples --enable-sanitize=address,undefined
 stage "unit and API tests under the sanitizers"
 sanitizer_check
 stage "what ran beside"
