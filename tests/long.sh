@@ -54,7 +54,7 @@ run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps
 run XAC_STEPS_LONG=1 tests/crash/check_allocs
-run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/unit/tools/check_archive
+run XAC_STEPS_LONG=1 XAC_MOMENTS=100 CK_TIMEOUT_MULTIPLIER=10 tests/unit/tools/check_archive
 run XAC_READS="${XAC_READS:-10000000}" top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \
     tests/unit/tools/check_query
 run XAC_STEPS_LONG=1 top_builddir="$PWD" CK_TIMEOUT_MULTIPLIER=10 \

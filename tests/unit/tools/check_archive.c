@@ -39,7 +39,7 @@ follow_with_kills(uint64_t n, uint64_t *seed)
 
 START_TEST(any_moment_is_restored)
 {
-    uint64_t seed = env_seed(), first, n = 0;
+    uint64_t seed = env_seed(), first, n = 0, moments = env_number("XAC_MOMENTS", 30);
     char until[60];
 
     start();
@@ -55,7 +55,7 @@ START_TEST(any_moment_is_restored)
     ship_to(DEST);
     first = first_backup(DEST);
     must_eq(must_restore("", DEST), word_load(&board->acknowledged));
-    for (int i = 0; i < 100; i++) {
+    for (uint64_t i = 0; i < moments; i++) {
         uint64_t k = 1 + rnd_below(&seed, word_load(&board->acknowledged) - 1);
         uint64_t at = word_load(&when[k]);
 
@@ -70,7 +70,7 @@ START_TEST(any_moment_is_restored)
         must_eq(must_restore(until, DEST), k);
         n++;
     }
-    must(n >= 50);
+    must(n >= moments / 2);
 }
 END_TEST
 
@@ -139,13 +139,13 @@ static const char *const modes[] = {"kill-before", "kill-after", "before", "afte
 START_TEST(broken_at_each_operation_goes_on)
 {
     const char *mode = modes[_i];
-    uint64_t step = env_number("XAC_STEPS_LONG", 0) != 0 ? 1 : 9, n_broken = 0;
+    uint64_t step = env_number("XAC_STEPS_LONG", 0) != 0 ? 1 : 17, n_broken = 0;
     bool is_broken = true;
 
     start();
     own_make();
     commit(5);
-    /* Each ninth one, from another one on in each mode. */
+    /* Each seventeenth one, from another one on in each mode. */
     for (uint64_t n = 1 + 2 * (uint64_t)_i % step; is_broken; n += step) {
         run_shell("rm -rf " DEST "/* " ENV_DIR "/xac.archiving-*");
         plan(n, mode);
