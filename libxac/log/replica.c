@@ -21,8 +21,8 @@
 #include "log/log_segment.h"
 
 void
-xac_replica_open(struct xac_replica *r, int dirfd, const struct xac_master_slot *master,
-                 uint64_t end)
+xac_replica_open(struct xac_replica *r, int dirfd, int envfd,
+                 const struct xac_master_slot *master, uint64_t end)
 {
     xac_assert(dirfd >= 0);
     xac_assert(end % XAC_BLOCK_ALIGN == 0);
@@ -36,6 +36,7 @@ xac_replica_open(struct xac_replica *r, int dirfd, const struct xac_master_slot 
                               .fd = -1,
                               .datafd = -1};
     memcpy(r->identity, master->identity, sizeof r->identity);
+    xac_received_open(&r->received, envfd, master);
 }
 
 void
@@ -44,6 +45,7 @@ xac_replica_close(struct xac_replica *r)
     xac_assert(r->durable <= r->end);
     xac_close_fd(&r->fd);
     xac_close_fd(&r->datafd);
+    xac_received_close(&r->received);
 }
 
 /* ---- Segments ----------------------------------------------------------------------- */
@@ -120,7 +122,14 @@ xac_replica_sync(struct xac_replica *r)
     if (xac_sys.fdatasync(r->fd) != 0)
         return xac_err(errno, "log segment %" PRIu64 ": sync", r->number);
     r->durable = r->end; /* (2): segments before have been synced when they were left */
-    return 0;
+    return xac_received_note(&r->received, r->durable);
+}
+
+int
+xac_replica_sync_mark(struct xac_replica *r)
+{
+    xac_assert(r->durable <= r->end);
+    return xac_received_sync(&r->received);
 }
 
 int
@@ -129,7 +138,8 @@ xac_replica_put(struct xac_replica *r, const struct xac_block *blk)
     const uint8_t *bytes = (const uint8_t *)blk;
     size_t n = blk->length;
     uint64_t at = r->end;
-    int rc = blk->durable > r->durable ? xac_replica_sync(r) : 0; /* (1) */
+    int rc = blk->durable > r->durable ? xac_received_begin(&r->received, r->durable)
+                                       : 0; /* (1) */
 
     xac_assert(blk->lsn == r->end);
     xac_assert(blk->generation == r->generation);
@@ -150,6 +160,47 @@ xac_replica_put(struct xac_replica *r, const struct xac_block *blk)
     }
     if (rc == 0)
         r->end = at;
+    return rc;
+}
+
+/* clear_part -- of one segment, the bytes from there on. */
+static int
+clear_part(int dirfd, uint64_t number, uint64_t offset, uint64_t n)
+{
+    static const uint8_t zeros[16384];
+    char name[XAC_LOG_NAME_MAX];
+    int fd, rc = 0;
+
+    xac_assert(number != 0);
+    xac_log_segment_name(name, number);
+    fd = xac_sys.openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : xac_err(errno, "%s: open", name);
+    for (uint64_t done = 0; rc == 0 && done < n; done += sizeof zeros)
+        rc = xac_write_full(fd, zeros,
+                            n - done < sizeof zeros ? (size_t)(n - done) : sizeof zeros,
+                            XAC_SEGMENT_HEADER + offset + done);
+    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
+        rc = errno;
+    (void)xac_sys.close(fd);
+    return rc == 0 ? 0 : xac_err(rc, "%s: clear its end", name);
+}
+
+int
+xac_replica_clear(int dirfd, uint64_t segment_bytes, uint64_t from, uint64_t to)
+{
+    int rc = 0;
+
+    xac_assert(dirfd >= 0);
+    xac_assert((segment_bytes & (segment_bytes - 1)) == 0);
+    while (rc == 0 && from < to) {
+        uint64_t offset = from & (segment_bytes - 1);
+        uint64_t n =
+            segment_bytes - offset < to - from ? segment_bytes - offset : to - from;
+
+        rc = clear_part(dirfd, xac_log_segment_of(from, segment_bytes), offset, n);
+        from += n;
+    }
     return rc;
 }
 

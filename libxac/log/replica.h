@@ -10,11 +10,11 @@
  * THREADS   one at a time.
  *
  * INVARIANTS
- *   (1) A block is written only when the log here is synced up to the `durable` that the block carries.
- *       That number speaks of the source.  Without this rule a torn tail would look like damage here
- *       after a crash, because a block behind it says that more had been synced.
+ *   (1) A block that carries a `durable` up to which the log here is not synced is written only when the mark of
+ *       xac.received counts (received.h).  That number speaks of the source.  Without the mark a torn
+ *       tail would look like damage here after a crash, because a block behind it says that more had been synced.
  *   (2) `durable` moves only when what lies before it is synced, with its segments' names, and data files
- *       that its blocks name, too.
+ *       that its blocks name, too.  The mark moves behind it.
  *   (3) What has the name of a segment is complete, as in log_segment.h.
  */
 #ifndef XAC_REPLICA_H
@@ -26,6 +26,7 @@
 
 #include "log/block.h"
 #include "log/log_format.h"
+#include "log/received.h"
 
 struct xac_replica {
     int dirfd; /* of the log; not owned                                               */
@@ -40,10 +41,12 @@ struct xac_replica {
     int datafd;       /* data file that is being stored, -1                           */
     uint64_t serial;  /* its                                                          */
     uint64_t data_bytes; /* stored so far                                             */
+    struct xac_received received;
 };
 
-/* xac_replica_open -- go on at an LSN up to which the log is there, and synced. */
-void xac_replica_open(struct xac_replica *r, int dirfd,
+/* xac_replica_open -- go on at an LSN up to which the log is there, and synced.  in  dirfd  of the log; envfd  of the
+   environment. */
+void xac_replica_open(struct xac_replica *r, int dirfd, int envfd,
                       const struct xac_master_slot *master, uint64_t end);
 void xac_replica_close(struct xac_replica *r);
 
@@ -58,7 +61,19 @@ int xac_replica_data_end(struct xac_replica *r);
 /* xac_replica_put -- append a valid block that stands at `end`; ret 0 or errno. */
 int xac_replica_put(struct xac_replica *r, const struct xac_block *blk);
 
-/* xac_replica_sync -- everything that has been put is durable when this returns 0; or errno. */
+/* xac_replica_sync -- everything that has been put is durable when this returns 0; or errno.  xac_replica_sync_mark --
+   so is the mark, if it counts: damage before it is told from a torn tail after a power cut, too. */
 int xac_replica_sync(struct xac_replica *r);
+int xac_replica_sync_mark(struct xac_replica *r);
+
+/*
+ * xac_replica_clear -- zeros in the place of what a crash has left behind the end of a log that nobody will receive into
+ * any more: its blocks say of another log what had been synced, and some of them may be whole.
+ *
+ * in   dirfd     of the log
+ * in   from, to  the log ends at `from`; segments that are missing stay so
+ * ret  0, synced, or errno, words noted.
+ */
+int xac_replica_clear(int dirfd, uint64_t segment_bytes, uint64_t from, uint64_t to);
 
 #endif /* XAC_REPLICA_H */

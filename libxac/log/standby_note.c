@@ -42,9 +42,13 @@ xac_standby_note_write(int dirfd)
 int
 xac_standby_note_remove(int dirfd)
 {
-    int rc = xac_sys.unlinkat(dirfd, XAC_FOLLOW_NAME, 0) == 0 ? 0 : errno;
+    int rc;
 
     xac_assert(dirfd >= 0);
+    /* The mark speaks of an earlier generation now. */
+    if (xac_sys.unlinkat(dirfd, XAC_RECEIVED_NAME, 0) != 0 && errno != ENOENT)
+        return xac_err(errno, "%s: remove", XAC_RECEIVED_NAME);
+    rc = xac_sys.unlinkat(dirfd, XAC_FOLLOW_NAME, 0) == 0 ? 0 : errno;
     if (rc == ENOENT)
         return 0;
     if (rc == 0)

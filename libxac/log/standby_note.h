@@ -16,7 +16,7 @@
 /* xac_standby_note_write -- make it, synced, if it is not there; ret 0 or errno, with words. */
 int xac_standby_note_write(int dirfd);
 
-/* xac_standby_note_remove -- ret 0, also if it was not there, or errno, with words. */
+/* xac_standby_note_remove -- and xac.received before it; ret 0, also if it was not there, or errno, with words. */
 int xac_standby_note_remove(int dirfd);
 
 /* xac_standby_note_refuse -- ret 0; XAC_ENOTLEADER with words, if it is there; errno. */

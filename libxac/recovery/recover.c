@@ -7,7 +7,8 @@
  *   (2) read and check the log to its end; decide whether that is a torn tail or damage
  *   (3) check the files
  *   (4) redo, sync the files
- *   (5) its line in xac.history, then the new master record: new generation, empty log
+ *   (5) of a promotion: zeros behind the end of the log; its line in xac.history, then the new master record:
+ *       new generation, empty log
  *   (6) remove data files
  * Steps 1 to 3 write nothing.
  */
@@ -37,6 +38,7 @@
 #include "log/recover_data.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
+#include "log/replica.h"
 #include "log/standby_note.h"
 #include "recovery/recover_pass.h"
 
@@ -81,6 +83,22 @@ look_on(struct xac_recovery *r, struct xac_place *place)
     return xac_recovery_damage(r, place, false);
 }
 
+/* note_synced -- up to where the log is known to have been synced.  What the blocks of a standby say of it is true
+   of its source. */
+static void
+note_synced(struct xac_recovery *r)
+{
+    uint64_t said = r->mark.counts ? r->mark.lsn : r->found.durable;
+
+    xac_assert(!r->applying);
+    if (r->master.end_lsn_after > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->master.end_lsn_after;
+    if (said > r->rep.synced_lsn)
+        r->rep.synced_lsn = said;
+    if (r->note.end_lsn > r->rep.synced_lsn)
+        r->rep.synced_lsn = r->note.end_lsn;
+}
+
 /* judge -- is the end of the log one that a crash can have left? */
 static int
 judge(struct xac_recovery *r)
@@ -100,12 +118,7 @@ judge(struct xac_recovery *r)
     r->rep.end_lsn = r->end;
     r->rep.discarded_bytes = r->found.end_lsn - r->end;
     r->rep.discarded_blocks = r->found.blocks;
-    if (r->master.end_lsn_after > r->rep.synced_lsn)
-        r->rep.synced_lsn = r->master.end_lsn_after;
-    if (r->found.durable > r->rep.synced_lsn)
-        r->rep.synced_lsn = r->found.durable;
-    if (r->note.end_lsn > r->rep.synced_lsn)
-        r->rep.synced_lsn = r->note.end_lsn;
+    note_synced(r);
     (void)snprintf(r->rep.end_reason, sizeof r->rep.end_reason, "%s", r->end_place.why);
     newest =
         r->next.newest > r->master.generation ? r->next.newest : r->master.generation;
@@ -275,6 +288,17 @@ write_master(struct xac_recovery *r, struct xac_master_slot *out)
     return rc == 0 ? xac_master_write(r->dirfd, out, &is_lost) : rc;
 }
 
+/* clear_tail -- of a standby that becomes an environment: its blocks behind the end would say in the log of that one that
+   more had been synced. */
+static int
+clear_tail(const struct xac_recovery *r)
+{
+    xac_assert(r->writes);
+    if (!r->opt->promotes || r->goes_on || r->found.end_lsn <= r->end)
+        return 0;
+    return xac_replica_clear(r->logfd, r->master.segment_bytes, r->end, r->found.end_lsn);
+}
+
 /* is_named -- true if the log that was read names the data file. */
 static bool
 is_named(const struct xac_recovery *r, uint64_t serial)
@@ -409,6 +433,8 @@ read_note(struct xac_recovery *r)
     if (rc == 0) {
         r->redo.backup = &r->note;
         rc = read_manifest(r);
+        if (rc == 0)
+            rc = xac_received_read(r->dirfd, &r->master, &r->mark);
         return rc != 0 ? rc
                        : xac_backup_note_check(&r->note, lsn != 0 ? lsn : UINT64_MAX,
                                                time_ns != 0 ? time_ns : UINT64_MAX);
@@ -486,6 +512,8 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
     rc = redo_all(r);
     if (!r->writes)
         return rc;
+    if (rc == 0)
+        rc = clear_tail(r);
     if (rc == 0)
         rc = write_master(r, master);
     if (rc == 0 && !r->goes_on)

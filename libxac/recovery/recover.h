@@ -8,8 +8,8 @@
  * LOCK      The caller holds the gate exclusively: nobody is attached.  With `frozen` no lock.
  *
  * INVARIANTS
- *   (1) Nothing valid in the log is rewritten; until the new master record is on disk a
- *       recovery may be killed anywhere and started again.
+ *   (1) Nothing valid in the log is rewritten, but by a promotion what lies behind its end; until the new master
+ *       record is on disk a recovery may be killed anywhere and started again.
  *   (2) A file is written only after log, data files and master have been synced.
  *   (3) The first record that is redone for a page is a full image.
  *   (4) Damage before the last position known to have been synced is reported and nothing

@@ -184,7 +184,7 @@ visit_block(struct xac_recovery *r, const struct xac_block *blk)
         rc = note_files(r, blk);
     if (!r->applying && !r->is_bad) {
         r->rep.blocks++;
-        if (blk->durable > r->rep.synced_lsn)
+        if (!r->mark.counts && blk->durable > r->rep.synced_lsn)
             r->rep.synced_lsn = blk->durable;
     }
     return rc;

@@ -26,6 +26,7 @@
 #include "log/backup_note.h"
 #include "log/manifest.h"
 #include "log/master.h"
+#include "log/received.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
 #include "recovery/recover_redo.h"
@@ -52,6 +53,8 @@ struct xac_recovery {
     uint32_t next_generation;    /* its number, or of an empty one                     */
     struct xac_backup_note note; /* of a backup; rep.was_backup                        */
     struct xac_manifest manifest; /* likewise; zeros: it has none                      */
+    struct xac_received_mark
+        mark; /* of a standby: what is synced; else the blocks tell */
     struct xac_pagesums_store sums; /* for checksums of the pages that are redone       */
     bool content_wrong;          /* a valid block there names or holds what is not right*/
     struct xac_scan_found found; /* behind the end                                     */

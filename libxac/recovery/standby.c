@@ -21,6 +21,10 @@
 #include "log/standby_note.h"
 #include "recovery/standby_redo.h"
 
+/* A program that just looks holds the gate for a moment. */
+#define GATE_TRIES 100
+#define GATE_NS    UINT64_C(20000000)
+
 /* Bytes of blocks that wait to be redone. */
 #define WAITING_BYTES ((size_t)4 << 20)
 
@@ -38,6 +42,10 @@ xac_standby_lock(int dirfd, const char *dir, int *lockfdp)
     if (*lockfdp < 0)
         return xac_err(errno, "%s/%s", dir, XAC_LOCK_NAME);
     rc = xac_gate_try(*lockfdp);
+    for (int i = 0; i < GATE_TRIES && rc == EAGAIN; i++) {
+        xac_sleep_ns(GATE_NS);
+        rc = xac_gate_try(*lockfdp);
+    }
     if (rc == EAGAIN)
         return xac_err(XAC_ELIVE, "%s: another process receives into it, or opens it",
                        dir);
@@ -109,7 +117,7 @@ start(struct xac_standby *s)
     s->applied = r->end;
     s->prepared = r->redo.changes;
     s->n_points = 0;
-    xac_replica_open(&s->log, r->logfd, &r->master, r->end);
+    xac_replica_open(&s->log, r->logfd, s->dirfd, &r->master, r->end);
     rc = read_line(s);
     return rc == 0 && s->env != NULL ? xac_standby_go_on(s) : rc;
 }
@@ -124,7 +132,7 @@ create(int dirfd, const char *dir)
     if (s == NULL)
         return NULL;
     s->dirfd = dirfd;
-    s->log.fd = s->log.datafd = s->r.logfd = -1;
+    s->log.fd = s->log.datafd = s->log.received.fd = s->r.logfd = -1;
     s->r.scan.file = (struct xac_rawfile)XAC_RAWFILE_CLOSED;
     s->room = 2 * WAITING_BYTES;
     s->dir = strdup(dir);
@@ -233,6 +241,13 @@ xac_standby_sync(struct xac_standby *s)
 {
     xac_assert(s->log.durable <= s->log.end);
     return xac_replica_sync(&s->log);
+}
+
+int
+xac_standby_mark(struct xac_standby *s)
+{
+    xac_assert(s->log.durable <= s->log.end);
+    return xac_replica_sync_mark(&s->log);
 }
 
 bool
@@ -389,6 +404,8 @@ xac_standby_rest(struct xac_standby *s)
     int rc = drain(s);
 
     xac_assert(s->applied <= s->log.end);
+    if (rc == 0)
+        rc = xac_standby_mark(s);
     return rc == 0 ? xac_standby_write(s) : rc;
 }
 

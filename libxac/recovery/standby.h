@@ -56,7 +56,7 @@ struct xac_standby_place {
 
 /*
  * xac_standby_lock -- the gate of a directory in which nobody takes part: nobody else receives into it, or
- * opens it, until the lock file is closed.
+ * opens it, until the lock file is closed.  If the gate is held it is waited for, 2 s at the most.
  *
  * out  lockfdp  the caller's, also after an error; -1 if it could not be opened
  * ret  0; XAC_ELIVE: others use it; errno; words noted.
@@ -106,6 +106,10 @@ int xac_standby_take(struct xac_standby *s, const struct xac_block *blk, size_t 
 
 /* xac_standby_sync -- all blocks taken are durable when this returns 0; or errno. */
 int xac_standby_sync(struct xac_standby *s);
+
+/* xac_standby_mark -- and known to be, after a power cut, too: damage to it will be named (received.h).  Once in a while,
+   for it is another sync.  ret 0 or errno. */
+int xac_standby_mark(struct xac_standby *s);
 
 /* xac_standby_apply -- redo what is durable; move the redo position if the source has completed a
    checkpoint.  ret 0 or an error as xac_recover_dir(). */

@@ -24,6 +24,9 @@
 #include "env/env.h"
 #include "env/options.h"
 #include "log/block.h"
+#include "log/lineage.h"
+#include "log/master.h"
+#include "recovery/recover.h"
 #include "recovery/standby.h"
 #include "ship/ship_copy.h"
 #include "ship/wire.h"
@@ -31,8 +34,13 @@
 /* How long to wait for a frame before looking at `stop`. */
 #define LOOK_MS 200
 
-/* How long to wait between looks whether queries are over that hold up another generation. */
-#define TURN_MS 50
+/* So many looks for what the source says to an environment of its own. */
+#define FORK_LOOKS 50
+
+/* How long to wait between looks whether queries are over that hold up another generation; every so many looks the
+   source hears that this side is there. */
+#define TURN_MS   50
+#define TURN_ACKS 20
 
 /* xac.addresses is not longer than that. */
 #define NOTE_BYTES_MAX ((uint64_t)256 << 20)
@@ -95,6 +103,16 @@ has_master(const struct receiving *r)
 
 /* ---- The beginning ------------------------------------------------------------------ */
 
+/* is_own -- is it an environment that follows nobody? */
+static bool
+is_own(const struct receiving *r)
+{
+    xac_assert(r->dirfd >= 0);
+    return has_master(r)
+           && faccessat(r->dirfd, XAC_BACKUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+           && faccessat(r->dirfd, XAC_FOLLOW_NAME, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
 /* say_hello -- what is here. */
 static int
 say_hello(struct receiving *r)
@@ -113,6 +131,79 @@ say_hello(struct receiving *r)
     }
     rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, &hello, sizeof hello, NULL, 0);
     return rc == 0 ? xac_wire_flush(&r->w) : rc;
+}
+
+/* own_line -- of the last generation of an environment of its own. */
+static int
+own_line(const struct receiving *r, const struct xac_master_slot *m,
+         struct xac_lineage_line *line)
+{
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *found;
+    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME)
+                       : xac_lineage_read(r->dirfd, m->generation, l);
+
+    xac_assert(m->generation != 0);
+    *line = (struct xac_lineage_line){.generation = m->generation,
+                                      .start_lsn = m->start_lsn,
+                                      .end_lsn = m->start_lsn,
+                                      .segment_bytes = m->segment_bytes};
+    found = rc == 0 ? xac_lineage_of(l, m->generation) : NULL;
+    if (found != NULL)
+        *line = *found;
+    free(l);
+    return rc;
+}
+
+/* say_own_hello -- what an environment of its own has, in which nobody takes part. */
+static int
+say_own_hello(struct receiving *r)
+{
+    struct xac_recover_options look = {.dry_run = true};
+    struct xac_wire_hello hello = {.version = XAC_WIRE_VERSION};
+    struct xac_recover_report rep;
+    struct xac_lineage_line line;
+    struct xac_master_slot m;
+    int rc = xac_standby_lock(r->dirfd, r->opt->dir, &r->lockfd);
+
+    xac_assert(r->s == NULL);
+    if (rc == 0)
+        rc = xac_recover_dir(r->dirfd, &look, &rep, NULL);
+    if (rc == 0)
+        rc = xac_master_read(r->dirfd, &m);
+    if (rc == 0)
+        rc = own_line(r, &m, &line);
+    if (rc != 0)
+        return rc;
+    hello.page_size = m.page_size;
+    memcpy(hello.identity, m.identity, sizeof hello.identity);
+    hello.lsn = rep.end_lsn;
+    xac_wire_line_put(&line, &hello.line);
+    rc = xac_wire_put(&r->w, XAC_WIRE_HELLO, &hello, sizeof hello, NULL, 0);
+    return rc == 0 ? xac_wire_flush(&r->w) : rc;
+}
+
+/*
+ * refuse_own -- an environment of its own does not follow.  It may be the old source of a standby that has been
+ * promoted: then the source tells where the two have parted.
+ *
+ * ret  XAC_EFOREIGN, with that; EINVAL, or another error; never 0.
+ */
+static int
+refuse_own(struct receiving *r)
+{
+    struct xac_wire_frame f = {.type = XAC_WIRE_HELLO};
+    int rc = say_own_hello(r);
+
+    for (int i = 0; rc == 0 && f.type <= XAC_WIRE_HELLO && i < FORK_LOOKS; i++)
+        rc = xac_wire_get(&r->w, LOOK_MS, &f);
+    if (rc == XAC_EFOREIGN || rc == XAC_ELIVE)
+        return rc;
+    xac_assert(r->s == NULL);
+    return xac_err(EINVAL,
+                   "%s: an environment of its own, by now: it cannot follow another one; "
+                   "remove it and receive anew",
+                   r->opt->dir);
 }
 
 /* check_hello -- does the source fit? */
@@ -226,6 +317,8 @@ take_beat(struct receiving *r, const struct xac_wire_frame *f)
     int rc = settle(r); /* then the frame is not good any more */
 
     xac_assert(r->opt != NULL);
+    if (rc == 0)
+        rc = xac_standby_mark(r->s);
     if (rc == 0 && r->opt->behind != NULL)
         r->opt->behind(r->opt->behind_arg,
                        lsn > r->rep->durable ? lsn - r->rep->durable : 0);
@@ -310,9 +403,12 @@ take_turn(struct receiving *r, const struct xac_wire_frame *f)
     if (r->has > 0 || !xac_wire_line_get((const struct xac_wire_line *)f->body, &line))
         return strange("a generation that no log can have");
     rc = xac_standby_turn(r->s, &line);
-    while (rc == EAGAIN && !is_stopped(r)) {
+    for (unsigned i = 1; rc == EAGAIN && !is_stopped(r); i++) {
         (void)poll(NULL, 0, TURN_MS);
-        rc = xac_standby_turn(r->s, &line);
+        /* Which tells also whether the source is still there. */
+        rc = i % TURN_ACKS == 0 ? say_ack(r) : 0;
+        if (rc == 0)
+            rc = xac_standby_turn(r->s, &line);
     }
     return rc == EAGAIN ? 0 : rc; /* stopped: it comes again */
 }
@@ -496,6 +592,8 @@ xac_receive_run(const struct xac_receive_options *options,
     r.copy = (struct xac_copy_in){.fd = -1, .progress = options->progress};
     if (rc == 0)
         rc = open_dir(&r);
+    if (rc == 0 && is_own(&r))
+        rc = refuse_own(&r);
     if (rc == 0)
         rc = has_master(&r) ? open_standby(&r) : begin_copy(&r);
     if (rc == 0)

@@ -47,6 +47,7 @@ struct xac_receive_report {
  * ret  0: the source has stopped, and all that it has sent is here; or `stop`.  EPIPE: the connection is
  *      cut; what was acknowledged is durable, and the next run goes on there.  EEXIST: something else
  *      lies in the directory; XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION: the source does not fit;
+ *      EINVAL: an environment of its own lies there, which the source has not parted from;
  *      XAC_EDAMAGED: what came is not right; as xac_standby_open() and xac_standby_take(); errno; or what
  *      the source has stopped for.
  */

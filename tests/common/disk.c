@@ -602,7 +602,8 @@ spoil(struct file *to, const struct inode *f, struct choice *ch, uint64_t room)
     uint64_t end = from + DISK_SECTOR < room ? from + DISK_SECTOR : room;
     uint8_t *newest = (uint8_t *)must_alloc(calloc(room, 1));
 
-    memcpy(newest, f->bytes, f->size);
+    if (f->size > 0)
+        memcpy(newest, f->bytes, f->size);
     for (size_t k = 0; k < f->n_changes; k++)
         apply(newest, &f->change[k], 0, room);
     for (uint64_t i = from; i < end; i++) {

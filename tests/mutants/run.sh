@@ -44,8 +44,8 @@ increment_tests="tests/api/durable/check_increment tests/unit/backup/check_resto
 files_tests="tests/api/durable/check_forward tests/surroundings/check_rename"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
-ship_tests="tests/unit/ship/check_wire tests/unit/ship/check_connection tests/unit/ship/check_standby
-    tests/unit/tools/check_ship"
+ship_tests="tests/unit/log/check_received tests/unit/ship/check_wire tests/unit/ship/check_connection
+    tests/unit/ship/check_standby tests/unit/ship/check_promote tests/crash/check_standby_cut tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"

@@ -6,7 +6,8 @@
  * GOAL    At each moment a recovery of the standby gives a state that the source has had, at or behind what
  *         has been acknowledged: while it follows, after kill -9 at any system call, after any of them
  *         has failed, across generations and segments of another size.  Nothing is redone twice or left out.
- *         Its log does not grow for ever.  A block that does not belong there is refused.
+ *         Its log does not grow for ever.  A block that does not belong there is refused.  How far its log is synced
+ *         is its own: damage before that is named, and what a crash has torn behind it is not.
  * METHOD  One writer, whose k-th transaction is known, with large ones, checkpoints and small segments.  A
  *         pump moves blocks from the source to the standby in one process.  A judge recovers a copy of the
  *         standby's directory and compares each page with the model.
@@ -15,162 +16,16 @@
 #include <config.h>
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "standby_env.h"
+#include "standby_pump.h"
 #include "tests/common/sysfault.h"
+#include "base/lockfile.h"
 #include "log/backup_note.h"
-#include "recovery/standby.h"
-#include "ship/source.h"
-
-/* ---- The pump ------------------------------------------------------------------------ */
-
-struct pump {
-    int dirfd, lockfd;
-    struct xac_standby *s;
-    struct xac_source source;
-    uint32_t generation;
-    uint64_t seed;
-};
-
-/* standby_open -- as a receiver does, under the gate, which it keeps: without readers. */
-static int
-standby_open(int dirfd, struct xac_standby **sp, int *lockfdp)
-{
-    int rc = xac_standby_lock(dirfd, COPY, lockfdp);
-
-    if (rc == 0)
-        rc = xac_standby_start(dirfd, COPY, sp);
-    if (rc != 0 && *lockfdp >= 0)
-        (void)close(*lockfdp);
-    return rc;
-}
-
-/* pump_open -- ret an error of the standby. */
-static int
-pump_open(struct pump *p)
-{
-    struct xac_standby_place at;
-    int rc;
-
-    p->seed = env_seed() + board->seed;
-    p->dirfd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    must(p->dirfd >= 0);
-    rc = standby_open(p->dirfd, &p->s, &p->lockfd);
-    if (rc != 0) {
-        (void)close(p->dirfd);
-        return rc;
-    }
-    xac_standby_where(p->s, &at);
-    p->generation = at.line.generation;
-    must_ok(xac_source_open(&p->source, ENV_DIR));
-    must_ok(xac_source_seek(&p->source, at.line.generation, at.durable,
-                            at.line.segment_bytes));
-    return 0;
-}
-
-static void
-pump_close(struct pump *p)
-{
-    xac_standby_close(p->s);
-    (void)close(p->lockfd);
-    xac_source_close(&p->source);
-    (void)close(p->dirfd);
-}
-
-/* pump_data -- the data file of a block. */
-static int
-pump_data(struct pump *p, const struct xac_followed *got)
-{
-    static uint8_t piece[5000];
-    uint64_t at = 0;
-    size_t n = 1;
-    int rc = 0;
-
-    while (rc == 0 && at < got->data->length) {
-        must(pread(got->datafd, piece, sizeof piece, (off_t)at) > 0);
-        n = got->data->length - at < sizeof piece ? got->data->length - at : sizeof piece;
-        rc = xac_standby_data(p->s, got->data->serial, at, piece, n);
-        at += n;
-    }
-    return rc;
-}
-
-/* pump_turn -- to the generation of a block. */
-static int
-pump_turn(struct pump *p, const struct xac_block *blk)
-{
-    struct xac_lineage_line line;
-
-    must_ok(xac_source_line(&p->source, blk->generation, &line));
-    must_eq(line.generation, blk->generation);
-    p->generation = blk->generation;
-    return xac_standby_turn(p->s, &line);
-}
-
-/* acknowledge -- what has been taken is durable: the judge must find it. */
-static int
-acknowledge(struct pump *p, uint64_t commits)
-{
-    int rc = xac_standby_sync(p->s);
-
-    if (rc == 0)
-        word_store(&board->acknowledged, commits);
-    return rc == 0 && rnd_below(&p->seed, 3) > 0 ? xac_standby_apply(p->s) : rc;
-}
-
-/* commits_of -- 1 if it is a transaction. */
-static uint64_t
-commits_of(const struct xac_block *blk)
-{
-    return xac_block_commit(blk) != NULL;
-}
-
-/* must_be_synced -- before a block is written, as far as the block says that the source was. */
-static void
-must_be_synced(const struct pump *p, uint64_t durable)
-{
-    struct xac_standby_place at;
-
-    xac_standby_where(p->s, &at);
-    must(at.durable >= durable);
-}
-
-/* pump -- blocks, until there are no more or `most`; ret an error.  *takenp counts
-   transactions. */
-static int
-pump(struct pump *p, uint64_t most, uint64_t *takenp)
-{
-    struct xac_followed got;
-    int rc = 0;
-
-    for (uint64_t i = 0; rc == 0 && i < most; i++) {
-        rc = xac_source_next(&p->source, &got);
-        if (rc != 0 || got.blk == NULL)
-            break;
-        if (got.blk->generation != p->generation)
-            rc = pump_turn(p, got.blk);
-        if (rc == 0 && got.data != NULL)
-            rc = pump_data(p, &got);
-        if (rc == 0)
-            rc = xac_standby_take(p->s, got.blk, got.blk->length);
-        if (rc == 0)
-            must_be_synced(p, got.blk->durable);
-        *takenp += rc == 0 ? commits_of(got.blk) : 0;
-        if (rc == 0 && (rnd_below(&p->seed, 4) == 0 || xac_standby_is_full(p->s)))
-            rc = acknowledge(p, *takenp);
-    }
-    return rc;
-}
-
-/* make_copy -- an environment with transactions, and a copy of it that more have followed. */
-static void
-make_copy(uint64_t before, uint64_t after)
-{
-    write_n(before);
-    board->backup_first = true;
-    write_n(after);
-}
+#include "log/log_name.h"
+#include "log/master.h"
+#include "log/received.h"
 
 /* transactions -- in the copy, before anything is pumped. */
 static uint64_t
@@ -214,20 +69,6 @@ START_TEST(each_state_is_one_of_the_source)
     pump_close(&p);
 }
 END_TEST
-
-/* follow_on -- all there is, with the standby opened anew; ret transactions taken. */
-static uint64_t
-follow_on(void)
-{
-    uint64_t taken = 0;
-    struct pump p;
-
-    must_ok(pump_open(&p));
-    must_ok(pump(&p, UINT64_MAX, &taken));
-    must_ok(xac_standby_rest(p.s));
-    pump_close(&p);
-    return taken;
-}
 
 START_TEST(generations_and_sizes_are_followed)
 {
@@ -506,6 +347,190 @@ START_TEST(others_are_kept_out)
 }
 END_TEST
 
+/* hold_gate -- a child: as a program does that looks, for so many milliseconds. */
+static void
+hold_gate(void *arg)
+{
+    int fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC), gate = xac_lockfile_open(fd);
+
+    must(gate >= 0);
+    must_ok(xac_gate_enter(gate));
+    word_store(&board->at, 1);
+    proc_sleep_us((uint64_t)(uintptr_t)arg * 1000);
+}
+
+START_TEST(a_gate_that_is_held_for_a_moment_is_waited_for)
+{
+    struct pump p;
+    double begun;
+    pid_t pid;
+
+    make_copy(10, 10);
+    pid = proc_spawn(hold_gate, (void *)400);
+    proc_await(&board->at, 1, 20);
+    must_ok(pump_open(&p));
+    pump_close(&p);
+    proc_join(pid);
+    word_store(&board->at, 0);
+    pid = proc_spawn(hold_gate, (void *)60000);
+    proc_await(&board->at, 1, 20);
+    begun = env_now();
+    must_refuse(pump_open(&p), XAC_ELIVE);
+    must(env_now() - begun < 20);
+    proc_kill(pid);
+}
+END_TEST
+
+/* ---- The mark ------------------------------------------------------------------------ */
+
+/* take_some -- so many blocks, and not a sync of them; *durablep: the largest that they carry. */
+static void
+take_some(struct pump *p, uint64_t n, uint64_t *durablep)
+{
+    struct xac_followed got;
+
+    for (uint64_t i = 0; i < n; i++) {
+        must_ok(xac_source_next(&p->source, &got));
+        must(got.blk != NULL);
+        must_ok(xac_standby_take(p->s, got.blk, got.blk->length));
+        *durablep = got.blk->durable;
+    }
+}
+
+START_TEST(catching_up_it_syncs_once_for_many_commits)
+{
+    struct xac_standby_place place;
+    uint64_t durable = 0;
+    struct pump p;
+
+    board->large_every = board->checkpoint_every = 0;
+    make_copy(10, 250);
+    must_ok(pump_open(&p));
+    xac_standby_where(p.s, &place);
+    take_some(&p, 100, &durable);
+    must(durable > place.durable); /* the mark counts now */
+    sysfault_arm(SYSFAULT_COUNT, SYSFAULT_SYNCS, 0, 0);
+    take_some(&p, 100, &durable);
+    must(sysfault_count() < 10); /* of segments that are left, and made */
+    sysfault_disarm();
+    xac_standby_where(p.s, &place);
+    must(durable > place.durable);
+    must_ok(xac_standby_sync(p.s));
+    pump_close(&p);
+    must_eq(judge(COPY), 210);
+}
+END_TEST
+
+/* place_of -- of an LSN: the segment, and the offset in it. */
+static uint64_t
+place_of(uint64_t lsn, char path[64])
+{
+    (void)snprintf(path, 64, COPY "/");
+    xac_log_segment_name(path + strlen(path),
+                         xac_log_segment_of(lsn, board->segment_bytes));
+    return XAC_SEGMENT_HEADER + (lsn & (board->segment_bytes - 1));
+}
+
+/* must_be_damage -- a block of the log is broken, and named; then as it was. */
+static void
+must_be_damage(uint64_t lsn)
+{
+    struct xac_recover_options look = {.dry_run = true};
+    struct xac_recover_report rep;
+    uint8_t byte, other;
+    uint64_t offset;
+    char path[64];
+    struct pump p;
+    int fd = open(COPY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    offset = place_of(lsn, path);
+    file_read(path, offset + 33, &byte, 1);
+    other = byte ^ 4;
+    file_write(path, offset + 33, &other, 1);
+    must_refuse(xac_recover_dir(fd, &look, &rep, NULL), XAC_EDAMAGED);
+    must(rep.damaged);
+    must_eq(rep.damage_offset, offset);
+    must(strcmp(path + sizeof COPY, rep.damage_file) == 0);
+    must_refuse(pump_open(&p), XAC_EDAMAGED);
+    file_write(path, offset + 33, &byte, 1);
+    must_ok(xac_recover_dir(fd, &look, &rep, NULL));
+    (void)close(fd);
+}
+
+/* look_at -- a child: a program that may only read sees so many transactions in the standby. */
+static void
+look_at(void *arg)
+{
+    const uint64_t *x;
+
+    must_ok(xInit(COPY, XAC_READONLY));
+    x = (const uint64_t *)xMmap(COPY IN_COPY, PAGES * env_page());
+    must(x != (const uint64_t *)MAP_FAILED);
+    must_eq(env_get(x), (uintptr_t)arg);
+    must_ok(xShutdown());
+}
+
+START_TEST(damage_before_the_mark_is_named)
+{
+    struct xac_standby_place first, last;
+    struct xac_received_mark mark;
+    struct xac_master_slot master;
+    uint64_t durable = 0, middle, offset;
+    struct pump p;
+    char path[64];
+
+    board->large_every = board->checkpoint_every = 0;
+    make_copy(10, 250);
+    must_ok(pump_open(&p));
+    xac_standby_where(p.s, &first);
+    take_some(&p, 60, &durable);
+    middle = p.s->log.end;
+    take_some(&p, 60, &durable);
+    must_ok(xac_standby_sync(p.s));
+    xac_standby_where(p.s, &last);
+    take_some(&p, 30, &durable); /* not synced, and so not before the mark */
+    must_ok(xac_master_read(p.dirfd, &master));
+    must_ok(xac_received_read(p.dirfd, &master, &mark));
+    must(mark.counts);
+    must_eq(mark.lsn, last.durable);
+    pump_close(&p);
+    must_be_damage(first.durable);
+    must_be_damage(middle);
+    must_eq(judge(COPY), 160);
+    /* Behind it a place without a block is where a crash has torn the log. */
+    offset = place_of(last.durable, path);
+    file_write(path, offset + 33, "torn", 4);
+    must_eq(judge(COPY), 130);
+    proc_run(look_at, (void *)130);
+    must_eq(follow_on(), 130);
+    must_eq(judge(COPY), 260);
+}
+END_TEST
+
+START_TEST(a_standby_without_a_mark_goes_on)
+{
+    uint64_t taken = 0;
+    struct pump p;
+
+    make_copy(10, 60);
+    must_ok(pump_open(&p));
+    must_ok(pump(&p, 20, &taken));
+    must_ok(xac_standby_rest(p.s));
+    pump_close(&p);
+    /* As an earlier version leaves it: all that a block says to be synced is. */
+    must_ok(unlink(COPY "/xac.received"));
+    must_eq(judge(COPY), 10 + taken);
+    (void)follow_on();
+    must(file_exists(COPY "/xac.received"));
+    must_eq(judge(COPY), 70);
+    /* One that cannot be read is named. */
+    file_write(COPY "/xac.received", 16, "nonsense", 8);
+    file_write(COPY "/xac.received", 4096 + 16, "nonsense", 8);
+    must_refuse(pump_open(&p), XAC_EDAMAGED);
+    must(strstr(xac_err_text(), "xac.received") != NULL);
+}
+END_TEST
+
 START_TEST(parted_generations_are_refused)
 {
     struct xac_lineage_line line;
@@ -544,6 +569,10 @@ main(void)
     tcase_add_test(t, only_what_is_synced_is_durable);
     tcase_add_test(t, data_files_are_checked);
     tcase_add_test(t, others_are_kept_out);
+    tcase_add_test(t, a_gate_that_is_held_for_a_moment_is_waited_for);
+    tcase_add_test(t, catching_up_it_syncs_once_for_many_commits);
+    tcase_add_test(t, damage_before_the_mark_is_named);
+    tcase_add_test(t, a_standby_without_a_mark_goes_on);
     tcase_add_test(t, parted_generations_are_refused);
     return env_main(s);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * standby_env.h -- what the test programs of standbys share: a writer that numbers its transactions, so that
- * each can be done again; a judge, who says which transactions a directory has after its recovery; and a pump from an
- * environment to a standby.
+ * each can be done again; and a judge, who says which transactions a directory has after its recovery.
  *
  * Defines things, so it is included once per program.
  */
