@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -478,6 +479,72 @@ START_TEST(silence_is_noticed_on_both_sides)
 }
 END_TEST
 
+/* burn -- the server and all that it has begun are gone at once: none of them ends in order. */
+static void
+burn(pid_t serve)
+{
+    char text[8000], *p = text;
+
+    must_ok(kill(serve, SIGSTOP));
+    tool_children(serve, text);
+    while (*p != '\0') {
+        (void)kill((pid_t)strtol(p, &p, 10), SIGKILL);
+        p += *p == ' ';
+    }
+    proc_kill(serve);
+}
+
+/* hold_query -- a child: a query on the standby that lasts until it is told otherwise. */
+static void
+hold_query(void *arg)
+{
+    uint64_t *x, k;
+
+    (void)arg;
+    must_ok(xInit(COPY, DURABLE));
+    x = (uint64_t *)xMmap(COPY IN_COPY, PAGES * env_page());
+    must(x != (uint64_t *)MAP_FAILED);
+    must_ok(xbeginQuery());
+    k = x[0];
+    word_store(&board->at, 1);
+    while (word_load(&board->at) == 1)
+        proc_sleep_us(20000);
+    for (size_t i = 1; i < PAGES; i++)
+        k += *env_cell(x, i) == k; /* its state is there to the end */
+    must_ok(xendQuery());
+    must_ok(xShutdown());
+}
+
+START_TEST(a_turn_that_waits_for_queries_keeps_the_connection)
+{
+    unsigned port = 0;
+    pid_t serve, follow, held;
+
+    write_n(30);
+    serve = start_serve("", &port);
+    follow = start_follow("", port, COPY, "follow.log");
+    await_standby(follow, COPY, 30);
+    held = proc_spawn(hold_query, NULL);
+    proc_await(&board->at, 1, 60);
+    write_n(20);
+    write_n(20); /* another generation, which the query holds up */
+    await_standby(follow, COPY, 50);
+    proc_sleep_us(12000000);
+    must_eq(count_words("serve.log", "silent"), 0);
+    must_eq(count_words("follow.log", "connecting again"), 0);
+    /* Meanwhile it notices that the source has gone, and goes on with the next one. */
+    burn(serve);
+    await_words("follow.log", "connecting again", 8);
+    serve = start_serve("", &port);
+    word_store(&board->at, 2);
+    proc_join(held);
+    await_standby(follow, COPY, 70);
+    must_eq(end_tool(follow), 0);
+    must_eq(end_tool(serve), 0);
+    must_eq(judge(COPY), 70);
+}
+END_TEST
+
 /* ---- Strangers ------------------------------------------------------------------------ */
 
 /* must_end -- a tool ends by itself, soon, with this exit code. */
@@ -622,24 +689,6 @@ START_TEST(a_turned_bit_is_refused)
 }
 END_TEST
 
-/* children_of -- a process has so many. */
-static unsigned
-children_of(pid_t pid)
-{
-    char path[100], text[8000] = "";
-    unsigned n = 0;
-    int fd;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    must(fd >= 0);
-    must(read(fd, text, sizeof text - 1) >= 0);
-    (void)close(fd);
-    for (const char *p = text; *p != '\0'; p++)
-        n += *p == ' ';
-    return n;
-}
-
 START_TEST(slow_strangers_do_not_stay)
 {
     enum {
@@ -658,17 +707,17 @@ START_TEST(slow_strangers_do_not_stay)
         must_eq(send(fd[i], "XSHIPN", 6, MSG_NOSIGNAL), 6);
     }
     for (int i = 0; i < 20; i++) {
-        must(children_of(serve) <= 64);
+        must(tool_n_children(serve) <= 64);
         proc_sleep_us(50000);
     }
-    must_eq(children_of(serve), 64);
+    must_eq(tool_n_children(serve), 64);
     /* The user of the secret waits for ten seconds at the most, and the rest of them ten more. */
     follow = start_follow(SECRET, port, COPY, "follow.log");
     await_standby(follow, COPY, 10);
     must_eq(end_tool(follow), 0);
-    for (int i = 0; i < 300 && children_of(serve) > 0; i++)
+    for (int i = 0; i < 300 && tool_n_children(serve) > 0; i++)
         proc_sleep_us(100000);
-    must_eq(children_of(serve), 0);
+    must_eq(tool_n_children(serve), 0);
     for (int i = 0; i < STRANGERS; i++) {
         char c;
 
@@ -724,5 +773,7 @@ main(void)
     tcase_add_test(t, a_turned_bit_is_refused);
     tcase_add_test(t, slow_strangers_do_not_stay);
     tcase_add_test(t, parted_logs_end_it);
+    t = env_tcase_with(s, "turns", 300, setup);
+    tcase_add_test(t, a_turn_that_waits_for_queries_keeps_the_connection);
     return env_main(s);
 }
