@@ -9,8 +9,10 @@
 #
 #   --seconds N    of inserts in each run (60)
 #   --pairs N      of runs, one with and one without a standby (5)
-#   --delay MS     of the network, in each direction, by tc netem (1)
+#   --delay MS     of the network, in each direction, by tc netem; without that by a relay, ship_delay (1)
 #   --loss PERCENT of packets (0)
+#   --awake        in both kinds of runs idle processors wait for work without halting (/dev/cpu_dma_latency): what wakes them
+#                  takes long on virtual machines, and a standby keeps them from halting
 #   --cut SECONDS  pull the cable for so long, two seconds after the beginning
 #   --dir DIR      for the files, which are removed (the current one)
 #   --json         one JSON object per pair, and one for all
@@ -20,16 +22,17 @@ set -u
 
 build=$(cd "$1" && pwd) || exit 2
 shift
-seconds=60 pairs=5 delay=1 loss=0 cut=0 dir=. json=
+seconds=60 pairs=5 delay=1 loss=0 cut=0 dir=. json='' awake=''
 while [ $# -gt 0 ]; do
     case $1 in
     --json) json=1 ;;
+    --awake) awake=1 ;;
     --seconds | --pairs | --delay | --loss | --cut | --dir)
         eval "${1#--}=\$2"
         shift
         ;;
     *)
-        sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
+        sed -n '4,20s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
     esac
@@ -44,7 +47,7 @@ skip()
 
 one=xship-$$-1
 two=xship-$$-2
-serve_pid='' follow_pid='' work=''
+serve_pid='' follow_pid='' delay_pid='' awake_pid='' work=''
 
 load=$build/bench/ship/ship_load
 
@@ -76,7 +79,7 @@ remove_stale()
 clean()
 {
     trap '' INT TERM HUP
-    for pid in $follow_pid $serve_pid; do
+    for pid in $follow_pid $serve_pid $delay_pid $awake_pid; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
     done
     for left in $(ip netns pids "$one" 2>/dev/null); do
@@ -111,11 +114,29 @@ for name in $one $two; do
     ip -n "$name" link set lo up
     ip -n "$name" link set ship0 up
 done
-netem="delay $delay ms, loss $loss %"
+network="netem, delay $delay ms, loss $loss %"
 for name in $one $two; do
     ip netns exec "$name" tc qdisc add dev ship0 root netem delay "${delay}ms" loss "$loss%" 2>/dev/null ||
-        netem="none: this kernel has no netem"
+        network="relay, delay $delay ms, no loss: this kernel has no netem"
 done
+at=192.0.2.1:7000
+case $network:$delay in
+*:0) ;;
+relay*)
+    # One that carries for the standby, on its side.
+    ip netns exec "$two" "$build/bench/ship/ship_delay" 7001 192.0.2.1 7000 \
+        "$(awk -v ms="$delay" 'BEGIN { print int(1000 * ms) }')" &
+    delay_pid=$!
+    at=127.0.0.1:7001
+    ;;
+esac
+
+if [ -n "$awake" ]; then
+    [ -w /dev/cpu_dma_latency ] || skip "there is no /dev/cpu_dma_latency"
+    network="$network, processors awake"
+    sh -c 'exec 3>/dev/cpu_dma_latency && printf "\0\0\0\0" >&3 && exec sleep 100000' &
+    awake_pid=$!
+fi
 
 work=$(mktemp -d "$dir/ship.$$.XXXXXX") || exit 1
 work=$(cd "$work" && pwd)
@@ -138,11 +159,21 @@ is_behind_by_nothing()
     tail -n 1 "$work/lag" 2>/dev/null | grep -q '"bytes": 0,'
 }
 
-# insert SEED -- prints inserts a second.
+# disk_counts -- of the disk under the files: flushes, and bytes written.  Whatever else uses it counts, too.
+disk_counts()
+{
+    awk -v device="$(stat -c '%Hd %Ld' "$work")" '{ if ($1 " " $2 == device) { print $19 + 0, $10 * 512; n = 1 } }
+        END { if (!n) print 0, 0 }' /proc/diskstats
+}
+
+# insert SEED -- prints inserts a second, and flushes and bytes of the disk for each.
 insert()
 {
-    ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err" |
-        cut -d' ' -f2
+    before=$(disk_counts)
+    said=$(ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err")
+    after=$(disk_counts)
+    [ -z "$said" ] || echo "$said $before $after" |
+        awk '{ printf "%s %.2f %.0f\n", $2, ($5 - $3) / $1, ($6 - $4) / $1 }'
 }
 
 # pull_cable -- in the background.
@@ -171,6 +202,8 @@ alone()
     prepare
     alone=$(insert "$1")
     [ -n "$alone" ] || fail "inserts fail"
+    alone_disk=${alone#* }
+    alone=${alone%% *}
 }
 
 # with_standby SEED -- the same, with one; $work/lag.now has how far it was behind meanwhile.
@@ -181,7 +214,7 @@ with_standby()
     ip netns exec "$one" "$build/xship" serve --json --insecure-listen --listen 192.0.2.1:7000 \
         --secret-file "$work/secret" "$work/db" >"$work/lag" 2>"$work/serve.err" &
     serve_pid=$!
-    ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" 192.0.2.1:7000 \
+    ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" "$at" \
         "$work/standby" 2>"$work/follow.err" &
     follow_pid=$!
     await 30 is_behind_by_nothing || fail "the standby does not come"
@@ -189,6 +222,8 @@ with_standby()
     pull_cable
     rate=$(insert "$1")
     [ -n "$rate" ] || fail "inserts fail"
+    rate_disk=${rate#* }
+    rate=${rate%% *}
     tail -n "+$((before + 1))" "$work/lag" >"$work/lag.now"
     # What was said last before the end may have been said before it.
     sleep 0.3
@@ -226,14 +261,24 @@ one_pair()
     cat "$work/ms" >>"$work/ms.all"
     ratio=$(awk -v a="$alone" -v b="$rate" 'BEGIN { printf "%.3f", a / b }')
     echo "$ratio" >>"$work/ratios"
-    say_result pair "$1" "\"inserts_per_s_alone\": $alone, \"inserts_per_s_shipping\": $rate" "$ratio" bytes ms
+    echo "$alone" >>"$work/alone.all"
+    echo "$rate" >>"$work/rate.all"
+    say_result pair "$1" "\"inserts_per_s_alone\": $alone, \"inserts_per_s_shipping\": $rate, $(say_disk)" \
+        "$ratio" bytes ms
+}
+
+# say_disk -- flushes and bytes for each insert.
+say_disk()
+{
+    echo "\"flushes_per_insert_alone\": ${alone_disk% *}, \"bytes_per_insert_alone\": ${alone_disk#* }," \
+        "\"flushes_per_insert_shipping\": ${rate_disk% *}, \"bytes_per_insert_shipping\": ${rate_disk#* }"
 }
 
 # say_result WHAT NUMBER FIGURES RATIO BYTES MS
 say_result()
 {
     if [ -n "$json" ]; then
-        echo "{\"$1\": $2, \"seconds\": $seconds, \"netem\": \"$netem\", $3, \"slowdown\": $4," \
+        echo "{\"$1\": $2, \"seconds\": $seconds, \"network\": \"$network\", $3, \"slowdown\": $4," \
             "\"lag_bytes_median\": $(quantile "$work/$5" 0.5)," \
             "\"lag_bytes_p99\": $(quantile "$work/$5" 0.99)," \
             "\"lag_ms_median\": $(quantile "$work/$6" 0.5), \"lag_ms_p99\": $(quantile "$work/$6" 0.99)," \
@@ -245,11 +290,11 @@ say_result()
     fi
 }
 
-[ -n "$json" ] || echo "network: $netem"
+[ -n "$json" ] || echo "network: $network"
 i=1
 while [ "$i" -le "$pairs" ]; do
     one_pair "$i"
     i=$((i + 1))
 done
-say_result pairs "$pairs" "\"samples\": $(wc -l <"$work/bytes.all" | tr -d ' ')" \
+say_result pairs "$pairs" "\"samples\": $(wc -l <"$work/bytes.all" | tr -d ' '), \"slowdown_least\": $(quantile "$work/ratios" 0), \"slowdown_most\": $(quantile "$work/ratios" 1)" \
     "$(quantile "$work/ratios" 0.5)" bytes.all ms.all
