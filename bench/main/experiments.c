@@ -372,6 +372,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--seconds-per-cell 0.1 --slices 2",
     },
     {
+        .name = "backoff",
+        .what = "inserts into a small tree, by policy and by the wait before a retry",
+        .thesis = "section 5.5, theory 1, 2; ch. 6, questions 5, 6",
+        .main = bench_backoff_main,
+        .medium = "--rounds 3 --count 1000",
+        .quick = "--quick",
+    },
+    {
         .name = "cold",
         .what = "a file that is not in the page cache, for each way to read ahead",
         .thesis = "",

@@ -347,6 +347,20 @@ SPECS = {
             for length in ("short", "long") for procs in (2, 8)
         ],
     ),
+    "backoff": Spec(
+        words="Inserts into a small tree by several processes, nondurable, by policy and by what a transaction "
+              "does between an abort and its next attempt; the median of rounds that each begin anew. "
+              "oldest-wins waits for the older transaction by itself, whatever the back-off.",
+        columns=[("tree", "tree"), ("processes", "processes"), ("policy", "policy"),
+                 ("backoff", "back-off"), ("us_per_insert_median", "µs per insert"),
+                 ("abort_rate", "aborts over attempts"), ("max_retries", "most retries"),
+                 ("longest_insert_ms", "longest insert, ms"),
+                 ("us_waited_per_insert", "µs waited per insert")],
+        figures=[Figure(f"{tree}, 8 processes", "policy", "us_per_insert_median", ["backoff"],
+                        ylabel="µs per insert", where={"tree": tree, "processes": 8},
+                        kind="bars", logy=True)
+                 for tree in ("btree", "cobtree")],
+    ),
     "cold": Spec(
         words="A file that is not in the page cache, read through libxac, for each value of "
               "XAC_OPT_READ_AHEAD_BYTES.",

@@ -75,6 +75,7 @@ int bench_report_main(int argc, char **argv);
 
 /* ---- Experiments --------------------------------------------------------------------- */
 
+int bench_backoff_main(int argc, char **argv);
 int bench_calls_main(int argc, char **argv);
 int bench_checksum_main(int argc, char **argv);
 int bench_cold_main(int argc, char **argv);
