@@ -363,6 +363,15 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--loaded 5000 --count 2000",
     },
     {
+        .name = "transfers",
+        .what = "simulated: block transfers of both trees with 1 to 8 processes",
+        .thesis = "section 5.5, theory 2, 3; ch. 6, question 6",
+        .main = bench_transfers_main,
+        .full = "--loaded 100000 --steps 100000 --memory 1M",
+        .medium = "",
+        .quick = "--quick",
+    },
+    {
         .name = "contention",
         .what = "transactions on few pages under each policy",
         .thesis = "ch. 6, question 5",

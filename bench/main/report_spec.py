@@ -335,6 +335,22 @@ SPECS = {
                         ylabel="misses per step", where={"workload": w}, kind="bars")
                  for w in ("search", "insert")],
     ),
+    "transfers": Spec(
+        words="A simulation: the loads and stores of the real trees, given to caches in which any block may lie "
+              "anywhere and the least recently used one goes. Blocks per step, all processes together; lost are "
+              "those that another process's store took away. With versions, a first store copies its page, and "
+              "a commit takes it from all other caches. Shared is one cache of the same size for all.",
+        columns=[("tree", "tree"), ("work", "work"), ("processes", "processes"),
+                 ("block_bytes", "block, bytes"), ("memory_bytes", "cache, bytes"),
+                 ("own_blocks_per_step", "own caches"), ("own_blocks_lost_per_step", "lost"),
+                 ("version_blocks_per_step", "with versions"),
+                 ("version_blocks_lost_per_step", "lost"), ("shared_blocks_per_step", "shared"),
+                 ("retries_per_step", "run again")],
+        figures=[Figure(f"Blocks of {block} bytes, {work}", "processes", "version_blocks_per_step", ["tree"],
+                        xlabel="processes", ylabel="blocks per step",
+                        where={"block_bytes": block, "work": work})
+                 for work in ("search", "insert") for block in (512, 4096)],
+    ),
     "contention": Spec(
         columns=[("policy", "policy"), ("length", "length"), ("processes", "processes"),
                  ("pages", "hot pages"), ("commits_per_second_median", "commits per second"),

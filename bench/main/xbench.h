@@ -96,6 +96,7 @@ int bench_swizzle_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
 int bench_touch_main(int argc, char **argv);
 int bench_savepoints_main(int argc, char **argv);
+int bench_transfers_main(int argc, char **argv);
 int bench_watch_main(int argc, char **argv);
 
 #endif /* XBENCH_XBENCH_H */

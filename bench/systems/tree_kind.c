@@ -84,6 +84,20 @@ extern __typeof__(btree_load) compiled_btree_load;
 extern __typeof__(btree_search) compiled_btree_search;
 extern __typeof__(btree_scan) compiled_btree_scan;
 
+/* The serial trees with a call in front of each access (bench/simulate/traced.h). */
+extern __typeof__(btree_create) traced_btree_serial_create;
+extern __typeof__(btree_open) traced_btree_serial_open;
+extern __typeof__(btree_insert) traced_btree_serial_insert;
+extern __typeof__(btree_load) traced_btree_serial_load;
+extern __typeof__(btree_search) traced_btree_serial_search;
+extern __typeof__(btree_scan) traced_btree_serial_scan;
+extern __typeof__(cobtree_create) traced_cobtree_serial_create;
+extern __typeof__(cobtree_open) traced_cobtree_serial_open;
+extern __typeof__(cobtree_insert) traced_cobtree_serial_insert;
+extern __typeof__(cobtree_load) traced_cobtree_serial_load;
+extern __typeof__(cobtree_search) traced_cobtree_serial_search;
+extern __typeof__(cobtree_scan) traced_cobtree_serial_scan;
+
 /* The settings of a B+-tree. */
 static struct btree_config
 btree_settings(const struct bench_tree_config *config)
@@ -158,4 +172,9 @@ TREE_KIND(cobtree_serial, cobtree, cobtree_serial);
 #ifdef HAVE_COMPILED
 MAKERS(btree_compiled, btree, compiled_btree)
 TREE_KIND(btree_compiled, btree, compiled_btree);
+
+MAKERS(btree_traced, btree, traced_btree_serial)
+MAKERS(cobtree_traced, cobtree, traced_cobtree_serial)
+TREE_KIND(btree_traced, btree, traced_btree_serial);
+TREE_KIND(cobtree_traced, cobtree, traced_cobtree_serial);
 #endif

@@ -3,7 +3,8 @@
  * tree_kind.h -- our trees behind one interface, for what measures them all alike.
  *
  * WHAT      Two trees (trees/btree.h, trees/cobtree.h), each in two builds: transactional
- *           on libxac, and serial on plain memory; the first one also as xac-cc compiles it.
+ *           on libxac, and serial on plain memory; the first one also as xac-cc compiles it; both
+ *           serial with each access noted (bench/simulate/traced.h).
  */
 #ifndef XBENCH_TREE_KIND_H
 #define XBENCH_TREE_KIND_H
@@ -50,5 +51,7 @@ extern const struct bench_tree_kind bench_kind_btree_serial;
 extern const struct bench_tree_kind bench_kind_btree_compiled; /* if HAVE_COMPILED */
 extern const struct bench_tree_kind bench_kind_cobtree_txn;
 extern const struct bench_tree_kind bench_kind_cobtree_serial;
+extern const struct bench_tree_kind bench_kind_btree_traced;   /* if HAVE_COMPILED */
+extern const struct bench_tree_kind bench_kind_cobtree_traced; /* if HAVE_COMPILED */
 
 #endif /* XBENCH_TREE_KIND_H */

@@ -59,5 +59,59 @@ for (tree, policy, backoff), r in cells.items():
 # Nobody loses under serial, unless its process is stopped.
 assert sum(r["aborts"] for k, r in cells.items() if k[1] == "serial") <= 2, cells
 PYTHON
+# A simulation: the same seed gives the same numbers, and some of them are known.
+if "$xbench" transfers --quick --quiet --json --procs 1,2,8 >transfers 2>log; then
+    small="--quick --quiet --json --procs 1,4 --blocks 64,4096 --loaded 100 --steps 6000 --work search"
+    "$xbench" transfers --quick --quiet --json --procs 1,2,8 >again 2>log || fail "transfers: $(cat log)"
+    # shellcheck disable=SC2086
+    "$xbench" transfers $small --memory 64M >ample 2>log || fail "transfers: $(cat log)"
+    "$xbench" transfers --quick --quiet --json --turns --memory 512K >turns 2>log || fail "transfers: $(cat log)"
+    refuses '--blocks 96: a power of two' "$xbench" transfers --blocks 96
+    refuses '--trees: btree-4K' "$xbench" transfers --trees btree
+    python3 - <<'PYTHON' || fail "transfers is not as it should be"
+import json
+
+
+def load(name):
+    rows = [json.loads(line) for line in open(name)]
+    key = ("tree", "work", "processes", "block_bytes")
+    cells = {tuple(r[k] for k in key): r for r in rows}
+    assert len(cells) == len(rows) > 0, name
+    return cells
+
+
+COUNTS = ["own_blocks_per_step", "version_blocks_per_step", "shared_blocks_per_step",
+          "own_blocks_lost_per_step", "version_blocks_lost_per_step", "retries_per_step"]
+once, again, turns, ample = map(load, ("transfers", "again", "turns", "ample"))
+assert len(once) == 3 * 3 * 3 * 2, len(once)
+for cell, r in once.items():
+    tree, work, procs, block = cell
+    own, versions, shared, own_lost, versions_lost, retries = (r[k] for k in COUNTS)
+    assert all(r[k] == again[cell][k] for k in COUNTS), (r, again[cell])
+    assert own_lost <= own and versions_lost <= versions, r
+    # Nobody takes anything from a process that is alone, or from any where nothing is stored.
+    if procs == 1 or work == "search":
+        assert own_lost == versions_lost == retries == 0, r
+    else:
+        assert 0 < own_lost and 0 < retries < 1, r
+    if procs == 1:
+        assert own == shared <= versions, r
+    if work == "search":
+        assert own == versions, r
+    # A block of 4 KiB has 64 of 64 bytes: no fewer transfers than a 64th, unless less fits.
+    fine = once[(tree, work, procs, 64)]
+    assert fine["shared_blocks_per_step"] >= r["shared_blocks_per_step"] * 0.5, (r, fine)
+for cell, r in turns.items():
+    assert r["retries_per_step"] == 0 and r["turns"], r
+    # More memory never costs one process a transfer: LRU has all that a smaller one has.
+    if cell[2] == 1 and cell in once:
+        assert r["shared_blocks_per_step"] <= once[cell]["shared_blocks_per_step"], r
+# A cache in which all has room transfers nothing any more.
+for r in ample.values():
+    assert r["own_blocks_per_step"] <= 0.01 and r["shared_blocks_per_step"] <= 0.01, r
+PYTHON
+else
+    grep -q 'this build cannot trace' log || fail "transfers: $(cat log)"
+fi
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 echo "check_open: 0 problems"
