@@ -354,6 +354,22 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--loaded 5000 --count 20000",
     },
     {
+        .name = "tpcb",
+        .what = "transactions like those of TPC-B, beside Berkeley DB and SQLite",
+        .thesis = "",
+        .main = bench_tpcb_main,
+        .medium = "--procs 1,2,8 --count 500 --slices 5",
+        .quick = "--quick",
+    },
+    {
+        .name = "tpcc",
+        .what = "new orders and payments like those of TPC-C, likewise",
+        .thesis = "",
+        .main = bench_tpcc_main,
+        .medium = "--procs 1,2,8 --count 300 --slices 5",
+        .quick = "--quick",
+    },
+    {
         .name = "multiversion",
         .what = "page faults, pages and cache misses of both trees, plain and on libxac",
         .thesis = "ch. 6, question 6",

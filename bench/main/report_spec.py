@@ -135,6 +135,21 @@ def concurrency(words):
     )
 
 
+def tpc(words):
+    """Transactions over several tables: columns and figures of `tpcb` and `tpcc`."""
+    return Spec(
+        words=words,
+        columns=[("system", "system"), ("durable", "durable"), ("processes", "processes"),
+                 ("us_per_transaction_median", "µs per transaction"),
+                 ("transactions_per_second", "transactions per second"),
+                 ("bdb_time_over_this_median", "Berkeley DB's time over this"),
+                 ("sqlite_time_over_this_median", "SQLite's"), ("retries", "tried again")],
+        figures=[Figure(title, "processes", "transactions_per_second", ["system"], xlabel="processes",
+                        ylabel="transactions per second", where={"durable": durable}, logy=True)
+                 for title, durable in (("Durable", True), ("Nondurable", False))],
+    )
+
+
 SPECS = {
     "timer": Spec(
         columns=[("clock", "clock"), *TIMES_US],
@@ -335,6 +350,10 @@ SPECS = {
                         ylabel="misses per step", where={"workload": w}, kind="bars")
                  for w in ("search", "insert")],
     ),
+    "tpcb": tpc("An amount for an account, its teller and its branch, and a row of history: one serializable "
+                "transaction. Rows are as in TPC-B; it is no TPC-B."),
+    "tpcc": tpc("New orders of 5 to 15 lines and payments, 45 to 43: serializable transactions as in TPC-C; it "
+                "is no TPC-C."),
     "transfers": Spec(
         words="A simulation: the loads and stores of the real trees, given to caches in which any block may lie "
               "anywhere and the least recently used one goes. Blocks per step, all processes together; lost are "

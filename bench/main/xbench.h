@@ -96,6 +96,8 @@ int bench_swizzle_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
 int bench_touch_main(int argc, char **argv);
 int bench_savepoints_main(int argc, char **argv);
+int bench_tpcb_main(int argc, char **argv);
+int bench_tpcc_main(int argc, char **argv);
 int bench_transfers_main(int argc, char **argv);
 int bench_watch_main(int argc, char **argv);
 

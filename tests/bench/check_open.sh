@@ -113,5 +113,34 @@ PYTHON
 else
     grep -q 'this build cannot trace' log || fail "transfers: $(cat log)"
 fi
+# Transactions over several tables: each experiment compares the sums of its tables by itself.
+refuses '--systems: no system "db2"' "$xbench" tpcb --systems xac,db2
+refuses 'exclude each other' "$xbench" tpcc --durable --nondurable
+small="--scale 2 --size 50 --count 64 --slices 2"
+# shellcheck disable=SC2086
+measure tpcb tpcb $small --procs 1,3
+# shellcheck disable=SC2086
+measure tpcc tpcc $small --procs 2 --nondurable
+# shellcheck disable=SC2086
+"$xbench" tpcb $small --procs 1 --durable --systems xac --quiet >table 2>&1 || fail "tpcb: $(cat table)"
+grep -q '^xac  *yes  *1 ' table || fail "tpcb printed no table: $(cat table)"
+python3 - <<'PYTHON' || fail "tpcb and tpcc are not as they should be"
+import json
+
+OURS = {"xac", "xac-oldest-wins", "xac-array"}
+for name, cells, ours in (("tpcb", 4, OURS), ("tpcc", 1, OURS - {"xac-array"})):
+    runs = {}
+    for r in map(json.loads, open(name)):
+        runs.setdefault((r["processes"], r["durable"]), {})[r["system"]] = r
+    assert len(runs) == cells, runs.keys()
+    for systems in runs.values():
+        assert ours <= set(systems) <= ours | {"bdb", "sqlite"}, systems.keys()
+        for r in systems.values():
+            assert r["verified"] and r["transactions"] == 128, r
+            assert len(r["us_per_transaction_slices"]) == 2 and r["us_per_transaction_median"] > 0, r
+            assert (r["bdb_time_over_this_median"] is None) == ("bdb" not in systems), r
+        if "bdb" in systems:
+            assert systems["bdb"]["bdb_time_over_this_median"] == 1, systems["bdb"]
+PYTHON
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 echo "check_open: 0 problems"
