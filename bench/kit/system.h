@@ -143,7 +143,9 @@ extern const struct bench_system bench_btree_serial_compiled;
 extern const struct bench_system bench_btree_strict;
 extern const struct bench_system bench_btree_ckpt;
 extern const struct bench_system bench_btree_diffs;
+extern const struct bench_system bench_btree_md5;
 extern const struct bench_system bench_btree_sums;
+extern const struct bench_system bench_btree_two_syncs;
 extern const struct bench_system bench_cobtree;
 extern const struct bench_system bench_cobtree_strict;
 extern const struct bench_system bench_bdb;
@@ -161,5 +163,6 @@ extern const struct bench_system bench_rocksdb_txn;
 extern const struct bench_system bench_leveldb;
 extern const struct bench_system bench_pmdk;
 extern const struct bench_system bench_sync;
+extern const struct bench_system bench_sync_twice;
 
 #endif /* XBENCH_SYSTEM_H */

@@ -93,6 +93,14 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--quick",
     },
     {
+        .name = "commits",
+        .what = "commits of whole pages: one sync and a checksum, or two syncs",
+        .thesis = "section 5.5, point 1",
+        .main = bench_commits_main,
+        .medium = "--rounds 20",
+        .quick = "--quick",
+    },
+    {
         .name = "concurrency",
         .what = "independent transactions in several processes: tests A, B, C",
         .thesis = "tables 4.9, C.9",
@@ -173,6 +181,18 @@ const struct bench_experiment bench_experiments[] = {
         .full = "--procs 1,8 --count 20000",
         .medium = "--procs 1,8 --count 4000",
         .quick = "--procs 1,8 --count 400",
+    },
+    {
+        .name = "insert-syncs",
+        .what = "durable inserts: one sync and a checksum, or two syncs",
+        .thesis = "section 5.5, point 1",
+        .main = bench_insert_main,
+        .fixed = "--durable --sync-bytes 724 --systems "
+                 "btree,btree-md5,btree-two-syncs,sync,sync-twice "
+                 "--over btree-two-syncs,btree-md5,sync-twice",
+        .full = "--procs 1,2,8 --count 20000 --slices 15",
+        .medium = "--procs 1,8 --count 4000 --slices 9",
+        .quick = "--procs 1,8 --count 200 --slices 3",
     },
     {
         .name = "calls",

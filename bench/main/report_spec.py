@@ -207,6 +207,15 @@ SPECS = {
               "engine would need at least; ours undercuts that where the last column is "
               "negative. The equations of our own engine stand in `bench/cost/model.c`.",
     ),
+    "commits": Spec(
+        words="Durable transactions that change every byte of so many pages, in processes that take turns. Two syncs: "
+              "the log is synced, its last 512 bytes are written again and synced, with the default checksum.",
+        columns=[("way", "way"), ("change", "change"), ("pages", "pages"),
+                 ("us_per_transaction_median", "µs per transaction"), ("us_per_transaction_p99", "99 %"),
+                 ("time_over_xxh3_median", "over XXH3"), ("syncs_per_transaction_median", "syncs")],
+        figures=[Figure("Durable transactions", "pages", "us_per_transaction_median", ["way"], xlabel="pages",
+                        ylabel="µs per transaction", logx=True, logy=True)],
+    ),
     "msync": Spec(
         columns=[("operation", "operation"), ("what", "what"), ("pages", "pages"), *TIMES_US,
                  ("mb_per_s_median", "MB/s")],

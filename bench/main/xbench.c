@@ -26,6 +26,8 @@ const struct bench_system *const bench_systems[] = {
     &bench_btree_ckpt,
     &bench_btree_sums,
     &bench_btree_diffs,
+    &bench_btree_md5,
+    &bench_btree_two_syncs,
     &bench_cobtree,
     &bench_cobtree_strict,
 #ifdef HAVE_BDB
@@ -57,6 +59,7 @@ const struct bench_system *const bench_systems[] = {
     &bench_mmap,
     &bench_mmap_co,
     &bench_sync,
+    &bench_sync_twice,
     NULL,
 };
 

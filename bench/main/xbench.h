@@ -79,6 +79,7 @@ int bench_backoff_main(int argc, char **argv);
 int bench_calls_main(int argc, char **argv);
 int bench_checksum_main(int argc, char **argv);
 int bench_cold_main(int argc, char **argv);
+int bench_commits_main(int argc, char **argv);
 int bench_competition_main(int argc, char **argv);
 int bench_concurrency_main(int argc, char **argv);
 int bench_contention_main(int argc, char **argv);

@@ -4,6 +4,7 @@
  *
  * WHAT      One pwrite of sync_bytes at the next place of a zero-filled file and one
  *           fdatasync, round and round.  Keeps no records.
+ * TWICE     The same, then the last 512 bytes once more and another fdatasync.
  */
 #include <config.h>
 
@@ -17,8 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RECORD_BYTES 512u
+
 struct yardstick {
     int fd;
+    bool is_twice;
     uint64_t at;         /* bytes, where the next write goes                         */
     uint64_t file_bytes; /* size of the file                                         */
     uint64_t n_bytes;    /* per write                                                */
@@ -47,6 +51,7 @@ sync_open(const struct bench_config *config, bool first, void **handlep)
     if (y == NULL)
         return ENOMEM;
     y->fd = -1;
+    y->is_twice = config->system == &bench_sync_twice;
     y->file_bytes = config->log_file_bytes;
     y->n_bytes = config->sync_bytes;
     y->buf = malloc(y->n_bytes);
@@ -65,6 +70,20 @@ sync_open(const struct bench_config *config, bool first, void **handlep)
     return 0;
 }
 
+/* sync_again -- the record that comes behind its data; ret 0 or errno. */
+static int
+sync_again(struct yardstick *y)
+{
+    size_t n_bytes = y->n_bytes < RECORD_BYTES ? y->n_bytes : RECORD_BYTES;
+    ssize_t n =
+        pwrite(y->fd, y->buf + y->n_bytes - n_bytes, n_bytes, (off_t)(y->at - n_bytes));
+
+    if (n < 0 || (size_t)n != n_bytes)
+        return n < 0 ? errno : EIO;
+    y->syncs++;
+    return fdatasync(y->fd) == 0 ? 0 : errno;
+}
+
 static int
 sync_insert(void *handle, const void *key, const void *value, uint64_t *retriesp)
 {
@@ -81,7 +100,9 @@ sync_insert(void *handle, const void *key, const void *value, uint64_t *retriesp
         return n < 0 ? errno : EIO;
     y->at += y->n_bytes;
     y->syncs++;
-    return fdatasync(y->fd) == 0 ? 0 : errno;
+    if (fdatasync(y->fd) != 0)
+        return errno;
+    return y->is_twice ? sync_again(y) : 0;
 }
 
 static int
@@ -104,6 +125,18 @@ const struct bench_system bench_sync = {
     .name = "sync",
     .what = "yardstick, no tree: one write into a zero-filled file and one fdatasync",
     .durably = "pwrite of --sync-bytes, then fdatasync",
+    .abilities = 0,
+    .open = sync_open,
+    .insert = sync_insert,
+    .counters = sync_counters,
+    .close = sync_close,
+    .explain = sync_explain,
+};
+
+const struct bench_system bench_sync_twice = {
+    .name = "sync-twice",
+    .what = "the same, then its last 512 bytes once more and a second fdatasync",
+    .durably = "pwrite of --sync-bytes, fdatasync, pwrite of their end, fdatasync",
     .abilities = 0,
     .open = sync_open,
     .insert = sync_insert,

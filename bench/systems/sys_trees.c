@@ -10,6 +10,7 @@
  */
 #include <config.h>
 
+#include "bench/kit/two_syncs.h"
 #include "bench/kit/util.h"
 #include "bench/systems/sys_xac.h"
 #include "bench/systems/tree_kind.h"
@@ -37,6 +38,7 @@ struct variant {
     } settings[SETTINGS_MAX];
     bool announces;            /* hints, whatever the command line says               */
     uint64_t checkpoint_bytes; /* instead of the command line's; 0: as it says         */
+    bool syncs_twice;          /* two_syncs.h                                          */
 };
 
 struct xac_tree {
@@ -53,6 +55,8 @@ open_segment(struct xac_tree *x, const struct variant *v,
     struct bench_config own = *config;
     int rc = 0;
 
+    if (v->syncs_twice)
+        bench_two_syncs();
     if (v->checkpoint_bytes != 0)
         own.checkpoint_bytes = v->checkpoint_bytes;
     for (unsigned i = 0; i < SETTINGS_MAX && v->settings[i].option != 0 && rc == 0; i++)
@@ -296,6 +300,24 @@ const struct bench_system bench_btree_diffs = {
     .abilities = ALWAYS | BENCH_HINTS,
     TREES(.kind = &bench_kind_btree_txn, .settings = {{XAC_OPT_FULL_IMAGES, 0}},
           .checkpoint_bytes = CKPT_BYTES),
+};
+
+const struct bench_system bench_btree_md5 = {
+    .name = "btree-md5",
+    .what = "btree with XAC_CHECKSUM_MD5, the Thesis' proposal",
+    .durably = "as btree",
+    .abilities = ALWAYS | BENCH_HINTS,
+    TREES(.kind = &bench_kind_btree_txn,
+          .settings = {{XAC_OPT_CHECKSUM, XAC_CHECKSUM_MD5}}),
+};
+
+const struct bench_system bench_btree_two_syncs = {
+    .name = "btree-two-syncs",
+    .what =
+        "btree with two syncs at each commit, its last 512 bytes written between them",
+    .durably = "log written and synced, its end written again and synced",
+    .abilities = ALWAYS | BENCH_HINTS,
+    TREES(.kind = &bench_kind_btree_txn, .syncs_twice = true),
 };
 
 const struct bench_system bench_cobtree = {

@@ -142,5 +142,25 @@ for name, cells, ours in (("tpcb", 4, OURS), ("tpcc", 1, OURS - {"xac-array"})):
         if "bdb" in systems:
             assert systems["bdb"]["bdb_time_over_this_median"] == 1, systems["bdb"]
 PYTHON
+# Ways of a commit: the file holds what was committed last, and two syncs are twice as many as one.
+measure commits commits --rounds 3 --pages 1,8
+measure commits ints --rounds 2 --pages 8 --ints
+measure insert-syncs syncs --procs 1 --count 60 --slices 2
+python3 - <<'PYTHON' || fail "commits is not as it should be"
+import json
+
+for name, pages, rounds, change in (("commits", (1, 8), 3, "every byte"), ("ints", (8,), 2, "an int of each page")):
+    rows = {(r["way"], r["pages"]): r for r in map(json.loads, open(name))}
+    for n in pages:
+        one, two = rows[("xxh3", n)], rows[("two-syncs", n)]
+        assert one["time_over_xxh3_median"] == 1, one
+        assert two["syncs_per_transaction_median"] == 2 * one["syncs_per_transaction_median"] == 2, (one, two)
+    for r in rows.values():
+        assert r["verified"] and r["rounds"] == rounds and r["change"] == change, r
+        assert 0 < r["us_per_transaction_min"] <= r["us_per_transaction_median"], r
+rows = {r["system"]: r for r in map(json.loads, open("syncs"))}
+assert set(rows) == {"btree", "btree-md5", "btree-two-syncs", "sync", "sync-twice"}, rows.keys()
+assert all(r["durable"] for r in rows.values()) and rows["btree-two-syncs"]["verified"], rows
+PYTHON
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 echo "check_open: 0 problems"
