@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * commits.c -- the experiment `commits`: ways to make the stores of a transaction durable.  A
- * checksum of the commit, or two syncs (Thesis section 5.5, point 1).  Each way has a process and
- * a file of its own, and they take turns.
+ * checksum of the commit, or two syncs (Thesis section 5.5, point 1); redo records, or
+ * before-images as in RMS and Rhino (section 3.2).  Each way has a process and a file of its own, and
+ * they take turns.
  */
 #include <config.h>
 
@@ -34,6 +35,12 @@
  .commit = bench_commit_xac_commit, .close = bench_commit_xac_close, \
  .syncs = bench_commit_xac_syncs, .explain = bench_xac_explain
 
+#define ON_UNDO                                                          \
+ .open = bench_commit_undo_open, .begin = bench_commit_undo_begin,       \
+ .commit = bench_commit_undo_commit, .close = bench_commit_undo_close,   \
+ .syncs = bench_commit_undo_syncs, .explain = bench_commit_undo_explain, \
+ .torn = bench_commit_undo_torn
+
 const struct bench_commit_way bench_commit_ways[] = {
     {.name = "xxh3",
      .what = "libxac: one sync, a checksum by XXH3 of 64 bits: the default",
@@ -52,6 +59,16 @@ const struct bench_commit_way bench_commit_ways[] = {
      .checksum = XAC_CHECKSUM_XXH3,
      .is_other = true,
      ON_XAC},
+    {.name = "undo-rms",
+     .what =
+         "before-images in a log, each synced before its page is stored to, as in RMS",
+     .is_other = true,
+     ON_UNDO},
+    {.name = "undo-rhino",
+     .what =
+         "before-images synced once, by the commit: Rhino, without a system that asks "
+         "before it writes a page out",
+     ON_UNDO},
     {.name = NULL},
 };
 
@@ -91,6 +108,9 @@ usage(void)
     for (const struct bench_commit_way *w = bench_commit_ways; w->name != NULL; w++)
         printf("  %-10s %s\n", w->name, w->what);
     puts(
+        "\n"
+        "Ways of undo store in place, and bring the pages themselves to disk.  At their end a\n"
+        "process is killed in a transaction, and the file is recovered.\n"
         "\n"
         "two-syncs is made in the benchmark, by the library's table of system calls: what the\n"
         "library syncs is synced, its last 512 bytes are written once more, and synced, as\n"
@@ -241,7 +261,7 @@ file_holds(const struct crew *c, unsigned char want)
     return rc;
 }
 
-/* crew_check -- close, and read without the way what the last transaction has left. */
+/* crew_check -- close, tear a transaction where the way can, and read without it what the last one has left. */
 static int
 crew_check(struct crew *c)
 {
@@ -250,6 +270,8 @@ crew_check(struct crew *c)
     int rc = bench_team_ask(&c->team, 0, &order, &answer);
 
     bench_team_stop(&c->team);
+    if (rc == 0 && c->way->torn != NULL)
+        rc = c->way->torn(c->way, c->dir, pages_most());
     return rc != 0 ? rc : file_holds(c, (unsigned char)((o.rounds + 1) * o.pages.n));
 }
 

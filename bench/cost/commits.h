@@ -28,8 +28,15 @@ struct bench_commit_way {
     uint64_t (*syncs)(void);
     const char *(*explain)(int code);
 
+    /*
+     * After the close; NULL: a crash test of its own stands elsewhere.  A process stores to all
+     * pages in a transaction and is killed, another one opens the file, and recovers it.
+     * ret 0, or 1 after a message
+     */
+    int (*torn)(const struct bench_commit_way *way, const char *dir, uint64_t n_pages);
+
     uint64_t checksum; /* enum xac_checksum                                             */
-    bool is_other;     /* syncs twice; of each store                                    */
+    bool is_other; /* syncs twice; before each store                                   */
 };
 
 /* All ways, ended by a NULL name; the first one is what others are compared with. */
@@ -42,5 +49,16 @@ int bench_commit_xac_begin(void);
 int bench_commit_xac_commit(void);
 int bench_commit_xac_close(void);
 uint64_t bench_commit_xac_syncs(void);
+
+/* commits_undo.c. */
+int bench_commit_undo_open(const struct bench_commit_way *way, const char *dir,
+                           uint64_t n_pages, unsigned char **basep);
+int bench_commit_undo_begin(void);
+int bench_commit_undo_commit(void);
+int bench_commit_undo_close(void);
+uint64_t bench_commit_undo_syncs(void);
+const char *bench_commit_undo_explain(int code);
+int bench_commit_undo_torn(const struct bench_commit_way *way, const char *dir,
+                           uint64_t n_pages);
 
 #endif /* XBENCH_COMMITS_H */

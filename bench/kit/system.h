@@ -164,5 +164,7 @@ extern const struct bench_system bench_leveldb;
 extern const struct bench_system bench_pmdk;
 extern const struct bench_system bench_sync;
 extern const struct bench_system bench_sync_twice;
+extern const struct bench_system bench_undo_rms;
+extern const struct bench_system bench_undo_rhino;
 
 #endif /* XBENCH_SYSTEM_H */

@@ -94,9 +94,18 @@ const struct bench_experiment bench_experiments[] = {
     },
     {
         .name = "commits",
-        .what = "commits of whole pages: one sync and a checksum, or two syncs",
-        .thesis = "section 5.5, point 1",
+        .what = "ways to commit pages: a checksum, two syncs, before-images",
+        .thesis = "section 3.2; section 5.5, point 1",
         .main = bench_commits_main,
+        .medium = "--rounds 20",
+        .quick = "--quick",
+    },
+    {
+        .name = "commits-ints",
+        .what = "the same, an int of each page changed",
+        .thesis = "section 3.2",
+        .main = bench_commits_main,
+        .fixed = "--ints",
         .medium = "--rounds 20",
         .quick = "--quick",
     },
@@ -193,6 +202,18 @@ const struct bench_experiment bench_experiments[] = {
         .full = "--procs 1,2,8 --count 20000 --slices 15",
         .medium = "--procs 1,8 --count 4000 --slices 9",
         .quick = "--procs 1,8 --count 200 --slices 3",
+    },
+    {
+        .name = "insert-undo",
+        .what = "durable inserts: redo records, or before-images as in RMS and Rhino",
+        .thesis = "section 3.2",
+        .main = bench_insert_main,
+        .fixed =
+            "--durable --sync-bytes 724 --systems btree,undo-rms,undo-rhino,mmap,sync "
+            "--over undo-rms,undo-rhino,mmap",
+        .full = "--count 20000 --slices 15",
+        .medium = "--count 4000 --slices 9",
+        .quick = "--count 200 --slices 3",
     },
     {
         .name = "calls",

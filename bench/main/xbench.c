@@ -58,6 +58,8 @@ const struct bench_system *const bench_systems[] = {
 #endif
     &bench_mmap,
     &bench_mmap_co,
+    &bench_undo_rms,
+    &bench_undo_rhino,
     &bench_sync,
     &bench_sync_twice,
     NULL,

@@ -146,6 +146,7 @@ PYTHON
 measure commits commits --rounds 3 --pages 1,8
 measure commits ints --rounds 2 --pages 8 --ints
 measure insert-syncs syncs --procs 1 --count 60 --slices 2
+measure insert-undo undo --count 60 --slices 2
 python3 - <<'PYTHON' || fail "commits is not as it should be"
 import json
 
@@ -155,12 +156,22 @@ for name, pages, rounds, change in (("commits", (1, 8), 3, "every byte"), ("ints
         one, two = rows[("xxh3", n)], rows[("two-syncs", n)]
         assert one["time_over_xxh3_median"] == 1, one
         assert two["syncs_per_transaction_median"] == 2 * one["syncs_per_transaction_median"] == 2, (one, two)
+        # Before-images: a sync for each page or one, one for the pages, one for the end of the log.
+        assert rows[("undo-rms", n)]["syncs_per_transaction_median"] == n + 2, rows
+        assert rows[("undo-rhino", n)]["syncs_per_transaction_median"] == 3, rows
     for r in rows.values():
         assert r["verified"] and r["rounds"] == rounds and r["change"] == change, r
         assert 0 < r["us_per_transaction_min"] <= r["us_per_transaction_median"], r
 rows = {r["system"]: r for r in map(json.loads, open("syncs"))}
 assert set(rows) == {"btree", "btree-md5", "btree-two-syncs", "sync", "sync-twice"}, rows.keys()
 assert all(r["durable"] for r in rows.values()) and rows["btree-two-syncs"]["verified"], rows
+rows = {r["system"]: r for r in map(json.loads, open("undo"))}
+for name in ("undo-rms", "undo-rhino", "mmap"):
+    assert rows[name]["verified"] and rows[name]["durable"], rows[name]
+# An insert stores to a page at least, and RMS syncs each.
+assert rows["undo-rms"]["traps_per_insert"] >= 1, rows["undo-rms"]
+assert rows["undo-rms"]["inserts_per_fsync"] <= 1 / 3, rows
+assert abs(rows["undo-rhino"]["inserts_per_fsync"] - 1 / 3) < 0.02, rows
 PYTHON
 ls -d xbench-* 2>/dev/null && fail "temporary files are left"
 echo "check_open: 0 problems"
