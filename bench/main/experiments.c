@@ -486,6 +486,13 @@ const struct bench_experiment bench_experiments[] = {
         .quick = "--threads 2,8 --policy lru,2q",
     },
     {
+        .name = "processors",
+        .what = "simulated: page frames and policies on up to 64 processors",
+        .thesis = "",
+        .main = bench_processors_main,
+        .quick = "--quick",
+    },
+    {
         .name = "swizzle",
         .what = "trees over frames, with references between resident pages",
         .thesis = "",

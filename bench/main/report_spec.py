@@ -439,6 +439,28 @@ SPECS = {
                  ("locks_per_mega_fixes", "locks per million fixes"),
                  ("lock_waits_per_mega_fixes", "waits per million fixes")],
     ),
+    "processors": Spec(
+        words="A discrete-event simulation of machines with more processors, with costs that were measured here (row "
+              "costs); no measurement of them. Measured: what two threads or processes do on this machine. vo is "
+              "a rule that libxac does not have.",
+        columns=[("part", "part"), ("row", "row"), ("policy", "policy"), ("compute_ns", "work between, ns"),
+                 ("length", "length"), ("pages", "hot pages"), ("processors", "processors"),
+                 ("fixes_per_us", "fixes per µs"), ("speedup", "speed-up"), ("share_waited", "waited for locks"),
+                 ("measured_fixes_per_us", "measured"), ("commits_per_second", "commits per second"),
+                 ("abort_rate", "aborts over attempts"), ("max_retries", "most retries"),
+                 ("measured_commits_per_second", "measured"), ("line_ns", "line, ns"),
+                 ("nb_gclock_ns", "Nb-GCLOCK, ns"), ("lru_ns", "LRU, ns"), ("lru_batch_ns", "batched, ns"),
+                 ("lines_under_lock", "lines under a lock")],
+        figures=[Figure(f"Hits, {ns} ns of work between (simulated)", "processors", "fixes_per_us", ["policy"],
+                        xlabel="processors", ylabel="fixes per µs",
+                        where={"part": "frames", "row": "simulated", "compute_ns": ns}, logx=True, logy=True)
+                 for ns in (0, 1000)] +
+                [Figure(f"{length} transactions, {pages} pages (simulated)", "processors", "commits_per_second",
+                        ["policy"], xlabel="processors", ylabel="commits per second",
+                        where={"part": "policies", "row": "simulated", "length": length, "pages": pages},
+                        logx=True, logy=True)
+                 for length in ("short", "long") for pages in (64, 4096)],
+    ),
     "swizzle": Spec(
         words="Trees over page frames with references between resident pages (on), and without "
               "(off): the ratio is that of operations per second, on over off, median of pairs in "

@@ -92,6 +92,7 @@ int bench_model_main(int argc, char **argv);
 int bench_msync_main(int argc, char **argv);
 int bench_multiversion_main(int argc, char **argv);
 int bench_outofcore_main(int argc, char **argv);
+int bench_processors_main(int argc, char **argv);
 int bench_recovery_main(int argc, char **argv);
 int bench_swizzle_main(int argc, char **argv);
 int bench_timer_main(int argc, char **argv);
