@@ -113,6 +113,15 @@ TOUCH_COLUMNS = [
     ("percent_saved_by_hint", "% saved by the hint"),
 ]
 
+INSERT_COLUMNS = [
+    ("system", "system"),
+    ("processes", "processes"),
+    ("us_per_insert_median", "µs per insert"),
+    ("insert_us_p99", "p99 µs"),
+    ("log_bytes_per_insert", "log bytes per insert"),
+    ("inserts_per_fsync", "inserts per sync"),
+]
+
 
 def touch_figure(hint, title):
     """Time per page by pages of a transaction, as figures 4-2 and 4-4."""
@@ -399,6 +408,21 @@ SPECS = {
                    where={"length": length, "processes": procs}, logx=True, logy=True)
             for length in ("short", "long") for procs in (2, 8)
         ],
+    ),
+    "insert-syncs": Spec(
+        words="The library's own commit by one sync and a checksum, by XXH3 and by MD5, and with two syncs; the "
+              "yardsticks write as many bytes and sync once, and twice.",
+        columns=[*INSERT_COLUMNS,
+                 ("btree-two-syncs_time_over_this_median", "two syncs' time over this"),
+                 ("btree-md5_time_over_this_median", "MD5's"),
+                 ("sync-twice_time_over_this_median", "two bare syncs'")],
+    ),
+    "insert-undo": Spec(
+        words="Redo records beside before-images, each synced before its page is stored to (RMS), or all once by the "
+              "commit (Rhino: a lower bound, as Linux does not ask before it writes a page out). mmap has no log.",
+        columns=[*INSERT_COLUMNS, ("undo-rms_time_over_this_median", "RMS's time over this"),
+                 ("undo-rhino_time_over_this_median", "Rhino's"),
+                 ("mmap_time_over_this_median", "plain mmap's")],
     ),
     "backoff": Spec(
         words="Inserts into a small tree by several processes, nondurable, by policy and by what a transaction "
