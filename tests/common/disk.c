@@ -28,8 +28,7 @@ struct change {
     uint64_t size;     /* of the file afterwards                                       */
     bool is_doomed;    /* a sync of it failed: rule 5                                  */
     uint8_t *is_settled; /* by sector from `from` on: written again and synced; or NULL */
-    unsigned
-        names_settled; /* OLD_NAME, NEW_NAME: changed again and synced                */
+    unsigned names_settled; /* OLD_NAME, NEW_NAME: changed again, synced               */
 };
 
 #define OLD_NAME 1u /* of a rename                                                      */
