@@ -120,11 +120,11 @@ XAC_API unsigned xac_version_number(void);
  * XAC_READONLY opens it for queries only.  Nothing is created, recovered or written; calls
  * that would write fail with XAC_EREADONLY, xMmap() with EROFS.  If others are attached, and
  * this user may write the directory and the shared memory, queries see the newest commits.
- * Otherwise they see the state at xInit(), on private copies of all mapped files, in $TMPDIR
- * or /tmp.
+ * Otherwise they see the state at xInit(), on private copies of all mapped files, in $TMPDIR or /tmp.
  *
  * While xship(1) receives into a standby, and as long as anybody has that open, it is for queries only, whatever
  * the flags: calls that would write fail with XAC_ENOTLEADER.  If nobody has it open, only XAC_READONLY opens it.
+ * The same holds in a group, on nodes that do not lead; one that stops leading ends who does not call xShutdown().
  * in   path   directory for the log and control files; copied.
  * in   flags  XAC_NONDURABLE, XAC_DURABLE or XAC_READONLY.
  * ret  0, or
@@ -147,7 +147,7 @@ XAC_API unsigned xac_version_number(void);
  *        XAC_ENAMESPACE  live participants are in another PID namespace
  *        XAC_ELOCKLOST   xac.lock was removed; nobody can join until all participants end
  *        XAC_ENOTENV     a log, but no xac.master; with XAC_READONLY: no environment
- *        XAC_ENOTLEADER  a standby, into which nobody receives now: see xship(1)
+ *        XAC_ENOTLEADER  a standby, into which nobody receives now: see xship(1); or a member of a group
  *      with XAC_READONLY also
  *        EAGAIN          log that was needed has been reused meanwhile: try again
  *        ENOTSUP         the log has no full images (XAC_OPT_FULL_IMAGES)
@@ -280,6 +280,7 @@ XAC_API int xac_forget(const char *name);
  *        EINVAL        NULL or empty; a directory or another kind of file; a symbolic link; one of
  *                      the environment's own files
  *        EACCES, EPERM, EROFS  the file or its directory may not be written, or not be read
+ *        ENOTSUP       the environment is a member of a group
  *        XAC_EINUSE    it belongs to another environment
  *        XAC_EINTXN    inside of a transaction or query
  *        XAC_EREADONLY, XAC_EFORKED, XAC_ENOINIT, XAC_EPOISONED
@@ -362,7 +363,7 @@ XAC_API int xac_begin(void);
  * End the innermost transaction.  EBUSY, and it stays open, while threads have joined it (xac_team.h).
  *
  * In a durable environment XAC_COMMITTED is returned only after everything that the
- * transaction wrote and read is on disk.
+ * transaction wrote and read is on disk; in a group, on the disks of a majority of its nodes.
  *
  * ret  Of a nested transaction: XAC_PENDING or XAC_FAILED.  Of the outermost one:
  *        XAC_COMMITTED   it has taken effect
@@ -376,15 +377,14 @@ XAC_API int xac_begin(void);
  *                        `while ((rc = xend()) == ABORTED)` ends.
  *        XAC_EPOISONED   the log could not be synced: the commit may or may not be on
  *                        disk, xrecover decides
- *        XAC_ENOTDURABLE committed, do not repeat it; but this process could not write the
- *                        log because of its limits, rights or descriptors (xLastError()).
- *                        The next commit of any participant writes it, and xSync() does when
- *                        the cause is gone.  Other participants get 200 ms to do it first.
+ *        XAC_ENOTDURABLE committed, do not repeat it; but this process could not write the log because of
+ *                        its limits, rights or descriptors (xLastError()).  The next commit of any
+ *                        participant writes it, and xSync() does when the cause is gone.  Other participants
+ *                        get 200 ms to do it first.
  *        ETIMEDOUT       rolled back; only with XAC_OPT_WAIT_MS
- *        XAC_EUNCERTAIN  committed, do not repeat it; another process is still syncing the
- *                        log, and xSync() tells the result; only with XAC_OPT_WAIT_MS
- *      Errors: XAC_ENOINIT; XAC_ENOTXN; XAC_EFORKED (rule 9); XAC_EINQUERY (the innermost
- *      is a query).
+ *        XAC_EUNCERTAIN  committed, do not repeat it: with XAC_OPT_WAIT_MS, another process is still syncing
+ *                        the log, xSync() tells the result; or the node leads its group no more: it may be lost
+ *      Errors: XAC_ENOINIT; XAC_ENOTXN; XAC_EFORKED (rule 9); XAC_EINQUERY (the innermost is a query).
  */
 XAC_API int xac_end(void);
 
@@ -419,7 +419,7 @@ XAC_API int xac_begin_query(void);
  * ret  0; XAC_ENOINIT; XAC_ENOTXN (the innermost is no query); XAC_EFORKED; XAC_ECUTOFF: the
  *      query has been cut off, and is over; in durable
  *      environments XAC_EPOISONED, XAC_ENOTDURABLE, XAC_EUNCERTAIN: some of what the query
- *      has read is not on disk, or not yet.
+ *      has read is not on disk, or not yet; or, in a group, perhaps not on a majority of the nodes.
  */
 XAC_API int xac_end_query(void);
 

@@ -69,12 +69,15 @@ enum xac_error {
     XAC_ENOTDURABLE = -31027, /* committed, but not known to be on disk yet: this
                                 process cannot write the log                         */
     XAC_EUNCERTAIN = -31028,  /* committed, but not known to be on disk yet: another
-                                process is syncing the log, see XAC_OPT_WAIT_MS      */
-    XAC_ELAYOUT = -31029,   /* an object in a heap has another type or layout: xac.hpp */
-    XAC_ENOSTATE = -31030,  /* that state is not held: xac_snapshot.h                 */
-    XAC_ECUTOFF = -31032,   /* the query was cut off: XAC_OPT_READER_LIMIT; the log that a
+                                process is syncing the log, see XAC_OPT_WAIT_MS; or not
+                                known whether a majority of the group has it         */
+    XAC_ELAYOUT = -31029,  /* an object in a heap has another type or layout: xac.hpp */
+    XAC_ENOSTATE = -31030, /* that state is not held: xac_snapshot.h                 */
+    XAC_ECUTOFF = -31032,  /* the query was cut off: XAC_OPT_READER_LIMIT; the log that a
                               follower needs is gone: XAC_OPT_LOG_KEEP_BYTES          */
-    XAC_ENOTLEADER = -31033 /* a standby of another environment: queries only; xship(1) */
+    XAC_ENOTLEADER =
+        -31033 /* a standby of another environment: queries only; xship(1); or
+                              a group's node that does not lead                      */
 };
 
 #endif /* XAC_CODES_H */

@@ -198,7 +198,13 @@ enum xac_option {
        0: an eighth of the file system of the log.
        Values: bytes, 64 KiB or more, or 0.  Default: 0.  Set: any time.  Concerns: all.
        */
-    XAC_OPT_LOG_KEEP_BYTES = 22
+    XAC_OPT_LOG_KEEP_BYTES = 22,
+    /* On the node that leads a group a commit waits until a majority of the nodes has it.  If for so long
+       nothing comes to a majority, while somebody waits, the node leads no more: those that wait get
+       XAC_EUNCERTAIN, and nothing begins (XAC_ENOTLEADER).  Without a group it has no effect.
+       Values: milliseconds, 100 to 3,600,000.  Default: 5,000.  Set: any time.  Concerns:
+       this process. */
+    XAC_OPT_GROUP_WAIT_MS = 23
 };
 
 /* Values of XAC_OPT_HISTORY that are no seconds. */

@@ -24,6 +24,7 @@
 #include "checkpoint/checkpoint.h"
 #include "env/reader.h"
 #include "env/stats.h"
+#include "shared/group.h"
 #include "txn/ctx.h"
 
 struct xac_env *xac_api_env;
@@ -289,7 +290,7 @@ xac_sync_in(struct xac_env *env)
         || atomic_load_explicit(&env->is_forked, memory_order_relaxed))
         return rc;
     xac_signals_block(&signals);
-    rc = xac_log_sync(&env->log);
+    rc = xac_group_sync(env);
     xac_signals_restore(&signals);
     return rc;
 }

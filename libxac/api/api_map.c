@@ -17,6 +17,7 @@
 #include "checkpoint/file_name.h"
 #include "checkpoint/forget.h"
 #include "env/reader.h"
+#include "shared/group.h"
 #include "view/view.h"
 
 #define PAGES_MAX (XAC_PAGE_NO_MAX + 1)
@@ -230,6 +231,8 @@ rename_file(struct xac_env *env, const char *what, const char *from, const char 
     if (rc != 0)
         return rc;
     rc = xac_reader_check_writer(ctx->env, what);
+    if (rc == 0 && xac_group_leads(ctx->env))
+        rc = xac_err(ENOTSUP, "%s: the other nodes of a group could not follow", what);
     if (rc == 0)
         rc = xac_env_poisoned(ctx->env);
     if (rc == 0)

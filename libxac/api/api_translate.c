@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/api_left.h"
+#include "shared/group.h"
 #include "txn/ctree.h"
 #include "txn/ctx.h"
 #include "view/view.h"
@@ -82,6 +83,8 @@ xac_begin_translated(int is_query)
     rc = xac_env_rejoin(env);
     if (rc == 0)
         rc = xac_env_poisoned(env);
+    if (rc == 0)
+        rc = xac_group_check(env, "xac_begin_translated");
     if (rc != 0)
         return rc;
     for (int i = 0; i < BEGINS_MAX; i++) {

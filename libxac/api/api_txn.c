@@ -20,6 +20,7 @@
 #include "commit/txn.h"
 #include "env/reader.h"
 #include "fault/fault_signal.h"
+#include "shared/group.h"
 #include "txn/ctx.h"
 #include "txn/reader_limit.h"
 #include "txn/team.h"
@@ -56,6 +57,8 @@ begin_outermost(struct xac_env *env, const char *what, bool is_query, uint64_t u
     rc = is_query ? 0 : xac_reader_check_writer(ctx->env, "xbegin");
     if (rc == 0)
         rc = xac_env_poisoned(ctx->env);
+    if (rc == 0)
+        rc = xac_group_check(ctx->env, what);
     if (rc == 0)
         rc = xac_env_glance(ctx->env, now);
     if (rc == 0)

@@ -41,6 +41,7 @@
 #include "log/recover_scan.h"
 #include "shared/address_list.h"
 #include "shared/env_state.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "view/address.h"
 
@@ -155,7 +156,7 @@ copy_log(struct xac_backup_job *r)
     /* Acquire: pairs with the release of a process that appends. */
     uint64_t tail = atomic_load_explicit(&env->log.sh->tail, memory_order_acquire);
     uint64_t bytes = r->master.segment_bytes;
-    int rc = xac_log_wait_durable(&env->log, tail);
+    int rc = xac_group_wait_durable(env, tail);
 
     r->rep.time_ns = xac_clock_read(CLOCK_REALTIME);
     r->rep.end_lsn = tail;

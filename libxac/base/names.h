@@ -12,6 +12,7 @@
 #define XAC_BACKUP_NAME     "xac.backup"
 #define XAC_FOLLOW_NAME     "xac.follow"
 #define XAC_RECEIVED_NAME   "xac.received"
+#define XAC_GROUP_NAME      "xac.group"
 #define XAC_MANIFEST_NAME   "xac.manifest"
 #define XAC_PAGES_NAME      "xac.pages"
 #define XAC_CHANGED_NAME    "xac.changed"

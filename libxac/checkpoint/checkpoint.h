@@ -21,6 +21,7 @@
  *       the master record and durable, a full image of it.  So no version is written twice:
  *       once its file has been synced, a checkpoint may have counted the page as closed
  *       and died, or been ended, before it took the version out.
+ *   (5) In a group, durable means that a majority has it, too: shared/group.h, (3).
  */
 #ifndef XAC_CHECKPOINT_H
 #define XAC_CHECKPOINT_H
@@ -32,6 +33,7 @@
 #include "checkpoint/ckpt_due.h"
 #include "checkpoint/ckpt_shipped.h"
 #include "shared/env_state.h"
+#include "shared/group.h"
 
 /*
  * xac_checkpoint_run -- one checkpoint.
@@ -59,12 +61,13 @@ int xac_checkpoint_try(struct xac_env *env);
 void xac_checkpoint_step(struct xac_env *env);
 
 /* xac_checkpoint_if_due -- the same if one is under way, or if enough has been logged for
-   another. */
+   another; not when the environment has been deposed. */
 static inline void
 xac_checkpoint_if_due(struct xac_env *env)
 {
-    if (atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
-        || xac_ckpt_is_due(env))
+    if ((atomic_load_explicit(&env->has_ckpt, memory_order_relaxed)
+         || xac_ckpt_is_due(env))
+        && !xac_group_is_deposed(env))
         xac_checkpoint_step(env);
 }
 

@@ -18,6 +18,7 @@
 #include "checkpoint/hold.h"
 #include "log/block.h"
 #include "log/log_keep.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
@@ -45,7 +46,7 @@ steps_assert(const struct xac_ckpt *r)
 
 /* ---- Steps m to r ------------------------------------------------------------------- */
 
-/* begin -- step m: the log up to here is made durable, so all versions up to Cb are. */
+/* begin -- step m: the log up to here is made durable, in a group by a majority, so all versions up to Cb are. */
 static int
 begin(struct xac_ckpt *r)
 {
@@ -70,7 +71,7 @@ begin(struct xac_ckpt *r)
         return rc;
     r->redo_lsn = r->begin_lsn;
     r->begin_commit = ((const struct xac_block *)(const void *)buf)->commit;
-    return xac_log_wait_durable(&env->log, end);
+    return xac_group_wait_durable(env, end);
 }
 
 /* pin -- step n: a query that holds the bound. */
@@ -460,8 +461,8 @@ end(struct xac_ckpt *r)
     what.n_files = r->files.n_named;
     rc = xac_ckpt_log_end(env, &what, &lsn, &after);
     xac_kill_point("q appended");
-    if (rc == 0)
-        rc = xac_log_wait_durable(&env->log, after);
+    if (rc == 0) /* a master record that names an END which is cut off is damage */
+        rc = xac_group_wait_durable(env, after);
     xac_kill_point("q");
     if (rc != 0)
         return rc;
@@ -528,11 +529,21 @@ settle(struct xac_ckpt *r, bool is_whole)
 
 /* ---- The steps in their order ------------------------------------------------------- */
 
+/* may_go_on -- not behind a failed sync, and not when another node has, or may have, begun to lead.  (A standby
+   that is about to lead brings its files up to date.) */
+static int
+may_go_on(struct xac_env *env)
+{
+    int rc = xac_env_poisoned(env);
+
+    return rc == 0 && xac_group_leads(env) ? xac_group_check(env, "checkpoint") : rc;
+}
+
 int
 xac_ckpt_begin(struct xac_ckpt *r)
 {
     struct xac_env *env = r->env;
-    int rc = xac_env_poisoned(env);
+    int rc = may_go_on(env);
 
     r->epoch = ++env->ctl->ckpt_epoch;
     if (rc == 0)
@@ -562,7 +573,7 @@ int
 xac_ckpt_step(struct xac_ckpt *r, uint64_t pages_max, uint64_t vslots_max)
 {
     struct xac_env *env = r->env;
-    int rc = xac_env_poisoned(env);
+    int rc = may_go_on(env);
 
     steps_assert(r);
     if (rc == 0)

@@ -16,6 +16,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/pagesums.h"
 #include "log/claim.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "txn/history.h"
 #include "txn/snapshots.h"
@@ -281,8 +282,7 @@ forget(struct job *j, uint32_t *newp)
     if (rc == 0 && !j->is_removal)
         rc = xac_registry_announce(env, j->to.path, &j->who, j->size, newp);
     if (rc == 0 && xac_env_is_durable(env))
-        rc = xac_log_wait_durable(&env->log, atomic_load_explicit(&env->ctl->log.tail,
-                                                                  memory_order_relaxed));
+        rc = xac_group_sync(env);
     return rc;
 }
 

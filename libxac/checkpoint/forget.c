@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "log/claim.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "view/file_register.h"
 #include "view/view.h"
@@ -33,8 +34,7 @@ forget_file(struct xac_env *env, const char *name, uint32_t id, bool is_there)
         return xac_err(EBUSY, "xForget: somebody still reads an older state of %s", name);
     rc = xac_registry_forget(env, id);
     if (rc == 0 && xac_env_is_durable(env))
-        rc = xac_log_wait_durable(&env->log, atomic_load_explicit(&env->ctl->log.tail,
-                                                                  memory_order_relaxed));
+        rc = xac_group_sync(env);
     return rc;
 }
 

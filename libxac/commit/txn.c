@@ -20,6 +20,7 @@
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
 #include "store/version.h"
@@ -356,6 +357,8 @@ xac_txn_foresee(struct xac_env *env, struct xac_ctx *ctx)
     uint64_t page = 0;
 
     xac_assert(env->policy != NULL);
+    if (!ctx->is_query && xac_txn_is_deposed(env, ctx))
+        return false;
     if (ctx->is_query || env->policy->validate == NULL
         || env->policy->validate(env, ctx->slot, &page))
         return true;
@@ -394,6 +397,8 @@ commit_changes(struct xac_env *env, struct xac_ctx *ctx)
 {
     int rc = 0;
 
+    if (xac_txn_is_deposed(env, ctx))
+        return XAC_ABORTED;
     if (xac_env_is_durable(env))
         rc = xac_commit_block_make_room(env, ctx->txn);
     else if (xac_history_is_on(env))
@@ -461,21 +466,13 @@ xac_txn_finish(struct xac_env *env, struct xac_ctx *ctx, bool is_committed)
     }
 }
 
-/*
- * await -- step j: until the log is durable up to lsn, or as long as XAC_OPT_SYNC_DELAY_MS and
- * XAC_OPT_WAIT_MS ask for.  What this process cannot write, another one may.
- *
- * in   is_started  the device is writing already: the flush lock is held
- * ret  0, XAC_EPOISONED, XAC_ENOTDURABLE or XAC_EUNCERTAIN
- */
+/* await_here -- until the log is durable up to lsn.  What this process cannot write, another one may. */
 static int
-await(struct xac_env *env, uint64_t lsn, bool is_started)
+await_here(struct xac_env *env, uint64_t lsn, bool is_started)
 {
     uint32_t delay_ms = env->options.sync_delay_ms;
     int rc;
 
-    if (!xac_env_is_durable(env))
-        return 0;
     xac_assert(lsn <= atomic_load_explicit(&env->log.sh->tail, memory_order_relaxed));
     if (is_started)
         rc = xac_log_flush_end(&env->log, lsn);
@@ -489,6 +486,29 @@ await(struct xac_env *env, uint64_t lsn, bool is_started)
     if (rc == XAC_ENOTDURABLE && xac_registry_attached(env) > 1
         && xac_log_wait_others(&env->log, lsn, OTHERS_MS) == 0)
         return 0;
+    return rc;
+}
+
+/*
+ * await -- step j: until the log is durable up to lsn, and in a group a majority has it, or as long as
+ * XAC_OPT_SYNC_DELAY_MS and XAC_OPT_WAIT_MS ask for.
+ *
+ * in   is_started  the device is writing already: the flush lock is held
+ * ret  0, XAC_EPOISONED, XAC_ENOTDURABLE or XAC_EUNCERTAIN
+ */
+static int
+await(struct xac_env *env, uint64_t lsn, bool is_started)
+{
+    int rc;
+
+    xac_assert(xac_lock_none_held() || is_started);
+    if (!xac_env_is_durable(env))
+        return 0;
+    rc = await_here(env, lsn, is_started);
+    if (rc == 0 && env->options.sync_delay_ms == 0)
+        rc = xac_group_wait(env, lsn);
+    if (rc == ETIMEDOUT)
+        return xac_err(XAC_EUNCERTAIN, "waiting for a majority of the group");
     return rc;
 }
 
@@ -574,10 +594,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
     bool must_block =
         ctx->saw_dead
         || (xac_env_is_durable(env)
-            /* Relaxed: a waiter looks again. */
-            && (env->options.sync_delay_ms != 0
-                || atomic_load_explicit(&env->log.sh->durable, memory_order_relaxed)
-                       < lsn));
+            && (env->options.sync_delay_ms != 0 || xac_group_bound(env) < lsn));
     uint32_t wait_ms = xac_txn_limit_ms(env, ctx->until_ns);
     sigset_t signals;
     bool is_cut;

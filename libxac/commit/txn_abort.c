@@ -118,6 +118,8 @@ note_conflict(struct xac_ctx *ctx)
     }
     c->kind = (int)(why >> 32 & 0xff);
     c->other_pid = (int)(why & 0xffffffff);
+    if (c->kind == XAC_CONFLICT_RESOURCE) /* it lacked the leader's office: group.h */
+        c->error = XAC_ENOTLEADER;
     if (c->kind == XAC_CONFLICT_NONE) /* taken back while COMMITTING, see alone.h */
         c->kind = XAC_CONFLICT_REVOKED;
     if (page != 0 && c->kind != XAC_CONFLICT_USER && c->kind != XAC_CONFLICT_REVOKED)

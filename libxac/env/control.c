@@ -84,6 +84,7 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     ctl->full_images = env->options.full_images;
     atomic_init(&ctl->history, env->options.history);
     ctl->standby.is_one = env->options.standbyp != NULL;
+    ctl->group.leads = env->options.leads != NULL;
     atomic_init(&ctl->chain.past_ns, xac_clock_read(CLOCK_REALTIME));
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);
@@ -132,6 +133,8 @@ xac_control_init_log(struct xac_env *env, const struct xac_master_slot *master)
     memcpy(config.identity, master->identity, sizeof config.identity);
     atomic_init(&env->ctl->chain.begin_lsn, master->start_lsn);
     atomic_init(&env->ctl->standby.applied, config.start_lsn);
+    if (env->ctl->group.leads != 0)
+        atomic_init(&env->ctl->group.replicated, config.start_lsn);
     return xac_log_create(&env->log, &env->ctl->log,
                           (uint8_t *)xac_shm_at(&env->shm, env->ctl->log_ring),
                           env->logfd, &config);

@@ -31,11 +31,13 @@
 #include "env/region_clear.h"
 #include "env/thread.h"
 #include "fault/fault_engine.h"
+#include "log/group_note.h"
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "recovery/recover.h"
 #include "recovery/standby.h"
 #include "shared/control_check.h"
+#include "shared/group.h"
 #include "shared/region.h"
 #include "shared/registry.h"
 #include "store/outofcore.h"
@@ -226,12 +228,12 @@ standby_check(struct xac_env *env)
     uint64_t n =
         atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
 
-    if (env->options.standbyp == NULL) {
+    if (env->options.standbyp == NULL && env->options.leads == NULL) {
         if (xac_env_is_standby(env))
             env->reader = XAC_READER_LIVE;
         return 0;
     }
-    if (!xac_env_is_standby(env))
+    if (!xac_env_is_standby(env) || env->options.leads != NULL)
         return xac_err(XAC_ELIVE, "%s: processes use it", env->dir);
     env->self = XAC_NOBODY; /* not one of them yet, who would count as alive */
     for (uint32_t i = 0; i < n; i++) {
@@ -270,6 +272,8 @@ control_check(struct xac_env *env, const struct xac_master_slot *master)
     if (ctl->flags != (uint32_t)env->flags && env->reader == XAC_READER_NONE)
         return xac_err(XAC_EMODE, "%s", env->dir);
     rc = xac_registry_check(env);
+    if (rc == 0 && !env->options.is_daemon)
+        rc = xac_group_check(env, "xInit");
     if (rc != 0)
         return rc;
     return xac_env_poisoned(env);
@@ -396,11 +400,25 @@ recover(struct xac_env *env, const struct xac_recover_options *options,
     return rc;
 }
 
+/* group_check -- of a member's directory only its daemon makes an environment: the leader's, or a standby's. */
+static int
+group_check(const struct xac_env *env)
+{
+    if (env->options.standbyp != NULL || env->options.leads != NULL)
+        return 0;
+    return xac_group_note_refuse(env->dirfd);
+}
+
 /* make -- nobody is attached: clear away, recover, make a region. */
 static int
 make(struct xac_env *env, const struct xac_master_slot *found)
 {
-    struct xac_recover_options options = {.new_segment_bytes = env->options.segment_bytes,
+    const struct xac_lineage_line *leads = env->options.leads;
+    struct xac_recover_options options = {.new_segment_bytes =
+                                              leads == NULL ? env->options.segment_bytes
+                                                            : 0,
+                                          .promotes = leads != NULL,
+                                          .begins = leads,
                                           .log_dir = env->options.log_dir,
                                           .progress = env->options.progress,
                                           .progress_arg = env->options.progress_arg};
@@ -408,7 +426,9 @@ make(struct xac_env *env, const struct xac_master_slot *found)
     int rc;
 
     xac_region_clear(env->dirfd, env->lockfd);
-    rc = mode_wish(env, env->dirfd);
+    rc = group_check(env);
+    if (rc == 0)
+        rc = mode_wish(env, env->dirfd);
     if (rc == 0)
         rc = xac_env_logdir_settle(env, found);
     if (rc == 0)

@@ -20,6 +20,7 @@
 #include "env/env_enter.h"
 #include "env/peek.h"
 #include "log/backup_note.h"
+#include "log/group_note.h"
 #include "log/master.h"
 #include "recovery/recover.h"
 #include "shared/region.h"
@@ -176,6 +177,11 @@ xac_env_freeze(struct xac_env *env)
 
     if (f == NULL)
         return xac_err(ENOMEM, "%s", env->dir);
+    rc = xac_group_note_refuse_tail(env->dirfd);
+    if (rc != 0) {
+        free(f);
+        return rc;
+    }
     for (int i = 0; is_lost && i < TRIES_MAX; i++) {
         xac_frozen_free(f);
         is_lost = false;

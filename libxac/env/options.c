@@ -124,6 +124,9 @@ static const struct xac_option_row table[XAC_OPTION_END] = {
     ROW(LOG_KEEP_BYTES, log_keep_bytes, RANGE, "bytes", 64 * KIB, UINT64_MAX, 0,
         0, ANY, ALL, NO_VARIABLE,
         "So much log is held back for a follower; 0: an eighth of the disk of the log."),
+    ROW(GROUP_WAIT_MS, group_wait_ms, RANGE, "milliseconds", 100, HOUR, 100,
+        5000, ANY, PROCESS, NO_VARIABLE,
+        "A group's leader that hears of no majority for so long leads no more."),
 };
 /* clang-format on */
 

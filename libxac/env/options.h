@@ -25,7 +25,7 @@
 struct xac_env_options;
 
 /* One more than the greatest number of an option. */
-#define XAC_OPTION_END (XAC_OPT_LOG_KEEP_BYTES + 1)
+#define XAC_OPTION_END (XAC_OPT_GROUP_WAIT_MS + 1)
 
 /* Which values an option takes, beside the one that its row names in `also`. */
 enum xac_option_values {

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "checkpoint/checkpoint.h"
 #include "shared/env_state.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 
 int
@@ -50,10 +51,12 @@ xac_reader_settle(struct xac_env *env, bool last)
                             : last || xac_registry_writers(env) <= 1;
 
     if (env->reader == XAC_READER_FROZEN || xac_env_is_standby(env))
-        return 0; /* a standby's log has all */
+        return 0;             /* a standby's log has all */
+    if (xac_group_leads(env)) /* (4) */
+        is_due = last = false;
     if (is_due)
         return xac_checkpoint_run(env, last);
     if (xac_env_is_durable(env) && (last || env->options.sync_delay_ms != 0))
-        return xac_log_sync(&env->log);
+        return xac_group_sync(env);
     return 0;
 }

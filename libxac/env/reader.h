@@ -17,6 +17,8 @@
  *       last one of all does.
  *   (3) All participants of a standby's region but its replayer (replayer.h) are readers, whatever they
  *       have asked for.
+ *   (4) On the leader of a group nobody makes a checkpoint because he leaves: the daemon stays longest, and without it
+ *       nothing gets a majority.
  */
 #ifndef XAC_READER_H
 #define XAC_READER_H

@@ -30,6 +30,7 @@
 #include "base/sys.h"
 #include "log/backup_note.h"
 #include "log/block.h"
+#include "log/group_note.h"
 #include "log/lineage.h"
 #include "log/log.h"
 #include "log/logdir.h"
@@ -228,6 +229,8 @@ next_start(const struct xac_recovery *r, uint64_t segment_bytes, uint64_t *start
     xac_assert(start >= r->end);
     if (r->goes_on)
         start = r->next.lsn;
+    else if (r->opt->begins != NULL)
+        is_behind = false; /* check_begins() */
     else if (r->stopped)
         /* What has been cut off may have been archived; its numbers are not used again. */
         is_behind = s->max_number * r->master.segment_bytes > start;
@@ -253,6 +256,8 @@ note_lineage(const struct xac_recovery *r, const struct xac_master_slot *m)
 
     xac_assert(r->writes);
     xac_assert(m->generation == r->next_generation);
+    if (r->opt->begins != NULL)
+        return xac_lineage_copy(r->dirfd, r->opt->begins);
     /* A copy goes on beside the original. */
     return xac_lineage_add(r->dirfd, &line, r->rep.was_backup || r->rep.was_copy);
 }
@@ -285,6 +290,7 @@ write_master(struct xac_recovery *r, struct xac_master_slot *out)
         m.flags |= XAC_MASTER_LOGGED;
     *out = m;
     rc = note_lineage(r, &m);
+    xac_kill_point("recovered history");
     return rc == 0 ? xac_master_write(r->dirfd, out, &is_lost) : rc;
 }
 
@@ -495,6 +501,31 @@ examine(struct xac_recovery *r)
     return rc;
 }
 
+/* check_begins -- does the log end where the generation that is to begin says that it does? */
+static int
+check_begins(struct xac_recovery *r)
+{
+    const struct xac_lineage_line *l = r->opt->begins;
+
+    xac_assert(l->start_lsn == xac_next_start(l->end_lsn));
+    if (r->master.generation >= l->generation)
+        return xac_err(EEXIST, "generation %" PRIu32 " of the log has begun already",
+                       l->generation);
+    if (r->master.generation != l->previous || r->end != l->end_lsn)
+        return xac_err(XAC_EFOREIGN,
+                       "the log ends at LSN %" PRIu64 ", generation %" PRIu32
+                       ", and not at LSN %" PRIu64 ", generation %" PRIu32,
+                       r->end, r->master.generation, l->end_lsn, l->previous);
+    if (r->master.segment_bytes != l->segment_bytes || r->next_generation > l->generation
+        || r->goes_on || r->rep.damaged || r->scan.strays.is_in_the_way)
+        return xac_err(XAC_EDAMAGED,
+                       "generation %" PRIu32 " cannot begin at LSN %" PRIu64
+                       ": what lies there is in the way",
+                       l->generation, l->start_lsn);
+    r->next_generation = l->generation;
+    return 0;
+}
+
 /* run -- all steps; the parts have been made empty. */
 static int
 run(struct xac_recovery *r, struct xac_master_slot *master)
@@ -502,6 +533,8 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
     int rc = examine(r);
 
     xac_assert(rc != 0 || r->end >= r->master.redo_lsn);
+    if (rc == 0 && r->opt->begins != NULL)
+        rc = check_begins(r);
     if (rc == 0 && r->opt->dry_run && r->opt->pages != NULL)
         rc = xac_pagesums_verify(r->dirfd, &r->master, r->end, xac_redo_is_redone,
                                  &r->redo, r->opt->pages);
@@ -512,14 +545,18 @@ run(struct xac_recovery *r, struct xac_master_slot *master)
     rc = redo_all(r);
     if (!r->writes)
         return rc;
+    xac_kill_point("recovered files");
     if (rc == 0)
         rc = clear_tail(r);
     if (rc == 0)
         rc = write_master(r, master);
+    xac_kill_point("recovered master");
     if (rc == 0 && !r->goes_on)
         rc = xac_backup_note_remove(r->dirfd);
+    xac_kill_point("recovered backup");
     if (rc == 0 && !r->goes_on && r->opt->promotes)
         rc = xac_standby_note_remove(r->dirfd);
+    xac_kill_point("recovered follow");
     if (rc == 0)
         (void)xac_scan_names(r->logfd, XAC_DATA_PREFIX, remove_datafile, r);
     return rc;
@@ -559,6 +596,8 @@ run_once(int dirfd, const struct xac_recover_options *options,
     struct xac_recovery r;
     int rc = begin(&r, dirfd, options);
 
+    if (rc == 0 && r.writes && options->begins == NULL)
+        rc = xac_group_note_refuse(dirfd);
     if (rc == 0 && r.writes && !options->promotes)
         rc = xac_standby_note_refuse(dirfd);
     if (rc == 0)

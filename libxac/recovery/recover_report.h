@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "log/lineage.h"
 #include "recovery/pagesums_check.h"
 #include "store/frozen.h"
 
@@ -42,6 +43,9 @@ struct xac_recover_options {
     void *file_arg;
     struct xac_pagesums_check *pages; /* dry_run: compare pages with their checksums,
                                          NULL: do not                             */
+    /* The generation that begins, of a group (group/member.h): the log must end where it says.  NULL: the
+       recovery chooses. */
+    const struct xac_lineage_line *begins;
     bool
         promotes; /* a standby becomes an environment of its own; else it is refused       */
     /* Redo onto these copies, from the redo position of their master record, and write nothing

@@ -134,6 +134,29 @@ check_log(const struct look *l)
     return 0;
 }
 
+/* check_group -- what its daemon has stored. */
+static int
+check_group(const struct look *l)
+{
+    const struct xac_control *c = l->ctl;
+    const struct xac_group_shared *g = &c->group;
+    uint64_t replicated = get(&g->replicated);
+    /* Relaxed: one look at one word. */
+    uint32_t deposed = atomic_load_explicit(&g->deposed, memory_order_relaxed);
+
+    xac_assert(is_inside(l, sizeof(struct xac_control), 0));
+    if (g->leads > 1
+        || (g->leads != 0 && ((c->flags & XAC_DURABLE) == 0 || c->standby.is_one != 0)))
+        return damaged(l, "leader of a group", g->leads);
+    if (deposed > 1)
+        return damaged(l, "deposed", deposed);
+    /* `durable` after it: see invariant (1) of group.h. */
+    if (g->leads != 0 ? replicated < c->log.start_lsn || replicated > get(&c->log.durable)
+                      : replicated != 0)
+        return damaged(l, "replicated up to LSN", replicated);
+    return 0;
+}
+
 /* check_array -- its chunks, for as many elements as it counts. */
 static int
 check_array(const struct look *l, const struct xac_array *a, uint32_t elem_bytes,
@@ -468,6 +491,8 @@ xac_control_validate(const void *region, uint64_t bytes, const char *name)
         rc = check_arrays(&l);
     if (rc == 0)
         rc = check_log(&l);
+    if (rc == 0)
+        rc = check_group(&l);
     if (rc == 0)
         rc = check_files(&l);
     for (uint64_t i = 0; rc == 0 && i < get(&l.ctl->participants.count); i++)

@@ -30,6 +30,7 @@ struct xac_env;
 struct xac_frames;
 struct xac_frames_user;
 struct xac_frozen;
+struct xac_lineage_line;
 struct xac_outofcore_ctx;
 struct xac_policy;
 struct xac_saved;
@@ -215,8 +216,9 @@ struct xac_env_options {
     _Atomic uint32_t checking; /* enum xac_checking; relaxed: may change at any time */
     uint32_t policy;
     uint32_t sync_delay_ms;
-    uint32_t wait_ms;     /* XAC_OPT_WAIT_MS */
-    uint32_t log_recycle; /* XAC_OPT_LOG_RECYCLE, or XAC_RECYCLE_UNSAID              */
+    uint32_t wait_ms;       /* XAC_OPT_WAIT_MS */
+    uint32_t group_wait_ms; /* XAC_OPT_GROUP_WAIT_MS */
+    uint32_t log_recycle;   /* XAC_OPT_LOG_RECYCLE, or XAC_RECYCLE_UNSAID              */
     uint32_t page_checksums;
     uint32_t full_images;
     uint32_t announces;  /* the program has promised to announce every store; 0: no */
@@ -230,7 +232,10 @@ struct xac_env_options {
     void (*progress)(void *arg, uint64_t done, uint64_t total); /* of a recovery   */
     void *progress_arg;
     struct xac_standby *
-        *standbyp; /* of a receiver, which gets it here; NULL: no receiver  */
+        *standbyp;  /* of a receiver, which gets it here; NULL: no receiver  */
+    bool is_daemon; /* of a group: it may join what has been deposed                   */
+    const struct xac_lineage_line
+        *leads; /* the generation that it begins to lead; NULL: it does not             */
 };
 
 struct xac_env {

@@ -475,10 +475,30 @@ struct xac_standby_shared {
     uint64_t redone, redone_end;
 };
 
+/* ---- A group (group.h) ----------------------------------------------------------- */
+
+#define XAC_GROUP_LEADER_BYTES \
+ 64 /* of words that say who leads, with the NUL           */
+#define XAC_GROUP_LEADER_WORDS (XAC_GROUP_LEADER_BYTES / 8)
+
+/* In the control region. */
+struct xac_group_shared {
+    uint64_t leads; /* 1: the region is that of a group's leader.  Fixed when made      */
+    /* A majority has the log up to here; 0 if it does not lead.  Stored by the daemon (release), read by
+       anyone (acquire). */
+    xac_shared _Atomic uint64_t replicated;
+    /* 1: nothing begins any more.  Stored by the daemon, and by a thread that has waited for too long; relaxed. */
+    xac_shared _Atomic uint32_t deposed;
+    /* A word of wakes.h: `replicated` or `deposed` has changed. */
+    xac_shared _Atomic uint32_t wakes;
+    xac_shared _Atomic uint64_t
+        leader[XAC_GROUP_LEADER_WORDS]; /* for people; the daemon's; relaxed */
+};
+
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 20u
+#define XAC_CONTROL_VERSION 21u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -524,6 +544,7 @@ struct xac_control {
     /* XAC_OPT_HISTORY; relaxed.  Fixed when made, 0 when the last participant leaves. */
     xac_shared _Atomic uint64_t history;
     struct xac_standby_shared standby;
+    struct xac_group_shared group;
 
     struct xac_lock reap; /* rank XAC_RANK_REAP                                */
     uint32_t reap_next XAC_GUARDED_BY(reap); /* participant to look at next          */

@@ -24,6 +24,7 @@
 #include "env/env.h"
 #include "env/options.h"
 #include "log/block.h"
+#include "log/group_note.h"
 #include "log/lineage.h"
 #include "log/master.h"
 #include "recovery/recover.h"
@@ -255,7 +256,10 @@ open_standby(struct receiving *r)
 
     xac_assert(r->s == NULL);
     xac_close_fd(&r->lockfd); /* the environment takes the gate itself */
-    rc = open_env(r);
+    rc =
+        xac_group_note_refuse(r->dirfd); /* its daemon has it follow the group's leader */
+    if (rc == 0)
+        rc = open_env(r);
     if (rc == 0)
         rc = r->s != NULL ? xac_standby_admit(r->s, r->env)
                           : xac_standby_join(r->env, &r->s);

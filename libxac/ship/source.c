@@ -22,12 +22,14 @@
 #include "base/lockfile.h"
 #include "base/sys.h"
 #include "env/peek.h"
+#include "log/group_note.h"
 #include "log/logdir.h"
 #include "log/master.h"
 #include "log/recover_next.h"
 #include "log/recover_scan.h"
 #include "log/slots.h"
 #include "log/wakes.h"
+#include "shared/group.h"
 #include "shared/region.h"
 
 /* How long to sleep before looking whether anybody is still attached. */
@@ -265,13 +267,22 @@ attach(struct xac_source *s)
     return rc;
 }
 
-/* durable -- of the region. */
+/* bound -- of the region. */
 static uint64_t
-durable(const struct xac_source *s)
+bound(const struct xac_source *s)
 {
     xac_assert(s->is_live);
     /* acquire: pairs with the release in flush_held. */
-    return atomic_load_explicit(&s->env.ctl->log.durable, memory_order_acquire);
+    return s->is_ahead
+               ? atomic_load_explicit(&s->env.ctl->log.durable, memory_order_acquire)
+               : xac_group_bound(&s->env);
+}
+
+void
+xac_source_go_ahead(struct xac_source *s)
+{
+    xac_assert(s->follow.buf == NULL);
+    s->is_ahead = true;
 }
 
 /* end_at_rest -- nobody is attached and the gate is held: sync the log, and find its end from the
@@ -318,6 +329,8 @@ look_at_rest(struct xac_source *s)
     rc = xac_region_attached(s->dirfd, s->dir, fd);
     if (rc == XAC_ELIVE)
         rc = EAGAIN;
+    if (rc == 0)
+        rc = xac_group_note_refuse_tail(s->dirfd);
     if (rc == 0)
         rc = xac_master_read(s->dirfd, &s->master);
     if (rc == 0 && s->master.generation == s->follow.id.generation) {
@@ -384,8 +397,8 @@ look_once(struct xac_source *s)
                        s->dir, present, cursor);
     if (present > cursor)
         return end_sealed(s, present);
-    if (s->is_live && durable(s) > s->limit) /* (2) */
-        s->limit = durable(s);
+    if (s->is_live && bound(s) > s->limit) /* (2) */
+        s->limit = bound(s);
     xac_assert(s->is_live || s->is_at_rest);
     return 0;
 }
@@ -582,7 +595,7 @@ xac_source_next(struct xac_source *s, struct xac_followed *out)
 
 /* ---- Waiting ---------------------------------------------------------------------- */
 
-/* wait_live -- for `durable` to move. */
+/* wait_live -- for the bound to move. */
 static void
 wait_live(struct xac_source *s, unsigned timeout_ms)
 {
@@ -593,7 +606,7 @@ wait_live(struct xac_source *s, unsigned timeout_ms)
     do {
         seen = xac_wakes_read(wakes);
         /* relaxed: xac_wakes_read() comes before. */
-        if (durable(s) > s->limit
+        if (bound(s) > s->limit
             || atomic_load_explicit(&s->env.ctl->closed, memory_order_relaxed) != 0)
             return;
     } while (!xac_wakes_is_announced(wakes, seen));

@@ -11,7 +11,7 @@
  * THREADS   one at a time.
  *
  * INVARIANTS
- *   (1) What is handed out is durable: it lies below the region's `durable`, or has been synced while
+ *   (1) What is handed out is durable, in a group on a majority: it lies below the region's xac_group_bound(), or has been synced while
  *       nobody was attached, or belongs to a generation that a recovery has ended, which syncs first.
  *   (2) `limit` only grows within a generation.
  *   (3) The slot is moved to marks only, and only to those at or below what the follower has kept.
@@ -47,6 +47,7 @@ struct xac_source {
         is_over; /* the cursor's generation is: a newer one has begun                    */
     struct xac_lineage_line
         next;        /* then, the one behind it; generation 0: not known     */
+    bool is_ahead;   /* the limit is what is durable here, though no majority has it   */
     bool is_at_rest; /* nobody is attached, and the limit is the end of the generation */
     bool is_live; /* somebody is attached to `env`, or was when we looked last         */
     struct xac_env env;
@@ -67,6 +68,10 @@ struct xac_source {
    xac_master_read() and xac_logdir_open(); errno.  Close it in any case. */
 int xac_source_open(struct xac_source *s, const char *dir);
 void xac_source_close(struct xac_source *s);
+
+/* xac_source_go_ahead -- hand out what is durable here, though no majority has it: only to the daemon of a group's
+   leader, who brings it to them.  Before xac_source_seek(). */
+void xac_source_go_ahead(struct xac_source *s);
 
 /*
  * xac_source_seek -- go to a block, or to the end of the log; once.

@@ -38,6 +38,7 @@
 #define XAC_SLOT_H
 
 #include "shared/env_state.h"
+#include "shared/group.h"
 
 /* Count an event in a slot of one's own. */
 XAC_SIGSAFE static inline void
@@ -113,6 +114,22 @@ uint64_t xac_txn_claim(struct xac_env *env, uint32_t participant);
  */
 XAC_SIGSAFE bool xac_txn_fail(struct xac_txn *txn, uint64_t word, int kind, uint32_t pid,
                               uint64_t page);
+
+/*
+ * xac_txn_is_deposed -- has the environment been deposed (group.h)?  Then the running transaction, which is no query, is
+ * failed, unless it is published already: what it would publish would be uncertain.
+ */
+XAC_SIGSAFE static inline bool
+xac_txn_is_deposed(const struct xac_env *env, const struct xac_ctx *ctx)
+{
+    if (xac_likely(!xac_group_is_deposed(env)))
+        return false;
+    xac_assert(!ctx->is_query);
+    (void)xac_txn_fail(ctx->txn,
+                       atomic_load_explicit(&ctx->txn->word, memory_order_relaxed),
+                       XAC_CONFLICT_RESOURCE, 0, 0);
+    return true;
+}
 
 /*
  * xac_set_add -- a new entry in the set of the running transaction, not linked yet.

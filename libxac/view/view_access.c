@@ -544,7 +544,9 @@ xac_view_access(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v,
         rc = access_page(env, ctx, v, page_no, is_write);
     if (xac_unlikely(rc != 0))
         rc = look_only(env, ctx, v, page_no, is_write, rc);
-    if (ctx->is_query && xac_unlikely(xac_txn_is_cut(ctx->txn)))
+    if (!ctx->is_query)
+        (void)xac_txn_is_deposed(env, ctx);
+    else if (xac_unlikely(xac_txn_is_cut(ctx->txn)))
         rc = xac_view_cut(ctx);
     return rc;
 }

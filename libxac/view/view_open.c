@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "log/claim.h"
 #include "shared/env_state.h"
+#include "shared/group.h"
 #include "shared/registry.h"
 #include "store/frozen.h"
 #include "store/outofcore.h"
@@ -404,6 +405,8 @@ open_once(struct xac_env *env, const char *name, const struct xac_view_wish *wis
         v->path = xac_view_stored_path(env, name);
         rc = v->path == NULL ? xac_err(errno, "%s", name)
                              : xac_view_check_path(v->path, v->name);
+        if (rc == 0)
+            rc = xac_group_check_path(env, v->path);
         if (rc == 0 && is_new)
             rc = share(env, v);
         if (rc == 0 && env->reader == XAC_READER_NONE)

@@ -21,7 +21,7 @@ OPTIONS = {"checksum": 1, "checkpoint_bytes": 2, "log_segment_bytes": 3, "policy
            "sync_delay_ms": 7, "log_recycle": 8, "page_checksums": 9, "full_images": 10,
            "frames": 12, "read_ahead_bytes": 13, "mode": 14, "wait_ms": 15, "checking": 16,
            "engine": 17, "history": 18, "reader_limit": 21,
-           "log_keep_bytes": 22}
+           "log_keep_bytes": 22, "group_wait_ms": 23}
 WORDS = {"policy": POLICIES, "checking": CHECKING}
 WINDOWS = {"s": 0, "commits": 1, "bytes": 2}  # units of the option history
 SLEEP_MAX = 0.01  # seconds between two attempts, at most

@@ -112,6 +112,7 @@ constants! {
     XAC_OPT_HISTORY: c_int = 18;
     XAC_OPT_READER_LIMIT: c_int = 21;
     XAC_OPT_LOG_KEEP_BYTES: c_int = 22;
+    XAC_OPT_GROUP_WAIT_MS: c_int = 23;
     XAC_CHECKING_STRICT: c_int = 0;
     XAC_CHECKING_FAST: c_int = 1;
     XAC_CHECKING_TRUSTED: c_int = 2;

@@ -352,6 +352,12 @@ impl Options {
         self.set(sys::XAC_OPT_LOG_KEEP_BYTES, bytes)
     }
 
+    /// A node that leads a group and has no majority for so many milliseconds gives up the lead: calls
+    /// return an error with code `XAC_EUNCERTAIN` or `XAC_ENOTLEADER`.
+    pub fn group_wait_ms(self, milliseconds: u64) -> Self {
+        self.set(sys::XAC_OPT_GROUP_WAIT_MS, milliseconds)
+    }
+
     /// Watch accesses less closely, which is faster.  Without this call they are watched strictly,
     /// and a variable `XAC_CHECKING` that says otherwise is refused.
     ///

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * group_env.h -- what the test programs of groups share: an environment that is a member, a process that plays the
+ * daemon of its node, and a writer that numbers its transactions.
+ *
+ * There is one node.  The test says what a majority has: `allow` is the position up to which the daemon raises
+ * `replicated`, and what is accepted when the daemon has ended.
+ * Defines things, so it is included once per program.
+ */
+#ifndef XAC_TEST_GROUP_ENV_H
+#define XAC_TEST_GROUP_ENV_H
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "tests/unit/ship/standby_env.h"
+#include "env/env.h"
+#include "group/member.h"
+#include "log/master.h"
+#include "log/recover_next.h"
+#include "recovery/standby.h"
+#include "shared/group.h"
+
+#define FILE_IN_DIR ENV_DIR "/f"
+
+/* What the daemon is to do. */
+enum order {
+    LEAD = 0,
+    DEPOSE,   /* depose, have all others detach, and close                              */
+    SHOW_ONLY /* depose, and stay                                                       */
+};
+
+/* What test, daemon and writers tell each other. */
+struct stage {
+    _Atomic uint64_t order, leads, deposed, allow;
+    _Atomic uint64_t accepted; /* a majority has it, whether the region says so or not  */
+    _Atomic uint64_t durable, replicated; /* as the daemon sees them                    */
+    _Atomic uint64_t started, ended, rc;  /* of a writer                                */
+    _Atomic uint64_t go;
+    _Atomic uint64_t
+        acknowledged; /* last transaction for which xend() has returned COMMITTED */
+    struct xac_lineage_line line;
+    uint64_t leave_ms, group_wait_ms, n_lives;
+};
+
+static struct stage *stage;
+
+static inline void
+setup_group(void)
+{
+    setup();
+    stage = (struct stage *)proc_shared(sizeof *stage);
+    word_store(&stage->allow, UINT64_MAX);
+    stage->leave_ms = 5000;
+    stage->group_wait_ms = 20000;
+    board->large_every = 0;
+}
+
+/* ---- The environment ------------------------------------------------------------------ */
+
+/* attach -- a participant; ret its file. */
+static inline uint64_t *
+attach(void)
+{
+    uint64_t *x;
+
+    must_ok(xSetOption(XAC_OPT_GROUP_WAIT_MS, stage->group_wait_ms));
+    must_ok(xInit(ENV_DIR, DURABLE));
+    x = (uint64_t *)xMmap(FILE_IN_DIR,
+                          (PAGES + 1) * env_page()); /* the last page is spare */
+    must(x != (uint64_t *)MAP_FAILED);
+    return x;
+}
+
+/* transact -- number k; ret of xend(). */
+static inline int
+transact(uint64_t *x, uint64_t k)
+{
+    int rc;
+
+    do {
+        rc = xbegin();
+        if (rc != 0)
+            return rc;
+        do_transaction(x, k);
+        rc = xend();
+    } while (rc == ABORTED);
+    return rc;
+}
+
+/* found -- a child: an environment with board->n transactions. */
+static inline void
+found(void *arg)
+{
+    uint64_t *x;
+
+    (void)arg;
+    must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, board->segment_bytes));
+    x = attach();
+    for (uint64_t k = 1; k <= board->n; k++)
+        must_rc(transact(x, k), COMMITTED);
+    word_store(&board->written, board->n);
+    must_ok(xShutdown());
+}
+
+/* a_note -- of this group, as one of its nodes. */
+static inline struct xac_group_note
+a_note(uint32_t node)
+{
+    struct xac_group_note note = {.node = node};
+
+    memset(note.group, 0xa5, sizeof note.group);
+    return note;
+}
+
+/* make_member -- with so many transactions; ret where it is. */
+static inline struct xac_member_place
+make_member(uint64_t n)
+{
+    struct xac_group_note note = a_note(1);
+    struct xac_member_place place;
+
+    board->n = n;
+    proc_run(found, NULL);
+    must_ok(xac_member_create(ENV_DIR, &note, &place));
+    must(place.is_standby);
+    must_eq(place.end_lsn, place.start_lsn);
+    return place;
+}
+
+/* ---- The daemon ------------------------------------------------------------------------ */
+
+/* raise_all -- what the test allows. */
+static inline void
+raise_all(struct xac_env *env)
+{
+    uint64_t durable = atomic_load(&env->ctl->log.durable);
+    uint64_t allow = word_load(&stage->allow);
+
+    allow = allow < durable ? allow : durable;
+    if (allow > word_load(&stage->accepted))
+        word_store(&stage->accepted,
+                   allow); /* before: it may die right behind the raise */
+    xac_member_raise(env, allow);
+    word_store(&stage->durable, durable);
+    word_store(&stage->replicated, xac_group_bound(env));
+}
+
+/* daemon_on -- a child: leads until it is told otherwise. */
+static inline void
+daemon_on(void *arg)
+{
+    struct xac_lineage_line line = stage->line;
+    struct xac_env *env;
+
+    (void)arg;
+    must_ok(xac_member_lead(ENV_DIR, &line, NULL, &env));
+    must_eq(xac_group_bound(env), line.start_lsn);
+    word_store(&stage->accepted, line.start_lsn);
+    word_store(&stage->leads, 1);
+    while (word_load(&stage->order) == LEAD) {
+        raise_all(env);
+        proc_sleep_us(200);
+    }
+    xac_member_depose(env, "node 2 at 127.0.0.1:7002");
+    word_store(&stage->deposed, 1);
+    while (word_load(&stage->order) == SHOW_ONLY)
+        proc_sleep_us(200);
+    must_ok(xac_member_detach(env, (unsigned)stage->leave_ms, 30000));
+    must_ok(xac_env_close(env));
+}
+
+/* next_line -- of the generation behind that place. */
+static inline struct xac_lineage_line
+next_line(const struct xac_member_place *at)
+{
+    struct xac_lineage_line line = {.generation = at->generation + 1,
+                                    .previous = at->generation,
+                                    .end_lsn = at->end_lsn,
+                                    .start_lsn = xac_next_start(at->end_lsn),
+                                    .segment_bytes = at->segment_bytes};
+
+    memset(line.branch, (int)(0x10 + at->generation), sizeof line.branch);
+    return line;
+}
+
+/* lead -- ret the daemon, which leads. */
+static inline pid_t
+lead(const struct xac_member_place *at)
+{
+    pid_t pid;
+
+    stage->line = next_line(at);
+    word_store(&stage->order, LEAD);
+    word_store(&stage->leads, 0);
+    word_store(&stage->deposed, 0);
+    word_store(&stage->allow, UINT64_MAX);
+    pid = proc_spawn(daemon_on, NULL);
+    proc_await(&stage->leads, 1, 60);
+    return pid;
+}
+
+/* hold -- from now on no majority has more than it has now; ret that position. */
+static inline uint64_t
+hold(void)
+{
+    uint64_t at = word_load(&stage->replicated);
+
+    must(at != 0);
+    word_store(&stage->allow, at);
+    proc_sleep_us(5000); /* what the daemon has just read */
+    at = word_load(&stage->replicated);
+    word_store(&stage->allow, at);
+    return at;
+}
+
+/* await_durable -- until more is on disk here than an LSN; ret up to where. */
+static inline uint64_t
+await_durable(uint64_t lsn)
+{
+    proc_await(&stage->durable, lsn + 1, 60);
+    return word_load(&stage->durable);
+}
+
+/* dethrone -- the daemon deposes, all detach, and it ends. */
+static inline void
+dethrone(pid_t daemon)
+{
+    word_store(&stage->order, DEPOSE);
+    proc_join(daemon);
+}
+
+/* look -- where the member is. */
+static inline struct xac_member_place
+look(void)
+{
+    struct xac_member_place at;
+    struct xac_group_note note;
+
+    must_ok(xac_member_look(ENV_DIR, &note, &at));
+    must_eq(note.node, 1);
+    return at;
+}
+
+/* read_slot -- the master record. */
+static inline struct xac_master_slot
+read_slot(void)
+{
+    struct xac_master_slot m;
+    int fd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must(fd >= 0);
+    must_ok(xac_master_read(fd, &m));
+    (void)close(fd);
+    return m;
+}
+
+/* cut_at -- where the log ends then; it is a standby. */
+static inline struct xac_member_place
+cut_at(uint64_t lsn)
+{
+    struct xac_member_place at = look();
+    uint64_t end = 0;
+
+    must_ok(xac_member_cut(ENV_DIR, at.generation, lsn, &end));
+    at = look();
+    must(at.is_standby);
+    must_eq(at.end_lsn, end);
+    return at;
+}
+
+/* state_of -- the standby redoes its log; ret how many transactions its file has then. */
+static inline uint64_t
+state_of(void)
+{
+    struct xac_standby *s;
+    int lockfd, dirfd = open(ENV_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    must(dirfd >= 0);
+    must_ok(xac_standby_lock(dirfd, ENV_DIR, &lockfd));
+    must_ok(xac_standby_start(dirfd, ENV_DIR, &s));
+    must_ok(xac_standby_rest(s));
+    xac_standby_close(s);
+    (void)close(lockfd);
+    (void)close(dirfd);
+    return must_be_state(FILE_IN_DIR);
+}
+
+/* must_have -- they are k. */
+static inline void
+must_have(uint64_t k)
+{
+    must_eq(state_of(), k);
+}
+
+/* must_be_zeros -- the log from an LSN on, in all segments there are. */
+static inline void
+must_be_zeros(uint64_t lsn, uint64_t segment_bytes)
+{
+    uint64_t number = lsn / segment_bytes + 1;
+    char name[XAC_LOG_NAME_MAX + sizeof ENV_DIR];
+    uint8_t *bytes = (uint8_t *)malloc(segment_bytes);
+
+    for (uint64_t n = number; n < number + 8; n++) {
+        uint64_t from = n == number ? lsn % segment_bytes : 0;
+
+        (void)snprintf(name, sizeof name, ENV_DIR "/");
+        xac_log_segment_name(name + strlen(name), n);
+        if (!file_exists(name))
+            continue;
+        file_read(name, XAC_SEGMENT_HEADER + from, bytes, segment_bytes - from);
+        for (uint64_t i = 0; i < segment_bytes - from; i++) {
+            if (bytes[i] != 0)
+                env_fail(__FILE__, __LINE__, "%s: byte %llu behind the cut is %u", name,
+                         (unsigned long long)i, bytes[i]);
+        }
+    }
+    free(bytes);
+}
+
+#endif /* XAC_TEST_GROUP_ENV_H */
