@@ -7,7 +7,7 @@
 # Those named crash-* break durability and are for the crash tests, pool-* page frames, outofcore-*
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
-# log, ship-* what a standby is sent, net-* how it connects, query-* queries there, archive-* archives,
+# log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
 # map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, snapshot-* states that are held, history-* states of the past, save-* savepoints, the others
@@ -44,6 +44,7 @@ increment_tests="tests/api/durable/check_increment tests/unit/backup/check_resto
 files_tests="tests/api/durable/check_forward tests/surroundings/check_rename"
 follow_tests="tests/unit/ship/check_follow tests/unit/ship/check_follow_races
     tests/unit/ship/check_slots tests/unit/ship/check_lineage"
+group_tests="tests/unit/group/check_group tests/unit/group/check_member"
 ship_tests="tests/unit/log/check_received tests/unit/ship/check_wire tests/unit/ship/check_connection
     tests/unit/ship/check_standby tests/unit/ship/check_promote tests/crash/check_standby_cut tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
@@ -109,6 +110,7 @@ tests_of()
     follow-*) echo "$follow_tests" ;;
     archive-*) echo "$archive_tests" ;;
     ship-*) echo "$ship_tests" ;;
+    group-*) echo "$group_tests" ;;
     net-*) echo "$net_tests" ;;
     query-*) echo "$query_tests" ;;
     files-*) echo "$files_tests" ;;
