@@ -4,6 +4,9 @@
 # setup.sh -- install the Debian packages that libxac is built and tested with.
 #
 # Does nothing, quickly, if all are there.  Needs root or sudo only to install.
+#
+# libraft, for xraftd, comes from bookworm-backports: what Debian 12 itself has is too old (configure.ac says
+# why).  Nothing else is taken from there.  If it cannot be reached, xraftd is not built.
 set -eu
 
 # To build the library.
@@ -52,14 +55,60 @@ missing_packages()
     done
 }
 
+# For xraftd, if they can be had.
+raft_packages="libraft-dev libuv1-dev"
+raft_least=0.18
+backports=bookworm-backports
+backports_list=/etc/apt/sources.list.d/libxac-raft.list
+backports_pins=/etc/apt/preferences.d/libxac-raft
+
+# Is a libraft there that will do, and libuv?
+have_raft()
+{
+    version=$(dpkg-query -W -f '${Version}' libraft-dev 2>/dev/null) &&
+        dpkg --compare-versions "$version" ge $raft_least &&
+        dpkg-query -W libuv1-dev >/dev/null 2>&1
+}
+
+# Can apt-get install one?
+offers_raft()
+{
+    version=$(apt-cache policy libraft-dev 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    test -n "$version" && test "$version" != '(none)' &&
+        dpkg --compare-versions "$version" ge $raft_least
+}
+
+# The source, for these packages only.
+add_backports()
+{
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $backports main" |
+        $as_root tee $backports_list >/dev/null
+    printf '%s\n' 'Package: *' "Pin: release n=$backports" 'Pin-Priority: -1' '' \
+        'Package: libraft-dev libraft0' "Pin: release n=$backports" 'Pin-Priority: 500' |
+        $as_root tee $backports_pins >/dev/null
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || true
+}
+
+# Without it everything else can be built and tested.
+install_raft()
+{
+    offers_raft || $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || true
+    if ! offers_raft && grep -q bookworm /etc/os-release; then
+        add_backports
+    fi
+    offers_raft && $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $raft_packages && have_raft
+}
+
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "setup.sh: needs Debian's apt-get and dpkg-query; elsewhere install by hand:" >&2
-    echo $packages >&2
+    echo $packages $raft_packages >&2
     exit 1
 fi
 
 missing=$(missing_packages)
-if [ -z "$missing" ]; then
+have_raft && raft=yes || raft=no
+if [ -z "$missing" ] && [ $raft = yes ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
@@ -73,10 +122,16 @@ if [ "$(id -u)" != 0 ]; then
     as_root=sudo
 fi
 
-echo "setup: installing $missing"
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
-$as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -q -y --no-install-recommends $missing
+if [ -n "$missing" ]; then
+    echo "setup: installing $missing"
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $missing
+fi
+if [ $raft = no ] && ! install_raft; then
+    echo "setup: no libraft $raft_least or later can be installed (Debian 12 has one in $backports):"
+    echo "setup: xraftd will not be built, and its tests will be skipped"
+fi
 
 missing=$(missing_packages)
 if [ -n "$missing" ]; then

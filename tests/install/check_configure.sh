@@ -37,6 +37,9 @@ configure()
 cat >pkg-config <<'SCRIPT'
 #!/bin/sh
 case "$*" in
+"--modversion raft") echo 0.15.0; exit ;;
+"--exists raft < 0.18") exit ;;
+*raft*) exit 1 ;;
 *lmdb* | *sqlite3* | *wiredtiger* | *rocksdb* | *libpmemobj*) exit 1 ;;
 esac
 exec pkg-config "$@"
@@ -49,6 +52,7 @@ configure --without-libsigsegv --without-libssl --enable-werror ac_cv_header_zli
 says "beside Berkeley DB no, LMDB no, SQLite no,"
 says "WiredTiger no, RocksDB no, LevelDB no, PMDK no"
 says "left out      TLS of xship (install libssl-dev, 3.0 or later)"
+says "left out      xraftd (libraft 0.15.0 is too old, a new leader can lose what a majority has: install"
 says "left out      compressed traces in xbench frames (install zlib1g-dev)"
 says "left out      examples/rbtree (install libbsd-dev)"
 says "libsigsegv    no"
@@ -57,6 +61,7 @@ make -s recovery/ship_channel.o >log 2>&1 ||
     { cat log; fail "ship_channel.c does not compile without libssl"; }
 nm recovery/ship_channel.o | grep SSL_ && fail "TLS is called without libssl"
 make -s print-programs >programs
+grep -q xraftd programs && fail "xraftd would be built with an old libraft"
 grep -q examples/list programs || fail "the other examples are left out, too"
 grep -q bench/xbench programs || fail "xbench is left out"
 grep -q examples/rbtree programs && fail "examples/rbtree would be built without libbsd"
@@ -70,6 +75,8 @@ grep -q xrecover programs || fail "the tools would not be built"
 rm cache
 configure --with-leveldb ac_cv_header_leveldb_c_h=no && fail "a missing peer is accepted"
 says "LevelDB not found: install libleveldb-dev"
+configure --with-raft && fail "an old libraft is accepted"
+says "no xraftd: libraft 0.15.0 is too old"
 
 rm cache
 configure --disable-shared --enable-werror ac_cv_header_execinfo_h=no || { cat log; fail "configure fails without execinfo.h"; }
