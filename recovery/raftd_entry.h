@@ -31,7 +31,8 @@ struct raftd_entry {
     uint32_t generation;
     uint64_t lsn;
     uint8_t nonce[XAC_RAFTD_NONCE_BYTES];
-    const void *body; /* 8-aligned if the entry is; NULL: it is not asked for             */
+    const void
+        *body; /* 8-aligned if the entry is; NULL: it is not asked for             */
     size_t n;
     uint64_t end; /* BATCH: behind its last block; else lsn                           */
 };
@@ -44,7 +45,8 @@ struct raftd_accepted {
     uint64_t cut; /* where the generation before ends                                 */
     uint64_t segment_bytes;
     uint8_t nonce[XAC_RAFTD_NONCE_BYTES];
-    uint64_t serial, data_end; /* pieces of a data file up to there; data_end 0: none    */
+    uint64_t serial,
+        data_end; /* pieces of a data file up to there; data_end 0: none    */
 };
 
 /* raftd_entry_bytes -- of an entry with a body of n bytes. */

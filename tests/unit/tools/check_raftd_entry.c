@@ -41,7 +41,8 @@ seal(struct made *m, struct raftd_entry *e, uint64_t writer)
 }
 
 static void
-make_open(struct made *m, uint32_t generation, uint64_t cut, uint32_t node, uint64_t writer)
+make_open(struct made *m, uint32_t generation, uint64_t cut, uint32_t node,
+          uint64_t writer)
 {
     struct xac_raftd_open open = {.start = (cut + 4095) / 4096 * 4096,
                                   .segment_bytes = 1 << 20,
@@ -157,8 +158,9 @@ change(struct made *m, uint64_t *seed)
     for (size_t i = 0; i < n; i++) {
         size_t at = 6 + rnd_below(seed, m->n - 6);
 
-        m->bytes[at] = rnd_below(seed, 2) == 0 ? (uint8_t)rnd_next(seed)
-                                               : (uint8_t)(m->bytes[at] ^ (1u << rnd_below(seed, 8)));
+        m->bytes[at] = rnd_below(seed, 2) == 0
+                           ? (uint8_t)rnd_next(seed)
+                           : (uint8_t)(m->bytes[at] ^ (1u << rnd_below(seed, 8)));
     }
     memcpy(&head, m->bytes, sizeof head);
     if (head.length <= m->n - sizeof head)
@@ -301,9 +303,10 @@ START_TEST(pieces_count_in_order)
 }
 END_TEST
 
-/* The rule, written in another way: who owns which generation, and where the log ends. */
+/* The rule, written in another way: the owner of each generation, and where the log ends. */
 struct model {
-    uint64_t owner[64]; /* of a generation: its writer; 0: none has opened it            */
+    uint64_t
+        owner[64]; /* of a generation: its writer; 0: none has opened it            */
     uint32_t newest;
     uint64_t end;
 };
@@ -362,9 +365,10 @@ START_TEST(any_mixture_of_writers_counts_as_the_model_says)
         a.segment_bytes = 1 << 20;
         for (unsigned i = 0; i < 100 && w.newest < 60; i++) {
             uint32_t generation = w.newest + (uint32_t)rnd_below(&seed, 3) - 1;
-            uint64_t lsn = rnd_below(&seed, 4) > 0 ? w.end : w.end + 64 - 8 * rnd_below(&seed, 16);
-            uint64_t writer = rnd_below(&seed, 4) > 0 ? w.owner[w.newest]
-                                                      : 1 + rnd_below(&seed, 3);
+            uint64_t lsn =
+                rnd_below(&seed, 4) > 0 ? w.end : w.end + 64 - 8 * rnd_below(&seed, 16);
+            uint64_t writer =
+                rnd_below(&seed, 4) > 0 ? w.owner[w.newest] : 1 + rnd_below(&seed, 3);
             struct raftd_entry e;
             bool counts;
 
@@ -397,7 +401,8 @@ main(void)
     tcase_add_test(c, each_turned_bit_and_each_other_length_is_refused);
     tcase_add_test(c, entries_that_cannot_be_are_refused);
     tcase_add_test(c, noise_is_refused);
-    tcase_add_test(c, what_a_deposed_writer_has_proposed_counts_before_the_next_open_only);
+    tcase_add_test(c,
+                   what_a_deposed_writer_has_proposed_counts_before_the_next_open_only);
     tcase_add_test(c, pieces_count_in_order);
     tcase_add_test(c, any_mixture_of_writers_counts_as_the_model_says);
     return env_main(s);

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raftd_hand.c -- see raftd_hand.h.
+ */
+#include <config.h>
+
+#include "raftd_hand.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "log/log_format.h"
+#include "log/recover_next.h"
+#include "tool.h"
+
+/* How often to look whether a program has deposed the environment. */
+#define LOOK_MS 50
+
+/* ---- Words and figures -------------------------------------------------------------- */
+
+static const char *const state_words[] = {
+    [RAFTD_CLOSED] = "closed",
+    [RAFTD_STANDBY] = "standby",
+    [RAFTD_LEADER] = "writable",
+    [RAFTD_STRAY] = "stray",
+};
+
+/* publish -- for those who ask how far it is. */
+static void
+publish(struct raftd_hand *h)
+{
+    struct raftd_status *s = h->status;
+
+    (void)pthread_mutex_lock(&s->lock);
+    s->state = state_words[h->place.state];
+    s->generation = h->place.generation;
+    s->replicated = h->accepted.end;
+    s->durable = h->place.durable;
+    s->applied = h->place.applied;
+    (void)pthread_mutex_unlock(&s->lock);
+    (void)pthread_mutex_lock(&h->lock);
+    if (!h->place.has_news && h->accepted.data_end == 0
+        && h->place.note_has == h->place.note_length) { /* (4) */
+        h->n_settled = h->n_taken;
+        h->settled = h->accepted;
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* say -- a change, on standard error. */
+static void __attribute__((format(printf, 2, 3)))
+say(const struct raftd_hand *h, const char *fmt, ...)
+{
+    char words[160];
+    va_list args;
+
+    if (h->is_quiet)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    fprintf(stderr, "%s: node %" PRIu32 ": %s\n", tool_name, h->group->node, words);
+}
+
+/* leader_words -- who leads, for programs that are told. */
+static void
+leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
+{
+    words[0] = '\0';
+    xac_assert(leader <= h->group->n);
+    if (leader != 0)
+        (void)snprintf(words, 64, "node %" PRIu32 " (%s)", leader,
+                       h->group->member[leader - 1]);
+}
+
+/* ---- The end of leading ------------------------------------------------------------- */
+
+/* leave -- this node leads no more: programs detach, and the log ends at what has been accepted. */
+static int
+leave(struct raftd_hand *h, uint32_t leader, uint64_t end)
+{
+    uint64_t began_ns = xac_clock_ns();
+    char words[64];
+    int rc;
+
+    xac_assert(h->place.state == RAFTD_LEADER);
+    leader_words(h, leader, words);
+    raftd_feed_stop(&h->feed);
+    rc = raftd_place_leave(&h->place, words);
+    publish(h);
+    if (rc == 0)
+        rc = raftd_place_cut(&h->place, end);
+    if (rc == 0)
+        say(h, "leads no more; the log is cut at LSN %" PRIu64 ", after %.0f ms", end,
+            (double)(xac_clock_ns() - began_ns) / 1e6);
+    return rc;
+}
+
+/* begin_anew -- this node is still the leader, but what it had begun has ended: N2. */
+static int
+begin_anew(struct raftd_hand *h)
+{
+    uint64_t term = raftd_raft_term(h->raft);
+
+    xac_assert(h->place.state != RAFTD_LEADER);
+    h->open_term = 0;
+    return term != 0 ? raftd_raft_barrier(h->raft, term) : 0;
+}
+
+/* ---- Leading ------------------------------------------------------------------------ */
+
+/* propose_open -- N4. */
+static int
+propose_open(struct raftd_hand *h, uint64_t term)
+{
+    struct raftd_entry e = {.kind = RAFTD_OPEN,
+                            .generation = h->accepted.generation + 1,
+                            .lsn = h->accepted.end,
+                            .n = sizeof(struct xac_raftd_open)};
+    struct xac_raftd_open open = {.start = xac_next_start(h->accepted.end),
+                                  .segment_bytes = h->accepted.segment_bytes,
+                                  .node = h->group->node};
+    void *entry = raftd_raft_buffer(raftd_entry_bytes(e.n));
+    int rc;
+
+    if (entry == NULL)
+        return xac_err(ENOMEM, "entry of Raft's log");
+    if (!xac_log_generation_ok(e.generation)
+        || getentropy(h->nonce, sizeof h->nonce) != 0) {
+        raftd_raft_free(entry);
+        return xac_err(EOVERFLOW, "generation %" PRIu32, e.generation);
+    }
+    memcpy(e.nonce, h->nonce, sizeof e.nonce);
+    memcpy(raftd_entry_body(entry), &open, sizeof open);
+    raftd_entry_seal(entry, &e);
+    h->open_term = term;
+    rc = raftd_raft_propose(h->raft, term, entry, raftd_entry_bytes(e.n),
+                            (struct raftd_proposer){.arg = NULL});
+    if (rc != 0)
+        raftd_raft_free(entry);
+    return rc;
+}
+
+/* take_barrier -- N2 and N3: all that was committed before has been judged. */
+static int
+take_barrier(struct raftd_hand *h, uint64_t term)
+{
+    struct raftd_place *p = &h->place;
+    int rc = 0;
+
+    if (!raftd_raft_leads(h->raft, term))
+        return 0;
+    if (p->state == RAFTD_LEADER)
+        rc = leave(h, 0, h->accepted.end);
+    if (rc == 0 && p->state == RAFTD_STRAY)
+        rc = raftd_place_cut(p, h->accepted.end);
+    if (rc == 0)
+        rc = raftd_place_settle(p);
+    if (rc != 0)
+        return rc;
+    if (p->generation != h->accepted.generation || p->end != h->accepted.end)
+        return xac_err(XAC_EFOREIGN,
+                       "%s: its log ends at LSN %" PRIu64 ", generation %" PRIu32
+                       ", but that of the group at LSN %" PRIu64 ", generation %" PRIu32,
+                       p->dir, p->end, p->generation, h->accepted.end,
+                       h->accepted.generation);
+    return propose_open(h, term); /* (2) */
+}
+
+/* lead -- N5: our OPEN has counted. */
+static int
+lead(struct raftd_hand *h)
+{
+    int rc = raftd_place_lead(&h->place, &h->accepted);
+
+    xac_assert(h->accepted.node == h->group->node);
+    if (rc == 0)
+        rc =
+            raftd_feed_start(&h->feed, h->place.dir, &h->accepted, h->raft, h->open_term);
+    h->open_term = 0;
+    if (rc == 0)
+        say(h, "leads: generation %" PRIu32 " from LSN %" PRIu64 ", after %.0f ms",
+            h->accepted.generation, h->accepted.start,
+            (double)(xac_clock_ns() - h->began_ns) / 1e6);
+    return rc;
+}
+
+/* ---- Entries ------------------------------------------------------------------------ */
+
+/* may_wait -- for queries that hold up another generation. */
+static bool
+may_wait(void *arg)
+{
+    const struct raftd_hand *h = (const struct raftd_hand *)arg;
+
+    xac_assert(h->raft != NULL);
+    return raftd_raft_is_running(h->raft);
+}
+
+/* end_if_cancelled -- the daemon ends, and old queries still hold up another generation: it comes again. */
+static int
+end_if_cancelled(struct raftd_hand *h, int rc)
+{
+    xac_assert(h->raft != NULL);
+    h->is_stopped = h->is_stopped || rc == ECANCELED;
+    return rc == ECANCELED ? 0 : rc;
+}
+
+/* is_ours -- is it the OPEN that this life of the daemon has proposed (3)? */
+static bool
+is_ours(const struct raftd_hand *h, const struct raftd_entry *e)
+{
+    return h->open_term != 0 && memcmp(e->nonce, h->nonce, sizeof h->nonce) == 0;
+}
+
+/* take_open -- an OPEN that counts: the writer changes. */
+static int
+take_open(struct raftd_hand *h, const struct raftd_entry *e)
+{
+    int rc = 0;
+
+    xac_assert(h->accepted.cut == e->lsn);
+    if (h->place.state == RAFTD_LEADER)
+        rc = leave(h, h->accepted.node, e->lsn);
+    if (rc == 0 && is_ours(h, e) && raftd_raft_leads(h->raft, h->open_term))
+        return lead(h);
+    if (rc == 0 && h->place.has_news)
+        rc = raftd_place_settle(&h->place);
+    if (rc == 0)
+        rc = raftd_place_turn(&h->place, &h->accepted, may_wait, h);
+    return end_if_cancelled(h, rc);
+}
+
+/* take_counting -- an entry that counts. */
+static int
+take_counting(struct raftd_hand *h, const struct raftd_entry *e)
+{
+    struct raftd_place *p = &h->place;
+
+    if (e->kind == RAFTD_OPEN)
+        return take_open(h, e);
+    switch (p->state) {
+    case RAFTD_STANDBY:
+        return raftd_place_take(p, e);
+    case RAFTD_LEADER:
+        if (e->generation == p->generation && e->end > p->end)
+            raftd_place_raise(p, e->end); /* F3 */
+        return 0;
+    default:
+        return 0; /* its log has it, and the next OPEN or barrier says up to where it counts */
+    }
+}
+
+/* take_entry -- one that Raft has committed. */
+static int
+take_entry(struct raftd_hand *h, const struct raftd_item *item)
+{
+    struct raftd_entry e;
+    int rc = raftd_entry_read(item->bytes, item->n, &e);
+
+    if (rc != 0)
+        return rc;
+    h->n_taken++;
+    if (raftd_entry_accept(&h->accepted, &e))
+        return take_counting(h, &e);
+    (void)pthread_mutex_lock(&h->status->lock);
+    h->status->dead++;
+    (void)pthread_mutex_unlock(&h->status->lock);
+    return e.kind == RAFTD_OPEN && is_ours(h, &e) ? begin_anew(h) : 0;
+}
+
+/* ---- What else Raft says ------------------------------------------------------------ */
+
+/* take_leader -- another node leads, or nobody. */
+static int
+take_leader(struct raftd_hand *h, const struct raftd_item *item)
+{
+    h->began_ns = xac_clock_ns();
+    if (item->leader == h->group->node || h->place.state != RAFTD_LEADER)
+        return 0;
+    return leave(h, item->leader, h->accepted.end);
+}
+
+/* take_broken -- what the feed proposes behind a gap would not count. */
+static int
+take_broken(struct raftd_hand *h, uint64_t term)
+{
+    int rc = 0;
+
+    if (!raftd_raft_leads(h->raft, term))
+        return 0;
+    if (h->place.state == RAFTD_LEADER)
+        rc = leave(h, 0, h->accepted.end);
+    return rc == 0 ? begin_anew(h) : rc;
+}
+
+/* has -- does the log here reach as far as a snapshot says? */
+static bool
+has(uint32_t generation, uint64_t end, bool is_stray, const struct raftd_accepted *a)
+{
+    if (generation != a->generation)
+        return generation > a->generation
+               || (generation + 1 == a->generation && a->end == a->start
+                   && (is_stray || end == a->cut));
+    return is_stray || end >= a->end;
+}
+
+/* take_snapshot -- Raft begins behind it; S3: the log here has what it says. */
+static int
+take_snapshot(struct raftd_hand *h, const struct raftd_accepted *a)
+{
+    struct raftd_place *p = &h->place;
+
+    h->n_taken++;
+    h->accepted = *a;
+    if (!has(p->generation, p->end, p->state == RAFTD_STRAY, a))
+        return xac_err_whole(XAC_ECUTOFF,
+                             "%s: its log ends at LSN %" PRIu64 ", generation %" PRIu32
+                             ", and the group has no log behind that before LSN %" PRIu64
+                             ", generation %" PRIu32 ": the node needs a new copy",
+                             p->dir, p->end, p->generation, a->end, a->generation);
+    if (p->generation < a->generation)
+        return end_if_cancelled(h, raftd_place_turn(p, a, may_wait, h));
+    return 0;
+}
+
+/* take -- an item. */
+static int
+take(struct raftd_hand *h, const struct raftd_item *item)
+{
+    switch (item->kind) {
+    case RAFTD_ITEM_ENTRY:
+        return take_entry(h, item);
+    case RAFTD_ITEM_BARRIER:
+        return take_barrier(h, item->term);
+    case RAFTD_ITEM_LEADER:
+        return take_leader(h, item);
+    case RAFTD_ITEM_BROKEN:
+        return take_broken(h, item->term);
+    case RAFTD_ITEM_SNAPSHOT:
+        return take_snapshot(h, &item->snapshot);
+    default:
+        h->is_stopped = true;
+        return 0;
+    }
+}
+
+/* look -- nothing has come for a moment. */
+static int
+look(struct raftd_hand *h)
+{
+    int rc = 0;
+
+    if (h->place.state == RAFTD_STANDBY)
+        rc = raftd_place_settle(&h->place);
+    else if (raftd_place_is_deposed(&h->place)) {
+        say(h, "a program has waited too long for a majority");
+        rc = leave(h, 0, h->accepted.end);
+        if (rc == 0)
+            rc = begin_anew(h);
+    }
+    return rc;
+}
+
+/* serve -- until it is told to stop, or cannot go on. */
+static int
+serve(struct raftd_hand *h)
+{
+    int rc = 0;
+
+    while (rc == 0 && !h->is_stopped) {
+        struct raftd_item *item =
+            raftd_queue_take(&h->queue, h->place.has_news ? 0 : LOOK_MS);
+
+        if (item == NULL || raftd_place_is_full(&h->place)
+            || raftd_place_is_deposed(&h->place))
+            rc = look(h);
+        if (rc == 0 && item != NULL)
+            rc = take(h, item);
+        if (rc == 0)
+            publish(h);
+        free(item);
+    }
+    if (rc == 0 && h->place.state == RAFTD_LEADER)
+        rc = leave(h, 0, h->accepted.end); /* L1, before another node leads */
+    return rc;
+}
+
+/* say_opened -- to the thread that has started this one. */
+static void
+say_opened(struct raftd_hand *h, int rc)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    h->is_opened = true;
+    h->open_rc = rc;
+    (void)snprintf(h->open_words, sizeof h->open_words, "%s",
+                   rc != 0 ? xac_err_text() : "");
+    (void)pthread_cond_signal(&h->opened);
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* run -- the thread. */
+static void *
+run(void *arg)
+{
+    struct raftd_hand *h = (struct raftd_hand *)arg;
+    int left, rc = raftd_place_open(&h->place, h->place.dirfd, h->place.dir);
+    bool is_open = rc == 0;
+
+    if (is_open)
+        publish(h);
+    say_opened(h, rc);
+    if (is_open)
+        rc = serve(h);
+    raftd_feed_stop(&h->feed);
+    if (is_open && rc != 0)
+        raftd_raft_end(h->raft, rc); /* with its words */
+    left = raftd_place_close(&h->place);
+    publish(h);
+    if (is_open && rc == 0)
+        raftd_raft_end(h->raft, left);
+    return NULL;
+}
+
+/* ---- From Raft's thread ------------------------------------------------------------- */
+
+static int
+put(void *arg, const struct raftd_item *item, const void *bytes, size_t n)
+{
+    return raftd_queue_put(&((struct raftd_hand *)arg)->queue, item, bytes, n);
+}
+
+/* settled -- (4). */
+static bool
+settled(void *arg, uint64_t n, struct raftd_accepted *a)
+{
+    struct raftd_hand *h = (struct raftd_hand *)arg;
+    bool is_settled;
+
+    (void)pthread_mutex_lock(&h->lock);
+    is_settled = h->n_settled >= n;
+    *a = h->settled;
+    (void)pthread_mutex_unlock(&h->lock);
+    return is_settled;
+}
+
+/* has_here -- by what has been published last. */
+static bool
+has_here(void *arg, const struct raftd_accepted *a)
+{
+    struct raftd_hand *h = (struct raftd_hand *)arg;
+    struct raftd_status *s = h->status;
+    bool answer;
+
+    (void)pthread_mutex_lock(&s->lock);
+    answer = has(s->generation, s->durable, strcmp(s->state, "stray") == 0, a);
+    (void)pthread_mutex_unlock(&s->lock);
+    return answer;
+}
+
+struct raftd_raft_user
+raftd_hand_user(struct raftd_hand *h)
+{
+    return (struct raftd_raft_user){.arg = h,
+                                    .put = put,
+                                    .settled = settled,
+                                    .has = has_here};
+}
+
+/* ---- Life --------------------------------------------------------------------------- */
+
+void
+raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int dirfd,
+                const char *dir, struct raftd_status *status)
+{
+    *h = (struct raftd_hand){.group = group,
+                             .status = status,
+                             .place = {.dirfd = dirfd, .dir = dir},
+                             .accepted = group->begin,
+                             .settled = group->begin};
+    raftd_queue_init(&h->queue);
+    raftd_feed_init(&h->feed);
+    (void)pthread_mutex_init(&h->lock, NULL);
+    (void)pthread_cond_init(&h->opened, NULL);
+}
+
+void
+raftd_hand_fini(struct raftd_hand *h)
+{
+    xac_assert(!h->is_started);
+    raftd_feed_fini(&h->feed);
+    raftd_queue_fini(&h->queue);
+    (void)pthread_cond_destroy(&h->opened);
+    (void)pthread_mutex_destroy(&h->lock);
+}
+
+int
+raftd_hand_start(struct raftd_hand *h, struct raftd_raft *raft)
+{
+    int rc;
+
+    h->raft = raft;
+    rc = pthread_create(&h->thread, NULL, run, h);
+    if (rc != 0)
+        return xac_err(rc, "thread");
+    h->is_started = true;
+    (void)pthread_mutex_lock(&h->lock);
+    while (!h->is_opened)
+        (void)pthread_cond_wait(&h->opened, &h->lock);
+    (void)pthread_mutex_unlock(&h->lock);
+    return h->open_rc == 0 ? 0 : xac_err_whole(h->open_rc, "%s", h->open_words);
+}
+
+void
+raftd_hand_stop(struct raftd_hand *h)
+{
+    struct raftd_item stop = {.kind = RAFTD_ITEM_STOP};
+
+    if (!h->is_started)
+        return;
+    (void)raftd_queue_put(&h->queue, &stop, NULL, 0);
+    (void)pthread_join(h->thread, NULL);
+    h->is_started = false;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raftd_place.c -- see raftd_place.h.
+ */
+#include <config.h>
+
+#include "raftd_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "base/err.h"
+#include "base/names.h"
+#include "base/newfile.h"
+#include "base/sys.h"
+#include "env/env.h"
+#include "env/options.h"
+#include "group/member.h"
+#include "log/block.h"
+#include "log/master.h"
+#include "recovery/standby.h"
+#include "shared/group.h"
+
+/* How long the programs of a deposed environment may take to detach by themselves, and how long to wait between looks. */
+#define DETACH_MS 1000
+#define LOOK_MS   100
+
+/* How long to wait between looks whether queries are over that hold up another generation. */
+#define TURN_MS 20
+
+/* How often to begin to lead again while a program comes that finds itself refused. */
+#define LEAD_TRIES 50
+
+/* xac.addresses is not longer than that. */
+#define NOTE_BYTES_MAX ((uint64_t)256 << 20)
+
+/* ---- A standby ---------------------------------------------------------------------- */
+
+/* look -- where the standby is. */
+static void
+look(struct raftd_place *p)
+{
+    struct xac_standby_place at;
+
+    xac_assert(p->state == RAFTD_STANDBY);
+    xac_standby_where(p->s, &at);
+    p->generation = at.line.generation;
+    p->durable = at.durable;
+    p->applied = at.applied;
+}
+
+/* open_standby -- from here on others may query it. */
+static int
+open_standby(struct raftd_place *p)
+{
+    const bool is_set[XAC_OPTION_END] = {false};
+    struct xac_env_options options;
+    int rc;
+
+    xac_assert(p->env == NULL);
+    xac_options_default(&options);
+    rc = xac_options_outside(is_set, &options);
+    options.policy = XAC_POLICY_SERIAL; /* replayer.h */
+    options.frames = 0;
+    options.standbyp = &p->s;
+    if (rc == 0)
+        rc = xac_env_open(p->dir, XAC_DURABLE, &options, &p->env);
+    if (rc == 0)
+        rc = p->s != NULL ? xac_standby_admit(p->s, p->env)
+                          : xac_standby_join(p->env, &p->s);
+    if (rc != 0)
+        return rc;
+    p->state = RAFTD_STANDBY;
+    p->has_news = false;
+    look(p);
+    p->end = p->durable;
+    return 0;
+}
+
+/* close_standby -- what has come is in the files. */
+static int
+close_standby(struct raftd_place *p)
+{
+    int left = 0, rc = p->s != NULL ? xac_standby_rest(p->s) : 0;
+
+    if (p->s != NULL)
+        xac_standby_close(p->s);
+    p->s = NULL;
+    if (p->env != NULL)
+        left = xac_env_close(p->env);
+    p->env = NULL;
+    p->state = RAFTD_CLOSED;
+    return rc != 0 ? rc : left;
+}
+
+/* is_there -- a file of the environment. */
+static bool
+is_there(const struct raftd_place *p, const char *name)
+{
+    xac_assert(p->dirfd >= 0);
+    return faccessat(p->dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* detach -- all others leave the region, or are killed (3). */
+static int
+detach(struct raftd_place *p, const char *leader)
+{
+    unsigned ms = DETACH_MS;
+    int rc;
+
+    xac_assert(p->env != NULL);
+    xac_member_depose(p->env, leader);
+    do {
+        rc = xac_member_detach(p->env, ms, ms + LOOK_MS);
+        ms = 0; /* who is left now may not be killed: wait for him */
+    } while (rc == EBUSY);
+    return rc;
+}
+
+/* drop_left_over -- the region that a former life of the daemon, which has led, has left to others. */
+static int
+drop_left_over(struct raftd_place *p)
+{
+    int left, rc = xac_member_attach(p->dir, &p->env);
+
+    if (rc == XAC_ENOTLEADER)
+        return 0; /* nobody is there */
+    if (rc != 0)
+        return rc;
+    rc = detach(p, "");
+    left = xac_env_close(p->env);
+    p->env = NULL;
+    return rc != 0 ? rc : left;
+}
+
+int
+raftd_place_open(struct raftd_place *p, int dirfd, const char *dir)
+{
+    struct xac_master_slot master;
+    int rc;
+
+    *p = (struct raftd_place){.dir = dir, .dirfd = dirfd};
+    /* Else it is a leader's, or the end of its leading was cut short (member.h). */
+    if (is_there(p, XAC_FOLLOW_NAME) && is_there(p, XAC_BACKUP_NAME))
+        return open_standby(p);
+    rc = drop_left_over(p);
+    if (rc == 0)
+        rc = xac_master_read(dirfd, &master);
+    if (rc != 0)
+        return rc;
+    p->state = RAFTD_STRAY;
+    p->generation = master.generation;
+    return 0;
+}
+
+int
+raftd_place_close(struct raftd_place *p)
+{
+    int rc = 0;
+
+    if (p->s != NULL)
+        rc = close_standby(p);
+    else if (p->env != NULL)
+        rc = xac_env_close(p->env);
+    p->env = NULL;
+    p->state = RAFTD_CLOSED;
+    free(p->note);
+    p->note = NULL;
+    return rc;
+}
+
+/* ---- Taking log --------------------------------------------------------------------- */
+
+/* take_batch -- the blocks that are not there yet. */
+static int
+take_batch(struct raftd_place *p, const struct raftd_entry *e)
+{
+    const uint8_t *at = (const uint8_t *)e->body;
+    size_t left = e->n;
+    int rc = 0;
+
+    xac_assert(p->state == RAFTD_STANDBY);
+    while (rc == 0 && left > 0) {
+        const struct xac_block *blk = (const struct xac_block *)(const void *)at;
+
+        if (blk->lsn >= p->end) { /* (1) */
+            rc = xac_standby_take(p->s, blk, blk->length);
+            if (rc == 0)
+                p->end = blk->lsn + blk->length;
+            p->has_news = true;
+        }
+        at += blk->length;
+        left -= blk->length;
+    }
+    return rc;
+}
+
+/* take_note -- a piece of xac.addresses; with the last one the file is replaced. */
+static int
+take_note(struct raftd_place *p, const struct raftd_entry *e)
+{
+    struct xac_newfile file = {.dirfd = p->dirfd,
+                               .made = XAC_ADDRESSES_NAME "-new",
+                               .name = XAC_ADDRESSES_NAME,
+                               .is_synced = true};
+    struct xac_raftd_piece head;
+    size_t n = e->n - sizeof head;
+    uint8_t *grown;
+    int rc;
+
+    memcpy(&head, e->body, sizeof head);
+    if (head.offset == 0)
+        p->note_has = 0;
+    if (head.what > NOTE_BYTES_MAX || head.offset != p->note_has)
+        return 0; /* its first piece came before the snapshot: it comes again */
+    grown = (uint8_t *)realloc(p->note, p->note_has + n + 1);
+    if (grown == NULL)
+        return xac_err(ENOMEM, "%s", XAC_ADDRESSES_NAME);
+    p->note = grown;
+    memcpy(p->note + p->note_has, (const uint8_t *)e->body + sizeof head, n);
+    p->note_has += n;
+    p->note_length = head.what;
+    if (p->note_has < head.what)
+        return 0;
+    rc = xac_newfile_replace(&file, p->note, (size_t)p->note_has, NULL);
+    return rc == 0 ? 0 : xac_err(rc, "%s: write", XAC_ADDRESSES_NAME);
+}
+
+/* take_data -- a piece of the data file of the next block. */
+static int
+take_data(struct raftd_place *p, const struct raftd_entry *e)
+{
+    struct xac_raftd_piece head;
+
+    xac_assert(e->n >= sizeof head);
+    if (e->lsn < p->end) /* its block is there already */
+        return 0;
+    memcpy(&head, e->body, sizeof head);
+    return xac_standby_data(p->s, head.what, head.offset,
+                            (const uint8_t *)e->body + sizeof head, e->n - sizeof head);
+}
+
+int
+raftd_place_take(struct raftd_place *p, const struct raftd_entry *e)
+{
+    xac_assert(p->state == RAFTD_STANDBY);
+    if (e->generation < p->generation)
+        return 0;
+    if (e->generation > p->generation)
+        return xac_err(XAC_EFOREIGN,
+                       "%s: its log is of generation %" PRIu32
+                       ", and what comes is of %" PRIu32,
+                       p->dir, p->generation, e->generation);
+    if (e->kind == RAFTD_NOTE)
+        return take_note(p, e);
+    if (e->lsn > p->end)
+        return xac_err(XAC_EFOREIGN,
+                       "%s: its log ends at LSN %" PRIu64
+                       ", and what comes begins at LSN %" PRIu64,
+                       p->dir, p->end, e->lsn);
+    return e->kind == RAFTD_DATA ? take_data(p, e) : take_batch(p, e);
+}
+
+bool
+raftd_place_is_full(const struct raftd_place *p)
+{
+    return p->state == RAFTD_STANDBY && xac_standby_is_full(p->s);
+}
+
+int
+raftd_place_settle(struct raftd_place *p)
+{
+    int rc;
+
+    xac_assert(p->state == RAFTD_STANDBY);
+    if (!p->has_news)
+        return 0;
+    rc = xac_standby_sync(p->s);
+    if (rc == 0)
+        rc = xac_standby_apply(p->s);
+    if (rc == 0)
+        p->has_news = false;
+    look(p);
+    return rc;
+}
+
+/* ---- Another generation ------------------------------------------------------------- */
+
+/* line_of -- the generation that has been accepted last. */
+static struct xac_lineage_line
+line_of(const struct raftd_accepted *a)
+{
+    struct xac_lineage_line line = {.generation = a->generation,
+                                    .previous = a->generation - 1,
+                                    .start_lsn = a->start,
+                                    .end_lsn = a->cut,
+                                    .segment_bytes = a->segment_bytes};
+
+    xac_assert(a->node != 0);
+    memcpy(line.branch, a->nonce, sizeof line.branch);
+    return line;
+}
+
+int
+raftd_place_turn(struct raftd_place *p, const struct raftd_accepted *a,
+                 bool (*wait)(void *arg), void *arg)
+{
+    struct xac_lineage_line line = line_of(a);
+    int rc = 0;
+
+    if (p->generation >= a->generation)
+        return 0; /* this life has begun behind that */
+    if (p->state == RAFTD_STRAY)
+        rc = raftd_place_cut(p, a->cut);
+    if (rc == 0 && (p->generation + 1 != a->generation || p->end != a->cut))
+        rc = xac_err(XAC_EFOREIGN,
+                     "%s: its log ends at LSN %" PRIu64 ", generation %" PRIu32
+                     ", but generation %" PRIu32 " begins behind LSN %" PRIu64,
+                     p->dir, p->end, p->generation, a->generation, a->cut);
+    if (rc != 0)
+        return rc;
+    rc = xac_standby_turn(p->s, &line);
+    while (rc == EAGAIN && wait(arg)) {
+        (void)poll(NULL, 0, TURN_MS);
+        rc = xac_standby_turn(p->s, &line);
+    }
+    if (rc == EAGAIN)
+        return ECANCELED;
+    if (rc == 0) {
+        look(p);
+        p->end = a->start;
+        p->has_news = false;
+    }
+    return rc;
+}
+
+int
+raftd_place_cut(struct raftd_place *p, uint64_t end)
+{
+    uint64_t there = 0;
+    int rc = xac_member_cut(p->dir, p->generation, end, &there);
+
+    xac_assert(p->state == RAFTD_STRAY);
+    if (rc == 0)
+        rc = open_standby(p);
+    if (rc == 0 && p->end != end)
+        rc = xac_err(XAC_EFOREIGN,
+                     "%s: its log ends at LSN %" PRIu64
+                     ", but a majority has it up to LSN %" PRIu64,
+                     p->dir, p->end, end);
+    return rc;
+}
+
+/* ---- Leading ------------------------------------------------------------------------ */
+
+/* retreat -- from standby, with all readers, before this node leads (3). */
+static int
+retreat(struct raftd_place *p)
+{
+    int left, rc = detach(p, "this node is about to lead");
+
+    left = close_standby(p);
+    return rc != 0 ? rc : left;
+}
+
+int
+raftd_place_lead(struct raftd_place *p, const struct raftd_accepted *a)
+{
+    struct xac_lineage_line line = line_of(a);
+    int rc = XAC_ELIVE;
+
+    xac_assert(p->state == RAFTD_STANDBY);
+    for (int i = 0; i < LEAD_TRIES && rc == XAC_ELIVE; i++) {
+        if (i > 0)
+            (void)poll(NULL, 0, TURN_MS);
+        rc = p->env != NULL ? retreat(p) : 0;
+        if (rc == 0)
+            rc = xac_member_lead(p->dir, &line, NULL, &p->env);
+    }
+    if (rc != 0)
+        return rc;
+    p->state = RAFTD_LEADER;
+    p->generation = a->generation;
+    p->end = p->durable = p->applied = a->start;
+    p->has_news = false;
+    return 0;
+}
+
+void
+raftd_place_raise(struct raftd_place *p, uint64_t end)
+{
+    xac_assert(p->state == RAFTD_LEADER);
+    xac_member_raise(p->env, end);
+    p->end = p->durable = p->applied = end;
+}
+
+bool
+raftd_place_is_deposed(const struct raftd_place *p)
+{
+    return p->state == RAFTD_LEADER && xac_group_is_deposed(p->env);
+}
+
+int
+raftd_place_leave(struct raftd_place *p, const char *leader)
+{
+    int left, rc = detach(p, leader);
+
+    xac_assert(p->state == RAFTD_LEADER);
+    left = xac_env_close(p->env);
+    p->env = NULL;
+    p->state = RAFTD_STRAY;
+    return rc != 0 ? rc : left;
+}

@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raftd_raft.c -- see raftd_raft.h.
+ */
+#include <config.h>
+
+#include "raftd_raft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <raft.h>
+#include <raft/uv.h>
+
+#include <xac.h>
+
+#include "base/annot.h"
+#include "base/err.h"
+#include "base/newfile.h"
+#include "raftd_entry.h"
+#include "raftd_group.h"
+#include "raftd_status.h"
+
+#define ELECTION_MS      1000
+#define CONNECT_RETRY_MS 100
+
+/* Entries that stay in Raft's log behind a snapshot, for members that are behind: at least, and at most. */
+#define TRAILING_LEAST 256
+#define TRAILING_MOST  2048
+
+/* No snapshot is due. */
+#define THRESHOLD_NONE 0x7fffffffu
+
+/* What another thread asks of the loop. */
+enum ask_kind {
+    ASK_BARRIER,
+    ASK_PROPOSE,
+    ASK_BREAK,
+    ASK_END
+};
+
+struct ask {
+    struct ask *next;
+    enum ask_kind kind;
+    uint64_t term;
+    void *entry; /* PROPOSE                                                          */
+    size_t n;
+    struct raftd_proposer who;
+};
+
+/* A request of libraft. */
+struct proposal {
+    struct raft_apply req;
+    struct raftd_raft *r;
+    uint64_t term;
+    size_t n;
+    struct raftd_proposer who;
+};
+
+struct barrier {
+    struct raft_barrier req;
+    struct raftd_raft *r;
+    uint64_t term;
+};
+
+struct raftd_raft {
+    int dirfd;
+    char *raft_dir;
+    const struct raftd_group *group;
+    struct raftd_raft_user user;
+    struct raftd_status *status;
+    uint64_t snapshot_bytes;
+
+    /* The loop's. */
+    uv_loop_t loop;
+    struct raft_uv_transport transport;
+    struct raft_io io;
+    int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick,
+                 raft_io_recv_cb recv);
+    raft_io_recv_cb recv; /* libraft's                                                */
+    struct raft_fsm fsm;
+    struct raft raft;
+    struct raft_transfer transfer;
+    uv_async_t wake;
+    uv_check_t check;
+    uv_signal_t signal[3];
+    uv_pipe_t socket;
+    uv_timer_t patience;  /* for a transfer of leadership                            */
+    bool is_closing;      /* no more is taken from libraft                           */
+    bool is_raft_closing; /* raft_close() has been called                            */
+    uint64_t n_put;    /* entries and snapshots handed to the user                    */
+    uint64_t gathered; /* bytes of entries since the last snapshot                    */
+    uint32_t leader;   /* as last told                                                */
+
+    _Atomic uint64_t leading; /* term in which this node leads; 0 in none              */
+    _Atomic bool is_running;
+
+    pthread_mutex_t lock; /* of the following                                         */
+    struct ask *first, **last;
+    int rc; /* for which the daemon ends, and its words                               */
+    char words[XAC_ERR_BYTES];
+};
+
+/* fail -- libraft has refused something; ret EIO with its words. */
+static int
+fail(struct raftd_raft *r, const char *what)
+{
+    return xac_err_whole(EIO, "Raft: %s: %s", what, raft_errmsg(&r->raft));
+}
+
+/* ---- Asked by other threads --------------------------------------------------------- */
+
+/* ask -- have the loop do something. */
+static int
+ask(struct raftd_raft *r, const struct ask *what)
+{
+    struct ask *copy = (struct ask *)malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return xac_err(ENOMEM, "Raft");
+    *copy = *what;
+    copy->next = NULL;
+    (void)pthread_mutex_lock(&r->lock);
+    *r->last = copy;
+    r->last = &copy->next;
+    (void)pthread_mutex_unlock(&r->lock);
+    (void)uv_async_send(&r->wake);
+    return 0;
+}
+
+int
+raftd_raft_barrier(struct raftd_raft *r, uint64_t term)
+{
+    return ask(r, &(struct ask){.kind = ASK_BARRIER, .term = term});
+}
+
+int
+raftd_raft_break(struct raftd_raft *r, uint64_t term)
+{
+    return ask(r, &(struct ask){.kind = ASK_BREAK, .term = term});
+}
+
+int
+raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
+                   struct raftd_proposer who)
+{
+    return ask(r, &(struct ask){.kind = ASK_PROPOSE,
+                                .term = term,
+                                .entry = entry,
+                                .n = n,
+                                .who = who});
+}
+
+void
+raftd_raft_end(struct raftd_raft *r, int rc)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (rc != 0 && r->rc == 0) {
+        r->rc = rc;
+        (void)snprintf(r->words, sizeof r->words, "%s", xac_err_text());
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (ask(r, &(struct ask){.kind = ASK_END}) != 0)
+        abort(); /* nothing else ends it */
+}
+
+void *
+raftd_raft_buffer(size_t n)
+{
+    return raft_malloc(n);
+}
+
+void
+raftd_raft_free(void *buffer)
+{
+    if (buffer != NULL)
+        raft_free(buffer);
+}
+
+uint64_t
+raftd_raft_term(const struct raftd_raft *r)
+{
+    /* acquire: pairs with the release in note_role. */
+    return atomic_load_explicit(&r->leading, memory_order_acquire);
+}
+
+bool
+raftd_raft_leads(const struct raftd_raft *r, uint64_t term)
+{
+    return term != 0 && raftd_raft_term(r) == term;
+}
+
+bool
+raftd_raft_is_running(const struct raftd_raft *r)
+{
+    /* relaxed: nothing else is read because of it. */
+    return atomic_load_explicit(&r->is_running, memory_order_relaxed);
+}
+
+/* ---- Telling the user --------------------------------------------------------------- */
+
+/* put -- an item; without memory for it the node cannot go on. */
+static void
+put(struct raftd_raft *r, const struct raftd_item *item, const void *bytes, size_t n)
+{
+    if (r->user.put(r->user.arg, item, bytes, n) != 0) {
+        fprintf(stderr, "xraftd: out of memory\n");
+        abort(); /* as after kill -9: Raft's log has it */
+    }
+}
+
+/* ---- The state machine of libraft --------------------------------------------------- */
+
+/* apply -- an entry is committed (1). */
+static int
+apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void **result)
+{
+    struct raftd_raft *r = (struct raftd_raft *)fsm->data;
+    struct raftd_item item = {.kind = RAFTD_ITEM_ENTRY};
+
+    put(r, &item, buf->base, buf->len);
+    r->n_put++;
+    r->gathered += buf->len;
+    if (r->gathered >= r->snapshot_bytes)
+        raft_set_snapshot_threshold(&r->raft, 1);
+    *result = NULL;
+    return 0;
+}
+
+/* trailing -- so many entries stay behind the snapshot: what the slowest member needs, within bounds. */
+static unsigned
+trailing(struct raftd_raft *r)
+{
+    raft_index last = raft_last_index(&r->raft), least = last, match;
+
+    if (raft_state(&r->raft) != RAFT_LEADER)
+        return TRAILING_LEAST;
+    for (unsigned i = 1; i <= r->group->n; i++) {
+        if (raft_match_index(&r->raft, i, &match) == 0 && match < least)
+            least = match;
+    }
+    if (last - least <= TRAILING_LEAST)
+        return TRAILING_LEAST;
+    return last - least < TRAILING_MOST ? (unsigned)(last - least) : TRAILING_MOST;
+}
+
+/* snapshot -- a descriptor, if the environment is as far as Raft (2). */
+static int
+snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
+{
+    struct raftd_raft *r = (struct raftd_raft *)fsm->data;
+    struct xac_raftd_descriptor *d;
+    struct raftd_accepted a;
+
+    if (!r->user.settled(r->user.arg, r->n_put, &a))
+        return RAFT_BUSY; /* it is tried again */
+    d = (struct xac_raftd_descriptor *)raft_malloc(sizeof *d);
+    *bufs = (struct raft_buffer *)raft_malloc(sizeof **bufs);
+    if (d == NULL || *bufs == NULL) {
+        raftd_raft_free(d);
+        raftd_raft_free(*bufs);
+        return RAFT_NOMEM;
+    }
+    raftd_descriptor_make(&a, r->group->id, d);
+    (*bufs)[0] = (struct raft_buffer){.base = d, .len = sizeof *d};
+    *n_bufs = 1;
+    raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
+    raft_set_snapshot_trailing(&r->raft, trailing(r));
+    r->gathered = 0;
+    (void)pthread_mutex_lock(&r->status->lock);
+    r->status->snapshots++;
+    (void)pthread_mutex_unlock(&r->status->lock);
+    return 0;
+}
+
+/* restore -- Raft's log begins behind a snapshot. */
+static int
+restore(struct raft_fsm *fsm, struct raft_buffer *buf)
+{
+    struct raftd_raft *r = (struct raftd_raft *)fsm->data;
+    struct raftd_item item = {.kind = RAFTD_ITEM_SNAPSHOT};
+    int rc = raftd_descriptor_read(buf->base, buf->len, r->group->id, &item.snapshot);
+
+    if (rc != 0)
+        return RAFT_CORRUPT;
+    put(r, &item, NULL, 0);
+    r->n_put++;
+    r->gathered = 0;
+    raft_free(buf->base);
+    return 0;
+}
+
+/* ---- Messages ----------------------------------------------------------------------- */
+
+/* receive -- a message; a snapshot only if the log here reaches as far as it says (2). */
+static void
+receive(struct raft_io *io, struct raft_message *m)
+{
+    struct raft *raft = (struct raft *)io->data;
+    struct raftd_raft *r = (struct raftd_raft *)raft->data;
+    const struct raft_buffer *data = &m->install_snapshot.data;
+    struct raftd_accepted a;
+
+    if (m->type != RAFT_INSTALL_SNAPSHOT || r->is_closing) {
+        r->recv(io, m);
+        return;
+    }
+    if (raftd_descriptor_read(data->base, data->len, r->group->id, &a) == 0
+        && r->user.has(r->user.arg, &a)) {
+        r->recv(io, m);
+        return;
+    }
+    (void)xac_err_whole(XAC_ECUTOFF, "this node is too far behind: the group has no more "
+                                     "the log that it needs; it needs a new copy");
+    raftd_raft_end(r, XAC_ECUTOFF);
+    raft_configuration_close(&m->install_snapshot.conf);
+    raft_free(data->base);
+}
+
+/* start_io -- with `receive` between libraft and its connections. */
+static int
+start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv)
+{
+    struct raft *raft = (struct raft *)io->data;
+    struct raftd_raft *r = (struct raftd_raft *)raft->data;
+
+    r->recv = recv;
+    return r->start(io, msecs, tick, receive);
+}
+
+/* ---- Roles -------------------------------------------------------------------------- */
+
+/* barrier_done -- all that was committed before has been put (N2). */
+static void
+barrier_done(struct raft_barrier *req, int status)
+{
+    struct barrier *b = (struct barrier *)req->data;
+    struct raftd_item item = {.kind = RAFTD_ITEM_BARRIER, .term = b->term};
+
+    if (status == 0)
+        put(b->r, &item, NULL, 0);
+    free(b);
+}
+
+/* start_barrier -- if this node still leads in the term. */
+static void
+start_barrier(struct raftd_raft *r, uint64_t term)
+{
+    struct barrier *b;
+
+    if (!raftd_raft_leads(r, term))
+        return;
+    b = (struct barrier *)calloc(1, sizeof *b);
+    if (b == NULL)
+        return;
+    b->r = r;
+    b->term = term;
+    b->req.data = b;
+    if (raft_barrier(&r->raft, &b->req, barrier_done) != 0)
+        free(b); /* it leads no more, which is noticed */
+}
+
+/* note_role -- has the role changed? */
+static void
+note_role(struct raftd_raft *r)
+{
+    bool leads = raft_state(&r->raft) == RAFT_LEADER && !r->is_closing;
+    uint64_t term = raft_current_term(&r->raft), was = raftd_raft_term(r);
+    uint64_t leading = leads ? term : 0;
+    struct raftd_item item = {.kind = RAFTD_ITEM_LEADER, .term = term};
+    const char *address;
+    raft_id leader;
+
+    raft_leader(&r->raft, &leader, &address);
+    (void)pthread_mutex_lock(&r->status->lock);
+    r->status->role = raft_state_name(raft_state(&r->raft));
+    r->status->term = term;
+    r->status->leader = (uint32_t)leader;
+    r->status->entries = r->n_put;
+    (void)pthread_mutex_unlock(&r->status->lock);
+    if (was == leading)
+        return;
+    /* release: pairs with the acquire in raftd_raft_term. */
+    atomic_store_explicit(&r->leading, leading, memory_order_release);
+    if (was != 0) {
+        item.leader = leads ? 0 : (uint32_t)leader;
+        put(r, &item, NULL, 0);
+    }
+    if (leading != 0) {
+        item.leader = r->group->node;
+        put(r, &item, NULL, 0);
+        start_barrier(r, leading);
+    }
+}
+
+static void
+look(uv_check_t *check)
+{
+    struct raftd_raft *r = (struct raftd_raft *)check->data;
+
+    if (!r->is_closing)
+        note_role(r);
+}
+
+/* ---- Proposing ---------------------------------------------------------------------- */
+
+/* broken -- an entry could not be proposed. */
+static void
+broken(struct raftd_raft *r, uint64_t term)
+{
+    put(r, &(struct raftd_item){.kind = RAFTD_ITEM_BROKEN, .term = term}, NULL, 0);
+}
+
+static void
+apply_done(struct raft_apply *req, int status, void *result)
+{
+    struct proposal *p = (struct proposal *)req->data;
+
+    (void)result;
+    if (p->who.arg != NULL)
+        p->who.done(p->who.arg, p->n);
+    /* If it leads no more the user is told in another way. */
+    if (status != 0 && status != RAFT_LEADERSHIPLOST && !p->r->is_closing)
+        broken(p->r, p->term);
+    free(p);
+}
+
+/* drop -- an entry that is not proposed. */
+static void
+drop(const struct ask *a)
+{
+    if (a->who.arg != NULL)
+        a->who.done(a->who.arg, a->n);
+    raftd_raft_free(a->entry);
+}
+
+static void
+propose(struct raftd_raft *r, const struct ask *a)
+{
+    struct raft_buffer buf = {.base = a->entry, .len = a->n};
+    struct proposal *p;
+    int rc;
+
+    if (!raftd_raft_leads(r, a->term) || raft_state(&r->raft) != RAFT_LEADER) {
+        drop(a);
+        return;
+    }
+    p = (struct proposal *)calloc(1, sizeof *p);
+    if (p == NULL) {
+        drop(a);
+        broken(r, a->term);
+        return;
+    }
+    *p = (struct proposal){.r = r, .term = a->term, .n = a->n, .who = a->who};
+    p->req.data = p;
+    rc = raft_apply(&r->raft, &p->req, &buf, 1, apply_done);
+    if (rc == 0)
+        return;
+    if (rc == RAFT_NOTLEADER || rc == RAFT_BUSY || rc == RAFT_NOSPACE) {
+        drop(a);
+        broken(r, a->term);
+    } else {
+        /* Its memory may be libraft's already.  What libraft could not store ends the daemon. */
+        (void)fail(r, "store an entry");
+        raftd_raft_end(r, EIO);
+        if (a->who.arg != NULL)
+            a->who.done(a->who.arg, a->n);
+    }
+    free(p);
+}
+
+/* ---- The end ------------------------------------------------------------------------ */
+
+/* closed -- libraft has ended: so do the loop's handles. */
+static void
+closed(struct raft *raft)
+{
+    struct raftd_raft *r = (struct raftd_raft *)raft->data;
+
+    raft_uv_close(&r->io);
+    raft_uv_tcp_close(&r->transport);
+    uv_close((uv_handle_t *)&r->wake, NULL);
+    uv_close((uv_handle_t *)&r->check, NULL);
+    for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
+        uv_close((uv_handle_t *)&r->signal[i], NULL);
+    uv_close((uv_handle_t *)&r->socket, NULL);
+    uv_close((uv_handle_t *)&r->patience, NULL);
+}
+
+/* close_raft -- once. */
+static void
+close_raft(struct raftd_raft *r)
+{
+    if (!r->is_raft_closing) {
+        r->is_raft_closing = true;
+        raft_close(&r->raft, closed);
+    }
+}
+
+static void
+transferred(struct raft_transfer *req)
+{
+    close_raft((struct raftd_raft *)req->data);
+}
+
+/* transfer_late -- nobody has taken over: libraft waits until somebody leads, and perhaps nobody can. */
+static void
+transfer_late(uv_timer_t *patience)
+{
+    close_raft((struct raftd_raft *)patience->data);
+}
+
+/* end -- the hand has ended: another node may lead at once. */
+static void
+end(struct raftd_raft *r)
+{
+    if (r->is_closing)
+        return;
+    r->is_closing = true;
+    /* relaxed: nothing else is read because of it. */
+    atomic_store_explicit(&r->is_running, false, memory_order_relaxed);
+    r->transfer.data = r;
+    if (raft_state(&r->raft) == RAFT_LEADER
+        && raft_transfer(&r->raft, &r->transfer, 0, transferred) == 0)
+        (void)uv_timer_start(&r->patience, transfer_late, ELECTION_MS, 0);
+    else
+        close_raft(r);
+}
+
+/* ---- The loop ----------------------------------------------------------------------- */
+
+/* next_ask -- NULL: none. */
+static struct ask *
+next_ask(struct raftd_raft *r)
+{
+    struct ask *a;
+
+    (void)pthread_mutex_lock(&r->lock);
+    a = r->first;
+    if (a != NULL)
+        r->first = a->next;
+    if (r->first == NULL)
+        r->last = &r->first;
+    (void)pthread_mutex_unlock(&r->lock);
+    return a;
+}
+
+/* serve -- what others have asked for. */
+static void
+serve(uv_async_t *wake)
+{
+    struct raftd_raft *r = (struct raftd_raft *)wake->data;
+    struct ask *a;
+
+    while ((a = next_ask(r)) != NULL) {
+        switch (a->kind) {
+        case ASK_BARRIER:
+            start_barrier(r, a->term);
+            break;
+        case ASK_PROPOSE:
+            propose(r, a);
+            break;
+        case ASK_BREAK:
+            broken(r, a->term);
+            break;
+        case ASK_END:
+            end(r);
+            break;
+        }
+        free(a);
+    }
+}
+
+/* stop -- a signal: the hand ends first. */
+static void
+stop(uv_signal_t *signal, int number)
+{
+    struct raftd_raft *r = (struct raftd_raft *)signal->data;
+
+    (void)number;
+    /* relaxed: nothing else is read because of it. */
+    if (atomic_exchange_explicit(&r->is_running, false, memory_order_relaxed))
+        put(r, &(struct raftd_item){.kind = RAFTD_ITEM_STOP}, NULL, 0);
+    else
+        _exit(1); /* the second one: as after kill -9 */
+}
+
+static void
+free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* answer -- somebody asks how it is. */
+static void
+answer(uv_stream_t *socket, int status)
+{
+    struct raftd_raft *r = (struct raftd_raft *)socket->data;
+    char text[RAFTD_STATUS_BYTES];
+    uv_pipe_t *peer;
+    uv_buf_t buf;
+
+    if (status != 0)
+        return;
+    peer = (uv_pipe_t *)malloc(sizeof *peer);
+    if (peer == NULL)
+        return;
+    (void)uv_pipe_init(&r->loop, peer, 0);
+    if (uv_accept(socket, (uv_stream_t *)peer) == 0) {
+        buf = uv_buf_init(text, (unsigned)raftd_status_text(r->status, text));
+        (void)uv_try_write((uv_stream_t *)peer, &buf, 1); /* a socket has room for that */
+    }
+    uv_close((uv_handle_t *)peer, free_handle);
+}
+
+/* listen_there -- for those who ask. */
+static int
+listen_there(struct raftd_raft *r)
+{
+    struct xac_owner owner;
+    char path[64];
+    int rc = xac_owner_get(r->dirfd, &owner);
+
+    if (rc != 0)
+        return xac_err(rc, "%s", XAC_RAFTD_SOCKET);
+    raftd_status_address(r->dirfd, path);
+    (void)unlinkat(r->dirfd, XAC_RAFTD_SOCKET,
+                   0); /* of a former life: the lock is ours */
+    rc = uv_pipe_bind(&r->socket, path);
+    if (rc == 0)
+        rc = fchmodat(r->dirfd, XAC_RAFTD_SOCKET, owner.mode, 0) == 0 ? 0 : -errno;
+    if (rc == 0)
+        rc = uv_listen((uv_stream_t *)&r->socket, 16, answer);
+    return rc == 0 ? 0 : xac_err(-rc, "%s: listen", XAC_RAFTD_SOCKET);
+}
+
+/* make_handles -- of the loop; they cannot fail. */
+static void
+make_handles(struct raftd_raft *r)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+    (void)uv_async_init(&r->loop, &r->wake, serve);
+    (void)uv_check_init(&r->loop, &r->check);
+    (void)uv_pipe_init(&r->loop, &r->socket, 0);
+    (void)uv_timer_init(&r->loop, &r->patience);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        (void)uv_signal_init(&r->loop, &r->signal[i]);
+        r->signal[i].data = r;
+    }
+    r->wake.data = r->check.data = r->socket.data = r->patience.data = r;
+}
+
+/* ---- Life --------------------------------------------------------------------------- */
+
+struct raftd_raft *
+raftd_raft_create(int dirfd, const char *dir, const struct raftd_group *group,
+                  const struct raftd_raft_user *user, struct raftd_status *status,
+                  uint64_t snapshot_bytes)
+{
+    struct raftd_raft *r = (struct raftd_raft *)calloc(1, sizeof *r);
+    size_t n = strlen(dir) + sizeof "/" XAC_RAFTD_DIR;
+
+    if (r == NULL)
+        return NULL;
+    r->raft_dir = (char *)malloc(n);
+    if (r->raft_dir == NULL || uv_loop_init(&r->loop) != 0) {
+        free(r->raft_dir);
+        free(r);
+        return NULL;
+    }
+    (void)snprintf(r->raft_dir, n, "%s/" XAC_RAFTD_DIR, dir);
+    r->dirfd = dirfd;
+    r->group = group;
+    if (user != NULL)
+        r->user = *user;
+    r->status = status;
+    r->snapshot_bytes = snapshot_bytes;
+    r->last = &r->first;
+    (void)pthread_mutex_init(&r->lock, NULL);
+    make_handles(r);
+    return r;
+}
+
+/* init_raft -- the node, not started; ret 0 or EIO with words: `raft` cannot be used. */
+static int
+init_raft(struct raftd_raft *r)
+{
+    const char *address = r->group->member[r->group->node - 1];
+    unsigned seed;
+
+    r->transport.version = 1;
+    if (getentropy(&seed, sizeof seed) != 0
+        || raft_uv_tcp_init(&r->transport, &r->loop) != 0)
+        return xac_err_whole(EIO, "Raft: %s", r->transport.errmsg);
+    if (raft_uv_init(&r->io, &r->loop, r->raft_dir, &r->transport) != 0)
+        return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->io.errmsg);
+    raft_uv_set_auto_recovery(&r->io, false); /* (3) */
+    raft_uv_set_connect_retry_delay(&r->io, CONNECT_RETRY_MS);
+    r->start = r->io.start;
+    r->io.start = start_io;
+    r->fsm = (struct raft_fsm){.version = 2,
+                               .data = r,
+                               .apply = apply,
+                               .snapshot = snapshot,
+                               .restore = restore};
+    if (raft_init(&r->raft, &r->io, &r->fsm, r->group->node, address) != 0)
+        return fail(r, r->raft_dir);
+    r->raft.data = r;
+    raft_seed(&r->raft, seed);
+    raft_set_election_timeout(&r->raft, ELECTION_MS);
+    raft_set_pre_vote(&r->raft, true);
+    raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
+    raft_set_snapshot_trailing(&r->raft, TRAILING_LEAST);
+    return 0;
+}
+
+int
+raftd_raft_bootstrap(struct raftd_raft *r)
+{
+    struct raft_configuration conf;
+    int rv = 0, rc = init_raft(r);
+
+    if (rc != 0)
+        return rc;
+    raft_configuration_init(&conf);
+    for (unsigned i = 0; rv == 0 && i < r->group->n; i++)
+        rv = raft_configuration_add(&conf, i + 1, r->group->member[i], RAFT_VOTER);
+    if (rv == 0)
+        rv = raft_bootstrap(&r->raft, &conf);
+    raft_configuration_close(&conf);
+    if (rv != 0 && rv != RAFT_CANTBOOTSTRAP)
+        rc = fail(r, "make its first entry");
+    r->is_closing = true;
+    close_raft(r);
+    (void)uv_run(&r->loop, UV_RUN_DEFAULT);
+    return rc;
+}
+
+int
+raftd_raft_run(struct raftd_raft *r)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    int rc = init_raft(r);
+
+    if (rc != 0)
+        return rc;
+    atomic_store_explicit(&r->is_running, true,
+                          memory_order_relaxed); /* no other thread */
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        (void)uv_signal_start(&r->signal[i], stop, signals[i]);
+    rc = listen_there(r);
+    if (rc == 0 && raft_start(&r->raft) != 0)
+        rc = fail(r, "start");
+    if (rc == 0)
+        (void)uv_check_start(&r->check, look);
+    else
+        raftd_raft_end(r, rc);
+    (void)uv_run(&r->loop, UV_RUN_DEFAULT);
+    if (r->rc != 0)
+        (void)xac_err_whole(r->rc, "%s", r->words);
+    return r->rc;
+}
+
+void
+raftd_raft_destroy(struct raftd_raft *r)
+{
+    struct ask *a;
+
+    while ((a = next_ask(r)) != NULL) {
+        if (a->kind == ASK_PROPOSE)
+            raftd_raft_free(a->entry); /* who proposed it is gone */
+        free(a);
+    }
+    (void)uv_loop_close(&r->loop);
+    (void)pthread_mutex_destroy(&r->lock);
+    free(r->raft_dir);
+    free(r);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raftd_raft.h -- Raft: libraft, its disk and its connections, in one thread with a loop.
+ *
+ * WHAT      Starts a node, hands committed entries and changes of leadership to the hand, takes proposals from other
+ *           threads, and gives Raft snapshots that say how far the environment's own log is.
+ * NOT HERE  What entries mean (raftd_entry.h, raftd_hand.h).
+ * OWNER     struct raftd_raft belongs to the caller, and is opaque: only this module knows libraft.
+ * THREADS   the loop is that of the thread that calls raftd_raft_run(); what says so may be called by others.
+ *
+ * INVARIANTS
+ *   (1) Nothing that the loop calls waits for a disk or for the environment.
+ *   (2) A snapshot says nothing that is not durable in the log here, and one that comes from another node is taken only
+ *       if the log here reaches as far: an answer to it counts towards a majority.
+ *   (3) libraft may not rename damaged segments away (auto-recovery is off): entries that were acknowledged would be
+ *       gone, and the node would vote without them.
+ */
+#ifndef XAC_RAFTD_RAFT_H
+#define XAC_RAFTD_RAFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "raftd_queue.h"
+
+struct raftd_group;
+struct raftd_raft;
+struct raftd_status;
+
+/* Whom Raft tells what it has decided; called in its thread. */
+struct raftd_raft_user {
+    void *arg;
+    /* ret 0 or ENOMEM */
+    int (*put)(void *arg, const struct raftd_item *item, const void *bytes, size_t n);
+    /* Are the first n entries durable in the log here?  out  a  what is accepted with them. */
+    bool (*settled)(void *arg, uint64_t n, struct raftd_accepted *a);
+    /* Does the log here reach as far as a snapshot says? */
+    bool (*has)(void *arg, const struct raftd_accepted *a);
+};
+
+/* Who is told that an entry of n bytes that was proposed is not under way any more; in Raft's thread. */
+struct raftd_proposer {
+    void *arg; /* NULL: nobody                                                        */
+    void (*done)(void *arg, size_t n);
+};
+
+/* raftd_raft_create -- in  snapshot_bytes  of entries after which one is taken.  ret NULL: no memory. */
+struct raftd_raft *raftd_raft_create(int dirfd, const char *dir,
+                                     const struct raftd_group *group,
+                                     const struct raftd_raft_user *user,
+                                     struct raftd_status *status,
+                                     uint64_t snapshot_bytes);
+void raftd_raft_destroy(struct raftd_raft *r);
+
+/* raftd_raft_bootstrap -- the first configuration of Raft, in a new directory; ret 0, also if it is there; EIO, words
+   noted. */
+int raftd_raft_bootstrap(struct raftd_raft *r);
+
+/* raftd_raft_run -- until the hand has ended, which a signal tells it to.  ret 0; what it was told; EIO and others, words noted. */
+int raftd_raft_run(struct raftd_raft *r);
+
+/* raftd_raft_leads -- does this node lead in a term?  Any thread. */
+bool raftd_raft_leads(const struct raftd_raft *r, uint64_t term);
+
+/* raftd_raft_term -- in which it leads; 0: in none.  Any thread. */
+uint64_t raftd_raft_term(const struct raftd_raft *r);
+
+/* raftd_raft_barrier -- have RAFTD_ITEM_BARRIER put behind all that has been committed before, if this node still leads in
+   that term.  Any thread; ret 0 or ENOMEM. */
+int raftd_raft_barrier(struct raftd_raft *r, uint64_t term);
+
+/* raftd_raft_buffer -- memory for an entry, of which the library frees what is proposed.  ret NULL: none.  Any thread. */
+void *raftd_raft_buffer(size_t n);
+void raftd_raft_free(void *buffer);
+
+/*
+ * raftd_raft_propose -- an entry, which belongs to Raft from now on.  If it cannot be proposed RAFTD_ITEM_BROKEN is put.
+ *
+ * in   who  stays until it has been told
+ * ret  0 or ENOMEM: the entry is the caller's still.  Any thread.
+ */
+int raftd_raft_propose(struct raftd_raft *r, uint64_t term, void *entry, size_t n,
+                       struct raftd_proposer who);
+
+/* raftd_raft_break -- have RAFTD_ITEM_BROKEN put, for a proposer that cannot go on.  Any thread; ret 0 or ENOMEM. */
+int raftd_raft_break(struct raftd_raft *r, uint64_t term);
+
+/* raftd_raft_is_running -- has nobody told it to end?  Any thread. */
+bool raftd_raft_is_running(const struct raftd_raft *r);
+
+/* raftd_raft_end -- the hand has ended: hand over leadership, and end.  in  rc  not 0: the words noted by this thread say
+   why.  Any thread. */
+void raftd_raft_end(struct raftd_raft *r, int rc);
+
+#endif /* XAC_RAFTD_RAFT_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xraftd.c -- the daemon xraftd(1): a node of a group of environments that have the same log by Raft.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xac_env.h>
+
+#include "base/err.h"
+#include "base/names.h"
+#include "base/newfile.h"
+#include "base/sys.h"
+#include "raftd_hand.h"
+#include "tool.h"
+
+const char *const tool_name = "xraftd";
+
+#define SNAPSHOT_MIB 64
+
+enum command {
+    COMMAND_NONE = 0,
+    COMMAND_CREATE,
+    COMMAND_JOIN,
+    COMMAND_START,
+    COMMAND_STATUS,
+    COMMANDS
+};
+
+static const char *const commands[COMMANDS] = {
+    [COMMAND_CREATE] = "create",
+    [COMMAND_JOIN] = "join",
+    [COMMAND_START] = "start",
+    [COMMAND_STATUS] = "status",
+};
+
+struct arguments {
+    enum command command;
+    bool json, quiet;
+    uint64_t node, snapshot_mib;
+    unsigned n_members;
+    const char *member[RAFTD_MEMBERS_MAX + 1];
+    const char *dir;
+};
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"member", required_argument, NULL, 'm'},
+    {"node", required_argument, NULL, 'n'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"snapshot-mib", required_argument, NULL, 's'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static void
+usage(FILE *to)
+{
+    fputs(
+        "usage: xraftd create --member ADDRESS [--member ADDRESS]... DIR\n"
+        "       xraftd join --node NUMBER DIR\n"
+        "       xraftd start [options] DIR\n"
+        "       xraftd status [--json] DIR\n"
+        "Be a node of a group: environments with the same log, by Raft.  One of them leads, and\n"
+        "programs write there.  A commit is there to stay when a majority has it.\n"
+        "\n"
+        "  create        make the environment in directory DIR, which nobody uses, node 1\n"
+        "  join          make DIR, a copy of node 1 that has not been started yet, another node\n"
+        "  start         run the node until a signal ends it\n"
+        "  status        ask the running node what it is\n"
+        "\n"
+        "  -m, --member ADDRESS  create: where node 1, 2, ... listens, as 127.0.0.1:7001: addresses\n"
+        "                of this machine only\n"
+        "  -n, --node NUMBER  join: which of them\n"
+        "  -q, --quiet   start: say nothing unless something is wrong\n"
+        "  -s, --snapshot-mib NUMBER  start: shorten Raft's log when so much of it has gathered (64)\n"
+        "  -j, --json    status: print one JSON object\n"
+        "  -h, --help    this text\n"
+        "  -V, --version version of libxac\n"
+        "\n"
+        "exit: 0 done          3 damaged\n"
+        "      1 error         4 in use\n"
+        "      2 wrong usage   5 no environment\n",
+        to);
+}
+
+/* fits -- do the options belong to the command? */
+static bool
+fits(const struct arguments *a)
+{
+    enum command c = a->command;
+
+    if ((c == COMMAND_CREATE) != (a->n_members > 0) || a->n_members > RAFTD_MEMBERS_MAX)
+        return false;
+    if ((c == COMMAND_JOIN) != (a->node != 0) || a->node > RAFTD_MEMBERS_MAX)
+        return false;
+    return (!a->json || c == COMMAND_STATUS) && (!a->quiet || c == COMMAND_START)
+           && (a->snapshot_mib == 0 || c == COMMAND_START);
+}
+
+/* words_read -- the command and the directory. */
+static bool
+words_read(struct arguments *a, int n, char **word)
+{
+    if (n != 2 || word[1][0] == '\0')
+        return false;
+    for (int i = COMMAND_NONE + 1; i < COMMANDS; i++) {
+        if (strcmp(word[0], commands[i]) == 0)
+            a->command = (enum command)i;
+    }
+    a->dir = word[1];
+    return a->command != COMMAND_NONE && fits(a);
+}
+
+/* arguments_read -- ret -1 to go on, or the exit code. */
+static int
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+    bool is_right = true;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "hjm:n:qs:V", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            usage(stdout);
+            return EXIT_DONE;
+        case 'V':
+            return tool_version();
+        case 'j':
+            a->json = true;
+            break;
+        case 'q':
+            a->quiet = true;
+            break;
+        case 'm':
+            if (a->n_members <= RAFTD_MEMBERS_MAX)
+                a->member[a->n_members++] = optarg;
+            break;
+        case 'n':
+            is_right = is_right && tool_number(optarg, &a->node) && a->node > 0;
+            break;
+        case 's':
+            is_right = is_right && tool_number(optarg, &a->snapshot_mib)
+                       && a->snapshot_mib > 0 && a->snapshot_mib <= 65536;
+            break;
+        default:
+            is_right = false;
+        }
+    }
+    if (is_right && words_read(a, argc - optind, argv + optind))
+        return -1;
+    usage(stderr);
+    return EXIT_USAGE;
+}
+
+/* ---- Commands ----------------------------------------------------------------------- */
+
+/* bootstrap -- Raft's first entry. */
+static int
+bootstrap(int dirfd, const char *dir, const struct raftd_group *g)
+{
+    struct raftd_raft *raft;
+    int rc = xac_newdir_make(dirfd, XAC_RAFTD_DIR, dirfd);
+
+    if (rc != 0 && rc != EEXIST)
+        return xac_err(rc, "%s/%s", dir, XAC_RAFTD_DIR);
+    raft = raftd_raft_create(dirfd, dir, g, NULL, NULL, 0);
+    if (raft == NULL)
+        return xac_err(ENOMEM, "Raft");
+    rc = raftd_raft_bootstrap(raft);
+    raftd_raft_destroy(raft);
+    return rc;
+}
+
+static int
+create(const struct arguments *a, int dirfd)
+{
+    struct raftd_group g = {.n = a->n_members, .node = 1};
+    int rc;
+
+    for (unsigned i = 0; i < g.n; i++) {
+        if (!raftd_address_ok(a->member[i]))
+            return xac_err_whole(
+                EINVAL,
+                "%s: give ADDRESS:PORT, with an address of this machine, as "
+                "127.0.0.1:7001; connections to others are not protected yet",
+                a->member[i]);
+        for (unsigned k = 0; k < i; k++) {
+            if (strcmp(a->member[i], a->member[k]) == 0)
+                return xac_err_whole(EINVAL, "%s: two nodes cannot listen there",
+                                     a->member[i]);
+        }
+        memcpy(g.member[i], a->member[i], strlen(a->member[i]) + 1);
+    }
+    rc = raftd_group_create(dirfd, a->dir, &g, bootstrap);
+    if (rc == 0)
+        printf("%s is node 1 of %u; its log ends at LSN %" PRIu64 ", generation %" PRIu32
+               "\n",
+               a->dir, g.n, g.begin.end, g.begin.generation);
+    return rc;
+}
+
+/* run -- the node. */
+static int
+run(const struct arguments *a, int dirfd, const struct raftd_group *g)
+{
+    uint64_t mib = a->snapshot_mib != 0 ? a->snapshot_mib : SNAPSHOT_MIB;
+    struct raftd_raft_user user;
+    struct raftd_raft *raft = NULL;
+    struct raftd_status status;
+    struct raftd_hand hand;
+    int rc = 0;
+
+    raftd_status_init(&status, g);
+    raftd_hand_init(&hand, g, dirfd, a->dir, &status);
+    hand.is_quiet = a->quiet;
+    user = raftd_hand_user(&hand);
+    raft = raftd_raft_create(dirfd, a->dir, g, &user, &status, mib << 20);
+    if (raft == NULL)
+        rc = xac_err(ENOMEM, "Raft");
+    if (rc == 0)
+        rc = raftd_hand_start(&hand, raft);
+    if (rc == 0)
+        rc = raftd_raft_run(raft);
+    if (rc != 0)
+        (void)tool_fail(a->dir, rc);
+    raftd_hand_stop(&hand);
+    raftd_hand_fini(&hand);
+    if (raft != NULL)
+        raftd_raft_destroy(raft);
+    raftd_status_fini(&status);
+    return tool_exit_code(rc);
+}
+
+/* start -- ret the exit code. */
+static int
+start(const struct arguments *a, int dirfd)
+{
+    struct raftd_group g;
+    int lockfd = -1, code;
+    int rc = raftd_group_read(dirfd, a->dir, &g);
+
+    if (rc == 0)
+        rc = raftd_lock(dirfd, a->dir, &lockfd);
+    if (rc != 0)
+        return tool_fail(a->dir, rc);
+    (void)signal(SIGPIPE, SIG_IGN);
+    code = run(a, dirfd, &g);
+    (void)xac_sys.close(lockfd);
+    return code;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments a = {.command = COMMAND_NONE};
+    int dirfd, rc, code = arguments_read(&a, argc, argv);
+
+    if (code >= 0)
+        return tool_flush(code);
+    rc = tool_open_dir(a.dir, &dirfd, NULL);
+    if (rc != 0)
+        return tool_fail(a.dir, rc);
+    switch (a.command) {
+    case COMMAND_CREATE:
+        rc = create(&a, dirfd);
+        break;
+    case COMMAND_JOIN:
+        rc = raftd_group_join(dirfd, a.dir, (uint32_t)a.node);
+        break;
+    case COMMAND_STATUS:
+        rc = raftd_status_ask(dirfd, a.dir, a.json);
+        break;
+    default:
+        return start(&a, dirfd);
+    }
+    (void)xac_sys.close(dirfd);
+    return rc != 0 ? tool_fail(a.dir, rc) : tool_flush(EXIT_DONE);
+}
