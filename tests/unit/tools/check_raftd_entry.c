@@ -169,10 +169,28 @@ change(struct made *m, uint64_t *seed)
     memcpy(m->bytes, &head, sizeof head);
 }
 
+/* must_be_blocks -- they fill a BATCH, one behind the other. */
+static void
+must_be_blocks(const struct raftd_entry *e)
+{
+    const uint8_t *body = (const uint8_t *)e->body;
+    struct xac_block blk;
+
+    for (size_t at = 0; at < e->n; at += blk.length) {
+        must(e->n - at >= sizeof blk);
+        memcpy(&blk, body + at, sizeof blk);
+        must(blk.length >= sizeof blk);
+        must(blk.length <= e->n - at);
+        must_eq(blk.lsn, e->lsn + at);
+        must_eq(blk.generation, e->generation);
+    }
+}
+
 /* must_be_sound -- an entry that was let through: what is said of it must hold. */
 static void
 must_be_sound(const struct raftd_entry *e, const struct made *m)
 {
+    struct xac_raftd_piece piece;
     struct xac_raftd_open open;
 
     must(e->kind > RAFTD_NONE);
@@ -187,6 +205,11 @@ must_be_sound(const struct raftd_entry *e, const struct made *m)
         must(open.start - e->lsn < 4096);
         must_eq(open.start % 4096, 0);
         must(open.node != 0);
+    } else if (e->kind == RAFTD_BATCH) {
+        must_be_blocks(e);
+    } else {
+        memcpy(&piece, e->body, sizeof piece);
+        must(e->kind == RAFTD_DATA || piece.offset + (e->n - sizeof piece) <= piece.what);
     }
 }
 
