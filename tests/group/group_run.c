@@ -329,6 +329,7 @@ reap_writer(struct group *g)
     (void)hear(g);
     must_eq(waitpid(g->writer, &status, 0), g->writer);
     (void)close(g->out);
+    g->out = -1;
     g->writer = 0;
     /* It may end because the node does not lead, because it does not know, and killed: by this, or by the daemon. */
     if (WIFEXITED(status) && WEXITSTATUS(status) != 3 && WEXITSTATUS(status) != 4) {
@@ -374,6 +375,27 @@ group_await_acknowledged(struct group *g, uint64_t n, double seconds)
                      g->n_acknowledged, goal);
         }
     }
+}
+
+void
+group_listen(struct group *g, double seconds)
+{
+    double until = env_now() + seconds;
+    struct pollfd p = {.fd = g->out, .events = POLLIN};
+
+    while (env_now() < until) {
+        (void)poll(&p, 1, LOOK_MS);
+        if (g->writer != 0 && !hear(g))
+            reap_writer(g);
+        p.fd = g->out;
+    }
+}
+
+void
+group_signal(const struct group *g, unsigned number, int signal)
+{
+    must(node_of(g, number)->pid != 0);
+    must_ok(kill(node_of(g, number)->pid, signal));
 }
 
 /* ---- What must be there ------------------------------------------------------------- */

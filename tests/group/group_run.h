@@ -65,6 +65,12 @@ unsigned group_await_leader(const struct group *g, double seconds);
 /* group_await_acknowledged -- so many more records are; a writer is started where the leader is whenever there is none. */
 void group_await_acknowledged(struct group *g, uint64_t n, double seconds);
 
+/* group_listen -- for so long; nothing is started. */
+void group_listen(struct group *g, double seconds);
+
+/* group_signal -- to the daemon of a node. */
+void group_signal(const struct group *g, unsigned number, int signal);
+
 /* group_kill_writer -- SIGKILL. */
 void group_kill_writer(struct group *g);
 

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check_xraftd.c -- xraftd: what it refuses and with which words, and what does not come at random in check_group.
+ *
+ * GOAL    Nothing is acknowledged while two of three nodes stand still, and what was written then is not there later.  A transaction that
+ *         is too large for the log's buffer, in a file that is new, is on all nodes.  Raft's log is shortened, and a node that was away goes on.  What
+ *         cannot be done is refused in words.
+ * METHOD  Three nodes on this machine, as in check_group.
+ */
+#include <config.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "group_run.h"
+#include "tests/common/env.h"
+
+#define PATIENCE_S 60
+
+#define LARGE_BYTES ((size_t)40 << 20)
+
+static char words[1 << 14];
+
+/* run -- xraftd with some arguments; ret its exit code. */
+static int
+run(const char *arguments)
+{
+    const char *top = getenv("top_builddir");
+    char command[1024];
+    size_t n;
+    FILE *p;
+    int status;
+
+    (void)snprintf(command, sizeof command, "%s/xraftd %s 2>&1", top != NULL ? top : ".",
+                   arguments);
+    p = popen(command, "re");
+    must(p != NULL);
+    n = fread(words, 1, sizeof words - 1, p);
+    words[n] = '\0';
+    status = pclose(p);
+    must(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+#define must_say(arguments, code, text)                                    \
+ do {                                                                      \
+  must_eq(run(arguments), code);                                           \
+  if (strstr(words, text) == NULL)                                         \
+   env_fail(__FILE__, __LINE__, "xraftd %s says: %s", (arguments), words); \
+ } while (0)
+
+static void
+start_all(struct group *g, const char *options)
+{
+    for (unsigned i = 1; i <= GROUP_NODES; i++)
+        group_start(g, i, options);
+}
+
+static void
+stop_all(struct group *g)
+{
+    for (unsigned i = 1; i <= GROUP_NODES; i++)
+        group_stop(g, i);
+}
+
+START_TEST(nothing_is_acknowledged_without_a_majority)
+{
+    unsigned leader, other[2], n = 0;
+    struct group g;
+    uint64_t before;
+
+    group_make(&g);
+    start_all(&g, "-q");
+    leader = group_await_leader(&g, PATIENCE_S);
+    for (unsigned i = 1; i <= GROUP_NODES; i++) {
+        if (i != leader)
+            other[n++] = i;
+    }
+    group_await_acknowledged(&g, 50, PATIENCE_S);
+    for (unsigned i = 0; i < 2; i++)
+        group_signal(&g, other[i], SIGSTOP);
+    group_listen(&g, 0.2); /* what was under way */
+    before = g.n_acknowledged;
+    group_listen(&g, 3);
+    must_eq(g.n_acknowledged, before);
+    group_kill(&g, leader);
+    group_kill_writer(&g);
+    for (unsigned i = 0; i < 2; i++)
+        group_signal(&g, other[i], SIGCONT);
+    group_await_acknowledged(&g, 50, PATIENCE_S);
+    group_start(&g, leader, "-q");
+    group_kill_writer(&g);
+    must(group_await_leader(&g, PATIENCE_S) != 0);
+    group_await_agreement(&g, PATIENCE_S);
+    stop_all(&g);
+    group_must_agree(&g);
+    group_free(&g);
+}
+END_TEST
+
+/* write_large -- one transaction, in a file that is new; in a process of its own. */
+static void
+write_large(const char *dir)
+{
+    pid_t pid = fork();
+    char path[64];
+    uint8_t *p;
+    int status;
+
+    must(pid >= 0);
+    if (pid == 0) {
+        must_ok(xInit(dir, XAC_DURABLE));
+        (void)snprintf(path, sizeof path, "%s/large", dir);
+        p = (uint8_t *)xMmap(path, LARGE_BYTES);
+        must((void *)p != MAP_FAILED);
+        must_ok(xbegin());
+        for (size_t i = 0; i < LARGE_BYTES; i += 64)
+            memset(p + i, (int)(1 + i / 64 % 251), 64);
+        must_eq(xend(), COMMITTED);
+        must_ok(xShutdown());
+        _exit(0);
+    }
+    must_eq(waitpid(pid, &status, 0), pid);
+    must_eq(status, 0);
+}
+
+/* must_be_large -- a node at rest has it. */
+static void
+must_be_large(const char *dir)
+{
+    char path[64];
+    uint8_t *p;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/large", dir);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    must(fd >= 0);
+    p = (uint8_t *)mmap(NULL, LARGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    must((void *)p != MAP_FAILED);
+    for (size_t i = 0; i < LARGE_BYTES; i += 64) {
+        must_eq(p[i], 1 + i / 64 % 251);
+        must_eq(p[i + 63], p[i]);
+    }
+    (void)munmap(p, LARGE_BYTES);
+    (void)close(fd);
+}
+
+START_TEST(large_transactions_reach_all_nodes)
+{
+    struct group g;
+    unsigned leader;
+
+    group_make(&g);
+    start_all(&g, "-q");
+    leader = group_await_leader(&g, PATIENCE_S);
+    write_large(g.node[leader - 1].dir);
+    group_await_agreement(&g, PATIENCE_S);
+    stop_all(&g);
+    for (unsigned i = 0; i < GROUP_NODES; i++)
+        must_be_large(g.node[i].dir);
+    group_free(&g);
+}
+END_TEST
+
+START_TEST(a_log_that_is_shortened_serves_a_node_that_was_away)
+{
+    unsigned leader, away;
+    struct group_status s;
+    struct group g;
+
+    group_make(&g);
+    start_all(&g, "-q -s 1");
+    leader = group_await_leader(&g, PATIENCE_S);
+    away = leader % GROUP_NODES + 1;
+    group_kill(&g, away);
+    write_large(g.node[leader - 1].dir); /* 160 entries */
+    do {
+        group_await_acknowledged(&g, 20, PATIENCE_S);
+        must(group_ask(&g, leader, &s));
+    } while (s.snapshots == 0);
+    group_kill_writer(&g);
+    group_start(&g, away, "-q -s 1");
+    group_await_agreement(&g, PATIENCE_S);
+    stop_all(&g);
+    group_must_agree(&g);
+    for (unsigned i = 0; i < GROUP_NODES; i++)
+        must_be_large(g.node[i].dir);
+    group_free(&g);
+}
+END_TEST
+
+START_TEST(what_cannot_be_done_is_refused_in_words)
+{
+    struct group g;
+
+    must_say("", 2, "usage:");
+    must_say("--help", 0, "usage:");
+    must_say("--version", 0, "libxac");
+    must_say("create db", 2, "usage:");
+    must_say("start --node 1 db", 2, "usage:");
+    must_say("status --quiet db", 2, "usage:");
+    must_ok(mkdir("empty", 0700));
+    must_say("start empty", 5, "no xac.master");
+    group_make(&g);
+    must_say("create -m 192.0.2.1:7001 n1", 1, "an address of this machine");
+    must_say("create -m 127.0.0.1 n1", 1, "an address of this machine");
+    must_say("create -m 127.0.0.1:1 -m 127.0.0.1:1 n1", 1,
+             "two nodes cannot listen there");
+    must_say("create -m 127.0.0.1:1 n1", 1, "a member of a group already");
+    must_say("join -n 4 n2", 1, "the nodes 1 to 3");
+    must_say("status n1", 1, "no xraftd runs there");
+    must_rc(xInit("n1", XAC_DURABLE), XAC_ENOTLEADER);
+    start_all(&g, "-q");
+    (void)group_await_leader(&g, PATIENCE_S);
+    must_say("start n1", 4, "another xraftd runs there");
+    must_say("status --json n2", 0, "\"node\": 2");
+    must_say("status n3", 0, "generation");
+    stop_all(&g);
+    must_ok(system("cp -a n1 n4"));
+    must_say("join -n 2 n4", 1, "the member has run");
+    must_rc(xInit("n1", XAC_DURABLE), XAC_ENOTLEADER);
+    group_free(&g);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("xraftd");
+    TCase *t = env_tcase(s, "xraftd", 300);
+
+    tcase_add_test(t, nothing_is_acknowledged_without_a_majority);
+    tcase_add_test(t, large_transactions_reach_all_nodes);
+    tcase_add_test(t, a_log_that_is_shortened_serves_a_node_that_was_away);
+    tcase_add_test(t, what_cannot_be_done_is_refused_in_words);
+    return env_main(s);
+}
