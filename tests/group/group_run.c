@@ -391,13 +391,6 @@ group_listen(struct group *g, double seconds)
     }
 }
 
-void
-group_signal(const struct group *g, unsigned number, int signal)
-{
-    must(node_of(g, number)->pid != 0);
-    must_ok(kill(node_of(g, number)->pid, signal));
-}
-
 /* ---- What must be there ------------------------------------------------------------- */
 
 void

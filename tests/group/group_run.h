@@ -68,9 +68,6 @@ void group_await_acknowledged(struct group *g, uint64_t n, double seconds);
 /* group_listen -- for so long; nothing is started. */
 void group_listen(struct group *g, double seconds);
 
-/* group_signal -- to the daemon of a node. */
-void group_signal(const struct group *g, unsigned number, int signal);
-
 /* group_kill_writer -- SIGKILL. */
 void group_kill_writer(struct group *g);
 

@@ -10,8 +10,8 @@
 # log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
 # map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
-# cut off, raftd-* entries of a group, snapshot-* states that are held, history-* states of the past,
-# save-* savepoints, the others isolation.
+# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, snapshot-* states that are
+# held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
 # again and its tests are run until one fails or hangs, with -a all of them.  The last
@@ -49,6 +49,7 @@ ship_tests="tests/unit/log/check_received tests/unit/ship/check_wire tests/unit/
     tests/unit/ship/check_standby tests/unit/ship/check_promote tests/crash/check_standby_cut tests/unit/tools/check_ship"
 net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
+node_tests="tests/group/check_xraftd tests/group/check_group"
 raftd_tests="tests/unit/tools/check_raftd_entry"
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
 map_tests="tests/api/heap/check_xactree"
@@ -114,6 +115,7 @@ tests_of()
     group-*) echo "$group_tests" ;;
     net-*) echo "$net_tests" ;;
     query-*) echo "$query_tests" ;;
+    node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
