@@ -170,6 +170,68 @@ START_TEST(large_transactions_reach_all_nodes)
 }
 END_TEST
 
+/* count_up -- a program that writes beside others: one in each transaction. */
+static void
+count_up(const char *dir, unsigned n)
+{
+    struct group_file *f;
+    char path[64];
+
+    must_ok(xInit(dir, XAC_DURABLE));
+    (void)snprintf(path, sizeof path, "%s/counter", dir);
+    f = (struct group_file *)xMmap(path, sizeof *f);
+    must((void *)f != MAP_FAILED);
+    for (unsigned i = 0; i < n;) {
+        must_ok(xbegin());
+        f->record[f->n++] = 1;
+        i += xend() == COMMITTED;
+    }
+    must_ok(xShutdown());
+}
+
+START_TEST(programs_write_beside_each_other)
+{
+    enum {
+        WRITERS = 4,
+        EACH = 150
+    };
+    pid_t writer[WRITERS];
+    struct group g;
+    unsigned leader;
+    int status;
+
+    group_make(&g);
+    start_all(&g, "-q");
+    leader = group_await_leader(&g, PATIENCE_S);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writer[i] = fork();
+        must(writer[i] >= 0);
+        if (writer[i] == 0) {
+            count_up(g.node[leader - 1].dir, EACH);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        must_eq(waitpid(writer[i], &status, 0), writer[i]);
+        must_eq(status, 0);
+    }
+    group_await_agreement(&g, PATIENCE_S);
+    stop_all(&g);
+    for (unsigned i = 0; i < GROUP_NODES; i++) {
+        uint64_t n = 0;
+        char path[64];
+        int fd;
+
+        (void)snprintf(path, sizeof path, "%s/counter", g.node[i].dir);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        must_eq(pread(fd, &n, sizeof n, 0), (ssize_t)sizeof n);
+        must_eq(n, WRITERS * EACH);
+        (void)close(fd);
+    }
+    group_free(&g);
+}
+END_TEST
+
 START_TEST(a_log_that_is_shortened_serves_a_node_that_was_away)
 {
     unsigned leader, away;
@@ -239,6 +301,7 @@ main(void)
 
     tcase_add_test(t, nothing_is_acknowledged_without_a_majority);
     tcase_add_test(t, large_transactions_reach_all_nodes);
+    tcase_add_test(t, programs_write_beside_each_other);
     tcase_add_test(t, a_log_that_is_shortened_serves_a_node_that_was_away);
     tcase_add_test(t, what_cannot_be_done_is_refused_in_words);
     return env_main(s);
