@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,14 +107,13 @@ START_TEST(nothing_is_acknowledged_without_a_majority)
 }
 END_TEST
 
-/* write_large -- one transaction, in a file that is new; in a process of its own. */
-static void
-write_large(const char *dir)
+/* start_large -- one transaction, in a file that is new; in a process of its own, which is returned. */
+static pid_t
+start_large(const char *dir)
 {
     pid_t pid = fork();
     char path[64];
     uint8_t *p;
-    int status;
 
     must(pid >= 0);
     if (pid == 0) {
@@ -128,6 +128,16 @@ write_large(const char *dir)
         must_ok(xShutdown());
         _exit(0);
     }
+    return pid;
+}
+
+/* write_large -- the same, and wait until it is acknowledged. */
+static void
+write_large(const char *dir)
+{
+    pid_t pid = start_large(dir);
+    int status;
+
     must_eq(waitpid(pid, &status, 0), pid);
     must_eq(status, 0);
 }
@@ -166,6 +176,31 @@ START_TEST(large_transactions_reach_all_nodes)
     stop_all(&g);
     for (unsigned i = 0; i < GROUP_NODES; i++)
         must_be_large(g.node[i].dir);
+    group_free(&g);
+}
+END_TEST
+
+START_TEST(a_leader_is_deposed_in_the_middle_of_a_large_transaction)
+{
+    uint64_t seed = env_seed();
+    struct group g;
+
+    group_make(&g);
+    start_all(&g, "-q");
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned leader = group_await_leader(&g, PATIENCE_S);
+        pid_t pid = start_large(g.node[leader - 1].dir);
+
+        (void)poll(NULL, 0, 200 + (int)rnd_below(&seed, 1000));
+        must_ok(kill(g.node[leader - 1].pid, SIGSTOP));
+        (void)poll(NULL, 0, 3000); /* another one leads */
+        must_ok(kill(g.node[leader - 1].pid, SIGCONT));
+        (void)kill(pid, SIGKILL);
+        must_eq(waitpid(pid, NULL, 0), pid);
+    }
+    group_await_agreement(&g, PATIENCE_S);
+    stop_all(&g);
+    group_must_agree(&g);
     group_free(&g);
 }
 END_TEST
@@ -301,6 +336,7 @@ main(void)
 
     tcase_add_test(t, nothing_is_acknowledged_without_a_majority);
     tcase_add_test(t, large_transactions_reach_all_nodes);
+    tcase_add_test(t, a_leader_is_deposed_in_the_middle_of_a_large_transaction);
     tcase_add_test(t, programs_write_beside_each_other);
     tcase_add_test(t, a_log_that_is_shortened_serves_a_node_that_was_away);
     tcase_add_test(t, what_cannot_be_done_is_refused_in_words);
