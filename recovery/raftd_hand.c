@@ -84,6 +84,50 @@ leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
                        h->group->member[leader - 1]);
 }
 
+/* ---- Pieces of a data file (5) ------------------------------------------------------ */
+
+/* drop_pieces -- they are not needed any more. */
+static void
+drop_pieces(struct raftd_hand *h)
+{
+    while (h->piece != NULL) {
+        struct raftd_item *item = h->piece;
+
+        h->piece = item->next;
+        free(item);
+    }
+    h->last_piece = &h->piece;
+}
+
+/* keep_piece -- the item that has been taken is one. */
+static void
+keep_piece(struct raftd_hand *h, struct raftd_item *item)
+{
+    xac_assert(h->place.state == RAFTD_LEADER);
+    item->next = NULL;
+    *h->last_piece = item;
+    h->last_piece = &item->next;
+}
+
+/* take_pieces -- this node leads no more, and the rest of the file comes by Raft; unless another generation has begun. */
+static int
+take_pieces(struct raftd_hand *h)
+{
+    struct raftd_entry e;
+    int rc = 0;
+
+    xac_assert(h->place.state == RAFTD_STANDBY);
+    for (const struct raftd_item *i = h->piece; rc == 0 && i != NULL; i = i->next) {
+        if (h->accepted.generation != h->place.generation)
+            break;
+        rc = raftd_entry_read(i->bytes, i->n, &e);
+        if (rc == 0)
+            rc = raftd_place_take(&h->place, &e);
+    }
+    drop_pieces(h);
+    return rc;
+}
+
 /* ---- The end of leading ------------------------------------------------------------- */
 
 /* leave -- this node leads no more: programs detach, and the log ends at what has been accepted. */
@@ -101,6 +145,8 @@ leave(struct raftd_hand *h, uint32_t leader, uint64_t end)
     publish(h);
     if (rc == 0)
         rc = raftd_place_cut(&h->place, end);
+    if (rc == 0)
+        rc = take_pieces(h);
     if (rc == 0)
         say(h, "leads no more; the log is cut at LSN %" PRIu64 ", after %.0f ms", end,
             (double)(xac_clock_ns() - began_ns) / 1e6);
@@ -254,6 +300,9 @@ take_counting(struct raftd_hand *h, const struct raftd_entry *e)
     case RAFTD_STANDBY:
         return raftd_place_take(p, e);
     case RAFTD_LEADER:
+        if (e->kind != RAFTD_NOTE && h->accepted.data_end <= e->n)
+            drop_pieces(h); /* its block has come, or another file begins */
+        h->keeps_item = e->kind == RAFTD_DATA;
         if (e->generation == p->generation && e->end > p->end)
             raftd_place_raise(p, e->end); /* F3 */
         return 0;
@@ -390,7 +439,11 @@ serve(struct raftd_hand *h)
             rc = take(h, item);
         if (rc == 0)
             publish(h);
-        free(item);
+        if (h->keeps_item)
+            keep_piece(h, item);
+        else
+            free(item);
+        h->keeps_item = false;
     }
     if (rc == 0 && h->place.state == RAFTD_LEADER)
         rc = leave(h, 0, h->accepted.end); /* L1, before another node leads */
@@ -491,6 +544,7 @@ raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int dirfd
                              .settled = group->begin};
     raftd_queue_init(&h->queue);
     raftd_feed_init(&h->feed);
+    h->last_piece = &h->piece;
     (void)pthread_mutex_init(&h->lock, NULL);
     (void)pthread_cond_init(&h->opened, NULL);
 }
@@ -499,6 +553,7 @@ void
 raftd_hand_fini(struct raftd_hand *h)
 {
     xac_assert(!h->is_started);
+    drop_pieces(h);
     raftd_feed_fini(&h->feed);
     raftd_queue_fini(&h->queue);
     (void)pthread_cond_destroy(&h->opened);

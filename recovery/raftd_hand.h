@@ -17,6 +17,8 @@
  *   (3) This node begins to lead only in a generation whose nonce this life of the daemon has drawn, and while Raft says
  *       that it still leads in the term in which it has proposed it.
  *   (4) What a snapshot of Raft says is durable here.
+ *   (5) While this node leads it keeps the pieces of a data file that have counted, until the block that names it: if it is
+ *       deposed in between the others come by Raft, and only they.
  */
 #ifndef XAC_RAFTD_HAND_H
 #define XAC_RAFTD_HAND_H
@@ -45,9 +47,11 @@ struct raftd_hand {
     struct raftd_place place;
     struct raftd_feed feed;
     struct raftd_accepted accepted;
-    uint64_t n_taken;                     /* entries                               */
-    uint8_t nonce[XAC_RAFTD_NONCE_BYTES]; /* of the OPEN that is under way         */
-    uint64_t open_term;                   /* in which; 0: none is                  */
+    struct raftd_item *piece, **last_piece; /* (5) */
+    bool keeps_item;                        /* the one that is being taken is one       */
+    uint64_t n_taken;                       /* entries                               */
+    uint8_t nonce[XAC_RAFTD_NONCE_BYTES];   /* of the OPEN that is under way         */
+    uint64_t open_term;                     /* in which; 0: none is                  */
     uint64_t began_ns; /* when Raft said that we lead                                 */
 
     pthread_mutex_t lock;
