@@ -5,14 +5,16 @@
 #
 # Runs durable inserts with a standby that follows and without, in turn, in network namespaces that it makes and removes.
 # Prints how far the standby is behind, ten times a second while there are inserts, and by how much they are slower.
-# In the end all records of source and standby are compared, byte by byte.
+# In the end all records of source and standby are compared, byte by byte.  Source, server and standby run in sessions of their
+# own: the kernel shares processors among sessions, and on a busy machine a standby of the same one would make its
+# source faster (why.sh).
 #
 #   --seconds N    of inserts in each run (60)
 #   --pairs N      of runs, one with and one without a standby (5)
 #   --delay MS     of the network, in each direction, by tc netem; without that by a relay, ship_delay (1)
 #   --loss PERCENT of packets (0)
-#   --awake        in both kinds of runs idle processors wait for work without halting (/dev/cpu_dma_latency): what wakes them
-#                  takes long on virtual machines, and a standby keeps them from halting
+#   --awake        in both kinds of runs idle processors wait for work without halting (/dev/cpu_dma_latency): to wake them
+#                  may take long on a virtual machine
 #   --cut SECONDS  pull the cable for so long, two seconds after the beginning
 #   --dir DIR      for the files, which are removed (the current one)
 #   --json         one JSON object per pair, and one for all
@@ -32,7 +34,7 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     *)
-        sed -n '4,20s/^# \{0,1\}//p' "$0" >&2
+        sed -n '4,22s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
     esac
@@ -170,7 +172,7 @@ disk_counts()
 insert()
 {
     before=$(disk_counts)
-    said=$(ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err")
+    said=$(setsid ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err")
     after=$(disk_counts)
     [ -z "$said" ] || echo "$said $before $after" |
         awk '{ printf "%s %.2f %.0f\n", $2, ($5 - $3) / $1, ($6 - $4) / $1 }'
@@ -211,10 +213,10 @@ with_standby()
 {
     prepare
     : >"$work/lag"
-    ip netns exec "$one" "$build/xship" serve --json --insecure-listen --listen 192.0.2.1:7000 \
+    setsid ip netns exec "$one" "$build/xship" serve --json --insecure-listen --listen 192.0.2.1:7000 \
         --secret-file "$work/secret" "$work/db" >"$work/lag" 2>"$work/serve.err" &
     serve_pid=$!
-    ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" "$at" \
+    setsid ip netns exec "$two" "$build/xship" follow --secret-file "$work/secret" "$at" \
         "$work/standby" 2>"$work/follow.err" &
     follow_pid=$!
     await 30 is_behind_by_nothing || fail "the standby does not come"

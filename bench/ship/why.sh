@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# why.sh BUILD [--seconds N] [--rounds N] [--dir DIR] -- what of a standby makes its source slower, or faster.
+# why.sh BUILD [--seconds N] [--rounds N] [--dir DIR] [--only WHAT] -- what of a standby makes its source slower, or faster.
 #
 # Durable inserts (ship_load) for N seconds (6) in each of these surroundings, in turn, N rounds (5), each with an order of
-# its own.  Prints for each the median of inserts a second divided by those of the same round alone, and all values.
+# its own; or in those of WHAT, and alone.  Prints for each the median of inserts a second divided by those of the same round alone, and all values.
 #
 #   alone      nothing else
 #   again      nothing else: how much of the differences is chance
@@ -12,6 +12,7 @@
 #   slot       a slot holds the log back, and nobody follows
 #   awake      idle processors wait for work without halting (/dev/cpu_dma_latency)
 #   busy       another process keeps a processor busy, at the lowest priority
+#   apart      the same in a session of its own: the scheduler groups processes by sessions (sched_autogroup_enabled)
 #   syncs      another process writes 4 KiB and syncs them, again and again, on the same disk
 #   memory     a standby in memory: it takes, redoes and wakes, but syncs nothing on the disk
 #   standby    a standby on the same disk
@@ -19,12 +20,12 @@ set -u
 
 build=$(cd "$1" && pwd) || exit 2
 shift
-seconds=6 rounds=5 dir=.
+seconds=6 rounds=5 dir=. only='again kept slot awake busy apart syncs memory standby'
 while [ $# -gt 0 ]; do
     case $1 in
-    --seconds | --rounds | --dir) eval "${1#--}=\$2" ;;
+    --seconds | --rounds | --dir | --only) eval "${1#--}=\$2" ;;
     *)
-        sed -n '4,19s/^# \{0,1\}//p' "$0" >&2
+        sed -n '4,20s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
     esac
@@ -82,6 +83,10 @@ surround()
         nice -n 19 sh -c 'while :; do :; done' &
         other=$!
         ;;
+    apart)
+        nice -n 19 setsid sh -c 'while :; do :; done' &
+        other=$!
+        ;;
     syncs)
         sh -c "while :; do dd if=/dev/zero of='$work/other' bs=4k count=1000 oflag=dsync conv=notrunc 2>/dev/null; done" &
         other=$!
@@ -101,7 +106,7 @@ one()
     rm -rf "$work/db" "$work/standby" "$work/other" "$memory/standby"
 }
 
-all='alone again kept slot awake busy syncs memory standby'
+all="alone $only"
 round=1
 while [ "$round" -le "$rounds" ]; do
     for what in $(echo "$all" | tr ' ' '\n' | awk -v r="$round" '{ v[NR - 1] = $1 }
