@@ -275,16 +275,17 @@ is_of_source(void)
                || memcmp(line.branch, last.branch, sizeof line.branch) == 0);
 }
 
-/* judge_state -- what lies in the root. */
-static void
+/* judge_state -- what lies in the root; ret whether there is log behind its end. */
+static bool
 judge_state(const struct promise *p, uint64_t depth)
 {
     struct xac_recover_options look = {.dry_run = true};
     int fd = open(CUT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct xac_recover_report rep;
     uint64_t has;
 
     must(fd >= 0);
-    must_ok(xac_recover_dir(fd, &look, NULL, NULL));
+    must_ok(xac_recover_dir(fd, &look, &rep, NULL));
     if (is_there(XAC_FOLLOW_NAME))
         must_refuse(xac_recover_dir(fd, NULL, NULL, NULL), XAC_ENOTLEADER);
     (void)close(fd);
@@ -297,6 +298,7 @@ judge_state(const struct promise *p, uint64_t depth)
         go_on(has);
     else if (depth == 0) /* all was there before it was promoted */
         must_eq(has, all);
+    return rep.discarded_blocks > 0;
 }
 
 /* ---- Cuts ------------------------------------------------------------------------------------ */
@@ -334,7 +336,7 @@ cut_promotion(const struct disk_state *s, const struct promise *p, uint64_t *see
         record_pause(false);
         promote(CUT);
         record_pause(true);
-        walk(disk_of_state(s), *p, 1, 16, seedp);
+        walk(disk_of_state(s), *p, 1, 20, seedp);
     }
     record_start(trace[0], root);
     record_pause(true);
@@ -344,11 +346,13 @@ static void
 try_state(const struct disk_state *s, const struct promise *p, uint64_t depth,
           uint64_t *seedp)
 {
+    bool is_torn;
+
     at->n++;
     at->depth = depth;
     disk_state_write(s, root, trace[depth]);
-    judge_state(p, depth);
-    if (depth == 0 && rnd_below(seedp, 8) == 0)
+    is_torn = judge_state(p, depth);
+    if (depth == 0 && rnd_below(seedp, is_torn ? 2 : 25) == 0)
         cut_promotion(s, p, seedp);
 }
 
