@@ -17,6 +17,7 @@
 #include <xac.h>
 
 #include "base/annot.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/names.h"
 #include "base/newfile.h"
@@ -41,6 +42,9 @@
 
 /* xac.addresses is not longer than that. */
 #define NOTE_BYTES_MAX ((uint64_t)256 << 20)
+
+/* How often the mark of what is durable (log/received.h) is synced. */
+#define MARK_NS UINT64_C(1000000000)
 
 /* ---- A standby ---------------------------------------------------------------------- */
 
@@ -275,21 +279,35 @@ raftd_place_is_full(const struct raftd_place *p)
     return p->state == RAFTD_STANDBY && xac_standby_is_full(p->s);
 }
 
+/* mark -- damage to what is durable is to be named after a power cut, too; once a second. */
+static int
+mark(struct raftd_place *p)
+{
+    uint64_t now = xac_clock_ns();
+
+    xac_assert(p->state == RAFTD_STANDBY);
+    if (!p->needs_mark || now - p->marked_ns < MARK_NS)
+        return 0;
+    p->needs_mark = false;
+    p->marked_ns = now;
+    return xac_standby_mark(p->s);
+}
+
 int
 raftd_place_settle(struct raftd_place *p)
 {
-    int rc;
+    int rc = 0;
 
     xac_assert(p->state == RAFTD_STANDBY);
-    if (!p->has_news)
-        return 0;
-    rc = xac_standby_sync(p->s);
-    if (rc == 0)
-        rc = xac_standby_apply(p->s);
-    if (rc == 0)
-        p->has_news = false;
-    look(p);
-    return rc;
+    if (p->has_news) {
+        rc = xac_standby_sync(p->s);
+        if (rc == 0)
+            rc = xac_standby_apply(p->s);
+        p->has_news = rc != 0;
+        p->needs_mark = true;
+        look(p);
+    }
+    return rc == 0 ? mark(p) : rc;
 }
 
 /* ---- Another generation ------------------------------------------------------------- */

@@ -43,6 +43,8 @@ struct raftd_place {
     uint64_t end;          /* STANDBY: of the log; LEADER: replicated; STRAY: 0        */
     uint64_t durable, applied;
     bool has_news; /* something has been taken since it was settled                    */
+    bool needs_mark; /* something has been settled since it was marked as durable     */
+    uint64_t marked_ns; /* when                                                       */
     uint8_t *note; /* xac.addresses, piece by piece                                   */
     uint64_t note_has, note_length;
 };
