@@ -78,13 +78,12 @@ offers_raft()
         dpkg --compare-versions "$version" ge $raft_least
 }
 
-# The source, for these packages only.
+# The source.  By default apt takes nothing from there by itself; the pin says that it may take libraft.
 add_backports()
 {
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $backports main" |
         $as_root tee $backports_list >/dev/null
-    printf '%s\n' 'Package: *' "Pin: release n=$backports" 'Pin-Priority: -1' '' \
-        'Package: libraft-dev libraft0' "Pin: release n=$backports" 'Pin-Priority: 500' |
+    printf '%s\n' 'Package: libraft-dev libraft0' "Pin: release n=$backports" 'Pin-Priority: 500' |
         $as_root tee $backports_pins >/dev/null
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || true
 }
@@ -95,6 +94,7 @@ install_raft()
     offers_raft || $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || true
     if ! offers_raft && grep -q bookworm /etc/os-release; then
         add_backports
+        offers_raft || $as_root rm -f $backports_list $backports_pins # nobody else is to fail for it
     fi
     offers_raft && $as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends $raft_packages && have_raft
