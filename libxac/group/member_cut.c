@@ -27,6 +27,7 @@
 #include "log/block.h"
 #include "log/log_name.h"
 #include "log/recover_scan.h"
+#include "log/replica.h"
 
 struct cutting {
     const struct xac_member *m;
@@ -131,32 +132,6 @@ remove_all_data(struct cutting *c)
 
 /* ---- The log (2, 3) ------------------------------------------------------------------- */
 
-/* zero -- bytes of the log, all of one segment, synced. */
-static int
-zero(const struct cutting *c, uint64_t number, uint64_t from, uint64_t to)
-{
-    static const uint8_t zeros[16384];
-    uint64_t segment_bytes = c->m->master.segment_bytes;
-    char name[XAC_LOG_NAME_MAX];
-    int fd, rc = 0;
-
-    xac_assert(from < to);
-    xac_assert(xac_log_segment_of(from, segment_bytes) == number);
-    xac_log_segment_name(name, number);
-    fd = xac_sys.openat(c->m->logfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd < 0)
-        return xac_err(errno, "%s: open", name);
-    for (uint64_t n; rc == 0 && from < to; from += n) {
-        n = to - from < sizeof zeros ? to - from : sizeof zeros;
-        rc = xac_write_full(fd, zeros, (size_t)n,
-                            XAC_SEGMENT_HEADER + (from & (segment_bytes - 1)));
-    }
-    if (rc == 0 && xac_sys.fdatasync(fd) != 0)
-        rc = errno;
-    (void)xac_sys.close(fd);
-    return rc == 0 ? 0 : xac_err(rc, "%s: filling its end with zeros", name);
-}
-
 /* clear -- the part of [from, to) that lies in a segment; as a whole it goes, but for the one with the cut. */
 static int
 clear(const struct cutting *c, uint64_t number, uint64_t from, uint64_t to)
@@ -166,10 +141,12 @@ clear(const struct cutting *c, uint64_t number, uint64_t from, uint64_t to)
     char name[XAC_LOG_NAME_MAX];
 
     xac_assert(number != 0);
+    xac_assert(from < to);
     if (end <= from || begin >= to)
         return 0;
     if (begin < from || end > to || number <= xac_log_segment_of(c->cut, bytes))
-        return zero(c, number, begin < from ? from : begin, end > to ? to : end);
+        return xac_replica_clear(c->m->logfd, bytes, begin < from ? from : begin,
+                                 end > to ? to : end);
     xac_log_segment_name(name, number);
     return xac_sys.unlinkat(c->m->logfd, name, 0) == 0 || errno == ENOENT
                ? 0
@@ -216,6 +193,7 @@ cut(const struct xac_member *m, uint64_t lsn, uint64_t *endp)
     struct cutting c = {.m = m};
     int rc = xac_scan_open(&c.scan, m->logfd, &m->master);
 
+    xac_assert(m->logfd >= 0);
     if (rc == 0)
         rc = xac_scan_sync(&c.scan);
     if (rc == 0)

@@ -67,11 +67,12 @@ int xac_replica_sync(struct xac_replica *r);
 int xac_replica_sync_mark(struct xac_replica *r);
 
 /*
- * xac_replica_clear -- zeros in the place of what a crash has left behind the end of a log that nobody will receive into
- * any more: its blocks say of another log what had been synced, and some of them may be whole.
+ * xac_replica_clear -- zeros in a part of a log that is not to count: what a crash has left behind the end, before a
+ * promotion, for its blocks say of another log what had been synced, and some of them may be whole; and what a deposed
+ * leader has written behind the cut.
  *
  * in   dirfd     of the log
- * in   from, to  the log ends at `from`; segments that are missing stay so
+ * in   from, to  LSNs; segments that are missing stay so
  * ret  0, synced, or errno, words noted.
  */
 int xac_replica_clear(int dirfd, uint64_t segment_bytes, uint64_t from, uint64_t to);
