@@ -29,6 +29,11 @@
 /* How long to sleep when there is no log, before looking at what the standby says. */
 #define LOOK_MS 100
 
+/* After log has been sent, how long more of it is gathered.  What travels together is synced together: a standby that
+   synced each commit by itself would take a third of the commits from a source on the same disk, and much of a
+   processor anywhere. */
+#define GATHER_MS 10
+
 #define SECOND_NS UINT64_C(1000000000)
 
 /* How long to wait for the standby's greeting, and for its last acknowledgement. */
@@ -499,11 +504,28 @@ beat(struct sending *s)
     return rc == 0 ? xac_wire_flush(&s->w) : rc;
 }
 
+/* gather -- let more log come together, and hear the standby meanwhile. */
+static int
+gather(struct sending *s)
+{
+    uint64_t now_ns = xac_clock_ns();
+    uint64_t until_ns = now_ns + GATHER_MS * (SECOND_NS / 1000);
+    int rc = 0;
+
+    xac_assert(s->source.follow.buf != NULL);
+    while (rc == 0 && now_ns < until_ns && !is_stopped(s)) {
+        rc = hear(s, (unsigned)((until_ns - now_ns) / (SECOND_NS / 1000)) + 1);
+        now_ns = xac_clock_ns();
+    }
+    return rc;
+}
+
 /* stream -- log, until `stop`. */
 static int
 stream(struct sending *s)
 {
     struct xac_followed got;
+    uint64_t gathered = s->sent; /* LSN up to which there has been time to gather      */
     int rc = send_addresses(s);
 
     s->reached_ns = s->goal_ns = xac_clock_ns();
@@ -517,8 +539,13 @@ stream(struct sending *s)
             rc = hear(s, 0);
         if (rc == 0)
             rc = beat(s);
-        if (rc == 0 && got.blk == NULL)
+        if (rc != 0 || got.blk != NULL)
+            continue;
+        if (s->sent != gathered)
+            rc = gather(s);
+        else
             xac_source_wait(&s->source, LOOK_MS);
+        gathered = s->sent;
     }
     xac_assert(rc != 0 || is_stopped(s));
     return rc;
