@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""nightly.py SOURCE-DIR BUILD-DIR HOURS [--only PART,...] [--page FILE] -- spend the time given
+"""nightly.py SOURCE-DIR BUILD-DIR HOURS [--only PART,...] [--page FILE] [--runs FILE] -- spend the time given
 on what finds defects by trying for long, and print one page.
 
 Each part gets a share of the time, in turn.  Its command runs again and again, each time with
 another seed, until its share is over; a run that has begun is finished.  Each run leaves its output in
-BUILD-DIR/nightly/logs, and a line in BUILD-DIR/nightly/runs.jsonl; the page counts this night and all
-nights of that file.  A run that fails is a finding: the page says how to repeat it.
+BUILD-DIR/nightly/logs, and a line in BUILD-DIR/nightly/runs.jsonl, or the file given; the page counts this
+night and all nights of that file.  A run that fails is a finding: the page says how to repeat it.
 
 Exit code 0 if nothing was found, 1 if something was, 2 after a wrong argument.
 """
@@ -30,13 +30,15 @@ Part = collections.namedtuple("Part", "share command counts")
 class Night:
     """The directories, and the parts for them."""
 
-    def __init__(self, source, build):
+    def __init__(self, source, build, runs):
         self.source = source
         self.build = build
         self.dir = build / "nightly"
         self.logs = self.dir / "logs"
-        self.runs = self.dir / "runs.jsonl"
+        self.runs = runs or self.dir / "runs.jsonl"
         self.logs.mkdir(parents=True, exist_ok=True)
+        self.commit = subprocess.run(["git", "-C", str(source), "describe", "--always", "--dirty"], capture_output=True,
+                                     text=True, check=False).stdout.strip() or "unknown"
 
     def mutants(self, seconds):
         names = sorted(p.stem for p in (self.source / "tests/mutants").glob("*.patch"))
@@ -68,6 +70,14 @@ class Night:
                                         "tests/modes/one_mode"],
                           {"rows of options": r"(\d+) rows"}),
             "engines": Part(8, self.engines, {"test programs": r"(\d+) passed"}),
+            "standby": Part(5, lambda s: ["XAC_STATES=3000", "CK_TIMEOUT_MULTIPLIER=30", "tests/crash/check_standby_cut"],
+                            {"power cuts of standbys": r"(\d+) power cuts of standbys"}),
+            "ship": Part(5, lambda s: ["XAC_BREAKS=30", "XAC_KILLS=30", "top_builddir=.", "CK_TIMEOUT_MULTIPLIER=30",
+                                       "tests/unit/tools/check_serve"],
+                         {"breaks and kills": r"(?m)^(\d+) (?:breaks|kills)"}),
+            "group": Part(8, lambda s: [f"XAC_ROUNDS={int(max(5, min(s / 4, 200)))}", "top_builddir=.",
+                                        "CK_TIMEOUT_MULTIPLIER=30", "tests/group/check_group"],
+                          {"rounds": r"(?m)^round \d+:"}),
             "frames": Part(4, lambda s: ["XAC_FIXES=3000000", "CK_TIMEOUT_MULTIPLIER=30",
                                          "tests/frames/stress_frames"],
                            {"fixes of pages": r"(\d+) fixes"}),
@@ -107,9 +117,10 @@ def run(night, name, part, seconds, seed):
                 pass
             child.wait()
     text = log.read_text(errors="replace")
-    return {"part": name, "seed": seed, "code": code, "seconds": round(time.monotonic() - since, 1),
+    return {"part": name, "seed": seed, "commit": night.commit, "code": code, "seconds": round(time.monotonic() - since, 1),
             "counts": {what: count(pattern, text) for what, pattern in part.counts.items()},
-            "command": " ".join(words), "log": str(log), "at": datetime.datetime.now().isoformat("T", "seconds")}
+            "command": " ".join(words).replace(str(night.source), "$srcdir").replace(str(night.build), "$PWD"),
+            "log": log.name, "at": datetime.datetime.now().isoformat("T", "seconds")}
 
 
 def spend(night, names, hours, lines, say):
@@ -125,7 +136,7 @@ def spend(night, names, hours, lines, say):
             with open(night.runs, "a") as out:
                 out.write(json.dumps(line) + "\n")
             counted = ", ".join(f"{n:,} {what}" for what, n in line["counts"].items())
-            result = "skipped" if line["code"] == 77 else "right" if line["code"] == 0 else f"FAILED, see {line['log']}"
+            result = "skipped" if line["code"] == 77 else "right" if line["code"] == 0 else f"FAILED, see {night.logs}/{line['log']}"
             say(f"{line['at'][11:]} {name}: {counted}, {line['seconds']} s: {result}")
             seed += 1
             # A run is of no use that would take longer than all of the rest.
@@ -157,30 +168,30 @@ def table(lines):
 
 def page(night, lines):
     """The page, as text."""
-    commit = subprocess.run(["git", "-C", str(night.source), "describe", "--always", "--dirty"], capture_output=True,
-                            text=True, check=False).stdout.strip() or "unknown"
     everything = [json.loads(s) for s in night.runs.read_text().splitlines()] if night.runs.exists() else []
-    text = [f"# Long tests of {commit}, {datetime.date.today()}", "", "## This night", "", *table(lines)]
+    text = [f"# Long tests of {night.commit}, {datetime.date.today()}", "", "## This night", "", *table(lines)]
     failed = [line for line in lines if line["code"] not in (0, 77)]
     if failed:
         text += ["", "## Findings", ""]
         text += [f"* {line['part']}, exit code {line['code']}: `XAC_SEED={line['seed']} {line['command']}`, "
-                 f"output in {line['log']}" for line in failed]
+                 f"output in {night.logs}/{line['log']}" for line in failed]
     if len(everything) > len(lines):
         text += ["", f"## All nights since {everything[0]['at'][:10]}", "", *table(everything)]
     return "\n".join(text) + "\n"
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="nightly.sh", usage="nightly.sh HOURS [--only PART,...] [--page FILE]",
+    parser = argparse.ArgumentParser(prog="nightly.sh",
+                                     usage="nightly.sh HOURS [--only PART,...] [--page FILE] [--runs FILE]",
                                      description="Spend HOURS on the long tests, and print one page.")
     parser.add_argument("source", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("hours", type=float, help="hours to spend, for example 0.5")
     parser.add_argument("--only", help="these parts, with commas between them")
     parser.add_argument("--page", type=pathlib.Path, help="write the page there, too")
+    parser.add_argument("--runs", type=pathlib.Path, help="append the runs to this file, and count all that are in it")
     args = parser.parse_args()
-    night = Night(args.source.resolve(), args.build.resolve())
+    night = Night(args.source.resolve(), args.build.resolve(), args.runs)
     names = args.only.split(",") if args.only else list(night.parts())
     unknown = [n for n in names if n not in night.parts()]
     if unknown or not 0 < args.hours < 1000:

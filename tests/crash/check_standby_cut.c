@@ -431,6 +431,7 @@ record_and_cut(uint64_t has)
         env_fail(__FILE__, __LINE__, "state %llu, %s, depth %llu",
                  (unsigned long long)at->n, disk_kind_name[at->kind],
                  (unsigned long long)at->depth);
+    printf("%llu power cuts of standbys\n", (unsigned long long)at->n);
     record_free(trace[0]);
     record_free(trace[1]);
 }

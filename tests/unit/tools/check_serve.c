@@ -13,6 +13,7 @@
 #include <config.h>
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -392,6 +393,7 @@ START_TEST(broken_at_any_time_it_goes_on)
         word_store(&between->cuts, i + 1);
     }
     end_equal(writer, serve, follow);
+    printf("%" PRIu64 " breaks\n", breaks);
     proc_kill(go);
 }
 END_TEST
@@ -426,6 +428,7 @@ START_TEST(killed_at_any_time_it_goes_on)
         follow = start_follow(SECRET, port, COPY, "follow.log");
     }
     end_equal(writer, serve, follow);
+    printf("%" PRIu64 " kills\n", kills);
     must(seen > 0 || kills < 4);
 }
 END_TEST
