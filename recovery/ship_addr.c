@@ -190,6 +190,35 @@ listen_host(const struct addrinfo *list, struct ship_listeners *out)
     return xac_err(error, "listen");
 }
 
+/* must_be_near -- all of a host's addresses. */
+static int
+must_be_near(const struct addrinfo *list)
+{
+    for (const struct addrinfo *i = list; i != NULL; i = i->ai_next) {
+        if (!is_near(i->ai_addr))
+            return xac_err_whole(EPERM,
+                                 "other machines would reach this address: use TLS "
+                                 "(--tls-cert), or say --insecure-listen");
+    }
+    return 0;
+}
+
+int
+ship_addr_must_be_near(const struct ship_addr *a)
+{
+    struct addrinfo *list;
+    int rc = 0;
+
+    if (a->path != NULL)
+        return 0;
+    rc = resolve(a, &list);
+    if (rc != 0)
+        return rc;
+    rc = must_be_near(list);
+    freeaddrinfo(list);
+    return rc;
+}
+
 int
 ship_addr_listen(const struct ship_addr *a, bool may_be_far, struct ship_listeners *out)
 {
@@ -202,11 +231,8 @@ ship_addr_listen(const struct ship_addr *a, bool may_be_far, struct ship_listene
     rc = resolve(a, &list);
     if (rc != 0)
         return rc;
-    for (const struct addrinfo *i = list; i != NULL && rc == 0; i = i->ai_next) {
-        if (!may_be_far && !is_near(i->ai_addr))
-            rc = xac_err_whole(EPERM, "other machines would reach this address: use TLS "
-                                      "(--tls-cert), or say --insecure-listen");
-    }
+    if (!may_be_far)
+        rc = must_be_near(list);
     if (rc == 0)
         rc = listen_host(list, out);
     freeaddrinfo(list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ship_addr.h -- where xship serve listens, and where xship follow connects to: HOST:PORT or unix:PATH.
+ * ship_addr.h -- where xship serve and xraftd listen, and where others connect to: HOST:PORT or unix:PATH.
  *
  * WHAT      Reads such an address, listens at it, connects to it.
  * NOT HERE  What is said on a connection (ship_proof.h, ship_relay.h).
@@ -48,6 +48,9 @@ int ship_addr_listen(const struct ship_addr *a, bool may_be_far,
 
 /* ship_addr_unlisten -- close them, and remove the name of a Unix socket. */
 void ship_addr_unlisten(const struct ship_addr *a, struct ship_listeners *l);
+
+/* ship_addr_must_be_near -- ret 0: only processes of this machine reach it; EPERM; as ship_addr_connect(); words noted. */
+int ship_addr_must_be_near(const struct ship_addr *a);
 
 /* ship_addr_connect -- within a time, for all addresses together; ret 0 or errno, words noted. */
 int ship_addr_connect(const struct ship_addr *a, uint64_t until_ns, int *fdp);

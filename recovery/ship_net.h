@@ -22,12 +22,7 @@
 #include "ship_channel.h"
 #include "ship_proof.h"
 #include "ship_run.h"
-
-#define SHIP_STRANGERS_MAX 64
-#define SHIP_STRANGER_S    10
-#define SHIP_FOLLOWERS_MAX 128
-#define SHIP_WORDS_MAX     10
-#define SHIP_WORDS_S       10
+#include "ship_stranger.h"
 
 /* Until a follower connects again: it begins with the first time, which doubles up to the second. */
 #define SHIP_AGAIN_MS     100

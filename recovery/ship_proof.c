@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -21,6 +22,7 @@
 
 #include <xac.h>
 
+#include "base/annot.h"
 #include "base/err.h"
 #include "base/sys.h"
 
@@ -76,9 +78,10 @@ ship_secret_read(const char *file, struct ship_secret *out)
 struct talk {
     struct ship_channel *c;
     const struct ship_secret *secret;
+    const struct ship_terms *terms;
     uint64_t until_ns;
     struct xac_net_greeting follower, server;
-    struct xac_net_name name; /* of the follower's slot                               */
+    uint8_t about[SHIP_ABOUT_MAX]; /* what the follower says of itself                */
     uint8_t exporter[SHIP_EXPORTER_BYTES];
 };
 
@@ -86,22 +89,24 @@ struct talk {
 static int
 make_mac(const struct talk *t, const char *label, uint8_t mac[XAC_NET_MAC_BYTES])
 {
-    struct {
+    struct text {
         char label[XAC_NET_LABEL_BYTES];
         uint8_t exporter[SHIP_EXPORTER_BYTES];
         struct xac_net_greeting follower, server;
-        struct xac_net_name name;
-    } text = {.follower = t->follower, .server = t->server, .name = t->name};
+        uint8_t about[SHIP_ABOUT_MAX];
+    } text = {.follower = t->follower, .server = t->server};
+    size_t bytes = offsetof(struct text, about) + t->terms->about_bytes;
     unsigned n = 0;
 
-    static_assert(sizeof text == 32 + 32 + 48 + 48 + 48, "format");
+    static_assert(offsetof(struct text, about) == 32 + 32 + 48 + 48, "format");
     memset(mac, 0, XAC_NET_MAC_BYTES);
     if (t->secret->n == 0)
         return 0;
     memcpy(text.label, label, strlen(label));
     memcpy(text.exporter, t->exporter, sizeof text.exporter);
+    memcpy(text.about, t->about, t->terms->about_bytes);
     if (HMAC(EVP_sha256(), t->secret->bytes, (int)t->secret->n, (const uint8_t *)&text,
-             sizeof text, mac, &n)
+             bytes, mac, &n)
             != NULL
         && n == XAC_NET_MAC_BYTES)
         return 0;
@@ -113,7 +118,7 @@ static int
 begin(struct talk *t, struct xac_net_greeting *own)
 {
     *own = (struct xac_net_greeting){.flags = t->secret->n > 0 ? XAC_NET_SECRET : 0};
-    memcpy(own->magic, XAC_NET_MAGIC, sizeof own->magic);
+    memcpy(own->magic, t->terms->magic, sizeof own->magic);
     if (getrandom(own->nonce, sizeof own->nonce, 0) != (ssize_t)sizeof own->nonce)
         return xac_err(EIO, "random bytes");
     return ship_channel_exporter(t->c, t->exporter);
@@ -125,10 +130,10 @@ check_greeting(const struct talk *t, const struct xac_net_greeting *g)
 {
     bool has_secret = g->flags == XAC_NET_SECRET;
 
-    if (memcmp(g->magic, XAC_NET_MAGIC, sizeof g->magic) != 0 || g->reserved != 0
+    if (memcmp(g->magic, t->terms->magic, sizeof g->magic) != 0 || g->reserved != 0
         || (g->flags & ~(uint32_t)XAC_NET_SECRET) != 0)
-        return xac_err_whole(XAC_EFOREIGN, "the other side is no xship of this version%s",
-                             t->c->ssl == NULL ? " without TLS" : "");
+        return xac_err_whole(XAC_EFOREIGN, "the other side is no %s of this version%s",
+                             t->terms->tool, t->c->ssl == NULL ? " without TLS" : "");
     if (has_secret == (t->secret->n > 0))
         return 0;
     return xac_err_whole(XAC_EFOREIGN, "%s has a secret (--secret-file)",
@@ -165,14 +170,15 @@ check_proof(const struct talk *t, const char *label, const struct xac_net_proof 
 /* ---- Both sides --------------------------------------------------------------------- */
 
 int
-ship_proof_follow(struct ship_channel *c, const struct ship_secret *secret,
-                  const char *slot, uint64_t until_ns)
+ship_proof_give(struct ship_channel *c, const struct ship_secret *secret,
+                const struct ship_terms *terms, const void *about, uint64_t until_ns)
 {
-    struct talk t = {.c = c, .secret = secret, .until_ns = until_ns};
+    struct talk t = {.c = c, .secret = secret, .terms = terms, .until_ns = until_ns};
     struct xac_net_proof p;
     int rc = begin(&t, &t.follower);
 
-    memcpy(t.name.name, slot, strlen(slot));
+    xac_assert(terms->about_bytes <= sizeof t.about);
+    memcpy(t.about, about, terms->about_bytes);
     if (rc == 0)
         rc = ship_channel_put(c, &t.follower, sizeof t.follower, until_ns);
     if (rc == 0)
@@ -180,16 +186,15 @@ ship_proof_follow(struct ship_channel *c, const struct ship_secret *secret,
     if (rc == 0)
         rc = check_greeting(&t, &t.server);
     if (rc == 0)
-        rc = say_proof(&t, XAC_NET_LABEL_FOLLOWER);
+        rc = say_proof(&t, terms->label_follower);
     if (rc == 0)
-        rc = ship_channel_put(c, &t.name, sizeof t.name, until_ns);
+        rc = ship_channel_put(c, t.about, terms->about_bytes, until_ns);
     if (rc == 0)
         rc = ship_channel_get(c, &p, sizeof p, until_ns);
     if (rc == 0 && p.status == XAC_NET_REFUSED)
-        rc = xac_err_whole(XAC_EFOREIGN,
-                           "the server refuses this follower: its log says why");
+        rc = xac_err_whole(XAC_EFOREIGN, "%s: its log says why", terms->refused);
     if (rc == 0)
-        rc = check_proof(&t, XAC_NET_LABEL_SERVER, &p);
+        rc = check_proof(&t, terms->label_server, &p);
     return rc;
 }
 
@@ -205,33 +210,20 @@ refuse(const struct talk *t, int code)
     return xac_err_whole(code, "%s", words);
 }
 
-/* check_name -- of the follower's slot. */
-static int
-check_name(const struct talk *t)
-{
-    const struct xac_net_name *name = &t->name;
-
-    if (memchr(name->name, '\0', sizeof name->name) == NULL
-        || !xac_slot_name_ok(name->name))
-        return xac_err_whole(XAC_EFOREIGN,
-                             "the name of its slot is none that a slot has");
-    return ship_channel_has_name(t->c, name->name)
-               ? 0
-               : xac_err_whole(XAC_EFOREIGN, "its certificate is not for its slot, %s",
-                               name->name);
-}
-
 int
-ship_proof_serve(struct ship_channel *c, const struct ship_secret *secret,
-                 char slot[XAC_SLOT_NAME_BYTES], uint64_t until_ns)
+ship_proof_take(struct ship_channel *c, const struct ship_secret *secret,
+                const struct ship_terms *terms,
+                int (*check)(void *arg, const struct ship_channel *c, const void *about),
+                void *arg, void *about, uint64_t until_ns)
 {
-    struct talk t = {.c = c, .secret = secret, .until_ns = until_ns};
+    struct talk t = {.c = c, .secret = secret, .terms = terms, .until_ns = until_ns};
     struct xac_net_proof p;
     int rc = begin(&t, &t.server);
 
+    xac_assert(terms->about_bytes <= sizeof t.about);
     if (rc == 0)
         rc = ship_channel_get(c, &t.follower, sizeof t.follower, until_ns);
-    if (rc == 0 && memcmp(t.follower.magic, XAC_NET_MAGIC, sizeof t.follower.magic) != 0)
+    if (rc == 0 && memcmp(t.follower.magic, terms->magic, sizeof t.follower.magic) != 0)
         return check_greeting(&t, &t.follower); /* a stranger is not even greeted */
     if (rc == 0)
         rc = ship_channel_put(c, &t.server, sizeof t.server, until_ns);
@@ -240,14 +232,63 @@ ship_proof_serve(struct ship_channel *c, const struct ship_secret *secret,
     if (rc == 0)
         rc = ship_channel_get(c, &p, sizeof p, until_ns);
     if (rc == 0)
-        rc = ship_channel_get(c, &t.name, sizeof t.name, until_ns);
+        rc = ship_channel_get(c, t.about, terms->about_bytes, until_ns);
     if (rc != 0)
         return rc;
-    rc = check_proof(&t, XAC_NET_LABEL_FOLLOWER, &p);
+    rc = check_proof(&t, terms->label_follower, &p);
     if (rc == 0)
-        rc = check_name(&t); /* (1): not before */
+        rc = check(arg, c, t.about); /* (1): not before */
     if (rc != 0)
         return refuse(&t, rc);
-    memcpy(slot, t.name.name, sizeof t.name.name);
-    return say_proof(&t, XAC_NET_LABEL_SERVER); /* (3) */
+    memcpy(about, t.about, terms->about_bytes);
+    return say_proof(&t, terms->label_server); /* (3) */
+}
+
+/* ---- A follower and its server ------------------------------------------------------ */
+
+static const struct ship_terms xship = {
+    .tool = "xship",
+    .refused = "the server refuses this follower",
+    .magic = XAC_NET_MAGIC,
+    .label_follower = XAC_NET_LABEL_FOLLOWER,
+    .label_server = XAC_NET_LABEL_SERVER,
+    .about_bytes = sizeof(struct xac_net_name),
+};
+
+int
+ship_proof_follow(struct ship_channel *c, const struct ship_secret *secret,
+                  const char *slot, uint64_t until_ns)
+{
+    struct xac_net_name name = {.name = ""};
+
+    memcpy(name.name, slot, strlen(slot));
+    return ship_proof_give(c, secret, &xship, &name, until_ns);
+}
+
+/* check_name -- of the follower's slot. */
+static int
+check_name(void *arg, const struct ship_channel *c, const void *about)
+{
+    const char *name = ((const struct xac_net_name *)about)->name;
+
+    (void)arg;
+    if (memchr(name, '\0', XAC_SLOT_NAME_BYTES) == NULL || !xac_slot_name_ok(name))
+        return xac_err_whole(XAC_EFOREIGN,
+                             "the name of its slot is none that a slot has");
+    return ship_channel_has_name(c, name)
+               ? 0
+               : xac_err_whole(XAC_EFOREIGN, "its certificate is not for its slot, %s",
+                               name);
+}
+
+int
+ship_proof_serve(struct ship_channel *c, const struct ship_secret *secret,
+                 char slot[XAC_SLOT_NAME_BYTES], uint64_t until_ns)
+{
+    struct xac_net_name name;
+    int rc = ship_proof_take(c, secret, &xship, check_name, NULL, &name, until_ns);
+
+    if (rc == 0)
+        memcpy(slot, name.name, sizeof name.name);
+    return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ship_proof.h -- the beginning of a connection between xship serve and xship follow: each side proves itself
- * (ship_net_format.h).
+ * ship_proof.h -- the beginning of a connection between xship serve and xship follow, or between two nodes of a group: each
+ * side proves itself (ship_net_format.h, raftd_net_format.h).
  *
- * WHAT      Reads the file of the secret.  Proves it to the other side, and demands the same.  Says which slot the
- *           follower is for.
+ * WHAT      Reads the file of the secret.  Proves it to the other side, and demands the same.  Says what the side that has
+ *           connected is: of a follower its slot, of a node of a group what it wants.
  * NOT HERE  TLS (ship_channel.h), what is said after that (ship_relay.h).
  * THREADS   one.
  *
@@ -37,6 +37,41 @@ struct ship_secret {
 /* ship_secret_read -- from a file; white space at its end does not count; ret 0; EACCES: others may
    read it; EINVAL: too short or too long; errno, words noted. */
 int ship_secret_read(const char *file, struct ship_secret *out);
+
+/* What the side that has connected says of itself is not longer. */
+#define SHIP_ABOUT_MAX 176
+
+/* What two programs of a kind say to each other at the beginning. */
+struct ship_terms {
+    const char *tool;    /* in words                                                    */
+    const char *refused; /* what the side that has connected says then                */
+    const char *magic; /* XAC_NET_MAGIC_BYTES of it, with the version                  */
+    const char *label_follower, *label_server; /* of the proofs                       */
+    size_t about_bytes;
+};
+
+/*
+ * ship_proof_give -- the part of the side that has connected.
+ *
+ * in   about  about_bytes of it
+ * ret  as ship_proof_follow()
+ */
+int ship_proof_give(struct ship_channel *c, const struct ship_secret *secret,
+                    const struct ship_terms *terms, const void *about, uint64_t until_ns);
+
+/*
+ * ship_proof_take -- the part of the side that listens.
+ *
+ * in   check  of what the other side says of itself, when its proof has been found right; ret 0 or an error, words noted.
+ *             The other side is told no more than that it is refused
+ * out  about  about_bytes of it
+ * ret  as ship_proof_serve(), and what `check` has returned
+ */
+int ship_proof_take(struct ship_channel *c, const struct ship_secret *secret,
+                    const struct ship_terms *terms,
+                    int (*check)(void *arg, const struct ship_channel *c,
+                                 const void *about),
+                    void *arg, void *about, uint64_t until_ns);
 
 /*
  * ship_proof_follow -- the follower's part.

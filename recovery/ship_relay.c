@@ -121,6 +121,10 @@ take_bytes(struct ship_relay *r)
         r->left -= (size_t)n;
         r->in.at = 0;
         r->in.n = (size_t)n;
+        if (r->check != NULL && !r->check(r->check_arg, r->in.bytes, (size_t)n)) {
+            r->in.n = 0;
+            cut(r, "the other side has sent a message that cannot be");
+        }
     }
     return n;
 }
@@ -209,10 +213,9 @@ linger(struct ship_relay *r)
 }
 
 /* carry -- until one side has gone. */
-static void *
-carry(void *arg)
+static void
+carry(struct ship_relay *r)
 {
-    struct ship_relay *r = (struct ship_relay *)arg;
     bool moves = true;
 
     while (!r->is_over && !is_done(r)) {
@@ -233,28 +236,32 @@ carry(void *arg)
         linger(r);
     (void)shutdown(r->c->fd, SHUT_RDWR);
     (void)shutdown(r->local, SHUT_RDWR);
+}
+
+static void *
+run(void *arg)
+{
+    carry((struct ship_relay *)arg);
     return NULL;
 }
 
-/* start_thread -- which gets no signal: they are the caller's. */
-static int
-start_thread(struct ship_relay *r)
+int
+ship_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
     sigset_t all, was;
     int rc;
 
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &was);
-    rc = pthread_create(&r->thread, NULL, carry, r);
+    rc = pthread_create(thread, NULL, fn, arg);
     (void)pthread_sigmask(SIG_SETMASK, &was, NULL);
-    return rc;
+    return rc == 0 ? 0 : xac_err(rc, "a thread");
 }
 
 int
-ship_relay_start(struct ship_relay *r, struct ship_channel *c)
+ship_relay_open(struct ship_relay *r, struct ship_channel *c)
 {
     int pair[2];
-    int rc;
 
     *r = (struct ship_relay){.c = c, .end = -1, .local = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -263,12 +270,29 @@ ship_relay_start(struct ship_relay *r, struct ship_channel *c)
     r->local = pair[1];
     r->beat_ns = r->heard_ns = xac_clock_ns();
     (void)fcntl(r->local, F_SETFL, O_NONBLOCK);
-    rc = start_thread(r);
+    return 0;
+}
+
+void
+ship_relay_carry(struct ship_relay *r)
+{
+    carry(r);
+    (void)close(r->local);
+}
+
+int
+ship_relay_start(struct ship_relay *r, struct ship_channel *c)
+{
+    int rc = ship_relay_open(r, c);
+
+    if (rc != 0)
+        return rc;
+    rc = ship_thread_start(&r->thread, run, r);
     if (rc == 0)
         return 0;
     (void)close(r->end);
     (void)close(r->local);
-    return xac_err(rc, "a thread");
+    return rc;
 }
 
 void

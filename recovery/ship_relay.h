@@ -8,7 +8,8 @@
  *           says nothing for SHIP_SILENCE_S, it cuts the connection.
  * NOT HERE  The beginning of a connection (ship_proof.h).
  * OWNER     struct ship_relay belongs to the caller; between start and end it must not move.
- * THREADS   start and end: one.  The relay's own thread calls nothing of libxac but the clock.
+ * THREADS   start and end: one; or open and carry: one, which is the relay's own thread then.  The relay's own thread
+ *           calls nothing of libxac but the clock.
  *
  * INVARIANTS
  *   (1) While the process stands still, it says nothing: so the other side notices.
@@ -53,7 +54,20 @@ struct ship_relay {
     bool is_mute;       /* the connection takes no more; it may still give             */
     bool is_over;       /* the connection gives no more                                */
     const char *why;    /* it has been cut here; NULL: it has not.  Read after the end */
+    /* Of bytes that have come, before the caller gets them: false cuts the connection; NULL: all are right. */
+    bool (*check)(void *arg, const uint8_t *bytes, size_t n);
+    void *check_arg;
 };
+
+/* ship_thread_start -- a thread that gets no signal: they are the caller's.  ret 0 or errno, words noted. */
+int ship_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg);
+
+/* ship_relay_open -- the pair, and no thread yet; then r->end is the caller's, and `check` may be set.  ret 0 or errno,
+   words noted. */
+int ship_relay_open(struct ship_relay *r, struct ship_channel *c);
+
+/* ship_relay_carry -- in this thread, until one side has gone.  The owner of r->end closes it. */
+void ship_relay_carry(struct ship_relay *r);
 
 /* ship_relay_start -- ret 0 or errno, words noted; then r->end is the caller's. */
 int ship_relay_start(struct ship_relay *r, struct ship_channel *c);

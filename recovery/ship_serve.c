@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -31,13 +30,11 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LOOK_MS   100
 
-#define PEER_BYTES 80
-
 /* A process that speaks with a follower. */
 struct serving {
     pid_t pid;         /* 0: this place is free                                       */
     uint64_t until_ns; /* he must have proven himself; 0: he has                       */
-    char peer[PEER_BYTES];
+    char peer[SHIP_PEER_BYTES];
 };
 
 /* What it tells the server: by a pipe, whole. */
@@ -57,53 +54,8 @@ struct server {
     int news[2];
     struct serving child[SHIP_STRANGERS_MAX + SHIP_FOLLOWERS_MAX];
     size_t n_strangers, n_proven;
-    uint64_t window_ns; /* words are counted from then on                        */
-    unsigned n_said, n_unsaid;
+    struct ship_words words;
 };
-
-/* ---- Words (2) ---------------------------------------------------------------------- */
-
-/* say_refused -- unless too much has been said. */
-static void
-say_refused(struct server *s, const char *peer, const char *words)
-{
-    uint64_t now_ns = xac_clock_ns();
-
-    if (now_ns - s->window_ns >= SHIP_WORDS_S * SECOND_NS) {
-        if (s->n_unsaid > 0)
-            fprintf(stderr, "%s: %u more were refused\n", tool_name, s->n_unsaid);
-        s->window_ns = now_ns;
-        s->n_said = s->n_unsaid = 0;
-    }
-    if (s->n_said == SHIP_WORDS_MAX) {
-        s->n_unsaid++;
-        return;
-    }
-    s->n_said++;
-    fprintf(stderr, "%s: refused %s: %s\n", tool_name, peer, words);
-}
-
-/* peer_words -- who is at the other end. */
-static void
-peer_words(int fd, char out[PEER_BYTES])
-{
-    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
-    struct ucred who = {.pid = 0};
-    socklen_t n = sizeof at, n_who = sizeof who;
-    char host[48], port[8];
-
-    (void)snprintf(out, PEER_BYTES, "somebody");
-    if (getpeername(fd, (struct sockaddr *)&at, &n) != 0)
-        return;
-    if (at.ss_family == AF_UNIX
-        && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n_who) == 0)
-        (void)snprintf(out, PEER_BYTES, "process %ld of user %lu", (long)who.pid,
-                       (unsigned long)who.uid);
-    else if (getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
-                         NI_NUMERICHOST | NI_NUMERICSERV)
-             == 0)
-        (void)snprintf(out, PEER_BYTES, "%s port %s", host, port);
-}
 
 /* ---- The process of one follower ---------------------------------------------------- */
 
@@ -125,7 +77,7 @@ send_to(const struct server *s, struct ship_channel *c, const char *slot,
     static struct ship_relay relay;
     struct ship_job job = *s->job;
     struct xac_send_report rep;
-    char about[PEER_BYTES + XAC_SLOT_NAME_BYTES + 8];
+    char about[SHIP_PEER_BYTES + XAC_SLOT_NAME_BYTES + 8];
     int rc = ship_relay_start(&relay, c);
 
     job.slot = slot;
@@ -211,7 +163,7 @@ take_connection(struct server *s, int listener)
 
     if (fd < 0)
         return;
-    peer_words(fd, place->peer);
+    ship_peer_words(fd, place->peer);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     place->pid = start_child(s, fd, place->peer);
     place->until_ns = xac_clock_ns() + SHIP_STRANGER_S * SECOND_NS;
@@ -221,7 +173,7 @@ take_connection(struct server *s, int listener)
         return;
     }
     place->pid = 0;
-    say_refused(s, place->peer, "no process can be started for it");
+    ship_say_refused(&s->words, place->peer, "no process can be started for it");
 }
 
 /* take_news -- of a process that speaks with a stranger. */
@@ -240,7 +192,7 @@ take_news(struct server *s)
             s->n_strangers--;
             s->n_proven++;
         } else {
-            say_refused(s, c->peer, news.words);
+            ship_say_refused(&s->words, c->peer, news.words);
         }
     }
 }

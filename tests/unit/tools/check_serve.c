@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "tests/unit/ship/standby_env.h"
+#include "tests/common/tls_files.h"
 #include "tests/common/tool_run.h"
 
 #define SECRET "--secret-file secret "
@@ -275,31 +276,16 @@ start_between(unsigned to)
 
 /* ---- Following ------------------------------------------------------------------------ */
 
-#define TLS_FILES(who) "--tls-ca ca.pem --tls-cert " who ".pem --tls-key " who ".key "
-
 /* make_certificates -- of a server, of a follower, of somebody else, and one that has run out. */
 static bool
 make_certificates(void)
 {
-    static const char script[] =
-        "exec >openssl.log 2>&1; set -e\n"
-        "ec='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'\n"
-        "authority() { openssl req -x509 $ec -keyout $1.key -out $1.pem -subj /CN=$1 -days 9; }\n"
-        "make() { openssl req $ec -keyout $1.key -out $1.csr -subj /CN=$2\n"
-        "  printf \"subjectAltName=$5\" >$1.ext\n"
-        "  openssl x509 -req -in $1.csr -CA $4.pem -CAkey $4.key -CAcreateserial -out $1.pem "
-        "-days $3 -extfile $1.ext; }\n"
-        "authority ca; authority alien\n"
-        "make server server 9 ca IP:127.0.0.1\n"
-        "make follower standby 9 ca DNS:standby\n"
-        "make other other 9 ca DNS:other\n"
-        "make old standby -1 ca DNS:standby\n"
-        "make stranger standby 9 alien DNS:standby\n";
-
-    if (system("openssl version >/dev/null 2>&1") != 0)
-        return false;
-    run_shell(script);
-    return true;
+    return tls_files_make("authority ca; authority alien\n"
+                          "make server server 9 ca IP:127.0.0.1\n"
+                          "make follower standby 9 ca DNS:standby\n"
+                          "make other other 9 ca DNS:other\n"
+                          "make old standby -1 ca DNS:standby\n"
+                          "make stranger standby 9 alien DNS:standby\n");
 }
 
 /* How the two are connected. */
