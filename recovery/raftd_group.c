@@ -6,7 +6,6 @@
 
 #include "raftd_group.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +25,7 @@
 #include "log/group_note.h"
 #include "log/log_format.h"
 #include "log/log_name.h"
+#include "ship_addr.h"
 #include "tool.h"
 
 static const char first_line[] = "libxac members 1";
@@ -35,17 +35,12 @@ static const char first_line[] = "libxac members 1";
 bool
 raftd_address_ok(const char *address)
 {
-    const char *colon = strrchr(address, ':');
-    char host[RAFTD_ADDRESS_BYTES];
-    struct in_addr in;
+    struct ship_addr at;
     uint64_t port;
 
-    if (colon == NULL || strlen(address) >= sizeof host)
-        return false;
-    memcpy(host, address, (size_t)(colon - address));
-    host[colon - address] = '\0';
-    return inet_pton(AF_INET, host, &in) == 1 && ntohl(in.s_addr) >> 24 == IN_LOOPBACKNET
-           && tool_number(colon + 1, &port) && port > 0 && port <= UINT16_MAX;
+    return strlen(address) < RAFTD_ADDRESS_BYTES && strpbrk(address, " \t\n") == NULL
+           && ship_addr_read(address, &at) == 0 && at.path == NULL && at.host[0] != '\0'
+           && tool_number(at.port, &port) && port > 0 && port <= UINT16_MAX;
 }
 
 /* ---- xac.members -------------------------------------------------------------------- */
@@ -104,7 +99,7 @@ parse(char *text, struct raftd_group *g)
     g->n = 0;
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         if (g->n == RAFTD_MEMBERS_MAX
-            || sscanf(line, "node %u %31s", &node, g->member[g->n]) != 2
+            || sscanf(line, "node %u %127s", &node, g->member[g->n]) != 2
             || node != g->n + 1)
             return false;
         g->n++;

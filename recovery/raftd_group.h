@@ -12,7 +12,7 @@
  *
  * INVARIANTS
  *   (1) xac.members is written last, synced: without it there is no member.
- *   (2) Addresses are of this machine (127.0.0.0/8): Raft's connections prove nothing and are not encrypted.
+ *   (2) An address is HOST:PORT.  Whether it may be one of another machine is the net's (raftd_net.h).
  *   (3) A copy of a member becomes another node only if the member has never run: a vote that was cast may not be
  *       forgotten.
  */
@@ -23,14 +23,14 @@
 #include <stdint.h>
 
 #include "raftd_entry.h"
+#include "raftd_net_format.h"
 
 #define XAC_MEMBERS_NAME "xac.members"
 #define XAC_RAFTD_DIR    "raft"
 #define XAC_RAFTD_LOCK   "lock"
 
 /* Three or five make sense; one is for trying. */
-#define RAFTD_MEMBERS_MAX   9
-#define RAFTD_ADDRESS_BYTES 32
+#define RAFTD_MEMBERS_MAX 9
 
 struct raftd_group {
     uint8_t id[XAC_RAFTD_GROUP_BYTES];
@@ -40,7 +40,7 @@ struct raftd_group {
     struct raftd_accepted begin; /* what is accepted before the first entry            */
 };
 
-/* raftd_address_ok -- is it ADDRESS:PORT of this machine (2)? */
+/* raftd_address_ok -- (2)? */
 bool raftd_address_ok(const char *address);
 
 /*

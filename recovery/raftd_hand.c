@@ -80,7 +80,7 @@ leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
     words[0] = '\0';
     xac_assert(leader <= h->group->n);
     if (leader != 0)
-        (void)snprintf(words, 64, "node %" PRIu32 " (%s)", leader,
+        (void)snprintf(words, 64, "node %" PRIu32 " (%.40s)", leader,
                        h->group->member[leader - 1]);
 }
 

@@ -28,6 +28,7 @@
 #include "raftd_entry.h"
 #include "raftd_group.h"
 #include "raftd_status.h"
+#include "raftd_transport.h"
 
 #define ELECTION_MS      1000
 #define CONNECT_RETRY_MS 100
@@ -81,6 +82,7 @@ struct raftd_raft {
 
     /* The loop's. */
     uv_loop_t loop;
+    struct raftd_transport connections;
     struct raft_uv_transport transport;
     struct raft_io io;
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick,
@@ -109,11 +111,14 @@ struct raftd_raft {
     char words[XAC_ERR_BYTES];
 };
 
-/* fail -- libraft has refused something; ret EIO with its words. */
+/* fail -- libraft has refused something; ret EIO with its words; or with those of the transport, which it does not hand on. */
 static int
 fail(struct raftd_raft *r, const char *what)
 {
-    return xac_err_whole(EIO, "Raft: %s: %s", what, raft_errmsg(&r->raft));
+    const char *words = raft_errmsg(&r->raft);
+
+    return xac_err_whole(EIO, "Raft: %s: %s", what,
+                         words[0] != '\0' ? words : r->transport.errmsg);
 }
 
 /* ---- Asked by other threads --------------------------------------------------------- */
@@ -486,7 +491,6 @@ closed(struct raft *raft)
     struct raftd_raft *r = (struct raftd_raft *)raft->data;
 
     raft_uv_close(&r->io);
-    raft_uv_tcp_close(&r->transport);
     uv_close((uv_handle_t *)&r->wake, NULL);
     uv_close((uv_handle_t *)&r->check, NULL);
     for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
@@ -663,8 +667,8 @@ make_handles(struct raftd_raft *r)
 
 struct raftd_raft *
 raftd_raft_create(int dirfd, const char *dir, const struct raftd_group *group,
-                  const struct raftd_raft_user *user, struct raftd_status *status,
-                  uint64_t snapshot_bytes)
+                  struct raftd_net *net, const struct raftd_raft_user *user,
+                  struct raftd_status *status, uint64_t snapshot_bytes)
 {
     struct raftd_raft *r = (struct raftd_raft *)calloc(1, sizeof *r);
     size_t n = strlen(dir) + sizeof "/" XAC_RAFTD_DIR;
@@ -672,7 +676,8 @@ raftd_raft_create(int dirfd, const char *dir, const struct raftd_group *group,
     if (r == NULL)
         return NULL;
     r->raft_dir = (char *)malloc(n);
-    if (r->raft_dir == NULL || uv_loop_init(&r->loop) != 0) {
+    if (r->raft_dir == NULL || uv_loop_init(&r->loop) != 0
+        || raftd_transport_init(&r->connections, &r->transport, &r->loop, net) != 0) {
         free(r->raft_dir);
         free(r);
         return NULL;
@@ -697,10 +702,8 @@ init_raft(struct raftd_raft *r)
     const char *address = r->group->member[r->group->node - 1];
     unsigned seed;
 
-    r->transport.version = 1;
-    if (getentropy(&seed, sizeof seed) != 0
-        || raft_uv_tcp_init(&r->transport, &r->loop) != 0)
-        return xac_err_whole(EIO, "Raft: %s", r->transport.errmsg);
+    if (getentropy(&seed, sizeof seed) != 0)
+        return xac_err(errno, "Raft");
     if (raft_uv_init(&r->io, &r->loop, r->raft_dir, &r->transport) != 0)
         return xac_err_whole(EIO, "Raft: %s: %s", r->raft_dir, r->io.errmsg);
     raft_uv_set_auto_recovery(&r->io, false); /* (3) */
@@ -781,6 +784,7 @@ raftd_raft_destroy(struct raftd_raft *r)
         free(a);
     }
     (void)uv_loop_close(&r->loop);
+    raftd_transport_fini(&r->connections);
     (void)pthread_mutex_destroy(&r->lock);
     free(r->raft_dir);
     free(r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raftd_raft.h -- Raft: libraft, its disk and its connections, in one thread with a loop.
+ * raftd_raft.h -- Raft: libraft and its disk, in one thread with a loop.
  *
  * WHAT      Starts a node, hands committed entries and changes of leadership to the hand, takes proposals from other
  *           threads, and gives Raft snapshots that say how far the environment's own log is.
- * NOT HERE  What entries mean (raftd_entry.h, raftd_hand.h).
- * OWNER     struct raftd_raft belongs to the caller, and is opaque: only this module knows libraft.
+ * NOT HERE  What entries mean (raftd_entry.h, raftd_hand.h).  Connections (raftd_transport.h).
+ * OWNER     struct raftd_raft belongs to the caller, and is opaque: only this module and raftd_transport.h know libraft.
  * THREADS   the loop is that of the thread that calls raftd_raft_run(); what says so may be called by others.
  *
  * INVARIANTS
@@ -25,6 +25,7 @@
 #include "raftd_queue.h"
 
 struct raftd_group;
+struct raftd_net;
 struct raftd_raft;
 struct raftd_status;
 
@@ -45,12 +46,15 @@ struct raftd_proposer {
     void (*done)(void *arg, size_t n);
 };
 
-/* raftd_raft_create -- in  snapshot_bytes  of entries after which one is taken.  ret NULL: no memory. */
+/* raftd_raft_create -- in  net  connections to the other nodes, which raftd_raft_run() starts; NULL: only for
+   raftd_raft_bootstrap().  in  snapshot_bytes  of entries after which one is taken.  ret NULL: no memory. */
 struct raftd_raft *raftd_raft_create(int dirfd, const char *dir,
                                      const struct raftd_group *group,
+                                     struct raftd_net *net,
                                      const struct raftd_raft_user *user,
                                      struct raftd_status *status,
                                      uint64_t snapshot_bytes);
+/* raftd_raft_destroy -- behind raftd_net_stop(). */
 void raftd_raft_destroy(struct raftd_raft *r);
 
 /* raftd_raft_bootstrap -- the first configuration of Raft, in a new directory; ret 0, also if it is there; EIO, words

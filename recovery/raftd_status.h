@@ -21,7 +21,7 @@
 #define XAC_RAFTD_SOCKET "raft/socket"
 
 /* The text is not longer. */
-#define RAFTD_STATUS_BYTES 2048
+#define RAFTD_STATUS_BYTES 4096
 
 struct raftd_status {
     pthread_mutex_t lock;

@@ -18,6 +18,7 @@
 #include "base/newfile.h"
 #include "base/sys.h"
 #include "raftd_hand.h"
+#include "raftd_net.h"
 #include "tool.h"
 
 const char *const tool_name = "xraftd";
@@ -46,16 +47,31 @@ struct arguments {
     uint64_t node, snapshot_mib;
     unsigned n_members;
     const char *member[RAFTD_MEMBERS_MAX + 1];
+    struct raftd_net_options net;
     const char *dir;
+};
+
+/* Options without a letter. */
+enum {
+    OPTION_INSECURE = 1000,
+    OPTION_SECRET,
+    OPTION_CERT,
+    OPTION_KEY,
+    OPTION_CA
 };
 
 static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
+    {"insecure-listen", no_argument, NULL, OPTION_INSECURE},
     {"json", no_argument, NULL, 'j'},
     {"member", required_argument, NULL, 'm'},
     {"node", required_argument, NULL, 'n'},
     {"quiet", no_argument, NULL, 'q'},
+    {"secret-file", required_argument, NULL, OPTION_SECRET},
     {"snapshot-mib", required_argument, NULL, 's'},
+    {"tls-ca", required_argument, NULL, OPTION_CA},
+    {"tls-cert", required_argument, NULL, OPTION_CERT},
+    {"tls-key", required_argument, NULL, OPTION_KEY},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
@@ -76,11 +92,14 @@ usage(FILE *to)
         "  start         run the node until a signal ends it\n"
         "  status        ask the running node what it is\n"
         "\n"
-        "  -m, --member ADDRESS  create: where node 1, 2, ... listens, as 127.0.0.1:7001: addresses\n"
-        "                of this machine only\n"
+        "  -m, --member ADDRESS  create: where node 1, 2, ... listens, HOST:PORT\n"
         "  -n, --node NUMBER  join: which of them\n"
         "  -q, --quiet   start: say nothing unless something is wrong\n"
         "  -s, --snapshot-mib NUMBER  start: shorten Raft's log when so much of it has gathered (64)\n"
+        "  --secret-file FILE  start: all nodes must have the same one\n"
+        "  --tls-cert FILE, --tls-key FILE, --tls-ca FILE  start: use TLS; the certificate of node N\n"
+        "                has the name node-N; its key, and whose certificates count\n"
+        "  --insecure-listen  start: also without TLS where other machines reach it\n"
         "  -j, --json    status: print one JSON object\n"
         "  -h, --help    this text\n"
         "  -V, --version version of libxac\n"
@@ -89,6 +108,16 @@ usage(FILE *to)
         "      1 error         4 in use\n"
         "      2 wrong usage   5 no environment\n",
         to);
+}
+
+/* has_net -- is anything said of connections? */
+static bool
+has_net(const struct arguments *a)
+{
+    const struct raftd_net_options *n = &a->net;
+
+    return n->secret_file != NULL || n->tls.cert != NULL || n->tls.key != NULL
+           || n->tls.ca != NULL || n->may_be_far;
 }
 
 /* fits -- do the options belong to the command? */
@@ -102,7 +131,8 @@ fits(const struct arguments *a)
     if ((c == COMMAND_JOIN) != (a->node != 0) || a->node > RAFTD_MEMBERS_MAX)
         return false;
     return (!a->json || c == COMMAND_STATUS) && (!a->quiet || c == COMMAND_START)
-           && (a->snapshot_mib == 0 || c == COMMAND_START);
+           && (a->snapshot_mib == 0 || c == COMMAND_START)
+           && (c == COMMAND_START || !has_net(a));
 }
 
 /* words_read -- the command and the directory. */
@@ -117,6 +147,21 @@ words_read(struct arguments *a, int n, char **word)
     }
     a->dir = word[1];
     return a->command != COMMAND_NONE && fits(a);
+}
+
+/* file_option -- one with a file; ret false: there is no such option. */
+static bool
+file_option(struct arguments *a, int c, const char *file)
+{
+    const char **to = c == OPTION_SECRET ? &a->net.secret_file
+                      : c == OPTION_CERT ? &a->net.tls.cert
+                      : c == OPTION_KEY  ? &a->net.tls.key
+                      : c == OPTION_CA   ? &a->net.tls.ca
+                                         : NULL;
+
+    if (to != NULL)
+        *to = file;
+    return to != NULL;
 }
 
 /* arguments_read -- ret -1 to go on, or the exit code. */
@@ -150,8 +195,11 @@ arguments_read(struct arguments *a, int argc, char **argv)
             is_right = is_right && tool_number(optarg, &a->snapshot_mib)
                        && a->snapshot_mib > 0 && a->snapshot_mib <= 65536;
             break;
+        case OPTION_INSECURE:
+            a->net.may_be_far = true;
+            break;
         default:
-            is_right = false;
+            is_right = file_option(a, c, optarg) && is_right;
         }
     }
     if (is_right && words_read(a, argc - optind, argv + optind))
@@ -171,7 +219,7 @@ bootstrap(int dirfd, const char *dir, const struct raftd_group *g)
 
     if (rc != 0 && rc != EEXIST)
         return xac_err(rc, "%s/%s", dir, XAC_RAFTD_DIR);
-    raft = raftd_raft_create(dirfd, dir, g, NULL, NULL, 0);
+    raft = raftd_raft_create(dirfd, dir, g, NULL, NULL, NULL, 0);
     if (raft == NULL)
         return xac_err(ENOMEM, "Raft");
     rc = raftd_raft_bootstrap(raft);
@@ -189,8 +237,8 @@ create(const struct arguments *a, int dirfd)
         if (!raftd_address_ok(a->member[i]))
             return xac_err_whole(
                 EINVAL,
-                "%s: give ADDRESS:PORT, with an address of this machine, as "
-                "127.0.0.1:7001; connections to others are not protected yet",
+                "%s: give HOST:PORT, where the other nodes reach this one, as "
+                "192.0.2.1:7001",
                 a->member[i]);
         for (unsigned k = 0; k < i; k++) {
             if (strcmp(a->member[i], a->member[k]) == 0)
@@ -214,16 +262,18 @@ run(const struct arguments *a, int dirfd, const struct raftd_group *g)
     uint64_t mib = a->snapshot_mib != 0 ? a->snapshot_mib : SNAPSHOT_MIB;
     struct raftd_raft_user user;
     struct raftd_raft *raft = NULL;
+    struct raftd_net *net = NULL;
     struct raftd_status status;
     struct raftd_hand hand;
-    int rc = 0;
+    int rc = raftd_net_create(&a->net, g, &net);
 
     raftd_status_init(&status, g);
     raftd_hand_init(&hand, g, dirfd, a->dir, &status);
     hand.is_quiet = a->quiet;
     user = raftd_hand_user(&hand);
-    raft = raftd_raft_create(dirfd, a->dir, g, &user, &status, mib << 20);
-    if (raft == NULL)
+    if (rc == 0)
+        raft = raftd_raft_create(dirfd, a->dir, g, net, &user, &status, mib << 20);
+    if (rc == 0 && raft == NULL)
         rc = xac_err(ENOMEM, "Raft");
     if (rc == 0)
         rc = raftd_hand_start(&hand, raft);
@@ -231,10 +281,13 @@ run(const struct arguments *a, int dirfd, const struct raftd_group *g)
         rc = raftd_raft_run(raft);
     if (rc != 0)
         (void)tool_fail(a->dir, rc);
+    if (net != NULL)
+        raftd_net_stop(net);
     raftd_hand_stop(&hand);
     raftd_hand_fini(&hand);
     if (raft != NULL)
         raftd_raft_destroy(raft);
+    raftd_net_destroy(net);
     raftd_status_fini(&status);
     return tool_exit_code(rc);
 }

@@ -307,8 +307,12 @@ START_TEST(what_cannot_be_done_is_refused_in_words)
     must_ok(mkdir("empty", 0700));
     must_say("start empty", 5, "no xac.master");
     group_make(&g);
-    must_say("create -m 192.0.2.1:7001 n1", 1, "an address of this machine");
-    must_say("create -m 127.0.0.1 n1", 1, "an address of this machine");
+    must_say("create -m 127.0.0.1 n1", 1, "give HOST:PORT");
+    must_say("create -m 127.0.0.1:port n1", 1, "give HOST:PORT");
+    must_say("create -m unix:socket n1", 1, "give HOST:PORT");
+    must_say("join --secret-file secret --node 2 n2", 2, "usage:");
+    must_say("start --secret-file none n2", 1, "none: No such file");
+    must_say("start --tls-cert none n2", 1, "--tls-key");
     must_say("create -m 127.0.0.1:1 -m 127.0.0.1:1 n1", 1,
              "two nodes cannot listen there");
     must_say("create -m 127.0.0.1:1 n1", 1, "a member of a group already");

@@ -10,7 +10,7 @@
 # log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
 # map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
-# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, snapshot-* states that are
+# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
@@ -51,6 +51,7 @@ net_tests="tests/unit/tools/check_ship_proof tests/unit/tools/check_serve"
 archive_tests="tests/unit/tools/check_archive"
 node_tests="tests/group/check_xraftd tests/group/check_group"
 raftd_tests="tests/unit/tools/check_raftd_entry"
+line_tests="tests/unit/tools/check_raftd_message tests/unit/tools/check_raftd_net tests/group/check_group_net"
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
@@ -117,6 +118,7 @@ tests_of()
     query-*) echo "$query_tests" ;;
     node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
+    line-*) echo "$line_tests" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;
     team-*) echo "$team_tests" ;;
