@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# screenshots.sh BUILD-DIR -- make doc/manual.png and doc/xstat-top.png anew.
+# screenshots.sh BUILD-DIR -- make doc/manual.png, doc/results.png and doc/xstat-top.png anew.
 #
 # manual.png     the first page of the manual (make html), in a browser (chromium).
+# results.png    the top of doc/results.html, likewise.
 # xstat-top.png  xstat --top in a terminal of 118 columns, while three writers, of which one is slow, and a reader are at work; what
 #                the terminal shows is put on a page and photographed by the same browser.
 #
@@ -111,3 +112,4 @@ END
 shoot "$tmp/top.html" "$source_dir/doc/xstat-top.png" 1030 700
 "$python" -B "$source_dir/scripts/make_html" "$tmp/html"
 shoot "$tmp/html/index.html" "$source_dir/doc/manual.png" 1280 900
+shoot "$source_dir/doc/results.html" "$source_dir/doc/results.png" 1280 1800
