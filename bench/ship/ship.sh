@@ -41,11 +41,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-skip()
-{
-    echo "skipped: $*"
-    exit 77
-}
+. "$(dirname "$0")/../kit/shell.sh"
 
 one=xship-$$-1
 two=xship-$$-2
@@ -64,14 +60,7 @@ remove_work()
 # remove_stale -- namespaces of runs that have been killed, the programs in them, and their files.
 remove_stale()
 {
-    ip netns list 2>/dev/null | sed -n 's/^\(xship-\([0-9]*\)-[12]\)\( .*\)\{0,1\}$/\1 \2/p' |
-        while read -r name pid; do
-            kill -0 "$pid" 2>/dev/null && continue
-            for left in $(ip netns pids "$name"); do
-                kill -9 "$left" 2>/dev/null
-            done
-            ip netns del "$name"
-        done
+    remove_stale_namespaces xship
     for left in "$dir"/ship.[0-9]*.??????; do
         pid=${left#"$dir"/ship.}
         [ ! -d "$left" ] || kill -0 "${pid%.*}" 2>/dev/null || remove_work "$left"
@@ -84,11 +73,8 @@ clean()
     for pid in $follow_pid $serve_pid $delay_pid $awake_pid; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
     done
-    for left in $(ip netns pids "$one" 2>/dev/null); do
-        kill -9 "$left" 2>/dev/null
-    done
-    ip netns del "$one" 2>/dev/null
-    ip netns del "$two" 2>/dev/null
+    remove_namespace "$one"
+    remove_namespace "$two"
     [ -z "$work" ] || remove_work "$work"
 }
 
@@ -144,36 +130,17 @@ work=$(mktemp -d "$dir/ship.$$.XXXXXX") || exit 1
 work=$(cd "$work" && pwd)
 (umask 077 && head -c 32 /dev/urandom | od -An -tx1 >"$work/secret")
 
-# await N COMMAND... -- until it succeeds, for N seconds.
-await()
-{
-    tries=$(($1 * 10))
-    shift
-    while ! "$@"; do
-        tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
-        sleep 0.1
-    done
-}
-
 is_behind_by_nothing()
 {
     tail -n 1 "$work/lag" 2>/dev/null | grep -q '"bytes": 0,'
 }
 
-# disk_counts -- of the disk under the files: flushes, and bytes written.  Whatever else uses it counts, too.
-disk_counts()
-{
-    awk -v device="$(stat -c '%Hd %Ld' "$work")" '{ if ($1 " " $2 == device) { print $19 + 0, $10 * 512; n = 1 } }
-        END { if (!n) print 0, 0 }' /proc/diskstats
-}
-
 # insert SEED -- prints inserts a second, and flushes and bytes of the disk for each.
 insert()
 {
-    before=$(disk_counts)
+    before=$(disk_counts "$work")
     said=$(setsid ip netns exec "$one" "$load" insert "$work/db" "$seconds" "$1" 2>"$work/load.err")
-    after=$(disk_counts)
+    after=$(disk_counts "$work")
     [ -z "$said" ] || echo "$said $before $after" |
         awk '{ printf "%s %.2f %.0f\n", $2, ($5 - $3) / $1, ($6 - $4) / $1 }'
 }
@@ -183,13 +150,6 @@ pull_cable()
 {
     [ "$cut" != 0 ] || return 0
     (sleep 2 && ip -n "$one" link set ship0 down && sleep "$cut" && ip -n "$one" link set ship0 up) &
-}
-
-# quantile FILE Q -- of numbers, one a line.
-quantile()
-{
-    sort -n "$1" | awk -v q="$2" '{ v[NR] = $1 }
-        END { i = int(q * NR + 0.999999); print NR == 0 ? 0 : v[i < 1 ? 1 : i] }'
 }
 
 # prepare -- the environment and its tree, in both kinds of runs.

@@ -2,8 +2,9 @@
 /*
  * ship_delay.c -- a network with a delay, where the kernel has none (tc netem).
  *
- *   ship_delay PORT HOST PORT MICROSECONDS   listens at 127.0.0.1:PORT, and carries each connection to the other address,
- *                                            each byte so late, in both directions, in order
+ *   ship_delay PORT HOST PORT MICROSECONDS [NAMESPACE]
+ *                  listens at 127.0.0.1:PORT, and carries each connection to the other address, each byte so late, in both
+ *                  directions, in order; the other address is one of a network namespace of ip-netns(8), if it is given
  *
  * It does not make the connection narrower: what waits lies in memory, up to WINDOW bytes in each direction, as much as a
  * fast network has under way.
@@ -17,6 +18,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -197,6 +199,20 @@ serve(int a, const struct sockaddr_in *to, uint64_t delay_ns)
     _exit(0);
 }
 
+/* enter -- from now on connections are made in that network namespace. */
+static void
+enter(const char *name)
+{
+    char path[256];
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/run/netns/%s", name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
+        die(path);
+    (void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -204,8 +220,8 @@ main(int argc, char **argv)
     uint64_t delay_ns;
     int listener, one = 1;
 
-    if (argc != 5) {
-        fputs("usage: ship_delay PORT HOST PORT MICROSECONDS\n", stderr);
+    if (argc != 5 && argc != 6) {
+        fputs("usage: ship_delay PORT HOST PORT MICROSECONDS [NAMESPACE]\n", stderr);
         return 2;
     }
     at = address("127.0.0.1", argv[1]);
@@ -218,6 +234,8 @@ main(int argc, char **argv)
     if (bind(listener, (struct sockaddr *)&at, sizeof at) != 0
         || listen(listener, 16) != 0)
         die(argv[1]);
+    if (argc == 6)
+        enter(argv[5]);             /* the listener stays where it is */
     (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
     for (;;) {
         int a = accept4(listener, NULL, NULL, SOCK_CLOEXEC);

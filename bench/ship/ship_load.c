@@ -10,18 +10,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include <xac.h>
 #include <xactree.h>
 
-#define TREE_BYTES  ((size_t)1 << 30)
+#include "load_tree.h"
+
 #define VALUE_BYTES 512
 
 static _Noreturn void
@@ -32,26 +31,14 @@ die(const char *what, int rc)
     exit(1);
 }
 
-/* open_tree -- of an environment, which is made if it is not there. */
 static struct xactree *
 open_tree(const char *dir)
 {
-    char file[PATH_MAX];
     struct xactree *tree;
-    void *base;
-    int rc = xInit(dir, XAC_DURABLE);
+    int rc = load_tree_open(dir, &tree);
 
     if (rc != 0)
         die(dir, rc);
-    (void)snprintf(file, sizeof file, "%s/ship.tree", dir);
-    base = xMmap(file, TREE_BYTES);
-    if (base == MAP_FAILED)
-        die(file, errno);
-    rc = xactree_open(&tree, NULL, base, TREE_BYTES);
-    if (rc == ENOENT)
-        rc = xactree_create(&tree, NULL, base, TREE_BYTES, NULL);
-    if (rc != 0)
-        die(file, rc);
     return tree;
 }
 
@@ -131,8 +118,7 @@ main(int argc, char **argv)
         fputs("usage: ship_load insert DIR SECONDS SEED | dump DIR\n", stderr);
         return 2;
     }
-    xactree_close(tree);
-    rc = xShutdown();
+    rc = load_tree_close(tree);
     if (rc != 0)
         die("xShutdown", rc);
     return fflush(stdout) == 0 ? 0 : 1;
