@@ -70,6 +70,30 @@ have_raft()
         dpkg-query -W libuv1-dev >/dev/null 2>&1
 }
 
+# For benchmarks of groups, if they can be had: groups to compare with.
+group_packages="libdqlite-dev etcd-server"
+
+# Of these, what is not there and can be installed.
+missing_group_packages()
+{
+    for package in $group_packages; do
+        have=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || true
+        test "$have" = installed || apt-cache policy "$package" 2>/dev/null |
+            sed -n "s/^ *Candidate: [^(].*/$package/p"
+    done
+}
+
+# Debian starts etcd as a service as soon as it is installed, which nobody has asked for.
+install_group_packages()
+{
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" || return 1
+    case " $* " in
+    *" etcd-server "*)
+        test ! -d /run/systemd/system || $as_root systemctl disable -q --now etcd.service || true
+        ;;
+    esac
+}
+
 # Can apt-get install one?
 offers_raft()
 {
@@ -107,14 +131,19 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 
 missing=$(missing_packages)
+missing_group=$(missing_group_packages)
 have_raft && raft=yes || raft=no
-if [ -z "$missing" ] && [ $raft = yes ]; then
+if [ -z "$missing$missing_group" ] && [ $raft = yes ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null && [ -z "$missing" ] && [ $raft = yes ]; then
+        echo "setup: not installed, and so not compared with: "$missing_group
+        exit 0
+    fi
     if ! command -v sudo >/dev/null; then
         echo "setup.sh: run it as root, or install sudo; missing: $missing" >&2
         exit 1
@@ -131,6 +160,10 @@ fi
 if [ $raft = no ] && ! install_raft; then
     echo "setup: no libraft $raft_least or later can be installed (Debian 12 has one in $backports):"
     echo "setup: xraftd will not be built, and its tests will be skipped"
+fi
+missing_group=$(missing_group_packages) # the lists of packages may be newer by now
+if [ -n "$missing_group" ] && ! install_group_packages $missing_group; then
+    echo "setup: not installed, and so not compared with: "$missing_group
 fi
 
 missing=$(missing_packages)
