@@ -3,14 +3,15 @@
 #
 # test.sh -- build libxac and test everything.
 #
-# Stages: all tests in an ordinary build; those of accesses and faults in a build without the
-# libraries that can be done without (libsigsegv; zlib and libbsd are of benchmarks and examples);
-# unit and API tests under the address and undefined behaviour sanitizers; beside these two, programs compiled against the installed library, the crates of rust/, where cargo is, the
-# Python package, and style checks.  The last line counts the tests of all stages: "N passed,
-# N failed, N skipped".  Exit code 0 if none failed.
+# Stages: all tests in an ordinary build; unit and API tests, and those of faults, under the address and
+# undefined behaviour sanitizers, in a build without the libraries that can be done without (libsigsegv; zlib
+# and libbsd are of benchmarks and examples); beside these, programs compiled against the installed library,
+# the crates of rust/, where cargo is, the Python package, and style checks.  The last line counts the tests
+# of all stages: "N passed, N failed, N skipped".  Exit code 0 if none failed.
 #
 # Most tests wait for syncs, deaths and pauses; so more of them run at a time than there are
-# processors, and the last two builds are made beside tests of the first.  The ordinary build is tested on the file system of TMPDIR, the others in memory.
+# processors, and the second build is made beside tests of the first.  The ordinary build is tested on the
+# file system of TMPDIR, the other one in memory.
 #
 # XAC_BUILD  directory to build in, default build/ in the source tree.
 set -eu
@@ -19,8 +20,7 @@ cd "$(dirname "$0")/.."
 mkdir -p "${XAC_BUILD:-build}"
 base=$(cd "${XAC_BUILD:-build}" && pwd)
 normal=$base/test
-sanitized=$base/asan
-minimal=$base/minimal # without what can be done without
+sanitized=$base/asan # and without what can be done without
 others=$base/results # logs and results of what is not run by make check
 failed=0
 memory=
@@ -63,7 +63,7 @@ finish()
 {
     wait # for beside()
     stage "done"
-    scripts/count_tests "$normal" "$minimal" "$sanitized" "$others" || exit 1
+    scripts/count_tests "$normal" "$sanitized" "$others" || exit 1
     exit "$1"
 }
 
@@ -86,15 +86,14 @@ make_check()
     CK_TIMEOUT_MULTIPLIER=4 make -C "$1" -s --no-print-directory -j"$3" "$2" VERBOSE=1 || failed=1
 }
 
-# build_others -- the other two builds and their tests, while tests of the first one wait for syncs.
-build_others()
+# build_other -- the other build and its tests, while tests of the first one wait for syncs.
+build_other()
 {
     polite=nice
-    nice scripts/build.sh "$minimal" --enable-werror --disable-shared --disable-bench --disable-examples \
-        --without-libsigsegv ac_cv_header_zlib_h=no ac_cv_header_bsd_sys_tree_h=no CFLAGS=-O1 || return 1
-    nice scripts/build.sh "$sanitized" --enable-debug --disable-shared --disable-bench \
-        --disable-examples --enable-sanitize=address,undefined || return 1
-    build_tests "$minimal" check-faults && build_tests "$sanitized" check-quick
+    nice scripts/build.sh "$sanitized" --enable-debug --disable-shared --disable-bench --disable-examples \
+        --enable-sanitize=address,undefined --without-libsigsegv ac_cv_header_zlib_h=no \
+        ac_cv_header_bsd_sys_tree_h=no || return 1
+    build_tests "$sanitized" check-sanitized
 }
 
 # A child of a test may die of a sanitizer's report without anybody looking at its exit
@@ -107,7 +106,7 @@ sanitizer_check()
     ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:log_path=$sanitized/report"
     UBSAN_OPTIONS="print_stacktrace=1:log_path=$sanitized/report"
     export ASAN_OPTIONS UBSAN_OPTIONS
-    make_check "$sanitized" check-quick 3
+    make_check "$sanitized" check-sanitized 3
     unset ASAN_OPTIONS UBSAN_OPTIONS
     run_one sanitizer-reports no_reports
 }
@@ -167,28 +166,26 @@ start=$(date +%s)
 stage "packages"
 scripts/setup.sh
 rm -rf "$others"
-mkdir -p "$normal" "$sanitized" "$minimal" "$others"
+mkdir -p "$normal" "$sanitized" "$others"
 shm_names >"$others/shm-before"
-find "$normal" "$sanitized" "$minimal" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
+find "$normal" "$sanitized" \( -name '*.trs' -o -path '*/tests/*.log' \) -delete
 stage "build"
 scripts/build.sh "$normal" --enable-werror || give_up normal-build
 stage "tests of units and of the API"
 make_check "$normal" check-quick 4
-stage "tests in surroundings, and of the whole system (beside two other builds)"
-build_others >"$others/build-others.out" 2>&1 &
+stage "tests in surroundings, and of the whole system (beside the other build)"
+build_other >"$others/build-other.out" 2>&1 &
 builder=$!
 make -C "$normal" -s -j2 tests/iso/explore # optimized, for it counts states for minutes
 make_check "$normal" check-system 4
-wait "$builder" || { cat "$others/build-others.out"; give_up other-builds; }
+wait "$builder" || { cat "$others/build-other.out"; give_up other-build; }
 stage "tests that use all processors"
 make_check "$normal" check-busy 2
 stage "programs with the installed library, Rust, Python, style (beside the next)"
 beside >"$others/beside.out" 2>&1 &
 beside=$!
 in_memory
-stage "tests of accesses and faults without libsigsegv, zlib and libbsd"
-make_check "$minimal" check-faults 3
-stage "unit and API tests under the sanitizers"
+stage "tests under the sanitizers, without libsigsegv, zlib and libbsd"
 sanitizer_check
 stage "what ran beside"
 wait "$beside" || failed=1
