@@ -4,7 +4,7 @@
 # nightly.sh HOURS [--only PART,...] [--page FILE] [--runs FILE] -- what finds defects by trying for long.
 #
 # Installs what is needed, builds in $XAC_BUILD (default build/ in the source tree), and spends HOURS, which may
-# be a fraction, on power cuts, kills, histories, engines, options, page frames, fuzzing, the thread sanitizer, and deliberate
+# be a fraction, on power cuts, kills, histories, engines, options, page frames, fuzzing, sanitizers, and deliberate
 # bugs; each has its share.  Then it prints one page: hours, cases, and what was found, of this night and of all nights
 # whose runs are in FILE.  See tests/nightly.py.
 # Exit code 1 if something was found.
