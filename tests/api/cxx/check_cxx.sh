@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # check_cxx.sh -- heaps and containers of C++ with both compilers and their sanitizers.
 #
-# check_containers.cpp and check_heap.cpp, compiled by g++ and clang++, with and without exceptions:
+# check_containers.cpp, check_heap.cpp and check_hpp.cpp, compiled by g++ and clang++, with and without exceptions:
 # optimized, and under the address sanitizer and that of undefined behaviour; the library is the
 # built one.  A compiler that has no sanitizers is used without.  Each two of these three choices
 # meet once for check_heap.cpp; check_containers.cpp, which takes half a minute to compile, is
-# compiled once by each compiler.  XAC_LONG=1: all of them.
+# compiled once by each compiler; check_hpp.cpp once, optimized.  XAC_LONG=1: all of them.
 set -u
 here=$(cd "${srcdir:-.}" && pwd) || exit 1
 build=$(cd "${top_builddir:-.}" && pwd) || exit 1
@@ -32,8 +32,8 @@ runs()
     checks=$((checks + 1))
     # shellcheck disable=SC2086 # several options
     if timeout 300 $1 -std=c++17 -Wall -Wextra -Werror $2 -I"$here/include" \
-        "$here/tests/api/cxx/$3.cpp" -o "$work/$3" -L"$build/.libs" -lxac >"$work/log" 2>&1 &&
-        timeout 300 "$work/$3" >"$work/log" 2>&1; then
+        "$here/tests/api/$3.cpp" -o "$work/program" -L"$build/.libs" -lxac >"$work/log" 2>&1 &&
+        timeout 300 "$work/program" >"$work/log" 2>&1; then
         echo "$1 $2: $(tail -n 1 "$work/log")"
     else
         failures=$((failures + 1))
@@ -54,17 +54,19 @@ for compiler in g++ clang++; do
     fi
     if [ "$long" = 1 ]; then
         for options in "-O2" "-O2 -fno-exceptions" "$how" "$how -fno-exceptions"; do
-            runs $compiler "$options" check_containers
-            runs $compiler "$options" check_heap
+            runs $compiler "$options" cxx/check_containers
+            runs $compiler "$options" cxx/check_heap
+            runs $compiler "$options" basics/check_hpp
         done
     elif [ $compiler = g++ ]; then
-        runs $compiler "-O2" check_containers
-        runs $compiler "-O2" check_heap
-        runs $compiler "$how -fno-exceptions" check_heap
+        runs $compiler "-O2" cxx/check_containers
+        runs $compiler "-O2" cxx/check_heap
+        runs $compiler "-O2" basics/check_hpp
+        runs $compiler "$how -fno-exceptions" cxx/check_heap
     else
-        runs $compiler "$how -fno-exceptions" check_containers
-        runs $compiler "-O2 -fno-exceptions" check_heap
-        runs $compiler "$how" check_heap
+        runs $compiler "$how -fno-exceptions" cxx/check_containers
+        runs $compiler "-O2 -fno-exceptions" cxx/check_heap
+        runs $compiler "$how" cxx/check_heap
     fi
 done
 
