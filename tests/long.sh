@@ -47,9 +47,12 @@ for case in stress serial; do
         tests/stress/stress_iso
 done
 run XAC_LONG=1 tests/iso/explore
-for script in api/cxx/check_cxx.sh compiled/check_containers.sh compiled/check_holes.sh; do
-    run XAC_LONG=1 srcdir="$source_dir" top_builddir=. "$source_dir/tests/$script"
+for script in api/cxx/check_cxx.sh compiled/check_containers.sh compiled/check_holes.sh \
+    surroundings/check_no_memory.sh; do
+    run XAC_LONG=1 XAC_ROUNDS="${XAC_ROUNDS:-25}" srcdir="$source_dir" top_builddir=. \
+        "$source_dir/tests/$script"
 done
+run XAC_LIVES="${XAC_LIVES:-6}" srcdir="$source_dir" top_builddir=. "$source_dir/tests/modes/check_modes.sh"
 run XAC_ROUNDS="${XAC_ROUNDS:-500}" tests/crash/check_kill
 run XAC_STEPS_LONG=1 tests/crash/check_steps
 run XAC_STEPS_LONG=1 CK_TIMEOUT_MULTIPLIER=10 tests/crash/check_rename_steps

@@ -543,7 +543,7 @@ live(uint64_t life, uint64_t *rnd)
 START_TEST(lose_nothing_and_see_nothing_half)
 {
     static const char *const engines[] = {"", "uffd", "scan", "sigsegv"};
-    uint64_t rnd = env_seed(), lives = env_number("XAC_LIVES", 6);
+    uint64_t rnd = env_seed(), lives = env_number("XAC_LIVES", 3);
 
     must(setenv("XAC_ENGINE", engines[chosen[ENGINE]], 1) == 0);
     board = proc_shared(sizeof *board);
