@@ -11,6 +11,8 @@
  * OPTIMISTIC  A page that was committed since the begin fails the end.  After 4 lost races a transaction
  *           has the turn: nobody else commits.  Under VO only pages that it has written count.
  * SERIAL    It waits for its turn first.
+ * TIMES     What a transaction does takes half as long to one and a half times as long, at random.  If it always
+ *           took the same time, transactions that have failed each other once would do so for ever, in step.
  */
 #include <config.h>
 
@@ -45,6 +47,7 @@ static struct {
     unsigned writer[PAGES_MAX];  /* NOBODY: none                                        */
     uint64_t version[PAGES_MAX]; /* commit that has written it last                     */
     uint64_t n_commits, n_ages;
+    uint64_t n_times; /* drawn; see TIMES                                             */
     unsigned turn; /* processor that has it                                            */
     struct txn {
         uint16_t pages[TOUCHES_MAX];
@@ -62,6 +65,13 @@ static unsigned
 n_touches(void)
 {
     return sim.length->reads + sim.length->writes;
+}
+
+/* vary -- a time that is ns on average. */
+static double
+vary(double ns)
+{
+    return ns * (0.5 + (double)(bench_key(0, sim.n_times++) % 1024) / 1024);
 }
 
 /* leave -- all pages of a processor. */
@@ -192,7 +202,7 @@ begin(unsigned p, double now)
     t->has_begun = true;
     t->at = 0;
     t->begin_commit = sim.n_commits;
-    bench_event_add(&sim.events, now + fmax(sim.each.own / 2, ATTEMPT_NS), p);
+    bench_event_add(&sim.events, now + vary(fmax(sim.each.own / 2, ATTEMPT_NS)), p);
 }
 
 /* is_stale -- optimistic: a page was committed since the begin. */
@@ -274,7 +284,7 @@ step(unsigned p, double now)
         if (is_eager && !meet(p, t->pages[i], i >= sim.length->reads))
             give_up(p, now);
         else
-            bench_event_add(&sim.events, now + touch_ns(t, i), p);
+            bench_event_add(&sim.events, now + vary(touch_ns(t, i)), p);
     }
 }
 

@@ -52,6 +52,12 @@ else
 fi
 "$xbench" run checksum --quick $perf -- --rounds 200 >log || fail "run"
 "$xbench" run insert -- --procs 1 --count 60 --slices 3 --quiet >>log || fail "run insert"
+# Simulated transactions that have failed each other do not go on so for ever, in step.
+"$xbench" processors --part policies --procs 2 --pages 8 --ms 20 --line-ns 60 --transaction-ns 6000 \
+    --page-ns 5000 --quiet >simulated || fail "processors"
+awk '/^[a-z-]* +(short|long) / { n++; if ($6 > 95) print $1, $2 }
+    END { if (n != 14) print n " rows" }' simulated >stuck
+[ ! -s stuck ] || fail "processors: only aborts: $(cat stuck)"
 # A query that has touched every page does not trap any more; the first touches do, where
 # pages do not stay mapped.
 for x in search-query search-query-cold; do
