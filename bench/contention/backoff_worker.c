@@ -4,9 +4,10 @@
  * xac_transact(), which waits as it is told between an abort and the next attempt.
  *
  * WINNER    The way that oldest-wins has by itself (libxac/txn/conflict.h, invariant 2), for any
- *           policy: each process shows how many inserts it has done; a loser asks the library
- *           which process has won, and waits until this one's insert is over, or for 10 ms, twice
- *           as long for each further attempt, 1.28 s at most.
+ *           policy: each process counts when an insert begins and when it is over; a loser asks the
+ *           library which process has won, and waits until this one's insert is over, or for 10 ms,
+ *           twice as long for each further attempt, 1.28 s at most.  If no insert is under way there,
+ *           it does not wait: the winner may have done its last one.
  */
 #include <config.h>
 
@@ -60,7 +61,7 @@ enum {
 struct shown {
     struct {
         _Atomic int pid;
-        _Atomic uint64_t n_done; /* inserts                                            */
+        _Atomic uint64_t n_edges; /* begins and ends of inserts; odd: one is under way */
     } of[BENCH_TEAM_MAX];
 };
 
@@ -125,7 +126,7 @@ static void
 wait_winner(void *arg, unsigned attempts)
 {
     unsigned doubles = attempts > 0 ? attempts - 1 : 0, other;
-    uint64_t now = bench_now_ns(), until, n_done;
+    uint64_t now = bench_now_ns(), until, n_edges;
     struct xac_conflict why = {0};
 
     (void)arg;
@@ -137,10 +138,10 @@ wait_winner(void *arg, unsigned attempts)
     doubles = doubles < WINNER_DOUBLES_MAX ? doubles : WINNER_DOUBLES_MAX;
     until = now + (WINNER_NS << doubles);
     /* Relaxed: only whether it changes is looked at. */
-    n_done = atomic_load_explicit(&me.shown->of[other].n_done, memory_order_relaxed);
-    for (unsigned n = 0; bench_now_ns() < until; n++) {
-        if (atomic_load_explicit(&me.shown->of[other].n_done, memory_order_relaxed)
-            != n_done)
+    n_edges = atomic_load_explicit(&me.shown->of[other].n_edges, memory_order_relaxed);
+    for (unsigned n = 0; n_edges % 2 == 1 && bench_now_ns() < until; n++) {
+        if (atomic_load_explicit(&me.shown->of[other].n_edges, memory_order_relaxed)
+            != n_edges)
             break;
         if (n < WINNER_YIELDS)
             (void)sched_yield();
@@ -248,6 +249,13 @@ load(void)
     return rc;
 }
 
+/* count_edge -- an insert begins, or is over.  Relaxed: see wait_winner. */
+static void
+count_edge(void)
+{
+    atomic_fetch_add_explicit(&me.shown->of[me.number].n_edges, 1, memory_order_relaxed);
+}
+
 /* run -- every n_procs-th insert of the turn. */
 static int
 run(struct bench_answer *answer)
@@ -259,9 +267,9 @@ run(struct bench_answer *answer)
     me.waited_ns = 0;
     now = answer->start_ns = answer->end_ns = bench_now_ns();
     for (uint64_t i = me.number; i < o->count && rc == 0; i += me.turn->n_procs) {
+        count_edge();
         rc = insert(o->loaded + i);
-        atomic_fetch_add_explicit(&me.shown->of[me.number].n_done, 1,
-                                  memory_order_relaxed); /* see wait_winner */
+        count_edge();
         answer->end_ns = bench_now_ns();
         count[COUNT_COMMITS]++;
         count[COUNT_ABORTS] += me.attempts - 1;
