@@ -51,12 +51,19 @@ int xac_begin(void) XAC_PAIRS_BEGIN(xac_transaction);
 int xac_end(void) XAC_PAIRS_END(xac_transaction);
 int xac_begin_query(void) XAC_PAIRS_BEGIN(xac_query);
 int xac_begin_query_at(uint64_t state) XAC_PAIRS_BEGIN(xac_query);
+int xac_begin_query_after(const struct xac_token *token, uint32_t wait_ms)
+    XAC_PAIRS_BEGIN(xac_query);
+int xac_begin_query_latest(uint32_t wait_ms) XAC_PAIRS_BEGIN(xac_query);
 int xac_end_query(void) XAC_PAIRS_END(xac_query);
 
 int xac_begin_in(struct xac_env *env) XAC_PAIRS_BEGIN(env);
 int xac_end_in(struct xac_env *env) XAC_PAIRS_END(env);
 int xac_begin_query_in(struct xac_env *env) XAC_PAIRS_BEGIN_QUERY(env);
 int xac_begin_query_at_in(struct xac_env *env, uint64_t state) XAC_PAIRS_BEGIN_QUERY(env);
+int xac_begin_query_after_in(struct xac_env *env, const struct xac_token *token,
+                             uint32_t wait_ms) XAC_PAIRS_BEGIN_QUERY(env);
+int xac_begin_query_latest_in(struct xac_env *env, uint32_t wait_ms)
+    XAC_PAIRS_BEGIN_QUERY(env);
 int xac_end_query_in(struct xac_env *env) XAC_PAIRS_END_QUERY(env);
 
 #ifndef XAC_NO_SHORT_NAMES
@@ -64,6 +71,9 @@ int xbegin(void) XAC_PAIRS_BEGIN(xac_transaction);
 int xend(void) XAC_PAIRS_END(xac_transaction);
 int xbeginQuery(void) XAC_PAIRS_BEGIN(xac_query);
 int xbeginQueryAt(uint64_t state) XAC_PAIRS_BEGIN(xac_query);
+int xbeginQueryAfter(const struct xac_token *token, uint32_t wait_ms)
+    XAC_PAIRS_BEGIN(xac_query);
+int xbeginQueryLatest(uint32_t wait_ms) XAC_PAIRS_BEGIN(xac_query);
 int xendQuery(void) XAC_PAIRS_END(xac_query);
 #endif
 

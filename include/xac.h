@@ -74,10 +74,9 @@
  *   unless its comment says otherwise.
  *
  * NAMES
- *   Each function has a name with the prefix xac_.  Most also have a short one, xName(),
- *   in the style of the Thesis; comments use it.  Define XAC_NO_SHORT_NAMES before the
- *   include to leave out the short names and the constants without prefix (READ,
- *   PENDING, ...), which other headers also use.  WORDS: doc/glossary.md.
+ *   Each function has a name with the prefix xac_.  Most also have a short one, xName(), in the style of the
+ *   Thesis; comments use it.  Define XAC_NO_SHORT_NAMES before the include to leave out the short names and the
+ *   constants without prefix (READ, PENDING, ...), which other headers also use.  WORDS: doc/glossary.md.
  */
 #ifndef XAC_H
 #define XAC_H
@@ -86,11 +85,12 @@
 #include <stdint.h>
 #include <sys/mman.h> /* MAP_FAILED */
 
-#include "xac_codes.h"     /* flags, outcomes, error codes                              */
-#include "xac_options.h"   /* options of xSetOption()                                   */
-#include "xac_savepoint.h" /* parts of a transaction that are rolled back           */
-#include "xac_snapshot.h"  /* states that are held                                  */
-#include "xac_stats.h" /* why a transaction aborted, counters; structures' sizes     */
+#include "xac_codes.h"       /* flags, outcomes, error codes                            */
+#include "xac_options.h"     /* options of xSetOption()                                 */
+#include "xac_replication.h" /* tokens, and queries at other nodes                      */
+#include "xac_savepoint.h"   /* parts of a transaction that are rolled back             */
+#include "xac_snapshot.h"    /* states that are held                                    */
+#include "xac_stats.h"       /* why a transaction aborted, counters; structures' sizes  */
 
 #ifdef __cplusplus
 extern "C" {
@@ -383,7 +383,7 @@ XAC_API int xac_begin(void);
  *                        get 200 ms to do it first.
  *        ETIMEDOUT       rolled back; only with XAC_OPT_WAIT_MS
  *        XAC_EUNCERTAIN  committed, do not repeat it: with XAC_OPT_WAIT_MS, another process is still syncing
- *                        the log, xSync() tells the result; or the node leads its group no more: it may be lost
+ *                        the log, xSync() tells the result; or the node leads its group no more: xFate() tells
  *      Errors: XAC_ENOINIT; XAC_ENOTXN; XAC_EFORKED (rule 9); XAC_EINQUERY (the innermost is a query).
  */
 XAC_API int xac_end(void);

@@ -76,8 +76,10 @@ enum xac_error {
     XAC_ECUTOFF = -31032,  /* the query was cut off: XAC_OPT_READER_LIMIT; the log that a
                               follower needs is gone: XAC_OPT_LOG_KEEP_BYTES          */
     XAC_ENOTLEADER =
-        -31033 /* a standby of another environment: queries only; xship(1); or
+        -31033, /* a standby of another environment: queries only; xship(1); or
                               a group's node that does not lead                      */
+    XAC_ELOST =
+        -31034 /* a state that the log does not have, and never will: xac_replication.h */
 };
 
 #endif /* XAC_CODES_H */

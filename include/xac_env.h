@@ -109,7 +109,13 @@ XAC_API int xac_begin_in(struct xac_env *env);
 XAC_API int xac_end_in(struct xac_env *env);
 XAC_API int xac_begin_query_in(struct xac_env *env);
 XAC_API int xac_begin_query_at_in(struct xac_env *env, uint64_t state);
+XAC_API int xac_begin_query_after_in(struct xac_env *env, const struct xac_token *token,
+                                     uint32_t wait_ms);
+XAC_API int xac_begin_query_latest_in(struct xac_env *env, uint32_t wait_ms);
 XAC_API int xac_end_query_in(struct xac_env *env);
+XAC_API int xac_get_token_in(struct xac_env *env, struct xac_token *token);
+XAC_API int xac_fate_in(struct xac_env *env, const struct xac_token *token,
+                        uint32_t wait_ms);
 XAC_API int xac_snapshot_in(struct xac_env *env, uint64_t *id);
 XAC_API int xac_snapshot_release_in(struct xac_env *env, uint64_t id);
 XAC_API int xac_snapshot_keep_in(struct xac_env *env, uint64_t id, const char *name,

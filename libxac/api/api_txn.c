@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "api/api_left.h"
+#include "api/api_token.h"
 #include "base/clock.h"
 #include "base/sized.h"
 #include "base/tls.h"
@@ -162,22 +163,53 @@ begin_query(struct xac_env *env, const void *frame)
     return rc;
 }
 
-/* begin_query_at -- xbeginQueryAt(); frame: as above. */
-static inline int
-begin_query_at(struct xac_env *env, uint64_t state, const void *frame)
+/* must_be_outermost -- of a query that cannot be a part of another one; frame: as above. */
+static int
+must_be_outermost(struct xac_env *env, const char *what, const void *frame)
 {
-    int rc = xac_api_opened(env, "xbeginQueryAt");
+    int rc = xac_api_opened(env, what);
     const struct xac_ctx *ctx;
 
     if (rc != 0)
         return rc;
     ctx = xac_ctx_mine(env);
-    if (xac_api_is_mine(ctx) && !is_left(ctx, frame)) {
-        if (xac_unlikely(ctx->depth == 0))
-            xac_api_interrupted("xbeginQueryAt");
-        return xac_err(XAC_EINTXN, "xbeginQueryAt: a transaction or query is open");
-    }
-    return begin_outermost(env, "xbeginQueryAt", true, 0, &state);
+    if (!xac_api_is_mine(ctx) || is_left(ctx, frame))
+        return 0;
+    if (xac_unlikely(ctx->depth == 0))
+        xac_api_interrupted(what);
+    return xac_err(XAC_EINTXN, "%s: a transaction or query is open", what);
+}
+
+/* begin_query_at -- xbeginQueryAt(); frame: as above. */
+static inline int
+begin_query_at(struct xac_env *env, uint64_t state, const void *frame)
+{
+    int rc = must_be_outermost(env, "xbeginQueryAt", frame);
+
+    return rc == 0 ? begin_outermost(env, "xbeginQueryAt", true, 0, &state) : rc;
+}
+
+/* begin_query_after -- xbeginQueryAfter(); frame: as above. */
+static inline int
+begin_query_after(struct xac_env *env, const struct xac_token *token, uint32_t wait_ms,
+                  const void *frame)
+{
+    int rc = must_be_outermost(env, "xbeginQueryAfter", frame);
+
+    if (rc == 0)
+        rc = xac_api_await_token(env, "xbeginQueryAfter", token, XAC_TOKEN_SEEN, wait_ms);
+    return rc == 0 ? begin_outermost(env, "xbeginQueryAfter", true, 0, NULL) : rc;
+}
+
+/* begin_query_latest -- xbeginQueryLatest(); frame: as above. */
+static inline int
+begin_query_latest(struct xac_env *env, uint32_t wait_ms, const void *frame)
+{
+    int rc = must_be_outermost(env, "xbeginQueryLatest", frame);
+
+    if (rc == 0)
+        rc = xac_api_await_latest(env, wait_ms);
+    return rc == 0 ? begin_outermost(env, "xbeginQueryLatest", true, 0, NULL) : rc;
 }
 
 /* status -- of the running transaction. */
@@ -222,6 +254,8 @@ end_outermost(struct xac_ctx *ctx)
     if (!ctx->is_query && last != NULL
         && (ctx->conflict.kind != XAC_CONFLICT_NONE || last->kind != XAC_CONFLICT_NONE))
         *last = ctx->conflict;
+    if (ctx->ended_lsn != XAC_ENDED_NOTHING && xac_env_is_durable(ctx->env))
+        xac_api_ended(ctx);
     ctx->depth = 0;
     ctx->query_depth = 0;
     xac_ctx_ended(ctx);
@@ -542,6 +576,19 @@ xac_begin_query_at_in(struct xac_env *env, uint64_t state)
 }
 
 int
+xac_begin_query_after_in(struct xac_env *env, const struct xac_token *token,
+                         uint32_t wait_ms)
+{
+    return begin_query_after(env, token, wait_ms, __builtin_frame_address(0));
+}
+
+int
+xac_begin_query_latest_in(struct xac_env *env, uint32_t wait_ms)
+{
+    return begin_query_latest(env, wait_ms, __builtin_frame_address(0));
+}
+
+int
 xac_end_query_in(struct xac_env *env)
 {
     return end_query(env);
@@ -586,6 +633,18 @@ xac_begin_query_at(uint64_t state)
 }
 
 int
+xac_begin_query_after(const struct xac_token *token, uint32_t wait_ms)
+{
+    return begin_query_after(xac_api_env, token, wait_ms, __builtin_frame_address(0));
+}
+
+int
+xac_begin_query_latest(uint32_t wait_ms)
+{
+    return begin_query_latest(xac_api_env, wait_ms, __builtin_frame_address(0));
+}
+
+int
 xac_end_query(void)
 {
     return end_query(xac_api_env);
@@ -622,6 +681,9 @@ int xend(void) XAC_ALIAS_OF(xac_end);
 int xValidate(void) XAC_ALIAS_OF(xac_validate);
 int xbeginQuery(void) XAC_ALIAS_OF(xac_begin_query);
 int xbeginQueryAt(uint64_t state) XAC_ALIAS_OF(xac_begin_query_at);
+int xbeginQueryAfter(const struct xac_token *token, uint32_t wait_ms)
+    XAC_ALIAS_OF(xac_begin_query_after);
+int xbeginQueryLatest(uint32_t wait_ms) XAC_ALIAS_OF(xac_begin_query_latest);
 int xendQuery(void) XAC_ALIAS_OF(xac_end_query);
 int setPageAccess(void *addr, int access) XAC_ALIAS_OF(xac_set_page_access);
 int setRangeAccess(void *addr, size_t length, int access)

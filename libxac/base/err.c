@@ -134,6 +134,7 @@ static const struct {
     {XAC_ENOSTATE, "that state is not held"},
     {XAC_ECUTOFF, "cut off from what it needs"},
     {XAC_ENOTLEADER, "a standby: it can be queried, not written"},
+    {XAC_ELOST, "lost: its generation of the log has ended before it"},
 };
 
 /* errno_text -- without a lock or memory: musl's strerror() needs neither. */

@@ -36,6 +36,7 @@ enum xac_tls_part {
     XAC_TLS_CONFLICT, /* api_txn.c: why the last one aborted     */
     XAC_TLS_HINTS,    /* alloc.c: where memory was found last    */
     XAC_TLS_THREAD,   /* team.h: what it has joined; where its stack is */
+    XAC_TLS_TOKENS,   /* api_token.c: what it has ended last */
     XAC_TLS_PARTS
 };
 

@@ -512,9 +512,8 @@ await(struct xac_env *env, uint64_t lsn, bool is_started)
     return rc;
 }
 
-/* parent_lsn -- where the log must be durable for what the transaction has read. */
-static uint64_t
-parent_lsn(const struct xac_env *env, const struct xac_ctx *ctx)
+uint64_t
+xac_txn_seen_lsn(const struct xac_env *env, const struct xac_ctx *ctx)
 {
     return ctx->is_at
                ? ctx->txn->end /* noted with the snapshot, when the ring still told it */
@@ -541,6 +540,7 @@ end_changed(struct xac_env *env, struct xac_ctx *ctx)
     bool is_started;
     int rc;
 
+    ctx->ended_lsn = lsn;
     xac_assert(n_written > 0);
     xac_assert(txn->number <= xac_chain_commit(env));
     xac_kill_point("h");
@@ -569,8 +569,9 @@ end_committed(struct xac_env *env, struct xac_ctx *ctx)
     if (ctx->txn->n_written > 0) {
         rc = end_changed(env, ctx);
     } else {
-        uint64_t lsn = parent_lsn(env, ctx);
+        uint64_t lsn = xac_txn_seen_lsn(env, ctx);
 
+        ctx->ended_lsn = lsn;
         xac_txn_finish(env, ctx, true);
         xac_count_own(&ctx->txn->counters.commits_read_only, 1);
         rc = await(env, lsn, false);
@@ -590,7 +591,7 @@ static int
 end_query(struct xac_env *env, struct xac_ctx *ctx)
 {
     struct xac_txn *txn = ctx->txn;
-    uint64_t lsn = parent_lsn(env, ctx);
+    uint64_t lsn = xac_txn_seen_lsn(env, ctx);
     bool must_block =
         ctx->saw_dead
         || (xac_env_is_durable(env)
@@ -602,6 +603,7 @@ end_query(struct xac_env *env, struct xac_ctx *ctx)
 
     xac_assert(ctx->is_query);
     xac_assert(txn->n_written == 0);
+    ctx->ended_lsn = lsn;
     if (must_block)
         xac_signals_block(&signals);
     is_cut = xac_txn_is_cut(txn);                      /* behind its last load */
@@ -725,6 +727,7 @@ xac_txn_end(struct xac_env *env, struct xac_ctx *ctx)
 
     xac_assert(xac_lock_none_held());
     xac_debug(xac_txn_assert(ctx));
+    ctx->ended_lsn = XAC_ENDED_NOTHING;
     if (ctx->is_query)
         return end_query(env, ctx);
     gather(env, ctx);

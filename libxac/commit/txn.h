@@ -31,6 +31,9 @@ int xac_txn_begin_at(struct xac_env *env, struct xac_ctx *ctx, uint64_t at);
  */
 int xac_txn_end(struct xac_env *env, struct xac_ctx *ctx);
 
+/* xac_txn_seen_lsn -- where the log must be durable for what the open transaction or query has read. */
+uint64_t xac_txn_seen_lsn(const struct xac_env *env, const struct xac_ctx *ctx);
+
 /* xac_txn_forgo -- no other attempt follows: nobody waits for it, and it takes no turn. */
 void xac_txn_forgo(struct xac_ctx *ctx);
 

@@ -7,16 +7,20 @@
 #include "env/control.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/identity.h"
+#include "log/group_note.h"
+#include "log/lineage.h"
 #include "log/log_keep.h"
 #include "log/master.h"
 #include "log/slots.h"
 #include "recovery/standby.h"
 #include "shared/env_state.h"
+#include "shared/token.h"
 #include "txn/ctree.h"
 
 /* Of a log buffer whose size nobody has set.  A transaction of more than a quarter of the buffer
@@ -55,6 +59,47 @@ log_start(const struct xac_env *env, const struct xac_master_slot *master)
     return at.applied;
 }
 
+/* note_group -- is it a node of a group? */
+static int
+note_group(struct xac_env *env)
+{
+    struct xac_group_note note;
+    int rc = xac_group_note_read(env->dirfd, &note);
+
+    xac_assert(rc != 0 || note.node != 0);
+    env->ctl->group.node = rc == 0 ? note.node : 0;
+    return rc == ENOENT ? 0 : rc;
+}
+
+/* note_generation -- of the log, for those who ask for tokens (token.h). */
+static int
+note_generation(struct xac_env *env, const struct xac_master_slot *master)
+{
+    struct xac_lineage_line line = {.generation = master->generation,
+                                    .start_lsn = master->start_lsn};
+    struct xac_lineage *l = (struct xac_lineage *)malloc(sizeof *l);
+    const struct xac_lineage_line *found;
+    int rc = l == NULL ? xac_err(ENOMEM, "%s", XAC_LINEAGE_NAME)
+                       : xac_lineage_read(env->dirfd, master->generation, l);
+
+    found = rc == 0 ? xac_lineage_of(l, master->generation) : NULL;
+    if (found != NULL)
+        line = *found;
+    free(l);
+    if (rc == 0)
+        xac_token_turn(env, &line);
+    return rc;
+}
+
+/* note_log -- group and generation; the region of a reader that takes no part has neither. */
+static int
+note_log(struct xac_env *env, const struct xac_master_slot *master)
+{
+    int rc = note_group(env);
+
+    return rc == 0 ? note_generation(env, master) : rc;
+}
+
 int
 xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
 {
@@ -85,6 +130,9 @@ xac_control_init(struct xac_env *env, const struct xac_master_slot *master)
     atomic_init(&ctl->history, env->options.history);
     ctl->standby.is_one = env->options.standbyp != NULL;
     ctl->group.leads = env->options.leads != NULL;
+    rc = env->reader != XAC_READER_FROZEN ? note_log(env, master) : 0;
+    if (rc != 0)
+        return rc;
     atomic_init(&ctl->chain.past_ns, xac_clock_read(CLOCK_REALTIME));
     atomic_init(&ctl->chain.next_age, 1);
     atomic_init(&ctl->next_datafile, 1);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/lockfile.h"
 #include "base/sys.h"
@@ -263,6 +264,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->dirfd = env->lockfd = env->masterfd = env->logfd = -1;
     (void)pthread_mutex_init(&env->threads, NULL);
     env->flags = flags;
+    env->opened_ns = xac_clock_ns();
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
     env->options = *options;

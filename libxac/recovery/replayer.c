@@ -17,7 +17,9 @@
 #include "base/sys.h"
 #include "commit/txn.h"
 #include "log/log_format.h"
+#include "shared/group.h"
 #include "shared/registry.h"
+#include "shared/token.h"
 #include "store/version.h"
 #include "txn/ctree.h"
 #include "txn/drop.h"
@@ -61,7 +63,8 @@ xac_replayer_applied(struct xac_env *env)
     if (sb->redone != 0 && sb->redone <= xac_chain_commit(env)
         && sb->redone_end > applied)
         applied = sb->redone_end;
-    atomic_store_explicit(&sb->applied, applied, memory_order_relaxed);
+    /* Release: pairs with the acquire of those who wait for it, as in xac_replayer_passed. */
+    atomic_store_explicit(&sb->applied, applied, memory_order_release);
     sb->redone = 0; /* the next numbers are others' */
     xac_chain_unlock(env);
     xac_signals_restore(&signals);
@@ -101,8 +104,16 @@ xac_replayer_passed(struct xac_replayer *p, uint64_t lsn)
 {
     xac_assert(
         lsn >= atomic_load_explicit(&p->env->ctl->standby.applied, memory_order_relaxed));
-    /* Relaxed: the next replayer looks at it when this process is dead. */
-    atomic_store_explicit(&p->env->ctl->standby.applied, lsn, memory_order_relaxed);
+    /* Release: pairs with the acquire of those who wait for it (token.c, group.c); what is before is published. */
+    atomic_store_explicit(&p->env->ctl->standby.applied, lsn, memory_order_release);
+    xac_group_tell(p->env);
+}
+
+void
+xac_replayer_turn(struct xac_replayer *p, const struct xac_lineage_line *line)
+{
+    xac_assert(xac_env_is_standby(p->env));
+    xac_token_turn(p->env, line);
 }
 
 /* ---- Files ---------------------------------------------------------------------------- */

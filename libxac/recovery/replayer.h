@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/lineage.h"
 #include "shared/env_state.h"
 
 /* Where the entry of a page stands in the set of the running transaction. */
@@ -67,6 +68,9 @@ void xac_replayer_mark(struct xac_replayer *p, uint64_t lsn);
 
 /* xac_replayer_passed -- all up to there is redone. */
 void xac_replayer_passed(struct xac_replayer *p, uint64_t lsn);
+
+/* xac_replayer_turn -- what comes is of that generation; before xac_replayer_passed() its start (token.h). */
+void xac_replayer_turn(struct xac_replayer *p, const struct xac_lineage_line *line);
 
 /*
  * xac_replayer_file -- a file of the log, open, which is as long as the log says.

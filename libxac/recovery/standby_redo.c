@@ -341,7 +341,8 @@ xac_standby_go_on(struct xac_standby *s)
 
     s->applied = applied > start_lsn ? applied : start_lsn;
     s->r.redo.replayer = &s->replayer;
-    s->r.redo.changes++; /* this process does not know them yet */
+    s->r.redo.changes++;                       /* this process does not know them yet */
+    xac_replayer_turn(&s->replayer, &s->line); /* unless it has been noted */
     xac_replayer_durable(&s->replayer, s->log.durable);
     if (applied < start_lsn) /* a generation began: all before it is redone */
         xac_replayer_passed(&s->replayer, start_lsn);

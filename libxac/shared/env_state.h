@@ -129,6 +129,8 @@ struct xac_team {
         holder; /* of the lock; 0: nobody.  Relaxed: that it is us can only have been stored by us */
 };
 
+#define XAC_ENDED_NOTHING UINT64_MAX
+
 /* The private side: what the thread that runs transactions knows. */
 struct xac_ctx {
     struct xac_env *env;
@@ -203,6 +205,9 @@ struct xac_ctx {
     struct xac_outofcore_ctx *outofcore; /* NULL: without XAC_OPT_FRAMES                */
 
     struct xac_conflict conflict; /* of the transaction that ended last                */
+    /* Of the same, or of a query: up to where the log has what it has written or seen, XAC_ENDED_NOTHING if it has been
+       rolled back; of a durable environment. */
+    uint64_t ended_lsn;
 };
 
 /* Options that are set before an environment is opened. */
@@ -240,6 +245,7 @@ struct xac_env_options {
 
 struct xac_env {
     struct xac_env *next; /* in the process's list of open environments; api.c's      */
+    uint64_t opened_ns;   /* when; tells it from one that has had its address before  */
     /* Where the descriptor may have been closed since the call began: xac_env_dirfd(). */
     int dirfd;    /* the environment's directory                                     */
     int logfd;    /* where the log lies (logdir.h)                                   */

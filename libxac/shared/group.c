@@ -140,15 +140,20 @@ xac_group_check_path(const struct xac_env *env, const char *path)
 
 /* ---- What the daemon stores --------------------------------------------------------- */
 
-/* tell -- wake all who wait, behind a change (4). */
-static void
-tell(struct xac_env *env)
+void
+xac_group_tell(struct xac_env *env)
 {
     xac_assert(env->ctl != NULL);
     xac_wakes_fence();
     xac_wakes_ring(&env->ctl->group.wakes);
-    xac_wakes_ring(
-        &env->ctl->log.followers.wakes); /* those that follow up to `replicated` */
+}
+
+/* tell_all -- the same; those that follow up to `replicated`, too. */
+static void
+tell_all(struct xac_env *env)
+{
+    xac_group_tell(env);
+    xac_wakes_ring(&env->ctl->log.followers.wakes); /* behind the same fence */
 }
 
 void
@@ -167,7 +172,7 @@ xac_group_raise(struct xac_env *env, uint64_t lsn)
         if (atomic_compare_exchange_weak_explicit(&g->replicated, &at, lsn,
                                                   memory_order_release,
                                                   memory_order_relaxed)) {
-            tell(env);
+            tell_all(env);
             return;
         }
     }
@@ -176,9 +181,9 @@ xac_group_raise(struct xac_env *env, uint64_t lsn)
 void
 xac_group_depose(struct xac_env *env)
 {
-    /* Release: pairs with the acquire in xac_group_await.  The fence in tell() orders it before the count (4). */
+    /* Release: pairs with the acquire in xac_group_await.  The fence in xac_group_tell() orders it before the count (4). */
     atomic_store_explicit(&env->ctl->group.deposed, 1, memory_order_release);
-    tell(env);
+    tell_all(env);
     xac_assert(xac_group_is_deposed(env));
 }
 
@@ -211,4 +216,154 @@ xac_group_leader(const struct xac_env *env, char text[XAC_GROUP_LEADER_BYTES])
         memcpy(text + 8 * i, &word, sizeof word);
     }
     text[XAC_GROUP_LEADER_BYTES - 1] = '\0';
+}
+
+/* ---- Waiting for what the region says --------------------------------------------------- */
+
+struct xac_group_patience
+xac_group_patience(uint32_t wait_ms)
+{
+    return (struct xac_group_patience){.until_ns =
+                                           xac_clock_ns() + UINT64_C(1000000) * wait_ms};
+}
+
+uint32_t
+xac_group_listen(const struct xac_env *env)
+{
+    xac_assert(env->ctl != NULL);
+    return xac_wakes_read(&env->ctl->group.wakes);
+}
+
+int
+xac_group_sleep(struct xac_env *env, uint32_t seen,
+                const struct xac_group_patience *patience)
+{
+    xac_shared _Atomic uint32_t *wakes = &env->ctl->group.wakes;
+    uint64_t now = xac_clock_ns(), left_ms;
+
+    xac_assert(xac_lock_none_held());
+    if (now >= patience->until_ns)
+        return ETIMEDOUT;
+    left_ms = (patience->until_ns - now) / 1000000 + 1;
+    if (xac_wakes_is_announced(wakes, seen))
+        xac_futex_wait(wakes, seen, left_ms < LOOK_MS ? (unsigned)left_ms : LOOK_MS);
+    return 0;
+}
+
+/* ---- What is newest ------------------------------------------------------------------ */
+
+/* ask -- ret the number of the question. */
+static uint64_t
+ask(struct xac_env *env)
+{
+    struct xac_group_shared *g = &env->ctl->group;
+    /* Release: pairs with the acquire in xac_group_asked. */
+    uint64_t n = atomic_fetch_add_explicit(&g->asked, 1, memory_order_release) + 1;
+
+    xac_assert(g->node != 0);
+    xac_wakes_fence();
+    xac_wakes_ring(&g->asks);
+    return n;
+}
+
+/* is_there -- is the n-th question answered, and do queries see what the answer says? */
+static bool
+is_there(const struct xac_env *env, uint64_t n)
+{
+    const struct xac_group_shared *g = &env->ctl->group;
+    uint64_t lsn;
+
+    xac_assert(n > 0);
+    if (xac_group_answered(env) < n)
+        return false;
+    /* Relaxed: xac_group_answered() has acquired it, and a later one is as good (5). */
+    lsn = atomic_load_explicit(&g->answered_lsn, memory_order_relaxed);
+    if (xac_group_leads(env))
+        return xac_group_replicated(env) >= lsn;
+    /* Acquire: pairs with the release in xac_replayer_passed. */
+    return atomic_load_explicit(&env->ctl->standby.applied, memory_order_acquire) >= lsn;
+}
+
+/* too_late -- what has not come. */
+static int
+too_late(const struct xac_env *env, uint64_t n, uint32_t wait_ms)
+{
+    xac_assert(env->ctl->group.node != 0);
+    xac_assert(n > 0);
+    if (xac_group_answered(env) >= n)
+        return xac_err(ETIMEDOUT,
+                       "%s: redo has not come within %u ms to all that the group has",
+                       env->dir, wait_ms);
+    return xac_err(ETIMEDOUT,
+                   "%s: no majority of the group has said within %u ms what is newest",
+                   env->dir, wait_ms);
+}
+
+int
+xac_group_latest(struct xac_env *env, uint32_t wait_ms)
+{
+    struct xac_group_patience patience = xac_group_patience(wait_ms);
+    uint64_t n;
+    int rc;
+
+    xac_assert(xac_lock_none_held());
+    if (env->ctl->group.node == 0)
+        return !xac_env_is_standby(env)
+                   ? 0
+                   : xac_err(XAC_ENOTLEADER,
+                             "%s: a standby, which does not know what is newest at its "
+                             "source: wait for a token of there",
+                             env->dir);
+    rc = xac_group_check(env, "xbeginQueryLatest");
+    n = rc == 0 ? ask(env) : 0;
+    while (rc == 0) {
+        uint32_t seen = xac_group_listen(env);
+
+        rc = xac_group_check(env, "xbeginQueryLatest");
+        if (rc == 0 && is_there(env, n))
+            return 0;
+        if (rc == 0)
+            rc = xac_group_sleep(env, seen, &patience);
+    }
+    return rc == ETIMEDOUT ? too_late(env, n, wait_ms) : rc;
+}
+
+uint64_t
+xac_group_asked(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in ask. */
+    return atomic_load_explicit(&env->ctl->group.asked, memory_order_acquire);
+}
+
+uint64_t
+xac_group_answered(const struct xac_env *env)
+{
+    /* Acquire: pairs with the release in xac_group_answer. */
+    return atomic_load_explicit(&env->ctl->group.answered, memory_order_acquire);
+}
+
+void
+xac_group_answer(struct xac_env *env, uint64_t n, uint64_t lsn)
+{
+    struct xac_group_shared *g = &env->ctl->group;
+
+    xac_assert(n <= atomic_load_explicit(&g->asked, memory_order_relaxed));
+    xac_assert(n >= atomic_load_explicit(&g->answered, memory_order_relaxed));
+    if (lsn > atomic_load_explicit(&g->answered_lsn, memory_order_relaxed)) /* (5) */
+        atomic_store_explicit(&g->answered_lsn, lsn, memory_order_relaxed);
+    /* Release: pairs with the acquire in xac_group_answered. */
+    atomic_store_explicit(&g->answered, n, memory_order_release);
+    xac_group_tell(env);
+}
+
+void
+xac_group_hear(struct xac_env *env, unsigned timeout_ms)
+{
+    struct xac_group_shared *g = &env->ctl->group;
+    uint32_t seen = xac_wakes_read(&g->asks);
+
+    xac_assert(g->node != 0);
+    if (xac_group_asked(env) == xac_group_answered(env)
+        && xac_wakes_is_announced(&g->asks, seen))
+        xac_futex_wait(&g->asks, seen, timeout_ms);
 }

@@ -5,10 +5,15 @@
  * WHAT      A group is several environments with the same log, one on each node (group_note.h).  One of them
  *           leads: its region says up to where a majority has the log, `replicated`, and whether the environment
  *           has been deposed.  The daemon of the node stores both; all others wait for them and look at them.
+ *           At any node those who want to see what is newest ask its daemon.
  * NOT HERE  How the log gets to the others; the daemon's calls (group/member.h).
  * OWNER     struct xac_group_shared lies in the control region.
  * LOCK      none.  A caller that waits may hold the checkpoint lock, as for xac_log_wait_durable().
  * THREADS   any thread; xac_group_is_deposed() also in the fault handler.
+ *
+ * ASKING    Who wants to see all that was acknowledged before counts `asked`, and wakes the daemon.  The daemon reads the count,
+ *           then has a majority say that the log of the one that leads is complete up to a position (a barrier of
+ *           Raft that is begun behind the reading), and answers all that had asked by then: position, then count.
  *
  * INVARIANTS
  *   (1) `replicated` only grows while the region lives, and never passes `durable` (the daemon proposes only what
@@ -20,6 +25,8 @@
  *       before.)
  *   (4) A thread that stores `deposed` stores first, then counts, then wakes; one that waits reads the count first (wakes.h).  So
  *       nobody sleeps on in a deposed environment.
+ *   (5) `answered_lsn` only grows, and is the end of what has been accepted, so no log is cut off below it.  One that finds a later
+ *       answer than the one to its own question waits for a little more.
  */
 #ifndef XAC_GROUP_H
 #define XAC_GROUP_H
@@ -114,5 +121,45 @@ void xac_group_set_leader(struct xac_env *env, const char *text);
 
 /* xac_group_leader -- the same; at worst a mixture of two, if it is just being changed. */
 void xac_group_leader(const struct xac_env *env, char text[XAC_GROUP_LEADER_BYTES]);
+
+/* ---- What is newest ------------------------------------------------------------------ */
+
+/*
+ * xac_group_latest -- wait until queries that begin now see all that was acknowledged, at any node, before the call; no lock is
+ * held.
+ *
+ * ret  0, at once where nobody else writes or leads; XAC_ENOTLEADER: a standby that is in no group, or deposed; ETIMEDOUT; words
+ *      noted.
+ */
+int xac_group_latest(struct xac_env *env, uint32_t wait_ms);
+
+/* xac_group_asked -- how many have asked; xac_group_answered -- how many have an answer.  The daemon. */
+uint64_t xac_group_asked(const struct xac_env *env);
+uint64_t xac_group_answered(const struct xac_env *env);
+
+/* xac_group_answer -- the first n that have asked see all up to there, when redo has come so far.  The daemon. */
+void xac_group_answer(struct xac_env *env, uint64_t n, uint64_t lsn);
+
+/* xac_group_hear -- sleep until somebody asks who has not been answered, or for so long.  The daemon. */
+void xac_group_hear(struct xac_env *env, unsigned timeout_ms);
+
+/* ---- Waiting for what the region says --------------------------------------------------- */
+
+/* Until when somebody waits. */
+struct xac_group_patience {
+    uint64_t until_ns; /* monotonic                                                    */
+};
+
+struct xac_group_patience xac_group_patience(uint32_t wait_ms);
+
+/* xac_group_listen -- before a look at what is waited for; ret for xac_group_sleep(). */
+uint32_t xac_group_listen(const struct xac_env *env);
+
+/* xac_group_sleep -- until something may have changed since then; ret 0: look again; ETIMEDOUT. */
+int xac_group_sleep(struct xac_env *env, uint32_t seen,
+                    const struct xac_group_patience *patience);
+
+/* xac_group_tell -- wake all who wait, behind a change (4). */
+void xac_group_tell(struct xac_env *env);
 
 #endif /* XAC_GROUP_H */

@@ -463,13 +463,32 @@ struct xac_outofcore_shared {
     xac_shared _Atomic uint64_t dropped, spilled, fetched_back;
 };
 
+/* ---- Which generation of the log it is (token.h) ---------------------------------- */
+
+struct xac_generation {
+    xac_shared _Atomic uint64_t number;
+    xac_shared _Atomic uint64_t
+        start; /* LSN                                            */
+    xac_shared _Atomic uint64_t
+        branch; /* its first eight bytes (lineage.h); 0 not known */
+};
+
+/* In the control region.  A writer's has one, as long as it lives; a standby's goes on. */
+struct xac_generations {
+    /* So many have been; the last one is that with this number % 2, and the other one may be changing.  Stored by
+       the replayer, behind the element (release), read by anyone (acquire). */
+    xac_shared _Atomic uint64_t n;
+    struct xac_generation of[2]; /* relaxed */
+};
+
 /* ---- A standby (replayer.h) ----------------------------------------------------- */
 
 /* In the control region.  One participant, the replayer, receives and redoes; all others query. */
 struct xac_standby_shared {
     uint64_t is_one; /* 1: the region is that of a standby.  Fixed when made           */
-    /* The log is redone up to here; stored by the replayer, relaxed.  If it has died: up to
-       `redone_end`, if the commit `redone` has been published (0: no commit is named). */
+    /* The log is redone up to here, and published; stored by the replayer (release), read by those who wait for a
+       token (acquire).  If it has died: up to `redone_end`, if the commit `redone` has been published (0: no
+       commit is named). */
     xac_shared _Atomic uint64_t applied;
     /* Commit number and end of the block that is being published; stored by the replayer, under publish. */
     uint64_t redone, redone_end;
@@ -484,13 +503,22 @@ struct xac_standby_shared {
 /* In the control region. */
 struct xac_group_shared {
     uint64_t leads; /* 1: the region is that of a group's leader.  Fixed when made      */
+    uint64_t
+        node; /* its number in a group, leader or not; 0: it is in none.  Fixed when made */
     /* A majority has the log up to here; 0 if it does not lead.  Stored by the daemon (release), read by
        anyone (acquire). */
     xac_shared _Atomic uint64_t replicated;
     /* 1: nothing begins any more.  Stored by the daemon, and by a thread that has waited for too long; relaxed. */
     xac_shared _Atomic uint32_t deposed;
-    /* A word of wakes.h: `replicated` or `deposed` has changed. */
+    /* A word of wakes.h: `replicated`, `deposed` or `answered` has changed, or on a standby `applied`. */
     xac_shared _Atomic uint32_t wakes;
+    /* Who wants to see what is newest counts `asked` (release).  The daemon reads it (acquire), finds out up to which
+       position everything is there that was acknowledged by then, and stores that, behind it the count that it
+       had read (release), which is read by anyone (acquire): see group.h, ASKING. */
+    xac_shared _Atomic uint64_t asked, answered, answered_lsn;
+    /* A word of wakes.h: `asked` has changed; the daemon sleeps on it. */
+    xac_shared _Atomic uint32_t asks;
+    uint32_t reserved;
     xac_shared _Atomic uint64_t
         leader[XAC_GROUP_LEADER_WORDS]; /* for people; the daemon's; relaxed */
 };
@@ -498,7 +526,7 @@ struct xac_group_shared {
 /* ---- The head ------------------------------------------------------------------ */
 
 #define XAC_CONTROL_MAGIC   UINT64_C(0x314c525443434158) /* "XACCTRL1" */
-#define XAC_CONTROL_VERSION 21u
+#define XAC_CONTROL_VERSION 22u
 
 /* Elements of the first chunk of each array, and of the version slots'. */
 #define XAC_CONTROL_ELEMS  64
@@ -543,6 +571,7 @@ struct xac_control {
     uint32_t full_images; /* XAC_OPT_FULL_IMAGES; fixed when made                     */
     /* XAC_OPT_HISTORY; relaxed.  Fixed when made, 0 when the last participant leaves. */
     xac_shared _Atomic uint64_t history;
+    struct xac_generations generations;
     struct xac_standby_shared standby;
     struct xac_group_shared group;
 

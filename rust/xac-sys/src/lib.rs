@@ -103,6 +103,7 @@ constants! {
     XAC_EUNCERTAIN: c_int = -31028;
     XAC_ECUTOFF: c_int = -31032;
     XAC_ENOTLEADER: c_int = -31033;
+    XAC_ELOST: c_int = -31034;
     XAC_OPT_CHECKPOINT_BYTES: c_int = 2;
     XAC_OPT_LOG_SEGMENT_BYTES: c_int = 3;
     XAC_OPT_POLICY: c_int = 6;

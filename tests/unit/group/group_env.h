@@ -31,6 +31,13 @@ enum order {
     SHOW_ONLY /* depose, and stay                                                       */
 };
 
+/* What it says to those who ask. */
+enum answers {
+    ANSWER_NOTHING = 0,
+    ANSWER_REPLICATED, /* what a majority has                                           */
+    ANSWER_DURABLE     /* what is on disk here, as if a majority had it                 */
+};
+
 /* What test, daemon and writers tell each other. */
 struct stage {
     _Atomic uint64_t order, leads, deposed, allow;
@@ -40,6 +47,9 @@ struct stage {
     _Atomic uint64_t go;
     _Atomic uint64_t
         acknowledged; /* last transaction for which xend() has returned COMMITTED */
+    /* How the daemon answers those who ask what is newest; how many have asked, and how many answers there were. */
+    _Atomic uint64_t answers, asked, n_answers;
+    struct xac_token token; /* of a commit that the test is about                       */
     struct xac_lineage_line line;
     uint64_t leave_ms, group_wait_ms, n_lives;
 };
@@ -147,6 +157,21 @@ raise_all(struct xac_env *env)
     word_store(&stage->replicated, xac_group_bound(env));
 }
 
+/* answer_all -- who has asked, as the test says. */
+static inline void
+answer_all(struct xac_env *env)
+{
+    uint64_t how = word_load(&stage->answers), n = xac_group_asked(env);
+
+    word_store(&stage->asked, n);
+    if (how == ANSWER_NOTHING || n == xac_group_answered(env))
+        return;
+    word_add(&stage->n_answers, 1);
+    xac_group_answer(env, n,
+                     how == ANSWER_REPLICATED ? xac_group_bound(env)
+                                              : atomic_load(&env->ctl->log.durable));
+}
+
 /* daemon_on -- a child: leads until it is told otherwise. */
 static inline void
 daemon_on(void *arg)
@@ -161,6 +186,7 @@ daemon_on(void *arg)
     word_store(&stage->leads, 1);
     while (word_load(&stage->order) == LEAD) {
         raise_all(env);
+        answer_all(env);
         proc_sleep_us(200);
     }
     xac_member_depose(env, "node 2 at 127.0.0.1:7002");
