@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "log/log_format.h"
 #include "log/recover_next.h"
+#include "shared/group.h"
 #include "tool.h"
 
 /* How often to look whether a program has deposed the environment. */
@@ -84,6 +85,33 @@ leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
                        h->group->member[leader - 1]);
 }
 
+/* tell_leader -- programs on a node that follows, if it has changed. */
+static void
+tell_leader(struct raftd_hand *h)
+{
+    uint32_t leader;
+    char words[64];
+
+    (void)pthread_mutex_lock(&h->status->lock);
+    leader = h->status->leader;
+    (void)pthread_mutex_unlock(&h->status->lock);
+    if (h->place.state != RAFTD_STANDBY
+        || (h->told_env == h->place.env && h->told_leader == leader))
+        return;
+    h->told_env = h->place.env;
+    h->told_leader = leader;
+    leader_words(h, leader, words);
+    xac_group_set_leader(h->place.env, words);
+}
+
+/* turn_away -- the environment is going to be closed. */
+static void
+turn_away(struct raftd_hand *h)
+{
+    raftd_reads_deafen(&h->reads);
+    h->told_env = NULL;
+}
+
 /* ---- Pieces of a data file (5) ------------------------------------------------------ */
 
 /* drop_pieces -- they are not needed any more. */
@@ -140,6 +168,7 @@ leave(struct raftd_hand *h, uint32_t leader, uint64_t end)
 
     xac_assert(h->place.state == RAFTD_LEADER);
     leader_words(h, leader, words);
+    turn_away(h);
     raftd_feed_stop(&h->feed);
     rc = raftd_place_leave(&h->place, words);
     publish(h);
@@ -161,7 +190,7 @@ begin_anew(struct raftd_hand *h)
 
     xac_assert(h->place.state != RAFTD_LEADER);
     h->open_term = 0;
-    return term != 0 ? raftd_raft_barrier(h->raft, term) : 0;
+    return term != 0 ? raftd_raft_barrier(h->raft, RAFTD_ITEM_BARRIER, term) : 0;
 }
 
 /* ---- Leading ------------------------------------------------------------------------ */
@@ -228,9 +257,11 @@ take_barrier(struct raftd_hand *h, uint64_t term)
 static int
 lead(struct raftd_hand *h)
 {
-    int rc = raftd_place_lead(&h->place, &h->accepted);
+    int rc;
 
     xac_assert(h->accepted.node == h->group->node);
+    turn_away(h);
+    rc = raftd_place_lead(&h->place, &h->accepted);
     if (rc == 0)
         rc =
             raftd_feed_start(&h->feed, h->place.dir, &h->accepted, h->raft, h->open_term);
@@ -341,6 +372,14 @@ take_leader(struct raftd_hand *h, const struct raftd_item *item)
     return leave(h, item->leader, h->accepted.end);
 }
 
+/* take_read -- a barrier: all that was acknowledged before it was begun has been accepted. */
+static int
+take_read(struct raftd_hand *h, uint64_t term)
+{
+    raftd_reads_barrier_done(&h->reads, term != 0, h->accepted.end);
+    return 0;
+}
+
 /* take_broken -- what the feed proposes behind a gap would not count. */
 static int
 take_broken(struct raftd_hand *h, uint64_t term)
@@ -393,6 +432,8 @@ take(struct raftd_hand *h, const struct raftd_item *item)
         return take_entry(h, item);
     case RAFTD_ITEM_BARRIER:
         return take_barrier(h, item->term);
+    case RAFTD_ITEM_READ:
+        return take_read(h, item->term);
     case RAFTD_ITEM_LEADER:
         return take_leader(h, item);
     case RAFTD_ITEM_BROKEN:
@@ -439,6 +480,10 @@ serve(struct raftd_hand *h)
             rc = take(h, item);
         if (rc == 0)
             publish(h);
+        if (rc == 0)
+            tell_leader(h);
+        if (rc == 0 && h->place.env != NULL)
+            rc = raftd_reads_listen(&h->reads, h->place.env);
         if (h->keeps_item)
             keep_piece(h, item);
         else
@@ -476,6 +521,7 @@ run(void *arg)
     say_opened(h, rc);
     if (is_open)
         rc = serve(h);
+    raftd_reads_stop(&h->reads);
     raftd_feed_stop(&h->feed);
     if (is_open && rc != 0)
         raftd_raft_end(h->raft, rc); /* with its words */
@@ -543,6 +589,7 @@ raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int dirfd
                              .accepted = group->begin,
                              .settled = group->begin};
     raftd_queue_init(&h->queue);
+    raftd_reads_init(&h->reads, status);
     raftd_feed_init(&h->feed);
     h->last_piece = &h->piece;
     (void)pthread_mutex_init(&h->lock, NULL);
@@ -555,17 +602,22 @@ raftd_hand_fini(struct raftd_hand *h)
     xac_assert(!h->is_started);
     drop_pieces(h);
     raftd_feed_fini(&h->feed);
+    raftd_reads_fini(&h->reads);
     raftd_queue_fini(&h->queue);
     (void)pthread_cond_destroy(&h->opened);
     (void)pthread_mutex_destroy(&h->lock);
 }
 
 int
-raftd_hand_start(struct raftd_hand *h, struct raftd_raft *raft)
+raftd_hand_start(struct raftd_hand *h, struct raftd_raft *raft,
+                 const struct raftd_reads_far *far)
 {
     int rc;
 
     h->raft = raft;
+    rc = raftd_reads_start(&h->reads, raft, far);
+    if (rc != 0)
+        return rc;
     rc = pthread_create(&h->thread, NULL, run, h);
     if (rc != 0)
         return xac_err(rc, "thread");
@@ -582,8 +634,10 @@ raftd_hand_stop(struct raftd_hand *h)
 {
     struct raftd_item stop = {.kind = RAFTD_ITEM_STOP};
 
-    if (!h->is_started)
+    if (!h->is_started) {
+        raftd_reads_stop(&h->reads);
         return;
+    }
     (void)raftd_queue_put(&h->queue, &stop, NULL, 0);
     (void)pthread_join(h->thread, NULL);
     h->is_started = false;

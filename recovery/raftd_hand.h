@@ -33,6 +33,7 @@
 #include "raftd_place.h"
 #include "raftd_queue.h"
 #include "raftd_raft.h"
+#include "raftd_reads.h"
 #include "raftd_status.h"
 
 struct raftd_hand {
@@ -40,6 +41,8 @@ struct raftd_hand {
     struct raftd_raft *raft;
     struct raftd_status *status;
     struct raftd_queue queue;
+    struct raftd_reads
+        reads; /* stopped by the thread before the environment is closed     */
     pthread_t thread;
     bool is_quiet, is_started, is_stopped;
 
@@ -53,6 +56,9 @@ struct raftd_hand {
     uint8_t nonce[XAC_RAFTD_NONCE_BYTES];   /* of the OPEN that is under way         */
     uint64_t open_term;                     /* in which; 0: none is                  */
     uint64_t began_ns; /* when Raft said that we lead                                 */
+    const struct xac_env
+        *told_env;        /* to which it has been told who leads ...            */
+    uint32_t told_leader; /* ... which node; 0: nobody                         */
 
     pthread_mutex_t lock;
     pthread_cond_t opened;
@@ -68,9 +74,10 @@ void raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int 
                      const char *dir, struct raftd_status *status);
 void raftd_hand_fini(struct raftd_hand *h);
 
-/* raftd_hand_start -- the thread, and the environment; before Raft is started.  ret 0; errno; as raftd_place_open(), words
-   noted. */
-int raftd_hand_start(struct raftd_hand *h, struct raftd_raft *raft);
+/* raftd_hand_start -- the thread, and the environment; before Raft is started.  in  far  who asks other nodes what is newest.
+   ret 0; errno; as raftd_place_open(), words noted. */
+int raftd_hand_start(struct raftd_hand *h, struct raftd_raft *raft,
+                     const struct raftd_reads_far *far);
 
 /* raftd_hand_user -- for raftd_raft_create(). */
 struct raftd_raft_user raftd_hand_user(struct raftd_hand *h);

@@ -20,8 +20,9 @@
 #include "raftd_entry.h"
 
 enum raftd_item_kind {
-    RAFTD_ITEM_ENTRY,    /* Raft has committed an entry                                */
-    RAFTD_ITEM_BARRIER,  /* we lead in `term`, and all that was before is in the queue  */
+    RAFTD_ITEM_ENTRY,   /* Raft has committed an entry                                */
+    RAFTD_ITEM_BARRIER, /* we lead in `term`, and all that was before is in the queue  */
+    RAFTD_ITEM_READ, /* likewise, for those who ask what is newest; term 0: not committed */
     RAFTD_ITEM_LEADER,   /* another one leads, or nobody                               */
     RAFTD_ITEM_BROKEN,   /* an entry of ours could not be proposed in `term`            */
     RAFTD_ITEM_SNAPSHOT, /* Raft begins behind a snapshot                             */

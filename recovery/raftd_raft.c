@@ -51,6 +51,7 @@ enum ask_kind {
 struct ask {
     struct ask *next;
     enum ask_kind kind;
+    enum raftd_item_kind what; /* BARRIER                                              */
     uint64_t term;
     void *entry; /* PROPOSE                                                          */
     size_t n;
@@ -69,6 +70,7 @@ struct proposal {
 struct barrier {
     struct raft_barrier req;
     struct raftd_raft *r;
+    enum raftd_item_kind what;
     uint64_t term;
 };
 
@@ -142,9 +144,9 @@ ask(struct raftd_raft *r, const struct ask *what)
 }
 
 int
-raftd_raft_barrier(struct raftd_raft *r, uint64_t term)
+raftd_raft_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
 {
-    return ask(r, &(struct ask){.kind = ASK_BARRIER, .term = term});
+    return ask(r, &(struct ask){.kind = ASK_BARRIER, .what = what, .term = term});
 }
 
 int
@@ -343,34 +345,42 @@ start_io(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_
 
 /* ---- Roles -------------------------------------------------------------------------- */
 
-/* barrier_done -- all that was committed before has been put (N2). */
+/* put_barrier -- all that was committed before has been put (N2); or the barrier is not committed, which readers are told. */
+static void
+put_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term,
+            bool is_committed)
+{
+    struct raftd_item item = {.kind = what, .term = is_committed ? term : 0};
+
+    if (is_committed || what == RAFTD_ITEM_READ)
+        put(r, &item, NULL, 0);
+}
+
 static void
 barrier_done(struct raft_barrier *req, int status)
 {
     struct barrier *b = (struct barrier *)req->data;
-    struct raftd_item item = {.kind = RAFTD_ITEM_BARRIER, .term = b->term};
 
-    if (status == 0)
-        put(b->r, &item, NULL, 0);
+    put_barrier(b->r, b->what, b->term, status == 0);
     free(b);
 }
 
 /* start_barrier -- if this node still leads in the term. */
 static void
-start_barrier(struct raftd_raft *r, uint64_t term)
+start_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term)
 {
-    struct barrier *b;
+    struct barrier *b = NULL;
 
-    if (!raftd_raft_leads(r, term))
-        return;
-    b = (struct barrier *)calloc(1, sizeof *b);
-    if (b == NULL)
-        return;
-    b->r = r;
-    b->term = term;
-    b->req.data = b;
-    if (raft_barrier(&r->raft, &b->req, barrier_done) != 0)
-        free(b); /* it leads no more, which is noticed */
+    if (raftd_raft_leads(r, term) && raft_state(&r->raft) == RAFT_LEADER)
+        b = (struct barrier *)calloc(1, sizeof *b);
+    if (b != NULL) {
+        *b = (struct barrier){.r = r, .what = what, .term = term};
+        b->req.data = b;
+        if (raft_barrier(&r->raft, &b->req, barrier_done) == 0)
+            return;
+    }
+    free(b); /* it leads no more, which is noticed */
+    put_barrier(r, what, term, false);
 }
 
 /* note_role -- has the role changed? */
@@ -402,7 +412,7 @@ note_role(struct raftd_raft *r)
     if (leading != 0) {
         item.leader = r->group->node;
         put(r, &item, NULL, 0);
-        start_barrier(r, leading);
+        start_barrier(r, RAFTD_ITEM_BARRIER, leading);
     }
 }
 
@@ -567,7 +577,7 @@ serve(uv_async_t *wake)
     while ((a = next_ask(r)) != NULL) {
         switch (a->kind) {
         case ASK_BARRIER:
-            start_barrier(r, a->term);
+            start_barrier(r, a->what, a->term);
             break;
         case ASK_PROPOSE:
             propose(r, a);

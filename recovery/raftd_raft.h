@@ -70,9 +70,13 @@ bool raftd_raft_leads(const struct raftd_raft *r, uint64_t term);
 /* raftd_raft_term -- in which it leads; 0: in none.  Any thread. */
 uint64_t raftd_raft_term(const struct raftd_raft *r);
 
-/* raftd_raft_barrier -- have RAFTD_ITEM_BARRIER put behind all that has been committed before, if this node still leads in
-   that term.  Any thread; ret 0 or ENOMEM. */
-int raftd_raft_barrier(struct raftd_raft *r, uint64_t term);
+/*
+ * raftd_raft_barrier -- have an item put behind all that has been committed before, if this node still leads in that term.
+ *
+ * in   what  RAFTD_ITEM_BARRIER; or RAFTD_ITEM_READ, which is put in any case, with term 0 if the barrier is not committed
+ * ret  0 or ENOMEM: none is put.  Any thread.
+ */
+int raftd_raft_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term);
 
 /* raftd_raft_buffer -- memory for an entry, of which the library frees what is proposed.  ret NULL: none.  Any thread. */
 void *raftd_raft_buffer(size_t n);

@@ -260,6 +260,7 @@ static int
 run(const struct arguments *a, int dirfd, const struct raftd_group *g)
 {
     uint64_t mib = a->snapshot_mib != 0 ? a->snapshot_mib : SNAPSHOT_MIB;
+    const struct raftd_reads_far far = {.arg = NULL};
     struct raftd_raft_user user;
     struct raftd_raft *raft = NULL;
     struct raftd_net *net = NULL;
@@ -276,7 +277,7 @@ run(const struct arguments *a, int dirfd, const struct raftd_group *g)
     if (rc == 0 && raft == NULL)
         rc = xac_err(ENOMEM, "Raft");
     if (rc == 0)
-        rc = raftd_hand_start(&hand, raft);
+        rc = raftd_hand_start(&hand, raft, &far);
     if (rc == 0)
         rc = raftd_raft_run(raft);
     if (rc != 0)

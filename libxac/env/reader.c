@@ -30,6 +30,21 @@ xac_reader_check_access(const struct xac_env *env)
     return xac_err(errno, "%s", env->dir);
 }
 
+/* refuse_follower -- a node of a group that does not lead; it may know who does. */
+static int
+refuse_follower(const struct xac_env *env, const char *what)
+{
+    char leader[XAC_GROUP_LEADER_BYTES];
+
+    xac_group_leader(env, leader);
+    xac_assert(env->ctl->group.node != 0);
+    return xac_err(
+        XAC_ENOTLEADER,
+        "%s: %s is a node of a group that does not lead: it can be queried, not "
+        "written%s%s",
+        what, env->dir, leader[0] != '\0' ? "; leader: " : "", leader);
+}
+
 int
 xac_reader_check_writer(const struct xac_env *env, const char *what)
 {
@@ -37,6 +52,8 @@ xac_reader_check_writer(const struct xac_env *env, const char *what)
         return 0;
     if (!xac_env_is_standby(env))
         return xac_err(XAC_EREADONLY, "%s", what);
+    if (env->ctl->group.node != 0)
+        return refuse_follower(env, what);
     return xac_err(XAC_ENOTLEADER,
                    "%s: %s is a standby of another environment: it can be queried, not "
                    "written",
