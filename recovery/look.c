@@ -25,7 +25,9 @@
 #include "log/logdir.h"
 #include "log/recover_scan.h"
 #include "log/slots.h"
+#include "shared/group.h"
 #include "shared/registry.h"
+#include "shared/token.h"
 
 /* A glimpse: nobody waits for what we see. */
 static uint64_t
@@ -239,6 +241,44 @@ take_followers(const struct xac_env *env, struct look *out)
     }
 }
 
+/* role_of -- NULL: neither standby nor in a group. */
+static const char *
+role_of(const struct xac_env *env)
+{
+    if (xac_group_leads(env))
+        return xac_group_is_deposed(env) ? "deposed" : "leader";
+    if (!xac_env_is_standby(env))
+        return NULL;
+    return env->ctl->group.node != 0 ? "follower" : "standby";
+}
+
+/* take_group -- of a durable environment. */
+static void
+take_group(const struct xac_env *env, struct look_group *out)
+{
+    uint64_t answered = xac_group_answered(env), asked = xac_group_asked(env);
+    uint64_t at = xac_group_leads(env) ? xac_group_replicated(env)
+                                       : get(&env->ctl->standby.applied);
+    uint64_t durable = get(&env->ctl->log.durable), left;
+    struct xac_token token;
+
+    *out = (struct look_group){.role = role_of(env), .node = env->ctl->group.node};
+    if (out->role == NULL)
+        return;
+    xac_group_leader(env, out->leader);
+    xac_token_of(env, 0, &token);
+    out->generation = token.generation;
+    left = durable > at ? durable - at : 0;
+    if (xac_group_leads(env)) {
+        out->replicated = at;
+        out->behind = left;
+    } else {
+        out->applied = at;
+        out->unread = left;
+    }
+    out->waiting = asked > answered ? asked - answered : 0;
+}
+
 /* add_holders -- locks that are held for long, at their participants. */
 static void
 add_holders(struct look *out)
@@ -435,8 +475,10 @@ look_take(const struct xac_env *env, const struct look *before, struct look *out
         rc = take_hot(env, out);
     if (rc == 0)
         rc = xac_participants_read(env, &out->party, &out->n_parties);
-    if (xac_env_is_durable(env))
+    if (xac_env_is_durable(env)) {
         take_followers(env, out);
+        take_group(env, &out->group);
+    }
     take_space(env, out);
     /* Last, since it may wait for a moment. */
     out->n_holders = holders_take(env, out->holder);

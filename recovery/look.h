@@ -79,6 +79,22 @@ struct look_follower {
     uint64_t held; /* bytes of log from there to its end                              */
 };
 
+/* A standby, or a node of a group (shared/group.h). */
+struct look_group {
+    const char
+        *role;     /* "leader", "deposed", "follower", "standby"; NULL: none of them   */
+    uint64_t node; /* its number; 0: in no group                                    */
+    char
+        leader[XAC_GROUP_LEADER_BYTES]; /* who leads, in words; "" not known            */
+    uint64_t generation;                /* of the log                                  */
+    uint64_t
+        replicated;   /* of a leader: a majority has the log up to here               */
+    uint64_t behind;  /* bytes that are durable here, and that it has not             */
+    uint64_t applied; /* of the others: redone up to here                             */
+    uint64_t unread;  /* bytes that are durable here, and not redone                  */
+    uint64_t waiting; /* queries that wait to hear what is newest                     */
+};
+
 /* What a slot had counted, and for whom. */
 struct look_slot {
     uint32_t participant;
@@ -101,6 +117,7 @@ struct look {
     size_t n_snapshots;
     struct look_follower follower[XAC_LOG_SLOTS];
     size_t n_followers;
+    struct look_group group;
     struct look_page hot[LOOK_HOT];
     size_t n_hot;
     uint64_t n_recent; /* commits that `hot` is about                                 */

@@ -190,6 +190,25 @@ json_followers(struct json *j, const struct look *look)
     json_end(j);
 }
 
+/* json_group -- nothing, if it is neither a standby nor a node of a group. */
+static void
+json_group(struct json *j, const struct look_group *g)
+{
+    if (g->role == NULL)
+        return;
+    json_object(j, "replication");
+    json_string(j, "role", g->role);
+    json_number(j, "node", g->node);
+    json_string(j, "leader", g->leader);
+    json_number(j, "generation", g->generation);
+    json_number(j, "replicated", g->replicated);
+    json_number(j, "not_replicated_bytes", g->behind);
+    json_number(j, "applied", g->applied);
+    json_number(j, "not_applied_bytes", g->unread);
+    json_number(j, "queries_waiting", g->waiting);
+    json_end(j);
+}
+
 static void
 json_hot(struct json *j, const struct look *look)
 {
@@ -243,6 +262,7 @@ look_json(struct json *j, const struct look *look)
     json_participants(j, look);
     json_snapshots(j, look);
     json_followers(j, look);
+    json_group(j, &look->group);
     json_parties(j, look);
     json_hot(j, look);
     json_times(j, "commit_times", &look->commit_times);

@@ -183,6 +183,27 @@ followers(struct out *o, const struct look *look)
            "Log that is held back by the slot that is farthest behind.", held);
 }
 
+/* group -- of a standby, or a node of a group. */
+static void
+group(struct out *o, const struct look_group *g)
+{
+    static const char *const roles[] = {"leader", "deposed", "follower", "standby"};
+
+    if (g->role == NULL)
+        return;
+    metric(o, "xac_replication_role", "gauge", "1 for what it is.");
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+        value(o, "role", roles[i], strcmp(g->role, roles[i]) == 0);
+    single(o, "xac_replication_generation", "gauge", "Generation of the log.",
+           g->generation);
+    single(o, "xac_not_replicated_bytes", "gauge",
+           "Log that is durable here, and not on a majority; of a leader.", g->behind);
+    single(o, "xac_not_applied_bytes", "gauge",
+           "Log that is durable here, and not redone; of the others.", g->unread);
+    single(o, "xac_latest_queries_waiting", "gauge",
+           "Queries that wait to hear what is newest in the group.", g->waiting);
+}
+
 static void
 space(struct out *o, const struct look_space *p)
 {
@@ -237,5 +258,6 @@ prometheus_print(const char *dir, const struct xac_env *env, const struct look *
     the_log(&o, look, xac_env_is_durable(env));
     versions(&o, look);
     followers(&o, look);
+    group(&o, &look->group);
     space(&o, &look->space);
 }

@@ -243,6 +243,32 @@ followers(const struct look *now)
     }
 }
 
+/* print_group -- a standby, or a node of a group. */
+static void
+print_group(const struct look_group *g)
+{
+    char words[80];
+
+    if (g->role == NULL)
+        return;
+    printf("  %s", g->role);
+    if (g->node != 0)
+        printf(", node %" PRIu64 " of its group", g->node);
+    printf(", generation %" PRIu64 " of the log", g->generation);
+    printf("%s%s\n", g->leader[0] != '\0' ? "; leader: " : "", g->leader);
+    if (g->replicated != 0) {
+        (void)snprintf(words, sizeof words, "LSN, %" PRIu64 " bytes behind the synced",
+                       g->behind);
+        line("  on a majority up to", g->replicated, words);
+    } else {
+        (void)snprintf(words, sizeof words, "LSN, %" PRIu64 " bytes behind the synced",
+                       g->unread);
+        line("  redone up to", g->applied, words);
+    }
+    if (g->node != 0)
+        line("  queries that wait", g->waiting, "to hear what is newest");
+}
+
 /* print_oldest -- the oldest reader. */
 static void
 print_oldest(const struct xac_stats *s)
@@ -304,6 +330,7 @@ print_text(const struct arguments *a, const struct xac_env *env, const struct lo
     (void)snprintf(words, sizeof words, "LSN, %" PRIu64 " bytes behind",
                    s->log_tail - s->log_durable);
     line("  synced up to", s->log_durable, words);
+    print_group(&now->group);
     line("page versions", s->versions_live, "in the version store");
     line("  held for readers", s->versions_held, "");
     line("frames", s->frames, "of the version store");

@@ -24,6 +24,7 @@
 
 #include "tests/common/env.h"
 #include "group_talk.h"
+#include "tests/common/tool_run.h"
 
 #define PATIENCE_S 60
 
@@ -90,6 +91,28 @@ append(struct test *t, struct group_reply *r)
     }
 }
 
+/* must_show -- xstat of a node says what it is. */
+static void
+must_show(const struct test *t, unsigned node, bool leads)
+{
+    const char *dir = t->g.node[node - 1].dir;
+    char words[64];
+
+    must_eq(tool_run("xstat", "", dir), 0);
+    (void)snprintf(words, sizeof words, "%s, node %u of its group, generation ",
+                   leads ? "leader" : "follower", node);
+    ck_says(words);
+    ck_says(leads ? "on a majority up to" : "; leader: node ");
+    ck_says("to hear what is newest");
+    must_eq(tool_run("xstat", "--json", dir), 0);
+    ck_says(leads ? "\"role\": \"leader\"" : "\"role\": \"follower\"");
+    (void)snprintf(words, sizeof words, "\"node\": %u", node);
+    ck_says(words);
+    must_eq(tool_run("xstat", "--prometheus", dir), 0);
+    ck_says(leads ? "role=\"leader\"} 1" : "role=\"leader\"} 0");
+    ck_says("xac_latest_queries_waiting");
+}
+
 /* ---- Tokens ------------------------------------------------------------------------------- */
 
 START_TEST(a_token_is_seen_at_all_nodes)
@@ -110,6 +133,8 @@ START_TEST(a_token_is_seen_at_all_nodes)
             must_eq(r.code, 0);
         }
     }
+    for (unsigned k = 1; k <= GROUP_NODES; k++)
+        must_show(&t, k, k == leader);
     other = leader % GROUP_NODES + 1; /* redo stands still there */
     must_ok(kill(t.g.node[other - 1].pid, SIGSTOP));
     (void)append(&t, &done);

@@ -146,6 +146,9 @@ START_TEST(a_standby_waits_for_tokens)
     order(30000, 0);
     tokens->last = first;
     order(0, 0);
+    must_eq(tool_run("xstat", "", COPY), 0);
+    ck_says("  standby, generation ");
+    ck_says("redone up to");
     receiver = stop_receiver();
     (void)commit();
     order(100, ETIMEDOUT);
