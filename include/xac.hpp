@@ -386,7 +386,59 @@ class env {
         return finish<R>(fn);
     }
 
+    /* Run fn() as a query that sees at least the state of a token, once; return its result.  See
+       xac_begin_query_after(): it throws ETIMEDOUT if that is not here in time. */
+    template <class F>
+    auto
+    query_after(const xac_token &token, std::chrono::milliseconds wait, F &&fn)
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
+
+        check(xac_begin_query_after_in(env_, &token, wait_ms(wait)));
+        return finish<R>(fn);
+    }
+
+    /* Run fn() as a query that sees all that was acknowledged before, at any node of the group, once; return its
+       result.  See xac_begin_query_latest(). */
+    template <class F>
+    auto
+    query_latest(std::chrono::milliseconds wait, F &&fn)
+    {
+        using R = std::invoke_result_t<F &>;
+        static_assert(!std::is_reference_v<R>, "return a copy: rule (3)");
+
+        check(xac_begin_query_latest_in(env_, wait_ms(wait)));
+        return finish<R>(fn);
+    }
+
+    /* The token of the running query, or of what this thread has ended last; see xac_get_token(). */
+    xac_token
+    token() const
+    {
+        xac_token t{};
+
+        check(xac_get_token_in(env_, &t));
+        return t;
+    }
+
+    /* What has become of it: XAC_COMMITTED, XAC_ELOST, XAC_EUNCERTAIN, or an error; see xac_fate(). */
+    int
+    fate(const xac_token &token, std::chrono::milliseconds wait = {}) const noexcept
+    {
+        return xac_fate_in(env_, &token, wait_ms(wait));
+    }
+
   private:
+    /* Of a duration, within what the library takes. */
+    static std::uint32_t
+    wait_ms(std::chrono::milliseconds wait) noexcept
+    {
+        auto n = wait.count();
+
+        return n <= 0 ? 0 : n >= UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(n);
+    }
+
     /* A query that ends with its block, by an exception too. */
     struct open_query {
         xac_env *in;
