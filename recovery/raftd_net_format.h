@@ -36,6 +36,9 @@
  *     20     4  reserved     zero
  *     24    40  value        five numbers; their meaning is of the kind
  *
+ *   kind 1, RAFTD_ASK_NEWEST: up to where everything stands that was acknowledged before (raftd_reads.h); value 0 of the
+ *   answer is the LSN.  status: enum raftd_ask_status; a kind that is not known: RAFTD_ASK_UNKNOWN.
+ *
  * An ASK is valid if and only if its magic is right and what is reserved is zero.
  *
  * COPY: frames of a source and a standby (libxac/ship/wire_format.h), in RECORDs.
@@ -67,6 +70,17 @@ enum raftd_want {
     RAFTD_WANT_ASK = 2,
     RAFTD_WANT_COPY = 3,
     RAFTD_WANTS
+};
+
+enum raftd_ask_kind {
+    RAFTD_ASK_NEWEST = 1
+};
+
+enum raftd_ask_status {
+    RAFTD_ASK_GOOD = 0,
+    RAFTD_ASK_NOT_NOW =
+        1, /* the node does not lead, or a majority has not said that it does */
+    RAFTD_ASK_UNKNOWN = 2
 };
 
 struct xac_raftd_hello {

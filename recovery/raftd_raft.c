@@ -355,7 +355,6 @@ put_barrier(struct raftd_raft *r, enum raftd_item_kind what, uint64_t term,
     if (is_committed || what == RAFTD_ITEM_READ)
         put(r, &item, NULL, 0);
 }
-
 static void
 barrier_done(struct raft_barrier *req, int status)
 {

@@ -154,6 +154,7 @@ speak(void *arg)
         end_round(r, &r->others, is_good, lsn);
     }
     (void)pthread_mutex_unlock(&r->lock);
+    r->far.end(r->far.arg);
     return NULL;
 }
 

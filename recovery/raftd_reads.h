@@ -38,6 +38,8 @@ struct raftd_reads_far {
     int (*ask)(void *arg, uint32_t node, uint64_t until_ns, uint64_t *lsnp);
     /* cut -- have it return soon, by another thread; nothing is asked any more. */
     void (*cut)(void *arg);
+    /* end -- by the thread that has asked: it asks nothing more. */
+    void (*end)(void *arg);
 };
 
 /* Questions of one kind. */

@@ -17,6 +17,7 @@
 #include "base/names.h"
 #include "base/newfile.h"
 #include "base/sys.h"
+#include "raftd_far.h"
 #include "raftd_hand.h"
 #include "raftd_net.h"
 #include "tool.h"
@@ -260,31 +261,37 @@ static int
 run(const struct arguments *a, int dirfd, const struct raftd_group *g)
 {
     uint64_t mib = a->snapshot_mib != 0 ? a->snapshot_mib : SNAPSHOT_MIB;
-    const struct raftd_reads_far far = {.arg = NULL};
+    struct raftd_reads_far asks;
     struct raftd_raft_user user;
     struct raftd_raft *raft = NULL;
     struct raftd_net *net = NULL;
     struct raftd_status status;
     struct raftd_hand hand;
+    struct raftd_far far;
     int rc = raftd_net_create(&a->net, g, &net);
 
     raftd_status_init(&status, g);
     raftd_hand_init(&hand, g, dirfd, a->dir, &status);
     hand.is_quiet = a->quiet;
     user = raftd_hand_user(&hand);
+    raftd_far_init(&far, net, &hand.reads);
+    asks = raftd_far_reads(&far);
+    if (rc == 0)
+        raftd_net_serve(net, RAFTD_WANT_ASK, raftd_far_serve, &far);
     if (rc == 0)
         raft = raftd_raft_create(dirfd, a->dir, g, net, &user, &status, mib << 20);
     if (rc == 0 && raft == NULL)
         rc = xac_err(ENOMEM, "Raft");
     if (rc == 0)
-        rc = raftd_hand_start(&hand, raft, &far);
+        rc = raftd_hand_start(&hand, raft, &asks);
     if (rc == 0)
         rc = raftd_raft_run(raft);
     if (rc != 0)
         (void)tool_fail(a->dir, rc);
+    raftd_hand_stop(&hand); /* with it its line to another node */
     if (net != NULL)
         raftd_net_stop(net);
-    raftd_hand_stop(&hand);
+    raftd_far_fini(&far);
     raftd_hand_fini(&hand);
     if (raft != NULL)
         raftd_raft_destroy(raft);

@@ -128,6 +128,9 @@ START_TEST(a_token_is_seen_at_all_nodes)
             tell(&t.at[k], &r, "read after %s 10000", done.token);
             must_eq(r.kind, GROUP_STATE);
             must(r.n > done.n);
+            tell(&t.at[k], &r, "read latest 10000");
+            must_eq(r.kind, GROUP_STATE);
+            must(r.n > done.n);
             tell(&t.at[k], &r, "fate %s 10000", done.token);
             must_eq(r.kind, GROUP_FATE);
             must_eq(r.code, 0);
