@@ -8,7 +8,7 @@
 # files larger than memory, files-* files that come and go, error-* what is told of a want of room,
 # envs-* several environments in one process, increment-* increments of backups, follow-* followers of the
 # log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
-# map-* libxactree, team-* helper threads,
+# reads-* tokens and what is newest, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
 # cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
@@ -53,6 +53,8 @@ node_tests="tests/group/check_xraftd tests/group/check_group"
 raftd_tests="tests/unit/tools/check_raftd_entry"
 line_tests="tests/unit/tools/check_raftd_message tests/unit/tools/check_raftd_net tests/group/check_group_net"
 query_tests="tests/unit/tools/check_query tests/unit/tools/check_query_steps"
+reads_tests="tests/api/durable/check_token tests/unit/group/check_reads tests/unit/tools/check_query_token
+    tests/group/check_reads"
 map_tests="tests/api/heap/check_xactree"
 team_tests="tests/api/team/check_team tests/api/team/check_polite tests/api/team/check_team_savepoints
     tests/unit/view/check_view_scan"
@@ -116,6 +118,7 @@ tests_of()
     group-*) echo "$group_tests" ;;
     net-*) echo "$net_tests" ;;
     query-*) echo "$query_tests" ;;
+    reads-*) echo "$reads_tests" ;;
     node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     line-*) echo "$line_tests" ;;
