@@ -57,6 +57,7 @@ cargo fetch --locked >"$tmp/log" 2>&1 || { cat "$tmp/log"; skip "the crates cann
     printf 'printf("log_directory %%zu\\n", offsetof(struct xac_options, log_directory));\n'
     printf 'printf("value %%zu\\n", offsetof(struct xac_options, value));\n'
     printf 'printf("xac_change %%zu\\n", sizeof(struct xac_change));\n'
+    printf 'printf("xac_token %%zu %%d\\n", sizeof(struct xac_token), XAC_TOKEN_TEXT);\n'
     for state in 'XAC_AT_COMMIT(5)' 'XAC_AT_TIME(5)' 'XAC_HISTORY_COMMITS(5)' 'XAC_HISTORY_BYTES(5)'; do
         printf 'printf("state %%llu\\n", (unsigned long long)%s);\n' "$state"
     done

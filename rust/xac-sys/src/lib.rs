@@ -34,6 +34,16 @@ pub struct xac_options {
 }
 
 /// Bytes of a segment that differ between two states; all valid during the call.
+pub const XAC_TOKEN_TEXT: usize = 64;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct xac_token {
+    pub generation: u64,
+    pub lsn: u64,
+    pub branch: u64,
+}
+
 #[repr(C)]
 pub struct xac_change {
     pub file: *const c_char,
@@ -172,7 +182,17 @@ extern "C" {
     pub fn xac_end_in(env: *mut xac_env) -> c_int;
     pub fn xac_begin_query_in(env: *mut xac_env) -> c_int;
     pub fn xac_begin_query_at_in(env: *mut xac_env, id: u64) -> c_int;
+    pub fn xac_begin_query_after_in(
+        env: *mut xac_env,
+        token: *const xac_token,
+        wait_ms: u32,
+    ) -> c_int;
+    pub fn xac_begin_query_latest_in(env: *mut xac_env, wait_ms: u32) -> c_int;
     pub fn xac_end_query_in(env: *mut xac_env) -> c_int;
+    pub fn xac_get_token_in(env: *mut xac_env, token: *mut xac_token) -> c_int;
+    pub fn xac_fate_in(env: *mut xac_env, token: *const xac_token, wait_ms: u32) -> c_int;
+    pub fn xac_token_format(token: *const xac_token, text: *mut c_char, size: usize) -> c_int;
+    pub fn xac_token_parse(text: *const c_char, token: *mut xac_token) -> c_int;
     pub fn xac_snapshot_in(env: *mut xac_env, id: *mut u64) -> c_int;
     pub fn xac_snapshot_release_in(env: *mut xac_env, id: u64) -> c_int;
     pub fn xac_snapshot_keep_in(

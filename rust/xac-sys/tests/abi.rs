@@ -23,6 +23,13 @@ fn facts() -> String {
     writeln!(text, "log_directory {log}").unwrap();
     writeln!(text, "value {value}").unwrap();
     writeln!(text, "xac_change {}", size_of::<xac_sys::xac_change>()).unwrap();
+    writeln!(
+        text,
+        "xac_token {} {}",
+        size_of::<xac_sys::xac_token>(),
+        xac_sys::XAC_TOKEN_TEXT
+    )
+    .unwrap();
     for state in [
         xac_sys::XAC_AT_COMMIT(5),
         xac_sys::XAC_AT_TIME(5),

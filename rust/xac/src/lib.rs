@@ -54,6 +54,7 @@ mod error;
 mod mapping;
 mod participants;
 pub mod rules;
+mod token;
 mod tx;
 
 pub use bytemuck;
@@ -61,6 +62,7 @@ pub use env::{Checking, Env, History, Options, Policy};
 pub use error::{Error, ErrorKind};
 pub use mapping::Mapping;
 pub use participants::{Activity, Participant};
+pub use token::{Fate, Token};
 pub use tx::{at_commit, at_time, Change, Query, Snapshot, Tx};
 
 /// The program of the document compiles.

@@ -4,6 +4,7 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::marker::PhantomData;
 use std::ops::{Bound, Deref, RangeBounds};
+use std::os::raw::c_int;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
@@ -288,6 +289,17 @@ impl Env {
         let _turn = self.inner.take_turn()?;
         // SAFETY: as above.
         check(unsafe { sys::xac_begin_query_at_in(self.inner.raw(), snapshot) })?;
+        self.finish_query(f)
+    }
+
+    /// A query that begins as it is told; the turn is ours then.
+    pub(crate) fn query_from<R, E: From<Error>>(
+        &self,
+        begin: impl FnOnce(*mut sys::xac_env) -> c_int,
+        f: impl FnOnce(&Query<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let _turn = self.inner.take_turn()?;
+        check(begin(self.inner.raw()))?;
         self.finish_query(f)
     }
 

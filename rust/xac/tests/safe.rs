@@ -11,7 +11,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use common::{child, child_dir, open, Dir};
 use xac::{
-    at_commit, at_time, Activity, Checking, Error, ErrorKind, History, Mapping, Options, Policy,
+    at_commit, at_time, Activity, Checking, Error, ErrorKind, Fate, History, Mapping, Options,
+    Policy, Token,
 };
 
 #[test]
@@ -626,6 +627,35 @@ fn a_variable_cannot_weaken_checking() {
 }
 
 /// In a child: a slice is given to another thread that is the first to touch it.
+#[test]
+fn tokens_name_what_was_committed() {
+    let dir = Dir::new();
+    let env = open(&dir.path(""), &Options::new());
+    let m: Mapping<u64> = env.map(dir.path("m"), 10).unwrap();
+    assert!(env.token().is_err()); // the thread has ended nothing
+    env.transact(|tx| {
+        tx.slice_mut(&m)[0] = 7;
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+    let token = env.token().unwrap();
+    assert_eq!(token.to_string().parse::<Token>().unwrap(), token);
+    assert!("1.2".parse::<Token>().is_err());
+    assert!("1.\0".parse::<Token>().is_err());
+    let wait = std::time::Duration::ZERO;
+    assert_eq!(env.fate(&token, wait).unwrap(), Fate::Committed);
+    let seen = env.query_after(&token, wait, |q| Ok::<_, Error>(q.slice(&m)[0]));
+    assert_eq!(seen.unwrap(), 7);
+    let seen = env.query_latest(wait, |q| Ok::<_, Error>(q.slice(&m)[0]));
+    assert_eq!(seen.unwrap(), 7);
+    let mut parts: Vec<String> = token.to_string().split('.').map(str::to_owned).collect();
+    parts[0] = (parts[0].parse::<u64>().unwrap() + 1).to_string();
+    let later: Token = parts.join(".").parse().unwrap();
+    assert_eq!(env.fate(&later, wait).unwrap(), Fate::Uncertain);
+    let seen = env.query_after(&later, wait, |q| Ok::<_, Error>(q.slice(&m)[0]));
+    assert_eq!(seen.unwrap_err().code(), 110); // ETIMEDOUT
+}
+
 #[test]
 #[ignore = "run by another test"]
 fn child_touches_in_another_thread() {
