@@ -8,6 +8,19 @@
 
 #include <errno.h>
 
+/* begin_waiting -- a query that waits for the state that it is to see. */
+static int
+begin_waiting(const struct py_block *self, struct xac_env *xac)
+{
+    int rc;
+
+    Py_BEGIN_ALLOW_THREADS rc =
+        self->from == QUERY_AFTER
+            ? xac_begin_query_after_in(xac, &self->token, self->wait_ms)
+            : xac_begin_query_latest_in(xac, self->wait_ms);
+    Py_END_ALLOW_THREADS return rc;
+}
+
 /* begin_now -- the library's begin; an outermost one may wait for other processes. */
 static int
 begin_now(const struct py_block *self)
@@ -15,8 +28,10 @@ begin_now(const struct py_block *self)
     struct py_env *env = self->env;
     enum block_kind kind = self->kind;
 
-    if (self->has_at) /* never waits */
+    if (self->from == QUERY_AT) /* never waits */
         return xac_begin_query_at_in(env->xac, self->at);
+    if (self->from != QUERY_NEWEST)
+        return begin_waiting(self, env->xac);
     if (env->depth > 0) /* likewise */
         return kind == BLOCK_QUERY ? xac_begin_query_in(env->xac)
                                    : xac_begin_in(env->xac);

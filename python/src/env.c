@@ -215,8 +215,10 @@ make_block(struct py_env *self, enum block_kind kind)
     Py_INCREF(self);
     block->env = self;
     block->kind = kind;
-    block->has_at = false;
+    block->from = QUERY_NEWEST;
     block->at = 0;
+    block->token = (struct xac_token){.generation = 0};
+    block->wait_ms = 0;
     block->level = 0;
     block->forks = 0;
     block->outcome = NULL;
@@ -230,26 +232,107 @@ env_transaction(struct py_env *self, PyObject *none)
     return make_block(self, BLOCK_TRANSACTION);
 }
 
+/* read_token -- from its text; false with an error. */
+static bool
+read_token(PyObject *text, struct xac_token *token)
+{
+    const char *words = PyUnicode_AsUTF8(text);
+
+    if (words != NULL && xac_token_parse(words, token) != 0)
+        return xacpy_raise(EINVAL) != NULL;
+    return words != NULL;
+}
+
+/* read_wait -- so many seconds, in milliseconds; false with an error. */
+static bool
+read_wait(double seconds, uint32_t *out)
+{
+    if (!(seconds >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "wait is negative, or not a number");
+        return false;
+    }
+    *out = seconds * 1000 < UINT32_MAX ? (uint32_t)(seconds * 1000) : UINT32_MAX;
+    return true;
+}
 static PyObject *
 env_query(struct py_env *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"at", NULL};
-    PyObject *at = Py_None, *block;
+    static char *names[] = {"at", "after", "latest", "wait", NULL};
+    PyObject *at = Py_None, *after = Py_None;
+    struct py_block *block;
     unsigned long long id = 0;
+    int latest = 0;
+    double wait = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O:query", names, &at))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O$Opd:query", names, &at, &after,
+                                     &latest, &wait))
         return NULL;
-    if (at != Py_None) {
-        id = PyLong_AsUnsignedLongLong(at);
-        if (id == (unsigned long long)-1 && PyErr_Occurred())
-            return NULL;
+    if ((at != Py_None) + (after != Py_None) + latest > 1) {
+        PyErr_SetString(PyExc_ValueError, "at, after and latest exclude each other");
+        return NULL;
     }
-    block = make_block(self, BLOCK_QUERY);
+    if (at != Py_None)
+        id = PyLong_AsUnsignedLongLong(at);
+    if (id == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    block = (struct py_block *)make_block(self, BLOCK_QUERY);
     if (block == NULL)
         return NULL;
-    ((struct py_block *)block)->has_at = at != Py_None;
-    ((struct py_block *)block)->at = id;
-    return block;
+    block->from = at != Py_None      ? QUERY_AT
+                  : after != Py_None ? QUERY_AFTER
+                  : latest           ? QUERY_LATEST
+                                     : QUERY_NEWEST;
+    block->at = id;
+    if (!read_wait(wait, &block->wait_ms)
+        || (after != Py_None && !read_token(after, &block->token))) {
+        Py_DECREF(block);
+        return NULL;
+    }
+    return (PyObject *)block;
+}
+
+static PyObject *
+env_token(struct py_env *self, PyObject *none)
+{
+    struct xac_token token = {.generation = 0};
+    char text[XAC_TOKEN_TEXT];
+    int rc;
+
+    (void)none;
+    if (!env_is_open(self))
+        return NULL;
+    rc = xac_get_token_in(self->xac, &token);
+    (void)xac_token_format(&token, text, sizeof text); /* it has room */
+    return rc == 0 ? PyUnicode_FromString(text) : xacpy_raise(rc);
+}
+
+static PyObject *
+env_fate(struct py_env *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"token", "wait", NULL};
+    struct xac_token token;
+    struct xac_env *xac;
+    PyObject *text;
+    uint32_t wait_ms;
+    double wait = 0;
+    int rc;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "U|d:fate", names, &text, &wait)
+        || !read_wait(wait, &wait_ms) || !read_token(text, &token) || !env_is_open(self))
+        return NULL;
+    xac = self->xac;
+    Py_BEGIN_ALLOW_THREADS rc = xac_fate_in(xac, &token, wait_ms);
+    Py_END_ALLOW_THREADS switch (rc)
+    {
+    case XAC_COMMITTED:
+        Py_RETURN_TRUE;
+    case XAC_ELOST:
+        Py_RETURN_FALSE;
+    case XAC_EUNCERTAIN:
+        Py_RETURN_NONE;
+    default:
+        return xacpy_raise(rc);
+    }
 }
 
 /* step_out -- take the turn among the threads, with no query kept open; false with an error.  step_in -- the way
@@ -627,8 +710,16 @@ static PyMethodDef methods[] = {
      "Raises\nConflict if another transaction was in its way; atomic() tries again.  "
      "Inside of\nanother transaction it is a part of that one."},
     {"query", (PyCFunction)(void (*)(void))env_query, METH_VARARGS | METH_KEYWORDS,
-     "query(at=None)\n--\n\nA query, for a `with` statement: it sees the state of one moment, "
-     "and never fails.\n\nArrays are read-only in it.  `at` is the number of a snapshot, at_commit() or at_time()."},
+     "query(at=None, *, after=None, latest=False, wait=0)\n--\n\nA query, for a `with` statement: it sees the state of one moment, "
+     "and never fails.\n\nArrays are read-only in it.  `at` is the number of a snapshot, at_commit() or at_time().  At a standby,\n"
+     "or a node of a group: `after` is a token, which it sees; with `latest` it sees all that was acknowledged\nbefore.  "
+     "For these it waits up to `wait` seconds."},
+    {"token", (PyCFunction)env_token, METH_NOARGS,
+     "token()\n--\n\nThe token, a str, of what this thread has ended last: of its commit, or of what it has seen.\n"
+     "In a query, of what that sees."},
+    {"fate", (PyCFunction)(void (*)(void))env_fate, METH_VARARGS | METH_KEYWORDS,
+     "fate(token, wait=0)\n--\n\nWhat has become of a token: True, it stays; False, it is lost; None, it is not known here, "
+     "or not yet."},
     {"snapshot", (PyCFunction)env_snapshot, METH_NOARGS,
      "snapshot()\n--\n\nHold the present state (in a query, its state); return a number by "
      "which all\nprocesses can query it."},

@@ -62,11 +62,21 @@ struct py_env {
     struct py_mapping *mappings; /* all objects that map a file of it                 */
 };
 
+/* Which state a query sees. */
+enum query_from {
+    QUERY_NEWEST,
+    QUERY_AT,
+    QUERY_AFTER,
+    QUERY_LATEST
+};
+
 struct py_block {
     PyObject_HEAD struct py_env *env;
     enum block_kind kind;
-    bool has_at; /* a query at the snapshot `at`                               */
-    uint64_t at;
+    enum query_from from;   /* of a query                                         */
+    uint64_t at;            /* QUERY_AT: a snapshot                               */
+    struct xac_token token; /* QUERY_AFTER                                        */
+    uint32_t wait_ms;       /* QUERY_AFTER, QUERY_LATEST                          */
     unsigned level;    /* 0: not open                                                */
     unsigned forks;    /* number of forks when it was opened                         */
     PyObject *outcome; /* NULL while open; True: it has committed                    */

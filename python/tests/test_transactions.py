@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Transactions and queries: commit, roll-back, nesting, conflicts, what errors say."""
+import errno
 import io
 import os
 import subprocess
@@ -412,6 +413,28 @@ def test_a_block_belongs_to_its_thread(env, a):
         other.join()
     assert caught == ["XAC_ENOTXN"]
     assert elements(a)[0] == 1
+
+
+def test_tokens_name_what_was_committed(env, a):
+    with env.transaction():
+        a[0] = 5
+    token = env.token()
+    assert env.fate(token) is True
+    with env.query(after=token, wait=1):
+        assert a[0] == 5
+        assert env.token() == token
+    with env.query(latest=True, wait=1):
+        assert a[0] == 5
+    generation, rest = token.split(".", 1)
+    later = f"{int(generation) + 1}.{rest}"
+    assert env.fate(later, wait=0.01) is None
+    with pytest.raises(xac.Error) as info:
+        with env.query(after=later):
+            pass
+    assert info.value.code == errno.ETIMEDOUT
+    for wrong in [dict(after="1.2"), dict(after=token, latest=True), dict(latest=True, wait=-1)]:
+        with pytest.raises((xac.Error, ValueError)):
+            env.query(**wrong)
 
 
 def test_snapshots_are_held(env, a):
