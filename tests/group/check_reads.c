@@ -268,6 +268,37 @@ START_TEST(an_uncertain_commit_has_one_fate)
 }
 END_TEST
 
+/* ---- A leader that stood still ------------------------------------------------------------------ */
+
+START_TEST(a_leader_that_stood_still_shows_nothing_old)
+{
+    uint64_t tries = env_number("XAC_ROUNDS", 3);
+    struct group_reply done, r;
+    struct test t;
+
+    begin_test(&t);
+    for (uint64_t i = 0; i < tries; i++) {
+        unsigned old = append(&t, &r);
+        struct group_client *reader = &t.at[old - 1];
+        pid_t daemon = t.g.node[old - 1].pid;
+
+        tell(reader, &r, "read latest 10000");
+        must_eq(r.kind, GROUP_STATE);
+        must_ok(kill(daemon, SIGSTOP));
+        t.g.node[old - 1].pid = 0; /* it does not answer */
+        must(append(&t, &done) != old);
+        group_client_send(reader, "read latest 3000"); /* nobody has told this node */
+        (void)poll(NULL, 0, 20);
+        t.g.node[old - 1].pid = daemon;
+        must_ok(kill(daemon, SIGCONT));
+        group_client_await(reader, PATIENCE_S, &r);
+        must(r.kind != GROUP_STATE || r.n > done.n);
+        printf("the old leader: answer %d, code %d\n", (int)r.kind, r.code);
+    }
+    end_test(&t);
+}
+END_TEST
+
 /* ---- Linearizable queries ------------------------------------------------------------------------ */
 
 /* What is known of the number of records at a moment: it was at least that before anything sent from now on. */
@@ -405,6 +436,7 @@ main(void)
     tcase_add_test(t, a_token_is_seen_at_all_nodes);
     tcase_add_test(t, a_commit_that_nobody_else_has_is_lost);
     tcase_add_test(t, an_uncertain_commit_has_one_fate);
+    tcase_add_test(t, a_leader_that_stood_still_shows_nothing_old);
     tcase_add_test(t, queries_are_linearizable);
     return env_main(s);
 }
