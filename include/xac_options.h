@@ -29,7 +29,8 @@ enum xac_option {
        - what others commit while the process is stopped that makes a checkpoint: as much
          again at the most.
        In a nondurable environment page versions may be four times as many bytes, up to a
-       sixteenth of the machine's memory.
+       sixteenth of the memory that there is for the process that makes the checkpoint: that of
+       the machine, or the least limit of its control groups.
        Values: bytes, any number.  Default: 256 MiB.  Set: any time.  Concerns: all. */
     XAC_OPT_CHECKPOINT_BYTES = 2,
     /* The size of a segment of the log.  It takes effect when the environment is made or has been

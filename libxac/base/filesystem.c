@@ -7,9 +7,6 @@
 #include "base/filesystem.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
@@ -70,97 +67,17 @@ xac_filesystem_check(int fd, const char *path)
     return 0;
 }
 
-/* ---- Memory --------------------------------------------------------------------------- */
-
-/* read_text -- the beginning of a small file; false: it cannot be read. */
-static bool
-read_text(const char *path, char *text, size_t size)
-{
-    size_t got = 0;
-    int fd = xac_sys.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    int rc;
-
-    if (fd < 0)
-        return false;
-    rc = xac_read_full(fd, text, size - 1, 0, &got);
-    (void)xac_sys.close(fd);
-    text[rc == 0 ? got : 0] = '\0';
-    return rc == 0;
-}
-
-/* limit_in -- the number in a file of the control group; UINT64_MAX: none, or "max". */
-static uint64_t
-limit_in(const char *mount, const char *group, const char *file)
-{
-    char path[PATH_MAX + 64], text[64];
-    char *end;
-    unsigned long long bytes;
-    int n = snprintf(path, sizeof path, "%s%s/%s", mount, group, file);
-
-    if (n < 0 || (size_t)n >= sizeof path || !read_text(path, text, sizeof text))
-        return UINT64_MAX;
-    bytes = strtoull(text, &end, 10);
-    return end == text ? UINT64_MAX : bytes;
-}
-
-/* group_limit -- the smallest limit of a control group and those that it is in. */
-static uint64_t
-group_limit(const char *mount, char *group, const char *file)
-{
-    uint64_t least = UINT64_MAX;
-    char *slash = group + strlen(group);
-
-    while (slash != NULL) {
-        uint64_t bytes;
-
-        *slash = '\0'; /* the next one up; "" is the root */
-        bytes = limit_in(mount, group, file);
-        least = bytes < least ? bytes : least;
-        slash = strrchr(group, '/');
-    }
-    return least;
-}
-
-/* memory_limit -- of this process's control groups, version 2 or 1; UINT64_MAX: none. */
-static uint64_t
-memory_limit(void)
-{
-    char text[2 * PATH_MAX];
-    char *rest = NULL;
-    uint64_t least = UINT64_MAX;
-
-    if (!read_text("/proc/self/cgroup", text, sizeof text))
-        return UINT64_MAX;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        char *kinds = strchr(line, ':');
-        char *group = kinds != NULL ? strchr(kinds + 1, ':') : NULL;
-        uint64_t bytes = UINT64_MAX;
-
-        if (group == NULL)
-            continue;
-        *group++ = '\0';
-        if (kinds[1] == '\0')
-            bytes = group_limit("/sys/fs/cgroup", group, "memory.max");
-        else if (strstr(kinds + 1, "memory") != NULL)
-            bytes = group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-        least = bytes < least ? bytes : least;
-    }
-    return least;
-}
-
 uint64_t
-xac_filesystem_share(int fd)
+xac_filesystem_share(int fd, uint64_t memory_bytes)
 {
     struct statfs fs;
-    uint64_t bytes, limit;
+    uint64_t bytes;
 
     if (xac_sys.fstatfs(fd, &fs) != 0
         || (type_of(&fs) != TMPFS_TYPE && type_of(&fs) != RAMFS_TYPE))
         return UINT64_MAX;
-    limit = memory_limit();
     /* A tmpfs that was mounted without a size has no blocks to count. */
     bytes = fs.f_blocks != 0 ? (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize : UINT64_MAX;
-    bytes = bytes < limit ? bytes : limit;
-    return bytes == UINT64_MAX ? bytes : bytes / SHARE_DIVISOR;
+    bytes = bytes < memory_bytes ? bytes : memory_bytes;
+    return bytes / SHARE_DIVISOR;
 }

@@ -3,7 +3,8 @@
  * filesystem.h -- what the library must know of a file system: whether it keeps locks, and
  * how much memory its files may take.
  *
- * NOT HERE  The locks (lockfile.h), the files in memory (shm.h, version.h).
+ * NOT HERE  The locks (lockfile.h), the files in memory (shm.h, version.h), how much memory there is
+ *           (memory.h).
  * THREADS   any
  */
 #ifndef XAC_FILESYSTEM_H
@@ -28,10 +29,10 @@ int xac_filesystem_check(int fd, const char *path);
 
 /*
  * xac_filesystem_share -- how many bytes a file in memory may take: a quarter of the size of its
- * file system, or of the limit of this process's memory control group if that is smaller.
+ * file system, or of the memory that there is (memory.h) if that is less.
  *
- * ret  UINT64_MAX if the file does not lie in memory, or if nothing is known.
+ * ret  UINT64_MAX if the file does not lie in memory.
  */
-uint64_t xac_filesystem_share(int fd);
+uint64_t xac_filesystem_share(int fd, uint64_t memory_bytes);
 
 #endif /* XAC_FILESYSTEM_H */

@@ -6,8 +6,6 @@
 
 #include "checkpoint/ckpt_due.h"
 
-#include <unistd.h>
-
 #include "shared/env_state.h"
 #include "store/outofcore.h"
 
@@ -15,7 +13,7 @@
    bytes as XAC_OPT_CHECKPOINT_BYTES says, but at least so many: soon enough for memory and for the time
    of recovery, and no sooner, for each page that is changed again after a checkpoint is written again,
    and in a durable environment logged in full.  Where there is no log, only memory asks for one: they
-   may be so many times as many, up to this share of the machine's memory. */
+   may be so many times as many, up to this share of the memory that there is. */
 #define BYTES_LEAST  (UINT64_C(64) << 20)
 #define LOGLESS      4
 #define MEMORY_SHARE 16
@@ -127,7 +125,7 @@ xac_ckpt_is_late(struct xac_env *env, uint64_t begin_lsn, uint64_t done, uint64_
 static uint64_t
 bytes_due(const struct xac_env *env)
 {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * env->page_size / MEMORY_SHARE;
+    uint64_t memory = env->memory_bytes / MEMORY_SHARE;
     uint64_t bytes = limit_of(env);
 
     if (!xac_env_is_durable(env))

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/lockfile.h"
+#include "base/memory.h"
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
 #include "env/env_enter.h"
@@ -267,6 +268,7 @@ xac_env_open(const char *path, int flags, const struct xac_env_options *options,
     env->opened_ns = xac_clock_ns();
     env->page_size = (size_t)page_size;
     env->page_shift = (unsigned)__builtin_ctzl((unsigned long)page_size);
+    env->memory_bytes = xac_memory_bytes();
     env->options = *options;
     if (options->announces != 0 && xac_env_checking(env) != XAC_CHECKING_TRUSTED)
         xac_fault_prepare();
@@ -386,6 +388,7 @@ rejoin(struct xac_env *env)
         xac_env_unmap(env);
     if (xac_env_dirfd(env) < 0)
         return xac_err(XAC_EDESCRIPTOR, "%s: %s", env->dir, strerror(errno));
+    env->memory_bytes = xac_memory_bytes(); /* it may be in another control group */
     rc =
         env->reader == XAC_READER_FROZEN ? xac_env_frozen_enter(env) : xac_env_enter(env);
     if (rc == 0)

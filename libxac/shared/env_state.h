@@ -264,6 +264,7 @@ struct xac_env {
     char *region; /* path of the control region                                      */
     size_t page_size;
     unsigned page_shift;
+    uint64_t memory_bytes; /* that there are for this process: see memory.h             */
     struct xac_env_options options;
     char *log_wish; /* owned; options.log_dir points to it                          */
 

@@ -189,7 +189,7 @@ start(struct xac_env *env, const char *region_path, bool make)
 static uint64_t
 share_of(const struct xac_env *env)
 {
-    uint64_t bytes = xac_filesystem_share(env->buffers.fd[0]);
+    uint64_t bytes = xac_filesystem_share(env->buffers.fd[0], env->memory_bytes);
     uint64_t vslots = bytes >> env->page_shift;
 
     xac_assert(env->buffers.fd[0] >= 0);

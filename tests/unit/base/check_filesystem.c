@@ -217,10 +217,11 @@ START_TEST(versions_take_a_quarter_of_memory)
     struct stat st;
 
     pretend(0xef53, UINT64_C(1) << 34, NULL);
-    must_eq(xac_filesystem_share(0), UINT64_MAX); /* a disk takes no memory */
+    must_eq(xac_filesystem_share(0, 1), UINT64_MAX); /* a disk takes no memory */
     pretend(TMPFS_TYPE, 4 * 1000 * env_page(), NULL);
     env = world_open(XAC_NONDURABLE);
-    must_eq(xac_filesystem_share(0), 1000 * env_page());
+    must_eq(xac_filesystem_share(0, UINT64_MAX), 1000 * env_page());
+    must_eq(xac_filesystem_share(0, 4 * 900 * env_page()), 900 * env_page());
     take(env, 2000);
     must_eq(spill_of(env), 1001);
     must(fstat(env->buffers.fd[0], &st) == 0);
