@@ -226,10 +226,11 @@ enum xac_checking {
     XAC_CHECKING_STRICT = 0,
     /* Pages stay readable from one transaction to the next, so that most loads do not trap.
        While the process is the only participant and has no thread with views of its own (xView()),
-       all pages that it has touched stay readable, up to 65,536 of each mapping, or 1/32 of
-       the machine's memory if that is more.  Beside others, the pages that its queries have
-       read stay readable until a transaction begins that is not a query (not with
-       XAC_ENGINE_PORTABLE).
+       all pages that it has touched stay readable, up to a sixteenth of the memory that there
+       is: that of the machine, or the least limit of the control groups that the process was in
+       at xInit().  Beside others, the pages that its queries have read stay readable until a
+       transaction begins that is not a query (not with XAC_ENGINE_PORTABLE); all together keep
+       an eighth of that memory at most.
 
        Compared with STRICT, while pages stay readable:
        - A load outside of a transaction, or in a thread that has no transaction, may not be

@@ -171,11 +171,13 @@ struct xac_ctx {
     uint64_t alive_until; /* ... and trusted to be so until then, ns monotonic       */
     unsigned unit_shift;  /* accesses are given to 1 << unit_shift pages at once     */
     uint64_t n_islands; /* accesses, or units, that may each need a mapping ...        */
-    uint64_t islands_max; /* ... and how many there may be before units grow           */
-    bool is_unrecorded;   /* there was no room to record an access: see view.h         */
-    bool is_cut;          /* a query that has noticed that it is cut off: see view.h   */
-    int lacking;          /* enum xac_lacking, of the access that failed last          */
-    uint64_t n_entries;   /* mirror of txn->n_entries                                */
+    uint64_t islands_max;  /* ... and how many there may be before units grow           */
+    uint64_t copies_most;  /* pages that its views may keep (view.h); 0: not known yet  */
+    uint32_t copies_looks; /* begins until that is found out again                      */
+    bool is_unrecorded;    /* there was no room to record an access: see view.h         */
+    bool is_cut;           /* a query that has noticed that it is cut off: see view.h   */
+    int lacking;           /* enum xac_lacking, of the access that failed last          */
+    uint64_t n_entries;    /* mirror of txn->n_entries                                */
     struct xac_set_block **blocks; /* addresses of the set's blocks                    */
     size_t n_blocks, blocks_size;
     /* Pages as they were before the transaction stored to them: XAC_IMAGES pages of memory, NULL none

@@ -409,3 +409,20 @@ xac_registry_writers(const struct xac_env *env)
 {
     return count(env, false);
 }
+
+uint64_t
+xac_registry_contexts(const struct xac_env *env)
+{
+    uint64_t n =
+        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
+    uint64_t contexts = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct xac_participant *p = xac_participant_at(env, i);
+
+        /* Relaxed, both: a number that was right a moment ago will do. */
+        if (atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
+            contexts += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
+    }
+    return contexts == 0 ? 1 : contexts;
+}

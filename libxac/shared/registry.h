@@ -100,6 +100,10 @@ uint32_t xac_registry_attached(const struct xac_env *env);
 /* xac_registry_writers -- how many of these are not readers (XAC_READONLY). */
 uint32_t xac_registry_writers(const struct xac_env *env);
 
+/* xac_registry_contexts -- how many contexts the participants have that are attached, dead ones included,
+   a moment ago; at least 1. */
+uint64_t xac_registry_contexts(const struct xac_env *env);
+
 /* xac_registry_log_needed -- smallest LSN that recovery or a backup needs; redo_lsn is
    recovery's. */
 uint64_t xac_registry_log_needed(const struct xac_env *env, uint64_t redo_lsn);

@@ -285,18 +285,8 @@ xac_outofcore_begin(struct xac_ctx *ctx)
 {
     struct xac_env *env = ctx->env;
     struct xac_outofcore_ctx *o = ctx->outofcore;
-    uint64_t n =
-        atomic_load_explicit(&env->ctl->participants.count, memory_order_relaxed);
-    uint64_t contexts = 0, share;
+    uint64_t share = env->ctl->outofcore.n_frames / 8 / xac_registry_contexts(env);
 
-    for (uint32_t i = 0; i < n; i++) {
-        const struct xac_participant *p = xac_participant_at(env, i);
-
-        /* Relaxed, both: a share that was right a moment ago will do. */
-        if (atomic_load_explicit(&p->state, memory_order_relaxed) == XAC_PART_ATTACHED)
-            contexts += atomic_load_explicit(&p->n_contexts, memory_order_relaxed);
-    }
-    share = env->ctl->outofcore.n_frames / 8 / (contexts == 0 ? 1 : contexts);
     o->limit = share < XAC_OUTOFCORE_SHOWN_LEAST ? XAC_OUTOFCORE_SHOWN_LEAST : share;
     xac_assert(o->limit >= XAC_OUTOFCORE_SHOWN_LEAST);
 }

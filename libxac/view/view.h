@@ -128,7 +128,6 @@ struct xac_view_staying {
     uint32_t
         n_dropped; /* pages that others have written, and that could not be refreshed */
     uint64_t n_begun; /* begins since each of them was looked at (view_begin.c)         */
-    uint64_t most; /* pages that may stay; fixed                                       */
     uint64_t hand; /* page at which the next eviction begins                           */
     struct xac_span written; /* pages to be protected again, while alone                */
     /* Warm pages (view_warm.c). */
@@ -280,11 +279,26 @@ int xac_view_enter_alone(struct xac_env *env, struct xac_view *view, uint64_t ep
 int xac_view_leave_alone(struct xac_view *view);
 
 /*
- * xac_view_evict -- drop pages that stay until no more are left than may stay, those the hand comes
- * to first.  Which of them are used is not known without a trap, so that they are as good as any others.
- * ret 0 or errno.
+ * The private copies that all contexts of an environment keep from one transaction to the next are at most
+ * this share of the memory that there is (memory.h), and those of one context at most a half of that; but
+ * each context may keep so many.  Without swap space the kernel gets their memory back from nobody but us.
  */
-int xac_view_evict(struct xac_view *view);
+#define XAC_COPIES_SHARE 8
+#define XAC_COPIES_LEAST 64
+
+/*
+ * xac_view_evict_all -- when a transaction begins, and the views are up to date: drop private copies until no
+ * more than `most` are left, and less than one for each view.
+ *
+ * Each view loses a part of what it has, those that its hand comes to first.  Which of them are used is not known
+ * without a trap, so that they are as good as any others.  If the engine maps the file, the pages show the
+ * file again.  Therefore a view that is open drops only pages that have no version any more; if too few have
+ * none, it begins anew to be alone.
+ *
+ * in   copies  what the views have together, more than `most`
+ * ret  0 or errno.
+ */
+int xac_view_evict_all(struct xac_ctx *ctx, uint64_t copies, uint64_t most);
 
 /* ---- An access (view_access.c) --------------------------------------------------------- */
 
@@ -561,9 +575,6 @@ XAC_SIGSAFE void xac_view_note(struct xac_view *view, uint64_t page_no, bool is_
 #define XAC_ISLANDS_MAX   8192
 #define XAC_ISLANDS_LEAST 64
 
-/* Private copies that a view of an engine that maps keeps between transactions. */
-#define XAC_COPIES_MAX 65536
-
 /* ---- Many pages by one system call (view_many.c) --------------------------------------- */
 
 /*
@@ -607,11 +618,6 @@ XAC_SIGSAFE int xac_unit_give(struct xac_env *env, struct xac_ctx *ctx,
 
 /* Of zeros, for blank pages; at least one page of any size. */
 #define XAC_BLANK_BYTES 262144
-
-/* Pages that a view keeps readable from one transaction to the next, if they are memory: this share
-   of the machine's memory, but at least so many. */
-#define XAC_STAY_SHARE 32
-#define XAC_STAY_LEAST 65536
 
 /* xac_unit_access -- xac_view_access in units of 1 << ctx->unit_shift pages. */
 XAC_SIGSAFE int xac_unit_access(struct xac_env *env, struct xac_ctx *ctx,

@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "shared/env_state.h"
+#include "shared/registry.h"
 #include "store/version.h"
 #include "txn/ctree.h"
 #include "view/view.h"
@@ -131,27 +132,93 @@ xac_view_leave_alone(struct xac_view *v)
     return rc;
 }
 
-int
-xac_view_evict(struct xac_view *v)
+/* ---- How many may stay ---------------------------------------------------------------- */
+
+/* is_needed -- must the view have a copy of the page, as the page is readable, and is not in its file? */
+static bool
+is_needed(const struct xac_view *v, uint64_t page_no)
 {
+    const struct xac_page *page;
+
+    xac_assert(page_no < v->area.n_pages);
+    if (!xac_view_is_open(v) || v->pages.at[page_no].state == XAC_PAGE_HIDDEN)
+        return false;
+    page = xac_ptab_find(&v->env->shm, &xac_file_at(v->env, v->file)->root,
+                         v->area.first + page_no);
+    /* Acquire: pairs with the release that unlinks the last version, which is in the file. */
+    return page != NULL && atomic_load_explicit(&page->head, memory_order_acquire) != 0;
+}
+
+/* drop_some -- copies of pages in [from, end) that are not needed.  ret 0 or errno. */
+static int
+drop_some(struct xac_view *v, uint64_t from, uint64_t end)
+{
+    uint64_t first = end, last = end; /* of those that one call drops */
+    int rc = 0;
+
+    xac_assert(end <= v->area.n_pages);
+    for (uint64_t p = from; p < end && rc == 0; p++) {
+        struct xac_view_page *page = &v->pages.at[p];
+
+        if (page->copy == XAC_COPY_NONE)
+            continue;
+        if (!is_needed(v, p)) {
+            if (v->area.ops->fills != NULL)
+                page->state = XAC_PAGE_ABSENT;
+            page->copy = XAC_COPY_NONE;
+            v->pages.n_copies--;
+            first = first < end ? first : p;
+            last = p;
+        } else if (first < end) {
+            rc = v->area.ops->discard(&v->area, first, last - first + 1);
+            first = end;
+        }
+    }
+    return rc == 0 && first < end
+               ? v->area.ops->discard(&v->area, first, last - first + 1)
+               : rc;
+}
+
+/* evict -- drop copies of a view until no more are left than `most`.  ret 0 or errno. */
+static int
+evict(struct xac_view *v, uint64_t most)
+{
+    bool was_alone = v->staying.is_alone;
     int rc = xac_warm_cool(v);
 
-    xac_assert(v->pages.n_copies > 0);
+    xac_assert(v->pages.n_copies > most);
     if (rc == 0)
         rc = xac_view_in_place_vacate(v);
     for (uint64_t step = 0;
-         v->pages.n_copies > v->staying.most && step <= v->area.n_pages && rc == 0;
+         v->pages.n_copies > most && step <= v->area.n_pages && rc == 0;
          step += EVICT_STEP) {
         uint64_t from = v->staying.hand < v->area.n_pages ? v->staying.hand : 0;
         uint64_t end =
             v->area.n_pages - from < EVICT_STEP ? v->area.n_pages : from + EVICT_STEP;
-        uint64_t had = v->pages.n_copies;
 
-        for (uint64_t p = from; p < end; p++)
-            xac_view_lose(v, &v->pages.at[p]);
-        if (v->pages.n_copies < had)
-            rc = v->area.ops->discard(&v->area, from, end - from);
+        rc = drop_some(v, from, end);
         v->staying.hand = end;
+    }
+    if (rc != 0 || v->pages.n_copies <= most)
+        return rc;
+    rc = xac_view_leave_alone(v);
+    return rc == 0 && was_alone ? xac_view_enter_alone(v->env, v, v->staying.epoch) : rc;
+}
+
+int
+xac_view_evict_all(struct xac_ctx *ctx, uint64_t copies, uint64_t most)
+{
+    int rc = 0;
+
+    xac_assert(copies > most);
+    for (struct xac_view *v = ctx->views; v != NULL && rc == 0; v = v->next) {
+        uint64_t n = v->pages.n_copies;
+        uint64_t part = (uint64_t)((double)(copies - most) * (double)n / (double)copies);
+
+        if (part == 0)
+            continue;
+        rc = evict(v, n - part);
+        v->pages.is_lost |= rc != 0; /* the next begin maps it anew */
     }
     return rc;
 }

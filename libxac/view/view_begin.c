@@ -25,6 +25,9 @@
 #define COMPARED_PER_BEGIN 1024
 #define ABSENT_PER_PAGE    16
 
+/* Begins from one look at how many contexts there are to the next, while there are few copies. */
+#define LOOK_EVERY 64
+
 /* Pages dropped because others have written them, after which a view gets a twin. */
 #define DROPS_FOR_TWIN 16
 
@@ -39,6 +42,32 @@ islands_max(const struct xac_env *env)
 
     xac_assert(share > 0);
     return share < XAC_ISLANDS_LEAST ? XAC_ISLANDS_LEAST : share;
+}
+
+/* copies_most -- pages that a context may keep. */
+static uint64_t
+copies_most(const struct xac_env *env)
+{
+    uint64_t contexts = xac_registry_contexts(env);
+    uint64_t share = env->memory_bytes / XAC_COPIES_SHARE / (contexts < 2 ? 2 : contexts);
+
+    xac_assert(env->page_shift != 0);
+    share >>= env->page_shift;
+    return share > XAC_COPIES_LEAST ? share : XAC_COPIES_LEAST;
+}
+
+/* bound_copies -- the views of a context have so many private copies: drop some if that is more than it may
+   keep.  ret 0 or errno. */
+static int
+bound_copies(const struct xac_env *env, struct xac_ctx *ctx, uint64_t copies)
+{
+    if (copies <= ctx->copies_most && ctx->copies_looks-- > 0)
+        return 0;
+    ctx->copies_looks = LOOK_EVERY;
+    ctx->copies_most = copies_most(env);
+    xac_assert(ctx->copies_most > 0);
+    return copies > ctx->copies_most ? xac_view_evict_all(ctx, copies, ctx->copies_most)
+                                     : 0;
 }
 
 /* place_of -- where a readable page can be stored to without a trap; NULL: nowhere. */
@@ -224,9 +253,7 @@ advance(struct xac_env *env, struct xac_view *v)
     xac_assert(parent <= xac_chain_commit(env));
     v->staying.shown = parent;
     xac_kill_point("ga");
-    return v->area.ops->fills != NULL && v->pages.n_copies > v->staying.most
-               ? xac_view_evict(v)
-               : 0;
+    return 0;
 }
 
 /* is_past -- do the pages that are kept show a later state than the one that the query is to see? */
@@ -259,21 +286,13 @@ begin_view(struct xac_env *env, struct xac_ctx *ctx, struct xac_view *v)
     if (env->policy->is_serial && ((rc = advance(env, v)) != 0 || !v->staying.is_alone))
         return rc;
     rc = v->staying.n_warm > 0 ? xac_warm_begin(v, ctx->is_query) : 0;
-    if (rc == 0)
-        rc = xac_scan_begin(v);
-    if (rc != 0)
-        return rc;
-    if (v->area.ops->fills != NULL)
-        return v->pages.n_copies > v->staying.most ? xac_view_evict(v) : 0;
-    if (v->pages.n_copies > XAC_COPIES_MAX
-        && atomic_load_explicit(&env->ctl->versions.used, memory_order_relaxed) == 0)
-        return xac_view_forget(v, XAC_PROT_READ);
-    return 0;
+    return rc == 0 ? xac_scan_begin(v) : rc;
 }
 
 int
 xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
 {
+    uint64_t copies = 0;
     int rc = 0;
 
     xac_assert(ctx->txn != NULL);
@@ -295,7 +314,8 @@ xac_view_begin_all(struct xac_env *env, struct xac_ctx *ctx)
                    || v->pages.n_copies == 0); /* invariant (5) */
         rc = begin_view(env, ctx, v);
         v->pages.is_lost |= rc != 0; /* the next begin maps it anew */
+        copies += v->pages.n_copies;
     }
     xac_assert(ctx->islands_max > 0);
-    return rc;
+    return rc == 0 ? bound_copies(env, ctx, copies) : rc;
 }

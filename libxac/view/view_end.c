@@ -219,8 +219,6 @@ take_back(struct xac_view *v)
     if (v->staying.is_alone || v->pages.low >= v->pages.high
         || v->area.ops->fills != NULL)
         return 0;
-    if (v->pages.n_copies > XAC_COPIES_MAX)
-        return xac_view_forget(v, XAC_PROT_NONE);
     return v->area.ops->protect(&v->area, v->pages.low, v->pages.high - v->pages.low,
                                 XAC_PROT_NONE);
 }

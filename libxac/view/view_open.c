@@ -302,15 +302,6 @@ xac_view_fd(struct xac_view *v)
     return fd;
 }
 
-/* stay_most -- pages that a view may keep. */
-static uint64_t
-stay_most(void)
-{
-    uint64_t share = (uint64_t)sysconf(_SC_PHYS_PAGES) / XAC_STAY_SHARE;
-
-    return share > XAC_STAY_LEAST ? share : XAC_STAY_LEAST;
-}
-
 /* new_view -- what is known before the file is open; NULL with errno. */
 static struct xac_view *
 new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish)
@@ -330,7 +321,6 @@ new_view(struct xac_env *env, const char *name, const struct xac_view_wish *wish
                                 .is_memory_only = xac_outofcore_is_on(env),
                                 .in_place = -1,
                                 .memory = -1};
-    v->staying.most = stay_most();
     xac_area_open_pagemap(&v->area);
     v->name = strdup(name);
     if (v->name != NULL)
@@ -482,7 +472,6 @@ xac_view_clone(struct xac_ctx *ctx, struct xac_view *origin, struct xac_view **v
                                 .memory = -1,
                                 .pagemap = xac_area_pagemap(&origin->area),
                                 .pagemap_handle = origin->area.pagemap_handle};
-    v->staying.most = origin->staying.most;
     v->file_bytes = origin->file_bytes;
     v->file = origin->file;
     v->fd = xac_view_fd(origin);
