@@ -4,8 +4,8 @@
 on what finds defects by trying for long, and print one page.
 
 Each part gets a share of the time, in turn.  Its command runs again and again, each time with
-another seed, until its share is over; a run that has begun is finished.  Each run leaves its output in
-BUILD-DIR/nightly/logs, and a line in BUILD-DIR/nightly/runs.jsonl, or the file given; the page counts this
+another seed, until its share is over, or three runs have failed; a run that has begun is finished.  Each run
+leaves its output in BUILD-DIR/nightly/logs, and a line in BUILD-DIR/nightly/runs.jsonl, or the file given; the page counts this
 night and all nights of that file.  A run that fails is a finding: the page says how to repeat it.
 
 Exit code 0 if nothing was found, 1 if something was, 2 after a wrong argument.
@@ -26,6 +26,10 @@ import time
 # Of a part: its share of the time, its command for so many seconds (a list of words; NAME=VALUE first), and
 # what its output counts: words, and a pattern with the number.
 Part = collections.namedtuple("Part", "share command counts")
+
+# After so many findings a part is left: most of the next ones would be the same.
+FAILED_MAX = 3
+
 
 class Night:
     """The directories, and the parts for them."""
@@ -72,10 +76,10 @@ class Night:
             "engines": Part(8, self.engines, {"test programs": r"(\d+) passed"}),
             "standby": Part(5, lambda s: ["XAC_STATES=3000", "CK_TIMEOUT_MULTIPLIER=30", "tests/crash/check_standby_cut"],
                             {"power cuts of standbys": r"(\d+) power cuts of standbys"}),
-            "ship": Part(5, lambda s: ["XAC_BREAKS=30", "XAC_KILLS=30", "top_builddir=.", "CK_TIMEOUT_MULTIPLIER=30",
-                                       "tests/unit/tools/check_serve"],
+            "ship": Part(5, lambda s: ["XAC_BREAKS=30", "XAC_KILLS=30", f"top_builddir={self.build}",
+                                       "CK_TIMEOUT_MULTIPLIER=30", "tests/unit/tools/check_serve"],
                          {"breaks and kills": r"(?m)^(\d+) (?:breaks|kills)"}),
-            "group": Part(8, lambda s: [f"XAC_ROUNDS={int(max(5, min(s / 4, 200)))}", "top_builddir=.",
+            "group": Part(8, lambda s: [f"XAC_ROUNDS={int(max(5, min(s / 4, 200)))}", f"top_builddir={self.build}",
                                         "CK_TIMEOUT_MULTIPLIER=30", "tests/group/check_group"],
                           {"rounds": r"(?m)^round \d+:"}),
             "frames": Part(4, lambda s: ["XAC_FIXES=3000000", "CK_TIMEOUT_MULTIPLIER=30",
@@ -132,7 +136,8 @@ def spend(night, names, hours, lines, say):
     for name in names:
         end = time.monotonic() + hours * 3600 * parts[name].share / shares
         seed = int(time.time())
-        while True:
+        failed = 0
+        while failed < FAILED_MAX:
             line = run(night, name, parts[name], max(1.0, end - time.monotonic()), seed)
             lines.append(line)
             with open(night.runs, "a") as out:
@@ -141,6 +146,7 @@ def spend(night, names, hours, lines, say):
             result = "skipped" if line["code"] == 77 else "right" if line["code"] == 0 else f"FAILED, see {night.logs}/{line['log']}"
             say(f"{line['at'][11:]} {name}: {counted}, {line['seconds']} s: {result}")
             seed += 1
+            failed += line["code"] not in (0, 77)
             # A run is of no use that would take longer than all of the rest.
             if line["code"] == 77 or time.monotonic() + line["seconds"] / 2 >= end:
                 break
