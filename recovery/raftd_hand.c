@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +29,14 @@
 /* How often to look whether a program has deposed the environment. */
 #define LOOK_MS 50
 
+/* How often to look for a node that leads, while there is nothing here. */
+#define BEGIN_MS 500
+
 /* ---- Words and figures -------------------------------------------------------------- */
 
 static const char *const state_words[] = {
-    [RAFTD_CLOSED] = "closed",
-    [RAFTD_STANDBY] = "standby",
-    [RAFTD_LEADER] = "writable",
-    [RAFTD_STRAY] = "stray",
+    [RAFTD_CLOSED] = "closed", [RAFTD_STANDBY] = "standby", [RAFTD_LEADER] = "writable",
+    [RAFTD_STRAY] = "stray",   [RAFTD_EMPTY] = "empty",
 };
 
 /* publish -- for those who ask how far it is. */
@@ -266,6 +268,8 @@ lead(struct raftd_hand *h)
         rc =
             raftd_feed_start(&h->feed, h->place.dir, &h->accepted, h->raft, h->open_term);
     h->open_term = 0;
+    if (rc == 0 && h->send != NULL)
+        raftd_send_clean(h->send);
     if (rc == 0)
         say(h, "leads: generation %" PRIu32 " from LSN %" PRIu64 ", after %.0f ms",
             h->accepted.generation, h->accepted.start,
@@ -423,6 +427,82 @@ take_snapshot(struct raftd_hand *h, const struct raftd_accepted *a)
     return 0;
 }
 
+/* ---- Far behind --------------------------------------------------------------------- */
+
+/* is_enough -- does the log reach as far as what is fetched must? */
+static bool
+is_enough(void *arg, uint32_t generation, uint64_t durable)
+{
+    const struct raftd_hand *h = (const struct raftd_hand *)arg;
+
+    return has(generation, durable, false, &h->target);
+}
+
+/* leader_of -- the node that leads, as far as Raft knows; 0: it does not. */
+static uint32_t
+leader_of(struct raftd_hand *h)
+{
+    uint32_t leader;
+
+    (void)pthread_mutex_lock(&h->status->lock);
+    leader = h->status->leader;
+    (void)pthread_mutex_unlock(&h->status->lock);
+    return leader != h->group->node ? leader : 0;
+}
+
+/* fetch -- from a node; what it has not come to comes the next time. */
+static int
+fetch(struct raftd_hand *h, uint32_t node)
+{
+    bool is_done = false;
+    int rc = raftd_fetch(&h->fetch, &h->place, node, &is_done);
+
+    if (is_done)
+        say(h, "has the log of node %" PRIu32 " up to LSN %" PRIu64, node,
+            h->place.durable);
+    return rc;
+}
+
+/* take_behind -- Raft has only a snapshot for this node: S2. */
+static int
+take_behind(struct raftd_hand *h, const struct raftd_accepted *a)
+{
+    struct raftd_place *p = &h->place;
+    uint32_t leader = leader_of(h);
+    int rc = 0;
+
+    if (has(p->generation, p->durable, p->state == RAFTD_STRAY, a) || leader == 0
+        || p->state == RAFTD_LEADER)
+        return 0;
+    if (p->state == RAFTD_STRAY && p->generation + 1 == a->generation)
+        rc = raftd_place_cut(p, a->cut);
+    h->target = *a;
+    return rc == 0 ? fetch(h, leader) : rc;
+}
+
+/* begin -- the first copy of a node that has nothing: from the node that leads, which is not known yet. */
+static int
+begin(struct raftd_hand *h)
+{
+    int rc = 0;
+
+    h->target.generation = 0;
+    for (uint32_t i = 1; rc == 0 && h->place.state == RAFTD_EMPTY; i++) {
+        uint32_t node = 1 + i % h->group->n;
+
+        /* relaxed: nothing else is read because of it. */
+        if (atomic_load_explicit(&h->is_told, memory_order_relaxed)) {
+            h->is_stopped = true;
+            return 0;
+        }
+        if (node != h->group->node)
+            rc = fetch(h, node);
+        if (rc == 0 && h->place.state == RAFTD_EMPTY && node == h->group->n)
+            (void)poll(NULL, 0, BEGIN_MS);
+    }
+    return rc;
+}
+
 /* take -- an item. */
 static int
 take(struct raftd_hand *h, const struct raftd_item *item)
@@ -440,6 +520,8 @@ take(struct raftd_hand *h, const struct raftd_item *item)
         return take_broken(h, item->term);
     case RAFTD_ITEM_SNAPSHOT:
         return take_snapshot(h, &item->snapshot);
+    case RAFTD_ITEM_BEHIND:
+        return take_behind(h, &item->snapshot);
     default:
         h->is_stopped = true;
         return 0;
@@ -467,7 +549,7 @@ look(struct raftd_hand *h)
 static int
 serve(struct raftd_hand *h)
 {
-    int rc = 0;
+    int rc = begin(h);
 
     while (rc == 0 && !h->is_stopped) {
         struct raftd_item *item =
@@ -534,10 +616,22 @@ run(void *arg)
 
 /* ---- From Raft's thread ------------------------------------------------------------- */
 
+/* tell -- what is being fetched ends, too. */
+static void
+tell(struct raftd_hand *h)
+{
+    /* relaxed: nothing else is handed over. */
+    atomic_store_explicit(&h->is_told, true, memory_order_relaxed);
+}
+
 static int
 put(void *arg, const struct raftd_item *item, const void *bytes, size_t n)
 {
-    return raftd_queue_put(&((struct raftd_hand *)arg)->queue, item, bytes, n);
+    struct raftd_hand *h = (struct raftd_hand *)arg;
+
+    if (item->kind == RAFTD_ITEM_STOP)
+        tell(h);
+    return raftd_queue_put(&h->queue, item, bytes, n);
 }
 
 /* settled -- (4). */
@@ -580,14 +674,18 @@ raftd_hand_user(struct raftd_hand *h)
 /* ---- Life --------------------------------------------------------------------------- */
 
 void
-raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int dirfd,
-                const char *dir, struct raftd_status *status)
+raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group,
+                struct raftd_net *net, int dirfd, const char *dir,
+                struct raftd_status *status)
 {
     *h = (struct raftd_hand){.group = group,
+                             .fetch = {.net = net, .is_enough = is_enough},
                              .status = status,
                              .place = {.dirfd = dirfd, .dir = dir},
                              .accepted = group->begin,
                              .settled = group->begin};
+    h->fetch.stop = &h->is_told;
+    h->fetch.arg = h;
     raftd_queue_init(&h->queue);
     raftd_reads_init(&h->reads, status);
     raftd_feed_init(&h->feed);
@@ -638,6 +736,7 @@ raftd_hand_stop(struct raftd_hand *h)
         raftd_reads_stop(&h->reads);
         return;
     }
+    tell(h);
     (void)raftd_queue_put(&h->queue, &stop, NULL, 0);
     (void)pthread_join(h->thread, NULL);
     h->is_started = false;

@@ -4,7 +4,8 @@
  *
  * WHAT      Takes committed entries from a queue, says of each whether it counts, and takes the log of those that do.
  *           When Raft makes this node the leader: has a barrier applied, proposes an OPEN, begins to lead when that has
- *           counted, and feeds Raft with the log.  When it is leader no more: ends that.
+ *           counted, and feeds Raft with the log.  When it is leader no more: ends that.  When this node is far behind:
+ *           fetches what it lacks from the leader.
  * NOT HERE  Raft (raftd_raft.h), the environment (raftd_place.h), reading the log (raftd_feed.h).
  * OWNER     struct raftd_hand belongs to the caller.
  * LOCK      what follows `lock`: this.
@@ -24,31 +25,40 @@
 #define XAC_RAFTD_HAND_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "raftd_feed.h"
+#include "raftd_fetch.h"
 #include "raftd_group.h"
 #include "raftd_place.h"
 #include "raftd_queue.h"
 #include "raftd_raft.h"
 #include "raftd_reads.h"
+#include "raftd_send.h"
 #include "raftd_status.h"
 
 struct raftd_hand {
     const struct raftd_group *group;
     struct raftd_raft *raft;
     struct raftd_status *status;
+    struct raftd_send
+        *send; /* is told when this node leads; NULL: nobody is            */
     struct raftd_queue queue;
     struct raftd_reads
         reads; /* stopped by the thread before the environment is closed     */
     pthread_t thread;
     bool is_quiet, is_started, is_stopped;
+    _Atomic bool is_told; /* to stop                                                  */
 
     /* The thread's own. */
     struct raftd_place place;
     struct raftd_feed feed;
+    struct raftd_fetch fetch;
+    struct raftd_accepted
+        target; /* what is being fetched; generation 0: anything        */
     struct raftd_accepted accepted;
     struct raftd_item *piece, **last_piece; /* (5) */
     bool keeps_item;                        /* the one that is being taken is one       */
@@ -70,8 +80,9 @@ struct raftd_hand {
 };
 
 /* raftd_hand_init -- no thread yet; fini in any case, behind raftd_hand_stop(). */
-void raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group, int dirfd,
-                     const char *dir, struct raftd_status *status);
+void raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group,
+                     struct raftd_net *net, int dirfd, const char *dir,
+                     struct raftd_status *status);
 void raftd_hand_fini(struct raftd_hand *h);
 
 /* raftd_hand_start -- the thread, and the environment; before Raft is started.  in  far  who asks other nodes what is newest.

@@ -461,6 +461,17 @@ raftd_net_start(struct raftd_net *n)
     return xac_err_whole(rc, "%s: %s", own, words);
 }
 
+bool
+raftd_net_is_stopping(struct raftd_net *n)
+{
+    bool is_stopping;
+
+    (void)pthread_mutex_lock(&n->lock);
+    is_stopping = n->is_stopping;
+    (void)pthread_mutex_unlock(&n->lock);
+    return is_stopping;
+}
+
 void
 raftd_net_stop(struct raftd_net *n)
 {

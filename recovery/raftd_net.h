@@ -69,6 +69,9 @@ int raftd_net_start(struct raftd_net *n);
    notice that it is cut, and hang up. */
 void raftd_net_stop(struct raftd_net *n);
 
+/* raftd_net_is_stopping -- is it being stopped? */
+bool raftd_net_is_stopping(struct raftd_net *n);
+
 /*
  * raftd_net_call -- a line to another node.
  *

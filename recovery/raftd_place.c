@@ -27,6 +27,7 @@
 #include "group/member.h"
 #include "log/block.h"
 #include "log/master.h"
+#include "raftd_install.h"
 #include "recovery/standby.h"
 #include "shared/group.h"
 
@@ -152,6 +153,13 @@ raftd_place_open(struct raftd_place *p, int dirfd, const char *dir)
     int rc;
 
     *p = (struct raftd_place){.dir = dir, .dirfd = dirfd};
+    rc = raftd_install_resume(dirfd, dir);
+    if (rc != 0)
+        return rc;
+    if (!is_there(p, XAC_MASTER_NAME)) {
+        p->state = RAFTD_EMPTY;
+        return 0;
+    }
     /* Else it is a leader's, or the end of its leading was cut short (member.h). */
     if (is_there(p, XAC_FOLLOW_NAME) && is_there(p, XAC_BACKUP_NAME))
         return open_standby(p);
@@ -379,12 +387,14 @@ raftd_place_cut(struct raftd_place *p, uint64_t end)
 
 /* ---- Leading ------------------------------------------------------------------------ */
 
-/* retreat -- from standby, with all readers, before this node leads (3). */
-static int
-retreat(struct raftd_place *p)
+int
+raftd_place_retreat(struct raftd_place *p, const char *why)
 {
-    int left, rc = detach(p, "this node is about to lead");
+    int left, rc;
 
+    if (p->state != RAFTD_STANDBY)
+        return 0;
+    rc = detach(p, why);
     left = close_standby(p);
     return rc != 0 ? rc : left;
 }
@@ -399,7 +409,7 @@ raftd_place_lead(struct raftd_place *p, const struct raftd_accepted *a)
     for (int i = 0; i < LEAD_TRIES && rc == XAC_ELIVE; i++) {
         if (i > 0)
             (void)poll(NULL, 0, TURN_MS);
-        rc = p->env != NULL ? retreat(p) : 0;
+        rc = raftd_place_retreat(p, "this node is about to lead"); /* (3) */
         if (rc == 0)
             rc = xac_member_lead(p->dir, &line, NULL, &p->env);
     }

@@ -30,7 +30,8 @@ enum raftd_state {
     RAFTD_CLOSED,
     RAFTD_STANDBY, /* takes log                                                       */
     RAFTD_LEADER,  /* has begun `generation`, and others write                        */
-    RAFTD_STRAY /* has led in `generation`: its log may have a tail that is nobody's  */
+    RAFTD_STRAY,   /* has led in `generation`: its log may have a tail that is nobody's */
+    RAFTD_EMPTY    /* nothing has come yet                                              */
 };
 
 struct raftd_place {
@@ -49,7 +50,7 @@ struct raftd_place {
     uint64_t note_has, note_length;
 };
 
-/* raftd_place_open -- as it is in its directory: STANDBY or STRAY.  Programs that a former life of the daemon has let write
+/* raftd_place_open -- as it is in its directory: STANDBY, STRAY or EMPTY.  Programs that a former life of the daemon has let write
    must leave first.  ret 0; as xac_env_open() and xac_member_detach(), words noted.  Close it in any case. */
 int raftd_place_open(struct raftd_place *p, int dirfd, const char *dir);
 
@@ -86,6 +87,10 @@ int raftd_place_cut(struct raftd_place *p, uint64_t end);
 /* raftd_place_lead -- STANDBY: this node is the writer of the generation that has just been accepted.  Readers leave, or are
    killed.  ret 0: LEADER; as xac_member_lead(), words noted: CLOSED. */
 int raftd_place_lead(struct raftd_place *p, const struct raftd_accepted *a);
+
+/* raftd_place_retreat -- STANDBY: with all readers, who are told why; CLOSED then.  Other states stay.  ret 0; as
+   xac_member_detach(), words noted. */
+int raftd_place_retreat(struct raftd_place *p, const char *why);
 
 /* raftd_place_raise -- LEADER: a majority has the log up to there. */
 void raftd_place_raise(struct raftd_place *p, uint64_t end);

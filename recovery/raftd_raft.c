@@ -7,14 +7,12 @@
 #include "raftd_raft.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <raft.h>
@@ -24,18 +22,22 @@
 
 #include "base/annot.h"
 #include "base/err.h"
-#include "base/newfile.h"
 #include "raftd_entry.h"
 #include "raftd_group.h"
+#include "raftd_socket.h"
 #include "raftd_status.h"
 #include "raftd_transport.h"
 
 #define ELECTION_MS      1000
 #define CONNECT_RETRY_MS 100
 
-/* Entries that stay in Raft's log behind a snapshot, for members that are behind: at least, and at most. */
+/* Entries that stay in Raft's log behind a snapshot, for members that are behind: at least, and at most; and no more bytes than
+   what a snapshot is taken after, as far as the entries that have just gathered tell. */
 #define TRAILING_LEAST 256
 #define TRAILING_MOST  2048
+
+/* A snapshot is sent again to a member that has not taken it, because its log does not reach so far yet. */
+#define SNAPSHOT_AGAIN_MS 2000
 
 /* No snapshot is due. */
 #define THRESHOLD_NONE 0x7fffffffu
@@ -96,13 +98,14 @@ struct raftd_raft {
     uv_async_t wake;
     uv_check_t check;
     uv_signal_t signal[3];
-    uv_pipe_t socket;
+    struct raftd_socket socket;
     uv_timer_t patience;  /* for a transfer of leadership                            */
     bool is_closing;      /* no more is taken from libraft                           */
     bool is_raft_closing; /* raft_close() has been called                            */
-    uint64_t n_put;    /* entries and snapshots handed to the user                    */
-    uint64_t gathered; /* bytes of entries since the last snapshot                    */
-    uint32_t leader;   /* as last told                                                */
+    uint64_t n_put; /* entries and snapshots handed to the user                    */
+    uint64_t n_gathered,
+        gathered;    /* entries since the last snapshot, and their bytes      */
+    uint32_t leader; /* as last told                                                */
 
     _Atomic uint64_t leading; /* term in which this node leads; 0 in none              */
     _Atomic bool is_running;
@@ -235,6 +238,7 @@ apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void **result)
 
     put(r, &item, buf->base, buf->len);
     r->n_put++;
+    r->n_gathered++;
     r->gathered += buf->len;
     if (r->gathered >= r->snapshot_bytes)
         raft_set_snapshot_threshold(&r->raft, 1);
@@ -242,11 +246,23 @@ apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void **result)
     return 0;
 }
 
+/* trailing_most -- so many entries may stay. */
+static unsigned
+trailing_most(const struct raftd_raft *r)
+{
+    uint64_t most = r->gathered > 0 ? r->snapshot_bytes * r->n_gathered / r->gathered : 0;
+
+    if (most > TRAILING_MOST)
+        return TRAILING_MOST;
+    return most > TRAILING_LEAST ? (unsigned)most : TRAILING_LEAST;
+}
+
 /* trailing -- so many entries stay behind the snapshot: what the slowest member needs, within bounds. */
 static unsigned
 trailing(struct raftd_raft *r)
 {
     raft_index last = raft_last_index(&r->raft), least = last, match;
+    unsigned most = trailing_most(r);
 
     if (raft_state(&r->raft) != RAFT_LEADER)
         return TRAILING_LEAST;
@@ -256,7 +272,7 @@ trailing(struct raftd_raft *r)
     }
     if (last - least <= TRAILING_LEAST)
         return TRAILING_LEAST;
-    return last - least < TRAILING_MOST ? (unsigned)(last - least) : TRAILING_MOST;
+    return last - least < most ? (unsigned)(last - least) : most;
 }
 
 /* snapshot -- a descriptor, if the environment is as far as Raft (2). */
@@ -281,7 +297,7 @@ snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
     *n_bufs = 1;
     raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
     raft_set_snapshot_trailing(&r->raft, trailing(r));
-    r->gathered = 0;
+    r->n_gathered = r->gathered = 0;
     (void)pthread_mutex_lock(&r->status->lock);
     r->status->snapshots++;
     (void)pthread_mutex_unlock(&r->status->lock);
@@ -300,7 +316,7 @@ restore(struct raft_fsm *fsm, struct raft_buffer *buf)
         return RAFT_CORRUPT;
     put(r, &item, NULL, 0);
     r->n_put++;
-    r->gathered = 0;
+    r->n_gathered = r->gathered = 0;
     raft_free(buf->base);
     return 0;
 }
@@ -314,20 +330,22 @@ receive(struct raft_io *io, struct raft_message *m)
     struct raft *raft = (struct raft *)io->data;
     struct raftd_raft *r = (struct raftd_raft *)raft->data;
     const struct raft_buffer *data = &m->install_snapshot.data;
-    struct raftd_accepted a;
+    struct raftd_item item = {.kind = RAFTD_ITEM_BEHIND};
+    bool is_known;
 
     if (m->type != RAFT_INSTALL_SNAPSHOT || r->is_closing) {
         r->recv(io, m);
         return;
     }
-    if (raftd_descriptor_read(data->base, data->len, r->group->id, &a) == 0
-        && r->user.has(r->user.arg, &a)) {
+    is_known =
+        raftd_descriptor_read(data->base, data->len, r->group->id, &item.snapshot) == 0;
+    if (is_known && r->user.has(r->user.arg, &item.snapshot)) {
         r->recv(io, m);
         return;
     }
-    (void)xac_err_whole(XAC_ECUTOFF, "this node is too far behind: the group has no more "
-                                     "the log that it needs; it needs a new copy");
-    raftd_raft_end(r, XAC_ECUTOFF);
+    /* Lost: the leader sends it again, until the log here reaches so far. */
+    if (is_known)
+        put(r, &item, NULL, 0);
     raft_configuration_close(&m->install_snapshot.conf);
     raft_free(data->base);
 }
@@ -504,7 +522,7 @@ closed(struct raft *raft)
     uv_close((uv_handle_t *)&r->check, NULL);
     for (size_t i = 0; i < sizeof r->signal / sizeof r->signal[0]; i++)
         uv_close((uv_handle_t *)&r->signal[i], NULL);
-    uv_close((uv_handle_t *)&r->socket, NULL);
+    raftd_socket_close(&r->socket);
     uv_close((uv_handle_t *)&r->patience, NULL);
 }
 
@@ -606,55 +624,6 @@ stop(uv_signal_t *signal, int number)
         _exit(1); /* the second one: as after kill -9 */
 }
 
-static void
-free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-/* answer -- somebody asks how it is. */
-static void
-answer(uv_stream_t *socket, int status)
-{
-    struct raftd_raft *r = (struct raftd_raft *)socket->data;
-    char text[RAFTD_STATUS_BYTES];
-    uv_pipe_t *peer;
-    uv_buf_t buf;
-
-    if (status != 0)
-        return;
-    peer = (uv_pipe_t *)malloc(sizeof *peer);
-    if (peer == NULL)
-        return;
-    (void)uv_pipe_init(&r->loop, peer, 0);
-    if (uv_accept(socket, (uv_stream_t *)peer) == 0) {
-        buf = uv_buf_init(text, (unsigned)raftd_status_text(r->status, text));
-        (void)uv_try_write((uv_stream_t *)peer, &buf, 1); /* a socket has room for that */
-    }
-    uv_close((uv_handle_t *)peer, free_handle);
-}
-
-/* listen_there -- for those who ask. */
-static int
-listen_there(struct raftd_raft *r)
-{
-    struct xac_owner owner;
-    char path[64];
-    int rc = xac_owner_get(r->dirfd, &owner);
-
-    if (rc != 0)
-        return xac_err(rc, "%s", XAC_RAFTD_SOCKET);
-    raftd_status_address(r->dirfd, path);
-    (void)unlinkat(r->dirfd, XAC_RAFTD_SOCKET,
-                   0); /* of a former life: the lock is ours */
-    rc = uv_pipe_bind(&r->socket, path);
-    if (rc == 0)
-        rc = fchmodat(r->dirfd, XAC_RAFTD_SOCKET, owner.mode, 0) == 0 ? 0 : -errno;
-    if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&r->socket, 16, answer);
-    return rc == 0 ? 0 : xac_err(-rc, "%s: listen", XAC_RAFTD_SOCKET);
-}
-
 /* make_handles -- of the loop; they cannot fail. */
 static void
 make_handles(struct raftd_raft *r)
@@ -663,13 +632,13 @@ make_handles(struct raftd_raft *r)
 
     (void)uv_async_init(&r->loop, &r->wake, serve);
     (void)uv_check_init(&r->loop, &r->check);
-    (void)uv_pipe_init(&r->loop, &r->socket, 0);
+    raftd_socket_init(&r->socket, &r->loop, r->status);
     (void)uv_timer_init(&r->loop, &r->patience);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         (void)uv_signal_init(&r->loop, &r->signal[i]);
         r->signal[i].data = r;
     }
-    r->wake.data = r->check.data = r->socket.data = r->patience.data = r;
+    r->wake.data = r->check.data = r->patience.data = r;
 }
 
 /* ---- Life --------------------------------------------------------------------------- */
@@ -730,6 +699,7 @@ init_raft(struct raftd_raft *r)
     raft_seed(&r->raft, seed);
     raft_set_election_timeout(&r->raft, ELECTION_MS);
     raft_set_pre_vote(&r->raft, true);
+    raft_set_install_snapshot_timeout(&r->raft, SNAPSHOT_AGAIN_MS);
     raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
     raft_set_snapshot_trailing(&r->raft, TRAILING_LEAST);
     return 0;
@@ -769,7 +739,7 @@ raftd_raft_run(struct raftd_raft *r)
                           memory_order_relaxed); /* no other thread */
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         (void)uv_signal_start(&r->signal[i], stop, signals[i]);
-    rc = listen_there(r);
+    rc = raftd_socket_listen(&r->socket, r->dirfd);
     if (rc == 0 && raft_start(&r->raft) != 0)
         rc = fail(r, "start");
     if (rc == 0)

@@ -20,6 +20,7 @@
 #include "raftd_far.h"
 #include "raftd_hand.h"
 #include "raftd_net.h"
+#include "raftd_send.h"
 #include "tool.h"
 
 const char *const tool_name = "xraftd";
@@ -268,10 +269,14 @@ run(const struct arguments *a, int dirfd, const struct raftd_group *g)
     struct raftd_status status;
     struct raftd_hand hand;
     struct raftd_far far;
+    struct raftd_send send;
     int rc = raftd_net_create(&a->net, g, &net);
 
     raftd_status_init(&status, g);
-    raftd_hand_init(&hand, g, dirfd, a->dir, &status);
+    raftd_hand_init(&hand, g, net, dirfd, a->dir, &status);
+    if (net != NULL)
+        raftd_send_init(&send, net, a->dir);
+    hand.send = net != NULL ? &send : NULL;
     hand.is_quiet = a->quiet;
     user = raftd_hand_user(&hand);
     raftd_far_init(&far, net, &hand.reads);
@@ -295,6 +300,8 @@ run(const struct arguments *a, int dirfd, const struct raftd_group *g)
     raftd_hand_fini(&hand);
     if (raft != NULL)
         raftd_raft_destroy(raft);
+    if (net != NULL)
+        raftd_send_fini(&send);
     raftd_net_destroy(net);
     raftd_status_fini(&status);
     return tool_exit_code(rc);

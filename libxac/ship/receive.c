@@ -55,7 +55,7 @@ struct receiving {
     struct xac_copy_in copy;
     struct xac_wire_hello source;
     struct xac_receive_report *rep;
-    bool is_over;   /* the source has stopped                                        */
+    bool is_over;   /* the source has stopped, or it is enough                       */
     uint8_t *block; /* that is coming, piece by piece: `has` bytes of it             */
     size_t has, room;
     uint64_t block_lsn;
@@ -256,8 +256,8 @@ open_standby(struct receiving *r)
 
     xac_assert(r->s == NULL);
     xac_close_fd(&r->lockfd); /* the environment takes the gate itself */
-    rc =
-        xac_group_note_refuse(r->dirfd); /* its daemon has it follow the group's leader */
+    /* Of a group: its daemon has it follow the leader. */
+    rc = r->opt->is_member ? 0 : xac_group_note_refuse(r->dirfd);
     if (rc == 0)
         rc = open_env(r);
     if (rc == 0)
@@ -297,6 +297,9 @@ say_ack(struct receiving *r)
     r->rep->durable = at.durable;
     r->rep->generation = at.line.generation;
     r->rep->transactions = at.transactions;
+    if (r->opt->is_enough != NULL
+        && r->opt->is_enough(r->opt->enough_arg, at.line.generation, at.durable))
+        r->is_over = true;
     rc = xac_wire_put(&r->w, XAC_WIRE_ACK, &ack, sizeof ack, NULL, 0);
     return rc == 0 ? xac_wire_flush(&r->w) : rc;
 }

@@ -30,6 +30,11 @@ struct xac_receive_options {
     /* When the source says how far it is, each second: bytes of log that are not durable here; NULL: do not. */
     void (*behind)(void *arg, uint64_t bytes);
     void *behind_arg;
+    bool
+        is_member; /* the caller is the daemon of a group's member, which this is        */
+    /* When more is durable here: is it enough?  Then this ends.  NULL: never. */
+    bool (*is_enough)(void *arg, uint32_t generation, uint64_t durable);
+    void *enough_arg;
 };
 
 /* What has been received. */
@@ -41,10 +46,10 @@ struct xac_receive_report {
 };
 
 /*
- * xac_receive_run -- until the source ends, or `stop`.
+ * xac_receive_run -- until the source ends, or `stop`, or it is enough.
  *
  * out  report  filled in as far as it got
- * ret  0: the source has stopped, and all that it has sent is here; or `stop`.  EPIPE: the connection is
+ * ret  0: the source has stopped, and all that it has sent is here; or `stop`; or it is enough.  EPIPE: the connection is
  *      cut; what was acknowledged is durable, and the next run goes on there.  EEXIST: something else
  *      lies in the directory; XAC_EFOREIGN, XAC_EPAGESIZE, XAC_EVERSION: the source does not fit;
  *      EINVAL: an environment of its own lies there, which the source has not parted from;

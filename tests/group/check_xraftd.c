@@ -26,8 +26,6 @@
 
 #define PATIENCE_S 60
 
-#define LARGE_BYTES ((size_t)40 << 20)
-
 static char words[1 << 14];
 
 /* run -- xraftd with some arguments; ret its exit code. */
@@ -107,62 +105,6 @@ START_TEST(nothing_is_acknowledged_without_a_majority)
 }
 END_TEST
 
-/* start_large -- one transaction, in a file that is new; in a process of its own, which is returned. */
-static pid_t
-start_large(const char *dir)
-{
-    pid_t pid = fork();
-    char path[64];
-    uint8_t *p;
-
-    must(pid >= 0);
-    if (pid == 0) {
-        must_ok(xInit(dir, XAC_DURABLE));
-        (void)snprintf(path, sizeof path, "%s/large", dir);
-        p = (uint8_t *)xMmap(path, LARGE_BYTES);
-        must((void *)p != MAP_FAILED);
-        must_ok(xbegin());
-        for (size_t i = 0; i < LARGE_BYTES; i += 64)
-            memset(p + i, (int)(1 + i / 64 % 251), 64);
-        must_eq(xend(), COMMITTED);
-        must_ok(xShutdown());
-        _exit(0);
-    }
-    return pid;
-}
-
-/* write_large -- the same, and wait until it is acknowledged. */
-static void
-write_large(const char *dir)
-{
-    pid_t pid = start_large(dir);
-    int status;
-
-    must_eq(waitpid(pid, &status, 0), pid);
-    must_eq(status, 0);
-}
-
-/* must_be_large -- a node at rest has it. */
-static void
-must_be_large(const char *dir)
-{
-    char path[64];
-    uint8_t *p;
-    int fd;
-
-    (void)snprintf(path, sizeof path, "%s/large", dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    must(fd >= 0);
-    p = (uint8_t *)mmap(NULL, LARGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-    must((void *)p != MAP_FAILED);
-    for (size_t i = 0; i < LARGE_BYTES; i += 64) {
-        must_eq(p[i], 1 + i / 64 % 251);
-        must_eq(p[i + 63], p[i]);
-    }
-    (void)munmap(p, LARGE_BYTES);
-    (void)close(fd);
-}
-
 START_TEST(large_transactions_reach_all_nodes)
 {
     struct group g;
@@ -171,11 +113,11 @@ START_TEST(large_transactions_reach_all_nodes)
     group_make(&g);
     start_all(&g, "-q");
     leader = group_await_leader(&g, PATIENCE_S);
-    write_large(g.node[leader - 1].dir);
+    group_write_large(g.node[leader - 1].dir);
     group_await_agreement(&g, PATIENCE_S);
     stop_all(&g);
     for (unsigned i = 0; i < GROUP_NODES; i++)
-        must_be_large(g.node[i].dir);
+        group_must_be_large(g.node[i].dir);
     group_free(&g);
 }
 END_TEST
@@ -189,7 +131,7 @@ START_TEST(a_leader_is_deposed_in_the_middle_of_a_large_transaction)
     start_all(&g, "-q");
     for (unsigned i = 0; i < 4; i++) {
         unsigned leader = group_await_leader(&g, PATIENCE_S);
-        pid_t pid = start_large(g.node[leader - 1].dir);
+        pid_t pid = group_start_large(g.node[leader - 1].dir);
 
         (void)poll(NULL, 0, 200 + (int)rnd_below(&seed, 1000));
         must_ok(kill(g.node[leader - 1].pid, SIGSTOP));
@@ -278,7 +220,7 @@ START_TEST(a_log_that_is_shortened_serves_a_node_that_was_away)
     leader = group_await_leader(&g, PATIENCE_S);
     away = leader % GROUP_NODES + 1;
     group_kill(&g, away);
-    write_large(g.node[leader - 1].dir); /* 160 entries */
+    group_write_large(g.node[leader - 1].dir); /* 160 entries */
     do {
         group_await_acknowledged(&g, 20, PATIENCE_S);
         must(group_ask(&g, leader, &s));
@@ -289,7 +231,7 @@ START_TEST(a_log_that_is_shortened_serves_a_node_that_was_away)
     stop_all(&g);
     group_must_agree(&g);
     for (unsigned i = 0; i < GROUP_NODES; i++)
-        must_be_large(g.node[i].dir);
+        group_must_be_large(g.node[i].dir);
     group_free(&g);
 }
 END_TEST

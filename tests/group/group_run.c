@@ -61,7 +61,7 @@ find_ports(unsigned port[GROUP_NODES])
 
 /* make_environment -- with an empty file, in a process of its own. */
 static void
-make_environment(const char *dir)
+make_environment(const char *dir, bool is_small)
 {
     pid_t pid = fork();
     char path[64];
@@ -70,6 +70,8 @@ make_environment(const char *dir)
     must(pid >= 0);
     if (pid == 0) {
         must_ok(mkdir(dir, 0700));
+        if (is_small)
+            must_ok(xSetOption(XAC_OPT_LOG_SEGMENT_BYTES, 64 << 10));
         must_ok(xInit(dir, XAC_DURABLE));
         (void)snprintf(path, sizeof path, "%s/" FILE_NAME, dir);
         must(xMmap(path, sizeof(struct group_file)) != MAP_FAILED);
@@ -80,8 +82,9 @@ make_environment(const char *dir)
     must_eq(status, 0);
 }
 
-void
-group_make(struct group *g)
+/* make -- all of it. */
+static void
+make(struct group *g, bool is_small)
 {
     unsigned port[GROUP_NODES];
     char words[256];
@@ -93,7 +96,7 @@ group_make(struct group *g)
         g->node[i].number = i + 1;
         (void)snprintf(g->node[i].dir, sizeof g->node[i].dir, "n%u", i + 1);
     }
-    make_environment("n1");
+    make_environment("n1", is_small);
     find_ports(port);
     (void)snprintf(words, sizeof words,
                    "create -m 127.0.0.1:%u -m 127.0.0.1:%u -m 127.0.0.1:%u", port[0],
@@ -105,6 +108,18 @@ group_make(struct group *g)
         (void)snprintf(words, sizeof words, "join --node %u", i + 1);
         ck_assert_msg(tool_run("xraftd", words, g->node[i].dir) == 0, "%s", output);
     }
+}
+
+void
+group_make(struct group *g)
+{
+    make(g, false);
+}
+
+void
+group_make_small(struct group *g)
+{
+    make(g, true);
 }
 
 void
@@ -203,6 +218,7 @@ group_ask(const struct group *g, unsigned number, struct group_status *out)
         (void)sscanf(line, "generation %" SCNu64, &out->generation);
         (void)sscanf(line, "replicated %" SCNu64, &out->replicated);
         (void)sscanf(line, "applied %" SCNu64, &out->applied);
+        (void)sscanf(line, "entries %" SCNu64, &out->entries);
         (void)sscanf(line, "snapshots %" SCNu64, &out->snapshots);
     }
     return true;
@@ -501,4 +517,61 @@ group_query(const struct group *g, unsigned number)
     }
     must_eq(waitpid(pid, &status, 0), pid);
     must_eq(status, 0);
+}
+
+/* ---- A large transaction ------------------------------------------------------------ */
+
+#define LARGE_BYTES ((size_t)40 << 20)
+
+pid_t
+group_start_large(const char *dir)
+{
+    pid_t pid = fork();
+    char path[64];
+    uint8_t *p;
+
+    must(pid >= 0);
+    if (pid == 0) {
+        must_ok(xInit(dir, XAC_DURABLE));
+        (void)snprintf(path, sizeof path, "%s/large", dir);
+        p = (uint8_t *)xMmap(path, LARGE_BYTES);
+        must((void *)p != MAP_FAILED);
+        must_ok(xbegin());
+        for (size_t i = 0; i < LARGE_BYTES; i += 64)
+            memset(p + i, (int)(1 + i / 64 % 251), 64);
+        must_eq(xend(), COMMITTED);
+        must_ok(xShutdown());
+        _exit(0);
+    }
+    return pid;
+}
+
+void
+group_write_large(const char *dir)
+{
+    pid_t pid = group_start_large(dir);
+    int status;
+
+    must_eq(waitpid(pid, &status, 0), pid);
+    must_eq(status, 0);
+}
+
+void
+group_must_be_large(const char *dir)
+{
+    char path[64];
+    uint8_t *p;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/large", dir);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    must(fd >= 0);
+    p = (uint8_t *)mmap(NULL, LARGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    must((void *)p != MAP_FAILED);
+    for (size_t i = 0; i < LARGE_BYTES; i += 64) {
+        must_eq(p[i], 1 + i / 64 % 251);
+        must_eq(p[i + 63], p[i]);
+    }
+    (void)munmap(p, LARGE_BYTES);
+    (void)close(fd);
 }

@@ -24,7 +24,7 @@ struct group_node {
 /* What `xraftd status` says. */
 struct group_status {
     char role[16], state[16];
-    uint64_t generation, replicated, applied, snapshots;
+    uint64_t generation, replicated, applied, entries, snapshots;
 };
 
 struct group {
@@ -41,8 +41,9 @@ struct group {
         *place; /* of a record, + 1; 0: it has not been acknowledged                */
 };
 
-/* group_make -- a new group; no node runs.  in  options  of the environment, by `xac_set_option`: none yet. */
+/* group_make -- a new group; no node runs.  group_make_small -- with short segments of log, which are soon used again. */
 void group_make(struct group *g);
+void group_make_small(struct group *g);
 void group_free(struct group *g);
 
 void group_start(struct group *g, unsigned number, const char *options);
@@ -80,5 +81,15 @@ void group_must_agree(const struct group *g);
 
 /* group_query -- a program on a node sees all that is acknowledged. */
 void group_query(const struct group *g, unsigned number);
+
+/* group_start_large -- one transaction of 40 MiB, in a file that is new the first time; in a process of its own, which is
+   returned. */
+pid_t group_start_large(const char *dir);
+
+/* group_write_large -- the same, and wait until it is acknowledged. */
+void group_write_large(const char *dir);
+
+/* group_must_be_large -- a node at rest has it. */
+void group_must_be_large(const char *dir);
 
 #endif /* XAC_TEST_GROUP_RUN_H */
