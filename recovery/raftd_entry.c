@@ -14,6 +14,7 @@
 #include "base/annot.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "log/group_note.h"
 #include "log/log_format.h"
 #include "log/log_name.h"
 #include "log/recover_next.h"
@@ -128,6 +129,21 @@ read_piece(const struct raftd_entry *e)
     return 0;
 }
 
+/* read_node -- a number of a node. */
+static int
+read_node(const struct raftd_entry *e)
+{
+    struct xac_raftd_node node;
+
+    if (e->n != sizeof node)
+        return wrong("a wrong length");
+    memcpy(&node, e->body, sizeof node);
+    return node.node >= 1 && node.node <= XAC_GROUP_NODE_MAX
+                   && xac_bytes_are_zero(node.reserved, sizeof node.reserved)
+               ? 0
+               : wrong("a number that no node has");
+}
+
 /* read_body -- by its kind. */
 static int
 read_body(struct raftd_entry *e)
@@ -141,6 +157,8 @@ read_body(struct raftd_entry *e)
         return read_piece(e);
     case RAFTD_OPEN:
         return read_open(e);
+    case RAFTD_NODE:
+        return read_node(e);
     default:
         return wrong("of no kind");
     }
@@ -198,7 +216,8 @@ accept_open(struct raftd_accepted *a, const struct raftd_entry *e)
                                  .start = open.start,
                                  .end = open.start,
                                  .cut = e->lsn,
-                                 .segment_bytes = open.segment_bytes};
+                                 .segment_bytes = open.segment_bytes,
+                                 .last_node = a->last_node};
     memcpy(a->nonce, e->nonce, sizeof a->nonce);
     xac_assert(a->start >= a->cut);
     return true;
@@ -219,12 +238,27 @@ accept_data(struct raftd_accepted *a, const struct raftd_entry *e)
     return true;
 }
 
+/* accept_node -- (5). */
+static bool
+accept_node(struct raftd_accepted *a, const struct raftd_entry *e)
+{
+    struct xac_raftd_node node;
+
+    xac_assert(e->n == sizeof node);
+    memcpy(&node, e->body, sizeof node);
+    if (node.node > a->last_node)
+        a->last_node = node.node;
+    return true;
+}
+
 bool
 raftd_entry_accept(struct raftd_accepted *a, const struct raftd_entry *e)
 {
     xac_assert(a->end >= a->start);
     if (e->kind == RAFTD_OPEN)
         return accept_open(a, e);
+    if (e->kind == RAFTD_NODE)
+        return accept_node(a, e);
     if (a->node == 0 || e->generation != a->generation || e->lsn != a->end
         || memcmp(e->nonce, a->nonce, sizeof a->nonce) != 0) /* (2) */
         return false;
@@ -252,6 +286,7 @@ raftd_descriptor_make(const struct raftd_accepted *a,
                                          .end = a->end,
                                          .cut = a->cut,
                                          .segment_bytes = a->segment_bytes,
+                                         .last_node = (uint32_t)a->last_node,
                                          .serial = a->serial,
                                          .data_end = a->data_end};
     memcpy(out->group, group, sizeof out->group);
@@ -290,6 +325,7 @@ raftd_descriptor_read(const void *bytes, size_t n,
                                    .end = d.end,
                                    .cut = d.cut,
                                    .segment_bytes = d.segment_bytes,
+                                   .last_node = d.last_node,
                                    .serial = d.serial,
                                    .data_end = d.data_end};
     memcpy(out->nonce, d.nonce, sizeof out->nonce);

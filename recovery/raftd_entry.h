@@ -15,6 +15,7 @@
  *   (3) So a generation has one writer.  What a deposed one has proposed may still be committed by Raft.  It counts before the
  *       next OPEN, and never behind it.
  *   (4) Pieces of a data file count in order and without a gap, before the block that names it.
+ *   (5) A NODE counts always: which number it has used does not depend on the log.
  */
 #ifndef XAC_RAFTD_ENTRY_H
 #define XAC_RAFTD_ENTRY_H
@@ -45,6 +46,7 @@ struct raftd_accepted {
     uint64_t cut; /* where the generation before ends                                 */
     uint64_t segment_bytes;
     uint8_t nonce[XAC_RAFTD_NONCE_BYTES];
+    uint64_t last_node; /* the highest number that a NODE has had                       */
     uint64_t serial,
         data_end; /* pieces of a data file up to there; data_end 0: none    */
 };

@@ -30,6 +30,9 @@
  *      8     8  segment_bytes
  *     16     4  node
  *     20    12  reserved     zero
+ * NODE, 16 bytes: a number is used, and never again
+ *      0     4  node
+ *      4    12  reserved     zero
  *
  * An entry is VALID if and only if magic, version, kind and both checksums are right, what is reserved is zero, the
  * length is at most XAC_RAFTD_BODY_MAX and one that an entry of its kind can have, the blocks of a BATCH fill it, stand
@@ -49,7 +52,8 @@
  *     64    16  nonce        of its OPEN
  *     80     8  serial       of the data file whose pieces came last
  *     88     8  data_end     bytes of it that have come; 0: none
- *     96    24  reserved     zero
+ *     96     4  last_node    the highest number that a NODE has had; 0: there was none
+ *    100    20  reserved     zero
  *    120     8  check        XXH3-64 of bytes 0..119
  *
  * HISTORY
@@ -78,6 +82,7 @@ enum raftd_kind {
     RAFTD_DATA = 2,
     RAFTD_NOTE = 3,
     RAFTD_OPEN = 4,
+    RAFTD_NODE = 5,
     RAFTD_KINDS
 };
 
@@ -112,6 +117,12 @@ struct xac_raftd_open {
 };
 static_assert(sizeof(struct xac_raftd_open) == 32, "format");
 
+struct xac_raftd_node {
+    uint32_t node;
+    uint8_t reserved[12];
+};
+static_assert(sizeof(struct xac_raftd_node) == 16, "format");
+
 struct xac_raftd_descriptor {
     uint32_t magic;
     uint16_t version;
@@ -126,7 +137,8 @@ struct xac_raftd_descriptor {
     uint8_t nonce[XAC_RAFTD_NONCE_BYTES];
     uint64_t serial;
     uint64_t data_end;
-    uint8_t reserved2[24];
+    uint32_t last_node;
+    uint8_t reserved2[20];
     uint64_t check;
 };
 static_assert(sizeof(struct xac_raftd_descriptor) == 128, "format");

@@ -25,12 +25,11 @@
 #include "log/group_note.h"
 #include "log/log_format.h"
 #include "log/log_name.h"
+#include "log/recover_scan.h"
 #include "ship_addr.h"
 #include "tool.h"
 
 static const char first_line[] = "libxac members 1";
-
-#define TEXT_BYTES 2048
 
 bool
 raftd_address_ok(const char *address)
@@ -45,39 +44,83 @@ raftd_address_ok(const char *address)
 
 /* ---- xac.members -------------------------------------------------------------------- */
 
-/* write_members -- the last file of a member (1). */
-static int
-write_members(int dirfd, const char *dir, const struct raftd_group *g)
+/* text_of -- the lock is held, or no daemon runs. */
+static size_t
+text_of(const struct raftd_group *g, char text[RAFTD_GROUP_BYTES])
+{
+    char id[2 * XAC_RAFTD_GROUP_BYTES + 1];
+    int n;
+
+    for (size_t i = 0; i < XAC_RAFTD_GROUP_BYTES; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", g->id[i]);
+    n = snprintf(text, RAFTD_GROUP_BYTES,
+                 "%s\ngroup %s\ngeneration %" PRIu32 " end %" PRIu64 " segment %" PRIu64
+                 "\n",
+                 first_line, id, g->begin.generation, g->begin.end,
+                 g->begin.segment_bytes);
+    for (unsigned i = 0; i < g->n; i++)
+        n += snprintf(text + n, RAFTD_GROUP_BYTES - (size_t)n, "node %" PRIu32 " %s\n",
+                      g->member[i].node, g->member[i].address);
+    xac_assert((size_t)n < RAFTD_GROUP_BYTES);
+    return (size_t)n;
+}
+
+size_t
+raftd_group_text(struct raftd_group *g, char text[RAFTD_GROUP_BYTES])
+{
+    size_t n;
+
+    (void)pthread_mutex_lock(&g->lock);
+    n = text_of(g, text);
+    (void)pthread_mutex_unlock(&g->lock);
+    return n;
+}
+
+/* raftd_group_write -- the last file of a member (1). */
+int
+raftd_group_write(int dirfd, const char *dir, struct raftd_group *g)
 {
     struct xac_newfile file = {.dirfd = dirfd,
                                .made = XAC_MEMBERS_NAME "-new",
                                .name = XAC_MEMBERS_NAME,
                                .is_synced = true};
-    char text[TEXT_BYTES];
-    int n =
-        snprintf(text, sizeof text,
-                 "%s\ngeneration %" PRIu32 " end %" PRIu64 " segment %" PRIu64 "\n",
-                 first_line, g->begin.generation, g->begin.end, g->begin.segment_bytes);
-    int rc;
+    char text[RAFTD_GROUP_BYTES];
+    size_t n = raftd_group_text(g, text);
+    int rc = xac_newfile_replace(&file, text, n, NULL);
 
-    for (unsigned i = 0; i < g->n; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "node %u %s\n", i + 1,
-                      g->member[i]);
-    xac_assert((size_t)n < sizeof text);
-    rc = xac_newfile_replace(&file, text, (size_t)n, NULL);
     return rc == 0 ? 0 : xac_err(rc, "%s/%s: write", dir, XAC_MEMBERS_NAME);
 }
 
-/* is_sound -- can a group begin so? */
+/* is_sound -- can a group be so? */
 static bool
 is_sound(const struct raftd_group *g)
 {
     for (unsigned i = 0; i < g->n; i++) {
-        if (!raftd_address_ok(g->member[i]))
+        const struct raftd_member *m = &g->member[i];
+
+        if (!raftd_address_ok(m->address) || m->node == 0 || m->node > XAC_GROUP_NODE_MAX
+            || (i > 0 && m->node <= m[-1].node))
             return false;
     }
     return g->n > 0 && xac_log_generation_ok(g->begin.generation)
            && g->begin.end % XAC_BLOCK_ALIGN == 0 && g->begin.end <= XAC_LSN_LIMIT;
+}
+
+/* parse_id -- of a group. */
+static bool
+parse_id(const char *line, struct raftd_group *g)
+{
+    if (line == NULL || strncmp(line, "group ", 6) != 0
+        || strlen(line) != 6 + 2 * XAC_RAFTD_GROUP_BYTES)
+        return false;
+    for (size_t i = 0; i < XAC_RAFTD_GROUP_BYTES; i++) {
+        unsigned byte;
+
+        if (sscanf(line + 6 + 2 * i, "%2x", &byte) != 1)
+            return false;
+        g->id[i] = (uint8_t)byte;
+    }
+    return true;
 }
 
 /* parse -- what the file has. */
@@ -85,9 +128,9 @@ static bool
 parse(char *text, struct raftd_group *g)
 {
     char *rest = NULL, *line = strtok_r(text, "\n", &rest);
-    unsigned node;
 
-    if (line == NULL || strcmp(line, first_line) != 0)
+    if (line == NULL || strcmp(line, first_line) != 0
+        || !parse_id(strtok_r(NULL, "\n", &rest), g))
         return false;
     line = strtok_r(NULL, "\n", &rest);
     if (line == NULL
@@ -98,37 +141,93 @@ parse(char *text, struct raftd_group *g)
     g->begin.start = g->begin.cut = g->begin.end;
     g->n = 0;
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
+        struct raftd_member *m = &g->member[g->n];
+
         if (g->n == RAFTD_MEMBERS_MAX
-            || sscanf(line, "node %u %127s", &node, g->member[g->n]) != 2
-            || node != g->n + 1)
+            || sscanf(line, "node %" SCNu32 " %127s", &m->node, m->address) != 2)
             return false;
         g->n++;
     }
     return is_sound(g);
 }
 
-/* read_members -- ret 0; ENOENT without words; XAC_EDAMAGED; errno. */
+/* read_file -- ret 0; ENOENT without words; EINVAL: it is not so; errno. */
 static int
-read_members(int dirfd, const char *dir, struct raftd_group *g)
+read_file(int dirfd, const char *name, struct raftd_group *g)
 {
-    int fd =
-        xac_sys.openat(dirfd, XAC_MEMBERS_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-    char text[TEXT_BYTES];
+    int fd = xac_sys.openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+    char text[RAFTD_GROUP_BYTES];
     size_t got = 0;
     int rc;
 
     if (fd < 0 && errno == ENOENT)
         return ENOENT;
     if (fd < 0)
-        return xac_err(errno, "%s/%s: open", dir, XAC_MEMBERS_NAME);
+        return xac_err(errno, "%s: open", name);
     rc = xac_read_full(fd, text, sizeof text - 1, 0, &got);
     (void)xac_sys.close(fd);
     if (rc != 0)
-        return xac_err(rc, "%s/%s: read", dir, XAC_MEMBERS_NAME);
+        return xac_err(rc, "%s: read", name);
     text[got] = '\0';
-    return parse(text, g) ? 0
-                          : xac_err(XAC_EDAMAGED, "%s/%s: not as xraftd writes it", dir,
-                                    XAC_MEMBERS_NAME);
+    return parse(text, g) ? 0 : EINVAL;
+}
+
+/* read_members -- ret 0; ENOENT without words; XAC_EDAMAGED; errno. */
+static int
+read_members(int dirfd, const char *dir, struct raftd_group *g)
+{
+    int rc = read_file(dirfd, XAC_MEMBERS_NAME, g);
+
+    return rc != EINVAL ? rc
+                        : xac_err(XAC_EDAMAGED, "%s/%s: not as xraftd writes it", dir,
+                                  XAC_MEMBERS_NAME);
+}
+
+/* place_of -- a node among the members; NULL: it is none. */
+static struct raftd_member *
+place_of(struct raftd_group *g, uint32_t node)
+{
+    for (unsigned i = 0; i < g->n; i++) {
+        if (g->member[i].node == node)
+            return &g->member[i];
+    }
+    return NULL;
+}
+
+bool
+raftd_group_address(struct raftd_group *g, uint32_t node, char out[RAFTD_ADDRESS_BYTES])
+{
+    const struct raftd_member *m;
+
+    (void)pthread_mutex_lock(&g->lock);
+    m = place_of(g, node);
+    if (m != NULL)
+        memcpy(out, m->address, RAFTD_ADDRESS_BYTES);
+    (void)pthread_mutex_unlock(&g->lock);
+    return m != NULL;
+}
+
+unsigned
+raftd_group_members(struct raftd_group *g, struct raftd_member out[RAFTD_MEMBERS_MAX])
+{
+    unsigned n;
+
+    (void)pthread_mutex_lock(&g->lock);
+    n = g->n;
+    memcpy(out, g->member, n * sizeof out[0]);
+    (void)pthread_mutex_unlock(&g->lock);
+    return n;
+}
+
+void
+raftd_group_set(struct raftd_group *g, const struct raftd_member *member, unsigned n)
+{
+    xac_assert(n > 0);
+    xac_assert(n <= RAFTD_MEMBERS_MAX);
+    (void)pthread_mutex_lock(&g->lock);
+    g->n = n;
+    memcpy(g->member, member, n * sizeof member[0]);
+    (void)pthread_mutex_unlock(&g->lock);
 }
 
 int
@@ -138,6 +237,7 @@ raftd_group_read(int dirfd, const char *dir, struct raftd_group *out)
     int rc;
 
     *out = (struct raftd_group){.n = 0}; /* what the file does not have is 0 */
+    (void)pthread_mutex_init(&out->lock, NULL);
     rc = read_members(dirfd, dir, out);
 
     if (rc == 0)
@@ -147,19 +247,22 @@ raftd_group_read(int dirfd, const char *dir, struct raftd_group *out)
                              dir);
     if (rc != 0)
         return rc;
-    memcpy(out->id, note.group, sizeof out->id);
     out->node = note.node;
-    return note.node >= 1 && note.node <= out->n
+    if (memcmp(out->id, note.group, sizeof out->id) != 0)
+        return xac_err(XAC_EDAMAGED, "%s: %s is of another group than %s", dir,
+                       XAC_MEMBERS_NAME, XAC_GROUP_NAME);
+    return place_of(out, note.node) != NULL
                ? 0
-               : xac_err(XAC_EDAMAGED, "%s: node %" PRIu32 " is not in %s", dir,
-                         note.node, XAC_MEMBERS_NAME);
+               : xac_err_whole(EINVAL,
+                               "%s: node %" PRIu32 " has been removed from the group",
+                               dir, note.node);
 }
 
 /* ---- Making ------------------------------------------------------------------------- */
 
 int
 raftd_group_create(int dirfd, const char *dir, struct raftd_group *g,
-                   int (*raft)(int dirfd, const char *dir, const struct raftd_group *g))
+                   int (*raft)(int dirfd, const char *dir, struct raftd_group *g))
 {
     struct xac_group_note note = {.node = 1};
     struct xac_member_place place;
@@ -178,6 +281,7 @@ raftd_group_create(int dirfd, const char *dir, struct raftd_group *g,
         rc = xac_member_create(dir, &note, &place);
     if (rc != 0)
         return rc;
+    (void)pthread_mutex_init(&g->lock, NULL);
     memcpy(g->id, note.group, sizeof g->id);
     g->node = note.node;
     g->begin = (struct raftd_accepted){.generation = place.generation,
@@ -186,7 +290,7 @@ raftd_group_create(int dirfd, const char *dir, struct raftd_group *g,
                                        .cut = place.end_lsn,
                                        .segment_bytes = place.segment_bytes};
     rc = raft(dirfd, dir, g);
-    return rc == 0 ? write_members(dirfd, dir, g) : rc;
+    return rc == 0 ? raftd_group_write(dirfd, dir, g) : rc;
 }
 
 /* may_be_copy -- has the member never run (3)? */
@@ -212,8 +316,8 @@ raftd_group_join(int dirfd, const char *dir, uint32_t node)
 
     if (rc != 0)
         return rc;
-    if (node == 0 || node > g.n)
-        return xac_err(EINVAL, "%s: the group has the nodes 1 to %u", dir, g.n);
+    if (place_of(&g, node) == NULL)
+        return xac_err_whole(EINVAL, "%s: the group has the nodes 1 to %u", dir, g.n);
     rc = may_be_copy(dirfd, dir);
     if (rc != 0 || node == g.node)
         return rc;
@@ -222,6 +326,41 @@ raftd_group_join(int dirfd, const char *dir, uint32_t node)
     if (xac_sys.unlinkat(dirfd, XAC_GROUP_NAME, 0) != 0)
         return xac_err(errno, "%s/%s: remove", dir, XAC_GROUP_NAME);
     return xac_member_create(dir, &note, NULL);
+}
+
+/* must_be_empty -- for xac_scan_names. */
+static int
+must_be_empty(void *arg, const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0
+                   || strcmp(name, XAC_GROUP_NAME) == 0
+               ? 0
+               : xac_err_whole(EEXIST,
+                               "%s: holds %s; a new node begins in an empty directory",
+                               (const char *)arg, name);
+}
+
+int
+raftd_group_invited(int dirfd, const char *dir, const char *file, uint32_t node)
+{
+    struct xac_group_note note = {.node = node};
+    struct raftd_group g = {.n = 0};
+    int rc = xac_scan_names(dirfd, "", must_be_empty, (void *)(uintptr_t)dir);
+
+    (void)pthread_mutex_init(&g.lock, NULL);
+    if (rc == 0)
+        rc = read_file(AT_FDCWD, file, &g);
+    if (rc == ENOENT)
+        return xac_err(ENOENT, "%s", file);
+    if (rc == EINVAL || (rc == 0 && place_of(&g, node) == NULL))
+        return xac_err_whole(EINVAL,
+                             "%s: not what xraftd add has printed for node %" PRIu32,
+                             file, node);
+    if (rc != 0)
+        return rc;
+    memcpy(note.group, g.id, sizeof note.group);
+    rc = xac_group_note_write(dirfd, &note);
+    return rc == 0 ? raftd_group_write(dirfd, dir, &g) : rc; /* (1), (4) */
 }
 
 /* ---- One daemon --------------------------------------------------------------------- */

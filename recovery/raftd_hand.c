@@ -51,6 +51,7 @@ publish(struct raftd_hand *h)
     s->replicated = h->accepted.end;
     s->durable = h->place.durable;
     s->applied = h->place.applied;
+    s->last_node = h->accepted.last_node;
     (void)pthread_mutex_unlock(&s->lock);
     (void)pthread_mutex_lock(&h->lock);
     if (!h->place.has_news && h->accepted.data_end == 0
@@ -80,11 +81,11 @@ say(const struct raftd_hand *h, const char *fmt, ...)
 static void
 leader_words(const struct raftd_hand *h, uint32_t leader, char words[64])
 {
+    char address[RAFTD_ADDRESS_BYTES];
+
     words[0] = '\0';
-    xac_assert(leader <= h->group->n);
-    if (leader != 0)
-        (void)snprintf(words, 64, "node %" PRIu32 " (%.40s)", leader,
-                       h->group->member[leader - 1]);
+    if (leader != 0 && raftd_group_address(h->group, leader, address))
+        (void)snprintf(words, 64, "node %" PRIu32 " (%.40s)", leader, address);
 }
 
 /* tell_leader -- programs on a node that follows, if it has changed. */
@@ -331,6 +332,8 @@ take_counting(struct raftd_hand *h, const struct raftd_entry *e)
 
     if (e->kind == RAFTD_OPEN)
         return take_open(h, e);
+    if (e->kind == RAFTD_NODE)
+        return 0; /* accepted.last_node says all */
     switch (p->state) {
     case RAFTD_STANDBY:
         return raftd_place_take(p, e);
@@ -487,20 +490,33 @@ begin(struct raftd_hand *h)
     int rc = 0;
 
     h->target.generation = 0;
-    for (uint32_t i = 1; rc == 0 && h->place.state == RAFTD_EMPTY; i++) {
-        uint32_t node = 1 + i % h->group->n;
+    while (rc == 0 && h->place.state == RAFTD_EMPTY) {
+        struct raftd_member member[RAFTD_MEMBERS_MAX];
+        unsigned n = raftd_group_members(h->group, member);
 
-        /* relaxed: nothing else is read because of it. */
-        if (atomic_load_explicit(&h->is_told, memory_order_relaxed)) {
-            h->is_stopped = true;
-            return 0;
+        for (unsigned i = 0; rc == 0 && i < n && h->place.state == RAFTD_EMPTY; i++) {
+            /* relaxed: nothing else is read because of it. */
+            h->is_stopped = atomic_load_explicit(&h->is_told, memory_order_relaxed);
+            if (h->is_stopped)
+                return 0;
+            if (member[i].node != h->group->node)
+                rc = fetch(h, member[i].node);
         }
-        if (node != h->group->node)
-            rc = fetch(h, node);
-        if (rc == 0 && h->place.state == RAFTD_EMPTY && node == h->group->n)
+        if (rc == 0 && h->place.state == RAFTD_EMPTY)
             (void)poll(NULL, 0, BEGIN_MS);
     }
+    publish(h);
     return rc;
+}
+
+/* take_members -- for the next start. */
+static int
+take_members(struct raftd_hand *h)
+{
+    if (raftd_group_write(h->place.dirfd, h->place.dir, h->group) != 0)
+        say(h, "%s",
+            xac_err_text()); /* Raft has it; and perhaps there is room the next time */
+    return 0;
 }
 
 /* take -- an item. */
@@ -520,6 +536,8 @@ take(struct raftd_hand *h, const struct raftd_item *item)
         return take_broken(h, item->term);
     case RAFTD_ITEM_SNAPSHOT:
         return take_snapshot(h, &item->snapshot);
+    case RAFTD_ITEM_MEMBERS:
+        return take_members(h);
     case RAFTD_ITEM_BEHIND:
         return take_behind(h, &item->snapshot);
     default:
@@ -674,9 +692,8 @@ raftd_hand_user(struct raftd_hand *h)
 /* ---- Life --------------------------------------------------------------------------- */
 
 void
-raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group,
-                struct raftd_net *net, int dirfd, const char *dir,
-                struct raftd_status *status)
+raftd_hand_init(struct raftd_hand *h, struct raftd_group *group, struct raftd_net *net,
+                int dirfd, const char *dir, struct raftd_status *status)
 {
     *h = (struct raftd_hand){.group = group,
                              .fetch = {.net = net, .is_enough = is_enough},

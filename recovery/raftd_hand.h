@@ -41,7 +41,7 @@
 #include "raftd_status.h"
 
 struct raftd_hand {
-    const struct raftd_group *group;
+    struct raftd_group *group;
     struct raftd_raft *raft;
     struct raftd_status *status;
     struct raftd_send
@@ -80,7 +80,7 @@ struct raftd_hand {
 };
 
 /* raftd_hand_init -- no thread yet; fini in any case, behind raftd_hand_stop(). */
-void raftd_hand_init(struct raftd_hand *h, const struct raftd_group *group,
+void raftd_hand_init(struct raftd_hand *h, struct raftd_group *group,
                      struct raftd_net *net, int dirfd, const char *dir,
                      struct raftd_status *status);
 void raftd_hand_fini(struct raftd_hand *h);

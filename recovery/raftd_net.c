@@ -53,12 +53,13 @@ struct handler {
 };
 
 struct raftd_net {
-    const struct raftd_group *group;
+    struct raftd_group *group;
     bool may_be_far;
     struct ship_secret secret;
     struct ship_tls server, client;
     struct handler handler[RAFTD_WANTS];
-    struct ship_addr at;
+    char own[RAFTD_ADDRESS_BYTES];
+    struct ship_addr at; /* of it                                                     */
     struct ship_listeners listeners;
 
     pthread_mutex_t lock; /* of the following                                         */
@@ -188,11 +189,11 @@ cert_name(uint32_t node, char out[NAME_BYTES])
 static struct xac_raftd_hello
 hello_of(const struct raftd_net *n, uint32_t to, enum raftd_want want)
 {
-    const struct raftd_group *g = n->group;
+    struct raftd_group *g = n->group;
     struct xac_raftd_hello hello = {.from = g->node, .to = to, .want = (uint32_t)want};
 
     memcpy(hello.group, g->id, sizeof hello.group);
-    (void)snprintf(hello.address, sizeof hello.address, "%s", g->member[g->node - 1]);
+    (void)raftd_group_address(g, g->node, hello.address);
     return hello;
 }
 
@@ -243,12 +244,12 @@ int
 raftd_net_call(struct raftd_net *n, uint32_t node, enum raftd_want want,
                uint64_t until_ns, struct raftd_line **linep)
 {
-    const struct raftd_group *g = n->group;
+    char address[RAFTD_ADDRESS_BYTES];
 
-    if (node == 0 || node > g->n || node == g->node)
+    if (node == n->group->node || !raftd_group_address(n->group, node, address))
         return xac_err_whole(EINVAL, "node %" PRIu32 " is no other node of the group",
                              node);
-    return raftd_net_call_at(n, node, g->member[node - 1], want, until_ns, linep);
+    return raftd_net_call_at(n, node, address, want, until_ns, linep);
 }
 
 /* ---- Listening ---------------------------------------------------------------------- */
@@ -394,7 +395,7 @@ listen_here(void *arg)
 /* ---- Life --------------------------------------------------------------------------- */
 
 int
-raftd_net_create(const struct raftd_net_options *options, const struct raftd_group *group,
+raftd_net_create(const struct raftd_net_options *options, struct raftd_group *group,
                  struct raftd_net **np)
 {
     struct raftd_net *n = (struct raftd_net *)calloc(1, sizeof *n);
@@ -445,9 +446,10 @@ raftd_net_serve(struct raftd_net *n, enum raftd_want want,
 int
 raftd_net_start(struct raftd_net *n)
 {
-    const char *own = n->group->member[n->group->node - 1];
     char words[XAC_ERR_BYTES];
-    int rc = ship_addr_read(own, &n->at);
+    int rc = raftd_group_address(n->group, n->group->node, n->own)
+                 ? ship_addr_read(n->own, &n->at)
+                 : xac_err_whole(EINVAL, "it is no node of the group");
 
     if (rc == 0)
         rc = ship_addr_listen(&n->at, n->may_be_far || n->server.ctx != NULL,
@@ -458,7 +460,7 @@ raftd_net_start(struct raftd_net *n)
         return 0;
     (void)snprintf(words, sizeof words, "%s", xac_err_text());
     ship_addr_unlisten(&n->at, &n->listeners);
-    return xac_err_whole(rc, "%s: %s", own, words);
+    return xac_err_whole(rc, "%s: %s", n->own, words);
 }
 
 bool

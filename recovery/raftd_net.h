@@ -51,8 +51,8 @@ struct raftd_line {
 
 /* raftd_net_create -- read secret and certificates.  in  group  stays.  ret 0; as ship_secret_read() and ship_tls_open(),
    words noted. */
-int raftd_net_create(const struct raftd_net_options *options,
-                     const struct raftd_group *group, struct raftd_net **np);
+int raftd_net_create(const struct raftd_net_options *options, struct raftd_group *group,
+                     struct raftd_net **np);
 
 /* raftd_net_destroy -- behind raftd_net_stop(); NULL: nothing is done. */
 void raftd_net_destroy(struct raftd_net *n);

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "raftd_entry.h"
 #include "raftd_group.h"
+#include "raftd_members.h"
 #include "raftd_socket.h"
 #include "raftd_status.h"
 #include "raftd_transport.h"
@@ -79,7 +80,8 @@ struct barrier {
 struct raftd_raft {
     int dirfd;
     char *raft_dir;
-    const struct raftd_group *group;
+    struct raftd_group *group;
+    struct raftd_members members;
     struct raftd_raft_user user;
     struct raftd_status *status;
     uint64_t snapshot_bytes;
@@ -257,24 +259,6 @@ trailing_most(const struct raftd_raft *r)
     return most > TRAILING_LEAST ? (unsigned)most : TRAILING_LEAST;
 }
 
-/* trailing -- so many entries stay behind the snapshot: what the slowest member needs, within bounds. */
-static unsigned
-trailing(struct raftd_raft *r)
-{
-    raft_index last = raft_last_index(&r->raft), least = last, match;
-    unsigned most = trailing_most(r);
-
-    if (raft_state(&r->raft) != RAFT_LEADER)
-        return TRAILING_LEAST;
-    for (unsigned i = 1; i <= r->group->n; i++) {
-        if (raft_match_index(&r->raft, i, &match) == 0 && match < least)
-            least = match;
-    }
-    if (last - least <= TRAILING_LEAST)
-        return TRAILING_LEAST;
-    return last - least < most ? (unsigned)(last - least) : most;
-}
-
 /* snapshot -- a descriptor, if the environment is as far as Raft (2). */
 static int
 snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
@@ -296,7 +280,8 @@ snapshot(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *n_bufs)
     (*bufs)[0] = (struct raft_buffer){.base = d, .len = sizeof *d};
     *n_bufs = 1;
     raft_set_snapshot_threshold(&r->raft, THRESHOLD_NONE);
-    raft_set_snapshot_trailing(&r->raft, trailing(r));
+    raft_set_snapshot_trailing(&r->raft, raftd_members_trail(&r->members, TRAILING_LEAST,
+                                                             trailing_most(r)));
     r->n_gathered = r->gathered = 0;
     (void)pthread_mutex_lock(&r->status->lock);
     r->status->snapshots++;
@@ -433,13 +418,58 @@ note_role(struct raftd_raft *r)
     }
 }
 
+/* tell_to_stop -- the hand ends first; ret false: it has been told. */
+static bool
+tell_to_stop(struct raftd_raft *r)
+{
+    /* relaxed: nothing else is read because of it. */
+    if (!atomic_exchange_explicit(&r->is_running, false, memory_order_relaxed))
+        return false;
+    put(r, &(struct raftd_item){.kind = RAFTD_ITEM_STOP}, NULL, 0);
+    return true;
+}
+
 static void
 look(uv_check_t *check)
 {
     struct raftd_raft *r = (struct raftd_raft *)check->data;
 
-    if (!r->is_closing)
-        note_role(r);
+    if (r->is_closing)
+        return;
+    note_role(r);
+    raftd_members_look(&r->members);
+    if (r->members.has_changed)
+        put(r, &(struct raftd_item){.kind = RAFTD_ITEM_MEMBERS}, NULL, 0);
+    r->members.has_changed = false;
+    if (!r->members.is_removed)
+        raftd_members_promote(&r->members);
+    else if (tell_to_stop(r))
+        fprintf(stderr, "xraftd: node %" PRIu32 " has been removed from the group\n",
+                r->group->node);
+}
+
+/* ---- Commands ----------------------------------------------------------------------- */
+
+static void
+commanded(void *who, int rc, const char *text)
+{
+    raftd_socket_answer((struct raftd_commander *)who, rc, text);
+}
+
+/* command -- of somebody at the socket. */
+static void
+command(void *arg, char *line, struct raftd_commander *who)
+{
+    struct raftd_raft *r = (struct raftd_raft *)arg;
+    uint64_t last_node;
+
+    (void)pthread_mutex_lock(&r->status->lock);
+    last_node = r->status->last_node;
+    (void)pthread_mutex_unlock(&r->status->lock);
+    if (r->is_closing)
+        raftd_socket_answer(who, ECANCELED, "the daemon ends");
+    else
+        raftd_members_command(&r->members, line, last_node, commanded, who);
 }
 
 /* ---- Proposing ---------------------------------------------------------------------- */
@@ -617,10 +647,7 @@ stop(uv_signal_t *signal, int number)
     struct raftd_raft *r = (struct raftd_raft *)signal->data;
 
     (void)number;
-    /* relaxed: nothing else is read because of it. */
-    if (atomic_exchange_explicit(&r->is_running, false, memory_order_relaxed))
-        put(r, &(struct raftd_item){.kind = RAFTD_ITEM_STOP}, NULL, 0);
-    else
+    if (!tell_to_stop(r))
         _exit(1); /* the second one: as after kill -9 */
 }
 
@@ -633,6 +660,8 @@ make_handles(struct raftd_raft *r)
     (void)uv_async_init(&r->loop, &r->wake, serve);
     (void)uv_check_init(&r->loop, &r->check);
     raftd_socket_init(&r->socket, &r->loop, r->status);
+    r->socket.command = command;
+    r->socket.arg = r;
     (void)uv_timer_init(&r->loop, &r->patience);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         (void)uv_signal_init(&r->loop, &r->signal[i]);
@@ -644,7 +673,7 @@ make_handles(struct raftd_raft *r)
 /* ---- Life --------------------------------------------------------------------------- */
 
 struct raftd_raft *
-raftd_raft_create(int dirfd, const char *dir, const struct raftd_group *group,
+raftd_raft_create(int dirfd, const char *dir, struct raftd_group *group,
                   struct raftd_net *net, const struct raftd_raft_user *user,
                   struct raftd_status *status, uint64_t snapshot_bytes)
 {
@@ -677,9 +706,11 @@ raftd_raft_create(int dirfd, const char *dir, const struct raftd_group *group,
 static int
 init_raft(struct raftd_raft *r)
 {
-    const char *address = r->group->member[r->group->node - 1];
+    char address[RAFTD_ADDRESS_BYTES];
     unsigned seed;
 
+    if (!raftd_group_address(r->group, r->group->node, address))
+        return xac_err_whole(EINVAL, "it is no node of the group");
     if (getentropy(&seed, sizeof seed) != 0)
         return xac_err(errno, "Raft");
     if (raft_uv_init(&r->io, &r->loop, r->raft_dir, &r->transport) != 0)
@@ -696,6 +727,7 @@ init_raft(struct raftd_raft *r)
     if (raft_init(&r->raft, &r->io, &r->fsm, r->group->node, address) != 0)
         return fail(r, r->raft_dir);
     r->raft.data = r;
+    raftd_members_init(&r->members, &r->raft, r->group);
     raft_seed(&r->raft, seed);
     raft_set_election_timeout(&r->raft, ELECTION_MS);
     raft_set_pre_vote(&r->raft, true);
@@ -715,7 +747,8 @@ raftd_raft_bootstrap(struct raftd_raft *r)
         return rc;
     raft_configuration_init(&conf);
     for (unsigned i = 0; rv == 0 && i < r->group->n; i++)
-        rv = raft_configuration_add(&conf, i + 1, r->group->member[i], RAFT_VOTER);
+        rv = raft_configuration_add(&conf, r->group->member[i].node,
+                                    r->group->member[i].address, RAFT_VOTER);
     if (rv == 0)
         rv = raft_bootstrap(&r->raft, &conf);
     raft_configuration_close(&conf);

@@ -49,8 +49,7 @@ struct raftd_proposer {
 /* raftd_raft_create -- in  net  connections to the other nodes, which raftd_raft_run() starts; NULL: only for
    raftd_raft_bootstrap().  in  snapshot_bytes  of entries after which one is taken.  ret NULL: no memory. */
 struct raftd_raft *raftd_raft_create(int dirfd, const char *dir,
-                                     const struct raftd_group *group,
-                                     struct raftd_net *net,
+                                     struct raftd_group *group, struct raftd_net *net,
                                      const struct raftd_raft_user *user,
                                      struct raftd_status *status,
                                      uint64_t snapshot_bytes);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,8 +20,12 @@
 #include "base/sys.h"
 #include "tool.h"
 
+/* How long to wait for an answer. */
+#define ASK_SECONDS     10
+#define COMMAND_SECONDS 60
+
 void
-raftd_status_init(struct raftd_status *s, const struct raftd_group *group)
+raftd_status_init(struct raftd_status *s, struct raftd_group *group)
 {
     *s = (struct raftd_status){.group = group, .role = "none", .state = "closed"};
     (void)pthread_mutex_init(&s->lock, NULL);
@@ -35,7 +40,9 @@ raftd_status_fini(struct raftd_status *s)
 size_t
 raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES])
 {
+    struct raftd_member member[RAFTD_MEMBERS_MAX];
     const struct raftd_group *g = s->group;
+    unsigned members = raftd_group_members(s->group, member);
     size_t n;
 
     (void)pthread_mutex_lock(&s->lock);
@@ -49,17 +56,19 @@ raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES])
                          s->generation, s->replicated, s->durable, s->applied, s->entries,
                          s->dead, s->snapshots);
     (void)pthread_mutex_unlock(&s->lock);
-    for (unsigned i = 0; i < g->n; i++)
-        n += (size_t)snprintf(text + n, RAFTD_STATUS_BYTES - n, "member %s\n",
-                              g->member[i]);
+    for (unsigned i = 0; i < members; i++)
+        n += (size_t)snprintf(text + n, RAFTD_STATUS_BYTES - n,
+                              "member %" PRIu32 " %s %s\n", member[i].node,
+                              member[i].role == RAFTD_VOTER ? "voter" : "learner",
+                              member[i].address);
     xac_assert(n < RAFTD_STATUS_BYTES);
     return n;
 }
 
 void
-raftd_status_address(int dirfd, char path[64])
+raftd_status_address(int dirfd, const char *name, char path[64])
 {
-    (void)snprintf(path, 64, "/proc/%d/fd/%d/%s", (int)getpid(), dirfd, XAC_RAFTD_SOCKET);
+    (void)snprintf(path, 64, "/proc/%d/fd/%d/%s", (int)getpid(), dirfd, name);
 }
 
 /* ---- Asking ------------------------------------------------------------------------- */
@@ -123,27 +132,68 @@ print(const char *dir, char *text, bool is_json)
         json_end(&j);
 }
 
+/* connect_to -- a socket of the daemon. */
+static int
+connect_to(int dirfd, const char *dir, const char *name, unsigned patience_s, int *fdp)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct timeval patience = {.tv_sec = patience_s};
+    char path[64];
+    int rc = 0;
+
+    *fdp = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*fdp < 0)
+        return xac_err(errno, "socket");
+    raftd_status_address(dirfd, name, path);
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    (void)setsockopt(*fdp, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(*fdp, (const struct sockaddr *)&at, sizeof at) == 0)
+        return 0;
+    rc = errno;
+    (void)xac_sys.close(*fdp);
+    return rc == ENOENT || rc == ECONNREFUSED
+               ? xac_err_whole(ECONNREFUSED, "%s: no xraftd runs there", dir)
+               : xac_err(rc, "%s/%s", dir, name);
+}
+
 int
 raftd_status_ask(int dirfd, const char *dir, bool is_json)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    struct timeval patience = {.tv_sec = 10};
-    char text[RAFTD_STATUS_BYTES], path[64];
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = 0;
+    char text[RAFTD_STATUS_BYTES];
+    int fd, rc = connect_to(dirfd, dir, XAC_RAFTD_SOCKET, ASK_SECONDS, &fd);
 
-    if (fd < 0)
-        return xac_err(errno, "socket");
-    raftd_status_address(dirfd, path);
-    memcpy(at.sun_path, path, strlen(path) + 1);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (const struct sockaddr *)&at, sizeof at) != 0)
-        rc = errno;
-    if (rc == ENOENT || rc == ECONNREFUSED)
-        rc = xac_err_whole(ECONNREFUSED, "%s: no xraftd runs there", dir);
-    else if (rc == 0)
-        rc = receive(fd, text);
+    if (rc != 0)
+        return rc;
+    rc = receive(fd, text);
     (void)xac_sys.close(fd);
     if (rc == 0)
         print(dir, text, is_json);
     return rc;
+}
+
+int
+raftd_status_command(int dirfd, const char *dir, const char *line)
+{
+    char text[RAFTD_STATUS_BYTES], command[RAFTD_COMMAND_BYTES + 1];
+    int n = snprintf(command, sizeof command, "%s\n", line);
+    int fd, code, rc = connect_to(dirfd, dir, XAC_RAFTD_CONTROL, COMMAND_SECONDS, &fd);
+    char *end = NULL;
+
+    xac_assert(n < (int)sizeof command);
+    if (rc != 0)
+        return rc;
+    if (send(fd, command, (size_t)n, MSG_NOSIGNAL) != n)
+        rc = errno;
+    if (rc == 0)
+        rc = receive(fd, text);
+    (void)xac_sys.close(fd);
+    if (rc != 0)
+        return xac_err(rc, "%s: the daemon has not answered; see xraftd status", dir);
+    code = (int)strtol(text, &end, 10);
+    if (*end != '\n')
+        return xac_err(EPROTO, "%s: the daemon", dir);
+    if (code != 0)
+        return xac_err_whole(code, "%s: %s", dir, end + 1);
+    fputs(end + 1, stdout);
+    return 0;
 }

@@ -18,14 +18,18 @@
 
 #include "raftd_group.h"
 
-#define XAC_RAFTD_SOCKET "raft/socket"
+#define XAC_RAFTD_SOCKET  "raft/socket"
+#define XAC_RAFTD_CONTROL "raft/control"
+
+/* A command is shorter. */
+#define RAFTD_COMMAND_BYTES 256
 
 /* The text is not longer. */
 #define RAFTD_STATUS_BYTES 4096
 
 struct raftd_status {
     pthread_mutex_t lock;
-    const struct raftd_group *group;
+    struct raftd_group *group;
     /* Raft's thread. */
     const char *role; /* "leader", "follower", "candidate", "none"                     */
     uint64_t term;
@@ -39,16 +43,18 @@ struct raftd_status {
     uint64_t durable;    /* here                                                       */
     uint64_t applied;
     uint64_t dead; /* entries that did not count                                       */
+    uint64_t
+        last_node; /* the highest number that a node has had, but for those of the beginning */
 };
 
-void raftd_status_init(struct raftd_status *s, const struct raftd_group *group);
+void raftd_status_init(struct raftd_status *s, struct raftd_group *group);
 void raftd_status_fini(struct raftd_status *s);
 
 /* raftd_status_text -- ret bytes of it. */
 size_t raftd_status_text(struct raftd_status *s, char text[RAFTD_STATUS_BYTES]);
 
-/* raftd_status_address -- the path of the socket, short enough for one, as long as dirfd is open. */
-void raftd_status_address(int dirfd, char path[64]);
+/* raftd_status_address -- the path of a socket in the directory, short enough for one, as long as dirfd is open. */
+void raftd_status_address(int dirfd, const char *name, char path[64]);
 
 /*
  * raftd_status_ask -- the daemon of a directory, and print what it says.
@@ -56,5 +62,13 @@ void raftd_status_address(int dirfd, char path[64]);
  * ret  0; ECONNREFUSED: none runs there; errno, words noted.
  */
 int raftd_status_ask(int dirfd, const char *dir, bool is_json);
+
+/*
+ * raftd_status_command -- have the daemon of a directory do something, and print what it says then.
+ *
+ * in   line  of the command, without the newline
+ * ret  0; ECONNREFUSED: none runs there; what the daemon has returned; errno, words noted.
+ */
+int raftd_status_command(int dirfd, const char *dir, const char *line);
 
 #endif /* XAC_RAFTD_STATUS_H */

@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -31,16 +32,16 @@ enum command {
     COMMAND_NONE = 0,
     COMMAND_CREATE,
     COMMAND_JOIN,
+    COMMAND_ADD,
+    COMMAND_REMOVE,
     COMMAND_START,
     COMMAND_STATUS,
     COMMANDS
 };
 
 static const char *const commands[COMMANDS] = {
-    [COMMAND_CREATE] = "create",
-    [COMMAND_JOIN] = "join",
-    [COMMAND_START] = "start",
-    [COMMAND_STATUS] = "status",
+    [COMMAND_CREATE] = "create", [COMMAND_JOIN] = "join",   [COMMAND_ADD] = "add",
+    [COMMAND_REMOVE] = "remove", [COMMAND_START] = "start", [COMMAND_STATUS] = "status",
 };
 
 struct arguments {
@@ -50,6 +51,8 @@ struct arguments {
     unsigned n_members;
     const char *member[RAFTD_MEMBERS_MAX + 1];
     struct raftd_net_options net;
+    const char *invitation; /* of join; NULL: DIR is a copy                             */
+    const char *address;    /* of add                                                  */
     const char *dir;
 };
 
@@ -64,6 +67,7 @@ enum {
 
 static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
+    {"invitation", required_argument, NULL, 'i'},
     {"insecure-listen", no_argument, NULL, OPTION_INSECURE},
     {"json", no_argument, NULL, 'j'},
     {"member", required_argument, NULL, 'm'},
@@ -83,19 +87,26 @@ usage(FILE *to)
 {
     fputs(
         "usage: xraftd create --member ADDRESS [--member ADDRESS]... DIR\n"
-        "       xraftd join --node NUMBER DIR\n"
+        "       xraftd join --node NUMBER [--invitation FILE] DIR\n"
+        "       xraftd add --node NUMBER ADDRESS DIR\n"
+        "       xraftd remove --node NUMBER DIR\n"
         "       xraftd start [options] DIR\n"
         "       xraftd status [--json] DIR\n"
         "Be a node of a group: environments with the same log, by Raft.  One of them leads, and\n"
         "programs write there.  A commit is there to stay when a majority has it.\n"
         "\n"
         "  create        make the environment in directory DIR, which nobody uses, node 1\n"
-        "  join          make DIR, a copy of node 1 that has not been started yet, another node\n"
+        "  join          make DIR another node: a copy of node 1 that has not been started yet; or,\n"
+        "                with an invitation, an empty directory, to which everything comes\n"
+        "  add           have a running group take one more node, and print the invitation for it;\n"
+        "                DIR is that of the node that leads\n"
+        "  remove        have a running group go on without a node, likewise\n"
         "  start         run the node until a signal ends it\n"
         "  status        ask the running node what it is\n"
         "\n"
         "  -m, --member ADDRESS  create: where node 1, 2, ... listens, HOST:PORT\n"
-        "  -n, --node NUMBER  join: which of them\n"
+        "  -n, --node NUMBER  join, add, remove: which node; numbers are never used again\n"
+        "  -i, --invitation FILE  join: what `xraftd add` has printed\n"
         "  -q, --quiet   start: say nothing unless something is wrong\n"
         "  -s, --snapshot-mib NUMBER  start: shorten Raft's log when so much of it has gathered (64)\n"
         "  --secret-file FILE  start: all nodes must have the same one\n"
@@ -130,7 +141,11 @@ fits(const struct arguments *a)
 
     if ((c == COMMAND_CREATE) != (a->n_members > 0) || a->n_members > RAFTD_MEMBERS_MAX)
         return false;
-    if ((c == COMMAND_JOIN) != (a->node != 0) || a->node > RAFTD_MEMBERS_MAX)
+    if ((c == COMMAND_JOIN || c == COMMAND_ADD || c == COMMAND_REMOVE) != (a->node != 0)
+        || a->node > XAC_GROUP_NODE_MAX)
+        return false;
+    if ((c == COMMAND_ADD) != (a->address != NULL)
+        || (a->invitation != NULL && c != COMMAND_JOIN))
         return false;
     return (!a->json || c == COMMAND_STATUS) && (!a->quiet || c == COMMAND_START)
            && (a->snapshot_mib == 0 || c == COMMAND_START)
@@ -141,13 +156,14 @@ fits(const struct arguments *a)
 static bool
 words_read(struct arguments *a, int n, char **word)
 {
-    if (n != 2 || word[1][0] == '\0')
+    if (n < 2 || n > 3 || word[n - 1][0] == '\0')
         return false;
     for (int i = COMMAND_NONE + 1; i < COMMANDS; i++) {
         if (strcmp(word[0], commands[i]) == 0)
             a->command = (enum command)i;
     }
-    a->dir = word[1];
+    a->address = n == 3 ? word[1] : NULL;
+    a->dir = word[n - 1];
     return a->command != COMMAND_NONE && fits(a);
 }
 
@@ -173,7 +189,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
     bool is_right = true;
     int c;
 
-    while ((c = getopt_long(argc, argv, "hjm:n:qs:V", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "hi:jm:n:qs:V", long_options, NULL)) != -1) {
         switch (c) {
         case 'h':
             usage(stdout);
@@ -185,6 +201,9 @@ arguments_read(struct arguments *a, int argc, char **argv)
             break;
         case 'q':
             a->quiet = true;
+            break;
+        case 'i':
+            a->invitation = optarg;
             break;
         case 'm':
             if (a->n_members <= RAFTD_MEMBERS_MAX)
@@ -214,7 +233,7 @@ arguments_read(struct arguments *a, int argc, char **argv)
 
 /* bootstrap -- Raft's first entry. */
 static int
-bootstrap(int dirfd, const char *dir, const struct raftd_group *g)
+bootstrap(int dirfd, const char *dir, struct raftd_group *g)
 {
     struct raftd_raft *raft;
     int rc = xac_newdir_make(dirfd, XAC_RAFTD_DIR, dirfd);
@@ -247,7 +266,8 @@ create(const struct arguments *a, int dirfd)
                 return xac_err_whole(EINVAL, "%s: two nodes cannot listen there",
                                      a->member[i]);
         }
-        memcpy(g.member[i], a->member[i], strlen(a->member[i]) + 1);
+        g.member[i].node = i + 1;
+        memcpy(g.member[i].address, a->member[i], strlen(a->member[i]) + 1);
     }
     rc = raftd_group_create(dirfd, a->dir, &g, bootstrap);
     if (rc == 0)
@@ -257,9 +277,51 @@ create(const struct arguments *a, int dirfd)
     return rc;
 }
 
+/* join -- as a copy, or with an invitation. */
+static int
+join(const struct arguments *a, int dirfd)
+{
+    return a->invitation == NULL
+               ? raftd_group_join(dirfd, a->dir, (uint32_t)a->node)
+               : raftd_group_invited(dirfd, a->dir, a->invitation, (uint32_t)a->node);
+}
+
+/* change -- have the daemon add a node, or remove one. */
+static int
+change(const struct arguments *a, int dirfd)
+{
+    char line[RAFTD_COMMAND_BYTES];
+
+    if (a->command == COMMAND_REMOVE) {
+        (void)snprintf(line, sizeof line, "remove %" PRIu64, a->node);
+    } else {
+        if (!raftd_address_ok(a->address))
+            return xac_err_whole(EINVAL, "%s: give HOST:PORT", a->address);
+        (void)snprintf(line, sizeof line, "add %" PRIu64 " %s", a->node, a->address);
+    }
+    return raftd_status_command(dirfd, a->dir, line);
+}
+
+/* open_dir -- of a member; with an invitation any directory, which is made. */
+static int
+open_dir(const struct arguments *a, int *fdp)
+{
+    if (a->invitation != NULL && xac_sys.mkdirat(AT_FDCWD, a->dir, 0700) != 0
+        && errno != EEXIST)
+        return xac_err(errno, "%s", a->dir);
+    *fdp = xac_sys.openat(AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (*fdp < 0)
+        return xac_err(errno, "%s", a->dir);
+    if (a->invitation != NULL
+        || faccessat(*fdp, XAC_GROUP_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0; /* a new node has no environment yet */
+    (void)xac_sys.close(*fdp);
+    return tool_open_dir(a->dir, fdp, NULL);
+}
+
 /* run -- the node. */
 static int
-run(const struct arguments *a, int dirfd, const struct raftd_group *g)
+run(const struct arguments *a, int dirfd, struct raftd_group *g)
 {
     uint64_t mib = a->snapshot_mib != 0 ? a->snapshot_mib : SNAPSHOT_MIB;
     struct raftd_reads_far asks;
@@ -333,7 +395,7 @@ main(int argc, char **argv)
 
     if (code >= 0)
         return tool_flush(code);
-    rc = tool_open_dir(a.dir, &dirfd, NULL);
+    rc = open_dir(&a, &dirfd);
     if (rc != 0)
         return tool_fail(a.dir, rc);
     switch (a.command) {
@@ -341,7 +403,11 @@ main(int argc, char **argv)
         rc = create(&a, dirfd);
         break;
     case COMMAND_JOIN:
-        rc = raftd_group_join(dirfd, a.dir, (uint32_t)a.node);
+        rc = join(&a, dirfd);
+        break;
+    case COMMAND_ADD:
+    case COMMAND_REMOVE:
+        rc = change(&a, dirfd);
         break;
     case COMMAND_STATUS:
         rc = raftd_status_ask(dirfd, a.dir, a.json);

@@ -77,7 +77,7 @@ leave_behind(struct group *g, bool is_small)
     must(group_ask(g, leader, &s));
     before = s.entries;
     for (unsigned i = 0; i < 3; i++)
-        group_write_large(g->node[leader - 1].dir); /* 160 entries each */
+        group_write_large(g); /* 160 entries each */
     /* A page is logged whole the first time behind a checkpoint: so the log of some rounds fills several segments. */
     for (unsigned i = 0;
          i < (is_small ? 25 : 1) || snapshots == 0 || s.snapshots <= snapshots; i++) {

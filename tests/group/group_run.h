@@ -46,6 +46,9 @@ void group_make(struct group *g);
 void group_make_small(struct group *g);
 void group_free(struct group *g);
 
+/* group_free_port -- of 127.0.0.1, that is free now. */
+unsigned group_free_port(void);
+
 void group_start(struct group *g, unsigned number, const char *options);
 
 /* group_kill -- SIGKILL the daemon of a node. */
@@ -86,8 +89,8 @@ void group_query(const struct group *g, unsigned number);
    returned. */
 pid_t group_start_large(const char *dir);
 
-/* group_write_large -- the same, and wait until it is acknowledged. */
-void group_write_large(const char *dir);
+/* group_write_large -- the same where the leader is, until it is acknowledged. */
+void group_write_large(const struct group *g);
 
 /* group_must_be_large -- a node at rest has it. */
 void group_must_be_large(const char *dir);

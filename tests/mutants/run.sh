@@ -10,7 +10,7 @@
 # log, ship-* what a standby is sent, group-* members of a group, net-* how it connects, query-* queries there, archive-* archives,
 # reads-* tokens and what is newest, map-* libxactree, team-* helper threads,
 # turn-* the turn, refresh-* pages that stay, in-place-* pages updated in place, reader-* queries that are
-# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, snapshot-* states that are
+# cut off, node-* nodes of one (with libraft), raftd-* entries of Raft's log, line-* connections of nodes, behind-* nodes far behind, member-* nodes that come and go, snapshot-* states that are
 # held, history-* states of the past, save-* savepoints, the others isolation.
 # A second line "# script: NAME" tells tests/crash/powercut what to play, to be quicker.
 # The tree is copied, configured and built once; for each mutant what has changed is built
@@ -122,6 +122,7 @@ tests_of()
     node-*) echo "$node_tests" ;;
     raftd-*) echo "$raftd_tests" ;;
     line-*) echo "$line_tests" ;;
+    member-*) echo "tests/group/check_members" ;;
     behind-*) echo "tests/group/check_group_behind" ;;
     files-*) echo "$files_tests" ;;
     map-*) echo "$map_tests" ;;

@@ -93,6 +93,19 @@ make_piece(struct made *m, enum raftd_kind kind, uint32_t generation, uint64_t l
     seal(m, &e, writer);
 }
 
+static void
+make_node(struct made *m, uint32_t node)
+{
+    struct xac_raftd_node body = {.node = node};
+    struct raftd_entry e = {.kind = RAFTD_NODE,
+                            .generation = 3,
+                            .lsn = 8192,
+                            .n = sizeof body};
+
+    memcpy(raftd_entry_body(m->bytes), &body, sizeof body);
+    seal(m, &e, 77);
+}
+
 /* make_any -- one of each kind. */
 static void
 make_any(struct made *m, enum raftd_kind kind)
@@ -103,6 +116,9 @@ make_any(struct made *m, enum raftd_kind kind)
         break;
     case RAFTD_OPEN:
         make_open(m, 3, 8200, 2, 77);
+        break;
+    case RAFTD_NODE:
+        make_node(m, 4);
         break;
     default:
         make_piece(m, kind, 3, 8192, 100, 50, 77);
@@ -192,6 +208,7 @@ must_be_sound(const struct raftd_entry *e, const struct made *m)
 {
     struct xac_raftd_piece piece;
     struct xac_raftd_open open;
+    struct xac_raftd_node node;
 
     must(e->kind > RAFTD_NONE);
     must(e->kind < RAFTD_KINDS);
@@ -207,6 +224,10 @@ must_be_sound(const struct raftd_entry *e, const struct made *m)
         must(open.node != 0);
     } else if (e->kind == RAFTD_BATCH) {
         must_be_blocks(e);
+    } else if (e->kind == RAFTD_NODE) {
+        memcpy(&node, e->body, sizeof node);
+        must(node.node >= 1);
+        must(node.node <= 255);
     } else {
         memcpy(&piece, e->body, sizeof piece);
         must(e->kind == RAFTD_DATA || piece.offset + (e->n - sizeof piece) <= piece.what);
@@ -414,6 +435,34 @@ START_TEST(any_mixture_of_writers_counts_as_the_model_says)
 }
 END_TEST
 
+START_TEST(a_number_that_was_used_stays_used)
+{
+    struct raftd_accepted a = {.generation = 2, .end = 8192}, b;
+    struct xac_raftd_descriptor d;
+    struct raftd_entry e;
+    struct made m;
+
+    make_node(&m, 5); /* of another generation: it counts in any case */
+    must_ok(raftd_entry_read(m.bytes, m.n, &e));
+    must(raftd_entry_accept(&a, &e));
+    make_node(&m, 4);
+    must_ok(raftd_entry_read(m.bytes, m.n, &e));
+    must(raftd_entry_accept(&a, &e));
+    must_eq(a.last_node, 5);
+    make_open(&m, 3, 8192, 2, 77);
+    must_ok(raftd_entry_read(m.bytes, m.n, &e));
+    must(raftd_entry_accept(&a, &e));
+    must_eq(a.last_node, 5);
+    raftd_descriptor_make(&a, group, &d);
+    must_ok(raftd_descriptor_read(&d, sizeof d, group, &b));
+    must_eq(b.last_node, 5);
+    make_node(&m, 0);
+    must_rc(raftd_entry_read(m.bytes, m.n, &e), XAC_EDAMAGED);
+    make_node(&m, 256);
+    must_rc(raftd_entry_read(m.bytes, m.n, &e), XAC_EDAMAGED);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -428,5 +477,6 @@ main(void)
                    what_a_deposed_writer_has_proposed_counts_before_the_next_open_only);
     tcase_add_test(c, pieces_count_in_order);
     tcase_add_test(c, any_mixture_of_writers_counts_as_the_model_says);
+    tcase_add_test(c, a_number_that_was_used_stays_used);
     return env_main(s);
 }

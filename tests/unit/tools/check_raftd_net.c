@@ -62,9 +62,15 @@ make_group(void)
 {
     struct raftd_group *g = &group[0];
 
-    *g = (struct raftd_group){.id = "a group of two.", .node = 1, .n = 2};
-    for (unsigned i = 0; i < 2; i++)
-        (void)snprintf(g->member[i], sizeof g->member[i], "127.0.0.1:%u", free_port());
+    *g = (struct raftd_group){.id = "a group of two.",
+                              .node = 1,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .n = 2};
+    for (unsigned i = 0; i < 2; i++) {
+        g->member[i].node = i + 1;
+        (void)snprintf(g->member[i].address, sizeof g->member[i].address, "127.0.0.1:%u",
+                       free_port());
+    }
     group[1] = *g;
     group[1].node = 2;
 }
@@ -88,7 +94,7 @@ double_it(void *arg, struct raftd_line *line)
     unsigned *n_lines = (unsigned *)arg;
 
     must_eq(line->node, 1);
-    must(strcmp(line->address, group[0].member[0]) == 0);
+    must(strcmp(line->address, group[0].member[0].address) == 0);
     __atomic_fetch_add(n_lines, 1, __ATOMIC_RELAXED);
     while (raftd_ask_await(line, &ask, soon()) == 0) {
         uint64_t value[XAC_RAFTD_ASK_VALUES] = {2 * ask.value[0]};
@@ -194,15 +200,16 @@ START_TEST(whoever_is_not_a_node_is_refused)
         break;
     case 4: /* it is called as node 2, and is node 3 */
         group[1].node = 3;
-        memcpy(group[1].member[2], group[1].member[1], sizeof group[1].member[2]);
+        memcpy(&group[1].member[2], &group[1].member[1], sizeof group[1].member[2]);
+        group[1].member[2].node = 3;
         group[1].n = 3;
         open_nets("secret", "secret", &n_lines);
         break;
     case 5: /* it says that it is the one it calls */
         group[0].node = 2;
         open_nets("secret", "secret", &n_lines);
-        must_refuse(raftd_net_call_at(net[0], 2, group[1].member[1], RAFTD_WANT_ASK,
-                                      soon(), &line),
+        must_refuse(raftd_net_call_at(net[0], 2, group[1].member[1].address,
+                                      RAFTD_WANT_ASK, soon(), &line),
                     want);
         close_nets();
         return;
@@ -225,7 +232,8 @@ connect_plainly(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    unsigned port = (unsigned)strtoul(strchr(group[1].member[1], ':') + 1, NULL, 10);
+    unsigned port =
+        (unsigned)strtoul(strchr(group[1].member[1].address, ':') + 1, NULL, 10);
 
     at.sin_port = htons((uint16_t)port);
     must_ok(connect(fd, (const struct sockaddr *)&at, sizeof at));
@@ -291,10 +299,11 @@ START_TEST(no_other_machine_without_tls)
     struct raftd_line *line;
 
     make_group();
-    (void)snprintf(group[0].member[0], sizeof group[0].member[0], "0.0.0.0:%u",
-                   free_port());
+    (void)snprintf(group[0].member[0].address, sizeof group[0].member[0].address,
+                   "0.0.0.0:%u", free_port());
     /* Of the addresses that documents use (RFC 5737): nobody is there. */
-    (void)snprintf(group[0].member[1], sizeof group[0].member[1], "192.0.2.1:7001");
+    (void)snprintf(group[0].member[1].address, sizeof group[0].member[1].address,
+                   "192.0.2.1:7001");
     must_ok(raftd_net_create(&o, &group[0], &net[0]));
     must_refuse(raftd_net_start(net[0]), EPERM);
     must(strstr(xac_err_text(), "--insecure-listen") != NULL);
