@@ -209,9 +209,9 @@ START_TEST(a_node_of_another_group_is_refused)
     struct group g;
 
     group_make(&g);
-    must_ok(system("cp n3/xac.group kept"));
-    must_ok(system(
-        "sed -i 's/^group .*/group 0123456789abcdef0123456789abcdef/' n3/xac.group"));
+    must_ok(system("mkdir kept; cp n3/xac.group n3/xac.members kept"));
+    must_ok(system("sed -i 's/^group .*/group 0123456789abcdef0123456789abcdef/' "
+                   "n3/xac.group n3/xac.members"));
     for (unsigned i = 1; i <= GROUP_NODES; i++)
         group_start(&g, i, "-q");
     await_words(1, "refused .*it is of another group");
@@ -219,7 +219,7 @@ START_TEST(a_node_of_another_group_is_refused)
     group_await_acknowledged(&g, 50, PATIENCE_S);
     must(group_leader(&g) != 3);
     group_stop(&g, 3);
-    must_ok(system("cp kept n3/xac.group"));
+    must_ok(system("cp kept/* n3"));
     group_start(&g, 3, "-q");
     finish(&g);
 }
